@@ -1,0 +1,165 @@
+//! The two clocks of a node, read together as [`Now`]. This is the one file that reads a clock.
+//!
+//! - [`Mono`] counts seconds since boot *including suspend* (`CLOCK_BOOTTIME`): leases are trusted by it, because a
+//!   store's TTL goes on counting while a laptop or a virtual machine sleeps and `std::time::Instant` does not.
+//! - `wall` is UTC (`CLOCK_REALTIME`): ticks come from it. It may jump; nothing about a lease is decided by it.
+//!
+//! Everything else takes a [`Now`] or a [`Clock`] as a parameter, so that tests and the simulator own time.
+
+use std::ops::{Add, AddAssign};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+/// An instant of the monotonic clock that counts suspend. Only differences have a meaning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Mono(Duration);
+
+impl Mono {
+    /// The instant `since_boot` after the clock's origin.
+    pub const fn from_origin(since_boot: Duration) -> Self {
+        Self(since_boot)
+    }
+
+    /// Time since the clock's origin.
+    pub const fn since_origin(self) -> Duration {
+        self.0
+    }
+
+    /// Time from `earlier` to `self`; zero when `earlier` is later.
+    pub const fn since(self, earlier: Self) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// The instant `span` before this one; the origin when that would lie before it.
+    pub const fn minus(self, span: Duration) -> Self {
+        Self(self.0.saturating_sub(span))
+    }
+}
+
+impl Add<Duration> for Mono {
+    type Output = Self;
+    fn add(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(span))
+    }
+}
+
+impl AddAssign<Duration> for Mono {
+    fn add_assign(&mut self, span: Duration) {
+        *self = *self + span;
+    }
+}
+
+/// Both clocks, read at the same moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Now {
+    /// For deadlines, leases and waits.
+    pub mono: Mono,
+    /// For ticks, records and people.
+    pub wall: DateTime<Utc>,
+}
+
+impl Now {
+    /// Both clocks `span` later.
+    #[must_use]
+    pub fn plus(self, span: Duration) -> Self {
+        Self { mono: self.mono + span, wall: later(self.wall, span) }
+    }
+}
+
+/// `instant + span`, held at the end of the calendar instead of overflowing.
+pub fn later(instant: DateTime<Utc>, span: Duration) -> DateTime<Utc> {
+    TimeDelta::from_std(span)
+        .ok()
+        .and_then(|delta| instant.checked_add_signed(delta))
+        .unwrap_or(DateTime::<Utc>::MAX_UTC)
+}
+
+/// `instant - span`, held at the start of the calendar instead of overflowing.
+pub fn earlier(instant: DateTime<Utc>, span: Duration) -> DateTime<Utc> {
+    TimeDelta::from_std(span)
+        .ok()
+        .and_then(|delta| instant.checked_sub_signed(delta))
+        .unwrap_or(DateTime::<Utc>::MIN_UTC)
+}
+
+/// Time from `from` to `to`; zero when `to` is not after `from`.
+pub fn between(from: DateTime<Utc>, to: DateTime<Utc>) -> Duration {
+    to.signed_duration_since(from).to_std().unwrap_or(Duration::ZERO)
+}
+
+/// Where a node reads its time.
+pub trait Clock: Send + Sync + std::fmt::Debug + 'static {
+    /// Both clocks now.
+    fn now(&self) -> Now;
+}
+
+/// The machine's clocks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[allow(clippy::disallowed_methods, reason = "the one file that reads the clock")]
+    fn now(&self) -> Now {
+        let boot = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let seconds = u64::try_from(boot.tv_sec).unwrap_or(0);
+        let nanos = u32::try_from(boot.tv_nsec).unwrap_or(0);
+        Now { mono: Mono(Duration::new(seconds, nanos)), wall: Utc::now() }
+    }
+}
+
+/// A clock that stands still until it is told to move; for tests, examples and the simulator.
+#[derive(Clone, Debug)]
+pub struct ManualClock(Arc<Mutex<Now>>);
+
+impl ManualClock {
+    /// A clock standing at `wall`, with an arbitrary monotonic origin.
+    pub fn at(wall: DateTime<Utc>) -> Self {
+        Self(Arc::new(Mutex::new(Now { mono: Mono::from_origin(Duration::from_secs(1_000)), wall })))
+    }
+
+    /// Moves both clocks forward.
+    pub fn advance(&self, span: Duration) {
+        let mut now = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *now = now.plus(span);
+    }
+
+    /// Steps the wall clock alone, as an administrator or NTP would.
+    pub fn step_wall(&self, wall: DateTime<Utc>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).wall = wall;
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Now {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_of_instants_is_never_negative() {
+        let a = Mono::from_origin(Duration::from_secs(1));
+        let b = Mono::from_origin(Duration::from_secs(3));
+        assert_eq!(b.since(a), Duration::from_secs(2));
+        assert_eq!(a.since(b), Duration::ZERO);
+    }
+
+    #[test]
+    fn arithmetic_at_the_ends_of_the_calendar_saturates() {
+        let centuries = Duration::from_secs(u64::MAX);
+        assert_eq!(later(DateTime::<Utc>::MAX_UTC, centuries), DateTime::<Utc>::MAX_UTC);
+        assert_eq!(earlier(DateTime::<Utc>::MIN_UTC, centuries), DateTime::<Utc>::MIN_UTC);
+    }
+
+    #[test]
+    fn the_system_clock_does_not_go_back() {
+        let first = SystemClock.now();
+        let second = SystemClock.now();
+        assert!(second.mono >= first.mono);
+    }
+}

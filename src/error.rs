@@ -1,0 +1,180 @@
+//! The one error of every store. "Somebody else has it" is a value ([`crate::reply`]); only "I could not find out" is an
+//! error. An error never starts a command (invariant I8).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+type Source = Box<dyn std::error::Error + Send + Sync + 'static>;
+
+/// Why a store could not answer.
+#[derive(Debug, thiserror::Error)]
+#[error("{store}: {op}: {message}")]
+pub struct StoreError {
+    /// What kind of trouble it is.
+    pub kind: ErrorKind,
+    /// Whether the operation may have taken effect all the same.
+    pub applied: Applied,
+    /// The operation.
+    pub op: Op,
+    /// The store's url, without secrets.
+    pub store: String,
+    /// A lowercase fragment: what went wrong and, where it is known, what to do.
+    pub message: String,
+    /// The client library's own error. Never shown to people without a look at what it may reveal.
+    #[source]
+    pub source: Option<Source>,
+}
+
+impl StoreError {
+    /// An error without a source.
+    pub fn new(kind: ErrorKind, applied: Applied, op: Op, store: &str, message: impl Into<String>) -> Self {
+        Self { kind, applied, op, store: store.to_owned(), message: message.into(), source: None }
+    }
+
+    /// The same error with what caused it.
+    #[must_use]
+    pub fn caused_by(self, source: impl Into<Source>) -> Self {
+        Self { source: Some(source.into()), ..self }
+    }
+
+    /// True when asking again later can help without anybody changing anything.
+    pub const fn is_transient(&self) -> bool {
+        matches!(self.kind, ErrorKind::Unavailable | ErrorKind::Timeout | ErrorKind::Overloaded)
+    }
+}
+
+/// What kind of trouble a store is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// It cannot be reached, or is starting, or failing over.
+    Unavailable,
+    /// It did not answer in time.
+    Timeout,
+    /// It answers that it has no room: memory, clients, disk.
+    Overloaded,
+    /// It refuses this user: password, permission.
+    Denied,
+    /// It takes no writes: a replica, a file without write permission.
+    ReadOnly,
+    /// What is there is not what cronward wrote: wrong type, not decodable.
+    Corrupt,
+    /// It is the wrong kind or version of server.
+    Unsupported,
+}
+
+impl ErrorKind {
+    /// The word used in logs and metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unavailable => "unavailable",
+            Self::Timeout => "timeout",
+            Self::Overloaded => "overloaded",
+            Self::Denied => "denied",
+            Self::ReadOnly => "read_only",
+            Self::Corrupt => "corrupt",
+            Self::Unsupported => "unsupported",
+        }
+    }
+}
+
+/// Whether a failed operation may have taken effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Applied {
+    /// It did not.
+    No,
+    /// It may have: repeat it only with the same token, and until then act as not holding.
+    Maybe,
+}
+
+/// The operations of a store, for errors, logs and metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "each is the Store method of that name")]
+pub enum Op {
+    Open,
+    Claim,
+    Renew,
+    Complete,
+    Fail,
+    GiveBack,
+    Inspect,
+    Close,
+    Reset,
+    Unlock,
+    MarkDone,
+    Pause,
+    Resume,
+    Pauses,
+    Register,
+    Jobs,
+    Heartbeat,
+    Nodes,
+    Purge,
+    Subscribe,
+}
+
+impl Op {
+    /// Every operation, in the order of the trait.
+    pub const ALL: [Self; 20] = [
+        Self::Open,
+        Self::Claim,
+        Self::Renew,
+        Self::Complete,
+        Self::Fail,
+        Self::GiveBack,
+        Self::Inspect,
+        Self::Close,
+        Self::Reset,
+        Self::Unlock,
+        Self::MarkDone,
+        Self::Pause,
+        Self::Resume,
+        Self::Pauses,
+        Self::Register,
+        Self::Jobs,
+        Self::Heartbeat,
+        Self::Nodes,
+        Self::Purge,
+        Self::Subscribe,
+    ];
+
+    /// True when it changes nothing in the store.
+    pub const fn is_read(self) -> bool {
+        matches!(self, Self::Open | Self::Inspect | Self::Pauses | Self::Jobs | Self::Nodes | Self::Subscribe)
+    }
+
+    /// The word used in logs and metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Claim => "claim",
+            Self::Renew => "renew",
+            Self::Complete => "complete",
+            Self::Fail => "fail",
+            Self::GiveBack => "give_back",
+            Self::Inspect => "inspect",
+            Self::Close => "close",
+            Self::Reset => "reset",
+            Self::Unlock => "unlock",
+            Self::MarkDone => "mark_done",
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Pauses => "pauses",
+            Self::Register => "register",
+            Self::Jobs => "jobs",
+            Self::Heartbeat => "heartbeat",
+            Self::Nodes => "nodes",
+            Self::Purge => "purge",
+            Self::Subscribe => "subscribe",
+        }
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

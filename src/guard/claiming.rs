@@ -1,0 +1,240 @@
+//! Before a grant: looking, waiting, and what each answer to a claim means.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::clock::{Mono, Now};
+use crate::error::{Applied, StoreError};
+use crate::guard::machine::{Phase, Why};
+use crate::guard::running::Hold;
+use crate::guard::{Action, End, Event, SlotMachine, TrustWindow, pace};
+use crate::job::{NodeName, OnStoreError};
+use crate::reply::Claim;
+use crate::slot::{Attempt, Lease, Trigger};
+use crate::wake::{Wake, WakeKind};
+
+/// After a release everybody looks; half of the 100 ms that the protocol allows from the end of a wait to a start.
+const SPREAD_RELEASE: Duration = Duration::from_millis(50);
+/// After a lease that was not renewed; the protocol allows one second on top of the TTL.
+const SPREAD_LAPSE: Duration = Duration::from_millis(250);
+/// After a lost subscription every waiting slot of every node looks; a second keeps that from being a wall.
+const SPREAD_RESYNC: Duration = Duration::from_secs(1);
+/// The shortest wait after a store error for a node that knows of a holder: holders repeat a failed renewal within this
+/// time, and the one who runs is to be the first at a store that has restarted empty.
+const HOLDER_FIRST: Duration = Duration::from_secs(1);
+
+impl SlotMachine {
+    /// Asks the store, unless it is too late to start anything.
+    pub(super) fn look(&mut self, now: Now) {
+        if self.start_until.is_some_and(|until| now.mono >= until) && !self.errors.maybe_held {
+            self.tell(Event::StartDeadlinePassed);
+            return self.finish(End::TooLate);
+        }
+        self.phase = Phase::Claiming { sent: now.mono };
+        let request = self.request();
+        self.act(Action::Claim(request));
+    }
+
+    /// The answer to [`Action::Claim`]. Ignored when no claim is on its way.
+    pub fn handle_claim(&mut self, now: Now, reply: Result<Claim, StoreError>) {
+        let Phase::Claiming { sent } = self.phase else { return };
+        match reply {
+            Err(error) => self.claim_failed(now, &error),
+            Ok(claim) => {
+                self.errors = super::machine::Errors::default();
+                self.held = false;
+                self.tell_answer(&claim);
+                self.claim_answered(now, sent, claim);
+                // A hint that came while the claim was on its way may be news to the answer.
+                if let Some(hint) = self.hint.take() {
+                    self.handle_wake(now, &hint);
+                }
+            }
+        }
+    }
+
+    fn claim_answered(&mut self, now: Now, sent: Mono, claim: Claim) {
+        match claim {
+            Claim::Claimed { attempt, used, at } => self.granted(now, sent, (attempt, used), at),
+            Claim::Done(_) => self.finish(End::Done),
+            Claim::Closed => self.finish(End::Closed),
+            Claim::Exhausted { .. } => self.finish(End::Exhausted),
+            Claim::Held { by, remaining } => {
+                self.held = true;
+                self.retrying |= by.attempt > 0;
+                self.wait_for_others(now, remaining, SPREAD_LAPSE, Why::Others);
+            }
+            Claim::Backoff { remaining } => {
+                self.retrying = true;
+                self.wait_for_others(now, remaining, SPREAD_RELEASE, Why::Others);
+            }
+            Claim::Blocked { remaining, .. } => self.wait_for_others(now, remaining, SPREAD_LAPSE, Why::Older),
+            Claim::Paused { remaining } => {
+                // A resume wakes us; the look after one TTL is for the wake-up that was lost.
+                let remaining = remaining.unwrap_or(self.assignment.policy.lease_ttl);
+                self.wait_for_others(now, remaining, SPREAD_RELEASE, Why::Paused);
+            }
+            Claim::Early { remaining } => self.too_early(now, remaining),
+        }
+    }
+
+    /// By the store's clock the slot begins later: this node's clock is ahead. Its idea of the end and of the start deadline
+    /// is mended too.
+    fn too_early(&mut self, now: Now, remaining: Duration) {
+        let slot = &self.assignment.slot;
+        let length = crate::clock::between(slot.start(), slot.end());
+        self.end = now.mono + remaining.saturating_add(length);
+        if let Some(span) = self.assignment.policy.start_deadline {
+            let tick = crate::clock::between(slot.start(), self.assignment.scheduled_at);
+            self.start_until = Some(now.mono + remaining.saturating_add(tick).saturating_add(span));
+        }
+        let until = now.mono + remaining + Duration::from_millis(1);
+        self.leave_or_wait(until, Why::Early);
+    }
+
+    /// Waits for somebody else's time to run out; looks sooner where the store does not wake its waiters, and once at
+    /// the slot's end, where the store will say that it is over.
+    fn wait_for_others(&mut self, now: Now, remaining: Duration, spread: Duration, why: Why) {
+        let wait = remaining + self.spread(spread);
+        let wait = self.assignment.poll.map_or(wait, |poll| wait.min(poll));
+        let until = now.mono + wait;
+        let until = if now.mono < self.end { until.min(self.end) } else { until };
+        self.leave_or_wait(until, why);
+    }
+
+    /// The token stays until it is granted: an earlier send that nobody answered may still arrive, and what it is granted
+    /// must be found by the next claim.
+    fn leave_or_wait(&mut self, until: Mono, why: Why) {
+        if self.drain_until.is_some() { self.finish(End::Left) } else { self.wait(until, why) }
+    }
+
+    fn claim_failed(&mut self, now: Now, error: &StoreError) {
+        self.tell_error(error);
+        self.errors.in_a_row = self.errors.in_a_row.saturating_add(1);
+        self.errors.maybe_held |= error.applied == Applied::Maybe;
+        let since = *self.errors.since.get_or_insert(now.mono);
+        let patience = self.assignment.policy.lease_ttl;
+        // A lease that may be held unknown to this node is worth finding, to give it back, until it has lapsed.
+        let found_out = !self.errors.maybe_held || now.mono.since(since) >= patience;
+        if self.drain_until.is_some_and(|until| now.mono >= until || found_out) {
+            return self.finish(End::Left);
+        }
+        if now.mono >= self.end + patience {
+            return self.finish(End::Unknown);
+        }
+        let run_anyway = self.assignment.policy.on_store_error == OnStoreError::Run
+            && self.drain_until.is_none()
+            && !self.ran_unguarded;
+        if run_anyway && now.mono.since(since) >= patience && now.mono < self.end {
+            return self.start_unguarded(now);
+        }
+        let pause = pace::store_error(self.errors.in_a_row);
+        let pause = if self.held { pause.max(HOLDER_FIRST) } else { pause };
+        let pause = pause + self.spread(pause / 4);
+        // The token stays: if the claim was applied, the same token finds it again (I5).
+        self.wait(now.mono + pause, Why::StoreError);
+    }
+
+    fn granted(&mut self, now: Now, sent: Mono, (attempt, used): (Attempt, u32), at: DateTime<Utc>) {
+        let mut lease = self.request().granted(attempt, at);
+        if used > 1 && lease.trigger == Trigger::Schedule {
+            lease.trigger = Trigger::Retry;
+        }
+        let trust = TrustWindow::granted(sent, lease.ttl);
+        self.token = self.token.next();
+        self.tell_grant(&lease, used);
+        if self.drain_until.is_some() {
+            return self.give_back_unstarted(now, lease, trust, "the node was shutting down");
+        }
+        if self.start_until.is_some_and(|until| now.mono >= until) {
+            return self.give_back_unstarted(now, lease, trust, "the start deadline had passed");
+        }
+        if !trust.holds(now.mono) {
+            // The answer was so slow that another node may hold the slot by now: ask again as the same claim, which
+            // begins a new window or learns who has it.
+            self.token = lease.token;
+            self.errors.maybe_held = true;
+            return self.wait(now.mono + pace::store_error(1), Why::StoreError);
+        }
+        self.spawn(now, Hold::guarded(lease, trust, used));
+    }
+
+    fn start_unguarded(&mut self, now: Now) {
+        let request = self.request();
+        let lease: Lease = request.granted(0, now.wall);
+        self.ran_unguarded = true;
+        self.token = self.token.next();
+        self.spawn(now, Hold::unguarded(lease, now.mono));
+    }
+
+    /// A hint from the store.
+    pub fn handle_wake(&mut self, now: Now, wake: &Wake) {
+        let own = self.assignment.slot.clone();
+        if matches!(self.phase, Phase::Claiming { .. }) {
+            let about_this = matches!(wake, Wake::Slot { job, key, .. } if job == own.job() && *key == own.key());
+            if about_this || self.hint.is_none() {
+                self.hint = Some(wake.clone());
+            }
+            return;
+        }
+        match wake {
+            Wake::Resync => self.resync(now),
+            Wake::Job(job) | Wake::Slot { job, .. } if job != own.job() => {}
+            Wake::Job(_) => self.wake_waiting(now, SPREAD_RELEASE, |_| true),
+            Wake::Slot { key, .. } if *key != own.key() => {
+                self.wake_waiting(now, SPREAD_RELEASE, |why| why == Why::Older);
+            }
+            Wake::Slot { what: WakeKind::Done, .. } => {
+                if matches!(&self.phase, Phase::Waiting(wait) if wait.why != Why::StoreError) {
+                    self.finish(End::Done);
+                }
+            }
+            Wake::Slot { what: WakeKind::Released, .. } => {
+                self.retrying = true;
+                self.wake_waiting(now, Duration::ZERO, |why| why != Why::Early);
+            }
+        }
+    }
+
+    /// Hints were lost, and perhaps all that the store knew. A holder renews at once; who waits for a holder gives it the
+    /// time of a regular renewal, and of one that is repeated, before it asks.
+    fn resync(&mut self, now: Now) {
+        self.renew_now(now);
+        let ttl = self.assignment.policy.lease_ttl;
+        let patience = if self.held { ttl / 3 + ttl / 10 } else { Duration::ZERO };
+        self.wake_waiting(now.plus(patience), SPREAD_RESYNC, |_| true);
+    }
+
+    fn wake_waiting(&mut self, now: Now, spread: Duration, shortens: impl Fn(Why) -> bool) {
+        let until = now.mono + self.spread(spread);
+        // Whatever it hears, a node whose own attempt failed waits longest, so that another one gets the retry.
+        if let Phase::Waiting(wait) = &mut self.phase
+            && shortens(wait.why)
+            && wait.why != Why::OwnFailure
+        {
+            wait.until = wait.until.min(until);
+        }
+    }
+
+    fn tell_grant(&mut self, lease: &Lease, used: u32) {
+        let (policy, poll) = (&self.assignment.policy, self.assignment.poll);
+        self.tell(Event::Granted {
+            lease: lease.clone(),
+            used,
+            max_attempts: policy.max_attempts,
+            retry_delay: pace::retry_delay(&policy.retry, used),
+            poll,
+            on_lost: policy.on_lost,
+        });
+    }
+
+    fn tell_answer(&mut self, claim: &Claim) {
+        let by: Option<NodeName> = match claim {
+            Claim::Held { by, .. } | Claim::Blocked { by, .. } => Some(by.node.clone()),
+            Claim::Done(mark) => Some(mark.by.node.clone()),
+            _ => None,
+        };
+        self.tell(Event::ClaimAnswered { answer: claim.as_str(), by });
+    }
+}

@@ -1,0 +1,35 @@
+//! The protocol as one node sees it, for one slot: a state machine without I/O.
+//!
+//! [`SlotMachine`] is told what happened (`handle_*`) and says what to do ([`SlotMachine::poll_action`]), until when to
+//! wait ([`SlotMachine::poll_timeout`]) and what is worth telling ([`SlotMachine::poll_event`]). The daemon drives it with
+//! a runtime and a real store, a simulator with virtual time; both feed it the same calls.
+//!
+//! ```text
+//!             tick, wake, timer                 granted                     exited
+//!  Waiting ───────────────────▶ Claiming ───────────────────▶ Running ───────────────▶ Settling
+//!     ▲                            │  done · exhausted · closed                            │
+//!     │   held · backoff · early   ▼                                                       │
+//!     └─────────────────────────── ┴ ──▶ Ended ◀───────── complete · used up ──────────────┤
+//!     ▲                                                                                    │
+//!     └───────────────────────── failed, attempts left ────────────────────────────────────┘
+//! ```
+//!
+//! Nothing here awaits, reads a clock, draws a random number, does I/O or logs: instants come in as
+//! [`crate::clock::Now`], random bits once as the first token.
+
+mod action;
+mod claiming;
+mod event;
+mod machine;
+mod pace;
+mod running;
+mod settling;
+mod trust;
+
+#[cfg(test)]
+mod tests;
+
+pub use action::Action;
+pub use event::Event;
+pub use machine::{Assignment, End, SlotMachine};
+pub use trust::TrustWindow;

@@ -1,0 +1,161 @@
+//! After the command: what is recorded, and what is sent again.
+
+use super::*;
+use crate::slot::{Outcome, RunRecord};
+
+fn completed(bench: &mut Bench) -> (Lease, RunRecord, Duration) {
+    match bench.action() {
+        Action::Complete { lease, run, done_ttl } => (lease, run, done_ttl),
+        action => panic!("not a completion: {action:?}"),
+    }
+}
+
+fn failed(bench: &mut Bench) -> (RunRecord, Duration) {
+    match bench.action() {
+        Action::Fail { run, retry_after, .. } => (run, retry_after),
+        action => panic!("not a failure: {action:?}"),
+    }
+}
+
+#[test]
+fn a_success_is_recorded_with_its_times_and_ends_the_slot() {
+    let mut bench = Bench::running(Policy::default());
+    bench.pass(seconds(7));
+    bench.exits(0);
+    let (lease, run, done_ttl) = completed(&mut bench);
+    assert_eq!((lease.attempt, run.outcome, run.exit_code), (1, Some(Outcome::Success), Some(0)));
+    assert_eq!(
+        (run.duration_ms, run.started_at, run.ended_at),
+        (Some(7_000), Some(slot().start()), Some(bench.now().wall))
+    );
+    assert_eq!(done_ttl, seconds(7_200));
+    bench.settlement(Ok(Settlement::Recorded));
+    assert_eq!(bench.machine.ended(), Some(End::Done));
+}
+
+#[test]
+fn a_guarded_run_that_nothing_disturbs_costs_one_claim_and_one_completion() {
+    let (mut bench, _) = Bench::at_tick(Policy::default());
+    bench.machine.handle_claim(bench.now(), granted(1));
+    bench.spawned();
+    bench.machine.handle_started(bench.now());
+    bench.exits(0);
+    completed(&mut bench);
+    bench.settlement(Ok(Settlement::Recorded));
+    bench.silent();
+}
+
+#[test]
+fn a_success_that_cannot_be_recorded_is_tried_again_and_renewed_meanwhile() {
+    let mut bench = Bench::running(Policy::default());
+    bench.exits(0);
+    completed(&mut bench);
+    let mut renewals = 0;
+    for _ in 0..12 {
+        bench.settlement(Err(error(Applied::Maybe)));
+        bench.until_timer();
+        match bench.action() {
+            Action::Complete { .. } => {}
+            Action::Renew { .. } => {
+                renewals += 1;
+                bench.renewal(Ok(Renewal::Renewed));
+                bench.until_timer();
+                completed(&mut bench);
+            }
+            action => panic!("{action:?}"),
+        }
+    }
+    assert!(renewals >= 1);
+    bench.settlement(Ok(Settlement::Recorded));
+    assert_eq!(bench.machine.ended(), Some(End::Done));
+}
+
+#[test]
+fn a_success_is_recorded_even_after_the_lease_was_lost() {
+    let mut bench = Bench::running(Policy::default());
+    bench.until_timer();
+    bench.renew();
+    bench.renewal(Ok(Renewal::Lost { to: Some(other()) }));
+    bench.exits(0);
+    completed(&mut bench);
+    bench.settlement(Ok(Settlement::Overtaken { by: other() }));
+    assert_eq!(bench.machine.ended(), Some(End::Done));
+    assert!(bench.told(|event| matches!(event, Event::Overtaken { attempt: 1, .. })));
+}
+
+#[test]
+fn a_completion_whose_answer_was_lost_is_no_lost_lease() {
+    let mut bench = Bench::running(Policy::default());
+    bench.until_timer();
+    bench.renew();
+    bench.exits(0);
+    completed(&mut bench);
+    let own = Holder { node: NodeName::new("a").unwrap(), attempt: 1 };
+    bench.renewal(Ok(Renewal::Done(done_by(own))));
+    assert!(!bench.told(|event| matches!(event, Event::LeaseLost { .. })));
+}
+
+#[test]
+fn a_completion_is_tried_long_after_the_end_and_then_given_up_with_an_event() {
+    let mut bench = Bench::running(Policy::default());
+    bench.exits(0);
+    completed(&mut bench);
+    bench.settlement(Err(error(Applied::No)));
+    while bench.machine.ended().is_none() {
+        bench.until_timer();
+        match bench.machine.poll_action() {
+            Some(Action::Renew { .. }) => bench.renewal(Err(error(Applied::No))),
+            Some(Action::Complete { .. }) => bench.settlement(Err(error(Applied::No))),
+            Some(action) => panic!("{action:?}"),
+            None => {}
+        }
+    }
+    assert_eq!(bench.machine.ended(), Some(End::Unknown));
+    assert!(bench.now().wall >= slot().end() + chrono::TimeDelta::hours(2));
+    assert!(bench.told(|event| matches!(event, Event::SettlementGivenUp { attempt: 1, outcome: Outcome::Success })));
+}
+
+#[test]
+fn any_other_exit_code_is_a_failure_unless_the_job_calls_it_success() {
+    let mut bench = Bench::running(Policy::default());
+    bench.exits(3);
+    let (run, _) = failed(&mut bench);
+    assert_eq!((run.outcome, run.exit_code), (Some(Outcome::Failure), Some(3)));
+
+    let (mut bench, _) = Bench::with(Assignment { success_codes: vec![0, 3], ..assignment(Policy::default()) });
+    bench.machine.handle_claim(bench.now(), granted(1));
+    bench.spawned();
+    bench.machine.handle_started(bench.now());
+    bench.exits(3);
+    completed(&mut bench);
+}
+
+#[test]
+fn a_signal_that_cronward_did_not_send_is_recorded_as_killed() {
+    let mut bench = Bench::running(Policy::default());
+    bench.machine.handle_exit(bench.now(), Exit { status: ExitStatus::Signal(11), ..exit(0) });
+    let (run, _) = failed(&mut bench);
+    assert_eq!((run.outcome, run.signal, run.exit_code), (Some(Outcome::Killed), Some(11), None));
+}
+
+#[test]
+fn a_command_that_does_not_exist_is_a_failed_attempt_with_127() {
+    let mut bench = Bench::running(Policy::default());
+    let status = ExitStatus::NotStarted { code: 127, message: "no such program: push".to_owned() };
+    bench.machine.handle_exit(bench.now(), Exit { status, ..exit(0) });
+    let (run, _) = failed(&mut bench);
+    assert_eq!((run.outcome, run.exit_code), (Some(Outcome::Failure), Some(127)));
+    assert_eq!(run.message.as_deref(), Some("no such program: push"));
+}
+
+#[test]
+fn a_failure_is_not_renewed_while_it_cannot_be_recorded() {
+    let mut bench = Bench::running(Policy::default());
+    bench.exits(1);
+    failed(&mut bench);
+    for _ in 0..20 {
+        bench.release(Err(error(Applied::Maybe)));
+        bench.until_timer();
+        failed(&mut bench);
+    }
+}

@@ -1,0 +1,29 @@
+//! A guard for cron jobs on a cluster: of all the nodes that run the same schedule, one does each slot's work.
+//!
+//! For each slot of a job (the hour, by default) one node claims the slot in a shared store, runs the job, and marks the
+//! slot done. If the run fails or its node dies, another node tries again within the same slot, at most `max_attempts`
+//! times in all. A repeat, an overlap or a miss is never silent.
+//!
+//! **What it is not.** Not exactly-once: a lease cannot stop a paused process, so two runs can overlap; the fence number
+//! lets the resource refuse the older one. Not a workflow engine: no dependencies between jobs, no queues.
+//!
+//! - [`protocol`] is the contract in words; [`store::Store`] is its half for stores, [`guard::SlotMachine`] its half for
+//!   nodes.
+//! - [`slot`] and [`job`] have the words; [`schedule`] turns cron expressions into ticks and slots.
+//! - [`store::open()`] opens a store by its url.
+//!
+//! With `default-features = false` this library has no store client, no file format and no command line; each store is
+//! a feature: `redis`, `sqlite`.
+
+pub mod clock;
+pub mod error;
+pub mod guard;
+pub mod job;
+pub mod reply;
+pub mod schedule;
+pub mod slot;
+pub mod store;
+pub mod wake;
+
+#[doc = include_str!("../docs/PROTOCOL.md")]
+pub mod protocol {}

@@ -1,0 +1,196 @@
+//! What the guard asks of a store and what it is answered. Every answer here is knowledge; see [`crate::error::StoreError`] for
+//! the lack of it.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::job::NodeName;
+use crate::slot::{Attempt, DoneMark, Holder, Lease, Slot, Token, Trigger, Verdict};
+
+/// A request for a slot's lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimRequest {
+    /// The slot.
+    pub slot: Slot,
+    /// Made by the caller before the first send; the same for every repetition of this request.
+    pub token: Token,
+    /// Who claims.
+    pub node: NodeName,
+    /// TTL of the lease.
+    pub lease_ttl: Duration,
+    /// Attempts in all.
+    pub max_attempts: u32,
+    /// Why.
+    pub trigger: Trigger,
+    /// Older slots of the same job during whose lease this one may not start (`concurrency = "forbid"`); may be empty.
+    pub not_during: Vec<Slot>,
+}
+
+/// The answer to a claim. The store checks in this order and answers with the first that holds: done, early, closed,
+/// own token, held, exhausted, backoff, paused, blocked; otherwise it grants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// Granted, now or to an earlier send of the same request.
+    Claimed {
+        /// The number of this claim.
+        attempt: Attempt,
+        /// Attempts that count against `max_attempts`, this one included.
+        used: u32,
+        /// When it was granted, by the store's clock.
+        at: DateTime<Utc>,
+    },
+    /// Another claim holds the lease.
+    Held {
+        /// Who.
+        by: Holder,
+        /// Until it lapses, unless renewed.
+        remaining: Duration,
+    },
+    /// A run succeeded.
+    Done(DoneMark),
+    /// `max_attempts` are used up.
+    Exhausted {
+        /// Attempts that count.
+        used: u32,
+    },
+    /// An attempt failed and the wait after it is not over.
+    Backoff {
+        /// Until it is.
+        remaining: Duration,
+    },
+    /// An operator paused the job.
+    Paused {
+        /// Until the pause ends by itself, if it does.
+        remaining: Option<Duration>,
+    },
+    /// A run of an older slot of the job holds its lease.
+    Blocked {
+        /// The older slot.
+        slot: Slot,
+        /// Who runs it.
+        by: Holder,
+        /// Until that lease lapses, unless renewed.
+        remaining: Duration,
+    },
+    /// The slot has not begun, by the store's clock (invariant I6).
+    Early {
+        /// Until it begins.
+        remaining: Duration,
+    },
+    /// The slot is over, by the store's clock (invariant I6).
+    Closed,
+}
+
+impl Claim {
+    /// The word used in logs and metrics.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Claimed { .. } => "claimed",
+            Self::Held { .. } => "held",
+            Self::Done(_) => "done",
+            Self::Exhausted { .. } => "exhausted",
+            Self::Backoff { .. } => "backoff",
+            Self::Paused { .. } => "paused",
+            Self::Blocked { .. } => "blocked",
+            Self::Early { .. } => "early",
+            Self::Closed => "closed",
+        }
+    }
+}
+
+impl ClaimRequest {
+    /// The lease that a grant of this request is.
+    pub fn granted(&self, attempt: Attempt, at: DateTime<Utc>) -> Lease {
+        Lease {
+            slot: self.slot.clone(),
+            token: self.token,
+            node: self.node.clone(),
+            attempt,
+            trigger: self.trigger,
+            claimed_at: at,
+            ttl: self.lease_ttl,
+        }
+    }
+}
+
+/// The answer to a renewal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Renewal {
+    /// The lease lasts for its TTL from now on (or longer: it is never shortened).
+    Renewed,
+    /// It was gone, the attempt was neither settled nor followed by a newer one, and it is set again: the store
+    /// restarted empty, or the lease lapsed unseen.
+    Restored,
+    /// It is no longer this lease: another claim was granted, or this attempt was settled or unlocked.
+    Lost {
+        /// Who holds the slot now, if anybody does.
+        to: Option<Holder>,
+    },
+    /// The slot is done.
+    Done(DoneMark),
+}
+
+/// The answer to a completion. The slot is done in both cases (invariant I3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settlement {
+    /// The done marker names this attempt.
+    Recorded,
+    /// The slot was claimed or done by another attempt meanwhile: it ran more than once. If the other was not done, the
+    /// done marker names this attempt.
+    Overtaken {
+        /// The other.
+        by: Holder,
+    },
+}
+
+/// The answer to a failure or to an attempt given back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// The lease is gone; others may claim after the wait.
+    Released,
+    /// It had lapsed already; nobody else has claimed.
+    Expired,
+    /// Another attempt holds the slot or has done it: nothing of theirs was changed (invariant I4).
+    Overtaken {
+        /// The other.
+        by: Holder,
+    },
+}
+
+/// The answer to a close.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Closing {
+    /// This call recorded the verdict: its caller tells.
+    First(Verdict),
+    /// It was recorded before.
+    Already(Verdict),
+    /// The slot is over but a run still holds its lease: ask again later.
+    Running {
+        /// Who.
+        by: Holder,
+        /// Until the lease lapses, unless renewed.
+        remaining: Duration,
+    },
+    /// The slot is not over, by the store's clock.
+    Open {
+        /// Until it is.
+        remaining: Duration,
+    },
+}
+
+/// The answer to an operator's verb.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Intervention {
+    /// Changed.
+    Applied,
+    /// It was so already.
+    Unchanged,
+    /// Refused: a node holds the lease (`unlock` it first, or wait).
+    Held {
+        /// Who.
+        by: Holder,
+        /// Until the lease lapses, unless renewed.
+        remaining: Duration,
+    },
+}

@@ -1,0 +1,357 @@
+//! Which ended slots still need a verdict. Pure: it says what to ask the store, and is told what came of it.
+//!
+//! Every slot that had a tick ends in a recorded verdict (L2), also one that ended while no node was alive or the store
+//! was away. For each job the closer keeps one place in the timetable, not a list of slots: an outage of days costs no
+//! memory, and afterwards the slots are closed one after the other, oldest first.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::clock::later;
+use crate::job::JobName;
+use crate::schedule::Timetable;
+use crate::slot::Slot;
+
+/// After a slot's end, time for the last answers and wake-ups to arrive: who knows that it is done need not ask.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How far ahead the next slot is looked for: the longest gap between two ticks of a cron expression without years, a
+/// 29th of February on one day of the week.
+const HORIZON: Duration = Duration::from_secs(41 * 366 * 86_400);
+
+/// Walks through the ended slots of every job.
+#[derive(Debug, Default)]
+pub struct Closer {
+    jobs: BTreeMap<JobName, Place>,
+}
+
+#[derive(Debug)]
+struct Place {
+    timetable: Timetable,
+    /// The oldest slot that is not known to have a verdict; none when the timetable has no more.
+    head: Option<Slot>,
+    state: State,
+    /// Starts of slots from `head` on that are known to be done.
+    done: BTreeSet<DateTime<Utc>>,
+    /// Slots before `head` that were still running when asked, and when to ask again.
+    running: BTreeMap<DateTime<Utc>, (Slot, DateTime<Utc>)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Idle,
+    Asked,
+    NotBefore(DateTime<Utc>),
+}
+
+impl Closer {
+    /// Takes the jobs of a (re)loaded file. A job that is new begins with the slot that is current at `now`.
+    pub fn set(&mut self, timetables: Vec<Timetable>, now: DateTime<Utc>) {
+        let mut old = std::mem::take(&mut self.jobs);
+        for timetable in timetables {
+            let job = timetable.job().clone();
+            let place = match old.remove(&job) {
+                Some(place) if place.timetable == timetable => place,
+                Some(place) => {
+                    let from = place.head.map_or(now, |head| head.start());
+                    Place { running: place.running, ..Place::new(timetable, from) }
+                }
+                None => {
+                    let from = timetable.slot_at(now).map_or(now, |slot| slot.start());
+                    Place::new(timetable, from)
+                }
+            };
+            self.jobs.insert(job, place);
+        }
+    }
+
+    /// Nobody was alive since `from`: the slots of the job that ended since then are looked at too.
+    pub fn look_back(&mut self, job: &JobName, from: DateTime<Utc>) {
+        let Some(place) = self.jobs.get_mut(job) else { return };
+        let start = place.timetable.slot_at(from).map_or(from, |slot| slot.start());
+        if place.state != State::Asked && place.head.as_ref().is_none_or(|head| start < head.start()) {
+            place.head = first_slot(&place.timetable, start);
+        }
+    }
+
+    /// The slot is known to be done.
+    pub fn settled(&mut self, slot: &Slot) {
+        let Some(place) = self.jobs.get_mut(slot.job()) else { return };
+        place.running.remove(&slot.start());
+        if place.head.as_ref().is_some_and(|head| slot.start() >= head.start()) {
+            place.done.insert(slot.start());
+        }
+    }
+
+    /// An operator opened the slot again: that it was done is no longer known.
+    pub fn reopened(&mut self, job: &JobName, start: DateTime<Utc>) {
+        if let Some(place) = self.jobs.get_mut(job) {
+            place.done.remove(&start);
+        }
+    }
+
+    /// Hints were lost, and slots may have been opened again: what was known to be done is asked about.
+    pub fn doubt_all(&mut self) {
+        self.jobs.values_mut().for_each(|place| place.done.clear());
+    }
+
+    /// Time has jumped: no wait that was measured by the old time is kept.
+    pub fn hurry(&mut self) {
+        for place in self.jobs.values_mut() {
+            if matches!(place.state, State::NotBefore(_)) {
+                place.state = State::Idle;
+            }
+            place.running.values_mut().for_each(|(_, again)| *again = DateTime::<Utc>::MIN_UTC);
+        }
+    }
+
+    /// The jobs whose oldest slot without a verdict ended before `than`, with its start: what another node would have to
+    /// go on with.
+    pub fn behind(&self, than: DateTime<Utc>) -> impl Iterator<Item = (&JobName, DateTime<Utc>)> {
+        self.jobs.iter().filter_map(move |(job, place)| {
+            let running = place.running.values().map(|(slot, _)| slot);
+            let oldest = running.chain(&place.head).min_by_key(|slot| slot.start())?;
+            (oldest.end() < than && !place.done.contains(&oldest.start())).then(|| (job, oldest.start()))
+        })
+    }
+
+    /// Slots to close now, at most `limit`. Each is asked about once until it is answered.
+    pub fn due(&mut self, now: DateTime<Utc>, limit: usize) -> Vec<Slot> {
+        let mut due = Vec::new();
+        for place in self.jobs.values_mut() {
+            if due.len() >= limit {
+                break;
+            }
+            due.extend(place.due(now));
+        }
+        due
+    }
+
+    /// The store has a verdict for the slot.
+    pub fn closed(&mut self, slot: &Slot) {
+        let Some(place) = self.jobs.get_mut(slot.job()) else { return };
+        place.running.remove(&slot.start());
+        if place.is_head(slot) {
+            place.advance();
+        }
+    }
+
+    /// A run of the slot goes on: ask again after `remaining`, and go on with the next slot.
+    pub fn still_running(&mut self, slot: &Slot, again: DateTime<Utc>) {
+        let Some(place) = self.jobs.get_mut(slot.job()) else { return };
+        place.running.insert(slot.start(), (slot.clone(), again));
+        if place.is_head(slot) {
+            place.advance();
+        }
+    }
+
+    /// The store could not be asked, or says that the slot is not over: ask again then.
+    pub fn postponed(&mut self, slot: &Slot, again: DateTime<Utc>) {
+        let Some(place) = self.jobs.get_mut(slot.job()) else { return };
+        if place.is_head(slot) {
+            place.state = State::NotBefore(again);
+        } else if let Some((_, at)) = place.running.get_mut(&slot.start()) {
+            *at = again;
+        }
+    }
+}
+
+impl Place {
+    fn new(timetable: Timetable, from: DateTime<Utc>) -> Self {
+        let head = first_slot(&timetable, from);
+        Self { timetable, head, state: State::Idle, done: BTreeSet::new(), running: BTreeMap::new() }
+    }
+
+    fn is_head(&self, slot: &Slot) -> bool {
+        self.head.as_ref().is_some_and(|head| head.start() == slot.start())
+    }
+
+    fn due(&mut self, now: DateTime<Utc>) -> Vec<Slot> {
+        let mut due = Vec::new();
+        for (slot, at) in self.running.values_mut().filter(|(_, at)| *at <= now) {
+            due.push(slot.clone());
+            // Until it is answered; an answer that never comes is asked for again.
+            *at = later(now, Duration::from_secs(60));
+        }
+        while self.head_is_over(now) && self.head_is_done() {
+            self.advance();
+        }
+        let ready = match self.state {
+            State::Idle => true,
+            State::Asked => false,
+            State::NotBefore(at) => at <= now,
+        };
+        if ready && self.head_is_over(now) {
+            self.state = State::Asked;
+            due.extend(self.head.clone());
+        }
+        due
+    }
+
+    fn head_is_over(&self, now: DateTime<Utc>) -> bool {
+        self.head.as_ref().is_some_and(|head| later(head.end(), GRACE) <= now)
+    }
+
+    fn head_is_done(&mut self) -> bool {
+        self.head.as_ref().is_some_and(|head| self.done.remove(&head.start()))
+    }
+
+    fn advance(&mut self) {
+        self.state = State::Idle;
+        let Some(head) = self.head.take() else { return };
+        self.head = first_slot(&self.timetable, head.end());
+        self.done = self.done.split_off(&head.end());
+    }
+}
+
+fn first_slot(timetable: &Timetable, from: DateTime<Utc>) -> Option<Slot> {
+    timetable.slots(from, later(from, HORIZON)).next().map(|(slot, _)| slot)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> DateTime<Utc> {
+        text.parse().unwrap()
+    }
+
+    fn hourly(job: &str) -> Timetable {
+        Timetable::parse(JobName::new(job).unwrap(), "0 * * * *", "UTC", "hour").unwrap()
+    }
+
+    /// A closer that learns of the job `a` at half past two.
+    fn closer() -> Closer {
+        let mut closer = Closer::default();
+        closer.set(vec![hourly("a")], at("2026-11-21T14:30:00Z"));
+        closer
+    }
+
+    fn due(closer: &mut Closer, now: &str) -> Vec<String> {
+        closer.due(at(now), 10).iter().map(ToString::to_string).collect()
+    }
+
+    fn slot(start: &str) -> Slot {
+        hourly("a").slot_with_key(start.parse().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_slot_is_closed_once_it_is_over_and_those_before_the_job_was_known_are_not() {
+        let mut closer = closer();
+        assert_eq!(due(&mut closer, "2026-11-21T15:00:00Z"), [""; 0]);
+        assert_eq!(due(&mut closer, "2026-11-21T15:00:01Z"), ["a@2026-11-21T14Z"]);
+    }
+
+    #[test]
+    fn a_slot_is_asked_about_once_until_it_is_answered_and_then_the_next_one_is() {
+        let mut closer = closer();
+        assert_eq!(due(&mut closer, "2026-11-21T16:30:00Z"), ["a@2026-11-21T14Z"]);
+        assert_eq!(due(&mut closer, "2026-11-21T16:30:01Z"), [""; 0]);
+        closer.closed(&slot("2026-11-21T14Z"));
+        assert_eq!(due(&mut closer, "2026-11-21T16:30:02Z"), ["a@2026-11-21T15Z"]);
+    }
+
+    #[test]
+    fn a_slot_that_is_known_to_be_done_costs_no_question() {
+        let mut closer = closer();
+        closer.settled(&slot("2026-11-21T14Z"));
+        closer.settled(&slot("2026-11-21T15Z"));
+        assert_eq!(due(&mut closer, "2026-11-21T17:30:00Z"), ["a@2026-11-21T16Z"]);
+    }
+
+    #[test]
+    fn a_store_that_is_away_is_asked_again_and_no_slot_is_passed_over() {
+        let mut closer = closer();
+        due(&mut closer, "2026-11-21T15:00:01Z");
+        closer.postponed(&slot("2026-11-21T14Z"), at("2026-11-21T15:10:00Z"));
+        assert_eq!(due(&mut closer, "2026-11-21T15:09:59Z"), [""; 0]);
+        assert_eq!(due(&mut closer, "2026-11-21T15:10:00Z"), ["a@2026-11-21T14Z"]);
+    }
+
+    #[test]
+    fn a_run_that_outlasts_its_slot_holds_up_no_other_verdict_and_is_asked_about_again() {
+        let mut closer = closer();
+        due(&mut closer, "2026-11-21T16:30:00Z");
+        closer.still_running(&slot("2026-11-21T14Z"), at("2026-11-21T16:31:00Z"));
+        assert_eq!(due(&mut closer, "2026-11-21T16:30:01Z"), ["a@2026-11-21T15Z"]);
+        closer.closed(&slot("2026-11-21T15Z"));
+        assert_eq!(due(&mut closer, "2026-11-21T16:31:00Z"), ["a@2026-11-21T14Z"]);
+        closer.closed(&slot("2026-11-21T14Z"));
+        assert_eq!(due(&mut closer, "2026-11-21T16:59:00Z"), [""; 0]);
+    }
+
+    #[test]
+    fn after_a_silence_of_the_cluster_the_slots_that_ended_in_it_are_closed_oldest_first() {
+        let mut closer = closer();
+        closer.look_back(&JobName::new("a").unwrap(), at("2026-11-21T12:10:00Z"));
+        assert_eq!(due(&mut closer, "2026-11-21T14:30:00Z"), ["a@2026-11-21T12Z"]);
+        closer.closed(&slot("2026-11-21T12Z"));
+        assert_eq!(due(&mut closer, "2026-11-21T14:30:01Z"), ["a@2026-11-21T13Z"]);
+    }
+
+    #[test]
+    fn a_reload_keeps_the_place_of_every_job_also_of_one_that_changed() {
+        let mut closer = closer();
+        let changed = Timetable::parse(JobName::new("a").unwrap(), "5 * * * *", "UTC", "hour").unwrap();
+        closer.set(vec![changed, hourly("b")], at("2026-11-21T16:30:00Z"));
+        assert_eq!(due(&mut closer, "2026-11-21T16:30:00Z"), ["a@2026-11-21T14Z"]);
+    }
+
+    #[test]
+    fn a_slot_that_was_opened_again_is_asked_about() {
+        let mut closer = closer();
+        closer.settled(&slot("2026-11-21T14Z"));
+        closer.reopened(slot("2026-11-21T14Z").job(), slot("2026-11-21T14Z").start());
+        assert_eq!(due(&mut closer, "2026-11-21T15:00:01Z"), ["a@2026-11-21T14Z"]);
+    }
+
+    #[test]
+    fn after_lost_hints_every_slot_is_asked_about() {
+        let mut closer = closer();
+        closer.settled(&slot("2026-11-21T14Z"));
+        closer.doubt_all();
+        assert_eq!(due(&mut closer, "2026-11-21T15:00:01Z"), ["a@2026-11-21T14Z"]);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_does_not_hold_up_verdicts() {
+        let mut closer = closer();
+        due(&mut closer, "2026-11-21T15:00:01Z");
+        closer.postponed(&slot("2026-11-21T14Z"), at("2038-01-19T03:14:07Z"));
+        closer.hurry();
+        assert_eq!(due(&mut closer, "2026-11-21T15:00:02Z"), ["a@2026-11-21T14Z"]);
+    }
+
+    #[test]
+    fn a_reload_does_not_forget_a_run_that_outlasts_its_slot() {
+        let mut closer = closer();
+        due(&mut closer, "2026-11-21T15:00:01Z");
+        closer.still_running(&slot("2026-11-21T14Z"), at("2026-11-21T15:01:00Z"));
+        let changed = Timetable::parse(JobName::new("a").unwrap(), "5 * * * *", "UTC", "hour").unwrap();
+        closer.set(vec![changed], at("2026-11-21T15:00:30Z"));
+        assert_eq!(due(&mut closer, "2026-11-21T15:01:00Z"), ["a@2026-11-21T14Z"]);
+    }
+
+    #[test]
+    fn what_is_behind_is_the_oldest_slot_without_a_verdict() {
+        let mut closer = closer();
+        let behind = |closer: &Closer, now: &str| -> Vec<String> {
+            closer.behind(at(now)).map(|(job, start)| format!("{job} {start}")).collect()
+        };
+        assert_eq!(behind(&closer, "2026-11-21T15:00:00Z"), [""; 0]);
+        assert_eq!(behind(&closer, "2026-11-21T16:00:00Z"), ["a 2026-11-21 14:00:00 UTC"]);
+        closer.settled(&slot("2026-11-21T14Z"));
+        assert_eq!(behind(&closer, "2026-11-21T16:00:00Z"), [""; 0]);
+    }
+
+    #[test]
+    fn one_beat_asks_for_a_bounded_number() {
+        let mut closer = Closer::default();
+        let jobs = ["a", "b", "c", "d"].map(hourly).to_vec();
+        closer.set(jobs, at("2026-11-21T14:30:00Z"));
+        assert_eq!(closer.due(at("2026-11-21T16:30:00Z"), 3).len(), 3);
+        assert_eq!(closer.due(at("2026-11-21T16:30:00Z"), 3).len(), 1);
+    }
+}

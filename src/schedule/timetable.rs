@@ -1,0 +1,165 @@
+//! The ticks and slots of one job: which slot a tick belongs to, which slots there were, when to fire. Never reads a clock.
+//!
+//! Slots of `hour`, `minute`, `day` and fixed periods cover the time line without a gap, whether or not a tick falls into
+//! them; slots of `tick` begin at the ticks.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use chrono_tz::Tz;
+
+use super::spread::place;
+use super::zone::{day, grid_cell};
+use crate::clock::{between, earlier, later};
+use crate::job::{JobName, JobSpec};
+use crate::schedule::{Schedule, ScheduleError};
+use crate::slot::{Period, Slot, SlotKey};
+
+/// How long the slot of a tick lasts when no tick follows it, which is so only at the end of the search limit.
+const LAST_TICK_LASTS: TimeDelta = TimeDelta::days(366);
+
+/// The smallest step of time; ticks and slot starts are whole seconds.
+const JUST_BEFORE: TimeDelta = TimeDelta::nanoseconds(1);
+
+/// The ticks and slots of one job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timetable {
+    job: JobName,
+    schedule: Schedule,
+    period: Period,
+    jitter: Duration,
+}
+
+impl Timetable {
+    /// Compiles a job's schedule.
+    pub fn of(spec: &JobSpec) -> Result<Self, ScheduleError> {
+        let schedule = Schedule::parse(&spec.schedule, spec.timezone)?;
+        if let Period::Fixed(length) = spec.period
+            && (length.is_zero() || length.subsec_nanos() != 0)
+        {
+            return Err(ScheduleError::new(&spec.schedule, "its period is not a whole number of seconds", None));
+        }
+        Ok(Self { job: spec.name.clone(), schedule, period: spec.period, jitter: spec.jitter })
+    }
+
+    /// The same from the registry's words (`JobEntry`), where no file is at hand. The registry does not know the jitter;
+    /// there is none here.
+    pub fn parse(job: JobName, schedule: &str, timezone: &str, period: &str) -> Result<Self, ScheduleError> {
+        let zone: Tz = timezone.parse().map_err(|_| {
+            let shown: String = timezone.chars().take(40).collect();
+            let hint = "write an IANA name, like Europe/Berlin or UTC".to_owned();
+            ScheduleError::new(schedule, format!("unknown time zone {shown:?}"), Some(hint))
+        })?;
+        let period = period
+            .parse()
+            .map_err(|error: crate::slot::PeriodError| ScheduleError::new(schedule, error.to_string(), None))?;
+        Ok(Self { job, schedule: Schedule::parse(schedule, zone)?, period, jitter: Duration::ZERO })
+    }
+
+    /// Whose it is.
+    pub const fn job(&self) -> &JobName {
+        &self.job
+    }
+
+    /// Its cron expression.
+    pub const fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
+    /// What one slot spans.
+    pub const fn period(&self) -> Period {
+        self.period
+    }
+
+    /// The slot that a tick belongs to.
+    pub fn slot_of(&self, tick: DateTime<Utc>) -> Option<Slot> {
+        self.slot_at(tick)
+    }
+
+    /// The slot that is current at an instant, whether or not it has a tick. For `tick`: the one of the last tick. None
+    /// before 1970 and where a `tick` slot has not begun.
+    pub fn slot_at(&self, instant: DateTime<Utc>) -> Option<Slot> {
+        // Outside of these years no slot has a key, and arithmetic near the ends of the calendar would overflow.
+        SlotKey::of(instant - TimeDelta::nanoseconds(i64::from(instant.timestamp_subsec_nanos())))?;
+        let (start, end) = self.span_at(instant)?;
+        Slot::new(self.job.clone(), start, end).ok()
+    }
+
+    /// The slot with this key; none when no slot of the job starts there.
+    pub fn slot_with_key(&self, key: SlotKey) -> Option<Slot> {
+        self.slot_at(key.start()).filter(|slot| slot.key() == key)
+    }
+
+    /// The slots that have at least one tick and start in `[from, to)`, each with its first tick; oldest first.
+    pub fn slots(&self, from: DateTime<Utc>, to: DateTime<Utc>) -> impl Iterator<Item = (Slot, DateTime<Utc>)> + '_ {
+        let mut at = from.max(DateTime::UNIX_EPOCH);
+        std::iter::from_fn(move || {
+            loop {
+                let tick = self.tick_from(at)?;
+                // On the first of January 1970 a day may have begun before there are keys.
+                let Some(slot) = self.slot_of(tick) else {
+                    at = tick + TimeDelta::seconds(1);
+                    continue;
+                };
+                at = slot.end();
+                // The first slot may have begun before `from`.
+                if slot.start() >= from {
+                    return (slot.start() < to).then_some((slot, tick));
+                }
+            }
+        })
+    }
+
+    /// Slots with a tick that are older than `slot` and end less than `back` before it begins: a run of theirs may have begun
+    /// just before their end and lasted for `back`. Newest first, at most `most`.
+    pub fn older(&self, slot: &Slot, back: Duration, most: usize) -> Vec<Slot> {
+        let oldest = earlier(slot.start(), back);
+        let mut start = slot.start();
+        std::iter::from_fn(|| {
+            let tick = self.schedule.last_until(start - JUST_BEFORE)?;
+            let older = self.slot_of(tick)?;
+            start = older.start();
+            (older.end() > oldest).then_some(older)
+        })
+        .take(most)
+        .collect()
+    }
+
+    /// The fixed delay of the job after each tick, from 0 up to its `jitter` in whole milliseconds; never changes the slot.
+    /// Shorter after a tick that is closer to its slot's end than the jitter: see [`Timetable::fire_at`].
+    pub fn delay(&self) -> Duration {
+        self.delay_within(self.jitter)
+    }
+
+    /// When to fire a tick of a slot: the tick plus the job's delay. Where less than the jitter is left of the slot, the
+    /// delay is taken from what is left, so that it stays before the slot's end and keeps the order of the ticks.
+    pub fn fire_at(&self, tick: DateTime<Utc>, slot: &Slot) -> DateTime<Utc> {
+        later(tick, self.delay_within(self.jitter.min(between(tick, slot.end()))))
+    }
+
+    fn delay_within(&self, span: Duration) -> Duration {
+        let below = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+        Duration::from_millis(place(self.job.as_str(), below))
+    }
+
+    /// The first tick at or after an instant.
+    pub(super) fn tick_from(&self, instant: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        self.schedule.next_after(instant - JUST_BEFORE)
+    }
+
+    fn span_at(&self, instant: DateTime<Utc>) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
+        let zone = self.schedule.zone();
+        match self.period {
+            Period::Minute => grid_cell(zone, 60, instant),
+            Period::Hour => grid_cell(zone, 3_600, instant),
+            Period::Day => day(zone, instant),
+            Period::Tick => {
+                let start = self.schedule.last_until(instant)?;
+                let end = self.schedule.next_after(start).or_else(|| start.checked_add_signed(LAST_TICK_LASTS))?;
+                Some((start, end))
+            }
+            // In UTC a grid of any length has no cuts.
+            Period::Fixed(length) => grid_cell(Tz::UTC, i64::try_from(length.as_secs()).ok()?, instant),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! One run of a command: what it is told, and how it ended. Words only; `exec` makes the one of the other.
+
+use chrono::{DateTime, Utc};
+
+use crate::job::NodeName;
+use crate::slot::{Attempt, Fence, OutputTail, Slot, Trigger};
+
+/// What a command is told of its run, as `CRONWARD_*` variables and placeholders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunContext {
+    /// `CRONWARD_JOB`, `_SLOT`, `_SLOT_START`, `_SLOT_END`.
+    pub slot: Slot,
+    /// `CRONWARD_SCHEDULED_AT`: the tick, or when the run was asked for.
+    pub scheduled_at: DateTime<Utc>,
+    /// `CRONWARD_ATTEMPT`; 0 for a run without a guard.
+    pub attempt: Attempt,
+    /// `CRONWARD_MAX_ATTEMPTS`.
+    pub max_attempts: u32,
+    /// `CRONWARD_FENCE`.
+    pub fence: Fence,
+    /// `CRONWARD_RUN_ID`: unique for each start; not the lease's token.
+    pub run_id: String,
+    /// `CRONWARD_NODE`.
+    pub node: NodeName,
+    /// `CRONWARD_TRIGGER`.
+    pub trigger: Trigger,
+    /// `CRONWARD_DEADLINE`: when `timeout` stops it; none when it may run for ever.
+    pub deadline: Option<DateTime<Utc>>,
+    /// `CRONWARD_LEASE_HELD`: false for a run without a guard (`on_store_error = "run"`).
+    pub lease_held: bool,
+}
+
+/// How a command ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// Its status.
+    pub status: ExitStatus,
+    /// The end of its output.
+    pub output: OutputTail,
+    /// What else is worth telling, such as processes that it left behind and that were killed.
+    pub note: Option<String>,
+}
+
+/// The status of an ended command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExitStatus {
+    /// It exited.
+    Code(i32),
+    /// A signal ended it.
+    Signal(i32),
+    /// It was never started.
+    NotStarted {
+        /// 127 when it was not found, otherwise 126.
+        code: i32,
+        /// Why, naming the program.
+        message: String,
+    },
+}

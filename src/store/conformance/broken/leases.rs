@@ -1,0 +1,235 @@
+//! Flaws of leases: who may start, who may renew, when a lease ends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::job::Namespace;
+use crate::slot::{Lease, Mark, RunRecord};
+use crate::store::conformance::broken::{Control, Flaw};
+use crate::store::memory::Ledger;
+use crate::store::{Claim, ClaimRequest, Release, Renewal};
+
+pub(super) fn controls() -> Vec<Control> {
+    vec![
+        Control {
+            flaw: Arc::new(PlainDelete),
+            caught_by: &[
+                "settle::a_stale_failure_leaves_the_holder_alone",
+                "settle::a_stale_failure_leaves_done_alone",
+            ],
+        },
+        Control {
+            flaw: Arc::new(ClaimForgetsItsToken),
+            caught_by: &[
+                "idempotence::a_lost_reply_to_a_claim_burns_no_attempt",
+                "races::one_request_sent_many_times_at_once_is_one_grant",
+            ],
+        },
+        Control {
+            flaw: Arc::new(ClaimLooksFirst),
+            caught_by: &["races::one_of_many_claimers_wins", "races::two_nodes_are_never_granted_the_same_slot"],
+        },
+        Control { flaw: Arc::new(RenewalOfAnybody), caught_by: &["renew::a_lease_that_was_followed_is_lost"] },
+        Control { flaw: Arc::new(RenewalRestoresAnything), caught_by: &["renew::a_settled_lease_is_not_restored"] },
+        Control { flaw: Arc::new(RenewalShortens), caught_by: &["renew::a_renewal_never_shortens"] },
+        Control {
+            flaw: Arc::new(RenewalNeverRestores),
+            caught_by: &["renew::a_lease_is_restored_in_a_store_that_restarted_empty"],
+        },
+        Control {
+            flaw: Arc::new(LeaseForEver),
+            caught_by: &[
+                "expiry::a_lapsed_lease_lets_the_next_one_in",
+                "expiry::a_lease_lapses_by_the_stores_own_clock",
+            ],
+        },
+        Control {
+            flaw: Arc::new(AnyHour),
+            caught_by: &["window::a_slot_that_has_not_begun_is_early", "window::a_slot_that_is_over_is_closed"],
+        },
+        Control { flaw: Arc::new(PauseIsIgnored), caught_by: &["claim::a_paused_job_is_not_granted"] },
+        Control { flaw: Arc::new(OlderRunIsIgnored), caught_by: &["claim::a_slot_is_blocked_while_an_older_one_runs"] },
+        Control {
+            flaw: Arc::new(OneNamespace),
+            caught_by: &[
+                "namespaces::a_slot_held_in_one_is_free_in_another",
+                "namespaces::hints_stay_in_their_namespace",
+            ],
+        },
+        Control { flaw: Arc::new(Silent), caught_by: &["wake::a_failure_wakes_the_others"] },
+    ]
+}
+
+/// `DEL key` on failure, whoever holds it: ShedLock's Redis default.
+#[derive(Debug)]
+struct PlainDelete;
+
+impl Flaw for PlainDelete {
+    fn fail(
+        &self,
+        ledger: &mut Ledger,
+        (lease, run): (&Lease, &RunRecord),
+        retry_after: Duration,
+        now: DateTime<Utc>,
+    ) -> Release {
+        let answer = ledger.fail(lease, run, retry_after, now);
+        if let Release::Overtaken { .. } = answer {
+            ledger.expire_mark(&lease.slot, now);
+        }
+        answer
+    }
+}
+
+/// `SET NX` alone: a claim whose reply was lost is answered with another attempt.
+#[derive(Debug)]
+struct ClaimForgetsItsToken;
+
+impl Flaw for ClaimForgetsItsToken {
+    fn claim(&self, ledger: &mut Ledger, request: &ClaimRequest, now: DateTime<Utc>) -> Claim {
+        let own = |mark: &Mark| matches!(mark, Mark::Leased { token, .. } if *token == request.token);
+        let records = ledger.inspect(std::slice::from_ref(&request.slot), now);
+        if records.iter().any(|record| own(&record.mark)) {
+            ledger.expire_mark(&request.slot, now);
+        }
+        ledger.claim(request, now)
+    }
+}
+
+/// GET, then SET: two steps where the contract has one.
+#[derive(Debug)]
+struct ClaimLooksFirst;
+
+impl Flaw for ClaimLooksFirst {
+    fn looks_before_it_writes(&self) -> bool {
+        true
+    }
+}
+
+/// PEXPIRE without a look at whose lease it is.
+#[derive(Debug)]
+struct RenewalOfAnybody;
+
+impl Flaw for RenewalOfAnybody {
+    fn renew(&self, ledger: &mut Ledger, lease: &Lease, now: DateTime<Utc>) -> Renewal {
+        match ledger.renew(lease, now) {
+            Renewal::Lost { to: Some(_) } => Renewal::Renewed,
+            other => other,
+        }
+    }
+}
+
+/// `SET NX` on renewal without a look at the records: a run that ended holds its slot again.
+#[derive(Debug)]
+struct RenewalRestoresAnything;
+
+impl Flaw for RenewalRestoresAnything {
+    fn renew(&self, ledger: &mut Ledger, lease: &Lease, now: DateTime<Utc>) -> Renewal {
+        if ledger.mark_ttl(&lease.slot, now).is_none() {
+            ledger.forget_log(&lease.slot);
+        }
+        ledger.renew(lease, now)
+    }
+}
+
+/// PEXPIRE without GT.
+#[derive(Debug)]
+struct RenewalShortens;
+
+impl Flaw for RenewalShortens {
+    fn renew(&self, ledger: &mut Ledger, lease: &Lease, now: DateTime<Utc>) -> Renewal {
+        let answer = ledger.renew(lease, now);
+        if answer == Renewal::Renewed {
+            ledger.set_mark_ttl(&lease.slot, lease.ttl, now);
+        }
+        answer
+    }
+}
+
+/// PEXPIRE on a key that is gone: the run goes on and its slot is free.
+#[derive(Debug)]
+struct RenewalNeverRestores;
+
+impl Flaw for RenewalNeverRestores {
+    fn renew(&self, ledger: &mut Ledger, lease: &Lease, now: DateTime<Utc>) -> Renewal {
+        match ledger.mark_ttl(&lease.slot, now) {
+            Some(_) => ledger.renew(lease, now),
+            None => Renewal::Lost { to: None },
+        }
+    }
+}
+
+/// SET without a TTL: a crashed node keeps its slot for ever.
+#[derive(Debug)]
+struct LeaseForEver;
+
+impl Flaw for LeaseForEver {
+    fn claim(&self, ledger: &mut Ledger, request: &ClaimRequest, now: DateTime<Utc>) -> Claim {
+        if ledger.mark_ttl(&request.slot, now).is_none() {
+            ledger.set_mark_ttl(&request.slot, request.lease_ttl, now);
+        }
+        ledger.claim(request, now)
+    }
+}
+
+/// The node's clock decides: whenever it asks, the slot is open.
+#[derive(Debug)]
+struct AnyHour;
+
+impl Flaw for AnyHour {
+    fn claim(&self, ledger: &mut Ledger, request: &ClaimRequest, now: DateTime<Utc>) -> Claim {
+        let last = request.slot.end() - TimeDelta::milliseconds(1);
+        ledger.claim(request, now.clamp(request.slot.start(), last))
+    }
+}
+
+/// Pauses are kept, and not asked for.
+#[derive(Debug)]
+struct PauseIsIgnored;
+
+impl Flaw for PauseIsIgnored {
+    fn claim(&self, ledger: &mut Ledger, request: &ClaimRequest, now: DateTime<Utc>) -> Claim {
+        let mut copy = ledger.clone();
+        let audit = super::super::bench::audit("resume");
+        copy.resume(request.slot.job(), &audit, now);
+        drop(copy.take_wakes());
+        match ledger.claim(request, now) {
+            Claim::Paused { .. } => {
+                *ledger = copy;
+                ledger.claim(request, now)
+            }
+            other => other,
+        }
+    }
+}
+
+/// `concurrency = "forbid"` is not looked at.
+#[derive(Debug)]
+struct OlderRunIsIgnored;
+
+impl Flaw for OlderRunIsIgnored {
+    fn claim(&self, ledger: &mut Ledger, request: &ClaimRequest, now: DateTime<Utc>) -> Claim {
+        ledger.claim(&ClaimRequest { not_during: Vec::new(), ..request.clone() }, now)
+    }
+}
+
+/// The namespace is no part of the key.
+#[derive(Debug)]
+struct OneNamespace;
+
+impl Flaw for OneNamespace {
+    fn namespace(&self, _namespace: &Namespace) -> Namespace {
+        Namespace::default()
+    }
+}
+
+/// Says that it pushes, and does not.
+#[derive(Debug)]
+struct Silent;
+
+impl Flaw for Silent {
+    fn is_silent(&self) -> bool {
+        true
+    }
+}

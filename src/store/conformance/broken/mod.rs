@@ -1,0 +1,29 @@
+//! Stores that are broken on purpose, as real ones have been: the suite must catch each of them. They are the specification
+//! with one [`Flaw`] each, so that what is caught is the flaw and nothing else.
+//!
+//! A suite that lets one of these pass proves nothing about the stores that it lets pass.
+
+mod leases;
+mod records;
+mod store;
+
+pub use store::{Broken, BrokenSetup, Flaw};
+
+use std::sync::Arc;
+
+/// A flaw with the cases that must catch it.
+#[derive(Clone, Debug)]
+pub struct Control {
+    /// What is broken.
+    pub flaw: Arc<dyn Flaw>,
+    /// Cases that fail because of it, among others.
+    pub caught_by: &'static [&'static str],
+}
+
+/// Every flaw.
+pub fn controls() -> Vec<Control> {
+    [leases::controls(), records::controls()].concat()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,37 @@
+//! The suite that every store must pass. It needs three things of a store's author: a [`Setup`] that opens independent
+//! connections, a [`Probe`] that reaches the data behind the store's back, and a runner that calls [`run_case`] for each
+//! of [`cases()`]. `tests/conformance/` of this crate is such a runner.
+//!
+//! Cases never sleep: a lease runs out because the probe makes it. Slots are built around the store's own clock, read
+//! through `inspect`, so that a server whose clock differs from this host's is judged by its own. Each case works in a
+//! namespace of its own and cites the invariants of `docs/PROTOCOL.md` that it checks.
+
+#[macro_use]
+mod ensure;
+
+mod bench;
+mod case;
+mod setup;
+
+mod attempts;
+pub mod broken;
+mod claim;
+mod close;
+mod expiry;
+mod hostile;
+mod idempotence;
+mod memory;
+mod namespaces;
+mod operator;
+mod races;
+mod registry;
+mod renew;
+pub mod sequence;
+mod settle;
+mod wake;
+mod window;
+
+pub use bench::Bench;
+pub use case::{Case, Failure, Outcome, cases, run_case};
+pub use memory::MemorySetup;
+pub use setup::{Probe, Scale, Setup};

@@ -1,0 +1,165 @@
+//! Cases: many at the same time. Whatever the order, there is one winner per slot.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use futures_util::stream::{self, StreamExt};
+
+use crate::slot::Slot;
+use crate::store::conformance::bench::{DONE, failed, granted, succeeded};
+use crate::store::conformance::case::case;
+use crate::store::conformance::{Bench, Case, Failure, Outcome};
+use crate::store::{Claim, ClaimRequest, Store};
+
+pub(super) const CASES: &[Case] = &[
+    case!("races", one_of_many_claimers_wins, I1, I5),
+    case!("races", one_of_many_claimers_wins_each_attempt_until_none_is_left, I1, I2, I5),
+    case!("races", one_request_sent_many_times_at_once_is_one_grant, I5),
+    case!("races", two_nodes_are_never_granted_the_same_slot, I1),
+    case!("races", of_many_finishers_one_sets_the_marker, I3),
+];
+
+/// A task for each claimer, on a connection of its own.
+async fn contest(bench: &Bench, slot: &Slot, max_attempts: u32) -> Result<Vec<(ClaimRequest, Claim)>, Failure> {
+    let mut claimers = Vec::new();
+    for index in 0..bench.scale().claimers {
+        let store = bench.another().await?;
+        let request = ClaimRequest { max_attempts, ..bench.request(slot, &format!("n{index}"))? };
+        claimers.push((store, request));
+    }
+    race(claimers).await
+}
+
+async fn race(claimers: Vec<(Arc<dyn Store>, ClaimRequest)>) -> Result<Vec<(ClaimRequest, Claim)>, Failure> {
+    let tasks = claimers.into_iter().map(|(store, request)| {
+        tokio::spawn(async move {
+            let claim = store.claim(&request).await;
+            (request, claim)
+        })
+    });
+    let mut answers = Vec::new();
+    for task in join_all(tasks).await {
+        let (request, claim) = task.map_err(|error| Failure::from(error.to_string()))?;
+        answers.push((request, claim?));
+    }
+    Ok(answers)
+}
+
+async fn one_of_many_claimers_wins(bench: &Bench) -> Outcome {
+    let slot = bench.slot("job")?;
+    let mut winners = Vec::new();
+    for (request, claim) in contest(bench, &slot, 3).await? {
+        match claim {
+            Claim::Claimed { attempt, .. } => winners.push((request.node, attempt)),
+            other => ensure_is!(other, Claim::Held { .. }),
+        }
+    }
+    ensure_eq!(winners.len(), 1, "{winners:?}");
+    ensure_eq!(winners.first().map(|(_, attempt)| *attempt), Some(1));
+    ensure_eq!(bench.probe.attempts(&slot).await?, Some(1));
+    Ok(())
+}
+
+async fn one_of_many_claimers_wins_each_attempt_until_none_is_left(bench: &Bench) -> Outcome {
+    let slot = bench.slot("job")?;
+    for attempt in 1..=2 {
+        let mut won = Vec::new();
+        for (request, claim) in contest(bench, &slot, 2).await? {
+            if let Claim::Claimed { .. } = claim {
+                won.push(granted(&request, claim)?);
+            }
+        }
+        let lease = take!(won.as_slice(), [lease] => lease);
+        ensure_eq!(lease.attempt, attempt);
+        bench.store.fail(lease, &failed(lease), std::time::Duration::ZERO).await?;
+    }
+    for (_, claim) in contest(bench, &slot, 2).await? {
+        ensure_eq!(claim, Claim::Exhausted { used: 2 });
+    }
+    Ok(())
+}
+
+async fn one_request_sent_many_times_at_once_is_one_grant(bench: &Bench) -> Outcome {
+    let slot = bench.slot("job")?;
+    let request = bench.request(&slot, "a")?;
+    let mut claimers = Vec::new();
+    for _ in 0..bench.scale().claimers {
+        claimers.push((bench.another().await?, request.clone()));
+    }
+    for (_, claim) in race(claimers).await? {
+        ensure_is!(claim, Claim::Claimed { attempt: 1, used: 1, .. });
+    }
+    ensure_eq!(bench.probe.attempts(&slot).await?, Some(1));
+    Ok(())
+}
+
+/// The slots that this node was granted, of all those that it asked for.
+async fn claim_all(
+    store: Arc<dyn Store>,
+    requests: Vec<ClaimRequest>,
+    in_flight: usize,
+) -> Result<BTreeSet<Slot>, Failure> {
+    let claims = requests.into_iter().map(|request| {
+        let store = Arc::clone(&store);
+        async move { (store.claim(&request).await, request.slot) }
+    });
+    let mut answers = stream::iter(claims).buffer_unordered(in_flight);
+    let mut won = BTreeSet::new();
+    while let Some((claim, slot)) = answers.next().await {
+        match claim? {
+            Claim::Claimed { attempt, .. } => {
+                ensure_eq!(attempt, 1, "{slot}");
+                won.insert(slot);
+            }
+            other => ensure_is!(other, Claim::Held { .. }),
+        }
+    }
+    Ok(won)
+}
+
+async fn two_nodes_are_never_granted_the_same_slot(bench: &Bench) -> Outcome {
+    let scale = bench.scale();
+    let starts = (0_i64..).take(scale.slots);
+    let slots = starts.map(|second| bench.span("job", -600 - second, 7_200)).collect::<Result<Vec<_>, _>>()?;
+    // Long enough for the slowest machine: a lease that lapsed during the contest would be granted twice, and rightly.
+    let lease_ttl = std::time::Duration::from_secs(3_600);
+    let mut nodes = Vec::new();
+    for node in ["a", "b"] {
+        let ask = |slot| Ok(ClaimRequest { lease_ttl, ..bench.request(slot, node)? });
+        let requests = slots.iter().map(ask).collect::<Result<Vec<_>, Failure>>()?;
+        nodes.push(tokio::spawn(claim_all(bench.another().await?, requests, scale.in_flight)));
+    }
+    let mut won = Vec::new();
+    for node in join_all(nodes).await {
+        won.push(node.map_err(|error| Failure::from(error.to_string()))??);
+    }
+    let (a, b) = take!(won.as_slice(), [a, b] => (a, b));
+    let both: Vec<&Slot> = a.intersection(b).collect();
+    ensure!(both.is_empty(), "granted to both: {both:?}");
+    ensure_eq!(a.len() + b.len(), scale.slots, "slots granted to one of them");
+    Ok(())
+}
+
+async fn of_many_finishers_one_sets_the_marker(bench: &Bench) -> Outcome {
+    let slot = bench.slot("job")?;
+    let mut finishers = Vec::new();
+    for index in 0..16 {
+        let request = ClaimRequest { max_attempts: 99, ..bench.request(&slot, &format!("n{index}"))? };
+        let lease = granted(&request, bench.store.claim(&request).await?)?;
+        bench.expire(&slot).await?;
+        finishers.push((bench.another().await?, lease));
+    }
+    let tasks = finishers
+        .into_iter()
+        .map(|(store, lease)| tokio::spawn(async move { store.complete(&lease, &succeeded(&lease), DONE).await }));
+    let mut recorded = 0;
+    for task in join_all(tasks).await {
+        let settled = task.map_err(|error| Failure::from(error.to_string()))??;
+        recorded += usize::from(settled == crate::store::Settlement::Recorded);
+    }
+    ensure_eq!(recorded, 1, "finishers that set the marker");
+    let known = bench.record(&slot).await?;
+    ensure!(known.runs.len() == 16 && known.runs.iter().all(|run| run.outcome.is_some()), "{:?}", known.runs);
+    Ok(())
+}

@@ -1,0 +1,201 @@
+//! Cases: the registry of jobs and nodes, and pauses.
+
+use std::collections::BTreeMap;
+
+use chrono::DateTime;
+
+use crate::store::conformance::bench::{audit, is_recent, job_name, node_name};
+use crate::store::conformance::case::case;
+use crate::store::conformance::{Bench, Case, Failure, Outcome};
+use crate::store::{Intervention, JobEntry, NodeReport};
+
+pub(super) const CASES: &[Case] = &[
+    case!("registry", an_empty_registry_knows_nothing),
+    case!("registry", a_registered_job_is_known_to_all_by_name),
+    case!("registry", a_job_registered_again_keeps_when_it_was_first_seen),
+    case!("registry", a_node_is_known_by_its_last_report),
+    case!("registry", a_first_heartbeat_knows_of_no_other),
+    case!("registry", a_heartbeat_tells_when_another_was_last_alive, L2),
+    case!("registry", a_restarted_node_learns_of_its_earlier_instance, L2),
+    case!("registry", a_pause_is_known_to_all),
+    case!("registry", a_pause_replaces_the_earlier_one),
+    case!("registry", a_resume_ends_the_pause_and_keeps_it),
+    case!("registry", resuming_what_is_not_paused_changes_nothing),
+    case!("registry", an_inspection_answers_in_the_order_asked),
+    case!("registry", the_stores_clock_does_not_go_back, I6),
+];
+
+fn job(name: &str, schedule: &str) -> Result<JobEntry, Failure> {
+    Ok(JobEntry {
+        name: job_name(name)?,
+        schedule: schedule.to_owned(),
+        timezone: "Europe/Berlin".to_owned(),
+        period: "hour".to_owned(),
+        max_attempts: 3,
+        enabled: true,
+        first_seen: DateTime::UNIX_EPOCH,
+    })
+}
+
+fn report(bench: &Bench, node: &str, instance: &str) -> Result<NodeReport, Failure> {
+    Ok(NodeReport {
+        name: node_name(node)?,
+        instance: instance.to_owned(),
+        version: "1.2.3".to_owned(),
+        config_hash: "c0ffee".to_owned(),
+        job_hashes: BTreeMap::from([(job_name("push")?, "abc".to_owned())]),
+        labels: BTreeMap::from([("zone".to_owned(), "eu-1 \"{x}\"\n".to_owned())]),
+        started_at: bench.began,
+        clock_offset_ms: -12,
+        running: vec!["push@2026-11-21T14Z".to_owned()],
+        draining: false,
+        behind: std::collections::BTreeMap::new(),
+    })
+}
+
+async fn an_empty_registry_knows_nothing(bench: &Bench) -> Outcome {
+    ensure_eq!(bench.store.jobs().await?, Vec::new());
+    ensure_eq!(bench.store.nodes().await?.1, Vec::new());
+    ensure_eq!(bench.store.pauses().await?, Vec::new());
+    ensure_eq!(bench.store.register(&[]).await?, Vec::new());
+    ensure_eq!(bench.store.purge().await?, 0);
+    Ok(())
+}
+
+async fn a_registered_job_is_known_to_all_by_name(bench: &Bench) -> Outcome {
+    let known = bench.store.register(&[job("push", "0 * * * *")?, job("backup", "30 2 * * *")?]).await?;
+    let names: Vec<&str> = known.iter().map(|entry| entry.name.as_str()).collect();
+    ensure_eq!(names, vec!["backup", "push"]);
+    for entry in &known {
+        ensure!(is_recent(bench, entry.first_seen), "first seen at {}", entry.first_seen);
+    }
+    let other = bench.another().await?;
+    ensure_eq!(other.jobs().await?, known);
+    let all = other.register(&[job("clean", "@daily")?]).await?;
+    let names: Vec<&str> = all.iter().map(|entry| entry.name.as_str()).collect();
+    ensure_eq!(names, vec!["backup", "clean", "push"], "what others registered is answered too");
+    Ok(())
+}
+
+async fn a_job_registered_again_keeps_when_it_was_first_seen(bench: &Bench) -> Outcome {
+    let first = bench.store.register(&[job("push", "0 * * * *")?]).await?;
+    let seen = take!(first.as_slice(), [entry] => entry.first_seen);
+    bench.after(seen).await?;
+    let changed = JobEntry { enabled: false, max_attempts: 9, ..job("push", "5 * * * *")? };
+    let again = bench.store.register(std::slice::from_ref(&changed)).await?;
+    ensure_eq!(again, vec![JobEntry { first_seen: seen, ..changed }]);
+    Ok(())
+}
+
+async fn a_node_is_known_by_its_last_report(bench: &Bench) -> Outcome {
+    let first = report(bench, "b", "b1")?;
+    bench.store.heartbeat(&report(bench, "a", "a1")?).await?;
+    bench.store.heartbeat(&first).await?;
+    let last = NodeReport { draining: true, running: Vec::new(), ..first };
+    let reply = bench.store.heartbeat(&last).await?;
+    let (now, nodes) = bench.another().await?.nodes().await?;
+    let names: Vec<&str> = nodes.iter().map(|entry| entry.report.name.as_str()).collect();
+    ensure_eq!(names, vec!["a", "b"]);
+    let entry = take!(nodes.last(), Some(entry) => entry);
+    ensure_eq!((&entry.report, entry.seen), (&last, reply.now));
+    ensure!(now >= reply.now, "{now} comes before {}", reply.now);
+    Ok(())
+}
+
+async fn a_first_heartbeat_knows_of_no_other(bench: &Bench) -> Outcome {
+    let reply = bench.store.heartbeat(&report(bench, "a", "a1")?).await?;
+    ensure_eq!(reply.last_alive, None);
+    ensure!(is_recent(bench, reply.now), "now is {}", reply.now);
+    let again = bench.store.heartbeat(&report(bench, "a", "a1")?).await?;
+    ensure_eq!(again.last_alive, None, "its own earlier heartbeat is no other's");
+    Ok(())
+}
+
+async fn a_heartbeat_tells_when_another_was_last_alive(bench: &Bench) -> Outcome {
+    let first = bench.store.heartbeat(&report(bench, "a", "a1")?).await?;
+    bench.after(first.now).await?;
+    let second = bench.store.heartbeat(&report(bench, "b", "b1")?).await?;
+    ensure_eq!(second.last_alive, Some(first.now));
+    bench.after(second.now).await?;
+    let third = bench.store.heartbeat(&report(bench, "c", "c1")?).await?;
+    ensure_eq!(third.last_alive, Some(second.now));
+    Ok(())
+}
+
+async fn a_restarted_node_learns_of_its_earlier_instance(bench: &Bench) -> Outcome {
+    let before = bench.store.heartbeat(&report(bench, "a", "a1")?).await?;
+    let after = bench.store.heartbeat(&report(bench, "a", "a2")?).await?;
+    ensure_eq!(after.last_alive, Some(before.now));
+    let (_, nodes) = bench.store.nodes().await?;
+    ensure!(nodes.iter().any(|entry| entry.report.instance == "a2"), "{nodes:?}");
+    Ok(())
+}
+
+async fn a_pause_is_known_to_all(bench: &Bench) -> Outcome {
+    let name = job_name("push")?;
+    let until = Some(bench.at(600));
+    ensure_eq!(bench.store.pause(&name, until, &audit("pause")).await?, Intervention::Applied);
+    let pauses = bench.another().await?.pauses().await?;
+    let (job, pause) = take!(pauses.as_slice(), [pause] => pause);
+    ensure_eq!((job, pause.until), (&name, until));
+    ensure!(is_recent(bench, pause.since), "since {}", pause.since);
+    ensure!(is_recent(bench, pause.audit.at), "at {}", pause.audit.at);
+    ensure_eq!((pause.audit.who.as_str(), pause.audit.why.as_str()), ("alice", "the suite asks"));
+    Ok(())
+}
+
+async fn a_pause_replaces_the_earlier_one(bench: &Bench) -> Outcome {
+    let (name, other) = (job_name("push")?, job_name("backup")?);
+    bench.store.pause(&name, Some(bench.at(600)), &audit("pause")).await?;
+    bench.store.pause(&other, None, &audit("pause")).await?;
+    bench.store.pause(&name, None, &audit("pause")).await?;
+    let pauses = bench.store.pauses().await?;
+    let shown: Vec<_> = pauses.iter().map(|(job, pause)| (job.as_str(), pause.until)).collect();
+    ensure_eq!(shown, vec![("backup", None), ("push", None)]);
+    Ok(())
+}
+
+async fn a_resume_ends_the_pause_and_keeps_it(bench: &Bench) -> Outcome {
+    let name = job_name("push")?;
+    bench.store.pause(&name, Some(bench.at(600)), &audit("pause")).await?;
+    ensure_eq!(bench.another().await?.resume(&name, &audit("resume")).await?, Intervention::Applied);
+    let pauses = bench.store.pauses().await?;
+    let (_, pause) = take!(pauses.as_slice(), [pause] => pause);
+    let until = take!(pause.until, Some(until) => until);
+    ensure!(is_recent(bench, until) && until >= pause.since, "from {} to {until}", pause.since);
+    ensure_eq!(pause.audit.verb.as_str(), "resume", "who ended it is recorded");
+    Ok(())
+}
+
+async fn resuming_what_is_not_paused_changes_nothing(bench: &Bench) -> Outcome {
+    let name = job_name("push")?;
+    ensure_eq!(bench.store.resume(&name, &audit("resume")).await?, Intervention::Unchanged);
+    ensure_eq!(bench.store.pauses().await?, Vec::new());
+    bench.store.pause(&name, Some(bench.at(-1)), &audit("pause")).await?;
+    let before = bench.store.pauses().await?;
+    ensure_eq!(bench.store.resume(&name, &audit("resume")).await?, Intervention::Unchanged);
+    ensure_eq!(bench.store.pauses().await?, before);
+    Ok(())
+}
+
+async fn an_inspection_answers_in_the_order_asked(bench: &Bench) -> Outcome {
+    let (a, b, c) = (bench.slot("a")?, bench.slot("b")?, bench.slot("c")?);
+    bench.grant(&b, "n").await?;
+    let asked = [c, b.clone(), a, b];
+    let (_, records) = bench.store.inspect(&asked).await?;
+    let slots: Vec<_> = records.iter().map(|record| record.slot.clone()).collect();
+    ensure_eq!(slots, asked.to_vec());
+    let attempts: Vec<u32> = records.iter().map(|record| record.attempts).collect();
+    ensure_eq!(attempts, vec![0, 1, 0, 1]);
+    let untouched = take!(records.first(), Some(record) => record);
+    ensure_eq!(*untouched, crate::slot::SlotRecord::untouched(untouched.slot.clone()));
+    Ok(())
+}
+
+async fn the_stores_clock_does_not_go_back(bench: &Bench) -> Outcome {
+    let (first, _) = bench.store.inspect(&[]).await?;
+    let (second, _) = bench.store.nodes().await?;
+    let (third, _) = bench.another().await?.inspect(&[bench.slot("job")?]).await?;
+    ensure!(first <= second && second <= third, "{first} {second} {third}");
+    Ok(())
+}

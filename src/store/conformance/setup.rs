@@ -1,0 +1,70 @@
+//! What the suite needs of a store's author. The suite never starts a server and never reads a clock itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::job::Namespace;
+use crate::slot::{Attempt, Slot};
+use crate::store::Store;
+
+/// One way to run a store: a server that was started, a file, a process's memory.
+#[async_trait]
+pub trait Setup: Send + Sync + 'static {
+    /// A connection of its own to the same data as every other connection to this namespace. Two connections share no
+    /// socket, no cache and no lock, as far as the store allows.
+    async fn connect(&self, namespace: &Namespace) -> Result<Arc<dyn Store>, String>;
+
+    /// Access to the namespace's data behind the store's back.
+    async fn probe(&self, namespace: &Namespace) -> Result<Box<dyn Probe>, String>;
+
+    /// How much the contests ask of the store.
+    fn scale(&self) -> Scale {
+        Scale::default()
+    }
+}
+
+/// How much the contests ask of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale {
+    /// Claimers of one slot, each on a connection of its own.
+    pub claimers: usize,
+    /// Slots that two nodes claim at the same time.
+    pub slots: usize,
+    /// Claims of one node that are under way at the same time.
+    pub in_flight: usize,
+    /// How long a hint, or the lapse of a lease, may be waited for.
+    pub patience: Duration,
+    /// Random sequences of operations.
+    pub sequences: u32,
+}
+
+impl Default for Scale {
+    fn default() -> Self {
+        Self { claimers: 64, slots: 10_000, in_flight: 32, patience: Duration::from_secs(10), sequences: 128 }
+    }
+}
+
+/// Raw access to one namespace's data, with the store's native means and not with the adapter's code.
+#[async_trait]
+pub trait Probe: Send + Sync {
+    /// The attempt counter as it is stored; none when there is none.
+    async fn attempts(&self, slot: &Slot) -> Result<Option<Attempt>, String>;
+
+    /// How long what stands at the slot's key (lease, wait or done marker) lasts; none when nothing stands there.
+    async fn mark_ttl(&self, slot: &Slot) -> Result<Option<Duration>, String>;
+
+    /// What stands at the slot's key runs out now. Nothing else changes. Nothing happens when nothing stands there.
+    async fn expire_mark(&self, slot: &Slot) -> Result<(), String>;
+
+    /// The attempt counter is lost, as by an eviction; the records of the runs are kept.
+    async fn forget_counter(&self, slot: &Slot) -> Result<(), String>;
+
+    /// What stands at the slot's key becomes something that cronward did not write. False when the store's types leave
+    /// no room for that.
+    async fn corrupt_mark(&self, slot: &Slot) -> Result<bool, String>;
+
+    /// Everything of the namespace is gone, as after a restart without persistence.
+    async fn wipe(&self) -> Result<(), String>;
+}

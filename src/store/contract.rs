@@ -1,0 +1,140 @@
+//! The contract that every store keeps. Each method is one atomic step, judged by the store's clock.
+//!
+//! **Errors.** A method fails only when the answer is not known, and says whether it may have been applied all the
+//! same. Every method may be repeated with the same arguments after such an error; what a repetition may not change is
+//! said at each. Nothing in a store retries: that is the guard's to decide.
+//!
+//! **What stays.** Everything about a slot is kept for the store's `retention` after its last change or its end,
+//! whichever is later, except the mark at its key, which has its own TTL. So no counter is forgotten within its slot.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+
+use crate::job::{JobName, Namespace};
+use crate::slot::{Audit, Lease, RunRecord, Slot, SlotRecord};
+use crate::store::{
+    Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause,
+    Release, Renewal, Settlement, StoreError, Wake,
+};
+
+/// The receiving end of wake-ups. A receiver that lags has lost hints: treat that as [`Wake::Resync`].
+pub type Wakeups = tokio::sync::broadcast::Receiver<Wake>;
+
+/// What a store is opened with, besides its url.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreOptions {
+    /// Whose keys these are (invariant I9).
+    pub namespace: Namespace,
+    /// How long records are kept.
+    pub retention: Duration,
+    /// The longest wait for one answer. Adapters bound their connections by it; `layer::Timeout` bounds every call.
+    pub op_timeout: Duration,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self {
+            namespace: Namespace::default(),
+            retention: Duration::from_secs(7 * 86_400),
+            op_timeout: Duration::from_millis(500),
+        }
+    }
+}
+
+/// A shared store of leases and records.
+#[async_trait]
+pub trait Store: Debug + Send + Sync + 'static {
+    /// What it can and cannot do.
+    fn capability(&self) -> Capability;
+
+    /// Where it is, without secrets; for messages.
+    fn location(&self) -> &str;
+
+    /// Asks for the slot's lease. [`Claim`] has the order in which the checks are made.
+    ///
+    /// The attempt counter rises only when the lease is granted; it goes on from the largest attempt that the store
+    /// knows of. The same token again, while its lease stands, answers `Claimed` with the same attempt and a full TTL
+    /// (I5); once its run has a recorded end, `Backoff` with nothing left: a late copy of a request is no new one. A
+    /// counter that has reached 999 answers `Exhausted`, so that fences stay in order.
+    async fn claim(&self, request: &ClaimRequest) -> Result<Claim, StoreError>;
+
+    /// Makes the lease last for its TTL from now on; never shortens it. When the key is absent, the lease is set again
+    /// if its attempt has no recorded end and there is no newer attempt; the counter becomes at least its attempt.
+    async fn renew(&self, lease: &Lease) -> Result<Renewal, StoreError>;
+
+    /// Records success: the run, the done marker for `done_ttl`, the verdict `done`; wakes the others. Written even when
+    /// the lease was lost meanwhile, and whatever the hour; a done marker of another attempt is left as it is (I3). The
+    /// counter becomes at least the lease's attempt. Again with the same token: `Recorded`, the marker unchanged.
+    async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Result<Settlement, StoreError>;
+
+    /// Records a failed run and releases the lease if it is still this one: a wait of `retry_after` stands in its place
+    /// (none when zero), and the others are woken. The run's own record is written in any case, but never over success.
+    /// Again with the same token: `Released`, and the wait is not begun anew. `Overtaken` when the lease, wait or done
+    /// marker of another attempt stands there.
+    async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Result<Release, StoreError>;
+
+    /// As [`Store::fail`] without a wait, and the attempt is refunded, once, if the lease was still this one.
+    async fn give_back(&self, lease: &Lease, run: &RunRecord) -> Result<Release, StoreError>;
+
+    /// What is known of each slot, in the order asked; also of those never touched. Reads only. The first part is the
+    /// store's clock at the time of reading. The attempts are the larger of the counter and the largest attempt recorded,
+    /// as a claim counts them.
+    async fn inspect(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), StoreError>;
+
+    /// After the slot's end: records the verdict, once (L2). `done` when done; otherwise `failed` when attempts that
+    /// count have reached `max_attempts`, `skipped` when none was made and a pause touched the slot, else `missed`.
+    /// Checked in this order: not over (`Open`), recorded (`Already`), a lease stands (`Running`).
+    async fn close(&self, slot: &Slot, max_attempts: u32, by: &crate::job::NodeName) -> Result<Closing, StoreError>;
+
+    /// Operator: forgives all attempts so far, ends a wait, takes back a done marker and a verdict; wakes the others.
+    /// The counter is kept, so that fences go on rising. `Held` when a node holds the lease, with nothing changed;
+    /// otherwise always `Applied`, and recorded each time.
+    async fn reset(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError>;
+
+    /// Operator: takes the lease from its holder, whose next renewal answers `Lost`; wakes the others. The attempt
+    /// counts. Its record gets the outcome `lost_lease`. `Unchanged` when nobody holds it.
+    async fn unlock(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError>;
+
+    /// Operator: sets the done marker and the verdict `done` without a run; wakes the others. The marker's holder is
+    /// `audit.who` cut to a node name, attempt 0. `Held` when a node holds the lease, with nothing changed.
+    /// `Unchanged` when done already.
+    async fn mark_done(&self, slot: &Slot, audit: &Audit, done_ttl: Duration) -> Result<Intervention, StoreError>;
+
+    /// Operator: no slot of the job is granted until `until`, or until resumed. Replaces an earlier pause.
+    async fn pause(
+        &self,
+        job: &JobName,
+        until: Option<DateTime<Utc>>,
+        audit: &Audit,
+    ) -> Result<Intervention, StoreError>;
+
+    /// Operator: ends the pause now; wakes the others. The pause then names who ended it. `Unchanged` when the job is not
+    /// paused.
+    async fn resume(&self, job: &JobName, audit: &Audit) -> Result<Intervention, StoreError>;
+
+    /// Every job's last pause, also those that are over.
+    async fn pauses(&self) -> Result<Vec<(JobName, Pause)>, StoreError>;
+
+    /// Makes the registry know these jobs; answers all that it knows. `first_seen` of a known name is kept.
+    async fn register(&self, jobs: &[JobEntry]) -> Result<Vec<JobEntry>, StoreError>;
+
+    /// Every job that the registry knows, by name.
+    async fn jobs(&self) -> Result<Vec<JobEntry>, StoreError>;
+
+    /// Records that the node is alive: one entry per name, the last instance's. Entries older than the retention go.
+    async fn heartbeat(&self, report: &NodeReport) -> Result<HeartbeatReply, StoreError>;
+
+    /// Every node that the registry knows, by name.
+    async fn nodes(&self) -> Result<(DateTime<Utc>, Vec<NodeEntry>), StoreError>;
+
+    /// Removes records older than the retention, a bounded number at a time; answers how many slots went. Stores whose
+    /// records expire by themselves answer 0.
+    async fn purge(&self) -> Result<u64, StoreError>;
+
+    /// Hints from now on. Never fails: a store that cannot tell, or cannot be reached, stays silent, and says
+    /// [`super::Wake::Resync`] when it can again.
+    fn subscribe(&self) -> Wakeups;
+}

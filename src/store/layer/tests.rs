@@ -1,0 +1,182 @@
+//! Each layer over the specification.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::{Call, Chaos, Fault, Layer, Layered, Observe, Observer, Odds, Reply, Seen, Timeout};
+use crate::clock::ManualClock;
+use crate::job::{JobName, NodeName};
+use crate::slot::{Slot, Token, Trigger};
+use crate::store::memory::MemoryStore;
+use crate::store::{Applied, Claim, ClaimRequest, ErrorKind, Op, Store, StoreOptions};
+
+fn clock() -> ManualClock {
+    ManualClock::at("2026-11-21T14:10:00Z".parse().unwrap())
+}
+
+fn memory() -> MemoryStore {
+    MemoryStore::new(StoreOptions::default(), Arc::new(clock()))
+}
+
+fn slot() -> Slot {
+    Slot::parse("job", "2026-11-21T14Z", "2026-11-21T15Z").unwrap()
+}
+
+fn request() -> ClaimRequest {
+    ClaimRequest {
+        slot: slot(),
+        token: Token::from_bits(1),
+        node: NodeName::new("a").unwrap(),
+        lease_ttl: Duration::from_secs(60),
+        max_attempts: 3,
+        trigger: Trigger::Schedule,
+        not_during: Vec::new(),
+    }
+}
+
+fn attempts(store: &MemoryStore) -> Option<u32> {
+    store.with_ledger(|ledger, _| ledger.counter(&slot()))
+}
+
+/// Answers when it is too late, or never.
+#[derive(Debug)]
+struct Stall;
+
+#[async_trait]
+impl Layer for Stall {
+    async fn around<'a, T: Send + 'a>(&'a self, _op: Op, _location: &'a str, call: Call<'a, T>) -> Reply<T> {
+        let _applied = call().await;
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_is_not_answered_in_time_may_have_been_applied() {
+    let memory = memory();
+    let stalled = Layered::new(Arc::new(memory.clone()), Stall);
+    let store = Layered::new(Arc::new(stalled), Timeout::after(Duration::from_millis(500)));
+    let error = store.claim(&request()).await.unwrap_err();
+    assert_eq!((error.kind, error.applied, error.op), (ErrorKind::Timeout, Applied::Maybe, Op::Claim));
+    assert_eq!(error.to_string(), "memory:: claim: no answer within 500ms");
+    assert_eq!(attempts(&memory), Some(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_that_is_not_answered_in_time_changed_nothing() {
+    let stalled = Layered::new(Arc::new(memory()), Stall);
+    let store = Layered::new(Arc::new(stalled), Timeout::after(Duration::from_millis(500)));
+    assert_eq!(store.inspect(&[slot()]).await.unwrap_err().applied, Applied::No);
+    assert_eq!(store.jobs().await.unwrap_err().applied, Applied::No);
+    assert_eq!(store.purge().await.unwrap_err().applied, Applied::Maybe);
+}
+
+#[tokio::test]
+async fn an_answer_in_time_is_passed_on() {
+    let store = Layered::new(Arc::new(memory()), Timeout::after(Duration::from_secs(60)));
+    assert!(matches!(store.claim(&request()).await.unwrap(), Claim::Claimed { attempt: 1, .. }));
+    assert_eq!((store.capability().name, store.location()), ("memory", "memory:"));
+}
+
+#[derive(Debug, Default)]
+struct Notes(Mutex<Vec<Seen>>);
+
+impl Observer for Notes {
+    fn seen(&self, call: Seen) {
+        self.0.lock().unwrap().push(call);
+    }
+}
+
+/// Takes a second of the given clock.
+#[derive(Debug)]
+struct Slow(ManualClock);
+
+#[async_trait]
+impl Layer for Slow {
+    async fn around<'a, T: Send + 'a>(&'a self, _op: Op, _location: &'a str, call: Call<'a, T>) -> Reply<T> {
+        self.0.advance(Duration::from_secs(1));
+        call().await
+    }
+}
+
+#[tokio::test]
+async fn an_observer_is_told_what_was_asked_how_long_it_took_and_how_it_went() {
+    let (notes, clock, chaos) = (Arc::new(Notes::default()), clock(), Chaos::scripted());
+    chaos.next(Op::Renew, Fault::LoseReply);
+    let slow = Layered::new(Arc::new(chaos.over(Arc::new(memory()))), Slow(clock.clone()));
+    let store = Layered::new(Arc::new(slow), Observe::new(notes.clone(), Arc::new(clock)));
+    let Claim::Claimed { attempt, at, .. } = store.claim(&request()).await.unwrap() else { panic!() };
+    store.renew(&request().granted(attempt, at)).await.unwrap_err();
+    let took = Duration::from_secs(1);
+    let lost = Some((ErrorKind::Timeout, Applied::Maybe));
+    let expected = vec![Seen { op: Op::Claim, took, error: None }, Seen { op: Op::Renew, took, error: lost }];
+    assert_eq!(*notes.0.lock().unwrap(), expected);
+}
+
+#[tokio::test]
+async fn a_lost_request_is_not_applied_and_a_lost_reply_is() {
+    for (fault, applied) in [(Fault::LoseRequest, None), (Fault::LoseReply, Some(1))] {
+        let (memory, chaos) = (memory(), Chaos::scripted());
+        let store = chaos.over(Arc::new(memory.clone()));
+        chaos.next(Op::Claim, fault);
+        let error = store.claim(&request()).await.unwrap_err();
+        assert_eq!((error.kind, error.applied), (ErrorKind::Timeout, Applied::Maybe));
+        assert_eq!(attempts(&memory), applied, "{fault:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_script_is_for_the_next_call_of_its_operation_alone() {
+    let chaos = Chaos::scripted();
+    let store = chaos.over(Arc::new(memory()));
+    chaos.next(Op::Claim, Fault::Pass);
+    chaos.next(Op::Claim, Fault::LoseReply);
+    store.inspect(&[slot()]).await.unwrap();
+    store.claim(&request()).await.unwrap();
+    store.claim(&request()).await.unwrap_err();
+    store.claim(&request()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_duplicate_is_applied_twice_and_answered_with_the_first() {
+    let (memory, chaos) = (memory(), Chaos::scripted());
+    let store = chaos.over(Arc::new(memory.clone()));
+    chaos.next(Op::Reset, Fault::Duplicate);
+    let audit = crate::slot::Audit {
+        verb: "reset".to_owned(),
+        who: String::new(),
+        host: String::new(),
+        why: String::new(),
+        at: chrono::DateTime::UNIX_EPOCH,
+    };
+    store.reset(&slot(), &audit).await.unwrap();
+    assert_eq!(store.inspect(&[slot()]).await.unwrap().1[0].audit.len(), 2);
+}
+
+/// Whether each of a hundred calls was lost.
+async fn weather(seed: u64) -> Vec<bool> {
+    let odds = Odds { lose_request: 200, lose_reply: 100, duplicate: 100, delay: 100 };
+    let store = Chaos::seeded(seed, odds).over(Arc::new(memory()));
+    let job = JobName::new("job").unwrap();
+    let audit = crate::slot::Audit {
+        verb: "pause".to_owned(),
+        who: String::new(),
+        host: String::new(),
+        why: String::new(),
+        at: chrono::DateTime::UNIX_EPOCH,
+    };
+    let mut lost = Vec::new();
+    for _ in 0..100 {
+        lost.push(store.pause(&job, None, &audit).await.is_err());
+    }
+    lost
+}
+
+#[tokio::test]
+async fn the_same_seed_brings_the_same_faults() {
+    assert_eq!(weather(7).await, weather(7).await);
+    assert_ne!(weather(7).await, weather(8).await);
+    let lost = weather(7).await.into_iter().filter(|lost| *lost).count();
+    assert!((15..=45).contains(&lost), "{lost} of 100 lost, about 30 expected");
+}

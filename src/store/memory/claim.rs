@@ -1,0 +1,91 @@
+//! `claim`: who may start. The checks come first, in the order of [`Claim`]; a refusal changes nothing.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::clock::{between, later};
+use crate::job::MAX_ATTEMPTS_LIMIT;
+use crate::slot::Holder;
+use crate::store::memory::ledger::{Ledger, Placed, Standing};
+use crate::store::memory::log;
+use crate::store::{Claim, ClaimRequest};
+
+impl Ledger {
+    /// Asks for the slot's lease ([`crate::store::Store::claim`]).
+    pub fn claim(&mut self, request: &ClaimRequest, now: DateTime<Utc>) -> Claim {
+        if let Some(refusal) = self.done_or_outside(request, now) {
+            return refusal;
+        }
+        if let Some(answer) = self.own_or_held(request, now) {
+            return answer;
+        }
+        match self.not_now(request, now) {
+            Some(refusal) => refusal,
+            None => self.grant(request, now),
+        }
+    }
+
+    /// Done is asked before the window, so that a slot that is over still tells that it was done.
+    fn done_or_outside(&self, request: &ClaimRequest, now: DateTime<Utc>) -> Option<Claim> {
+        let slot = &request.slot;
+        match self.mark(slot, now) {
+            Some(Placed { standing: Standing::Done { mark, .. }, .. }) => Some(Claim::Done(mark.clone())),
+            _ if now < slot.start() => Some(Claim::Early { remaining: between(now, slot.start()) }),
+            _ if now >= slot.end() => Some(Claim::Closed),
+            _ => None,
+        }
+    }
+
+    /// The same token is one grant: its reply was lost, and it is told again (I5). Anybody else's lease stands (I1).
+    fn own_or_held(&mut self, request: &ClaimRequest, now: DateTime<Utc>) -> Option<Claim> {
+        let used = self.log(&request.slot, now).used();
+        let placed = self.mark(&request.slot, now)?;
+        let Standing::Lease { by, token, at } = &placed.standing else { return None };
+        if *token != request.token {
+            return Some(Claim::Held { by: by.clone(), remaining: placed.remaining(now) });
+        }
+        let again = Claim::Claimed { attempt: by.attempt, used, at: *at };
+        self.prolong(&request.slot, later(now, request.lease_ttl));
+        Some(again)
+    }
+
+    fn not_now(&self, request: &ClaimRequest, now: DateTime<Utc>) -> Option<Claim> {
+        let log = self.log(&request.slot, now);
+        if log.used() >= request.max_attempts || log.known() >= MAX_ATTEMPTS_LIMIT {
+            return Some(Claim::Exhausted { used: log.used() });
+        }
+        if let Some(wait) = self.mark(&request.slot, now) {
+            return Some(Claim::Backoff { remaining: wait.remaining(now) });
+        }
+        // A late copy of a request whose run is over: its sender has gone on, and a grant would be nobody's (I5).
+        if log.is_spent(request.token) {
+            return Some(Claim::Backoff { remaining: Duration::ZERO });
+        }
+        if let Some(remaining) = self.pauses.get(request.slot.job()).and_then(|pause| pause.remaining(now)) {
+            return Some(Claim::Paused { remaining });
+        }
+        self.blocked(request, now)
+    }
+
+    fn blocked(&self, request: &ClaimRequest, now: DateTime<Utc>) -> Option<Claim> {
+        request.not_during.iter().find_map(|older| {
+            let placed = self.mark(older, now)?;
+            let (by, _) = placed.lease()?;
+            Some(Claim::Blocked { slot: older.clone(), by: by.clone(), remaining: placed.remaining(now) })
+        })
+    }
+
+    /// The one write: counter, record and mark together, so that the counter rises only with a grant.
+    fn grant(&mut self, request: &ClaimRequest, now: DateTime<Utc>) -> Claim {
+        let log = self.log_mut(&request.slot, now);
+        let attempt = log.known().saturating_add(1);
+        log.counter = attempt;
+        log.write(log::begun(&request.granted(attempt, now)));
+        let used = log.used();
+        let by = Holder { node: request.node.clone(), attempt };
+        let lease = Standing::Lease { by, token: request.token, at: now };
+        self.place(&request.slot, lease, later(now, request.lease_ttl));
+        Claim::Claimed { attempt, used, at: now }
+    }
+}

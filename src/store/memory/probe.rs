@@ -1,0 +1,71 @@
+//! What happens to a store behind cronward's back: keys that run out, are evicted or wiped. For tests and the simulator;
+//! nothing of the protocol is decided here.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::clock::later;
+use crate::slot::{Attempt, Slot};
+use crate::store::memory::ledger::{Ledger, id};
+
+impl Ledger {
+    /// Forgets everything, as a server that restarts without its data.
+    pub fn wipe(&mut self) {
+        *self = Self::new(self.retention);
+    }
+
+    /// What stands at the slot's key runs out now. False when nothing stood there.
+    pub fn expire_mark(&mut self, slot: &Slot, now: DateTime<Utc>) -> bool {
+        match self.marks.get_mut(&id(slot)).filter(|placed| placed.until > now) {
+            Some(placed) => {
+                placed.until = now;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The counter is lost while the rest is kept, as by an eviction.
+    pub fn forget_counter(&mut self, slot: &Slot) {
+        self.set_counter(slot, 0);
+    }
+
+    /// The counter becomes this number while the rest is kept.
+    pub fn set_counter(&mut self, slot: &Slot, counter: Attempt) {
+        if let Some(log) = self.logs.get_mut(&id(slot)) {
+            log.counter = counter;
+        }
+    }
+
+    /// Attempts that do not count become this many.
+    pub fn set_forgiven(&mut self, slot: &Slot, forgiven: u32) {
+        if let Some(log) = self.logs.get_mut(&id(slot)) {
+            log.forgiven = forgiven;
+        }
+    }
+
+    /// What stood at the slot's key lasts for `ttl` from now on, also when it had run out. False when nothing ever stood
+    /// there.
+    pub fn set_mark_ttl(&mut self, slot: &Slot, ttl: Duration, now: DateTime<Utc>) -> bool {
+        self.marks.get_mut(&id(slot)).is_some_and(|placed| {
+            placed.until = later(now, ttl);
+            true
+        })
+    }
+
+    /// All that is known of the slot besides its mark is gone.
+    pub fn forget_log(&mut self, slot: &Slot) {
+        self.logs.remove(&id(slot));
+    }
+
+    /// The counter as it is stored; none when there is none.
+    pub fn counter(&self, slot: &Slot) -> Option<Attempt> {
+        self.logs.get(&id(slot)).map(|log| log.counter).filter(|counter| *counter > 0)
+    }
+
+    /// How long what stands at the slot's key lasts; none when nothing does.
+    pub fn mark_ttl(&self, slot: &Slot, now: DateTime<Utc>) -> Option<Duration> {
+        self.mark(slot, now).map(|placed| placed.remaining(now))
+    }
+}

@@ -1,0 +1,201 @@
+//! The contract on Redis: one script call per operation. What each decides stands in its file in `lua/`; here are only
+//! its arguments and how its answer is read.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use super::records::{cut_json, open_json};
+use super::script::{self, Args};
+use super::store::{RedisStore, ttl, whole_millis};
+use super::{decode, records};
+use crate::job::{JobName, MAX_ATTEMPTS_LIMIT, NodeName};
+use crate::slot::{Audit, Lease, RunRecord, Slot, SlotRecord};
+use crate::store::{
+    Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause,
+    Reach, Release, Renewal, Settlement, Store, StoreClock, StoreError, Wakeups,
+};
+
+/// Slots that one `inspect` script reads: bounds how long the server is kept from others.
+const SLOTS_AT_ONCE: usize = 200;
+
+/// How often somebody who waits looks again where the user may not subscribe.
+const POLL: Duration = Duration::from_secs(5);
+
+#[async_trait]
+impl Store for RedisStore {
+    fn capability(&self) -> Capability {
+        Capability {
+            name: "redis",
+            reach: Reach::Network,
+            clock: StoreClock::Server,
+            push: true,
+            poll: POLL,
+            durable: false,
+            expires_records: true,
+        }
+    }
+
+    fn location(&self) -> &str {
+        &self.location
+    }
+
+    async fn claim(&self, request: &ClaimRequest) -> Result<Claim, StoreError> {
+        let slot = &request.slot;
+        let older = request.not_during.iter().map(|older| self.keys.mark(older));
+        let args = self
+            .about(slot, std::iter::once(self.keys.pauses()).chain(older))
+            .arg(request.token)
+            .arg(&request.node)
+            .arg(ttl(request.lease_ttl))
+            .arg(request.max_attempts)
+            .arg(request.trigger.as_str())
+            .arg(slot.start().timestamp_millis())
+            .arg(MAX_ATTEMPTS_LIMIT);
+        let read = |reply: &_| decode::claim(reply, &request.not_during);
+        self.ask((Op::Claim, &self.keys.mark(slot)), &script::CLAIM, &args, read).await
+    }
+
+    async fn renew(&self, lease: &Lease) -> Result<Renewal, StoreError> {
+        let args = self
+            .about_lease(lease)
+            .arg(ttl(lease.ttl))
+            .arg(lease.trigger.as_str())
+            .arg(lease.claimed_at.timestamp_millis().max(0));
+        self.ask((Op::Renew, &self.keys.mark(&lease.slot)), &script::RENEW, &args, decode::renewal).await
+    }
+
+    async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Result<Settlement, StoreError> {
+        let args = self.about_lease(lease).arg(ttl(done_ttl)).arg(own_json(lease, run));
+        self.ask((Op::Complete, &self.keys.mark(&lease.slot)), &script::COMPLETE, &args, decode::settlement).await
+    }
+
+    async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Result<Release, StoreError> {
+        let args = self.about_lease(lease).arg(whole_millis(retry_after)).arg(0).arg(own_json(lease, run));
+        self.ask((Op::Fail, &self.keys.mark(&lease.slot)), &script::RELEASE, &args, decode::release).await
+    }
+
+    async fn give_back(&self, lease: &Lease, run: &RunRecord) -> Result<Release, StoreError> {
+        let args = self.about_lease(lease).arg(0).arg(1).arg(own_json(lease, run));
+        self.ask((Op::GiveBack, &self.keys.mark(&lease.slot)), &script::RELEASE, &args, decode::release).await
+    }
+
+    async fn inspect(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), StoreError> {
+        let mut clock = None;
+        let mut found = Vec::with_capacity(slots.len());
+        // An empty question still asks for the clock.
+        let parts = slots.chunks(SLOTS_AT_ONCE).chain(slots.is_empty().then_some(slots));
+        for part in parts {
+            let asked: Vec<_> = part.iter().map(|slot| (slot.clone(), self.keys.slot(slot))).collect();
+            let keys = asked.iter().flat_map(|(_, keys)| [&keys.mark, &keys.attempts, &keys.log]);
+            let args = Args::keys(keys.cloned());
+            let about = asked.first().map_or("", |(_, keys)| keys.mark.as_str());
+            let read = |reply: &_| records::slots(reply, &asked);
+            let (now, records) = self.ask((Op::Inspect, about), &script::INSPECT, &args, read).await?;
+            clock.get_or_insert(now);
+            found.extend(records);
+        }
+        Ok((clock.unwrap_or_default(), found))
+    }
+
+    async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Result<Closing, StoreError> {
+        let args =
+            self.about(slot, [self.keys.pauses()]).arg(max_attempts).arg(by).arg(slot.start().timestamp_millis());
+        let keys = self.keys.slot(slot);
+        let read = |reply: &_| decode::closing(reply, &keys.log);
+        self.ask((Op::Close, &keys.mark), &script::CLOSE, &args, read).await
+    }
+
+    async fn reset(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
+        let args = self.about(slot, []).arg(cut_json(audit, "at_ms"));
+        self.ask((Op::Reset, &self.keys.mark(slot)), &script::RESET, &args, decode::intervention).await
+    }
+
+    async fn unlock(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
+        let args = self.about(slot, []).arg(cut_json(audit, "at_ms"));
+        self.ask((Op::Unlock, &self.keys.mark(slot)), &script::UNLOCK, &args, decode::intervention).await
+    }
+
+    async fn mark_done(&self, slot: &Slot, audit: &Audit, done_ttl: Duration) -> Result<Intervention, StoreError> {
+        let by = NodeName::nearest(&audit.who);
+        let args = self.about(slot, []).arg(cut_json(audit, "at_ms")).arg(by).arg(ttl(done_ttl));
+        self.ask((Op::MarkDone, &self.keys.mark(slot)), &script::MARK_DONE, &args, decode::intervention).await
+    }
+
+    async fn pause(
+        &self,
+        job: &JobName,
+        until: Option<DateTime<Utc>>,
+        audit: &Audit,
+    ) -> Result<Intervention, StoreError> {
+        let pauses = self.keys.pauses();
+        let until = until.map_or_else(|| "null".to_owned(), |until| until.timestamp_millis().to_string());
+        let args = Args::keys([pauses.clone()]).arg(job).arg(self.keys.wake()).arg(until).arg(cut_json(audit, "at_ms"));
+        self.ask((Op::Pause, &pauses), &script::PAUSE, &args, decode::intervention).await
+    }
+
+    async fn resume(&self, job: &JobName, audit: &Audit) -> Result<Intervention, StoreError> {
+        let pauses = self.keys.pauses();
+        let args = Args::keys([pauses.clone()]).arg(job).arg(self.keys.wake()).arg(cut_json(audit, "at_ms"));
+        self.ask((Op::Resume, &pauses), &script::RESUME, &args, decode::intervention).await
+    }
+
+    async fn pauses(&self) -> Result<Vec<(JobName, Pause)>, StoreError> {
+        let key = self.keys.pauses();
+        self.table((Op::Pauses, &key), |reply| records::pauses(reply, &key)).await
+    }
+
+    async fn register(&self, jobs: &[JobEntry]) -> Result<Vec<JobEntry>, StoreError> {
+        let key = self.keys.jobs();
+        let mut args = Args::keys([key.clone()]);
+        for job in jobs {
+            args = args.arg(&job.name).arg(cut_json(job, "first_seen_ms"));
+        }
+        self.ask((Op::Register, &key), &script::REGISTER, &args, |reply| records::jobs(reply, &key)).await
+    }
+
+    async fn jobs(&self) -> Result<Vec<JobEntry>, StoreError> {
+        let key = self.keys.jobs();
+        self.table((Op::Jobs, &key), |reply| records::jobs(reply, &key)).await
+    }
+
+    async fn heartbeat(&self, report: &NodeReport) -> Result<HeartbeatReply, StoreError> {
+        /// How a report of this very instance begins; its other fields may change.
+        #[derive(Serialize)]
+        struct Instance<'a> {
+            name: &'a NodeName,
+            instance: &'a str,
+        }
+        let key = self.keys.nodes();
+        let instance = Instance { name: &report.name, instance: &report.instance };
+        let begins = open_json(&instance, "version");
+        let args = Args::keys([key.clone()])
+            .arg(&report.name)
+            .arg(open_json(report, "seen_ms"))
+            .arg(begins)
+            .arg(whole_millis(self.options.retention));
+        self.ask((Op::Heartbeat, &key), &script::HEARTBEAT, &args, records::heartbeat).await
+    }
+
+    async fn nodes(&self) -> Result<(DateTime<Utc>, Vec<NodeEntry>), StoreError> {
+        let key = self.keys.nodes();
+        let read = |reply: &_| records::nodes(reply, &key, self.options.retention);
+        self.ask((Op::Nodes, &key), &script::NODES, &Args::keys([key.clone()]), read).await
+    }
+
+    async fn purge(&self) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+
+    fn subscribe(&self) -> Wakeups {
+        self.listener.subscribe()
+    }
+}
+
+/// The run's record as it is stored: the lease says whose it is, whatever the record itself says.
+fn own_json(lease: &Lease, run: &RunRecord) -> String {
+    let own = RunRecord { attempt: lease.attempt, token: lease.token, ..run.clone() };
+    serde_json::to_string(&own).unwrap_or_default()
+}

@@ -1,0 +1,184 @@
+//! One connection to the server, made when first needed and made again when it broke. Many calls share it.
+//!
+//! Why not the client library's own ConnectionManager: it keeps a failed connection for ever when the failure was an
+//! answer (a wrong password that was put right, "max number of clients"), it never gives up a link that silently drops
+//! (a time-out is not a broken connection to it), and it does not tell a failed connection, after which nothing was sent,
+//! from a failed call. Here:
+//! - a connection that failed is tried anew by the next call; calls that wait meanwhile share one attempt;
+//! - after an answer that another server is meant (a replica since a failover), the name is looked up anew;
+//! - after two calls in a row that were not answered in time, or given up by their caller, a new connection is made;
+//! - nothing is ever sent twice.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Cmd, RedisError, Value};
+
+use super::target::{Login, Target};
+
+/// Calls in a row without an answer after which the link is given up for dead.
+const UNANSWERED_LIMIT: u32 = 2;
+
+/// Why a call has no answer.
+#[derive(Clone, Debug)]
+pub(super) enum LinkError {
+    /// There is no connection: nothing was sent.
+    Connect(RedisError),
+    /// It was sent; the server answered with an error, or did not answer.
+    Call(RedisError),
+}
+
+type Pending = Shared<BoxFuture<'static, Result<MultiplexedConnection, RedisError>>>;
+
+#[derive(Default)]
+struct State {
+    /// The connection, or the attempt at one.
+    pending: Option<Pending>,
+    /// Counts connections, so that a late failure of an old one does not break a new one.
+    generation: u64,
+    unanswered: u32,
+}
+
+/// The connection and what is needed to make it again.
+pub(super) struct Link {
+    target: Target,
+    op_timeout: Duration,
+    state: Mutex<State>,
+}
+
+impl std::fmt::Debug for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Link").field("op_timeout", &self.op_timeout).finish_non_exhaustive()
+    }
+}
+
+impl Link {
+    /// A link that does not connect before its first call.
+    pub(super) fn new(target: Target, op_timeout: Duration) -> Self {
+        Self { target, op_timeout, state: Mutex::default() }
+    }
+
+    /// Sends one command and waits for its answer, at most `op_timeout` after the connection stands.
+    pub(super) async fn call(&self, command: &Cmd) -> Result<Value, LinkError> {
+        let (generation, pending) = self.connection();
+        let mut connection = match pending.await {
+            Ok(connection) => connection,
+            Err(error) => {
+                self.forget(generation);
+                return Err(LinkError::Connect(error));
+            }
+        };
+        let unanswered = Unanswered { link: self, generation };
+        let answer = connection.send_packed_command(command).await.and_then(Value::extract_error);
+        match &answer {
+            Err(error) if error.is_timeout() => drop(unanswered),
+            Err(error) if !is_answer(error) || is_elsewhere(error) => {
+                unanswered.settle();
+                self.forget(generation);
+            }
+            _ => unanswered.settle(),
+        }
+        answer.map_err(LinkError::Call)
+    }
+
+    /// The standing connection, or an attempt at one that all who wait share.
+    fn connection(&self) -> (u64, Pending) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pending) = &state.pending {
+            return (state.generation, pending.clone());
+        }
+        // In a task of its own, so that a caller who gives up does not stop it for the others.
+        let attempt = tokio::spawn(connect(self.target.clone(), self.op_timeout));
+        let pending = attempt.map(|joined| joined.unwrap_or_else(|_| Err(closed()))).boxed().shared();
+        *state = State { pending: Some(pending.clone()), generation: state.generation + 1, unanswered: 0 };
+        (state.generation, pending)
+    }
+
+    fn forget(&self, generation: u64) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.generation == generation {
+            state.pending = None;
+        }
+    }
+
+    fn count(&self, generation: u64, answered: bool) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.generation != generation {
+            return;
+        }
+        state.unanswered = if answered { 0 } else { state.unanswered + 1 };
+        if state.unanswered >= UNANSWERED_LIMIT {
+            state.pending = None;
+        }
+    }
+}
+
+/// A call under way. Dropped without an answer, also by a caller who gave up, it counts against the link.
+struct Unanswered<'a> {
+    link: &'a Link,
+    generation: u64,
+}
+
+impl Unanswered<'_> {
+    fn settle(self) {
+        self.link.count(self.generation, true);
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        self.link.count(self.generation, false);
+    }
+}
+
+/// True for an error that the server itself sent: the connection is in order.
+pub(super) fn is_answer(error: &RedisError) -> bool {
+    error.code().is_some()
+}
+
+/// True when the server says that it is not, or no longer, the one to ask: its name may lead to another by now.
+fn is_elsewhere(error: &RedisError) -> bool {
+    matches!(error.code(), Some("READONLY" | "MASTERDOWN" | "NOAUTH"))
+}
+
+fn closed() -> RedisError {
+    RedisError::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe))
+}
+
+/// Connects, logs in and names the connection. Half of `op_timeout` at most, so that a call that has to connect first
+/// can still be answered within the whole.
+async fn connect(target: Target, op_timeout: Duration) -> Result<MultiplexedConnection, RedisError> {
+    let limit = op_timeout / 2;
+    let config =
+        AsyncConnectionConfig::new().set_connection_timeout(Some(limit)).set_response_timeout(Some(op_timeout));
+    let greeted = async {
+        let mut connection = target.client.get_multiplexed_async_connection_with_config(&config).await?;
+        greet(&mut connection, &target.login).await?;
+        Ok(connection)
+    };
+    tokio::time::timeout(limit, greeted)
+        .await
+        .unwrap_or_else(|_| Err(RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut))))
+}
+
+/// Logs in, here rather than in the client library, which hides why the server refused; and waits for one answer, so
+/// that a server that has no room for one more client is found out before anything is sent that may be applied. One
+/// command at a time: of an answer that is not Redis' the client library tells a single command, and a pipeline only that
+/// the connection broke.
+async fn greet(connection: &mut MultiplexedConnection, login: &Login) -> Result<(), RedisError> {
+    let mut greeting = login.greeting();
+    let naming = greeting.pop();
+    for command in &greeting {
+        connection.send_packed_command(command).await?.extract_error()?;
+    }
+    let Some(naming) = naming else { return Ok(()) };
+    match connection.send_packed_command(&naming).await?.extract_error() {
+        // The name is a courtesy to whoever reads CLIENT LIST; a user who may not set it goes without.
+        Err(error) if error.code() != Some("NOPERM") => Err(error),
+        _ => Ok(()),
+    }
+}

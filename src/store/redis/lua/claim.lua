@@ -1,0 +1,44 @@
+-- Grants the slot's lease, or says why not. Checks first, in the order of the contract; then SET, which carries its own
+-- TTL and is refused as a whole when memory is full or the user may not: in that case nothing has changed.
+-- KEYS 4 pauses, 5… marks of the slots during which this one may not start
+-- ARGV 6 token, 7 node, 8 ttl, 9 max_attempts, 10 trigger, 11 start of the slot (ms), 12 the largest attempt number
+local token, node, ttl, trigger = ARGV[6], ARGV[7], ARGV[8], ARGV[10]
+local max, starts, limit = tonumber(ARGV[9]), tonumber(ARGV[11]), tonumber(ARGV[12])
+local now = now_ms()
+local slot, bad = read_slot()
+if bad then return bad end
+local mark = slot.mark
+
+if mark.state == 'done' then return { 'done', mark.raw } end
+if now < starts then return { 'early', starts - now } end
+if now >= ENDS then return { 'closed' } end
+if mark.state == 'running' then
+  if mark.token ~= token then return { 'held', mark.raw, mark.left } end
+  if mark.left < tonumber(ttl) then redis.call('PEXPIRE', MARK, ttl) end
+  return { 'claimed', mark.attempt, slot.used, mark.at }
+end
+if slot.used >= max or slot.count >= limit then return { 'exhausted', slot.used } end
+if mark.state == 'backoff' then return { 'backoff', mark.left } end
+-- A late copy of a request whose run is over: its sender has gone on, and a grant would be nobody's (I5).
+if is_spent(token, slot.count) then return { 'backoff', 0 } end
+
+local pause = redis.call('HGET', KEYS[4], JOB)
+if pause then
+  local since, till = read_pause(pause)
+  if not since then return { 'corrupt', KEYS[4], 'field ' .. JOB } end
+  if till == math.huge then return { 'paused', -1 } end
+  if till > now then return { 'paused', till - now } end
+end
+for i = 5, #KEYS do
+  local older, foreign = read_mark(KEYS[i])
+  if foreign then return foreign end
+  if older.state == 'running' then return { 'blocked', i - 5, older.raw, older.left } end
+end
+
+local attempt = slot.count + 1
+write_mark('running', token, node, attempt, now, ttl)
+if not slot.stored and slot.count > 0 then redis.call('SET', ATTEMPTS, slot.count) end
+redis.call('INCR', ATTEMPTS)
+write_run(attempt, token, begun(attempt, token, node, trigger, now))
+keep(now)
+return { 'claimed', attempt, math.max(0, attempt - slot.forgiven), now }

@@ -1,0 +1,31 @@
+-- After the slot's end: the first to ask records the verdict.
+-- KEYS 4 pauses
+-- ARGV 6 max_attempts, 7 by, 8 start of the slot (ms)
+local max, by, starts = tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8])
+local now = now_ms()
+if now < ENDS then return { 'open', ENDS - now } end
+local slot, bad = read_slot()
+if bad then return bad end
+local recorded = redis.call('HGET', LOG, 'verdict')
+if recorded then return { 'already', recorded } end
+if slot.mark.state == 'running' then return { 'running', slot.mark.raw, slot.mark.left } end
+
+local verdict = 'missed'
+if slot.mark.state == 'done' then
+  verdict = 'done'
+elseif slot.used >= max then
+  verdict = 'failed'
+elseif slot.count == 0 then
+  local pause = redis.call('HGET', KEYS[4], JOB)
+  if pause then
+    local since, till = read_pause(pause)
+    if not since then return { 'corrupt', KEYS[4], 'field ' .. JOB } end
+    if since < ENDS and till > starts then verdict = 'skipped' end
+  end
+end
+
+recorded = '{"verdict":"' .. verdict .. '","by":"' .. by .. '","at_ms":' .. text(now) .. '}'
+keep(now)
+redis.call('HSET', LOG, 'verdict', recorded)
+keep(now)
+return { 'first', recorded }

@@ -1,0 +1,34 @@
+-- Records a run that failed or was given back, and releases its lease if it still stands; nobody else's (I4).
+-- ARGV 6 token, 7 node, 8 attempt, 9 wait (ms, 0 for none), 10 attempts to forgive (0 or 1), 11 the run's record
+local token, node, attempt, wait, refund, record = ARGV[6], ARGV[7], tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10]), ARGV[11]
+local now = now_ms()
+local slot, bad = read_slot()
+if bad then return bad end
+local mark = slot.mark
+local own = mark.token == token and mark.state ~= 'done'
+local held = own and mark.state == 'running'
+
+-- A repetition finds its own wait, or nothing and its own run ended.
+local answer = { 'expired' }
+if own then
+  answer = { 'released' }
+elseif mark.state ~= 'free' then
+  answer = { 'overtaken', mark.node, mark.attempt }
+else
+  local _, old = find_run(attempt, token)
+  if old and has_ended(old) then answer = { 'released' } end
+end
+
+keep(now)
+if held and wait == '0' then
+  redis.call('DEL', MARK)
+elseif held then
+  write_mark('backoff', token, node, attempt, now, wait)
+end
+write_run(attempt, token, record)
+-- A stale run may have a larger number than the counter of a server that lost its data: the next claim goes on from it.
+if slot.stored and slot.count < attempt then redis.call('SET', ATTEMPTS, attempt) end
+if held and refund > 0 then redis.call('HSET', LOG, 'forgiven', slot.forgiven + refund) end
+keep(now)
+if held then publish(CHANNEL, 'released ' .. SLOT) end
+return answer

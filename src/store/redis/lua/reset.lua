@@ -1,0 +1,15 @@
+-- Operator: forgives all attempts so far and opens the slot again.
+-- ARGV 6 the verb's JSON up to the time
+local now = now_ms()
+local slot, bad = read_slot()
+if bad then return bad end
+if slot.mark.state == 'running' then return { 'held', slot.mark.raw, slot.mark.left } end
+
+keep(now)
+redis.call('DEL', MARK)
+redis.call('HSET', LOG, 'forgiven', slot.count)
+redis.call('HDEL', LOG, 'verdict')
+write_audit(ARGV[6], now)
+keep(now)
+publish(CHANNEL, 'released ' .. SLOT)
+return { 'applied' }

@@ -1,0 +1,136 @@
+-- Put before every script about one slot.
+-- KEYS 1 mark, 2 attempts, 3 log
+-- ARGV 1 job, 2 job@key, 3 end of the slot (ms), 4 retention (ms), 5 channel
+local MARK, ATTEMPTS, LOG = KEYS[1], KEYS[2], KEYS[3]
+local JOB, SLOT, ENDS, RETENTION, CHANNEL = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+
+local STATES = { running = true, backoff = true, done = true }
+
+-- What cronward wrote, and only that: the adapter reads marks by the same rule.
+local function is_mark(state, token, node, attempt, at)
+  return STATES[state] and (#token == 32 or (token == '-' and state == 'done'))
+    and #node <= 64 and string.find(node, '%w$') and #attempt <= 9 and #at <= 15
+end
+
+-- What stands at a slot's key. `left` is its remaining time.
+local function read_mark(key)
+  local raw = redis.call('GET', key)
+  if not raw then return { state = 'free' } end
+  local state, token, node, attempt, at = string.match(raw, '^(%l+) ([%da-f-]+) (%w[%w._-]*) (%d+) (%d+)$')
+  if not state or not is_mark(state, token, node, attempt, at) then return nil, { 'corrupt', key, raw } end
+  local left = redis.call('PTTL', key)
+  if left < 0 and state ~= 'done' then return nil, { 'corrupt', key, 'a mark that never expires; delete it' } end
+  return { raw = raw, state = state, token = token, node = node, attempt = tonumber(attempt), at = tonumber(at), left = left }
+end
+
+local function is_small_number(raw)
+  return #raw <= 9 and string.find(raw, '^%d+$') ~= nil
+end
+
+-- The largest attempt in the log: for when the counter is gone.
+local function largest_logged()
+  local largest = 0
+  local fields = redis.call('HGETALL', LOG)
+  for i = 1, #fields, 2 do
+    local attempt = string.match(fields[i], '^(%d+)')
+    if attempt and #attempt <= 9 then largest = math.max(largest, tonumber(attempt)) end
+  end
+  return largest
+end
+
+-- All that a decision needs: mark, counter, attempts forgiven. Every key is read here, before any write, so that a key
+-- of a foreign type stops a script while nothing has changed.
+local function read_slot()
+  local mark, bad = read_mark(MARK)
+  if bad then return nil, bad end
+  local slot = { mark = mark, count = 0, stored = false, forgiven = 0 }
+  local forgiven = redis.call('HGET', LOG, 'forgiven')
+  if forgiven then
+    if not is_small_number(forgiven) then return nil, { 'corrupt', LOG, 'forgiven ' .. forgiven } end
+    slot.forgiven = tonumber(forgiven)
+  end
+  local count = redis.call('GET', ATTEMPTS)
+  if count then
+    if not is_small_number(count) then return nil, { 'corrupt', ATTEMPTS, count } end
+    slot.count, slot.stored = tonumber(count), true
+  else
+    slot.count = largest_logged()
+  end
+  slot.used = math.max(0, slot.count - slot.forgiven)
+  return slot
+end
+
+-- Counter and log are kept for the retention from now on, and at least from the slot's end on.
+-- Called before the other writes too: PEXPIRE is allowed when memory is full, and what a script writes after its first
+-- write is not refused any more.
+local function keep(now)
+  local left = text(math.max(now, ENDS) + RETENTION - now)
+  redis.call('PEXPIRE', ATTEMPTS, left)
+  redis.call('PEXPIRE', LOG, left)
+end
+
+-- A record is JSON in which quotes inside of values are escaped, so these can only be its own fields.
+local function belongs_to(record, token)
+  return string.find(record, '"token":"' .. token .. '"', 1, true) ~= nil
+end
+
+local function has_ended(record)
+  return string.find(record, '"outcome":"', 1, true) ~= nil
+end
+
+local function has_succeeded(record)
+  return string.find(record, '"outcome":"success"', 1, true) ~= nil
+end
+
+-- Where a claim's record stands, and the record: at its number, or beside it when that is another claim's (granted twice
+-- because the server lost its data in between).
+local function find_run(attempt, token)
+  local number = text(attempt)
+  for _, field in ipairs({ number, number .. '.' .. string.sub(token, 1, 8) }) do
+    local record = redis.call('HGET', LOG, field)
+    if not record or belongs_to(record, token) then return field, record end
+  end
+  local field = number .. '.' .. token
+  return field, redis.call('HGET', LOG, field)
+end
+
+-- Whether a run under this token has a recorded end. There are as many records as attempts, which are few.
+local function is_spent(token, attempts)
+  for attempt = 1, attempts do
+    local _, record = find_run(attempt, token)
+    if record and has_ended(record) then return true end
+  end
+  return false
+end
+
+-- An end is never overwritten by the lack of one, nor success by anything else (I7).
+local function write_run(attempt, token, record)
+  local field, old = find_run(attempt, token)
+  if old and has_succeeded(old) and not has_succeeded(record) then return end
+  if old and has_ended(old) and not has_ended(record) then return end
+  redis.call('HSET', LOG, field, record)
+end
+
+-- The record of a claim at the moment of its grant.
+local function begun(attempt, token, node, trigger, at)
+  return '{"attempt":' .. text(attempt) .. ',"token":"' .. token .. '","node":"' .. node .. '","trigger":"' .. trigger
+    .. '","claimed_ms":' .. text(at) .. '}'
+end
+
+local function write_mark(state, token, node, attempt, at, ttl)
+  redis.call('SET', MARK, state .. ' ' .. token .. ' ' .. node .. ' ' .. text(attempt) .. ' ' .. text(at), 'PX', ttl)
+end
+
+-- The verdict `done`, over whatever was recorded; the first to record it stays.
+local function write_done_verdict(by, now)
+  local old = redis.call('HGET', LOG, 'verdict')
+  if old and string.find(old, '"verdict":"done"', 1, true) then return end
+  redis.call('HSET', LOG, 'verdict', '{"verdict":"done","by":"' .. by .. '","at_ms":' .. text(now) .. '}')
+end
+
+-- Appends an operator's verb; `head` is its JSON up to the time.
+local function write_audit(head, now)
+  local n = 1
+  while redis.call('HGET', LOG, 'audit.' .. n) do n = n + 1 end
+  redis.call('HSET', LOG, 'audit.' .. n, head .. text(now) .. '}')
+end

@@ -1,0 +1,19 @@
+-- Operator: takes the lease from its holder. Its record gets an end, so that its next renewal finds that it is over.
+-- ARGV 6 the verb's JSON up to the time
+local now = now_ms()
+local slot, bad = read_slot()
+if bad then return bad end
+local mark = slot.mark
+if mark.state ~= 'running' then return { 'unchanged' } end
+
+keep(now)
+redis.call('DEL', MARK)
+local field, record = find_run(mark.attempt, mark.token)
+record = record or begun(mark.attempt, mark.token, mark.node, 'schedule', mark.at)
+if not has_ended(record) then
+  redis.call('HSET', LOG, field, string.sub(record, 1, -2) .. ',"outcome":"lost_lease"}')
+end
+write_audit(ARGV[6], now)
+keep(now)
+publish(CHANNEL, 'released ' .. SLOT)
+return { 'applied' }

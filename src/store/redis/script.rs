@@ -1,0 +1,103 @@
+//! The operations as Lua scripts: one file each in `lua/`, sent by hash, and in full when the server does not know the
+//! hash. A server may forget a script at any time (SCRIPT FLUSH, a restart, eviction since Redis 7.4), so every call can
+//! fall back. Nothing that a user wrote is ever part of a script's text: it goes in as KEYS and ARGV.
+
+use std::sync::LazyLock;
+
+use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
+
+use super::link::{Link, LinkError};
+
+/// A script and its SHA-1, by which the server knows it.
+#[derive(Debug)]
+pub(super) struct Script {
+    source: &'static str,
+    hash: String,
+}
+
+macro_rules! scripts {
+    ($(($name:ident, $($part:literal)*))*) => {
+        $(
+            pub(super) static $name: LazyLock<Script> =
+                LazyLock::new(|| Script::new(concat!($(include_str!(concat!("lua/", $part, ".lua"))),*)));
+        )*
+    };
+}
+
+// `RELEASE` is both `fail` and `give_back`: they differ in one argument.
+scripts! {
+    (CLAIM, "prelude" "slot" "claim")
+    (RENEW, "prelude" "slot" "renew")
+    (COMPLETE, "prelude" "slot" "complete")
+    (RELEASE, "prelude" "slot" "release")
+    (CLOSE, "prelude" "slot" "close")
+    (RESET, "prelude" "slot" "reset")
+    (UNLOCK, "prelude" "slot" "unlock")
+    (MARK_DONE, "prelude" "slot" "mark_done")
+    (INSPECT, "prelude" "inspect")
+    (PAUSE, "prelude" "pause")
+    (RESUME, "prelude" "resume")
+    (REGISTER, "prelude" "register")
+    (HEARTBEAT, "prelude" "heartbeat")
+    (NODES, "prelude" "nodes")
+}
+
+/// What a script is called with.
+#[derive(Debug, Default)]
+pub(super) struct Args {
+    keys: Vec<String>,
+    argv: Vec<String>,
+}
+
+impl Args {
+    pub(super) fn keys(keys: impl IntoIterator<Item = String>) -> Self {
+        Self { keys: keys.into_iter().collect(), argv: Vec::new() }
+    }
+
+    /// Adds one argument.
+    #[must_use]
+    pub(super) fn arg(mut self, arg: impl ToString) -> Self {
+        self.argv.push(arg.to_string());
+        self
+    }
+}
+
+impl Script {
+    fn new(source: &'static str) -> Self {
+        Self { source, hash: redis::Script::new(source).get_hash().to_owned() }
+    }
+
+    /// Runs it: one round trip, two when the server does not know it. Both sends are one application: NOSCRIPT means
+    /// that nothing ran.
+    pub(super) async fn run(&self, link: &Link, args: &Args) -> Result<Value, LinkError> {
+        match link.call(&command("EVALSHA", &self.hash, args)).await {
+            Err(LinkError::Call(error)) if is_unknown_script(&error) => {
+                link.call(&command("EVAL", self.source, args)).await
+            }
+            answer => answer,
+        }
+    }
+}
+
+fn is_unknown_script(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
+}
+
+fn command(verb: &str, script: &str, args: &Args) -> Cmd {
+    let mut command = redis::cmd(verb);
+    command.arg(script).arg(args.keys.len()).arg(&args.keys).arg(&args.argv);
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_script_has_a_shebang_for_that_would_refuse_it_when_memory_is_full() {
+        for script in [&*CLAIM, &*RENEW, &*COMPLETE, &*RELEASE, &*CLOSE, &*RESET, &*UNLOCK, &*MARK_DONE] {
+            assert!(!script.source.starts_with("#!"));
+            assert_eq!(script.hash.len(), 40);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! A store in one Redis server: what every operation needs, and how one is asked. The operations are in `adapter`.
+
+use std::time::Duration;
+
+use redis::Value;
+
+use super::decode::Corrupt;
+use super::fault::Asked;
+use super::keys::Keys;
+use super::link::Link;
+use super::script::{Args, Script};
+use super::target::Target;
+use super::wake::Listener;
+use crate::slot::{Lease, Slot};
+use crate::store::{Op, OpenError, StoreError, StoreOptions, redact};
+
+/// The longest span that is sent, 100 years: what is added to a clock stays a number that Redis takes.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+/// A store in one Redis server, shared by every node that reaches it.
+#[derive(Debug)]
+pub struct RedisStore {
+    pub(super) keys: Keys,
+    pub(super) listener: Listener,
+    pub(super) options: StoreOptions,
+    pub(super) location: String,
+    link: Link,
+}
+
+impl RedisStore {
+    /// Opens the store at `redis://`, `rediss://` or `redis+unix://` (docs/stores.md has the forms). Only the url is
+    /// judged here: no connection is made before the first operation, so a server that is down is that one's error.
+    #[allow(clippy::unused_async, reason = "every store is opened by awaiting; others do connect")]
+    pub async fn open(url: &str, options: StoreOptions) -> Result<Self, OpenError> {
+        // Another part of the process may have chosen first; its choice is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let keys = Keys::new(&options.namespace);
+        let target = Target::parse(url, &format!("cronward:{}", options.namespace))?;
+        let listener = Listener::new(target.listener.clone(), keys.wake(), options.op_timeout);
+        let link = Link::new(target, options.op_timeout);
+        Ok(Self { keys, listener, location: redact(url), link, options })
+    }
+
+    /// Runs a script and reads its answer. `about` names the keys in an error.
+    pub(super) async fn ask<T>(
+        &self,
+        asked: (Op, &str),
+        script: &Script,
+        args: &Args,
+        read: impl FnOnce(&Value) -> Result<T, Corrupt> + Send,
+    ) -> Result<T, StoreError> {
+        let answer = script.run(&self.link, args).await;
+        self.read(asked, answer, read)
+    }
+
+    /// All of a hash.
+    pub(super) async fn table<T>(
+        &self,
+        asked: (Op, &str),
+        read: impl FnOnce(&Value) -> Result<T, Corrupt> + Send,
+    ) -> Result<T, StoreError> {
+        let answer = self.link.call(redis::cmd("HGETALL").arg(asked.1)).await;
+        self.read(asked, answer, read)
+    }
+
+    fn read<T>(
+        &self,
+        (op, about): (Op, &str),
+        answer: Result<Value, super::link::LinkError>,
+        read: impl FnOnce(&Value) -> Result<T, Corrupt>,
+    ) -> Result<T, StoreError> {
+        let asked = Asked { op, location: &self.location, about, op_timeout: self.options.op_timeout };
+        let answer = answer.map_err(|error| asked.failed(error))?;
+        read(&answer).map_err(|corrupt| asked.unreadable(corrupt))
+    }
+
+    /// What every script about a slot takes (`lua/slot.lua`), with further keys.
+    pub(super) fn about(&self, slot: &Slot, more: impl IntoIterator<Item = String>) -> Args {
+        let keys = self.keys.slot(slot);
+        Args::keys([keys.mark, keys.attempts, keys.log].into_iter().chain(more))
+            .arg(slot.job())
+            .arg(slot)
+            .arg(slot.end().timestamp_millis())
+            .arg(whole_millis(self.options.retention))
+            .arg(self.keys.wake())
+    }
+
+    /// The same, with whose lease it is.
+    pub(super) fn about_lease(&self, lease: &Lease) -> Args {
+        self.about(&lease.slot, []).arg(lease.token).arg(&lease.node).arg(lease.attempt)
+    }
+}
+
+/// Whole milliseconds, at least one unless it is zero: a time-out of nothing would delete the key.
+pub(super) fn whole_millis(span: Duration) -> u128 {
+    let millis = span.min(LONGEST).as_millis();
+    if millis == 0 && !span.is_zero() { 1 } else { millis }
+}
+
+/// A TTL: at least a millisecond.
+pub(super) fn ttl(span: Duration) -> u128 {
+    whole_millis(span).max(1)
+}

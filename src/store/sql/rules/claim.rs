@@ -1,0 +1,66 @@
+//! `claim`: who may start. Checked in the order of [`Claim`]; a refusal changes nothing.
+
+use std::time::Duration;
+
+use crate::clock::between;
+use crate::job::MAX_ATTEMPTS_LIMIT;
+use crate::store::sql::image::{Image, Standing};
+use crate::store::{Claim, ClaimRequest};
+
+impl Image {
+    /// Asks for the lease ([`crate::store::Store::claim`]).
+    pub(in crate::store::sql) fn claim(&mut self, request: &ClaimRequest) -> Claim {
+        if let Some(answer) = self.over_or_held(request) {
+            return answer;
+        }
+        if let Some(refusal) = self.not_now(request) {
+            return refusal;
+        }
+        let attempt = self.known().saturating_add(1);
+        self.grant(&request.granted(attempt, self.now));
+        Claim::Claimed { attempt, used: attempt.saturating_sub(self.row.forgiven), at: self.now }
+    }
+
+    /// Done is asked before the window: a slot that is over still tells that it was done.
+    fn over_or_held(&mut self, request: &ClaimRequest) -> Option<Claim> {
+        let mark = self.mark().cloned();
+        if let Some(done) = mark.as_ref().filter(|mark| matches!(mark.standing, Standing::Done(_))) {
+            return Some(Claim::Done(done.done()));
+        }
+        if self.now < self.slot.start() {
+            return Some(Claim::Early { remaining: between(self.now, self.slot.start()) });
+        }
+        if self.now >= self.slot.end() {
+            return Some(Claim::Closed);
+        }
+        let lease = mark.filter(|mark| matches!(mark.standing, Standing::Lease(_)))?;
+        if lease.standing != Standing::Lease(request.token) {
+            return Some(Claim::Held { remaining: lease.remaining(self.now), by: lease.by });
+        }
+        // The same token is one grant: its reply was lost, and it is told again (I5).
+        self.prolong(request.lease_ttl);
+        Some(Claim::Claimed { attempt: lease.by.attempt, used: self.used(), at: lease.since })
+    }
+
+    fn not_now(&self, request: &ClaimRequest) -> Option<Claim> {
+        if self.used() >= request.max_attempts || self.known() >= MAX_ATTEMPTS_LIMIT {
+            return Some(Claim::Exhausted { used: self.used() });
+        }
+        if let Some(wait) = self.mark() {
+            return Some(Claim::Backoff { remaining: wait.remaining(self.now) });
+        }
+        // A late copy of a request whose run is over: its sender has gone on, and a grant would be nobody's (I5).
+        if self.runs.spent {
+            return Some(Claim::Backoff { remaining: Duration::ZERO });
+        }
+        if let Some(remaining) = self.pause.as_ref().and_then(|pause| pause.remaining(self.now)) {
+            return Some(Claim::Paused { remaining });
+        }
+        self.older.iter().find_map(|(slot, mark)| {
+            let runs = matches!(mark.standing, Standing::Lease(_)) && mark.until > self.now;
+            let blocked =
+                || Claim::Blocked { slot: slot.clone(), by: mark.by.clone(), remaining: mark.remaining(self.now) };
+            runs.then(blocked)
+        })
+    }
+}

@@ -1,0 +1,133 @@
+//! What goes wrong below the trait, and how each is told: SQLite's result codes become kinds with a way out.
+
+use std::fmt;
+
+use crate::slot::Slot;
+use crate::store::{Applied, ErrorKind, Op, StoreError};
+
+/// Trouble below the trait. It knows neither the operation nor whether it was applied.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// SQLite or its driver.
+    Sql(sqlx::Error),
+    /// A row that cronward did not write.
+    Row(String),
+    /// The file, its directory, its version.
+    File {
+        /// What kind of trouble.
+        kind: ErrorKind,
+        /// What it is, with the path and the way out.
+        message: String,
+        /// The system's own error.
+        source: Option<std::io::Error>,
+    },
+}
+
+impl Fault {
+    pub(super) const fn file(kind: ErrorKind, message: String) -> Self {
+        Self::File { kind, message, source: None }
+    }
+
+    /// A row of a slot that cannot be read.
+    pub(super) fn row(slot: &Slot, why: impl fmt::Display) -> Self {
+        Self::Row(format!("slot {slot}: {why}"))
+    }
+
+    /// The same in words, for the others whom it concerns.
+    pub(super) fn retold(&self) -> Self {
+        let (kind, message) = self.told();
+        Self::file(kind, message)
+    }
+
+    /// True when another process held the file for the whole `busy_timeout`. Nothing was written then.
+    pub(super) fn is_busy(&self) -> bool {
+        matches!(self, Self::Sql(error) if matches!(primary_code(error), Some(BUSY | LOCKED | PROTOCOL)))
+    }
+
+    /// The one error of every store.
+    pub(super) fn into_error(self, op: Op, applied: Applied, location: &str) -> StoreError {
+        let applied = if self.is_busy() { Applied::No } else { applied };
+        let (kind, message) = self.told();
+        let error = StoreError::new(kind, applied, op, location, message);
+        match self {
+            Self::Sql(source) => error.caused_by(source),
+            Self::File { source: Some(source), .. } => error.caused_by(source),
+            Self::File { .. } | Self::Row(_) => error,
+        }
+    }
+
+    fn told(&self) -> (ErrorKind, String) {
+        match self {
+            Self::File { kind, message, .. } => (*kind, message.clone()),
+            Self::Row(why) => (ErrorKind::Corrupt, format!("{why}; cronward did not write that")),
+            Self::Sql(error) => {
+                let (kind, advice) = classify(error);
+                (kind, format!("{advice} ({error})"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.told().1)
+    }
+}
+
+impl From<sqlx::Error> for Fault {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+// sqlite.org/rescode.html
+const ERROR: i32 = 1;
+const PERM: i32 = 3;
+const BUSY: i32 = 5;
+const LOCKED: i32 = 6;
+const NOMEM: i32 = 7;
+const READONLY: i32 = 8;
+const IOERR: i32 = 10;
+const CORRUPT: i32 = 11;
+const FULL: i32 = 13;
+const CANTOPEN: i32 = 14;
+const PROTOCOL: i32 = 15;
+const CONSTRAINT: i32 = 19;
+const MISMATCH: i32 = 20;
+const AUTH: i32 = 23;
+const NOTADB: i32 = 26;
+
+/// The primary result code: the extended one's low byte.
+fn primary_code(error: &sqlx::Error) -> Option<i32> {
+    let code: i32 = error.as_database_error()?.code()?.parse().ok()?;
+    Some(code & 0xff)
+}
+
+fn classify(error: &sqlx::Error) -> (ErrorKind, &'static str) {
+    match error {
+        sqlx::Error::ColumnDecode { .. } | sqlx::Error::ColumnNotFound(_) | sqlx::Error::RowNotFound => {
+            return (
+                ErrorKind::Corrupt,
+                "a row is not as cronward writes it: move the file away and start with a new one",
+            );
+        }
+        _ => {}
+    }
+    match primary_code(error) {
+        Some(BUSY | LOCKED | PROTOCOL) => {
+            (ErrorKind::Timeout, "another process kept the file locked: look for a long transaction on it")
+        }
+        Some(NOMEM) => (ErrorKind::Overloaded, "no memory left"),
+        Some(FULL) => (ErrorKind::Overloaded, "the disk is full: make room where the file is"),
+        Some(READONLY) => (ErrorKind::ReadOnly, "the file cannot be written: check owner, mode and mount"),
+        Some(PERM | AUTH) => (ErrorKind::Denied, "no permission: check the owner and mode of the file"),
+        Some(IOERR) => (ErrorKind::Unavailable, "the disk failed a read or a write: check the disk, quotas and limits"),
+        Some(CANTOPEN) => (ErrorKind::Unavailable, "the file or its log cannot be opened: check its directory"),
+        Some(NOTADB) => (ErrorKind::Corrupt, "the file is no SQLite database: choose another path, or move it away"),
+        Some(CORRUPT | ERROR | CONSTRAINT | MISMATCH) => (
+            ErrorKind::Corrupt,
+            "the file is damaged, or not as cronward made it: move it away and start with a new one",
+        ),
+        _ => (ErrorKind::Unavailable, "the database did not answer"),
+    }
+}

@@ -1,0 +1,199 @@
+//! The file itself: its directory, its mode, the file system that it is on. Never opens it.
+//!
+//! POSIX locks belong to the process: whoever opens the file beside SQLite and closes it again drops SQLite's locks
+//! (sqlite.org/howtocorrupt.html, 2.2). So everything here goes by path.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, accessat, mknodat, statfs};
+
+use super::fault::Fault;
+use crate::store::ErrorKind;
+
+/// File systems where the shared memory of WAL or its locks do not work between hosts (sqlite.org/wal.html), by
+/// the number in statfs(2).
+const NETWORK: [(i64, &str); 11] = [
+    (0x6969, "NFS"),
+    (0x517b, "SMB"),
+    (0xff53_4d42, "CIFS"),
+    (0xfe53_4d42, "SMB2"),
+    (0x0102_1997, "9p"),
+    (0x5346_414f, "AFS"),
+    (0x00c3_6400, "CephFS"),
+    (0x7375_7245, "Coda"),
+    (0x0bd0_0bd0, "Lustre"),
+    (0x4750_4653, "GPFS"),
+    (0x564c, "NCP"),
+];
+
+/// Which file a path names now. Another one there later means that it was removed or replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    /// None when there is no file. Cheap and without disk access while the file is open: its path is in memory then.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        std::fs::metadata(path).ok().map(|meta| Self { device: meta.dev(), inode: meta.ino() })
+    }
+}
+
+/// Makes sure that there is a file that SQLite can use, only for its owner where it is new.
+pub(super) fn prepare(path: &Path) -> Result<FileId, Fault> {
+    let directory = parent(path);
+    make_directory(&directory)?;
+    refuse_network(&directory)?;
+    create(path)?;
+    // Again for the file: it may be a link to elsewhere.
+    refuse_network(path)?;
+    check_access(path, &directory)?;
+    FileId::of(path).ok_or_else(|| vanished(path))
+}
+
+fn parent(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+fn make_directory(directory: &Path) -> Result<(), Fault> {
+    DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(|error| {
+        let advice = "create it for the user that cronward runs as, or choose another path";
+        refused(error, &format!("cannot create directory {}", directory.display()), advice)
+    })
+}
+
+fn refuse_network(path: &Path) -> Result<(), Fault> {
+    let found =
+        statfs(path).map_err(|error| refused(error.into(), &format!("cannot look at {}", path.display()), ""))?;
+    // The type of f_type differs between platforms; its low 32 bits are the number.
+    #[allow(clippy::unnecessary_cast, reason = "needed where it is not i64")]
+    let magic = (found.f_type as i64) & 0xffff_ffff;
+    match NETWORK.iter().find(|(number, _)| *number == magic) {
+        None => Ok(()),
+        Some((_, name)) => Err(Fault::file(
+            ErrorKind::Unsupported,
+            format!(
+                "{} is on a network file system ({name}), where SQLite's locks are not safe: use a local path, or a \
+                 store on the network",
+                path.display()
+            ),
+        )),
+    }
+}
+
+/// Makes an empty file of mode 0600 without opening it; SQLite gives `-wal` and `-shm` the same mode.
+fn create(path: &Path) -> Result<(), Fault> {
+    match mknodat(CWD, path, FileType::RegularFile, Mode::RUSR | Mode::WUSR, 0) {
+        Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
+        // A read-only file system says so before it looks whether the file is there.
+        Err(_) if path.exists() => Ok(()),
+        Err(error) => {
+            let advice = "give the user that cronward runs as the right to write there, or choose another path";
+            Err(refused(error.into(), &format!("cannot create {}", path.display()), advice))
+        }
+    }
+}
+
+fn check_access(path: &Path, directory: &Path) -> Result<(), Fault> {
+    let meta =
+        std::fs::metadata(path).map_err(|error| refused(error, &format!("cannot look at {}", path.display()), ""))?;
+    if !meta.is_file() {
+        return Err(Fault::file(ErrorKind::Unsupported, format!("{} is not a regular file", path.display())));
+    }
+    let allowed = |path: &Path, access| accessat(CWD, path, access, AtFlags::EACCESS).is_ok();
+    let advice = "check its owner and mode";
+    if !allowed(path, Access::READ_OK) {
+        return Err(Fault::file(ErrorKind::Denied, format!("no permission to read {}: {advice}", path.display())));
+    }
+    if !allowed(path, Access::WRITE_OK) {
+        let message =
+            format!("{} cannot be written: {advice}, and that the disk is not mounted read-only", path.display());
+        return Err(Fault::file(ErrorKind::ReadOnly, message));
+    }
+    if !allowed(directory, Access::WRITE_OK | Access::EXEC_OK) {
+        let message = format!(
+            "directory {} cannot be written, and SQLite keeps its log beside the file: {advice}",
+            directory.display()
+        );
+        return Err(Fault::file(ErrorKind::ReadOnly, message));
+    }
+    Ok(())
+}
+
+fn vanished(path: &Path) -> Fault {
+    Fault::file(ErrorKind::Unavailable, format!("{} was removed while it was being opened", path.display()))
+}
+
+fn refused(error: io::Error, what: &str, advice: &str) -> Fault {
+    use io::ErrorKind as Io;
+    let kind = match error.kind() {
+        Io::PermissionDenied => ErrorKind::Denied,
+        Io::ReadOnlyFilesystem => ErrorKind::ReadOnly,
+        Io::StorageFull | Io::QuotaExceeded => ErrorKind::Overloaded,
+        Io::NotADirectory | Io::AlreadyExists | Io::InvalidFilename => ErrorKind::Unsupported,
+        _ => ErrorKind::Unavailable,
+    };
+    let message = if advice.is_empty() { format!("{what}: {error}") } else { format!("{what}: {error}; {advice}") };
+    Fault::File { kind, message, source: Some(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn what_is_created_is_only_for_its_owner() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("a/b/c.db");
+        prepare(&path).unwrap();
+        assert_eq!((mode(&path), mode(&root.path().join("a")), mode(&root.path().join("a/b"))), (0o600, 0o700, 0o700));
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_left_as_it_is() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("c.db");
+        std::fs::write(&path, "x").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o660)).unwrap();
+        let first = prepare(&path).unwrap();
+        assert_eq!((mode(&path), std::fs::read(&path).unwrap()), (0o660, b"x".to_vec()));
+        assert_eq!(FileId::of(&path), Some(first));
+    }
+
+    #[test]
+    fn a_directory_or_a_device_is_no_store() {
+        let root = tempfile::tempdir().unwrap();
+        for path in [root.path(), Path::new("/dev/null")] {
+            let fault = prepare(path).unwrap_err().to_string();
+            assert!(fault.contains("not a regular file"), "{fault}");
+        }
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_made_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        let blocker = root.path().join("blocker");
+        std::fs::write(&blocker, "").unwrap();
+        let fault = prepare(&blocker.join("c.db")).unwrap_err();
+        assert!(fault.to_string().contains(&blocker.display().to_string()), "{fault}");
+        assert!(matches!(fault, Fault::File { kind: ErrorKind::Unsupported, .. }), "{fault:?}");
+    }
+
+    #[test]
+    fn the_file_system_that_tests_run_on_is_no_network() {
+        refuse_network(Path::new("/tmp")).unwrap();
+    }
+}

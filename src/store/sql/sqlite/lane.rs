@@ -1,0 +1,166 @@
+//! One connection, used by one call at a time, and opened again when it has become doubtful or its file was replaced.
+//!
+//! There are two of them, so that reading never waits for a writer. A pool would add nothing but memory: SQLite lets one
+//! process write at a time.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection, Sqlite, SqliteConnection, Transaction};
+use tokio::sync::Mutex;
+
+use super::fault::Fault;
+use super::file::{self, FileId};
+use super::schema;
+use crate::store::ErrorKind;
+
+/// Between two tries to connect while another process switches the new file to WAL, for which `busy_timeout` does not
+/// wait (sqlite.org/wal.html). The caller bounds the whole.
+const CONNECT_PAUSE: Duration = Duration::from_millis(20);
+
+/// How a connection to the file is made.
+#[derive(Debug)]
+pub(super) struct Connector {
+    path: PathBuf,
+    options: SqliteConnectOptions,
+}
+
+impl Connector {
+    /// `busy_timeout` is how long a call waits for another process that writes.
+    pub(super) fn new(path: PathBuf, busy_timeout: Duration) -> Self {
+        let options = SqliteConnectOptions::new()
+            .filename(&path)
+            .busy_timeout(busy_timeout)
+            // Each commit is on the disk before it is answered: a done marker outlives a power cut.
+            .synchronous(SqliteSynchronous::Full)
+            // A log of 1 MiB instead of 4, and a page cache of 256 KiB instead of 2 MiB: rows are small and few.
+            .pragma("wal_autocheckpoint", "256")
+            .pragma("journal_size_limit", "1048576")
+            .pragma("cache_size", "-256")
+            // Nothing in a damaged or foreign file is run or believed.
+            .pragma("trusted_schema", "OFF")
+            .pragma("cell_size_check", "ON")
+            .statement_cache_capacity(40)
+            .thread_name(|_| "cronward-sqlite".to_owned())
+            .disable_statement_logging();
+        Self { path, options }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    async fn connect(&self) -> Result<Open, Fault> {
+        let path = self.path.clone();
+        // Looking at a disk may wait; not in the caller's thread.
+        let prepared = tokio::task::spawn_blocking(move || file::prepare(&path)).await;
+        let id = prepared.map_err(|_| Fault::file(ErrorKind::Unavailable, "the process is ending".to_owned()))??;
+        let mut conn = self.options.connect().await?;
+        schema::bring_up(&mut conn).await?;
+        Ok(Open { conn, id })
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "this file owns the wait for another process that sets the file up")]
+    async fn connect_when_free(&self) -> Result<Open, Fault> {
+        loop {
+            match self.connect().await {
+                Err(fault) if fault.is_busy() => tokio::time::sleep(CONNECT_PAUSE).await,
+                done => return done,
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Open {
+    conn: SqliteConnection,
+    id: FileId,
+}
+
+/// One connection to the file, or none yet.
+#[derive(Debug, Default)]
+pub(super) struct Lane {
+    open: Mutex<Option<Open>>,
+    doubtful: AtomicBool,
+}
+
+impl Lane {
+    /// The lane for one call; waits for the call before it.
+    pub(super) async fn hold(&self, connector: &Connector) -> Result<Held<'_>, Fault> {
+        let mut open = self.open.lock().await;
+        let doubtful = self.doubtful.swap(false, Ordering::AcqRel);
+        let same_file = open.as_ref().is_some_and(|open| FileId::of(&connector.path) == Some(open.id));
+        if doubtful || !same_file {
+            // Writing on into a file that was removed would be a second truth beside the new file.
+            *open = None;
+        }
+        if open.is_none() {
+            *open = Some(connector.connect_when_free().await?);
+        }
+        Ok(Held(open))
+    }
+
+    /// Has the next call open a new connection, unless the fault was only that of waiting. After any other SQLite may
+    /// have ended the transaction by itself, which the driver does not notice.
+    pub(super) fn doubt(&self, fault: &Fault) {
+        self.doubtful.fetch_or(!fault.is_busy(), Ordering::AcqRel);
+    }
+}
+
+/// A lane in use.
+pub(super) struct Held<'l>(tokio::sync::MutexGuard<'l, Option<Open>>);
+
+impl Held<'_> {
+    /// Begins to write: waits for other processes, and from then on nobody else writes. A transaction that begins by
+    /// reading would fail at once when another process has written meanwhile (`BUSY_SNAPSHOT`).
+    pub(super) async fn write(&mut self) -> Result<Tx<'_>, Fault> {
+        Tx::at_now(self.conn()?.begin_with("BEGIN IMMEDIATE").await?, true).await
+    }
+
+    /// Begins to read: everything as of one instant, whoever writes meanwhile.
+    pub(super) async fn read(&mut self) -> Result<Tx<'_>, Fault> {
+        Tx::at_now(self.conn()?.begin().await?, false).await
+    }
+
+    fn conn(&mut self) -> Result<&mut SqliteConnection, Fault> {
+        let gone = || Fault::file(ErrorKind::Unavailable, "the connection is gone".to_owned());
+        self.0.as_mut().map(|open| &mut open.conn).ok_or_else(gone)
+    }
+}
+
+/// A transaction at one instant of the host's clock. Rolled back unless committed.
+pub(super) struct Tx<'c> {
+    inner: Transaction<'c, Sqlite>,
+    /// The instant by which everything in it is judged.
+    pub(super) now: DateTime<Utc>,
+    /// Whether it may write.
+    pub(super) writes: bool,
+}
+
+impl<'c> Tx<'c> {
+    async fn at_now(inner: Transaction<'c, Sqlite>, writes: bool) -> Result<Self, Fault> {
+        let mut tx = Self { inner, now: DateTime::UNIX_EPOCH, writes };
+        tx.look().await?;
+        Ok(tx)
+    }
+
+    /// Reads the clock, again where somebody joined since.
+    pub(super) async fn look(&mut self) -> Result<(), Fault> {
+        let now: i64 = sqlx::query_scalar(include_str!("now.sql")).fetch_one(self.on()).await?;
+        let out_of_range = || Fault::file(ErrorKind::Unavailable, format!("the host's clock is at {now} ms"));
+        self.now = DateTime::from_timestamp_millis(now).ok_or_else(out_of_range)?;
+        Ok(())
+    }
+
+    /// To run a statement on.
+    pub(super) fn on(&mut self) -> &mut SqliteConnection {
+        &mut self.inner
+    }
+
+    pub(super) async fn commit(self) -> Result<(), Fault> {
+        Ok(self.inner.commit().await?)
+    }
+}

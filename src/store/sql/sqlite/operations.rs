@@ -1,0 +1,167 @@
+//! The contract, method by method. What is decided is in `rules`; what is written, in the `*.sql` texts.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+
+use super::slots::Subject;
+use super::store::{Call, SqliteStore};
+use super::{inspect, registry};
+use crate::job::{JobName, NodeName};
+use crate::slot::{Audit, Lease, RunRecord, Slot, SlotRecord};
+use crate::store::{
+    Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause,
+    Reach, Release, Renewal, Settlement, Store, StoreClock, StoreError, Wake, Wakeups,
+};
+
+/// How often a node that waits looks again: other processes' releases are not heard of.
+const POLL: Duration = Duration::from_millis(250);
+
+/// A call on the registry: takes the lane, begins to read or to write, works, commits. A closure cannot say that its
+/// future may cross threads and borrows the transaction.
+macro_rules! transaction {
+    ($store:ident, $op:expr, $lane:ident.$begin:ident, |$tx:ident| $work:expr) => {{
+        let call = Call::new($op);
+        let work = async {
+            let mut lane = $store.shared.$lane.hold(&$store.shared.connector).await?;
+            let mut $tx = lane.$begin().await?;
+            let answer = $work.await?;
+            call.commit($tx).await?;
+            Ok(answer)
+        };
+        $store.within($store.shared.limit, &call, &$store.shared.$lane, work).await
+    }};
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    fn capability(&self) -> Capability {
+        Capability {
+            name: "sqlite",
+            reach: Reach::Host,
+            clock: StoreClock::Host,
+            push: false,
+            poll: POLL,
+            durable: true,
+            expires_records: false,
+        }
+    }
+
+    fn location(&self) -> &str {
+        &self.shared.location
+    }
+
+    async fn claim(&self, request: &ClaimRequest) -> Result<Claim, StoreError> {
+        let subject = Subject {
+            token: Some(request.token),
+            older: request.not_during.clone(),
+            pause: true,
+            ..Subject::slot(&request.slot)
+        };
+        let request = request.clone();
+        self.on_slot(Op::Claim, subject, move |image| image.claim(&request)).await
+    }
+
+    async fn renew(&self, lease: &Lease) -> Result<Renewal, StoreError> {
+        let own = lease.clone();
+        self.on_slot(Op::Renew, Subject::lease(lease), move |image| image.renew(&own)).await
+    }
+
+    async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Result<Settlement, StoreError> {
+        let (own, run) = (lease.clone(), run.clone());
+        self.on_slot(Op::Complete, Subject::lease(lease), move |image| image.complete(&own, &run, done_ttl)).await
+    }
+
+    async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Result<Release, StoreError> {
+        let (own, run) = (lease.clone(), run.clone());
+        self.on_slot(Op::Fail, Subject::lease(lease), move |image| image.fail(&own, &run, retry_after)).await
+    }
+
+    async fn give_back(&self, lease: &Lease, run: &RunRecord) -> Result<Release, StoreError> {
+        let (own, run) = (lease.clone(), run.clone());
+        self.on_slot(Op::GiveBack, Subject::lease(lease), move |image| image.give_back(&own, &run)).await
+    }
+
+    async fn inspect(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), StoreError> {
+        transaction!(self, Op::Inspect, reader.read, |tx| inspect::inspect(&mut tx, &self.shared.scope, slots))
+    }
+
+    async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Result<Closing, StoreError> {
+        let subject = Subject { pause: true, ..Subject::slot(slot) };
+        let by = by.clone();
+        self.on_slot(Op::Close, subject, move |image| image.close(max_attempts, &by)).await
+    }
+
+    async fn reset(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
+        let audit = audit.clone();
+        self.on_slot(Op::Reset, Subject::slot(slot), move |image| image.reset(&audit)).await
+    }
+
+    async fn unlock(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
+        let audit = audit.clone();
+        self.on_slot(Op::Unlock, Subject::slot(slot), move |image| image.unlock(&audit)).await
+    }
+
+    async fn mark_done(&self, slot: &Slot, audit: &Audit, done_ttl: Duration) -> Result<Intervention, StoreError> {
+        let audit = audit.clone();
+        self.on_slot(Op::MarkDone, Subject::slot(slot), move |image| image.mark_done(&audit, done_ttl)).await
+    }
+
+    async fn pause(
+        &self,
+        job: &JobName,
+        until: Option<DateTime<Utc>>,
+        audit: &Audit,
+    ) -> Result<Intervention, StoreError> {
+        let answer = transaction!(self, Op::Pause, writer.write, |tx| {
+            registry::pause(&mut tx, &self.shared.scope, job, until, audit)
+        })?;
+        self.tell_job(job, &answer);
+        Ok(answer)
+    }
+
+    async fn resume(&self, job: &JobName, audit: &Audit) -> Result<Intervention, StoreError> {
+        let answer = transaction!(self, Op::Resume, writer.write, |tx| {
+            registry::resume(&mut tx, &self.shared.scope, job, audit)
+        })?;
+        self.tell_job(job, &answer);
+        Ok(answer)
+    }
+
+    async fn pauses(&self) -> Result<Vec<(JobName, Pause)>, StoreError> {
+        transaction!(self, Op::Pauses, reader.read, |tx| registry::pauses(&mut tx, &self.shared.scope))
+    }
+
+    async fn register(&self, jobs: &[JobEntry]) -> Result<Vec<JobEntry>, StoreError> {
+        transaction!(self, Op::Register, writer.write, |tx| registry::register(&mut tx, &self.shared.scope, jobs))
+    }
+
+    async fn jobs(&self) -> Result<Vec<JobEntry>, StoreError> {
+        transaction!(self, Op::Jobs, reader.read, |tx| registry::jobs(&mut tx, &self.shared.scope))
+    }
+
+    async fn heartbeat(&self, report: &NodeReport) -> Result<HeartbeatReply, StoreError> {
+        transaction!(self, Op::Heartbeat, writer.write, |tx| registry::heartbeat(&mut tx, &self.shared.scope, report))
+    }
+
+    async fn nodes(&self) -> Result<(DateTime<Utc>, Vec<NodeEntry>), StoreError> {
+        transaction!(self, Op::Nodes, reader.read, |tx| registry::nodes(&mut tx, &self.shared.scope))
+    }
+
+    async fn purge(&self) -> Result<u64, StoreError> {
+        transaction!(self, Op::Purge, writer.write, |tx| registry::purge(&mut tx, &self.shared.scope))
+    }
+
+    fn subscribe(&self) -> Wakeups {
+        self.shared.wakes.subscribe()
+    }
+}
+
+impl SqliteStore {
+    fn tell_job(&self, job: &JobName, answer: &Intervention) {
+        if *answer == Intervention::Applied {
+            self.shared.tell(Wake::Job(job.clone()));
+        }
+    }
+}

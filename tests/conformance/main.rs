@@ -1,0 +1,102 @@
+//! Runs the suite of `cronward::store::conformance` against each store: one trial per setup and case.
+//!
+//! A setup that cannot be started makes every one of its trials fail; nothing is ever skipped. A new store adds one file
+//! under `setups/` and one line to [`setups::all`].
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    missing_docs,
+    unreachable_pub,
+    reason = "a test says what it expects"
+)]
+
+#[cfg(feature = "redis")]
+#[path = "../support/redis_server.rs"]
+mod redis_server;
+mod sequences;
+mod setups;
+#[cfg(feature = "redis")]
+#[path = "../support/tls_files.rs"]
+mod tls_files;
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use cronward::store::conformance::{Case, Setup, cases, run_case};
+use libtest_mimic::{Arguments, Failed, Trial};
+use tokio::runtime::Runtime;
+
+/// One store under test: started by the first of its trials that runs, stopped when all have ended.
+struct Subject {
+    name: &'static str,
+    start: setups::Start,
+    started: OnceLock<Result<Arc<dyn Setup>, String>>,
+    trials: AtomicUsize,
+    passed: AtomicUsize,
+}
+
+impl Subject {
+    fn setup(&self, runtime: &Runtime) -> Result<Arc<dyn Setup>, String> {
+        self.started.get_or_init(|| runtime.block_on((self.start)())).clone()
+    }
+
+    fn count(&self, outcome: &Result<(), Failed>) {
+        self.trials.fetch_add(1, Ordering::Relaxed);
+        self.passed.fetch_add(usize::from(outcome.is_ok()), Ordering::Relaxed);
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let runtime = Arc::new(Runtime::new().expect("a runtime"));
+    let subjects: Vec<Arc<Subject>> = setups::all()
+        .into_iter()
+        .map(|(name, start)| Subject {
+            name,
+            start,
+            started: OnceLock::new(),
+            trials: AtomicUsize::new(0),
+            passed: AtomicUsize::new(0),
+        })
+        .map(Arc::new)
+        .collect();
+    let mut trials: Vec<Trial> = subjects.iter().flat_map(|subject| trials_of(subject, &runtime)).collect();
+    let hunter = Arc::clone(&runtime);
+    trials.push(Trial::test("broken::sequences_find_every_flaw", move || {
+        sequences::find_every_flaw(&hunter).map_err(Failed::from)
+    }));
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    for subject in &subjects {
+        let (passed, trials) = (subject.passed.load(Ordering::Relaxed), subject.trials.load(Ordering::Relaxed));
+        if trials > 0 {
+            println!("{}: {passed} of {trials} trials passed", subject.name);
+        }
+    }
+    drop(subjects);
+    conclusion.exit_code()
+}
+
+fn trials_of(subject: &Arc<Subject>, runtime: &Arc<Runtime>) -> Vec<Trial> {
+    let of_case =
+        |case: Case| trial(subject, runtime, case.name, move |setup, runtime| runtime.block_on(run_case(setup, &case)));
+    let mut trials: Vec<Trial> = cases().map(of_case).collect();
+    trials.push(trial(subject, runtime, "sequences::any_sequence_is_answered_as_specified", sequences::agree));
+    trials
+}
+
+fn trial(
+    subject: &Arc<Subject>,
+    runtime: &Arc<Runtime>,
+    name: &str,
+    run: impl FnOnce(Arc<dyn Setup>, &Runtime) -> Result<(), String> + Send + 'static,
+) -> Trial {
+    let (subject, runtime) = (Arc::clone(subject), Arc::clone(runtime));
+    Trial::test(format!("{}::{name}", subject.name), move || {
+        let outcome = subject.setup(&runtime).and_then(|setup| run(setup, &runtime)).map_err(Failed::from);
+        subject.count(&outcome);
+        outcome
+    })
+}

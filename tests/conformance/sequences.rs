@@ -1,0 +1,85 @@
+//! Random sequences of operations by proptest, shrunk to the shortest that shows a difference. `PROPTEST_CASES` and
+//! `PROPTEST_RNG_SEED` work as usual; without a seed it is a fixed one, so that a failure can be seen again.
+
+use std::sync::Arc;
+
+use cronward::clock::SystemClock;
+use cronward::store::conformance::Setup;
+use cronward::store::conformance::broken::{BrokenSetup, controls};
+use cronward::store::conformance::sequence::{Step, agree as agree_on};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, RngSeed, TestCaseError, TestError, TestRunner};
+use tokio::runtime::Runtime;
+
+/// Steps of a sequence: long enough for every attempt of a slot to be used, short enough to be read.
+const STEPS: std::ops::Range<usize> = 1..40;
+
+fn step() -> impl Strategy<Value = Step> {
+    let (actor, place) = (0_u8..3, 0_u8..5);
+    // Two places are outside their window: most steps are about the others.
+    let near = || prop_oneof![8 => 0_u8..2, 2 => 2_u8..3, 1 => 3_u8..5];
+    prop_oneof![
+        12 => (actor.clone(), near(), any::<bool>()).prop_map(|(actor, place, again)| Step::Claim(actor, place, again)),
+        6 => (actor.clone(), any::<bool>()).prop_map(|(actor, longer)| Step::Renew(actor, longer)),
+        4 => actor.clone().prop_map(Step::Complete),
+        6 => (actor.clone(), any::<bool>()).prop_map(|(actor, waits)| Step::Fail(actor, waits)),
+        4 => actor.prop_map(Step::GiveBack),
+        5 => Just(Step::Again),
+        3 => (place.clone(), 0_u8..4).prop_map(|(place, limit)| Step::Close(place, limit)),
+        2 => near().prop_map(Step::Reset),
+        2 => near().prop_map(Step::Unlock),
+        2 => place.clone().prop_map(Step::MarkDone),
+        1 => (place.clone(), any::<bool>()).prop_map(|(place, ends)| Step::Pause(place, ends)),
+        2 => place.prop_map(Step::Resume),
+        8 => near().prop_map(Step::Expire),
+        1 => near().prop_map(Step::ForgetCounter),
+        1 => Just(Step::Wipe),
+    ]
+}
+
+/// The shortest sequence found that a setup answers otherwise than the specification, if any is found.
+fn difference(setup: &Arc<dyn Setup>, runtime: &Runtime, config: Config) -> Result<(), String> {
+    let mut runner = TestRunner::new(config);
+    let outcome = runner.run(&proptest::collection::vec(step(), STEPS), |steps| {
+        runtime.block_on(agree_on(Arc::clone(setup), "sequence", &steps)).map_err(TestCaseError::fail)
+    });
+    outcome.map_err(|error| match error {
+        TestError::Fail(reason, steps) => format!("{reason}\nthe shortest sequence that shows it: {steps:#?}"),
+        TestError::Abort(reason) => reason.to_string(),
+    })
+}
+
+fn config() -> Config {
+    let mut config = Config { failure_persistence: None, rng_algorithm: RngAlgorithm::ChaCha, ..Config::default() };
+    if std::env::var_os("PROPTEST_RNG_SEED").is_none() {
+        config.rng_seed = RngSeed::Fixed(20_261_121);
+    }
+    config
+}
+
+/// A setup answers every sequence as the specification does.
+pub(crate) fn agree(setup: Arc<dyn Setup>, runtime: &Runtime) -> Result<(), String> {
+    let mut config = config();
+    if std::env::var_os("PROPTEST_CASES").is_none() {
+        config.cases = setup.scale().sequences;
+    }
+    difference(&setup, runtime, config)
+}
+
+/// Flaws that no sequence can show, since in a sequence no time passes, nobody else is there, and hints are not heard.
+const UNSEEN: [&str; 4] = ["ClaimLooksFirst", "DoneIsRenewed", "OneNamespace", "Silent"];
+
+/// The sequences find each of the broken stores: a generator that never makes the step that matters proves nothing.
+pub(crate) fn find_every_flaw(runtime: &Runtime) -> Result<(), String> {
+    let mut escaped = Vec::new();
+    for control in controls() {
+        let name = format!("{:?}", control.flaw);
+        let setup: Arc<dyn Setup> = Arc::new(BrokenSetup::new(control.flaw, Arc::new(SystemClock)));
+        let config = Config { cases: 500, max_shrink_iters: 0, ..config() };
+        if difference(&setup, runtime, config).is_ok() {
+            escaped.push(name);
+        }
+    }
+    escaped.sort();
+    if escaped == UNSEEN { Ok(()) } else { Err(format!("no sequence shows {escaped:?}, expected {UNSEEN:?}")) }
+}

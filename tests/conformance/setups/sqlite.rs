@@ -1,0 +1,121 @@
+//! One SQLite file in a directory of its own; each connection is a store with connections of its own to it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cronward::job::Namespace;
+use cronward::slot::{Attempt, Slot};
+use cronward::store::conformance::{Probe, Scale, Setup};
+use cronward::store::sql::SqliteStore;
+use cronward::store::{Store, StoreOptions};
+use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection};
+use sqlx::{ConnectOptions, Sqlite};
+use tokio::sync::Mutex;
+
+/// The host's clock as SQLite has it, in epoch milliseconds.
+const NOW: &str = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)";
+
+struct File {
+    // Removed with the setup.
+    _directory: tempfile::TempDir,
+    path: PathBuf,
+}
+
+pub(super) async fn start() -> Result<Arc<dyn Setup>, String> {
+    let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let path = directory.path().join("cronward.sqlite");
+    Ok(Arc::new(File { _directory: directory, path }))
+}
+
+#[async_trait]
+impl Setup for File {
+    async fn connect(&self, namespace: &Namespace) -> Result<Arc<dyn Store>, String> {
+        // Every trial writes to the one file, and each commit waits for the disk.
+        let patient = Duration::from_secs(60);
+        let options = StoreOptions { namespace: namespace.clone(), op_timeout: patient, ..StoreOptions::default() };
+        let url = format!("sqlite:{}", self.path.display());
+        Ok(Arc::new(SqliteStore::open(&url, options).await.map_err(|error| error.to_string())?))
+    }
+
+    async fn probe(&self, namespace: &Namespace) -> Result<Box<dyn Probe>, String> {
+        // The tables are the store's to make.
+        self.connect(namespace).await?;
+        let options = SqliteConnectOptions::new().filename(&self.path).busy_timeout(Duration::from_secs(60));
+        let conn = options.connect().await.map_err(|error| error.to_string())?;
+        Ok(Box::new(Raw { namespace: namespace.clone(), conn: Mutex::new(conn) }))
+    }
+
+    fn scale(&self) -> Scale {
+        // One process writes at a time, and each commit waits for the disk.
+        Scale { slots: 1_000, ..Scale::default() }
+    }
+}
+
+/// A connection that shares nothing with the stores.
+struct Raw {
+    namespace: Namespace,
+    conn: Mutex<SqliteConnection>,
+}
+
+impl Raw {
+    /// A statement whose `?1`, `?2`, `?3` are the slot's identity.
+    fn at<'q>(&self, slot: &Slot, sql: String) -> sqlx::query::Query<'q, Sqlite, SqliteArguments> {
+        sqlx::query(sqlx::AssertSqlSafe(sql))
+            .bind(self.namespace.as_str().to_owned())
+            .bind(slot.job().as_str().to_owned())
+            .bind(slot.start().timestamp_millis())
+    }
+
+    async fn update(&self, slot: &Slot, change: &str) -> Result<u64, String> {
+        let sql = format!("UPDATE slots SET {change} WHERE namespace = ?1 AND job = ?2 AND start_ms = ?3");
+        let done = self.at(slot, sql).execute(&mut *self.conn.lock().await).await;
+        done.map(|done| done.rows_affected()).map_err(|error| error.to_string())
+    }
+
+    async fn number(&self, slot: &Slot, what: &str) -> Result<Option<i64>, String> {
+        let sql = format!("SELECT {what} FROM slots WHERE namespace = ?1 AND job = ?2 AND start_ms = ?3");
+        let found = self.at(slot, sql).fetch_optional(&mut *self.conn.lock().await).await;
+        let found = found.map_err(|error| error.to_string())?;
+        found.map_or(Ok(None), |row| sqlx::Row::try_get(&row, 0).map_err(|error| error.to_string()))
+    }
+}
+
+#[async_trait]
+impl Probe for Raw {
+    async fn attempts(&self, slot: &Slot) -> Result<Option<Attempt>, String> {
+        let counter = self.number(slot, "nullif(counter, 0)").await?;
+        counter.map(Attempt::try_from).transpose().map_err(|error| error.to_string())
+    }
+
+    async fn mark_ttl(&self, slot: &Slot) -> Result<Option<Duration>, String> {
+        let left = self.number(slot, &format!("mark_until_ms - {NOW}")).await?;
+        Ok(left.and_then(|left| u64::try_from(left).ok()).filter(|left| *left > 0).map(Duration::from_millis))
+    }
+
+    async fn expire_mark(&self, slot: &Slot) -> Result<(), String> {
+        self.update(slot, &format!("mark_until_ms = min(mark_until_ms, {NOW})")).await.map(drop)
+    }
+
+    async fn forget_counter(&self, slot: &Slot) -> Result<(), String> {
+        self.update(slot, "counter = 0").await.map(drop)
+    }
+
+    async fn corrupt_mark(&self, slot: &Slot) -> Result<bool, String> {
+        Ok(self.update(slot, "mark = 'x''; DROP TABLE slots; --'").await? == 1)
+    }
+
+    async fn wipe(&self) -> Result<(), String> {
+        let mut conn = self.conn.lock().await;
+        for table in ["slots", "pauses", "jobs", "nodes"] {
+            // Runs and audit go with their slots.
+            sqlx::query(sqlx::AssertSqlSafe(format!("DELETE FROM {table} WHERE namespace = ?1")))
+                .bind(self.namespace.as_str())
+                .execute(&mut *conn)
+                .await
+                .map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,162 @@
+//! A TCP proxy that spoils a connection on purpose: it loses requests or replies, holds them up, cuts them short, or
+//! closes. TCP never loses bytes in the middle of a stream, so a connection that has swallowed something passes nothing
+//! more: when told to pass again, it is closed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    reason = "a test says what it expects; no test uses all of it"
+)]
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+/// What is done with what passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Everything passes.
+    Pass,
+    /// Requests are swallowed: the server never sees them.
+    LoseRequests,
+    /// Replies are swallowed: the server has done what was asked.
+    LoseReplies,
+    /// Both are, and nothing closes: a link that is silently gone.
+    BlackHole,
+    /// Each piece waits so long, in each direction.
+    Delay(Duration),
+    /// After so many bytes of the next reply the connection is closed.
+    CutReply(usize),
+    /// Closed at once, also new connections.
+    Refuse,
+}
+
+#[derive(Clone)]
+struct Link {
+    mode: Arc<Mutex<Mode>>,
+    close: CancellationToken,
+}
+
+/// A running proxy; it ends when dropped.
+pub struct Proxy {
+    address: SocketAddr,
+    fresh: Arc<Mutex<Mode>>,
+    links: Arc<Mutex<Vec<Link>>>,
+    _task: AbortOnDropHandle<()>,
+}
+
+impl Proxy {
+    /// A proxy on a free port of 127.0.0.1 before the server at `target`'s port.
+    pub async fn before(target: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("its address");
+        let fresh = Arc::new(Mutex::new(Mode::Pass));
+        let links = Arc::new(Mutex::new(Vec::new()));
+        let task = tokio::spawn(accept(listener, target, Arc::clone(&fresh), Arc::clone(&links)));
+        Self { address, fresh, links, _task: AbortOnDropHandle::new(task) }
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// From now on, for connections that stand and for new ones.
+    pub fn set(&self, mode: Mode) {
+        *self.fresh.lock().unwrap() = mode;
+        self.set_standing(mode);
+    }
+
+    /// From now on, only for connections that stand.
+    pub fn set_standing(&self, mode: Mode) {
+        for link in self.links.lock().unwrap().iter() {
+            *link.mode.lock().unwrap() = mode;
+            if mode == Mode::Refuse {
+                link.close.cancel();
+            }
+        }
+    }
+
+    /// Closes every connection that stands.
+    pub fn cut(&self) {
+        for link in self.links.lock().unwrap().drain(..) {
+            link.close.cancel();
+        }
+    }
+
+    /// Connections accepted so far and not closed by [`Self::cut`].
+    pub fn connections(&self) -> usize {
+        self.links.lock().unwrap().len()
+    }
+}
+
+async fn accept(listener: TcpListener, target: u16, fresh: Arc<Mutex<Mode>>, links: Arc<Mutex<Vec<Link>>>) {
+    loop {
+        let Ok((client, _)) = listener.accept().await else { return };
+        let mode = *fresh.lock().unwrap();
+        if mode == Mode::Refuse {
+            continue;
+        }
+        let Ok(server) = TcpStream::connect(("127.0.0.1", target)).await else { continue };
+        let link = Link { mode: Arc::new(Mutex::new(mode)), close: CancellationToken::new() };
+        links.lock().unwrap().push(link.clone());
+        let (from_client, to_client) = client.into_split();
+        let (from_server, to_server) = server.into_split();
+        tokio::spawn(pump(from_client, to_server, link.clone(), true));
+        tokio::spawn(pump(from_server, to_client, link, false));
+    }
+}
+
+/// Passes one direction on until either side, or the proxy, closes; then both directions end.
+async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, link: Link, requests: bool) {
+    let mut buffer = vec![0; 64 * 1024];
+    let mut swallowed = false;
+    loop {
+        let read = tokio::select! {
+            read = from.read(&mut buffer) => read.unwrap_or(0),
+            () = link.close.cancelled() => 0,
+        };
+        if read == 0 || !spoil(&mut to, &buffer[..read], &link, requests, &mut swallowed).await {
+            link.close.cancel();
+            return;
+        }
+    }
+}
+
+/// Passes one piece on as the mode says. False when the connection ends.
+#[allow(clippy::disallowed_methods, reason = "the delay that a test asked for")]
+async fn spoil(to: &mut OwnedWriteHalf, piece: &[u8], link: &Link, requests: bool, swallowed: &mut bool) -> bool {
+    let mode = *link.mode.lock().unwrap();
+    let swallow = match mode {
+        Mode::BlackHole => true,
+        Mode::LoseRequests => requests,
+        Mode::LoseReplies => !requests,
+        Mode::Pass | Mode::Delay(_) | Mode::CutReply(_) | Mode::Refuse => false,
+    };
+    if swallow {
+        *swallowed = true;
+        return true;
+    }
+    if *swallowed || mode == Mode::Refuse {
+        return false;
+    }
+    match mode {
+        Mode::Delay(delay) => tokio::time::sleep(delay).await,
+        Mode::CutReply(bytes) if !requests => {
+            let _ = to.write_all(&piece[..bytes.min(piece.len())]).await;
+            return false;
+        }
+        _ => {}
+    }
+    to.write_all(piece).await.is_ok()
+}

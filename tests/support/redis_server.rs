@@ -1,0 +1,234 @@
+//! A real `redis-server` for a test: on a free port of 127.0.0.1 and on a unix socket, in a temporary folder, killed by its
+//! pid when dropped. Without the binary the test fails; it is never skipped.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    reason = "a test says what it expects; no test uses all of it"
+)]
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use redis::{Connection, RedisResult, Value};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+/// A server may take so long to answer its first PING, on a busy machine.
+const START_LIMIT: Duration = Duration::from_secs(20);
+
+/// A running server.
+#[derive(Debug)]
+pub struct RedisServer {
+    child: Child,
+    dir: TempDir,
+    port: u16,
+    config: Vec<(String, String)>,
+}
+
+impl RedisServer {
+    /// A server with nothing but the defaults: it keeps its data in memory only.
+    pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// A server with further lines of configuration, as pairs of a directive and its value.
+    pub fn start_with(config: &[(&str, &str)]) -> Self {
+        let config: Vec<_> = config.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        // Another process may take the port between its choice and its use.
+        for _ in 0..5 {
+            let dir = TempDir::with_prefix("cronward-redis-").expect("a temporary folder");
+            let port = free_port();
+            let child = spawn(&dir, port, &config);
+            let mut server = Self { child, dir, port, config: config.clone() };
+            if server.wait_until_it_answers() {
+                return server;
+            }
+        }
+        panic!("redis-server does not start with {config:?}");
+    }
+
+    /// A server that also speaks TLS, with `ca.pem`, `cert.pem` and `key.pem` from a folder; and the port for it.
+    pub fn start_with_tls(files: &Path) -> (Self, u16) {
+        let port = free_port();
+        let file = |name: &str| files.join(name).display().to_string();
+        let server = Self::start_with(&[
+            ("tls-port", &port.to_string()),
+            ("tls-cert-file", &file("cert.pem")),
+            ("tls-key-file", &file("key.pem")),
+            ("tls-ca-cert-file", &file("ca.pem")),
+            ("tls-auth-clients", "no"),
+        ]);
+        (server, port)
+    }
+
+    /// Makes the user `cronward` with the password `secret` and these permissions, whatever it had before.
+    pub fn allow(&self, permissions: &[String]) {
+        let mut words = vec!["ACL", "SETUSER", "cronward", "reset", "on", ">secret"];
+        words.extend(permissions.iter().map(String::as_str));
+        self.command(&words);
+    }
+
+    /// `redis://127.0.0.1:port`.
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// `redis+unix:///…`.
+    pub fn unix_url(&self) -> String {
+        format!("redis+unix://{}", self.socket().display())
+    }
+
+    /// Its TCP port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its folder, for certificates and the like.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.dir.path().join("redis.sock")
+    }
+
+    /// A plain connection, past everything that is tested.
+    pub fn connect(&self) -> Connection {
+        self.try_connect().expect("the server accepts a connection")
+    }
+
+    fn try_connect(&self) -> RedisResult<Connection> {
+        let connection = redis::Client::open(self.unix_url())?.get_connection_with_timeout(START_LIMIT)?;
+        connection.set_read_timeout(Some(START_LIMIT))?;
+        Ok(connection)
+    }
+
+    /// Sends one command and answers what came back, as `redis-cli` would. Panics on an error.
+    pub fn command(&self, words: &[&str]) -> Value {
+        self.try_command(words).unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    }
+
+    /// Sends one command and answers what came back.
+    pub fn try_command(&self, words: &[&str]) -> RedisResult<Value> {
+        let mut command = redis::cmd(words[0]);
+        command.arg(&words[1..]);
+        command.query(&mut self.try_connect()?)
+    }
+
+    /// The answer as a text; none for nil.
+    pub fn text(&self, words: &[&str]) -> Option<String> {
+        redis::from_redis_value(self.command(words)).expect("a text")
+    }
+
+    /// The answer as a number.
+    pub fn number(&self, words: &[&str]) -> i64 {
+        redis::from_redis_value(self.command(words)).expect("a number")
+    }
+
+    /// How often a command was called since the last CONFIG RESETSTAT.
+    pub fn calls(&self, command: &str) -> u64 {
+        let info = self.text(&["INFO", "commandstats"]).unwrap_or_default();
+        let line = info.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
+        line.and_then(|rest| rest.split(',').next()?.parse().ok()).unwrap_or(0)
+    }
+
+    /// Stops the process where it is: it keeps its connections and answers nothing.
+    pub fn pause(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets a stopped process go on.
+    pub fn unpause(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    /// Ends it at once, as a crash.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Starts it again at the same port after [`Self::kill`]. What was not saved is gone.
+    pub fn start_again(&mut self) {
+        self.child = spawn(&self.dir, self.port, &self.config);
+        assert!(self.wait_until_it_answers(), "redis-server does not start again");
+    }
+
+    /// Crashes and starts again without its data.
+    pub fn restart_empty(&mut self) {
+        self.kill();
+        let _ = std::fs::remove_file(self.dir.path().join("dump.rdb"));
+        self.start_again();
+    }
+
+    /// Saves, ends and starts again with its data.
+    pub fn restart_with_data(&mut self) {
+        self.command(&["SAVE"]);
+        self.kill();
+        self.start_again();
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a pid");
+        kill_process(pid, signal).expect("the server is there to be signalled");
+    }
+
+    /// False when it ended instead.
+    #[allow(clippy::disallowed_methods, reason = "a real process: there is no signal to wait for but its answer")]
+    fn wait_until_it_answers(&mut self) -> bool {
+        let limit = Instant::now() + START_LIMIT;
+        while Instant::now() < limit {
+            if self.child.try_wait().expect("the child can be asked").is_some() {
+                return false;
+            }
+            // Its own socket, so that no other server can answer for it.
+            let answer = self.try_command(&["PING"]);
+            match answer {
+                Ok(_) => return true,
+                // A password of its own is for the test to know.
+                Err(error) if error.code() == Some("NOAUTH") => return true,
+                Err(_) => std::thread::sleep(Duration::from_millis(10)),
+            }
+        }
+        panic!("redis-server at port {} does not answer within {START_LIMIT:?}", self.port);
+    }
+}
+
+impl Drop for RedisServer {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The permissions in docs/stores.md: what follows the password in its ACL line.
+pub fn documented_permissions() -> Vec<String> {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/stores.md")).expect("docs/stores.md");
+    let line = page.lines().find_map(|line| line.strip_prefix("ACL SETUSER cronward on >PASSWORD "));
+    line.expect("an ACL line in docs/stores.md").split(' ').map(str::to_owned).collect()
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port()
+}
+
+fn spawn(dir: &TempDir, port: u16, config: &[(String, String)]) -> Child {
+    let socket = dir.path().join("redis.sock");
+    let _ = std::fs::remove_file(&socket);
+    let mut command = Command::new("redis-server");
+    command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--daemonize", "no"]);
+    command.arg("--port").arg(port.to_string()).arg("--dir").arg(dir.path()).arg("--unixsocket").arg(&socket);
+    for (name, value) in config {
+        command.arg(format!("--{name}"));
+        // As redis-server reads its own command line: a value of several words is several arguments.
+        command.args(value.split(' '));
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().unwrap_or_else(|error| panic!("cannot run redis-server ({error}): apt-get install redis-server"))
+}

@@ -1,0 +1,50 @@
+//! A certificate authority made for one test, and a server's certificate for 127.0.0.1 that it signed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    reason = "a test says what it expects; no test uses all of it"
+)]
+
+use std::path::{Path, PathBuf};
+
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use tempfile::TempDir;
+
+/// `ca.pem`, `cert.pem` and `key.pem` in a temporary folder.
+#[derive(Debug)]
+pub struct TlsFiles {
+    dir: TempDir,
+}
+
+impl TlsFiles {
+    /// Makes them anew.
+    pub fn make() -> Self {
+        let dir = TempDir::with_prefix("cronward-tls-").expect("a temporary folder");
+        let mut authority = CertificateParams::new(Vec::new()).expect("no names to refuse");
+        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let ca_key = KeyPair::generate().expect("a key");
+        let ca = authority.self_signed(&ca_key).expect("a certificate");
+        let key = KeyPair::generate().expect("a key");
+        let server = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("an address");
+        let certificate = server.signed_by(&key, &Issuer::new(authority, ca_key)).expect("a certificate");
+        for (name, pem) in [("ca.pem", ca.pem()), ("cert.pem", certificate.pem()), ("key.pem", key.serialize_pem())] {
+            std::fs::write(dir.path().join(name), pem).expect("the folder can be written");
+        }
+        Self { dir }
+    }
+
+    /// The folder.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The authority's certificate.
+    pub fn ca(&self) -> PathBuf {
+        self.dir.path().join("ca.pem")
+    }
+}
