@@ -15,14 +15,24 @@
 //! With `default-features = false` this library has no store client, no file format and no command line; each store is
 //! a feature: `redis`, `sqlite`.
 
+#[cfg(feature = "daemon")]
+pub mod cli;
 pub mod clock;
+#[cfg(feature = "daemon")]
+pub mod config;
 pub mod error;
+#[cfg(feature = "daemon")]
+pub mod exec;
 pub mod guard;
 pub mod job;
+#[cfg(feature = "daemon")]
+pub mod node;
+pub mod observe;
 pub mod reply;
 pub mod schedule;
 pub mod slot;
 pub mod store;
+pub mod verify;
 pub mod wake;
 
 #[doc = include_str!("../docs/PROTOCOL.md")]

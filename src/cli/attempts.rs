@@ -1,0 +1,243 @@
+//! `cronward attempts`: the attempt counters of slots that are not done, newest first.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::cli::catalog::{KnownJob, NO_JOBS};
+use crate::cli::command::OutputArgs;
+use crate::cli::console::Console;
+use crate::cli::failure::Failure;
+use crate::cli::lookup::is_touched;
+use crate::cli::session::{BATCH, Session};
+use crate::cli::store_args::StoreArgs;
+use crate::cli::table::{self, Grid};
+use crate::cli::text::{brief, ending, relative};
+use crate::cli::values::{self, StateWord};
+use crate::clock::{earlier, later};
+use crate::job::JobName;
+use crate::observe::view::SlotView;
+use crate::slot::{Slot, SlotRecord, SlotState};
+
+/// Attempt counters of slots that are not done, newest first
+#[derive(Debug, clap::Args)]
+#[command(before_help = "Example: cronward attempts --job billing --since 7d --state failed,missed")]
+pub(crate) struct Args {
+    /// Only this job's; may be repeated
+    #[arg(long, value_name = "JOB")]
+    pub(crate) job: Vec<JobName>,
+    /// How far back, like 30m, 24h or 7d
+    #[arg(long, value_name = "SPAN", default_value = "24h", value_parser = values::span)]
+    pub(crate) since: Duration,
+    /// Slots that are done too
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Only slots in this state; several with commas, or repeated
+    #[arg(long, value_name = "STATE", value_delimiter = ',', conflicts_with = "all")]
+    pub(crate) state: Vec<StateWord>,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// One slot that may be listed.
+struct Candidate<'a> {
+    slot: Slot,
+    job: &'a KnownJob,
+    /// The slot's first tick has passed.
+    due: bool,
+}
+
+/// One slot that is listed.
+struct Listed {
+    record: SlotRecord,
+    max_attempts: u32,
+}
+
+/// Lists the slots of the jobs and the time that were asked for.
+pub(crate) async fn list(args: &Args, console: &mut Console) -> Result<(), Failure> {
+    let session = Session::open(&args.store, console).await?;
+    let listed = collect(&session, args).await?;
+    if args.output.json {
+        let view = |slot: &Listed| SlotView::of(&slot.record, session.now, slot.max_attempts);
+        return console.json(&listed.iter().map(view).collect::<Vec<_>>());
+    }
+    if session.catalog.is_empty() {
+        console.note(NO_JOBS);
+    } else if listed.is_empty() {
+        console.note(format_args!("no such slot in the last {}", brief(args.since)));
+    }
+    print(&listed, session.now, console)
+}
+
+/// Slots are not searched for in the store: they are computed from jobs and time, and each is asked about.
+async fn collect(session: &Session, args: &Args) -> Result<Vec<Listed>, Failure> {
+    let candidates = candidates(session, args)?;
+    let mut listed = Vec::new();
+    for batch in candidates.chunks(BATCH) {
+        let slots: Vec<Slot> = batch.iter().map(|candidate| candidate.slot.clone()).collect();
+        for (candidate, record) in batch.iter().zip(session.inspect(&slots).await?) {
+            if is_wanted(args, candidate, &record, session.now) {
+                listed.push(Listed { record, max_attempts: candidate.job.entry.max_attempts });
+            }
+        }
+    }
+    Ok(listed)
+}
+
+/// Every slot that is not older than asked for, newest first.
+fn candidates<'a>(session: &'a Session, args: &Args) -> Result<Vec<Candidate<'a>>, Failure> {
+    let jobs: Vec<&KnownJob> = if args.job.is_empty() {
+        session.catalog.iter().collect()
+    } else {
+        args.job.iter().map(|name| session.catalog.find(name)).collect::<Result<_, _>>()?
+    };
+    let mut candidates: Vec<Candidate<'a>> =
+        jobs.into_iter().flat_map(|job| slots_of(job, session.now, args.since)).collect();
+    candidates.sort_by(|a, b| b.slot.start().cmp(&a.slot.start()).then_with(|| a.slot.job().cmp(b.slot.job())));
+    candidates.dedup_by(|a, b| a.slot == b.slot);
+    Ok(candidates)
+}
+
+/// A job's slots that touch the last `since`, and the current one even if it has no tick.
+fn slots_of(job: &KnownJob, now: DateTime<Utc>, since: Duration) -> Vec<Candidate<'_>> {
+    let edge = earlier(now, since);
+    let from = job.timetable.slot_at(edge).map_or(edge, |slot| slot.start());
+    // The slot that begins at this very instant is one of them.
+    let to = later(now, Duration::from_nanos(1));
+    let ticked = job.timetable.slots(from, to).map(|(slot, tick)| Candidate { slot, job, due: tick <= now });
+    let of_now = job.timetable.slot_at(now).map(|slot| Candidate { slot, job, due: false });
+    ticked.chain(of_now).collect()
+}
+
+/// Whether a slot is listed. One that nothing happened in counts only from when the job was known on, and once it is
+/// due: before that nobody has missed it.
+fn is_wanted(args: &Args, candidate: &Candidate<'_>, record: &SlotRecord, now: DateTime<Utc>) -> bool {
+    let job = candidate.job;
+    let expected = job.known_since.is_some_and(|since| since < candidate.slot.end()) && candidate.due;
+    if !expected && !is_touched(record) {
+        return false;
+    }
+    let state = record.state(now, job.entry.max_attempts);
+    if args.state.is_empty() {
+        return args.all || state != SlotState::Done;
+    }
+    args.state.iter().any(|word| SlotState::from(*word) == state)
+}
+
+/// The table.
+fn print(listed: &[Listed], now: DateTime<Utc>, console: &mut Console) -> Result<(), Failure> {
+    let mut grid = Grid::new(console, &["JOB", "SLOT", "STATE", "ATTEMPTS", "LAST", "NODE", "WHEN"]);
+    for Listed { record, max_attempts } in listed {
+        let last = record.runs.last();
+        let when = last.map(|run| run.ended_at.or(run.started_at).unwrap_or(run.claimed_at));
+        grid.row(vec![
+            table::text(record.slot.job().as_str()),
+            table::text(record.slot.key().to_string()),
+            table::state(console, record.state(now, *max_attempts)),
+            table::text(format!("{}/{max_attempts}", record.used())),
+            table::maybe(last.map(|run| ending(record, run))),
+            table::maybe(last.map(|run| run.node.as_str())),
+            table::maybe(when.map(|when| relative(now, when))),
+        ]);
+    }
+    grid.print(console)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    use crate::cli::fixture::{self, NOON};
+    use crate::cli::scene::Scene;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    /// The table for these flags, line by line, single-spaced.
+    async fn listed(scene: &Scene, flags: &[&str]) -> Vec<String> {
+        let args = Line::parse_from([&["attempts"], flags].concat()).args;
+        let session = scene.session().await;
+        let (mut console, out, _) = Console::captured(false);
+        print(&collect(&session, &args).await.unwrap(), session.now, &mut console).unwrap();
+        out.text().lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    }
+
+    #[tokio::test]
+    async fn slots_that_are_not_done_are_listed_newest_first_from_when_the_job_was_known() {
+        let mut scene = Scene::at("2026-11-21T11:59:00Z");
+        scene.register("billing", "0 * * * *").await;
+        scene.pass(1);
+        scene.fail("billing", "a").await;
+        scene.pass(120);
+        scene.fail("billing", "a").await;
+        scene.claim("billing", "b").await;
+        scene.pass(12);
+        let wanted = [
+            "billing 2026-11-21T14Z retrying 2/3 crashed b 12m ago",
+            "billing 2026-11-21T13Z missed 0/3 - - -",
+            "billing 2026-11-21T12Z missed 1/3 exit 1 a 2h ago",
+            "billing 2026-11-21T11Z missed 0/3 - - -",
+        ];
+        assert_eq!(listed(&scene, &[]).await, wanted);
+        assert_eq!(listed(&scene, &["--since", "1h"]).await, wanted[..2], "a slot that touches the span is in it");
+        assert_eq!(listed(&scene, &["--state", "retrying"]).await, wanted[..1]);
+    }
+
+    #[tokio::test]
+    async fn what_is_done_is_left_out_unless_asked_for() {
+        let mut scene = Scene::at("2026-11-21T12:00:00Z");
+        scene.register("billing", "0 * * * *").await;
+        scene.succeed("billing", "a").await;
+        assert_eq!(listed(&scene, &[]).await, [""; 0]);
+        for flags in [&["--all"][..], &["--state", "done"]] {
+            assert_eq!(listed(&scene, flags).await, ["billing 2026-11-21T12Z done 1/3 success a 0s ago"]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_slot_whose_tick_is_still_to_come_is_nobodys_failure() {
+        let scene = Scene::at("2026-11-21T12:10:00Z");
+        scene.register("billing", "30 * * * *").await;
+        assert_eq!(listed(&scene, &["--all"]).await, [""; 0]);
+        scene.pass(21);
+        assert_eq!(listed(&scene, &[]).await, ["billing 2026-11-21T12Z pending 0/3 - - -"]);
+    }
+
+    #[tokio::test]
+    async fn a_slot_that_ran_without_a_tick_is_listed_while_it_is_current() {
+        let mut scene = Scene::at("2026-11-21T12:10:00Z");
+        scene.register("billing", "0 3 * * *").await;
+        scene.fail("billing", "a").await;
+        assert_eq!(listed(&scene, &[]).await, ["billing 2026-11-21T12Z retrying 1/3 exit 1 a 0s ago"]);
+    }
+
+    #[tokio::test]
+    async fn more_slots_than_one_batch_are_all_listed() {
+        let scene = Scene::at("2026-11-01T00:00:00Z");
+        scene.register("billing", "0 * * * *").await;
+        scene.pass(60 * 24 * 6);
+        assert_eq!(listed(&scene, &["--since", "7d"]).await.len(), 24 * 6 + 1);
+    }
+
+    #[test]
+    fn a_slot_has_a_line_with_its_counter_and_its_last_attempt() {
+        let (mut console, out, _) = Console::captured(false);
+        let records = [fixture::running(), fixture::waiting(), fixture::failed(), fixture::untouched()];
+        let listed: Vec<Listed> = records.map(|record| Listed { record, max_attempts: 3 }).into();
+        print(&listed, fixture::at(NOON), &mut console).unwrap();
+        assert_eq!(
+            out.text(),
+            "JOB      SLOT            STATE     ATTEMPTS  LAST     NODE  WHEN\n\
+             billing  2026-11-21T12Z  running   2/3       running  b     11m ago\n\
+             billing  2026-11-21T12Z  retrying  1/3       exit 1   a     11m ago\n\
+             billing  2026-11-21T12Z  failed    3/3       timeout  c     9m ago\n\
+             billing  2026-11-21T12Z  pending   0/3       -        -     -\n"
+        );
+    }
+}

@@ -1,0 +1,164 @@
+//! The jobs that a command knows: those of the file, united with those that the store's registry remembers.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+
+use crate::cli::failure::Failure;
+use crate::config::Config;
+use crate::job::{JobName, JobSpec};
+use crate::schedule::{ScheduleError, Timetable};
+use crate::slot::Slot;
+use crate::store::JobEntry;
+
+/// Told where there is nothing to list because no job is known.
+pub(crate) const NO_JOBS: &str = "no jobs: the store's registry knows none; name a file with --config PATH";
+
+/// A job, with what is needed to compute its slots.
+#[derive(Clone, Debug)]
+pub(crate) struct KnownJob {
+    /// As the file says it, or else the registry.
+    pub(crate) entry: JobEntry,
+    /// Its ticks and slots.
+    pub(crate) timetable: Timetable,
+    /// When the registry first heard of it; none when no node has run it yet. Slots before that are nobody's miss.
+    pub(crate) known_since: Option<DateTime<Utc>>,
+}
+
+/// Jobs by name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Catalog {
+    jobs: BTreeMap<JobName, KnownJob>,
+    /// What could not be used, in words.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Catalog {
+    /// The file's jobs win over the registry's words about the same job.
+    pub(crate) fn unite(file: Option<&Config>, registry: Vec<JobEntry>) -> Result<Self, Failure> {
+        let mut catalog = Self::default();
+        for entry in registry {
+            catalog.remember(entry);
+        }
+        for spec in file.iter().flat_map(|config| config.jobs.values()) {
+            catalog.declare(spec)?;
+        }
+        Ok(catalog)
+    }
+
+    /// Takes a job from the registry. One that this version cannot read is left out with a warning: the others are
+    /// still worth showing.
+    fn remember(&mut self, entry: JobEntry) {
+        match Timetable::parse(entry.name.clone(), &entry.schedule, &entry.timezone, &entry.period) {
+            Ok(timetable) => {
+                let known_since = Some(entry.first_seen);
+                self.jobs.insert(entry.name.clone(), KnownJob { entry, timetable, known_since });
+            }
+            Err(error) => self.warnings.push(format!("job {} of the registry is left out: {error}", entry.name)),
+        }
+    }
+
+    fn declare(&mut self, spec: &JobSpec) -> Result<(), Failure> {
+        let unusable = |error: ScheduleError| Failure::Configuration(format!("job {}: {error}", spec.name));
+        let timetable = Timetable::of(spec).map_err(unusable)?;
+        let known_since = self.jobs.get(&spec.name).and_then(|known| known.known_since);
+        let entry = JobEntry::of(spec, known_since.unwrap_or(DateTime::UNIX_EPOCH));
+        self.jobs.insert(spec.name.clone(), KnownJob { entry, timetable, known_since });
+        Ok(())
+    }
+
+    /// Every job, by name.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &KnownJob> {
+        self.jobs.values()
+    }
+
+    /// True when no job is known.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// A job by its name, or the nearest name there is.
+    pub(crate) fn find(&self, name: &JobName) -> Result<&KnownJob, Failure> {
+        self.jobs.get(name).ok_or_else(|| Failure::Usage(self.unknown(name)))
+    }
+
+    fn unknown(&self, name: &JobName) -> String {
+        if self.is_empty() {
+            return format!(
+                "no job {name}: neither a file nor the store's registry knows any job; name the file with --config"
+            );
+        }
+        let likeness = |known: &JobName| strsim::jaro_winkler(known.as_str(), name.as_str());
+        let nearest = self.jobs.keys().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+        match nearest.filter(|known| likeness(known) > 0.7) {
+            Some(nearest) => format!("no job {name}: did you mean {nearest}?"),
+            None => format!("no job {name}: `cronward jobs` lists those there are"),
+        }
+    }
+}
+
+impl KnownJob {
+    /// The slots that may be the current one at `now`, best first: the slot of now, and, where that has no tick, the
+    /// last slot that had one. Which of the two it is depends on whether anything happened in the first.
+    pub(crate) fn current(&self, now: DateTime<Utc>) -> Vec<Slot> {
+        let of_now = self.timetable.slot_at(now);
+        if of_now.as_ref().is_some_and(|slot| self.ticks_in(slot)) {
+            return of_now.into_iter().collect();
+        }
+        let last = self.timetable.schedule().last_until(now).and_then(|tick| self.timetable.slot_of(tick));
+        of_now.into_iter().chain(last).collect()
+    }
+
+    /// Whether the slot has a tick.
+    pub(crate) fn ticks_in(&self, slot: &Slot) -> bool {
+        self.timetable.slots(slot.start(), slot.end()).next().is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::fixture::{at, entry};
+
+    fn catalog(names: &[&str]) -> Catalog {
+        Catalog::unite(None, names.iter().map(|name| entry(name)).collect()).unwrap()
+    }
+
+    fn unknown(catalog: &Catalog, name: &str) -> String {
+        catalog.find(&JobName::new(name).unwrap()).unwrap_err().to_string()
+    }
+
+    fn current(schedule: &str, now: &str) -> Vec<String> {
+        let entry = JobEntry { schedule: schedule.to_owned(), ..entry("billing") };
+        let catalog = Catalog::unite(None, vec![entry]).unwrap();
+        let job = catalog.iter().next().unwrap();
+        job.current(at(now)).iter().map(|slot| slot.key().to_string()).collect()
+    }
+
+    #[test]
+    fn an_unknown_job_is_answered_with_the_nearest_name() {
+        let known = catalog(&["billing", "mail"]);
+        assert_eq!(unknown(&known, "biling"), "no job biling: did you mean billing?");
+        assert_eq!(unknown(&known, "zzz"), "no job zzz: `cronward jobs` lists those there are");
+        assert!(unknown(&catalog(&[]), "billing").contains("--config"));
+    }
+
+    #[test]
+    fn a_job_that_cannot_be_read_does_not_hide_the_others() {
+        let odd = JobEntry { schedule: "whenever".to_owned(), ..entry("odd") };
+        let catalog = Catalog::unite(None, vec![odd, entry("billing")]).unwrap();
+        assert_eq!(catalog.iter().map(|job| job.entry.name.as_str()).collect::<Vec<_>>(), ["billing"]);
+        assert!(catalog.warnings[0].starts_with("job odd of the registry is left out"), "{:?}", catalog.warnings);
+    }
+
+    #[test]
+    fn the_current_slot_is_that_of_now_when_it_has_a_tick_even_one_to_come() {
+        assert_eq!(current("0 * * * *", "2026-11-21T14:10:00Z"), ["2026-11-21T14Z"]);
+        assert_eq!(current("30 * * * *", "2026-11-21T14:10:00Z"), ["2026-11-21T14Z"]);
+    }
+
+    #[test]
+    fn where_the_slot_of_now_has_no_tick_the_last_one_that_had_is_asked_for_too() {
+        assert_eq!(current("0 3 * * *", "2026-11-21T14:10:00Z"), ["2026-11-21T14Z", "2026-11-21T03Z"]);
+    }
+}

@@ -1,0 +1,147 @@
+//! The command line: which words there are, and what is called for each. Usage errors end with 64.
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::cli::console::Console;
+use crate::cli::failure::Failure;
+use crate::cli::session::block_on;
+use crate::cli::{ExitCode, attempts, check, jobs, logs, next, run, show, verify};
+use crate::clock::SystemClock;
+
+/// A guard for cron jobs on a cluster: every slot's work is done once, and nothing is lost, repeated or overlapped in
+/// silence.
+#[derive(Debug, Parser)]
+#[command(
+    name = "cronward",
+    version,
+    before_help = "Example: cronward run --config /etc/cronward/jobs.toml",
+    after_help = "Exit codes: 0 done, 1 verify found something, 64 usage, 69 store refuses, 70 internal, 75 store unavailable (try again), 78 configuration.",
+    subcommand_required = true,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    max_term_width = 100
+)]
+struct Cronward {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Run(run::Args),
+    Check(check::Args),
+    Next(next::Args),
+    Jobs(jobs::Args),
+    Attempts(attempts::Args),
+    Show(show::Args),
+    Logs(logs::Args),
+    Verify(verify::Args),
+}
+
+/// How a listing is written.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// JSON with documented, stable fields
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No colour; NO_COLOR in the environment does the same
+    #[arg(long)]
+    pub(crate) no_color: bool,
+}
+
+/// The command line, for completions and manual pages.
+pub fn command() -> clap::Command {
+    Cronward::command()
+}
+
+/// Reads the command line, does what it says, and tells how that went.
+pub fn main() -> std::process::ExitCode {
+    // A panic has told its place on stderr; a script still gets a code that means "internal".
+    std::panic::catch_unwind(obey).unwrap_or(ExitCode::Internal).into()
+}
+
+fn obey() -> ExitCode {
+    let mut console = Console::of_process();
+    let parsed = command().try_get_matches().and_then(|matches| Cronward::from_arg_matches(&matches));
+    match parsed {
+        Ok(line) => finish(line.verb.call(&mut console), &mut console),
+        Err(told) => explain(&told),
+    }
+}
+
+impl Verb {
+    fn call(&self, console: &mut Console) -> Result<(), Failure> {
+        console.color &= !self.no_color();
+        match self {
+            Self::Run(args) => run::run(args, console),
+            Self::Check(args) => check::show(args, console),
+            Self::Next(args) => next::list(args, &SystemClock, console),
+            Self::Jobs(args) => block_on(jobs::list(args, console)),
+            Self::Attempts(args) => block_on(attempts::list(args, console)),
+            Self::Show(args) => block_on(show::show(args, console)),
+            Self::Logs(args) => block_on(logs::print(args, console)),
+            Self::Verify(args) => verify::verify(args, console),
+        }
+    }
+
+    const fn no_color(&self) -> bool {
+        match self {
+            Self::Run(_) | Self::Logs(_) | Self::Verify(_) => false,
+            Self::Check(args) => args.no_color,
+            Self::Next(args) => args.output.no_color,
+            Self::Jobs(args) => args.output.no_color,
+            Self::Attempts(args) => args.output.no_color,
+            Self::Show(args) => args.output.no_color,
+        }
+    }
+}
+
+/// Hands the result on and turns a failure into its line and its code.
+fn finish(result: Result<(), Failure>, console: &mut Console) -> ExitCode {
+    let Err(failure) = result.and_then(|()| console.flush()) else { return ExitCode::Success };
+    let code = failure.exit_code();
+    if code != ExitCode::Success {
+        // What was written before the failure comes first; that it cannot be written is not the news.
+        let _ = console.flush();
+        if !matches!(failure, Failure::Shown | Failure::Found) {
+            console.error(&failure);
+        }
+    }
+    code
+}
+
+/// Shows what clap has to say: help and version on stdout with 0, a wrong command line on stderr with 64.
+fn explain(told: &clap::Error) -> ExitCode {
+    // A reader that went away (`cronward --help | head -1`) is no failure.
+    let _ = told.print();
+    if told.use_stderr() { ExitCode::Usage } else { ExitCode::Success }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_begins_its_help_with_an_example_of_itself() {
+        for mut verb in command().get_subcommands().cloned() {
+            let name = verb.get_name().to_owned();
+            let help = verb.render_long_help().to_string();
+            assert!(help.starts_with(&format!("Example: cronward {name}")), "{name}: {help}");
+        }
+    }
+
+    #[test]
+    fn every_example_is_a_command_line_that_can_be_used() {
+        for verb in command().get_subcommands() {
+            let example = verb.get_before_help().map(ToString::to_string).unwrap_or_default();
+            let words = example.trim_start_matches("Example: ").split(' ');
+            assert!(command().try_get_matches_from(words).is_ok(), "{example}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Where a command writes: results to one stream, messages to the other. Nothing else in `cli` touches stdout or stderr.
+
+use std::fmt::Display;
+use std::io::{self, BufWriter, IsTerminal, Write};
+
+use serde::Serialize;
+
+use crate::cli::failure::Failure;
+use crate::config::Report;
+
+/// The two streams, and what is known of the first.
+pub(crate) struct Console {
+    out: Box<dyn Write>,
+    err: Box<dyn Write>,
+    /// Whether a person looks at the results. Without one they are plain and never wrapped.
+    pub(crate) terminal: bool,
+    /// Whether results may be coloured.
+    pub(crate) color: bool,
+}
+
+impl Console {
+    /// This process's own streams. Colour only on a terminal that can, and never with `NO_COLOR` (no-color.org).
+    pub(crate) fn of_process() -> Self {
+        let terminal = io::stdout().is_terminal();
+        let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        let refused = set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb");
+        Self {
+            out: Box::new(BufWriter::new(io::stdout())),
+            err: Box::new(io::stderr()),
+            terminal,
+            color: terminal && !refused,
+        }
+    }
+
+    /// Both streams, and whether results may be coloured; for what writes by itself.
+    pub(crate) fn streams(&mut self) -> (&mut dyn Write, &mut dyn Write, bool) {
+        (&mut self.out, &mut self.err, self.color)
+    }
+
+    /// Writes a result as it is.
+    pub(crate) fn print(&mut self, text: &str) -> Result<(), Failure> {
+        Ok(self.out.write_all(text.as_bytes())?)
+    }
+
+    /// Writes one JSON document and a line end.
+    pub(crate) fn json<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
+        serde_json::to_writer_pretty(&mut self.out, value).map_err(io::Error::from)?;
+        Ok(self.out.write_all(b"\n")?)
+    }
+
+    /// Tells something beside the result. Nobody can be told that this failed.
+    pub(crate) fn note(&mut self, message: impl Display) {
+        let _ = writeln!(self.err, "{message}");
+    }
+
+    /// Warns. See [`Console::note`].
+    pub(crate) fn warn(&mut self, message: impl Display) {
+        self.note(format_args!("warning: {message}"));
+    }
+
+    /// Tells why the command failed. See [`Console::note`].
+    pub(crate) fn error(&mut self, message: impl Display) {
+        self.note(format_args!("error: {message}"));
+    }
+
+    /// Tells everything that was found in a file, with its source lines.
+    pub(crate) fn report(&mut self, report: &Report) {
+        self.note(report.render(false).trim_end());
+    }
+
+    /// Hands everything on to the reader.
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        Ok(self.out.flush()?)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! A console whose two streams can be read.
+
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    /// One stream.
+    #[derive(Clone, Default)]
+    pub(crate) struct Pipe(Arc<Mutex<Vec<u8>>>);
+
+    impl Pipe {
+        pub(crate) fn text(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        }
+    }
+
+    impl Write for Pipe {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Console {
+        /// A console like a pipe (`terminal` false) or like a terminal without colour, with its stdout and stderr.
+        pub(crate) fn captured(terminal: bool) -> (Self, Pipe, Pipe) {
+            let (out, err) = (Pipe::default(), Pipe::default());
+            let console = Self { out: Box::new(out.clone()), err: Box::new(err.clone()), terminal, color: false };
+            (console, out, err)
+        }
+    }
+}

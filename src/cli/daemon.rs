@@ -1,0 +1,247 @@
+//! The daemon's surroundings: the runtime, signals, the service manager. What a node does is `node`'s.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use sd_notify::NotifyState;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+
+use crate::cli::failure::Failure;
+use crate::cli::session::connect;
+use crate::cli::store_args::StoreAddress;
+use crate::clock::{Clock, SystemClock};
+use crate::config::{self, Config, LoadError, NodeConfig};
+use crate::exec::{Launcher, Output};
+use crate::node::{Command, Entropy, Health, Identity, Node, Plan, Ports};
+use crate::observe::{FanOut, Journal, LogObserver, NodeEvent, Observer};
+use crate::store::{self, JobEntry, Store};
+
+/// The loop, its timers and its sockets need little; a second thread keeps renewals going while the first is busy.
+const THREADS: usize = 2;
+
+/// What the daemon is started with: the file, with the command line's words in place of its own.
+pub(crate) struct Settings {
+    /// Where the file is; a reload reads it again.
+    pub(crate) path: PathBuf,
+    /// The file.
+    pub(crate) config: Config,
+    /// The store.
+    pub(crate) store: StoreAddress,
+}
+
+/// Time for the journal's last lines: a disk that hangs may not hold the process up.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+/// Runs a node until it is told to leave.
+pub(crate) fn start(settings: Settings) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::Internal(format!("cannot start: {error}")))?;
+    let result = runtime.block_on(serve(settings));
+    // A store that hangs may not hold the process up.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    result
+}
+
+async fn serve(settings: Settings) -> Result<(), Failure> {
+    let Settings { path, config, store: address } = settings;
+    let store = connect(&address).await?;
+    let plan = plan(&config);
+    check_access(&*store, &plan).await?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let entropy = Entropy::from_system().map_err(|error| Failure::Internal(format!("no random source: {error}")))?;
+    let identity = identity(&config.node, &entropy, &*clock);
+    let journal = journal(config.node.journal.as_deref(), &clock, &identity)?;
+    let observer = observer(journal.as_ref());
+    let (launcher, entropy) = (launcher(&address), Arc::new(entropy));
+    let ports = Ports { store, clock, entropy, launcher, observer: Arc::clone(&observer) };
+    let node = Node::new(identity, ports, plan).map_err(|error| Failure::Configuration(error.to_string()))?;
+    let (commands, inbox) = mpsc::channel(8);
+    let (health, watched) = watch::channel(Health::default());
+    let signals = Signals::listen()?;
+    let reloader =
+        Reloader { path, address, file: config, observer, health: watched.clone(), journal: journal.clone() };
+    tokio::spawn(signals.obey(commands, reloader));
+    tokio::spawn(tell_service_manager(watched));
+    let ended = node.run(inbox, health).await.map_err(|error| Failure::Internal(error.to_string()));
+    tell(&[NotifyState::Stopping]);
+    if let Some(journal) = journal {
+        journal.flush(LAST_LINES);
+    }
+    ended
+}
+
+fn journal(path: Option<&Path>, clock: &Arc<dyn Clock>, identity: &Identity) -> Result<Option<Arc<Journal>>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    let journal = Journal::open(path, Arc::clone(clock), identity.name.clone(), identity.instance.clone());
+    let refused = |error| Failure::Configuration(format!("journal {}: {error}", path.display()));
+    journal.map(Arc::new).map(Some).map_err(refused)
+}
+
+fn observer(journal: Option<&Arc<Journal>>) -> Arc<dyn Observer> {
+    let log: Arc<dyn Observer> = Arc::new(LogObserver);
+    match journal {
+        Some(journal) => Arc::new(FanOut(vec![log, Arc::<Journal>::clone(journal)])),
+        None => log,
+    }
+}
+
+/// A store that refuses will refuse for ever: that is said now and not in an hour's log. One that is only away is waited
+/// for by the node.
+async fn check_access(store: &dyn Store, plan: &Plan) -> Result<(), Failure> {
+    let now = SystemClock.now().wall;
+    let entries: Vec<JobEntry> = plan.jobs.iter().map(|spec| JobEntry::of(spec, now)).collect();
+    match store.register(&entries).await {
+        Err(error) if !error.is_transient() => Err(error.into()),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+fn plan(config: &Config) -> Plan {
+    Plan {
+        jobs: config.jobs.values().cloned().map(Arc::new).collect(),
+        config_hash: config.hash(),
+        job_hashes: config.job_hashes(),
+    }
+}
+
+fn identity(node: &NodeConfig, entropy: &Entropy, clock: &dyn Clock) -> Identity {
+    Identity {
+        name: node.name.clone(),
+        instance: entropy.token().to_string(),
+        labels: node.labels.clone(),
+        started_at: clock.now().wall,
+    }
+}
+
+/// The keeper of each command is this very program, also after an upgrade has put another in its place on the disk.
+fn launcher(address: &StoreAddress) -> Launcher {
+    let launcher = Launcher::new(PathBuf::from("/proc/self/exe"), Output::Capture);
+    store::secrets(&address.url).iter().fold(launcher, |launcher, secret| launcher.hiding(secret))
+}
+
+/// The signals that a daemon answers.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+/// What a reload needs.
+struct Reloader {
+    path: PathBuf,
+    address: StoreAddress,
+    /// What the daemon was started with.
+    file: Config,
+    observer: Arc<dyn Observer>,
+    health: watch::Receiver<Health>,
+    journal: Option<Arc<Journal>>,
+}
+
+/// What a running daemon cannot change.
+fn fixed(file: &Config) -> impl PartialEq {
+    let (node, store) = (&file.node, &file.store);
+    let kept = (node.labels.clone(), node.drain, node.journal.clone());
+    (kept, store.namespace.clone(), store.op_timeout, store.retention)
+}
+
+impl Signals {
+    fn listen() -> Result<Self, Failure> {
+        let listen = |kind| signal(kind).map_err(|error| Failure::Internal(format!("cannot take signals: {error}")));
+        Ok(Self {
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+            hang_up: listen(SignalKind::hangup())?,
+        })
+    }
+
+    /// TERM and INT drain, a second one stops at once; HUP reads the file again.
+    async fn obey(mut self, commands: mpsc::Sender<Command>, mut reloader: Reloader) {
+        let mut drain = reloader.file.node.drain;
+        loop {
+            let command = tokio::select! {
+                _ = self.terminate.recv() => Some(Command::Shutdown(std::mem::take(&mut drain))),
+                _ = self.interrupt.recv() => Some(Command::Shutdown(std::mem::take(&mut drain))),
+                _ = self.hang_up.recv() => reloader.reload(),
+            };
+            if let Some(command) = command
+                && commands.send(command).await.is_err()
+            {
+                return;
+            }
+        }
+    }
+}
+
+impl Reloader {
+    /// The file's jobs; none when the file cannot be used, which is told.
+    fn reload(&mut self) -> Option<Command> {
+        // Before the store was first reached the service is starting, and a reload does not make it ready.
+        let started = self.health.borrow().store_seen.is_some();
+        if let Ok(since) = NotifyState::monotonic_usec_now()
+            && started
+        {
+            tell(&[NotifyState::Reloading, since]);
+        }
+        // The same signal tells that the journal has been moved away (logrotate(8)).
+        if let Some(journal) = &self.journal {
+            journal.reopen();
+        }
+        let loaded = read(&self.path);
+        if started {
+            tell(&[NotifyState::Ready]);
+        }
+        match loaded {
+            Ok(config) => {
+                let moved = !self.address.from_command_line && config.store.url != self.file.store.url;
+                if moved || fixed(&config) != fixed(&self.file) {
+                    tracing::warn!("[node] or [store] changed in the file: that needs a restart");
+                }
+                Some(Command::Reload(plan(&config)))
+            }
+            Err(message) => {
+                self.observer.node(&NodeEvent::ReloadRefused { message });
+                None
+            }
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Config, String> {
+    let environment = config::Environment::of_process(SystemClock.now().wall);
+    match config::load(path, &environment) {
+        Ok((config, _warnings)) => Ok(config),
+        Err(error @ LoadError::File { .. }) => Err(error.to_string()),
+        Err(LoadError::Invalid(report)) => {
+            let first = report.findings.iter().find(|finding| finding.severity == config::Severity::Error);
+            let place = first.map(|finding| (report.position(finding.span.start), finding.message.as_str()));
+            let told = place.map(|((line, column), message)| format!("{}:{line}:{column}: {message}", report.path));
+            Err(format!("{}; run cronward check", told.unwrap_or_else(|| report.summary())))
+        }
+    }
+}
+
+/// Ready once the store is reached; the watchdog is fed by the planner's beats, so that a planner that stands still is
+/// restarted.
+async fn tell_service_manager(mut watched: watch::Receiver<Health>) {
+    let (mut ready, mut last_beat) = (false, 0);
+    while watched.changed().await.is_ok() {
+        let health = watched.borrow_and_update().clone();
+        if health.store_up && !ready {
+            ready = true;
+            tell(&[NotifyState::Ready]);
+        }
+        if health.beats != last_beat {
+            last_beat = health.beats;
+            let store = if health.store_up { "store reached" } else { "store away" };
+            let status = format!("{} running; {store}", health.running);
+            tell(&[NotifyState::Watchdog, NotifyState::Status(&status)]);
+        }
+    }
+}
+
+/// Without a service manager there is nobody to tell, and nothing depends on being heard.
+fn tell(state: &[NotifyState<'_>]) {
+    let _ = sd_notify::notify(state);
+}

@@ -1,0 +1,133 @@
+//! Why a command failed: one line that names the thing and the way out, and the exit code that goes with it.
+
+use std::io;
+
+use crate::cli::ExitCode;
+use crate::store::{ErrorKind, OpenError, StoreError};
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// What was asked for cannot be.
+    #[error("{0}")]
+    Usage(String),
+    /// The file, or what it says, cannot be used.
+    #[error("{0}")]
+    Configuration(String),
+    /// The file has errors, and they were shown; this is their summary.
+    #[error("{0}; nothing was done")]
+    File(String),
+    /// The file has errors, and the result says so: nothing is left to tell.
+    #[error("the configuration has errors")]
+    Shown,
+    /// Something is wrong in what was verified, and the result says so: nothing is left to tell.
+    #[error("something is unexplained or violated")]
+    Found,
+    /// The store could not answer.
+    #[error("{}{}", .0, way_out(.0))]
+    Store(StoreError),
+    /// The result could not be written.
+    #[error("cannot write the result: {0}")]
+    Output(#[from] io::Error),
+    /// The machine refused something that a command cannot do without.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl Failure {
+    /// The exit code that says the same to a script.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Usage(_) => ExitCode::Usage,
+            Self::Found => ExitCode::Found,
+            Self::Configuration(_) | Self::File(_) | Self::Shown => ExitCode::Configuration,
+            Self::Store(error) if error.is_transient() => ExitCode::TryAgain,
+            Self::Store(_) => ExitCode::StoreRefuses,
+            Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::Success,
+            Self::Output(_) | Self::Internal(_) => ExitCode::Internal,
+        }
+    }
+
+    /// A url that cannot be used is the fault of whoever wrote it: the command line, or the file.
+    pub(crate) fn opening(error: OpenError, from_command_line: bool) -> Self {
+        match error {
+            OpenError::Store(error) => Self::Store(error),
+            url if from_command_line => Self::Usage(url.to_string()),
+            url => Self::Configuration(url.to_string()),
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// What to do about a store that could not answer, unless its own message says it.
+fn way_out(error: &StoreError) -> String {
+    let told = if error.is_transient() { &[';'][..] } else { &[';', ':'] };
+    if error.message.contains(told) { String::new() } else { format!("; {}", advice(error.kind)) }
+}
+
+const fn advice(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Unavailable => "check that it runs and can be reached from here, then try again",
+        ErrorKind::Timeout => "try again, or give it longer with [store] op_timeout",
+        ErrorKind::Overloaded => "make room there (memory, clients, disk), then try again",
+        ErrorKind::Denied => "check the user, the password and what it may do",
+        ErrorKind::ReadOnly => "name one that takes writes",
+        ErrorKind::Corrupt => "something else writes there: give cronward a store or a namespace of its own",
+        ErrorKind::Unsupported => "name a store of a kind and version that is supported",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Applied, Op};
+
+    fn store_error(kind: ErrorKind) -> Failure {
+        StoreError::new(kind, Applied::No, Op::Inspect, "redis://h:6379", "connection refused").into()
+    }
+
+    #[test]
+    fn a_store_that_is_away_asks_to_try_again_and_one_that_refuses_does_not() {
+        for kind in [ErrorKind::Unavailable, ErrorKind::Timeout, ErrorKind::Overloaded] {
+            assert_eq!(store_error(kind).exit_code(), ExitCode::TryAgain, "{kind:?}");
+        }
+        for kind in [ErrorKind::Denied, ErrorKind::ReadOnly, ErrorKind::Corrupt, ErrorKind::Unsupported] {
+            assert_eq!(store_error(kind).exit_code(), ExitCode::StoreRefuses, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_store_error_is_one_line_with_what_where_and_the_way_out() {
+        assert_eq!(
+            store_error(ErrorKind::Unavailable).to_string(),
+            "redis://h:6379: inspect: connection refused; check that it runs and can be reached from here, then try again"
+        );
+    }
+
+    #[test]
+    fn a_store_that_says_what_to_do_has_the_last_word() {
+        let message = "no SQLite database: choose another path";
+        let error = StoreError::new(ErrorKind::Corrupt, Applied::No, Op::Open, "sqlite:/x", message);
+        assert_eq!(Failure::from(error).to_string(), "sqlite:/x: open: no SQLite database: choose another path");
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_no_failure() {
+        let gone = Failure::Output(io::Error::from(io::ErrorKind::BrokenPipe));
+        assert_eq!(gone.exit_code(), ExitCode::Success);
+        let full = Failure::Output(io::Error::from(io::ErrorKind::StorageFull));
+        assert_eq!(full.exit_code(), ExitCode::Internal);
+    }
+
+    #[test]
+    fn a_bad_url_is_the_fault_of_whoever_wrote_it() {
+        let error = || OpenError::Url { url: "x://".to_owned(), message: "no".to_owned() };
+        assert_eq!(Failure::opening(error(), true).exit_code(), ExitCode::Usage);
+        assert_eq!(Failure::opening(error(), false).exit_code(), ExitCode::Configuration);
+    }
+}

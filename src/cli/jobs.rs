@@ -1,0 +1,180 @@
+//! `cronward jobs`: each job with the state of its current slot.
+
+use chrono::{DateTime, Utc};
+use comfy_table::Cell;
+
+use crate::cli::catalog::{KnownJob, NO_JOBS};
+use crate::cli::console::Console;
+use crate::cli::failure::Failure;
+use crate::cli::lookup::choose;
+use crate::cli::session::Session;
+use crate::cli::store_args::StoreArgs;
+use crate::cli::table::{self, Grid};
+use crate::cli::text::{brief, relative};
+use crate::observe::view::{JobView, PauseView, SlotView};
+use crate::slot::{Slot, SlotState};
+
+/// Each job with the state of its current slot
+#[derive(Debug, clap::Args)]
+#[command(before_help = "Example: cronward jobs --store redis://127.0.0.1/")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) output: crate::cli::command::OutputArgs,
+}
+
+/// Lists the jobs of the file and of the store's registry.
+pub(crate) async fn list(args: &Args, console: &mut Console) -> Result<(), Failure> {
+    let session = Session::open(&args.store, console).await?;
+    let views = views(&session).await?;
+    if args.output.json {
+        return console.json(&views);
+    }
+    if views.is_empty() {
+        console.note(NO_JOBS);
+    }
+    print(&views, session.now, console)
+}
+
+/// Every job, with its slot and its pause.
+async fn views(session: &Session) -> Result<Vec<JobView>, Failure> {
+    let pauses = session.store.pauses().await?;
+    let candidates: Vec<Vec<Slot>> = session.catalog.iter().map(|job| job.current(session.now)).collect();
+    let mut records = session.inspect(&candidates.concat()).await?.into_iter();
+    let mut views = Vec::new();
+    for (job, slots) in session.catalog.iter().zip(candidates) {
+        let current = choose(records.by_ref().take(slots.len()).collect());
+        let pause = pauses.iter().find(|(name, _)| *name == job.entry.name);
+        views.push(JobView {
+            paused: pause.and_then(|(_, pause)| PauseView::of(pause, session.now)),
+            current: current.map(|record| SlotView::of(&record, session.now, job.entry.max_attempts)),
+            ..JobView::of(&job.entry, next_tick(job, session.now))
+        });
+    }
+    Ok(views)
+}
+
+/// The next tick; none for a job that is not planned.
+fn next_tick(job: &KnownJob, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    job.entry.enabled.then(|| job.timetable.schedule().next_after(now)).flatten()
+}
+
+/// The table.
+fn print(views: &[JobView], now: DateTime<Utc>, console: &mut Console) -> Result<(), Failure> {
+    let mut grid = Grid::new(console, &["JOB", "SLOT", "STATE", "ATTEMPTS", "HOLDER", "NEXT"]);
+    for view in views {
+        let slot = view.current.as_ref();
+        let lease = slot.and_then(|slot| slot.lease.as_ref());
+        grid.row(vec![
+            table::text(view.job.as_str()),
+            table::maybe(slot.map(|slot| slot.slot.as_str())),
+            state(view, console),
+            table::maybe(slot.map(|slot| format!("{}/{}", slot.attempts, slot.max_attempts))),
+            table::maybe(lease.map(|lease| lease.node.as_str())),
+            table::maybe(next(view, now)),
+        ]);
+    }
+    grid.print(console)
+}
+
+/// The slot's state, unless nothing can happen in it: then why.
+fn state(view: &JobView, console: &Console) -> Cell {
+    let state = view.current.as_ref().map(|slot| slot.state);
+    match state {
+        Some(SlotState::Pending | SlotState::Retrying) if view.paused.is_some() => table::text("paused"),
+        Some(SlotState::Pending) | None if !view.enabled => table::text("disabled"),
+        Some(state) => table::state(console, state),
+        None => table::text("-"),
+    }
+}
+
+/// When something happens next: the end of a wait within the slot, or the next tick.
+fn next(view: &JobView, now: DateTime<Utc>) -> Option<String> {
+    let slot = view.current.as_ref();
+    let retry = slot.filter(|slot| slot.state == SlotState::Retrying).and_then(|slot| slot.retry_in_s);
+    match retry.map(std::time::Duration::try_from_secs_f64) {
+        Some(Ok(wait)) => Some(format!("retry in {}", brief(wait))),
+        _ => view.next_tick.map(|tick| relative(now, tick)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::fixture::{self, NOON};
+    use crate::cli::scene::Scene;
+
+    fn view(name: &str, current: Option<SlotView>) -> JobView {
+        JobView { current, ..JobView::of(&fixture::entry(name), Some("2026-11-21T13:00:00Z".parse().unwrap())) }
+    }
+
+    fn table(views: &[JobView]) -> String {
+        let (mut console, out, _) = Console::captured(false);
+        print(views, fixture::at(NOON), &mut console).unwrap();
+        out.text()
+    }
+
+    #[test]
+    fn each_job_has_a_line_with_the_state_of_its_slot() {
+        let slot = |record| Some(SlotView::of(&record, fixture::at(NOON), 3));
+        let views = [
+            view("billing", slot(fixture::running())),
+            view("mail", slot(fixture::waiting())),
+            view("push", slot(fixture::done())),
+            view("report", slot(fixture::untouched())),
+            view("sweep", slot(fixture::failed())),
+        ];
+        assert_eq!(
+            table(&views),
+            "JOB      SLOT            STATE     ATTEMPTS  HOLDER  NEXT\n\
+             billing  2026-11-21T12Z  running   2/3       b       in 48m\n\
+             mail     2026-11-21T12Z  retrying  1/3       -       retry in 8s\n\
+             push     2026-11-21T12Z  done      1/3       -       in 48m\n\
+             report   2026-11-21T12Z  pending   0/3       -       in 48m\n\
+             sweep    2026-11-21T12Z  failed    3/3       -       in 48m\n"
+        );
+    }
+
+    #[test]
+    fn a_job_that_cannot_start_says_why() {
+        let slot = Some(SlotView::of(&fixture::untouched(), fixture::at(NOON), 3));
+        let disabled = JobView { enabled: false, next_tick: None, ..view("off", slot.clone()) };
+        let paused = JobView { paused: PauseView::of(&fixture::pause(), fixture::at(NOON)), ..view("still", slot) };
+        assert_eq!(
+            table(&[disabled, paused, view("young", None)]),
+            "JOB    SLOT            STATE     ATTEMPTS  HOLDER  NEXT\n\
+             off    2026-11-21T12Z  disabled  0/3       -       -\n\
+             still  2026-11-21T12Z  paused    0/3       -       in 48m\n\
+             young  -               -         -         -       in 48m\n"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_job_is_shown_with_its_pause_and_ticks_only_while_it_is_planned() {
+        let scene = Scene::at(NOON);
+        scene.register("billing", "0 * * * *").await;
+        let off = crate::store::JobEntry { enabled: false, ..fixture::entry("off") };
+        scene.store.register(&[off]).await.unwrap();
+        let until = Some(fixture::at("2026-11-21T12:30:00Z"));
+        let billing = fixture::entry("billing").name;
+        scene.store.pause(&billing, until, &fixture::audit("pause")).await.unwrap();
+
+        let shown = views(&scene.session().await).await.unwrap();
+        assert_eq!(shown[0].paused.as_ref().map(|pause| (pause.until, &*pause.who)), Some((until, "alice")));
+        assert_eq!(shown[0].next_tick, Some(fixture::at("2026-11-21T13:00:00Z")));
+        assert_eq!((shown[1].paused.as_ref(), shown[1].next_tick), (None, None));
+
+        scene.pass(20);
+        let later = views(&scene.session().await).await.unwrap();
+        assert_eq!(later[0].paused, None, "a pause that is over is no pause");
+    }
+
+    #[test]
+    fn the_table_fits_80_columns() {
+        let slot = Some(SlotView::of(&fixture::running(), fixture::at(NOON), 3));
+        for line in table(&[view("hourly-push-eu-1", slot)]).lines() {
+            assert!(line.len() <= 80, "{line}");
+        }
+    }
+}

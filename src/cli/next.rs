@@ -1,0 +1,162 @@
+//! `cronward next`: the coming ticks and their slots. No store is needed where a file says what the jobs are.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+
+use crate::cli::catalog::{Catalog, KnownJob};
+use crate::cli::command::OutputArgs;
+use crate::cli::console::Console;
+use crate::cli::failure::Failure;
+use crate::cli::session::{Session, block_on};
+use crate::cli::store_args::StoreArgs;
+use crate::cli::table::{self, Grid};
+use crate::cli::text::{instant, relative};
+use crate::cli::values;
+use crate::clock::Clock;
+use crate::job::JobName;
+use crate::observe::view::TickView;
+
+/// The coming ticks and the slots they belong to
+#[derive(Debug, clap::Args)]
+#[command(before_help = "Example: cronward next billing --count 5 --from 2027-03-27T12:00:00Z")]
+pub(crate) struct Args {
+    /// Only this job's
+    #[arg(value_name = "JOB")]
+    pub(crate) job: Option<JobName>,
+    /// How many ticks
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) count: u16,
+    /// After this instant instead of now
+    #[arg(long, value_name = "TIME", value_parser = values::instant)]
+    pub(crate) from: Option<DateTime<Utc>>,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Lists ticks, the soonest first.
+pub(crate) fn list(args: &Args, clock: &dyn Clock, console: &mut Console) -> Result<(), Failure> {
+    let now = clock.now().wall;
+    let catalog = catalog(args, console)?;
+    let jobs = wanted(args, &catalog, console)?;
+    let ticks = ticks(&jobs, args.from.unwrap_or(now), args.count.into());
+    if args.output.json {
+        return console.json(&ticks);
+    }
+    if ticks.is_empty() {
+        console.note("no job has a coming tick");
+    }
+    print(&ticks, now, console)
+}
+
+/// The file's jobs; the registry's where only a store is named.
+fn catalog(args: &Args, console: &mut Console) -> Result<Catalog, Failure> {
+    match args.store.read_file(console)? {
+        Some(file) => Catalog::unite(Some(&file), Vec::new()),
+        None => block_on(async { Ok(Session::open(&args.store, console).await?.catalog) }),
+    }
+}
+
+/// The job that is named; otherwise all that are planned.
+fn wanted<'a>(args: &Args, catalog: &'a Catalog, console: &mut Console) -> Result<Vec<&'a KnownJob>, Failure> {
+    let Some(name) = &args.job else { return Ok(catalog.iter().filter(|job| job.entry.enabled).collect()) };
+    let job = catalog.find(name)?;
+    if !job.entry.enabled {
+        console.note(format_args!("{name} is disabled: nobody plans these ticks"));
+    }
+    Ok(vec![job])
+}
+
+/// The first `count` ticks of all the jobs together after an instant.
+fn ticks(jobs: &[&KnownJob], from: DateTime<Utc>, count: usize) -> Vec<TickView> {
+    let mut ticks: Vec<TickView> = jobs.iter().flat_map(|job| ticks_of(job, from, count)).collect();
+    ticks.sort_by(|a, b| a.tick.cmp(&b.tick).then_with(|| a.job.cmp(&b.job)));
+    ticks.truncate(count);
+    ticks
+}
+
+fn ticks_of(job: &KnownJob, from: DateTime<Utc>, count: usize) -> Vec<TickView> {
+    let zone: chrono_tz::Tz = job.entry.timezone.parse().unwrap_or(chrono_tz::UTC);
+    let view = |tick: DateTime<Utc>| {
+        let local = tick.with_timezone(&zone).to_rfc3339_opts(SecondsFormat::AutoSi, true);
+        Some(TickView::of(&job.timetable.slot_of(tick)?, tick, local, Vec::new()))
+    };
+    let mut views: Vec<TickView> = job.timetable.schedule().ticks_after(from).take(count).filter_map(view).collect();
+    // What a change of the clock does is told at the first tick that comes at or after it.
+    let last = views.last().map_or(from, |view| view.tick);
+    for note in job.timetable.dst_notes(from, last) {
+        if let Some(view) = views.iter_mut().find(|view| view.tick >= note.at) {
+            view.notes.push(note.to_string());
+        }
+    }
+    views
+}
+
+/// The table.
+fn print(ticks: &[TickView], now: DateTime<Utc>, console: &mut Console) -> Result<(), Failure> {
+    let noted = ticks.iter().any(|view| !view.notes.is_empty());
+    let columns = ["TICK", "LEFT", "JOB", "SLOT", "LOCAL TIME", "NOTE"];
+    let shown = if noted { columns.len() } else { columns.len() - 1 };
+    let mut grid = Grid::new(console, columns.get(..shown).unwrap_or(&columns));
+    for view in ticks {
+        let cells = [&instant(view.tick), &relative(now, view.tick), view.job.as_str(), &view.slot, &view.local];
+        let note = noted.then(|| view.notes.join("; "));
+        grid.row(cells.into_iter().chain(note.as_deref()).map(table::text).collect());
+    }
+    grid.print(console)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{JobSpec, Program};
+    use crate::schedule::Timetable;
+    use crate::store::JobEntry;
+
+    fn job(name: &str, schedule: &str, zone: &str) -> KnownJob {
+        let spec = JobSpec {
+            timezone: zone.parse().unwrap(),
+            ..JobSpec::new(JobName::new(name).unwrap(), schedule, Program::Direct(vec!["/bin/true".to_owned()]))
+        };
+        let entry = JobEntry { timezone: zone.to_owned(), ..crate::cli::fixture::entry(name) };
+        KnownJob { entry, timetable: Timetable::of(&spec).unwrap(), known_since: None }
+    }
+
+    fn listed(jobs: &[&KnownJob], from: &str, count: usize) -> String {
+        let (mut console, out, _) = Console::captured(false);
+        let from = from.parse().unwrap();
+        print(&ticks(jobs, from, count), from, &mut console).unwrap();
+        out.text()
+    }
+
+    #[test]
+    fn the_ticks_of_all_jobs_come_in_order_and_no_more_than_asked_for() {
+        let (hourly, daily) = (job("hourly", "0 * * * *", "UTC"), job("daily", "0 9 * * *", "Asia/Tokyo"));
+        assert_eq!(
+            listed(&[&daily, &hourly], "2026-11-20T23:00:00Z", 3),
+            "TICK                  LEFT    JOB     SLOT            LOCAL TIME\n\
+             2026-11-21T00:00:00Z  in 60m  daily   2026-11-21T00Z  2026-11-21T09:00:00+09:00\n\
+             2026-11-21T00:00:00Z  in 60m  hourly  2026-11-21T00Z  2026-11-21T00:00:00Z\n\
+             2026-11-21T01:00:00Z  in 2h   hourly  2026-11-21T01Z  2026-11-21T01:00:00Z\n"
+        );
+    }
+
+    #[test]
+    fn a_time_that_the_clock_jumps_over_is_told_at_its_tick() {
+        let nightly = job("nightly", "30 2 * * *", "Europe/Berlin");
+        let listed = listed(&[&nightly], "2026-03-28T12:00:00Z", 2);
+        let noted: Vec<&str> = listed.lines().filter(|line| line.contains("does not exist")).collect();
+        assert_eq!(noted.len(), 1, "{listed}");
+        assert!(noted[0].starts_with("2026-03-29T01:00:00Z"), "{listed}");
+    }
+
+    #[test]
+    fn ticks_are_in_utc_and_on_the_clocks_of_the_job() {
+        let view =
+            &ticks(&[&job("nightly", "30 2 * * *", "Europe/Berlin")], "2026-07-01T12:00:00Z".parse().unwrap(), 1)[0];
+        assert_eq!(
+            (view.tick.to_rfc3339(), &*view.local),
+            ("2026-07-02T00:30:00+00:00".to_owned(), "2026-07-02T02:30:00+02:00")
+        );
+    }
+}

@@ -1,0 +1,56 @@
+//! `cronward run`: the daemon's command line. What it then does is the node's.
+
+use std::path::PathBuf;
+
+use crate::cli::console::Console;
+use crate::cli::daemon::{self, Settings};
+use crate::cli::failure::Failure;
+use crate::cli::store_args::{self, StoreArgs};
+use crate::config::{Config, Severity};
+use crate::job::NodeName;
+use crate::observe::logging::{self, LogFormat};
+
+/// Runs the jobs of the file, together with every other node of the store
+#[derive(Debug, clap::Args)]
+#[command(before_help = "Example: cronward run --config /etc/cronward/jobs.toml")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// This node's name, instead of the file's
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node: Option<NodeName>,
+    /// Append every event to this file, instead of the file's; see `cronward verify`
+    #[arg(long, value_name = "PATH")]
+    pub(crate) journal: Option<PathBuf>,
+    /// Nothing listens; so far nothing does in any case
+    #[arg(long)]
+    pub(crate) no_http: bool,
+    /// How the log is written; auto is journald under systemd, text on a terminal, JSON elsewhere
+    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    pub(crate) log_format: LogFormat,
+}
+
+/// Reads everything, sets up the log, and starts the daemon.
+pub(crate) fn run(args: &Args, console: &mut Console) -> Result<(), Failure> {
+    // The jobs are in the file: `--store` alone cannot replace it here.
+    let path = store_args::find(args.store.config.as_deref())?;
+    let (config, report) = store_args::read(&path, console)?;
+    let settings = settings(args, path, config, console)?;
+    logging::init(args.log_format).map_err(|error| Failure::Usage(error.to_string()))?;
+    for finding in report.findings.iter().filter(|finding| finding.severity == Severity::Warning) {
+        let (line, hint) = (report.position(finding.span.start).0, finding.hint.as_deref());
+        tracing::warn!(file = report.path, line, code = finding.code, hint, "{}", finding.message);
+    }
+    daemon::start(settings)
+}
+
+fn settings(args: &Args, path: PathBuf, mut config: Config, console: &mut Console) -> Result<Settings, Failure> {
+    let store = args.store.address(Some(&config), console)?;
+    if let Some(node) = &args.node {
+        config.node.name = node.clone();
+    }
+    if let Some(journal) = &args.journal {
+        config.node.journal = Some(journal.clone());
+    }
+    Ok(Settings { path, config, store })
+}

@@ -1,0 +1,76 @@
+//! An open store with the jobs that are known there: what every listing starts from.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+
+use crate::cli::catalog::Catalog;
+use crate::cli::console::Console;
+use crate::cli::failure::Failure;
+use crate::cli::store_args::{StoreAddress, StoreArgs};
+use crate::clock::SystemClock;
+use crate::config::Config;
+use crate::slot::{Slot, SlotRecord};
+use crate::store::{self, Store};
+
+/// Slots asked for at once: enough to make round trips cheap, few enough to hold no store up.
+pub(crate) const BATCH: usize = 100;
+
+/// An open store with the jobs that are known there.
+pub(crate) struct Session {
+    /// The store.
+    pub(crate) store: Arc<dyn Store>,
+    /// How it was opened.
+    pub(crate) address: StoreAddress,
+    /// The file's jobs and the registry's.
+    pub(crate) catalog: Catalog,
+    /// The store's clock when the session began: what "current" refers to.
+    pub(crate) now: DateTime<Utc>,
+}
+
+impl Session {
+    /// Reads the file, opens the store, asks it for the time and for its registry.
+    pub(crate) async fn open(args: &StoreArgs, console: &mut Console) -> Result<Self, Failure> {
+        let file = args.read_file(console)?;
+        let address = args.address(file.as_ref(), console)?;
+        let store = connect(&address).await?;
+        Self::on(store, address, file.as_ref(), console).await
+    }
+
+    /// Begins with a store that is open.
+    pub(crate) async fn on(
+        store: Arc<dyn Store>,
+        address: StoreAddress,
+        file: Option<&Config>,
+        console: &mut Console,
+    ) -> Result<Self, Failure> {
+        let (now, _) = store.inspect(&[]).await?;
+        let catalog = Catalog::unite(file, store.jobs().await?)?;
+        for warning in &catalog.warnings {
+            console.warn(warning);
+        }
+        Ok(Self { store, address, catalog, now })
+    }
+
+    /// Records of slots, in the order asked, in as many steps as it takes.
+    pub(crate) async fn inspect(&self, slots: &[Slot]) -> Result<Vec<SlotRecord>, Failure> {
+        let mut records = Vec::with_capacity(slots.len());
+        for batch in slots.chunks(BATCH) {
+            records.extend(self.store.inspect(batch).await?.1);
+        }
+        Ok(records)
+    }
+}
+
+/// Opens a store.
+pub(crate) async fn connect(address: &StoreAddress) -> Result<Arc<dyn Store>, Failure> {
+    let opened = store::open(&address.url, address.options.clone(), Arc::new(SystemClock)).await;
+    opened.map_err(|error| Failure::opening(error, address.from_command_line))
+}
+
+/// Runs one command to its end on this thread: a listing needs no more, and starts faster.
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Failure::Internal(format!("cannot start: {error}")))?.block_on(work)
+}

@@ -1,0 +1,88 @@
+//! Values of flags: spans, instants, states. Each error says what to write.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use clap::ValueEnum;
+
+use crate::config::parse_duration;
+use crate::slot::{SlotKey, SlotState};
+
+/// A span such as `24h`, `90m` or `1h 30m`, written as in the file.
+pub(crate) fn span(text: &str) -> Result<Duration, String> {
+    let span = parse_duration(text).map_err(|error| error.to_string())?;
+    if span.is_zero() { Err("a span of nothing: write one like 30m, 24h or 7d".to_owned()) } else { Ok(span) }
+}
+
+/// An instant: RFC 3339 with its offset, or a slot key.
+pub(crate) fn instant(text: &str) -> Result<DateTime<Utc>, String> {
+    let rfc_3339 = DateTime::parse_from_rfc3339(text).map(|instant| instant.to_utc());
+    rfc_3339.or_else(|_| text.parse::<SlotKey>().map(SlotKey::start)).map_err(|_| {
+        format!("{text:?} is not an instant: write it like 2026-11-21T14:00:00Z, 2026-11-21T15:00:00+01:00 or 2026-11-21T14Z")
+    })
+}
+
+/// The states that can be asked for by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StateWord {
+    /// Nothing has happened yet
+    Pending,
+    /// A node holds its lease
+    Running,
+    /// An attempt did not succeed and there are attempts left
+    Retrying,
+    /// A run succeeded
+    Done,
+    /// The attempts are used up and none succeeded
+    Failed,
+    /// It is over and was not done
+    Missed,
+    /// The job was paused
+    Skipped,
+}
+
+impl From<StateWord> for SlotState {
+    fn from(word: StateWord) -> Self {
+        match word {
+            StateWord::Pending => Self::Pending,
+            StateWord::Running => Self::Running,
+            StateWord::Retrying => Self::Retrying,
+            StateWord::Done => Self::Done,
+            StateWord::Failed => Self::Failed,
+            StateWord::Missed => Self::Missed,
+            StateWord::Skipped => Self::Skipped,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_is_written_as_in_the_file_and_is_never_nothing() {
+        assert_eq!(span("24h"), Ok(Duration::from_secs(86_400)));
+        for text in ["", "24", "0s", "-1h", "24x"] {
+            assert!(span(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_instant_is_rfc_3339_or_a_slot_key() {
+        let wanted: DateTime<Utc> = "2026-11-21T14:00:00Z".parse().unwrap();
+        for text in ["2026-11-21T14:00:00Z", "2026-11-21T15:00:00+01:00", "2026-11-21T14Z"] {
+            assert_eq!(instant(text), Ok(wanted), "{text}");
+        }
+        for text in ["", "now", "2026-11-21", "2026-11-21T14:00:00"] {
+            assert!(instant(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_state_has_its_word() {
+        for word in StateWord::value_variants() {
+            let name = word.to_possible_value().unwrap().get_name().to_owned();
+            assert_eq!(name, SlotState::from(*word).as_str());
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `cronward verify`: reads files and hands them to the checker. What is judged there is `verify`'s.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::cli::console::Console;
+use crate::cli::failure::Failure;
+use crate::cli::text::harmless_lines;
+use crate::cli::values;
+use crate::verify::{Inputs, Malformed, check};
+
+/// Whether every slot was done once, and if not, why: from the journals of all nodes
+#[derive(Debug, clap::Args)]
+#[command(
+    before_help = "Example: cronward verify a.jsonl b.jsonl --faults faults.jsonl",
+    after_help = "Exit codes: 0 nothing is unexplained, 1 something is, 64 a file cannot be read."
+)]
+pub(crate) struct Args {
+    /// Journals: the files of `cronward run --journal`, of every node, rotated ones too
+    #[arg(value_name = "JOURNAL", required = true)]
+    pub(crate) journals: Vec<PathBuf>,
+    /// What the jobs themselves recorded of their runs, on one clock: then overlap is measured and not inferred
+    #[arg(long, value_name = "FILE")]
+    pub(crate) recorder: Option<PathBuf>,
+    /// Which faults were injected, and what operators did
+    #[arg(long, value_name = "FILE")]
+    pub(crate) faults: Option<PathBuf>,
+    /// Granted on top of each bound on recovery, for a machine that lets processes wait
+    #[arg(long, value_name = "SPAN", value_parser = values::span)]
+    pub(crate) allowance: Option<Duration>,
+    /// JSON with documented, stable fields
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Writes the report; fails when something is wrong in it.
+pub(crate) fn verify(args: &Args, console: &mut Console) -> Result<(), Failure> {
+    let mut inputs = Inputs::default();
+    inputs.allowance = args.allowance.unwrap_or_default();
+    for journal in &args.journals {
+        take(journal, |name, text| inputs.journal(name, text))?;
+    }
+    if let Some(recorder) = &args.recorder {
+        take(recorder, |name, text| inputs.recorder(name, text))?;
+    }
+    if let Some(faults) = &args.faults {
+        take(faults, |name, text| inputs.faults(name, text))?;
+    }
+    let report = check(inputs);
+    if args.json {
+        console.json(&report)?;
+    } else {
+        // Lines of files are shown: nothing in them may move a cursor.
+        for line in harmless_lines(&report.to_string()) {
+            console.print(&format!("{line}\n"))?;
+        }
+    }
+    if report.is_clean() { Ok(()) } else { Err(Failure::Found) }
+}
+
+/// The command line named the file: one that is missing or is something else is a wrong command line.
+fn take(path: &Path, parse: impl FnOnce(&str, &str) -> Result<(), Malformed>) -> Result<(), Failure> {
+    let name = path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|error| Failure::Usage(format!("cannot read {name}: {error}")))?;
+    // A line that is no text is no line of ours: the parser says where.
+    parse(&name, &String::from_utf8_lossy(&bytes)).map_err(|malformed| Failure::Usage(malformed.to_string()))
+}

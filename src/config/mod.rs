@@ -1,0 +1,38 @@
+//! `jobs.toml`: found, read, checked, and turned into jobs with every default filled in.
+//!
+//! - [`find`] and [`load`] deal with the file; [`parse`] is pure: what it may know comes in as an [`Environment`].
+//! - Everything that is wrong is reported at once, each finding with its place and a way out: see [`Report`].
+//! - Nothing here starts a command, opens a store or prints.
+
+mod command;
+mod context;
+mod diagnostic;
+mod document;
+mod duration;
+mod environment;
+mod file;
+mod hash;
+mod interpolate;
+mod jobs;
+mod json;
+mod limits;
+mod lint;
+mod model;
+mod nearest;
+mod parse;
+mod policy;
+mod reader;
+mod render;
+mod secrets;
+mod sections;
+mod settings;
+mod store_url;
+mod value;
+
+pub use diagnostic::{Diagnostic, Report, Severity};
+pub use duration::{DurationError, format_duration, parse_duration};
+pub use environment::Environment;
+pub use file::{LoadError, NotFound, find, load};
+pub use json::Finding;
+pub use model::{Config, HttpConfig, NodeConfig, StoreConfig};
+pub use parse::parse;

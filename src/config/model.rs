@@ -1,0 +1,113 @@
+//! What a file says, with every default filled in.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use chrono::DateTime;
+
+use crate::config::hash;
+use crate::job::{JobName, JobSpec, Namespace, NodeName};
+use crate::store::{JobEntry, StoreOptions};
+
+/// A file, read and checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// `[node]`.
+    pub node: NodeConfig,
+    /// `[store]`.
+    pub store: StoreConfig,
+    /// `[http]`.
+    pub http: HttpConfig,
+    /// `[jobs.*]`, with `[defaults]` applied.
+    pub jobs: BTreeMap<JobName, JobSpec>,
+}
+
+impl Config {
+    /// The jobs as the registry takes them.
+    pub fn entries(&self) -> Vec<JobEntry> {
+        // The store says when it first met the name.
+        self.jobs.values().map(|spec| JobEntry::of(spec, DateTime::UNIX_EPOCH)).collect()
+    }
+
+    /// A hash of all jobs, 16 hexadecimal digits. The same on every node whose jobs are the same after variables and
+    /// defaults, whatever the file looks like; only for comparing, not for security. See `hash`.
+    pub fn hash(&self) -> String {
+        hash::of_jobs(self.jobs.values())
+    }
+
+    /// A hash of each job, so that a difference can be named.
+    pub fn job_hashes(&self) -> BTreeMap<JobName, String> {
+        self.jobs.iter().map(|(name, spec)| (name.clone(), hash::of_job(spec))).collect()
+    }
+}
+
+/// `[node]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeConfig {
+    /// The node's name; the host's when the file says nothing.
+    pub name: NodeName,
+    /// For `only_on`.
+    pub labels: BTreeMap<String, String>,
+    /// How long running commands may go on at shutdown.
+    pub drain: Duration,
+    /// The file that every event is appended to; none without one.
+    pub journal: Option<PathBuf>,
+}
+
+/// `[store]`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StoreConfig {
+    /// The url, from `url` or read from `url_file`. Holds secrets: never printed.
+    pub url: String,
+    /// Whose keys.
+    pub namespace: Namespace,
+    /// The longest wait for one answer.
+    pub op_timeout: Duration,
+    /// How long records are kept.
+    pub retention: Duration,
+}
+
+impl StoreConfig {
+    /// What a store is opened with, besides the url.
+    pub fn options(&self) -> StoreOptions {
+        StoreOptions { namespace: self.namespace.clone(), retention: self.retention, op_timeout: self.op_timeout }
+    }
+}
+
+impl Default for StoreConfig {
+    /// The embedded store, with the store's own defaults.
+    fn default() -> Self {
+        let StoreOptions { namespace, retention, op_timeout } = StoreOptions::default();
+        Self { url: "sqlite".to_owned(), namespace, op_timeout, retention }
+    }
+}
+
+impl std::fmt::Debug for StoreConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StoreConfig")
+            .field("url", &crate::store::redact(&self.url))
+            .field("namespace", &self.namespace)
+            .field("op_timeout", &self.op_timeout)
+            .field("retention", &self.retention)
+            .finish()
+    }
+}
+
+/// `[http]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpConfig {
+    /// Where to listen; always loopback.
+    pub listen: SocketAddr,
+    /// Whether actions are refused.
+    pub read_only: bool,
+    /// The path that everything is served under: begins with `/`, and ends with it only when it is all of it.
+    pub base_path: String,
+}
+
+impl Default for HttpConfig {
+    fn default() -> Self {
+        Self { listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 9747)), read_only: true, base_path: "/".to_owned() }
+    }
+}

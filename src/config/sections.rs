@@ -1,0 +1,130 @@
+//! `[node]`, `[store]` and `[http]`.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::config::reader::Section;
+use crate::config::settings::{KEYS as DEFAULTS, LONGEST, put, put_some};
+use crate::config::{HttpConfig, NodeConfig, StoreConfig, store_url};
+use crate::job::{Namespace, NodeName};
+
+const NODE: &[&str] = &["name", "labels", "drain", "journal"];
+const STORE: &[&str] = &["url", "url_file", "namespace", "op_timeout", "retention"];
+const HTTP: &[&str] = &["listen", "read_only", "base_path"];
+
+/// Which section a key belongs to, for those who put it elsewhere.
+pub(super) const HOMES: &[(&str, &[&str])] =
+    &[("[node]", NODE), ("[store]", STORE), ("[http]", HTTP), ("[defaults] or a job", DEFAULTS)];
+
+const DRAIN: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(7 * 86_400);
+const OP_TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(60);
+/// The attempt counter of a slot is a record: it has to outlive an hour at least. Longer slots are checked with the jobs.
+const RETENTION: RangeInclusive<Duration> = Duration::from_secs(3_600 + 60)..=LONGEST;
+
+/// Reads `[node]`.
+pub(super) fn node(section: &Section<'_>) -> NodeConfig {
+    section.only(NODE, HOMES);
+    let drain = Duration::from_secs(600);
+    let mut node = NodeConfig { name: host_name(section), labels: BTreeMap::new(), drain, journal: None };
+    put(&mut node.name, node_name(section));
+    put(&mut node.labels, section.text_map("labels", "{ zone = \"eu-1\" }"));
+    put(&mut node.drain, section.duration("drain", DRAIN));
+    put_some(&mut node.journal, journal(section));
+    node
+}
+
+/// `${HOSTNAME:-local}`. A host name may have characters that a node name cannot; nobody chose them for this purpose.
+fn host_name(section: &Section<'_>) -> NodeName {
+    NodeName::nearest(section.ctx.env.variable("HOSTNAME").filter(|name| !name.is_empty()).unwrap_or("local"))
+}
+
+fn node_name(section: &Section<'_>) -> Option<NodeName> {
+    let entry = section.entry("name")?;
+    let text = entry.text("\"${HOSTNAME:-local}\"")?;
+    match NodeName::new(&text) {
+        Ok(name) => Some(name),
+        Err(error) => {
+            entry.object("bad-name", error, format!("for example {:?}", NodeName::nearest(&text).as_str()));
+            None
+        }
+    }
+}
+
+fn journal(section: &Section<'_>) -> Option<PathBuf> {
+    let entry = section.entry("journal")?;
+    let text = entry.text("\"/var/lib/cronward/journal.jsonl\"")?;
+    if text.is_empty() {
+        entry.refuse("bad-path", "is empty", "name a file, or leave the key out for no journal");
+        return None;
+    }
+    Some(PathBuf::from(text))
+}
+
+/// Reads `[store]`.
+pub(super) fn store(section: &Section<'_>) -> StoreConfig {
+    section.only(STORE, HOMES);
+    let mut store = StoreConfig::default();
+    put(&mut store.url, store_url::read(section));
+    put(&mut store.namespace, namespace(section));
+    put(&mut store.op_timeout, section.duration("op_timeout", OP_TIMEOUT));
+    put(&mut store.retention, section.duration("retention", RETENTION));
+    store
+}
+
+fn namespace(section: &Section<'_>) -> Option<Namespace> {
+    let entry = section.entry("namespace")?;
+    let text = entry.text("\"prod\"")?;
+    match Namespace::new(&text) {
+        Ok(name) => Some(name),
+        Err(error) => {
+            entry.object("bad-name", error, "for example \"prod\"");
+            None
+        }
+    }
+}
+
+/// Reads `[http]`.
+pub(super) fn http(section: &Section<'_>) -> HttpConfig {
+    section.only(HTTP, HOMES);
+    let mut http = HttpConfig::default();
+    put(&mut http.listen, listen(section));
+    put(&mut http.read_only, section.boolean("read_only"));
+    put(&mut http.base_path, base_path(section));
+    http
+}
+
+fn listen(section: &Section<'_>) -> Option<SocketAddr> {
+    let entry = section.entry("listen")?;
+    let text = entry.text("\"127.0.0.1:9747\"")?;
+    let numeric = text.strip_prefix("localhost:").map_or_else(|| text.clone(), |port| format!("127.0.0.1:{port}"));
+    let Ok(address) = numeric.parse::<SocketAddr>() else {
+        let shown: String = text.chars().take(60).collect();
+        let hint = "write an address and a port: \"127.0.0.1:9747\" or \"[::1]:9747\"";
+        entry.refuse("bad-address", &format!("cannot be {shown:?}"), hint);
+        return None;
+    };
+    if !address.ip().is_loopback() {
+        let what = format!("is {address}, where others can reach it: cronward refuses to start without auth");
+        let hint = format!("listen on 127.0.0.1:{} and put a proxy that authenticates in front", address.port());
+        entry.refuse("not-loopback", &what, hint);
+        return None;
+    }
+    Some(address)
+}
+
+fn base_path(section: &Section<'_>) -> Option<String> {
+    let entry = section.entry("base_path")?;
+    let text = entry.text("\"/cronward\"")?;
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '_' | '.' | '~');
+    let bad_segment = text.split('/').any(|segment| matches!(segment, "." | "..")) || text.contains("//");
+    if !text.starts_with('/') || bad_segment || !text.chars().all(allowed) {
+        let shown: String = text.chars().take(60).collect();
+        entry.refuse("bad-path", &format!("cannot be {shown:?}"), "write a path like \"/\" or \"/cronward\"");
+        return None;
+    }
+    let trimmed = text.trim_end_matches('/');
+    Some(if trimmed.is_empty() { "/".to_owned() } else { trimmed.to_owned() })
+}

@@ -1,0 +1,159 @@
+//! The task in the daemon that attends to one shim: hands it the plan, passes signals on, takes its reports, reads the
+//! output. Its end of the socket is what keeps the command alive: whenever this task goes, so does the command.
+
+use std::io;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::process::Child;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::exec::capture::Capture;
+use crate::exec::refusal::Refusal;
+use crate::exec::report::Report;
+use crate::slot::{Exit, ExitStatus};
+
+/// Everything that belongs to one started shim.
+#[derive(Debug)]
+pub(super) struct Attendant {
+    /// The shim.
+    pub(super) shim: Child,
+    /// Our end of the socket.
+    pub(super) socket: UnixStream,
+    /// The encoded plan.
+    pub(super) plan: Vec<u8>,
+    /// Signal numbers for the command.
+    pub(super) requests: UnboundedReceiver<u8>,
+    /// The readers of the output.
+    pub(super) capture: Capture,
+}
+
+/// What the shim has told.
+#[derive(Debug, Default)]
+struct Story {
+    command: Option<Pid>,
+    status: Option<ExitStatus>,
+    left: usize,
+    survivors: usize,
+}
+
+impl Attendant {
+    /// Attends to the end: of the command, of what it left, and of the shim.
+    pub(super) async fn attend(mut self) -> Exit {
+        let story = converse(self.socket, self.plan, self.requests).await;
+        // It ends by itself after its last report, or at the latest because the socket is closed now.
+        let _ = self.shim.wait().await;
+        if let (Some(command), None) = (story.command, &story.status) {
+            // The shim was killed, and with it the command itself (PR_SET_PDEATHSIG); this is for the rest of its group.
+            let _ = kill_process_group(command, Signal::KILL);
+        }
+        let output = self.capture.finish().await;
+        Exit { note: story.note(), status: story.into_status(), output }
+    }
+}
+
+async fn converse(socket: UnixStream, plan: Vec<u8>, mut requests: UnboundedReceiver<u8>) -> Story {
+    let (reader, mut writer) = socket.into_split();
+    let mut lines = BufReader::new(reader).lines();
+    let mut story = Story::default();
+    // A shim that died early is met again as the end of its reports.
+    let _ = writer.write_all(&plan).await;
+    loop {
+        tokio::select! {
+            report = next_report(&mut lines) => match report {
+                Some(report) => if story.takes_last(report) { return story },
+                None => return story,
+            },
+            Some(number) = requests.recv() => drop(send(&mut writer, number).await),
+        }
+    }
+}
+
+async fn next_report(lines: &mut Lines<BufReader<OwnedReadHalf>>) -> Option<Report> {
+    Report::parse(&lines.next_line().await.ok()??)
+}
+
+async fn send(writer: &mut OwnedWriteHalf, number: u8) -> io::Result<()> {
+    writer.write_all(&[number]).await
+}
+
+impl Story {
+    /// Takes a report; true when it was the last one.
+    fn takes_last(&mut self, report: Report) -> bool {
+        match report {
+            Report::Started(pid) => self.command = Pid::from_raw(pid),
+            Report::Exited(code) => self.status = Some(ExitStatus::Code(code)),
+            Report::Signalled(signal) => self.status = Some(ExitStatus::Signal(signal)),
+            Report::Refused(refusal) => {
+                self.status = Some(refusal.into());
+                return true;
+            }
+            Report::Swept { left, survivors } => {
+                (self.left, self.survivors) = (left, survivors);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn note(&self) -> Option<String> {
+        let lost = self.command.is_some() && self.status.is_none();
+        let lost = lost.then(|| "the shim that kept it was killed, and with it the command".to_owned());
+        let left = (self.left > 0).then(|| match self.left {
+            1 => "it left 1 process behind, which was stopped".to_owned(),
+            left => format!("it left {left} processes behind, which were stopped"),
+        });
+        let survivors =
+            (self.survivors > 0).then(|| format!("{} of its processes could not be killed", self.survivors));
+        let notes: Vec<_> = [lost, left, survivors].into_iter().flatten().collect();
+        (!notes.is_empty()).then(|| notes.join("; "))
+    }
+
+    fn into_status(self) -> ExitStatus {
+        self.status.unwrap_or_else(|| match self.command {
+            Some(_) => ExitStatus::Signal(Signal::KILL.as_raw()),
+            None => Refusal::cannot_run("the shim that was to start it ended before it did").into(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn story(reports: &[Report]) -> (Option<String>, ExitStatus) {
+        let mut story = Story::default();
+        for report in reports {
+            story.takes_last(report.clone());
+        }
+        (story.note(), story.into_status())
+    }
+
+    #[test]
+    fn an_orderly_end_has_no_note() {
+        let reports = [Report::Started(7), Report::Exited(3), Report::Swept { left: 0, survivors: 0 }];
+        assert_eq!(story(&reports), (None, ExitStatus::Code(3)));
+    }
+
+    #[test]
+    fn what_was_left_behind_is_counted() {
+        let end = |left, survivors| story(&[Report::Signalled(15), Report::Swept { left, survivors }]).0.unwrap();
+        assert_eq!(end(1, 0), "it left 1 process behind, which was stopped");
+        assert_eq!(end(2, 1), "it left 2 processes behind, which were stopped; 1 of its processes could not be killed");
+    }
+
+    #[test]
+    fn a_shim_that_vanishes_before_the_start_means_not_started() {
+        let (note, status) = story(&[]);
+        assert!(matches!(status, ExitStatus::NotStarted { code: 126, .. }) && note.is_none());
+    }
+
+    #[test]
+    fn a_shim_that_vanishes_later_means_killed() {
+        let (note, status) = story(&[Report::Started(7)]);
+        assert_eq!(status, ExitStatus::Signal(9));
+        assert!(note.unwrap().contains("shim"));
+    }
+}

@@ -1,0 +1,211 @@
+//! What of the daemon's environment a command may see, and what it is told of its run. Pure: reads no environment itself.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+
+use crate::slot::RunContext;
+
+/// Names that are the daemon's own affair.
+///
+/// The first are systemd's doors into the daemon: a command that notified, fed the watchdog, took over sockets or read
+/// credentials would do so in the daemon's name. The others describe the daemon's unit, and programs judge by them: a
+/// logger that finds `JOURNAL_STREAM` believes that its stderr is the journal, while it is a pipe; `INVOCATION_ID` would
+/// file the runs of months under one start of the daemon. `CRONWARD_RUN_ID` is what a run has instead.
+const DAEMONS_OWN: [&str; 11] = [
+    "NOTIFY_SOCKET",
+    "CREDENTIALS_DIRECTORY",
+    "FDSTORE",
+    "INVOCATION_ID",
+    "JOURNAL_STREAM",
+    "MAINPID",
+    "MANAGERPID",
+    "MEMORY_PRESSURE_WATCH",
+    "MEMORY_PRESSURE_WRITE",
+    "PIDFILE",
+    "SYSTEMD_EXEC_PID",
+];
+
+/// Beginnings of such names. `CRONWARD_` holds the daemon's settings, its store's url and tokens among them.
+const DAEMONS_OWN_PREFIXES: [&str; 3] = ["CRONWARD_", "LISTEN_", "WATCHDOG_"];
+
+/// What the account's own entry decides when a command runs as another user.
+pub(super) const ACCOUNT: [&str; 4] = ["HOME", "LOGNAME", "SHELL", "USER"];
+
+/// A shorter secret may be part of a value by chance: a password `sql` must not take `mysql` away.
+const TELLING: usize = 8;
+
+/// The inherited environment of commands: the daemon's without what is the daemon's own.
+#[derive(Clone)]
+pub struct Environment(BTreeMap<OsString, OsString>);
+
+impl Environment {
+    /// From the daemon's environment, such as `std::env::vars_os()`.
+    pub fn inherited(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        Self(variables.into_iter().filter(|(name, _)| is_name(name) && !is_daemons_own(name)).collect())
+    }
+
+    /// Without the variables whose value is `secret`, or holds it where it is long enough not to be there by chance: the
+    /// store's url and password may have come in under any name. An empty secret hides nothing.
+    #[must_use]
+    pub fn hiding(mut self, secret: &str) -> Self {
+        let telling = secret.len() >= TELLING;
+        let found = |value: &OsStr| {
+            !secret.is_empty() && (value == secret || telling && contains(value.as_bytes(), secret.as_bytes()))
+        };
+        self.0.retain(|_, value| !found(value));
+        self
+    }
+
+    /// Without what the entry of the account sets.
+    pub(super) fn without_account(mut self) -> Self {
+        self.0.retain(|name, _| !ACCOUNT.iter().any(|own| name == own));
+        self
+    }
+
+    /// Sets variables; later wins.
+    pub(super) fn extend<K: Into<OsString>, V: Into<OsString>>(&mut self, variables: impl IntoIterator<Item = (K, V)>) {
+        self.0.extend(variables.into_iter().map(|(name, value)| (name.into(), value.into())));
+    }
+
+    /// All of it, sorted by name.
+    pub(super) fn into_variables(self) -> Vec<(OsString, OsString)> {
+        self.0.into_iter().collect()
+    }
+}
+
+impl fmt::Debug for Environment {
+    /// The names only: values may be secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// Whether a variable can be handed on: some environments hold entries without a name.
+fn is_name(name: &OsStr) -> bool {
+    !name.is_empty() && !name.as_bytes().contains(&b'=')
+}
+
+fn is_daemons_own(name: &OsStr) -> bool {
+    DAEMONS_OWN.iter().any(|own| name == *own)
+        || DAEMONS_OWN_PREFIXES.iter().any(|prefix| name.as_bytes().starts_with(prefix.as_bytes()))
+}
+
+fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack.windows(needle.len()).any(|window| window == needle)
+}
+
+/// An instant as commands are told it: RFC 3339 in UTC with `Z`, a fraction of a second only where there is one.
+pub fn rfc3339(instant: DateTime<Utc>) -> String {
+    instant.to_rfc3339_opts(SecondsFormat::AutoSi, true)
+}
+
+/// The `CRONWARD_*` variables of a run.
+pub(super) fn variables(run: &RunContext) -> Vec<(&'static str, String)> {
+    let mut variables = vec![
+        ("CRONWARD_JOB", run.slot.job().to_string()),
+        ("CRONWARD_SLOT", run.slot.key().to_string()),
+        ("CRONWARD_SLOT_START", rfc3339(run.slot.start())),
+        ("CRONWARD_SLOT_END", rfc3339(run.slot.end())),
+        ("CRONWARD_SCHEDULED_AT", rfc3339(run.scheduled_at)),
+        ("CRONWARD_ATTEMPT", run.attempt.to_string()),
+        ("CRONWARD_MAX_ATTEMPTS", run.max_attempts.to_string()),
+        ("CRONWARD_FENCE", run.fence.to_string()),
+        ("CRONWARD_RUN_ID", run.run_id.clone()),
+        ("CRONWARD_NODE", run.node.to_string()),
+        ("CRONWARD_TRIGGER", run.trigger.as_str().to_owned()),
+        ("CRONWARD_LEASE_HELD", run.lease_held.to_string()),
+    ];
+    variables.extend(run.deadline.map(|deadline| ("CRONWARD_DEADLINE", rfc3339(deadline))));
+    variables
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::job::NodeName;
+    use crate::slot::{Fence, Slot, Trigger};
+
+    /// A run for the tests of this layer.
+    pub(in crate::exec) fn run() -> RunContext {
+        RunContext {
+            slot: Slot::parse("push", "2026-11-21T14Z", "2026-11-21T15Z").unwrap(),
+            scheduled_at: "2026-11-21T14:05:00Z".parse().unwrap(),
+            attempt: 2,
+            max_attempts: 3,
+            fence: Fence(1_795_269_600_002),
+            run_id: "r-1".to_owned(),
+            node: NodeName::new("a").unwrap(),
+            trigger: Trigger::Retry,
+            deadline: Some("2026-11-21T14:35:00.25Z".parse().unwrap()),
+            lease_held: true,
+        }
+    }
+
+    fn inherited(variables: &[(&str, &str)]) -> Environment {
+        Environment::inherited(variables.iter().map(|(name, value)| (name.into(), value.into())))
+    }
+
+    fn names(environment: Environment) -> Vec<String> {
+        environment.into_variables().into_iter().map(|(name, _)| name.into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn what_is_the_daemons_own_is_not_inherited() {
+        let own = ["CRONWARD_STORE", "CRONWARD_STORE_URL", "CRONWARD_X", "LISTEN_FDS", "LISTEN_PID", "WATCHDOG_USEC"];
+        let variables: Vec<_> = own.iter().chain(&DAEMONS_OWN).map(|name| (*name, "x")).collect();
+        assert_eq!(names(inherited(&variables)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn everything_else_is_inherited() {
+        let variables = [("HOME", "/root"), ("PATH", "/bin"), ("STATE_DIRECTORY", "/var"), ("XCRONWARD_A", "")];
+        assert_eq!(names(inherited(&variables)), ["HOME", "PATH", "STATE_DIRECTORY", "XCRONWARD_A"]);
+        assert_eq!(names(inherited(&variables).without_account()), ["PATH", "STATE_DIRECTORY", "XCRONWARD_A"]);
+    }
+
+    #[test]
+    fn a_secret_is_hidden_under_whatever_name_it_came_in() {
+        let variables = [("REDIS_URL", "redis://:pw@h"), ("NOTE", "see redis://:pw@h/1"), ("PATH", "/bin")];
+        assert_eq!(names(inherited(&variables).hiding("redis://:pw@h")), ["PATH"]);
+        assert_eq!(names(inherited(&variables).hiding("")).len(), 3);
+        assert_eq!(names(inherited(&variables).hiding("pw")).len(), 3, "part of a value by chance");
+    }
+
+    #[test]
+    fn an_environment_is_printed_without_its_values() {
+        assert_eq!(format!("{:?}", inherited(&[("TOKEN", "secret")])), r#"{"TOKEN"}"#);
+    }
+
+    #[test]
+    fn a_run_is_told_in_the_documented_variables() {
+        let told: Vec<_> = variables(&run()).into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let wanted = [
+            "CRONWARD_JOB=push",
+            "CRONWARD_SLOT=2026-11-21T14Z",
+            "CRONWARD_SLOT_START=2026-11-21T14:00:00Z",
+            "CRONWARD_SLOT_END=2026-11-21T15:00:00Z",
+            "CRONWARD_SCHEDULED_AT=2026-11-21T14:05:00Z",
+            "CRONWARD_ATTEMPT=2",
+            "CRONWARD_MAX_ATTEMPTS=3",
+            "CRONWARD_FENCE=1795269600002",
+            "CRONWARD_RUN_ID=r-1",
+            "CRONWARD_NODE=a",
+            "CRONWARD_TRIGGER=retry",
+            "CRONWARD_LEASE_HELD=true",
+            "CRONWARD_DEADLINE=2026-11-21T14:35:00.250Z",
+        ];
+        assert_eq!(told, wanted);
+    }
+
+    #[test]
+    fn a_run_that_may_last_for_ever_has_no_deadline() {
+        let run = RunContext { deadline: None, lease_held: false, ..run() };
+        let told = variables(&run);
+        assert!(told.iter().all(|(name, _)| *name != "CRONWARD_DEADLINE"));
+        assert!(told.contains(&("CRONWARD_LEASE_HELD", "false".to_owned())));
+    }
+}

@@ -1,0 +1,167 @@
+//! Starting a command and holding on to it.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use tokio::net::UnixStream;
+use tokio::process::{Child, Command};
+use tokio::sync::mpsc;
+
+use crate::exec::attend::Attendant;
+use crate::exec::capture::{Capture, Sink};
+use crate::exec::plan::Plan;
+use crate::exec::refusal::Refusal;
+use crate::exec::{Environment, Running, env_file, environment, placeholders, shim};
+use crate::job::{CommandSpec, Program};
+use crate::slot::RunContext;
+
+/// What becomes of a command's output, besides the tail that is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Only the tail is kept. Stdout and stderr are one pipe, so that the tail has them exactly as they came.
+    Capture,
+    /// It is also passed on to this process's own stdout and stderr, and stdin is passed in, unless that is a terminal:
+    /// the command is not in the terminal's foreground and would be stopped for reading. Stdout and stderr are two pipes,
+    /// so that the tail has them nearly as they came.
+    PassThrough,
+}
+
+/// Starts commands.
+#[derive(Clone, Debug)]
+pub struct Launcher {
+    shim: PathBuf,
+    output: Output,
+    inherited: Environment,
+}
+
+/// A shim that was started, and our ends of what it holds.
+struct Started {
+    shim: Child,
+    socket: StdUnixStream,
+    pipes: Vec<(OwnedFd, Option<Sink>)>,
+}
+
+impl Launcher {
+    /// `shim` is the `cronward` binary, started once for each run as the command's keeper. The path `/proc/self/exe` is
+    /// the best one for the binary itself: it stays right when the file is replaced while the daemon runs. Commands inherit
+    /// this process's environment; see [`Launcher::with_environment`].
+    pub fn new(shim: PathBuf, output: Output) -> Self {
+        Self { shim, output, inherited: Environment::inherited(std::env::vars_os()) }
+    }
+
+    /// The same with another environment for commands to inherit.
+    #[must_use]
+    pub fn with_environment(self, inherited: Environment) -> Self {
+        Self { inherited, ..self }
+    }
+
+    /// The same without the inherited variables in whose value `secret` stands. To be called with the store's url.
+    #[must_use]
+    pub fn hiding(self, secret: &str) -> Self {
+        Self { inherited: self.inherited.hiding(secret), ..self }
+    }
+
+    /// Starts a command. A command that cannot be started is no error: its `wait` says so. Does not wait for the start
+    /// itself, only for the shim's. Needs a tokio runtime with its drivers enabled.
+    pub async fn launch(&self, command: &CommandSpec, run: &RunContext) -> Running {
+        match self.try_launch(command, run).await {
+            Ok(running) => running,
+            Err(refusal) => Running::never(refusal.into()),
+        }
+    }
+
+    async fn try_launch(&self, command: &CommandSpec, run: &RunContext) -> Result<Running, Refusal> {
+        let plan = self.plan(command, run).await?.encode()?;
+        let (path, output, inherited) = (self.shim.clone(), self.output, self.inherited.clone());
+        let label = run.slot.to_string();
+        // Reading the binary may take the disk's time.
+        let started = tokio::task::spawn_blocking(move || start(&path, &label, output, inherited));
+        let in_shim =
+            |error| Refusal::cannot_run(format_args!("the shim {} cannot be started: {error}", self.shim.display()));
+        let started = started.await.map_err(io::Error::other).flatten().map_err(in_shim)?;
+        attend(started, plan, command.output_limit).map_err(in_shim)
+    }
+
+    async fn plan(&self, command: &CommandSpec, run: &RunContext) -> Result<Plan, Refusal> {
+        Ok(Plan {
+            argv: argv(&command.program, run)?,
+            cwd: command.cwd.clone().map(PathBuf::into_os_string).unwrap_or_default(),
+            user: command.user.clone().unwrap_or_default(),
+            group: command.group.clone().unwrap_or_default(),
+            env: self.environment(command, run).await?.into_variables(),
+        })
+    }
+
+    async fn environment(&self, command: &CommandSpec, run: &RunContext) -> Result<Environment, Refusal> {
+        let mut environment = self.inherited.clone();
+        if command.user.is_some() {
+            environment = environment.without_account();
+        }
+        if let Some(path) = &command.env_file {
+            environment.extend(read_env_file(path).await?);
+        }
+        environment.extend(&command.env);
+        environment.extend(environment::variables(run));
+        Ok(environment)
+    }
+}
+
+fn argv(program: &Program, run: &RunContext) -> Result<Vec<OsString>, Refusal> {
+    match program {
+        Program::Shell(line) => Ok(["/bin/sh", "-c", line].map(OsString::from).into()),
+        Program::Direct(words) => {
+            let fill = |word: &String| placeholders::fill(word, run).map(OsString::from);
+            let argv = words.iter().map(fill).collect::<Result<_, _>>();
+            argv.map_err(|error| Refusal::cannot_run(format_args!("command: {error}")))
+        }
+    }
+}
+
+async fn read_env_file(path: &Path) -> Result<Vec<(String, String)>, Refusal> {
+    let unreadable =
+        |error: &dyn std::fmt::Display| Refusal::cannot_run(format_args!("env_file {}: {error}", path.display()));
+    let bytes = tokio::fs::read(path).await.map_err(|error| unreadable(&error))?;
+    let text = String::from_utf8(bytes).map_err(|_| unreadable(&"it is not UTF-8 text"))?;
+    env_file::parse(path, &text).map_err(Refusal::cannot_run)
+}
+
+/// Starts the shim. The socket and the pipes are closed on exec from birth, so that no other command gets hold of them.
+fn start(path: &Path, label: &str, output: Output, inherited: Environment) -> io::Result<Started> {
+    let (socket, theirs) = StdUnixStream::pair()?;
+    let (pipes, stdout, stderr) = match output {
+        Output::Capture => {
+            let (reader, writer) = io::pipe()?;
+            (vec![(reader.into(), None)], writer.try_clone()?, writer)
+        }
+        Output::PassThrough => {
+            let ((out_reader, out), (err_reader, err)) = (io::pipe()?, io::pipe()?);
+            let sinks: (Sink, Sink) = (Box::new(tokio::io::stdout()), Box::new(tokio::io::stderr()));
+            (vec![(out_reader.into(), Some(sinks.0)), (err_reader.into(), Some(sinks.1))], out, err)
+        }
+    };
+    let stdin = io::stdin();
+    let passed = output == Output::PassThrough && !io::IsTerminal::is_terminal(&stdin);
+    shim::send_greeting(&socket, passed.then_some(stdin.as_fd()))?;
+    let mut command = Command::new(path);
+    command.arg0("cronward").args([shim::ARGUMENT, shim::VERSION, label]);
+    command.env_clear().envs(inherited.into_variables());
+    // A group of its own: Ctrl-C is for the daemon, which then decides.
+    command.process_group(0);
+    command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(stdout).stderr(stderr);
+    // The command goes out of scope here, and with it the writing ends of the pipes.
+    Ok(Started { shim: command.spawn()?, socket, pipes })
+}
+
+fn attend(started: Started, plan: Vec<u8>, output_limit: usize) -> io::Result<Running> {
+    let Started { shim, socket, pipes } = started;
+    socket.set_nonblocking(true)?;
+    let (sender, requests) = mpsc::unbounded_channel();
+    let socket = UnixStream::from_std(socket)?;
+    let capture = Capture::begin(pipes, output_limit)?;
+    let attendant = Attendant { shim, socket, plan, requests, capture };
+    Ok(Running::attended(sender, tokio::spawn(attendant.attend())))
+}

@@ -1,0 +1,81 @@
+//! A started command, as its owner holds it. Does nothing itself: its attendant does.
+
+use rustix::process::Signal;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::task::{JoinError, JoinHandle};
+
+use crate::slot::{Exit, ExitStatus, OutputTail};
+
+/// A started command. Dropping it kills its whole group, whatever left the group, and reaps the shim.
+#[derive(Debug)]
+pub struct Running {
+    requests: Option<UnboundedSender<u8>>,
+    end: End,
+}
+
+#[derive(Debug)]
+enum End {
+    Awaited(JoinHandle<Exit>),
+    Known(Exit),
+}
+
+impl Running {
+    /// With an attendant, which takes signal numbers and ends with the command.
+    pub(super) const fn attended(requests: UnboundedSender<u8>, attendant: JoinHandle<Exit>) -> Self {
+        Self { requests: Some(requests), end: End::Awaited(attendant) }
+    }
+
+    /// Never started.
+    pub(super) fn never(status: ExitStatus) -> Self {
+        Self { requests: None, end: End::Known(Exit { status, output: OutputTail::default(), note: None }) }
+    }
+
+    /// Sends TERM to the group, and wakes what of it is stopped.
+    pub fn terminate(&self) {
+        self.send(Signal::TERM);
+    }
+
+    /// Sends KILL to the group and everything that left it.
+    pub fn kill(&self) {
+        self.send(Signal::KILL);
+    }
+
+    /// Passes a signal on to the group, by number; for `cronward exec`. Numbers that are no named signal do nothing.
+    pub fn signal(&self, number: i32) {
+        if let Some(signal) = Signal::from_named_raw(number) {
+            self.send(signal);
+        }
+    }
+
+    /// Waits for its end: the command has ended, nothing that it started is left, and its output has been read.
+    /// Cancel-safe; once ended it answers the same again.
+    pub async fn wait(&mut self) -> Exit {
+        match &mut self.end {
+            End::Known(exit) => exit.clone(),
+            End::Awaited(attendant) => {
+                let exit = attendant.await.unwrap_or_else(|error| abandoned(&error));
+                self.end = End::Known(exit.clone());
+                exit
+            }
+        }
+    }
+
+    fn send(&self, signal: Signal) {
+        if let (Some(requests), Ok(number)) = (&self.requests, u8::try_from(signal.as_raw())) {
+            // Nobody takes it any more once the command has ended.
+            let _ = requests.send(number);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The attendant is gone, because the runtime ends: its socket is closed, and that kills the command.
+fn abandoned(error: &JoinError) -> Exit {
+    let note = Some(format!("it was killed because nobody attends to it any more: {error}"));
+    Exit { status: ExitStatus::Signal(Signal::KILL.as_raw()), output: OutputTail::default(), note }
+}

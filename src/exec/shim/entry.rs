@@ -1,0 +1,88 @@
+//! Where the shim begins: makes the process fit to keep a command, starts the command, keeps it.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::process::ExitCode;
+
+use nix::sys::prctl;
+use nix::sys::signal::SigSet;
+use rustix::process::Pid;
+
+use crate::exec::refusal::Refusal;
+use crate::exec::report::Report;
+use crate::exec::shim::control::Control;
+use crate::exec::shim::identity::Identity;
+use crate::exec::shim::keep::Keep;
+use crate::exec::shim::{start, sys};
+
+/// The hidden first argument.
+pub(in crate::exec) const ARGUMENT: &str = "__shim";
+
+/// The second argument: both ends must speak the same form. They differ when the file was replaced under a running daemon.
+pub(in crate::exec) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The exit code for those who call it by hand (EX_USAGE).
+const USAGE: u8 = 64;
+
+/// Runs the shim when the arguments ask for it, and says how to exit; none for any other command line. To be called
+/// first of all in `main`: what follows relies on there being one thread.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
+    let mut arguments = arguments.into_iter().skip(1);
+    if arguments.next()? != ARGUMENT {
+        return None;
+    }
+    Some(run(&arguments.next().unwrap_or_default()))
+}
+
+fn run(version: &OsStr) -> ExitCode {
+    let Ok((mut control, stdin)) = Control::take() else {
+        let _ = writeln!(io::stderr(), "cronward {ARGUMENT} is started by cronward itself, once for each run");
+        return ExitCode::from(USAGE);
+    };
+    if version != VERSION {
+        control.report(&Report::Refused(Refusal::cannot_run(format_args!(
+            "the cronward binary was replaced by version {VERSION} while the daemon ran; restart the daemon"
+        ))));
+        return ExitCode::FAILURE;
+    }
+    match begin(&mut control, stdin) {
+        Ok(command) => keep(control, command),
+        Err(refusal) => control.report(&Report::Refused(refusal)),
+    }
+    ExitCode::SUCCESS
+}
+
+fn begin(control: &mut Control, stdin: Option<OwnedFd>) -> Result<Pid, Refusal> {
+    let in_shim = |error| Refusal::cannot_run(format_args!("the shim cannot keep a command: {error}"));
+    prepare().map_err(in_shim)?;
+    let plan = control.plan().map_err(in_shim)?;
+    let identity = Identity::find(&plan.user, &plan.group)?;
+    // A directory server may have taken its time.
+    if control.has_request() {
+        return Err(Refusal::cannot_run("it was stopped before it was started"));
+    }
+    start::start(&plan, identity, stdin)
+}
+
+/// Signals stay pending for ever, so that a TERM to the whole service does not end the one who is to report the end of
+/// the command; children come as a file descriptor; whatever leaves the command's group comes back as a child.
+fn prepare() -> io::Result<()> {
+    sys::reset_dispositions();
+    SigSet::all().thread_block()?;
+    prctl::set_child_subreaper(true)?;
+    prctl::set_name(c"cronward-shim")?;
+    sys::close_inherited_on_exec();
+    Ok(())
+}
+
+fn keep(mut control: Control, command: Pid) {
+    control.report(&Report::Started(command.as_raw_nonzero().get()));
+    // The command holds the pipes now. As long as the shim did too, they would have no end.
+    sys::let_go_of_output();
+    match Keep::new(control, command) {
+        Ok(keep) => keep.run(),
+        // Ending here ends the command too: PR_SET_PDEATHSIG.
+        Err(error) => drop(error),
+    }
+}

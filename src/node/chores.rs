@@ -1,0 +1,102 @@
+//! What a node asks its store besides the slots: heartbeats, registration, verdicts, purging. Each runs in a task of its
+//! own, so that a slow store never delays a tick, and reports back to the loop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio::sync::mpsc;
+
+use crate::clock::{Clock, Now};
+use crate::job::NodeName;
+use crate::slot::Slot;
+use crate::store::{Closing, HeartbeatReply, JobEntry, NodeEntry, NodeReport, Store, StoreError};
+
+/// What came of a chore.
+#[derive(Debug)]
+pub(super) enum Report {
+    /// The registry of nodes, with the node's clocks before and after.
+    Nodes { sent: Now, received: Now, reply: Result<(DateTime<Utc>, Vec<NodeEntry>), StoreError> },
+    /// A heartbeat, with the node's clocks before and after.
+    Heartbeat { sent: Now, received: Now, reply: Result<HeartbeatReply, StoreError> },
+    /// The registration of the plan with this number.
+    Registered { plan: u64, reply: Result<Vec<JobEntry>, StoreError> },
+    /// A verdict.
+    Closed { slot: Slot, reply: Result<Closing, StoreError> },
+    /// Old records are gone, or not; the next time will do.
+    Purged,
+}
+
+/// Starts chores.
+#[derive(Clone, Debug)]
+pub(super) struct Chores {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) outbox: mpsc::UnboundedSender<Report>,
+}
+
+/// Between two heartbeats.
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(10);
+/// Between two purges of a store whose records do not expire by themselves.
+pub(super) const PURGE: Duration = Duration::from_secs(600);
+/// Verdicts asked for at one beat: after an outage they are many, and no tick may wait for them.
+pub(super) const CLOSINGS: usize = 64;
+/// A difference of clocks that is told: a start this early or late is seen by people.
+pub(super) const CLOCK_OFF: Duration = Duration::from_secs(2);
+
+impl Chores {
+    pub(super) fn nodes(&self) {
+        self.start(move |chores| async move {
+            let sent = chores.clock.now();
+            let reply = chores.store.nodes().await;
+            Report::Nodes { sent, received: chores.clock.now(), reply }
+        });
+    }
+
+    pub(super) fn heartbeat(&self, report: NodeReport) {
+        self.start(move |chores| async move {
+            let sent = chores.clock.now();
+            let reply = chores.store.heartbeat(&report).await;
+            Report::Heartbeat { sent, received: chores.clock.now(), reply }
+        });
+    }
+
+    pub(super) fn register(&self, plan: u64, jobs: Vec<JobEntry>) {
+        self.start(move |chores| async move { Report::Registered { plan, reply: chores.store.register(&jobs).await } });
+    }
+
+    pub(super) fn close(&self, slot: Slot, max_attempts: u32, node: NodeName) {
+        self.start(move |chores| async move {
+            let reply = chores.store.close(&slot, max_attempts, &node).await;
+            Report::Closed { slot, reply }
+        });
+    }
+
+    pub(super) fn purge(&self) {
+        self.start(move |chores| async move {
+            // Whatever is left is removed next time; a store that is away is told of by the heartbeat.
+            let _ = chores.store.purge().await;
+            Report::Purged
+        });
+    }
+
+    fn start<F>(&self, chore: impl FnOnce(Self) -> F)
+    where
+        F: Future<Output = Report> + Send + 'static,
+    {
+        let outbox = self.outbox.clone();
+        let chore = chore(self.clone());
+        tokio::spawn(async move {
+            let report = chore.await;
+            // The loop may have ended; then nobody needs the answer.
+            let _ = outbox.send(report);
+        });
+    }
+}
+
+/// The node's clock minus the store's, in milliseconds: the store read its clock about half-way between sending and
+/// receiving.
+pub(super) fn clock_offset_ms(sent: Now, received: Now, store_now: DateTime<Utc>) -> i64 {
+    let halfway = sent.wall + (received.wall - sent.wall) / 2;
+    (halfway - store_now).num_milliseconds()
+}

@@ -1,0 +1,30 @@
+//! One running node: drives slot machines with a runtime, a clock, a store and child processes.
+//!
+//! - [`Node`] is the loop: beats, ticks, wake-ups, endings, commands. It owns no rule of the protocol.
+//! - `slot_task` drives one [`crate::guard::SlotMachine`].
+//! - `roll` keeps the slots that are being driven, `chores` asks the store what is no slot's matter: heartbeats,
+//!   registration, verdicts, purging.
+//! - `store_time` puts a wall clock right that is far from the store's.
+//!
+//! Nothing here reads files, knows signals or writes to a terminal: plans and commands come in through a channel, health
+//! goes out through another.
+
+mod beat;
+mod chores;
+mod daemon;
+mod entropy;
+mod handover;
+mod health;
+mod plan;
+mod presence;
+mod roll;
+mod slot_task;
+mod store_time;
+mod ticking;
+mod timers;
+mod verdicts;
+
+pub use daemon::{Command, Node, NodeError, Ports};
+pub use entropy::Entropy;
+pub use health::Health;
+pub use plan::{Identity, Plan};

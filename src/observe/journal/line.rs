@@ -1,0 +1,262 @@
+//! The schema of a journal, for writing and for reading. Fields are added, never renamed and never given another meaning.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::job::{JobName, NodeName, OnLost};
+use crate::slot::{Attempt, Outcome, Slot, Trigger, Verdict};
+
+/// One line: who tells, of what, and when by the clock of who tells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// The node's clock, to the millisecond.
+    #[serde(with = "instant")]
+    pub at: DateTime<Utc>,
+    /// The node.
+    pub node: NodeName,
+    /// Fresh at each start of the node.
+    pub instance: String,
+    /// The job, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<JobName>,
+    /// The slot's key; with it come `job` and `slot_end`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<String>,
+    /// When the slot ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot_end: Option<DateTime<Utc>>,
+    /// What happened.
+    #[serde(flatten)]
+    pub fact: Fact,
+}
+
+/// What happened; the field `event` names it. Each is explained where it is told: [`crate::guard::Event`],
+/// [`crate::observe::NodeEvent`]. Spans are in seconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the fields are those of the events, and docs/journal.md lists them")]
+pub enum Fact {
+    Started {
+        jobs: usize,
+    },
+    Planned(Plan),
+    Reloaded {
+        jobs: usize,
+    },
+    ReloadRefused {
+        error: String,
+    },
+    StoreReached {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        away_s: Option<f64>,
+    },
+    StoreLost {
+        error: String,
+    },
+    RegistrationRefused {
+        error: String,
+    },
+    ClockOff {
+        offset_ms: i64,
+    },
+    ClusterWasDown {
+        gap_s: f64,
+    },
+    Gap {
+        slots: usize,
+    },
+    Draining {
+        running: usize,
+        drain_s: f64,
+    },
+    Stopped,
+    Fault {
+        error: String,
+    },
+    /// Lines of this journal that were never written.
+    Dropped {
+        lines: u64,
+    },
+    ClaimAnswered {
+        answer: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<NodeName>,
+    },
+    Granted {
+        attempt: Attempt,
+        used: u32,
+        max_attempts: u32,
+        /// By the store's clock.
+        #[serde(with = "instant")]
+        granted_at: DateTime<Utc>,
+        /// The first eight digits: enough to tell claims apart, useless to whoever would act as the holder.
+        token: String,
+        trigger: Trigger,
+        lease_ttl_s: f64,
+        retry_delay_s: f64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        poll_s: Option<f64>,
+        on_lost: OnLost,
+    },
+    RunStarted {
+        attempt: Attempt,
+        fence: u64,
+        trigger: Trigger,
+        guarded: bool,
+    },
+    RunEnded {
+        attempt: Attempt,
+        outcome: Outcome,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signal: Option<i32>,
+        duration_s: f64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+    },
+    RunTimedOut {
+        attempt: Attempt,
+    },
+    RenewalAnswered {
+        answer: String,
+    },
+    LeaseInDoubt {
+        attempt: Attempt,
+        killing: bool,
+    },
+    LeaseLost {
+        attempt: Attempt,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<NodeName>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to_attempt: Option<Attempt>,
+        killing: bool,
+    },
+    LeaseRestored {
+        attempt: Attempt,
+    },
+    Settled {
+        attempt: Attempt,
+        outcome: Outcome,
+    },
+    Overtaken {
+        attempt: Attempt,
+        by: NodeName,
+        by_attempt: Attempt,
+    },
+    AttemptsUsedUp {
+        used: u32,
+    },
+    SettlementGivenUp {
+        attempt: Attempt,
+        outcome: Outcome,
+    },
+    StartDeadlinePassed,
+    StoreFailed {
+        op: String,
+        kind: String,
+        error: String,
+    },
+    Closed {
+        verdict: Verdict,
+    },
+    /// Written by a newer version.
+    #[serde(other)]
+    Unknown,
+}
+
+/// What a node plans of one job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The cron expression.
+    pub schedule: String,
+    /// Its zone.
+    pub timezone: String,
+    /// What one slot spans.
+    pub period: String,
+    /// Attempts in all.
+    pub max_attempts: u32,
+    /// TTL of a lease.
+    pub lease_ttl_s: f64,
+    /// The wait after the first failure.
+    pub retry_delay_s: f64,
+    /// What becomes of a run whose lease is lost.
+    pub on_lost: OnLost,
+    /// False: `only_on` asks for other nodes.
+    pub ours: bool,
+}
+
+impl Line {
+    /// The slot that the line is about, if it is about one and that one can be.
+    pub fn slot(&self) -> Option<Slot> {
+        let (job, key, end) = (self.job.clone()?, self.slot.as_ref()?, self.slot_end?);
+        Slot::new(job, key.parse::<crate::slot::SlotKey>().ok()?.start(), end).ok()
+    }
+}
+
+impl Fact {
+    /// Whether the line has to name a slot.
+    pub const fn is_of_slot(&self) -> bool {
+        !matches!(
+            self,
+            Self::Started { .. }
+                | Self::Planned(_)
+                | Self::Reloaded { .. }
+                | Self::ReloadRefused { .. }
+                | Self::StoreReached { .. }
+                | Self::StoreLost { .. }
+                | Self::RegistrationRefused { .. }
+                | Self::ClockOff { .. }
+                | Self::ClusterWasDown { .. }
+                | Self::Gap { .. }
+                | Self::Draining { .. }
+                | Self::Stopped
+                | Self::Fault { .. }
+                | Self::Dropped { .. }
+                | Self::Unknown
+        )
+    }
+}
+
+/// A span in seconds.
+pub(super) const fn seconds(span: Duration) -> f64 {
+    span.as_secs_f64()
+}
+
+/// An instant in RFC 3339, UTC, always with three digits of a second, so that lines sort as text.
+mod instant {
+    use chrono::{DateTime, SecondsFormat, Utc};
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(at: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&at.to_rfc3339_opts(SecondsFormat::Millis, true))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<DateTime<Utc>, D::Error> {
+        DateTime::deserialize(deserializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUN: &str = r#"{"at":"2026-11-21T14:00:00.100Z","node":"a","instance":"i1","job":"push","slot":"2026-11-21T14Z","slot_end":"2026-11-21T15:00:00Z","event":"run_started","attempt":1,"fence":1795269600001,"trigger":"schedule","guarded":true}"#;
+
+    #[test]
+    fn a_line_reads_back_as_it_was_written() {
+        let line: Line = serde_json::from_str(RUN).unwrap();
+        assert_eq!(serde_json::to_string(&line).unwrap(), RUN);
+        assert_eq!(line.slot().unwrap().to_string(), "push@2026-11-21T14Z");
+    }
+
+    #[test]
+    fn an_event_and_a_field_of_a_newer_version_are_no_fault() {
+        let newer = RUN.replace("run_started", "run_hovered").replace("true}", "true,\"more\":1}");
+        let line: Line = serde_json::from_str(&newer).unwrap();
+        assert_eq!(line.fact, Fact::Unknown);
+    }
+}

@@ -1,0 +1,130 @@
+//! Events as log lines. The messages are stable words; everything that varies is a field.
+
+use tracing::{debug, error, info, warn};
+
+use crate::guard::Event;
+use crate::job::NodeName;
+use crate::observe::{NodeEvent, Observer};
+use crate::slot::{Holder, Outcome, Slot, Verdict};
+
+/// Writes every event with `tracing`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LogObserver;
+
+impl Observer for LogObserver {
+    fn slot(&self, slot: &Slot, event: &Event) {
+        let (job, key) = (slot.job().as_str(), slot.key().to_string());
+        match event {
+            Event::RunEnded { .. } => run_ended(job, &key, event),
+            Event::LeaseInDoubt { .. }
+            | Event::LeaseLost { .. }
+            | Event::LeaseRestored { .. }
+            | Event::Overtaken { .. } => {
+                lease_trouble(job, &key, event);
+            }
+            Event::ClaimAnswered { answer, by } => {
+                debug!(job, slot = key, answer, by = by.as_ref().map(NodeName::as_str), "claim answered");
+            }
+            // The answer to the claim has been told, and the start is about to be.
+            Event::Granted { .. } => {}
+            Event::RenewalAnswered { answer } => debug!(job, slot = key, answer, "renewal answered"),
+            Event::StoreFailed { op, kind, message } => {
+                warn!(job, slot = key, op = op.as_str(), kind = kind.as_str(), error = message, "store failed");
+            }
+            Event::RunStarted { attempt, fence, trigger, guarded: true } => {
+                info!(job, slot = key, attempt, fence = fence.0, trigger = trigger.as_str(), "run started");
+            }
+            Event::RunStarted { fence, guarded: false, .. } => {
+                error!(
+                    job,
+                    slot = key,
+                    fence = fence.0,
+                    "run started without a guard: the store is away and on_store_error is \"run\""
+                );
+            }
+            Event::RunTimedOut { attempt } => warn!(job, slot = key, attempt, "run timed out: stopping it"),
+            Event::Settled { attempt, outcome } => {
+                debug!(job, slot = key, attempt, outcome = outcome.as_str(), "recorded");
+            }
+            Event::AttemptsUsedUp { used } => error!(job, slot = key, attempts = used, "attempts used up"),
+            Event::SettlementGivenUp { attempt, outcome } => {
+                error!(
+                    job,
+                    slot = key,
+                    attempt,
+                    outcome = outcome.as_str(),
+                    "could not be recorded: the store was away too long"
+                );
+            }
+            Event::StartDeadlinePassed => warn!(job, slot = key, "not started: the start deadline has passed"),
+        }
+    }
+
+    fn closed(&self, slot: &Slot, verdict: Verdict) {
+        let (job, key, verdict_word) = (slot.job().as_str(), slot.key().to_string(), verdict.as_str());
+        match verdict {
+            Verdict::Done => debug!(job, slot = key, verdict = verdict_word, "slot closed"),
+            Verdict::Skipped => info!(job, slot = key, verdict = verdict_word, "slot closed"),
+            Verdict::Failed | Verdict::Missed => error!(job, slot = key, verdict = verdict_word, "slot closed"),
+        }
+    }
+
+    fn node(&self, event: &NodeEvent) {
+        match event {
+            NodeEvent::Started { jobs } => info!(jobs, "started"),
+            // `cronward check` and `next` show a plan better than a log.
+            NodeEvent::Planned { .. } => {}
+            NodeEvent::StoreReached { away: None } => info!("store reached"),
+            NodeEvent::StoreReached { away: Some(away) } => info!(away_s = away.as_secs(), "store is back"),
+            NodeEvent::StoreLost { message } => error!(error = message, "store cannot be used: trying again"),
+            NodeEvent::ClockOff { offset_ms } => warn!(offset_ms, "this node's clock and the store's differ"),
+            NodeEvent::RegistrationRefused { message } => error!(error = message, "jobs not registered"),
+            NodeEvent::ClusterWasDown { gap } => {
+                warn!(gap_s = gap.as_secs(), "no node was alive: closing the slots that ended meanwhile");
+            }
+            NodeEvent::Gap { slots } => debug!(slots, "looking back at current slots"),
+            NodeEvent::Reloaded { jobs, changed } => {
+                let changed: Vec<&str> = changed.iter().map(crate::job::JobName::as_str).collect();
+                info!(jobs, changed = changed.join(" "), "reloaded");
+            }
+            NodeEvent::ReloadRefused { message } => error!(error = message, "not reloaded: the old jobs stay in force"),
+            NodeEvent::Draining { running, drain } => info!(running, drain_s = drain.as_secs(), "shutting down"),
+            NodeEvent::Stopped => info!("stopped"),
+            NodeEvent::Fault { message } => error!(error = message, "internal fault"),
+        }
+    }
+}
+
+fn run_ended(job: &str, slot: &str, event: &Event) {
+    let Event::RunEnded { attempt, outcome, exit_code, signal, duration, message } = event else { return };
+    let (outcome_word, duration_s) = (outcome.as_str(), duration.as_secs_f64());
+    if *outcome == Outcome::Success {
+        info!(job, slot, attempt, outcome = outcome_word, duration_s, note = message, "run ended");
+    } else {
+        warn!(job, slot, attempt, outcome = outcome_word, exit_code, signal, duration_s, note = message, "run ended");
+    }
+}
+
+fn lease_trouble(job: &str, slot: &str, event: &Event) {
+    let node = |by: &Holder| by.node.to_string();
+    match event {
+        Event::LeaseInDoubt { attempt, killing } => {
+            error!(job, slot, attempt, killing, "lease in doubt: not renewed in time, another node may start");
+        }
+        Event::LeaseLost { attempt, to, killing } => {
+            error!(job, slot, attempt, to = to.as_ref().map(node), killing, "lease lost: two runs may overlap");
+        }
+        Event::LeaseRestored { attempt } => warn!(job, slot, attempt, "lease restored: the store had forgotten it"),
+        Event::Overtaken { attempt, by } => {
+            error!(
+                job,
+                slot,
+                attempt,
+                by = node(by),
+                by_attempt = by.attempt,
+                "overtaken: the slot ran more than once"
+            );
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,15 @@
+//! What can be seen from outside: the observer that hears every event, the logs, and the views that people and programs
+//! read.
+
+mod fan_out;
+pub mod journal;
+mod log;
+#[cfg(feature = "daemon")]
+pub mod logging;
+mod observer;
+pub mod view;
+
+pub use fan_out::FanOut;
+pub use journal::Journal;
+pub use log::LogObserver;
+pub use observer::{NodeEvent, Observer};

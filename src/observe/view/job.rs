@@ -1,0 +1,107 @@
+//! Jobs and their coming ticks, as a program reads them.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use crate::job::JobName;
+use crate::observe::view::SlotView;
+use crate::slot::Slot;
+use crate::store::{JobEntry, Pause};
+
+/// One job: each element of `jobs --json`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct JobView {
+    /// Its name.
+    pub job: JobName,
+    /// Its cron expression.
+    pub schedule: String,
+    /// Its IANA time zone.
+    pub timezone: String,
+    /// What a slot spans: `hour`, `minute`, `day`, `tick`, or whole seconds like `5s`.
+    pub period: String,
+    /// Whether it is planned.
+    pub enabled: bool,
+    /// The pause that is in force; null when it is not paused.
+    pub paused: Option<PauseView>,
+    /// The next tick; null when there is none.
+    pub next_tick: Option<DateTime<Utc>>,
+    /// The current slot: the one of now if it has a tick or anything happened in it, else the last one that had a
+    /// tick. Null when there was none yet.
+    pub current: Option<SlotView>,
+}
+
+/// A pause that is in force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PauseView {
+    /// From when, by the store's clock.
+    pub since: DateTime<Utc>,
+    /// Until when; null until it is resumed.
+    pub until: Option<DateTime<Utc>>,
+    /// Who paused it.
+    pub who: String,
+    /// Why, in their words.
+    pub why: String,
+}
+
+/// One coming tick: each element of `next --json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TickView {
+    /// The job's name.
+    pub job: JobName,
+    /// The scheduled instant.
+    pub tick: DateTime<Utc>,
+    /// The same on the clocks of the job's time zone, with its offset.
+    pub local: String,
+    /// The key of the slot that it belongs to.
+    pub slot: String,
+    /// The slot's start, inclusive.
+    pub start: DateTime<Utc>,
+    /// The slot's end, exclusive.
+    pub end: DateTime<Utc>,
+    /// What daylight saving time does here, in words.
+    pub notes: Vec<String>,
+}
+
+impl JobView {
+    /// A job as the registry or the file describes it, without its slot and pause.
+    pub fn of(entry: &JobEntry, next_tick: Option<DateTime<Utc>>) -> Self {
+        Self {
+            job: entry.name.clone(),
+            schedule: entry.schedule.clone(),
+            timezone: entry.timezone.clone(),
+            period: entry.period.clone(),
+            enabled: entry.enabled,
+            paused: None,
+            next_tick,
+            current: None,
+        }
+    }
+}
+
+impl PauseView {
+    /// The pause, if it is in force at `now`.
+    pub fn of(pause: &Pause, now: DateTime<Utc>) -> Option<Self> {
+        pause.remaining(now)?;
+        Some(Self {
+            since: pause.since,
+            until: pause.until,
+            who: pause.audit.who.clone(),
+            why: pause.audit.why.clone(),
+        })
+    }
+}
+
+impl TickView {
+    /// A tick of a slot; `local` is the tick on the clocks of the job's zone.
+    pub fn of(slot: &Slot, tick: DateTime<Utc>, local: String, notes: Vec<String>) -> Self {
+        Self {
+            job: slot.job().clone(),
+            tick,
+            local,
+            slot: slot.key().to_string(),
+            start: slot.start(),
+            end: slot.end(),
+            notes,
+        }
+    }
+}

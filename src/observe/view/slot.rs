@@ -1,0 +1,300 @@
+//! One slot, as a program reads it. Meaning is not decided here but in [`SlotRecord`].
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use crate::job::{JobName, NodeName};
+use crate::slot::{Attempt, Audit, Fence, Mark, Outcome, RunRecord, SlotRecord, SlotState, Token, Trigger, Verdict};
+
+/// One slot: `show --json`, and each element of `attempts --json`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SlotView {
+    /// The job's name.
+    pub job: JobName,
+    /// The slot's key.
+    pub slot: String,
+    /// Its start, inclusive.
+    pub start: DateTime<Utc>,
+    /// Its end, exclusive.
+    pub end: DateTime<Utc>,
+    /// Its state at the time of reading, by the store's clock.
+    pub state: SlotState,
+    /// Attempts that count against `max_attempts`.
+    pub attempts: u32,
+    /// Attempts in all.
+    pub max_attempts: u32,
+    /// Attempts that do not count: given back, or forgiven by a reset. The counter in the store is `attempts + forgiven`.
+    pub forgiven: u32,
+    /// Who holds it; null when nobody does.
+    pub lease: Option<LeaseView>,
+    /// Until a failed slot may be tried again; null when no wait stands.
+    pub retry_in_s: Option<f64>,
+    /// The done marker; null when there is none (any more).
+    pub done: Option<DoneView>,
+    /// The recorded verdict; null until it is recorded.
+    pub verdict: Option<VerdictView>,
+    /// Each attempt, in order.
+    pub runs: Vec<RunView>,
+    /// Operators' verbs, in order.
+    pub audit: Vec<AuditView>,
+}
+
+/// Who holds a slot.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LeaseView {
+    /// The node.
+    pub node: NodeName,
+    /// Its attempt.
+    pub attempt: Attempt,
+    /// The token of its claim.
+    pub token: Token,
+    /// How long the lease lasts unless renewed, by the store's clock.
+    pub remaining_s: f64,
+}
+
+/// The done marker.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DoneView {
+    /// Whose run succeeded, or who marked it done.
+    pub node: NodeName,
+    /// Its attempt; 0 when an operator marked it.
+    pub attempt: Attempt,
+    /// When, by the store's clock.
+    pub at: DateTime<Utc>,
+}
+
+/// How a slot ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct VerdictView {
+    /// `done`, `failed`, `missed` or `skipped`.
+    pub verdict: Verdict,
+    /// The node that recorded it.
+    pub by: NodeName,
+    /// When, by the store's clock.
+    pub at: DateTime<Utc>,
+}
+
+/// One attempt.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunView {
+    /// Which claim of the slot.
+    pub attempt: Attempt,
+    /// The node that ran it.
+    pub node: NodeName,
+    /// Its fence number.
+    pub fence: Fence,
+    /// `schedule`, `retry`, `manual` or `exec`.
+    pub trigger: Trigger,
+    /// When the command was started, by the node's clock; until that is known, when its claim was granted, by the
+    /// store's.
+    pub started: DateTime<Utc>,
+    /// When it ended, by the node's clock; null while it runs, or when its node died.
+    pub ended: Option<DateTime<Utc>>,
+    /// `success`, `failure`, `timeout`, `killed`, `lost_lease`, `crashed` or `given_back`; null while it runs.
+    pub outcome: Option<Outcome>,
+    /// The command's exit code.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// How long the command ran.
+    pub duration_s: Option<f64>,
+    /// What went wrong, in words, where an exit code does not say it.
+    pub message: Option<String>,
+    /// The end of its output, stdout and stderr as they came.
+    pub output_tail: Option<String>,
+    /// Bytes of output that came before `output_tail` and were not kept.
+    pub output_dropped_bytes: u64,
+}
+
+/// An operator's verb.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AuditView {
+    /// `reset`, `unlock`, `mark_done`, `pause`, `resume`.
+    pub verb: String,
+    /// The person, as the machine knows them.
+    pub who: String,
+    /// The host they were on.
+    pub host: String,
+    /// Why, in their words; may be empty.
+    pub why: String,
+    /// When, by the store's clock.
+    pub at: DateTime<Utc>,
+}
+
+impl SlotView {
+    /// The view of a record at `now`, the store's clock at the time of reading.
+    pub fn of(record: &SlotRecord, now: DateTime<Utc>, max_attempts: u32) -> Self {
+        let slot = &record.slot;
+        Self {
+            job: slot.job().clone(),
+            slot: slot.key().to_string(),
+            start: slot.start(),
+            end: slot.end(),
+            state: record.state(now, max_attempts),
+            attempts: record.used(),
+            max_attempts,
+            forgiven: record.forgiven,
+            lease: lease(&record.mark),
+            retry_in_s: match &record.mark {
+                Mark::Backoff { remaining, .. } => Some(seconds(*remaining)),
+                _ => None,
+            },
+            done: done(&record.mark),
+            verdict: record.verdict.as_ref().map(|told| VerdictView {
+                verdict: told.verdict,
+                by: told.by.clone(),
+                at: told.at,
+            }),
+            runs: record.runs.iter().map(|run| RunView::of(record, run)).collect(),
+            audit: record.audit.iter().map(AuditView::of).collect(),
+        }
+    }
+}
+
+fn lease(mark: &Mark) -> Option<LeaseView> {
+    let Mark::Leased { by, token, remaining } = mark else { return None };
+    Some(LeaseView { node: by.node.clone(), attempt: by.attempt, token: *token, remaining_s: seconds(*remaining) })
+}
+
+fn done(mark: &Mark) -> Option<DoneView> {
+    let Mark::Done(done) = mark else { return None };
+    Some(DoneView { node: done.by.node.clone(), attempt: done.by.attempt, at: done.at })
+}
+
+/// Seconds with milliseconds, no finer: a store's TTL is not known better.
+fn seconds(span: Duration) -> f64 {
+    (span.as_secs_f64() * 1_000.0).round() / 1_000.0
+}
+
+impl RunView {
+    /// The view of one attempt of a record.
+    pub fn of(record: &SlotRecord, run: &RunRecord) -> Self {
+        Self {
+            attempt: run.attempt,
+            node: run.node.clone(),
+            fence: record.slot.fence(run.attempt),
+            trigger: run.trigger,
+            started: run.started_at.unwrap_or(run.claimed_at),
+            ended: run.ended_at,
+            outcome: record.outcome_of(run),
+            exit_code: run.exit_code,
+            signal: run.signal,
+            duration_s: run.duration_ms.map(|millis| seconds(Duration::from_millis(millis))),
+            message: run.message.clone(),
+            output_tail: run.output.as_ref().map(|output| output.text.clone()),
+            output_dropped_bytes: run.output.as_ref().map_or(0, |output| output.dropped_bytes),
+        }
+    }
+}
+
+impl AuditView {
+    /// The view of one verb.
+    pub fn of(audit: &Audit) -> Self {
+        let Audit { verb, who, host, why, at } = audit.clone();
+        Self { verb, who, host, why, at }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::slot::{Holder, OutputTail, Slot, VerdictRecord};
+
+    fn at(text: &str) -> DateTime<Utc> {
+        text.parse().unwrap()
+    }
+
+    fn node(name: &str) -> NodeName {
+        NodeName::new(name).unwrap()
+    }
+
+    fn record() -> SlotRecord {
+        SlotRecord::untouched(Slot::parse("billing", "2026-11-21T14Z", "2026-11-21T15Z").unwrap())
+    }
+
+    fn run() -> RunRecord {
+        RunRecord {
+            attempt: 1,
+            token: Token::from_bits(1),
+            node: node("a"),
+            trigger: Trigger::Schedule,
+            claimed_at: at("2026-11-21T14:00:00Z"),
+            started_at: Some(at("2026-11-21T14:00:00.020Z")),
+            ended_at: Some(at("2026-11-21T14:00:00.420Z")),
+            duration_ms: Some(400),
+            outcome: Some(Outcome::Failure),
+            exit_code: Some(1),
+            signal: None,
+            message: None,
+            output: Some(OutputTail { text: "no route\n".to_owned(), dropped_bytes: 7 }),
+        }
+    }
+
+    fn view(record: &SlotRecord) -> Value {
+        serde_json::to_value(SlotView::of(record, at("2026-11-21T14:10:00Z"), 3)).unwrap()
+    }
+
+    #[test]
+    fn the_json_of_a_slot_has_exactly_the_promised_fields() {
+        let by = Holder { node: node("b"), attempt: 2 };
+        let running = SlotRecord {
+            attempts: 2,
+            mark: Mark::Leased { by, token: Token::from_bits(0xff), remaining: Duration::from_micros(41_200_400) },
+            runs: vec![run()],
+            ..record()
+        };
+        assert_eq!(
+            view(&running),
+            json!({
+                "job": "billing", "slot": "2026-11-21T14Z",
+                "start": "2026-11-21T14:00:00Z", "end": "2026-11-21T15:00:00Z",
+                "state": "running", "attempts": 2, "max_attempts": 3, "forgiven": 0,
+                "lease": {
+                    "node": "b", "attempt": 2, "token": "000000000000000000000000000000ff", "remaining_s": 41.2
+                },
+                "retry_in_s": null, "done": null, "verdict": null,
+                "runs": [{
+                    "attempt": 1, "node": "a", "fence": 1_795_269_600_001_u64, "trigger": "schedule",
+                    "started": "2026-11-21T14:00:00.020Z", "ended": "2026-11-21T14:00:00.420Z",
+                    "outcome": "failure", "exit_code": 1, "signal": null, "duration_s": 0.4, "message": null,
+                    "output_tail": "no route\n", "output_dropped_bytes": 7
+                }],
+                "audit": []
+            })
+        );
+    }
+
+    #[test]
+    fn a_field_that_has_nothing_to_say_is_null_and_still_there() {
+        let untouched = view(&record());
+        for field in ["lease", "retry_in_s", "done", "verdict"] {
+            assert_eq!(untouched.get(field), Some(&Value::Null), "{field}");
+        }
+        let begun = RunRecord { started_at: None, ended_at: None, outcome: None, exit_code: None, ..run() };
+        let crashed = view(&SlotRecord { attempts: 1, runs: vec![begun], ..record() });
+        assert_eq!(crashed["runs"][0]["started"], json!("2026-11-21T14:00:00Z"), "the claim, until the start is known");
+        assert_eq!(crashed["runs"][0]["ended"], Value::Null);
+        assert_eq!(crashed["runs"][0]["outcome"], json!("crashed"));
+    }
+
+    #[test]
+    fn attempts_are_those_that_count() {
+        let reset = view(&SlotRecord { attempts: 3, forgiven: 3, ..record() });
+        assert_eq!(
+            (&reset["attempts"], &reset["forgiven"], &reset["state"]),
+            (&json!(0), &json!(3), &json!("retrying"))
+        );
+    }
+
+    #[test]
+    fn a_verdict_names_who_recorded_it() {
+        let verdict = VerdictRecord { verdict: Verdict::Missed, by: node("a"), at: at("2026-11-21T15:00:01Z") };
+        let missed = view(&SlotRecord { verdict: Some(verdict), ..record() });
+        assert_eq!(missed["verdict"], json!({"verdict": "missed", "by": "a", "at": "2026-11-21T15:00:01Z"}));
+        assert_eq!(missed["state"], json!("missed"));
+    }
+}

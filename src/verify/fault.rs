@@ -1,0 +1,75 @@
+//! A fault that somebody injected, and what it can be blamed for.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+
+use crate::clock::later;
+use crate::job::NodeName;
+use crate::slot::Slot;
+
+/// A line of a faults file: `{"at":"2026-11-21T14:00:05Z","kind":"kill","target":"a"}`.
+///
+/// The kinds that mean something: `kill`, `crash`, `terminate` end a node; `wipe`, `flush`, `failover`, `evict` and
+/// `restart` lose what a store knew; `reset`, `unlock`, `mark_done`, `pause` and `resume` are an operator's. Everything
+/// else (`stop`, `partition`, `delay`, …) may cause anything but a loss of data. A target is a node's name, a job, a
+/// `job@slot`, or something that concerns everybody, like `store`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Fault {
+    /// When it began.
+    pub at: DateTime<Utc>,
+    /// What it was.
+    pub kind: String,
+    /// Whom it struck.
+    #[serde(default)]
+    pub target: String,
+    /// When it ended; at once, if nothing is said.
+    #[serde(default)]
+    pub until: Option<DateTime<Utc>>,
+}
+
+const DEATHS: &[&str] = &["kill", "crash", "power", "terminate", "term"];
+const DATA_LOSS: &[&str] = &["wipe", "flush", "failover", "evict", "restart", "restore"];
+const OPERATOR: &[&str] = &["reset", "mark_done", "pause", "resume"];
+
+impl Fault {
+    /// A node is gone after it.
+    pub(super) fn is_death(&self) -> bool {
+        DEATHS.contains(&&*self.kind)
+    }
+
+    /// What the store knew may be gone after it.
+    pub(super) fn loses_data(&self) -> bool {
+        DATA_LOSS.contains(&&*self.kind) || (self.is_death() && self.target == "store")
+    }
+
+    /// Two runs at once can come of it. A node that dies takes its commands along.
+    pub(super) fn allows_overlap(&self) -> bool {
+        let of_a_node = self.is_death() && self.target != "store";
+        !of_a_node && !OPERATOR.contains(&&*self.kind)
+    }
+
+    /// Whether it concerns a slot in which these nodes had a part. A target that is no node concerns everybody, unless it
+    /// is another job or slot; `everybody` are all nodes that are known.
+    pub(super) fn concerns(&self, slot: &Slot, nodes: &[&NodeName], everybody: &[&NodeName]) -> bool {
+        if everybody.iter().any(|node| node.as_str() == self.target) {
+            return nodes.iter().any(|node| node.as_str() == self.target);
+        }
+        match self.target.split_once('@') {
+            Some((job, key)) => job == slot.job().as_str() && key == slot.key().to_string(),
+            None if OPERATOR.contains(&&*self.kind) || self.kind == "unlock" => self.target == slot.job().as_str(),
+            None => true,
+        }
+    }
+
+    /// Whether it, or what follows from it for so long, falls into a span.
+    pub(super) fn strikes(&self, from: DateTime<Utc>, to: DateTime<Utc>, aftermath: Duration) -> bool {
+        self.at <= to && later(self.until.unwrap_or(self.at), aftermath) >= from
+    }
+
+    /// For people.
+    pub(super) fn words(&self) -> String {
+        format!("{} of {} at {}", self.kind, self.target, self.at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true))
+    }
+}

@@ -1,0 +1,180 @@
+//! What is checked: texts of files, read into records. A line that a killed node left half-written is told, not refused.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::job::{JobName, NodeName};
+use crate::observe::journal::{Fact, Line};
+use crate::slot::{Attempt, SlotKey};
+use crate::verify::Fault;
+
+/// Everything that is known of what happened.
+#[derive(Debug, Default)]
+pub struct Inputs {
+    pub(super) told: Vec<Told>,
+    pub(super) recorded: Vec<RecordedRun>,
+    pub(super) faults: Vec<Fault>,
+    pub(super) notes: Vec<String>,
+    /// Granted on top of each bound on recovery: for machines that are known to let processes wait.
+    pub allowance: Duration,
+}
+
+/// A line of a journal, and where it stands.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) line: Line,
+    /// `file:line: text`
+    pub(super) source: String,
+}
+
+/// A run as the job itself recorded it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedRun {
+    /// The job.
+    pub job: JobName,
+    /// The slot.
+    pub slot: SlotKey,
+    /// Which attempt.
+    pub attempt: Attempt,
+    /// Its fence.
+    pub fence: u64,
+    /// Where.
+    pub node: NodeName,
+    /// Its process.
+    pub pid: u32,
+    /// When it began.
+    pub start: DateTime<Utc>,
+    /// When it ended; none for one that was killed, or still runs.
+    pub end: Option<DateTime<Utc>>,
+    /// It found an earlier run of its job alive.
+    pub overlap: bool,
+    pub(super) source: String,
+}
+
+/// A line that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {why}")]
+pub struct Malformed {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub why: String,
+}
+
+/// A line of a recorder's file: both instants on one line, or `event` `start` and `end` with `at_ms` on two.
+#[derive(Deserialize)]
+struct RecorderLine {
+    job: JobName,
+    slot: String,
+    attempt: Attempt,
+    fence: u64,
+    node: NodeName,
+    pid: u32,
+    start_ms: Option<i64>,
+    end_ms: Option<i64>,
+    event: Option<String>,
+    at_ms: Option<i64>,
+    #[serde(default)]
+    overlap: bool,
+}
+
+impl Inputs {
+    /// Takes a node's journal. Files of one node are given in any order, each once.
+    pub fn journal(&mut self, file: &str, text: &str) -> Result<(), Malformed> {
+        let lines = self.read::<Line>(file, text, "a journal, as `cronward run --journal` writes it", after_a_tear)?;
+        for (number, source, line) in lines {
+            if line.fact.is_of_slot() && line.slot().is_none() {
+                let why = "the line names no slot, or one that cannot be".to_owned();
+                return Err(Malformed { file: file.to_owned(), line: number, why });
+            }
+            self.told.push(Told { line, source });
+        }
+        Ok(())
+    }
+
+    /// Takes the runs that the jobs recorded, on one clock.
+    pub fn recorder(&mut self, file: &str, text: &str) -> Result<(), Malformed> {
+        for (number, source, line) in self.read::<RecorderLine>(file, text, "a recorder's file", |_| false)? {
+            self.record(line, source).map_err(|why| Malformed { file: file.to_owned(), line: number, why })?;
+        }
+        Ok(())
+    }
+
+    /// Takes the faults that were injected.
+    pub fn faults(&mut self, file: &str, text: &str) -> Result<(), Malformed> {
+        let lines = self.read::<Fault>(file, text, "a faults file", |_| false)?;
+        self.faults.extend(lines.into_iter().map(|(_, _, fault)| fault));
+        Ok(())
+    }
+
+    /// Takes one fault.
+    pub fn fault(&mut self, fault: Fault) {
+        self.faults.push(fault);
+    }
+
+    fn record(&mut self, line: RecorderLine, source: String) -> Result<(), String> {
+        let slot: SlotKey = line.slot.parse().map_err(|error: crate::slot::SlotKeyError| error.to_string())?;
+        let instant = |ms: Option<i64>| ms.and_then(DateTime::from_timestamp_millis);
+        let (start, end) = match line.event.as_deref() {
+            None => (instant(line.start_ms), instant(line.end_ms)),
+            Some("start") => (instant(line.at_ms), None),
+            Some("end") => (None, instant(line.at_ms)),
+            Some(other) => return Err(format!("event {other:?}: it can be start or end")),
+        };
+        let same = |run: &&mut RecordedRun| {
+            (&run.job, run.slot, run.attempt, run.pid) == (&line.job, slot, line.attempt, line.pid)
+                && start.is_none_or(|start| start == run.start)
+        };
+        if let Some(run) = self.recorded.iter_mut().rev().find(same) {
+            run.end = end.or(run.end);
+            return Ok(());
+        }
+        let Some(start) = start else { return Err("a run ends that has not begun".to_owned()) };
+        let RecorderLine { job, attempt, fence, node, pid, overlap, .. } = line;
+        self.recorded.push(RecordedRun { job, slot, attempt, fence, node, pid, start, end, overlap, source });
+        Ok(())
+    }
+
+    /// Each line with its number and source. A last line without its end is left out and told; so is one that
+    /// `tear` knows by the line after it.
+    fn read<T: DeserializeOwned>(
+        &mut self,
+        file: &str,
+        text: &str,
+        what: &str,
+        tear: fn(&str) -> bool,
+    ) -> Result<Vec<(usize, String, T)>, Malformed> {
+        let mut read = Vec::new();
+        let mut lines = text.split_inclusive('\n').enumerate().filter(|(_, line)| !line.trim().is_empty()).peekable();
+        while let Some((index, whole)) = lines.next() {
+            let (number, line) = (index + 1, whole.trim_end());
+            match serde_json::from_str(line) {
+                Ok(value) => read.push((number, format!("{file}:{number}: {line}"), value)),
+                Err(_) if !whole.ends_with('\n') => {
+                    self.notes
+                        .push(format!("{file}:{number}: the last line is cut: its writer was killed, or still writes"));
+                }
+                Err(_) if lines.peek().is_some_and(|(_, next)| tear(next)) => {
+                    self.notes
+                        .push(format!("{file}:{number}: a cut line: its writer died there, or its disk was full"));
+                }
+                Err(error) => {
+                    let why = format!("not a line of {what}: {error}");
+                    return Err(Malformed { file: file.to_owned(), line: number, why });
+                }
+            }
+        }
+        Ok(read)
+    }
+}
+
+/// What a journal goes on with after a half-written line: a new start of the node, or a count of what is missing.
+fn after_a_tear(next: &str) -> bool {
+    serde_json::from_str::<Line>(next)
+        .is_ok_and(|line| matches!(line.fact, Fact::Started { .. } | Fact::Dropped { .. }))
+}

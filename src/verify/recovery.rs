@@ -1,0 +1,99 @@
+//! How soon another attempt began, and whether that was within the bounds of the protocol: a lease and a second after a
+//! crash, the retry's delay and 100 ms after a failure that was reported.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::clock::{between, later};
+use crate::slot::Outcome;
+use crate::verify::explain::{seconds, time};
+use crate::verify::history::{History, name};
+use crate::verify::report::{Finding, Report};
+use crate::verify::run::{Grant, Run};
+use crate::verify::story::Story;
+
+/// On top of a lease, for those who wait to notice that it lapsed.
+const AFTER_A_CRASH: Duration = Duration::from_secs(1);
+/// On top of the retry's delay.
+const AFTER_A_FAILURE: Duration = Duration::from_millis(100);
+
+/// Why and since when somebody else has to begin, and how soon.
+struct Due {
+    what: &'static str,
+    since: DateTime<Utc>,
+    bound: Duration,
+}
+
+/// Measures every recovery of a slot, and holds it to its bound where nothing excuses it.
+pub(super) fn measure(history: &History, story: &Story, report: &mut Report) {
+    for (index, run) in story.runs.iter().enumerate().filter(|(_, run)| run.guarded) {
+        let Some(due) = due(history, run) else { continue };
+        let next = story.runs.get(index + 1);
+        let until = next.map_or(later(due.since, due.bound), |next| next.ordered);
+        if is_excused(history, story, run, (due.since, until)) {
+            continue;
+        }
+        let took = next.map(|next| between(due.since, next.ordered));
+        if let Some(took) = took {
+            let latency = &mut report.recovery;
+            if due.what == "crash" { latency.crash.add(took) } else { latency.failure.add(took) }
+        }
+        if took.is_none() && !is_owed(story, run, until) {
+            continue;
+        }
+        if took.is_none_or(|took| took > due.bound) {
+            report.violations.push(finding(story, run, &due, next));
+        }
+    }
+}
+
+fn due(history: &History, run: &Run) -> Option<Due> {
+    let grant = run.grant.as_ref()?;
+    if let Some(died) = history.death_of(run) {
+        let known = run.instance.and_then(|index| history.instances.get(index)).is_some_and(|node| node.death_is_known);
+        // A node that was last heard of at one renewal may have died just after the next one.
+        let unheard = if known { Duration::ZERO } else { grant.lease_ttl / 3 };
+        let bound = grant.lease_ttl + unheard + AFTER_A_CRASH + history.allowance;
+        return Some(Due { what: "crash", since: died.max(run.start), bound });
+    }
+    let reported = matches!(run.outcome, Some(Outcome::Failure | Outcome::Timeout | Outcome::Killed));
+    let trouble = !run.trouble.is_empty();
+    let since = run.settled.filter(|_| reported && !trouble)?;
+    let bound = grant.retry_delay + grant.poll + AFTER_A_FAILURE + history.allowance;
+    Some(Due { what: "failure", since, bound })
+}
+
+/// Nobody was there to begin, something else went wrong too, or the answers were to wait for something else.
+fn is_excused(history: &History, story: &Story, run: &Run, (from, to): (DateTime<Utc>, DateTime<Utc>)) -> bool {
+    let own_death = |target: &str, at: DateTime<Utc>| target == run.node.as_str() && at <= later(from, AFTER_A_CRASH);
+    let other = history.faults.iter().any(|fault| {
+        fault.strikes(from, to, history.aftermath(story)) && !(fault.is_death() && own_death(&fault.target, fault.at))
+    });
+    let told_to_wait = ["paused", "blocked"].iter().any(|answer| story.answers.contains(*answer));
+    let nobody = !history.somebody_serves(from, to, run.instance);
+    other || told_to_wait || nobody || story.store_failed || story.start_deadline_passed
+}
+
+/// Whether there had to be another attempt: the slot lasted, attempts were left, and nobody had done it.
+fn is_owed(story: &Story, run: &Run, until: DateTime<Utc>) -> bool {
+    let left = |grant: &Grant| grant.used < grant.max_attempts;
+    until < story.slot.end() && run.grant.as_ref().is_some_and(left) && !story.done
+}
+
+fn finding(story: &Story, run: &Run, due: &Due, next: Option<&Run>) -> Finding {
+    let (what, since, bound) = (due.what, time(due.since), seconds(due.bound));
+    let after = format!("after the {what} of {} at {since}", run.words());
+    let message = match next {
+        Some(next) => {
+            format!(
+                "{} began {} {after}; the bound is {bound}",
+                next.words(),
+                seconds(between(due.since, next.ordered))
+            )
+        }
+        None => format!("nobody began {after}; the bound is {bound}"),
+    };
+    let lines = run.lines.iter().chain(next.into_iter().flat_map(|next| &next.lines)).cloned().collect();
+    Finding { rule: "late-recovery", slot: name(&story.slot), message, lines }
+}

@@ -1,0 +1,179 @@
+//! What was found, for people and for programs.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::verify::Class;
+use crate::verify::explain::seconds;
+
+/// What was found. The fields of its JSON are stable; spans are in seconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Report {
+    /// Slots that were judged.
+    pub slots: usize,
+    /// Slots that are not over where the journals end: not judged.
+    pub open: usize,
+    /// How many slots are of each class.
+    pub classes: BTreeMap<&'static str, Tally>,
+    /// Slots that nothing explains.
+    pub unexplained: Vec<Finding>,
+    /// What may never be.
+    pub violations: Vec<Finding>,
+    /// Slots that were not done once, and why.
+    pub explained: Vec<Explained>,
+    /// How long it took until another attempt began.
+    pub recovery: Recovery,
+    /// With nothing unexplained in n slots the true rate is below 3/n, at 95 %; none for fewer than three slots, or
+    /// when something is unexplained.
+    pub rate_below: Option<f64>,
+    /// What whoever reads this should know of the files.
+    pub notes: Vec<String>,
+}
+
+/// Slots of one class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// All.
+    pub slots: usize,
+    /// Of these, explained.
+    pub explained: usize,
+    /// Of these, not.
+    pub unexplained: usize,
+}
+
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// The rule that is broken, or the class of a slot that nothing explains.
+    pub rule: &'static str,
+    /// The slot, as commands take it.
+    pub slot: String,
+    /// What is wrong.
+    pub message: String,
+    /// The lines that show it: `file:line: text`.
+    pub lines: Vec<String>,
+}
+
+/// A slot that was not done once, for reasons.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Explained {
+    /// What became of it.
+    pub class: Class,
+    /// The slot, as commands take it.
+    pub slot: String,
+    /// Each reason.
+    pub why: Vec<String>,
+}
+
+/// How long it took until another attempt began.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Recovery {
+    /// After a node died: from its death, or its last line.
+    pub crash: Latency,
+    /// After a failure: from when the store knew of it.
+    pub failure: Latency,
+}
+
+/// Some spans, in seconds; only those that no other fault excuses.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Latency {
+    /// How many.
+    pub count: usize,
+    /// The median.
+    pub p50_s: Option<f64>,
+    /// The 99th percentile: the nearest rank.
+    pub p99_s: Option<f64>,
+    /// The longest.
+    pub max_s: Option<f64>,
+    #[serde(skip)]
+    spans: Vec<Duration>,
+}
+
+impl Latency {
+    pub(super) fn add(&mut self, span: Duration) {
+        self.spans.push(span);
+    }
+
+    fn conclude(&mut self) {
+        self.spans.sort();
+        self.count = self.spans.len();
+        let rank = |percent: usize| self.spans.get((self.count * percent).div_ceil(100).saturating_sub(1));
+        let span = |percent| rank(percent).map(Duration::as_secs_f64);
+        (self.p50_s, self.p99_s, self.max_s) = (span(50), span(99), span(100));
+    }
+}
+
+impl Report {
+    /// Nothing is unexplained and nothing is violated.
+    pub fn is_clean(&self) -> bool {
+        self.unexplained.is_empty() && self.violations.is_empty()
+    }
+
+    /// How many slots are of a class.
+    pub fn tally(&self, class: Class) -> Tally {
+        self.classes.get(class.as_str()).copied().unwrap_or_default()
+    }
+
+    pub(super) fn tally_mut(&mut self, class: Class) -> &mut Tally {
+        self.classes.entry(class.as_str()).or_default()
+    }
+
+    /// Adds up.
+    pub(super) fn conclude(&mut self) {
+        for class in [Class::Once, Class::Repeat, Class::Overlap, Class::Lost] {
+            self.tally_mut(class);
+        }
+        self.slots = self.classes.values().map(|tally| tally.slots).sum();
+        self.recovery.crash.conclude();
+        self.recovery.failure.conclude();
+        let known = self.unexplained.is_empty() && self.slots >= 3;
+        self.rate_below = u32::try_from(self.slots).ok().filter(|_| known).map(|slots| 3.0 / f64::from(slots));
+    }
+
+    fn conclusion(&self) -> String {
+        let (slots, unexplained) = (self.slots, self.unexplained.len());
+        match self.rate_below {
+            Some(rate) => format!("0 unexplained in {slots} slots => rate < 3/{slots} = {rate:.2e} at 95 %"),
+            None => format!("{unexplained} unexplained in {slots} slots"),
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:<8} {:>7} {:>10} {:>12}", "CLASS", "SLOTS", "EXPLAINED", "UNEXPLAINED")?;
+        for class in [Class::Once, Class::Repeat, Class::Overlap, Class::Lost] {
+            let Tally { slots, explained, unexplained } = self.tally(class);
+            writeln!(f, "{:<8} {slots:>7} {explained:>10} {unexplained:>12}", class.as_str())?;
+        }
+        if self.open > 0 {
+            writeln!(f, "{} slots are not over where the journals end: not judged", self.open)?;
+        }
+        latency(f, "crash", &self.recovery.crash)?;
+        latency(f, "failure", &self.recovery.failure)?;
+        for (kind, findings) in [("unexplained", &self.unexplained), ("violation", &self.violations)] {
+            for Finding { rule, slot, message, lines } in findings {
+                writeln!(f, "\n{kind}: {slot}: {rule}: {message}")?;
+                lines.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
+            }
+        }
+        for Explained { class, slot, why } in &self.explained {
+            writeln!(f, "\nexplained: {slot}: {}", class.as_str())?;
+            why.iter().try_for_each(|why| writeln!(f, "  {why}"))?;
+        }
+        for note in &self.notes {
+            writeln!(f, "\nnote: {note}")?;
+        }
+        let violations = self.violations.len();
+        writeln!(f, "\n{}; {violations} violations", self.conclusion())
+    }
+}
+
+fn latency(f: &mut fmt::Formatter<'_>, after: &str, latency: &Latency) -> fmt::Result {
+    let span = |value: Option<f64>| value.map_or("-".to_owned(), |value| seconds(super::story::span(value)));
+    let (p50, p99, max) = (span(latency.p50_s), span(latency.p99_s), span(latency.max_s));
+    writeln!(f, "next attempt after a {after}: {} seen, p50 {p50}, p99 {p99}, max {max}", latency.count)
+}

@@ -1,0 +1,80 @@
+//! One run of one slot, as its node told it and as the job recorded it.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::job::{NodeName, OnLost};
+use crate::slot::{Attempt, Outcome};
+
+/// A claim that was granted.
+#[derive(Clone, Debug)]
+pub(super) struct Grant {
+    pub(super) instance: usize,
+    pub(super) attempt: Attempt,
+    /// As the store counts.
+    pub(super) used: u32,
+    pub(super) max_attempts: u32,
+    /// By the store's clock.
+    pub(super) at: DateTime<Utc>,
+    pub(super) token: String,
+    pub(super) lease_ttl: Duration,
+    pub(super) retry_delay: Duration,
+    pub(super) poll: Duration,
+    pub(super) on_lost: OnLost,
+    pub(super) line: usize,
+}
+
+/// One run.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    pub(super) node: NodeName,
+    /// None when only the recorder knows of it.
+    pub(super) instance: Option<usize>,
+    pub(super) attempt: Attempt,
+    pub(super) fence: u64,
+    pub(super) guarded: bool,
+    pub(super) start: DateTime<Utc>,
+    /// When its node ordered it to be started: a bound on nodes is not for the shell that writes a record.
+    pub(super) ordered: DateTime<Utc>,
+    /// None when nobody told: its node died first, or it still runs.
+    pub(super) end: Option<DateTime<Utc>>,
+    /// Start and end are the job's own.
+    pub(super) measured: bool,
+    /// The job itself found an earlier run alive.
+    pub(super) met_another: bool,
+    pub(super) outcome: Option<Outcome>,
+    /// When the store had its outcome.
+    pub(super) settled: Option<DateTime<Utc>>,
+    pub(super) grant: Option<Grant>,
+    /// What its node told of trouble with it.
+    pub(super) trouble: Vec<&'static str>,
+    /// The lines that tell of it.
+    pub(super) lines: Vec<String>,
+}
+
+impl Run {
+    /// For people.
+    pub(super) fn words(&self) -> String {
+        if self.guarded {
+            format!("attempt {} on {}", self.attempt, self.node)
+        } else {
+            format!("the run without a guard on {}", self.node)
+        }
+    }
+
+    /// Attempt and fence count for guarded runs alone.
+    pub(super) fn succeeded(&self) -> bool {
+        self.outcome == Some(Outcome::Success)
+    }
+
+    /// It ended, and not well.
+    pub(super) fn failed(&self) -> bool {
+        self.outcome.is_some_and(|outcome| outcome != Outcome::Success)
+    }
+
+    /// Whether it goes on until its lease is lost and longer.
+    pub(super) fn is_killed_when_lost(&self) -> bool {
+        self.grant.as_ref().is_some_and(|grant| grant.on_lost == OnLost::Kill)
+    }
+}

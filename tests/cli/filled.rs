@@ -1,0 +1,140 @@
+//! An SQLite store in which things have happened, filled through the library as nodes would.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use cronward::clock::SystemClock;
+use cronward::job::{JobName, NodeName};
+use cronward::schedule::Timetable;
+use cronward::slot::{Lease, Outcome, OutputTail, RunRecord, Slot, Token, Trigger};
+use cronward::store::{self, Claim, ClaimRequest, JobEntry, Store, StoreOptions};
+
+use crate::program::{Ended, Place};
+
+/// Longer than any test runs: a slot of about a year, so that no test ever meets the end of one.
+const PERIOD: &str = "30000000s";
+
+/// A folder with a filled store in it.
+pub(crate) struct Filled {
+    place: Place,
+    /// The key that the current slot of each job has.
+    pub(crate) key: String,
+}
+
+impl Filled {
+    /// - `billing`: attempt 1 failed on node a, attempt 2 runs on node b.
+    /// - `mail`: all three attempts failed, the last with a long and hostile output.
+    /// - `push`: done.
+    /// - `quiet`: nothing happened.
+    pub(crate) fn new() -> Self {
+        let place = Place::new();
+        let url = url(&place);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let key = runtime.block_on(async {
+            let store = store::open(&url, StoreOptions::default(), Arc::new(SystemClock)).await.unwrap();
+            fill(&*store).await
+        });
+        Self { place, key }
+    }
+
+    /// Runs a command against the store.
+    pub(crate) fn run(&self, args: &[&str]) -> Ended {
+        let url = url(&self.place);
+        self.place.run(&[args, &["--store", &url]].concat())
+    }
+
+    /// The command, not started.
+    pub(crate) fn command(&self, args: &[&str]) -> std::process::Command {
+        let mut command = self.place.command(args);
+        command.args(["--store", &url(&self.place)]);
+        command
+    }
+
+    /// The store's file.
+    pub(crate) fn file(&self) -> String {
+        url(&self.place)
+    }
+}
+
+fn url(place: &Place) -> String {
+    format!("sqlite:{}", place.path().join("cronward.sqlite").display())
+}
+
+async fn fill(store: &dyn Store) -> String {
+    let entries = ["billing", "mail", "push", "quiet"].map(entry);
+    store.register(&entries).await.unwrap();
+    let (now, _) = store.inspect(&[]).await.unwrap();
+    for (attempt, node) in [(1, "a"), (2, "b")] {
+        let lease = claim(store, "billing", node, attempt, now).await;
+        if attempt == 1 {
+            fail(store, &lease, "no route\n").await;
+        }
+    }
+    let long: String = (1..=12).map(|n| format!("line {n} \u{1b}[31m\n")).collect();
+    for (attempt, node) in [(1, "a"), (2, "b"), (3, "c")] {
+        let lease = claim(store, "mail", node, attempt, now).await;
+        fail(store, &lease, &long).await;
+    }
+    let lease = claim(store, "push", "a", 1, now).await;
+    let run = RunRecord { outcome: Some(Outcome::Success), exit_code: Some(0), ..run(&lease, "sent\n") };
+    store.complete(&lease, &run, Duration::from_secs(3_600)).await.unwrap();
+    slot("quiet", now).key().to_string()
+}
+
+fn entry(name: &str) -> JobEntry {
+    JobEntry {
+        name: JobName::new(name).unwrap(),
+        schedule: "0 * * * *".to_owned(),
+        timezone: "UTC".to_owned(),
+        period: PERIOD.to_owned(),
+        max_attempts: 3,
+        enabled: true,
+        first_seen: DateTime::UNIX_EPOCH,
+    }
+}
+
+fn slot(job: &str, now: DateTime<Utc>) -> Slot {
+    let timetable = Timetable::parse(JobName::new(job).unwrap(), "0 * * * *", "UTC", PERIOD).unwrap();
+    timetable.slot_at(now).unwrap()
+}
+
+async fn claim(store: &dyn Store, job: &str, node: &str, attempt: u32, now: DateTime<Utc>) -> Lease {
+    let request = ClaimRequest {
+        slot: slot(job, now),
+        token: Token::from_bits(u128::from(attempt)),
+        node: NodeName::new(node).unwrap(),
+        lease_ttl: Duration::from_secs(600),
+        max_attempts: 3,
+        trigger: if attempt == 1 { Trigger::Schedule } else { Trigger::Retry },
+        not_during: Vec::new(),
+    };
+    match store.claim(&request).await.unwrap() {
+        Claim::Claimed { attempt, at, .. } => request.granted(attempt, at),
+        other => panic!("{job}: {other:?}"),
+    }
+}
+
+async fn fail(store: &dyn Store, lease: &Lease, output: &str) {
+    let run = RunRecord { outcome: Some(Outcome::Failure), exit_code: Some(7), ..run(lease, output) };
+    store.fail(lease, &run, Duration::ZERO).await.unwrap();
+}
+
+/// An attempt that took 400 ms.
+fn run(lease: &Lease, output: &str) -> RunRecord {
+    RunRecord {
+        attempt: lease.attempt,
+        token: lease.token,
+        node: lease.node.clone(),
+        trigger: lease.trigger,
+        claimed_at: lease.claimed_at,
+        started_at: Some(lease.claimed_at),
+        ended_at: Some(lease.claimed_at + Duration::from_millis(400)),
+        duration_ms: Some(400),
+        outcome: None,
+        exit_code: None,
+        signal: None,
+        message: None,
+        output: Some(OutputTail { text: output.to_owned(), dropped_bytes: 0 }),
+    }
+}

@@ -1,0 +1,134 @@
+//! The listings against a real store.
+
+use serde_json::Value;
+
+use crate::filled::Filled;
+use crate::program::Ended;
+
+/// The first words of each line: what comes after them changes with the clock.
+fn words(text: &str, count: usize) -> Vec<Vec<&str>> {
+    text.lines().map(|line| line.split_whitespace().take(count).collect()).collect()
+}
+
+fn json(ended: &Ended) -> Value {
+    assert_eq!((ended.code, &*ended.stderr), (0, ""));
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+#[test]
+fn jobs_shows_each_job_with_the_state_of_its_slot() {
+    let store = Filled::new();
+    let told = store.run(&["jobs"]);
+    let key = &*store.key;
+    assert_eq!((told.code, &*told.stderr), (0, ""));
+    assert_eq!(
+        words(&told.stdout, 5),
+        [
+            ["JOB", "SLOT", "STATE", "ATTEMPTS", "HOLDER"],
+            ["billing", key, "running", "2/3", "b"],
+            ["mail", key, "failed", "3/3", "-"],
+            ["push", key, "done", "1/3", "-"],
+            ["quiet", key, "pending", "0/3", "-"],
+        ]
+    );
+}
+
+#[test]
+fn attempts_shows_the_counters_of_what_is_not_done() {
+    let store = Filled::new();
+    let told = store.run(&["attempts"]);
+    let key = &*store.key;
+    assert_eq!((told.code, &*told.stderr), (0, ""));
+    assert_eq!(
+        words(&told.stdout, 6),
+        [
+            ["JOB", "SLOT", "STATE", "ATTEMPTS", "LAST", "NODE"],
+            ["billing", key, "running", "2/3", "running", "b"],
+            ["mail", key, "failed", "3/3", "exit", "7"],
+            ["quiet", key, "pending", "0/3", "-", "-"],
+        ]
+    );
+}
+
+#[test]
+fn attempts_can_be_narrowed_and_widened() {
+    let store = Filled::new();
+    let jobs = |args: &[&str]| {
+        let told = json(&store.run(&[&["attempts", "--json"], args].concat()));
+        let names = told.as_array().unwrap().iter().map(|slot| slot["job"].as_str().unwrap().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(jobs(&["--all"]), ["billing", "mail", "push", "quiet"]);
+    assert_eq!(jobs(&["--job", "mail"]), ["mail"]);
+    assert_eq!(jobs(&["--job", "mail", "--job", "push"]), ["mail"]);
+    assert_eq!(jobs(&["--state", "failed,done"]), ["mail", "push"]);
+    assert_eq!(jobs(&["--state", "missed"]), [""; 0]);
+}
+
+#[test]
+fn nothing_to_list_is_told_beside_an_empty_result() {
+    let told = Filled::new().run(&["attempts", "--state", "missed"]);
+    assert_eq!((told.code, &*told.stdout), (0, ""));
+    assert_eq!(told.stderr, "no such slot in the last 24h\n");
+}
+
+#[test]
+fn the_json_of_attempts_is_an_array_of_slots_with_the_promised_fields() {
+    let store = Filled::new();
+    let slots = json(&store.run(&["attempts", "--json"]));
+    let billing = &slots[0];
+    assert_eq!((&billing["job"], &billing["slot"]), (&"billing".into(), &store.key.as_str().into()));
+    assert_eq!(
+        (&billing["state"], &billing["attempts"], &billing["max_attempts"]),
+        (&"running".into(), &2.into(), &3.into())
+    );
+    for time in [&billing["start"], &billing["end"], &billing["runs"][0]["started"], &billing["runs"][0]["ended"]] {
+        let text = time.as_str().unwrap();
+        assert!(text.ends_with('Z') && text.parse::<chrono::DateTime<chrono::Utc>>().is_ok(), "{text}");
+    }
+    let lease = &billing["lease"];
+    assert_eq!((&lease["node"], &lease["token"]), (&"b".into(), &"00000000000000000000000000000002".into()));
+    let remaining = lease["remaining_s"].as_f64().unwrap();
+    assert!(remaining > 0.0 && remaining <= 600.0, "{remaining}");
+    let first = &billing["runs"][0];
+    assert_eq!((&first["attempt"], &first["node"], &first["trigger"]), (&1.into(), &"a".into(), &"schedule".into()));
+    assert_eq!((&first["outcome"], &first["exit_code"]), (&"failure".into(), &7.into()));
+    assert_eq!((&first["duration_s"], &first["output_tail"]), (&0.4.into(), &"no route\n".into()));
+    assert!(first["fence"].as_u64() < billing["runs"][1]["fence"].as_u64(), "a later attempt has the larger fence");
+    assert_eq!(billing["runs"][1]["outcome"], Value::Null);
+    assert_eq!(slots[1]["lease"], Value::Null);
+}
+
+#[test]
+fn show_has_the_same_json_as_one_element_of_attempts() {
+    let store = Filled::new();
+    let listed = json(&store.run(&["attempts", "--job", "mail", "--json"]));
+    assert_eq!(json(&store.run(&["show", "mail", "--json"])), listed[0]);
+}
+
+#[test]
+fn the_json_of_jobs_describes_each_job() {
+    let told = json(&Filled::new().run(&["jobs", "--json"]));
+    let quiet = &told[3];
+    assert_eq!(
+        (&quiet["job"], &quiet["schedule"], &quiet["timezone"]),
+        (&"quiet".into(), &"0 * * * *".into(), &"UTC".into())
+    );
+    assert_eq!((&quiet["enabled"], &quiet["paused"]), (&true.into(), &Value::Null));
+    assert!(quiet["next_tick"].as_str().unwrap().ends_with(":00:00Z"));
+    assert_eq!(quiet["current"]["state"], Value::from("pending"));
+}
+
+#[test]
+fn next_works_from_the_registry_alone() {
+    let told = json(&Filled::new().run(&["next", "push", "--count", "2", "--from", "2026-11-21T14:30:00Z", "--json"]));
+    let ticks: Vec<&str> = told.as_array().unwrap().iter().map(|tick| tick["tick"].as_str().unwrap()).collect();
+    assert_eq!(ticks, ["2026-11-21T15:00:00Z", "2026-11-21T16:00:00Z"]);
+}
+
+#[test]
+fn a_namespace_sees_nothing_of_another() {
+    let told = Filled::new().run(&["jobs", "--namespace", "other"]);
+    assert_eq!((told.code, &*told.stdout), (0, ""));
+    assert!(told.stderr.contains("no jobs"), "{}", told.stderr);
+}

@@ -1,0 +1,29 @@
+//! A link between one node and its server that can be spoilt.
+
+use tokio::runtime::Runtime;
+
+use crate::proxy::{Mode, Proxy};
+
+/// A proxy with a runtime of its own: trials are not async.
+pub(crate) struct Link {
+    proxy: Proxy,
+    _runtime: Runtime,
+}
+
+impl Link {
+    /// A link to the server at this port.
+    pub(crate) fn to(port: u16) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let proxy = runtime.block_on(Proxy::before(port));
+        Self { proxy, _runtime: runtime }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.proxy.port())
+    }
+
+    /// From now on, for connections that stand and for new ones.
+    pub(crate) fn set(&self, mode: Mode) {
+        self.proxy.set(mode);
+    }
+}

@@ -1,0 +1,54 @@
+//! A cluster with nothing to do.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::daemon::Daemon;
+use crate::place::Place;
+use crate::redis_server::RedisServer;
+use crate::{jobs, wait};
+
+const JOBS: usize = 1_000;
+/// Two heartbeats of ten seconds, and some.
+const WATCHED: Duration = Duration::from_secs(22);
+
+pub(super) fn a_thousand_idle_jobs_cost_the_store_heartbeats_only(place: &Place) {
+    let server = RedisServer::start();
+    place.jobs(&jobs::file(&file()));
+    let nodes = place.nodes(["a", "b"], &server.url());
+    wait::until_true("the jobs are registered", || server.number(&["HLEN", "cronward:default:jobs"]) == 1_000);
+    settle(&server);
+    server.command(&["CONFIG", "RESETSTAT"]);
+    wait::let_pass(WATCHED);
+    let info = server.text(&["INFO", "commandstats"]).unwrap();
+    let scripts = server.calls("evalsha");
+    // Two nodes, a heartbeat each ten seconds.
+    assert!((4..=6).contains(&scripts), "{info}");
+    // What the heartbeat's script does, what keeps the link for hints, and this trial's own question.
+    let expected = ["evalsha", "time", "hget", "hset", "hdel", "hgetall", "hlen", "ping", "config|resetstat", "info"];
+    let calls = info.lines().filter_map(|line| line.strip_prefix("cmdstat_")?.split(':').next());
+    let others: Vec<_> = calls.filter(|command| !expected.contains(command)).collect();
+    assert!(others.is_empty(), "{others:?} in {info}");
+    assert_eq!(place.runs().len(), 0);
+    assert!(nodes.iter().map(Daemon::text).all(|log| !log.contains("claim answered")));
+}
+
+fn file() -> String {
+    let when = jobs::far_away();
+    let mut text = String::new();
+    for n in 0..JOBS {
+        let _ = write!(text, "{}", jobs::recorded(&format!("job-{n}"), &when, 0.1, 0));
+    }
+    text
+}
+
+/// Waits until only heartbeats are left: no script for three seconds in a row, between two of them.
+fn settle(server: &RedisServer) {
+    let mut last = (server.calls("evalsha"), 0);
+    wait::until_true("the nodes have settled", || {
+        wait::let_pass(Duration::from_millis(500));
+        let calls = server.calls("evalsha");
+        last = if calls == last.0 { (calls, last.1 + 1) } else { (calls, 0) };
+        last.1 >= 6
+    });
+}

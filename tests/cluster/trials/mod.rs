@@ -1,0 +1,76 @@
+//! The trials, by what goes wrong in them. The longest come first, so that no long one is left over at the end.
+
+mod clocks;
+mod commands;
+mod deaths;
+mod drains;
+mod embedded;
+mod failures;
+mod gaps;
+mod idle;
+mod links;
+mod once;
+mod outages;
+mod overlaps;
+mod partitions;
+mod reloads;
+mod starts;
+mod stored;
+
+use crate::place::Place;
+
+/// What a trial does; it panics when something does not hold.
+pub(crate) type Body = fn(&Place);
+
+macro_rules! trials {
+    ($($module:ident::$name:ident),* $(,)?) => {
+        vec![$((concat!(stringify!($module), "::", stringify!($name)), $module::$name as Body)),*]
+    };
+}
+
+/// Every trial with its name.
+pub(crate) fn all() -> Vec<(&'static str, Body)> {
+    trials![
+        gaps::slots_that_ended_while_no_node_was_alive_are_told_as_missed_once,
+        idle::a_thousand_idle_jobs_cost_the_store_heartbeats_only,
+        once::three_nodes_do_ten_slots_once_each_when_each_tick_is_a_slot,
+        once::three_nodes_do_ten_slots_once_each_when_slots_have_a_fixed_length,
+        once::scripts_that_the_server_forgets_all_the_time_harm_no_slot,
+        outages::a_slot_is_done_when_the_store_comes_back_within_it_and_told_as_missed_when_not,
+        clocks::a_node_an_hour_ahead_runs_nothing_early_and_does_its_share_in_the_right_slots,
+        clocks::a_node_an_hour_behind_runs_nothing_late_and_does_its_share_in_the_right_slots,
+        partitions::with_continue_a_cut_off_nodes_overlap_is_told_by_both_nodes,
+        partitions::with_kill_a_cut_off_nodes_job_is_dead_before_another_starts,
+        overlaps::forbid_lets_a_slot_wait_for_the_run_of_an_older_one,
+        overlaps::allow_lets_runs_of_two_slots_go_side_by_side,
+        overlaps::replace_ends_the_older_run,
+        failures::a_slot_that_always_fails_is_tried_three_times_on_several_nodes_and_told_once,
+        failures::a_command_that_does_not_exist_fails_with_127_and_uses_attempts_up,
+        gaps::a_slot_that_ended_while_all_nodes_were_started_again_is_told_as_missed_once,
+        deaths::a_node_killed_mid_run_takes_its_job_along_and_another_takes_over,
+        deaths::a_node_stopped_beyond_its_lease_changes_nothing_that_is_anothers,
+        links::a_lost_reply_to_a_claim_burns_no_attempt,
+        links::a_lost_reply_to_a_completion_repeats_nothing,
+        links::a_success_that_the_server_cannot_take_is_recorded_when_it_answers_again,
+        links::a_lease_that_the_server_forgot_mid_run_is_restored_and_nothing_runs_twice,
+        embedded::two_daemons_on_one_file_do_every_slot_once,
+        embedded::on_one_file_the_run_of_a_killed_daemon_is_taken_over,
+        reloads::a_reload_leaves_the_running_command_alone_and_plans_what_is_new,
+        reloads::a_file_with_an_error_changes_nothing_and_the_log_names_the_line,
+        reloads::nodes_with_different_files_each_run_what_they_know_and_the_difference_is_stored,
+        reloads::two_namespaces_on_one_server_do_not_meet,
+        commands::a_command_that_ignores_term_is_killed_with_its_group_and_counts_as_timed_out,
+        commands::a_command_that_floods_its_output_is_done_and_its_last_bytes_are_kept,
+        drains::a_run_that_outlasts_the_drain_is_given_back_and_done_by_another_node,
+        drains::a_node_that_is_asked_twice_stops_its_run_and_gives_it_back,
+        drains::a_node_whose_store_is_silent_leaves_when_its_lease_would_have_lapsed,
+        drains::a_node_that_leaves_lets_its_run_finish,
+        starts::a_node_that_starts_without_its_store_waits_for_it_and_is_ready_only_then,
+        starts::a_store_that_is_away_makes_listings_say_try_again,
+        starts::a_wrong_password_is_refused_at_once,
+        starts::a_user_who_may_do_nothing_is_refused_at_once,
+        starts::a_replica_takes_no_node_and_says_so,
+        starts::a_server_that_is_no_redis_is_refused_at_once,
+        starts::a_key_of_somebody_else_is_refused_at_once,
+    ]
+}

@@ -1,0 +1,175 @@
+//! What a command finds: variables, descriptors, signals, users.
+
+use std::os::fd::AsFd;
+
+use super::*;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_finds_what_is_documented_and_nothing_of_the_daemon() {
+    let launcher = inheriting(&[
+        ("PATH", PATH),
+        ("LANG", "C"),
+        ("CRONWARD_STORE", "redis://:secret@h"),
+        ("CRONWARD_JOB", "not this one"),
+        ("REDIS_URL", "redis://:secret@h"),
+        ("NOTIFY_SOCKET", "/run/x"),
+        ("WATCHDOG_USEC", "1"),
+        ("LISTEN_FDS", "1"),
+        ("INVOCATION_ID", "x"),
+    ])
+    .hiding("redis://:secret@h");
+    let mut command = direct(&["env"]);
+    command.env.insert("OWN".to_owned(), "{slot}".to_owned());
+    let text = end(&mut launcher.launch(&command, &run()).await).await.output.text;
+    let mut found: Vec<_> = text.lines().collect();
+    found.sort_unstable();
+    let path = format!("PATH={PATH}");
+    let wanted = [
+        "CRONWARD_ATTEMPT=2",
+        "CRONWARD_FENCE=1795269600002",
+        "CRONWARD_JOB=push",
+        "CRONWARD_LEASE_HELD=true",
+        "CRONWARD_MAX_ATTEMPTS=3",
+        "CRONWARD_NODE=a",
+        "CRONWARD_RUN_ID=r-1",
+        "CRONWARD_SCHEDULED_AT=2026-11-21T14:05:00Z",
+        "CRONWARD_SLOT=2026-11-21T14Z",
+        "CRONWARD_SLOT_END=2026-11-21T15:00:00Z",
+        "CRONWARD_SLOT_START=2026-11-21T14:00:00Z",
+        "CRONWARD_TRIGGER=schedule",
+        "LANG=C",
+        "OWN={slot}",
+        &path,
+    ];
+    assert_eq!(found, wanted);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn env_wins_over_env_file_and_cronward_over_both() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("job.env");
+    std::fs::write(&file, "# of the job\nA=file\nB='file'\nLANG=file\nCRONWARD_SLOT=file\n").unwrap();
+    let mut command = CommandSpec { env_file: Some(file), ..shell("echo $A $B $LANG $CRONWARD_SLOT") };
+    command.env.insert("B".to_owned(), "env".to_owned());
+    assert_eq!(output_of(&command).await, "file env file 2026-11-21T14Z\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_env_file_that_cannot_be_used_is_126_and_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("job.env");
+    for (bytes, part) in [
+        (Some(&b"A=1\nB\n"[..]), "line 2: there is no '='"),
+        (Some(b"A=\xff"), "it is not UTF-8 text"),
+        (None, "No such file or directory"),
+    ] {
+        match bytes {
+            Some(bytes) => std::fs::write(&file, bytes).unwrap(),
+            None => std::fs::remove_file(&file).unwrap(),
+        }
+        let (code, message) = refusal_of(&CommandSpec { env_file: Some(file.clone()), ..direct(&["true"]) }).await;
+        assert!(code == 126 && message.contains(part) && message.contains("job.env"), "{message}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn placeholders_are_for_lists_and_not_for_shell_lines() {
+    let list = direct(&["echo", "--hour={slot}", "{{job}}", "{job}", "{attempt}"]);
+    assert_eq!(output_of(&list).await, "--hour=2026-11-21T14Z {job} push 2\n");
+    assert_eq!(output_of(&shell("echo '{slot}'")).await, "{slot}\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stdin_is_empty() {
+    assert_eq!(output_of(&shell("cat; readlink /proc/self/fd/0")).await, "/dev/null\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_descriptor_leaks_into_a_command() {
+    // One that the daemon was born with, not closed on exec: at a high number, so that no listing has it by chance.
+    let null = std::fs::File::open("/dev/null").unwrap();
+    let leaky = rustix::io::fcntl_dupfd_cloexec(&null, 200).unwrap();
+    rustix::io::fcntl_setfd(leaky.as_fd(), rustix::io::FdFlags::empty()).unwrap();
+    // 3 is the listing itself.
+    assert_eq!(output_of(&direct(&["ls", "/proc/self/fd"])).await, "0\n1\n2\n3\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_signal_is_blocked_or_ignored_in_a_command() {
+    // As if the daemon had been started by nohup, and by one who does not care for children.
+    let dir = tempfile::tempdir().unwrap();
+    let line = format!("#!/bin/sh\ntrap '' HUP INT CHLD USR1 40\nexec {} \"$@\"\n", shim().display());
+    let ignorant = script(&dir, "ignorant", &line, 0o755);
+    let launcher = Launcher::new(ignorant.into(), Output::Capture);
+    let command = direct(&["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"]);
+    let exit = end(&mut launcher.launch(&command, &run()).await).await;
+    for line in exit.output.text.lines() {
+        let mask = u64::from_str_radix(line.split_once(":\t").unwrap().1, 16).unwrap();
+        // The C library keeps 32 and 33 to itself.
+        assert_eq!(mask & !(0b11 << 31), 0, "{line}");
+    }
+    assert_eq!((exit.status, exit.output.text.lines().count()), (ExitStatus::Code(0), 2));
+    assert_eq!(exit_of(&shell("kill -PIPE $$")).await.status, ExitStatus::Signal(13));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_user_or_group_is_126_and_named() {
+    let user = CommandSpec { user: Some("no-such-user".to_owned()), ..direct(&["true"]) };
+    let group = CommandSpec { group: Some("no-such-group".to_owned()), ..direct(&["true"]) };
+    assert_eq!(refusal_of(&user).await, (126, "user \"no-such-user\" is not known on this machine".to_owned()));
+    assert_eq!(refusal_of(&group).await, (126, "group \"no-such-group\" is not known on this machine".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_user_is_taken_as_a_whole_or_refused_with_the_way_out() {
+    let line = "id -un; id -gn; id -Gn; echo $HOME $USER $LOGNAME $EXTRA";
+    let mut command = CommandSpec { user: Some("daemon".to_owned()), ..shell(line) };
+    command.env.insert("LOGNAME".to_owned(), "told".to_owned());
+    // A daemon in a group that must not come along.
+    let dir = tempfile::tempdir().unwrap();
+    let groups = if is_root() { "setpriv --groups 4" } else { "" };
+    let line = format!("#!/bin/sh\nexec {groups} {} \"$@\"\n", shim().display());
+    let inherited = [("PATH", PATH), ("HOME", "/daemons"), ("USER", "daemons")];
+    let environment = Environment::inherited(inherited.map(|(name, value)| (name.into(), value.into())));
+    let shim = script(&dir, "shim", &line, 0o755);
+    let launcher = Launcher::new(shim.into(), Output::Capture).with_environment(environment);
+    let exit = end(&mut launcher.launch(&command, &run()).await).await;
+    if is_root() {
+        assert_eq!(exit.output.text, "daemon\ndaemon\ndaemon\n/usr/sbin daemon told\n");
+    } else {
+        assert!(
+            matches!(exit.status, ExitStatus::NotStarted { code: 126, message } if message.contains("run the daemon as root"))
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_group_is_taken_or_refused() {
+    let command = CommandSpec { group: Some("tty".to_owned()), ..shell("id -gn") };
+    let exit = exit_of(&command).await;
+    if is_root() {
+        assert_eq!(exit.output.text, "tty\n");
+    } else {
+        assert!(matches!(exit.status, ExitStatus::NotStarted { code: 126, .. }));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_daemons_own_user_needs_no_privilege() {
+    let own = output_of(&shell("id -un")).await.trim_end().to_owned();
+    let command = CommandSpec { user: Some(own.clone()), ..shell("id -un; echo $USER") };
+    assert_eq!(output_of(&command).await, format!("{own}\n{own}\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_working_directory_is_entered_as_the_user() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    let user = if is_root() { "daemon".to_owned() } else { output_of(&shell("id -un")).await.trim_end().to_owned() };
+    let exit = exit_of(&CommandSpec { user: Some(user), ..shell_in(&dir, "true") }).await;
+    if is_root() {
+        assert!(matches!(exit.status, ExitStatus::NotStarted { code: 126, message } if message.contains("cwd")));
+    } else {
+        assert_eq!(exit.status, ExitStatus::Code(0));
+    }
+}

@@ -1,0 +1,180 @@
+//! Holds `src/` to the picture in `ARCHITECTURE.md`: imports go down only, the core stays pure, files stay readable.
+//!
+//! It reads text, not types: comments, string literals and test modules are blanked out first, and then every
+//! `crate::` and `super::` path is looked at. It never judges what code in `tests/` or `#[cfg(test)]` imports.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test says what it expects"
+)]
+
+#[path = "layering/rules.rs"]
+mod rules;
+#[path = "layering/source.rs"]
+mod source;
+
+use std::path::{Path, PathBuf};
+
+use rules::check;
+
+/// Every `.rs` file under a folder, sorted, so that a failure reads the same on every machine.
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn the_source_keeps_to_its_layers() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let files = rust_files(&root);
+    assert!(files.len() > 20, "only {} files found under {}", files.len(), root.display());
+    let mut broken = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let name = file.strip_prefix(&root).unwrap().to_str().unwrap();
+        broken.extend(check(name, &text));
+    }
+    assert!(broken.is_empty(), "{} rules of ARCHITECTURE.md are broken:\n{}", broken.len(), broken.join("\n"));
+}
+
+/// What the checker says of a file that opens as it should and then has this code.
+fn findings(name: &str, code: &str) -> Vec<String> {
+    check(name, &format!("//! A file.\n\n{code}\n"))
+}
+
+#[track_caller]
+fn refused(name: &str, code: &str, because: &str) {
+    let findings = findings(name, code);
+    assert!(findings.iter().any(|finding| finding.contains(because)), "{name}: {code:?} gave {findings:?}");
+}
+
+#[track_caller]
+fn allowed(name: &str, code: &str) {
+    assert_eq!(findings(name, code), Vec::<String>::new(), "{name}: {code:?}");
+}
+
+#[test]
+fn an_import_of_a_higher_layer_is_refused_however_it_is_written() {
+    refused("slot/key.rs", "use crate::guard::SlotMachine;", "slot may not know guard");
+    refused("store/contract.rs", "use crate::{\n    slot::Slot,\n    node::Node,\n};", "store may not know node");
+    refused("exec/launch.rs", "fn f() { crate::config::load() }", "exec may not know config");
+    refused("guard/machine.rs", "use super::super::node::Node;", "guard may not know node");
+    refused("node/daemon.rs", "use crate::cli::Args;", "node may not know cli");
+}
+
+#[test]
+fn an_import_of_a_lower_layer_is_allowed() {
+    allowed("node/daemon.rs", "use crate::{guard::SlotMachine, schedule::Planner, store::Store, exec::Launcher};");
+    allowed("config/model.rs", "use crate::{exec::placeholders, schedule::Schedule, store::JobEntry};");
+    allowed("cli/run.rs", "use crate::config;\nuse crate::node::Node;");
+    allowed("observe/view.rs", "use crate::store::JobEntry;\nuse crate::guard::Event;");
+    refused("store/layer/seen.rs", "use crate::observe::Observer;", "store may not know observe");
+    allowed("slot/run.rs", "use crate::job::NodeName;\nuse super::Slot;");
+}
+
+#[test]
+fn the_two_halves_of_the_core_do_not_know_each_other() {
+    refused("guard/machine.rs", "use crate::schedule::Tick;", "guard may not know schedule");
+    refused("schedule/planner.rs", "use crate::guard::Event;", "schedule may not know guard");
+}
+
+#[test]
+fn the_guard_knows_the_words_of_a_store_but_not_the_store() {
+    allowed("guard/event.rs", "use crate::{error::StoreError, reply::Claim, wake::Wake};");
+    allowed("store/mod.rs", "pub use crate::reply::{Claim, Renewal};");
+    refused("guard/event.rs", "use crate::store::Store;", "guard may not know store");
+    refused("reply.rs", "use crate::store::Store;", "reply may not know store");
+}
+
+#[test]
+fn an_adapter_knows_neither_another_adapter_nor_the_guard() {
+    refused("store/redis/script.rs", "use crate::store::sql::SqliteStore;", "store::redis may not know store::sql");
+    refused("store/sql/mod.rs", "use super::memory::MemoryStore;", "store::sql may not know store::memory");
+    refused(
+        "store/memory/mod.rs",
+        "use crate::{store::{Claim, layer::Timeout}};",
+        "store::memory may not know store::layer",
+    );
+    refused("store/redis/mod.rs", "use crate::guard::SlotMachine;", "store may not know guard");
+    allowed(
+        "store/redis/mod.rs",
+        "mod script;\nuse crate::store::{Claim, Store};\nuse crate::store::redis::script::X;",
+    );
+    allowed("store/open.rs", "use crate::store::{redis::RedisStore, sql::SqliteStore};");
+}
+
+#[test]
+fn only_main_knows_the_commands() {
+    refused("config/model.rs", "use crate::cli::Args;", "config may not know cli");
+    allowed("main.rs", "fn main() -> std::process::ExitCode { cronward::cli::main() }");
+    refused("main.rs", "fn main() { cronward::node::run() }", "main may not know node");
+}
+
+#[test]
+fn the_core_neither_awaits_nor_reads_a_clock_nor_logs() {
+    for (code, word) in [
+        ("async fn f() {}", "`async`"),
+        ("fn f() { tokio::spawn(g) }", "`tokio`"),
+        ("fn f() { tracing::info!(\"x\") }", "`tracing`"),
+        ("fn f() { std::time::SystemTime::now(); }", "`SystemTime`"),
+        ("fn f() { Instant::now(); }", "`Instant::now`"),
+        ("fn f() { chrono::Utc::now(); }", "`Utc::now`"),
+        ("fn f() { std::fs::read(p); }", "`std::fs`"),
+        ("fn f() { println!(\"x\") }", "`println`"),
+    ] {
+        refused("guard/machine.rs", code, word);
+        refused("schedule/planner.rs", code, word);
+        refused("slot/key.rs", code, word);
+    }
+    allowed("node/daemon.rs", "async fn f() { tokio::spawn(g).await }");
+    allowed("clock.rs", "fn f() { chrono::Utc::now(); }");
+    allowed("guard/machine.rs", "fn async_like() { let tokio_free = 1; }");
+}
+
+#[test]
+fn comments_strings_and_test_modules_are_not_code() {
+    allowed("guard/machine.rs", "// use crate::node::Node; async\n/* tokio /* nested */ async */");
+    allowed("guard/machine.rs", "/// See [`crate::node`].\nconst X: &str = \"async crate::node::Node \\\" tokio\";");
+    allowed(
+        "guard/machine.rs",
+        "const X: &str = r#\"async \" crate::node\"#; const Y: char = '\"'; const Z: char = 'a';",
+    );
+    allowed("guard/machine.rs", "#[cfg(test)]\nmod tests {\n    use crate::node::Node;\n    async fn f() {}\n}");
+    allowed("guard/tests.rs", "use crate::node::Node;");
+    allowed("guard/tests/claiming.rs", "use crate::node::Node;");
+    refused("guard/machine.rs", "fn f<'a>(x: &'a str) {} // fine\nuse crate::node::Node;", "guard may not know node");
+    refused("guard/machine.rs", "#[cfg(test)]\nuse std::fmt;\nuse crate::node::Node;", "guard may not know node");
+}
+
+#[test]
+fn code_after_a_test_module_is_code_again() {
+    let code = "#[cfg(test)]\nmod tests {\n    fn f() {}\n}\n\nuse crate::node::Node;";
+    refused("guard/machine.rs", code, "guard may not know node");
+}
+
+#[test]
+fn a_file_without_a_purpose_or_too_long_to_read_is_refused() {
+    let silent = check("slot/key.rs", "use std::fmt;\n");
+    assert!(silent[0].contains("opens with `//!`"), "{silent:?}");
+    refused("slot/key.rs", &"const X: u8 = 0;\n".repeat(401), "lines of code");
+    let mostly_tests = format!("#[cfg(test)]\nmod tests {{\n{}}}", "    const X: u8 = 0;\n".repeat(500));
+    allowed("slot/key.rs", &mostly_tests);
+}
+
+#[test]
+fn a_module_without_a_layer_is_refused() {
+    refused("helpers/mod.rs", "fn f() {}", "has no layer");
+    refused("node/daemon.rs", "use crate::helpers::f;", "has no layer");
+}

@@ -1,0 +1,83 @@
+//! Two real nodes on one SQLite file.
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::place::{Ended, Place};
+
+const DEFAULTS: &str = "[node]\ndrain = \"5s\"\n[defaults]\nlease_ttl = \"2s\"\nretry_delay = \"200ms\"\n";
+
+/// This machine is shared: bounds are for those that are not.
+const PATIENT: [&str; 4] = ["--allowance", "10s", "--recorder", "runs"];
+
+fn report(ended: &Ended) -> Value {
+    serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {ended:?}"))
+}
+
+#[test]
+fn two_nodes_do_their_slots_once_and_the_journals_show_it_across_a_rotation() {
+    let job = "[jobs.beat]\nschedule = \"*/2 * * * * *\"\nperiod = \"tick\"\ncommand = [\"/bin/sh\", \"record.sh\", \"0.1\"]\n";
+    let place = Place::with_jobs(&format!("{DEFAULTS}{job}"));
+    let nodes = ["a", "b"].map(|node| place.node(node));
+    let done = || ["a.jsonl", "a.1", "b.jsonl"].map(|journal| place.tells(journal, "settled")).iter().sum::<usize>();
+    place.until("three slots are done", || done() >= 3);
+    std::fs::rename(place.path().join("a.jsonl"), place.path().join("a.1")).unwrap();
+    nodes[0].signal(Signal::HUP);
+    place.until("the new journal has the plan again", || place.tells("a.jsonl", "planned") == 1);
+    place.until("seven slots are done", || done() >= 7);
+    nodes.into_iter().for_each(crate::place::Daemon::leave);
+    assert_eq!((place.tells("a.jsonl", "stopped"), place.tells("b.jsonl", "stopped")), (1, 1));
+
+    let ended = place.cronward(&[&["verify", "a.jsonl", "a.1", "b.jsonl", "--json"][..], &PATIENT].concat());
+    let told = report(&ended);
+    assert_eq!((ended.code, &told["unexplained"], &told["violations"]), (0, &json("[]"), &json("[]")), "{told:#}");
+    let (slots, once) = (told["slots"].as_u64().unwrap(), told["classes"]["once"]["slots"].as_u64().unwrap());
+    assert!(slots >= 7 && once == slots, "{told:#}");
+    let recorded = place.lines("runs").iter().filter(|line| line["event"] == "start").count();
+    assert!(u64::try_from(recorded).unwrap() >= slots, "every slot was recorded");
+}
+
+#[test]
+fn a_node_killed_mid_run_leaves_a_repeat_that_its_journal_explains() {
+    // Every second of a day is a look, and the day is one slot: at whatever time it is, the work is due.
+    let script = "[ $CRONWARD_ATTEMPT = 1 ] && exec /bin/sh record.sh 600; exec /bin/sh record.sh 0.1";
+    let job = format!("[jobs.work]\nschedule = \"* * * * * *\"\nperiod = \"day\"\ncommand = \"{script}\"\n");
+    let place = Place::with_jobs(&format!("{DEFAULTS}{job}"));
+    let mut nodes = ["a", "b"].map(|node| place.node(node));
+    place.until("a run has started", || !place.lines("runs").is_empty());
+    let victim = place.lines("runs")[0]["node"].as_str().unwrap().to_owned();
+    let (index, survivor) = if victim == "a" { (0, "b.jsonl") } else { (1, "a.jsonl") };
+    // Its journal has a renewal: what it told last is not its start.
+    let journal = format!("{victim}.jsonl");
+    place.until("the lease was renewed", || place.tells(&journal, "renewal_answered") > 0);
+    nodes[index].kill();
+    place.until("another node has done it", || place.tells(survivor, "settled") == 1);
+    drop(nodes);
+    // The power went too.
+    place.write(&journal, &(place.read(&journal) + "{\"at\":\"20"));
+
+    let ended = place.cronward(&[&["verify", "a.jsonl", "b.jsonl", "--json"][..], &PATIENT].concat());
+    let told = report(&ended);
+    assert_eq!((ended.code, &told["classes"]["repeat"]["explained"]), (0, &json("1")), "{told:#}");
+    let why = told["explained"][0]["why"][0].as_str().unwrap();
+    assert!(why.contains(&format!("{victim} died at")), "{told:#}");
+    assert_eq!(told["recovery"]["crash"]["count"], 1, "{told:#}");
+    assert!(told["notes"][0].as_str().unwrap().contains("the last line is cut"), "{told:#}");
+
+    // Had the first node lived and ended its run, nothing would explain the second one.
+    let started = place.lines(&journal).into_iter().find(|line| line["event"] == "run_started").unwrap();
+    let mut forged = started;
+    forged["event"] = json("\"run_ended\"");
+    forged["outcome"] = json("\"success\"");
+    forged["duration_s"] = json("1.0");
+    forged["at"] = place.lines(survivor).last().unwrap()["at"].clone();
+    let text = place.read(&journal).replace("{\"at\":\"20{", "{").trim_end_matches("{\"at\":\"20").to_owned();
+    place.write(&journal, &format!("{text}{forged}\n"));
+    let ended = place.cronward(&["verify", "a.jsonl", "b.jsonl", "--allowance", "10s"]);
+    assert_eq!(ended.code, 1, "{ended:?}");
+    assert!(ended.stdout.contains("unexplained: work@"), "{ended:?}");
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
