@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cronward::job::Namespace;
 use cronward::slot::{Attempt, Slot};
-use cronward::store::conformance::{Probe, Scale, Setup};
+use cronward::store::conformance::{Probe, Setup};
 use cronward::store::sql::SqliteStore;
 use cronward::store::{Store, StoreOptions};
 use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection};
@@ -45,11 +45,6 @@ impl Setup for File {
         let options = SqliteConnectOptions::new().filename(&self.path).busy_timeout(Duration::from_secs(60));
         let conn = options.connect().await.map_err(|error| error.to_string())?;
         Ok(Box::new(Raw { namespace: namespace.clone(), conn: Mutex::new(conn) }))
-    }
-
-    fn scale(&self) -> Scale {
-        // One process writes at a time, and each commit waits for the disk.
-        Scale { slots: 1_000, ..Scale::default() }
     }
 }
 
