@@ -121,7 +121,7 @@ impl Node {
             armed_count: 0,
             roll: Roll::default(),
             tasks: JoinSet::new(),
-            presence: Presence::new(),
+            presence: Presence::new(ports.clock.now().mono),
             last_beat: None,
             leave_by: None,
             ports,

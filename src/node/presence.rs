@@ -37,6 +37,8 @@ enum FirstContact {
 #[derive(Debug)]
 pub(super) struct Presence {
     pub(super) closer: Closer,
+    /// When the node began, by its monotonic clock: what ended since then is its to close, whatever its wall clock showed.
+    began: Mono,
     pub(super) beats: u64,
     pub(super) draining: bool,
     /// Counts the plans that were in force.
@@ -60,9 +62,10 @@ pub(super) struct Presence {
 }
 
 impl Presence {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(began: Mono) -> Self {
         Self {
             closer: Closer::default(),
+            began,
             beats: 0,
             draining: false,
             plan: 0,
@@ -221,7 +224,9 @@ impl Node {
         if matches!(self.presence.first_contact, FirstContact::Asked) {
             self.presence.closer = Closer::default();
             let timetables = self.entries.values().map(|entry| entry.timetable.clone()).collect();
-            self.presence.closer.set(timetables, now.wall);
+            // The first contact may have been long in coming.
+            let began = earlier(now.wall, now.mono.since(self.presence.began));
+            self.presence.closer.set(timetables, began);
         }
         self.presence.closer.hurry();
     }

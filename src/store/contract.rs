@@ -68,12 +68,13 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// Records success: the run, the done marker for `done_ttl`, the verdict `done`; wakes the others. Written even when
     /// the lease was lost meanwhile, and whatever the hour; a done marker of another attempt is left as it is (I3). The
     /// counter becomes at least the lease's attempt. Again with the same token: `Recorded`, the marker unchanged.
+    /// `Overtaken` also when the other attempt, granted after this one, is over by now: it held the slot meanwhile.
     async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Result<Settlement, StoreError>;
 
     /// Records a failed run and releases the lease if it is still this one: a wait of `retry_after` stands in its place
     /// (none when zero), and the others are woken. The run's own record is written in any case, but never over success.
     /// Again with the same token: `Released`, and the wait is not begun anew. `Overtaken` when the lease, wait or done
-    /// marker of another attempt stands there.
+    /// marker of another attempt stands there, or one that was granted after this one is over by now.
     async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Result<Release, StoreError>;
 
     /// As [`Store::fail`] without a wait, and the attempt is refunded, once, if the lease was still this one.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
 
-use crate::slot::Slot;
+use crate::slot::{Mark, Slot};
 use crate::store::conformance::bench::{DONE, failed, granted, succeeded};
 use crate::store::conformance::case::case;
 use crate::store::conformance::{Bench, Case, Failure, Outcome};
-use crate::store::{Claim, ClaimRequest, Store};
+use crate::store::{Claim, ClaimRequest, Settlement, Store};
 
 pub(super) const CASES: &[Case] = &[
     case!("races", one_of_many_claimers_wins, I1, I5),
@@ -153,13 +153,15 @@ async fn of_many_finishers_one_sets_the_marker(bench: &Bench) -> Outcome {
     let tasks = finishers
         .into_iter()
         .map(|(store, lease)| tokio::spawn(async move { store.complete(&lease, &succeeded(&lease), DONE).await }));
-    let mut recorded = 0;
+    let mut answers = Vec::new();
     for task in join_all(tasks).await {
-        let settled = task.map_err(|error| Failure::from(error.to_string()))??;
-        recorded += usize::from(settled == crate::store::Settlement::Recorded);
+        answers.push(task.map_err(|error| Failure::from(error.to_string()))??);
     }
-    ensure_eq!(recorded, 1, "finishers that set the marker");
     let known = bench.record(&slot).await?;
+    let marker = take!(&known.mark, Mark::Done(mark) => mark.by.clone());
+    // Whoever set the marker is not told of itself: `Recorded`, or who held the slot after it.
+    let others = answers.iter().filter(|answer| **answer == Settlement::Overtaken { by: marker.clone() }).count();
+    ensure_eq!(others, 15, "finishers that hear of the one that set the marker");
     ensure!(known.runs.len() == 16 && known.runs.iter().all(|run| run.outcome.is_some()), "{:?}", known.runs);
     Ok(())
 }

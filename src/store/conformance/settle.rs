@@ -15,6 +15,7 @@ pub(super) const CASES: &[Case] = &[
     case!("settle", success_is_written_over_another_ones_wait, I3, I7),
     case!("settle", success_is_written_to_a_store_that_restarted_empty, I2, I3, I7),
     case!("settle", a_second_success_leaves_the_marker_as_it_is, I3),
+    case!("settle", whoever_was_overtaken_hears_of_one_who_came_and_went, L2),
     case!("settle", success_counts_past_the_end_of_the_slot, I7),
     case!("settle", a_failure_releases_and_begins_the_wait, I5),
     case!("settle", a_failure_without_wait_frees_the_slot_at_once, I5),
@@ -53,6 +54,27 @@ async fn success_is_written_even_when_the_lease_had_lapsed(bench: &Bench) -> Out
     bench.expire(&slot).await?;
     ensure_eq!(bench.store.complete(&lease, &succeeded(&lease), DONE).await?, Settlement::Recorded);
     ensure_is!(bench.claim(&slot, "b").await?, Claim::Done(_));
+    Ok(())
+}
+
+async fn whoever_was_overtaken_hears_of_one_who_came_and_went(bench: &Bench) -> Outcome {
+    for (job, succeeds) in [("success", true), ("failure", false)] {
+        let slot = bench.slot(job)?;
+        let lease = bench.grant(&slot, "a").await?;
+        bench.expire(&slot).await?;
+        let next = bench.grant(&slot, "b").await?;
+        ensure_eq!(bench.store.fail(&next, &failed(&next), Duration::ZERO).await?, Release::Released);
+        let by = if succeeds {
+            let answer = bench.store.complete(&lease, &succeeded(&lease), DONE).await?;
+            take!(answer, Settlement::Overtaken { by } => by)
+        } else {
+            let answer = bench.store.fail(&lease, &failed(&lease), WAIT).await?;
+            take!(answer, Release::Overtaken { by } => by)
+        };
+        ensure_eq!((by.node.as_str(), by.attempt), ("b", 2));
+        // The later attempt was overtaken by nobody, however often it is told.
+        ensure_is!(bench.record(&slot).await?.mark, Mark::Done(_) | Mark::Free);
+    }
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::job::NodeName;
-use crate::slot::{Attempt, Audit, Lease, Outcome, RunRecord, Token, Verdict, VerdictRecord};
+use crate::slot::{Attempt, Audit, Holder, Lease, Outcome, RunRecord, Token, Verdict, VerdictRecord};
 
 /// Counter, runs, verdict and operators' verbs of one slot.
 #[derive(Clone, Debug)]
@@ -73,6 +73,14 @@ impl Log {
     pub(super) fn has_newer(&self, lease: &Lease) -> bool {
         let other = |run: &RunRecord| run.token != lease.token && run.attempt >= lease.attempt;
         self.known() > lease.attempt || self.runs.iter().any(other)
+    }
+
+    /// The newest other claim that was granted after this lease's, or in its place: it held the slot meanwhile, also if it is
+    /// over by now. A run without a guard is in nobody's place.
+    pub(super) fn overtaker(&self, lease: &Lease) -> Option<Holder> {
+        let newer = |run: &&RunRecord| run.token != lease.token && run.attempt >= lease.attempt && lease.attempt > 0;
+        let newest = self.runs.iter().filter(newer).max_by_key(|run| run.attempt)?;
+        Some(Holder { node: newest.node.clone(), attempt: newest.attempt })
     }
 
     /// Writes a run's record. An end is never overwritten by the lack of one, nor success by anything else (I7).

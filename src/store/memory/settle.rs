@@ -17,13 +17,15 @@ impl Ledger {
         let log = self.log_mut(&lease.slot, now);
         log.raise(lease.attempt);
         log.done(&lease.node, now);
+        let overtaken = self.log(&lease.slot, now).overtaker(lease);
+        let meanwhile = overtaken.map_or(Settlement::Recorded, |by| Settlement::Overtaken { by });
         let answer = match self.mark(&lease.slot, now).map(|placed| &placed.standing) {
-            Some(Standing::Done { token, .. }) if *token == Some(lease.token) => return Settlement::Recorded,
+            Some(Standing::Done { token, .. }) if *token == Some(lease.token) => return meanwhile,
             Some(Standing::Done { mark, .. }) => return Settlement::Overtaken { by: mark.by.clone() },
             Some(Standing::Lease { by, token, .. } | Standing::Backoff { by, token }) if *token != lease.token => {
                 Settlement::Overtaken { by: by.clone() }
             }
-            _ => Settlement::Recorded,
+            _ => meanwhile,
         };
         let mark = DoneMark { by: holder(lease), at: now };
         self.place(&lease.slot, Standing::Done { mark, token: Some(lease.token) }, later(now, done_ttl));
@@ -62,7 +64,8 @@ impl Ledger {
         self.mark(&lease.slot, now).and_then(|placed| placed.lease()).is_some_and(|(_, token)| token == lease.token)
     }
 
-    /// What a release is answered. A repetition finds its own wait, or nothing and its own run ended.
+    /// What a release is answered. A repetition finds its own wait, or nothing and its own run ended. Who held the slot
+    /// meanwhile and is gone has overtaken it all the same: two runs may have overlapped, and that is told.
     fn released(&self, lease: &Lease, now: DateTime<Utc>) -> Release {
         match self.mark(&lease.slot, now).map(|placed| &placed.standing) {
             Some(Standing::Lease { token, .. } | Standing::Backoff { token, .. }) if *token == lease.token => {
@@ -70,8 +73,10 @@ impl Ledger {
             }
             Some(Standing::Lease { by, .. } | Standing::Backoff { by, .. }) => Release::Overtaken { by: by.clone() },
             Some(Standing::Done { mark, .. }) => Release::Overtaken { by: mark.by.clone() },
-            None if self.log(&lease.slot, now).has_ended(lease) => Release::Released,
-            None => Release::Expired,
+            None => self.log(&lease.slot, now).overtaker(lease).map_or_else(
+                || if self.log(&lease.slot, now).has_ended(lease) { Release::Released } else { Release::Expired },
+                |by| Release::Overtaken { by },
+            ),
         }
     }
 

@@ -49,6 +49,8 @@ pub(super) struct Runs {
     pub(super) newest: Attempt,
     /// The largest recorded attempt under another token than the request's.
     pub(super) newest_other: Attempt,
+    /// Whose that is.
+    pub(super) newest_other_node: Option<NodeName>,
     /// A run under the request's token has a recorded end.
     pub(super) spent: bool,
 }

@@ -7,6 +7,8 @@ local slot, bad = read_slot()
 if bad then return bad end
 local mark = slot.mark
 
+local meanwhile = overtaker(attempt, token)
+
 keep(now)
 if mark.state ~= 'done' then write_mark('done', token, node, attempt, now, ttl) end
 write_run(attempt, token, record)
@@ -14,5 +16,5 @@ if not slot.stored or slot.count < attempt then redis.call('SET', ATTEMPTS, math
 write_done_verdict(node, now)
 keep(now)
 if mark.state ~= 'done' then publish(CHANNEL, 'done ' .. SLOT) end
-if mark.state == 'free' or mark.token == token then return { 'recorded' } end
+if mark.state == 'free' or mark.token == token then return meanwhile or { 'recorded' } end
 return { 'overtaken', mark.node, mark.attempt }

@@ -17,6 +17,7 @@ elseif mark.state ~= 'free' then
 else
   local _, old = find_run(attempt, token)
   if old and has_ended(old) then answer = { 'released' } end
+  answer = overtaker(attempt, token) or answer
 end
 
 keep(now)

@@ -103,6 +103,23 @@ local function is_spent(token, attempts)
   return false
 end
 
+-- The newest other claim that was granted after this one or in its place, as an answer: it held the slot meanwhile, also if
+-- it is over by now. A run without a guard (attempt 0) is in nobody's place.
+local function overtaker(attempt, token)
+  if attempt == 0 then return nil end
+  local newest, answer = 0, nil
+  local fields = redis.call('HGETALL', LOG)
+  for i = 1, #fields, 2 do
+    local number, record = string.match(fields[i], '^(%d+)'), fields[i + 1]
+    local other = number and #number <= 9 and tonumber(number) or 0
+    local node = string.match(record, '"node":"(%w[%w._-]*)"')
+    if other >= attempt and other > newest and node and not belongs_to(record, token) then
+      newest, answer = other, { 'overtaken', node, other }
+    end
+  end
+  return answer
+end
+
 -- An end is never overwritten by the lack of one, nor success by anything else (I7).
 local function write_run(attempt, token, record)
   local field, old = find_run(attempt, token)

@@ -51,6 +51,12 @@ pub(super) fn record<T: DeserializeOwned>(row: &SqliteRow, column: &str) -> Resu
     serde_json::from_str(&found).map(Some).map_err(|error| odd(column, error))
 }
 
+/// A node's name that may be absent.
+pub(super) fn node(row: &SqliteRow, column: &str) -> Result<Option<NodeName>, Why> {
+    let Some(found) = text(row, column)? else { return Ok(None) };
+    NodeName::new(&found).map(Some).map_err(|error| odd(column, error))
+}
+
 /// The JSON of a record. Its types have no key or number that JSON lacks.
 pub(super) fn json<T: Serialize>(value: &T) -> Result<String, Why> {
     serde_json::to_string(value).map_err(|error| error.to_string())

@@ -6,6 +6,9 @@ SELECT
       WHERE r.namespace = ?1 AND r.job = ?2 AND r.start_ms = ?3) AS newest,
     (SELECT max(r.attempt) FROM runs AS r
       WHERE r.namespace = ?1 AND r.job = ?2 AND r.start_ms = ?3 AND r.token <> ?4) AS newest_other,
+    (SELECT json_extract(r.record, '$.node') FROM runs AS r
+      WHERE r.namespace = ?1 AND r.job = ?2 AND r.start_ms = ?3 AND r.token <> ?4
+      ORDER BY r.attempt DESC LIMIT 1) AS newest_other_node,
     -- A record is JSON in which quotes inside of values are escaped, so this can only be its own field.
     (SELECT count(*) FROM runs AS r
       WHERE r.namespace = ?1 AND r.job = ?2 AND r.start_ms = ?3 AND r.token = ?4

@@ -94,6 +94,7 @@ fn decode(found: &SqliteRow) -> Result<(Row, Runs, DateTime<Utc>), row::Why> {
         own: row::record(found, "own")?,
         newest: row::count(found, "newest")?,
         newest_other: row::count(found, "newest_other")?,
+        newest_other_node: row::node(found, "newest_other_node")?,
         spent: row::count(found, "spent")? > 0,
     };
     Ok((row::slot_row(found)?, runs, row::there(row::instant(found, "touched_ms")?, "touched_ms")?))
