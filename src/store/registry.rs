@@ -88,9 +88,6 @@ pub struct NodeEntry {
 pub struct HeartbeatReply {
     /// The store's clock.
     pub now: DateTime<Utc>,
-    /// The last heartbeat of any *other* instance, and of this name's earlier instance, before this one: the cluster
-    /// was alive then. None when the registry knows no other.
-    pub last_alive: Option<DateTime<Utc>>,
 }
 
 /// A job's pause. There is at most one per job; a resume sets its end.

@@ -80,6 +80,23 @@ async fn each_missing_permission_is_one_clear_error() {
 }
 
 #[tokio::test]
+async fn a_user_who_may_not_subscribe_waits_by_timers_until_it_may() {
+    let server = RedisServer::start();
+    for missing in ["+subscribe", "&cronward:*"] {
+        let rest: Vec<String> = documented_permissions().into_iter().filter(|rule| rule != missing).collect();
+        server.allow(&rest);
+        let store = open(&user_url(&server)).await;
+        assert!(store.capability().push, "until it is known");
+        let mut hints = store.subscribe();
+        eventually("the refusal is known", async || !store.capability().push).await;
+        assert_eq!(tokio::time::timeout(LIMIT, hints.recv()).await.unwrap().unwrap(), Wake::Resync, "who waits looks");
+        server.allow(&documented_permissions());
+        eventually("the listener is let in", async || store.capability().push).await;
+        assert_eq!(tokio::time::timeout(LIMIT, hints.recv()).await.unwrap().unwrap(), Wake::Resync);
+    }
+}
+
+#[tokio::test]
 async fn a_wrong_password_is_told_at_once_and_a_right_one_works_without_a_restart() {
     let server = RedisServer::start();
     server.allow(&documented_permissions());

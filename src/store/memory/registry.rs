@@ -22,14 +22,12 @@ impl Ledger {
     }
 
     /// Records that the node is alive ([`crate::store::Store::heartbeat`]). There is one entry per name: an instance
-    /// replaces the earlier one, whose last heartbeat is told once more.
+    /// replaces the earlier one.
     pub fn heartbeat(&mut self, report: &NodeReport, now: DateTime<Utc>) -> HeartbeatReply {
         let retention = self.retention;
         self.nodes.retain(|_, entry| later(entry.seen, retention) > now);
-        let others = self.nodes.values().filter(|entry| !is_same(&entry.report, report));
-        let last_alive = others.map(|entry| entry.seen).max();
         self.nodes.insert(report.name.clone(), NodeEntry { report: report.clone(), seen: now });
-        HeartbeatReply { now, last_alive }
+        HeartbeatReply { now }
     }
 
     /// Every known node, by name ([`crate::store::Store::nodes`]).
@@ -37,8 +35,4 @@ impl Ledger {
         let kept = |entry: &&NodeEntry| later(entry.seen, self.retention) > now;
         self.nodes.values().filter(kept).cloned().collect()
     }
-}
-
-fn is_same(known: &NodeReport, report: &NodeReport) -> bool {
-    known.name == report.name && known.instance == report.instance
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use serde::Serialize;
 
 use super::records::{cut_json, open_json};
 use super::script::{self, Args};
@@ -31,7 +30,7 @@ impl Store for RedisStore {
             name: "redis",
             reach: Reach::Network,
             clock: StoreClock::Server,
-            push: true,
+            push: self.listener.is_allowed(),
             poll: POLL,
             durable: false,
             expires_records: true,
@@ -162,19 +161,10 @@ impl Store for RedisStore {
     }
 
     async fn heartbeat(&self, report: &NodeReport) -> Result<HeartbeatReply, StoreError> {
-        /// How a report of this very instance begins; its other fields may change.
-        #[derive(Serialize)]
-        struct Instance<'a> {
-            name: &'a NodeName,
-            instance: &'a str,
-        }
         let key = self.keys.nodes();
-        let instance = Instance { name: &report.name, instance: &report.instance };
-        let begins = open_json(&instance, "version");
         let args = Args::keys([key.clone()])
             .arg(&report.name)
             .arg(open_json(report, "seen_ms"))
-            .arg(begins)
             .arg(whole_millis(self.options.retention));
         self.ask((Op::Heartbeat, &key), &script::HEARTBEAT, &args, records::heartbeat).await
     }

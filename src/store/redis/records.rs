@@ -169,9 +169,7 @@ pub(super) fn nodes(reply: &Value, key: &str, retention: Duration) -> Result<(Da
 /// The answer of `heartbeat.lua`.
 pub(super) fn heartbeat(reply: &Value) -> Result<HeartbeatReply, Corrupt> {
     let mut fields = Fields::of(reply)?;
-    let now = fields.instant()?;
-    let last = fields.integer()?;
-    Ok(HeartbeatReply { now, last_alive: if last < 0 { None } else { Some(instant(last)?) } })
+    Ok(HeartbeatReply { now: fields.instant()? })
 }
 
 #[cfg(test)]

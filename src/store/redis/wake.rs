@@ -1,8 +1,10 @@
 //! Listens for wake-ups on a connection of its own: in the background, from the first subscription until the store is
 //! dropped. A lost connection is made again for ever; each time it stands, `Resync` tells that hints may have been lost.
-//! Nothing depends on a hint, so nothing here is an error.
+//! Nothing depends on a hint, so nothing here is an error. A user who may not subscribe is told of once, and whoever waits
+//! looks again by a timer.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -29,13 +31,21 @@ pub(super) struct Listener {
     /// The longest wait for a connection and for an answer on it.
     limit: Duration,
     hints: broadcast::Sender<Wake>,
+    /// The server has said that this user may not listen.
+    refused: Arc<AtomicBool>,
     task: Mutex<Option<AbortOnDropHandle<()>>>,
 }
 
 impl Listener {
     /// A listener that does not connect before the first subscription.
     pub(super) fn new(client: Client, channel: String, limit: Duration) -> Self {
-        Self { client, channel, limit, hints: broadcast::Sender::new(HINTS), task: Mutex::default() }
+        let (refused, task) = (Arc::default(), Mutex::default());
+        Self { client, channel, limit, hints: broadcast::Sender::new(HINTS), refused, task }
+    }
+
+    /// False while the server refuses the subscription.
+    pub(super) fn is_allowed(&self) -> bool {
+        !self.refused.load(Ordering::Relaxed)
     }
 
     /// Hints from now on. Outside of a runtime there are none.
@@ -45,58 +55,91 @@ impl Listener {
         if let Ok(runtime) = tokio::runtime::Handle::try_current()
             && task.as_ref().is_none_or(AbortOnDropHandle::is_finished)
         {
-            let listening = listen(self.client.clone(), self.channel.clone(), self.limit, self.hints.clone());
+            let ears = Ears {
+                client: self.client.clone(),
+                channel: self.channel.clone(),
+                limit: self.limit,
+                hints: self.hints.clone(),
+                refused: Arc::clone(&self.refused),
+            };
+            let listening = ears.listen();
             *task = Some(AbortOnDropHandle::new(runtime.spawn(listening)));
         }
         hints
     }
 }
 
-/// Listens until the task is stopped.
-#[allow(clippy::disallowed_methods, reason = "the wait before a connection is made again; the file owns it")]
-async fn listen(client: Client, channel: String, limit: Duration, hints: broadcast::Sender<Wake>) {
-    let mut wait = SHORTEST_WAIT;
-    loop {
-        match connect(&client, &channel, limit).await {
-            Ok((sink, messages)) => {
-                wait = SHORTEST_WAIT;
-                tell(&hints, Wake::Resync);
-                relay(sink, messages, limit, &hints).await;
-                tracing::debug!(channel, "the connection for wake-ups broke");
-            }
-            Err(error) => {
-                tracing::debug!(channel, %error, "no connection for wake-ups");
-                wait = (wait * 2).min(LONGEST_WAIT);
-            }
-        }
-        tokio::time::sleep(wait).await;
-    }
+/// What the task has of the listener.
+struct Ears {
+    client: Client,
+    channel: String,
+    limit: Duration,
+    hints: broadcast::Sender<Wake>,
+    refused: Arc<AtomicBool>,
 }
 
-async fn connect(client: &Client, channel: &str, limit: Duration) -> Result<(PubSubSink, PubSubStream), RedisError> {
-    let subscribed = async {
-        let (mut sink, messages) = client.get_async_pubsub().await?.split();
-        sink.subscribe(channel).await?;
-        Ok((sink, messages))
-    };
-    tokio::time::timeout(limit, subscribed).await.unwrap_or_else(|_| Err(silent()))
-}
-
-/// Passes hints on until the connection is gone, or silent also when asked.
-async fn relay(mut sink: PubSubSink, mut messages: PubSubStream, limit: Duration, hints: &broadcast::Sender<Wake>) {
-    loop {
-        match tokio::time::timeout(SILENCE, messages.next()).await {
-            Ok(None) => return,
-            // What somebody else publishes there is no hint.
-            Ok(Some(message)) => {
-                if let Ok(wake) = String::from_utf8_lossy(message.get_payload_bytes()).parse() {
-                    tell(hints, wake);
+impl Ears {
+    /// Listens until the task is stopped.
+    #[allow(clippy::disallowed_methods, reason = "the wait before a connection is made again; the file owns it")]
+    async fn listen(self) {
+        let mut wait = SHORTEST_WAIT;
+        loop {
+            match self.connect().await {
+                Ok((sink, messages)) => {
+                    wait = SHORTEST_WAIT;
+                    self.refused.store(false, Ordering::Relaxed);
+                    tell(&self.hints, Wake::Resync);
+                    self.relay(sink, messages).await;
+                    tracing::debug!(channel = self.channel, "the connection for wake-ups broke");
+                }
+                Err(error) => {
+                    self.failed(&error);
+                    wait = (wait * 2).min(LONGEST_WAIT);
                 }
             }
-            Err(_) => match tokio::time::timeout(limit, sink.ping::<redis::Value>()).await {
-                Ok(Ok(_)) => {}
-                _ => return,
-            },
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// A refusal is worth a warning, once; everything else passes.
+    fn failed(&self, error: &RedisError) {
+        if error.code() == Some("NOPERM") && !self.refused.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                channel = self.channel,
+                "no wake-ups: the user may not subscribe, so waiting nodes look by timers"
+            );
+            // Whoever waits counted on being told.
+            tell(&self.hints, Wake::Resync);
+        } else {
+            tracing::debug!(channel = self.channel, %error, "no connection for wake-ups");
+        }
+    }
+
+    async fn connect(&self) -> Result<(PubSubSink, PubSubStream), RedisError> {
+        let subscribed = async {
+            let (mut sink, messages) = self.client.get_async_pubsub().await?.split();
+            sink.subscribe(&self.channel).await?;
+            Ok((sink, messages))
+        };
+        tokio::time::timeout(self.limit, subscribed).await.unwrap_or_else(|_| Err(silent()))
+    }
+
+    /// Passes hints on until the connection is gone, or silent also when asked.
+    async fn relay(&self, mut sink: PubSubSink, mut messages: PubSubStream) {
+        loop {
+            match tokio::time::timeout(SILENCE, messages.next()).await {
+                Ok(None) => return,
+                // What somebody else publishes there is no hint.
+                Ok(Some(message)) => {
+                    if let Ok(wake) = String::from_utf8_lossy(message.get_payload_bytes()).parse() {
+                        tell(&self.hints, wake);
+                    }
+                }
+                Err(_) => match tokio::time::timeout(self.limit, sink.ping::<redis::Value>()).await {
+                    Ok(Ok(_)) => {}
+                    _ => return,
+                },
+            }
         }
     }
 }

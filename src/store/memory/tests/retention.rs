@@ -70,15 +70,4 @@ fn a_node_that_was_not_heard_of_for_the_retention_is_forgotten() {
     ledger.heartbeat(&report("a", "a1"), start());
     assert_eq!(ledger.nodes(at(DAY * 7 - LEASE)).len(), 1);
     assert_eq!(ledger.nodes(at(DAY * 7)).len(), 0);
-    assert_eq!(ledger.heartbeat(&report("b", "b1"), at(DAY * 7)).last_alive, None);
-}
-
-#[test]
-fn the_cluster_was_last_alive_when_the_last_other_instance_was_heard() {
-    let mut ledger = ledger();
-    ledger.heartbeat(&report("a", "a1"), start());
-    ledger.heartbeat(&report("b", "b1"), at(LEASE));
-    assert_eq!(ledger.heartbeat(&report("b", "b1"), at(LEASE * 3)).last_alive, Some(start()));
-    assert_eq!(ledger.heartbeat(&report("b", "b2"), at(LEASE * 4)).last_alive, Some(at(LEASE * 3)));
-    assert_eq!(ledger.heartbeat(&report("b", "b2"), at(LEASE * 5)).last_alive, Some(start()), "told once");
 }

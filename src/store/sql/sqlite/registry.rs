@@ -117,12 +117,6 @@ pub(super) async fn heartbeat(tx: &mut Tx<'_>, scope: &Scope, report: &NodeRepor
         .bind(scope.oldest(now).timestamp_millis())
         .execute(tx.on())
         .await?;
-    let last = sqlx::query(include_str!("node_seen.sql"))
-        .bind(scope.namespace.as_str())
-        .bind(report.name.as_str())
-        .bind(report.instance.as_str())
-        .fetch_one(tx.on())
-        .await?;
     sqlx::query(include_str!("node_save.sql"))
         .bind(scope.namespace.as_str())
         .bind(report.name.as_str())
@@ -131,7 +125,7 @@ pub(super) async fn heartbeat(tx: &mut Tx<'_>, scope: &Scope, report: &NodeRepor
         .bind(row::json(report).map_err(odd("nodes"))?)
         .execute(tx.on())
         .await?;
-    Ok(HeartbeatReply { now, last_alive: row::instant(&last, "last_ms").map_err(odd("nodes"))? })
+    Ok(HeartbeatReply { now })
 }
 
 pub(super) async fn nodes(tx: &mut Tx<'_>, scope: &Scope) -> Result<(DateTime<Utc>, Vec<NodeEntry>), Fault> {
