@@ -31,7 +31,7 @@ pub struct ClaimRequest {
 /// own token, held, exhausted, backoff, paused, blocked; otherwise it grants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// Granted, now or to an earlier send of the same request.
+    /// Granted, now or to an earlier send of the same request, whose lease may have lapsed since.
     Claimed {
         /// The number of this claim.
         attempt: Attempt,
@@ -47,16 +47,16 @@ pub enum Claim {
         /// Until it lapses, unless renewed.
         remaining: Duration,
     },
-    /// A run succeeded.
+    /// A run succeeded, or an operator said so.
     Done(DoneMark),
     /// `max_attempts` are used up.
     Exhausted {
         /// Attempts that count.
         used: u32,
     },
-    /// An attempt failed and the wait after it is not over.
+    /// An attempt failed and the wait after it is not over; or the token is spent.
     Backoff {
-        /// Until it is.
+        /// Until it is; zero when a run under this very token has a recorded end, and only then.
         remaining: Duration,
     },
     /// An operator paused the job.

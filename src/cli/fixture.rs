@@ -104,7 +104,7 @@ pub(crate) fn done() -> SlotRecord {
     SlotRecord {
         attempts: 1,
         mark: Mark::Done(DoneMark { by, at: when }),
-        verdict: Some(VerdictRecord { verdict: Verdict::Done, by: node("a"), at: when }),
+        verdict: Some(VerdictRecord { verdict: Verdict::Done, by: node("a"), at: when, attempt: 1 }),
         runs: vec![ended(1, "a", Outcome::Success, 0)],
         ..untouched()
     }

@@ -67,6 +67,11 @@ impl SlotMachine {
             }
             Claim::Backoff { remaining } => {
                 self.retrying = true;
+                if remaining.is_zero() {
+                    // No wait stands there: a run under this token has a recorded end (an operator unlocked what this node
+                    // had not heard of), and it would be refused for ever.
+                    self.token = self.token.next();
+                }
                 self.wait_for_others(now, remaining, SPREAD_RELEASE, Why::Others);
             }
             Claim::Blocked { remaining, .. } => self.wait_for_others(now, remaining, SPREAD_LAPSE, Why::Older),

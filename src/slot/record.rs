@@ -213,6 +213,17 @@ pub struct VerdictRecord {
     /// When, by the store's clock.
     #[serde(rename = "at_ms", with = "chrono::serde::ts_milliseconds")]
     pub at: DateTime<Utc>,
+    /// The attempt that succeeded; 0 when an operator said that it is done, and for every other verdict.
+    #[serde(default)]
+    pub attempt: Attempt,
+}
+
+impl VerdictRecord {
+    /// The done marker that says the same, if it says `done`: what stands for a marker that the store has lost.
+    pub fn done(&self) -> Option<DoneMark> {
+        let by = Holder { node: self.by.clone(), attempt: self.attempt };
+        (self.verdict == Verdict::Done).then_some(DoneMark { by, at: self.at })
+    }
 }
 
 /// An operator's verb, with who, when and why.
@@ -359,7 +370,8 @@ mod tests {
 
     #[test]
     fn done_outlives_its_marker_by_the_recorded_verdict() {
-        let verdict = VerdictRecord { verdict: Verdict::Done, by: holder().node, at: at("2026-11-21T14:01:00Z") };
+        let verdict =
+            VerdictRecord { verdict: Verdict::Done, by: holder().node, at: at("2026-11-21T14:01:00Z"), attempt: 0 };
         let expired = SlotRecord { attempts: 1, verdict: Some(verdict), ..record() };
         assert_eq!(expired.state(at("2026-11-21T20:00:00Z"), 3), SlotState::Done);
     }

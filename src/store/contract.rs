@@ -57,12 +57,18 @@ pub trait Store: Debug + Send + Sync + 'static {
     ///
     /// The attempt counter rises only when the lease is granted; it goes on from the largest attempt that the store
     /// knows of. The same token again, while its lease stands, answers `Claimed` with the same attempt and a full TTL
-    /// (I5); once its run has a recorded end, `Backoff` with nothing left: a late copy of a request is no new one. A
-    /// counter that has reached 999 answers `Exhausted`, so that fences stay in order.
+    /// (I5). The same holds once its lease has lapsed, the number and the instant of the grant unchanged, while nothing
+    /// stands at the key, its attempt is the newest and counts, and no other token has that number: `max_attempts` and the
+    /// limit of the counter are not asked, pauses and older slots are. Otherwise it is a new attempt; once its run has a
+    /// recorded end, `Backoff` with nothing left: a late copy of a request is no new one. A counter that has reached 999
+    /// answers `Exhausted`, so that fences stay in order.
+    ///
+    /// A slot is done by its marker, and by the verdict `done` where the marker is gone (I3); nothing is put back.
     async fn claim(&self, request: &ClaimRequest) -> Result<Claim, StoreError>;
 
     /// Makes the lease last for its TTL from now on; never shortens it. When the key is absent, the lease is set again
-    /// if its attempt has no recorded end and there is no newer attempt; the counter becomes at least its attempt.
+    /// if the slot is not done, its attempt has no recorded end and there is no newer attempt; the counter becomes at least
+    /// its attempt.
     async fn renew(&self, lease: &Lease) -> Result<Renewal, StoreError>;
 
     /// Records success: the run, the done marker for `done_ttl`, the verdict `done`; wakes the others. Written even when
@@ -101,7 +107,7 @@ pub trait Store: Debug + Send + Sync + 'static {
 
     /// Operator: sets the done marker and the verdict `done` without a run; wakes the others. The marker's holder is
     /// `audit.who` cut to a node name, attempt 0. `Held` when a node holds the lease, with nothing changed.
-    /// `Unchanged` when done already.
+    /// `Unchanged` when the marker stands.
     async fn mark_done(&self, slot: &Slot, audit: &Audit, done_ttl: Duration) -> Result<Intervention, StoreError>;
 
     /// Operator: no slot of the job is granted until `until`, or until resumed. Replaces an earlier pause.

@@ -314,6 +314,37 @@ fn a_grant_that_arrives_after_its_trust_is_asked_for_again_with_the_same_token()
 }
 
 #[test]
+fn a_claim_that_was_not_heard_of_until_its_lease_had_lapsed_starts_as_the_same_attempt() {
+    let (mut bench, first) = Bench::at_tick(Policy::default());
+    let granted_at = bench.now().wall;
+    while bench.now().wall - granted_at < chrono::TimeDelta::from_std(TTL * 2).unwrap() {
+        bench.machine.handle_claim(bench.now(), Err(error(Applied::Maybe)));
+        bench.silent();
+        bench.until_timer();
+        assert_eq!(bench.claim().token, first.token);
+    }
+    let claim = Claim::Claimed { attempt: 1, used: 1, at: granted_at };
+    bench.machine.handle_claim(bench.now(), Ok(claim));
+    assert_eq!(bench.spawned().attempt, 1);
+    bench.machine.handle_started(bench.now());
+    assert_eq!(bench.until_timer(), TTL / 3);
+    let (lease, _) = bench.renew();
+    assert_eq!((lease.token, lease.claimed_at), (first.token, granted_at), "trust counts from the last send");
+}
+
+#[test]
+fn a_token_whose_run_has_an_end_is_not_asked_with_again() {
+    let (mut bench, first) = Bench::at_tick(Policy::default());
+    let waiting = Claim::Backoff { remaining: Duration::from_millis(1) };
+    bench.machine.handle_claim(bench.now(), Ok(waiting));
+    bench.until_timer();
+    assert_eq!(bench.claim().token, first.token, "somebody's wait says nothing of this token");
+    bench.machine.handle_claim(bench.now(), Ok(Claim::Backoff { remaining: Duration::ZERO }));
+    bench.until_timer();
+    assert_ne!(bench.claim().token, first.token);
+}
+
+#[test]
 fn nothing_is_started_after_the_start_deadline() {
     let policy = Policy { start_deadline: Some(seconds(20)), ..Policy::default() };
     let (mut bench, _) = Bench::at_tick(policy);

@@ -292,7 +292,8 @@ mod tests {
 
     #[test]
     fn a_verdict_names_who_recorded_it() {
-        let verdict = VerdictRecord { verdict: Verdict::Missed, by: node("a"), at: at("2026-11-21T15:00:01Z") };
+        let verdict =
+            VerdictRecord { verdict: Verdict::Missed, by: node("a"), at: at("2026-11-21T15:00:01Z"), attempt: 0 };
         let missed = view(&SlotRecord { verdict: Some(verdict), ..record() });
         assert_eq!(missed["verdict"], json!({"verdict": "missed", "by": "a", "at": "2026-11-21T15:00:01Z"}));
         assert_eq!(missed["state"], json!("missed"));

@@ -55,9 +55,9 @@ async fn every_grant_has_its_own_record(bench: &Bench) -> Outcome {
     let lease = bench.grant(&slot, "a").await?;
     bench.expire(&slot).await?;
     bench.store.fail(&lease, &failed(&lease), Duration::ZERO).await?;
-    // The next one's lease lapses too, and its request is sent again.
-    let request = bench.request(&slot, "b")?;
+    // The leases of the next two lapse too.
     for (attempt, outcomes) in [(2, vec![Some(Ended::Failure), None]), (3, vec![Some(Ended::Failure), None, None])] {
+        let request = bench.request(&slot, "b")?;
         let next = granted(&request, bench.store.claim(&request).await?)?;
         let known = bench.record(&slot).await?;
         ensure_eq!(next.attempt, attempt);

@@ -73,6 +73,7 @@ pub(super) use case;
 pub fn cases() -> impl Iterator<Item = Case> {
     [
         suite::claim::CASES,
+        suite::lost::CASES,
         suite::renew::CASES,
         suite::settle::CASES,
         suite::attempts::CASES,

@@ -20,6 +20,7 @@ mod close;
 mod expiry;
 mod hostile;
 mod idempotence;
+mod lost;
 mod memory;
 mod namespaces;
 mod operator;

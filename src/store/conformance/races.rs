@@ -159,6 +159,8 @@ async fn of_many_finishers_one_sets_the_marker(bench: &Bench) -> Outcome {
     }
     let known = bench.record(&slot).await?;
     let marker = take!(&known.mark, Mark::Done(mark) => mark.by.clone());
+    let verdict = take!(known.verdict, Some(ref record) => record.done());
+    ensure_eq!(verdict.map(|mark| mark.by), Some(marker.clone()), "the verdict is the first finisher's too");
     // Whoever set the marker is not told of itself: `Recorded`, or who held the slot after it.
     let others = answers.iter().filter(|answer| **answer == Settlement::Overtaken { by: marker.clone() }).count();
     ensure_eq!(others, 15, "finishers that hear of the one that set the marker");

@@ -220,6 +220,7 @@ async fn a_stale_failure_leaves_done_alone(bench: &Bench) -> Outcome {
     ensure_is!(bench.store.give_back(&stale, &given_back(&stale)).await?, Release::Overtaken { .. });
     let mark = take!(bench.claim(&slot, "c").await?, Claim::Done(mark) => mark);
     ensure_eq!((mark.by.node.as_str(), mark.by.attempt), ("b", 2));
+    ensure_eq!(bench.record(&slot).await?.mark, Mark::Done(mark));
     Ok(())
 }
 

@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::{between, later};
 use crate::job::MAX_ATTEMPTS_LIMIT;
-use crate::slot::Holder;
-use crate::store::memory::ledger::{Ledger, Placed, Standing};
+use crate::slot::{Holder, Lease};
+use crate::store::memory::ledger::{Ledger, Standing};
 use crate::store::memory::log;
 use crate::store::{Claim, ClaimRequest};
 
@@ -20,17 +20,25 @@ impl Ledger {
         if let Some(answer) = self.own_or_held(request, now) {
             return answer;
         }
-        match self.not_now(request, now) {
-            Some(refusal) => refusal,
-            None => self.grant(request, now),
+        let again = self.unanswered(request, now);
+        if again.is_none()
+            && let Some(refusal) = self.used_up_or_waiting(request, now)
+        {
+            return refusal;
+        }
+        match (self.paused_or_blocked(request, now), again) {
+            (Some(refusal), _) => refusal,
+            (None, Some(lease)) => self.grant_again(&lease, now),
+            (None, None) => self.grant(request, now),
         }
     }
 
-    /// Done is asked before the window, so that a slot that is over still tells that it was done.
+    /// Done is asked before the window, so that a slot that is over still tells that it was done. The verdict says so as
+    /// well: a marker that the store has lost repeats nothing (I3).
     fn done_or_outside(&self, request: &ClaimRequest, now: DateTime<Utc>) -> Option<Claim> {
         let slot = &request.slot;
-        match self.mark(slot, now) {
-            Some(Placed { standing: Standing::Done { mark, .. }, .. }) => Some(Claim::Done(mark.clone())),
+        match self.done_mark(slot, now) {
+            Some(mark) => Some(Claim::Done(mark)),
             _ if now < slot.start() => Some(Claim::Early { remaining: between(now, slot.start()) }),
             _ if now >= slot.end() => Some(Claim::Closed),
             _ => None,
@@ -50,7 +58,17 @@ impl Ledger {
         Some(again)
     }
 
-    fn not_now(&self, request: &ClaimRequest, now: DateTime<Utc>) -> Option<Claim> {
+    /// The grant whose answer was lost and whose lease has lapsed since. It is the same attempt still, while its run has no
+    /// recorded end and nobody has followed it; a node that was cut off for a while costs none.
+    fn unanswered(&self, request: &ClaimRequest, now: DateTime<Utc>) -> Option<Lease> {
+        if self.mark(&request.slot, now).is_some() {
+            return None;
+        }
+        let run = self.log(&request.slot, now).unanswered(request.token)?;
+        Some(request.granted(run.attempt, run.claimed_at))
+    }
+
+    fn used_up_or_waiting(&self, request: &ClaimRequest, now: DateTime<Utc>) -> Option<Claim> {
         let log = self.log(&request.slot, now);
         if log.used() >= request.max_attempts || log.known() >= MAX_ATTEMPTS_LIMIT {
             return Some(Claim::Exhausted { used: log.used() });
@@ -62,6 +80,10 @@ impl Ledger {
         if log.is_spent(request.token) {
             return Some(Claim::Backoff { remaining: Duration::ZERO });
         }
+        None
+    }
+
+    fn paused_or_blocked(&self, request: &ClaimRequest, now: DateTime<Utc>) -> Option<Claim> {
         if let Some(remaining) = self.pauses.get(request.slot.job()).and_then(|pause| pause.remaining(now)) {
             return Some(Claim::Paused { remaining });
         }
@@ -74,6 +96,17 @@ impl Ledger {
             let (by, _) = placed.lease()?;
             Some(Claim::Blocked { slot: older.clone(), by: by.clone(), remaining: placed.remaining(now) })
         })
+    }
+
+    /// The lease is set again; the record and its number stay.
+    fn grant_again(&mut self, lease: &Lease, now: DateTime<Utc>) -> Claim {
+        let log = self.log_mut(&lease.slot, now);
+        log.raise(lease.attempt);
+        let used = log.used();
+        let by = Holder { node: lease.node.clone(), attempt: lease.attempt };
+        let again = Standing::Lease { by, token: lease.token, at: lease.claimed_at };
+        self.place(&lease.slot, again, later(now, lease.ttl));
+        Claim::Claimed { attempt: lease.attempt, used, at: lease.claimed_at }
     }
 
     /// The one write: counter, record and mark together, so that the counter rises only with a grant.

@@ -26,7 +26,7 @@ impl Ledger {
             return Closing::Running { by: by.clone(), remaining: placed.remaining(now) };
         }
         let verdict = self.verdict(slot, max_attempts, now);
-        self.log_mut(slot, now).verdict = Some(VerdictRecord { verdict, by: by.clone(), at: now });
+        self.log_mut(slot, now).verdict = Some(VerdictRecord { verdict, by: by.clone(), at: now, attempt: 0 });
         Closing::First(verdict)
     }
 

@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::{between, later};
 use crate::job::{JobName, NodeName};
-use crate::slot::{DoneMark, Holder, Mark, Slot, SlotKey, Token};
+use crate::slot::{DoneMark, Holder, Mark, Slot, SlotKey, Token, VerdictRecord};
 use crate::store::memory::log::{Log, UNTOUCHED};
 use crate::store::{JobEntry, NodeEntry, Pause, Wake, WakeKind};
 
@@ -101,6 +101,14 @@ impl Ledger {
     /// What stands at the slot's key now. What has run out is gone.
     pub(super) fn mark(&self, slot: &Slot, now: DateTime<Utc>) -> Option<&Placed> {
         self.marks.get(&id(slot)).filter(|placed| placed.until > now)
+    }
+
+    /// Who has done the slot: the done marker, or the recorded verdict where the marker is gone.
+    pub(super) fn done_mark(&self, slot: &Slot, now: DateTime<Utc>) -> Option<DoneMark> {
+        match self.mark(slot, now).map(|placed| &placed.standing) {
+            Some(Standing::Done { mark, .. }) => Some(mark.clone()),
+            _ => self.log(slot, now).verdict.as_ref().and_then(VerdictRecord::done),
+        }
     }
 
     pub(super) fn place(&mut self, slot: &Slot, standing: Standing, until: DateTime<Utc>) {

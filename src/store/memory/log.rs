@@ -2,7 +2,6 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::job::NodeName;
 use crate::slot::{Attempt, Audit, Holder, Lease, Outcome, RunRecord, Token, Verdict, VerdictRecord};
 
 /// Counter, runs, verdict and operators' verbs of one slot.
@@ -69,6 +68,14 @@ impl Log {
         self.runs.iter().any(|run| run.token == token && run.outcome.is_some())
     }
 
+    /// The newest attempt, if it counts, is this token's, and its run has no recorded end: its claim's answer may have been
+    /// lost, and nobody has followed it. A reset forgives it, and it is then no longer that claim's to go on with.
+    pub(super) fn unanswered(&self, token: Token) -> Option<&RunRecord> {
+        let run = self.run(self.known(), token)?;
+        let alone = self.runs.iter().all(|other| other.token == token || other.attempt < run.attempt);
+        (alone && !self.is_spent(token) && self.used() > 0).then_some(run)
+    }
+
     /// Whether another claim was granted after this lease's, or in its place after the store had lost its data.
     pub(super) fn has_newer(&self, lease: &Lease) -> bool {
         let other = |run: &RunRecord| run.token != lease.token && run.attempt >= lease.attempt;
@@ -105,9 +112,10 @@ impl Log {
     }
 
     /// Records the verdict `done` over whatever was recorded; the first to record `done` stays.
-    pub(super) fn done(&mut self, by: &NodeName, at: DateTime<Utc>) {
+    pub(super) fn done(&mut self, by: &Holder, at: DateTime<Utc>) {
         if !self.verdict.as_ref().is_some_and(|record| record.verdict == Verdict::Done) {
-            self.verdict = Some(VerdictRecord { verdict: Verdict::Done, by: by.clone(), at });
+            let Holder { node, attempt } = by.clone();
+            self.verdict = Some(VerdictRecord { verdict: Verdict::Done, by: node, at, attempt });
         }
     }
 }

@@ -45,11 +45,11 @@ impl Ledger {
         if let Some(Placed { standing: Standing::Done { .. }, .. }) = self.mark(slot, now) {
             return Intervention::Unchanged;
         }
-        let who = NodeName::nearest(&audit.who);
+        let by = Holder { node: NodeName::nearest(&audit.who), attempt: 0 };
         let log = self.log_mut(slot, now);
-        log.done(&who, now);
+        log.done(&by, now);
         log.audit.push(stamped(audit, now));
-        let mark = DoneMark { by: Holder { node: who, attempt: 0 }, at: now };
+        let mark = DoneMark { by, at: now };
         self.place(slot, Standing::Done { mark, token: None }, later(now, done_ttl));
         self.tell(slot, WakeKind::Done);
         Intervention::Applied

@@ -54,6 +54,13 @@ impl Ledger {
         })
     }
 
+    /// The slot's verdict is lost while the rest is kept.
+    pub fn forget_verdict(&mut self, slot: &Slot) {
+        if let Some(log) = self.logs.get_mut(&id(slot)) {
+            log.verdict = None;
+        }
+    }
+
     /// All that is known of the slot besides its mark is gone.
     pub fn forget_log(&mut self, slot: &Slot) {
         self.logs.remove(&id(slot));

@@ -19,7 +19,10 @@ impl Ledger {
             Some(Standing::Lease { by, .. }) => Renewal::Lost { to: Some(by) },
             Some(Standing::Done { mark, .. }) => Renewal::Done(mark),
             Some(Standing::Backoff { .. }) => Renewal::Lost { to: None },
-            None => self.restore(lease, now),
+            None => match self.done_mark(&lease.slot, now) {
+                Some(mark) => Renewal::Done(mark),
+                None => self.restore(lease, now),
+            },
         }
     }
 

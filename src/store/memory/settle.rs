@@ -16,7 +16,7 @@ impl Ledger {
         self.write_run(lease, run, now);
         let log = self.log_mut(&lease.slot, now);
         log.raise(lease.attempt);
-        log.done(&lease.node, now);
+        log.done(&holder(lease), now);
         let overtaken = self.log(&lease.slot, now).overtaker(lease);
         let meanwhile = overtaken.map_or(Settlement::Recorded, |by| Settlement::Overtaken { by });
         let answer = match self.mark(&lease.slot, now).map(|placed| &placed.standing) {

@@ -43,7 +43,7 @@ pub(super) struct Row {
 /// What a rule needs of the slot's runs, without their records.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runs {
-    /// The run that the request names: its lease's, or the current lease's.
+    /// The run that the request names: its lease's, its token's newest, or the current lease's.
     pub(super) own: Option<RunRecord>,
     /// The largest recorded attempt.
     pub(super) newest: Attempt,
@@ -126,8 +126,13 @@ impl Image {
 
     /// Puts the lease at the key, for its TTL from now on.
     pub(super) fn grant(&mut self, lease: &Lease) {
-        self.row.counter = self.row.counter.max(lease.attempt);
         self.record(begun(lease));
+        self.hold(lease);
+    }
+
+    /// The same, its record being there.
+    pub(super) fn hold(&mut self, lease: &Lease) {
+        self.row.counter = self.row.counter.max(lease.attempt);
         let until = later(self.now, lease.ttl);
         self.place(Standing::Lease(lease.token), holder(lease), lease.claimed_at, until);
     }
@@ -151,10 +156,17 @@ impl Image {
         self.effects.run = Some(kept.unwrap_or(run));
     }
 
+    /// Who has done the slot: the done marker, or the recorded verdict where the marker is gone.
+    pub(super) fn done_mark(&self) -> Option<DoneMark> {
+        let mark = self.mark().filter(|mark| matches!(mark.standing, Standing::Done(_)));
+        mark.map(StoredMark::done).or_else(|| self.row.verdict.as_ref()?.done())
+    }
+
     /// Records the verdict `done` over whatever was recorded; the first to record `done` stays.
-    pub(super) fn record_done(&mut self, by: &NodeName) {
+    pub(super) fn record_done(&mut self, by: &Holder) {
         if !self.row.verdict.as_ref().is_some_and(|record| record.verdict == Verdict::Done) {
-            self.row.verdict = Some(VerdictRecord { verdict: Verdict::Done, by: by.clone(), at: self.now });
+            let Holder { node, attempt } = by.clone();
+            self.row.verdict = Some(VerdictRecord { verdict: Verdict::Done, by: node, at: self.now, attempt });
         }
     }
 

@@ -92,6 +92,7 @@ impl Flaw for ClaimForgetsItsToken {
         let records = ledger.inspect(std::slice::from_ref(&request.slot), now);
         if records.iter().any(|record| own(&record.mark)) {
             ledger.expire_mark(&request.slot, now);
+            return ledger.claim(&ClaimRequest { token: request.token.next(), ..request.clone() }, now);
         }
         ledger.claim(request, now)
     }

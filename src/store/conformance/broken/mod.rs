@@ -4,6 +4,7 @@
 //! A suite that lets one of these pass proves nothing about the stores that it lets pass.
 
 mod leases;
+mod lost;
 mod records;
 mod store;
 
@@ -22,7 +23,7 @@ pub struct Control {
 
 /// Every flaw.
 pub fn controls() -> Vec<Control> {
-    [leases::controls(), records::controls()].concat()
+    [leases::controls(), lost::controls(), records::controls()].concat()
 }
 
 #[cfg(test)]

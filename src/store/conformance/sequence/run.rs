@@ -101,7 +101,11 @@ impl World {
 
     async fn take(&mut self, step: Step) -> Result<(), Failure> {
         if let Some((actor, ask)) = self.ask(step)? {
+            let claims = matches!(ask, Ask::Claim(_));
             self.put(actor, ask).await?;
+            if claims {
+                self.compare_counters().await?;
+            }
         } else {
             self.disturb(step).await?;
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{DAY, LEASE, at, audit, ended, grant, ledger, node, request, slot, start};
-use crate::slot::{Lease, Mark, Outcome, Slot, Verdict};
+use crate::slot::{DoneMark, Holder, Lease, Mark, Outcome, Slot, Verdict};
 use crate::store::{Claim, Closing, Intervention, Release, Renewal, Settlement};
 
 const TICK: Duration = Duration::from_millis(1);
@@ -24,6 +24,18 @@ fn a_repeated_claim_makes_the_lease_last_from_then_on() {
     let again = ledger.claim(&request(1), at(LEASE / 2));
     assert_eq!(again, Claim::Claimed { attempt: 1, used: 1, at: start() });
     assert_eq!(ledger.mark_ttl(&slot(), at(LEASE / 2)), Some(LEASE));
+}
+
+#[test]
+fn a_claim_repeated_after_its_lease_is_the_same_attempt_until_another_was_granted() {
+    let mut ledger = ledger();
+    grant(&mut ledger, 1, start());
+    let again = ledger.claim(&request(1), at(LEASE * 2));
+    assert_eq!(again, Claim::Claimed { attempt: 1, used: 1, at: start() });
+    assert_eq!(ledger.mark_ttl(&slot(), at(LEASE * 2)), Some(LEASE));
+    assert_eq!(grant(&mut ledger, 2, at(LEASE * 3)).attempt, 2);
+    assert!(matches!(ledger.claim(&request(1), at(LEASE * 3)), Claim::Held { .. }));
+    assert_eq!(grant(&mut ledger, 1, at(LEASE * 4)).attempt, 3, "a new attempt");
 }
 
 #[test]
@@ -81,7 +93,8 @@ fn a_done_marker_ends_and_the_verdict_stays() {
     let settled = ledger.complete(&lease, &ended(&lease, Outcome::Success), DAY, start());
     assert_eq!(settled, Settlement::Recorded);
     assert!(matches!(ledger.claim(&request(2), at(DAY - TICK)), Claim::Done(_)));
-    assert_eq!(ledger.claim(&request(2), at(DAY)), Claim::Closed);
+    let done = DoneMark { by: Holder { node: node("a"), attempt: 1 }, at: start() };
+    assert_eq!(ledger.claim(&request(2), at(DAY)), Claim::Done(done), "as the verdict has it");
     let records = ledger.inspect(&[slot()], at(DAY));
     assert_eq!(records[0].mark, Mark::Free);
     assert_eq!(records[0].verdict.as_ref().map(|record| record.verdict), Some(Verdict::Done));

@@ -10,6 +10,10 @@ if bad then return bad end
 local mark = slot.mark
 
 if mark.state == 'done' then return { 'done', mark.raw } end
+local done
+done, bad = marker_of_verdict()
+if bad then return bad end
+if done then return { 'done', done } end
 if now < starts then return { 'early', starts - now } end
 if now >= ENDS then return { 'closed' } end
 if mark.state == 'running' then
@@ -17,10 +21,15 @@ if mark.state == 'running' then
   if mark.left < tonumber(ttl) then redis.call('PEXPIRE', MARK, ttl) end
   return { 'claimed', mark.attempt, slot.used, mark.at }
 end
-if slot.used >= max or slot.count >= limit then return { 'exhausted', slot.used } end
-if mark.state == 'backoff' then return { 'backoff', mark.left } end
--- A late copy of a request whose run is over: its sender has gone on, and a grant would be nobody's (I5).
-if is_spent(token, slot.count) then return { 'backoff', 0 } end
+-- A grant whose answer was lost and whose lease has lapsed since is the same attempt still.
+local again, granted
+if mark.state == 'free' then again, granted = unanswered(token, slot) end
+if not again then
+  if slot.used >= max or slot.count >= limit then return { 'exhausted', slot.used } end
+  if mark.state == 'backoff' then return { 'backoff', math.max(1, mark.left) } end
+  -- A late copy of a request whose run is over: its sender has gone on, and a grant would be nobody's (I5).
+  if is_spent(token, slot.count) then return { 'backoff', 0 } end
+end
 
 local pause = redis.call('HGET', KEYS[4], JOB)
 if pause then
@@ -35,6 +44,12 @@ for i = 5, #KEYS do
   if older.state == 'running' then return { 'blocked', i - 5, older.raw, older.left } end
 end
 
+if again then
+  write_mark('running', token, node, again, granted, ttl)
+  if not slot.stored then redis.call('SET', ATTEMPTS, again) end
+  keep(now)
+  return { 'claimed', again, slot.used, granted }
+end
 local attempt = slot.count + 1
 write_mark('running', token, node, attempt, now, ttl)
 if not slot.stored and slot.count > 0 then redis.call('SET', ATTEMPTS, slot.count) end

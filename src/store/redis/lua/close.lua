@@ -24,7 +24,7 @@ elseif slot.count == 0 then
   end
 end
 
-recorded = '{"verdict":"' .. verdict .. '","by":"' .. by .. '","at_ms":' .. text(now) .. '}'
+recorded = '{"verdict":"' .. verdict .. '","by":"' .. by .. '","at_ms":' .. text(now) .. ',"attempt":0}'
 keep(now)
 redis.call('HSET', LOG, 'verdict', recorded)
 keep(now)

@@ -13,7 +13,7 @@ keep(now)
 if mark.state ~= 'done' then write_mark('done', token, node, attempt, now, ttl) end
 write_run(attempt, token, record)
 if not slot.stored or slot.count < attempt then redis.call('SET', ATTEMPTS, math.max(slot.count, attempt)) end
-write_done_verdict(node, now)
+write_done_verdict(node, attempt, now)
 keep(now)
 if mark.state ~= 'done' then publish(CHANNEL, 'done ' .. SLOT) end
 if mark.state == 'free' or mark.token == token then return meanwhile or { 'recorded' } end

@@ -8,7 +8,7 @@ if slot.mark.state == 'done' then return { 'unchanged' } end
 
 keep(now)
 write_mark('done', '-', ARGV[7], 0, now, ARGV[8])
-write_done_verdict(ARGV[7], now)
+write_done_verdict(ARGV[7], 0, now)
 write_audit(ARGV[6], now)
 keep(now)
 publish(CHANNEL, 'done ' .. SLOT)

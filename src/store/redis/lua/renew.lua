@@ -13,6 +13,10 @@ end
 if mark.state == 'running' then return { 'lost', mark.raw } end
 if mark.state == 'done' then return { 'done', mark.raw } end
 if mark.state == 'backoff' then return { 'lost' } end
+local done
+done, bad = marker_of_verdict()
+if bad then return bad end
+if done then return { 'done', done } end
 
 local slot
 slot, bad = read_slot()

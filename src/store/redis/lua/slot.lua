@@ -138,11 +138,31 @@ local function write_mark(state, token, node, attempt, at, ttl)
   redis.call('SET', MARK, state .. ' ' .. token .. ' ' .. node .. ' ' .. text(attempt) .. ' ' .. text(at), 'PX', ttl)
 end
 
+-- A done marker that says what the recorded verdict says, where that is `done`: the marker itself may be lost.
+local function marker_of_verdict()
+  local verdict = redis.call('HGET', LOG, 'verdict')
+  if not verdict or not string.find(verdict, '"verdict":"done"', 1, true) then return nil end
+  local by, at = string.match(verdict, '"by":"(%w[%w._-]*)"'), string.match(verdict, '"at_ms":(%d+)')
+  if not by or not at then return nil, { 'corrupt', LOG, 'verdict ' .. verdict } end
+  return 'done - ' .. by .. ' ' .. (string.match(verdict, '"attempt":(%d+)') or '0') .. ' ' .. at
+end
+
+-- The newest attempt, where it counts, is this token's, its run has no recorded end, and no other claim has its number: the
+-- claim's answer may have been lost. Answers its number and when it was granted.
+local function unanswered(token, slot)
+  if slot.used == 0 then return nil end
+  local _, record = find_run(slot.count, token)
+  local at = record and tonumber(string.match(record, '"claimed_ms":(%d+)'))
+  if not at or is_spent(token, slot.count) or overtaker(slot.count, token) then return nil end
+  return slot.count, at
+end
+
 -- The verdict `done`, over whatever was recorded; the first to record it stays.
-local function write_done_verdict(by, now)
+local function write_done_verdict(by, attempt, now)
   local old = redis.call('HGET', LOG, 'verdict')
   if old and string.find(old, '"verdict":"done"', 1, true) then return end
-  redis.call('HSET', LOG, 'verdict', '{"verdict":"done","by":"' .. by .. '","at_ms":' .. text(now) .. '}')
+  redis.call('HSET', LOG, 'verdict', '{"verdict":"done","by":"' .. by .. '","at_ms":' .. text(now) .. ',"attempt":'
+    .. text(attempt) .. '}')
 end
 
 -- Appends an operator's verb; `head` is its JSON up to the time.

@@ -20,7 +20,7 @@ impl Image {
             return Closing::Running { by: lease.by.clone(), remaining: lease.remaining(self.now) };
         }
         let verdict = self.verdict(max_attempts);
-        self.row.verdict = Some(VerdictRecord { verdict, by: by.clone(), at: self.now });
+        self.row.verdict = Some(VerdictRecord { verdict, by: by.clone(), at: self.now, attempt: 0 });
         Closing::First(verdict)
     }
 

@@ -45,11 +45,11 @@ impl Image {
         if self.mark().is_some_and(|mark| matches!(mark.standing, Standing::Done(_))) {
             return Intervention::Unchanged;
         }
-        let who = NodeName::nearest(&audit.who);
-        self.record_done(&who);
+        let by = Holder { node: NodeName::nearest(&audit.who), attempt: 0 };
+        self.record_done(&by);
         self.record_audit(audit);
         let until = later(self.now, done_ttl);
-        self.place(Standing::Done(None), Holder { node: who, attempt: 0 }, self.now, until);
+        self.place(Standing::Done(None), by, self.now, until);
         self.effects.wake = Some(WakeKind::Done);
         Intervention::Applied
     }

@@ -7,7 +7,9 @@ use crate::store::sql::image::{Image, Standing};
 impl Image {
     /// Makes the lease last for its TTL from now on ([`crate::store::Store::renew`]).
     pub(in crate::store::sql) fn renew(&mut self, lease: &Lease) -> Renewal {
-        let Some(mark) = self.mark().cloned() else { return self.restore(lease) };
+        let Some(mark) = self.mark().cloned() else {
+            return self.done_mark().map_or_else(|| self.restore(lease), Renewal::Done);
+        };
         match mark.standing {
             Standing::Lease(token) if token == lease.token => {
                 self.prolong(lease.ttl);

@@ -13,7 +13,7 @@ impl Image {
     pub(in crate::store::sql) fn complete(&mut self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Settlement {
         self.record_own(lease, run);
         self.row.counter = self.row.counter.max(lease.attempt);
-        self.record_done(&lease.node);
+        self.record_done(&holder(lease));
         let mark = self.mark().cloned();
         let answer = match &mark {
             Some(other) if !is_of(other.standing, lease) => Settlement::Overtaken { by: other.by.clone() },

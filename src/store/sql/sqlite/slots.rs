@@ -20,7 +20,7 @@ pub(super) struct Subject {
     pub(super) slot: Slot,
     /// The lease's token; none for the current lease's.
     pub(super) token: Option<Token>,
-    /// The lease's attempt; none for the current lease's.
+    /// The lease's attempt; none for the token's newest, or the current lease's.
     pub(super) attempt: Option<Attempt>,
     /// Older slots whose marks count.
     pub(super) older: Vec<Slot>,
