@@ -89,6 +89,38 @@ pub fn between(from: DateTime<Utc>, to: DateTime<Utc>) -> Duration {
     to.signed_duration_since(from).to_std().unwrap_or(Duration::ZERO)
 }
 
+/// Beats come every second; this much without one, or this much between the two clocks' idea of it, and time has jumped.
+const JUMP: Duration = Duration::from_secs(3);
+
+/// Whether time has jumped from one beat to the next: the machine stood still, or its wall clock was set.
+pub fn jumped(last: Now, now: Now) -> bool {
+    let (passed, shown) = (now.mono.since(last.mono), between(last.wall, now.wall));
+    passed > JUMP || shown > passed + JUMP || later(now.wall, JUMP) < last.wall
+}
+
+/// A difference between a node's wall clock and the store's that is told and put right: a start this early or late is seen
+/// by people.
+pub const CLOCK_OFF: Duration = Duration::from_secs(2);
+
+/// A correction that is in force follows the store's clock in steps of this.
+const STEP: Duration = Duration::from_secs(1);
+
+/// The node's clock minus the store's, in milliseconds: the store read its clock about half-way between sending and
+/// receiving.
+pub fn offset_ms(sent: Now, received: Now, store_now: DateTime<Utc>) -> i64 {
+    let halfway = sent.wall + (received.wall - sent.wall) / 2;
+    (halfway - store_now).num_milliseconds()
+}
+
+/// What a wall clock is to be set back by, in milliseconds, that was found to be `offset_ms` ahead of the store's, give or
+/// take `uncertain`; none when what is in force (`before_ms`) may stay. The correction does not follow every flutter.
+pub fn correction_ms(before_ms: i64, offset_ms: i64, uncertain: Duration) -> Option<i64> {
+    let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+    let least = CLOCK_OFF.saturating_add(uncertain);
+    let wanted = if offset_ms.unsigned_abs() > millis(least) { offset_ms } else { 0 };
+    (wanted.abs_diff(before_ms) > millis(STEP.saturating_add(uncertain))).then_some(wanted)
+}
+
 /// Where a node reads its time.
 pub trait Clock: Send + Sync + std::fmt::Debug + 'static {
     /// Both clocks now.

@@ -23,6 +23,8 @@ pub mod config;
 pub mod error;
 #[cfg(feature = "daemon")]
 pub mod exec;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod guard;
 pub mod job;
 #[cfg(feature = "daemon")]
@@ -30,8 +32,11 @@ pub mod node;
 pub mod observe;
 pub mod reply;
 pub mod schedule;
+#[cfg(feature = "sim")]
+pub mod sim;
 pub mod slot;
 pub mod store;
+mod text;
 pub mod verify;
 pub mod wake;
 

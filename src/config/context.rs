@@ -6,9 +6,13 @@ use std::ops::Range;
 
 use crate::config::diagnostic::floor_boundary;
 use crate::config::{Diagnostic, Environment, Severity};
+use crate::text::message;
 
 /// Findings of one severity that are kept; nobody reads more, and a hostile file could make millions.
 const MOST: usize = 100;
+
+/// Characters of a message and of a hint that are kept: a name in it may be as long as the file.
+const LONGEST: usize = 600;
 
 /// How the codes of keys begin that have to be there and are not.
 const MISSING: &str = "missing-";
@@ -52,6 +56,8 @@ impl<'a> Context<'a> {
         let counter = if finding.severity == Severity::Error { &self.errors } else { &self.others };
         counter.set(counter.get() + 1);
         if counter.get() <= MOST {
+            finding.message = message(&finding.message, LONGEST);
+            finding.hint = finding.hint.map(|hint| message(&hint, LONGEST));
             findings.push(finding);
         }
     }

@@ -1,10 +1,12 @@
 //! A report as people read it: the source line, a caret, the hint. Only the line of a finding is shown, never more of it.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use crate::config::{Diagnostic, Report, Severity};
+use crate::text::is_harmful;
 
 /// Columns that are shown of a line. Longer lines are cut around the finding.
 const WIDTH: usize = 120;
@@ -30,7 +32,7 @@ impl Report {
         let source = self.text.get(line.clone()).unwrap_or("");
         let from = finding.span.start.saturating_sub(line.start).min(source.len());
         let to = finding.span.end.saturating_sub(line.start).clamp(from, source.len());
-        let snippet = Snippet::source(source)
+        let snippet = Snippet::source(visible(source))
             .line_start(number)
             .path(self.path.as_str())
             .annotation(AnnotationKind::Primary.span(from..to));
@@ -50,6 +52,20 @@ impl Report {
         let start = start.max(super::diagnostic::floor_boundary(&self.text, at.saturating_sub(AROUND)));
         start..end.min(super::diagnostic::floor_boundary(&self.text, at + AROUND))
     }
+}
+
+/// A source line without what the renderer lets pass though it moves a cursor or turns the reading direction. Each is
+/// replaced by a character of its length, so that spans still fit.
+fn visible(source: &str) -> Cow<'_, str> {
+    if !source.chars().any(is_harmful) {
+        return Cow::Borrowed(source);
+    }
+    let stand_in = |c: char| match c.len_utf8() {
+        2 if is_harmful(c) => '¿',
+        3 if is_harmful(c) => char::REPLACEMENT_CHARACTER,
+        _ => c,
+    };
+    Cow::Owned(source.chars().map(stand_in).collect())
 }
 
 const fn level(severity: Severity) -> Level<'static> {

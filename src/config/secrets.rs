@@ -72,12 +72,21 @@ const LENIENT: &[char] = &['"', '\'', ' ', '\t', '\r', '\n'];
 
 /// Where passwords are in the urls of a text: between the `:` and the `@` after `://`. A variable is none.
 fn passwords(text: &str, ends: &[char]) -> Vec<Range<usize>> {
-    text.match_indices("://").filter_map(|(at, _)| password(text, at + 3, ends)).collect()
+    let (mut found, mut read) = (Vec::new(), 0);
+    for (at, _) in text.match_indices("://") {
+        // Inside of what was read, there is at most the end of the same password.
+        if at < read {
+            continue;
+        }
+        let start = at + 3;
+        let rest = text.get(start..).unwrap_or_default();
+        read = start + rest.find(ends).unwrap_or(rest.len());
+        found.extend(password(text.get(start..read).unwrap_or_default(), start));
+    }
+    found
 }
 
-fn password(text: &str, start: usize, ends: &[char]) -> Option<Range<usize>> {
-    let rest = text.get(start..)?;
-    let authority = rest.get(..rest.find(ends).unwrap_or(rest.len()))?;
+fn password(authority: &str, start: usize) -> Option<Range<usize>> {
     let (user, _) = authority.rsplit_once('@')?;
     let (name, password) = user.split_once(':')?;
     let variable = password.starts_with("${") && password.ends_with('}') && !password.contains(":-");
@@ -98,6 +107,7 @@ mod tests {
             ("redis://:a/b#c?d@h", "redis://:*******@h"),
             ("redis://h:6379 mail a:b@c", "redis://h:6379 mail a:b@c"),
             ("x://u:pä@h", "x://u:***@h"),
+            ("x://u:p://y:q@h x://y:q@h", "x://u:*******@h x://y:*@h"),
         ] {
             assert_eq!(mask(text, &[]), masked);
         }

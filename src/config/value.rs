@@ -85,6 +85,9 @@ impl<'a> Entry<'a> {
             Ok(text) => Some(text),
             Err(problems) => {
                 for problem in problems {
+                    if self.ctx.is_full() {
+                        break;
+                    }
                     let span = self.ctx.within(&self.span(), raw, problem.range);
                     self.ctx.error(problem.code, span, format!("{}: {}", self.name, problem.message), problem.hint);
                 }

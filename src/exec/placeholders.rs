@@ -5,6 +5,7 @@
 
 use crate::exec::rfc3339;
 use crate::slot::RunContext;
+use crate::text::message;
 
 /// A text whose placeholders cannot be filled in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,7 +46,7 @@ impl Placeholder {
             "attempt" => Self::Attempt,
             "fence" => Self::Fence,
             "job" => Self::Job,
-            _ => return Err(PlaceholderError::Unknown(name.chars().take(40).collect())),
+            _ => return Err(PlaceholderError::Unknown(message(name, 40))),
         })
     }
 

@@ -147,6 +147,8 @@ impl SlotMachine {
             lease.trigger = Trigger::Retry;
         }
         let trust = TrustWindow::granted(sent, lease.ttl);
+        // By the store's clock; too late at the most, where the grant is one of an earlier send.
+        self.end = now.mono + crate::clock::between(at, self.assignment.slot.end());
         self.token = self.token.next();
         self.tell_grant(&lease, used);
         if self.drain_until.is_some() {

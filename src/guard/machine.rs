@@ -64,7 +64,7 @@ pub struct SlotMachine {
     pub(super) assignment: Assignment,
     pub(super) phase: Phase,
     pub(super) token: Token,
-    /// When the slot ends, as far as this node can tell.
+    /// When the slot ends, as far as this node can tell. Put right whenever the store's time is learnt.
     pub(super) end: Mono,
     /// Not to be started at or after this.
     pub(super) start_until: Option<Mono>,
@@ -139,15 +139,13 @@ pub(super) struct Errors {
 impl SlotMachine {
     /// A machine that looks at its slot at once.
     pub fn new(assignment: Assignment, now: Now) -> Self {
-        let end = now.mono + between(now.wall, assignment.slot.end());
-        let start_until = assignment.policy.start_deadline.map(|span| deadline(now, assignment.scheduled_at, span));
         let token = assignment.seed;
         let mut machine = Self {
             assignment,
             phase: Phase::Waiting(Wait { until: now.mono, why: Why::Others }),
             token,
-            end,
-            start_until,
+            end: now.mono,
+            start_until: None,
             drain_until: None,
             errors: Errors::default(),
             retrying: false,
@@ -158,6 +156,7 @@ impl SlotMachine {
             actions: VecDeque::new(),
             events: VecDeque::new(),
         };
+        machine.handle_clock_set(now);
         machine.look(now);
         machine
     }
@@ -223,6 +222,14 @@ impl SlotMachine {
             Phase::Running(_) => self.tend_run(now),
             _ => {}
         }
+    }
+
+    /// The wall clock was put right by the store's: when the slot ends, and until when it may be started, is told by it. A
+    /// guard that went on by the wrong time would give a slot up that is not over, should the store be away.
+    pub fn handle_clock_set(&mut self, now: Now) {
+        self.end = now.mono + between(now.wall, self.assignment.slot.end());
+        let scheduled_at = self.assignment.scheduled_at;
+        self.start_until = self.assignment.policy.start_deadline.map(|span| deadline(now, scheduled_at, span));
     }
 
     pub(super) fn act(&mut self, action: Action) {

@@ -35,14 +35,10 @@ pub(super) struct Chores {
     pub(super) outbox: mpsc::UnboundedSender<Report>,
 }
 
-/// Between two heartbeats.
-pub(super) const HEARTBEAT: Duration = Duration::from_secs(10);
 /// Between two purges of a store whose records do not expire by themselves.
 pub(super) const PURGE: Duration = Duration::from_secs(600);
 /// Verdicts asked for at one beat: after an outage they are many, and no tick may wait for them.
 pub(super) const CLOSINGS: usize = 64;
-/// A difference of clocks that is told: a start this early or late is seen by people.
-pub(super) const CLOCK_OFF: Duration = Duration::from_secs(2);
 
 impl Chores {
     pub(super) fn nodes(&self) {
@@ -92,11 +88,4 @@ impl Chores {
             let _ = outbox.send(report);
         });
     }
-}
-
-/// The node's clock minus the store's, in milliseconds: the store read its clock about half-way between sending and
-/// receiving.
-pub(super) fn clock_offset_ms(sent: Now, received: Now, store_now: DateTime<Utc>) -> i64 {
-    let halfway = sent.wall + (received.wall - sent.wall) / 2;
-    (halfway - store_now).num_milliseconds()
 }

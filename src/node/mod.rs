@@ -13,7 +13,6 @@ mod beat;
 mod chores;
 mod daemon;
 mod entropy;
-mod handover;
 mod health;
 mod plan;
 mod presence;

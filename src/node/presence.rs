@@ -1,25 +1,22 @@
 //! The node as the cluster sees it: taking over from those before it, heartbeats, registration, purging.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::clock::{Mono, Now, earlier};
+use crate::clock::{CLOCK_OFF, Mono, Now, earlier, offset_ms};
 use crate::job::JobName;
-use crate::node::chores::{self, Chores, Report, clock_offset_ms};
+use crate::node::Health;
+use crate::node::chores::{self, Chores, Report};
 use crate::node::daemon::Node;
-use crate::node::{Health, handover};
+use crate::node::slot_task::Message;
 use crate::observe::NodeEvent;
 use crate::schedule::Closer;
-use crate::slot::Slot;
-use crate::store::{JobEntry, NodeEntry, StoreError};
+use crate::store::{JobEntry, NodeEntry, StoreError, handover};
 
 /// Between two tries to reach a store that is away.
 const RECONNECT: Duration = Duration::from_secs(1);
-/// A slot that ended this long ago and has no verdict yet is told as left behind.
-const BEHIND: Duration = Duration::from_secs(60);
-
 /// How far the node has come in taking over from those before it.
 #[derive(Debug)]
 enum FirstContact {
@@ -56,8 +53,6 @@ pub(super) struct Presence {
     lost_since: Option<Mono>,
     clock_offset_ms: i64,
     first_contact: FirstContact,
-    /// Slots whose verdict this node may have recorded without hearing so.
-    pub(super) unsure: BTreeSet<Slot>,
     purge_at: Option<Mono>,
 }
 
@@ -80,7 +75,6 @@ impl Presence {
             lost_since: None,
             clock_offset_ms: 0,
             first_contact: FirstContact::Unread(None),
-            unsure: BTreeSet::new(),
             purge_at: None,
         }
     }
@@ -147,12 +141,12 @@ impl Node {
             return;
         }
         self.presence.heartbeat_sent = true;
-        self.presence.heartbeat_at = Some(now.mono + chores::HEARTBEAT);
+        self.presence.heartbeat_at = Some(now.mono + handover::HEARTBEAT);
         let mut report = self.plan.report(&self.identity);
         report.clock_offset_ms = self.presence.clock_offset_ms;
         report.running = self.roll.running();
         report.draining = self.presence.draining;
-        let behind = self.presence.closer.behind(earlier(now.wall, BEHIND));
+        let behind = self.presence.closer.behind(earlier(now.wall, handover::BEHIND));
         report.behind = behind.map(|(job, start)| (job.clone(), start)).collect();
         chores.heartbeat(report);
     }
@@ -199,8 +193,8 @@ impl Node {
     }
 
     fn store_reached(&mut self, (sent, received): (Now, Now), store_now: DateTime<Utc>) {
-        let offset = clock_offset_ms(sent, received, store_now);
-        if offset.unsigned_abs() > chores::CLOCK_OFF.as_millis().try_into().unwrap_or(u64::MAX)
+        let offset = offset_ms(sent, received, store_now);
+        if offset.unsigned_abs() > CLOCK_OFF.as_millis().try_into().unwrap_or(u64::MAX)
             && self.presence.clock_offset_ms.abs_diff(offset) > 1_000
         {
             self.ports.observer.node(&NodeEvent::ClockOff { offset_ms: offset });
@@ -229,6 +223,7 @@ impl Node {
             self.presence.closer.set(timetables, began);
         }
         self.presence.closer.hurry();
+        self.roll.tell_all(&Message::ClockSet);
     }
 
     /// The registry of nodes was read: what those before this one had closed.

@@ -34,6 +34,8 @@ pub(super) enum Message {
     Replace,
     /// Time has jumped: look at the clock again.
     Look,
+    /// The wall clock was put right by the store's.
+    ClockSet,
 }
 
 /// What every task of a node works with. Shared, not copied: a launcher holds a whole environment, and 10,000 slots may
@@ -134,6 +136,7 @@ impl SlotTask {
             Message::Leave(drain) => self.machine.handle_shutdown(now, drain),
             Message::Replace => self.machine.handle_replaced(now),
             Message::Look => self.machine.handle_timeout(now),
+            Message::ClockSet => self.machine.handle_clock_set(now),
         }
     }
 

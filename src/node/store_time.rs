@@ -10,11 +10,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 
-use crate::clock::{Clock, Now};
-use crate::node::chores::CLOCK_OFF;
-
-/// A correction that is in force follows the store's clock in steps of this.
-const STEP: Duration = Duration::from_secs(1);
+use crate::clock::{Clock, Now, correction_ms};
 
 /// The clocks.
 #[derive(Debug)]
@@ -37,14 +33,11 @@ impl StoreTime {
     /// The machine's wall clock was found to be `offset_ms` ahead of the store's, give or take `uncertain`. Answers
     /// whether the time shown has changed by it.
     pub(super) fn measured(&self, offset_ms: i64, uncertain: Duration) -> bool {
-        let least = CLOCK_OFF.saturating_add(uncertain);
-        let wanted = if offset_ms.unsigned_abs() > millis(least) { offset_ms } else { 0 };
-        let before = self.ahead_ms.load(Ordering::Relaxed);
-        let changes = wanted.abs_diff(before) > millis(STEP.saturating_add(uncertain));
-        if changes {
-            self.ahead_ms.store(wanted, Ordering::Relaxed);
+        let corrected = correction_ms(self.ahead_ms.load(Ordering::Relaxed), offset_ms, uncertain);
+        if let Some(ahead_ms) = corrected {
+            self.ahead_ms.store(ahead_ms, Ordering::Relaxed);
         }
-        changes
+        corrected.is_some()
     }
 }
 
@@ -54,10 +47,6 @@ impl Clock for StoreTime {
         let ahead = TimeDelta::milliseconds(self.ahead_ms.load(Ordering::Relaxed));
         Now { wall: now.wall.checked_sub_signed(ahead).unwrap_or(now.wall), ..now }
     }
-}
-
-fn millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::task::JoinError;
 
-use crate::clock::{Mono, Now, between};
+use crate::clock::{Mono, Now, jumped};
 use crate::guard::{Assignment, End, SlotMachine};
 use crate::job::{Concurrency, JobSpec};
 use crate::node::chores::Chores;
@@ -18,9 +18,6 @@ use crate::observe::NodeEvent;
 use crate::slot::{Slot, Trigger};
 use crate::wake::{Wake, WakeKind};
 
-/// Beats come every second; this much without one, or this much between the two clocks' idea of it, and time has jumped.
-const JUMP: Duration = Duration::from_secs(3);
-
 /// A beat that has not come by then is not waited for.
 const OVERDUE: Duration = Duration::from_millis(1_700);
 
@@ -28,7 +25,7 @@ impl Node {
     /// Plans ahead and does what is due once in a while.
     pub(super) fn beat(&mut self, now: Now, chores: &Chores) {
         self.presence.beats += 1;
-        if self.time_jumped(now) {
+        if self.last_beat.is_some_and(|last| jumped(last, now)) {
             self.roll.tell_all(&Message::Look);
             self.presence.closer.hurry();
         }
@@ -46,12 +43,6 @@ impl Node {
             self.fire(now);
         }
         self.attend(now, chores);
-    }
-
-    fn time_jumped(&self, now: Now) -> bool {
-        let Some(last) = self.last_beat else { return false };
-        let (passed, shown) = (now.mono.since(last.mono), between(last.wall, now.wall));
-        passed > JUMP || shown > passed + JUMP || now.wall + JUMP < last.wall
     }
 
     /// When the next armed tick is due.

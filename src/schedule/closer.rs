@@ -10,9 +10,11 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::clock::later;
+use crate::error::Applied;
 use crate::job::JobName;
+use crate::reply::Closing;
 use crate::schedule::Timetable;
-use crate::slot::Slot;
+use crate::slot::{Slot, Verdict};
 
 /// After a slot's end, time for the last answers and wake-ups to arrive: who knows that it is done need not ask.
 const GRACE: Duration = Duration::from_secs(1);
@@ -21,10 +23,24 @@ const GRACE: Duration = Duration::from_secs(1);
 /// 29th of February on one day of the week.
 const HORIZON: Duration = Duration::from_secs(41 * 366 * 86_400);
 
+/// Until a verdict is asked for again that could not be.
+const AGAIN: Duration = Duration::from_secs(1);
+
 /// Walks through the ended slots of every job.
 #[derive(Debug, Default)]
 pub struct Closer {
     jobs: BTreeMap<JobName, Place>,
+    /// Slots whose verdict this node may have recorded without hearing so.
+    unsure: BTreeSet<Slot>,
+}
+
+/// What follows from an answer of the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// The verdict to be told: this node recorded it, or may have done so.
+    pub tell: Option<Verdict>,
+    /// The next slot may be due at once.
+    pub moved_on: bool,
 }
 
 #[derive(Debug)]
@@ -35,15 +51,35 @@ struct Place {
     state: State,
     /// Starts of slots from `head` on that are known to be done.
     done: BTreeSet<DateTime<Utc>>,
-    /// Slots before `head` that were still running when asked, and when to ask again.
-    running: BTreeMap<DateTime<Utc>, (Slot, DateTime<Utc>)>,
+    /// Slots before `head` that were still running when asked.
+    running: BTreeMap<DateTime<Utc>, (Slot, State)>,
 }
 
+/// Where the question for a slot's verdict is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Idle,
+    /// It is on its way. Never asked twice at a time: of two answers the first may be lost and have been `First`, and the
+    /// second says `Already`, as if somebody else had told it.
     Asked,
     NotBefore(DateTime<Utc>),
+}
+
+impl State {
+    fn is_ready(self, now: DateTime<Utc>) -> bool {
+        match self {
+            Self::Idle => true,
+            Self::Asked => false,
+            Self::NotBefore(at) => at <= now,
+        }
+    }
+
+    /// No wait that was measured by another time is kept.
+    fn hurry(&mut self) {
+        if matches!(self, Self::NotBefore(_)) {
+            *self = Self::Idle;
+        }
+    }
 }
 
 impl Closer {
@@ -55,8 +91,10 @@ impl Closer {
             let place = match old.remove(&job) {
                 Some(place) if place.timetable == timetable => place,
                 Some(place) => {
-                    let from = place.head.map_or(now, |head| head.start());
-                    Place { running: place.running, ..Place::new(timetable, from) }
+                    let from = place.head.as_ref().map_or(now, Slot::start);
+                    let new = Place::new(timetable, from);
+                    let state = if new.head == place.head { place.state } else { State::Idle };
+                    Place { running: place.running, state, ..new }
                 }
                 None => {
                     let from = timetable.slot_at(now).map_or(now, |slot| slot.start());
@@ -100,10 +138,8 @@ impl Closer {
     /// Time has jumped: no wait that was measured by the old time is kept.
     pub fn hurry(&mut self) {
         for place in self.jobs.values_mut() {
-            if matches!(place.state, State::NotBefore(_)) {
-                place.state = State::Idle;
-            }
-            place.running.values_mut().for_each(|(_, again)| *again = DateTime::<Utc>::MIN_UTC);
+            place.state.hurry();
+            place.running.values_mut().for_each(|(_, state)| state.hurry());
         }
     }
 
@@ -129,6 +165,33 @@ impl Closer {
         due
     }
 
+    /// The store's answer to the question for a slot's verdict, or whether the question may have been answered unheard.
+    pub fn answered(&mut self, slot: &Slot, now: DateTime<Utc>, reply: Result<Closing, Applied>) -> Answered {
+        let tell = match reply {
+            Ok(Closing::First(verdict)) => Some(verdict),
+            // An earlier answer was lost and may have been `First`: told twice is better than never.
+            Ok(Closing::Already(verdict)) => Some(verdict).filter(|_| self.unsure.contains(slot)),
+            Ok(Closing::Running { .. } | Closing::Open { .. }) | Err(_) => None,
+        };
+        match reply {
+            Ok(Closing::First(_) | Closing::Already(_)) => {
+                self.closed(slot);
+                self.unsure.remove(slot);
+                return Answered { tell, moved_on: true };
+            }
+            Ok(Closing::Running { remaining, .. }) => self.still_running(slot, later(now, remaining.max(AGAIN))),
+            // This node's clock is ahead of the store's.
+            Ok(Closing::Open { remaining }) => self.postponed(slot, later(now, remaining)),
+            Err(applied) => {
+                self.postponed(slot, later(now, AGAIN));
+                if applied == Applied::Maybe {
+                    self.unsure.insert(slot.clone());
+                }
+            }
+        }
+        Answered { tell, moved_on: false }
+    }
+
     /// The store has a verdict for the slot.
     pub fn closed(&mut self, slot: &Slot) {
         let Some(place) = self.jobs.get_mut(slot.job()) else { return };
@@ -141,7 +204,7 @@ impl Closer {
     /// A run of the slot goes on: ask again after `remaining`, and go on with the next slot.
     pub fn still_running(&mut self, slot: &Slot, again: DateTime<Utc>) {
         let Some(place) = self.jobs.get_mut(slot.job()) else { return };
-        place.running.insert(slot.start(), (slot.clone(), again));
+        place.running.insert(slot.start(), (slot.clone(), State::NotBefore(again)));
         if place.is_head(slot) {
             place.advance();
         }
@@ -152,8 +215,8 @@ impl Closer {
         let Some(place) = self.jobs.get_mut(slot.job()) else { return };
         if place.is_head(slot) {
             place.state = State::NotBefore(again);
-        } else if let Some((_, at)) = place.running.get_mut(&slot.start()) {
-            *at = again;
+        } else if let Some((_, state)) = place.running.get_mut(&slot.start()) {
+            *state = State::NotBefore(again);
         }
     }
 }
@@ -170,20 +233,14 @@ impl Place {
 
     fn due(&mut self, now: DateTime<Utc>) -> Vec<Slot> {
         let mut due = Vec::new();
-        for (slot, at) in self.running.values_mut().filter(|(_, at)| *at <= now) {
+        for (slot, state) in self.running.values_mut().filter(|(_, state)| state.is_ready(now)) {
             due.push(slot.clone());
-            // Until it is answered; an answer that never comes is asked for again.
-            *at = later(now, Duration::from_secs(60));
+            *state = State::Asked;
         }
         while self.head_is_over(now) && self.head_is_done() {
             self.advance();
         }
-        let ready = match self.state {
-            State::Idle => true,
-            State::Asked => false,
-            State::NotBefore(at) => at <= now,
-        };
-        if ready && self.head_is_over(now) {
+        if self.state.is_ready(now) && self.head_is_over(now) {
             self.state = State::Asked;
             due.extend(self.head.clone());
         }
@@ -280,6 +337,29 @@ mod tests {
         assert_eq!(due(&mut closer, "2026-11-21T16:31:00Z"), ["a@2026-11-21T14Z"]);
         closer.closed(&slot("2026-11-21T14Z"));
         assert_eq!(due(&mut closer, "2026-11-21T16:59:00Z"), [""; 0]);
+    }
+
+    #[test]
+    fn a_question_that_is_on_its_way_is_not_asked_again_when_time_jumps() {
+        let mut closer = closer();
+        due(&mut closer, "2026-11-21T15:00:01Z");
+        closer.still_running(&slot("2026-11-21T14Z"), at("2026-11-21T15:01:00Z"));
+        assert_eq!(due(&mut closer, "2026-11-21T15:01:00Z"), ["a@2026-11-21T14Z"]);
+        closer.hurry();
+        assert_eq!(due(&mut closer, "2026-11-21T15:03:00Z"), [""; 0]);
+    }
+
+    #[test]
+    fn a_verdict_that_this_node_may_have_recorded_unheard_is_told() {
+        let mut closer = closer();
+        let slot = slot("2026-11-21T14Z");
+        let mut answered = |reply| closer.answered(&slot, at("2026-11-21T15:00:02Z"), reply).tell;
+        assert_eq!(answered(Ok(Closing::Already(Verdict::Missed))), None);
+        assert_eq!(answered(Err(Applied::No)), None);
+        assert_eq!(answered(Ok(Closing::Already(Verdict::Missed))), None);
+        assert_eq!(answered(Err(Applied::Maybe)), None);
+        assert_eq!(answered(Ok(Closing::Already(Verdict::Missed))), Some(Verdict::Missed));
+        assert_eq!(answered(Ok(Closing::First(Verdict::Failed))), Some(Verdict::Failed));
     }
 
     #[test]

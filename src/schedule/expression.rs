@@ -72,6 +72,9 @@ impl Schedule {
 
     /// The last tick at or before an instant, within the same years.
     pub fn last_until(&self, instant: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        if instant < DateTime::UNIX_EPOCH {
+            return None;
+        }
         self.search().last(instant.min(LAST)).filter(|tick| *tick >= DateTime::UNIX_EPOCH)
     }
 

@@ -14,9 +14,11 @@ const MOST_SPANS: usize = 8;
 pub(super) enum Look {
     /// A start, a gap, or a new timetable: a tick that was handed out is not handed out again.
     Gap,
-    /// The clock went back by more than the horizon, or the job's other settings changed: the current slot is looked at in
-    /// any case.
+    /// The job's other settings changed: the current slot is looked at in any case.
     Again,
+    /// The clock went back by more than the horizon: as `Again`, and what lies ahead is looked at once more when its time
+    /// comes, for a guard may have let it go by the wrong time.
+    Back,
 }
 
 /// One job's place.
@@ -77,7 +79,10 @@ impl Plan {
             (None, Some(slot)) => self.timetable.tick_from(slot.start()),
             (None, None) => self.schedule().next_after(now),
         };
-        let fired = due.zip(slot).filter(|(at, _)| why == Look::Again || !self.was_handed_out(*at));
+        let fired = due.zip(slot).filter(|(at, _)| why != Look::Gap || !self.was_handed_out(*at));
+        if why == Look::Back {
+            self.decided.clear();
+        }
         self.begin_span(now, due);
         if let Some((at, slot)) = fired {
             self.mark = self.mark.max(Some(at));

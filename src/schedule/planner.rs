@@ -9,12 +9,11 @@
 //! not handed out. The same at the first beat, and for a job whose timetable is new.
 //!
 //! **The wall clock goes back** by at most a horizon: nothing comes until it has caught up. By more: it was wrong before,
-//! or is now. What was handed out stays handed out, for the store judges by its own clock: it told a node that was ahead
-//! `Early`, and the guard waits for the slot. But a guard may also have seen the current slot as over and have let it go;
-//! so each job's current slot is looked at once more, which is harmless, because the slot and not the tick is the identity
-//! of the work. And the ticks that a step forward had passed over (a machine that boots with its clock hours ahead, until
-//! NTP sets it) were never handed out: each is looked at when its time comes after all. So nothing is handed out twice but
-//! that one look, and no slot is lost because a clock was wrong for a while.
+//! or is now. What was handed out by the wrong time may be waited for (the store told a node that was ahead `Early`), and
+//! may have been let go: its guard found the store away until long after an end that was none. And the ticks that a step
+//! forward had passed over (a machine that boots with its clock hours ahead, until NTP sets it) were never handed out. So
+//! each job's current slot is looked at once more, and each tick ahead when its time comes after all. That is harmless,
+//! because the slot and not the tick is the identity of the work, and no slot is lost because a clock was wrong for a while.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -46,7 +45,7 @@ pub struct Beat {
     /// Ticks to arm, in the order in which they fire.
     pub ticks: Vec<Tick>,
     /// Current slots to look at once, because nobody could have armed their tick: at the start, after a gap, and for jobs
-    /// that are new since a reload; and a tick that a wrong clock had passed over, once its time has come after all.
+    /// that are new since a reload; and a tick that a clock which has gone back had reached, once its time has come after all.
     /// `fire_at` is not after the beat. At most one per job.
     pub look_back: Vec<Tick>,
 }
@@ -97,8 +96,8 @@ impl Planner {
         self.idle_until = Some(DateTime::<Utc>::MIN_UTC);
     }
 
-    /// Plans ahead from `now`. Never the same instant twice, never one at or before the last that was armed, also when
-    /// the wall clock goes back; the module says what happens then.
+    /// Plans ahead from `now`. `Beat::ticks` never has the same instant twice, nor one at or before the last that was armed,
+    /// also when the wall clock goes back; the module says what happens then.
     pub fn beat(&mut self, now: DateTime<Utc>) -> Beat {
         let mut beat = Beat::default();
         let horizon_end = later(now, self.horizon);
@@ -124,6 +123,6 @@ impl Planner {
         if between(reached, now) > self.horizon {
             return Some(Look::Gap);
         }
-        (between(now, reached) > self.horizon).then_some(Look::Again)
+        (between(now, reached) > self.horizon).then_some(Look::Back)
     }
 }

@@ -96,8 +96,12 @@ impl Timetable {
         std::iter::from_fn(move || {
             loop {
                 let tick = self.tick_from(at)?;
-                // On the first of January 1970 a day may have begun before there are keys.
                 let Some(slot) = self.slot_of(tick) else {
+                    // On the first of January 1970 a day may have begun before there are keys; a later tick without a slot
+                    // is one of a period that outlasts the calendar.
+                    if tick > DateTime::UNIX_EPOCH + TimeDelta::days(2) {
+                        return None;
+                    }
                     at = tick + TimeDelta::seconds(1);
                     continue;
                 };

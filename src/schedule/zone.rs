@@ -81,7 +81,7 @@ pub(super) fn grid_cell(zone: Tz, length: i64, instant: DateTime<Utc>) -> Option
     let now = offset(zone, instant);
     let into = (instant.timestamp() + now).rem_euclid(length);
     let start = DateTime::from_timestamp(instant.timestamp() - into, 0)?;
-    let end = start.checked_add_signed(TimeDelta::seconds(length))?;
+    let end = start.checked_add_signed(TimeDelta::try_seconds(length)?)?;
     let last = end - TimeDelta::seconds(1);
     let off_grid = |at| (offset(zone, at) - now).rem_euclid(length) != 0;
     let start = if off_grid(start) { change_between(zone, start, instant)? } else { start };

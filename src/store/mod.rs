@@ -8,6 +8,7 @@
 
 mod capability;
 mod contract;
+pub mod handover;
 pub mod layer;
 pub mod memory;
 mod open;

@@ -18,11 +18,22 @@ pub(super) fn again(history: &History, story: &Story, a: &Run, b: &Run) -> Optio
     if let Some(died) = history.death_of(a) {
         return Some(format!("{} died at {} under {}", a.node, time(died), a.words()));
     }
+    if let Some(done) = done_before(a, b) {
+        return history.taken_back(story, (done, b.start)).map(Fault::words);
+    }
     if let Some(trouble) = trouble(a, b) {
         return Some(trouble);
     }
     let fault = history.blame(story, (a.start, b.start), |_| true)?;
     Some(fault.words())
+}
+
+/// When the store had acknowledged that `a` did the work, if that was before it granted `b`. Done is absorbing (I3): no
+/// trouble with a node or a link explains `b` then. One without a guard asked nobody.
+fn done_before(a: &Run, b: &Run) -> Option<DateTime<Utc>> {
+    let done = a.settled.filter(|_| a.succeeded() && b.guarded)?;
+    let granted = b.grant.as_ref().map_or(b.ordered, |grant| grant.at);
+    (later(done, CLOCKS) < granted).then_some(done)
 }
 
 /// Why `a` and `b` ran at the same time. Nothing excuses an overlap in silence, and where the job asks for the older run

@@ -12,8 +12,9 @@ use crate::slot::Slot;
 /// A line of a faults file: `{"at":"2026-11-21T14:00:05Z","kind":"kill","target":"a"}`.
 ///
 /// The kinds that mean something: `kill`, `crash`, `terminate` end a node; `wipe`, `flush`, `failover`, `evict` and
-/// `restart` lose what a store knew; `reset`, `unlock`, `mark_done`, `pause` and `resume` are an operator's. Everything
-/// else (`stop`, `partition`, `delay`, …) may cause anything but a loss of data. A target is a node's name, a job, a
+/// `restart` lose what a store knew; `reset`, `unlock`, `mark_done`, `pause` and `resume` are an operator's; `drain`,
+/// `reload`, `clock`, `script_flush`, `kill_run` and `stop_run` excuse nothing. Everything else (`stop`, `partition`,
+/// `delay`, …) may cause anything but a loss of data. A target is a node's name, a job, a
 /// `job@slot`, or something that concerns everybody, like `store`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Fault {
@@ -31,9 +32,17 @@ pub struct Fault {
 
 const DEATHS: &[&str] = &["kill", "crash", "power", "terminate", "term"];
 const DATA_LOSS: &[&str] = &["wipe", "flush", "failover", "evict", "restart", "restore"];
+/// After these the protocol promises each slot once all the same, or the nodes themselves tell what came of them: a node that
+/// leaves gives its runs back, a run that is killed has failed, clocks are the store's, a forgotten script is sent again.
+const HARMLESS: &[&str] = &["drain", "reload", "clock", "script_flush", "kill_run", "stop_run"];
 const OPERATOR: &[&str] = &["reset", "mark_done", "pause", "resume"];
 
 impl Fault {
+    /// It excuses nothing.
+    pub(super) fn is_harmless(&self) -> bool {
+        HARMLESS.contains(&&*self.kind)
+    }
+
     /// A node is gone after it.
     pub(super) fn is_death(&self) -> bool {
         DEATHS.contains(&&*self.kind)

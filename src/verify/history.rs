@@ -13,7 +13,7 @@ use crate::verify::Fault;
 use crate::verify::inputs::{Inputs, RecordedRun, Told};
 use crate::verify::instance::{Instance, offsets};
 use crate::verify::run::Run;
-use crate::verify::story::Story;
+use crate::verify::story::{Story, span};
 
 /// A line on the one time line.
 #[derive(Debug)]
@@ -39,24 +39,32 @@ pub(super) struct History {
     pub(super) notes: Vec<String>,
     /// Where the journals end.
     pub(super) horizon: DateTime<Utc>,
+    /// More slots than so many were planned: the others are judged only where a line mentions them.
+    pub(super) unjudged: Option<usize>,
 }
 
 /// What a fault of an instant goes on to cause, besides one lease, its retry and a third of it: noticing.
 const NOTICING: Duration = Duration::from_secs(1);
 
+/// What is told of an instant may come so much later: an answer on its way, clocks that differ.
+const LATENESS: Duration = Duration::from_millis(500);
+
 impl History {
     pub(super) fn of(inputs: Inputs) -> Self {
-        let Inputs { told, recorded, faults, notes, allowance } = inputs;
+        let Inputs { told, recorded, faults, notes, allowance, most_planned } = inputs;
         let (instances, heard) = time_line(told);
         let horizon = heard.last().map_or(DateTime::UNIX_EPOCH, |last| last.at);
         let stories = BTreeMap::new();
-        let mut history = Self { heard, instances, stories, strays: Vec::new(), faults, allowance, notes, horizon };
+        let mut history =
+            Self { heard, instances, stories, strays: Vec::new(), faults, allowance, notes, horizon, unjudged: None };
         history.tell_stories();
-        history.add_planned();
+        history.add_planned(most_planned);
         for run in recorded {
             history.add_recorded(run);
         }
         history.stories.values_mut().for_each(Story::sort);
+        history.faults.retain(|fault| !fault.is_harmless());
+        history.tell_leases();
         history.find_deaths();
         history
     }
@@ -71,21 +79,37 @@ impl History {
     }
 
     /// Slots that a node planned to do and that no line may mention.
-    fn add_planned(&mut self) {
+    fn add_planned(&mut self, most: usize) {
         let mut planned = Vec::new();
         for instance in &self.instances {
-            let end = instance.until(self.horizon);
-            for (index, (from, job, plan)) in instance.plans.iter().enumerate() {
-                // A later plan of the same instance takes its place.
-                let replaced = instance.plans.iter().skip(index + 1).find(|(_, other, _)| other == job);
-                let to = replaced.map_or(end, |(at, _, _)| *at);
+            // A later plan of the same instance takes a plan's place.
+            let mut replaced = BTreeMap::new();
+            for (from, job, plan) in instance.plans.iter().rev() {
+                let to = replaced.insert(job, *from).unwrap_or_else(|| instance.until(self.horizon));
                 let table = Timetable::parse(job.clone(), &plan.schedule, &plan.timezone, &plan.period);
-                let slots = table.iter().flat_map(|table| table.slots(*from, to));
-                planned.extend(slots.filter(|(_, tick)| plan.ours && *tick < to).map(|(slot, _)| slot));
+                let slots = table.iter().filter(|_| plan.ours).flat_map(|table| table.slots(*from, to));
+                let left = (most + 1).saturating_sub(planned.len());
+                planned.extend(slots.filter(|(_, tick)| *tick < to).map(|(slot, _)| slot).take(left));
             }
+        }
+        if planned.len() > most {
+            planned.truncate(most);
+            self.unjudged = Some(most);
         }
         for slot in planned {
             self.stories.entry((slot.job().clone(), slot.start())).or_insert_with(|| Story::new(slot));
+        }
+    }
+
+    /// A slot that nobody was granted has the lease that its nodes planned with.
+    fn tell_leases(&mut self) {
+        let mut leases: BTreeMap<&JobName, Duration> = BTreeMap::new();
+        for (_, job, plan) in self.instances.iter().flat_map(|instance| &instance.plans) {
+            let ttl = span(plan.lease_ttl_s);
+            leases.entry(job).and_modify(|most| *most = ttl.max(*most)).or_insert(ttl);
+        }
+        for story in self.stories.values_mut() {
+            story.planned_ttl = leases.get(story.slot.job()).copied();
         }
     }
 
@@ -151,12 +175,22 @@ impl History {
         (from, to): (DateTime<Utc>, DateTime<Utc>),
         fits: impl Fn(&Fault) -> bool,
     ) -> Option<&Fault> {
+        // Asked for every pair of runs: nothing is gathered for nothing.
+        if self.faults.is_empty() {
+            return None;
+        }
         let nodes = story.nodes();
         let everybody: Vec<&NodeName> = self.instances.iter().map(|instance| &instance.node).collect();
         let aftermath = self.aftermath(story);
         self.faults.iter().find(|fault| {
             fault.strikes(from, to, aftermath) && fault.concerns(&story.slot, &nodes, &everybody) && fits(fault)
         })
+    }
+
+    /// The first fault that took back what the store had acknowledged at the beginning of a span: it struck after that.
+    pub(super) fn taken_back(&self, story: &Story, (from, to): (DateTime<Utc>, DateTime<Utc>)) -> Option<&Fault> {
+        let takes_back = |fault: &Fault| fault.loses_data() || fault.kind == "reset";
+        self.blame(story, (from, to), |fault| takes_back(fault) && fault.strikes(from, to, LATENESS))
     }
 
     /// How long a fault goes on to have consequences: a lease that has to lapse, the wait after it, and noticing.
@@ -190,9 +224,16 @@ impl History {
         cuts.sort();
         cuts.dedup();
         let edge = TimeDelta::milliseconds(1);
-        let pairs = cuts.iter().enumerate().flat_map(|(index, a)| cuts.iter().skip(index + 1).map(move |b| (*a, *b)));
-        let served = pairs.filter(|(a, b)| self.somebody_serves(*a + edge, *b - edge, None));
-        served.map(|(a, b)| crate::clock::between(a, b)).max().unwrap_or_default()
+        // Whoever serves a span serves every part of it: the end of the longest one never goes back.
+        let (mut longest, mut end) = (Duration::ZERO, 0);
+        for (index, a) in cuts.iter().enumerate() {
+            end = end.max(index);
+            while let Some(b) = cuts.get(end + 1).filter(|b| self.somebody_serves(*a + edge, **b - edge, None)) {
+                longest = longest.max(crate::clock::between(*a, *b));
+                end += 1;
+            }
+        }
+        longest
     }
 
     /// Whether the journals go on long enough after a slot for its verdict to be in them.

@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Datelike, Utc};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::job::{JobName, NodeName};
 use crate::observe::journal::{Fact, Line};
 use crate::slot::{Attempt, SlotKey};
+use crate::text::message;
 use crate::verify::Fault;
 
 /// Everything that is known of what happened.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Inputs {
     pub(super) told: Vec<Told>,
     pub(super) recorded: Vec<RecordedRun>,
@@ -20,6 +21,16 @@ pub struct Inputs {
     pub(super) notes: Vec<String>,
     /// Granted on top of each bound on recovery: for machines that are known to let processes wait.
     pub allowance: Duration,
+    /// Planned slots that are judged at the most, a million unless said otherwise. A job that ticks each second plans as
+    /// many within twelve days; a clock that is wrong by a century plans any number. More is told as a violation.
+    pub most_planned: usize,
+}
+
+impl Default for Inputs {
+    fn default() -> Self {
+        let (told, recorded, faults, notes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { told, recorded, faults, notes, allowance: Duration::ZERO, most_planned: 1_000_000 }
+    }
 }
 
 /// A line of a journal, and where it stands.
@@ -66,6 +77,13 @@ pub struct Malformed {
     pub why: String,
 }
 
+impl Malformed {
+    /// Parts of the line may be among the words of `why`.
+    fn new(file: &str, line: usize, why: &str) -> Self {
+        Self { file: file.to_owned(), line, why: message(why, 400) }
+    }
+}
+
 /// A line of a recorder's file: both instants on one line, or `event` `start` and `end` with `at_ms` on two.
 #[derive(Deserialize)]
 struct RecorderLine {
@@ -89,8 +107,10 @@ impl Inputs {
         let lines = self.read::<Line>(file, text, "a journal, as `cronward run --journal` writes it", after_a_tear)?;
         for (number, source, line) in lines {
             if line.fact.is_of_slot() && line.slot().is_none() {
-                let why = "the line names no slot, or one that cannot be".to_owned();
-                return Err(Malformed { file: file.to_owned(), line: number, why });
+                return Err(Malformed::new(file, number, "the line names no slot, or one that cannot be"));
+            }
+            if let Some(at) = instants(&line).into_iter().find(|at| !is_of_this_age(*at)) {
+                return Err(Malformed::new(file, number, &odd_instant(at)));
             }
             self.told.push(Told { line, source });
         }
@@ -100,7 +120,7 @@ impl Inputs {
     /// Takes the runs that the jobs recorded, on one clock.
     pub fn recorder(&mut self, file: &str, text: &str) -> Result<(), Malformed> {
         for (number, source, line) in self.read::<RecorderLine>(file, text, "a recorder's file", |_| false)? {
-            self.record(line, source).map_err(|why| Malformed { file: file.to_owned(), line: number, why })?;
+            self.record(line, source).map_err(|why| Malformed::new(file, number, &why))?;
         }
         Ok(())
     }
@@ -108,7 +128,13 @@ impl Inputs {
     /// Takes the faults that were injected.
     pub fn faults(&mut self, file: &str, text: &str) -> Result<(), Malformed> {
         let lines = self.read::<Fault>(file, text, "a faults file", |_| false)?;
-        self.faults.extend(lines.into_iter().map(|(_, _, fault)| fault));
+        for (number, _, fault) in lines {
+            let instants = [Some(fault.at), fault.until];
+            if let Some(at) = instants.into_iter().flatten().find(|at| !is_of_this_age(*at)) {
+                return Err(Malformed::new(file, number, &odd_instant(at)));
+            }
+            self.faults.push(fault);
+        }
         Ok(())
     }
 
@@ -120,6 +146,9 @@ impl Inputs {
     fn record(&mut self, line: RecorderLine, source: String) -> Result<(), String> {
         let slot: SlotKey = line.slot.parse().map_err(|error: crate::slot::SlotKeyError| error.to_string())?;
         let instant = |ms: Option<i64>| ms.and_then(DateTime::from_timestamp_millis);
+        if let Some(at) = [line.start_ms, line.end_ms, line.at_ms].into_iter().flatten().find(|ms| !is_millis(*ms)) {
+            return Err(format!("{at} ms since 1970 is no instant of the years 1970 to 9999"));
+        }
         let (start, end) = match line.event.as_deref() {
             None => (instant(line.start_ms), instant(line.end_ms)),
             Some("start") => (instant(line.at_ms), None),
@@ -164,13 +193,34 @@ impl Inputs {
                         .push(format!("{file}:{number}: a cut line: its writer died there, or its disk was full"));
                 }
                 Err(error) => {
-                    let why = format!("not a line of {what}: {error}");
-                    return Err(Malformed { file: file.to_owned(), line: number, why });
+                    return Err(Malformed::new(file, number, &format!("not a line of {what}: {error}")));
                 }
             }
         }
         Ok(read)
     }
+}
+
+/// Whether an instant lies in the years that slots have keys for. Beyond them arithmetic comes to the calendar's ends.
+fn is_of_this_age(at: DateTime<Utc>) -> bool {
+    (1970..=9999).contains(&at.year())
+}
+
+fn is_millis(ms: i64) -> bool {
+    DateTime::from_timestamp_millis(ms).is_some_and(is_of_this_age)
+}
+
+fn odd_instant(at: DateTime<Utc>) -> String {
+    format!("{at} is no instant of the years 1970 to 9999")
+}
+
+/// Each instant of a line.
+fn instants(line: &Line) -> Vec<DateTime<Utc>> {
+    let granted = match &line.fact {
+        Fact::Granted { granted_at, .. } => Some(*granted_at),
+        _ => None,
+    };
+    [Some(line.at), line.slot_end, granted].into_iter().flatten().collect()
 }
 
 /// What a journal goes on with after a half-written line: a new start of the node, or a count of what is missing.

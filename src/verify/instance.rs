@@ -11,6 +11,9 @@ use crate::verify::inputs::Told;
 /// A difference of clocks below this is latency.
 const LATENCY: TimeDelta = TimeDelta::milliseconds(50);
 
+/// From a start or a reload to the beat that looks at every current slot.
+const FIRST_LOOK: TimeDelta = TimeDelta::seconds(2);
+
 /// One start of one node. All instants are set right to the store's clock.
 #[derive(Debug)]
 pub(super) struct Instance {
@@ -30,6 +33,8 @@ pub(super) struct Instance {
     pub(super) away: Vec<(DateTime<Utc>, Option<DateTime<Utc>>)>,
     /// When it found that time had jumped or that it had stood still.
     pub(super) gaps: Vec<DateTime<Utc>>,
+    /// When it last began with a file: its look at every current slot that follows is a gap in its words only.
+    planned_anew: Option<DateTime<Utc>>,
     /// Lines of its journal are missing.
     pub(super) dropped: bool,
     /// What it planned, and from when on; none for a job that a reload took away.
@@ -49,6 +54,7 @@ impl Instance {
             death_is_known: false,
             away: Vec::new(),
             gaps: Vec::new(),
+            planned_anew: None,
             dropped: false,
             plans: Vec::new(),
         }
@@ -70,6 +76,8 @@ impl Instance {
                     *until = Some(at);
                 }
             }
+            Fact::Started { .. } | Fact::Reloaded { .. } => self.planned_anew = Some(at),
+            Fact::Gap { .. } if self.planned_anew.take().is_some_and(|since| at < since + FIRST_LOOK) => {}
             Fact::Gap { .. } => {
                 self.gaps.push(at);
                 // It stood still, or its time jumped, at some instant since it was last heard of.

@@ -79,7 +79,11 @@ fn standing(history: &History, story: &Story) -> Standing {
 
 fn judge(history: &History, story: &Story) -> Judgement {
     let mut judgement = Judgement { class: Class::Once, why: Vec::new(), unexplained: Vec::new() };
-    for (index, later) in story.runs.iter().enumerate() {
+    let compared = story.runs.len().min(MOST_COMPARED);
+    if compared < story.runs.len() {
+        judgement.unexplained.push(format!("{} runs, of which {compared} were compared", story.runs.len()));
+    }
+    for (index, later) in story.runs.iter().take(compared).enumerate() {
         for earlier in story.runs.iter().take(index) {
             let (first, second) = (earlier.words(), later.words());
             if let Some(how_long) = explain::common(history, earlier, later) {
@@ -100,12 +104,19 @@ fn judge(history: &History, story: &Story) -> Judgement {
     judgement
 }
 
+/// Runs of one slot that are compared with each other: no job has more attempts.
+const MOST_COMPARED: usize = crate::job::MAX_ATTEMPTS_LIMIT as usize;
+
+/// Reasons that are written out for one slot; nobody reads more.
+const MOST_SAID: usize = 40;
+
 impl Judgement {
     fn enter(&mut self, class: Class, said: String, why: Option<String>) {
         self.class = self.class.max(class);
         match why {
-            Some(why) => self.why.push(format!("{said}: {why}")),
-            None => self.unexplained.push(said),
+            Some(why) if self.why.len() < MOST_SAID => self.why.push(format!("{said}: {why}")),
+            None if self.unexplained.len() < MOST_SAID => self.unexplained.push(said),
+            _ => {}
         }
     }
 }

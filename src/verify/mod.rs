@@ -34,4 +34,4 @@ mod tests;
 pub use fault::Fault;
 pub use inputs::{Inputs, Malformed, RecordedRun};
 pub use judge::{Class, check};
-pub use report::{Finding, Latency, Report, Tally};
+pub use report::{Finding, Latency, Recovery, Report, Sample, Tally};

@@ -36,8 +36,9 @@ pub(super) fn measure(history: &History, story: &Story, report: &mut Report) {
         }
         let took = next.map(|next| between(due.since, next.ordered));
         if let Some(took) = took {
-            let latency = &mut report.recovery;
-            if due.what == "crash" { latency.crash.add(took) } else { latency.failure.add(took) }
+            let recovery = &mut report.recovery;
+            let latency = if due.what == "crash" { &mut recovery.crash } else { &mut recovery.failure };
+            latency.add(name(&story.slot), took, due.bound);
         }
         if took.is_none() && !is_owed(story, run, until) {
             continue;

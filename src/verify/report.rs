@@ -71,10 +71,23 @@ pub struct Explained {
 /// How long it took until another attempt began.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Recovery {
-    /// After a node died: from its death, or its last line.
+    /// After a node died: from its death, or its last line, until the next attempt was started.
     pub crash: Latency,
-    /// After a failure: from when the store knew of it.
+    /// After a failure: from when the store knew of it, until the next attempt was started.
     pub failure: Latency,
+}
+
+/// One recovery.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Sample {
+    /// The slot, as commands take it.
+    pub slot: String,
+    /// How long it took.
+    pub took_s: f64,
+    /// How long it may take by the protocol, with the allowance.
+    pub bound_s: f64,
+    /// The one through the other; above 1 is a violation.
+    pub ratio: f64,
 }
 
 /// Some spans, in seconds; only those that no other fault excuses.
@@ -88,21 +101,25 @@ pub struct Latency {
     pub p99_s: Option<f64>,
     /// The longest.
     pub max_s: Option<f64>,
-    #[serde(skip)]
-    spans: Vec<Duration>,
+    /// The largest part of its bound that any of them took; above 1 is a violation.
+    pub worst_ratio: Option<f64>,
+    /// Each of them, the shortest first.
+    pub samples: Vec<Sample>,
 }
 
 impl Latency {
-    pub(super) fn add(&mut self, span: Duration) {
-        self.spans.push(span);
+    pub(super) fn add(&mut self, slot: String, took: Duration, bound: Duration) {
+        let (took_s, bound_s) = (took.as_secs_f64(), bound.as_secs_f64());
+        self.samples.push(Sample { slot, took_s, bound_s, ratio: took_s / bound_s });
     }
 
     fn conclude(&mut self) {
-        self.spans.sort();
-        self.count = self.spans.len();
-        let rank = |percent: usize| self.spans.get((self.count * percent).div_ceil(100).saturating_sub(1));
-        let span = |percent| rank(percent).map(Duration::as_secs_f64);
+        self.samples.sort_by(|a, b| a.took_s.total_cmp(&b.took_s));
+        self.count = self.samples.len();
+        let rank = |percent: usize| self.samples.get((self.count * percent).div_ceil(100).saturating_sub(1));
+        let span = |percent| rank(percent).map(|sample| sample.took_s);
         (self.p50_s, self.p99_s, self.max_s) = (span(50), span(99), span(100));
+        self.worst_ratio = self.samples.iter().map(|sample| sample.ratio).max_by(f64::total_cmp);
     }
 }
 
@@ -175,5 +192,10 @@ impl fmt::Display for Report {
 fn latency(f: &mut fmt::Formatter<'_>, after: &str, latency: &Latency) -> fmt::Result {
     let span = |value: Option<f64>| value.map_or("-".to_owned(), |value| seconds(super::story::span(value)));
     let (p50, p99, max) = (span(latency.p50_s), span(latency.p99_s), span(latency.max_s));
-    writeln!(f, "next attempt after a {after}: {} seen, p50 {p50}, p99 {p99}, max {max}", latency.count)
+    let worst = latency.worst_ratio.map_or("-".to_owned(), |ratio| format!("{:.0} %", ratio * 100.0));
+    let count = latency.count;
+    writeln!(
+        f,
+        "next attempt after a {after}: {count} seen, p50 {p50}, p99 {p99}, max {max}, at most {worst} of its bound"
+    )
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::TimeDelta;
 
+use crate::clock::later;
 use crate::job::JobName;
 use crate::slot::Verdict;
 use crate::verify::explain::time;
@@ -35,7 +36,15 @@ pub(super) fn of_slot(history: &History, story: &Story) -> Vec<Finding> {
 
 /// Every rule that concerns more than one slot.
 pub(super) fn of_all(history: &History) -> Vec<Finding> {
-    fences(history).into_iter().chain(strays(history)).collect()
+    fences(history).into_iter().chain(strays(history)).chain(unjudged(history)).collect()
+}
+
+/// What is not judged is not silent.
+fn unjudged(history: &History) -> Option<Finding> {
+    let most = history.unjudged?;
+    let message =
+        format!("more than {most} slots were planned, and only so many are judged: give journals of a shorter time");
+    Some(Finding { rule: "too-many-slots", slot: "(all)".to_owned(), message, lines: Vec::new() })
 }
 
 fn finding<'a>(
@@ -65,7 +74,9 @@ fn out_of_bounds(history: &History, story: &Story) -> Vec<Finding> {
         let excused = |fault: &Fault| !fault.is_death();
         if run.start + CLOCKS < start {
             found.push(finding("early-start", story, format!("{words}, before the slot's start"), &run.lines));
-        } else if run.start >= end + TO_START && history.blame(story, (start, run.start), excused).is_none() {
+        } else if run.start >= later(end + TO_START, history.allowance)
+            && history.blame(story, (start, run.start), excused).is_none()
+        {
             found.push(finding("late-start", story, format!("{words}, when the slot was over"), &run.lines));
         }
     }

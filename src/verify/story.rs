@@ -16,6 +16,8 @@ use crate::verify::run::{Grant, Run};
 #[derive(Debug)]
 pub(super) struct Story {
     pub(super) slot: Slot,
+    /// The TTL that its nodes planned with, where they told.
+    pub(super) planned_ttl: Option<Duration>,
     /// In the order in which they started.
     pub(super) runs: Vec<Run>,
     /// Each claim once, by the store's clock.
@@ -41,6 +43,7 @@ impl Story {
     pub(super) const fn new(slot: Slot) -> Self {
         Self {
             slot,
+            planned_ttl: None,
             runs: Vec::new(),
             grants: Vec::new(),
             verdicts: Vec::new(),
@@ -216,9 +219,10 @@ impl Story {
         made.difference(&self.refunded).count() + alone
     }
 
-    /// The largest TTL of its leases.
+    /// The largest TTL of its leases, or of those that were planned.
     pub(super) fn lease_ttl(&self) -> Duration {
-        self.grants.iter().map(|grant| grant.lease_ttl).max().unwrap_or(crate::job::Policy::default().lease_ttl)
+        let granted = self.grants.iter().map(|grant| grant.lease_ttl).max();
+        granted.or(self.planned_ttl).unwrap_or(crate::job::Policy::default().lease_ttl)
     }
 
     /// Attempts in all, by the node that claimed last.
@@ -237,7 +241,10 @@ impl Story {
     }
 }
 
+/// The longest span that a line can mean: sums of a few of them stay far from any end.
+const LONGEST: Duration = Duration::from_secs(100 * 366 * 86_400);
+
 /// Seconds of a file as a span; nonsense is nothing.
 pub(super) fn span(seconds: f64) -> Duration {
-    Duration::try_from_secs_f64(seconds).unwrap_or_default()
+    Duration::try_from_secs_f64(seconds).unwrap_or_default().min(LONGEST)
 }

@@ -171,6 +171,11 @@ fn a_repeat_after_a_crash_is_explained_by_the_fault_or_by_the_silence_of_the_nod
     assert_eq!(taken.is_clean_and(Class::Repeat).recovery.crash.count, 1);
     let report = taken.fault(3.0, "kill", "a").is_clean_and(Class::Repeat);
     assert_eq!(report.recovery.crash.max_s, Some(3.5));
+    let sample = &report.recovery.crash.samples[0];
+    assert_eq!((&*sample.slot, sample.took_s, sample.bound_s), ("push@2026-11-21T14Z", 3.5, 7.0));
+    assert_eq!(report.recovery.crash.worst_ratio, Some(0.5));
+    let said = "next attempt after a crash: 1 seen, p50 3.500s, p99 3.500s, max 3.500s, at most 50 % of its bound\n";
+    assert!(report.to_string().contains(said), "{report}");
 }
 
 #[test]
@@ -191,6 +196,20 @@ fn a_journal_that_is_given_twice_counts_once() {
 fn a_second_run_in_silence_is_not_explained() {
     let book = Book::new().run("a", 0.1, 1.0, 1, "success").run("b", 5.0, 6.0, 2, "success").later();
     assert_eq!(book.faulted(), ["repeat"]);
+}
+
+#[test]
+fn what_was_recorded_as_done_is_repeated_only_where_the_store_lost_it_afterwards() {
+    let twice = Book::new().run("a", 2.1, 3.0, 1, "success").run("b", 5.0, 6.0, 2, "success").later();
+    for kind in ["stop", "delay", "out_of_memory"] {
+        assert_eq!(twice.clone().fault(4.0, kind, "store").faulted(), ["repeat"], "{kind}");
+    }
+    assert_eq!(twice.clone().told("b", 5.5, "lease_in_doubt", 2).faulted(), ["repeat"]);
+    twice.clone().fault(4.0, "flush", "store").is_clean_and(Class::Repeat);
+    twice.clone().fault(4.0, "reset", "push@2026-11-21T14Z").is_clean_and(Class::Repeat);
+    assert_eq!(twice.fault(1.0, "flush", "store").faulted(), ["repeat"], "it was done after the loss");
+    let not_recorded = Book::new().starts("a", 2.1, 1).ends("a", 3.0, 1, "success").settles("a", 7.0, 1, "success");
+    not_recorded.run("b", 5.0, 6.0, 2, "success").later().fault(4.0, "stop", "a").is_clean_and(Class::Repeat);
 }
 
 #[test]
@@ -221,12 +240,27 @@ fn an_overlap_is_explained_by_a_node_that_stood_still_but_not_by_one_that_was_ki
 }
 
 #[test]
+fn a_fault_after_which_every_slot_is_done_once_all_the_same_excuses_nothing() {
+    let twice = Book::new().run("a", 0.1, 1.0, 1, "success").run("b", 5.0, 6.0, 2, "success").later();
+    let slow = Book::new().run("a", 0.1, 1.0, 1, "failure").run("b", 2.2, 3.0, 2, "success").later();
+    for kind in ["drain", "reload", "clock", "script_flush", "kill_run", "stop_run"] {
+        assert_eq!(twice.clone().fault(1.5, kind, "a").faulted(), ["repeat"], "{kind}");
+        assert_eq!(twice.clone().fault(1.5, kind, "push@2026-11-21T14Z").faulted(), ["repeat"], "{kind}");
+        assert_eq!(slow.clone().fault(1.5, kind, "a").faulted(), ["late-recovery"], "{kind}");
+    }
+}
+
+#[test]
 fn where_the_older_run_is_to_be_killed_a_word_about_it_does_not_excuse_an_overlap() {
     let mut book = Book::new().run("a", 0.1, 9.0, 1, "success").run("b", 5.0, 6.0, 2, "success").later();
     book = book.told("a", 6.0, "lease_lost", 1);
     book.journals = book.journals.replace("\"continue\"", "\"kill\"");
     assert_eq!(book.faulted(), ["overlap"]);
-    book.node("a", 6.0, r#""event":"gap","slots":1"#).is_clean_and(Class::Overlap);
+    let gap = r#""event":"gap","slots":1"#;
+    book.clone().node("a", 6.0, gap).is_clean_and(Class::Overlap);
+    let reloaded = book.node("a", 5.9, r#""event":"reloaded","jobs":1"#).node("a", 6.0, gap);
+    assert_eq!(reloaded.faulted(), ["overlap"], "a node that reads its file again looks anew, and never stood still");
+    reloaded.node("a", 6.5, gap).is_clean_and(Class::Overlap);
 }
 
 #[test]
@@ -292,6 +326,16 @@ fn a_planned_slot_of_which_nobody_says_a_word_is_lost_and_has_no_verdict() {
 }
 
 #[test]
+fn a_planned_slot_that_nobody_was_granted_is_measured_by_the_lease_that_was_planned() {
+    let short = PLAN.replace("*/10 * * * *", "*/30 * * * * *");
+    let mut book = Book::new().node("a", -1.0, &short).later().closed("a", 32.0, "missed");
+    book.journals = book.journals.replace("14:10:00Z", "14:00:30Z");
+    let report = book.report();
+    let lost = report.unexplained.iter().any(|slot| slot.slot == "push@2026-11-21T14Z" && slot.rule == "lost");
+    assert!(lost, "30 s in touch are enough for a lease of 6 s: {report}");
+}
+
+#[test]
 fn a_slot_that_is_not_over_is_not_judged() {
     let report = Book::new().starts("a", 0.1, 1).report();
     assert_eq!((report.slots, report.open, report.is_clean()), (0, 1, true));
@@ -312,6 +356,7 @@ fn a_start_before_the_slot_or_after_its_end_is_caught() {
     assert_eq!(by_the_store.faulted(), ["late-start"]);
     let by_the_recorder = Book::new().run("a", 599.0, 604.0, 1, "success").later().recorded("a", 603.0, Some(604.0), 1);
     assert_eq!(by_the_recorder.faulted(), ["late-start"]);
+    assert!(by_the_recorder.report_with(Duration::from_secs(3)).is_clean(), "a machine that lets processes wait");
 }
 
 #[test]

@@ -68,7 +68,7 @@ impl<'a> Start<'a> {
 
 /// What `faketime` preloads. The program itself is not used: it stays beside the node as its parent, and a signal to the
 /// one would not reach the other.
-fn faketime_library() -> String {
+pub(crate) fn faketime_library() -> String {
     let output = Command::new("faketime").args(["-f", "+0", "printenv", "LD_PRELOAD"]).output();
     let output = output.unwrap_or_else(|error| panic!("cannot run faketime ({error}): apt-get install faketime"));
     String::from_utf8(output.stdout).unwrap().trim().to_owned()

@@ -22,6 +22,16 @@ impl Link {
         format!("redis://127.0.0.1:{}", self.proxy.port())
     }
 
+    /// The proxy's port.
+    pub(crate) fn port(&self) -> u16 {
+        self.proxy.port()
+    }
+
+    /// Leads to another server from now on.
+    pub(crate) fn aim(&self, port: u16) {
+        self.proxy.aim(port);
+    }
+
     /// From now on, for connections that stand and for new ones.
     pub(crate) fn set(&self, mode: Mode) {
         self.proxy.set(mode);

@@ -15,6 +15,7 @@
     reason = "a test says what it expects; real processes are judged by the machine's clock"
 )]
 
+mod chaos;
 mod daemon;
 mod jobs;
 mod library_node;
@@ -49,8 +50,15 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(TRIALS_AT_ONCE);
     stall::watch();
-    let trials = trials::all().into_iter().map(|(name, body)| Trial::test(name, move || run(body))).collect();
+    let mut trials: Vec<Trial> = trials::all().into_iter().map(|(name, body)| trial(name, body)).collect();
+    trials.extend(
+        trials::only_when_asked_for().into_iter().map(|(name, body)| trial(name, body).with_ignored_flag(true)),
+    );
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn trial(name: &str, body: trials::Body) -> Trial {
+    Trial::test(name, move || run(body))
 }
 
 /// Runs one trial; what it leaves behind is shown when it fails.

@@ -4,12 +4,12 @@ use crate::source::{blank, mentions, paths, without_tests};
 
 /// The layers from the ground up; a module knows what is below it, and beside it only what [`BESIDE`] lists.
 const LAYERS: [&[&str]; 6] = [
-    &["slot", "job", "clock", "reply", "error", "wake"],
+    &["slot", "job", "clock", "reply", "error", "wake", "text"],
     &["guard", "schedule"],
     &["store", "exec", "observe"],
     &["node", "sim", "verify"],
     &["config", "web", "notify"],
-    &["cli"],
+    &["cli", "fuzzing"],
 ];
 
 /// Who may know a neighbour of the same layer. On the ground everybody may: the words are made of each other.
@@ -35,7 +35,7 @@ const ABOVE_ADAPTERS: &[&str] = &["layer", "conformance"];
 const ADAPTERS: &[&str] = &["redis", "sql", "memory"];
 
 /// Modules that are pure: values in, values out.
-const PURE: &[&str] = &["slot", "job", "reply", "error", "wake", "guard", "schedule", "verify"];
+const PURE: &[&str] = &["slot", "job", "reply", "error", "wake", "text", "guard", "schedule", "verify"];
 
 /// What pure code never says.
 const IMPURE: &[&str] = &[

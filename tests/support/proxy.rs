@@ -13,6 +13,7 @@
 )]
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -50,6 +51,7 @@ struct Link {
 /// A running proxy; it ends when dropped.
 pub struct Proxy {
     address: SocketAddr,
+    target: Arc<AtomicU16>,
     fresh: Arc<Mutex<Mode>>,
     links: Arc<Mutex<Vec<Link>>>,
     _task: AbortOnDropHandle<()>,
@@ -62,13 +64,20 @@ impl Proxy {
         let address = listener.local_addr().expect("its address");
         let fresh = Arc::new(Mutex::new(Mode::Pass));
         let links = Arc::new(Mutex::new(Vec::new()));
-        let task = tokio::spawn(accept(listener, target, Arc::clone(&fresh), Arc::clone(&links)));
-        Self { address, fresh, links, _task: AbortOnDropHandle::new(task) }
+        let target = Arc::new(AtomicU16::new(target));
+        let task = tokio::spawn(accept(listener, Arc::clone(&target), Arc::clone(&fresh), Arc::clone(&links)));
+        Self { address, target, fresh, links, _task: AbortOnDropHandle::new(task) }
     }
 
     /// Its port.
     pub fn port(&self) -> u16 {
         self.address.port()
+    }
+
+    /// Another server takes the place of the one behind it: what stands is closed, new connections go there.
+    pub fn aim(&self, target: u16) {
+        self.target.store(target, Ordering::Relaxed);
+        self.cut();
     }
 
     /// From now on, for connections that stand and for new ones.
@@ -100,14 +109,14 @@ impl Proxy {
     }
 }
 
-async fn accept(listener: TcpListener, target: u16, fresh: Arc<Mutex<Mode>>, links: Arc<Mutex<Vec<Link>>>) {
+async fn accept(listener: TcpListener, target: Arc<AtomicU16>, fresh: Arc<Mutex<Mode>>, links: Arc<Mutex<Vec<Link>>>) {
     loop {
         let Ok((client, _)) = listener.accept().await else { return };
         let mode = *fresh.lock().unwrap();
         if mode == Mode::Refuse {
             continue;
         }
-        let Ok(server) = TcpStream::connect(("127.0.0.1", target)).await else { continue };
+        let Ok(server) = TcpStream::connect(("127.0.0.1", target.load(Ordering::Relaxed))).await else { continue };
         let link = Link { mode: Arc::new(Mutex::new(mode)), close: CancellationToken::new() };
         links.lock().unwrap().push(link.clone());
         let (from_client, to_client) = client.into_split();

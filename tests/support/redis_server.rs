@@ -30,6 +30,7 @@ pub struct RedisServer {
     dir: TempDir,
     port: u16,
     config: Vec<(String, String)>,
+    dies_with_its_starter: bool,
 }
 
 impl RedisServer {
@@ -40,13 +41,22 @@ impl RedisServer {
 
     /// A server with further lines of configuration, as pairs of a directive and its value.
     pub fn start_with(config: &[(&str, &str)]) -> Self {
+        Self::start_as(config, false)
+    }
+
+    /// The same for a test that runs so long that somebody may kill it: the server dies with the *thread* that started it.
+    pub fn start_dying_with_its_starter(config: &[(&str, &str)]) -> Self {
+        Self::start_as(config, true)
+    }
+
+    fn start_as(config: &[(&str, &str)], dies_with_its_starter: bool) -> Self {
         let config: Vec<_> = config.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         // Another process may take the port between its choice and its use.
         for _ in 0..5 {
             let dir = TempDir::with_prefix("cronward-redis-").expect("a temporary folder");
             let port = free_port();
-            let child = spawn(&dir, port, &config);
-            let mut server = Self { child, dir, port, config: config.clone() };
+            let child = spawn(&dir, port, &config, dies_with_its_starter);
+            let mut server = Self { child, dir, port, config: config.clone(), dies_with_its_starter };
             if server.wait_until_it_answers() {
                 return server;
             }
@@ -157,13 +167,18 @@ impl RedisServer {
 
     /// Starts it again at the same port after [`Self::kill`]. What was not saved is gone.
     pub fn start_again(&mut self) {
-        self.child = spawn(&self.dir, self.port, &self.config);
+        self.child = spawn(&self.dir, self.port, &self.config, self.dies_with_its_starter);
         assert!(self.wait_until_it_answers(), "redis-server does not start again");
     }
 
     /// Crashes and starts again without its data.
     pub fn restart_empty(&mut self) {
         self.kill();
+        self.start_empty();
+    }
+
+    /// Starts again after [`Self::kill`], without its data.
+    pub fn start_empty(&mut self) {
         let _ = std::fs::remove_file(self.dir.path().join("dump.rdb"));
         self.start_again();
     }
@@ -218,10 +233,13 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port()
 }
 
-fn spawn(dir: &TempDir, port: u16, config: &[(String, String)]) -> Child {
+fn spawn(dir: &TempDir, port: u16, config: &[(String, String)], dies_with_its_starter: bool) -> Child {
     let socket = dir.path().join("redis.sock");
     let _ = std::fs::remove_file(&socket);
-    let mut command = Command::new("redis-server");
+    let mut command = Command::new(if dies_with_its_starter { "setpriv" } else { "redis-server" });
+    if dies_with_its_starter {
+        command.args(["--pdeathsig", "KILL", "redis-server"]);
+    }
     command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--daemonize", "no"]);
     command.arg("--port").arg(port.to_string()).arg("--dir").arg(dir.path()).arg("--unixsocket").arg(&socket);
     for (name, value) in config {

@@ -96,6 +96,36 @@ fn a_node_whose_clock_is_ahead_does_not_think_the_slot_over_when_the_store_says_
 }
 
 #[test]
+fn a_node_whose_clock_is_put_right_does_not_give_up_a_slot_that_is_not_over() {
+    // It is 14:00, and the node's clock shows 14:59.
+    let clock = ManualClock::at("2026-11-21T14:59:00Z".parse().unwrap());
+    let mut machine = SlotMachine::new(assignment(Policy::default()), clock.now());
+    clock.step_wall(slot().start());
+    machine.handle_clock_set(clock.now());
+    clock.advance(seconds(600));
+    machine.handle_claim(clock.now(), Err(error(Applied::No)));
+    assert_eq!(machine.ended(), None);
+}
+
+#[test]
+fn a_grant_tells_when_the_slot_ends() {
+    let clock = ManualClock::at("2026-11-21T14:59:00Z".parse().unwrap());
+    let mut machine = SlotMachine::new(assignment(Policy::default()), clock.now());
+    machine.handle_claim(clock.now(), granted(1));
+    machine.handle_started(clock.now());
+    machine.handle_exit(clock.now(), exit(1));
+    machine.handle_release(clock.now(), Ok(Release::Released));
+    // Its own failure is waited out, though the slot would be over by its clock.
+    let wait = machine.poll_timeout().unwrap().since(clock.now().mono);
+    clock.advance(wait);
+    while machine.poll_action().is_some() {}
+    machine.handle_timeout(clock.now());
+    clock.advance(seconds(600));
+    machine.handle_claim(clock.now(), Err(error(Applied::No)));
+    assert_eq!(machine.ended(), None);
+}
+
+#[test]
 fn without_wake_ups_a_waiting_node_polls() {
     let poll = Some(Duration::from_millis(250));
     let (mut bench, _) = Bench::with(Assignment { poll, ..assignment(Policy::default()) });

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use crate::job::NodeName;
 use crate::slot::{DoneMark, Holder, Slot, Token, VerdictRecord};
 use crate::store::{Claim, Closing, Intervention, Release, Renewal, Settlement};
+use crate::text::message;
 
 /// What cannot be read, as a lowercase fragment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,8 +31,9 @@ impl Corrupt {
 
     /// Something foreign at a key.
     pub(super) fn at(key: &str, what: &str) -> Self {
-        let shown: String = what.chars().filter(|c| !c.is_control()).take(120).collect();
-        Self { message: format!("{key} holds what cronward did not write: {shown}"), untouched: true }
+        // A foreign answer may name any key.
+        let (key, what) = (message(key, 300), message(what, 120));
+        Self { message: format!("{key} holds what cronward did not write: {what}"), untouched: true }
     }
 }
 

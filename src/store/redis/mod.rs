@@ -10,6 +10,8 @@
 mod adapter;
 mod decode;
 mod fault;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod keys;
 mod link;
 mod records;

@@ -17,6 +17,7 @@ mod reloads;
 mod starts;
 mod stored;
 
+use crate::chaos::trials as chaos;
 use crate::place::Place;
 
 /// What a trial does; it panics when something does not hold.
@@ -31,6 +32,9 @@ macro_rules! trials {
 /// Every trial with its name.
 pub(crate) fn all() -> Vec<(&'static str, Body)> {
     trials![
+        chaos::every_kind_of_fault_on_redis_leaves_each_slot_once_or_explained,
+        chaos::nodes_and_runs_that_die_on_one_file_leave_each_slot_once_or_explained,
+        chaos::a_wiped_store_costs_each_slot_one_repeat_at_most_and_the_judge_can_tell,
         gaps::slots_that_ended_while_no_node_was_alive_are_told_as_missed_once,
         idle::a_thousand_idle_jobs_cost_the_store_heartbeats_only,
         once::three_nodes_do_ten_slots_once_each_when_each_tick_is_a_slot,
@@ -72,5 +76,12 @@ pub(crate) fn all() -> Vec<(&'static str, Body)> {
         starts::a_replica_takes_no_node_and_says_so,
         starts::a_server_that_is_no_redis_is_refused_at_once,
         starts::a_key_of_somebody_else_is_refused_at_once,
+        chaos::a_seed_is_a_plan,
+        chaos::a_plan_leaves_one_node_well_and_strikes_nothing_that_is_down,
     ]
+}
+
+/// Trials of many minutes: `--ignored`.
+pub(crate) fn only_when_asked_for() -> Vec<(&'static str, Body)> {
+    trials![chaos::thousands_of_slots_on_redis_are_each_once_or_explained]
 }

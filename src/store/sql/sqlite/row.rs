@@ -10,12 +10,14 @@ use sqlx::sqlite::SqliteRow;
 use crate::job::NodeName;
 use crate::slot::{Holder, Token};
 use crate::store::sql::image::{Row, Standing, StoredMark};
+use crate::text::message;
 
 /// Why a column cannot be read, with its name.
 pub(super) type Why = String;
 
 fn odd(column: &str, why: impl std::fmt::Display) -> Why {
-    format!("column {column}: {why}")
+    // What is found there may be part of the reason.
+    message(&format!("column {column}: {why}"), 300)
 }
 
 /// A whole number that may be absent.

@@ -12,14 +12,20 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::between;
 use crate::job::JobName;
-use crate::node::chores::HEARTBEAT;
 use crate::store::NodeEntry;
 
+/// Between two heartbeats of a node.
+pub const HEARTBEAT: Duration = Duration::from_secs(10);
+
 /// No node for this long: nobody was alive. Also how long before its last heartbeat a node may have died.
-pub(super) const SILENCE: Duration = Duration::from_secs(2 * HEARTBEAT.as_secs());
+pub const SILENCE: Duration = HEARTBEAT.saturating_mul(2);
+
+/// A slot that ended this long ago and has no verdict yet is told as left behind. Not longer than a silence: what ended
+/// since then is looked for by who comes next, what ended before and is told by nobody would be lost.
+pub const BEHIND: Duration = HEARTBEAT;
 
 /// Up to when the slots of a job are closed, for each job that some node had in its file.
-pub(super) fn closed_until(nodes: &[NodeEntry]) -> BTreeMap<JobName, DateTime<Utc>> {
+pub fn closed_until(nodes: &[NodeEntry]) -> BTreeMap<JobName, DateTime<Utc>> {
     let mut closed: BTreeMap<JobName, DateTime<Utc>> = BTreeMap::new();
     for node in nodes {
         for job in node.report.job_hashes.keys() {
@@ -32,7 +38,7 @@ pub(super) fn closed_until(nodes: &[NodeEntry]) -> BTreeMap<JobName, DateTime<Ut
 }
 
 /// For how long no node was alive; none when one was just now, or none ever.
-pub(super) fn silence(nodes: &[NodeEntry], now: DateTime<Utc>) -> Option<Duration> {
+pub fn silence(nodes: &[NodeEntry], now: DateTime<Utc>) -> Option<Duration> {
     let last = nodes.iter().map(|node| node.seen).max()?;
     Some(between(last, now)).filter(|gap| *gap > SILENCE)
 }

@@ -1,0 +1,256 @@
+//! What a run of `make report` left in `target/reliability`, read and checked: nothing is missing, and all of it belongs to
+//! the commit that is checked out. Never runs anything.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// What the tree is like now.
+#[derive(Clone, Debug)]
+pub(crate) struct Tree {
+    pub(crate) commit: String,
+    /// What `git status` lists, the page itself left out; empty for a clean tree.
+    pub(crate) changed: String,
+}
+
+/// Everything that the page is made of.
+#[derive(Debug)]
+pub(crate) struct Evidence {
+    pub(crate) run: Run,
+    pub(crate) worlds: Vec<World>,
+    pub(crate) controls: Vec<Control>,
+    pub(crate) simulation: Simulation,
+    /// One for each store, by its name.
+    pub(crate) chaos: Vec<Chaos>,
+}
+
+/// `run.json`: written before anything else is run.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Run {
+    pub(crate) commit: String,
+    pub(crate) date: String,
+    pub(crate) machine: String,
+}
+
+/// A line of `model.jsonl`: a world that was searched.
+#[derive(Debug, Deserialize)]
+pub(crate) struct World {
+    pub(crate) world: String,
+    pub(crate) states: u64,
+    pub(crate) unique: u64,
+    pub(crate) depth: u64,
+    pub(crate) seconds: f64,
+    #[serde(default)]
+    pub(crate) reached: Vec<String>,
+}
+
+/// A line of `model.jsonl`: a bug that was put in.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Control {
+    pub(crate) control: String,
+    pub(crate) breaks: Vec<String>,
+    pub(crate) expected: Vec<String>,
+    #[serde(default)]
+    pub(crate) steps: Option<u64>,
+}
+
+/// `simulation.json`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Simulation {
+    pub(crate) seeds: (u64, u64),
+    pub(crate) worlds: u64,
+    pub(crate) slots: u64,
+    pub(crate) faults: BTreeMap<String, u64>,
+    pub(crate) classes: BTreeMap<String, u64>,
+    /// What was broken: a number, or a list.
+    pub(crate) broken: Value,
+    pub(crate) slots_per_second: f64,
+    pub(crate) seconds: f64,
+    #[serde(default)]
+    pub(crate) recovery_s: Option<Spans>,
+    #[serde(default)]
+    pub(crate) controls: Vec<Caught>,
+    #[serde(default)]
+    commit: Option<String>,
+}
+
+/// Spans in seconds, and what they may be.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Spans {
+    pub(crate) p50: f64,
+    pub(crate) p99: f64,
+    pub(crate) max: f64,
+    pub(crate) bound: f64,
+}
+
+/// A bug that was put in, and the check of the simulator that caught it; an empty check is none.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Caught {
+    pub(crate) bug: String,
+    #[serde(default)]
+    pub(crate) check: Option<String>,
+    #[serde(default)]
+    pub(crate) seed: Option<u64>,
+}
+
+/// `chaos-<store>.json`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Chaos {
+    pub(crate) store: String,
+    pub(crate) seed: u64,
+    pub(crate) nodes: u64,
+    pub(crate) seconds: f64,
+    pub(crate) faults: BTreeMap<String, u64>,
+    pub(crate) slots: u64,
+    pub(crate) once: u64,
+    pub(crate) repeat: u64,
+    pub(crate) overlap: u64,
+    pub(crate) lost: u64,
+    pub(crate) explained: u64,
+    pub(crate) unexplained: u64,
+    pub(crate) runs: u64,
+    pub(crate) report: Verified,
+    #[serde(default)]
+    commit: Option<String>,
+}
+
+/// What is used of `cronward verify --json`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Verified {
+    #[serde(default)]
+    pub(crate) recovery: Recovery,
+    #[serde(default)]
+    pub(crate) violations: Vec<Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Recovery {
+    #[serde(default)]
+    pub(crate) crash: Latency,
+    #[serde(default)]
+    pub(crate) failure: Latency,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Latency {
+    pub(crate) count: u64,
+    pub(crate) p50_s: Option<f64>,
+    pub(crate) p99_s: Option<f64>,
+    pub(crate) max_s: Option<f64>,
+    #[serde(default)]
+    pub(crate) worst_ratio: Option<f64>,
+}
+
+impl Evidence {
+    /// Reads all of it. The error names the file and the way out.
+    pub(crate) fn read(folder: &Path, tree: &Tree) -> Result<Self, String> {
+        if !tree.changed.is_empty() {
+            let first = tree.changed.lines().next().unwrap_or_default().trim();
+            return Err(format!(
+                "the tree has changes that are not committed ({first}): commit them, then run make report"
+            ));
+        }
+        let run: Run = file(&folder.join("run.json"))?;
+        same_commit("run.json", Some(&run.commit), tree)?;
+        let (worlds, controls) = model(&folder.join("model.jsonl"), tree)?;
+        let simulation: Simulation = file(&folder.join("simulation.json"))?;
+        same_commit("simulation.json", simulation.commit.as_deref(), tree)?;
+        Ok(Self { run, worlds, controls, simulation, chaos: chaos(folder, tree)? })
+    }
+
+    /// All that went wrong, in words; empty when nothing did.
+    pub(crate) fn faults(&self) -> Vec<String> {
+        let broken = self.simulation.broken();
+        let mut faults = Vec::new();
+        faults.extend((broken > 0).then(|| format!("simulation: {broken} broken")));
+        for chaos in &self.chaos {
+            let (store, unexplained, violations) = (&chaos.store, chaos.unexplained, chaos.report.violations.len());
+            faults.extend((unexplained > 0).then(|| format!("{store}: {unexplained} slots unexplained")));
+            faults.extend((violations > 0).then(|| format!("{store}: {violations} violations")));
+        }
+        let missed = self.controls.iter().filter(|control| !control.is_caught());
+        faults.extend(missed.map(|control| format!("model: {} was not caught", control.control)));
+        let missed = self.simulation.controls.iter().filter(|control| control.check().is_none());
+        faults.extend(missed.map(|control| format!("simulation: {} was not caught", control.bug)));
+        faults
+    }
+}
+
+impl Simulation {
+    pub(crate) fn broken(&self) -> u64 {
+        let counted = |list: &Vec<Value>| u64::try_from(list.len()).unwrap_or(u64::MAX);
+        self.broken.as_array().map(counted).or(self.broken.as_u64()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Control {
+    /// What was expected to break did, or something did where nothing was named.
+    pub(crate) fn is_caught(&self) -> bool {
+        let expected = |broken| self.expected.is_empty() || self.expected.contains(broken);
+        self.breaks.iter().any(expected)
+    }
+}
+
+impl Caught {
+    pub(crate) fn check(&self) -> Option<&str> {
+        self.check.as_deref().filter(|check| !check.is_empty())
+    }
+}
+
+/// A part says of which commit it is, or lies in a folder that was emptied for this one.
+fn same_commit(name: &str, commit: Option<&str>, tree: &Tree) -> Result<(), String> {
+    match commit {
+        Some(commit) if commit != tree.commit => {
+            Err(format!("{name} is of commit {commit}, and {} is checked out: run make report again", tree.commit))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn text(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}: run make report", path.display()))
+}
+
+fn file<T: DeserializeOwned>(path: &Path) -> Result<T, String> {
+    serde_json::from_str(&text(path)?).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn model(path: &Path, tree: &Tree) -> Result<(Vec<World>, Vec<Control>), String> {
+    let (mut worlds, mut controls) = (Vec::new(), Vec::new());
+    for (index, line) in text(path)?.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let wrong = |error: serde_json::Error| format!("{}:{}: {error}", path.display(), index + 1);
+        let value: Value = serde_json::from_str(line).map_err(wrong)?;
+        same_commit("model.jsonl", value.get("commit").and_then(Value::as_str), tree)?;
+        if value.get("control").is_some() {
+            controls.push(serde_json::from_value(value).map_err(wrong)?);
+        } else {
+            worlds.push(serde_json::from_value(value).map_err(wrong)?);
+        }
+    }
+    if worlds.is_empty() || controls.is_empty() {
+        return Err(format!("{}: it has no worlds or no controls: run make report again", path.display()));
+    }
+    Ok((worlds, controls))
+}
+
+fn chaos(folder: &Path, tree: &Tree) -> Result<Vec<Chaos>, String> {
+    let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let name = |path: &PathBuf| path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+    let mut found = Vec::new();
+    for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {
+        let name = name(&path);
+        if name.starts_with("chaos-") && name.ends_with(".json") {
+            let chaos: Chaos = file(&path)?;
+            same_commit(&name, chaos.commit.as_deref(), tree)?;
+            found.push(chaos);
+        }
+    }
+    if found.is_empty() {
+        return Err(format!("{}/chaos-*.json: there is none: run make report", folder.display()));
+    }
+    found.sort_by(|a, b| a.store.cmp(&b.store));
+    Ok(found)
+}

@@ -1,0 +1,221 @@
+//! The page: evidence in, Markdown out. Every figure is one of the run's; the prose between them is fixed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::evidence::{Chaos, Evidence, Latency};
+
+const OPENING: &str = "\
+# Reliability
+
+How the guard was tried, and what came of it. `make report` writes this page; every figure in it comes from the one run that is
+named here. What is promised is in [PROTOCOL.md](PROTOCOL.md).
+";
+
+const READING: &str = "
+## How to read it
+
+- A slot is *once* (one run, and done), *repeat* (several runs, one after the other), *overlap* (two at the same time) or *lost*
+  (nobody did it). Faults were injected all the while, so repeats, overlaps and losses are expected.
+- What counts is whether each of them is *explained*: by a failure, a death or trouble that a node told of, or by a fault that was
+  injected at that time and concerns that slot. [journal.md](journal.md) has the rules. What nothing explains is a failure of the guard.
+- The rule of three: with nothing unexplained in *n* slots, the true rate under these faults is below 3/*n*, at 95 %. It says
+  nothing of faults that were not injected.
+- Recovery is the time until another attempt begins: after a crash from the node's death, after a failure from when the store
+  knew of it. It is held to the bounds in [PROTOCOL.md](PROTOCOL.md).
+- The controls are bugs that were put in on purpose. A check that never fails shows nothing; these show that the checks do.
+";
+
+const REPEATING: &str = "
+## How to repeat it
+
+Check out the commit, then `make report`. It empties `target/reliability`, runs `make model-long`, `make sim-long` and
+`make chaos`, and writes this page from what they leave there; it refuses when a part is missing or the tree is not clean. The
+model and the simulation repeat exactly from their seeds. The real servers do not: the seed decides which faults come, the
+machine decides when.
+";
+
+/// The whole page.
+pub(crate) fn render(evidence: &Evidence) -> String {
+    let Evidence { run, .. } = evidence;
+    let mut page = OPENING.to_owned();
+    page += &format!("\nCommit `{}`, {}, on {}.\n", cell(&run.commit), cell(&run.date), cell(&run.machine));
+    page += &conclusion(evidence);
+    page += READING;
+    page += &servers(&evidence.chaos);
+    page += &simulation(evidence);
+    page += &model(evidence);
+    page += &controls(evidence);
+    page + REPEATING
+}
+
+fn conclusion(evidence: &Evidence) -> String {
+    let simulation = &evidence.simulation;
+    let slots = evidence.chaos.iter().map(|chaos| chaos.slots).sum();
+    let unexplained = evidence.chaos.iter().map(|chaos| chaos.unexplained).sum();
+    let mut text = format!("\n- Real servers: {}.\n", rate(unexplained, slots, "unexplained"));
+    text += &format!("- Simulation: {}.\n", rate(simulation.broken(), simulation.slots, "broken"));
+    let faults = evidence.faults();
+    if !faults.is_empty() {
+        text += &format!("\n**Something is wrong:** {}.\n", cell(&faults.join("; ")));
+    }
+    text
+}
+
+/// The rule of three, where nothing is wrong.
+fn rate(wrong: u64, slots: u64, word: &str) -> String {
+    let n = u32::try_from(slots).unwrap_or(u32::MAX);
+    if wrong == 0 && n >= 3 {
+        format!("0 {word} in {} slots ⇒ rate < 3/n = {:.1e} at 95 %", grouped(slots), 3.0 / f64::from(n))
+    } else {
+        format!("**{}** {word} in {} slots", grouped(wrong), grouped(slots))
+    }
+}
+
+fn servers(chaos: &[Chaos]) -> String {
+    let mut text =
+        "\n## Real nodes, real servers\n\nDaemons as processes, against each store, under random faults.\n\n"
+            .to_owned();
+    let heads = [
+        "store",
+        "seed",
+        "nodes",
+        "time",
+        "slots",
+        "runs",
+        "once",
+        "repeat",
+        "overlap",
+        "lost",
+        "explained",
+        "unexplained",
+        "violations",
+    ];
+    let rows = chaos.iter().map(|c| {
+        let counts = [c.slots, c.runs, c.once, c.repeat, c.overlap, c.lost, c.explained, c.unexplained];
+        let mut row = vec![c.store.clone(), c.seed.to_string(), c.nodes.to_string(), span(c.seconds)];
+        row.extend(counts.map(grouped));
+        row.push(c.report.violations.len().to_string());
+        row
+    });
+    text += &table(&heads, rows);
+    text += "\nFaults, by how often each was injected:\n\n";
+    let kinds: BTreeSet<&String> = chaos.iter().flat_map(|chaos| chaos.faults.keys()).collect();
+    let heads: Vec<&str> = ["fault"].into_iter().chain(chaos.iter().map(|chaos| &*chaos.store)).collect();
+    let count = |chaos: &Chaos, kind: &String| chaos.faults.get(kind).map_or("–".to_owned(), |n| grouped(*n));
+    let rows = kinds.into_iter().map(|kind| {
+        let counts = chaos.iter().map(|chaos| count(chaos, kind));
+        [kind.clone()].into_iter().chain(counts).collect()
+    });
+    text += &table(&heads, rows);
+    text += "\nRecovery, where nothing else excuses a delay:\n\n";
+    let rows = chaos.iter().flat_map(|chaos| {
+        let recovery = &chaos.report.recovery;
+        [recovered(&chaos.store, "crash", &recovery.crash), recovered(&chaos.store, "failure", &recovery.failure)]
+    });
+    text + &table(&["store", "after a", "seen", "p50", "p99", "max", "at most, of its bound"], rows)
+}
+
+fn recovered(store: &str, after: &str, latency: &Latency) -> Vec<String> {
+    let seconds = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3} s"));
+    let worst = latency.worst_ratio.map_or("–".to_owned(), |ratio| format!("{:.0} %", ratio * 100.0));
+    let spans = [latency.p50_s, latency.p99_s, latency.max_s].map(seconds);
+    [store.to_owned(), after.to_owned(), grouped(latency.count)].into_iter().chain(spans).chain([worst]).collect()
+}
+
+fn simulation(evidence: &Evidence) -> String {
+    let sim = &evidence.simulation;
+    let mut text = format!(
+        "\n## Simulation\n\nThe same state machine in virtual time, over the store that is the specification: {} worlds from the seeds {} to {},\n{} slots in {} ({} slots a second), {} broken.\n\n",
+        grouped(sim.worlds),
+        sim.seeds.0,
+        sim.seeds.1,
+        grouped(sim.slots),
+        span(sim.seconds),
+        grouped(whole(sim.slots_per_second)),
+        grouped(sim.broken()),
+    );
+    let counted =
+        |map: &BTreeMap<String, u64>| map.iter().map(|(name, n)| vec![name.clone(), grouped(*n)]).collect::<Vec<_>>();
+    text += &table(&["class", "slots"], counted(&sim.classes).into_iter());
+    text.push('\n');
+    text += &table(&["fault", "injected"], counted(&sim.faults).into_iter());
+    if let Some(recovery) = &sim.recovery_s {
+        let bound = format!("{:.0} %", recovery.max / recovery.bound * 100.0);
+        text += &format!(
+            "\nRecovery: p50 {:.3} s, p99 {:.3} s, max {:.3} s; the bound is {:.3} s, of which the longest took {bound}.\n",
+            recovery.p50, recovery.p99, recovery.max, recovery.bound
+        );
+    }
+    text
+}
+
+fn model(evidence: &Evidence) -> String {
+    let text =
+        "\n## Model\n\nSmall worlds, in which every order of events was tried, down to the depth that is named.\n\n";
+    let rows = evidence.worlds.iter().map(|world| {
+        let counts = [world.states, world.unique, world.depth].map(grouped);
+        let reached = if world.reached.is_empty() { "–".to_owned() } else { world.reached.join(", ") };
+        [world.world.clone()].into_iter().chain(counts).chain([span(world.seconds), reached]).collect()
+    });
+    text.to_owned() + &table(&["world", "states", "of these different", "depth", "time", "reached"], rows)
+}
+
+fn controls(evidence: &Evidence) -> String {
+    let mut rows: BTreeMap<&str, (String, String)> = BTreeMap::new();
+    let untried = || ("–".to_owned(), "–".to_owned());
+    for control in &evidence.controls {
+        let steps = control.steps.map_or(String::new(), |steps| format!(" in {steps} steps"));
+        let said = if control.is_caught() { control.breaks.join(", ") + &steps } else { NOT_CAUGHT.to_owned() };
+        rows.entry(&control.control).or_insert_with(untried).0 = said;
+    }
+    for control in &evidence.simulation.controls {
+        let seed = control.seed.map_or(String::new(), |seed| format!(", seed {seed}"));
+        let said = control.check().map_or(NOT_CAUGHT.to_owned(), |check| format!("{check}{seed}"));
+        rows.entry(&control.bug).or_insert_with(untried).1 = said;
+    }
+    let text = "\n## Bugs that were put in, and who caught them\n\nA dash: not tried there.\n\n";
+    let rows = rows.into_iter().map(|(bug, (model, simulation))| vec![bug.to_owned(), model, simulation]);
+    text.to_owned() + &table(&["bug", "caught by the model", "caught by the simulation"], rows)
+}
+
+const NOT_CAUGHT: &str = "**not caught**";
+
+fn table(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let line = |cells: &mut dyn Iterator<Item = String>| format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "));
+    let mut text = line(&mut heads.iter().map(|head| cell(head)));
+    text += &format!("|{}\n", "---|".repeat(heads.len()));
+    rows.for_each(|row| text += &line(&mut row.iter().map(|part| cell(part))));
+    text
+}
+
+/// A text that cannot end its cell or its line.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace(['\n', '\r'], " ")
+}
+
+/// Seconds for people.
+fn span(seconds: f64) -> String {
+    match whole(seconds) {
+        0..=9 => format!("{seconds:.1} s"),
+        whole @ 10..=599 => format!("{whole} s"),
+        whole => format!("{} min", whole / 60),
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast of a float saturates")]
+fn whole(number: f64) -> u64 {
+    number as u64
+}
+
+/// A number with its thousands apart.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,131 @@
+//! Jobs of a world: their rhythm, their policies, and how their commands behave.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use chrono_tz::Tz;
+
+use crate::job::{Backoff, Concurrency, JobName, JobSpec, OnLost, OnStoreError, Policy, Program, RetryPolicy};
+use crate::schedule::{ScheduleError, Timetable};
+use crate::sim::dice::Dice;
+use crate::sim::scenario::{Network, SimJob};
+use crate::slot::Period;
+
+/// What the slots of a world are like.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rhythm {
+    pub(super) span: Period,
+    pub(super) schedules: &'static [&'static str],
+    /// The usual length of a slot.
+    pub(super) period: Duration,
+    pub(super) zone: Tz,
+}
+
+const RHYTHMS: [(Period, &[&str], u64); 6] = [
+    (Period::Fixed(Duration::from_secs(20)), &["*/20 * * * * *", "*/10 * * * * *", "7,27,47 * * * * *"], 20),
+    (Period::Fixed(Duration::from_secs(30)), &["*/30 * * * * *", "10,40,50 * * * * *"], 30),
+    (Period::Minute, &["* * * * *", "20 * * * * *", "*/30 * * * * *"], 60),
+    (Period::Tick, &["*/15 * * * * *", "0,20,50 * * * * *", "*/30 * * * * *"], 20),
+    (Period::Tick, &["* * * * *", "0 */2 * * * *"], 60),
+    (Period::Hour, &["0 * * * *", "*/20 * * * *", "10 * * * *", "30 1-3 * * *", "0 0,12 * * *"], 3_600),
+];
+
+/// Days on which the clock of some zone changes, and one on which none does.
+const DAYS: [&str; 6] = [
+    "2026-11-21T09:00:00Z",
+    "2026-03-28T20:00:00Z",
+    "2026-10-24T20:00:00Z",
+    "2026-03-08T02:00:00Z",
+    "2026-11-01T01:00:00Z",
+    "2026-04-04T10:00:00Z",
+];
+
+const ZONES: [Tz; 5] =
+    [Tz::UTC, Tz::Europe__Berlin, Tz::Europe__London, Tz::America__New_York, Tz::Australia__Lord_Howe];
+
+impl Rhythm {
+    pub(super) fn drawn(dice: &mut Dice) -> Self {
+        // Hours take ten times as long to simulate: one world in 48. Which one is arbitrary, and stays as it is, or every seed
+        // would be another world.
+        let index = if dice.below(48) == 2 { 5 } else { usize::try_from(dice.below(5)).unwrap_or(0) };
+        let (span, schedules, seconds) = RHYTHMS.get(index).copied().unwrap_or(RHYTHMS[0]);
+        Self { span, schedules, period: Duration::from_secs(seconds), zone: dice.pick(&ZONES, Tz::UTC) }
+    }
+}
+
+/// When the world begins: with hours mostly on the evening before a change of the clock.
+pub(super) fn epoch(rhythm: &Rhythm, dice: &mut Dice) -> DateTime<Utc> {
+    let day = if rhythm.span == Period::Hour { dice.pick(&DAYS, DAYS[0]) } else { DAYS[0] };
+    let day: DateTime<Utc> = day.parse().unwrap_or(DateTime::UNIX_EPOCH);
+    day + TimeDelta::milliseconds(i64::try_from(dice.below(7_200_000)).unwrap_or(0))
+}
+
+/// How the command of a job behaves.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Habit {
+    /// Runs that succeed, in a million.
+    pub(super) success: u64,
+    /// How long a run takes.
+    pub(super) usual: (Duration, Duration),
+    /// Runs that take up to `longest`, in a million.
+    pub(super) long: u64,
+    pub(super) longest: Duration,
+    /// Runs that do not end before they are stopped, in a million.
+    pub(super) hangs: u64,
+    /// Runs that do not heed TERM, in a million.
+    pub(super) stubborn: u64,
+}
+
+/// A job of this name.
+pub(super) fn drawn(
+    name: &str,
+    rhythm: &Rhythm,
+    network: &Network,
+    dice: &mut Dice,
+) -> Result<Option<SimJob>, ScheduleError> {
+    let Ok(name) = JobName::new(name) else { return Ok(None) };
+    let schedule = dice.pick(rhythm.schedules, "* * * * *");
+    let mut spec = JobSpec::new(name, schedule, Program::Direct(vec!["true".to_owned()]));
+    spec.timezone = rhythm.zone;
+    spec.period = rhythm.span;
+    spec.policy = policy(rhythm.period, network, dice);
+    spec.jitter = if dice.below(3) == 0 { rhythm.period / 20 } else { Duration::ZERO };
+    let timetable = Timetable::of(&spec)?;
+    let habit = habit(rhythm.period, &spec.policy, dice);
+    Ok(Some(SimJob { spec: Arc::new(spec), timetable, habit }))
+}
+
+fn policy(period: Duration, network: &Network, dice: &mut Dice) -> Policy {
+    let part = |of: u32| period / of;
+    let lease_ttl =
+        dice.pick(&[part(10), part(6), part(4)], part(6)).max(network.timeout * 2).min(Duration::from_secs(60));
+    let delay = dice.pick(&[Duration::ZERO, part(60), part(20), part(8)], Duration::ZERO);
+    let backoff = dice.pick(&[Backoff::Fixed, Backoff::Exponential], Backoff::Fixed);
+    let timeout = dice.pick(&[None, Some(part(4)), Some(part(2)), Some(part(1))], None);
+    Policy {
+        lease_ttl,
+        done_ttl: dice.pick(&[Duration::from_secs(1), period * 2], period * 2),
+        max_attempts: u32::try_from(1 + dice.below(4)).unwrap_or(1),
+        retry: RetryPolicy { delay, backoff, max_delay: delay * 4 },
+        timeout,
+        kill_after: dice.pick(&[lease_ttl / 20, lease_ttl / 4, lease_ttl], lease_ttl / 4),
+        on_lost: dice.pick(&[OnLost::Continue, OnLost::Kill], OnLost::Continue),
+        on_store_error: dice.pick(&[OnStoreError::Skip, OnStoreError::Skip, OnStoreError::Run], OnStoreError::Skip),
+        concurrency: dice.pick(&[Concurrency::Forbid, Concurrency::Allow, Concurrency::Replace], Concurrency::Forbid),
+        start_deadline: if dice.below(8) == 0 { Some(part(3)) } else { None },
+    }
+}
+
+fn habit(period: Duration, policy: &Policy, dice: &mut Dice) -> Habit {
+    let usual = dice.pick(&[period / 200, period / 20, period / 4], period / 20);
+    Habit {
+        success: dice.pick(&[1_000_000, 900_000, 500_000, 50_000], 900_000),
+        usual: (usual / 10, usual),
+        long: dice.pick(&[0, 50_000, 300_000], 0),
+        longest: period + policy.lease_ttl * 2,
+        // Without a timeout nothing would ever stop it.
+        hangs: if policy.timeout.is_some() { dice.pick(&[0, 0, 30_000, 300_000], 0) } else { 0 },
+        stubborn: dice.pick(&[0, 100_000, 1_000_000], 0),
+    }
+}

@@ -1,0 +1,57 @@
+//! Clusters in virtual time: many nodes, one store, every fault, one seed.
+//!
+//! The nodes drive the very [`crate::guard::SlotMachine`], [`crate::schedule::Planner`] and [`crate::schedule::Closer`] of
+//! the daemon; the store is [`crate::store::memory::Ledger`], the executable specification. What lies between them is
+//! messages that are lost, late, doubled and overtaken; machines that stop, die and come back; stores that forget; clocks
+//! that are wrong. One thread and one seed: whatever is found is found again.
+//!
+//! After every step the store's answer and what it keeps are compared with a second reading of `docs/PROTOCOL.md`, the
+//! shadow. What truly happened is written down beside it, and judged when a slot is granted, when it is over, and at the end.
+//!
+//! ```text
+//!  scenario ─▶ world ─▶ nature: time, chance, network, commands, history
+//!               │   ├─▶ host, daemon, task: a node, as `crate::node` has it, without a runtime
+//!               │   └─▶ backend: the ledger, and a shadow of every slot
+//!               └─▶ judge, verdicts: what was promised
+//! ```
+//!
+//! What a node decides is shared: when a clock is put right and time has jumped ([`crate::clock`]), which verdicts are asked
+//! for and told ([`crate::schedule::Closer`]), where a node goes on that comes after others ([`crate::store::handover`]).
+//! What only passes messages on is copied from `crate::node`: a change of its `daemon`, `ticking`, `roll`, `presence` or
+//! `slot_task` has to be made in `daemon`, `presence` and `task` here.
+
+mod backend;
+mod bug;
+mod control;
+mod daemon;
+mod dice;
+mod faults;
+mod finding;
+mod jobs;
+mod judge;
+mod message;
+mod nature;
+mod presence;
+mod queue;
+mod rules;
+mod scenario;
+mod serving;
+mod shadow;
+mod shrink;
+mod story;
+mod striking;
+mod summary;
+mod task;
+mod time;
+mod verdicts;
+mod weather;
+mod world;
+
+pub use bug::Bug;
+pub use control::{Control, control};
+pub use faults::{Fault, FaultSet};
+pub use finding::{Check, Finding};
+pub use scenario::Limits;
+pub use shrink::{Shrunk, shrink};
+pub use summary::{Classes, Summary};
+pub use world::{Options, Outcome, run};

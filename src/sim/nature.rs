@@ -1,0 +1,259 @@
+//! All of a world but its nodes and its store: time, chance, the network, the commands that run, and the true history.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::clock::Mono;
+use crate::guard::Event as Told;
+use crate::sim::backend::SlotId;
+use crate::sim::bug::Bug;
+use crate::sim::dice::Dice;
+use crate::sim::faults::Fault;
+use crate::sim::finding::{Check, Finding};
+use crate::sim::message::{Answer, Ask, NoAnswer, Process, Request};
+use crate::sim::queue::Queue;
+use crate::sim::scenario::Scenario;
+use crate::sim::story::{Run, Story};
+use crate::sim::summary::Summary;
+use crate::sim::time::Time;
+use crate::sim::weather::Weather;
+use crate::slot::{Lease, RunContext, Slot, Token};
+use crate::store::Wake;
+
+/// What is going to happen.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// A request reaches the store.
+    Arrival(Box<Request>),
+    /// An answer, or the lack of one, reaches a node.
+    Answer { to: Process, id: u64, answer: Result<Box<Answer>, NoAnswer> },
+    /// A hint reaches a node.
+    Hint { to: Process, wake: Box<Wake> },
+    /// A machine's timer is due.
+    Timer { of: Process, task: u64, at: Mono },
+    /// The planner's beat.
+    Beat(Process),
+    /// An armed tick may be due.
+    Fire(Process),
+    /// A command is started.
+    Started { by: Process, task: u64, context: Box<RunContext> },
+    /// A command ends, if this end of it is still planned.
+    Ends { run: usize, plan: u32, code: Result<i32, i32> },
+    /// The node notices.
+    Ended { by: Process, task: u64, run: usize, code: Result<i32, i32> },
+    /// A node that shuts down waits no longer.
+    Leaves(Process),
+    /// With [`Bug::WatchdogOutlivesTheRun`]: a renewal that nobody needs.
+    Watchdog { by: Process, lease: Box<Lease> },
+    /// A slot has its first tick.
+    Tick(SlotId),
+    /// A slot is over.
+    Over(SlotId),
+    /// Something happens to nodes, store or clocks.
+    Weather(Weather),
+}
+
+/// Everything but nodes and store.
+#[derive(Debug)]
+pub(super) struct Nature {
+    pub(super) scenario: Scenario,
+    pub(super) bug: Option<Bug>,
+    pub(super) queue: Queue<Event>,
+    pub(super) dice: Dice,
+    pub(super) now: Time,
+    pub(super) stories: BTreeMap<SlotId, Story>,
+    pub(super) runs: Vec<Run>,
+    /// Since when nothing has kept a node from doing its work.
+    pub(super) good_since: Vec<Time>,
+    pub(super) cut_off_until: Vec<Time>,
+    /// The starts of nodes whose heartbeat has reached the store.
+    pub(super) heartbeats: BTreeSet<(usize, u32)>,
+    /// Starts that the world has not looked at yet.
+    pub(super) spawned: Vec<(Slot, Token)>,
+    pub(super) summary: Summary,
+    pub(super) finding: Option<Finding>,
+    pub(super) trace: Option<Vec<String>>,
+    /// Changes with every step; two runs of one seed have the same.
+    pub(super) fingerprint: u64,
+}
+
+impl Nature {
+    pub(super) fn new(scenario: Scenario, bug: Option<Bug>, trace: bool) -> Self {
+        let nodes = scenario.nodes.len();
+        Self {
+            dice: Dice::new(scenario.seed, 4),
+            scenario,
+            bug,
+            queue: Queue::new(),
+            now: Time::ZERO,
+            stories: BTreeMap::new(),
+            runs: Vec::new(),
+            good_since: vec![Time::ZERO; nodes],
+            cut_off_until: vec![Time::ZERO; nodes],
+            heartbeats: BTreeSet::new(),
+            spawned: Vec::new(),
+            summary: Summary::default(),
+            finding: None,
+            trace: trace.then(Vec::new),
+            fingerprint: 0xcbf2_9ce4_8422_2325,
+        }
+    }
+
+    /// True time.
+    pub(super) fn instant(&self) -> DateTime<Utc> {
+        self.scenario.instant(self.now)
+    }
+
+    pub(super) const fn is_bug(&self, bug: Bug) -> bool {
+        matches!(self.bug, Some(on) if on as u32 == bug as u32)
+    }
+
+    /// Faults are over.
+    pub(super) fn is_calm(&self) -> bool {
+        self.now >= self.scenario.faults_until
+    }
+
+    /// The first broken promise is the one that is reported.
+    pub(super) fn break_off(&mut self, check: Check, text: impl Into<String>) {
+        if self.finding.is_none() {
+            self.finding = Some(Finding { check, at: self.now, text: text.into() });
+        }
+    }
+
+    pub(super) fn note(&mut self, line: impl FnOnce(&Self) -> String) {
+        if self.trace.is_some() {
+            let line = format!("{:>12.3} {}", self.now.as_secs_f64(), line(self));
+            self.trace.iter_mut().for_each(|trace| trace.push(line.clone()));
+        }
+    }
+
+    pub(super) fn strike(&mut self, fault: Fault) {
+        self.summary.count(fault);
+    }
+
+    /// Something keeps a node from doing its work, until then at the most.
+    pub(super) fn trouble(&mut self, node: usize, until: Time) {
+        if let Some(since) = self.good_since.get_mut(node) {
+            *since = (*since).max(until);
+        }
+    }
+
+    /// The same for every node.
+    pub(super) fn trouble_all(&mut self, until: Time) {
+        self.good_since.iter_mut().for_each(|since| *since = (*since).max(until));
+    }
+
+    pub(super) fn id(&self, slot: &Slot) -> Option<SlotId> {
+        self.scenario.job(slot.job()).map(|(job, _)| (job, slot.start().timestamp()))
+    }
+
+    pub(super) fn story(&mut self, slot: &Slot) -> Option<&mut Story> {
+        let id = self.id(slot)?;
+        self.stories.get_mut(&id)
+    }
+
+    pub(super) fn hear(&mut self, by: Process, slot: &Slot, told: &Told) {
+        self.note(|_| format!("  n{} tells of {slot}: {told:?}", by.node + 1));
+        let mute = self.is_bug(Bug::Mute);
+        let alarm = matches!(told, Told::LeaseInDoubt { .. } | Told::LeaseLost { .. } | Told::Overtaken { .. });
+        if let Some(story) = self.story(slot)
+            && !(mute && alarm)
+        {
+            story.hear(told);
+        }
+    }
+
+    /// The run under this token, if it was started.
+    pub(super) fn run_of(&self, slot: &Slot, token: Token) -> Option<&Run> {
+        let story = self.stories.get(&self.id(slot)?)?;
+        story.runs.iter().filter_map(|run| self.runs.get(*run)).find(|run| run.token == token)
+    }
+
+    /// Sends a request on its way.
+    pub(super) fn send(&mut self, mut request: Request, slow: Duration) {
+        let (node, until) = (request.from.node, request.until);
+        self.check_sending(&request);
+        let calm = self.is_calm();
+        let rates = if calm { crate::sim::faults::Rates::default() } else { self.scenario.rates.clone() };
+        let lost = self.dice.chance(rates.request_lost);
+        if lost || self.cut_off_until.get(node).is_some_and(|until| *until > self.now) {
+            if lost {
+                self.strike(Fault::RequestLost);
+            }
+            return self.never_answered(&request);
+        }
+        request.unheard = self.dice.chance(rates.reply_lost);
+        let way = self.way(node, rates.delay, rates.longest_delay) + slow;
+        if self.dice.chance(rates.duplicate) {
+            self.strike(Fault::Duplicate);
+            let later = self.now + way + self.dice.span(Duration::ZERO, rates.longest_delay * 2);
+            self.queue.push(later, Event::Arrival(Box::new(request.clone())));
+        }
+        if request.unheard {
+            self.strike(Fault::ReplyLost);
+        }
+        if request.unheard || self.now + way >= until {
+            self.never_answered(&request);
+        }
+        self.queue.push(self.now + way, Event::Arrival(Box::new(request)));
+    }
+
+    /// The sender waits in vain.
+    pub(super) fn never_answered(&mut self, request: &Request) {
+        self.trouble(request.from.node, request.until);
+        let answer = Event::Answer { to: request.from, id: request.id, answer: Err(NoAnswer::TIMEOUT) };
+        self.queue.push(request.until.max(self.now), answer);
+    }
+
+    /// Sends an answer back.
+    pub(super) fn reply(&mut self, request: &Request, answer: Result<Answer, NoAnswer>, slow: Duration) {
+        if request.unheard {
+            return;
+        }
+        let rates = if self.is_calm() {
+            (0, Duration::ZERO)
+        } else {
+            (self.scenario.rates.delay, self.scenario.rates.longest_delay)
+        };
+        let at = self.now + slow + self.way(request.from.node, rates.0, rates.1);
+        if at >= request.until {
+            return self.never_answered(request);
+        }
+        let answer = Event::Answer { to: request.from, id: request.id, answer: answer.map(Box::new) };
+        self.queue.push(at, answer);
+    }
+
+    /// How long a message takes.
+    pub(super) fn way(&mut self, node: usize, delayed: u64, longest: Duration) -> Duration {
+        let network = self.scenario.network;
+        let usual = self.dice.span(network.least, network.most);
+        if !self.dice.chance(delayed) {
+            return usual;
+        }
+        self.strike(Fault::Delay);
+        let extra = self.dice.span(Duration::ZERO, longest);
+        self.trouble(node, self.now + extra + network.timeout);
+        usual + extra
+    }
+
+    fn check_sending(&mut self, request: &Request) {
+        let Ask::Renew(lease) = &request.ask else { return };
+        if self.run_of(&lease.slot, lease.token).is_some_and(|run| run.settled) {
+            let text = format!(
+                "n{} renews attempt {} of {}, which was settled",
+                request.from.node + 1,
+                lease.attempt,
+                lease.slot
+            );
+            self.break_off(Check::Afterwards, text);
+        }
+    }
+
+    /// Changes the fingerprint.
+    pub(super) fn stamp(&mut self, what: u64) {
+        let nanos = u64::try_from(self.now.as_nanos()).unwrap_or(u64::MAX);
+        self.fingerprint = (self.fingerprint ^ nanos ^ what.rotate_left(48)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+}

@@ -1,0 +1,175 @@
+//! How faults that strike at a moment change the world.
+
+use std::time::Duration;
+
+use crate::sim::daemon::Daemon;
+use crate::sim::faults::Fault;
+use crate::sim::message::Process;
+use crate::sim::nature::Event;
+use crate::sim::shadow::Shadow;
+use crate::sim::time::Time;
+use crate::sim::weather::Weather;
+use crate::sim::world::{World, file};
+use crate::store::Wake;
+
+impl World {
+    pub(super) fn strike(&mut self, weather: Weather) {
+        self.nature.note(|_| format!("--- {weather:?}"));
+        let now = self.nature.now;
+        match weather {
+            Weather::Crash(node, after) => {
+                self.nature.strike(Fault::Crash);
+                self.die(node, Some(after));
+            }
+            Weather::Boot(node) => self.boot(node),
+            Weather::Pause(node, span) => self.pause(node, now + span),
+            Weather::CutOff(node, span) => {
+                self.nature.strike(Fault::Partition);
+                self.nature.trouble(node, now + span);
+                self.reconnect(Some(node), now + span);
+                self.nature.cut_off_until.iter_mut().skip(node).take(1).for_each(|until| *until = now + span);
+            }
+            Weather::Down(span, silent) => {
+                self.nature.strike(Fault::StoreDown);
+                self.down = Some((now + span, silent));
+                self.nature.trouble_all(now + span);
+                self.reconnect(None, now + span);
+            }
+            Weather::Slow(span) => {
+                self.nature.strike(Fault::StoreSlow);
+                self.slow = span;
+                self.nature.trouble_all(if span.is_zero() { now } else { Time::MAX / 2 });
+                if span.is_zero() {
+                    self.well_again();
+                }
+            }
+            Weather::Wipe => self.lose(Fault::Wipe),
+            Weather::Replicate => self.backend.replicate(),
+            Weather::FailOver => self.lose(Fault::Failover),
+            Weather::Jump(node, nanos) => {
+                self.nature.strike(Fault::ClockJump);
+                self.nature.trouble(node, now + Duration::from_secs(2));
+                let epoch = self.nature.scenario.epoch;
+                for host in self.hosts.iter_mut().skip(node).take(1) {
+                    host.clock.offset += nanos;
+                    host.looked = host.clock.now(epoch, now).wall;
+                }
+            }
+            Weather::Drain(node, drain, after) => {
+                self.nature.strike(Fault::Drain);
+                self.nature.trouble(node, now);
+                self.with_daemon(node, |daemon, desk| daemon.shut_down(desk, drain));
+                self.nature.queue.push(now + drain + after, Event::Weather(Weather::Boot(node)));
+            }
+            Weather::Reload(node) => self.reload(node),
+            Weather::Resync(node) => self.resync(node),
+            Weather::Calm => self.calm(),
+        }
+    }
+
+    /// A node's daemon dies, and its commands with it: the shim sees to that. It comes back after a while, if it is to.
+    pub(super) fn die(&mut self, node: usize, after: Option<Duration>) {
+        let now = self.nature.now;
+        let Some(host) = self.hosts.get_mut(node) else { return };
+        host.daemon = None;
+        let process = Process { node, start: host.start };
+        self.nature.note(|_| format!("n{} is gone", node + 1));
+        self.nature.trouble(node, now);
+        let soon = self.nature.dice.span(Duration::from_millis(1), Duration::from_millis(20));
+        let alive = |run: &&mut crate::sim::story::Run| run.by == process && run.ended.is_none();
+        let runs = self.nature.runs.iter_mut().enumerate().rev();
+        for (index, run) in runs.filter_map(|(index, run)| alive(&&mut *run).then_some((index, run))) {
+            run.orphaned = true;
+            run.plan += 1;
+            self.nature.queue.push(now + soon, Event::Ends { run: index, plan: run.plan, code: Err(9) });
+        }
+        let back = after.unwrap_or_else(|| self.nature.scenario.lease_ttl / 2);
+        self.nature.queue.push(now + back, Event::Weather(Weather::Boot(node)));
+    }
+
+    fn pause(&mut self, node: usize, until: Time) {
+        self.nature.strike(Fault::Pause);
+        self.nature.trouble(node, until);
+        let Some(host) = self.hosts.get_mut(node) else { return };
+        host.stopped_until = host.stopped_until.max(Some(until));
+        let process = Process { node, start: host.start };
+        self.nature.runs.iter_mut().filter(|run| run.by == process && !run.settled).for_each(|run| run.paused = true);
+    }
+
+    /// The store loses data. What it lost is marked, for the judge.
+    fn lose(&mut self, fault: Fault) {
+        let now = self.nature.instant();
+        self.nature.strike(fault);
+        let before = self.backend.kept.shadows.clone();
+        if fault == Fault::Wipe {
+            self.backend.wipe(now);
+        } else {
+            self.backend.fail_over(now);
+        }
+        for (id, shadow) in before {
+            let Some(story) = self.nature.stories.get_mut(&id) else { continue };
+            let after = self.backend.kept.shadows.get(&id);
+            // A replica that still has the lease may not have the done marker that took its place.
+            let stood = |shadow: &Shadow| [shadow.lease_at(now), shadow.done].map(|it| it.map(|it| it.token));
+            let had = stood(&shadow);
+            story.losses += u32::from(had != [None, None] && after.map(stood) != Some(had));
+            story.done_lost |= shadow.done.is_some() && after.is_none_or(|after| after.done.is_none());
+            story.lost |= after.is_none_or(|after| *after != shadow);
+        }
+        self.nature.trouble_all(self.nature.now);
+        self.reconnect(None, self.nature.now);
+    }
+
+    /// A connection was lost; some time after it is back each node hears that hints may have been lost.
+    fn reconnect(&mut self, node: Option<usize>, at: Time) {
+        let soon = self.nature.dice.span(Duration::from_millis(5), Duration::from_millis(500));
+        self.nature.queue.push(at + soon, Event::Weather(Weather::Resync(node)));
+    }
+
+    fn resync(&mut self, only: Option<usize>) {
+        for (node, host) in self.hosts.iter().enumerate().filter(|(node, _)| only.is_none_or(|only| only == *node)) {
+            let to = Process { node, start: host.start };
+            self.nature.queue.push(self.nature.now, Event::Hint { to, wake: Box::new(Wake::Resync) });
+        }
+    }
+
+    fn reload(&mut self, node: usize) {
+        self.nature.strike(Fault::Reload);
+        let Some(host) = self.hosts.get_mut(node) else { return };
+        host.version += 1;
+        host.looked = host.clock.now(self.nature.scenario.epoch, self.nature.now).wall;
+        let version = host.version;
+        let specs = file(&self.nature.scenario, node, version);
+        // A job that a node did not have before is one that it could not run before.
+        let gained = host.daemon.as_ref().is_some_and(|daemon| gains(daemon, &specs));
+        if gained {
+            self.nature.trouble(node, self.nature.now);
+        }
+        self.with_daemon(node, |daemon, desk| daemon.reload(desk, specs));
+    }
+
+    /// The store answers in time again; what else keeps a node from its work still does.
+    fn well_again(&mut self) {
+        let soon = self.nature.now + self.nature.scenario.network.timeout;
+        let down = self.down.map_or(Time::ZERO, |(until, _)| until);
+        let cut_off = self.nature.cut_off_until.iter();
+        for ((since, host), cut_off) in self.nature.good_since.iter_mut().zip(&self.hosts).zip(cut_off) {
+            *since = soon.max(down).max(*cut_off).max(host.stopped_until.unwrap_or_default());
+        }
+    }
+
+    fn calm(&mut self) {
+        let now = self.nature.now;
+        self.down = None;
+        self.slow = Duration::ZERO;
+        self.nature.cut_off_until.iter_mut().for_each(|until| *until = now);
+        self.well_again();
+        for node in 0..self.hosts.len() {
+            self.boot(node);
+        }
+    }
+}
+
+fn gains(daemon: &Daemon, specs: &[std::sync::Arc<crate::job::JobSpec>]) -> bool {
+    specs.iter().any(|spec| !daemon.entries.contains_key(&spec.name))
+}

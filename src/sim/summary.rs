@@ -1,0 +1,113 @@
+//! What came of many worlds, in figures.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::sim::faults::Fault;
+
+macro_rules! classes {
+    ($($(#[$doc:meta])* $name:ident: $word:literal,)*) => {
+        /// What became of slots.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Classes { $($(#[$doc])* pub $name: u64,)* }
+
+        impl Classes {
+            /// Adds another count.
+            pub const fn add(&mut self, other: &Self) { $(self.$name += other.$name;)* }
+
+            /// Each class with its words.
+            pub fn rows(&self) -> Vec<(&'static str, u64)> { vec![$(($word, self.$name),)*] }
+
+            /// Each class with its name, for programs.
+            pub fn named(&self) -> Vec<(&'static str, u64)> { vec![$((stringify!($name), self.$name),)*] }
+        }
+    };
+}
+
+classes! {
+    /// All.
+    slots: "slots",
+    /// One run, and it succeeded.
+    once: "done by one run",
+    /// Several runs one after the other, the last of which succeeded.
+    retried: "done after failed, stopped or crashed runs",
+    /// Work was done more than once.
+    repeated: "done more than once",
+    /// Of these: the store had lost the done marker.
+    repeated_after_loss: "  of these: the store had lost the done marker",
+    /// Of these: a run without a guard, which the job asked for.
+    repeated_unguarded: "  of these: a run without a guard, as on_store_error = \"run\" asks for",
+    /// Of these: the success could not be recorded before the lease lapsed.
+    repeated_after_lapse: "  of these: success not recorded before the lease lapsed",
+    /// Two runs at a time.
+    overlapped: "with runs that overlapped",
+    /// Attempts used up.
+    failed: "failed: attempts used up",
+    /// Not done though some were left.
+    missed: "missed: not done, attempts left",
+    /// Of these: nothing ever ran.
+    never_ran: "  of these: nothing ran",
+    /// A grant to nobody: its node had died, or given up waiting.
+    unused_grants: "grants that no run followed",
+    /// Runs of commands.
+    runs: "runs",
+    /// The store's answers.
+    requests: "requests",
+}
+
+/// Figures of one or many worlds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Worlds.
+    pub worlds: u64,
+    /// What became of slots.
+    pub classes: Classes,
+    /// How often each fault struck.
+    pub faults: BTreeMap<&'static str, u64>,
+    /// From the end of a dead node's lease to the next grant, where another node was well and waited for it: how often it
+    /// took so many milliseconds.
+    pub recoveries_ms: BTreeMap<u64, u64>,
+}
+
+impl Summary {
+    pub(super) fn count(&mut self, fault: Fault) {
+        *self.faults.entry(fault.as_str()).or_default() += 1;
+    }
+
+    /// Adds the figures of another.
+    pub fn add(&mut self, other: &Self) {
+        self.worlds += other.worlds;
+        self.classes.add(&other.classes);
+        for (fault, count) in &other.faults {
+            *self.faults.entry(fault).or_default() += count;
+        }
+        for (took, count) in &other.recoveries_ms {
+            *self.recoveries_ms.entry(*took).or_default() += count;
+        }
+    }
+
+    /// The recovery that so many of a hundred do not exceed, in milliseconds; none when there was none.
+    pub fn recovery_ms(&self, percent: u64) -> Option<u64> {
+        let all: u64 = self.recoveries_ms.values().sum();
+        let mut left = (all * percent).div_ceil(100).max(1);
+        self.recoveries_ms.iter().find_map(|(took, count)| {
+            let reached = *count >= left;
+            left = left.saturating_sub(*count);
+            reached.then_some(*took)
+        })
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:>12}  worlds", self.worlds)?;
+        for (words, count) in self.classes.rows() {
+            writeln!(f, "{count:>12}  {words}")?;
+        }
+        writeln!(f, "faults")?;
+        for (fault, count) in &self.faults {
+            writeln!(f, "{count:>12}  {fault}")?;
+        }
+        Ok(())
+    }
+}

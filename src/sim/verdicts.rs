@@ -1,0 +1,131 @@
+//! The end of a world: what became of every slot, whether it has a verdict, and whether somebody was told of what is to be
+//! told.
+
+use std::time::Duration;
+
+use crate::sim::backend::SlotId;
+use crate::sim::faults::Fault;
+use crate::sim::finding::Check;
+use crate::sim::message::Process;
+use crate::sim::story::{Run, Story};
+use crate::sim::summary::Classes;
+use crate::sim::world::World;
+use crate::slot::Verdict;
+
+/// The last slots of a world have no time to be closed.
+const LAST: Duration = Duration::from_secs(70);
+
+impl World {
+    pub(super) fn judge(&mut self) {
+        let before = self.nature.scenario.instant(self.nature.scenario.end.saturating_sub(LAST));
+        let over: Vec<SlotId> =
+            self.nature.stories.iter().filter(|(_, story)| story.slot.end() < before).map(|(id, _)| *id).collect();
+        for id in over {
+            let Some(story) = self.nature.stories.get(&id).cloned() else { continue };
+            let runs: Vec<Run> = story.runs.iter().filter_map(|run| self.nature.runs.get(*run)).cloned().collect();
+            let done = self.backend.kept.shadows.get(&id).is_some_and(|shadow| shadow.verdict == Some(Verdict::Done));
+            let classes = classify(&story, &runs, done);
+            self.nature.summary.classes.add(&classes);
+            if !self.is_leased(id) {
+                self.look_at_verdict(&story, done);
+            }
+            self.look_at_silence(&story, &runs, &classes);
+        }
+        let (slots, now) = (self.nature.stories.values().map(|story| &story.slot), self.nature.instant());
+        if let Some((check, text)) = self.backend.leaks(slots, now) {
+            self.nature.break_off(check, text);
+        }
+    }
+
+    /// A run went on until the end of the world, or nearly.
+    fn is_leased(&self, id: SlotId) -> bool {
+        let before = self.nature.scenario.instant(self.nature.scenario.end.saturating_sub(LAST));
+        let shadow = self.backend.kept.shadows.get(&id);
+        shadow.is_some_and(|shadow| shadow.freed > before || shadow.lease_at(before).is_some())
+    }
+
+    /// L2, and that a verdict other than done was told.
+    fn look_at_verdict(&mut self, story: &Story, done: bool) {
+        let slot = &story.slot;
+        if story.verdict.is_none() && !done && !story.was_done && self.is_accounted_for(story) {
+            return self.nature.break_off(Check::L2, format!("{slot} has no verdict"));
+        }
+        let gone = |process: &Process| self.hosts.get(process.node).is_none_or(|host| host.start != process.start);
+        // A copy of a close that nobody waits for can be the one that records the verdict.
+        // And a node whose file has lost the job asks no more what came of the one that it sent.
+        let mix = self.nature.scenario.mix;
+        let told = mix.has(Fault::Duplicate)
+            || mix.has(Fault::Reload)
+            || story.announced > 0
+            || story.verdict == Some(Verdict::Done)
+            || story.was_done;
+        if !told && story.verdict.is_some() && !story.recorders.iter().any(gone) {
+            self.nature.break_off(Check::Silence, format!("{slot} is {:?} and nobody was told", story.verdict));
+        }
+    }
+
+    /// Some node is to see to it that the slot gets its verdict: one that was there at its tick and still is, or, if they all
+    /// died, those that came after them, if the registry can tell them that there was somebody before.
+    fn is_accounted_for(&self, story: &Story) -> bool {
+        let scenario = &self.nature.scenario;
+        let mut attended = story.attended.iter();
+        let there = |process: &&Process| self.hosts.get(process.node).is_some_and(|host| host.start == process.start);
+        let Some(process) = attended.clone().find(there) else {
+            let same_files = !scenario.mix.has(Fault::Unlike) && !scenario.mix.has(Fault::Reload);
+            let right = !scenario.mix.has(Fault::ClockOff) && !scenario.mix.has(Fault::ClockJump);
+            // A heartbeat that arrives long after it was sent says of a dead node that it lives and is not behind.
+            let late = [Fault::Delay, Fault::Duplicate, Fault::StoreSlow].iter().any(|fault| scenario.mix.has(*fault));
+            let heard_of = attended.any(|process| self.nature.heartbeats.contains(&(process.node, process.start)));
+            return same_files && right && !late && self.backend.losses == 0 && heard_of;
+        };
+        let Some(host) = self.hosts.get(process.node) else { return false };
+        let known = host.daemon.as_ref().and_then(|daemon| daemon.known.get(story.slot.job()).copied());
+        // A clock that is behind, or was ahead for a while, makes a verdict late.
+        let closed = host.clock.when_wall(scenario.epoch, story.slot.end().max(host.looked)) + LAST;
+        known.is_some_and(|known| known <= scenario.time(story.tick)) && closed < scenario.end
+    }
+
+    /// A repeat or an overlap is told by somebody: by a node, or by the record of a run that crashed. What a store had
+    /// forgotten that was done nobody knows while it is done again; each success is told, so whoever reads the journals does.
+    fn look_at_silence(&mut self, story: &Story, runs: &[Run], classes: &Classes) {
+        let successes = runs.iter().filter(|run| run.succeeded() && run.settled).count();
+        if classes.repeated > 0 && story.told_successes < successes {
+            let text = format!("{} was done {successes} times, {} of them told", story.slot, story.told_successes);
+            return self.nature.break_off(Check::Silence, text);
+        }
+        if classes.repeated + classes.overlapped == 0 || story.alarms > 0 || story.done_lost {
+            return;
+        }
+        if runs.iter().all(|run| run.settled) {
+            let text = format!("{} was run {} times and nobody told of it", story.slot, runs.len());
+            self.nature.break_off(Check::Silence, text);
+        }
+    }
+}
+
+fn classify(story: &Story, runs: &[Run], done: bool) -> Classes {
+    let succeeded = runs.iter().filter(|run| run.succeeded()).count();
+    let overlapping = |(index, run): (usize, &Run)| runs.iter().skip(index + 1).any(|later| run.overlaps(later));
+    let repeated = succeeded > 1;
+    let unguarded = runs.iter().any(|run| !run.guarded);
+    let guarded = u32::try_from(runs.iter().filter(|run| run.guarded).count()).unwrap_or(u32::MAX);
+    let failed = story.verdict == Some(Verdict::Failed);
+    let undone = succeeded == 0 && !done;
+    let one = |is: bool| u64::from(is);
+    Classes {
+        slots: 1,
+        once: one(succeeded == 1 && runs.len() == 1),
+        retried: one(succeeded == 1 && runs.len() > 1),
+        repeated: one(repeated),
+        repeated_after_loss: one(repeated && (story.done_lost || story.lost)),
+        repeated_unguarded: one(repeated && !(story.done_lost || story.lost) && unguarded),
+        repeated_after_lapse: one(repeated && !(story.done_lost || story.lost) && !unguarded),
+        overlapped: one(runs.iter().enumerate().any(overlapping)),
+        failed: one(undone && failed),
+        missed: one(undone && !failed),
+        never_ran: one(undone && !failed && runs.is_empty()),
+        unused_grants: u64::from(story.grants.saturating_sub(guarded)),
+        runs: 0,
+        requests: 0,
+    }
+}

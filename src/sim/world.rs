@@ -1,0 +1,306 @@
+//! A world: nodes, a store, and what happens to them, one event after the other. One thread, no runtime, one seed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::job::JobSpec;
+use crate::schedule::ScheduleError;
+use crate::sim::backend::{Backend, SlotId};
+use crate::sim::bug::Bug;
+use crate::sim::daemon::{Asked, Daemon, Desk};
+use crate::sim::dice::Dice;
+use crate::sim::faults::Fault;
+use crate::sim::finding::{Check, Finding};
+use crate::sim::message::{Ask, Process};
+use crate::sim::nature::{Event, Nature};
+use crate::sim::scenario::{Limits, Scenario};
+use crate::sim::story::Story;
+use crate::sim::summary::Summary;
+use crate::sim::time::{NodeClock, Time};
+use crate::sim::weather;
+
+/// Events at one moment before the world is said to be stuck.
+const MOST_AT_ONCE: u32 = 100_000;
+
+/// One simulated machine. It survives its daemon.
+#[derive(Debug, Default)]
+pub(super) struct Host {
+    pub(super) clock: NodeClock,
+    pub(super) start: u32,
+    pub(super) daemon: Option<Daemon>,
+    pub(super) stopped_until: Option<Time>,
+    /// Which version of its file it has.
+    pub(super) version: u64,
+    /// What its wall clock showed when its daemon last looked at the current slots of all jobs.
+    pub(super) looked: DateTime<Utc>,
+}
+
+/// Nodes, store and nature.
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) nature: Nature,
+    pub(super) hosts: Vec<Host>,
+    pub(super) backend: Backend,
+    /// The store is away, and whether it is silent about it.
+    pub(super) down: Option<(Time, bool)>,
+    pub(super) slow: Duration,
+}
+
+/// How to run a world.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// What it may have at the most.
+    pub limits: Limits,
+    /// A bug to be caught.
+    pub bug: Option<Bug>,
+    /// Whether every step is written down.
+    pub trace: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { limits: Limits::NONE, bug: None, trace: false }
+    }
+}
+
+/// What came of a world.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Its figures.
+    pub summary: Summary,
+    /// The first broken promise.
+    pub finding: Option<Finding>,
+    /// Every step, if wanted.
+    pub trace: Vec<String>,
+    /// The same for the same seed and options.
+    pub fingerprint: u64,
+}
+
+/// Runs the world of a seed. Fails only if a schedule of the simulator itself cannot be read.
+pub fn run(seed: u64, options: &Options) -> Result<Outcome, ScheduleError> {
+    let scenario = Scenario::drawn(seed, options.limits)?;
+    let mut world = World::new(scenario, options);
+    world.run();
+    let Nature { summary, finding, trace, fingerprint, .. } = world.nature;
+    Ok(Outcome { summary, finding, trace: trace.unwrap_or_default(), fingerprint })
+}
+
+impl World {
+    fn new(scenario: Scenario, options: &Options) -> Self {
+        let retention = scenario.end * 4 + Duration::from_secs(86_400);
+        let hosts = scenario.nodes.iter().map(|_| Host::default()).collect();
+        let mut nature = Nature::new(scenario, options.bug, options.trace);
+        tell_slots(&mut nature);
+        for (at, weather) in weather::drawn(&nature.scenario) {
+            nature.queue.push(at, Event::Weather(weather));
+        }
+        let backend = Backend::new(retention, options.bug);
+        let mut world = Self { nature, hosts, backend, down: None, slow: Duration::ZERO };
+        world.set_clocks();
+        for node in 0..world.hosts.len() {
+            world.boot(node);
+        }
+        world
+    }
+
+    fn set_clocks(&mut self) {
+        let scenario = &self.nature.scenario;
+        let mut dice = Dice::new(scenario.seed, 5);
+        for host in &mut self.hosts {
+            let drift = i64::try_from(dice.below(20_001)).unwrap_or(0) - 10_000;
+            let offset = weather::wrong(scenario, &mut dice);
+            let small = i64::try_from(dice.below(20_000_000)).unwrap_or(0) - 10_000_000;
+            host.clock.drift = if scenario.mix.has(Fault::ClockDrift) { drift } else { drift / 200 };
+            host.clock.offset = if scenario.mix.has(Fault::ClockOff) { offset } else { small };
+        }
+    }
+
+    fn run(&mut self) {
+        let mut at_once = 0;
+        while let Some((at, event)) = self.nature.queue.pop() {
+            if at > self.nature.scenario.end || self.nature.finding.is_some() {
+                break;
+            }
+            at_once = if at > self.nature.now { 0 } else { at_once + 1 };
+            if at_once > MOST_AT_ONCE {
+                self.nature.break_off(Check::Stuck, format!("no time passes: {event:?}"));
+            }
+            self.nature.now = at;
+            self.step(event);
+            self.look_at_starts();
+        }
+        if self.nature.finding.is_none() {
+            self.judge();
+        }
+        self.nature.summary.worlds = 1;
+    }
+
+    fn step(&mut self, event: Event) {
+        if let Some(process) = receiver(&event) {
+            return self.at_node(process, event);
+        }
+        match event {
+            Event::Arrival(request) => self.arrival(&request),
+            Event::Ends { run, plan, code } => self.ends(run, plan, code),
+            Event::Tick(id) => self.tick(id),
+            Event::Over(id) => self.over(id),
+            Event::Weather(weather) => self.strike(weather),
+            _ => {}
+        }
+    }
+
+    /// Something that a node is to handle; later, if it stands still.
+    fn at_node(&mut self, process: Process, event: Event) {
+        let Some(host) = self.hosts.get(process.node) else { return };
+        if host.start != process.start || host.daemon.is_none() {
+            return;
+        }
+        if let Some(until) = host.stopped_until.filter(|until| *until > self.nature.now) {
+            let scramble = self.nature.dice.span(Duration::ZERO, Duration::from_millis(3));
+            return self.nature.queue.push(until + scramble, event);
+        }
+        self.nature.stamp(process.node as u64);
+        self.with_daemon(process.node, |daemon, desk| handle(daemon, desk, event));
+    }
+
+    /// Lets a daemon work; it may die of it.
+    pub(super) fn with_daemon(&mut self, node: usize, work: impl FnOnce(&mut Daemon, &mut Desk<'_>)) {
+        let Some(host) = self.hosts.get_mut(node) else { return };
+        let Some(mut daemon) = host.daemon.take() else { return };
+        let (epoch, at) = (self.nature.scenario.epoch, self.nature.now);
+        let clock = daemon.corrected(host.clock);
+        let (now, uncorrected) = (clock.now(epoch, at), host.clock.now(epoch, at));
+        let process = Process { node, start: host.start };
+        let mut desk = Desk { nature: &mut self.nature, process, clock, now, uncorrected, dying: false };
+        work(&mut daemon, &mut desk);
+        let dying = desk.dying;
+        if dying {
+            return self.die(node, None);
+        }
+        let leaves = daemon.may_leave();
+        host.daemon = Some(daemon);
+        if leaves {
+            self.die(node, None);
+        }
+    }
+
+    /// A node's daemon starts.
+    pub(super) fn boot(&mut self, node: usize) {
+        let Some(host) = self.hosts.get_mut(node).filter(|host| host.daemon.is_none()) else { return };
+        host.start += 1;
+        host.stopped_until = None;
+        host.looked = host.clock.now(self.nature.scenario.epoch, self.nature.now).wall;
+        let process = Process { node, start: host.start };
+        let specs = file(&self.nature.scenario, node, host.version);
+        let now = host.clock.now(self.nature.scenario.epoch, self.nature.now);
+        self.nature.trouble(node, self.nature.now);
+        self.nature.note(|_| format!("n{} starts", node + 1));
+        let desk = Desk { nature: &mut self.nature, process, clock: host.clock, now, uncorrected: now, dying: false };
+        host.daemon = Some(Daemon::new(specs, &desk));
+        let after = self.nature.dice.span(Duration::ZERO, Duration::from_millis(50));
+        self.nature.queue.push(self.nature.now + after, Event::Beat(process));
+    }
+
+    /// A command ends.
+    fn ends(&mut self, index: usize, plan: u32, code: Result<i32, i32>) {
+        let now = self.nature.now;
+        let Some(run) = self.nature.runs.get_mut(index).filter(|run| run.ended.is_none() && run.plan == plan) else {
+            return;
+        };
+        run.ended = Some(now);
+        run.code = code.ok();
+        let (by, task) = (run.by, run.task);
+        self.nature.note(|_| format!("n{}: the command of task {task} ends: {code:?}", by.node + 1));
+        let noticed = self.nature.dice.span(Duration::ZERO, Duration::from_millis(5));
+        self.nature.queue.push(now + noticed, Event::Ended { by, task, run: index, code });
+    }
+
+    fn tick(&mut self, id: SlotId) {
+        self.stranger(id);
+        let Some(story) = self.nature.stories.get_mut(&id) else { return };
+        for (node, host) in self.hosts.iter().enumerate() {
+            let running = host.daemon.as_ref().filter(|daemon| daemon.leave_by.is_none());
+            let knows = running.is_some_and(|daemon| daemon.entries.contains_key(story.slot.job()));
+            if knows && host.looked < story.slot.end() {
+                story.attended.push(Process { node, start: host.start });
+            }
+        }
+    }
+}
+
+fn handle(daemon: &mut Daemon, desk: &mut Desk<'_>, event: Event) {
+    match event {
+        Event::Answer { id, answer, .. } => daemon.answered(desk, id, answer.map(|answer| *answer)),
+        Event::Hint { wake, .. } => daemon.wake(desk, &wake),
+        Event::Timer { task, at, .. } => {
+            let due = daemon.tasks.get_mut(&task).filter(|task| task.timer == Some(at));
+            if due.map(|task| task.timer = None).is_some() {
+                daemon.tell(desk, task, |machine, now| machine.handle_timeout(now));
+            }
+        }
+        Event::Beat(process) => {
+            let next = desk.nature.now + desk.nature.scenario.beat;
+            desk.nature.queue.push(next, Event::Beat(process));
+            daemon.beat(desk);
+        }
+        Event::Fire(_) => daemon.fire(desk),
+        Event::Started { task, context, .. } => daemon.started(desk, task, &context),
+        Event::Ended { task, run, code, .. } if daemon.tasks.get(&task).is_some_and(|task| task.run == Some(run)) => {
+            daemon.ended(desk, task, code);
+        }
+        Event::Leaves(_) => desk.dying = true,
+        Event::Watchdog { lease, .. } => {
+            let (patience, token) = (lease.ttl / 3, lease.token);
+            daemon.ask(desk, Asked::Renewal(0, token), Ask::Renew(*lease), Some(patience));
+        }
+        _ => {}
+    }
+}
+
+/// The node that is to handle an event.
+const fn receiver(event: &Event) -> Option<Process> {
+    match event {
+        Event::Answer { to, .. } | Event::Hint { to, .. } => Some(*to),
+        Event::Timer { of, .. } => Some(*of),
+        Event::Beat(process) | Event::Fire(process) | Event::Leaves(process) => Some(*process),
+        Event::Started { by, .. } | Event::Ended { by, .. } | Event::Watchdog { by, .. } => Some(*by),
+        Event::Arrival(_) | Event::Ends { .. } | Event::Tick(_) | Event::Over(_) | Event::Weather(_) => None,
+    }
+}
+
+/// Every slot of the world, told as it comes.
+fn tell_slots(nature: &mut Nature) {
+    let (epoch, end) = (nature.scenario.epoch, nature.scenario.instant(nature.scenario.end));
+    for (job, it) in nature.scenario.jobs.clone().iter().enumerate() {
+        let from = it.timetable.slot_at(epoch).map_or(epoch, |slot| slot.start());
+        for (slot, tick) in it.timetable.slots(from, end) {
+            let id = (job, slot.start().timestamp());
+            let fire_at = it.timetable.fire_at(tick, &slot);
+            nature.queue.push(nature.scenario.time(fire_at), Event::Tick(id));
+            nature.queue.push(nature.scenario.time(slot.end()), Event::Over(id));
+            nature.stories.insert(id, Story::new(slot, fire_at));
+        }
+    }
+}
+
+/// The file of a node, in this version.
+pub(super) fn file(scenario: &Scenario, node: usize, version: u64) -> Vec<Arc<JobSpec>> {
+    let unlike = scenario.mix.has(Fault::Unlike);
+    let mut dice = Dice::new(scenario.seed, 1_000 + if unlike { node as u64 } else { 0 } + version * 16);
+    let mut specs = Vec::new();
+    for job in &scenario.jobs {
+        let mut spec = JobSpec::clone(&job.spec);
+        if version > 0 && dice.below(2) == 0 {
+            spec.policy.kill_after += Duration::from_millis(version);
+        }
+        if (version > 0 || unlike) && dice.below(4) == 0 {
+            spec.policy.max_attempts = u32::try_from(1 + dice.below(5)).unwrap_or(1);
+        }
+        if !((version > 0 || unlike) && dice.below(8) == 0) {
+            specs.push(Arc::new(spec));
+        }
+    }
+    specs
+}

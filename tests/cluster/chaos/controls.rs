@@ -1,0 +1,63 @@
+//! What is asked of a run on top of its judgement, and whether the judge would have noticed.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+
+use super::campaign::Outcome;
+use super::judge::{Evidence, bounds};
+use super::{record, workload};
+
+/// A wipe makes a slot that runs or is done be done once more, and no more often; each is in the report with its reason.
+pub(super) fn each_wipe_costs_a_slot_one_repeat_at_most(outcome: &Outcome) {
+    let evidence = &outcome.evidence;
+    let wipes = evidence.faults().into_iter().filter(|fault| fault.kind == "flush");
+    let wipes: Vec<DateTime<Utc>> = wipes.map(|fault| fault.at).collect();
+    let mut runs: BTreeMap<String, usize> = BTreeMap::new();
+    for line in record::lines(&evidence.recorder).into_iter().filter(|line| line.event == "start") {
+        *runs.entry(line.slot()).or_default() += 1;
+    }
+    let always_well = |slot: &str| slot.starts_with(workload::QUICK) || slot.starts_with("long-");
+    let mut repeats = 0;
+    for (slot, number) in runs.into_iter().filter(|(slot, _)| always_well(slot)) {
+        let (start, end) = bounds(&slot);
+        let struck = wipes.iter().filter(|at| (start..end).contains(at)).count();
+        assert!(number <= 1 + struck, "{slot}: {number} runs, {struck} wipes");
+        if number > 1 {
+            repeats += number - 1;
+            let told = outcome.judgement.report.explained.iter().find(|explained| explained.slot == slot);
+            assert!(told.is_some_and(|told| !told.why.is_empty()), "{slot} was repeated in silence");
+        }
+    }
+    assert!(repeats > 0, "six wipes repeat something");
+}
+
+/// What no fault and no word explains is found: an added run, work that is missing, a fault that is kept back.
+pub(super) fn evidence_that_was_tampered_with_is_seen_through(evidence: &Evidence) {
+    assert_eq!(evidence.judge().complaints, Vec::<String>::new());
+    let slot = evidence.undisturbed().into_iter().next().expect("a slot that nothing disturbed");
+    let of_slot = |line: &&str| record::lines(&format!("{line}\n"))[0].slot() == slot;
+    let own: Vec<&str> = evidence.recorder.lines().filter(of_slot).collect();
+    assert_eq!(own.len(), 2, "{own:?}");
+
+    let node = &record::lines(&format!("{}\n", own[0]))[0].node;
+    let other = if node == "n1" { "n2" } else { "n1" };
+    let again = own.join("\n").replace(&format!("\"{node}\""), &format!("\"{other}\""));
+    let again = again.replace("\"pid\":", "\"pid\":1") + "\n";
+    let added = Evidence { recorder: format!("{}{again}", evidence.recorder), ..evidence.clone() };
+    complains(&added, &slot, "untold-run");
+
+    let without = evidence.recorder.lines().filter(|line| !own.contains(line)).map(|line| format!("{line}\n"));
+    let removed = Evidence { recorder: without.collect(), ..evidence.clone() };
+    complains(&removed, &slot, "did no work");
+
+    let withheld = Evidence { faults: String::new(), ..evidence.clone() };
+    let unexplained = withheld.report().unexplained;
+    assert!(unexplained.iter().any(|slot| slot.rule == "repeat"), "{unexplained:?}");
+}
+
+fn complains(evidence: &Evidence, slot: &str, of: &str) {
+    let complaints = evidence.judge().complaints;
+    let found = complaints.iter().any(|complaint| complaint.starts_with(slot) && complaint.contains(of));
+    assert!(found, "{slot} {of}: {complaints:?}");
+}

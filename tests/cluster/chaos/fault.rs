@@ -1,0 +1,157 @@
+//! What can be done to a cluster, and what each is called in the faults file of `cronward verify`.
+//!
+//! The names decide what the checker lets a fault excuse (docs/journal.md): nothing for those after which the protocol
+//! promises every slot once all the same.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use crate::proxy::Mode;
+
+/// One thing that can be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fault {
+    Node(NodeFault),
+    Run(RunFault),
+    Link(LinkFault),
+    Server(ServerFault),
+}
+
+/// Done to a daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum NodeFault {
+    /// kill -9, and a new start later.
+    Kill,
+    /// SIGSTOP, and SIGCONT later.
+    Stop,
+    /// SIGTERM, and a new start later.
+    Drain,
+    /// SIGHUP, with a file that has changed.
+    Reload,
+    /// A new start with a clock that is some seconds off, and another with the right one.
+    Clock,
+}
+
+/// Done to the process of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum RunFault {
+    Kill,
+    Stop,
+}
+
+/// Done to the link between one node and its server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum LinkFault {
+    Refuse,
+    LoseRequests,
+    LoseReplies,
+    Delay,
+    CutReplies,
+    /// Connections are accepted and kept, and nothing passes.
+    HalfOpen,
+}
+
+/// Done to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum ServerFault {
+    /// SIGSTOP, and SIGCONT later.
+    Stop,
+    /// kill -9, and a start without its data.
+    Restart,
+    /// All data is removed.
+    Flush,
+    /// Its scripts are forgotten.
+    ScriptFlush,
+    /// All its connections are closed.
+    Disconnect,
+    /// It takes no more data, and does again later.
+    OutOfMemory,
+    /// The nodes' user loses rights, and gets them back.
+    Deny,
+    /// A replica that lacks the last writes takes over.
+    Failover,
+}
+
+const NODE: [NodeFault; 4] = [NodeFault::Kill, NodeFault::Stop, NodeFault::Drain, NodeFault::Reload];
+const RUN: [RunFault; 2] = [RunFault::Kill, RunFault::Stop];
+const LINK: [LinkFault; 6] = [
+    LinkFault::Refuse,
+    LinkFault::LoseRequests,
+    LinkFault::LoseReplies,
+    LinkFault::Delay,
+    LinkFault::CutReplies,
+    LinkFault::HalfOpen,
+];
+
+impl Fault {
+    /// Every kind that a backend can bear. Where there are links, nodes and store are different hosts with different clocks.
+    pub(super) fn all(has_links: bool, of_server: &[ServerFault]) -> Vec<Self> {
+        let nodes = NODE.into_iter().map(Self::Node).chain(RUN.into_iter().map(Self::Run));
+        let links = LINK.into_iter().map(Self::Link).chain([Self::Node(NodeFault::Clock)]).filter(|_| has_links);
+        nodes.chain(links).chain(of_server.iter().copied().map(Self::Server)).collect()
+    }
+
+    /// Its kind in the faults file.
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Node(NodeFault::Kill) => "kill",
+            Self::Node(NodeFault::Stop) | Self::Server(ServerFault::Stop) => "stop",
+            Self::Node(NodeFault::Drain) => "drain",
+            Self::Node(NodeFault::Reload) => "reload",
+            Self::Node(NodeFault::Clock) => "clock",
+            Self::Run(RunFault::Kill) => "kill_run",
+            Self::Run(RunFault::Stop) => "stop_run",
+            Self::Link(LinkFault::Refuse) => "refuse",
+            Self::Link(LinkFault::LoseRequests) => "lose_requests",
+            Self::Link(LinkFault::LoseReplies) => "lose_replies",
+            Self::Link(LinkFault::Delay) => "delay",
+            Self::Link(LinkFault::CutReplies) => "cut_replies",
+            Self::Link(LinkFault::HalfOpen) => "half_open",
+            Self::Server(ServerFault::Restart) => "restart",
+            Self::Server(ServerFault::Flush) => "flush",
+            Self::Server(ServerFault::ScriptFlush) => "script_flush",
+            Self::Server(ServerFault::Disconnect) => "disconnect",
+            Self::Server(ServerFault::OutOfMemory) => "out_of_memory",
+            Self::Server(ServerFault::Deny) => "deny",
+            Self::Server(ServerFault::Failover) => "failover",
+        }
+    }
+
+    /// How long it lasts, in milliseconds; some shorter than a lease and some longer. An empty range is an instant.
+    pub(super) const fn lasts(self) -> Range<u64> {
+        match self {
+            Self::Node(NodeFault::Kill) => 1_000..6_000,
+            Self::Node(NodeFault::Stop) => 300..5_000,
+            Self::Node(NodeFault::Drain) => 1_000..4_000,
+            // Long enough for grants, by which the checker learns how far a clock is off.
+            Self::Node(NodeFault::Clock) => 8_000..12_000,
+            Self::Run(RunFault::Stop) => 500..4_000,
+            Self::Link(_) => 300..4_500,
+            Self::Server(ServerFault::Stop | ServerFault::OutOfMemory | ServerFault::Deny) => 300..3_000,
+            Self::Server(ServerFault::Restart | ServerFault::Failover) => 200..2_500,
+            Self::Node(NodeFault::Reload)
+            | Self::Run(RunFault::Kill)
+            | Self::Server(ServerFault::Flush | ServerFault::ScriptFlush | ServerFault::Disconnect) => 0..0,
+        }
+    }
+
+    /// Whether a node is needed to do it to.
+    pub(super) const fn strikes_a_node(self) -> bool {
+        matches!(self, Self::Node(_) | Self::Link(_))
+    }
+}
+
+impl LinkFault {
+    /// What the proxy does; `pick` chooses among variants.
+    pub(super) fn mode(self, pick: u64) -> Mode {
+        match self {
+            Self::Refuse => Mode::Refuse,
+            Self::LoseRequests => Mode::LoseRequests,
+            Self::LoseReplies => Mode::LoseReplies,
+            // Below and above the time limit of an operation, and a third of a lease.
+            Self::Delay => Mode::Delay(Duration::from_millis([50, 200, 400, 800][usize::try_from(pick % 4).unwrap()])),
+            Self::CutReplies => Mode::CutReply(usize::try_from(pick % 7).unwrap()),
+            Self::HalfOpen => Mode::BlackHole,
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Long inputs: a parser takes time in proportion to them, or refuses them. Were one quadratic, these would take
+//! hours; the limits are what a busy machine needs for the work without any optimisation, and much more.
+
+use std::time::{Duration, Instant};
+
+use cronward::fuzzing;
+
+/// Bytes of most of them.
+const LENGTH: usize = 300_000;
+
+/// What one of them may take.
+const LIMIT: Duration = Duration::from_secs(60);
+
+#[track_caller]
+fn in_time(what: &str, body: fn(&[u8]) -> bool, bytes: &[u8]) {
+    let begun = Instant::now();
+    body(bytes);
+    let took = begun.elapsed();
+    assert!(took < LIMIT, "{what}: {} bytes took {took:?}", bytes.len());
+}
+
+/// A text repeated up to that length.
+fn long(text: &str) -> String {
+    text.repeat(LENGTH / text.len())
+}
+
+#[test]
+fn a_long_file_is_read_in_time_whatever_is_wrong_in_it() {
+    let keys: String = (0..10_000).map(|n| format!("k{n} = 1\n")).collect();
+    let on_one_line: String = (0..10_000).map(|n| format!("k{n} = 1, ")).collect();
+    let wrong: String =
+        (0..8_000).map(|n| format!("[jobs.j{n}]\nschedule = 1\ncommand = [\"{{x}}\"]\nz = 60s\n")).collect();
+    let jobs: String =
+        (0..150).map(|n| format!("[jobs.j{n}]\nschedule = \"{} * * * *\"\ncommand = [\"true\"]\n", n % 60)).collect();
+    for (what, text) in [
+        ("unknown keys", keys.clone()),
+        ("unknown keys and a syntax error", keys + "x = \n"),
+        ("keys on one line", format!("node = {{ {on_one_line} a = 1 }}")),
+        ("keys on one line and a syntax error", format!("x = 60s\nnode = {{ {on_one_line} a = 1 }}")),
+        ("a syntax error on the long line", format!("node = {{ {on_one_line} a = }}")),
+        ("jobs that are all wrong", wrong),
+        ("jobs", jobs),
+        ("the same header", long("[jobs.a]\n")),
+        ("the same key", long("a = 1\n")),
+        ("no TOML", long("= ")),
+        ("one long line", long("x")),
+        ("one long string", format!("a = \"{}\"", long("x"))),
+        ("references", format!("[store]\nurl = \"{}\"", long("${A}$B"))),
+        ("urls", format!("[store]\nurl = \"{}\"", long("://"))),
+        ("braces", format!("[jobs.a]\nschedule = \"@daily\"\ncommand = [\"{}\"]", long("{{x}"))),
+        ("nested lists", format!("a = {}", long("["))),
+        ("nested tables", format!("a = {}", long("{a="))),
+        ("nested headers", format!("[{}a]", long("a."))),
+        ("quotes", long("\"\"\"")),
+        ("NUL", long("\0")),
+        ("not ASCII", long("\u{202e}")),
+    ] {
+        in_time(what, fuzzing::config, text.as_bytes());
+    }
+    in_time("not UTF-8", fuzzing::config, &vec![0xff; LENGTH]);
+}
+
+#[test]
+fn short_words_that_are_long_are_refused_in_time() {
+    for text in [long("*"), long("1,"), long(" "), long("{job}"), long("{"), long("2026-")] {
+        in_time("cron", fuzzing::cron, text.as_bytes());
+        in_time("slot key", fuzzing::slot_key, text.as_bytes());
+        in_time("placeholders", fuzzing::placeholders, text.as_bytes());
+    }
+}
+
+#[test]
+fn an_expression_that_hardly_ever_ticks_is_searched_in_time() {
+    for text in
+        ["0 0 29 2 +SUN", "0 0 29 2 +MON#5", "59 59 23 31 12 +SAT", "0 0 29 2 +WEDL", "0 0 30 2 *", "0 0 31 2,4,6 *"]
+    {
+        for zone in 0..6_u8 {
+            in_time(text, fuzzing::cron, &[&[zone], text.as_bytes()].concat());
+        }
+    }
+}
+
+#[test]
+fn a_long_answer_is_read_in_time() {
+    let item = "$9\r\naudit.123\r\n$2\r\n{}\r\n";
+    let array = |count: usize, items: &str| format!("*{count}\r\n{}", items.repeat(count));
+    for text in [
+        array(30_000, ":1\r\n"),
+        array(15_000, item),
+        format!("*4\r\n_\r\n:1\r\n_\r\n{}", array(15_000, item)),
+        long("*1\r\n"),
+        "*9223372036854775807\r\n".to_owned(),
+        "*2147483647\r\n:1\r\n".to_owned(),
+        "%2147483647\r\n:1\r\n".to_owned(),
+        "$2147483647\r\nx".to_owned(),
+    ] {
+        in_time("an answer", fuzzing::redis_reply, text.as_bytes());
+    }
+    for text in [long("["), long("{\"a\":"), format!("{{\"name\":\"{}\"}}", long("x"))] {
+        in_time("a record", fuzzing::stored_record, text.as_bytes());
+    }
+}
+
+#[test]
+fn a_long_journal_is_judged_in_time() {
+    let slot = r#""job":"a","slot":"2026-11-21T14Z","slot_end":"2026-11-21T15:00:00Z""#;
+    let line = |n: usize, rest: &str| {
+        let (m, s) = (n / 60 % 60, n % 60);
+        format!("{{\"at\":\"2026-11-21T14:{m:02}:{s:02}Z\",\"node\":\"n{}\",\"instance\":\"i{n}\",{rest}}}\n", n % 500)
+    };
+    let started = format!(r#"{slot},"event":"run_started","attempt":1,"fence":1,"trigger":"retry","guarded":true"#);
+    let ended = r#"{"at":"2026-11-21T16:00:00Z","node":"z","instance":"z","event":"stopped"}"#;
+    let lines = |count: usize, rest: &str| (0..count).map(|n| line(n, rest)).collect::<String>() + ended + "\n";
+    let fault = |n: usize| {
+        format!(
+            "{{\"at\":\"2026-11-21T14:{:02}:{:02}Z\",\"kind\":\"stop\",\"target\":\"n{n}\"}}\n",
+            n / 60 % 60,
+            n % 60
+        )
+    };
+    let faults: String = (0..3_000).map(fault).collect();
+    let missed = format!(r#"{slot},"event":"closed","verdict":"missed""#);
+    for (what, text) in [
+        ("starts", lines(3_000, r#""event":"started","jobs":1"#)),
+        ("runs of one slot", lines(600, &started)),
+        ("outages", lines(2_000, r#""event":"store_lost","error":"x""#)),
+        ("torn lines", long("{\n")),
+        ("one line", long("{\"a\":")),
+        ("faults", lines(20, &missed) + "--- faults\n" + &faults),
+    ] {
+        in_time(what, fuzzing::journal, text.as_bytes());
+    }
+}

@@ -1,0 +1,113 @@
+//! The program that writes docs/reliability.md: what it makes of a run, and which runs it refuses.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "a test says what it expects"
+)]
+
+#[path = "../../examples/report/evidence.rs"]
+mod evidence;
+#[path = "../../examples/report/render.rs"]
+mod render;
+
+use std::path::{Path, PathBuf};
+
+use evidence::{Evidence, Tree};
+
+const PAGE: &str = include_str!("page.txt");
+const PARTS: [&str; 5] = ["run.json", "model.jsonl", "simulation.json", "chaos-redis.json", "chaos-sqlite.json"];
+
+fn fixture() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/report/fixture")
+}
+
+fn clean() -> Tree {
+    Tree { commit: "c0ffee".to_owned(), changed: String::new() }
+}
+
+/// A copy of the fixture with one part changed.
+fn spoilt(part: &str, from: &str, to: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for name in PARTS {
+        let text = std::fs::read_to_string(fixture().join(name)).unwrap();
+        let text = if name == part { text.replace(from, to) } else { text };
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+fn page(folder: &Path) -> String {
+    render::render(&Evidence::read(folder, &clean()).unwrap())
+}
+
+#[test]
+fn the_page_has_the_figures_of_the_run_and_no_others() {
+    let evidence = Evidence::read(&fixture(), &clean()).unwrap();
+    assert_eq!(evidence.faults(), Vec::<String>::new());
+    let page = render::render(&evidence);
+    assert!(page == PAGE, "tests/report/page.txt differs from what is rendered:\n{page}");
+}
+
+#[test]
+fn a_part_that_is_missing_is_named_with_the_way_out() {
+    for part in PARTS.into_iter().filter(|part| !part.starts_with("chaos")) {
+        let folder = spoilt("", "", "");
+        std::fs::remove_file(folder.path().join(part)).unwrap();
+        let error = Evidence::read(folder.path(), &clean()).unwrap_err();
+        assert!(error.contains(part) && error.contains("run make report"), "{error}");
+    }
+    let folder = spoilt("", "", "");
+    std::fs::remove_file(folder.path().join("chaos-redis.json")).unwrap();
+    assert!(!page(folder.path()).contains("redis"), "each file is a row");
+    std::fs::remove_file(folder.path().join("chaos-sqlite.json")).unwrap();
+    let error = Evidence::read(folder.path(), &clean()).unwrap_err();
+    assert!(error.contains("chaos-*.json: there is none: run make report"), "{error}");
+}
+
+#[test]
+fn a_part_that_cannot_be_read_is_named_with_its_line() {
+    for (part, from, to) in [
+        ("simulation.json", "\"worlds\"", "\"planets\""),
+        ("model.jsonl", "\"unique\":61,", ""),
+        ("chaos-redis.json", "\"report\"", "\"reports\""),
+    ] {
+        let error = Evidence::read(spoilt(part, from, to).path(), &clean()).unwrap_err();
+        assert!(error.contains(part) && error.contains("missing field"), "{error}");
+    }
+    let error = Evidence::read(spoilt("model.jsonl", "\"control\"", "\"kontrol\"").path(), &clean()).unwrap_err();
+    assert!(error.contains("model.jsonl:3: missing field `world`"), "{error}");
+}
+
+#[test]
+fn another_commit_or_a_tree_with_changes_is_refused() {
+    let other = Tree { commit: "decade".to_owned(), changed: String::new() };
+    let error = Evidence::read(&fixture(), &other).unwrap_err();
+    assert_eq!(error, "run.json is of commit c0ffee, and decade is checked out: run make report again");
+    let stale = spoilt("chaos-redis.json", "{\"store\"", "{\"commit\":\"decade\",\"store\"");
+    let error = Evidence::read(stale.path(), &clean()).unwrap_err();
+    assert!(error.starts_with("chaos-redis.json is of commit decade"), "{error}");
+    let dirty = Tree { changed: " M src/lib.rs\n".to_owned(), ..clean() };
+    let error = Evidence::read(&fixture(), &dirty).unwrap_err();
+    assert!(error.contains("not committed (M src/lib.rs)"), "{error}");
+}
+
+#[test]
+fn what_went_wrong_is_the_first_thing_that_the_page_tells() {
+    for (part, from, to, said) in [
+        ("chaos-redis.json", "\"unexplained\":0", "\"unexplained\":2", "redis: 2 slots unexplained"),
+        ("chaos-redis.json", "\"violations\":[]", "\"violations\":[{}]", "redis: 1 violations"),
+        ("simulation.json", "\"broken\":0", "\"broken\":3", "simulation: 3 broken"),
+        ("simulation.json", "\"broken\":0", "\"broken\":[\"a\"]", "simulation: 1 broken"),
+        ("model.jsonl", "[\"I5\",\"I2\"]", "[\"I2\"]", "model: claim without idempotence was not caught"),
+        ("simulation.json", "\"done is final\"", "\"\"", "simulation: done overwritten was not caught"),
+    ] {
+        let page = page(spoilt(part, from, to).path());
+        let opening = page.split("## How to read it").next().unwrap();
+        assert!(opening.contains(&format!("**Something is wrong:** {said}.")), "{page}");
+    }
+    let page = page(spoilt("chaos-redis.json", "\"unexplained\":0", "\"unexplained\":2").path());
+    assert!(page.contains("Real servers: **2** unexplained in 10,500 slots."), "{page}");
+}

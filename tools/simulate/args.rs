@@ -1,0 +1,79 @@
+//! The words on the command line.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use cronward::sim::{FaultSet, Options};
+
+pub(crate) const USAGE: &str =
+    "usage: simulate [--seeds A..B | --seed N | --slots N] [--trace] [--keep-going] [--no-shrink]
+                [--nodes N] [--jobs N] [--periods N] [--faults all|none|a,b,c] [--bug NAME]
+                [--controls] [--json FILE]
+
+  --seeds A..B   these worlds; --seed N one of them; --slots N as many as have so many slots
+  --trace        every step
+  --keep-going   do not stop at the first world that breaks a promise
+  --no-shrink    do not look for the smallest world that still breaks it
+  --controls     afterwards, put each bug in on purpose and look for it
+  --json FILE    write what came of it as one JSON object, `-` for stdout";
+
+/// What is asked for.
+pub(crate) struct Args {
+    pub(crate) seeds: Range<u64>,
+    /// Stop after so many slots.
+    pub(crate) slots: u64,
+    pub(crate) options: Options,
+    pub(crate) keep_going: bool,
+    pub(crate) shrink: bool,
+    pub(crate) controls: bool,
+    pub(crate) json: Option<PathBuf>,
+}
+
+pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
+    let mut args = Args {
+        seeds: 0..u64::MAX,
+        slots: 1_000_000,
+        options: Options::default(),
+        keep_going: false,
+        shrink: true,
+        controls: false,
+        json: None,
+    };
+    while let Some(word) = words.next() {
+        take(&mut args, &word, &mut words)?;
+    }
+    Ok(args)
+}
+
+fn take(args: &mut Args, word: &str, words: &mut impl Iterator<Item = String>) -> Result<(), String> {
+    let mut value = || words.next().ok_or_else(|| format!("{word} wants a value"));
+    let limits = &mut args.options.limits;
+    match word {
+        "--seed" => {
+            let seed = number(&value()?)?;
+            (args.seeds, args.slots) = (seed..seed.saturating_add(1), u64::MAX);
+        }
+        "--seeds" => {
+            let range = value()?;
+            let (from, to) = range.split_once("..").ok_or("a range is written A..B")?;
+            (args.seeds, args.slots) = (number(from)?..number(to)?, u64::MAX);
+        }
+        "--slots" => args.slots = number(&value()?)?,
+        "--nodes" => limits.nodes = usize::try_from(number(&value()?)?).unwrap_or(usize::MAX),
+        "--jobs" => limits.jobs = usize::try_from(number(&value()?)?).unwrap_or(usize::MAX),
+        "--periods" => limits.periods = u32::try_from(number(&value()?)?).unwrap_or(u32::MAX),
+        "--faults" => limits.faults = value()?.parse::<FaultSet>()?,
+        "--bug" => args.options.bug = Some(value()?.parse()?),
+        "--trace" => args.options.trace = true,
+        "--keep-going" => args.keep_going = true,
+        "--no-shrink" => args.shrink = false,
+        "--controls" => args.controls = true,
+        "--json" => args.json = Some(value()?.into()),
+        other => return Err(format!("unknown argument {other:?}")),
+    }
+    Ok(())
+}
+
+fn number(word: &str) -> Result<u64, String> {
+    word.replace('_', "").parse().map_err(|_| format!("{word:?} is not a number"))
+}

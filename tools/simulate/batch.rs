@@ -1,0 +1,91 @@
+//! What came of a batch of worlds, as text and as JSON.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use cronward::sim::{Control, Summary};
+use serde_json::{Map, Value, json};
+
+/// From the end of a dead node's lease to the next grant, by the protocol: its second.
+const RECOVERY_BOUND: Duration = Duration::from_secs(1);
+
+/// A batch.
+#[derive(Default)]
+pub(crate) struct Batch {
+    pub(crate) summary: Summary,
+    /// The first seed, and the one after the last.
+    pub(crate) seeds: Option<(u64, u64)>,
+    pub(crate) broken: u64,
+    pub(crate) took: Duration,
+    /// Bugs that were put in on purpose and found.
+    pub(crate) controls: Vec<Control>,
+}
+
+impl Batch {
+    pub(crate) fn add(&mut self, seed: u64, summary: &Summary) {
+        let first = self.seeds.map_or(seed, |(first, _)| first);
+        self.seeds = Some((first, seed.saturating_add(1)));
+        self.summary.add(summary);
+    }
+
+    fn slots_per_second(&self) -> f64 {
+        #[allow(clippy::cast_precision_loss, reason = "a figure for people")]
+        let slots = self.summary.classes.slots as f64;
+        slots / self.took.as_secs_f64().max(f64::MIN_POSITIVE)
+    }
+
+    pub(crate) fn print(&self) {
+        println!("{}", self.summary);
+        if let Some(recovery) = self.recovery() {
+            println!("next grant after the lease of a dead node, in seconds: {recovery}");
+        }
+        println!("{} worlds broke a promise; {:.0} slots/s", self.broken, self.slots_per_second());
+    }
+
+    fn recovery(&self) -> Option<Value> {
+        #[allow(clippy::cast_precision_loss, reason = "milliseconds within a minute")]
+        let seconds = |percent| self.summary.recovery_ms(percent).map(|ms| ms as f64 / 1_000.0);
+        let (p50, p99, max) = (seconds(50)?, seconds(99)?, seconds(100)?);
+        let of = "from the end of a dead node's lease to the next grant, where another node was well and waited";
+        Some(json!({"p50": p50, "p99": p99, "max": max, "bound": RECOVERY_BOUND.as_secs_f64(), "of": of}))
+    }
+
+    fn json(&self) -> Value {
+        let counts = |rows: Vec<(&'static str, u64)>| -> Map<String, Value> {
+            rows.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect()
+        };
+        let (first, next) = self.seeds.unwrap_or_default();
+        let controls = self.controls.iter().map(|control| {
+            let (bug, check) = (format!("{:?}", control.bug), format!("{:?}", control.finding.check));
+            json!({"bug": bug, "check": check, "seed": control.seed, "text": control.finding.text})
+        });
+        let mut all = json!({
+            "seeds": [first, next],
+            "worlds": self.summary.worlds,
+            "slots": self.summary.classes.slots,
+            "faults": counts(self.summary.faults.iter().map(|(name, count)| (*name, *count)).collect()),
+            "classes": counts(self.summary.classes.named()),
+            "broken": self.broken,
+            "slots_per_second": self.slots_per_second().round(),
+            "seconds": self.took.as_secs_f64(),
+            "controls": controls.collect::<Vec<_>>(),
+        });
+        if let (Some(recovery), Some(all)) = (self.recovery(), all.as_object_mut()) {
+            all.insert("recovery_s".to_owned(), recovery);
+        }
+        all
+    }
+
+    /// Writes the JSON; the file's folder is made if it is missing.
+    pub(crate) fn write(&self, path: &Path) -> std::io::Result<()> {
+        let text = format!("{}\n", self.json());
+        if path == Path::new("-") {
+            return std::io::stdout().write_all(text.as_bytes());
+        }
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder)?;
+        }
+        std::fs::write(path, text)
+    }
+}

@@ -1,0 +1,105 @@
+//! Runs simulated clusters: `make sim`, or `cargo run --profile simulation --no-default-features --features sim --bin simulate
+//! -- --seeds 0..10000`.
+//!
+//! `--seed N` runs one world, `--trace` shows every step of it. A world that breaks a promise is cut down to the smallest
+//! one that still does. `--nodes`, `--jobs`, `--periods` and `--faults a,b` cut a world down by hand.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, clippy::disallowed_methods, reason = "a program for developers")]
+
+mod args;
+mod batch;
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use args::Args;
+use batch::Batch;
+use cronward::sim::{Bug, Check, Limits, Options, control, run, shrink};
+
+/// Worlds within which a bug must be found.
+const WITHIN: u64 = 200;
+/// Steps of the smallest world that are shown.
+const TAIL: usize = 40;
+
+fn main() -> ExitCode {
+    let args = match args::parse(std::env::args().skip(1)) {
+        Ok(args) => args,
+        Err(error) => {
+            eprintln!("{error}\n{}", args::USAGE);
+            return ExitCode::from(2);
+        }
+    };
+    match simulate(&args) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whether every promise was kept, and every bug found.
+fn simulate(args: &Args) -> Result<bool, String> {
+    let mut batch = worlds(args)?;
+    batch.print();
+    let mut missed = 0;
+    for bug in Bug::ALL.iter().copied().filter(|_| args.controls) {
+        match control(bug, WITHIN).map_err(|error| error.to_string())? {
+            Some(found) => {
+                println!("{bug:?}: found by {:?} in world {}: {}", found.finding.check, found.seed, found.finding.text);
+                batch.controls.push(found);
+            }
+            None => {
+                println!("{bug:?}: not found within {WITHIN} worlds");
+                missed += 1;
+            }
+        }
+    }
+    if let Some(path) = &args.json {
+        batch.write(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(batch.broken == 0 && missed == 0)
+}
+
+fn worlds(args: &Args) -> Result<Batch, String> {
+    let begun = Instant::now();
+    let mut batch = Batch::default();
+    for seed in args.seeds.clone() {
+        if batch.summary.classes.slots >= args.slots {
+            break;
+        }
+        let outcome = run(seed, &args.options).map_err(|error| format!("seed {seed}: {error}"))?;
+        batch.add(seed, &outcome.summary);
+        outcome.trace.iter().for_each(|line| println!("{line}"));
+        if let Some(finding) = outcome.finding {
+            batch.broken += 1;
+            println!("seed {seed}: {finding}");
+            if args.shrink {
+                report_smallest(seed, args.options, finding.check);
+            }
+            if !args.keep_going {
+                break;
+            }
+        }
+    }
+    batch.took = begun.elapsed();
+    Ok(batch)
+}
+
+/// The shortest history that still breaks a promise, and how to see it again.
+fn report_smallest(seed: u64, options: Options, check: Check) {
+    let smallest = shrink(seed, Options { trace: false, ..options }, check).options;
+    let Ok(outcome) = run(seed, &Options { trace: true, ..smallest }) else { return };
+    let Limits { nodes, jobs, periods, faults } = smallest.limits;
+    let words = |flag: &str, value: u64, none: bool| if none { String::new() } else { format!(" {flag} {value}") };
+    let nodes = words("--nodes", nodes as u64, nodes == usize::MAX);
+    let jobs = words("--jobs", jobs as u64, jobs == usize::MAX);
+    let periods = words("--periods", u64::from(periods), periods == u32::MAX);
+    let bug = smallest.bug.map(|bug| format!(" --bug {bug:?}")).unwrap_or_default();
+    let finding = outcome.finding.map(|finding| finding.to_string()).unwrap_or_default();
+    println!("  smallest: {finding}");
+    println!("  again: --seed {seed} --trace --no-shrink{nodes}{jobs}{periods} --faults {faults}{bug}");
+    let tail = outcome.trace.len().saturating_sub(TAIL);
+    outcome.trace.iter().skip(tail).for_each(|line| println!("    {line}"));
+}
