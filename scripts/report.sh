@@ -24,6 +24,9 @@ mkdir -p "$folder"
 printf '{"commit":"%s","date":"%s","machine":"%s"}\n' \
     "$(git rev-parse HEAD)" "$(date -u +%Y-%m-%d)" "${machine//[\"\\]/}" >"$folder/run.json"
 
+# The controls are among the model's quick tests.
+export CRONWARD_MODEL_JSON="$PWD/$folder/model.jsonl"
+"$CARGO" test --all-features --test model
 "$MAKE" model-long
 "$MAKE" sim-long
 "$MAKE" chaos

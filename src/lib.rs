@@ -20,6 +20,7 @@ pub mod cli;
 pub mod clock;
 #[cfg(feature = "daemon")]
 pub mod config;
+pub mod drive;
 pub mod error;
 #[cfg(feature = "daemon")]
 pub mod exec;

@@ -318,7 +318,7 @@ proptest! {
         let (mut now, mut highest) = (start, start);
         let mut armed: Vec<DateTime<Utc>> = Vec::new();
         let mut seen: BTreeMap<DateTime<Utc>, usize> = BTreeMap::new();
-        let mut steps_back = 0;
+        let (mut steps_back, mut caught_up) = (0, start);
         let mut covered: Vec<(DateTime<Utc>, DateTime<Utc>)> = Vec::new();
         let mut reached: Option<DateTime<Utc>> = None;
         for (index, step) in steps.into_iter().enumerate() {
@@ -327,7 +327,10 @@ proptest! {
             }
             let beat = planner.beat(now);
             let goes_on = reached.filter(|reached| (now - *reached).abs() <= TimeDelta::seconds(5));
-            steps_back += usize::from(reached.is_some_and(|reached| reached - now > TimeDelta::seconds(5)));
+            if reached.is_some_and(|reached| reached - now > TimeDelta::seconds(5)) {
+                steps_back += 1;
+                caught_up = highest + HORIZON;
+            }
             for tick in &beat.ticks {
                 prop_assert!(armed.last().is_none_or(|last| tick.at > *last), "in order");
                 prop_assert!(tick.at <= now + HORIZON);
@@ -342,8 +345,9 @@ proptest! {
                 prop_assert!(now < tick.slot.end());
                 prop_assert!(tick.slot.start() <= tick.at && tick.at < tick.slot.end());
             }
-            // After a step back, what was passed over comes when its time comes, and the rest has come.
-            if now >= highest {
+            // After a step back, what was handed out or passed over comes when its time comes, and until then nothing that
+            // lies behind it.
+            if now >= highest.max(caught_up) {
                 covered.push((goes_on.unwrap_or(now), now + HORIZON));
             }
             highest = highest.max(now);

@@ -71,6 +71,7 @@ fn context(lease: &Lease) -> RunContext {
         node: lease.node.clone(),
         trigger: lease.trigger,
         deadline: None,
+        token: None,
         lease_held: true,
     }
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cronward::clock::{Clock, SystemClock};
+use cronward::drive::Entropy;
 use cronward::exec::{Launcher, Output};
 use cronward::guard::Event;
 use cronward::job::{JobSpec, NodeName};
-use cronward::node::{Command, Entropy, Health, Identity, Node, NodeError, Plan, Ports};
+use cronward::node::{Command, Health, Identity, Node, NodeError, Plan, Ports};
 use cronward::observe::{NodeEvent, Observer};
 use cronward::slot::{Slot, Verdict};
 use cronward::store::Store;

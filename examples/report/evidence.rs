@@ -57,7 +57,7 @@ pub(crate) struct Control {
     pub(crate) steps: Option<u64>,
 }
 
-/// `simulation.json`.
+/// `simulation.json`. The seeds are the first, and the one after the last.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Simulation {
     pub(crate) seeds: (u64, u64),
@@ -65,7 +65,7 @@ pub(crate) struct Simulation {
     pub(crate) slots: u64,
     pub(crate) faults: BTreeMap<String, u64>,
     pub(crate) classes: BTreeMap<String, u64>,
-    /// What was broken: a number, or a list.
+    /// Worlds in which a promise was broken: a number, or a list.
     pub(crate) broken: Value,
     pub(crate) slots_per_second: f64,
     pub(crate) seconds: f64,
@@ -84,6 +84,9 @@ pub(crate) struct Spans {
     pub(crate) p99: f64,
     pub(crate) max: f64,
     pub(crate) bound: f64,
+    /// From when to when.
+    #[serde(default)]
+    pub(crate) of: Option<String>,
 }
 
 /// A bug that was put in, and the check of the simulator that caught it; an empty check is none.
@@ -165,7 +168,7 @@ impl Evidence {
     pub(crate) fn faults(&self) -> Vec<String> {
         let broken = self.simulation.broken();
         let mut faults = Vec::new();
-        faults.extend((broken > 0).then(|| format!("simulation: {broken} broken")));
+        faults.extend((broken > 0).then(|| format!("simulation: {broken} worlds broken")));
         for chaos in &self.chaos {
             let (store, unexplained, violations) = (&chaos.store, chaos.unexplained, chaos.report.violations.len());
             faults.extend((unexplained > 0).then(|| format!("{store}: {unexplained} slots unexplained")));

@@ -53,7 +53,7 @@ fn conclusion(evidence: &Evidence) -> String {
     let slots = evidence.chaos.iter().map(|chaos| chaos.slots).sum();
     let unexplained = evidence.chaos.iter().map(|chaos| chaos.unexplained).sum();
     let mut text = format!("\n- Real servers: {}.\n", rate(unexplained, slots, "unexplained"));
-    text += &format!("- Simulation: {}.\n", rate(simulation.broken(), simulation.slots, "broken"));
+    text += &format!("- Simulation: {}.\n", rate(simulation.broken(), simulation.slots, "worlds broken"));
     let faults = evidence.faults();
     if !faults.is_empty() {
         text += &format!("\n**Something is wrong:** {}.\n", cell(&faults.join("; ")));
@@ -125,10 +125,10 @@ fn recovered(store: &str, after: &str, latency: &Latency) -> Vec<String> {
 fn simulation(evidence: &Evidence) -> String {
     let sim = &evidence.simulation;
     let mut text = format!(
-        "\n## Simulation\n\nThe same state machine in virtual time, over the store that is the specification: {} worlds from the seeds {} to {},\n{} slots in {} ({} slots a second), {} broken.\n\n",
+        "\n## Simulation\n\nThe same state machine in virtual time, over the store that is the specification: {} worlds from the seeds {} to {},\n{} slots in {} ({} slots a second), {} worlds broken.\n\n",
         grouped(sim.worlds),
         sim.seeds.0,
-        sim.seeds.1,
+        sim.seeds.1.saturating_sub(1),
         grouped(sim.slots),
         span(sim.seconds),
         grouped(whole(sim.slots_per_second)),
@@ -140,9 +140,10 @@ fn simulation(evidence: &Evidence) -> String {
     text.push('\n');
     text += &table(&["fault", "injected"], counted(&sim.faults).into_iter());
     if let Some(recovery) = &sim.recovery_s {
+        let of = recovery.of.as_ref().map_or(String::new(), |of| format!(" ({})", cell(of)));
         let bound = format!("{:.0} %", recovery.max / recovery.bound * 100.0);
         text += &format!(
-            "\nRecovery: p50 {:.3} s, p99 {:.3} s, max {:.3} s; the bound is {:.3} s, of which the longest took {bound}.\n",
+            "\nRecovery{of}: p50 {:.3} s, p99 {:.3} s, max {:.3} s; the bound is {:.3} s, of which the longest took {bound}.\n",
             recovery.p50, recovery.p99, recovery.max, recovery.bound
         );
     }

@@ -115,7 +115,8 @@ fn slots_of(job: &KnownJob, now: DateTime<Utc>, since: Duration) -> Vec<Candidat
 /// due: before that nobody has missed it.
 fn is_wanted(args: &Args, candidate: &Candidate<'_>, record: &SlotRecord, now: DateTime<Utc>) -> bool {
     let job = candidate.job;
-    let expected = job.known_since.is_some_and(|since| since < candidate.slot.end()) && candidate.due;
+    let expected =
+        job.entry.enabled && job.known_since.is_some_and(|since| since < candidate.slot.end()) && candidate.due;
     if !expected && !is_touched(record) {
         return false;
     }

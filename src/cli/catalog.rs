@@ -1,6 +1,7 @@
 //! The jobs that a command knows: those of the file, united with those that the store's registry remembers.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
@@ -19,6 +20,8 @@ pub(crate) const NO_JOBS: &str = "no jobs: the store's registry knows none; name
 pub(crate) struct KnownJob {
     /// As the file says it, or else the registry.
     pub(crate) entry: JobEntry,
+    /// As the file says it; none when only the registry knows it.
+    pub(crate) spec: Option<Arc<JobSpec>>,
     /// Its ticks and slots.
     pub(crate) timetable: Timetable,
     /// When the registry first heard of it; none when no node has run it yet. Slots before that are nobody's miss.
@@ -52,7 +55,7 @@ impl Catalog {
         match Timetable::parse(entry.name.clone(), &entry.schedule, &entry.timezone, &entry.period) {
             Ok(timetable) => {
                 let known_since = Some(entry.first_seen);
-                self.jobs.insert(entry.name.clone(), KnownJob { entry, timetable, known_since });
+                self.jobs.insert(entry.name.clone(), KnownJob { entry, spec: None, timetable, known_since });
             }
             Err(error) => self.warnings.push(format!("job {} of the registry is left out: {error}", entry.name)),
         }
@@ -63,7 +66,8 @@ impl Catalog {
         let timetable = Timetable::of(spec).map_err(unusable)?;
         let known_since = self.jobs.get(&spec.name).and_then(|known| known.known_since);
         let entry = JobEntry::of(spec, known_since.unwrap_or(DateTime::UNIX_EPOCH));
-        self.jobs.insert(spec.name.clone(), KnownJob { entry, timetable, known_since });
+        let known = KnownJob { entry, spec: Some(Arc::new(spec.clone())), timetable, known_since };
+        self.jobs.insert(spec.name.clone(), known);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::cli::session::block_on;
-use crate::cli::{ExitCode, attempts, check, jobs, logs, next, run, show, verify};
+use crate::cli::{ExitCode, attempts, check, guarded, jobs, logs, next, run, show, verbs, verify};
 use crate::clock::SystemClock;
 
 /// A guard for cron jobs on a cluster: every slot's work is done once, and nothing is lost, repeated or overlapped in
@@ -29,6 +29,7 @@ struct Cronward {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Run(run::Args),
+    Exec(Box<guarded::ExecArgs>),
     Check(check::Args),
     Next(next::Args),
     Jobs(jobs::Args),
@@ -36,6 +37,12 @@ enum Verb {
     Show(show::Args),
     Logs(logs::Args),
     Verify(verify::Args),
+    Trigger(guarded::TriggerArgs),
+    Reset(verbs::ResetArgs),
+    Unlock(verbs::UnlockArgs),
+    MarkDone(verbs::MarkDoneArgs),
+    Pause(verbs::PauseArgs),
+    Resume(verbs::ResumeArgs),
 }
 
 /// How a listing is written.
@@ -58,15 +65,15 @@ pub fn command() -> clap::Command {
 /// Reads the command line, does what it says, and tells how that went.
 pub fn main() -> std::process::ExitCode {
     // A panic has told its place on stderr; a script still gets a code that means "internal".
-    std::panic::catch_unwind(obey).unwrap_or(ExitCode::Internal).into()
+    std::process::ExitCode::from(std::panic::catch_unwind(obey).unwrap_or(ExitCode::Internal as u8))
 }
 
-fn obey() -> ExitCode {
+fn obey() -> u8 {
     let mut console = Console::of_process();
     let parsed = command().try_get_matches().and_then(|matches| Cronward::from_arg_matches(&matches));
     match parsed {
         Ok(line) => finish(line.verb.call(&mut console), &mut console),
-        Err(told) => explain(&told),
+        Err(told) => explain(&told) as u8,
     }
 }
 
@@ -75,6 +82,8 @@ impl Verb {
         console.color &= !self.no_color();
         match self {
             Self::Run(args) => run::run(args, console),
+            Self::Exec(args) => block_on(guarded::exec(args, console)),
+            Self::Trigger(args) => block_on(guarded::trigger(args, console)),
             Self::Check(args) => check::show(args, console),
             Self::Next(args) => next::list(args, &SystemClock, console),
             Self::Jobs(args) => block_on(jobs::list(args, console)),
@@ -82,12 +91,22 @@ impl Verb {
             Self::Show(args) => block_on(show::show(args, console)),
             Self::Logs(args) => block_on(logs::print(args, console)),
             Self::Verify(args) => verify::verify(args, console),
+            Self::Reset(args) => block_on(verbs::reset(args, console)),
+            Self::Unlock(args) => block_on(verbs::unlock(args, console)),
+            Self::MarkDone(args) => block_on(verbs::mark_done(args, console)),
+            Self::Pause(args) => block_on(verbs::pause(args, console)),
+            Self::Resume(args) => block_on(verbs::resume(args, console)),
         }
     }
 
     const fn no_color(&self) -> bool {
         match self {
-            Self::Run(_) | Self::Logs(_) | Self::Verify(_) => false,
+            Self::Run(_) | Self::Logs(_) | Self::Verify(_) | Self::Exec(_) | Self::Trigger(_) => false,
+            Self::Reset(args) => args.output.no_color,
+            Self::Unlock(args) => args.output.no_color,
+            Self::MarkDone(args) => args.output.no_color,
+            Self::Pause(args) => args.output.no_color,
+            Self::Resume(args) => args.output.no_color,
             Self::Check(args) => args.no_color,
             Self::Next(args) => args.output.no_color,
             Self::Jobs(args) => args.output.no_color,
@@ -98,8 +117,11 @@ impl Verb {
 }
 
 /// Hands the result on and turns a failure into its line and its code.
-fn finish(result: Result<(), Failure>, console: &mut Console) -> ExitCode {
-    let Err(failure) = result.and_then(|()| console.flush()) else { return ExitCode::Success };
+fn finish(result: Result<(), Failure>, console: &mut Console) -> u8 {
+    let Err(failure) = result.and_then(|()| console.flush()) else { return ExitCode::Success as u8 };
+    if let Failure::Child(code) = failure {
+        return code;
+    }
     let code = failure.exit_code();
     if code != ExitCode::Success {
         // What was written before the failure comes first; that it cannot be written is not the news.
@@ -108,7 +130,7 @@ fn finish(result: Result<(), Failure>, console: &mut Console) -> ExitCode {
             console.error(&failure);
         }
     }
-    code
+    code as u8
 }
 
 /// Shows what clap has to say: help and version on stdout with 0, a wrong command line on stderr with 64.
@@ -140,7 +162,12 @@ mod tests {
     fn every_example_is_a_command_line_that_can_be_used() {
         for verb in command().get_subcommands() {
             let example = verb.get_before_help().map(ToString::to_string).unwrap_or_default();
-            let words = example.trim_start_matches("Example: ").split(' ');
+            // What stands between quotes is one word.
+            let parts = example.trim_start_matches("Example: ").split('\'').enumerate();
+            let words = parts.flat_map(|(index, part)| match index % 2 {
+                0 => part.split_whitespace().collect(),
+                _ => vec![part],
+            });
             assert!(command().try_get_matches_from(words).is_ok(), "{example}");
         }
     }

@@ -1,7 +1,7 @@
 //! Where a command writes: results to one stream, messages to the other. Nothing else in `cli` touches stdout or stderr.
 
 use std::fmt::Display;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufRead, BufWriter, IsTerminal, Write};
 
 use serde::Serialize;
 
@@ -12,6 +12,8 @@ use crate::config::Report;
 pub(crate) struct Console {
     out: Box<dyn Write>,
     err: Box<dyn Write>,
+    /// A person who can be asked; none when nobody would read the question or write the answer.
+    person: Option<Box<dyn BufRead>>,
     /// Whether a person looks at the results. Without one they are plain and never wrapped.
     pub(crate) terminal: bool,
     /// Whether results may be coloured.
@@ -24,7 +26,9 @@ impl Console {
         let terminal = io::stdout().is_terminal();
         let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let refused = set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb");
+        let person = io::stdin().is_terminal() && io::stderr().is_terminal();
         Self {
+            person: person.then(|| Box::new(io::stdin().lock()) as Box<dyn BufRead>),
             out: Box::new(BufWriter::new(io::stdout())),
             err: Box::new(io::stderr()),
             terminal,
@@ -61,6 +65,16 @@ impl Console {
     /// Tells why the command failed. See [`Console::note`].
     pub(crate) fn error(&mut self, message: impl Display) {
         self.note(format_args!("error: {message}"));
+    }
+
+    /// Asks a question that is answered with yes or no; everything but a clear yes is no. None when nobody can be asked.
+    pub(crate) fn ask(&mut self, question: &str) -> Result<Option<bool>, Failure> {
+        let Some(person) = &mut self.person else { return Ok(None) };
+        write!(self.err, "{question}")?;
+        self.err.flush()?;
+        let mut answer = String::new();
+        person.read_line(&mut answer)?;
+        Ok(Some(["y", "yes"].contains(&answer.trim().to_lowercase().as_str())))
     }
 
     /// Tells everything that was found in a file, with its source lines.
@@ -107,8 +121,14 @@ pub(crate) mod testing {
         /// A console like a pipe (`terminal` false) or like a terminal without colour, with its stdout and stderr.
         pub(crate) fn captured(terminal: bool) -> (Self, Pipe, Pipe) {
             let (out, err) = (Pipe::default(), Pipe::default());
-            let console = Self { out: Box::new(out.clone()), err: Box::new(err.clone()), terminal, color: false };
+            let console =
+                Self { out: Box::new(out.clone()), err: Box::new(err.clone()), person: None, terminal, color: false };
             (console, out, err)
+        }
+
+        /// Puts a person there who types this; nobody for none.
+        pub(crate) fn answers(&mut self, typed: Option<&str>) {
+            self.person = typed.map(|text| Box::new(io::Cursor::new(text.to_owned())) as Box<dyn BufRead>);
         }
     }
 }

@@ -13,8 +13,9 @@ use crate::cli::session::connect;
 use crate::cli::store_args::StoreAddress;
 use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, LoadError, NodeConfig};
+use crate::drive::Entropy;
 use crate::exec::{Launcher, Output};
-use crate::node::{Command, Entropy, Health, Identity, Node, Plan, Ports};
+use crate::node::{Command, Health, Identity, Node, Plan, Ports};
 use crate::observe::{FanOut, Journal, LogObserver, NodeEvent, Observer};
 use crate::store::{self, JobEntry, Store};
 

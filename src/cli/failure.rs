@@ -23,6 +23,12 @@ pub(crate) enum Failure {
     /// Something is wrong in what was verified, and the result says so: nothing is left to tell.
     #[error("something is unexplained or violated")]
     Found,
+    /// The command that was run has told whatever there is to tell: its exit code is passed on.
+    #[error("exit code {0}")]
+    Child(u8),
+    /// A node holds what was to be changed.
+    #[error("{0}")]
+    Held(String),
     /// The store could not answer.
     #[error("{}{}", .0, way_out(.0))]
     Store(StoreError),
@@ -41,6 +47,8 @@ impl Failure {
             Self::Usage(_) => ExitCode::Usage,
             Self::Found => ExitCode::Found,
             Self::Configuration(_) | Self::File(_) | Self::Shown => ExitCode::Configuration,
+            Self::Child(_) => ExitCode::Internal,
+            Self::Held(_) => ExitCode::TryAgain,
             Self::Store(error) if error.is_transient() => ExitCode::TryAgain,
             Self::Store(_) => ExitCode::StoreRefuses,
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::Success,

@@ -13,6 +13,7 @@ mod exit_code;
 mod failure;
 #[cfg(test)]
 mod fixture;
+mod guarded;
 mod jobs;
 mod logs;
 mod lookup;
@@ -28,6 +29,7 @@ mod store_args;
 mod table;
 mod text;
 mod values;
+mod verbs;
 mod verify;
 
 pub use command::{command, main};

@@ -39,19 +39,24 @@ impl Scene {
         self.clock.advance(Duration::from_secs(60 * minutes));
     }
 
-    /// A node claims the job's slot of now.
-    pub(crate) async fn claim(&mut self, job: &str, node_name: &str) -> Lease {
-        self.claims += 1;
+    /// A request for the job's slot of now, under the token of the next claim.
+    pub(crate) fn request(&self, job: &str, node_name: &str) -> ClaimRequest {
         let timetable = Timetable::parse(JobName::new(job).unwrap(), "0 * * * *", "UTC", "hour").unwrap();
-        let request = ClaimRequest {
+        ClaimRequest {
             slot: timetable.slot_at(self.clock.now().wall).unwrap(),
-            token: Token::from_bits(self.claims),
+            token: Token::from_bits(self.claims + 1),
             node: node(node_name),
             lease_ttl: Duration::from_secs(60),
             max_attempts: 3,
             trigger: Trigger::Schedule,
             not_during: Vec::new(),
-        };
+        }
+    }
+
+    /// A node claims the job's slot of now.
+    pub(crate) async fn claim(&mut self, job: &str, node_name: &str) -> Lease {
+        let request = self.request(job, node_name);
+        self.claims += 1;
         match self.store.claim(&request).await.unwrap() {
             Claim::Claimed { attempt, at, .. } => request.granted(attempt, at),
             other => panic!("{other:?}"),

@@ -119,6 +119,7 @@ pub(super) fn variables(run: &RunContext) -> Vec<(&'static str, String)> {
         ("CRONWARD_TRIGGER", run.trigger.as_str().to_owned()),
         ("CRONWARD_LEASE_HELD", run.lease_held.to_string()),
     ];
+    variables.extend(run.token.map(|token| ("CRONWARD_LEASE_TOKEN", token.to_string())));
     variables.extend(run.deadline.map(|deadline| ("CRONWARD_DEADLINE", rfc3339(deadline))));
     variables
 }
@@ -127,7 +128,7 @@ pub(super) fn variables(run: &RunContext) -> Vec<(&'static str, String)> {
 pub(super) mod tests {
     use super::*;
     use crate::job::NodeName;
-    use crate::slot::{Fence, Slot, Trigger};
+    use crate::slot::{Fence, Slot, Token, Trigger};
 
     /// A run for the tests of this layer.
     pub(in crate::exec) fn run() -> RunContext {
@@ -141,6 +142,7 @@ pub(super) mod tests {
             node: NodeName::new("a").unwrap(),
             trigger: Trigger::Retry,
             deadline: Some("2026-11-21T14:35:00.25Z".parse().unwrap()),
+            token: Some(Token::from_bits(7)),
             lease_held: true,
         }
     }
@@ -196,6 +198,7 @@ pub(super) mod tests {
             "CRONWARD_NODE=a",
             "CRONWARD_TRIGGER=retry",
             "CRONWARD_LEASE_HELD=true",
+            "CRONWARD_LEASE_TOKEN=00000000000000000000000000000007",
             "CRONWARD_DEADLINE=2026-11-21T14:35:00.250Z",
         ];
         assert_eq!(told, wanted);

@@ -37,6 +37,7 @@ fn run() -> Option<RunContext> {
         node: NodeName::new("n").ok()?,
         trigger: Trigger::Schedule,
         deadline: None,
+        token: None,
         lease_held: true,
     })
 }

@@ -141,6 +141,7 @@ impl SlotMachine {
             node: a.node.clone(),
             trigger: hold.lease.trigger,
             deadline: a.policy.timeout.map(|timeout| later(now.wall, timeout)),
+            token: hold.guarded.then_some(hold.lease.token),
             lease_held: hold.guarded,
         }
     }

@@ -13,6 +13,7 @@ use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::clock::{Clock, Mono, Now};
+use crate::drive::{Entropy, Launches, Message, Tools, timers};
 use crate::exec::Launcher;
 use crate::job::JobName;
 use crate::node::beat::Heart;
@@ -20,10 +21,9 @@ use crate::node::chores::Chores;
 use crate::node::plan::Entry;
 use crate::node::presence::Presence;
 use crate::node::roll::Roll;
-use crate::node::slot_task::{Message, Tools};
 use crate::node::store_time::StoreTime;
 use crate::node::ticking::Ended;
-use crate::node::{Entropy, Health, Identity, Plan, timers};
+use crate::node::{Health, Identity, Plan};
 use crate::observe::{NodeEvent, Observer};
 use crate::schedule::{Planner, ScheduleError, Tick};
 use crate::store::{Store, Wake, Wakeups};
@@ -33,8 +33,6 @@ const HORIZON: Duration = Duration::from_secs(5);
 /// Claims on their way at once. Of 10,000 that are due together all but the first would wait in the store's client, and run
 /// into its time-out there; and a renewal would wait behind them.
 const CLAIMS: usize = 512;
-/// Commands being started at once: more would only wait for the processors, and starve the renewals.
-const LAUNCHES: usize = 32;
 /// After the drain and the longest `kill_after`, time to record what was stopped.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
@@ -81,6 +79,7 @@ pub struct Node {
     /// What `ports` and `tools` have as their clock.
     pub(super) time: Arc<StoreTime>,
     pub(super) tools: Arc<Tools>,
+    pub(super) launches: Arc<Launches>,
     pub(super) plan: Plan,
     pub(super) entries: BTreeMap<JobName, Entry>,
     pub(super) planner: Planner,
@@ -105,15 +104,14 @@ impl Node {
         let tools = Arc::new(Tools {
             store: Arc::clone(&ports.store),
             clock,
-            launcher: ports.launcher.clone(),
             observer: Arc::clone(&ports.observer),
             claims: Semaphore::new(CLAIMS),
-            launches: Semaphore::new(LAUNCHES),
         });
         let mut node = Self {
             identity,
             time,
             tools,
+            launches: Arc::new(Launches::new(ports.launcher.clone())),
             plan,
             entries: BTreeMap::new(),
             planner: Planner::new(HORIZON),

@@ -1,7 +1,7 @@
 //! One running node: drives slot machines with a runtime, a clock, a store and child processes.
 //!
 //! - [`Node`] is the loop: beats, ticks, wake-ups, endings, commands. It owns no rule of the protocol.
-//! - `slot_task` drives one [`crate::guard::SlotMachine`].
+//! - Each slot is a task of its own, a [`crate::drive::Drive`].
 //! - `roll` keeps the slots that are being driven, `chores` asks the store what is no slot's matter: heartbeats,
 //!   registration, verdicts, purging.
 //! - `store_time` puts a wall clock right that is far from the store's.
@@ -12,18 +12,14 @@
 mod beat;
 mod chores;
 mod daemon;
-mod entropy;
 mod health;
 mod plan;
 mod presence;
 mod roll;
-mod slot_task;
 mod store_time;
 mod ticking;
-mod timers;
 mod verdicts;
 
 pub use daemon::{Command, Node, NodeError, Ports};
-pub use entropy::Entropy;
 pub use health::Health;
 pub use plan::{Identity, Plan};

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
 use crate::clock::earlier;
+use crate::drive::{MOST_OLDER, longest_run, older_slots};
 use crate::job::{Concurrency, JobName, JobSpec, NodeName};
 use crate::schedule::{ScheduleError, Timetable};
 use crate::slot::Slot;
@@ -47,12 +47,6 @@ pub(super) struct Entry {
     named: Option<(Slot, Vec<Slot>)>,
 }
 
-/// How far back an older run of a job without a timeout is looked for.
-const UNBOUNDED_RUN: Duration = Duration::from_secs(7 * 86_400);
-
-/// How many older slots one claim names at the most: half an hour of a job that ticks every four seconds.
-const MOST_OLDER: usize = 512;
-
 impl Entry {
     /// The older slots whose lease forbids a start of this one; newest first. Slots are asked about one after the other, so
     /// those of the slot before are not looked for again: at a full minute, 1,000 jobs may each name half an hour of slots.
@@ -60,23 +54,17 @@ impl Entry {
         if self.spec.policy.concurrency == Concurrency::Allow {
             return Vec::new();
         }
-        let reach = self.longest_run();
+        let reach = longest_run(&self.spec.policy);
         let older: Vec<Slot> = match self.named.take() {
             Some((last, before)) if last.end() == slot.start() => {
                 let oldest = earlier(slot.start(), reach);
                 let reached = |older: &Slot| older.end() > oldest;
                 std::iter::once(last).chain(before).take_while(reached).take(MOST_OLDER).collect()
             }
-            _ => self.timetable.older(slot, reach, MOST_OLDER),
+            _ => older_slots(&self.timetable, &self.spec.policy, slot),
         };
         self.named = Some((slot.clone(), older.clone()));
         older
-    }
-
-    /// How far back an older slot's lease can still stand.
-    fn longest_run(&self) -> Duration {
-        let policy = &self.spec.policy;
-        policy.timeout.map_or(UNBOUNDED_RUN, |timeout| timeout + policy.kill_after + policy.lease_ttl)
     }
 }
 
@@ -117,6 +105,8 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
+
     use crate::job::{Policy, Program};
     use crate::slot::Period;
 
@@ -143,9 +133,13 @@ mod tests {
             for step in 0..120 {
                 // Now and then slots are left out, and one is asked about again.
                 let skipped = if step % 50 == 49 { 3 } else { 0 };
-                let slot = timetable.slots(from, crate::clock::later(from, UNBOUNDED_RUN)).nth(skipped).unwrap().0;
+                let slot = timetable
+                    .slots(from, crate::clock::later(from, Duration::from_secs(7 * 86_400)))
+                    .nth(skipped)
+                    .unwrap()
+                    .0;
                 from = if step % 70 == 69 { from } else { slot.end() };
-                let found = timetable.older(&slot, entry.longest_run(), MOST_OLDER);
+                let found = timetable.older(&slot, longest_run(&entry.spec.policy), MOST_OLDER);
                 assert_eq!(entry.not_during(&slot), found, "{schedule}: {slot}");
                 longest = longest.max(found.len());
             }

@@ -6,11 +6,11 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::clock::{CLOCK_OFF, Mono, Now, earlier, offset_ms};
+use crate::drive::Message;
 use crate::job::JobName;
 use crate::node::Health;
 use crate::node::chores::{self, Chores, Report};
 use crate::node::daemon::Node;
-use crate::node::slot_task::Message;
 use crate::observe::NodeEvent;
 use crate::schedule::Closer;
 use crate::store::{JobEntry, NodeEntry, StoreError, handover};

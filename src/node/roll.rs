@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use chrono::{DateTime, Utc};
 use tokio::sync::mpsc;
 
+use crate::drive::Message;
 use crate::guard::End;
 use crate::job::JobName;
-use crate::node::slot_task::Message;
 use crate::slot::{Slot, SlotKey};
 use crate::wake::{Wake, WakeKind};
 

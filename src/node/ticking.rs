@@ -7,13 +7,13 @@ use chrono::{DateTime, Utc};
 use tokio::task::JoinError;
 
 use crate::clock::{Mono, Now, jumped};
+use crate::drive::{Drive, JobCommand, Message, Work};
 use crate::guard::{Assignment, End, SlotMachine};
 use crate::job::{Concurrency, JobSpec};
 use crate::node::chores::Chores;
 use crate::node::daemon::Node;
 use crate::node::plan::Entry;
 use crate::node::roll::TaskId;
-use crate::node::slot_task::{Message, SlotTask};
 use crate::observe::NodeEvent;
 use crate::slot::{Slot, Trigger};
 use crate::wake::{Wake, WakeKind};
@@ -86,11 +86,12 @@ impl Node {
         let enrolled = self.roll.enrol(assignment.slot.clone());
         let (slot, id) = (assignment.slot.clone(), enrolled.id);
         let tools = Arc::clone(&self.tools);
+        let work: Arc<dyn Work> = Arc::new(JobCommand { spec, launches: Arc::clone(&self.launches) });
         self.tasks.spawn(async move {
             // Made where it is driven: at a full hour the loop has many to start.
             let machine = SlotMachine::new(assignment, now);
-            let task = SlotTask { machine, spec, tools, holding: enrolled.holding, inbox: enrolled.inbox };
-            Ended { end: task.drive().await, slot, id, scheduled_at }
+            let drive = Drive { machine, work, tools, holding: enrolled.holding, inbox: enrolled.inbox };
+            Ended { end: drive.until_ended().await, slot, id, scheduled_at }
         });
     }
 

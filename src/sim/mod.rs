@@ -18,7 +18,7 @@
 //! What a node decides is shared: when a clock is put right and time has jumped ([`crate::clock`]), which verdicts are asked
 //! for and told ([`crate::schedule::Closer`]), where a node goes on that comes after others ([`crate::store::handover`]).
 //! What only passes messages on is copied from `crate::node`: a change of its `daemon`, `ticking`, `roll`, `presence` or
-//! `slot_task` has to be made in `daemon`, `presence` and `task` here.
+//! `crate::drive` has to be made in `daemon`, `presence` and `task` here.
 
 mod backend;
 mod bug;

@@ -1,4 +1,4 @@
-//! Drives one slot machine, as `node::slot_task` does: carries out its actions as messages and feeds it what comes of them.
+//! Drives one slot machine, as `crate::drive` does: carries out its actions as messages and feeds it what comes of them.
 //! It decides nothing, and watches that the machine starts nothing that it may not.
 
 use std::time::Duration;

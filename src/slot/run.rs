@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::job::NodeName;
-use crate::slot::{Attempt, Fence, OutputTail, Slot, Trigger};
+use crate::slot::{Attempt, Fence, OutputTail, Slot, Token, Trigger};
 
 /// What a command is told of its run, as `CRONWARD_*` variables and placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,9 @@ pub struct RunContext {
     pub trigger: Trigger,
     /// `CRONWARD_DEADLINE`: when `timeout` stops it; none when it may run for ever.
     pub deadline: Option<DateTime<Utc>>,
+    /// `CRONWARD_LEASE_TOKEN`: by it a nested `cronward exec` of the same slot knows that it runs under this lease; none for a
+    /// run without a guard.
+    pub token: Option<Token>,
     /// `CRONWARD_LEASE_HELD`: false for a run without a guard (`on_store_error = "run"`).
     pub lease_held: bool,
 }

@@ -88,6 +88,9 @@ fn missed(history: &History, story: &Story) -> Option<String> {
     if let Some(answer) = ["paused", "blocked"].into_iter().find(|answer| story.answers.contains(*answer)) {
         return Some(format!("claims were answered {answer}"));
     }
+    if let Some(fault) = forgotten(history, story) {
+        return Some(format!("all attempts were made, and the store lost count of them: {}", fault.words()));
+    }
     if let Some(why) = too_late_for_another(history, story, end) {
         return Some(why);
     }
@@ -99,6 +102,14 @@ fn missed(history: &History, story: &Story) -> Option<String> {
     }
     let (served, needed) = (history.longest_service(start, end), history.aftermath(story));
     (served < needed).then(|| format!("no node was there and in touch with its store for {}", seconds(needed)))
+}
+
+/// What made the store forget that all attempts were made, before it was asked for the verdict.
+fn forgotten<'a>(history: &'a History, story: &Story) -> Option<&'a Fault> {
+    let (told, _, _) = story.verdicts.last()?;
+    let most = usize::try_from(story.max_attempts()?).ok()?;
+    let all = story.attempts_made() >= most;
+    all.then(|| history.taken_back(story, (story.slot.start(), *told)))?
 }
 
 /// Its last run ended, or its lease lapsed, when nobody had time to try again.

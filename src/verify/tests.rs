@@ -288,6 +288,18 @@ fn a_slot_that_failed_with_all_its_attempts_is_explained_and_with_fewer_it_is_no
 }
 
 #[test]
+fn attempts_that_a_wiped_store_forgot_before_the_verdict_explain_that_the_slot_is_told_as_missed() {
+    let three = Book::new().run("a", 0.1, 1.0, 1, "failure").run("b", 2.05, 3.0, 2, "failure");
+    let missed = three.clone().run("a", 4.05, 5.0, 3, "failure").closed("a", 640.0, "missed").later();
+    assert_eq!(missed.faulted(), ["lost"]);
+    missed.clone().fault(639.0, "flush", "store").is_clean_and(Class::Lost);
+    assert_eq!(missed.clone().fault(639.0, "stop", "store").faulted(), ["lost"]);
+    assert_eq!(missed.fault(641.0, "flush", "store").faulted(), ["lost"], "the verdict was told before");
+    let two = three.closed("a", 640.0, "missed").later().fault(639.0, "flush", "store");
+    assert_eq!(two.faulted(), ["lost", "late-recovery"]);
+}
+
+#[test]
 fn a_missed_slot_is_explained_when_no_node_could_do_it() {
     let missed = |book: Book| book.closed("a", 602.0, "missed").later();
     assert_eq!(missed(Book::new()).faulted(), ["lost"], "two nodes were there");

@@ -12,6 +12,8 @@
 mod files;
 #[cfg(feature = "sqlite")]
 mod filled;
+#[cfg(all(feature = "sqlite", feature = "redis"))]
+mod guarding;
 #[cfg(feature = "sqlite")]
 mod listings;
 mod outside;

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cronward::clock::{Clock, SystemClock};
+use cronward::drive::Entropy;
 use cronward::exec::{Launcher, Output};
 use cronward::job::{JobName, JobSpec, NodeName, Program};
-use cronward::node::{Entropy, Health, Identity, Node, Plan, Ports};
+use cronward::node::{Health, Identity, Node, Plan, Ports};
 use cronward::observe::LogObserver;
 use cronward::observe::logging::{self, LogFormat};
 use cronward::slot::Period;

@@ -55,6 +55,7 @@ fn run() -> RunContext {
         node: NodeName::new("a").unwrap(),
         trigger: Trigger::Schedule,
         deadline: None,
+        token: None,
         lease_held: true,
     }
 }

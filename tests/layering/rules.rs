@@ -3,10 +3,11 @@
 use crate::source::{blank, mentions, paths, without_tests};
 
 /// The layers from the ground up; a module knows what is below it, and beside it only what [`BESIDE`] lists.
-const LAYERS: [&[&str]; 6] = [
+const LAYERS: [&[&str]; 7] = [
     &["slot", "job", "clock", "reply", "error", "wake", "text"],
     &["guard", "schedule"],
     &["store", "exec", "observe"],
+    &["drive"],
     &["node", "sim", "verify"],
     &["config", "web", "notify"],
     &["cli", "fuzzing"],

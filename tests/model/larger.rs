@@ -23,6 +23,13 @@ fn with_a_crash_and_messages_that_stall_in_a_longer_slot() {
 
 #[test]
 #[ignore = "minutes: make model-long"]
+fn with_kill_in_a_longer_slot_no_two_commands_run_at_once() {
+    let kill = Setup { on_lost: OnLost::Kill, ..Setup::small(Pace::Responsive, NONE) };
+    holds("long: kill", kill, &[RETRY, EXHAUSTED]);
+}
+
+#[test]
+#[ignore = "minutes: make model-long"]
 fn with_a_copy_and_messages_that_stall() {
     holds("long: stalls, a copy", stalling(Faults { copies: 1, ..NONE }), &[RETRY, EXHAUSTED, OVERLAP]);
 }

@@ -101,7 +101,7 @@ fn with_clocks_that_are_ahead_of_the_store() {
 
 #[test]
 fn with_kill_no_two_commands_run_at_once_however_slow_the_network() {
-    let setup = Setup { on_lost: OnLost::Kill, ..Setup::small(Pace::Responsive, NONE) };
+    let setup = Setup { on_lost: OnLost::Kill, end: 3, ..Setup::small(Pace::Responsive, NONE) };
     holds("kill", setup, &[RETRY, EXHAUSTED]);
 }
 

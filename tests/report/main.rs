@@ -99,8 +99,8 @@ fn what_went_wrong_is_the_first_thing_that_the_page_tells() {
     for (part, from, to, said) in [
         ("chaos-redis.json", "\"unexplained\":0", "\"unexplained\":2", "redis: 2 slots unexplained"),
         ("chaos-redis.json", "\"violations\":[]", "\"violations\":[{}]", "redis: 1 violations"),
-        ("simulation.json", "\"broken\":0", "\"broken\":3", "simulation: 3 broken"),
-        ("simulation.json", "\"broken\":0", "\"broken\":[\"a\"]", "simulation: 1 broken"),
+        ("simulation.json", "\"broken\":0", "\"broken\":3", "simulation: 3 worlds broken"),
+        ("simulation.json", "\"broken\":0", "\"broken\":[\"a\"]", "simulation: 1 worlds broken"),
         ("model.jsonl", "[\"I5\",\"I2\"]", "[\"I2\"]", "model: claim without idempotence was not caught"),
         ("simulation.json", "\"done is final\"", "\"\"", "simulation: done overwritten was not caught"),
     ] {

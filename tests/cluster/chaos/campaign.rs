@@ -69,6 +69,8 @@ impl Campaign {
 impl Outcome {
     fn summarize(&self, campaign: &Campaign, store: &str, book: &Book) -> serde_json::Value {
         let report = &self.judgement.report;
+        let plain = self.evidence.report_without_allowance();
+        let plain = json!({ "unexplained": plain.unexplained.len(), "violations": plain.violations.len(), "recovery": plain.recovery });
         let runs = record::lines(&self.evidence.recorder).iter().filter(|line| line.event == "start").count();
         json!({
             "store": store, "seed": campaign.seed, "nodes": campaign.nodes, "seconds": self.seconds.round(),
@@ -77,7 +79,7 @@ impl Outcome {
             "overlap": count(report, Class::Overlap), "lost": count(report, Class::Lost),
             "explained": report.explained.len(), "unexplained": report.unexplained.len(),
             "violations": report.violations.len(), "runs": runs,
-            "allowance_s": self.evidence.allowance.as_secs_f64(), "recovery": self.evidence.recovery(), "report": report,
+            "allowance_s": self.evidence.allowance.as_secs_f64(), "without_allowance": plain, "report": report,
         })
     }
 

@@ -48,10 +48,10 @@ impl Evidence {
         check(inputs)
     }
 
-    /// How soon others took over, as it was: an allowance would lengthen the bounds, and with them the time for which faults
-    /// excuse a recovery and keep it from being counted.
-    pub(super) fn recovery(&self) -> impl serde::Serialize + use<> {
-        Self { allowance: Duration::ZERO, ..self.clone() }.report().recovery
+    /// The report without regard to the machine: how soon others took over, as it was. An allowance lengthens the time for
+    /// which a fault excuses things, and so keeps recoveries from being counted.
+    pub(super) fn report_without_allowance(&self) -> Report {
+        Self { allowance: Duration::ZERO, ..self.clone() }.report()
     }
 
     pub(super) fn judge(&self) -> Judgement {

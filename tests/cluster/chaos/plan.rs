@@ -1,7 +1,7 @@
 //! Which faults strike when: a pure function of a seed and a shape, drawn before anything runs.
 //!
-//! Storms, in which faults of all kinds come close together and last into each other, take turns with calms: only there
-//! nothing excuses a late recovery. In every other calm a node is killed, for recoveries from that.
+//! Storms, in which faults of all kinds come close together and last into each other, take turns with calms, in which
+//! jobs fail and one node is killed: only there nothing else excuses a late recovery.
 
 use std::time::Duration;
 
@@ -62,9 +62,7 @@ pub(super) fn draw(seed: u64, shape: &Shape) -> Vec<Injection> {
             table.deal(at, end);
             at += table.random.span(BETWEEN);
         }
-        if number % 2 == 0 {
-            table.kill_in_the_calm(end + shape.calm.mul_f64(KILLED_AFTER));
-        }
+        table.kill_in_the_calm(end + shape.calm.mul_f64(KILLED_AFTER));
     }
     table.plan
 }

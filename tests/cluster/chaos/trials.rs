@@ -77,8 +77,8 @@ pub(crate) fn nodes_and_runs_that_die_on_one_file_leave_each_slot_once_or_explai
     outcome.folder.is_not_needed();
 }
 
-/// The store's data is gone, again and again, and each time a node looks at its slots anew; nothing else happens. Besides, the judge is put to the test: with evidence that
-/// was tampered with he has to complain.
+/// The store's data is gone, again and again, and each time a node looks at its slots anew; nothing else happens. Besides,
+/// the judge is put to the test: of evidence that was tampered with he has to complain.
 pub(crate) fn a_wiped_store_costs_each_slot_one_repeat_at_most_and_the_judge_can_tell(_: &Place) {
     let shape = Shape { storms: 1, nodes: 3, ..SHORT };
     let wipe_and_look = |number: u32| {

@@ -11,7 +11,7 @@ use crate::clock::{Clock, Mono, between};
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// Returns at or after `at`; never when there is none.
-pub(super) async fn until(clock: &dyn Clock, at: Option<Mono>) {
+pub(crate) async fn until(clock: &dyn Clock, at: Option<Mono>) {
     let Some(at) = at else { return std::future::pending().await };
     loop {
         let left = at.since(clock.now().mono);
@@ -23,7 +23,8 @@ pub(super) async fn until(clock: &dyn Clock, at: Option<Mono>) {
 }
 
 /// Returns once the wall clock shows `at`, or after a minute; the caller looks at the clock again in any case.
-pub(super) async fn until_wall(clock: &dyn Clock, at: Option<DateTime<Utc>>) {
+#[cfg(feature = "daemon")]
+pub(crate) async fn until_wall(clock: &dyn Clock, at: Option<DateTime<Utc>>) {
     let Some(at) = at else { return std::future::pending().await };
     let left = between(clock.now().wall, at);
     if !left.is_zero() {

@@ -1,7 +1,6 @@
 //! Drives one slot machine: carries out its actions and feeds it what comes of them.
 //!
-//! It decides nothing. The future of a run lives here: dropping the task kills the command's group and lets the lease
-//! lapse.
+//! It decides nothing. What was started lives here: dropping the drive stops it and lets the lease lapse.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,19 +12,17 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::clock::Clock;
-use crate::exec::{Launcher, Running};
+use crate::drive::{Started, Work, timers};
 use crate::guard::{Action, End, SlotMachine};
-use crate::job::JobSpec;
-use crate::node::timers;
 use crate::observe::Observer;
 use crate::slot::{Exit, RunContext, Token};
 use crate::store::{
     Applied, Claim, ClaimRequest, ErrorKind, Op, Release, Renewal, Settlement, Store, StoreError, Wake,
 };
 
-/// What the node tells a task.
+/// What the owner of a drive tells it.
 #[derive(Clone, Debug)]
-pub(super) enum Message {
+pub enum Message {
     /// A hint from the store.
     Wake(Wake),
     /// Begin nothing more; a running command may go on for this long.
@@ -38,18 +35,17 @@ pub(super) enum Message {
     ClockSet,
 }
 
-/// What every task of a node works with. Shared, not copied: a launcher holds a whole environment, and 10,000 slots may
-/// wait.
+/// What every drive of a process works with. Shared, not copied: 10,000 slots may wait.
 #[derive(Debug)]
-pub(super) struct Tools {
-    pub(super) store: Arc<dyn Store>,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) launcher: Launcher,
-    pub(super) observer: Arc<dyn Observer>,
+pub struct Tools {
+    /// The shared store.
+    pub store: Arc<dyn Store>,
+    /// The node's clocks.
+    pub clock: Arc<dyn Clock>,
+    /// Hears of everything.
+    pub observer: Arc<dyn Observer>,
     /// Bounds how many claims are on their way at once. A renewal or a settlement is never held up by it.
-    pub(super) claims: Semaphore,
-    /// Bounds how many commands are being started at once.
-    pub(super) launches: Semaphore,
+    pub claims: Semaphore,
 }
 
 /// What came of an action.
@@ -59,29 +55,33 @@ enum Outcome {
     Renewal(Token, Result<Renewal, StoreError>),
     Settlement(Result<Settlement, StoreError>),
     Release(Result<Release, StoreError>),
-    Launched(Running),
+    Started(Box<dyn Started>),
 }
 
 type Pending = FuturesUnordered<Pin<Box<dyn Future<Output = Outcome> + Send>>>;
 
 /// One slot being driven.
-pub(super) struct SlotTask {
-    pub(super) machine: SlotMachine,
-    /// Whose command is run.
-    pub(super) spec: Arc<JobSpec>,
-    pub(super) tools: Arc<Tools>,
-    /// Shown to the node: this slot may be running here.
-    pub(super) holding: Arc<AtomicBool>,
-    pub(super) inbox: mpsc::UnboundedReceiver<Message>,
+#[derive(Debug)]
+pub struct Drive {
+    /// The slot's machine.
+    pub machine: SlotMachine,
+    /// What it starts.
+    pub work: Arc<dyn Work>,
+    /// What it works with.
+    pub tools: Arc<Tools>,
+    /// Shown to the owner: this slot may be running here.
+    pub holding: Arc<AtomicBool>,
+    /// What the owner tells.
+    pub inbox: mpsc::UnboundedReceiver<Message>,
 }
 
-impl SlotTask {
+impl Drive {
     /// Until the machine has ended.
-    pub(super) async fn drive(mut self) -> End {
+    pub async fn until_ended(mut self) -> End {
         let mut pending: Pending = FuturesUnordered::new();
-        let mut running: Option<Running> = None;
+        let mut running: Option<Box<dyn Started>> = None;
         loop {
-            self.carry_out(&mut pending, running.as_ref());
+            self.carry_out(&mut pending, running.as_deref());
             self.holding.store(self.machine.is_holding(), Ordering::Relaxed);
             if let Some(end) = self.machine.ended() {
                 return end;
@@ -100,12 +100,12 @@ impl SlotTask {
         }
     }
 
-    fn carry_out(&mut self, pending: &mut Pending, running: Option<&Running>) {
+    fn carry_out(&mut self, pending: &mut Pending, running: Option<&dyn Started>) {
         while let Some(action) = self.machine.poll_action() {
             match action {
-                Action::Terminate => running.into_iter().for_each(Running::terminate),
-                Action::Kill => running.into_iter().for_each(Running::kill),
-                Action::Spawn(context) => pending.push(Box::pin(self.launch(context))),
+                Action::Terminate => running.into_iter().for_each(<dyn Started>::terminate),
+                Action::Kill => running.into_iter().for_each(<dyn Started>::kill),
+                Action::Spawn(context) => pending.push(Box::pin(self.start(context))),
                 Action::Claim(request) => pending.push(Box::pin(self.claim(request))),
                 asked => pending.push(Box::pin(ask(Arc::clone(&self.tools.store), asked))),
             }
@@ -115,14 +115,14 @@ impl SlotTask {
         }
     }
 
-    fn feed(&mut self, outcome: Outcome, running: &mut Option<Running>) {
+    fn feed(&mut self, outcome: Outcome, running: &mut Option<Box<dyn Started>>) {
         let now = self.tools.clock.now();
         match outcome {
             Outcome::Claim(reply) => self.machine.handle_claim(now, reply),
             Outcome::Renewal(of, reply) => self.machine.handle_renewal(now, of, reply),
             Outcome::Settlement(reply) => self.machine.handle_settlement(now, reply),
             Outcome::Release(reply) => self.machine.handle_release(now, reply),
-            Outcome::Launched(started) => {
+            Outcome::Started(started) => {
                 *running = Some(started);
                 self.machine.handle_started(now);
             }
@@ -149,17 +149,13 @@ impl SlotTask {
         }
     }
 
-    fn launch(&self, context: RunContext) -> impl Future<Output = Outcome> + Send + use<> {
-        let (tools, spec) = (Arc::clone(&self.tools), Arc::clone(&self.spec));
-        async move {
-            // Never closed; and if it were, starting at once would be right.
-            let _permit = tools.launches.acquire().await;
-            Outcome::Launched(tools.launcher.launch(&spec.command, &context).await)
-        }
+    fn start(&self, context: RunContext) -> impl Future<Output = Outcome> + Send + use<> {
+        let work = Arc::clone(&self.work);
+        async move { Outcome::Started(work.start(context).await) }
     }
 }
 
-async fn ended(running: &mut Option<Running>) -> Exit {
+async fn ended(running: &mut Option<Box<dyn Started>>) -> Exit {
     match running {
         Some(running) => running.wait().await,
         None => std::future::pending().await,

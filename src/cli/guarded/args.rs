@@ -1,0 +1,128 @@
+//! The command line of `cronward exec`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use chrono_tz::Tz;
+use clap::ValueEnum;
+
+use crate::cli::store_args::StoreArgs;
+use crate::cli::values;
+use crate::job::{JobName, MAX_ATTEMPTS_LIMIT, NodeName, OnLost};
+use crate::slot::{Period, SlotKey};
+
+/// Guard one command: of all the machines that start it, one runs it in each slot
+///
+/// Put it in front of the command in every machine's crontab. Where another machine holds the slot, has done it, or the
+/// attempts are used up, it ends at once with 0 and says nothing. Otherwise it runs the command and ends with its exit code.
+/// A job of that name in the file lends its limits; flags win over it.
+#[derive(Debug, clap::Args)]
+#[command(
+    before_help = "Example: cronward exec --store redis://127.0.0.1/ --job billing -- /usr/local/bin/bill --all",
+    after_help = "Exit codes: the command's own, or 128 + the signal that ended it; 64 usage, 69 store refuses, 75 store unavailable, \
+                  76 lease lost and the command killed, 78 configuration, 124 timeout, 126 cannot run, 127 not found."
+)]
+pub(crate) struct ExecArgs {
+    /// The job's name: the same on every machine
+    #[arg(long, value_name = "JOB")]
+    pub(crate) job: JobName,
+    /// What one slot spans: hour, minute or day; or the key of one slot, like 2026-11-21T14Z [default: the file's, or hour]
+    #[arg(long, value_name = "PERIOD|KEY")]
+    pub(crate) slot: Option<SlotArg>,
+    /// The time zone in which hours and days begin [default: the file's, or UTC]
+    #[arg(long, value_name = "ZONE")]
+    pub(crate) timezone: Option<Tz>,
+    /// Attempts in all, over all machines [default: the file's, or 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_ATTEMPTS_LIMIT)))]
+    pub(crate) max_attempts: Option<u32>,
+    /// How long a lease lasts unless renewed [default: the file's, or 60s]
+    #[arg(long, value_name = "SPAN", value_parser = values::span)]
+    pub(crate) lease_ttl: Option<Duration>,
+    /// How long the done marker lasts, at least until the slot's end [default: the file's, or 2h]
+    #[arg(long, value_name = "SPAN", value_parser = values::span)]
+    pub(crate) done_ttl: Option<Duration>,
+    /// Stop the command after this [default: the file's, or never]
+    #[arg(long, value_name = "SPAN", value_parser = values::span)]
+    pub(crate) timeout: Option<Duration>,
+    /// The wait that everybody keeps after a failure [default: none, the crontab is the clock]
+    #[arg(long, value_name = "SPAN", value_parser = values::span)]
+    pub(crate) retry_delay: Option<Duration>,
+    /// Wait this long for a slot that another machine holds, to take it over, and for another attempt after a failure
+    #[arg(long, value_name = "SPAN", value_parser = values::span)]
+    pub(crate) wait: Option<Duration>,
+    /// What becomes of the command when its lease is lost [default: the file's, or continue]
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) on_lost: Option<OnLostWord>,
+    /// Exit with this code where the command was not started
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) skip_exit_code: u8,
+    /// Write what happened to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// This machine's name [default: the file's, or the host's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node: Option<NodeName>,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// The command and its arguments, after `--`; no shell, no placeholders
+    #[arg(value_name = "CMD", required = true, last = true)]
+    pub(crate) command: Vec<String>,
+}
+
+/// Which slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SlotArg {
+    /// The one of now, of this length.
+    Span(Period),
+    /// This one.
+    Key(SlotKey),
+}
+
+impl FromStr for SlotArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "hour" => Ok(Self::Span(Period::Hour)),
+            "minute" => Ok(Self::Span(Period::Minute)),
+            "day" => Ok(Self::Span(Period::Day)),
+            _ => text
+                .parse()
+                .map(Self::Key)
+                .map_err(|_| format!("{text:?} is no slot: write hour, minute or day, or a key like 2026-11-21T14Z")),
+        }
+    }
+}
+
+/// What becomes of a command whose lease is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnLostWord {
+    /// It goes on: a repeated run is better than none
+    Continue,
+    /// It is stopped before another machine can start
+    Kill,
+}
+
+impl From<OnLostWord> for OnLost {
+    fn from(word: OnLostWord) -> Self {
+        match word {
+            OnLostWord::Continue => Self::Continue,
+            OnLostWord::Kill => Self::Kill,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_is_a_period_or_a_key() {
+        assert_eq!("day".parse(), Ok(SlotArg::Span(Period::Day)));
+        assert_eq!("2026-11-21T14Z".parse(), Ok(SlotArg::Key("2026-11-21T14Z".parse().unwrap())));
+        for text in ["", "tick", "5s", "week", "Hour"] {
+            assert!(text.parse::<SlotArg>().unwrap_err().contains("hour, minute or day"), "{text}");
+        }
+    }
+}

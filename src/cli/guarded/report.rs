@@ -1,0 +1,130 @@
+//! `--report FILE`: what happened, as JSON. The file is made before the command is started, so that a path that cannot be
+//! written is known in time, and filled in one step: a reader sees all of it or nothing. What is no regular file (a pipe, a
+//! terminal) is written to as it is.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use crate::cli::failure::Failure;
+use crate::cli::guarded::verdict::Verdict;
+use crate::drive::{Account, RunAccount};
+use crate::job::{JobName, NodeName};
+use crate::slot::{Attempt, Fence, Outcome};
+
+/// What happened. These fields are a promise, as those of [`crate::observe::view`] are.
+#[derive(Debug, Serialize)]
+struct ReportView<'a> {
+    /// The job's name.
+    job: &'a JobName,
+    /// The slot's key.
+    slot: String,
+    /// Its start, inclusive.
+    start: DateTime<Utc>,
+    /// Its end, exclusive.
+    end: DateTime<Utc>,
+    /// How the last attempt ended (`success`, `failure`, …); where none was begun, the store's answer (`held`, `done`, …),
+    /// `store_unavailable`, `store_refuses` or `interrupted`; `nested` for a command within a run of the same slot.
+    result: &'a str,
+    /// This process's exit code.
+    exit_code: u8,
+    /// Who holds the slot or did it, where that was the answer.
+    by: Option<&'a NodeName>,
+    /// The attempts that were begun here.
+    runs: Vec<RunView<'a>>,
+    /// What was said on stderr.
+    messages: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+struct RunView<'a> {
+    attempt: Attempt,
+    fence: Fence,
+    /// False: the store was away, and the policy says to run all the same.
+    guarded: bool,
+    outcome: Option<Outcome>,
+    exit_code: Option<i32>,
+    signal: Option<i32>,
+    duration_s: Option<f64>,
+    message: Option<&'a str>,
+    /// Another run may have overlapped.
+    lease_lost: bool,
+    /// The store knows how it ended.
+    recorded: bool,
+}
+
+/// A report to be written.
+#[derive(Debug)]
+pub(super) struct Report {
+    path: PathBuf,
+    /// Where it is written first; none for what is no regular file.
+    draft: Option<PathBuf>,
+    file: std::fs::File,
+}
+
+impl Report {
+    /// Makes the file's draft beside it.
+    pub(super) fn begin(path: &Path) -> Result<Self, Failure> {
+        let refused = |error| Failure::Usage(format!("--report {}: {error}; nothing was started", path.display()));
+        let special = std::fs::metadata(path).is_ok_and(|found| !found.is_file());
+        let draft = (!special).then(|| draft_of(path));
+        let file = match &draft {
+            Some(draft) => std::fs::File::create(draft),
+            None => std::fs::OpenOptions::new().write(true).open(path),
+        };
+        Ok(Self { path: path.to_owned(), draft, file: file.map_err(refused)? })
+    }
+
+    /// Fills it in and gives it its name. That this failed is told in words: the command's exit code matters more.
+    pub(super) fn finish(mut self, account: &Account, verdict: &Verdict) -> Result<(), String> {
+        let view = view(account, verdict);
+        let written = serde_json::to_vec_pretty(&view).map_err(std::io::Error::from).and_then(|mut bytes| {
+            bytes.push(b'\n');
+            self.file.write_all(&bytes)?;
+            let Some(draft) = &self.draft else { return Ok(()) };
+            self.file.sync_data()?;
+            std::fs::rename(draft, &self.path)
+        });
+        written.map_err(|error| {
+            self.draft.iter().for_each(|draft| drop(std::fs::remove_file(draft)));
+            format!("--report {}: {error}; the command's exit code is passed on all the same", self.path.display())
+        })
+    }
+}
+
+fn draft_of(path: &Path) -> PathBuf {
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(format!(".{}.new", std::process::id()));
+    PathBuf::from(draft)
+}
+
+fn view<'a>(account: &'a Account, verdict: &'a Verdict) -> ReportView<'a> {
+    ReportView {
+        job: account.slot.job(),
+        slot: account.slot.key().to_string(),
+        start: account.slot.start(),
+        end: account.slot.end(),
+        result: verdict.result,
+        exit_code: verdict.code,
+        by: account.by.as_ref(),
+        runs: account.runs.iter().map(run_view).collect(),
+        messages: &verdict.told,
+    }
+}
+
+fn run_view(run: &RunAccount) -> RunView<'_> {
+    RunView {
+        attempt: run.attempt,
+        fence: run.fence,
+        guarded: run.guarded,
+        outcome: run.outcome,
+        exit_code: run.exit_code,
+        signal: run.signal,
+        duration_s: run.duration.map(|duration| duration.as_secs_f64()),
+        message: run.message.as_deref(),
+        lease_lost: run.lost,
+        recorded: run.settled,
+    }
+}

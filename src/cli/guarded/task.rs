@@ -1,0 +1,151 @@
+//! What is to be guarded: the job with its limits, and the slot.
+
+use chrono::{DateTime, Utc};
+
+use crate::cli::failure::Failure;
+use crate::cli::guarded::args::{ExecArgs, SlotArg};
+use crate::config::Config;
+use crate::job::{JobSpec, Policy, Program, RetryPolicy};
+use crate::schedule::Timetable;
+use crate::slot::{Period, Slot};
+use std::time::Duration;
+
+/// A job and one of its slots.
+#[derive(Clone, Debug)]
+pub(super) struct Task {
+    /// The job: its limits, and what is started.
+    pub(super) spec: JobSpec,
+    /// Its slots.
+    pub(super) timetable: Timetable,
+    /// The slot.
+    pub(super) slot: Slot,
+    /// A file knows the job too.
+    pub(super) declared: bool,
+}
+
+impl Task {
+    /// What `exec` guards. The file's job of that name, if there is one, lends everything but its command.
+    pub(super) fn of_exec(args: &ExecArgs, file: Option<&Config>, now: DateTime<Utc>) -> Result<Self, Failure> {
+        let declared = file.and_then(|config| config.jobs.get(&args.job));
+        let mut spec = declared.cloned().unwrap_or_else(|| undeclared(args));
+        if let Some(zone) = args.timezone {
+            spec.timezone = zone;
+        }
+        if let Some(SlotArg::Span(period)) = args.slot {
+            spec.period = period;
+        }
+        if declared.is_none() {
+            spec.schedule = begins(spec.period).to_owned();
+        }
+        limit(&mut spec.policy, args);
+        spec.command.program = Program::Direct(args.command.iter().map(|word| literally(word)).collect());
+        (spec.command.env, spec.command.env_file, spec.command.cwd) = Default::default();
+        (spec.command.user, spec.command.group) = (None, None);
+        let timetable = timetable(&spec)?;
+        let slot = match args.slot {
+            Some(SlotArg::Key(key)) => timetable.slot_with_key(key).ok_or_else(|| {
+                Failure::Usage(format!(
+                    "--slot {key}: no slot of {} starts there, its slots are one {} long",
+                    spec.name, spec.period
+                ))
+            })?,
+            _ => slot_at(&timetable, now)?,
+        };
+        Ok(Self { spec, timetable, slot, declared: declared.is_some() })
+    }
+}
+
+pub(super) fn timetable(spec: &JobSpec) -> Result<Timetable, Failure> {
+    Timetable::of(spec).map_err(|error| Failure::Configuration(format!("job {}: {error}", spec.name)))
+}
+
+pub(super) fn slot_at(timetable: &Timetable, now: DateTime<Utc>) -> Result<Slot, Failure> {
+    let none = || Failure::Usage(format!("job {} has no slot at {now}: name one with --slot KEY", timetable.job()));
+    timetable.slot_at(now).ok_or_else(none)
+}
+
+/// A job that only a crontab knows: no timeout and no wait after a failure unless they are given.
+fn undeclared(args: &ExecArgs) -> JobSpec {
+    let policy = Policy { timeout: None, ..Policy::default() };
+    JobSpec { policy, ..JobSpec::new(args.job.clone(), "", Program::Direct(Vec::new())) }
+}
+
+fn limit(policy: &mut Policy, args: &ExecArgs) {
+    policy.lease_ttl = args.lease_ttl.unwrap_or(policy.lease_ttl);
+    policy.done_ttl = args.done_ttl.unwrap_or(policy.done_ttl);
+    policy.max_attempts = args.max_attempts.unwrap_or(policy.max_attempts);
+    policy.timeout = args.timeout.or(policy.timeout);
+    policy.on_lost = args.on_lost.map_or(policy.on_lost, Into::into);
+    // The crontab says when to try again; a start that it asked for is never too late.
+    policy.retry = RetryPolicy { delay: args.retry_delay.unwrap_or(Duration::ZERO), ..policy.retry };
+    policy.start_deadline = None;
+}
+
+/// One tick at the start of each slot: what `exec` can know of a crontab's schedule.
+const fn begins(period: Period) -> &'static str {
+    match period {
+        Period::Minute => "* * * * *",
+        Period::Day => "0 0 * * *",
+        Period::Hour | Period::Tick | Period::Fixed(_) => "0 * * * *",
+    }
+}
+
+/// A word without placeholders: its braces are its own.
+fn literally(word: &str) -> String {
+    word.replace('{', "{{").replace('}', "}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    use crate::exec::placeholders;
+    use crate::job::OnLost;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: ExecArgs,
+    }
+
+    fn task(flags: &[&str]) -> Result<Task, String> {
+        let words = [&["exec", "--job", "billing"], flags, &["--", "find", ".", "-exec", "rm", "{}", "+"]].concat();
+        let args = Line::parse_from(words).args;
+        Task::of_exec(&args, None, "2026-11-21T14:10:00Z".parse().unwrap()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_job_that_no_file_knows_has_hours_in_utc_and_no_timeout() {
+        let task = task(&[]).unwrap();
+        assert_eq!(task.slot.to_string(), "billing@2026-11-21T14Z");
+        assert_eq!((task.spec.policy.timeout, task.spec.policy.retry.delay), (None, Duration::ZERO));
+        assert_eq!((task.spec.policy.max_attempts, task.spec.policy.on_lost), (3, OnLost::Continue));
+    }
+
+    #[test]
+    fn the_command_is_run_as_it_was_written_braces_and_all() {
+        let Program::Direct(words) = task(&[]).unwrap().spec.command.program else { panic!("a list") };
+        assert!(words.iter().all(|word| placeholders::check(word).is_ok()), "{words:?}");
+        assert_eq!(words.get(4).map(String::as_str), Some("{{}}"));
+    }
+
+    #[test]
+    fn a_slot_is_that_of_now_or_the_one_that_is_named() {
+        let slot = |flags: &[&str]| task(flags).map(|task| task.slot.to_string());
+        assert_eq!(slot(&["--slot", "minute"]).as_deref(), Ok("billing@2026-11-21T14:10Z"));
+        assert_eq!(slot(&["--slot", "day", "--timezone", "Asia/Tokyo"]).as_deref(), Ok("billing@2026-11-20T15Z"));
+        assert_eq!(slot(&["--slot", "2026-11-21T13Z"]).as_deref(), Ok("billing@2026-11-21T13Z"));
+        let odd = slot(&["--slot", "2026-11-21T13:30Z"]).unwrap_err();
+        assert!(odd.contains("no slot of billing starts there"), "{odd}");
+    }
+
+    #[test]
+    fn flags_win() {
+        let spec =
+            task(&["--max-attempts", "1", "--timeout", "5m", "--on-lost", "kill", "--retry-delay", "1m"]).unwrap().spec;
+        let policy = spec.policy;
+        assert_eq!((policy.max_attempts, policy.timeout), (1, Some(Duration::from_secs(300))));
+        assert_eq!((policy.on_lost, policy.retry.delay), (OnLost::Kill, Duration::from_secs(60)));
+    }
+}

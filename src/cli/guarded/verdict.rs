@@ -1,0 +1,169 @@
+//! What an account means for the caller: an exit code, and the words where there is something to say.
+
+use crate::cli::ExitCode;
+use crate::drive::{Account, RunAccount};
+use crate::error::ErrorKind;
+use crate::slot::Outcome;
+
+/// For the caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Verdict {
+    /// This process's exit code.
+    pub(super) code: u8,
+    /// One word: an outcome, an answer of the store, or why there was none.
+    pub(super) result: &'static str,
+    /// Lines for stderr; none where all is as it should be.
+    pub(super) told: Vec<String>,
+}
+
+/// Judges an account; `skipped` is the code for a command that was not started.
+pub(super) fn judge(account: &Account, skipped: u8, ended_by: Option<i32>) -> Verdict {
+    match (account.last_run(), &account.store_error, ended_by) {
+        (Some(run), ..) => of_run(account, run),
+        (None, _, Some(signal)) => Verdict { code: by_signal(signal), result: "interrupted", told: Vec::new() },
+        (None, Some((kind, message)), None) => of_silence(*kind, message),
+        (None, None, None) => {
+            Verdict { code: skipped, result: account.answer.unwrap_or("unknown"), told: clock_is_ahead(account) }
+        }
+    }
+}
+
+fn of_run(account: &Account, run: &RunAccount) -> Verdict {
+    let outcome = run.outcome.unwrap_or(Outcome::Crashed);
+    let code = match outcome {
+        Outcome::Timeout => ExitCode::Timeout as u8,
+        Outcome::LostLease => ExitCode::LeaseLost as u8,
+        Outcome::Success | Outcome::Failure | Outcome::Killed | Outcome::GivenBack | Outcome::Crashed => own_code(run),
+    };
+    let slot = &account.slot;
+    let mut told = Vec::new();
+    if outcome == Outcome::Timeout {
+        told.push(format!("{slot}: attempt {} was stopped after its timeout", run.attempt));
+    }
+    if let Some(message) = &run.message {
+        told.push(message.clone());
+    }
+    if !run.guarded {
+        told.push(format!("{slot} ran without a guard: the store was away, and on_store_error = \"run\""));
+    }
+    if run.lost {
+        told.push(format!(
+            "{slot}: the lease of attempt {} was lost or in doubt, another run may have overlapped",
+            run.attempt
+        ));
+    }
+    if let (false, Some((_, error))) = (run.settled, &account.store_error) {
+        told.push(format!("{slot}: the store was not told how attempt {} ended: {error}", run.attempt));
+    }
+    Verdict { code, result: outcome.as_str(), told }
+}
+
+/// The command's own code, as a shell would have it.
+fn own_code(run: &RunAccount) -> u8 {
+    match (run.exit_code, run.signal) {
+        (Some(code), _) => u8::try_from(code).unwrap_or(u8::MAX),
+        (None, Some(signal)) => by_signal(signal),
+        (None, None) => ExitCode::Internal as u8,
+    }
+}
+
+fn by_signal(number: i32) -> u8 {
+    u8::try_from(number.saturating_add(128)).unwrap_or(u8::MAX)
+}
+
+fn of_silence(kind: ErrorKind, message: &str) -> Verdict {
+    let transient = matches!(kind, ErrorKind::Unavailable | ErrorKind::Timeout | ErrorKind::Overloaded);
+    let (code, result) =
+        if transient { (ExitCode::TryAgain, "store_unavailable") } else { (ExitCode::StoreRefuses, "store_refuses") };
+    Verdict { code: code as u8, result, told: vec![format!("{message}; the command was not started")] }
+}
+
+fn clock_is_ahead(account: &Account) -> Vec<String> {
+    let early = account.answer == Some("early");
+    let text = || format!("{} has not begun by the store's clock: this machine's clock is ahead", account.slot);
+    early.then(text).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guard::End;
+    use crate::slot::{Fence, Slot};
+
+    fn account() -> Account {
+        Account {
+            slot: Slot::parse("billing", "2026-11-21T14Z", "2026-11-21T15Z").unwrap(),
+            end: Some(End::Left),
+            answer: None,
+            by: None,
+            store_error: None,
+            runs: Vec::new(),
+        }
+    }
+
+    fn ran(outcome: Outcome, exit_code: Option<i32>, signal: Option<i32>) -> Account {
+        let run = RunAccount {
+            attempt: 1,
+            fence: Fence(1),
+            guarded: true,
+            outcome: Some(outcome),
+            exit_code,
+            signal,
+            duration: None,
+            message: None,
+            lost: false,
+            settled: true,
+        };
+        Account { answer: Some("claimed"), runs: vec![run], ..account() }
+    }
+
+    fn code(account: &Account) -> u8 {
+        judge(account, 7, None).code
+    }
+
+    #[test]
+    fn the_commands_own_code_is_passed_on() {
+        assert_eq!(code(&ran(Outcome::Success, Some(0), None)), 0);
+        assert_eq!(code(&ran(Outcome::Success, Some(3), None)), 3);
+        assert_eq!(code(&ran(Outcome::Failure, Some(75), None)), 75);
+        assert_eq!(code(&ran(Outcome::Failure, Some(127), None)), 127);
+        assert_eq!(code(&ran(Outcome::Killed, None, Some(15))), 143);
+    }
+
+    #[test]
+    fn what_the_guard_did_to_the_command_has_codes_of_its_own() {
+        assert_eq!(code(&ran(Outcome::Timeout, Some(0), None)), 124);
+        assert_eq!(code(&ran(Outcome::LostLease, None, Some(9))), 76);
+    }
+
+    #[test]
+    fn a_slot_that_is_held_done_or_used_up_is_silent() {
+        for answer in ["held", "done", "exhausted", "backoff", "paused", "blocked", "closed"] {
+            let verdict = judge(&Account { answer: Some(answer), ..account() }, 7, None);
+            assert_eq!(verdict, Verdict { code: 7, result: answer, told: Vec::new() });
+        }
+    }
+
+    #[test]
+    fn a_store_that_is_away_is_one_line_and_never_the_skip_code() {
+        let away = |kind| Account { store_error: Some((kind, "redis://h: claim: refused".to_owned())), ..account() };
+        let verdict = judge(&away(ErrorKind::Unavailable), 0, None);
+        assert_eq!((verdict.code, verdict.result), (75, "store_unavailable"));
+        assert_eq!(verdict.told, ["redis://h: claim: refused; the command was not started"]);
+        assert_eq!(judge(&away(ErrorKind::Denied), 0, None).code, 69);
+    }
+
+    #[test]
+    fn an_overlap_that_cannot_be_ruled_out_is_told() {
+        let mut account = ran(Outcome::Success, Some(0), None);
+        account.runs[0].lost = true;
+        let verdict = judge(&account, 0, None);
+        assert_eq!(verdict.code, 0);
+        assert!(verdict.told[0].contains("may have overlapped"), "{:?}", verdict.told);
+    }
+
+    #[test]
+    fn a_signal_before_anything_began_is_what_a_shell_makes_of_it() {
+        assert_eq!(judge(&account(), 0, Some(15)).code, 143);
+    }
+}

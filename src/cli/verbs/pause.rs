@@ -1,0 +1,102 @@
+//! `cronward pause J`: no slot of the job is started for a while.
+
+use chrono::{DateTime, Utc};
+
+use crate::cli::command::OutputArgs;
+use crate::cli::console::Console;
+use crate::cli::failure::Failure;
+use crate::cli::session::Session;
+use crate::cli::store_args::StoreArgs;
+use crate::cli::text::{instant, relative};
+use crate::cli::values;
+use crate::cli::verbs::OperatorArgs;
+use crate::cli::verbs::deed::Deed;
+use crate::clock::later;
+use crate::job::JobName;
+
+/// Start no slot of a job, until an instant or until it is resumed
+///
+/// A run that is in progress goes on. Slots that end meanwhile without an attempt are skipped, not missed. Another pause
+/// replaces this one.
+#[derive(Debug, clap::Args)]
+#[command(before_help = "Example: cronward pause billing --until 2h --reason 'database upgrade' --yes")]
+pub(crate) struct Args {
+    /// The job
+    #[arg(value_name = "JOB")]
+    pub(crate) job: JobName,
+    /// When it ends by itself: a span from now like 2h, or an instant like 2026-11-21T14:00:00Z [default: when resumed]
+    #[arg(long, value_name = "WHEN", value_parser = until)]
+    pub(crate) until: Option<Until>,
+    #[command(flatten)]
+    pub(crate) operator: OperatorArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// An end, as it was typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// So long from now.
+    After(std::time::Duration),
+    /// At this instant.
+    At(DateTime<Utc>),
+}
+
+fn until(text: &str) -> Result<Until, String> {
+    values::span(text).map(Until::After).or_else(|_| {
+        values::instant(text).map(Until::At).map_err(|_| {
+            format!("{text:?} is neither a span nor an instant: write one like 2h, or like 2026-11-21T14:00:00Z")
+        })
+    })
+}
+
+/// Pauses the job.
+pub(crate) async fn pause(args: &Args, console: &mut Console) -> Result<(), Failure> {
+    let session = Session::open(&args.store, console).await?;
+    pause_in(&session, args, console).await
+}
+
+pub(super) async fn pause_in(session: &Session, args: &Args, console: &mut Console) -> Result<(), Failure> {
+    let job = &session.catalog.find(&args.job)?.entry.name;
+    let until = args.until.map(|until| match until {
+        Until::After(span) => later(session.now, span),
+        Until::At(instant) => instant,
+    });
+    if let Some(past) = until.filter(|until| *until <= session.now) {
+        let (past, now) = (instant(past), instant(session.now));
+        return Err(Failure::Usage(format!("--until {past} is over: by the store's clock it is {now}")));
+    }
+    let deed = Deed {
+        verb: "pause",
+        target: job.to_string(),
+        effect: match until {
+            Some(until) => {
+                format!("none of its slots is started until {} ({})", instant(until), relative(session.now, until))
+            }
+            None => "none of its slots is started until it is resumed".to_owned(),
+        },
+        needless: "it is paused like this already".to_owned(),
+        undo: format!("cronward resume {job}"),
+    };
+    if !deed.confirm(&args.operator, console)? {
+        return Ok(());
+    }
+    let answer = session.store.pause(job, until, &args.operator.audit("pause")).await?;
+    deed.tell(answer, args.output, console)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_a_span_or_an_instant() {
+        assert_eq!(until("2h"), Ok(Until::After(std::time::Duration::from_secs(7_200))));
+        assert_eq!(until("2026-11-21T14Z"), Ok(Until::At("2026-11-21T14:00:00Z".parse().unwrap())));
+        for text in ["", "soon", "0s", "-2h"] {
+            assert!(until(text).unwrap_err().contains("2h"), "{text}");
+        }
+    }
+}

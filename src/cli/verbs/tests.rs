@@ -1,0 +1,142 @@
+//! The verbs against a store in memory: what they change, what they say, what they leave alone.
+
+use clap::{FromArgMatches, Parser};
+
+use crate::cli::console::Console;
+use crate::cli::failure::Failure;
+use crate::cli::scene::Scene;
+use crate::cli::verbs::{mark_done, pause, reset, resume, unlock};
+use crate::slot::{Mark, Slot, SlotRecord, Verdict};
+use crate::store::Claim;
+
+#[derive(Parser)]
+struct Line<A: clap::Args> {
+    #[command(flatten)]
+    args: A,
+}
+
+fn args<A: clap::Args + FromArgMatches>(words: &[&str]) -> A {
+    Line::<A>::parse_from([&["verb"], words].concat()).args
+}
+
+/// One verb, as a script calls it, and what it said.
+macro_rules! said {
+    ($scene:expr, $verb:ident::$call:ident, $($word:expr),+) => {{
+        let session = $scene.session().await;
+        let (mut console, out, _) = Console::captured(false);
+        let done: Result<(), Failure> = $verb::$call(&session, &args::<$verb::Args>(&[$($word),+]), &mut console).await;
+        done.map(|()| out.text()).map_err(|failure| failure.to_string())
+    }};
+}
+
+async fn scene() -> Scene {
+    let scene = Scene::at("2026-11-21T14:10:00Z");
+    scene.register("billing", "0 * * * *").await;
+    scene
+}
+
+async fn record(scene: &Scene) -> SlotRecord {
+    let slot = Slot::parse("billing", "2026-11-21T14Z", "2026-11-21T15Z").unwrap();
+    scene.store.inspect(&[slot]).await.unwrap().1.pop().unwrap()
+}
+
+#[tokio::test]
+async fn a_reset_forgives_and_is_recorded_with_its_reason() {
+    let mut scene = scene().await;
+    for _ in 0..3 {
+        scene.fail("billing", "a").await;
+    }
+    let said = said!(scene, reset::reset_in, "billing", "--yes", "--reason", "disk is free again").unwrap();
+    assert!(
+        said.starts_with(
+            "reset billing@2026-11-21T14Z: 3 attempts are forgiven, nodes try it again at once\nto undo: "
+        ),
+        "{said}"
+    );
+    let record = record(&scene).await;
+    assert_eq!((record.attempts, record.used()), (3, 0));
+    assert_eq!((record.audit[0].verb.as_str(), record.audit[0].why.as_str()), ("reset", "disk is free again"));
+}
+
+#[tokio::test]
+async fn a_slot_that_is_over_is_reset_for_a_trigger_alone() {
+    let scene = scene().await;
+    let said = said!(scene, reset::reset_in, "billing@2026-11-21T13Z", "--yes").unwrap();
+    assert!(said.contains("only `cronward trigger billing@2026-11-21T13Z --past` runs it"), "{said}");
+}
+
+#[tokio::test]
+async fn a_slot_that_is_held_is_neither_reset_nor_marked() {
+    let mut scene = scene().await;
+    scene.claim("billing", "b").await;
+    for refused in
+        [said!(scene, reset::reset_in, "billing", "--yes"), said!(scene, mark_done::mark_done_in, "billing", "--yes")]
+    {
+        let error = refused.unwrap_err();
+        assert!(error.starts_with("billing@2026-11-21T14Z is held by node b, attempt 1"), "{error}");
+    }
+    assert!(record(&scene).await.audit.is_empty());
+}
+
+#[tokio::test]
+async fn an_unlock_makes_the_holder_lose_and_lets_others_in() {
+    let mut scene = scene().await;
+    let lease = scene.claim("billing", "b").await;
+    let said = said!(scene, unlock::unlock_in, "billing", "--yes").unwrap();
+    assert!(said.contains("attempt 1 on node b loses its lease"), "{said}");
+    let renewal = scene.store.renew(&lease).await.unwrap();
+    assert!(matches!(renewal, crate::store::Renewal::Lost { .. }), "{renewal:?}");
+    assert_eq!(scene.claim("billing", "a").await.attempt, 2);
+}
+
+#[tokio::test]
+async fn an_unlock_of_what_nobody_holds_asks_nothing_and_changes_nothing() {
+    let scene = scene().await;
+    let said = said!(scene, unlock::unlock_in, "billing").unwrap();
+    assert_eq!(said, "unlock billing@2026-11-21T14Z: nothing to do, nobody holds it\n");
+}
+
+#[tokio::test]
+async fn a_slot_that_is_marked_done_is_run_by_nobody_until_it_is_reset() {
+    let mut scene = scene().await;
+    let said = said!(scene, mark_done::mark_done_in, "billing", "--yes").unwrap();
+    assert!(said.ends_with("to undo: cronward reset billing@2026-11-21T14Z\n"), "{said}");
+    let known = record(&scene).await;
+    assert!(matches!(known.mark, Mark::Done(_)) && known.verdict.is_some_and(|told| told.verdict == Verdict::Done));
+    assert!(said!(scene, mark_done::mark_done_in, "billing", "--yes").unwrap().contains("nothing to do"));
+    said!(scene, reset::reset_in, "billing", "--yes").unwrap();
+    assert_eq!(scene.claim("billing", "a").await.attempt, 1);
+}
+
+#[tokio::test]
+async fn a_pause_keeps_claims_away_until_it_is_resumed() {
+    let scene = scene().await;
+    let said = said!(scene, pause::pause_in, "billing", "--until", "2h", "--yes").unwrap();
+    assert_eq!(
+        said,
+        "pause billing: none of its slots is started until 2026-11-21T16:10:00Z (in 2h)\nto undo: cronward resume billing\n"
+    );
+    let request = scene.request("billing", "a");
+    assert!(matches!(scene.store.claim(&request).await.unwrap(), Claim::Paused { remaining: Some(_) }));
+    said!(scene, resume::resume_in, "billing", "--yes").unwrap();
+    assert!(matches!(scene.store.claim(&request).await.unwrap(), Claim::Claimed { .. }));
+    assert!(said!(scene, resume::resume_in, "billing", "--yes").unwrap().contains("it is not paused"));
+}
+
+#[tokio::test]
+async fn a_pause_that_would_be_over_and_a_job_that_is_unknown_are_refused() {
+    let scene = scene().await;
+    let over = said!(scene, pause::pause_in, "billing", "--until", "2026-11-21T14Z", "--yes").unwrap_err();
+    assert_eq!(over, "--until 2026-11-21T14:00:00Z is over: by the store's clock it is 2026-11-21T14:10:00Z");
+    let unknown = said!(scene, pause::pause_in, "biling", "--yes").unwrap_err();
+    assert_eq!(unknown, "no job biling: did you mean billing?");
+    assert!(scene.store.pauses().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_script_that_does_not_say_yes_changes_nothing() {
+    let scene = scene().await;
+    let refused = said!(scene, mark_done::mark_done_in, "billing").unwrap_err();
+    assert_eq!(refused, "mark-done billing@2026-11-21T14Z changes the store and nobody can be asked: add --yes");
+    assert_eq!(record(&scene).await.mark, Mark::Free);
+}

@@ -1,0 +1,27 @@
+//! Driving one slot: carries out what a [`crate::guard::SlotMachine`] asks for, with a runtime, a clock and a store.
+//!
+//! - [`Drive`] is one slot being driven; it decides nothing.
+//! - [`Work`] is what a granted slot starts: a command (`command`), or a future of a service.
+//! - `entropy` draws random bits, `timers` sleeps: the only files that do.
+//!
+//! The daemon drives many slots at once, `cronward exec` and an embedding service one at a time. Nothing here plans, reads
+//! files or starts processes.
+
+mod account;
+#[cfg(feature = "daemon")]
+mod command;
+mod entropy;
+mod older;
+mod once;
+mod task;
+pub(crate) mod timers;
+mod work;
+
+pub use account::{Account, RunAccount};
+#[cfg(feature = "daemon")]
+pub use command::{JobCommand, Launches};
+pub use entropy::Entropy;
+pub use older::{MOST_OLDER, longest_run, older_slots};
+pub use once::{Once, Patience};
+pub use task::{Drive, Message, Tools};
+pub use work::{Started, Work};

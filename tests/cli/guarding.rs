@@ -1,0 +1,260 @@
+//! `cronward exec` and `cronward trigger`, as a crontab and a person call them, on the embedded store.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+
+use serde_json::Value;
+
+use crate::program::{Ended, Place};
+
+const STORE: &str = "sqlite:store.db";
+
+/// A zone in which it is about noon now: a slot of a day will not end while a test runs.
+fn zone() -> String {
+    let hour = i32::try_from(std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs() / 3_600 % 24).unwrap();
+    match hour - 12 {
+        0 => "UTC".to_owned(),
+        behind => format!("Etc/GMT{behind:+}"),
+    }
+}
+
+/// `cronward exec` of the job `push` with a slot of a day, and these flags before the command.
+fn words<'a>(zone: &'a str, flags: &[&'a str], command: &[&'a str]) -> Vec<&'a str> {
+    let base = ["exec", "--store", STORE, "--job", "push", "--slot", "day", "--timezone", zone];
+    [&base[..], flags, &["--"], command].concat()
+}
+
+fn exec(place: &Place, flags: &[&str], command: &[&str]) -> Ended {
+    let zone = zone();
+    place.run(&words(&zone, flags, command))
+}
+
+/// A guarded command that says `up` once it runs, and is left running.
+fn running(place: &Place, flags: &[&str], script: &str) -> (Child, BufReader<std::process::ChildStdout>) {
+    let (zone, script) = (zone(), format!("echo up; {script}"));
+    let mut command = place.command(&words(&zone, flags, &["/bin/sh", "-c", &script]));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    assert_eq!(line, "up\n");
+    (child, out)
+}
+
+fn signal(child: &Child, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
+fn report(place: &Place) -> Value {
+    serde_json::from_slice(&std::fs::read(place.path().join("report.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn the_first_start_of_a_slot_runs_and_the_others_are_silent() {
+    let place = Place::new();
+    let first = exec(&place, &[], &["/bin/sh", "-c", "echo out; echo err >&2"]);
+    assert_eq!((first.code, &*first.stdout, &*first.stderr), (0, "out\n", "err\n"));
+    let second = exec(&place, &[], &["/bin/echo", "never"]);
+    assert_eq!((second.code, &*second.stdout, &*second.stderr), (0, "", ""));
+    assert_eq!(exec(&place, &["--skip-exit-code", "7"], &["/bin/echo", "never"]).code, 7);
+}
+
+#[test]
+fn the_commands_exit_code_is_passed_on_and_a_failure_may_be_tried_again_until_the_attempts_are_used_up() {
+    let place = Place::new();
+    for _ in 0..3 {
+        assert_eq!(exec(&place, &[], &["/bin/sh", "-c", "exit 42"]).code, 42);
+    }
+    let spent = exec(&place, &["--report", "report.json"], &["/bin/echo", "never"]);
+    assert_eq!((spent.code, &*spent.stdout, &*spent.stderr), (0, "", ""));
+    assert_eq!(report(&place)["result"], "exhausted");
+}
+
+#[test]
+fn what_cannot_be_started_or_takes_too_long_has_the_codes_of_the_shell_and_of_timeout() {
+    let place = Place::new();
+    let missing = exec(&place, &[], &["/no/such/program"]);
+    assert_eq!((missing.code, &*missing.stderr), (127, "cronward: \"/no/such/program\" was not found\n"));
+    assert_eq!(exec(&place, &[], &["/"]).code, 126);
+    let slow = exec(&place, &["--timeout", "200ms"], &["/bin/sleep", "60"]);
+    assert_eq!(slow.code, 124);
+    assert!(slow.stderr.contains("attempt 3 was stopped after its timeout"), "{}", slow.stderr);
+}
+
+#[test]
+fn standard_input_reaches_the_command() {
+    let place = Place::new();
+    std::fs::write(place.path().join("in"), "from a file\n").unwrap();
+    let zone = zone();
+    let mut command = place.command(&words(&zone, &[], &["/bin/cat"]));
+    let ended: Ended = command.stdin(std::fs::File::open(place.path().join("in")).unwrap()).output().unwrap().into();
+    assert_eq!((ended.code, &*ended.stdout), (0, "from a file\n"));
+}
+
+#[test]
+fn braces_in_a_command_are_its_own() {
+    let told = exec(&Place::new(), &[], &["/bin/echo", "{}", "{slot}", "{{"]);
+    assert_eq!((told.code, &*told.stdout), (0, "{} {slot} {{\n"));
+}
+
+#[test]
+fn a_held_slot_is_left_alone_or_waited_for_and_taken_over() {
+    let place = Place::new();
+    let (mut holder, _out) = running(&place, &["--lease-ttl", "2s"], "exec sleep 60");
+    let held = exec(&place, &["--report", "report.json"], &["/bin/echo", "never"]);
+    assert_eq!((held.code, &*held.stdout), (0, ""));
+    assert_eq!(report(&place)["result"], "held");
+    assert!(report(&place)["by"].is_string());
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    let taken = exec(&place, &["--wait", "30s"], &["/bin/sh", "-c", "echo attempt $CRONWARD_ATTEMPT"]);
+    assert_eq!((taken.code, &*taken.stdout), (0, "attempt 2\n"));
+}
+
+#[test]
+fn with_a_wait_a_failure_is_tried_again_here() {
+    let place = Place::new();
+    let told = exec(
+        &place,
+        &["--wait", "30s", "--report", "report.json"],
+        &["/bin/sh", "-c", "echo $CRONWARD_ATTEMPT; test $CRONWARD_ATTEMPT -eq 2"],
+    );
+    assert_eq!((told.code, &*told.stdout), (0, "1\n2\n"));
+    let report = report(&place);
+    assert_eq!(report["result"], "success");
+    assert_eq!((&report["runs"][0]["exit_code"], &report["runs"][1]["recorded"]), (&1.into(), &true.into()));
+}
+
+#[test]
+fn signals_are_passed_on_and_the_command_decides() {
+    let place = Place::new();
+    let (child, mut out) = running(
+        &place,
+        &[],
+        "trap 'echo usr1' USR1; trap 'echo term; exit 9' TERM; echo set; while :; do sleep 0.05; done",
+    );
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    signal(&child, rustix::process::Signal::USR1);
+    out.read_line(&mut line).unwrap();
+    signal(&child, rustix::process::Signal::TERM);
+    out.read_line(&mut line).unwrap();
+    assert_eq!(line, "set\nusr1\nterm\n");
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(9));
+}
+
+#[test]
+fn a_command_that_a_signal_ends_is_told_as_a_shell_tells_it() {
+    let place = Place::new();
+    let (child, _out) = running(&place, &[], "exec sleep 60");
+    signal(&child, rustix::process::Signal::TERM);
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(143));
+}
+
+#[test]
+fn a_slot_within_itself_runs_under_the_lease_that_is_held() {
+    let place = Place::new();
+    let zone = zone();
+    let program = env!("CARGO_BIN_EXE_cronward");
+    let inner = ["/bin/sh", "-c", "echo $CRONWARD_HOLDS $CRONWARD_ATTEMPT $CRONWARD_LEASE_TOKEN; exit 5"];
+    let nested = words(&zone, &["--report", "report.json"], &inner);
+    let outer = place.run(&words(&zone, &[], &[&[program][..], &nested].concat()));
+    assert_eq!(outer.code, 5, "{outer:?}");
+    assert!(outer.stdout.starts_with("2 1 ") && outer.stdout.trim().len() == 4 + 32, "{outer:?}");
+    assert_eq!(report(&place)["result"], "nested");
+    let listed = place.run(&["attempts", "--store", STORE, "--json", "--all"]);
+    let slots: Value = serde_json::from_str(&listed.stdout).unwrap();
+    assert_eq!(slots[0]["attempts"], 1, "the outermost alone claims and settles: {slots}");
+}
+
+#[test]
+fn a_lease_of_another_slot_is_nobodys_door() {
+    let place = Place::new();
+    let (mut holder, _out) = running(&place, &[], "exec sleep 60");
+    let zone = zone();
+    let mut intruder = place.command(&words(&zone, &[], &["/bin/echo", "never"]));
+    intruder.envs([("CRONWARD_JOB", "push"), ("CRONWARD_SLOT", "2026-11-21T00Z"), ("CRONWARD_ATTEMPT", "1")]);
+    intruder.env("CRONWARD_LEASE_TOKEN", "0".repeat(32));
+    let ended: Ended = intruder.output().unwrap().into();
+    assert_eq!((ended.code, &*ended.stdout), (0, ""));
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+}
+
+#[test]
+fn a_store_that_is_away_is_one_line_and_try_again() {
+    let told =
+        Place::new().run(&["exec", "--store", "redis://127.0.0.1:1", "--job", "push", "--", "/bin/echo", "never"]);
+    assert_eq!((told.code, &*told.stdout), (75, ""));
+    assert_eq!(told.stderr.lines().count(), 1, "{}", told.stderr);
+    assert!(told.stderr.contains("redis://127.0.0.1:1") && told.stderr.ends_with("the command was not started\n"));
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_known_before_anything_is_started() {
+    let told = exec(&Place::new(), &["--report", "/no/such/folder/r.json"], &["/bin/echo", "never"]);
+    assert_eq!((told.code, &*told.stdout), (64, ""));
+    assert!(told.stderr.contains("--report /no/such/folder/r.json") && told.stderr.contains("nothing was started"));
+}
+
+#[test]
+fn a_report_on_a_full_disk_does_not_change_how_the_command_ended() {
+    let place = Place::new();
+    // A device that is always full stands in for the disk.
+    let told = exec(&place, &["--report", "/dev/full"], &["/bin/sh", "-c", "echo ran; exit 3"]);
+    assert_eq!((told.code, &*told.stdout), (3, "ran\n"), "{}", told.stderr);
+    assert!(told.stderr.contains("--report /dev/full: No space left on device"), "{}", told.stderr);
+}
+
+#[test]
+fn a_closed_stdout_is_no_failure_of_the_guard() {
+    let place = Place::new();
+    let (child, out) = running(&place, &[], "sleep 0.2; yes | head -c 1000000; exit 4");
+    drop(out);
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(4), "it is read and kept all the same");
+}
+
+#[test]
+fn a_job_that_only_a_crontab_knows_is_listed_and_never_told_as_missed() {
+    let place = Place::new();
+    exec(&place, &[], &["/bin/false"]);
+    let jobs = place.run(&["jobs", "--store", STORE]);
+    assert!(jobs.stdout.contains("push"), "{jobs:?}");
+    let failed: Value = serde_json::from_str(&place.run(&["attempts", "--store", STORE, "--json"]).stdout).unwrap();
+    assert_eq!((failed.as_array().unwrap().len(), &failed[0]["attempts"]), (1, &1.into()), "{failed}");
+}
+
+const JOBS: &str = r#"
+[store]
+url = "sqlite:store.db"
+
+[jobs.push]
+schedule = "0 0 * * *"
+period = "day"
+timezone = "ZONE"
+max_attempts = 1
+command = ["/bin/sh", "-c", "echo $CRONWARD_TRIGGER $CRONWARD_ATTEMPT; exit 1"]
+"#;
+
+#[test]
+fn a_trigger_runs_the_files_command_here_and_is_refused_with_the_verb_that_mends_it() {
+    let place = Place::with_jobs(&JOBS.replace("ZONE", &zone()));
+    let first = place.run(&["trigger", "push"]);
+    assert_eq!((first.code, &*first.stdout), (1, "manual 1\n"), "{}", first.stderr);
+    let spent = place.run(&["trigger", "push"]);
+    assert_eq!((spent.code, &*spent.stdout), (69, ""));
+    assert!(spent.stderr.contains("its attempts are used up: `cronward reset push@"), "{}", spent.stderr);
+    assert_eq!(place.run(&["reset", "push", "--yes"]).code, 0);
+    let again = place.run(&["trigger", "push"]);
+    assert_eq!((again.code, &*again.stdout), (1, "manual 2\n"), "{}", again.stderr);
+}
+
+#[test]
+fn exec_shares_the_ledger_of_the_files_job() {
+    let place = Place::with_jobs(&JOBS.replace("ZONE", &zone()));
+    assert_eq!(place.run(&["trigger", "push"]).code, 1);
+    let told = place.run(&["exec", "--job", "push", "--", "/bin/echo", "never"]);
+    assert_eq!((told.code, &*told.stdout, &*told.stderr), (0, "", ""), "the file's max_attempts is 1");
+    assert_eq!(place.run(&["exec", "--job", "push", "--max-attempts", "2", "--", "/bin/echo", "ran"]).stdout, "ran\n");
+}
