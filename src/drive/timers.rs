@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-
-use crate::clock::{Clock, Mono, between};
+use crate::clock::{Clock, Mono};
 
 /// The runtime's timers stand still while the machine is suspended and the node's clock does not: no single sleep is
 /// longer than this, and the node tells its tasks to look again when a beat shows that time has jumped.
@@ -24,9 +22,9 @@ pub(crate) async fn until(clock: &dyn Clock, at: Option<Mono>) {
 
 /// Returns once the wall clock shows `at`, or after a minute; the caller looks at the clock again in any case.
 #[cfg(feature = "daemon")]
-pub(crate) async fn until_wall(clock: &dyn Clock, at: Option<DateTime<Utc>>) {
+pub(crate) async fn until_wall(clock: &dyn Clock, at: Option<chrono::DateTime<chrono::Utc>>) {
     let Some(at) = at else { return std::future::pending().await };
-    let left = between(clock.now().wall, at);
+    let left = crate::clock::between(clock.now().wall, at);
     if !left.is_zero() {
         rest(left.min(LONGEST)).await;
     }
