@@ -20,7 +20,8 @@ pub fn older_slots(timetable: &Timetable, policy: &Policy, slot: &Slot) -> Vec<S
     timetable.older(slot, longest_run(policy), MOST_OLDER)
 }
 
-/// How far back an older slot's lease can still stand.
+/// How far back an older slot's lease can still stand, unless its node stood still: nobody stops the command at its timeout
+/// meanwhile. Such a node names the slots that it runs itself whatever their age.
 pub fn longest_run(policy: &Policy) -> Duration {
     policy.timeout.map_or(UNBOUNDED_RUN, |timeout| timeout + policy.kill_after + policy.lease_ttl)
 }

@@ -63,7 +63,7 @@ impl SlotMachine {
             Claim::Held { by, remaining } => {
                 self.held = true;
                 self.retrying |= by.attempt > 0;
-                self.wait_for_others(now, remaining, SPREAD_LAPSE, Why::Others);
+                self.wait_for_others(now, sent + remaining, SPREAD_LAPSE, Why::Others);
             }
             Claim::Backoff { remaining } => {
                 self.retrying = true;
@@ -72,21 +72,23 @@ impl SlotMachine {
                     // had not heard of), and it would be refused for ever.
                     self.token = self.token.next();
                 }
-                self.wait_for_others(now, remaining, SPREAD_RELEASE, Why::Others);
+                self.wait_for_others(now, sent + remaining, SPREAD_RELEASE, Why::Others);
             }
-            Claim::Blocked { remaining, .. } => self.wait_for_others(now, remaining, SPREAD_LAPSE, Why::Older),
+            Claim::Blocked { remaining, .. } => {
+                self.wait_for_others(now, sent + remaining, SPREAD_LAPSE, Why::Older);
+            }
             Claim::Paused { remaining } => {
                 // A resume wakes us; the look after one TTL is for the wake-up that was lost.
                 let remaining = remaining.unwrap_or(self.assignment.policy.lease_ttl);
-                self.wait_for_others(now, remaining, SPREAD_RELEASE, Why::Paused);
+                self.wait_for_others(now, sent + remaining, SPREAD_RELEASE, Why::Paused);
             }
-            Claim::Early { remaining } => self.too_early(now, remaining),
+            Claim::Early { remaining } => self.too_early(now, sent, remaining),
         }
     }
 
     /// By the store's clock the slot begins later: this node's clock is ahead. Its idea of the end and of the start deadline
-    /// is mended too.
-    fn too_early(&mut self, now: Now, remaining: Duration) {
+    /// is mended too; both are too late at the most.
+    fn too_early(&mut self, now: Now, sent: Mono, remaining: Duration) {
         let slot = &self.assignment.slot;
         let length = crate::clock::between(slot.start(), slot.end());
         self.end = now.mono + remaining.saturating_add(length);
@@ -94,16 +96,17 @@ impl SlotMachine {
             let tick = crate::clock::between(slot.start(), self.assignment.scheduled_at);
             self.start_until = Some(now.mono + remaining.saturating_add(tick).saturating_add(span));
         }
-        let until = now.mono + remaining + Duration::from_millis(1);
+        let until = sent + remaining + Duration::from_millis(1);
         self.leave_or_wait(until, Why::Early);
     }
 
     /// Waits for somebody else's time to run out; looks sooner where the store does not wake its waiters, and once at
-    /// the slot's end, where the store will say that it is over.
-    fn wait_for_others(&mut self, now: Now, remaining: Duration, spread: Duration, why: Why) {
-        let wait = remaining + self.spread(spread);
-        let wait = self.assignment.poll.map_or(wait, |poll| wait.min(poll));
-        let until = now.mono + wait;
+    /// the slot's end, where the store will say that it is over. The time that remains ran on while the answer was on its
+    /// way, or lay unread on a node that stood still: it is counted from the instant before the claim was sent, and ends
+    /// too early by the claim's way to the store at the most, which costs one more look.
+    fn wait_for_others(&mut self, now: Now, over: Mono, spread: Duration, why: Why) {
+        let until = over + self.spread(spread);
+        let until = self.assignment.poll.map_or(until, |poll| until.min(now.mono + poll));
         let until = if now.mono < self.end { until.min(self.end) } else { until };
         self.leave_or_wait(until, why);
     }

@@ -100,9 +100,21 @@ impl Roll {
 
     /// Tells the slots of a job that run here and are older than this one.
     pub(super) fn tell_older(&self, slot: &Slot, message: &Message) {
-        for driven in self.of(slot.job()).filter(|driven| driven.slot.start() < slot.start() && driven.is_holding()) {
+        for driven in self.older(slot) {
             driven.tell(message);
         }
+    }
+
+    /// Adds those of them to `named` that are not there: a node that stood still did not stop its command at the timeout, and
+    /// holds a slot for longer than its job's limits say.
+    pub(super) fn add_older(&self, slot: &Slot, named: &mut Vec<Slot>) {
+        let outlasting: Vec<Slot> =
+            self.older(slot).map(|driven| &driven.slot).filter(|older| !named.contains(older)).cloned().collect();
+        named.extend(outlasting);
+    }
+
+    fn older<'a>(&'a self, slot: &'a Slot) -> impl Iterator<Item = &'a Driven> {
+        self.of(slot.job()).filter(|driven| driven.slot.start() < slot.start() && driven.is_holding())
     }
 
     /// The job changed or is gone: every task of it is told to leave, and what has ended here is looked at anew by the
@@ -188,6 +200,21 @@ mod tests {
         roll.ended(&slot(), task.id, End::Exhausted);
         assert_eq!(roll.wake(&released()), Some(slot()));
         assert!(roll.is_free(&slot()));
+    }
+
+    #[test]
+    fn an_older_slot_that_runs_here_forbids_a_start_however_old_it_is() {
+        let mut roll = Roll::default();
+        let of = |job: &str, start: &str| Slot::parse(job, start, "2026-11-21T14Z").unwrap();
+        let (old, idle, other) = (of("a", "2026-11-21T02Z"), of("a", "2026-11-21T12Z"), of("b", "2026-11-21T13Z"));
+        let tasks = [&old, &idle, &other, &slot()].map(|slot| roll.enrol(slot.clone()));
+        for task in [0, 2, 3] {
+            tasks[task].holding.store(true, Ordering::Relaxed);
+        }
+        let mut named = vec![of("a", "2026-11-21T13Z")];
+        roll.add_older(&slot(), &mut named);
+        roll.add_older(&slot(), &mut named);
+        assert_eq!(named, [of("a", "2026-11-21T13Z"), old]);
     }
 
     #[test]

@@ -78,7 +78,10 @@ impl Node {
             return;
         }
         let Some(entry) = self.entries.get_mut(job) else { return };
-        let (spec, not_during) = (Arc::clone(&entry.spec), entry.not_during(&slot));
+        let (spec, mut not_during) = (Arc::clone(&entry.spec), entry.not_during(&slot));
+        if spec.policy.concurrency != Concurrency::Allow {
+            self.roll.add_older(&slot, &mut not_during);
+        }
         if spec.policy.concurrency == Concurrency::Replace {
             self.roll.tell_older(&slot, &Message::Replace);
         }

@@ -168,14 +168,16 @@ impl Daemon {
             return;
         }
         let concurrency = entry.spec.policy.concurrency;
-        let assignment = assignment(entry, desk, slot.clone(), (scheduled_at, trigger));
+        let mut assignment = assignment(entry, desk, slot.clone(), (scheduled_at, trigger));
+        let running = self.running_before(&slot);
+        if concurrency != Concurrency::Allow {
+            let unnamed = running.iter().map(|(_, older)| older).filter(|older| !assignment.not_during.contains(older));
+            let unnamed: Vec<Slot> = unnamed.cloned().collect();
+            assignment.not_during.extend(unnamed);
+        }
         if concurrency == Concurrency::Replace {
-            let older =
-                self.roll.values().filter(|driven| driven.slot.job() == job && driven.slot.start() < slot.start());
-            for task in older.map(|driven| driven.task).collect::<Vec<_>>() {
-                if self.is_holding(task) {
-                    self.tell(desk, task, |machine, now| machine.handle_replaced(now));
-                }
+            for (task, _) in running {
+                self.tell(desk, task, |machine, now| machine.handle_replaced(now));
             }
         }
         self.last_task += 1;
@@ -184,6 +186,13 @@ impl Daemon {
         let machine = SlotMachine::new(assignment, desk.now);
         self.tasks.insert(id, Task::new(machine, scheduled_at));
         self.tell(desk, id, |_, _| {});
+    }
+
+    /// The older slots of a job that run here.
+    fn running_before(&self, slot: &Slot) -> Vec<(u64, Slot)> {
+        let older = |driven: &&Driven| driven.slot.job() == slot.job() && driven.slot.start() < slot.start();
+        let running = self.roll.values().filter(older).filter(|driven| self.is_holding(driven.task));
+        running.map(|driven| (driven.task, driven.slot.clone())).collect()
     }
 
     fn is_holding(&self, task: u64) -> bool {
