@@ -62,6 +62,9 @@ pub(super) struct Run {
     pub(super) paused: bool,
     /// The node heard that its end was recorded.
     pub(super) settled: bool,
+    /// Later runs of the slot whose records the store lost before the end of this one was settled: no answer of the store
+    /// could name them any more.
+    pub(super) unnameable: Vec<Token>,
     /// It does not heed TERM.
     pub(super) stubborn: bool,
     /// Which of its ends is planned.

@@ -7,9 +7,11 @@ use crate::sim::faults::Fault;
 use crate::sim::message::Process;
 use crate::sim::nature::Event;
 use crate::sim::shadow::Shadow;
+use crate::sim::story::Run;
 use crate::sim::time::Time;
 use crate::sim::weather::Weather;
 use crate::sim::world::{World, file};
+use crate::slot::Token;
 use crate::store::Wake;
 
 impl World {
@@ -76,7 +78,7 @@ impl World {
         self.nature.note(|_| format!("n{} is gone", node + 1));
         self.nature.trouble(node, now);
         let soon = self.nature.dice.span(Duration::from_millis(1), Duration::from_millis(20));
-        let alive = |run: &&mut crate::sim::story::Run| run.by == process && run.ended.is_none();
+        let alive = |run: &&mut Run| run.by == process && run.ended.is_none();
         let runs = self.nature.runs.iter_mut().enumerate().rev();
         for (index, run) in runs.filter_map(|(index, run)| alive(&&mut *run).then_some((index, run))) {
             run.orphaned = true;
@@ -115,6 +117,9 @@ impl World {
             story.losses += u32::from(had != [None, None] && after.map(stood) != Some(had));
             story.done_lost |= shadow.done.is_some() && after.is_none_or(|after| after.done.is_none());
             story.lost |= after.is_none_or(|after| *after != shadow);
+            let kept = |token: Token| after.is_some_and(|after| after.runs.iter().any(|run| run.1 == token));
+            let gone: Vec<Token> = shadow.runs.iter().map(|run| run.1).filter(|token| !kept(*token)).collect();
+            forget(&mut self.nature.runs, &story.runs, &gone);
         }
         self.nature.trouble_all(self.nature.now);
         self.reconnect(None, self.nature.now);
@@ -166,6 +171,17 @@ impl World {
         self.well_again();
         for node in 0..self.hosts.len() {
             self.boot(node);
+        }
+    }
+}
+
+/// The store has lost the records of these `gone`: what ran before them and is not settled yet will not hear of them.
+fn forget(all: &mut [Run], of_slot: &[usize], gone: &[Token]) {
+    let token = |index: &usize| all.get(*index).map(|run| run.token).filter(|token| gone.contains(token));
+    let gone: Vec<(usize, Token)> = of_slot.iter().filter_map(|index| Some((*index, token(index)?))).collect();
+    for earlier in of_slot {
+        if let Some(run) = all.get_mut(*earlier).filter(|run| !run.settled) {
+            run.unnameable.extend(gone.iter().filter(|(later, _)| later > earlier).map(|(_, token)| *token));
         }
     }
 }

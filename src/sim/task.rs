@@ -252,6 +252,7 @@ fn begin(desk: &mut Desk<'_>, id: u64, token: Token, context: &RunContext) -> us
         orphaned: false,
         paused: false,
         settled: false,
+        unnameable: Vec::new(),
         stubborn,
         plan: 0,
     });

@@ -93,7 +93,8 @@ impl World {
             let text = format!("{} was done {successes} times, {} of them told", story.slot, story.told_successes);
             return self.nature.break_off(Check::Silence, text);
         }
-        if classes.repeated + classes.overlapped == 0 || story.alarms > 0 || story.done_lost {
+        let nothing_to_tell = classes.repeated == 0 && !has_nameable_overlap(runs);
+        if nothing_to_tell || story.alarms > 0 || story.done_lost {
             return;
         }
         if runs.iter().all(|run| run.settled) {
@@ -101,6 +102,13 @@ impl World {
             self.nature.break_off(Check::Silence, text);
         }
     }
+}
+
+/// Two runs overlapped, and the store could say so. A node that is cut off hears of the later run when it settles its own;
+/// where the store has lost the later one's record by then (it loses all it has a second time), nobody is left who knows both.
+fn has_nameable_overlap(runs: &[Run]) -> bool {
+    let named = |run: &Run, later: &Run| run.overlaps(later) && !run.unnameable.contains(&later.token);
+    runs.iter().enumerate().any(|(index, run)| runs.iter().skip(index + 1).any(|later| named(run, later)))
 }
 
 fn classify(story: &Story, runs: &[Run], done: bool) -> Classes {
