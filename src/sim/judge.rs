@@ -164,12 +164,10 @@ impl World {
         // A reload begins anew, and forgets whose failure it was.
         let mix = self.nature.scenario.mix;
         let forgets = mix.has(Fault::ClockDrift) || mix.has(Fault::Reload);
-        // An answer that was late makes its wait late by as much, long after.
-        let late = mix.has(Fault::Delay) || mix.has(Fault::StoreSlow);
         let Some(run) = self.nature.run_of(&slot, failed) else { return };
         let blocked = self.blocked_until(id).is_some_and(|until| until > free);
         let lost = story.lost || story.given_up || blocked || grant.lapsed.is_some();
-        if forgets || late || lost || self.nature.scenario.poll.is_some() {
+        if forgets || lost || self.nature.scenario.poll.is_some() {
             return;
         }
         let (failed, failing) = (run.by, run.by.node);

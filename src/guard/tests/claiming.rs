@@ -84,6 +84,24 @@ fn a_claim_that_the_store_calls_early_is_repeated_when_the_slot_begins_by_the_st
 }
 
 #[test]
+fn the_time_that_remains_runs_on_while_the_answer_lies_unread() {
+    let older = Slot::parse("push", "2026-11-21T13Z", "2026-11-21T14Z").unwrap();
+    let remaining = seconds(40);
+    for answer in [
+        Claim::Early { remaining },
+        Claim::Held { by: other(), remaining },
+        Claim::Backoff { remaining },
+        Claim::Blocked { slot: older.clone(), by: other(), remaining },
+    ] {
+        let (mut bench, _) = Bench::at_tick(Policy::default());
+        bench.clock.advance(seconds(30));
+        bench.machine.handle_claim(bench.now(), Ok(answer.clone()));
+        let wait = bench.until_timer();
+        assert!(wait >= seconds(10) && wait < seconds(11), "{answer:?}: {wait:?}");
+    }
+}
+
+#[test]
 fn a_node_whose_clock_is_ahead_does_not_think_the_slot_over_when_the_store_says_it_has_not_begun() {
     let (mut bench, _) = Bench::at_tick(Policy::default());
     bench.machine.handle_claim(bench.now(), Ok(Claim::Early { remaining: seconds(3_600) }));
