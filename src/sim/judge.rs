@@ -67,7 +67,10 @@ impl World {
             let text = format!("attempt {} of {slot} on n{} runs on after its lease", run.attempt, node + 1);
             return self.nature.break_off(Check::Outlived, text);
         }
-        let holds = daemon.tasks.get(&run.task).is_some_and(|task| task.machine.is_holding());
+        // A lease is renewed while the command runs, and after a success until that is recorded. After a failure it may lapse: a
+        // late copy of a renewal can set it again while the failure waits to be reported.
+        let renews = run.ended.is_none() || run.succeeded();
+        let holds = renews && daemon.tasks.get(&run.task).is_some_and(|task| task.machine.is_holding());
         let good = self.nature.good_since.get(node).copied().unwrap_or(Time::MAX);
         let renewed = self.nature.scenario.time(lapsed.until).saturating_sub(policy.lease_ttl);
         if holds && good < renewed && !lost {

@@ -69,6 +69,7 @@ const MENDED: &[(u64, &str)] = &[
         20631,
         "a verdict was asked for twice at a time, and the answer that said who recorded it was the one that was lost",
     ),
+    (66542, "a lease was to be renewed that a late copy had set again after its run had failed"),
     (74967, "a node that stood still counted the time that an answer named from when it read it"),
     (96852, "a node that stood still ran beside its own older run, which had outlasted the limits of its job"),
     (120528, "an overlap was to be told although the store had lost, in a second loss, all that it knew of it"),
