@@ -91,7 +91,7 @@ fn the_time_that_remains_runs_on_while_the_answer_lies_unread() {
         Claim::Early { remaining },
         Claim::Held { by: other(), remaining },
         Claim::Backoff { remaining },
-        Claim::Blocked { slot: older.clone(), by: other(), remaining },
+        Claim::Blocked { slot: older, by: other(), remaining },
     ] {
         let (mut bench, _) = Bench::at_tick(Policy::default());
         bench.clock.advance(seconds(30));
