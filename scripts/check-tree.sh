@@ -22,6 +22,11 @@ absent() {
     done
 }
 
-absent "" redis sqlx clap toml rustls nix tokio-cron-scheduler tracing-subscriber
-absent "redis" sqlx clap toml tokio-cron-scheduler
-absent "sqlite" redis rustls clap toml tokio-cron-scheduler
+absent "" redis sqlx tonic zookeeper-client clap toml rustls nix tokio-cron-scheduler tracing-subscriber
+absent "redis" sqlx tonic zookeeper-client clap toml tokio-cron-scheduler
+absent "sqlite" redis rustls sqlx-postgres sqlx-mysql tonic zookeeper-client clap toml tokio-cron-scheduler
+absent "postgres" redis libsqlite3-sys sqlx-mysql tonic zookeeper-client clap toml tokio-cron-scheduler
+absent "mysql" redis libsqlite3-sys sqlx-postgres rsa tonic zookeeper-client clap toml tokio-cron-scheduler
+absent "etcd" redis sqlx zookeeper-client clap toml tokio-cron-scheduler
+absent "zookeeper" redis sqlx tonic clap toml tokio-cron-scheduler
+absent "daemon redis sqlite" sqlx-postgres sqlx-mysql tonic zookeeper-client

@@ -1,9 +1,17 @@
 #!/usr/bin/env bash
-# Installs the servers and tools that the tests start: redis-server, faketime.
+# Installs the servers and tools that the tests start: redis-server, PostgreSQL, MariaDB, etcd, ZooKeeper, faketime.
 # Installs only what is missing, never starts a system service, changes nothing when all is there.
 set -euo pipefail
 
-declare -A package_of=([redis-server]=redis-server [faketime]=faketime)
+declare -A package_of=(
+    [redis-server]=redis-server [faketime]=faketime [initdb]=postgresql [mariadbd]=mariadb-server
+    [etcd]=etcd-server [java]=zookeeper
+)
+# ZooKeeper's program is a script of its own; its package brings the Java that runs it.
+package_of[/usr/share/zookeeper/bin/zkServer.sh]=zookeeper
+
+# Debian keeps PostgreSQL's programs out of PATH, and MariaDB's server where only root looks.
+PATH=$PATH:/usr/sbin:$(printf '%s:' /usr/lib/postgresql/*/bin)
 
 missing=()
 for program in "${!package_of[@]}"; do
@@ -25,8 +33,8 @@ if [ "$(id -u)" -ne 0 ]; then
     as_root=(sudo)
 fi
 
-# redis-server's package starts a system service at installation. `policy-rc.d` with exit code 101 forbids that; one that
-# is already there belongs to the machine and is left alone.
+# The servers' packages start system services at installation. `policy-rc.d` with exit code 101 forbids that; one that is
+# already there belongs to the machine and is left alone.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e "$policy" ]; then
     printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee "$policy" >/dev/null
@@ -49,10 +57,15 @@ for wait_s in 2 5 10; do
     "${as_root[@]}" apt-get update -q || true
 done
 
+PATH=$PATH:$(printf '%s:' /usr/lib/postgresql/*/bin)
 for program in "${!package_of[@]}"; do
     command -v "$program" >/dev/null || fail "could not install ${package_of[$program]}"
 done
-# Where the policy was not asked (a package that calls systemctl itself), nothing may go on listening on 6379.
-if [[ " ${missing[*]} " == *" redis-server "* ]] && [ -d /run/systemd/system ]; then
-    "${as_root[@]}" systemctl disable --now redis-server.service >/dev/null 2>&1 || true
+# Where the policy was not asked (a package that calls systemctl itself), nothing may go on listening.
+if [ -d /run/systemd/system ]; then
+    for service in redis-server postgresql mariadb etcd; do
+        if [[ " ${missing[*]} " == *" ${service%-server}"* ]]; then
+            "${as_root[@]}" systemctl disable --now "$service.service" >/dev/null 2>&1 || true
+        fi
+    done
 fi

@@ -13,7 +13,7 @@
 //! - [`store::open()`] opens a store by its url.
 //!
 //! With `default-features = false` this library has no store client, no file format and no command line; each store is
-//! a feature: `redis`, `sqlite`.
+//! a feature: `redis`, `sqlite`, `postgres`, `mysql`.
 
 #[cfg(feature = "daemon")]
 pub mod cli;

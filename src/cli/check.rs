@@ -10,6 +10,7 @@ use crate::config::{self, Config, Environment, Finding, LoadError, Report};
 use crate::job::JobSpec;
 use crate::schedule::Timetable;
 use crate::slot::Period;
+use crate::store;
 
 /// The file can be used.
 const USABLE: u8 = 0;
@@ -95,11 +96,14 @@ fn json(outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// One line per job: when it ticks, what a slot is, in which zone, how often it is tried.
+/// One line per job: when it ticks, what a slot is, in which zone, how often it is tried; and one for what the store lacks.
 fn explain(config: &Config, out: &mut dyn Write) -> io::Result<()> {
     let width = config.jobs.keys().map(|name| name.as_str().len()).max().unwrap_or(0);
     for spec in config.jobs.values() {
         writeln!(out, "{:width$}  {}", spec.name, words(spec))?;
+    }
+    if let Some(lacks) = store::capability(&config.store.url).and_then(|capability| capability.lacks()) {
+        writeln!(out, "{lacks}")?;
     }
     if config.jobs.is_empty() { Ok(()) } else { writeln!(out) }
 }

@@ -5,7 +5,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::cli::session::block_on;
-use crate::cli::{ExitCode, attempts, check, guarded, jobs, logs, next, run, show, verbs, verify};
+use crate::cli::{ExitCode, attempts, check, guarded, jobs, logs, migrate, next, run, show, verbs, verify};
 use crate::clock::SystemClock;
 
 /// A guard for cron jobs on a cluster: every slot's work is done once, and nothing is lost, repeated or overlapped in
@@ -43,6 +43,7 @@ enum Verb {
     MarkDone(verbs::MarkDoneArgs),
     Pause(verbs::PauseArgs),
     Resume(verbs::ResumeArgs),
+    Migrate(migrate::Args),
 }
 
 /// How a listing is written.
@@ -96,12 +97,15 @@ impl Verb {
             Self::MarkDone(args) => block_on(verbs::mark_done(args, console)),
             Self::Pause(args) => block_on(verbs::pause(args, console)),
             Self::Resume(args) => block_on(verbs::resume(args, console)),
+            Self::Migrate(args) => block_on(migrate::migrate(args, console)),
         }
     }
 
     const fn no_color(&self) -> bool {
         match self {
-            Self::Run(_) | Self::Logs(_) | Self::Verify(_) | Self::Exec(_) | Self::Trigger(_) => false,
+            Self::Run(_) | Self::Logs(_) | Self::Verify(_) | Self::Exec(_) | Self::Trigger(_) | Self::Migrate(_) => {
+                false
+            }
             Self::Reset(args) => args.output.no_color,
             Self::Unlock(args) => args.output.no_color,
             Self::MarkDone(args) => args.output.no_color,

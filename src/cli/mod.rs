@@ -17,6 +17,7 @@ mod guarded;
 mod jobs;
 mod logs;
 mod lookup;
+mod migrate;
 mod next;
 mod raw_keys;
 mod reference;

@@ -1,4 +1,4 @@
-//! Where a slot is kept in its store, for a person with `redis-cli` or `sqlite3` at hand. Names only: nothing is read.
+//! Where a slot is kept in its store, for a person with `redis-cli`, `etcdctl` or `sqlite3` at hand. Names only: nothing is read.
 
 use crate::cli::session::Session;
 use crate::job::Namespace;
@@ -14,12 +14,34 @@ pub(crate) fn of(session: &Session, slot: &Slot) -> Vec<(String, &'static str)> 
 /// The names that `docs/PROTOCOL.md` promises ("Keys in Redis"); for a database the file and the row.
 fn for_store(name: &str, namespace: &Namespace, slot: &Slot, location: &str) -> Vec<(String, &'static str)> {
     match name {
-        "redis" => {
-            let mark = format!("cronward:{namespace}:{{{slot}}}");
+        "redis" | "redis-sentinel" | "redis-cluster" => {
+            let mark = match name {
+                "redis-cluster" => format!("cronward:{namespace}:{{{}}}@{}", slot.job(), slot.key()),
+                _ => format!("cronward:{namespace}:{{{slot}}}"),
+            };
             vec![
                 (mark.clone(), "lease, wait or done marker"),
                 (format!("{mark}:attempts"), "attempt counter"),
                 (format!("{mark}:log"), "each attempt, verdict, audit"),
+            ]
+        }
+        "etcd" => {
+            let root = format!("/cronward/{namespace}");
+            vec![
+                (format!("{root}/mark/{slot}"), "lease, wait or done marker"),
+                (format!("{root}/attempts/{slot}"), "attempt counter"),
+                (format!("{root}/slot/{slot}"), "each attempt, verdict, audit"),
+                (format!("{root}/output/{slot}/"), "the outputs, by their prefix"),
+            ]
+        }
+        "zookeeper" => {
+            // What follows the servers in the url is above everything.
+            let (_, servers) = location.split_once("://").unwrap_or(("", location));
+            let chroot = servers.find('/').and_then(|slash| servers.get(slash..)).unwrap_or("").trim_end_matches('/');
+            let root = format!("{chroot}/cronward/{namespace}");
+            vec![
+                (format!("{root}/slot/{}/{}", slot.job(), slot.key()), "all but the outputs, which are below it"),
+                (format!("{root}/pauses"), "every job's pause"),
             ]
         }
         "memory" => vec![],
@@ -51,6 +73,23 @@ mod tests {
                 "cronward:prod:{billing@2026-11-21T14Z}:log",
             ]
         );
+    }
+
+    #[test]
+    fn keys_in_etcd_are_those_that_stores_md_promises() {
+        let names = names("etcd");
+        assert_eq!(names.first().map(String::as_str), Some("/cronward/prod/mark/billing@2026-11-21T14Z"));
+        assert_eq!(names.len(), 4);
+    }
+
+    #[test]
+    fn nodes_in_zookeeper_are_those_that_stores_md_promises() {
+        let slot = Slot::parse("billing", "2026-11-21T14Z", "2026-11-21T15Z").unwrap();
+        for (location, chroot) in [("zookeeper://a:1,b", ""), ("zookeeper://a/ops/cron", "/ops/cron")] {
+            let keys = for_store("zookeeper", &Namespace::new("prod").unwrap(), &slot, location);
+            let (first, _) = keys.first().unwrap();
+            assert_eq!(*first, format!("{chroot}/cronward/prod/slot/billing/2026-11-21T14Z"));
+        }
     }
 
     #[test]

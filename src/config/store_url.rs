@@ -6,6 +6,7 @@ use crate::config::nearest::nearest;
 use crate::config::reader::Section;
 use crate::config::secrets;
 use crate::config::value::Entry;
+use crate::config::{Diagnostic, Severity};
 use crate::store::SCHEMES;
 
 /// The store's url, if the file names one.
@@ -58,10 +59,44 @@ fn check(entry: &Entry<'_>, what: &str, url: &str) -> bool {
         entry.refuse("bad-url", &format!("needs {scheme}, which this build has not"), hint);
         return false;
     }
-    if matches!(scheme, "redis" | "rediss") {
-        return check_server(entry, url, scheme);
+    match scheme {
+        "redis" | "rediss" => check_server(entry, url, scheme),
+        "redis+sentinel" | "rediss+sentinel" | "redis+cluster" | "rediss+cluster" => check_servers(entry, url, scheme),
+        "etcd" | "etcds" => {
+            tell_of_clocks(entry);
+            true
+        }
+        _ => true,
+    }
+}
+
+/// A list of servers, and behind sentinels the name of a master.
+fn check_servers(entry: &Entry<'_>, url: &str, scheme: &str) -> bool {
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    let rest = rest.split(['?', '#']).next().unwrap_or("");
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let hosts = authority.rsplit('@').next().unwrap_or("");
+    let name = if scheme.ends_with("sentinel") { "/mymaster" } else { "" };
+    let hint = format!(
+        "write {scheme}://HOST1,HOST2,HOST3{name}, with USER:PASSWORD@ before the hosts if the servers need them"
+    );
+    if hosts.split(',').any(str::is_empty) {
+        entry.refuse("bad-url", "names no host, or an empty one", hint);
+        return false;
+    }
+    if !name.is_empty() && path.is_empty() {
+        entry.refuse("bad-url", "does not name the master that the sentinels watch", hint);
+        return false;
     }
     true
+}
+
+/// What the store cannot do is told where it is chosen.
+fn tell_of_clocks(entry: &Entry<'_>) {
+    let message = "etcd has no clock that nodes could share: each node's own judges when a slot begins and ends";
+    let hint = Some("keep every node's clock in step by NTP; leases do not depend on it".to_owned());
+    let (code, message) = ("no-store-clock", message.to_owned());
+    entry.ctx.add(Diagnostic { severity: Severity::Note, code, message, span: entry.span(), hint });
 }
 
 fn check_server(entry: &Entry<'_>, url: &str, scheme: &str) -> bool {
@@ -83,6 +118,12 @@ fn is_built(feature: &str) -> bool {
     match feature {
         "sqlite" => cfg!(feature = "sqlite"),
         "redis" => cfg!(feature = "redis"),
+        "postgres" => cfg!(feature = "postgres"),
+        "mysql" => cfg!(feature = "mysql"),
+        "etcd" => cfg!(feature = "etcd"),
+        "zookeeper" => cfg!(feature = "zookeeper"),
+        "redis-sentinel" => cfg!(feature = "redis-sentinel"),
+        "redis-cluster" => cfg!(feature = "redis-cluster"),
         _ => true,
     }
 }

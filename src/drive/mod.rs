@@ -11,6 +11,8 @@ mod account;
 #[cfg(feature = "daemon")]
 mod command;
 mod entropy;
+#[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "the daemon alone lives long enough to tell again"))]
+pub(crate) mod facts;
 mod older;
 mod once;
 mod task;
@@ -21,6 +23,8 @@ pub use account::{Account, RunAccount};
 #[cfg(feature = "daemon")]
 pub use command::{JobCommand, Launches};
 pub use entropy::Entropy;
+pub(crate) use facts::Fact;
+pub use facts::Facts;
 pub use older::{MOST_OLDER, longest_run, older_slots};
 pub use once::{Once, Patience};
 pub use task::{Drive, Message, Tools};

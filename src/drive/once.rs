@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, Mono};
 use crate::drive::account::Account;
-use crate::drive::{Drive, Message, Tools, Work, timers};
+use crate::drive::{Drive, Facts, Message, Tools, Work, timers};
 use crate::guard::{Assignment, Event, SlotMachine};
 use crate::observe::{NodeEvent, Observer};
 use crate::slot::{Outcome, Slot, Verdict};
@@ -104,7 +104,13 @@ impl Once {
         let mut limits = Limits { wait: patience.deadline(begun.mono), store: None, holding: false, left: false };
         let mut wakeups = (patience.wait > Duration::ZERO).then(|| store.subscribe());
         let observer: Arc<dyn Observer> = Arc::new(Ear { heard, other: observer });
-        let tools = Arc::new(Tools { store, clock: Arc::clone(&clock), observer, claims: Semaphore::new(1) });
+        let tools = Arc::new(Tools {
+            store,
+            clock: Arc::clone(&clock),
+            observer,
+            facts: Facts::default(),
+            claims: Semaphore::new(1),
+        });
         let machine = SlotMachine::new(assignment, begun);
         let holding = Arc::new(AtomicBool::new(false));
         let drive = Drive { machine, work, tools, holding, inbox }.until_ended();

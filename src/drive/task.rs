@@ -12,7 +12,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::clock::Clock;
-use crate::drive::{Started, Work, timers};
+use crate::drive::{Fact, Facts, Started, Work, timers};
 use crate::guard::{Action, End, SlotMachine};
 use crate::observe::Observer;
 use crate::slot::{Exit, RunContext, Token};
@@ -44,6 +44,8 @@ pub struct Tools {
     pub clock: Arc<dyn Clock>,
     /// Hears of everything.
     pub observer: Arc<dyn Observer>,
+    /// What was done here.
+    pub facts: Facts,
     /// Bounds how many claims are on their way at once. A renewal or a settlement is never held up by it.
     pub claims: Semaphore,
 }
@@ -107,6 +109,9 @@ impl Drive {
                 Action::Kill => running.into_iter().for_each(<dyn Started>::kill),
                 Action::Spawn(context) => pending.push(Box::pin(self.start(context))),
                 Action::Claim(request) => pending.push(Box::pin(self.claim(request))),
+                Action::Complete { lease, run, done_ttl } => {
+                    pending.push(Box::pin(complete(Arc::clone(&self.tools), Fact { lease, run, done_ttl })));
+                }
                 asked => pending.push(Box::pin(ask(Arc::clone(&self.tools.store), asked))),
             }
         }
@@ -168,12 +173,22 @@ async fn ask(store: Arc<dyn Store>, action: Action) -> Outcome {
             let answer = tokio::time::timeout(within, store.renew(&lease)).await;
             Outcome::Renewal(lease.token, answer.unwrap_or_else(|_| Err(too_late(&*store))))
         }
-        Action::Complete { lease, run, done_ttl } => Outcome::Settlement(store.complete(&lease, &run, done_ttl).await),
         Action::Fail { lease, run, retry_after } => Outcome::Release(store.fail(&lease, &run, retry_after).await),
         Action::GiveBack { lease, run } => Outcome::Release(store.give_back(&lease, &run).await),
         // `carry_out` has taken these.
-        Action::Claim(_) | Action::Spawn(_) | Action::Terminate | Action::Kill => std::future::pending().await,
+        Action::Claim(_) | Action::Spawn(_) | Action::Complete { .. } | Action::Terminate | Action::Kill => {
+            std::future::pending().await
+        }
     }
+}
+
+/// What the store has acknowledged, it may forget all the same.
+async fn complete(tools: Arc<Tools>, fact: Fact) -> Outcome {
+    let answer = tools.store.complete(&fact.lease, &fact.run, fact.done_ttl).await;
+    if answer.is_ok() {
+        tools.facts.keep(fact);
+    }
+    Outcome::Settlement(answer)
 }
 
 fn too_late(store: &dyn Store) -> StoreError {

@@ -11,9 +11,10 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 use tokio::task::JoinSet;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::clock::{Clock, Mono, Now};
-use crate::drive::{Entropy, Launches, Message, Tools, timers};
+use crate::drive::{Entropy, Facts, Launches, Message, Tools, timers};
 use crate::exec::Launcher;
 use crate::job::JobName;
 use crate::node::beat::Heart;
@@ -88,6 +89,8 @@ pub struct Node {
     pub(super) armed_count: u64,
     pub(super) roll: Roll,
     pub(super) tasks: JoinSet<Ended>,
+    /// Tells the store what it may have forgotten.
+    pub(super) asserting: Option<AbortOnDropHandle<()>>,
     pub(super) presence: Presence,
     pub(super) last_beat: Option<Now>,
     /// Set by a shutdown: when to give up on what still runs.
@@ -105,6 +108,7 @@ impl Node {
             store: Arc::clone(&ports.store),
             clock,
             observer: Arc::clone(&ports.observer),
+            facts: Facts::default(),
             claims: Semaphore::new(CLAIMS),
         });
         let mut node = Self {
@@ -119,6 +123,7 @@ impl Node {
             armed_count: 0,
             roll: Roll::default(),
             tasks: JoinSet::new(),
+            asserting: None,
             presence: Presence::new(ports.clock.now().mono),
             last_beat: None,
             leave_by: None,

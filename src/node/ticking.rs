@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use tokio::task::JoinError;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::clock::{Mono, Now, jumped};
-use crate::drive::{Drive, JobCommand, Message, Work};
+use crate::drive::{Drive, JobCommand, Message, Work, facts};
 use crate::guard::{Assignment, End, SlotMachine};
 use crate::job::{Concurrency, JobSpec};
 use crate::node::chores::Chores;
@@ -128,6 +129,9 @@ impl Node {
             self.presence.closer.doubt_all();
             // A store that was away may have lost its registry.
             self.presence.register_again();
+            // And what was done: who asked before goes on from here.
+            let asserting = tokio::spawn(facts::assert_again(Arc::clone(&self.tools)));
+            self.asserting = Some(AbortOnDropHandle::new(asserting));
         }
         if let Some(slot) = self.roll.wake(wake)
             && slot.end() > now.wall

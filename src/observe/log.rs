@@ -82,6 +82,10 @@ impl Observer for LogObserver {
             NodeEvent::ClusterWasDown { gap } => {
                 warn!(gap_s = gap.as_secs(), "no node was alive: closing the slots that ended meanwhile");
             }
+            NodeEvent::DoneAgain { slot } => {
+                let (job, slot) = (slot.job().as_str(), slot.key().to_string());
+                warn!(job, slot, "done recorded again: the store had forgotten it");
+            }
             NodeEvent::Gap { slots } => debug!(slots, "looking back at current slots"),
             NodeEvent::Reloaded { jobs, changed } => {
                 let changed: Vec<&str> = changed.iter().map(crate::job::JobName::as_str).collect();

@@ -61,6 +61,11 @@ pub enum NodeEvent {
         /// For how long.
         gap: Duration,
     },
+    /// The store had forgotten that this node has done a slot: it was told again.
+    DoneAgain {
+        /// The slot.
+        slot: Slot,
+    },
     /// Time jumped, or the node stood still: current slots are looked at again.
     Gap {
         /// How many.

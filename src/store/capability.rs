@@ -21,6 +21,22 @@ pub struct Capability {
     pub expires_records: bool,
 }
 
+impl Capability {
+    /// What a cluster misses with this store, on one line; none where it misses nothing.
+    pub fn lacks(&self) -> Option<String> {
+        let reach = match self.reach {
+            Reach::Process => Some("it ends with its process".to_owned()),
+            Reach::Host => Some("it reaches the processes of one host only".to_owned()),
+            Reach::Network => None,
+        };
+        let push =
+            (!self.push).then(|| format!("it tells of no release, so who waits looks again every {:?}", self.poll));
+        let durable = (!self.durable).then(|| "it may lose what it has acknowledged".to_owned());
+        let missing: Vec<String> = [reach, push, durable].into_iter().flatten().collect();
+        (!missing.is_empty()).then(|| format!("store {}: {}", self.name, missing.join("; ")))
+    }
+}
+
 /// Who can share a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
@@ -39,4 +55,7 @@ pub enum StoreClock {
     Server,
     /// The host's that every user of the store shares.
     Host,
+    /// Each node's own judges when a slot begins and ends and how long a wait lasts: a node's wrong clock can start a run
+    /// early or late. Leases do not depend on it: the store ends them by itself.
+    Node,
 }

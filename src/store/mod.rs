@@ -3,20 +3,30 @@
 //! - [`Store`] is the contract, one atomic step per operation; [`crate::reply`] has what it answers.
 //! - [`memory`] is the executable specification: what it answers is right by definition.
 //! - [`layer`] decorates any store: a time limit, observation, chaos.
-//! - `redis` and `sql` are adapters. They know the trait and the words, never each other and never `guard`.
+//! - `redis`, `sql`, `etcd` and `zookeeper` are adapters. They know the trait and the words, never each other and never `guard`.
 //! - [`open()`] turns a url into a store; the one file that names every adapter.
 
 mod capability;
 mod contract;
+#[cfg(any(feature = "etcd", feature = "zookeeper"))]
+mod document;
+#[cfg(feature = "etcd")]
+pub mod etcd;
 pub mod handover;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "etcd", feature = "zookeeper"))]
+mod image;
 pub mod layer;
 pub mod memory;
 mod open;
 #[cfg(feature = "redis")]
 pub mod redis;
 mod registry;
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "etcd", feature = "zookeeper"))]
+mod rules;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub mod sql;
+#[cfg(feature = "zookeeper")]
+pub mod zookeeper;
 
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
@@ -26,5 +36,5 @@ pub use crate::reply::{Claim, ClaimRequest, Closing, Intervention, Release, Rene
 pub use crate::wake::{Wake, WakeKind, WakeParseError};
 pub use capability::{Capability, Reach, StoreClock};
 pub use contract::{Store, StoreOptions, Wakeups};
-pub use open::{OpenError, SCHEMES, open, redact, secrets};
+pub use open::{Migration, OpenError, SCHEMES, capability, migrate, open, redact, secrets};
 pub use registry::{HeartbeatReply, JobEntry, NodeEntry, NodeReport, Pause};

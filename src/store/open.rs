@@ -4,11 +4,27 @@ use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::store::layer::{Layered, Timeout};
-use crate::store::{Store, StoreError, StoreOptions};
+use crate::store::{Capability, Store, StoreError, StoreOptions};
 
 /// The schemes that are known, with the cargo feature each needs.
-pub const SCHEMES: &[(&str, &str)] =
-    &[("sqlite", "sqlite"), ("redis", "redis"), ("rediss", "redis"), ("redis+unix", "redis"), ("memory", "")];
+pub const SCHEMES: &[(&str, &str)] = &[
+    ("sqlite", "sqlite"),
+    ("redis", "redis"),
+    ("rediss", "redis"),
+    ("redis+unix", "redis"),
+    ("postgres", "postgres"),
+    ("postgresql", "postgres"),
+    ("mysql", "mysql"),
+    ("mariadb", "mysql"),
+    ("etcd", "etcd"),
+    ("etcds", "etcd"),
+    ("zookeeper", "zookeeper"),
+    ("redis+sentinel", "redis-sentinel"),
+    ("rediss+sentinel", "redis-sentinel"),
+    ("redis+cluster", "redis-cluster"),
+    ("rediss+cluster", "redis-cluster"),
+    ("memory", ""),
+];
 
 /// Why a store could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -43,9 +59,77 @@ async fn adapter(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Res
         "memory" => Ok(Arc::new(crate::store::memory::MemoryStore::new(options, clock))),
         #[cfg(feature = "sqlite")]
         "sqlite" => Ok(Arc::new(crate::store::sql::SqliteStore::open(url, options).await?)),
+        #[cfg(feature = "postgres")]
+        "postgres" | "postgresql" => crate::store::sql::postgres::open(url, options),
+        #[cfg(feature = "mysql")]
+        "mysql" | "mariadb" => crate::store::sql::mysql::open(url, options),
         #[cfg(feature = "redis")]
         "redis" | "rediss" | "redis+unix" => Ok(Arc::new(crate::store::redis::RedisStore::open(url, options).await?)),
+        #[cfg(feature = "etcd")]
+        "etcd" | "etcds" => Ok(Arc::new(crate::store::etcd::EtcdStore::open(url, options, clock).await?)),
+        #[cfg(feature = "zookeeper")]
+        "zookeeper" => Ok(Arc::new(crate::store::zookeeper::ZookeeperStore::open(url, options, clock).await?)),
+        #[cfg(feature = "redis-sentinel")]
+        "redis+sentinel" | "rediss+sentinel" => {
+            Ok(Arc::new(crate::store::redis::RedisStore::open(url, options).await?))
+        }
+        #[cfg(feature = "redis-cluster")]
+        "redis+cluster" | "rediss+cluster" => Ok(Arc::new(crate::store::redis::RedisStore::open(url, options).await?)),
         _ => Err(unknown(url, scheme)),
+    }
+}
+
+/// What a migration did: the tables' version before and after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Migration {
+    /// 0 when there were no tables.
+    pub from: i64,
+    /// The same as before when nothing was to do.
+    pub to: i64,
+}
+
+/// Makes the tables of the store at `url`, or brings them up to date; none for a store that has none to be made.
+///
+/// # Errors
+/// [`OpenError::Url`] when the url cannot be used; [`OpenError::Store`] when the store cannot be reached, or refuses.
+pub async fn migrate(url: &str) -> Result<Option<Migration>, OpenError> {
+    let scheme = url.split_once(':').map_or(url, |(scheme, _)| scheme);
+    match scheme {
+        #[cfg(feature = "postgres")]
+        "postgres" | "postgresql" => crate::store::sql::postgres::migrate(url).await.map(Some),
+        #[cfg(feature = "mysql")]
+        "mysql" | "mariadb" => crate::store::sql::mysql::migrate(url).await.map(Some),
+        // The others have no tables, or make their file's own.
+        _ => capability(url).map(|_| None).ok_or_else(|| unknown(url, scheme)),
+    }
+}
+
+/// What the store at `url` can do, as far as its url tells; none for one that this build has not. Connects to nothing.
+pub fn capability(url: &str) -> Option<Capability> {
+    let scheme = url.split_once(':').map_or(url, |(scheme, _)| scheme);
+    match scheme {
+        "memory" => Some(crate::store::memory::CAPABILITY),
+        #[cfg(feature = "sqlite")]
+        "sqlite" => Some(crate::store::sql::SQLITE),
+        #[cfg(feature = "postgres")]
+        "postgres" | "postgresql" => Some(crate::store::sql::postgres::CAPABILITY),
+        #[cfg(feature = "mysql")]
+        "mysql" | "mariadb" => Some(crate::store::sql::mysql::CAPABILITY),
+        #[cfg(feature = "redis")]
+        "redis" | "rediss" | "redis+unix" => Some(crate::store::redis::CAPABILITY),
+        #[cfg(feature = "redis-sentinel")]
+        "redis+sentinel" | "rediss+sentinel" => {
+            Some(Capability { name: "redis-sentinel", ..crate::store::redis::CAPABILITY })
+        }
+        #[cfg(feature = "redis-cluster")]
+        "redis+cluster" | "rediss+cluster" => {
+            Some(Capability { name: "redis-cluster", ..crate::store::redis::CAPABILITY })
+        }
+        #[cfg(feature = "etcd")]
+        "etcd" | "etcds" => Some(crate::store::etcd::CAPABILITY),
+        #[cfg(feature = "zookeeper")]
+        "zookeeper" => Some(crate::store::zookeeper::CAPABILITY),
+        _ => None,
     }
 }
 
@@ -92,6 +176,9 @@ pub fn secrets(url: &str) -> Vec<String> {
         secrets.extend(in_query);
         // `redis://password@host` is read as a user by the generic rules, and is a password all the same.
         secrets.extend(parsed.password().or(Some(parsed.username())).map(str::to_owned));
+    } else {
+        // Several hosts with ports are no url by the generic rules.
+        secrets.extend(password_of(url));
     }
     let decoded = secrets.iter().map(|secret| {
         url::form_urlencoded::parse(format!("s={secret}").as_bytes()).next().map(|(_, v)| v.into_owned())
@@ -104,6 +191,13 @@ pub fn secrets(url: &str) -> Vec<String> {
     secrets
 }
 
+/// The password of a url, found without understanding the rest of it.
+fn password_of(url: &str) -> Option<String> {
+    let (_, rest) = url.split_once("://")?;
+    let (user_info, _) = rest.rsplit_once('@')?;
+    user_info.split_once(':').map(|(_, password)| password.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,8 +207,40 @@ mod tests {
         assert_eq!(secrets("redis://user:hunter2@h"), ["hunter2", "redis://user:hunter2@h"]);
         assert!(secrets("redis://:a%2Fb@h").contains(&"a/b".to_owned()));
         assert!(secrets("redis+unix:///s?user=a&pass=hunter2").contains(&"hunter2".to_owned()));
+        assert!(secrets("etcd://u:hunter2@a:2379,b:2379").contains(&"hunter2".to_owned()));
         for url in ["sqlite", "sqlite:///var/a@b.db", "redis://h:6379/0", "memory:", "rediss://h?ca=/etc/ca.pem"] {
             assert_eq!(secrets(url), [""; 0], "{url}");
+        }
+    }
+
+    #[test]
+    fn what_a_store_lacks_is_one_line_and_a_database_that_pushes_lacks_nothing() {
+        let lacks = |url| capability(url).and_then(|capability| capability.lacks());
+        assert_eq!(
+            lacks("memory:").as_deref(),
+            Some("store memory: it ends with its process; it may lose what it has acknowledged")
+        );
+        assert_eq!(lacks("unknown://h"), None);
+        #[cfg(feature = "mysql")]
+        assert_eq!(
+            lacks("mysql://h/d").as_deref(),
+            Some("store mysql: it tells of no release, so who waits looks again every 500ms")
+        );
+        #[cfg(feature = "postgres")]
+        assert_eq!(lacks("postgres://h/d"), None);
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn no_password_of_a_database_is_shown_and_each_is_hidden_from_commands() {
+        for url in [
+            "postgres://u:hunter2@h:1/d?sslmode=require",
+            "mysql://u:hunter2@h/d",
+            "postgres:///d?host=/run/p&user=u&password=hunter2",
+            "postgresql://u:hun%74er2@h/d",
+        ] {
+            assert!(!redact(url).contains("ter2"), "{}", redact(url));
+            assert!(secrets(url).contains(&"hunter2".to_owned()), "{url}: {:?}", secrets(url));
         }
     }
 
@@ -134,5 +260,6 @@ mod tests {
         }
         assert_eq!(redact("redis://user:hunter2@h:1/2"), "redis://user:***@h:1/2");
         assert_eq!(redact("sqlite:///var/a@b.db"), "sqlite:///var/a@b.db");
+        assert_eq!(redact("etcds://u:hunter2@a:1,b:2?ca=/x"), "etcds://u:***@a:1,b:2");
     }
 }

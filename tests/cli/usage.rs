@@ -2,7 +2,7 @@
 
 use crate::program::cronward;
 
-const VERBS: [&str; 8] = ["run", "check", "next", "jobs", "attempts", "show", "logs", "verify"];
+const VERBS: [&str; 9] = ["run", "check", "next", "jobs", "attempts", "show", "logs", "verify", "migrate"];
 
 #[test]
 fn help_opens_with_an_example_and_goes_to_stdout() {

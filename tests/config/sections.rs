@@ -109,6 +109,26 @@ fn only_urls_that_this_build_can_open_are_taken() {
         ("mongodb://h", "bad-url: url cannot be used: unknown scheme \"mongodb\" (known schemes: sqlite, redis"),
         ("hunter2@host", "bad-url: url cannot be used: url has no scheme"),
         ("redis://", "bad-url: url names no host (write redis://HOST:6379"),
+        #[cfg(feature = "redis-sentinel")]
+        (
+            "redis+sentinel://h1,,h2/m",
+            "bad-url: url names no host, or an empty one (write redis+sentinel://HOST1,HOST2",
+        ),
+        #[cfg(feature = "redis-sentinel")]
+        (
+            "redis+sentinel://h1,h2",
+            "bad-url: url does not name the master that the sentinels watch (write redis+sentinel",
+        ),
+        #[cfg(not(feature = "redis-sentinel"))]
+        (
+            "redis+sentinel://h/m",
+            "bad-url: url needs redis+sentinel, which this build has not (build with the cargo feature",
+        ),
+        #[cfg(feature = "redis-cluster")]
+        (
+            "redis+cluster://",
+            "bad-url: url names no host, or an empty one (write redis+cluster://HOST1,HOST2,HOST3, with",
+        ),
         ("", "empty: url is empty"),
     ] {
         tells(&with(&format!("[store]\nurl = {url:?}")), &format!("2:7 {expected}"));
@@ -116,6 +136,14 @@ fn only_urls_that_this_build_can_open_are_taken() {
     for url in ["sqlite", "sqlite:///var/lib/x.db", "redis://h", "rediss://h:1/0", "memory"] {
         assert_eq!(config(&with(&format!("[store]\nurl = {url:?}"))).store.url, url);
     }
+}
+
+#[cfg(feature = "etcd")]
+#[test]
+fn what_a_store_cannot_do_is_told_where_it_is_chosen() {
+    let text = with("[store]\nurl = \"etcd://h1,h2\"");
+    tells(&text, "2:7 no-store-clock: etcd has no clock that nodes could share");
+    assert_eq!(config(&text).store.url, "etcd://h1,h2", "it is no error");
 }
 
 #[test]

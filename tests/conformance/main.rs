@@ -6,12 +6,25 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::indexing_slicing,
     clippy::print_stdout,
     missing_docs,
     unreachable_pub,
     reason = "a test says what it expects"
 )]
 
+#[cfg(feature = "etcd")]
+#[path = "../support/etcd_server.rs"]
+mod etcd_server;
+#[cfg(feature = "mysql")]
+#[path = "../support/mariadb_server.rs"]
+mod mariadb_server;
+#[cfg(feature = "postgres")]
+#[path = "../support/postgres_server.rs"]
+mod postgres_server;
+#[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
+#[path = "../support/redis_group.rs"]
+mod redis_group;
 #[cfg(feature = "redis")]
 #[path = "../support/redis_server.rs"]
 mod redis_server;
@@ -20,6 +33,9 @@ mod setups;
 #[cfg(feature = "redis")]
 #[path = "../support/tls_files.rs"]
 mod tls_files;
+#[cfg(feature = "zookeeper")]
+#[path = "../support/zookeeper_server.rs"]
+mod zookeeper_server;
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};

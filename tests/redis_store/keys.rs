@@ -6,7 +6,7 @@ use cronward::slot::{Mark, Outcome};
 use cronward::store::{Applied, Claim, ErrorKind, Op, Renewal, Settlement, Store, StoreError};
 
 use crate::redis_server::RedisServer;
-use crate::{audit, ended, granted, request, slot_of, store};
+use crate::{audit, ended, granted, mark_of, request, slot_of, store};
 
 #[tokio::test]
 async fn the_keys_have_their_documented_names_and_every_one_has_a_ttl() {
@@ -15,7 +15,7 @@ async fn the_keys_have_their_documented_names_and_every_one_has_a_ttl() {
     let slot = slot_of("billing");
     let lease = granted(&store, &request(&slot, 1)).await;
 
-    let mark = format!("cronward:default:{{{slot}}}");
+    let mark = mark_of(&slot);
     let token = lease.token;
     let at = lease.claimed_at.timestamp_millis();
     assert_eq!(server.text(&["GET", &mark]), Some(format!("running {token} node-1 1 {at}")));
@@ -54,7 +54,7 @@ async fn a_record_of_the_same_number_and_another_token_stands_beside_it() {
 
     let answer = store.complete(&old, &ended(&old, Outcome::Success), Duration::from_secs(60)).await.unwrap();
     assert!(matches!(answer, Settlement::Overtaken { by } if by.node == new.node));
-    let log = format!("cronward:default:{{{slot}}}:log");
+    let log = format!("{}:log", mark_of(&slot));
     assert!(server.text(&["HGET", &log, "1"]).unwrap().contains("node-2"));
     assert!(server.text(&["HGET", &log, "1.00000001"]).unwrap().contains("node-1"));
     let (_, records) = store.inspect(&[slot]).await.unwrap();
@@ -68,7 +68,7 @@ async fn a_server_that_restarted_empty_gets_the_lease_back_from_its_holder() {
     let slot = slot_of("billing");
     granted(&store, &request(&slot, 1)).await;
     // A second attempt, to see that the number comes back too.
-    server.command(&["DEL", &format!("cronward:default:{{{slot}}}")]);
+    server.command(&["DEL", &mark_of(&slot)]);
     let lease = granted(&store, &request(&slot, 2)).await;
     server.restart_empty();
     let _ = store.inspect(&[]).await;
@@ -113,13 +113,13 @@ async fn what_somebody_else_wrote_at_a_key_is_told_with_the_key_and_left_as_it_i
     .enumerate()
     {
         let slot = slot_of(&format!("job{n}"));
-        let key = format!("cronward:default:{{{slot}}}{suffix}");
+        let key = format!("{}{suffix}", mark_of(&slot));
         let words: Vec<&str> = words.iter().map(|word| if *word == "KEY" { &*key } else { *word }).collect();
         server.command(&words);
         let before = server.command(&["DUMP", &key]);
         let claim = request(&slot, 1);
         let lease = claim.granted(1, slot.start());
-        let named = format!("cronward:default:{{{slot}}}");
+        let named = mark_of(&slot);
         foreign(store.claim(&claim).await, Op::Claim, &named);
         foreign(store.complete(&lease, &ended(&lease, Outcome::Success), claim.lease_ttl).await, Op::Complete, &named);
         foreign(store.fail(&lease, &ended(&lease, Outcome::Failure), claim.lease_ttl).await, Op::Fail, &named);
@@ -134,14 +134,19 @@ async fn what_somebody_else_wrote_at_a_key_is_told_with_the_key_and_left_as_it_i
 async fn foreign_fields_of_the_registry_are_told_with_the_key() {
     let server = RedisServer::start();
     let store = store(&server).await;
-    for key in ["jobs", "nodes", "pauses"] {
+    for key in ["jobs", "nodes"] {
         server.command(&["HSET", &format!("cronward:default:{key}"), "billing", "{\"name\":\"no"]);
     }
     foreign(store.jobs().await, Op::Jobs, "cronward:default:jobs");
     foreign(store.nodes().await, Op::Nodes, "cronward:default:nodes");
+    let pause = "cronward:default:{billing}:pause";
+    server.command(&["HSET", "cronward:default:pauses", "billing", "1"]);
+    for foreigner in ["hello", r#"{"since_ms":1,"until_ms":inf,"audit":{}}"#] {
+        server.command(&["SET", pause, foreigner]);
+        foreign(store.pauses().await, Op::Pauses, pause);
+        foreign(store.claim(&request(&slot_of("billing"), 1)).await, Op::Claim, pause);
+        foreign(store.resume(&"billing".parse().unwrap(), &audit("resume")).await, Op::Resume, pause);
+    }
+    server.command(&["HSET", "cronward:default:pauses", "NO NAME", "1"]);
     foreign(store.pauses().await, Op::Pauses, "cronward:default:pauses");
-    foreign(store.claim(&request(&slot_of("billing"), 1)).await, Op::Claim, "cronward:default:pauses");
-    server.command(&["HSET", "cronward:default:pauses", "billing", r#"{"since_ms":1,"until_ms":inf,"audit":{}}"#]);
-    foreign(store.claim(&request(&slot_of("billing"), 1)).await, Op::Claim, "cronward:default:pauses");
-    foreign(store.resume(&"billing".parse().unwrap(), &audit("resume")).await, Op::Resume, "cronward:default:pauses");
 }

@@ -62,6 +62,11 @@ fn slot_of(job: &str) -> Slot {
     Slot::new(job.parse().unwrap(), start, start + TimeDelta::hours(2)).unwrap()
 }
 
+/// The slot's key in the namespace `default`.
+fn mark_of(slot: &Slot) -> String {
+    format!("cronward:default:{{{slot}}}")
+}
+
 fn request(slot: &Slot, claimer: u128) -> ClaimRequest {
     ClaimRequest {
         slot: slot.clone(),

@@ -6,7 +6,7 @@ use cronward::store::{Applied, Claim, ErrorKind, Store};
 
 use crate::proxy::{Mode, Proxy};
 use crate::redis_server::RedisServer;
-use crate::{LIMIT, eventually, granted, open, open_within, request, slot_of, store};
+use crate::{LIMIT, eventually, granted, mark_of, open, open_within, request, slot_of, store};
 
 const SHORT: Duration = Duration::from_millis(400);
 
@@ -50,7 +50,7 @@ async fn a_lost_reply_burns_no_attempt() {
     proxy.set(Mode::LoseReplies);
     let error = store.claim(&request(&slot, 1)).await.unwrap_err();
     assert_eq!((error.kind, error.applied), (ErrorKind::Timeout, Applied::Maybe), "{error}");
-    let counter = format!("cronward:default:{{{slot}}}:attempts");
+    let counter = format!("{}:attempts", mark_of(&slot));
     assert_eq!(server.text(&["GET", &counter]), Some("1".to_owned()), "it was granted all the same");
     proxy.set(Mode::Pass);
     proxy.cut();

@@ -38,6 +38,8 @@ pub enum Mode {
     Delay(Duration),
     /// After so many bytes of the next reply the connection is closed.
     CutReply(usize),
+    /// After so many pieces of replies have passed the connection is closed.
+    CutAfter(usize),
     /// Closed at once, also new connections.
     Refuse,
 }
@@ -150,7 +152,7 @@ async fn spoil(to: &mut OwnedWriteHalf, piece: &[u8], link: &Link, requests: boo
         Mode::BlackHole => true,
         Mode::LoseRequests => requests,
         Mode::LoseReplies => !requests,
-        Mode::Pass | Mode::Delay(_) | Mode::CutReply(_) | Mode::Refuse => false,
+        Mode::Pass | Mode::Delay(_) | Mode::CutReply(_) | Mode::CutAfter(_) | Mode::Refuse => false,
     };
     if swallow {
         *swallowed = true;
@@ -165,6 +167,8 @@ async fn spoil(to: &mut OwnedWriteHalf, piece: &[u8], link: &Link, requests: boo
             let _ = to.write_all(&piece[..bytes.min(piece.len())]).await;
             return false;
         }
+        Mode::CutAfter(0) if !requests => return false,
+        Mode::CutAfter(left) if !requests => *link.mode.lock().unwrap() = Mode::CutAfter(left - 1),
         _ => {}
     }
     to.write_all(piece).await.is_ok()

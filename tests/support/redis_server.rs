@@ -64,6 +64,16 @@ impl RedisServer {
         panic!("redis-server does not start with {config:?}");
     }
 
+    /// A sentinel: lines of configuration that begin with `sentinel` make it one.
+    pub fn start_sentinel(master: u16, name: &str, quorum: u16) -> Self {
+        let of = |rest: &str| format!("{name} {rest}");
+        Self::start_with(&[
+            ("sentinel monitor", &of(&format!("127.0.0.1 {master} {quorum}"))),
+            ("sentinel down-after-milliseconds", &of("2000")),
+            ("sentinel failover-timeout", &of("10000")),
+        ])
+    }
+
     /// A server that also speaks TLS, with `ca.pem`, `cert.pem` and `key.pem` from a folder; and the port for it.
     pub fn start_with_tls(files: &Path) -> (Self, u16) {
         let port = free_port();
@@ -229,13 +239,25 @@ pub fn documented_permissions() -> Vec<String> {
     line.expect("an ACL line in docs/stores.md").split(' ').map(str::to_owned).collect()
 }
 
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port()
 }
 
 fn spawn(dir: &TempDir, port: u16, config: &[(String, String)], dies_with_its_starter: bool) -> Child {
     let socket = dir.path().join("redis.sock");
     let _ = std::fs::remove_file(&socket);
+    if config.iter().any(|(name, _)| name.starts_with("sentinel ")) {
+        // A sentinel keeps what it learns in its file of configuration.
+        let dir = dir.path().display();
+        let mut lines = format!("port {port}\nbind 127.0.0.1\ndir {dir}\nunixsocket {}\n", socket.display());
+        config.iter().for_each(|(name, value)| lines.push_str(&format!("{name} {value}\n")));
+        let file = socket.with_file_name("sentinel.conf");
+        std::fs::write(&file, lines).expect("a file in a temporary folder");
+        let mut command = Command::new("redis-server");
+        command.arg(file).arg("--sentinel");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        return command.spawn().unwrap_or_else(|error| panic!("cannot run redis-server ({error})"));
+    }
     let mut command = Command::new(if dies_with_its_starter { "setpriv" } else { "redis-server" });
     if dies_with_its_starter {
         command.args(["--pdeathsig", "KILL", "redis-server"]);

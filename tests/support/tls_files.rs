@@ -22,6 +22,14 @@ pub struct TlsFiles {
 }
 
 impl TlsFiles {
+    /// Lets a server read them that runs as another user.
+    pub fn let_others_read(&self) {
+        use std::os::unix::fs::PermissionsExt;
+        let allow = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        allow(self.dir.path(), 0o755);
+        allow(&self.dir.path().join("key.pem"), 0o644);
+    }
+
     /// Makes them anew.
     pub fn make() -> Self {
         let dir = TempDir::with_prefix("cronward-tls-").expect("a temporary folder");

@@ -95,6 +95,7 @@ impl From<&NodeEvent> for Fact {
             NodeEvent::RegistrationRefused { message } => Self::RegistrationRefused { error: message.clone() },
             NodeEvent::ClockOff { offset_ms } => Self::ClockOff { offset_ms: *offset_ms },
             NodeEvent::ClusterWasDown { gap } => Self::ClusterWasDown { gap_s: seconds(*gap) },
+            NodeEvent::DoneAgain { slot } => Self::DoneAgain { of: slot.to_string() },
             NodeEvent::Gap { slots } => Self::Gap { slots: *slots },
             // Every job of the plan follows.
             NodeEvent::Reloaded { jobs, changed: _ } => Self::Reloaded { jobs: *jobs },

@@ -64,6 +64,9 @@ pub enum Fact {
     ClusterWasDown {
         gap_s: f64,
     },
+    DoneAgain {
+        of: String,
+    },
     Gap {
         slots: usize,
     },
@@ -211,6 +214,7 @@ impl Fact {
                 | Self::RegistrationRefused { .. }
                 | Self::ClockOff { .. }
                 | Self::ClusterWasDown { .. }
+                | Self::DoneAgain { .. }
                 | Self::Gap { .. }
                 | Self::Draining { .. }
                 | Self::Stopped

@@ -16,6 +16,7 @@ mod settle;
 mod store;
 
 pub use ledger::Ledger;
+pub(super) use store::CAPABILITY;
 pub use store::MemoryStore;
 
 #[cfg(test)]

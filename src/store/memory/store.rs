@@ -83,18 +83,21 @@ impl MemoryStore {
     }
 }
 
+/// What it can do.
+pub(in crate::store) const CAPABILITY: Capability = Capability {
+    name: "memory",
+    reach: Reach::Process,
+    clock: StoreClock::Host,
+    push: true,
+    poll: Duration::from_secs(1),
+    durable: false,
+    expires_records: false,
+};
+
 #[async_trait]
 impl Store for MemoryStore {
     fn capability(&self) -> Capability {
-        Capability {
-            name: "memory",
-            reach: Reach::Process,
-            clock: StoreClock::Host,
-            push: true,
-            poll: Duration::from_secs(1),
-            durable: false,
-            expires_records: false,
-        }
+        CAPABILITY
     }
 
     fn location(&self) -> &str {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use futures_util::future::try_join_all;
 
 use super::records::{cut_json, open_json};
 use super::script::{self, Args};
@@ -23,18 +24,21 @@ const SLOTS_AT_ONCE: usize = 200;
 /// How often somebody who waits looks again where the user may not subscribe.
 const POLL: Duration = Duration::from_secs(5);
 
+/// What it can do where the user may subscribe.
+pub(in crate::store) const CAPABILITY: Capability = Capability {
+    name: "redis",
+    reach: Reach::Network,
+    clock: StoreClock::Server,
+    push: true,
+    poll: POLL,
+    durable: false,
+    expires_records: true,
+};
+
 #[async_trait]
 impl Store for RedisStore {
     fn capability(&self) -> Capability {
-        Capability {
-            name: "redis",
-            reach: Reach::Network,
-            clock: StoreClock::Server,
-            push: self.listener.is_allowed(),
-            poll: POLL,
-            durable: false,
-            expires_records: true,
-        }
+        Capability { name: self.name, push: self.listener.is_allowed(), ..CAPABILITY }
     }
 
     fn location(&self) -> &str {
@@ -45,7 +49,7 @@ impl Store for RedisStore {
         let slot = &request.slot;
         let older = request.not_during.iter().map(|older| self.keys.mark(older));
         let args = self
-            .about(slot, std::iter::once(self.keys.pauses()).chain(older))
+            .about(slot, std::iter::once(self.keys.pause(slot.job())).chain(older))
             .arg(request.token)
             .arg(&request.node)
             .arg(ttl(request.lease_ttl))
@@ -82,26 +86,19 @@ impl Store for RedisStore {
     }
 
     async fn inspect(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), StoreError> {
-        let mut clock = None;
-        let mut found = Vec::with_capacity(slots.len());
         // An empty question still asks for the clock.
-        let parts = slots.chunks(SLOTS_AT_ONCE).chain(slots.is_empty().then_some(slots));
-        for part in parts {
-            let asked: Vec<_> = part.iter().map(|slot| (slot.clone(), self.keys.slot(slot))).collect();
-            let keys = asked.iter().flat_map(|(_, keys)| [&keys.mark, &keys.attempts, &keys.log]);
-            let args = Args::keys(keys.cloned());
-            let about = asked.first().map_or("", |(_, keys)| keys.mark.as_str());
-            let read = |reply: &_| records::slots(reply, &asked);
-            let (now, records) = self.ask((Op::Inspect, about), &script::INSPECT, &args, read).await?;
-            clock.get_or_insert(now);
-            found.extend(records);
-        }
-        Ok((clock.unwrap_or_default(), found))
+        let parts = self.parts(slots).into_iter().chain(slots.is_empty().then_some(slots));
+        let answers = try_join_all(parts.map(async |part| self.inspect_part(part).await)).await?;
+        let clock = answers.iter().map(|(now, _)| *now).min();
+        Ok((clock.unwrap_or_default(), answers.into_iter().flat_map(|(_, records)| records).collect()))
     }
 
     async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Result<Closing, StoreError> {
-        let args =
-            self.about(slot, [self.keys.pauses()]).arg(max_attempts).arg(by).arg(slot.start().timestamp_millis());
+        let args = self
+            .about(slot, [self.keys.pause(slot.job())])
+            .arg(max_attempts)
+            .arg(by)
+            .arg(slot.start().timestamp_millis());
         let keys = self.keys.slot(slot);
         let read = |reply: &_| decode::closing(reply, &keys.log);
         self.ask((Op::Close, &keys.mark), &script::CLOSE, &args, read).await
@@ -129,21 +126,26 @@ impl Store for RedisStore {
         until: Option<DateTime<Utc>>,
         audit: &Audit,
     ) -> Result<Intervention, StoreError> {
-        let pauses = self.keys.pauses();
+        let (pauses, pause) = (self.keys.pauses(), self.keys.pause(job));
         let until = until.map_or_else(|| "null".to_owned(), |until| until.timestamp_millis().to_string());
-        let args = Args::keys([pauses.clone()]).arg(job).arg(self.keys.wake()).arg(until).arg(cut_json(audit, "at_ms"));
-        self.ask((Op::Pause, &pauses), &script::PAUSE, &args, decode::intervention).await
+        // The list first: a job may stand there without a pause, but no pause without its job.
+        let list = redis::cmd("HSET").arg(&pauses).arg(job.as_str()).arg(1).take();
+        self.call((Op::Pause, &pauses), &list, |_| Ok(())).await?;
+        let args = Args::keys([pause.clone()]).arg(job).arg(self.keys.wake()).arg(until).arg(cut_json(audit, "at_ms"));
+        self.ask((Op::Pause, &pause), &script::PAUSE, &args, decode::intervention).await
     }
 
     async fn resume(&self, job: &JobName, audit: &Audit) -> Result<Intervention, StoreError> {
-        let pauses = self.keys.pauses();
-        let args = Args::keys([pauses.clone()]).arg(job).arg(self.keys.wake()).arg(cut_json(audit, "at_ms"));
-        self.ask((Op::Resume, &pauses), &script::RESUME, &args, decode::intervention).await
+        let pause = self.keys.pause(job);
+        let args = Args::keys([pause.clone()]).arg(job).arg(self.keys.wake()).arg(cut_json(audit, "at_ms"));
+        self.ask((Op::Resume, &pause), &script::RESUME, &args, decode::intervention).await
     }
 
     async fn pauses(&self) -> Result<Vec<(JobName, Pause)>, StoreError> {
         let key = self.keys.pauses();
-        self.table((Op::Pauses, &key), |reply| records::pauses(reply, &key)).await
+        let jobs = self.table((Op::Pauses, &key), |reply| records::paused_jobs(reply, &key)).await?;
+        let pauses = try_join_all(jobs.into_iter().map(async |job| self.pause_of(job).await)).await?;
+        Ok(pauses.into_iter().flatten().collect())
     }
 
     async fn register(&self, jobs: &[JobEntry]) -> Result<Vec<JobEntry>, StoreError> {
@@ -181,6 +183,33 @@ impl Store for RedisStore {
 
     fn subscribe(&self) -> Wakeups {
         self.listener.subscribe()
+    }
+}
+
+impl RedisStore {
+    /// What one `inspect` script reads: a bounded number, and where servers share the keys, of one job.
+    fn parts<'a>(&self, slots: &'a [Slot]) -> Vec<&'a [Slot]> {
+        if !self.route.is_shared() {
+            return slots.chunks(SLOTS_AT_ONCE).collect();
+        }
+        let of_one_job = slots.chunk_by(|a, b| a.job() == b.job());
+        of_one_job.flat_map(|slots| slots.chunks(SLOTS_AT_ONCE)).collect()
+    }
+
+    async fn inspect_part(&self, part: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), StoreError> {
+        let asked: Vec<_> = part.iter().map(|slot| (slot.clone(), self.keys.slot(slot))).collect();
+        let keys = asked.iter().flat_map(|(_, keys)| [&keys.mark, &keys.attempts, &keys.log]);
+        let args = Args::keys(keys.cloned());
+        let about = asked.first().map_or("", |(_, keys)| keys.mark.as_str());
+        let read = |reply: &_| records::slots(reply, &asked);
+        self.ask((Op::Inspect, about), &script::INSPECT, &args, read).await
+    }
+
+    async fn pause_of(&self, job: JobName) -> Result<Option<(JobName, Pause)>, StoreError> {
+        let key = self.keys.pause(&job);
+        let pause =
+            self.call((Op::Pauses, &key), redis::cmd("GET").arg(&key), |reply| records::pause(reply, &key)).await?;
+        Ok(pause.map(|pause| (job, pause)))
     }
 }
 

@@ -107,9 +107,10 @@ fn answered(code: &str, detail: &str, about: &str) -> Fault {
             (ErrorKind::Unavailable, format!("the cluster is not ready: {}", one_line(detail)))
         }
         "NOREPLICAS" => (ErrorKind::Unavailable, "too few replicas follow it (min-replicas-to-write)".to_owned()),
-        "MOVED" | "ASK" | "CROSSSLOT" => {
-            (ErrorKind::Unsupported, "it is a node of a Redis Cluster: name a server that is not".to_owned())
-        }
+        "MOVED" | "ASK" | "CROSSSLOT" => (
+            ErrorKind::Unsupported,
+            "it is a node of a Redis Cluster: write redis+cluster://host:port (and more nodes, with commas)".to_owned(),
+        ),
         "OOM" => (ErrorKind::Overloaded, "it is out of memory: free some, or raise maxmemory".to_owned()),
         "MISCONF" => (ErrorKind::Overloaded, "it cannot save to its disk and takes no writes: see its log".to_owned()),
         "WRONGTYPE" => (ErrorKind::Corrupt, format!("{about}: a key of another type is in the way")),

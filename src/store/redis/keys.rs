@@ -1,16 +1,27 @@
 //! The names of the keys in Redis, made to be read with `redis-cli`. They come from checked names only, so no name can
 //! break out of its place. Never talks to a server.
 
-use crate::job::Namespace;
+use crate::job::{JobName, Namespace};
 use crate::slot::Slot;
 
 /// The names of one namespace's keys (invariant I9).
 #[derive(Clone, Debug)]
 pub(super) struct Keys {
     prefix: String,
+    tag: Tag,
 }
 
-/// The three keys of one slot. The braces are a hash tag: the three share a cluster slot.
+/// What the braces hold: the part of a key by which a Redis Cluster finds its server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tag {
+    Slot,
+    /// In a cluster one step may look at keys of one tag alone, and a claim looks at its slot, at the job's older slots and at its
+    /// pause.
+    #[cfg(any(feature = "redis-cluster", test))]
+    Job,
+}
+
+/// The three keys of one slot; they share a hash tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SlotKeys {
     /// The lease, a failed attempt's wait, or the done marker: one string.
@@ -23,12 +34,27 @@ pub(super) struct SlotKeys {
 
 impl Keys {
     pub(super) fn new(namespace: &Namespace) -> Self {
-        Self { prefix: format!("cronward:{namespace}:") }
+        Self { prefix: format!("cronward:{namespace}:"), tag: Tag::Slot }
     }
 
-    /// `cronward:<ns>:{<job>@<key>}`.
+    /// The names in a Redis Cluster.
+    #[cfg(any(feature = "redis-cluster", test))]
+    pub(super) fn in_cluster(namespace: &Namespace) -> Self {
+        Self { tag: Tag::Job, ..Self::new(namespace) }
+    }
+
+    /// `cronward:<ns>:{<job>@<key>}`, in a cluster `cronward:<ns>:{<job>}@<key>`.
     pub(super) fn mark(&self, slot: &Slot) -> String {
-        format!("{}{{{slot}}}", self.prefix)
+        match self.tag {
+            Tag::Slot => format!("{}{{{slot}}}", self.prefix),
+            #[cfg(any(feature = "redis-cluster", test))]
+            Tag::Job => format!("{}{{{}}}@{}", self.prefix, slot.job(), slot.key()),
+        }
+    }
+
+    /// `cronward:<ns>:{<job>}:pause`: the job's last pause.
+    pub(super) fn pause(&self, job: &JobName) -> String {
+        format!("{}{{{job}}}:pause", self.prefix)
     }
 
     /// The mark's key and the two beside it.
@@ -47,7 +73,7 @@ impl Keys {
         format!("{}nodes", self.prefix)
     }
 
-    /// The pauses: a hash, one field per job.
+    /// The jobs that were ever paused: a hash, one field per job. The pauses themselves stand with their jobs.
     pub(super) fn pauses(&self) -> String {
         format!("{}pauses", self.prefix)
     }
@@ -66,6 +92,9 @@ mod tests {
     fn keys_are_those_that_the_protocol_documents() {
         let keys = Keys::new(&Namespace::new("prod").unwrap());
         let slot = Slot::parse("billing", "2026-11-21T14Z", "2026-11-21T15Z").unwrap();
+        assert_eq!(keys.pause(slot.job()), "cronward:prod:{billing}:pause");
+        let in_cluster = Keys::in_cluster(&Namespace::new("prod").unwrap()).slot(&slot);
+        assert_eq!(in_cluster.log, "cronward:prod:{billing}@2026-11-21T14Z:log");
         let slot = keys.slot(&slot);
         assert_eq!(slot.mark, "cronward:prod:{billing@2026-11-21T14Z}");
         assert_eq!(slot.attempts, "cronward:prod:{billing@2026-11-21T14Z}:attempts");

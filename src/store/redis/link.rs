@@ -17,7 +17,8 @@ use futures_util::future::{BoxFuture, Shared};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, RedisError, Value};
 
-use super::target::{Login, Target};
+use super::source::Source;
+use super::target::Login;
 
 /// Calls in a row without an answer after which the link is given up for dead.
 const UNANSWERED_LIMIT: u32 = 2;
@@ -39,12 +40,14 @@ struct State {
     pending: Option<Pending>,
     /// Counts connections, so that a late failure of an old one does not break a new one.
     generation: u64,
+    /// The source's version when it was made.
+    version: u64,
     unanswered: u32,
 }
 
 /// The connection and what is needed to make it again.
 pub(super) struct Link {
-    target: Target,
+    source: Source,
     op_timeout: Duration,
     state: Mutex<State>,
 }
@@ -57,22 +60,47 @@ impl std::fmt::Debug for Link {
 
 impl Link {
     /// A link that does not connect before its first call.
-    pub(super) fn new(target: Target, op_timeout: Duration) -> Self {
-        Self { target, op_timeout, state: Mutex::default() }
+    pub(super) fn new(source: Source, op_timeout: Duration) -> Self {
+        Self { source, op_timeout, state: Mutex::default() }
     }
 
     /// Sends one command and waits for its answer, at most `op_timeout` after the connection stands.
     pub(super) async fn call(&self, command: &Cmd) -> Result<Value, LinkError> {
+        let send = async |mut connection: MultiplexedConnection| connection.send_packed_command(command).await;
+        self.send(send).await
+    }
+
+    /// The same, with leave to use keys that are being moved to this server.
+    #[cfg(feature = "redis-cluster")]
+    pub(super) async fn call_asking(&self, command: &Cmd) -> Result<Value, LinkError> {
+        let mut pipeline = redis::Pipeline::with_capacity(2);
+        pipeline.add_command(redis::cmd("ASKING")).add_command(command.clone());
+        let send = async |mut connection: MultiplexedConnection| {
+            let mut answers = connection.send_packed_commands(&pipeline, 1, 1).await?;
+            answers.pop().ok_or_else(closed)
+        };
+        self.send(send).await
+    }
+
+    async fn send(
+        &self,
+        send: impl AsyncFnOnce(MultiplexedConnection) -> Result<Value, RedisError>,
+    ) -> Result<Value, LinkError> {
         let (generation, pending) = self.connection();
-        let mut connection = match pending.await {
+        let connection = match pending.await {
             Ok(connection) => connection,
             Err(error) => {
                 self.forget(generation);
+                self.source.doubt();
                 return Err(LinkError::Connect(error));
             }
         };
         let unanswered = Unanswered { link: self, generation };
-        let answer = connection.send_packed_command(command).await.and_then(Value::extract_error);
+        let answer = send(connection).await.and_then(Value::extract_error);
+        let doubtful = |error: &RedisError| !is_answer(error) || is_elsewhere(error) || error.code() == Some("LOADING");
+        if answer.as_ref().is_err_and(doubtful) {
+            self.source.doubt();
+        }
         match &answer {
             Err(error) if error.is_timeout() => drop(unanswered),
             Err(error) if !is_answer(error) || is_elsewhere(error) => {
@@ -87,13 +115,14 @@ impl Link {
     /// The standing connection, or an attempt at one that all who wait share.
     fn connection(&self) -> (u64, Pending) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pending) = &state.pending {
+        let version = self.source.version();
+        if let Some(pending) = state.pending.as_ref().filter(|_| state.version == version) {
             return (state.generation, pending.clone());
         }
         // In a task of its own, so that a caller who gives up does not stop it for the others.
-        let attempt = tokio::spawn(connect(self.target.clone(), self.op_timeout));
+        let attempt = tokio::spawn(connect(self.source.clone(), self.op_timeout));
         let pending = attempt.map(|joined| joined.unwrap_or_else(|_| Err(closed()))).boxed().shared();
-        *state = State { pending: Some(pending.clone()), generation: state.generation + 1, unanswered: 0 };
+        *state = State { pending: Some(pending.clone()), generation: state.generation + 1, version, unanswered: 0 };
         (state.generation, pending)
     }
 
@@ -151,13 +180,17 @@ fn closed() -> RedisError {
 
 /// Connects, logs in and names the connection. Half of `op_timeout` at most, so that a call that has to connect first
 /// can still be answered within the whole.
-async fn connect(target: Target, op_timeout: Duration) -> Result<MultiplexedConnection, RedisError> {
+async fn connect(source: Source, op_timeout: Duration) -> Result<MultiplexedConnection, RedisError> {
     let limit = op_timeout / 2;
     let config =
         AsyncConnectionConfig::new().set_connection_timeout(Some(limit)).set_response_timeout(Some(op_timeout));
     let greeted = async {
+        let target = source.target(limit).await?;
         let mut connection = target.client.get_multiplexed_async_connection_with_config(&config).await?;
         greet(&mut connection, &target.login).await?;
+        if source.wants_master() {
+            check_role(&mut connection).await?;
+        }
         Ok(connection)
     };
     tokio::time::timeout(limit, greeted)
@@ -181,4 +214,15 @@ async fn greet(connection: &mut MultiplexedConnection, login: &Login) -> Result<
         Err(error) if error.code() != Some("NOPERM") => Err(error),
         _ => Ok(()),
     }
+}
+
+/// A server may have been the master when the sentinels were asked and be none by now.
+async fn check_role(connection: &mut MultiplexedConnection) -> Result<(), RedisError> {
+    let role = connection.send_packed_command(&redis::cmd("ROLE")).await?.extract_error()?;
+    let is_master = match &role {
+        Value::Array(items) => matches!(items.first(), Some(Value::BulkString(role)) if role == b"master"),
+        _ => false,
+    };
+    let other = || RedisError::from(std::io::Error::other("the server that the sentinels name is no master (yet)"));
+    if is_master { Ok(()) } else { Err(other()) }
 }

@@ -1,23 +1,36 @@
-//! The store in one Redis server (5 or later; users and TLS since 6).
+//! The store in Redis (5 or later; users and TLS since 6): one server, the master that sentinels name, or a cluster.
 //!
 //! - Each operation is one Lua script in `lua/`, one file each, run by hash; nobody else's clock judges but the server's.
-//! - `link` is the one connection that all calls share; `wake` the other one, which listens.
+//! - `link` is the one connection to a server that all calls share; `wake` the other one, which listens. `source` says
+//!   where they lead, asking `sentinel` where that may change.
+//! - `route` sends a call to the server that keeps its key: there is only one, or `cluster` knows.
 //! - `decode` and `records` read answers and are total; `fault` is the table of errors.
 //!
 //! What it can lose is in docs/stores.md: a Redis that restarts without its data, evicts keys or fails over forgets
 //! leases and done markers. The guard then repeats work rather than miss it, and says so.
 
 mod adapter;
+#[cfg(feature = "redis-cluster")]
+mod cluster;
 mod decode;
 mod fault;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod keys;
 mod link;
+#[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
+mod members;
 mod records;
+mod route;
 mod script;
+#[cfg(feature = "redis-sentinel")]
+mod sentinel;
+#[cfg(feature = "redis-cluster")]
+mod slots;
+mod source;
 mod store;
 mod target;
 mod wake;
 
+pub(super) use adapter::CAPABILITY;
 pub use store::RedisStore;

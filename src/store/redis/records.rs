@@ -140,15 +140,18 @@ pub(super) fn jobs(reply: &Value, key: &str) -> Result<Vec<JobEntry>, Corrupt> {
     table(reply, key)?.into_iter().map(|(field, value)| json(value, key, field)).collect()
 }
 
-/// HGETALL of the pauses.
-pub(super) fn pauses(reply: &Value, key: &str) -> Result<Vec<(JobName, Pause)>, Corrupt> {
-    let mut pauses = Vec::new();
-    for (field, value) in table(reply, key)? {
-        let job = JobName::new(field).map_err(|_| Corrupt::at(key, &format!("field {field:?}")))?;
-        let StoredPause { since, until, audit } = json(value, key, field)?;
-        pauses.push((job, Pause { since, until, audit }));
-    }
-    Ok(pauses)
+/// HGETALL of the list of jobs that were ever paused, by name.
+pub(super) fn paused_jobs(reply: &Value, key: &str) -> Result<Vec<JobName>, Corrupt> {
+    let name = |field: &str| JobName::new(field).map_err(|_| Corrupt::at(key, &format!("field {field:?}")));
+    table(reply, key)?.into_keys().map(name).collect()
+}
+
+/// GET of a job's pause.
+pub(super) fn pause(reply: &Value, key: &str) -> Result<Option<Pause>, Corrupt> {
+    let Some(reply) = present(reply) else { return Ok(None) };
+    let content = text(reply).map_err(|_| Corrupt::at(key, "no text"))?;
+    let StoredPause { since, until, audit } = json(content, key, "the pause")?;
+    Ok(Some(Pause { since, until, audit }))
 }
 
 /// The answer of `nodes.lua`: the clock, then HGETALL of the nodes.
@@ -251,7 +254,8 @@ mod tests {
             let _ = slots(&reply, &asked);
             let _ = slot_record(&reply, &asked[0].0, &asked[0].1);
             let _ = jobs(&reply, "jobs");
-            let _ = pauses(&reply, "pauses");
+            let _ = paused_jobs(&reply, "pauses");
+            let _ = pause(&reply, "pause");
             let _ = nodes(&reply, "nodes", Duration::MAX);
             let _ = heartbeat(&reply);
         }

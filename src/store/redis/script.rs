@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 
 use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
 
-use super::link::{Link, LinkError};
+use super::link::LinkError;
+use super::route::Route;
 
 /// A script and its SHA-1, by which the server knows it.
 #[derive(Debug)]
@@ -69,10 +70,11 @@ impl Script {
 
     /// Runs it: one round trip, two when the server does not know it. Both sends are one application: NOSCRIPT means
     /// that nothing ran.
-    pub(super) async fn run(&self, link: &Link, args: &Args) -> Result<Value, LinkError> {
-        match link.call(&command("EVALSHA", &self.hash, args)).await {
+    pub(super) async fn run(&self, route: &Route, args: &Args) -> Result<Value, LinkError> {
+        let key = args.keys.first().map(String::as_str);
+        match route.call(key, &command("EVALSHA", &self.hash, args)).await {
             Err(LinkError::Call(error)) if is_unknown_script(&error) => {
-                link.call(&command("EVAL", self.source, args)).await
+                route.call(key, &command("EVAL", self.source, args)).await
             }
             answer => answer,
         }

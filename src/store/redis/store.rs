@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use redis::Value;
+use redis::{Cmd, Value};
 
 use super::decode::Corrupt;
 use super::fault::Asked;
 use super::keys::Keys;
 use super::link::Link;
+use super::route::Route;
 use super::script::{Args, Script};
+use super::source::Source;
 use super::target::Target;
 use super::wake::Listener;
 use crate::slot::{Lease, Slot};
@@ -24,21 +26,42 @@ pub struct RedisStore {
     pub(super) listener: Listener,
     pub(super) options: StoreOptions,
     pub(super) location: String,
-    link: Link,
+    pub(super) name: &'static str,
+    pub(super) route: Route,
 }
 
 impl RedisStore {
-    /// Opens the store at `redis://`, `rediss://` or `redis+unix://` (docs/stores.md has the forms). Only the url is
+    /// Opens the store at `redis://`, `rediss://` or `redis+unix://`, and with their features `redis+sentinel://`,
+    /// `redis+cluster://` and the same with `rediss+` (docs/stores.md has the forms). Only the url is
     /// judged here: no connection is made before the first operation, so a server that is down is that one's error.
     #[allow(clippy::unused_async, reason = "every store is opened by awaiting; others do connect")]
     pub async fn open(url: &str, options: StoreOptions) -> Result<Self, OpenError> {
         // Another part of the process may have chosen first; its choice is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let keys = Keys::new(&options.namespace);
-        let target = Target::parse(url, &format!("cronward:{}", options.namespace))?;
-        let listener = Listener::new(target.listener.clone(), keys.wake(), options.op_timeout);
-        let link = Link::new(target, options.op_timeout);
-        Ok(Self { keys, listener, location: redact(url), link, options })
+        let client = format!("cronward:{}", options.namespace);
+        let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+        #[cfg_attr(not(feature = "redis-cluster"), expect(unused_mut, reason = "a cluster has names of its own"))]
+        let mut keys = Keys::new(&options.namespace);
+        let (name, route, source) = match scheme {
+            #[cfg(feature = "redis-sentinel")]
+            "redis+sentinel" | "rediss+sentinel" => {
+                let sentinels = super::sentinel::Sentinels::parse(url, &client)?;
+                let source = Source::Master(std::sync::Arc::new(sentinels));
+                ("redis-sentinel", Route::One(Box::new(Link::new(source.clone(), options.op_timeout))), source)
+            }
+            #[cfg(feature = "redis-cluster")]
+            "redis+cluster" | "rediss+cluster" => {
+                let (cluster, source) = super::cluster::Cluster::parse(url, &client, options.op_timeout)?;
+                keys = Keys::in_cluster(&options.namespace);
+                ("redis-cluster", Route::Many(cluster), source)
+            }
+            _ => {
+                let source = Source::Fixed(Box::new(Target::parse(url, &client)?));
+                ("redis", Route::One(Box::new(Link::new(source.clone(), options.op_timeout))), source)
+            }
+        };
+        let listener = Listener::new(source, keys.wake(), options.op_timeout);
+        Ok(Self { keys, listener, location: redact(url), name, route, options })
     }
 
     /// Runs a script and reads its answer. `about` names the keys in an error.
@@ -49,7 +72,7 @@ impl RedisStore {
         args: &Args,
         read: impl FnOnce(&Value) -> Result<T, Corrupt> + Send,
     ) -> Result<T, StoreError> {
-        let answer = script.run(&self.link, args).await;
+        let answer = script.run(&self.route, args).await;
         self.read(asked, answer, read)
     }
 
@@ -59,7 +82,17 @@ impl RedisStore {
         asked: (Op, &str),
         read: impl FnOnce(&Value) -> Result<T, Corrupt> + Send,
     ) -> Result<T, StoreError> {
-        let answer = self.link.call(redis::cmd("HGETALL").arg(asked.1)).await;
+        self.call(asked, redis::cmd("HGETALL").arg(asked.1), read).await
+    }
+
+    /// One plain command about the key that `asked` names.
+    pub(super) async fn call<T>(
+        &self,
+        asked: (Op, &str),
+        command: &Cmd,
+        read: impl FnOnce(&Value) -> Result<T, Corrupt> + Send,
+    ) -> Result<T, StoreError> {
+        let answer = self.route.call(Some(asked.1), command).await;
         self.read(asked, answer, read)
     }
 
@@ -78,7 +111,6 @@ impl RedisStore {
     pub(super) fn about(&self, slot: &Slot, more: impl IntoIterator<Item = String>) -> Args {
         let keys = self.keys.slot(slot);
         Args::keys([keys.mark, keys.attempts, keys.log].into_iter().chain(more))
-            .arg(slot.job())
             .arg(slot)
             .arg(slot.end().timestamp_millis())
             .arg(whole_millis(self.options.retention))

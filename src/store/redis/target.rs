@@ -32,6 +32,10 @@ pub(super) struct Target {
     pub(super) listener: Client,
     /// How to log in.
     pub(super) login: Login,
+    #[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
+    info: ConnectionInfo,
+    #[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
+    ca: Option<Vec<u8>>,
 }
 
 /// What is said on a new connection before anything else.
@@ -82,9 +86,37 @@ impl Target {
         }
         let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2).set_skip_set_lib_name();
         let info = info.set_tcp_settings(tcp_settings());
+        Self::build(info.set_redis_settings(settings), ca, login).map_err(refuse)
+    }
+
+    fn build(info: ConnectionInfo, ca: Option<Vec<u8>>, login: Login) -> Result<Self, String> {
         let anonymous = RedisConnectionInfo::default().set_skip_set_lib_name();
-        let build = |settings| client(info.clone().set_redis_settings(settings), ca.as_deref()).map_err(&refuse);
-        Ok(Self { client: build(anonymous)?, listener: build(settings)?, login })
+        let listener = client(info.clone(), ca.as_deref())?;
+        let client = client(info.clone().set_redis_settings(anonymous), ca.as_deref())?;
+        Ok(Self {
+            client,
+            listener,
+            login,
+            #[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
+            info,
+            #[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
+            ca,
+        })
+    }
+
+    /// The same way in, at another address.
+    #[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
+    pub(super) fn at(&self, address: &super::members::Address) -> Result<Self, redis::RedisError> {
+        use redis::ConnectionAddr::{Tcp, TcpTls, Unix};
+        let (host, port) = (address.host.clone(), address.port);
+        let address = match self.info.addr().clone() {
+            TcpTls { insecure, tls_params, .. } => TcpTls { host, port, insecure, tls_params },
+            Tcp(..) | Unix(_) => Tcp(host, port),
+            other => other,
+        };
+        let info = self.info.clone().set_addr(address);
+        Self::build(info, self.ca.clone(), self.login.clone())
+            .map_err(|message| redis::RedisError::from(std::io::Error::other(message)))
     }
 }
 

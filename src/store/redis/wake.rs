@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use redis::RedisError;
 use redis::aio::{PubSubSink, PubSubStream};
-use redis::{Client, RedisError};
 use tokio::sync::broadcast;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::source::Source;
 use crate::store::{Wake, Wakeups};
 
 /// Hints that a receiver may lag behind by before it has lost some.
@@ -26,7 +27,7 @@ const SILENCE: Duration = Duration::from_secs(5);
 /// The channel and those who listen.
 #[derive(Debug)]
 pub(super) struct Listener {
-    client: Client,
+    source: Source,
     channel: String,
     /// The longest wait for a connection and for an answer on it.
     limit: Duration,
@@ -38,9 +39,9 @@ pub(super) struct Listener {
 
 impl Listener {
     /// A listener that does not connect before the first subscription.
-    pub(super) fn new(client: Client, channel: String, limit: Duration) -> Self {
+    pub(super) fn new(source: Source, channel: String, limit: Duration) -> Self {
         let (refused, task) = (Arc::default(), Mutex::default());
-        Self { client, channel, limit, hints: broadcast::Sender::new(HINTS), refused, task }
+        Self { source, channel, limit, hints: broadcast::Sender::new(HINTS), refused, task }
     }
 
     /// False while the server refuses the subscription.
@@ -56,7 +57,7 @@ impl Listener {
             && task.as_ref().is_none_or(AbortOnDropHandle::is_finished)
         {
             let ears = Ears {
-                client: self.client.clone(),
+                source: self.source.clone(),
                 channel: self.channel.clone(),
                 limit: self.limit,
                 hints: self.hints.clone(),
@@ -71,7 +72,7 @@ impl Listener {
 
 /// What the task has of the listener.
 struct Ears {
-    client: Client,
+    source: Source,
     channel: String,
     limit: Duration,
     hints: broadcast::Sender<Wake>,
@@ -84,15 +85,21 @@ impl Ears {
     async fn listen(self) {
         let mut wait = SHORTEST_WAIT;
         loop {
+            let version = self.source.version();
             match self.connect().await {
                 Ok((sink, messages)) => {
                     wait = SHORTEST_WAIT;
                     self.refused.store(false, Ordering::Relaxed);
                     tell(&self.hints, Wake::Resync);
-                    self.relay(sink, messages).await;
+                    tokio::select! {
+                        () = self.relay(sink, messages) => {}
+                        // What is published at the old master is heard by nobody.
+                        () = self.source.moved(version) => {}
+                    }
                     tracing::debug!(channel = self.channel, "the connection for wake-ups broke");
                 }
                 Err(error) => {
+                    self.source.doubt();
                     self.failed(&error);
                     wait = (wait * 2).min(LONGEST_WAIT);
                 }
@@ -117,7 +124,8 @@ impl Ears {
 
     async fn connect(&self) -> Result<(PubSubSink, PubSubStream), RedisError> {
         let subscribed = async {
-            let (mut sink, messages) = self.client.get_async_pubsub().await?.split();
+            let target = self.source.target(self.limit).await?;
+            let (mut sink, messages) = target.listener.get_async_pubsub().await?.split();
             sink.subscribe(&self.channel).await?;
             Ok((sink, messages))
         };

@@ -1,16 +1,34 @@
 //! Stores in SQL databases.
 //!
-//! A database keeps rows and makes a transaction atomic; the rules are Rust, on an `image` of one slot. Each dialect
-//! has its own connection, its own texts (`*.sql`, one operation each) and its own errors; images and rules are shared.
+//! A database keeps rows and makes a transaction atomic; the rules are Rust, on an image of one slot (`store::rules`), shared
+//! with stores that are no databases. Each dialect
+//! has its own connection, its own texts (`*.sql`, one operation each) and its own errors; all else is shared.
 //!
 //! | part | what it does |
 //! |---|---|
-//! | `image` | a slot as one transaction reads it, and what is to be written |
-//! | `rules` | the contract's rules on an image: pure, one step each |
-//! | `sqlite` | the file, the tables, the statements |
+//! | `session`, `row` | a connection, its statements and rows, as the shared code sees them |
+//! | `slots`, `registry`, `inspect` | what is read and written: the same tables in every dialect |
+//! | `sqlite` | one file, and the lock on it |
+//! | `server` | what database servers have in common: connections, limits, steps that others come before |
+//! | `postgres`, `mysql` | the servers' own |
 
-mod image;
-mod rules;
+mod fault;
+mod inspect;
+#[cfg(feature = "mysql")]
+pub mod mysql;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+mod registry;
+mod row;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+mod server;
+mod session;
+mod slots;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 
+use super::image;
+#[cfg(feature = "sqlite")]
+pub(super) use sqlite::CAPABILITY as SQLITE;
+#[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;

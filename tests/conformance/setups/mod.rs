@@ -1,11 +1,19 @@
 //! The stores under test. One line each.
 
 mod chaos;
+#[cfg(feature = "etcd")]
+mod etcd;
+#[cfg(feature = "mysql")]
+mod mariadb;
 mod memory;
+#[cfg(feature = "postgres")]
+mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(feature = "zookeeper")]
+mod zookeeper;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -27,7 +35,23 @@ pub(crate) fn all() -> Vec<(&'static str, Start)> {
         ("redis(unix)", || Box::pin(redis::over_unix_socket())),
         #[cfg(feature = "redis")]
         ("redis(tls, user)", || Box::pin(redis::over_tls_as_a_user())),
+        #[cfg(feature = "redis-sentinel")]
+        ("sentinel", || Box::pin(redis::behind_sentinels())),
+        #[cfg(feature = "redis-cluster")]
+        ("cluster", || Box::pin(redis::in_a_cluster())),
         #[cfg(feature = "sqlite")]
         ("sqlite", || Box::pin(sqlite::start())),
+        #[cfg(feature = "postgres")]
+        ("postgres", || Box::pin(postgres::as_owner())),
+        #[cfg(feature = "postgres")]
+        ("postgres(least privilege)", || Box::pin(postgres::with_least_privilege())),
+        #[cfg(feature = "mysql")]
+        ("mariadb", || Box::pin(mariadb::as_owner())),
+        #[cfg(feature = "mysql")]
+        ("mariadb(least privilege)", || Box::pin(mariadb::with_least_privilege())),
+        #[cfg(feature = "etcd")]
+        ("etcd", || Box::pin(etcd::start())),
+        #[cfg(feature = "zookeeper")]
+        ("zookeeper", || Box::pin(zookeeper::start())),
     ]
 }

@@ -1,4 +1,5 @@
-//! Real Redis servers: plain over TCP, over a unix socket, and over TLS as a user with the documented permissions only.
+//! Real Redis servers: plain over TCP, over a unix socket, over TLS as a user with the documented permissions only, behind
+//! sentinels, and in a cluster.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,12 +11,17 @@ use cronward::store::conformance::{Probe, Setup};
 use cronward::store::redis::RedisStore;
 use cronward::store::{Store, StoreOptions};
 
+#[cfg(feature = "redis-cluster")]
+use crate::redis_group::ClusterGroup;
+#[cfg(feature = "redis-sentinel")]
+use crate::redis_group::SentinelGroup;
 use crate::redis_server::{RedisServer, documented_permissions};
 use crate::tls_files::TlsFiles;
 
-/// One server that all connections share.
+/// One server that all connections share, or several that belong together.
 struct Redis {
-    server: Arc<RedisServer>,
+    /// Those at which a key may stand.
+    servers: Arc<Servers>,
     url: String,
     /// Kept for as long as new connections read the CA.
     _files: Option<TlsFiles>,
@@ -23,12 +29,12 @@ struct Redis {
 
 pub(super) async fn over_tcp() -> Result<Arc<dyn Setup>, String> {
     let server = RedisServer::start();
-    Ok(Arc::new(Redis { url: server.url(), server: Arc::new(server), _files: None }))
+    Ok(Arc::new(Redis { url: server.url(), servers: Arc::new(Servers::One(server)), _files: None }))
 }
 
 pub(super) async fn over_unix_socket() -> Result<Arc<dyn Setup>, String> {
     let server = RedisServer::start();
-    Ok(Arc::new(Redis { url: server.unix_url(), server: Arc::new(server), _files: None }))
+    Ok(Arc::new(Redis { url: server.unix_url(), servers: Arc::new(Servers::One(server)), _files: None }))
 }
 
 pub(super) async fn over_tls_as_a_user() -> Result<Arc<dyn Setup>, String> {
@@ -36,7 +42,56 @@ pub(super) async fn over_tls_as_a_user() -> Result<Arc<dyn Setup>, String> {
     let (server, port) = RedisServer::start_with_tls(files.dir());
     server.allow(&documented_permissions());
     let url = format!("rediss://cronward:secret@127.0.0.1:{port}?ca={}", files.ca().display());
-    Ok(Arc::new(Redis { url, server: Arc::new(server), _files: Some(files) }))
+    Ok(Arc::new(Redis { url, servers: Arc::new(Servers::One(server)), _files: Some(files) }))
+}
+
+#[cfg(feature = "redis-sentinel")]
+pub(super) async fn behind_sentinels() -> Result<Arc<dyn Setup>, String> {
+    let group = SentinelGroup::start();
+    Ok(Arc::new(Redis { url: group.url(), servers: Arc::new(Servers::Watched(group)), _files: None }))
+}
+
+#[cfg(feature = "redis-cluster")]
+pub(super) async fn in_a_cluster() -> Result<Arc<dyn Setup>, String> {
+    let group = ClusterGroup::start();
+    Ok(Arc::new(Redis { url: group.url(), servers: Arc::new(Servers::Shared(group)), _files: None }))
+}
+
+/// The servers of a setup.
+enum Servers {
+    One(RedisServer),
+    #[cfg(feature = "redis-sentinel")]
+    Watched(SentinelGroup),
+    #[cfg(feature = "redis-cluster")]
+    Shared(ClusterGroup),
+}
+
+impl Servers {
+    fn all(&self) -> &[RedisServer] {
+        match self {
+            Self::One(server) => std::slice::from_ref(server),
+            #[cfg(feature = "redis-sentinel")]
+            Self::Watched(group) => std::slice::from_ref(&group.master),
+            #[cfg(feature = "redis-cluster")]
+            Self::Shared(group) => group.servers.get(..3).unwrap_or_default(),
+        }
+    }
+
+    /// At whichever server keeps the key.
+    fn command(&self, words: &[&str]) -> redis::Value {
+        let elsewhere = |error: &redis::RedisError| error.code() == Some("MOVED");
+        let mut answers = self.all().iter().map(|server| server.try_command(words));
+        let answer = answers.find(|answer| !answer.as_ref().is_err_and(elsewhere));
+        answer.expect("some server keeps the key").unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    }
+
+    fn text(&self, words: &[&str]) -> Option<String> {
+        redis::from_redis_value(self.command(words)).expect("a text")
+    }
+
+    fn number(&self, words: &[&str]) -> i64 {
+        redis::from_redis_value(self.command(words)).expect("a number")
+    }
 }
 
 #[async_trait]
@@ -54,19 +109,23 @@ impl Setup for Redis {
 
     async fn probe(&self, namespace: &Namespace) -> Result<Box<dyn Probe>, String> {
         let prefix = format!("cronward:{namespace}:");
-        Ok(Box::new(RedisProbe { server: Arc::clone(&self.server), prefix }))
+        Ok(Box::new(RedisProbe { servers: Arc::clone(&self.servers), prefix }))
     }
 }
 
 /// Reads and writes keys as a person with `redis-cli` would.
 struct RedisProbe {
-    server: Arc<RedisServer>,
+    servers: Arc<Servers>,
     prefix: String,
 }
 
 impl RedisProbe {
     fn mark(&self, slot: &Slot) -> String {
-        format!("{}{{{slot}}}", self.prefix)
+        match &*self.servers {
+            #[cfg(feature = "redis-cluster")]
+            Servers::Shared(_) => format!("{}{{{}}}@{}", self.prefix, slot.job(), slot.key()),
+            _ => format!("{}{{{slot}}}", self.prefix),
+        }
     }
 
     fn attempts(&self, slot: &Slot) -> String {
@@ -77,35 +136,37 @@ impl RedisProbe {
 #[async_trait]
 impl Probe for RedisProbe {
     async fn attempts(&self, slot: &Slot) -> Result<Option<Attempt>, String> {
-        let counter = self.server.text(&["GET", &self.attempts(slot)]);
+        let counter = self.servers.text(&["GET", &self.attempts(slot)]);
         counter.map(|counter| counter.parse().map_err(|_| format!("the counter is {counter:?}"))).transpose()
     }
 
     async fn mark_ttl(&self, slot: &Slot) -> Result<Option<Duration>, String> {
-        let left = self.server.number(&["PTTL", &self.mark(slot)]);
+        let left = self.servers.number(&["PTTL", &self.mark(slot)]);
         Ok(u64::try_from(left).ok().map(Duration::from_millis))
     }
 
     async fn expire_mark(&self, slot: &Slot) -> Result<(), String> {
-        self.server.command(&["PEXPIRE", &self.mark(slot), "0"]);
+        self.servers.command(&["PEXPIRE", &self.mark(slot), "0"]);
         Ok(())
     }
 
     async fn forget_counter(&self, slot: &Slot) -> Result<(), String> {
-        self.server.command(&["DEL", &self.attempts(slot)]);
+        self.servers.command(&["DEL", &self.attempts(slot)]);
         Ok(())
     }
 
     async fn corrupt_mark(&self, slot: &Slot) -> Result<bool, String> {
-        self.server.command(&["SET", &self.mark(slot), "what somebody else wrote", "KEEPTTL"]);
+        self.servers.command(&["SET", &self.mark(slot), "what somebody else wrote", "KEEPTTL"]);
         Ok(true)
     }
 
     async fn wipe(&self) -> Result<(), String> {
         let pattern = format!("{}*", self.prefix);
-        let keys: Vec<String> = redis::from_redis_value(self.server.command(&["KEYS", &pattern])).unwrap();
-        for key in keys {
-            self.server.command(&["DEL", &key]);
+        for server in self.servers.all() {
+            let keys: Vec<String> = redis::from_redis_value(server.command(&["KEYS", &pattern])).unwrap();
+            for key in keys {
+                self.servers.command(&["DEL", &key]);
+            }
         }
         Ok(())
     }

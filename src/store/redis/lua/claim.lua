@@ -1,9 +1,9 @@
 -- Grants the slot's lease, or says why not. Checks first, in the order of the contract; then SET, which carries its own
 -- TTL and is refused as a whole when memory is full or the user may not: in that case nothing has changed.
--- KEYS 4 pauses, 5… marks of the slots during which this one may not start
--- ARGV 6 token, 7 node, 8 ttl, 9 max_attempts, 10 trigger, 11 start of the slot (ms), 12 the largest attempt number
-local token, node, ttl, trigger = ARGV[6], ARGV[7], ARGV[8], ARGV[10]
-local max, starts, limit = tonumber(ARGV[9]), tonumber(ARGV[11]), tonumber(ARGV[12])
+-- KEYS 4 the job's pause, 5… marks of the slots during which this one may not start
+-- ARGV 5 token, 6 node, 7 ttl, 8 max_attempts, 9 trigger, 10 start of the slot (ms), 11 the largest attempt number
+local token, node, ttl, trigger = ARGV[5], ARGV[6], ARGV[7], ARGV[9]
+local max, starts, limit = tonumber(ARGV[8]), tonumber(ARGV[10]), tonumber(ARGV[11])
 local now = now_ms()
 local slot, bad = read_slot()
 if bad then return bad end
@@ -31,10 +31,10 @@ if not again then
   if is_spent(token, slot.count) then return { 'backoff', 0 } end
 end
 
-local pause = redis.call('HGET', KEYS[4], JOB)
+local pause = redis.call('GET', KEYS[4])
 if pause then
   local since, till = read_pause(pause)
-  if not since then return { 'corrupt', KEYS[4], 'field ' .. JOB } end
+  if not since then return { 'corrupt', KEYS[4], pause } end
   if till == math.huge then return { 'paused', -1 } end
   if till > now then return { 'paused', till - now } end
 end

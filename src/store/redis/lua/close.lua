@@ -1,7 +1,7 @@
 -- After the slot's end: the first to ask records the verdict.
--- KEYS 4 pauses
--- ARGV 6 max_attempts, 7 by, 8 start of the slot (ms)
-local max, by, starts = tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8])
+-- KEYS 4 the job's pause
+-- ARGV 5 max_attempts, 6 by, 7 start of the slot (ms)
+local max, by, starts = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
 local now = now_ms()
 if now < ENDS then return { 'open', ENDS - now } end
 local slot, bad = read_slot()
@@ -16,10 +16,10 @@ if slot.mark.state == 'done' then
 elseif slot.used >= max then
   verdict = 'failed'
 elseif slot.count == 0 then
-  local pause = redis.call('HGET', KEYS[4], JOB)
+  local pause = redis.call('GET', KEYS[4])
   if pause then
     local since, till = read_pause(pause)
-    if not since then return { 'corrupt', KEYS[4], 'field ' .. JOB } end
+    if not since then return { 'corrupt', KEYS[4], pause } end
     if since < ENDS and till > starts then verdict = 'skipped' end
   end
 end

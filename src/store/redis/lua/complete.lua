@@ -1,7 +1,7 @@
 -- Records success: the run, the verdict, the done marker. Done is a fact: it is written whoever holds the slot meanwhile,
 -- and a done marker of another claim is left as it is (I3).
--- ARGV 6 token, 7 node, 8 attempt, 9 done_ttl, 10 the run's record
-local token, node, attempt, ttl, record = ARGV[6], ARGV[7], tonumber(ARGV[8]), ARGV[9], ARGV[10]
+-- ARGV 5 token, 6 node, 7 attempt, 8 done_ttl, 9 the run's record
+local token, node, attempt, ttl, record = ARGV[5], ARGV[6], tonumber(ARGV[7]), ARGV[8], ARGV[9]
 local now = now_ms()
 local slot, bad = read_slot()
 if bad then return bad end

@@ -1,5 +1,5 @@
 -- Operator: the done marker and the verdict without a run. The marker has no token.
--- ARGV 6 the verb's JSON up to the time, 7 by, 8 done_ttl
+-- ARGV 5 the verb's JSON up to the time, 6 by, 7 done_ttl
 local now = now_ms()
 local slot, bad = read_slot()
 if bad then return bad end
@@ -7,9 +7,9 @@ if slot.mark.state == 'running' then return { 'held', slot.mark.raw, slot.mark.l
 if slot.mark.state == 'done' then return { 'unchanged' } end
 
 keep(now)
-write_mark('done', '-', ARGV[7], 0, now, ARGV[8])
-write_done_verdict(ARGV[7], 0, now)
-write_audit(ARGV[6], now)
+write_mark('done', '-', ARGV[6], 0, now, ARGV[7])
+write_done_verdict(ARGV[6], 0, now)
+write_audit(ARGV[5], now)
 keep(now)
 publish(CHANNEL, 'done ' .. SLOT)
 return { 'applied' }

@@ -1,6 +1,6 @@
 -- Records a run that failed or was given back, and releases its lease if it still stands; nobody else's (I4).
--- ARGV 6 token, 7 node, 8 attempt, 9 wait (ms, 0 for none), 10 attempts to forgive (0 or 1), 11 the run's record
-local token, node, attempt, wait, refund, record = ARGV[6], ARGV[7], tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10]), ARGV[11]
+-- ARGV 5 token, 6 node, 7 attempt, 8 wait (ms, 0 for none), 9 attempts to forgive (0 or 1), 10 the run's record
+local token, node, attempt, wait, refund, record = ARGV[5], ARGV[6], tonumber(ARGV[7]), ARGV[8], tonumber(ARGV[9]), ARGV[10]
 local now = now_ms()
 local slot, bad = read_slot()
 if bad then return bad end

@@ -1,7 +1,7 @@
 -- Makes a lease last; sets it again where the key is absent and nothing says that this claim ended or was followed by
 -- another (the server restarted empty, or the lease lapsed unseen). Takes nothing from anybody else (I4).
--- ARGV 6 token, 7 node, 8 attempt, 9 ttl, 10 trigger, 11 claimed at (ms)
-local token, node, attempt, ttl, trigger, at = ARGV[6], ARGV[7], tonumber(ARGV[8]), ARGV[9], ARGV[10], tonumber(ARGV[11])
+-- ARGV 5 token, 6 node, 7 attempt, 8 ttl, 9 trigger, 10 claimed at (ms)
+local token, node, attempt, ttl, trigger, at = ARGV[5], ARGV[6], tonumber(ARGV[7]), ARGV[8], ARGV[9], tonumber(ARGV[10])
 local now = now_ms()
 local mark, bad = read_mark(MARK)
 if bad then return bad end

@@ -1,5 +1,5 @@
 -- Operator: forgives all attempts so far and opens the slot again.
--- ARGV 6 the verb's JSON up to the time
+-- ARGV 5 the verb's JSON up to the time
 local now = now_ms()
 local slot, bad = read_slot()
 if bad then return bad end
@@ -9,7 +9,7 @@ keep(now)
 redis.call('DEL', MARK)
 redis.call('HSET', LOG, 'forgiven', slot.count)
 redis.call('HDEL', LOG, 'verdict')
-write_audit(ARGV[6], now)
+write_audit(ARGV[5], now)
 keep(now)
 publish(CHANNEL, 'released ' .. SLOT)
 return { 'applied' }

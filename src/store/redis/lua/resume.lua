@@ -1,12 +1,11 @@
 -- Operator: ends the pause now. The record then names who ended it.
--- KEYS 1 pauses; ARGV 1 job, 2 channel, 3 the verb's JSON up to the time
+-- KEYS 1 the job's pause; ARGV 1 job, 2 channel, 3 the verb's JSON up to the time
 local now = now_ms()
-local pause = redis.call('HGET', KEYS[1], ARGV[1])
+local pause = redis.call('GET', KEYS[1])
 if not pause then return { 'unchanged' } end
 local since, till = read_pause(pause)
-if not since then return { 'corrupt', KEYS[1], 'field ' .. ARGV[1] } end
+if not since then return { 'corrupt', KEYS[1], pause } end
 if till <= now then return { 'unchanged' } end
-local ended = '{"since_ms":' .. text(since) .. ',"until_ms":' .. text(now) .. ',"audit":' .. ARGV[3] .. text(now) .. '}}'
-redis.call('HSET', KEYS[1], ARGV[1], ended)
+redis.call('SET', KEYS[1], '{"since_ms":' .. text(since) .. ',"until_ms":' .. text(now) .. ',"audit":' .. ARGV[3] .. text(now) .. '}}')
 publish(ARGV[2], 'job ' .. ARGV[1])
 return { 'applied' }

@@ -1,8 +1,8 @@
 -- Put before every script about one slot.
 -- KEYS 1 mark, 2 attempts, 3 log
--- ARGV 1 job, 2 job@key, 3 end of the slot (ms), 4 retention (ms), 5 channel
+-- ARGV 1 job@key, 2 end of the slot (ms), 3 retention (ms), 4 channel
 local MARK, ATTEMPTS, LOG = KEYS[1], KEYS[2], KEYS[3]
-local JOB, SLOT, ENDS, RETENTION, CHANNEL = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+local SLOT, ENDS, RETENTION, CHANNEL = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 
 local STATES = { running = true, backoff = true, done = true }
 

@@ -1,5 +1,5 @@
 -- Operator: takes the lease from its holder. Its record gets an end, so that its next renewal finds that it is over.
--- ARGV 6 the verb's JSON up to the time
+-- ARGV 5 the verb's JSON up to the time
 local now = now_ms()
 local slot, bad = read_slot()
 if bad then return bad end
@@ -13,7 +13,7 @@ record = record or begun(mark.attempt, mark.token, mark.node, 'schedule', mark.a
 if not has_ended(record) then
   redis.call('HSET', LOG, field, string.sub(record, 1, -2) .. ',"outcome":"lost_lease"}')
 end
-write_audit(ARGV[6], now)
+write_audit(ARGV[5], now)
 keep(now)
 publish(CHANNEL, 'released ' .. SLOT)
 return { 'applied' }

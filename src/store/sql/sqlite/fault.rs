@@ -1,83 +1,23 @@
-//! What goes wrong below the trait, and how each is told: SQLite's result codes become kinds with a way out.
+//! What SQLite's errors mean: its result codes become kinds with a way out.
 
-use std::fmt;
-
-use crate::slot::Slot;
+use crate::store::sql::fault::Fault;
 use crate::store::{Applied, ErrorKind, Op, StoreError};
 
-/// Trouble below the trait. It knows neither the operation nor whether it was applied.
-#[derive(Debug)]
-pub(super) enum Fault {
-    /// SQLite or its driver.
-    Sql(sqlx::Error),
-    /// A row that cronward did not write.
-    Row(String),
-    /// The file, its directory, its version.
-    File {
-        /// What kind of trouble.
-        kind: ErrorKind,
-        /// What it is, with the path and the way out.
-        message: String,
-        /// The system's own error.
-        source: Option<std::io::Error>,
-    },
+/// True when another process held the file for the whole `busy_timeout`. Nothing was written then.
+pub(super) fn is_busy(fault: &Fault) -> bool {
+    matches!(fault, Fault::Sql(error) if matches!(primary_code(error), Some(BUSY | LOCKED | PROTOCOL)))
 }
 
-impl Fault {
-    pub(super) const fn file(kind: ErrorKind, message: String) -> Self {
-        Self::File { kind, message, source: None }
-    }
-
-    /// A row of a slot that cannot be read.
-    pub(super) fn row(slot: &Slot, why: impl fmt::Display) -> Self {
-        Self::Row(format!("slot {slot}: {why}"))
-    }
-
-    /// The same in words, for the others whom it concerns.
-    pub(super) fn retold(&self) -> Self {
-        let (kind, message) = self.told();
-        Self::file(kind, message)
-    }
-
-    /// True when another process held the file for the whole `busy_timeout`. Nothing was written then.
-    pub(super) fn is_busy(&self) -> bool {
-        matches!(self, Self::Sql(error) if matches!(primary_code(error), Some(BUSY | LOCKED | PROTOCOL)))
-    }
-
-    /// The one error of every store.
-    pub(super) fn into_error(self, op: Op, applied: Applied, location: &str) -> StoreError {
-        let applied = if self.is_busy() { Applied::No } else { applied };
-        let (kind, message) = self.told();
-        let error = StoreError::new(kind, applied, op, location, message);
-        match self {
-            Self::Sql(source) => error.caused_by(source),
-            Self::File { source: Some(source), .. } => error.caused_by(source),
-            Self::File { .. } | Self::Row(_) => error,
-        }
-    }
-
-    fn told(&self) -> (ErrorKind, String) {
-        match self {
-            Self::File { kind, message, .. } => (*kind, message.clone()),
-            Self::Row(why) => (ErrorKind::Corrupt, format!("{why}; cronward did not write that")),
-            Self::Sql(error) => {
-                let (kind, advice) = classify(error);
-                (kind, format!("{advice} ({error})"))
-            }
-        }
-    }
+/// The one error of every store.
+pub(super) fn into_error(fault: Fault, op: Op, applied: Applied, location: &str) -> StoreError {
+    let applied = if is_busy(&fault) { Applied::No } else { applied };
+    fault.into_error(op, applied, location, meaning)
 }
 
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.told().1)
-    }
-}
-
-impl From<sqlx::Error> for Fault {
-    fn from(error: sqlx::Error) -> Self {
-        Self::Sql(error)
-    }
+/// What an error of SQLite means, with its own words behind.
+pub(super) fn meaning(error: &sqlx::Error) -> (ErrorKind, String) {
+    let (kind, advice) = classify(error);
+    (kind, format!("{advice} ({error})"))
 }
 
 // sqlite.org/rescode.html

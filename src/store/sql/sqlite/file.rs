@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, accessat, mknodat, statfs};
 
-use super::fault::Fault;
 use crate::store::ErrorKind;
+use crate::store::sql::fault::Fault;
 
 /// File systems where the shared memory of WAL or its locks do not work between hosts (sqlite.org/wal.html), by
 /// the number in statfs(2).
@@ -77,7 +77,7 @@ fn refuse_network(path: &Path) -> Result<(), Fault> {
     let magic = (found.f_type as i64) & 0xffff_ffff;
     match NETWORK.iter().find(|(number, _)| *number == magic) {
         None => Ok(()),
-        Some((_, name)) => Err(Fault::file(
+        Some((_, name)) => Err(Fault::known(
             ErrorKind::Unsupported,
             format!(
                 "{} is on a network file system ({name}), where SQLite's locks are not safe: use a local path, or a \
@@ -105,30 +105,30 @@ fn check_access(path: &Path, directory: &Path) -> Result<(), Fault> {
     let meta =
         std::fs::metadata(path).map_err(|error| refused(error, &format!("cannot look at {}", path.display()), ""))?;
     if !meta.is_file() {
-        return Err(Fault::file(ErrorKind::Unsupported, format!("{} is not a regular file", path.display())));
+        return Err(Fault::known(ErrorKind::Unsupported, format!("{} is not a regular file", path.display())));
     }
     let allowed = |path: &Path, access| accessat(CWD, path, access, AtFlags::EACCESS).is_ok();
     let advice = "check its owner and mode";
     if !allowed(path, Access::READ_OK) {
-        return Err(Fault::file(ErrorKind::Denied, format!("no permission to read {}: {advice}", path.display())));
+        return Err(Fault::known(ErrorKind::Denied, format!("no permission to read {}: {advice}", path.display())));
     }
     if !allowed(path, Access::WRITE_OK) {
         let message =
             format!("{} cannot be written: {advice}, and that the disk is not mounted read-only", path.display());
-        return Err(Fault::file(ErrorKind::ReadOnly, message));
+        return Err(Fault::known(ErrorKind::ReadOnly, message));
     }
     if !allowed(directory, Access::WRITE_OK | Access::EXEC_OK) {
         let message = format!(
             "directory {} cannot be written, and SQLite keeps its log beside the file: {advice}",
             directory.display()
         );
-        return Err(Fault::file(ErrorKind::ReadOnly, message));
+        return Err(Fault::known(ErrorKind::ReadOnly, message));
     }
     Ok(())
 }
 
 fn vanished(path: &Path) -> Fault {
-    Fault::file(ErrorKind::Unavailable, format!("{} was removed while it was being opened", path.display()))
+    Fault::known(ErrorKind::Unavailable, format!("{} was removed while it was being opened", path.display()))
 }
 
 fn refused(error: io::Error, what: &str, advice: &str) -> Fault {
@@ -141,7 +141,7 @@ fn refused(error: io::Error, what: &str, advice: &str) -> Fault {
         _ => ErrorKind::Unavailable,
     };
     let message = if advice.is_empty() { format!("{what}: {error}") } else { format!("{what}: {error}; {advice}") };
-    Fault::File { kind, message, source: Some(error) }
+    Fault::Known { kind, message, source: Some(error) }
 }
 
 #[cfg(test)]
@@ -189,7 +189,7 @@ mod tests {
         std::fs::write(&blocker, "").unwrap();
         let fault = prepare(&blocker.join("c.db")).unwrap_err();
         assert!(fault.to_string().contains(&blocker.display().to_string()), "{fault}");
-        assert!(matches!(fault, Fault::File { kind: ErrorKind::Unsupported, .. }), "{fault:?}");
+        assert!(matches!(fault, Fault::Known { kind: ErrorKind::Unsupported, .. }), "{fault:?}");
     }
 
     #[test]

@@ -12,10 +12,11 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, Sqlite, SqliteConnection, Transaction};
 use tokio::sync::Mutex;
 
-use super::fault::Fault;
+use super::fault::is_busy;
 use super::file::{self, FileId};
 use super::schema;
 use crate::store::ErrorKind;
+use crate::store::sql::fault::Fault;
 
 /// Between two tries to connect while another process switches the new file to WAL, for which `busy_timeout` does not
 /// wait (sqlite.org/wal.html). The caller bounds the whole.
@@ -57,7 +58,7 @@ impl Connector {
         let path = self.path.clone();
         // Looking at a disk may wait; not in the caller's thread.
         let prepared = tokio::task::spawn_blocking(move || file::prepare(&path)).await;
-        let id = prepared.map_err(|_| Fault::file(ErrorKind::Unavailable, "the process is ending".to_owned()))??;
+        let id = prepared.map_err(|_| Fault::known(ErrorKind::Unavailable, "the process is ending".to_owned()))??;
         let mut conn = self.options.connect().await?;
         schema::bring_up(&mut conn).await?;
         Ok(Open { conn, id })
@@ -67,7 +68,7 @@ impl Connector {
     async fn connect_when_free(&self) -> Result<Open, Fault> {
         loop {
             match self.connect().await {
-                Err(fault) if fault.is_busy() => tokio::time::sleep(CONNECT_PAUSE).await,
+                Err(fault) if is_busy(&fault) => tokio::time::sleep(CONNECT_PAUSE).await,
                 done => return done,
             }
         }
@@ -106,7 +107,7 @@ impl Lane {
     /// Has the next call open a new connection, unless the fault was only that of waiting. After any other SQLite may
     /// have ended the transaction by itself, which the driver does not notice.
     pub(super) fn doubt(&self, fault: &Fault) {
-        self.doubtful.fetch_or(!fault.is_busy(), Ordering::AcqRel);
+        self.doubtful.fetch_or(!is_busy(fault), Ordering::AcqRel);
     }
 }
 
@@ -126,7 +127,7 @@ impl Held<'_> {
     }
 
     fn conn(&mut self) -> Result<&mut SqliteConnection, Fault> {
-        let gone = || Fault::file(ErrorKind::Unavailable, "the connection is gone".to_owned());
+        let gone = || Fault::known(ErrorKind::Unavailable, "the connection is gone".to_owned());
         self.0.as_mut().map(|open| &mut open.conn).ok_or_else(gone)
     }
 }
@@ -150,7 +151,7 @@ impl<'c> Tx<'c> {
     /// Reads the clock, again where somebody joined since.
     pub(super) async fn look(&mut self) -> Result<(), Fault> {
         let now: i64 = sqlx::query_scalar(include_str!("now.sql")).fetch_one(self.on()).await?;
-        let out_of_range = || Fault::file(ErrorKind::Unavailable, format!("the host's clock is at {now} ms"));
+        let out_of_range = || Fault::known(ErrorKind::Unavailable, format!("the host's clock is at {now} ms"));
         self.now = DateTime::from_timestamp_millis(now).ok_or_else(out_of_range)?;
         Ok(())
     }

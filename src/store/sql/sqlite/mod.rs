@@ -14,16 +14,14 @@
 
 mod fault;
 mod file;
-mod inspect;
 mod lane;
 mod operations;
 mod place;
-mod registry;
-mod row;
 mod schema;
 mod shared;
-mod slots;
 mod store;
+mod tables;
 mod turn;
 
+pub(in crate::store) use operations::CAPABILITY;
 pub use store::SqliteStore;

@@ -5,11 +5,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use super::slots::Subject;
 use super::store::{Call, SqliteStore};
-use super::{inspect, registry};
 use crate::job::{JobName, NodeName};
 use crate::slot::{Audit, Lease, RunRecord, Slot, SlotRecord};
+use crate::store::sql::slots::Subject;
+use crate::store::sql::{inspect, registry};
 use crate::store::{
     Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause,
     Reach, Release, Renewal, Settlement, Store, StoreClock, StoreError, Wake, Wakeups,
@@ -34,18 +34,21 @@ macro_rules! transaction {
     }};
 }
 
+/// What it can do.
+pub(in crate::store) const CAPABILITY: Capability = Capability {
+    name: "sqlite",
+    reach: Reach::Host,
+    clock: StoreClock::Host,
+    push: false,
+    poll: POLL,
+    durable: true,
+    expires_records: false,
+};
+
 #[async_trait]
 impl Store for SqliteStore {
     fn capability(&self) -> Capability {
-        Capability {
-            name: "sqlite",
-            reach: Reach::Host,
-            clock: StoreClock::Host,
-            push: false,
-            poll: POLL,
-            durable: true,
-            expires_records: false,
-        }
+        CAPABILITY
     }
 
     fn location(&self) -> &str {

@@ -2,8 +2,8 @@
 
 use sqlx::{Connection, SqliteConnection};
 
-use super::fault::Fault;
 use crate::store::ErrorKind;
+use crate::store::sql::fault::Fault;
 
 /// `PRAGMA application_id` of every file of ours: "CRWD".
 const APPLICATION_ID: i64 = 1_129_469_764;
@@ -41,7 +41,7 @@ async fn log_beside(conn: &mut SqliteConnection) -> Result<(), Fault> {
         return Ok(());
     }
     let why = format!("its file system has no shared memory for a write-ahead log (journal mode {mode}): use another");
-    Err(Fault::file(ErrorKind::Unsupported, why))
+    Err(Fault::known(ErrorKind::Unsupported, why))
 }
 
 async fn header(conn: &mut SqliteConnection) -> Result<Header, Fault> {
@@ -53,7 +53,7 @@ async fn header(conn: &mut SqliteConnection) -> Result<Header, Fault> {
 fn pending(header: &Header) -> Result<&'static [&'static str], Fault> {
     let ours = header.application == APPLICATION_ID;
     let empty = header.application == 0 && header.version == 0 && header.tables == 0;
-    let refuse = |why: String| Err(Fault::file(ErrorKind::Unsupported, why));
+    let refuse = |why: String| Err(Fault::known(ErrorKind::Unsupported, why));
     if !ours && !empty {
         return refuse("it is the database of another program: choose another path".to_owned());
     }

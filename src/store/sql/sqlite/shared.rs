@@ -5,8 +5,8 @@ use std::time::Duration;
 use tokio::sync::broadcast;
 
 use super::lane::{Connector, Lane};
-use super::slots::Scope;
 use crate::store::Wake;
+use crate::store::sql::slots::Scope;
 
 /// Shared by the store and its [`turn`](super::turn)s.
 #[derive(Debug)]

@@ -1,7 +1,9 @@
--- A slot's row and what a rule needs of its runs. ?4 and ?5 are the token and the attempt of the request's lease. Without
--- an attempt, the token's newest is its own; without either, the mark's is.
+-- One row: a slot's row and what a rule needs of its runs, NULL where there is none; the job's last pause. ?4 and ?5 are the
+-- token and the attempt of the request's lease. Without an attempt, the token's newest run is its own; without either, the
+-- mark's is.
 SELECT
-    counter, forgiven, mark, mark_token, mark_node, mark_attempt, mark_since_ms, mark_until_ms, verdict, touched_ms,
+    s.counter, s.forgiven, s.mark, s.mark_token, s.mark_node, s.mark_attempt, s.mark_since_ms, s.mark_until_ms,
+    s.verdict, s.touched_ms,
     (SELECT max(r.attempt) FROM runs AS r
       WHERE r.namespace = ?1 AND r.job = ?2 AND r.start_ms = ?3) AS newest,
     (SELECT max(r.attempt) FROM runs AS r
@@ -15,8 +17,10 @@ SELECT
         AND r.record LIKE '%"outcome":"%') AS spent,
     (SELECT r.record FROM runs AS r
       WHERE r.namespace = ?1 AND r.job = ?2 AND r.start_ms = ?3
-        AND r.token = coalesce(?4, mark_token)
-        AND r.attempt = coalesce(?5, CASE WHEN ?4 IS NULL THEN mark_attempt ELSE r.attempt END)
-      ORDER BY r.attempt DESC LIMIT 1) AS own
-FROM slots
-WHERE namespace = ?1 AND job = ?2 AND start_ms = ?3
+        AND r.token = coalesce(?4, s.mark_token)
+        AND r.attempt = coalesce(?5, CASE WHEN ?4 IS NULL THEN s.mark_attempt ELSE r.attempt END)
+      ORDER BY r.attempt DESC LIMIT 1) AS own,
+    p.since_ms, p.until_ms, p.audit
+FROM (SELECT 1) AS always
+LEFT JOIN slots AS s ON s.namespace = ?1 AND s.job = ?2 AND s.start_ms = ?3
+LEFT JOIN pauses AS p ON p.namespace = ?1 AND p.job = ?2

@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use tokio::sync::{broadcast, mpsc};
 
-use super::fault::Fault;
+use super::fault::into_error;
 use super::lane::{Connector, Lane, Tx};
 use super::place;
 use super::shared::Shared;
-use super::slots::{Scope, Subject};
 use super::turn::{self, Job};
-use crate::store::sql::image::Image;
+use crate::store::image::Image;
+use crate::store::sql::fault::Fault;
+use crate::store::sql::slots::{Scope, Subject};
 use crate::store::{Applied, ErrorKind, Op, OpenError, StoreError, StoreOptions};
 
 /// Opening may have to recover the log of a process that was killed, and to wait for others that open the file.
@@ -105,7 +106,7 @@ impl SqliteStore {
                 fault
             }
         };
-        Err(fault.into_error(call.op, call.applied(), &self.shared.location))
+        Err(into_error(fault, call.op, call.applied(), &self.shared.location))
     }
 
     /// One rule on one slot, in its turn.
@@ -127,7 +128,7 @@ impl SqliteStore {
             Ok(Err(failed)) => failed,
             Err(_) => (timed_out(self.shared.limit), ticket.withdraw()),
         };
-        Err(fault.into_error(op, applied, &self.shared.location))
+        Err(into_error(fault, op, applied, &self.shared.location))
     }
 }
 
@@ -146,10 +147,10 @@ fn shared(path: PathBuf, options: StoreOptions) -> Shared {
 }
 
 fn no_writer() -> Fault {
-    Fault::file(ErrorKind::Unavailable, "the store is closing".to_owned())
+    Fault::known(ErrorKind::Unavailable, "the store is closing".to_owned())
 }
 
 fn timed_out(limit: Duration) -> Fault {
     let message = format!("no answer within {limit:?}: the disk is slow, or another process keeps the file locked");
-    Fault::file(ErrorKind::Timeout, message)
+    Fault::known(ErrorKind::Timeout, message)
 }

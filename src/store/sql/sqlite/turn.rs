@@ -11,11 +11,13 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::fault::Fault;
+use super::fault::{is_busy, meaning};
 use super::lane::Tx;
 use super::shared::Shared;
-use super::slots::{self, Subject};
-use crate::store::sql::image::Image;
+use super::tables;
+use crate::store::image::Image;
+use crate::store::sql::fault::Fault;
+use crate::store::sql::slots::{self, Subject};
 use crate::store::{Applied, Wake};
 
 /// The most calls of one turn: other processes wait meanwhile.
@@ -114,7 +116,7 @@ impl Job {
         // What an earlier transaction left, if that was rolled back.
         (self.refused, self.wake) = (None, None);
         let mut loaded = match slots::load(tx, &shared.scope, &self.subject).await {
-            Ok(loaded) => loaded,
+            Ok((loaded, _)) => loaded,
             Err(fault @ Fault::Row(_)) => {
                 self.refused = Some(fault);
                 return Ok(());
@@ -125,7 +127,10 @@ impl Job {
         let slot = &loaded.image.slot;
         let wake = |what| Wake::Slot { job: slot.job().clone(), key: slot.key(), what };
         self.wake = loaded.image.effects.wake.map(wake);
-        slots::save(tx, &shared.scope, &loaded).await
+        match loaded.change() {
+            Some(change) => tables::save(tx, &shared.scope, &change).await,
+            None => Ok(()),
+        }
     }
 
     fn end(self, shared: &Shared, end: Result<(), Failed>) {
@@ -173,7 +178,7 @@ async fn write(shared: &Shared, turn: &mut Vec<Job>, more: impl FnMut() -> Optio
     }
     tx.commit().await.map_err(|fault| {
         shared.writer.doubt(&fault);
-        let applied = if fault.is_busy() { Applied::No } else { Applied::Maybe };
+        let applied = if is_busy(&fault) { Applied::No } else { Applied::Maybe };
         (fault, applied)
     })
 }
@@ -184,7 +189,7 @@ fn end(shared: &Shared, turn: Vec<Job>, outcome: Result<(), Failed>) {
         // The first is told the cause itself, the others its words.
         let same = match &outcome {
             Ok(()) => Ok(()),
-            Err((fault, applied)) => Err((fault.retold(), *applied)),
+            Err((fault, applied)) => Err((fault.retold(meaning), *applied)),
         };
         job.end(shared, std::mem::replace(&mut outcome, same));
     }

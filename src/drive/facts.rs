@@ -1,0 +1,153 @@
+//! What this node has done itself, in slots that still last. A store that failed over or restarted may have forgotten it, and
+//! the work would be done again; so whenever hints were lost, it is looked up, and told again where it is missing.
+//!
+//! Only what the store has no record of is told: a slot that an operator has opened again keeps the record of its run.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::drive::{Tools, timers};
+use crate::job::JobName;
+use crate::observe::NodeEvent;
+use crate::slot::{Lease, Outcome, RunRecord, Slot, SlotKey, SlotRecord};
+use crate::store::StoreError;
+
+/// The wait before a store that did not answer is asked again.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+
+/// A run that succeeded here and that the store has acknowledged.
+#[derive(Clone, Debug)]
+pub(crate) struct Fact {
+    pub(crate) lease: Lease,
+    pub(crate) run: RunRecord,
+    pub(crate) done_ttl: Duration,
+}
+
+/// The facts of slots that last, one each.
+#[derive(Debug, Default)]
+pub struct Facts {
+    done: Mutex<BTreeMap<(JobName, SlotKey), Fact>>,
+}
+
+impl Facts {
+    /// From now on this is known, until the slot's end.
+    pub(crate) fn keep(&self, fact: Fact) {
+        let slot = &fact.lease.slot;
+        self.lock().insert((slot.job().clone(), slot.key()), fact);
+    }
+
+    fn lasting(&self, now: DateTime<Utc>) -> Vec<Fact> {
+        let mut done = self.lock();
+        done.retain(|_, fact| fact.lease.slot.end() > now);
+        done.values().cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(JobName, SlotKey), Fact>> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells the store again what it has forgotten, however often it must be asked.
+pub(crate) async fn assert_again(tools: Arc<Tools>) {
+    while assert_once(&tools).await.is_err() {
+        let again = tools.clock.now().mono + TRY_AGAIN;
+        timers::until(&*tools.clock, Some(again)).await;
+    }
+}
+
+async fn assert_once(tools: &Tools) -> Result<(), StoreError> {
+    let facts = tools.facts.lasting(tools.clock.now().wall);
+    if facts.is_empty() {
+        return Ok(());
+    }
+    let slots: Vec<Slot> = facts.iter().map(|fact| fact.lease.slot.clone()).collect();
+    let (_, records) = tools.store.inspect(&slots).await?;
+    for (fact, record) in facts.iter().zip(&records).filter(|(fact, record)| is_forgotten(fact, record)) {
+        tools.store.complete(&fact.lease, &fact.run, fact.done_ttl).await?;
+        tools.observer.node(&NodeEvent::DoneAgain { slot: record.slot.clone() });
+    }
+    Ok(())
+}
+
+/// Neither the run nor a later reset is known.
+fn is_forgotten(fact: &Fact, record: &SlotRecord) -> bool {
+    let own = |run: &RunRecord| run.token == fact.lease.token && run.outcome == Some(Outcome::Success);
+    let reset = record.audit.iter().any(|audit| audit.verb == "reset" && audit.at > fact.lease.claimed_at);
+    !reset && !record.runs.iter().any(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::slot::{Audit, Token, Trigger};
+
+    fn fact() -> Fact {
+        let lease = Lease {
+            slot: Slot::parse("a", "2026-11-21T14Z", "2026-11-21T15Z").unwrap(),
+            token: Token::from_bits(7),
+            node: "n".parse().unwrap(),
+            attempt: 1,
+            trigger: Trigger::Schedule,
+            claimed_at: "2026-11-21T14:00:01Z".parse().unwrap(),
+            ttl: Duration::from_secs(60),
+        };
+        let run = RunRecord {
+            attempt: 1,
+            token: lease.token,
+            node: lease.node.clone(),
+            trigger: lease.trigger,
+            claimed_at: lease.claimed_at,
+            started_at: None,
+            ended_at: None,
+            duration_ms: None,
+            outcome: Some(Outcome::Success),
+            exit_code: Some(0),
+            signal: None,
+            message: None,
+            output: None,
+        };
+        Fact { lease, run, done_ttl: Duration::from_secs(7_200) }
+    }
+
+    fn record(runs: Vec<RunRecord>, reset: Option<&str>) -> SlotRecord {
+        let word = || "x".to_owned();
+        let audit = |at: &str| Audit {
+            verb: "reset".to_owned(),
+            who: word(),
+            host: word(),
+            why: word(),
+            at: at.parse().unwrap(),
+        };
+        let audit = reset.map(audit).into_iter().collect();
+        SlotRecord { runs, audit, ..SlotRecord::untouched(fact().lease.slot) }
+    }
+
+    #[test]
+    fn what_the_store_knows_is_not_told_again_and_what_it_forgot_is() {
+        let (fact, begun) = (fact(), RunRecord { outcome: None, ..fact().run });
+        let another = RunRecord { token: Token::from_bits(8), ..fact.run.clone() };
+        assert!(!is_forgotten(&fact, &record(vec![fact.run.clone()], None)));
+        for runs in [vec![], vec![begun], vec![another]] {
+            assert!(is_forgotten(&fact, &record(runs, None)));
+        }
+    }
+
+    #[test]
+    fn an_operators_reset_is_not_undone() {
+        let fact = fact();
+        assert!(!is_forgotten(&fact, &record(vec![], Some("2026-11-21T14:30:00Z"))));
+        assert!(is_forgotten(&fact, &record(vec![], Some("2026-11-21T13:59:00Z"))), "it came before the run");
+    }
+
+    #[test]
+    fn a_fact_is_kept_until_its_slot_is_over() {
+        let facts = Facts::default();
+        facts.keep(fact());
+        assert_eq!(facts.lasting("2026-11-21T14:59:59Z".parse().unwrap()).len(), 1);
+        assert_eq!(facts.lasting("2026-11-21T15:00:00Z".parse().unwrap()).len(), 0);
+        assert!(facts.lock().is_empty());
+    }
+}

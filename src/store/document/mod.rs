@@ -1,0 +1,17 @@
+//! Slots and the registry as texts, for stores that keep keys and values instead of rows: what is read becomes an
+//! [`image`](super::image), what a rule has changed becomes what is to be written. Pure: no store, no I/O, no clock.
+//!
+//! Of each slot there is kept: the *mark* (lease, wait or done marker), the attempt *counter*, one *document* with the
+//! verdict, each attempt and the operators' verbs, and beside it each attempt's *output*, which no rule asks for and
+//! which may be long.
+
+mod entries;
+mod kept;
+mod mark;
+
+pub(super) use entries::{NodeText, PauseText};
+pub(super) use kept::{Change, Document, Kept, Moment, OutputChange, Subject};
+pub(super) use mark::{MarkChange, MarkText};
+
+/// Why a text cannot be read, as a lowercase fragment.
+pub(super) type Why = String;

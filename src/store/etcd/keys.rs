@@ -1,0 +1,140 @@
+//! The names of the keys, made to be read by a person with `etcdctl get --prefix /cronward/`.
+
+use crate::job::{JobName, Namespace};
+use crate::slot::{Attempt, Slot, SlotKey, Token};
+
+/// One namespace's keys.
+#[derive(Clone, Debug)]
+pub(super) struct Keys {
+    root: String,
+}
+
+impl Keys {
+    /// A namespace has no slash in its name, so no root is the beginning of another.
+    pub(super) fn new(namespace: &Namespace) -> Self {
+        Self { root: format!("/cronward/{namespace}/") }
+    }
+
+    /// The lease, wait or done marker.
+    pub(super) fn mark(&self, slot: &Slot) -> String {
+        format!("{}mark/{slot}", self.root)
+    }
+
+    /// The attempt counter, a plain integer.
+    pub(super) fn attempts(&self, slot: &Slot) -> String {
+        format!("{}attempts/{slot}", self.root)
+    }
+
+    /// The document: verdict, attempts, verbs.
+    pub(super) fn document(&self, slot: &Slot) -> String {
+        format!("{}slot/{slot}", self.root)
+    }
+
+    /// Every slot's document.
+    pub(super) fn documents(&self) -> String {
+        format!("{}slot/", self.root)
+    }
+
+    /// The name of a slot as it stands in the key of its document or mark.
+    pub(super) fn slot_of<'a>(&self, key: &'a [u8]) -> Option<&'a str> {
+        let rest = std::str::from_utf8(key).ok()?.strip_prefix(&self.root)?;
+        rest.strip_prefix("slot/").or_else(|| rest.strip_prefix("mark/"))
+    }
+
+    /// The same, read.
+    pub(super) fn slot_key_of(&self, key: &[u8]) -> Option<(JobName, SlotKey)> {
+        let (job, key) = self.slot_of(key)?.split_once('@')?;
+        Some((job.parse().ok()?, key.parse().ok()?))
+    }
+
+    /// The keys of a slot by its name, and the beginning of its outputs' keys.
+    pub(super) fn all_of(&self, slot: &str) -> ([String; 3], String) {
+        let root = &self.root;
+        let keys = ["mark", "attempts", "slot"].map(|part| format!("{root}{part}/{slot}"));
+        (keys, format!("{root}output/{slot}/"))
+    }
+
+    /// Every output of a slot.
+    pub(super) fn outputs(&self, slot: &Slot) -> String {
+        format!("{}output/{slot}/", self.root)
+    }
+
+    /// One attempt's output.
+    pub(super) fn output(&self, slot: &Slot, attempt: Attempt, token: Token) -> String {
+        format!("{}{attempt}.{token}", self.outputs(slot))
+    }
+
+    /// Which attempt's output it is.
+    pub(super) fn run_of(key: &[u8]) -> Option<(Attempt, Token)> {
+        let (attempt, token) = std::str::from_utf8(key).ok()?.rsplit_once('/')?.1.split_once('.')?;
+        Some((attempt.parse().ok()?, token.parse().ok()?))
+    }
+
+    /// What a watch looks at: the marks, and beside them the last hint.
+    pub(super) fn watched(&self) -> String {
+        format!("{}mark/", self.root)
+    }
+
+    /// The last hint. No slot has this name: theirs have an `@`.
+    pub(super) fn wake(&self) -> String {
+        format!("{}mark/wake", self.root)
+    }
+
+    pub(super) fn job(&self, job: &JobName) -> String {
+        format!("{}job/{job}", self.root)
+    }
+
+    pub(super) fn jobs(&self) -> String {
+        format!("{}job/", self.root)
+    }
+
+    pub(super) fn node(&self, node: &crate::job::NodeName) -> String {
+        format!("{}node/{node}", self.root)
+    }
+
+    pub(super) fn nodes(&self) -> String {
+        format!("{}node/", self.root)
+    }
+
+    pub(super) fn pause(&self, job: &JobName) -> String {
+        format!("{}pause/{job}", self.root)
+    }
+
+    pub(super) fn pauses(&self) -> String {
+        format!("{}pause/", self.root)
+    }
+
+    /// The part of a key after its last slash.
+    pub(super) fn name_of(key: &[u8]) -> Option<&str> {
+        std::str::from_utf8(key).ok()?.rsplit_once('/').map(|(_, name)| name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_named_is_found_again() {
+        let keys = Keys::new(&Namespace::new("prod").unwrap());
+        let slot = Slot::parse("a.b", "2026-11-21T14:30Z", "2026-11-21T15Z").unwrap();
+        assert_eq!(keys.mark(&slot), "/cronward/prod/mark/a.b@2026-11-21T14:30Z");
+        for key in [keys.mark(&slot), keys.document(&slot)] {
+            assert_eq!(keys.slot_key_of(key.as_bytes()), Some((slot.job().clone(), slot.key())));
+            assert_eq!(keys.slot_of(key.as_bytes()), Some("a.b@2026-11-21T14:30Z"));
+        }
+        let token = Token::from_bits(7);
+        assert_eq!(Keys::run_of(keys.output(&slot, 3, token).as_bytes()), Some((3, token)));
+        assert_eq!(Keys::name_of(keys.pause(slot.job()).as_bytes()), Some("a.b"));
+        let (all, outputs) = keys.all_of("a.b@2026-11-21T14:30Z");
+        assert_eq!(all, [keys.mark(&slot), keys.attempts(&slot), keys.document(&slot)]);
+        assert_eq!(outputs, keys.outputs(&slot));
+    }
+
+    #[test]
+    fn the_last_hint_is_no_slot() {
+        let keys = Keys::new(&Namespace::new("prod").unwrap());
+        assert_eq!(keys.slot_key_of(keys.wake().as_bytes()), None);
+        assert!(keys.wake().starts_with(&keys.watched()));
+    }
+}

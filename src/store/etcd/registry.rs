@@ -1,0 +1,193 @@
+//! The registry beside the slots: jobs, nodes, pauses; and the purge.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+
+use super::api::{
+    ASCEND, BY_CHANGE, KeyValue, RangeRequest, RangeResponse, RequestOp, TxnRequest, delete, delete_prefix, method,
+    put, unchanged,
+};
+use super::fault::Fault;
+use super::keys::Keys;
+use super::slots::{json, read_json};
+use super::store::{Call, EtcdStore};
+use crate::clock::later;
+use crate::job::JobName;
+use crate::slot::Audit;
+use crate::store::document::{Document, MarkText, NodeText, PauseText};
+use crate::store::{HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause, Wake};
+
+/// Changes of one transaction: a server takes 128 (`--max-txn-ops`).
+const AT_ONCE: usize = 100;
+
+/// How often a change of the registry is tried anew when others change the same entries.
+const MOST_TRIES: usize = 20;
+
+/// The most slots that one purge looks at: those that were changed the longest ago.
+const PURGE_AT_ONCE: i64 = 200;
+
+/// Slots that are removed in one transaction, four changes each.
+const PURGE_IN_ONE: usize = 25;
+
+impl EtcdStore {
+    async fn range(&self, range: RangeRequest) -> Result<Vec<KeyValue>, Fault> {
+        Ok(self.link.ask::<_, RangeResponse>(method::RANGE, range).await?.kvs)
+    }
+
+    pub(super) async fn jobs_known(&self) -> Result<Vec<JobEntry>, Fault> {
+        self.range(RangeRequest::prefix(&self.keys.jobs())).await?.iter().map(read_json).collect()
+    }
+
+    /// Writes only what is new or has changed: nodes say the same again and again.
+    pub(super) async fn register_jobs(&self, call: &Call, jobs: &[JobEntry]) -> Result<Vec<JobEntry>, Fault> {
+        for part in jobs.chunks(AT_ONCE) {
+            let mut tries = 0..MOST_TRIES;
+            while !self.register_part(call, part).await? {
+                tries.next().ok_or_else(Fault::contended)?;
+            }
+        }
+        self.jobs_known().await
+    }
+
+    async fn register_part(&self, call: &Call, jobs: &[JobEntry]) -> Result<bool, Fault> {
+        let found = self.read(jobs.iter().map(|job| RangeRequest::key(&self.keys.job(&job.name))).collect()).await?;
+        let now = self.moment().now;
+        // A name that is given twice is what it was given last.
+        let mut changes = BTreeMap::new();
+        for (job, kvs) in jobs.iter().zip(&found) {
+            let known = kvs.first().map(|kv| Ok::<_, Fault>((read_json::<JobEntry>(kv)?, kv.mod_revision)));
+            let known = known.transpose()?;
+            let first_seen = known.as_ref().map_or(now, |(known, _)| known.first_seen);
+            let entry = JobEntry { first_seen, ..job.clone() };
+            let revision = known.as_ref().map_or(0, |(_, revision)| *revision);
+            let same = known.is_some_and(|(known, _)| known == entry);
+            changes.insert(self.keys.job(&job.name), (entry, revision, same));
+        }
+        changes.retain(|_, (_, _, same)| !*same);
+        if changes.is_empty() {
+            return Ok(true);
+        }
+        let compare = changes.iter().map(|(key, (_, revision, _))| unchanged(key, *revision)).collect();
+        let puts = changes.iter().map(|(key, (entry, _, _))| Ok(put(key, json(entry)?, 0)));
+        let success = puts.collect::<Result<_, Fault>>()?;
+        self.commit(call, TxnRequest { compare, success }).await
+    }
+
+    pub(super) async fn beat(&self, call: &Call, report: &NodeReport) -> Result<HeartbeatReply, Fault> {
+        let known = self.range(RangeRequest::prefix(&self.keys.nodes())).await?;
+        let at = self.moment();
+        let key = self.keys.node(&report.name);
+        let text = json(&NodeText::of(NodeEntry { report: report.clone(), seen: at.now }))?;
+        let mut success = vec![put(&key, text, 0)];
+        for kv in known.iter().filter(|kv| kv.key != key.as_bytes()) {
+            let old = later(read_json::<NodeText>(kv)?.entry().seen, at.retention) <= at.now;
+            success.extend((old && success.len() < AT_ONCE).then(|| delete(&String::from_utf8_lossy(&kv.key))));
+        }
+        self.commit(call, TxnRequest { compare: Vec::new(), success }).await?;
+        Ok(HeartbeatReply { now: at.now })
+    }
+
+    pub(super) async fn nodes_known(&self) -> Result<(DateTime<Utc>, Vec<NodeEntry>), Fault> {
+        let known = self.range(RangeRequest::prefix(&self.keys.nodes())).await?;
+        let at = self.moment();
+        let mut entries = Vec::with_capacity(known.len());
+        for kv in &known {
+            let entry = read_json::<NodeText>(kv)?.entry();
+            entries.extend((later(entry.seen, at.retention) > at.now).then_some(entry));
+        }
+        Ok((at.now, entries))
+    }
+
+    pub(super) async fn pauses_known(&self) -> Result<Vec<(JobName, Pause)>, Fault> {
+        let known = self.range(RangeRequest::prefix(&self.keys.pauses())).await?;
+        let read = |kv: &KeyValue| {
+            let name = Keys::name_of(&kv.key).and_then(|name| name.parse().ok());
+            let job =
+                name.ok_or_else(|| Fault::foreign(&String::from_utf8_lossy(&kv.key), "no job has such a name"))?;
+            Ok((job, read_json::<PauseText>(kv)?.pause()))
+        };
+        known.iter().map(read).collect()
+    }
+
+    pub(super) async fn set_pause(
+        &self,
+        call: &Call,
+        job: &JobName,
+        until: Option<DateTime<Utc>>,
+        audit: &Audit,
+    ) -> Result<Intervention, Fault> {
+        let now = self.moment().now;
+        let pause = Pause { since: now, until, audit: Audit { at: now, ..audit.clone() } };
+        let success = self.pause_ops(job, pause)?;
+        self.commit(call, TxnRequest { compare: Vec::new(), success }).await?;
+        Ok(Intervention::Applied)
+    }
+
+    /// The pause's record then names who ended it.
+    pub(super) async fn end_pause(&self, call: &Call, job: &JobName, audit: &Audit) -> Result<Intervention, Fault> {
+        let key = self.keys.pause(job);
+        for _ in 0..MOST_TRIES {
+            let found = self.range(RangeRequest::key(&key)).await?;
+            let Some(kv) = found.first() else { return Ok(Intervention::Unchanged) };
+            let (pause, now) = (read_json::<PauseText>(kv)?.pause(), self.moment().now);
+            if pause.remaining(now).is_none() {
+                return Ok(Intervention::Unchanged);
+            }
+            let ended = Pause { until: Some(now), audit: Audit { at: now, ..audit.clone() }, ..pause };
+            let (compare, success) = (vec![unchanged(&key, kv.mod_revision)], self.pause_ops(job, ended)?);
+            if self.commit(call, TxnRequest { compare, success }).await? {
+                return Ok(Intervention::Applied);
+            }
+        }
+        Err(Fault::contended())
+    }
+
+    fn pause_ops(&self, job: &JobName, pause: Pause) -> Result<Vec<RequestOp>, Fault> {
+        let told = put(&self.keys.wake(), Wake::Job(job.clone()).to_string(), 0);
+        Ok(vec![put(&self.keys.pause(job), json(&PauseText::of(pause))?, 0), told])
+    }
+
+    /// Removes a batch of what is older than the retention; answers how many slots went. A slot whose marker lasts longer
+    /// than its records is left until that has ended.
+    pub(super) async fn remove_old(&self, call: &Call) -> Result<u64, Fault> {
+        let oldest = RangeRequest {
+            limit: PURGE_AT_ONCE,
+            sort_order: ASCEND,
+            sort_target: BY_CHANGE,
+            ..RangeRequest::prefix(&self.keys.documents())
+        };
+        let at = self.moment();
+        let mut old = Vec::new();
+        for kv in self.range(oldest).await? {
+            let document: Document = read_json(&kv)?;
+            old.extend((later(document.touched, at.retention) <= at.now).then_some(kv));
+        }
+        let mut gone = 0;
+        for part in old.chunks(PURGE_IN_ONE) {
+            gone += self.remove_part(call, part, at.now).await?;
+        }
+        Ok(gone)
+    }
+
+    async fn remove_part(&self, call: &Call, documents: &[KeyValue], now: DateTime<Utc>) -> Result<u64, Fault> {
+        let names: Vec<&str> = documents.iter().filter_map(|kv| self.keys.slot_of(&kv.key)).collect();
+        let keys: Vec<_> = names.iter().map(|name| self.keys.all_of(name)).collect();
+        let marks = self.read(keys.iter().map(|([mark, ..], _)| RangeRequest::key(mark)).collect()).await?;
+        let (mut compare, mut success, mut count) = (Vec::new(), Vec::new(), 0);
+        for ((([mark, attempts, document], outputs), kv), marks) in keys.iter().zip(documents).zip(&marks) {
+            let text = marks.first().map(|kv| MarkText::read(&kv.value).map_err(|why| Fault::foreign(mark, &why)));
+            let text = text.transpose()?;
+            if text.is_some_and(|text| text.until().is_none_or(|until| until > now)) {
+                continue;
+            }
+            compare.push(unchanged(document, kv.mod_revision));
+            compare.push(unchanged(mark, marks.first().map_or(0, |kv| kv.mod_revision)));
+            success.extend([mark, attempts, document].map(|key| delete(key)));
+            success.push(delete_prefix(outputs));
+            count += 1;
+        }
+        let done = count > 0 && self.commit(call, TxnRequest { compare, success }).await?;
+        Ok(if done { count } else { 0 })
+    }
+}

@@ -1,0 +1,234 @@
+//! From a url to what a connection needs. Pure, but for reading the files that a url may name.
+//!
+//! - `etcd://[user:password@]host[:port][,host[:port]…]`, port 2379 unless given
+//! - `etcds://…` the same over TLS, trusting the system's roots, or only the CA file in `?ca=/path/ca.pem`; with a
+//!   certificate of its own by `?cert=/path/cert.pem&key=/path/key.pem`
+//!
+//! Anything else in a url is refused rather than ignored: an unknown parameter is a misspelt one.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
+use url::form_urlencoded;
+
+use crate::store::{OpenError, redact};
+
+const PORT: u16 = 2_379;
+
+/// A connection that is idle is asked so often whether it still stands. Servers refuse to be asked more often than every
+/// 5 s (`--grpc-keepalive-min-time`).
+const PING_EVERY: Duration = Duration::from_secs(10);
+const PING_LIMIT: Duration = Duration::from_secs(5);
+
+/// What connections are made from.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    /// The cluster's members, at least one.
+    pub(super) endpoints: Vec<Endpoint>,
+    pub(super) login: Option<Login>,
+}
+
+/// Who asks.
+#[derive(Clone)]
+pub(super) struct Login {
+    pub(super) user: String,
+    pub(super) password: String,
+}
+
+impl std::fmt::Debug for Login {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Login").field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+impl Target {
+    /// Reads a url. A connection may take `connect_limit` to be made.
+    pub(super) fn parse(url: &str, op_timeout: Duration) -> Result<Self, OpenError> {
+        let refuse = |message: String| OpenError::Url { url: redact(url), message };
+        let parts = Parts::of(url).map_err(&refuse)?;
+        let hosts: Vec<String> =
+            parts.hosts.split(',').map(host_and_port).collect::<Result<_, _>>().map_err(&refuse)?;
+        // With several members there is time to find that one of them is gone, and to ask another.
+        let connect_limit = if hosts.len() > 1 { op_timeout / 4 } else { op_timeout / 2 };
+        let tls = parts.tls().map_err(&refuse)?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let endpoint = |host: String| endpoint(&format!("{scheme}://{host}"), tls.clone(), connect_limit);
+        let endpoints = hosts.into_iter().map(endpoint).collect::<Result<_, _>>().map_err(&refuse)?;
+        Ok(Self { endpoints, login: parts.login().map_err(&refuse)? })
+    }
+}
+
+/// A url, taken apart. Several hosts with ports are no url by the general rules.
+struct Parts<'a> {
+    over_tls: bool,
+    user_info: Option<&'a str>,
+    hosts: &'a str,
+    query: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    fn of(url: &'a str) -> Result<Self, String> {
+        let form = || "write etcd://HOST:2379, or several hosts with commas between them".to_owned();
+        let (scheme, rest) = url.split_once("://").ok_or_else(form)?;
+        if rest.contains('#') {
+            return Err("it has a #fragment, which means nothing here".to_owned());
+        }
+        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (place, path) = place.split_once('/').unwrap_or((place, ""));
+        if !path.is_empty() {
+            return Err(format!("it has a path, /{path}, which means nothing here: a namespace is set beside the url"));
+        }
+        let (user_info, hosts) = match place.rsplit_once('@') {
+            Some((user_info, hosts)) => (Some(user_info), hosts),
+            None => (None, place),
+        };
+        if hosts.is_empty() {
+            return Err(form());
+        }
+        Ok(Self { over_tls: scheme == "etcds", user_info, hosts, query })
+    }
+
+    fn login(&self) -> Result<Option<Login>, String> {
+        let Some(user_info) = self.user_info else { return Ok(None) };
+        let Some((user, password)) = user_info.split_once(':').filter(|(user, _)| !user.is_empty()) else {
+            return Err("it names no user with a password: write etcd://user:password@host".to_owned());
+        };
+        Ok(Some(Login { user: decoded(user)?, password: decoded(password)? }))
+    }
+
+    fn tls(&self) -> Result<Option<ClientTlsConfig>, String> {
+        let (mut ca, mut cert, mut key) = (None, None, None);
+        for (name, path) in form_urlencoded::parse(self.query.as_bytes()) {
+            let place = match name.as_ref() {
+                "ca" if self.over_tls => &mut ca,
+                "cert" if self.over_tls => &mut cert,
+                "key" if self.over_tls => &mut key,
+                _ => return Err(unknown_parameter(&name, self.over_tls)),
+            };
+            *place = Some(read_pem(Path::new(path.as_ref()))?);
+        }
+        if !self.over_tls {
+            return Ok(None);
+        }
+        let config = match ca {
+            Some(pem) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem)),
+            None => ClientTlsConfig::new().with_native_roots(),
+        };
+        match (cert, key) {
+            (Some(cert), Some(key)) => Ok(Some(config.identity(Identity::from_pem(cert, key)))),
+            (None, None) => Ok(Some(config)),
+            _ => Err("a certificate needs its key: name both, ?cert=/path/cert.pem&key=/path/key.pem".to_owned()),
+        }
+    }
+}
+
+fn unknown_parameter(name: &str, over_tls: bool) -> String {
+    let known = if over_tls { "ca, cert, key" } else { "none; those of TLS belong to etcds://" };
+    format!("parameter {name:?} is not known; known are: {known}")
+}
+
+fn decoded(text: &str) -> Result<String, String> {
+    // A plus sign is itself in this part of a url.
+    let escaped = format!("v={}", text.replace('+', "%2B").replace('&', "%26"));
+    let pair = form_urlencoded::parse(escaped.as_bytes()).next();
+    pair.map(|(_, value)| value.into_owned()).ok_or_else(|| "its user or password cannot be decoded".to_owned())
+}
+
+fn host_and_port(text: &str) -> Result<String, String> {
+    let bad = || format!("{text:?} is no host: write HOST or HOST:PORT, with commas between several");
+    // The colons of an address like [::1] are inside of brackets.
+    let after_host = text.rfind(']').map_or(0, |end| end + 1);
+    let has_port = text.get(after_host..).is_some_and(|rest| rest.contains(':'));
+    let whole = if has_port { text.to_owned() } else { format!("{text}:{PORT}") };
+    let parsed = url::Url::parse(&format!("http://{whole}")).map_err(|_| bad())?;
+    let plain = parsed.host_str().is_some_and(|host| !host.is_empty()) && parsed.path() == "/";
+    if plain { Ok(whole) } else { Err(bad()) }
+}
+
+fn read_pem(path: &Path) -> Result<Vec<u8>, String> {
+    let pem = std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let marker = b"-----BEGIN ";
+    if pem.windows(marker.len()).any(|window| window == marker) {
+        Ok(pem)
+    } else {
+        Err(format!("{} holds nothing in PEM form", path.display()))
+    }
+}
+
+fn endpoint(uri: &str, tls: Option<ClientTlsConfig>, connect_limit: Duration) -> Result<Endpoint, String> {
+    let told = |error: tonic::transport::Error| {
+        let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+        format!("{error}: {source}").to_lowercase()
+    };
+    let endpoint = Endpoint::from_shared(uri.to_owned()).map_err(told)?;
+    let endpoint = endpoint
+        .connect_timeout(connect_limit)
+        .tcp_nodelay(true)
+        .http2_keep_alive_interval(PING_EVERY)
+        .keep_alive_timeout(PING_LIMIT)
+        .keep_alive_while_idle(true);
+    match tls {
+        Some(tls) => endpoint.tls_config(tls).map_err(told),
+        None => Ok(endpoint),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(url: &str) -> Result<Target, OpenError> {
+        Target::parse(url, Duration::from_millis(500))
+    }
+
+    fn hosts(url: &str) -> Vec<String> {
+        parse(url).unwrap().endpoints.iter().map(|endpoint| endpoint.uri().to_string()).collect()
+    }
+
+    #[test]
+    fn every_documented_form_is_read() {
+        assert_eq!(hosts("etcd://h"), ["http://h:2379/"]);
+        assert_eq!(
+            hosts("etcd://a,b:1,[::1],[::1]:7"),
+            ["http://a:2379/", "http://b:1/", "http://[::1]:2379/", "http://[::1]:7/"]
+        );
+        assert_eq!(hosts("etcds://u:p@a:2379,b"), ["https://a:2379/", "https://b:2379/"]);
+        assert!(parse("etcd://h").unwrap().login.is_none());
+    }
+
+    #[test]
+    fn user_and_password_are_what_the_url_says() {
+        let login = parse("etcd://us%40er:p+%2F%26w&@a,b").unwrap().login.unwrap();
+        assert_eq!((login.user.as_str(), login.password.as_str()), ("us@er", "p+/&w&"));
+        assert!(!format!("{login:?}").contains("p+"));
+    }
+
+    #[test]
+    fn a_refused_url_is_told_without_its_password_and_with_a_way_out() {
+        for (url, way_out) in [
+            ("etcd://u:hunter2@", "HOST:2379"),
+            ("etcd://u:hunter2@h/prefix", "namespace"),
+            ("etcd://u:hunter2@h?ca=/x", "etcds://"),
+            ("etcds://u:hunter2@h?tls=1", "ca, cert, key"),
+            ("etcds://u:hunter2@h?ca=/nowhere/ca.pem", "/nowhere/ca.pem"),
+            ("etcd://u:hunter2@h:port", "HOST:PORT"),
+            ("etcd://u:hunter2@a,,b", "HOST:PORT"),
+            ("etcd://hunter2@h", "user:password"),
+            ("etcd://:hunter2@h", "user:password"),
+            ("etcd://u:hunter2@h#x", "#fragment"),
+        ] {
+            let told = parse(url).unwrap_err().to_string();
+            assert!(told.contains(way_out) && !told.contains("hunter2") && !told.contains('\n'), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_certificate_without_its_key_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("cert.pem");
+        std::fs::write(&file, "-----BEGIN CERTIFICATE-----").unwrap();
+        let told = parse(&format!("etcds://h?cert={}", file.display())).unwrap_err().to_string();
+        assert!(told.contains("needs its key"), "{told}");
+    }
+}

@@ -1,0 +1,158 @@
+//! Listens for wake-ups by a watch on a connection of its own: in the background, from the first subscription until the
+//! store is dropped. A watch ends with its connection; the next one goes on at the revision after the last that was heard,
+//! so that nothing is missed. Where that is compacted away, `Resync` tells that hints were lost.
+//!
+//! Nothing depends on a hint, so nothing here is an error.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::stream;
+use tokio::sync::broadcast;
+use tokio_util::task::AbortOnDropHandle;
+use tonic::Streaming;
+
+use super::api::{DELETE, WatchCreateRequest, WatchEvent, WatchOrder, WatchRequest, WatchResponse, end_of, method};
+use super::fault::Fault;
+use super::keys::Keys;
+use super::link::Link;
+use crate::store::{Wake, WakeKind, Wakeups};
+
+/// Hints that a receiver may lag behind by before it has lost some.
+const HINTS: usize = 1_024;
+/// The wait before a connection is made again; it doubles up to the longest.
+const SHORTEST_WAIT: Duration = Duration::from_millis(50);
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// What is watched and those who listen.
+#[derive(Debug)]
+pub(super) struct Listener {
+    link: Arc<Link>,
+    keys: Keys,
+    hints: broadcast::Sender<Wake>,
+    task: Mutex<Option<AbortOnDropHandle<()>>>,
+}
+
+impl Listener {
+    /// A listener that does not connect before the first subscription.
+    pub(super) fn new(link: Link, keys: Keys) -> Self {
+        Self { link: Arc::new(link), keys, hints: broadcast::Sender::new(HINTS), task: Mutex::default() }
+    }
+
+    /// Hints from now on. Outside of a runtime there are none.
+    pub(super) fn subscribe(&self) -> Wakeups {
+        let hints = self.hints.subscribe();
+        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current()
+            && task.as_ref().is_none_or(AbortOnDropHandle::is_finished)
+        {
+            let watch = Watch { link: Arc::clone(&self.link), keys: self.keys.clone(), hints: self.hints.clone() };
+            *task = Some(AbortOnDropHandle::new(runtime.spawn(watch.listen())));
+        }
+        hints
+    }
+}
+
+struct Watch {
+    link: Arc<Link>,
+    keys: Keys,
+    hints: broadcast::Sender<Wake>,
+}
+
+/// Why a watch ended.
+enum End {
+    /// The connection broke, or the member lost its leader.
+    Broken,
+    /// What was asked for is compacted away.
+    Compacted,
+}
+
+impl Watch {
+    /// Listens until the task is stopped.
+    #[allow(clippy::disallowed_methods, reason = "the wait before a connection is made again; the file owns it")]
+    async fn listen(self) {
+        let (mut wait, mut heard) = (SHORTEST_WAIT, None);
+        loop {
+            match self.open(heard).await {
+                Ok(answers) => {
+                    wait = SHORTEST_WAIT;
+                    match self.relay(answers, &mut heard).await {
+                        End::Broken => self.link.leave(),
+                        End::Compacted => heard = None,
+                    }
+                    tracing::debug!(heard, "the watch for wake-ups ended");
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "no watch for wake-ups");
+                    wait = (wait * 2).min(LONGEST_WAIT);
+                }
+            }
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    async fn open(&self, heard: Option<i64>) -> Result<Streaming<WatchResponse>, Fault> {
+        let watched = self.keys.watched();
+        let create = WatchCreateRequest {
+            range_end: end_of(&watched),
+            key: watched.into_bytes(),
+            // 0 is from now on.
+            start_revision: heard.map_or(0, |revision| revision + 1),
+            // Also what is not watched is told now and then, so that the next watch need not begin long ago.
+            progress_notify: true,
+        };
+        let request = WatchRequest { order: Some(WatchOrder::Create(create)) };
+        // The stream of requests stays open: its end would end the watch.
+        let requests = stream::unfold(Some(request), |request| async move {
+            match request {
+                Some(request) => Some((request, None)),
+                None => std::future::pending().await,
+            }
+        });
+        self.link.stream(method::WATCH, requests).await
+    }
+
+    /// Passes hints on until the watch ends.
+    async fn relay(&self, mut answers: Streaming<WatchResponse>, heard: &mut Option<i64>) -> End {
+        while let Ok(Some(answer)) = answers.message().await {
+            if answer.canceled {
+                tracing::debug!(reason = answer.cancel_reason, "the cluster ended the watch");
+                return if answer.compact_revision > 0 { End::Compacted } else { End::Broken };
+            }
+            if answer.created && heard.is_none() {
+                self.tell(Wake::Resync);
+            }
+            self.tell_all(&answer.events);
+            let revision = answer.header.map(|header| header.revision).filter(|revision| *revision > 0);
+            // A watch that goes on where another was is told of its creation with today's revision: that is not heard yet.
+            if !answer.created || heard.is_none() {
+                *heard = revision.max(*heard);
+            }
+        }
+        End::Broken
+    }
+
+    fn tell_all(&self, events: &[WatchEvent]) {
+        let changes = || events.iter().filter_map(|event| Some((event.kind, event.kv.as_ref()?)));
+        let is_hint = |key: &[u8]| key == self.keys.wake().as_bytes();
+        let told: Vec<i64> = changes().filter(|(_, kv)| is_hint(&kv.key)).map(|(_, kv)| kv.mod_revision).collect();
+        for (kind, kv) in changes() {
+            if is_hint(&kv.key) {
+                // What somebody else writes there is no hint.
+                if let Ok(wake) = String::from_utf8_lossy(&kv.value).parse() {
+                    self.tell(wake);
+                }
+            } else if kind == DELETE && !told.contains(&kv.mod_revision) {
+                // A lease that lapsed: nobody else tells of it.
+                if let Some((job, key)) = self.keys.slot_key_of(&kv.key) {
+                    self.tell(Wake::Slot { job, key, what: WakeKind::Released });
+                }
+            }
+        }
+    }
+
+    fn tell(&self, wake: Wake) {
+        // Nobody may be listening just now.
+        let _ = self.hints.send(wake);
+    }
+}

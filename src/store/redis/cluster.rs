@@ -1,0 +1,198 @@
+//! The servers of a Redis Cluster: one [`Link`] each, and a map of who keeps what. A redirection is followed, for nothing was
+//! done where it was said; every other failure is the caller's to repeat, as with one server. What fails makes the map
+//! doubtful, and it is then asked for anew in the background.
+//!
+//! Why not the client library's own cluster connection: it repeats by itself, so that an answer may come after the trust in
+//! a lease has ended, and of a failed call it does not tell whether anything was sent (docs/adr).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::link::{Link, LinkError, is_answer};
+use super::members::{Address, Members};
+use super::slots::{SlotMap, slot_of};
+use super::source::Source;
+use super::target::Target;
+use crate::store::OpenError;
+
+/// Redirections that one call follows: a slot that moves more often meanwhile is not to be had just now.
+const REDIRECTIONS: usize = 5;
+
+/// The servers of a cluster.
+#[derive(Debug)]
+pub(super) struct Cluster {
+    known: Arc<Known>,
+    refreshing: Mutex<Option<AbortOnDropHandle<()>>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    seeds: Vec<Address>,
+    data: Target,
+    op_timeout: Duration,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    map: SlotMap,
+    links: BTreeMap<Address, Arc<Link>>,
+}
+
+/// Where a call is to be sent instead.
+struct Redirection {
+    slot: u16,
+    to: Address,
+    /// Only this one, and with leave: the slot is on its way there.
+    once: bool,
+}
+
+impl Cluster {
+    /// Reads `redis+cluster://[user:password@]h1,h2[?ca=…]`; answers where wake-ups are heard, too.
+    pub(super) fn parse(url: &str, client: &str, op_timeout: Duration) -> Result<(Self, Source), OpenError> {
+        let members = Members::parse(url, 6_379, &[])?;
+        if !members.path.is_empty() && members.path != "0" {
+            return Err(members.refuse("a cluster has only database 0: leave the path out"));
+        }
+        let data = members.data("", client)?;
+        let at = |seed| data.at(seed).map_err(|error| members.refuse(&error.to_string()));
+        let listeners = members.hosts.iter().map(at).collect::<Result<Vec<_>, _>>()?;
+        let listeners = Source::AnyOf(Arc::new((listeners, std::sync::atomic::AtomicUsize::new(0))));
+        let known = Known { seeds: members.hosts.clone(), data, op_timeout, state: Mutex::default() };
+        Ok((Self { known: Arc::new(known), refreshing: Mutex::default() }, listeners))
+    }
+
+    /// Sends a command about this key, or about none, to who keeps it.
+    pub(super) async fn call(&self, key: Option<&str>, command: &Cmd) -> Result<Value, LinkError> {
+        let slot = key.map_or(0, slot_of);
+        let mut owner = self.owner(slot).await?;
+        let mut asking = false;
+        for _ in 0..REDIRECTIONS {
+            let link = self.known.link(&owner)?;
+            let answer = if asking { link.call_asking(command).await } else { link.call(command).await };
+            let Err(error) = &answer else { return answer };
+            let Some(redirection) = redirection(error, &owner) else {
+                if is_doubtful(error) {
+                    self.refresh(Some(owner));
+                }
+                return answer;
+            };
+            asking = redirection.once;
+            owner = redirection.to;
+            if !asking {
+                self.known.lock().map.learn(redirection.slot, owner.clone());
+                self.refresh(None);
+            }
+        }
+        Err(LinkError::Connect(RedisError::from(std::io::Error::other("the slot is moving between servers"))))
+    }
+
+    /// Who keeps the slot. Without a map, which a new store has none of, it is asked for first.
+    async fn owner(&self, slot: u16) -> Result<Address, LinkError> {
+        if let Some(owner) = self.known.lock().map.owner(slot) {
+            return Ok(owner.clone());
+        }
+        self.known.refresh(None).await.map_err(LinkError::Connect)?;
+        let owner = self.known.lock().map.owner(slot).cloned();
+        let nobody = || RedisError::from(std::io::Error::other("no server of the cluster keeps this slot"));
+        owner.ok_or_else(|| LinkError::Connect(nobody()))
+    }
+
+    /// Asks for the map anew in the background, unless that is under way; the one that failed comes last.
+    fn refresh(&self, failed: Option<Address>) {
+        let mut refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
+        if refreshing.as_ref().is_none_or(AbortOnDropHandle::is_finished) {
+            let known = Arc::clone(&self.known);
+            *refreshing = Some(AbortOnDropHandle::new(tokio::spawn(async move {
+                if let Err(error) = known.refresh(failed).await {
+                    tracing::debug!(%error, "no server tells of the cluster");
+                }
+            })));
+        }
+    }
+}
+
+impl Known {
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn link(&self, address: &Address) -> Result<Arc<Link>, LinkError> {
+        let mut state = self.lock();
+        if let Some(link) = state.links.get(address) {
+            return Ok(Arc::clone(link));
+        }
+        let target = self.data.at(address).map_err(LinkError::Connect)?;
+        let link = Arc::new(Link::new(Source::Fixed(Box::new(target)), self.op_timeout));
+        state.links.insert(address.clone(), Arc::clone(&link));
+        Ok(link)
+    }
+
+    /// Asks one server after the other until one tells of the cluster.
+    async fn refresh(&self, failed: Option<Address>) -> Result<(), RedisError> {
+        let mut last = RedisError::from(std::io::Error::other("no server is named"));
+        for address in self.candidates(failed) {
+            match self.ask(&address).await {
+                Ok(map) => {
+                    self.replace(map);
+                    return Ok(());
+                }
+                Err(LinkError::Connect(error) | LinkError::Call(error)) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    async fn ask(&self, address: &Address) -> Result<SlotMap, LinkError> {
+        let answer = self.link(address)?.call(redis::cmd("CLUSTER").arg("SLOTS")).await?;
+        let unreadable = || RedisError::from((ErrorKind::Parse, "CLUSTER SLOTS cannot be read"));
+        SlotMap::read(&answer, address).ok_or_else(|| LinkError::Call(unreadable()))
+    }
+
+    /// Those that keep something now, then those of the url; whoever failed last of all.
+    fn candidates(&self, failed: Option<Address>) -> Vec<Address> {
+        let mut candidates: Vec<Address> = Vec::new();
+        let owners: Vec<Address> = self.lock().map.owners().cloned().collect();
+        for address in owners.into_iter().chain(self.seeds.iter().cloned()) {
+            if !candidates.contains(&address) {
+                candidates.push(address);
+            }
+        }
+        candidates.sort_by_key(|address| Some(address) == failed.as_ref());
+        candidates
+    }
+
+    /// Servers that keep nothing any more are let go of.
+    fn replace(&self, map: SlotMap) {
+        let mut state = self.lock();
+        let keeps = |address: &Address| map.owners().any(|owner| owner == address);
+        state.links.retain(|address, _| keeps(address));
+        state.map = map;
+    }
+}
+
+/// True for an error after which somebody else may keep the slot.
+fn is_doubtful(error: &LinkError) -> bool {
+    match error {
+        LinkError::Connect(_) => true,
+        LinkError::Call(error) => {
+            !is_answer(error) || matches!(error.code(), Some("CLUSTERDOWN" | "READONLY" | "MASTERDOWN" | "LOADING"))
+        }
+    }
+}
+
+fn redirection(error: &LinkError, asked: &Address) -> Option<Redirection> {
+    let LinkError::Call(error) = error else { return None };
+    let once = error.kind() == ErrorKind::Server(ServerErrorKind::Ask);
+    let (address, slot) = error.redirect_node()?;
+    let to = match address.strip_prefix(':') {
+        // A server that does not know its own address: the same host.
+        Some(port) => Address { host: asked.host.clone(), port: port.parse().ok()? },
+        None => Address::parse(address, asked.port)?,
+    };
+    Some(Redirection { slot, to, once })
+}

@@ -1,0 +1,36 @@
+//! Whom a call is sent to: one server, or the one of many that keeps its key.
+
+use redis::{Cmd, Value};
+
+#[cfg(feature = "redis-cluster")]
+use super::cluster::Cluster;
+use super::link::{Link, LinkError};
+
+/// Whom calls are sent to.
+#[derive(Debug)]
+pub(super) enum Route {
+    /// One server at a time.
+    One(Box<Link>),
+    /// Whoever keeps the key.
+    #[cfg(feature = "redis-cluster")]
+    Many(Cluster),
+}
+
+impl Route {
+    /// Sends a command about this key, or about none in particular.
+    pub(super) async fn call(&self, key: Option<&str>, command: &Cmd) -> Result<Value, LinkError> {
+        match self {
+            Self::One(link) => {
+                let _ = key;
+                link.call(command).await
+            }
+            #[cfg(feature = "redis-cluster")]
+            Self::Many(cluster) => cluster.call(key, command).await,
+        }
+    }
+
+    /// Whether keys of two jobs may be kept by two servers.
+    pub(super) const fn is_shared(&self) -> bool {
+        !matches!(self, Self::One(_))
+    }
+}

@@ -1,0 +1,90 @@
+//! `claim`: who may start. Checked in the order of [`Claim`]; a refusal changes nothing.
+
+use std::time::Duration;
+
+use crate::clock::between;
+use crate::job::MAX_ATTEMPTS_LIMIT;
+use crate::slot::Lease;
+use crate::store::image::{Image, Standing};
+use crate::store::{Claim, ClaimRequest};
+
+impl Image {
+    /// Asks for the lease ([`crate::store::Store::claim`]).
+    pub(in crate::store) fn claim(&mut self, request: &ClaimRequest) -> Claim {
+        if let Some(answer) = self.over_or_held(request) {
+            return answer;
+        }
+        let again = self.unanswered(request);
+        if again.is_none()
+            && let Some(refusal) = self.used_up_or_waiting(request)
+        {
+            return refusal;
+        }
+        if let Some(refusal) = self.paused_or_blocked() {
+            return refusal;
+        }
+        if let Some(lease) = again {
+            self.hold(&lease);
+            return Claim::Claimed { attempt: lease.attempt, used: self.used(), at: lease.claimed_at };
+        }
+        let attempt = self.known().saturating_add(1);
+        self.grant(&request.granted(attempt, self.now));
+        Claim::Claimed { attempt, used: attempt.saturating_sub(self.row.forgiven), at: self.now }
+    }
+
+    /// Done is asked before the window: a slot that is over still tells that it was done. The verdict tells it as well as
+    /// the marker, which may be lost (I3).
+    fn over_or_held(&mut self, request: &ClaimRequest) -> Option<Claim> {
+        if let Some(done) = self.done_mark() {
+            return Some(Claim::Done(done));
+        }
+        if self.now < self.slot.start() {
+            return Some(Claim::Early { remaining: between(self.now, self.slot.start()) });
+        }
+        if self.now >= self.slot.end() {
+            return Some(Claim::Closed);
+        }
+        let lease = self.mark().cloned().filter(|mark| matches!(mark.standing, Standing::Lease(_)))?;
+        if lease.standing != Standing::Lease(request.token) {
+            return Some(Claim::Held { remaining: lease.remaining(self.now), by: lease.by });
+        }
+        // The same token is one grant: its reply was lost, and it is told again (I5).
+        self.prolong(request.lease_ttl);
+        Some(Claim::Claimed { attempt: lease.by.attempt, used: self.used(), at: lease.since })
+    }
+
+    /// The lease of a claim whose answer was lost and which has lapsed since: the newest attempt that counts, without a
+    /// recorded end, under this token and no other's.
+    fn unanswered(&self, request: &ClaimRequest) -> Option<Lease> {
+        let run = self.runs.own.as_ref().filter(|run| run.attempt == self.known() && run.token == request.token)?;
+        let followed = self.runs.newest_other >= run.attempt;
+        let free = self.mark().is_none() && !self.runs.spent && !followed && self.used() > 0;
+        free.then(|| request.granted(run.attempt, run.claimed_at))
+    }
+
+    fn used_up_or_waiting(&self, request: &ClaimRequest) -> Option<Claim> {
+        if self.used() >= request.max_attempts || self.known() >= MAX_ATTEMPTS_LIMIT {
+            return Some(Claim::Exhausted { used: self.used() });
+        }
+        if let Some(wait) = self.mark() {
+            return Some(Claim::Backoff { remaining: wait.remaining(self.now) });
+        }
+        // A late copy of a request whose run is over: its sender has gone on, and a grant would be nobody's (I5).
+        if self.runs.spent {
+            return Some(Claim::Backoff { remaining: Duration::ZERO });
+        }
+        None
+    }
+
+    fn paused_or_blocked(&self) -> Option<Claim> {
+        if let Some(remaining) = self.pause.as_ref().and_then(|pause| pause.remaining(self.now)) {
+            return Some(Claim::Paused { remaining });
+        }
+        self.older.iter().find_map(|(slot, mark)| {
+            let runs = matches!(mark.standing, Standing::Lease(_)) && mark.until > self.now;
+            let blocked =
+                || Claim::Blocked { slot: slot.clone(), by: mark.by.clone(), remaining: mark.remaining(self.now) };
+            runs.then(blocked)
+        })
+    }
+}

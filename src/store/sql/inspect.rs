@@ -1,0 +1,79 @@
+//! Many slots at once, as people and dashboards ask for them: three statements, however many there are.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use serde::de::DeserializeOwned;
+
+use super::fault::Fault;
+use super::row;
+use super::session::{Columns, Session, values};
+use super::slots::{Scope, asked};
+use crate::slot::{Mark, RunRecord, Slot, SlotRecord};
+
+/// A slot's identity in the tables.
+type Id = (String, i64);
+
+fn id(slot: &Slot) -> Id {
+    (slot.job().as_str().to_owned(), slot.start().timestamp_millis())
+}
+
+/// The store's clock, and what is known of each slot, in the order asked.
+pub(super) async fn inspect<S: Session>(
+    tx: &mut S,
+    scope: &Scope,
+    slots: &[Slot],
+) -> Result<(DateTime<Utc>, Vec<SlotRecord>), Fault> {
+    let rows = by_slot(read(tx, scope, tx.texts().slots_read, slots).await?)?;
+    let runs = by_slot(read(tx, scope, tx.texts().runs_read, slots).await?)?;
+    let audit = by_slot(read(tx, scope, tx.texts().audit_read, slots).await?)?;
+    let mut records = Vec::with_capacity(slots.len());
+    for slot in slots {
+        let id = id(slot);
+        let mut record = SlotRecord::untouched(slot.clone());
+        let odd = |why| Fault::row(slot, why);
+        if let Some(found) = rows.get(&id).and_then(|rows| rows.first()) {
+            let current = fill(&mut record, found, tx.now(), scope).map_err(odd)?;
+            if current {
+                record.runs = decode(runs.get(&id)).map_err(odd)?;
+                record.audit = decode(audit.get(&id)).map_err(odd)?;
+            }
+        }
+        record.runs.sort_by_key(|run: &RunRecord| (run.attempt, run.claimed_at, run.token));
+        record.attempts = record.runs.iter().map(|run| run.attempt).fold(record.attempts, u32::max);
+        records.push(record);
+    }
+    Ok((tx.now(), records))
+}
+
+/// Fills in what the row says; answers whether its records are within the retention.
+fn fill(record: &mut SlotRecord, found: &impl Columns, now: DateTime<Utc>, scope: &Scope) -> Result<bool, row::Why> {
+    let row = row::slot_row(found)?;
+    let mark = row.mark.filter(|mark| mark.until > now);
+    record.mark = mark.map_or(Mark::Free, |mark| mark.shown(now));
+    let current = row::there(row::instant(found, "touched_ms")?, "touched_ms")? > scope.oldest(now);
+    if current {
+        record.attempts = row.counter;
+        record.forgiven = row.forgiven;
+        record.verdict = row.verdict;
+    }
+    Ok(current)
+}
+
+async fn read<S: Session>(tx: &mut S, scope: &Scope, sql: &'static str, slots: &[Slot]) -> Result<Vec<S::Row>, Fault> {
+    Ok(tx.fetch(sql, values![scope.namespace.as_str(), asked(slots)]).await?)
+}
+
+fn by_slot<R: Columns>(rows: Vec<R>) -> Result<HashMap<Id, Vec<R>>, Fault> {
+    let mut found: HashMap<Id, Vec<R>> = HashMap::new();
+    for row in rows {
+        let Some(id) = row.text("job")?.zip(row.number("start_ms")?) else { continue };
+        found.entry(id).or_default().push(row);
+    }
+    Ok(found)
+}
+
+fn decode<T: DeserializeOwned>(rows: Option<&Vec<impl Columns>>) -> Result<Vec<T>, row::Why> {
+    let rows = rows.into_iter().flatten();
+    rows.map(|found| row::there(row::record(found, "record")?, "record")).collect()
+}

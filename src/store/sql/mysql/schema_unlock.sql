@@ -1,0 +1,2 @@
+-- As schema_lock.sql.
+DO release_lock(concat('cronward.', md5(database())))

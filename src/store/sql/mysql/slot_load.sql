@@ -1,0 +1,34 @@
+-- One row, as of one instant: the server's clock; a slot's row and what a rule needs of its runs, NULL where there is none;
+-- the job's last pause. Asked are the slot, and the token and the attempt of the request's lease. Without an attempt, the
+-- token's newest run is its own; without either, the mark's is.
+SELECT
+    timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(3)) DIV 1000 AS now_ms,
+    s.version, s.counter, s.forgiven, s.mark, s.mark_token, s.mark_node, s.mark_attempt, s.mark_since_ms,
+    s.mark_until_ms, s.verdict, s.touched_ms,
+    (SELECT max(r.attempt) FROM cronward_runs AS r
+      WHERE r.namespace = asked.namespace AND r.job = asked.job AND r.start_ms = asked.start_ms) AS newest,
+    (SELECT max(r.attempt) FROM cronward_runs AS r
+      WHERE r.namespace = asked.namespace AND r.job = asked.job AND r.start_ms = asked.start_ms
+        AND r.token <> asked.token) AS newest_other,
+    (SELECT json_unquote(json_extract(r.record, '$.node')) FROM cronward_runs AS r
+      WHERE r.namespace = asked.namespace AND r.job = asked.job AND r.start_ms = asked.start_ms
+        AND r.token <> asked.token
+      ORDER BY r.attempt DESC LIMIT 1) AS newest_other_node,
+    -- A record is JSON in which quotes inside of values are escaped, so this can only be its own field.
+    (SELECT count(*) FROM cronward_runs AS r
+      WHERE r.namespace = asked.namespace AND r.job = asked.job AND r.start_ms = asked.start_ms
+        AND r.token = asked.token AND r.record LIKE '%"outcome":"%') AS spent,
+    (SELECT r.record FROM cronward_runs AS r
+      WHERE r.namespace = asked.namespace AND r.job = asked.job AND r.start_ms = asked.start_ms
+        AND r.token = coalesce(asked.token, s.mark_token)
+        AND r.attempt = coalesce(asked.attempt, CASE WHEN asked.token IS NULL THEN s.mark_attempt ELSE r.attempt END)
+      ORDER BY r.attempt DESC LIMIT 1) AS own,
+    p.since_ms, p.until_ms, p.audit
+FROM (
+    SELECT
+        CONVERT(? USING ascii) COLLATE ascii_bin AS namespace, CONVERT(? USING ascii) COLLATE ascii_bin AS job,
+        CAST(? AS SIGNED) AS start_ms, CONVERT(? USING ascii) COLLATE ascii_bin AS token, CAST(? AS SIGNED) AS attempt
+) AS asked
+LEFT JOIN cronward_slots AS s
+    ON s.namespace = asked.namespace AND s.job = asked.job AND s.start_ms = asked.start_ms
+LEFT JOIN cronward_pauses AS p ON p.namespace = asked.namespace AND p.job = asked.job

@@ -1,0 +1,134 @@
+//! The registry beside the slots in its tables: jobs, nodes, pauses; and the purge.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+
+use super::fault::Fault;
+use super::row;
+use super::session::{Session, values};
+use super::slots::Scope;
+use crate::job::JobName;
+use crate::slot::Audit;
+use crate::store::{HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause};
+
+/// The most slots that one purge removes: it must not keep others waiting for long.
+const PURGE_AT_ONCE: i64 = 500;
+
+fn odd(table: &str) -> impl Fn(row::Why) -> Fault + '_ {
+    move |why| Fault::Row(format!("table {table}: {why}"))
+}
+
+/// The job's last pause, which nobody else changes until the transaction ends.
+async fn pause_of<S: Session>(tx: &mut S, scope: &Scope, job: &JobName) -> Result<Option<Pause>, Fault> {
+    let asked = values![scope.namespace.as_str(), job.as_str()];
+    let rows = tx.fetch(tx.texts().pause_get, asked).await?;
+    rows.first().map(row::pause).transpose().map_err(odd("pauses"))
+}
+
+async fn set_pause<S: Session>(tx: &mut S, scope: &Scope, job: &JobName, pause: &Pause) -> Result<(), Fault> {
+    let audit = row::json(&pause.audit).map_err(odd("pauses"))?;
+    let until = pause.until.map(|until| until.timestamp_millis());
+    let values = values![scope.namespace.as_str(), job.as_str(), pause.since, until, audit];
+    tx.execute(tx.texts().pause_set, values).await?;
+    Ok(())
+}
+
+pub(super) async fn pause<S: Session>(
+    tx: &mut S,
+    scope: &Scope,
+    job: &JobName,
+    until: Option<DateTime<Utc>>,
+    audit: &Audit,
+) -> Result<Intervention, Fault> {
+    let pause = Pause { since: tx.now(), until, audit: Audit { at: tx.now(), ..audit.clone() } };
+    set_pause(tx, scope, job, &pause).await?;
+    Ok(Intervention::Applied)
+}
+
+/// The pause's record then names who ended it.
+pub(super) async fn resume<S: Session>(
+    tx: &mut S,
+    scope: &Scope,
+    job: &JobName,
+    audit: &Audit,
+) -> Result<Intervention, Fault> {
+    let now = tx.now();
+    let Some(pause) = pause_of(tx, scope, job).await?.filter(|pause| pause.remaining(now).is_some()) else {
+        return Ok(Intervention::Unchanged);
+    };
+    let ended = Pause { until: Some(now), audit: Audit { at: now, ..audit.clone() }, ..pause };
+    set_pause(tx, scope, job, &ended).await?;
+    Ok(Intervention::Applied)
+}
+
+pub(super) async fn pauses<S: Session>(tx: &mut S, scope: &Scope) -> Result<Vec<(JobName, Pause)>, Fault> {
+    let rows = tx.fetch(tx.texts().pauses, values![scope.namespace.as_str()]).await?;
+    let decode = |found: &S::Row| {
+        let name = row::there(row::text(found, "job")?, "job")?;
+        let job = JobName::new(&name).map_err(|error| format!("column job: {error}"))?;
+        Ok((job, row::pause(found)?))
+    };
+    rows.iter().map(decode).collect::<Result<_, _>>().map_err(odd("pauses"))
+}
+
+pub(super) async fn register<S: Session>(
+    tx: &mut S,
+    scope: &Scope,
+    entries: &[JobEntry],
+) -> Result<Vec<JobEntry>, Fault> {
+    // By name: nodes that register the same jobs at the same time never wait for each other in a circle.
+    let by_name: BTreeMap<&JobName, &JobEntry> = entries.iter().map(|entry| (&entry.name, entry)).collect();
+    let mut named = Vec::with_capacity(by_name.len());
+    for entry in by_name.into_values() {
+        // The column has the instant that counts; the record is the same whenever it is written.
+        let record = JobEntry { first_seen: DateTime::UNIX_EPOCH, ..entry.clone() };
+        named.push((entry.name.as_str(), row::json(&record).map_err(odd("jobs"))?));
+    }
+    if !named.is_empty() {
+        let named = row::json(&named).map_err(odd("jobs"))?;
+        tx.execute(tx.texts().jobs_register, values![scope.namespace.as_str(), tx.now(), named]).await?;
+    }
+    jobs(tx, scope).await
+}
+
+pub(super) async fn jobs<S: Session>(tx: &mut S, scope: &Scope) -> Result<Vec<JobEntry>, Fault> {
+    let rows = tx.fetch(tx.texts().jobs, values![scope.namespace.as_str()]).await?;
+    let decode = |found: &S::Row| {
+        let first_seen = row::there(row::instant(found, "first_seen_ms")?, "first_seen_ms")?;
+        let entry: JobEntry = row::there(row::record(found, "entry")?, "entry")?;
+        Ok(JobEntry { first_seen, ..entry })
+    };
+    rows.iter().map(decode).collect::<Result<_, _>>().map_err(odd("jobs"))
+}
+
+pub(super) async fn heartbeat<S: Session>(
+    tx: &mut S,
+    scope: &Scope,
+    report: &NodeReport,
+) -> Result<HeartbeatReply, Fault> {
+    let now = tx.now();
+    let namespace = scope.namespace.as_str();
+    tx.execute(tx.texts().nodes_forget, values![namespace, scope.oldest(now)]).await?;
+    let json = row::json(report).map_err(odd("nodes"))?;
+    let values = values![namespace, report.name.as_str(), report.instance.as_str(), now, json];
+    tx.execute(tx.texts().node_save, values).await?;
+    Ok(HeartbeatReply { now })
+}
+
+pub(super) async fn nodes<S: Session>(tx: &mut S, scope: &Scope) -> Result<(DateTime<Utc>, Vec<NodeEntry>), Fault> {
+    let values = values![scope.namespace.as_str(), scope.oldest(tx.now())];
+    let rows = tx.fetch(tx.texts().nodes, values).await?;
+    let decode = |found: &S::Row| {
+        let seen = row::there(row::instant(found, "seen_ms")?, "seen_ms")?;
+        Ok(NodeEntry { report: row::there(row::record(found, "report")?, "report")?, seen })
+    };
+    let entries = rows.iter().map(decode).collect::<Result<_, _>>().map_err(odd("nodes"))?;
+    Ok((tx.now(), entries))
+}
+
+/// Removes a batch of what is older than the retention; answers how many slots went.
+pub(super) async fn purge<S: Session>(tx: &mut S, scope: &Scope) -> Result<u64, Fault> {
+    let values = values![scope.namespace.as_str(), scope.oldest(tx.now()), tx.now(), PURGE_AT_ONCE];
+    Ok(tx.execute(tx.texts().purge, values).await?)
+}

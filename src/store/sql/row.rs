@@ -1,0 +1,142 @@
+//! From columns to words and back. Total: whatever stands in a row, reading it ends in a value or in a [`Fault`] that
+//! names the column.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::job::NodeName;
+use crate::slot::{Holder, Token};
+use crate::store::Pause;
+use crate::store::image::{Row, Runs, Standing, StoredMark};
+use crate::store::sql::session::Columns;
+use crate::text::message;
+
+/// Why a column cannot be read, with its name.
+pub(super) type Why = String;
+
+fn odd(column: &str, why: impl std::fmt::Display) -> Why {
+    // What is found there may be part of the reason.
+    message(&format!("column {column}: {why}"), 300)
+}
+
+/// A whole number that may be absent.
+pub(super) fn number(row: &impl Columns, column: &str) -> Result<Option<i64>, Why> {
+    row.number(column).map_err(|error| odd(column, error))
+}
+
+/// A text that may be absent.
+pub(super) fn text(row: &impl Columns, column: &str) -> Result<Option<String>, Why> {
+    row.text(column).map_err(|error| odd(column, error))
+}
+
+/// The value that has to be there.
+pub(super) fn there<T>(value: Option<T>, column: &str) -> Result<T, Why> {
+    value.ok_or_else(|| odd(column, "it is NULL"))
+}
+
+/// A count from 0 to 2^32 - 1; absent is 0.
+pub(super) fn count(row: &impl Columns, column: &str) -> Result<u32, Why> {
+    let found = number(row, column)?.unwrap_or(0);
+    u32::try_from(found).map_err(|_| odd(column, format!("{found} is no count")))
+}
+
+/// An instant that may be absent.
+pub(super) fn instant(row: &impl Columns, column: &str) -> Result<Option<DateTime<Utc>>, Why> {
+    let Some(found) = number(row, column)? else { return Ok(None) };
+    DateTime::from_timestamp_millis(found).map(Some).ok_or_else(|| odd(column, format!("{found} ms is no instant")))
+}
+
+/// A record in JSON that may be absent.
+pub(super) fn record<T: DeserializeOwned>(row: &impl Columns, column: &str) -> Result<Option<T>, Why> {
+    let Some(found) = text(row, column)? else { return Ok(None) };
+    serde_json::from_str(&found).map(Some).map_err(|error| odd(column, error))
+}
+
+/// A node's name that may be absent.
+pub(super) fn node(row: &impl Columns, column: &str) -> Result<Option<NodeName>, Why> {
+    let Some(found) = text(row, column)? else { return Ok(None) };
+    NodeName::new(&found).map(Some).map_err(|error| odd(column, error))
+}
+
+/// The server's clock when the row was read.
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+pub(super) fn now(row: &impl Columns) -> Result<DateTime<Utc>, Why> {
+    there(instant(row, "now_ms")?, "now_ms")
+}
+
+/// What a slot's runs come to.
+pub(super) fn runs(row: &impl Columns) -> Result<Runs, Why> {
+    Ok(Runs {
+        own: record(row, "own")?,
+        newest: count(row, "newest")?,
+        newest_other: count(row, "newest_other")?,
+        newest_other_node: node(row, "newest_other_node")?,
+        spent: count(row, "spent")? > 0,
+    })
+}
+
+/// The job's pause in a slot's row, where it has one.
+pub(super) fn pause_beside(row: &impl Columns) -> Result<Option<Pause>, Why> {
+    if number(row, "since_ms")?.is_some() { pause(row).map(Some) } else { Ok(None) }
+}
+
+/// A pause.
+pub(super) fn pause(row: &impl Columns) -> Result<Pause, Why> {
+    Ok(Pause {
+        since: there(instant(row, "since_ms")?, "since_ms")?,
+        until: instant(row, "until_ms")?,
+        audit: there(record(row, "audit")?, "audit")?,
+    })
+}
+
+/// The JSON of a record. Its types have no key or number that JSON lacks.
+pub(super) fn json<T: Serialize>(value: &T) -> Result<String, Why> {
+    serde_json::to_string(value).map_err(|error| error.to_string())
+}
+
+/// A slot's row.
+pub(super) fn slot_row(row: &impl Columns) -> Result<Row, Why> {
+    Ok(Row {
+        counter: count(row, "counter")?,
+        forgiven: count(row, "forgiven")?,
+        mark: mark(row)?,
+        verdict: record(row, "verdict")?,
+    })
+}
+
+/// The mark's columns; none when `mark` is NULL.
+pub(super) fn mark(row: &impl Columns) -> Result<Option<StoredMark>, Why> {
+    let Some(word) = text(row, "mark")? else { return Ok(None) };
+    let node = there(text(row, "mark_node")?, "mark_node")?;
+    let node = NodeName::new(&node).map_err(|error| odd("mark_node", error))?;
+    Ok(Some(StoredMark {
+        standing: standing(&word, token(row)?)?,
+        by: Holder { node, attempt: count(row, "mark_attempt")? },
+        since: there(instant(row, "mark_since_ms")?, "mark_since_ms")?,
+        until: there(instant(row, "mark_until_ms")?, "mark_until_ms")?,
+    }))
+}
+
+fn token(row: &impl Columns) -> Result<Option<Token>, Why> {
+    let Some(found) = text(row, "mark_token")? else { return Ok(None) };
+    found.parse().map(Some).map_err(|error| odd("mark_token", error))
+}
+
+fn standing(word: &str, token: Option<Token>) -> Result<Standing, Why> {
+    match word {
+        "lease" => there(token, "mark_token").map(Standing::Lease),
+        "wait" => there(token, "mark_token").map(Standing::Wait),
+        "done" => Ok(Standing::Done(token)),
+        _ => Err(odd("mark", format!("{word:?} is no mark"))),
+    }
+}
+
+/// The word and the token of a mark, as [`standing`] reads them.
+pub(super) const fn standing_columns(standing: Standing) -> (&'static str, Option<Token>) {
+    match standing {
+        Standing::Lease(token) => ("lease", Some(token)),
+        Standing::Wait(token) => ("wait", Some(token)),
+        Standing::Done(token) => ("done", token),
+    }
+}

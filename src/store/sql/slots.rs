@@ -1,0 +1,190 @@
+//! Slots in their tables: read into an image; what a rule has changed in it, as values for the dialect to write.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use super::fault::Fault;
+use super::image::{Effects, Image, Row, Runs, StoredMark};
+use super::row;
+use super::session::{Columns, Session, Value, values};
+use crate::clock::earlier;
+use crate::job::Namespace;
+use crate::slot::{Attempt, Lease, Slot, Token};
+
+/// Which slots are looked at, and which of their runs counts as the request's own.
+#[derive(Clone, Debug)]
+pub(super) struct Subject {
+    pub(super) slot: Slot,
+    /// The lease's token; none for the current lease's.
+    pub(super) token: Option<Token>,
+    /// The lease's attempt; none for the token's newest, or the current lease's.
+    pub(super) attempt: Option<Attempt>,
+    /// Older slots whose marks count.
+    pub(super) older: Vec<Slot>,
+    /// Whether the job's pause counts.
+    pub(super) pause: bool,
+}
+
+impl Subject {
+    pub(super) fn slot(slot: &Slot) -> Self {
+        Self { slot: slot.clone(), token: None, attempt: None, older: Vec::new(), pause: false }
+    }
+
+    pub(super) fn lease(lease: &Lease) -> Self {
+        Self { token: Some(lease.token), attempt: Some(lease.attempt), ..Self::slot(&lease.slot) }
+    }
+}
+
+/// Whose slots, and how long their records are kept.
+#[derive(Clone, Debug)]
+pub(super) struct Scope {
+    pub(super) namespace: Namespace,
+    pub(super) retention: Duration,
+}
+
+impl Scope {
+    /// Records that were last changed at or before this are gone, whether purged yet or not.
+    pub(super) fn oldest(&self, now: DateTime<Utc>) -> DateTime<Utc> {
+        earlier(now, self.retention)
+    }
+
+    fn slot(&self, slot: &Slot) -> Vec<Value> {
+        values![self.namespace.as_str(), slot.job().as_str(), slot.start()]
+    }
+}
+
+/// What the tables held when the image was made; tells what has to be written.
+pub(super) struct Loaded {
+    pub(super) image: Image,
+    row: Row,
+    touched: DateTime<Utc>,
+    /// There are records, and they are older than the retention.
+    outdated: bool,
+}
+
+/// Reads the slot, as of one instant; and the row that it was read from, for what only the dialect has in it. The marks of
+/// older slots may be of a later instant.
+pub(super) async fn load<S: Session>(
+    session: &mut S,
+    scope: &Scope,
+    subject: &Subject,
+) -> Result<(Loaded, S::Row), Fault> {
+    let slot = &subject.slot;
+    let odd = |why| Fault::row(slot, why);
+    let mut asked = scope.slot(slot);
+    asked.extend(values![subject.token.map(|token| token.to_string()), subject.attempt.map(i64::from)]);
+    let found = session.fetch(session.texts().slot_load, asked).await?.into_iter().next();
+    let found = found.ok_or_else(|| odd("nothing was answered".to_owned()))?;
+    let now = session.read_at(&found).map_err(odd)?;
+    let (mut row, mut runs) = (row::slot_row(&found).map_err(odd)?, row::runs(&found).map_err(odd)?);
+    let touched = row::instant(&found, "touched_ms").map_err(odd)?;
+    let outdated = touched.is_some_and(|touched| touched <= scope.oldest(now));
+    if outdated {
+        // The mark has its own time.
+        row = Row { mark: row.mark, ..Row::default() };
+        runs = Runs::default();
+    }
+    let pause = if subject.pause { row::pause_beside(&found).map_err(odd)? } else { None };
+    let older = marks(session, scope, &subject.older).await?;
+    let (slot, effects) = (slot.clone(), Effects::default());
+    let image = Image { slot, now, row: row.clone(), runs, pause, older, effects };
+    Ok((Loaded { image, row, touched: touched.unwrap_or(now), outdated }, found))
+}
+
+impl Loaded {
+    /// What has to be written; none when the rule has changed nothing.
+    pub(super) fn change(&self) -> Option<Change<'_>> {
+        let image = &self.image;
+        let log = |row: &Row| (row.counter, row.forgiven, row.verdict.clone());
+        let recorded = image.effects.run.is_some() || image.effects.audit.is_some();
+        let touched = recorded || log(&image.row) != log(&self.row);
+        // The retention begins with the last change, and never before the slot's end.
+        let kept_from = if touched { image.now.max(image.slot.end()) } else { self.touched };
+        let changed = touched || image.row != self.row;
+        changed.then_some(Change { image, kept_from, forget: touched && self.outdated })
+    }
+}
+
+/// What a rule has changed. The row is always written with it.
+pub(super) struct Change<'l> {
+    pub(super) image: &'l Image,
+    kept_from: DateTime<Utc>,
+    /// The slot's records are older than the retention: its runs and its audit go first.
+    pub(super) forget: bool,
+}
+
+impl Change<'_> {
+    /// The slot's identity: 1 namespace, 2 job, 3 start.
+    pub(super) fn slot(&self, scope: &Scope) -> Vec<Value> {
+        scope.slot(&self.image.slot)
+    }
+
+    /// The slot's row: its identity, then 4 end, 5 counter, 6 forgiven, 7 to 12 the mark, 13 verdict, 14 when it was
+    /// touched.
+    pub(super) fn row(&self, scope: &Scope) -> Result<Vec<Value>, Fault> {
+        let row = &self.image.row;
+        let mark = row.mark.as_ref();
+        let (word, token) = mark.map(|mark| row::standing_columns(mark.standing)).unzip();
+        let verdict = row.verdict.as_ref().map(row::json).transpose().map_err(|why| self.odd(why))?;
+        let mut values = self.slot(scope);
+        values.extend(values![
+            self.image.slot.end(),
+            i64::from(row.counter),
+            i64::from(row.forgiven),
+            word.map(str::to_owned),
+            token.flatten().map(|token| token.to_string()),
+            mark.map(|mark| mark.by.node.as_str().to_owned()),
+            mark.map(|mark| i64::from(mark.by.attempt)),
+            mark.map(|mark| mark.since.timestamp_millis()),
+            mark.map(|mark| mark.until.timestamp_millis()),
+            verdict,
+            self.kept_from,
+        ]);
+        Ok(values)
+    }
+
+    /// The run's record, if there is one to write: attempt, token, record.
+    pub(super) fn run(&self) -> Result<Option<Vec<Value>>, Fault> {
+        let Some(run) = &self.image.effects.run else { return Ok(None) };
+        let record = row::json(run).map_err(|why| self.odd(why))?;
+        Ok(Some(values![i64::from(run.attempt), run.token.to_string(), record]))
+    }
+
+    /// The operator's verb, if there is one to write.
+    pub(super) fn audit(&self) -> Result<Option<Value>, Fault> {
+        let Some(audit) = &self.image.effects.audit else { return Ok(None) };
+        Ok(Some(row::json(audit).map_err(|why| self.odd(why))?.into()))
+    }
+
+    fn odd(&self, why: row::Why) -> Fault {
+        Fault::row(&self.image.slot, why)
+    }
+}
+
+/// What stands, or stood, at each slot that has a mark, in the order asked.
+async fn marks<S: Session>(session: &mut S, scope: &Scope, slots: &[Slot]) -> Result<Vec<(Slot, StoredMark)>, Fault> {
+    if slots.is_empty() {
+        return Ok(Vec::new());
+    }
+    let asked = values![scope.namespace.as_str(), asked(slots)];
+    let rows = session.fetch(session.texts().slots_read, asked).await?;
+    let mut found = Vec::new();
+    for slot in slots {
+        let Some(row) = rows.iter().find(|row| is_of(*row, slot)) else { continue };
+        found.extend(row::mark(row).map_err(|why| Fault::row(slot, why))?.map(|mark| (slot.clone(), mark)));
+    }
+    Ok(found)
+}
+
+/// The slots as the `*_read.sql` texts take them. Names need no escapes: [`crate::job::NAME_RULE`].
+pub(super) fn asked(slots: &[Slot]) -> String {
+    let pairs: Vec<String> =
+        slots.iter().map(|slot| format!("[\"{}\",{}]", slot.job(), slot.start().timestamp_millis())).collect();
+    format!("[{}]", pairs.join(","))
+}
+
+fn is_of(row: &impl Columns, slot: &Slot) -> bool {
+    row.text("job").is_ok_and(|job| job.as_deref() == Some(slot.job().as_str()))
+        && row.number("start_ms").is_ok_and(|start| start == Some(slot.start().timestamp_millis()))
+}

@@ -1,0 +1,113 @@
+//! The names of the nodes, made to be read by a person with `zkCli.sh get /cronward/…`.
+
+use crate::job::{JobName, Namespace, NodeName};
+use crate::slot::{Attempt, Slot, SlotKey, Token};
+use crate::store::Wake;
+
+/// One namespace's nodes.
+#[derive(Clone, Debug)]
+pub(super) struct Paths {
+    root: String,
+}
+
+impl Paths {
+    /// `chroot` is empty or begins with a slash and ends without one. A namespace has no slash in its name.
+    pub(super) fn new(chroot: &str, namespace: &Namespace) -> Self {
+        Self { root: format!("{chroot}/cronward/{namespace}") }
+    }
+
+    /// The folders of a namespace. The first is above all others.
+    pub(super) fn folders(&self) -> [String; 5] {
+        ["", "/slot", "/job", "/node", "/wake"].map(|part| format!("{}{part}", self.root))
+    }
+
+    /// Every job's slots.
+    pub(super) fn slots(&self) -> String {
+        format!("{}/slot", self.root)
+    }
+
+    /// A job's slots.
+    pub(super) fn slots_of(&self, job: &str) -> String {
+        format!("{}/slot/{job}", self.root)
+    }
+
+    /// All that is kept of a slot but the outputs, which are below it.
+    pub(super) fn slot(&self, slot: &Slot) -> String {
+        format!("{}/slot/{}/{}", self.root, slot.job(), slot.key())
+    }
+
+    /// The name of one attempt's output below its slot.
+    pub(super) fn output(attempt: Attempt, token: Token) -> String {
+        format!("{attempt}.{token}")
+    }
+
+    /// Which attempt's output has this name.
+    pub(super) fn run_of(name: &str) -> Option<(Attempt, Token)> {
+        let (attempt, token) = name.split_once('.')?;
+        Some((attempt.parse().ok()?, token.parse().ok()?))
+    }
+
+    /// When the slot of this name began.
+    pub(super) fn key_of(name: &str) -> Option<SlotKey> {
+        name.parse().ok()
+    }
+
+    /// Every job's pause: one node, so that a step can make sure that none has changed.
+    pub(super) fn pauses(&self) -> String {
+        format!("{}/pauses", self.root)
+    }
+
+    pub(super) fn jobs(&self) -> String {
+        format!("{}/job", self.root)
+    }
+
+    pub(super) fn job(&self, job: &JobName) -> String {
+        format!("{}/job/{job}", self.root)
+    }
+
+    pub(super) fn nodes(&self) -> String {
+        format!("{}/node", self.root)
+    }
+
+    pub(super) fn node(&self, node: &NodeName) -> String {
+        format!("{}/node/{node}", self.root)
+    }
+
+    /// What is written to learn the time of it.
+    pub(super) fn clock(&self) -> String {
+        format!("{}/clock", self.root)
+    }
+
+    /// Where hints come and go.
+    pub(super) fn wakes(&self) -> String {
+        format!("{}/wake", self.root)
+    }
+
+    /// A hint: its name says it all.
+    pub(super) fn wake(&self, wake: &Wake) -> String {
+        format!("{}/wake/{wake}", self.root)
+    }
+
+    /// The hint of this path.
+    pub(super) fn wake_of(&self, path: &str) -> Option<Wake> {
+        path.strip_prefix(&self.wakes())?.strip_prefix('/')?.parse().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_named_is_found_again() {
+        let paths = Paths::new("/ops", &Namespace::new("prod").unwrap());
+        let slot = Slot::parse("a.b", "2026-11-21T14:30Z", "2026-11-21T15Z").unwrap();
+        assert_eq!(paths.slot(&slot), "/ops/cronward/prod/slot/a.b/2026-11-21T14:30Z");
+        assert_eq!(Paths::key_of("2026-11-21T14:30Z"), Some(slot.key()));
+        let token = Token::from_bits(7);
+        assert_eq!(Paths::run_of(&Paths::output(3, token)), Some((3, token)));
+        let wake = Wake::Job(slot.job().clone());
+        assert_eq!(paths.wake_of(&paths.wake(&wake)), Some(wake));
+        assert_eq!(paths.wake_of("/ops/cronward/prod/wake/nonsense"), None);
+    }
+}

@@ -1,0 +1,113 @@
+//! Listens for wake-ups by a persistent watch on a session of its own: in the background, from the first subscription until
+//! the store is dropped. A watch ends with its session, and what happens while the connection is away is not told afterwards;
+//! a watch may even stay deaf once it is back (seen with a server that was restarted). So after each of both a new session
+//! is begun, and `Resync` tells that hints may have been lost: holders renew at once.
+//!
+//! Nothing depends on a hint, so nothing here is an error.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::broadcast;
+use tokio_util::task::AbortOnDropHandle;
+use zookeeper_client::{AddWatchMode, EventType, PersistentWatcher, SessionState};
+
+use super::fault::Fault;
+use super::link::{Link, Session};
+use super::paths::Paths;
+use crate::store::{Wake, Wakeups};
+
+/// Hints that a receiver may lag behind by before it has lost some.
+const HINTS: usize = 1_024;
+/// The wait before a session is begun again; it doubles up to the longest.
+const SHORTEST_WAIT: Duration = Duration::from_millis(50);
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// What is watched and those who listen.
+#[derive(Debug)]
+pub(super) struct Listener {
+    link: Arc<Link>,
+    paths: Paths,
+    hints: broadcast::Sender<Wake>,
+    task: Mutex<Option<AbortOnDropHandle<()>>>,
+}
+
+impl Listener {
+    /// A listener that does not connect before the first subscription.
+    pub(super) fn new(link: Link, paths: Paths) -> Self {
+        Self { link: Arc::new(link), paths, hints: broadcast::Sender::new(HINTS), task: Mutex::default() }
+    }
+
+    /// Hints from now on. Outside of a runtime there are none.
+    pub(super) fn subscribe(&self) -> Wakeups {
+        let hints = self.hints.subscribe();
+        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current()
+            && task.as_ref().is_none_or(AbortOnDropHandle::is_finished)
+        {
+            let watch = Watch { link: Arc::clone(&self.link), paths: self.paths.clone(), hints: self.hints.clone() };
+            *task = Some(AbortOnDropHandle::new(runtime.spawn(watch.listen())));
+        }
+        hints
+    }
+}
+
+struct Watch {
+    link: Arc<Link>,
+    paths: Paths,
+    hints: broadcast::Sender<Wake>,
+}
+
+impl Watch {
+    /// Listens until the task is stopped.
+    #[allow(clippy::disallowed_methods, reason = "the wait before a session is begun again; the file owns it")]
+    async fn listen(self) {
+        let mut wait = SHORTEST_WAIT;
+        loop {
+            match self.open().await {
+                // The session is kept for as long as its watch: it ends when its client is dropped.
+                Ok((session, events)) => {
+                    wait = SHORTEST_WAIT;
+                    self.tell(Wake::Resync);
+                    self.relay(events).await;
+                    self.link.forget(session.generation);
+                    tracing::debug!(session = ?session.client.session_id(), "the session for wake-ups ended");
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "no session for wake-ups");
+                    wait = (wait * 2).min(LONGEST_WAIT);
+                }
+            }
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    async fn open(&self) -> Result<(Session, PersistentWatcher), Fault> {
+        let session = self.link.session().await?;
+        self.link.prepare(&session.client).await?;
+        let events = session.client.watch(&self.paths.wakes(), AddWatchMode::PersistentRecursive).await?;
+        Ok((session, events))
+    }
+
+    /// Passes hints on until the connection is lost.
+    async fn relay(&self, mut events: PersistentWatcher) {
+        loop {
+            let event = events.changed().await;
+            match event.event_type {
+                EventType::Session if event.session_state != SessionState::SyncConnected => return,
+                EventType::NodeCreated => {
+                    // What somebody else makes there is no hint.
+                    if let Some(wake) = self.paths.wake_of(&event.path) {
+                        self.tell(wake);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn tell(&self, wake: Wake) {
+        // Nobody may be listening just now.
+        let _ = self.hints.send(wake);
+    }
+}

@@ -1,0 +1,124 @@
+//! A real etcd member that all connections share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cronward::clock::SystemClock;
+use cronward::job::Namespace;
+use cronward::slot::{Attempt, Slot};
+use cronward::store::conformance::{Probe, Scale, Setup};
+use cronward::store::etcd::EtcdStore;
+use cronward::store::{Store, StoreOptions};
+
+use crate::etcd_server::EtcdServer;
+
+struct Etcd {
+    server: Arc<EtcdServer>,
+    url: String,
+}
+
+pub(super) async fn start() -> Result<Arc<dyn Setup>, String> {
+    let server = EtcdServer::start();
+    Ok(Arc::new(Etcd { url: server.url(), server: Arc::new(server) }))
+}
+
+#[async_trait]
+impl Setup for Etcd {
+    async fn connect(&self, namespace: &Namespace) -> Result<Arc<dyn Store>, String> {
+        let options = StoreOptions {
+            namespace: namespace.clone(),
+            // The contests want every answer, also from a busy machine.
+            op_timeout: Duration::from_secs(30),
+            ..StoreOptions::default()
+        };
+        let store = EtcdStore::open(&self.url, options, Arc::new(SystemClock)).await;
+        Ok(Arc::new(store.map_err(|error| error.to_string())?))
+    }
+
+    async fn probe(&self, namespace: &Namespace) -> Result<Box<dyn Probe>, String> {
+        let root = format!("/cronward/{namespace}/");
+        Ok(Box::new(EtcdProbe { server: Arc::clone(&self.server), root }))
+    }
+
+    fn scale(&self) -> Scale {
+        // Every grant waits for the disk twice.
+        Scale { slots: 2_000, ..Scale::default() }
+    }
+}
+
+/// Reads and writes keys as a person with `etcdctl` would.
+struct EtcdProbe {
+    server: Arc<EtcdServer>,
+    root: String,
+}
+
+impl EtcdProbe {
+    fn mark(&self, slot: &Slot) -> String {
+        format!("{}mark/{slot}", self.root)
+    }
+
+    fn attempts_key(&self, slot: &Slot) -> String {
+        format!("{}attempts/{slot}", self.root)
+    }
+}
+
+#[async_trait]
+impl Probe for EtcdProbe {
+    async fn attempts(&self, slot: &Slot) -> Result<Option<Attempt>, String> {
+        let counter = self.server.get(&self.attempts_key(slot));
+        counter.map(|found| found.value.parse().map_err(|_| format!("the counter is {found:?}"))).transpose()
+    }
+
+    async fn mark_ttl(&self, slot: &Slot) -> Result<Option<Duration>, String> {
+        let Some(mark) = self.server.get(&self.mark(slot)) else { return Ok(None) };
+        if mark.lease != 0 {
+            let seconds = u64::try_from(self.server.time_to_live(mark.lease)).ok();
+            return Ok(seconds.map(Duration::from_secs));
+        }
+        let text: serde_json::Value = serde_json::from_str(&mark.value).map_err(|error| error.to_string())?;
+        let left = text["until_ms"].as_i64().ok_or("a mark without an end")? - now_ms();
+        Ok(u64::try_from(left).ok().filter(|left| *left > 0).map(Duration::from_millis))
+    }
+
+    async fn expire_mark(&self, slot: &Slot) -> Result<(), String> {
+        match self.server.get(&self.mark(slot)) {
+            Some(mark) if mark.lease != 0 => {
+                self.server.revoke(mark.lease);
+            }
+            Some(mark) => self.end_now(&mark.key, &mark.value)?,
+            None => {}
+        }
+        Ok(())
+    }
+
+    async fn forget_counter(&self, slot: &Slot) -> Result<(), String> {
+        self.server.remove(&self.attempts_key(slot));
+        Ok(())
+    }
+
+    async fn corrupt_mark(&self, slot: &Slot) -> Result<bool, String> {
+        self.server.set(&self.mark(slot), "what somebody else wrote", true);
+        Ok(true)
+    }
+
+    async fn wipe(&self) -> Result<(), String> {
+        self.server.remove_all(&self.root);
+        Ok(())
+    }
+}
+
+impl EtcdProbe {
+    fn end_now(&self, key: &str, value: &str) -> Result<(), String> {
+        let mut text: serde_json::Value = serde_json::from_str(value).map_err(|error| error.to_string())?;
+        let until = text["until_ms"].as_i64().ok_or("a mark without an end")?;
+        text["until_ms"] = until.min(now_ms()).into();
+        self.server.set(key, &text.to_string(), false);
+        Ok(())
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "the store is judged by the machine's clock")]
+fn now_ms() -> i64 {
+    chrono::Utc::now().timestamp_millis()
+}

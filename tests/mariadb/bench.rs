@@ -1,0 +1,173 @@
+//! One server for all tests, a database for each; and what the tests say often.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use chrono::{DateTime, DurationRound, TimeDelta, Utc};
+use cronward::job::NodeName;
+use cronward::slot::{Lease, Outcome, RunRecord, Slot, Token, Trigger};
+use cronward::store::sql::mysql;
+use cronward::store::{Claim, ClaimRequest, Store, StoreOptions};
+use sqlx::MySqlConnection;
+use tokio::sync::Mutex;
+
+use crate::mariadb_server::MariadbServer;
+
+/// A busy machine may take long; a test that waits for so long has failed.
+const LIMIT: Duration = Duration::from_secs(20);
+
+static SERVER: Mutex<Weak<MariadbServer>> = Mutex::const_new(Weak::new());
+static DATABASES: AtomicUsize = AtomicUsize::new(0);
+
+/// An empty database on the server that the tests of this binary share.
+pub(crate) struct Database {
+    pub(crate) server: Arc<MariadbServer>,
+    pub(crate) name: String,
+}
+
+impl Database {
+    pub(crate) async fn new() -> Self {
+        let server = {
+            let mut shared = SERVER.lock().await;
+            match shared.upgrade() {
+                Some(server) => server,
+                None => {
+                    let server = Arc::new(MariadbServer::start().await);
+                    *shared = Arc::downgrade(&server);
+                    server
+                }
+            }
+        };
+        let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
+        server.database(&name).await;
+        Self { server, name }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        self.server.url(&self.name)
+    }
+
+    /// A store of the owner, its tables made.
+    pub(crate) async fn store(&self) -> Arc<dyn Store> {
+        let store = open(&self.url());
+        store.inspect(&[]).await.unwrap();
+        store
+    }
+
+    pub(crate) async fn connect(&self) -> MySqlConnection {
+        self.server.connect(&self.name).await
+    }
+
+    pub(crate) async fn sql(&self, sql: &str) {
+        self.server.sql(&self.name, sql).await;
+    }
+
+    /// What a query answers with one number.
+    pub(crate) async fn number(&self, sql: &str) -> i64 {
+        let sql = sqlx::AssertSqlSafe(sql.to_owned());
+        sqlx::query_scalar(sql).fetch_one(&mut self.connect().await).await.unwrap()
+    }
+
+    /// From now on, a slot's first row in this database, or each change of one, first does this.
+    pub(crate) async fn before_each(&self, event: &str, body: &str) {
+        let trigger = format!("CREATE TRIGGER before_{event} BEFORE {event} ON cronward_slots FOR EACH ROW {body}");
+        self.sql(&trigger).await;
+    }
+
+    /// Returns when so many sessions of this database wait for a lock of a row, or by a name.
+    pub(crate) async fn until_waiting(&self, sessions: i64) {
+        let waiting = format!(
+            "SELECT count(*) FROM information_schema.processlist WHERE db = '{}' AND id <> connection_id()
+             AND (state = 'User lock' OR id IN (
+                SELECT trx_mysql_thread_id FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'))",
+            self.name
+        );
+        // The server shows transactions as of the last time that nobody had asked for a tenth of a second.
+        let ask = async || self.number(&waiting).await >= sessions;
+        eventually_each(Duration::from_millis(150), "sessions wait for a lock", ask).await;
+    }
+}
+
+/// A store at a url, with a time limit that a busy machine keeps.
+pub(crate) fn open(url: &str) -> Arc<dyn Store> {
+    open_within(url, LIMIT)
+}
+
+pub(crate) fn open_within(url: &str, op_timeout: Duration) -> Arc<dyn Store> {
+    mysql::open(url, StoreOptions { op_timeout, ..StoreOptions::default() }).unwrap()
+}
+
+/// Runs SQL on a session of the test's own.
+pub(crate) async fn run(session: &mut MySqlConnection, sql: &'static str) {
+    sqlx::raw_sql(sql).execute(session).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+}
+
+/// When the first test asked: the same slot has the same name for as long as this process lives.
+#[allow(clippy::disallowed_methods, reason = "slots are made around the machine's clock, which the server has too")]
+fn began() -> DateTime<Utc> {
+    static BEGAN: OnceLock<DateTime<Utc>> = OnceLock::new();
+    *BEGAN.get_or_init(|| Utc::now().duration_trunc(TimeDelta::seconds(1)).unwrap())
+}
+
+/// A slot that began an hour ago and lasts another hour, moved by so many hours.
+pub(crate) fn slot_in(job: &str, hours: i64) -> Slot {
+    let start = began() + TimeDelta::hours(hours - 1);
+    Slot::new(job.parse().unwrap(), start, start + TimeDelta::hours(2)).unwrap()
+}
+
+pub(crate) fn slot(job: &str) -> Slot {
+    slot_in(job, 0)
+}
+
+pub(crate) fn request(slot: &Slot, claimer: u128) -> ClaimRequest {
+    ClaimRequest {
+        slot: slot.clone(),
+        token: Token::from_bits(claimer << 96 | claimer),
+        node: NodeName::new(&format!("node-{claimer}")).unwrap(),
+        lease_ttl: Duration::from_secs(60),
+        max_attempts: 3,
+        trigger: Trigger::Schedule,
+        not_during: Vec::new(),
+    }
+}
+
+/// Claims, and panics unless it is granted.
+pub(crate) async fn granted(store: &dyn Store, request: &ClaimRequest) -> Lease {
+    match store.claim(request).await.unwrap() {
+        Claim::Claimed { attempt, at, .. } => request.granted(attempt, at),
+        other => panic!("not granted: {other:?}"),
+    }
+}
+
+pub(crate) fn failed(lease: &Lease) -> RunRecord {
+    RunRecord {
+        attempt: lease.attempt,
+        token: lease.token,
+        node: lease.node.clone(),
+        trigger: lease.trigger,
+        claimed_at: lease.claimed_at,
+        started_at: Some(lease.claimed_at),
+        ended_at: Some(lease.claimed_at),
+        duration_ms: Some(1),
+        outcome: Some(Outcome::Failure),
+        exit_code: Some(1),
+        signal: None,
+        message: None,
+        output: None,
+    }
+}
+
+/// Asks again and again until it is so; for what another process does in its own time.
+pub(crate) async fn eventually<F: AsyncFnMut() -> bool>(what: &str, holds: F) {
+    eventually_each(Duration::from_millis(10), what, holds).await;
+}
+
+#[allow(clippy::disallowed_methods, reason = "a real server tells nobody when it is ready")]
+pub(crate) async fn eventually_each<F: AsyncFnMut() -> bool>(pause: Duration, what: &str, mut holds: F) {
+    let limit = tokio::time::Instant::now() + LIMIT;
+    while !holds().await {
+        assert!(tokio::time::Instant::now() < limit, "not within {LIMIT:?}: {what}");
+        tokio::time::sleep(pause).await;
+    }
+}

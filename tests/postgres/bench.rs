@@ -1,0 +1,165 @@
+//! One server for all tests, a database for each; and what the tests say often.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+use chrono::{DateTime, DurationRound, TimeDelta, Utc};
+use cronward::job::NodeName;
+use cronward::slot::{Lease, Outcome, RunRecord, Slot, Token, Trigger};
+use cronward::store::sql::postgres;
+use cronward::store::{Claim, ClaimRequest, Store, StoreOptions};
+use sqlx::PgConnection;
+
+use crate::postgres_server::PostgresServer;
+
+/// A busy machine may take long; a test that waits for so long has failed.
+const LIMIT: Duration = Duration::from_secs(20);
+
+static SERVER: Mutex<Weak<PostgresServer>> = Mutex::new(Weak::new());
+static DATABASES: AtomicUsize = AtomicUsize::new(0);
+
+/// An empty database on the server that the tests of this binary share.
+pub(crate) struct Database {
+    pub(crate) server: Arc<PostgresServer>,
+    pub(crate) name: String,
+}
+
+impl Database {
+    pub(crate) async fn new() -> Self {
+        let server = {
+            let mut shared = SERVER.lock().unwrap_or_else(PoisonError::into_inner);
+            shared.upgrade().unwrap_or_else(|| {
+                // A deadlock is found at once.
+                let server = Arc::new(PostgresServer::start_with("deadlock_timeout = 20ms"));
+                *shared = Arc::downgrade(&server);
+                server
+            })
+        };
+        let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
+        server.database(&name).await;
+        Self { server, name }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        self.server.url(&self.name)
+    }
+
+    /// A store of the owner, its tables made.
+    pub(crate) async fn store(&self) -> Arc<dyn Store> {
+        let store = open(&self.url());
+        store.inspect(&[]).await.unwrap();
+        store
+    }
+
+    pub(crate) async fn connect(&self) -> PgConnection {
+        self.server.connect(&self.name).await
+    }
+
+    pub(crate) async fn sql(&self, sql: &str) {
+        self.server.sql(&self.name, sql).await;
+    }
+
+    /// What a query answers with one number.
+    pub(crate) async fn number(&self, sql: &str) -> i64 {
+        let sql = sqlx::AssertSqlSafe(sql.to_owned());
+        sqlx::query_scalar(sql).fetch_one(&mut self.connect().await).await.unwrap()
+    }
+
+    /// From now on, a change of a slot's row in this database first does this, in PL/pgSQL.
+    pub(crate) async fn before_each_write(&self, body: &str) {
+        self.sql(&format!(
+            "CREATE OR REPLACE FUNCTION before_write() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {body} RETURN new; END $$;
+             CREATE TRIGGER before_write BEFORE INSERT OR UPDATE ON cronward_slots FOR EACH ROW EXECUTE FUNCTION before_write()"
+        ))
+        .await;
+    }
+
+    /// Returns when so many sessions of this database wait for a lock.
+    pub(crate) async fn until_waiting(&self, sessions: i64) {
+        let waiting = format!(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = '{}' AND wait_event_type = 'Lock'",
+            self.name
+        );
+        eventually("sessions wait for a lock", async || self.number(&waiting).await >= sessions).await;
+    }
+}
+
+/// A store at a url, with a time limit that a busy machine keeps.
+pub(crate) fn open(url: &str) -> Arc<dyn Store> {
+    open_within(url, LIMIT)
+}
+
+pub(crate) fn open_within(url: &str, op_timeout: Duration) -> Arc<dyn Store> {
+    postgres::open(url, StoreOptions { op_timeout, ..StoreOptions::default() }).unwrap()
+}
+
+/// Runs SQL on a session of the test's own.
+pub(crate) async fn run(session: &mut PgConnection, sql: &'static str) {
+    sqlx::raw_sql(sql).execute(session).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+}
+
+/// When the first test asked: the same slot has the same name for as long as this process lives.
+#[allow(clippy::disallowed_methods, reason = "slots are made around the machine's clock, which the server has too")]
+fn began() -> DateTime<Utc> {
+    static BEGAN: OnceLock<DateTime<Utc>> = OnceLock::new();
+    *BEGAN.get_or_init(|| Utc::now().duration_trunc(TimeDelta::seconds(1)).unwrap())
+}
+
+/// A slot that began an hour ago and lasts another hour, moved by so many hours.
+pub(crate) fn slot_in(job: &str, hours: i64) -> Slot {
+    let start = began() + TimeDelta::hours(hours - 1);
+    Slot::new(job.parse().unwrap(), start, start + TimeDelta::hours(2)).unwrap()
+}
+
+pub(crate) fn slot(job: &str) -> Slot {
+    slot_in(job, 0)
+}
+
+pub(crate) fn request(slot: &Slot, claimer: u128) -> ClaimRequest {
+    ClaimRequest {
+        slot: slot.clone(),
+        token: Token::from_bits(claimer << 96 | claimer),
+        node: NodeName::new(&format!("node-{claimer}")).unwrap(),
+        lease_ttl: Duration::from_secs(60),
+        max_attempts: 3,
+        trigger: Trigger::Schedule,
+        not_during: Vec::new(),
+    }
+}
+
+/// Claims, and panics unless it is granted.
+pub(crate) async fn granted(store: &dyn Store, request: &ClaimRequest) -> Lease {
+    match store.claim(request).await.unwrap() {
+        Claim::Claimed { attempt, at, .. } => request.granted(attempt, at),
+        other => panic!("not granted: {other:?}"),
+    }
+}
+
+pub(crate) fn failed(lease: &Lease) -> RunRecord {
+    RunRecord {
+        attempt: lease.attempt,
+        token: lease.token,
+        node: lease.node.clone(),
+        trigger: lease.trigger,
+        claimed_at: lease.claimed_at,
+        started_at: Some(lease.claimed_at),
+        ended_at: Some(lease.claimed_at),
+        duration_ms: Some(1),
+        outcome: Some(Outcome::Failure),
+        exit_code: Some(1),
+        signal: None,
+        message: None,
+        output: None,
+    }
+}
+
+/// Asks again and again until it is so; for what another process does in its own time.
+#[allow(clippy::disallowed_methods, reason = "a real server tells nobody when it is ready")]
+pub(crate) async fn eventually<F: AsyncFnMut() -> bool>(what: &str, mut holds: F) {
+    let limit = tokio::time::Instant::now() + LIMIT;
+    while !holds().await {
+        assert!(tokio::time::Instant::now() < limit, "not within {LIMIT:?}: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}

@@ -1,0 +1,221 @@
+//! The Redis store in a real cluster: slots that move while they are used, a master that dies.
+
+#![cfg(feature = "redis-cluster")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    missing_docs,
+    reason = "a test says what it expects"
+)]
+
+#[path = "../support/redis_group.rs"]
+mod redis_group;
+#[path = "../support/redis_server.rs"]
+mod redis_server;
+#[path = "../support/redis_words.rs"]
+mod words;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use cronward::slot::{Outcome, Slot, Verdict};
+use cronward::store::redis::RedisStore;
+use cronward::store::{Applied, Claim, ErrorKind, Settlement, Store, StoreOptions, Wake};
+use redis_group::{ClusterGroup, PATIENCE, until};
+use words::{ended, granted, request, slot_of};
+
+async fn open(url: &str) -> RedisStore {
+    RedisStore::open(url, StoreOptions { op_timeout: Duration::from_secs(10), ..StoreOptions::default() })
+        .await
+        .unwrap()
+}
+
+#[allow(clippy::disallowed_methods, reason = "real servers: there is no signal to wait for but their answers")]
+async fn a_moment() {
+    tokio::time::sleep(Duration::from_millis(20)).await;
+}
+
+#[allow(clippy::disallowed_methods, reason = "real servers are measured by the machine's clock")]
+fn instant() -> tokio::time::Instant {
+    tokio::time::Instant::now()
+}
+
+/// The cluster's own idea of a key's slot.
+fn cluster_slot(group: &ClusterGroup, job: &str) -> i64 {
+    group.servers[0].number(&["CLUSTER", "KEYSLOT", &format!("{{{job}}}")])
+}
+
+/// Moves one slot with its keys from one master to another, as `redis-cli --cluster reshard` does.
+fn reshard(group: &ClusterGroup, slot: i64, from: usize, to: usize) {
+    let (slot, source, target) = (slot.to_string(), group.id(from), group.id(to));
+    let port = group.servers[to].port().to_string();
+    group.servers[to].command(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &source]);
+    group.servers[from].command(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &target]);
+    loop {
+        let keys = group.servers[from].command(&["CLUSTER", "GETKEYSINSLOT", &slot, "100"]);
+        let keys: Vec<String> = redis::from_redis_value(keys).unwrap();
+        if keys.is_empty() {
+            break;
+        }
+        let mut words = vec!["MIGRATE", "127.0.0.1", &port, "", "0", "5000", "KEYS"];
+        words.extend(keys.iter().map(String::as_str));
+        group.servers[from].command(&words);
+    }
+    // All masters are told, as redis-cli does: gossip alone may still carry an older claim.
+    for server in [to, from, 3 - to - from] {
+        group.servers[server].command(&["CLUSTER", "SETSLOT", &slot, "NODE", &target]);
+    }
+}
+
+/// Runs a slot as a node does: each call is repeated while the store says that it could not do it. Answers the errors.
+async fn run_once(store: &RedisStore, slot: &Slot, claimer: u128) -> u32 {
+    let (claim, mut errors) = (request(slot, claimer), 0);
+    let mut refused = |error: cronward::store::StoreError| {
+        assert_eq!(error.kind, ErrorKind::Unavailable, "{error}");
+        assert_eq!(error.applied, Applied::No, "nothing fails half-way: {error}");
+        errors += 1;
+    };
+    let lease = loop {
+        match store.claim(&claim).await {
+            Ok(Claim::Claimed { attempt, at, .. }) => break claim.granted(attempt, at),
+            Ok(other) => panic!("{slot}: {other:?}"),
+            Err(error) => refused(error),
+        }
+        a_moment().await;
+    };
+    loop {
+        match store.complete(&lease, &ended(&lease, Outcome::Success), Duration::from_secs(60)).await {
+            Ok(settled) => {
+                assert_eq!(settled, Settlement::Recorded);
+                return errors;
+            }
+            Err(error) => refused(error),
+        }
+        a_moment().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slots_that_move_under_load_lose_nothing_and_repeat_nothing() {
+    let group = ClusterGroup::start();
+    let store = Arc::new(open(&group.url()).await);
+    let (moving, ran) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicU32::new(0)));
+    let of_first = |job: &String| crc(job) <= 5_460;
+    let jobs: Vec<String> = (0..).map(|index| format!("job-{index}")).filter(of_first).take(24).collect();
+    let load: Vec<_> = jobs
+        .iter()
+        .cloned()
+        .map(|job| {
+            let (store, moving, ran) = (Arc::clone(&store), Arc::clone(&moving), Arc::clone(&ran));
+            tokio::spawn(async move {
+                let (mut slots, mut errors) = (Vec::new(), 0);
+                let first = slot_of(&job);
+                while moving.load(Ordering::Relaxed) {
+                    // Ever earlier ones: each has begun, and lasts.
+                    let start = first.start() - chrono::TimeDelta::seconds(i64::try_from(slots.len()).unwrap());
+                    let slot = Slot::new(first.job().clone(), start, first.end()).unwrap();
+                    errors += run_once(&store, &slot, 1).await;
+                    ran.fetch_add(1, Ordering::Relaxed);
+                    slots.push(slot);
+                    a_moment().await;
+                }
+                (slots, errors)
+            })
+        })
+        .collect();
+    let mover = tokio::task::spawn_blocking(move || {
+        until("the load has begun", || ran.load(Ordering::Relaxed) > 40);
+        // There and back. Only one master gains slots at a time: their claims to a slot are ordered by an epoch, and two that
+        // gain at once need seconds to agree on theirs.
+        for (from, to) in [(0, 1), (1, 0)] {
+            for job in &jobs {
+                reshard(&group, cluster_slot(&group, job), from, to);
+            }
+        }
+        let before = ran.load(Ordering::Relaxed);
+        until("the load goes on afterwards", || ran.load(Ordering::Relaxed) > before + 40);
+        moving.store(false, Ordering::Relaxed);
+        group
+    });
+    let _group = mover.await.unwrap();
+    let (mut count, mut refused) = (0, 0);
+    for task in load {
+        let (slots, errors) = task.await.unwrap();
+        refused += errors;
+        for part in slots.chunks(100) {
+            for record in store.inspect(part).await.unwrap().1 {
+                count += 1;
+                let verdict = record.verdict.as_ref().map(|record| record.verdict);
+                assert_eq!(
+                    (verdict, record.attempts, record.runs.len()),
+                    (Some(Verdict::Done), 1, 1),
+                    "{}",
+                    record.slot
+                );
+            }
+        }
+    }
+    println!("{count} slots done once each while 48 cluster slots moved; {refused} calls were refused and repeated");
+    assert!(count > 80, "{count}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_master_that_dies_is_replaced_and_the_others_go_on_meanwhile() {
+    let mut group = ClusterGroup::start();
+    let store = open(&group.url()).await;
+    let mut hints = store.subscribe();
+    let resync = tokio::time::timeout(PATIENCE, hints.recv()).await.unwrap().unwrap();
+    assert_eq!(resync, Wake::Resync);
+    let on = |master: i64| {
+        (0..).map(|index| format!("job-{index}")).find(move |job| i64::from(crc(job)) * 3 / 16_384 == master)
+    };
+    let (dying, living) = (on(0).unwrap(), on(2).unwrap());
+    let lease = granted(&store, &request(&slot_of(&dying), 1)).await;
+    until("its replica has the claim", || group.servers[3].number(&["DBSIZE"]) > 0);
+    group.servers[0].kill();
+    granted(&store, &request(&slot_of(&living), 1)).await;
+    let failover = until("its replica has taken over", || {
+        group.servers[3].text(&["INFO", "replication"]).unwrap().contains("role:master")
+    });
+    let began = instant();
+    while store.renew(&lease).await.is_err() {
+        assert!(began.elapsed() < PATIENCE);
+        a_moment().await;
+    }
+    println!("failover after {failover:?}, followed within {:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(
+        matches!(store.claim(&request(&slot_of(&dying), 2)).await.unwrap(), Claim::Held { .. }),
+        "its lease stands"
+    );
+    store.complete(&lease, &ended(&lease, Outcome::Success), Duration::from_secs(60)).await.unwrap();
+    let told =
+        async { while !matches!(hints.recv().await.unwrap(), Wake::Slot { job, .. } if job.as_str() == dying) {} };
+    tokio::time::timeout(PATIENCE, told).await.expect("a hint is heard at whichever server");
+}
+
+/// CRC16 as the cluster specification has it, written down once more: the store's own is under test.
+fn crc(text: &str) -> u16 {
+    let crc = text.bytes().fold(0_u16, |mut crc, byte| {
+        crc ^= u16::from(byte) << 8;
+        for _ in 0..8 {
+            crc = if crc & 0x8000 == 0 { crc << 1 } else { (crc << 1) ^ 0x1021 };
+        }
+        crc
+    });
+    crc % 16_384
+}
+
+#[tokio::test]
+async fn a_node_of_a_cluster_asked_as_a_single_server_says_what_to_write() {
+    let group = ClusterGroup::start();
+    let store = open(&format!("redis://127.0.0.1:{}", group.servers[0].port())).await;
+    let job = (0..).map(|index| format!("job-{index}")).find(|job| crc(job) > 8_000).unwrap();
+    let error = store.claim(&request(&slot_of(&job), 1)).await.unwrap_err();
+    assert_eq!((error.kind, error.applied), (ErrorKind::Unsupported, Applied::No), "{error}");
+    assert!(error.message.contains("redis+cluster://"), "{error}");
+}

@@ -1,0 +1,151 @@
+//! The Redis store behind real sentinels: failovers, also ones that lose writes, and sentinels that are away.
+
+#![cfg(feature = "redis-sentinel")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    missing_docs,
+    reason = "a test says what it expects"
+)]
+
+#[path = "../support/redis_group.rs"]
+mod redis_group;
+#[path = "../support/redis_server.rs"]
+mod redis_server;
+#[path = "../support/redis_words.rs"]
+mod words;
+
+#[cfg(feature = "daemon")]
+mod daemon;
+
+use std::time::{Duration, Instant};
+
+use cronward::slot::{Outcome, Verdict};
+use cronward::store::redis::RedisStore;
+use cronward::store::{Claim, ErrorKind, Store, StoreOptions, Wake};
+use redis_group::{PATIENCE, SentinelGroup, follows, until};
+use redis_server::RedisServer;
+use words::{ended, granted, mark_of, request, slot_of};
+
+/// What the interface promises after the end of a failover.
+const SWITCH: Duration = Duration::from_secs(5);
+
+async fn open(url: &str) -> RedisStore {
+    RedisStore::open(url, StoreOptions { op_timeout: Duration::from_secs(2), ..StoreOptions::default() }).await.unwrap()
+}
+
+/// Claims one slot after the other until one is granted; how long that took.
+#[allow(clippy::disallowed_methods, reason = "real servers: there is no signal to wait for but their answers")]
+async fn until_granted(store: &RedisStore, job: &str) -> Duration {
+    let began = Instant::now();
+    while !matches!(store.claim(&request(&slot_of(job), 1)).await, Ok(Claim::Claimed { .. })) {
+        assert!(began.elapsed() < PATIENCE, "no grant within {PATIENCE:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    began.elapsed()
+}
+
+async fn hears(hints: &mut cronward::store::Wakeups, wanted: impl Fn(&Wake) -> bool) {
+    let heard = async { while !wanted(&hints.recv().await.unwrap()) {} };
+    tokio::time::timeout(PATIENCE, heard).await.expect("the hint comes");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failover_is_followed_within_five_seconds_of_its_end() {
+    let mut group = SentinelGroup::start();
+    let store = open(&group.url()).await;
+    let mut hints = store.subscribe();
+    hears(&mut hints, |wake| *wake == Wake::Resync).await;
+    granted(&store, &request(&slot_of("before"), 1)).await;
+    until("the replica has the claim", || {
+        group.replica.number(&["EXISTS", &mark_of(&slot_of("before"))]) == 1 || group.replica.number(&["DBSIZE"]) > 0
+    });
+
+    group.master.kill();
+    let failover = group.wait_for_failover();
+    let switch = until_granted(&store, "after").await;
+    println!("failover after {failover:?}, followed within {switch:?}");
+    assert!(switch <= SWITCH, "{switch:?}");
+    hears(&mut hints, |wake| *wake == Wake::Resync).await;
+    let lease = granted(&store, &request(&slot_of("told"), 1)).await;
+    store.complete(&lease, &ended(&lease, Outcome::Success), Duration::from_secs(60)).await.unwrap();
+    hears(&mut hints, |wake| matches!(wake, Wake::Slot { job, .. } if job.as_str() == "told")).await;
+
+    // The old master comes back as a replica, and nothing is written to it meanwhile.
+    group.master.start_again();
+    until_granted(&store, "later").await;
+    until("the old master follows", || follows(&group.master));
+    granted(&store, &request(&slot_of("last"), 1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failover_that_somebody_ordered_is_followed_and_the_old_master_is_left() {
+    let group = SentinelGroup::start();
+    let store = open(&group.url()).await;
+    granted(&store, &request(&slot_of("before"), 1)).await;
+    group.sentinels[0].command(&["SENTINEL", "FAILOVER", "mymaster"]);
+    group.wait_for_failover();
+    let switch = until_granted(&store, "after").await;
+    println!("followed within {switch:?}");
+    assert!(switch <= SWITCH, "{switch:?}");
+    let keys: Vec<String> = redis::from_redis_value(group.replica.command(&["KEYS", "*{after@*"])).unwrap();
+    assert!(!keys.is_empty(), "the claim stands at the new master");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_success_whose_write_was_lost_can_be_told_again() {
+    let mut group = SentinelGroup::start();
+    let store = open(&group.url()).await;
+    let slot = slot_of("job");
+    let claim = request(&slot, 1);
+    group.cut_replication();
+    let lease = granted(&store, &claim).await;
+    let run = ended(&lease, Outcome::Success);
+    store.complete(&lease, &run, Duration::from_secs(60)).await.unwrap();
+    group.master.kill();
+    group.wait_for_failover();
+    until_granted(&store, "other").await;
+    let (_, records) = store.inspect(std::slice::from_ref(&slot)).await.unwrap();
+    assert_eq!((records[0].attempts, records[0].runs.len()), (0, 0), "the writes are lost");
+    store.complete(&lease, &run, Duration::from_secs(60)).await.unwrap();
+    let (_, records) = store.inspect(std::slice::from_ref(&slot)).await.unwrap();
+    assert_eq!(records[0].verdict.as_ref().map(|record| record.verdict), Some(Verdict::Done));
+    assert!(matches!(store.claim(&request(&slot, 2)).await.unwrap(), Claim::Done(_)));
+}
+
+#[tokio::test]
+async fn sentinels_that_are_away_or_stand_still_cost_nothing_while_one_answers() {
+    let mut group = SentinelGroup::start();
+    group.sentinels[0].kill();
+    group.sentinels[1].pause();
+    let store = open(&group.url()).await;
+    granted(&store, &request(&slot_of("a"), 1)).await;
+    group.sentinels[1].unpause();
+}
+
+#[tokio::test]
+async fn a_master_that_no_sentinel_knows_is_told_with_its_name() {
+    let group = SentinelGroup::start();
+    let store = open(&group.url().replace("mymaster", "other")).await;
+    let error = store.jobs().await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Unavailable, "{error}");
+    assert!(error.message.contains("\"other\"") && error.message.contains("No such master"), "{error}");
+    let nobody = RedisServer::start();
+    let store = open(&format!("redis+sentinel://127.0.0.1:{}/mymaster", nobody.port())).await;
+    assert!(store.jobs().await.unwrap_err().message.contains("\"mymaster\""));
+}
+
+#[tokio::test]
+async fn the_sentinels_may_want_a_password_of_their_own() {
+    let group = SentinelGroup::start();
+    for sentinel in &group.sentinels {
+        sentinel.command(&["ACL", "SETUSER", "default", "resetpass", ">hidden"]);
+    }
+    let error = open(&group.url()).await.jobs().await.unwrap_err();
+    assert!(error.message.contains("sentinel_pass"), "{error}");
+    let store = open(&format!("{}?sentinel_pass=hidden", group.url())).await;
+    granted(&store, &request(&slot_of("a"), 1)).await;
+}

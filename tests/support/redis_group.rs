@@ -1,0 +1,165 @@
+//! Several real `redis-server`s that belong together: a master with a replica and sentinels, or a cluster of three masters
+//! with a replica each.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    reason = "a test says what it expects; no test uses all of it"
+)]
+
+use std::time::{Duration, Instant};
+
+use redis::Value;
+
+use crate::redis_server::{RedisServer, free_port};
+
+/// Elections and first syncs take seconds, on a busy machine more.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until it is so.
+#[allow(clippy::disallowed_methods, reason = "real processes: there is no signal to wait for but their answers")]
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    began.elapsed()
+}
+
+pub fn follows(replica: &RedisServer) -> bool {
+    // A sentinel that makes a server a replica cuts its connections.
+    let info =
+        replica.try_command(&["INFO", "replication"]).and_then(|info| Ok(redis::from_redis_value::<String>(info)?));
+    info.is_ok_and(|info| info.contains("master_link_status:up"))
+}
+
+/// A master, its replica and three sentinels that watch them as `mymaster`.
+#[derive(Debug)]
+pub struct SentinelGroup {
+    pub master: RedisServer,
+    pub replica: RedisServer,
+    pub sentinels: Vec<RedisServer>,
+}
+
+impl SentinelGroup {
+    pub fn start() -> Self {
+        let quick = [("repl-diskless-sync-delay", "0")];
+        let (master, replica) = (RedisServer::start_with(&quick), RedisServer::start_with(&quick));
+        replica.command(&["REPLICAOF", "127.0.0.1", &master.port().to_string()]);
+        until("the replica follows", || follows(&replica));
+        let sentinels: Vec<_> = (0..3).map(|_| RedisServer::start_sentinel(master.port(), "mymaster", 2)).collect();
+        let group = Self { master, replica, sentinels };
+        for sentinel in &group.sentinels {
+            until("the sentinels know of each other and of the replica", || {
+                let master = sentinel.command(&["SENTINEL", "MASTER", "mymaster"]);
+                field(&master, "num-other-sentinels") == "2" && field(&master, "num-slaves") == "1"
+            });
+        }
+        group
+    }
+
+    /// `redis+sentinel://…/mymaster`.
+    pub fn url(&self) -> String {
+        let hosts: Vec<_> = self.sentinels.iter().map(|server| format!("127.0.0.1:{}", server.port())).collect();
+        format!("redis+sentinel://{}/mymaster", hosts.join(","))
+    }
+
+    /// The replica gets nothing more, and cannot come back: the master refuses the password that it did not ask for.
+    pub fn cut_replication(&self) {
+        self.replica.command(&["CONFIG", "SET", "masterauth", "wrong"]);
+        self.master.command(&["CLIENT", "KILL", "TYPE", "replica"]);
+        until("the replica has lost its master", || !follows(&self.replica));
+    }
+
+    /// Waits until every sentinel names the replica as the master, and it agrees.
+    pub fn wait_for_failover(&self) -> Duration {
+        let port = self.replica.port().to_string();
+        until("the replica has taken over", || {
+            let named =
+                |sentinel: &RedisServer| field(&sentinel.command(&["SENTINEL", "MASTER", "mymaster"]), "port") == port;
+            self.replica.text(&["INFO", "replication"]).unwrap().contains("role:master")
+                && self.sentinels.iter().any(named)
+        })
+    }
+}
+
+/// A field of an answer that is a list of names and values.
+pub fn field(answer: &Value, name: &str) -> String {
+    let items: Vec<String> = redis::from_redis_value(answer.clone()).expect("a list of texts");
+    items.chunks(2).find(|pair| pair[0] == name).map(|pair| pair[1].clone()).unwrap_or_default()
+}
+
+/// Three masters and a replica of each: servers 0 to 2, and 3 to 5 behind them in the same order.
+#[derive(Debug)]
+pub struct ClusterGroup {
+    pub servers: Vec<RedisServer>,
+}
+
+/// The last slot of each master.
+const ENDS: [u16; 3] = [5_460, 10_922, 16_383];
+
+impl ClusterGroup {
+    pub fn start() -> Self {
+        let buses: Vec<u16> = (0..6).map(|_| free_port()).collect();
+        let start = |bus: &u16| {
+            RedisServer::start_with(&[
+                ("cluster-enabled", "yes"),
+                ("cluster-port", &bus.to_string()),
+                ("cluster-node-timeout", "1500"),
+                ("cluster-require-full-coverage", "no"),
+                ("cluster-replica-validity-factor", "0"),
+                ("repl-diskless-sync-delay", "0"),
+            ])
+        };
+        let servers: Vec<_> = buses.iter().map(start).collect();
+        let mut first = 0;
+        for (index, last) in ENDS.into_iter().enumerate() {
+            servers[index].command(&["CLUSTER", "ADDSLOTSRANGE", &first.to_string(), &last.to_string()]);
+            first = last + 1;
+        }
+        for (index, server) in servers.iter().enumerate() {
+            server.command(&["CLUSTER", "SET-CONFIG-EPOCH", &(index + 1).to_string()]);
+        }
+        for (server, bus) in servers.iter().zip(&buses).skip(1) {
+            servers[0].command(&["CLUSTER", "MEET", "127.0.0.1", &server.port().to_string(), &bus.to_string()]);
+        }
+        let group = Self { servers };
+        for server in &group.servers {
+            until("the nodes know each other", || info(server, "cluster_known_nodes") == "6");
+        }
+        for (master, replica) in (0..3).zip(3..6) {
+            let id = group.id(master);
+            let replica = &group.servers[replica];
+            until("the replica knows its master", || replica.try_command(&["CLUSTER", "REPLICATE", &id]).is_ok());
+            until("the replica follows", || follows(replica));
+        }
+        for server in &group.servers {
+            until("the cluster is ready", || info(server, "cluster_state") == "ok");
+            until("all slots are known", || info(server, "cluster_slots_ok") == "16384");
+        }
+        group
+    }
+
+    /// The id by which the others know a server.
+    pub fn id(&self, index: usize) -> String {
+        self.servers[index].text(&["CLUSTER", "MYID"]).unwrap()
+    }
+
+    /// `redis+cluster://…`.
+    pub fn url(&self) -> String {
+        let hosts: Vec<_> = self.servers.iter().map(|server| format!("127.0.0.1:{}", server.port())).collect();
+        format!("redis+cluster://{}", hosts.join(","))
+    }
+}
+
+/// A line of `CLUSTER INFO`.
+pub fn info(server: &RedisServer, name: &str) -> String {
+    let info = server.text(&["CLUSTER", "INFO"]).unwrap_or_default();
+    let line = info.lines().find_map(|line| line.strip_prefix(&format!("{name}:")).map(str::to_owned));
+    line.unwrap_or_default()
+}
