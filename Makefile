@@ -4,7 +4,7 @@ CARGO ?= cargo
 CARGO_DENY_VERSION = 0.20.2
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-servers model-long lint fmt clippy doc deny tree units sim sim-long bench report chaos ci
+.PHONY: help test test-servers model-long lint fmt clippy doc deny tree units fuzz-check sim sim-long bench report chaos chaos-stores ci
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -13,7 +13,7 @@ test-servers: ## Install the servers that the tests start, where they are missin
 	@scripts/install-test-servers.sh
 
 model-long: ## Visit every state of larger worlds than `make test` does; minutes
-	$(CARGO) test --all-features --test model -- --ignored --nocapture --test-threads 1
+	$(CARGO) test --all-features --test model --test redlock_model -- --ignored --nocapture --test-threads 1
 
 test: test-servers ## Run every test, with real servers and the documents' examples
 	$(CARGO) test --workspace --all-features
@@ -43,17 +43,21 @@ tree: ## Check that the bare library pulls in no store client, no parser of file
 units: ## Let systemd read the unit files
 	@scripts/check-units.sh
 
+# With the compiler that builds all else, and without libFuzzer, which is C++.
+fuzz-check: ## Check that the fuzz targets fit the library
+	$(CARGO) check --manifest-path fuzz/Cargo.toml --target-dir target --no-default-features
+
 # Only what the simulator needs, in a profile of its own: built in a minute, not in six.
 SIMULATE = $(CARGO) run --profile simulation --quiet --no-default-features --features sim --bin simulate --
 
-sim: ## Simulate clusters under every fault: 200,000 slots
-	$(SIMULATE) --slots 200_000
+sim: ## Simulate clusters under every fault: 200,000 slots; then put each bug in on purpose
+	$(SIMULATE) --slots 200_000 --controls
 
 sim-long: ## The same for ten million slots and each bug put in on purpose; the figures go to target/reliability/simulation.json
 	$(SIMULATE) --slots 10_000_000 --keep-going --controls --json target/reliability/simulation.json
 
 bench: test-servers ## Measure the figures, and print them as a table
-	$(CARGO) bench --bench figures
+	$(CARGO) bench --all-features --bench figures
 
 report: test-servers ## Try the guard at length, and write docs/reliability.md from what came of it
 	@MAKE="$(MAKE)" CARGO="$(CARGO)" scripts/report.sh
@@ -63,6 +67,10 @@ chaos: export CRONWARD_CHAOS_JSON ?= $(CURDIR)/target/reliability/chaos-redis.js
 chaos: test-servers ## Strike a cluster with hundreds of faults for a quarter of an hour, and judge each slot
 	$(CARGO) test --all-features --test cluster -- --ignored --exact \
 		chaos::thousands_of_slots_on_redis_are_each_once_or_explained
+
+# Each prints its seed as well. The outcomes are written as target/reliability/chaos-STORE.json.
+chaos-stores: test-servers ## The same for two minutes on each other store, one after the other
+	$(CARGO) test --all-features --test cluster -- --ignored --test-threads 1 chaos::at_length_
 
 ci: ## What CI runs, in its order
 	.ci/run

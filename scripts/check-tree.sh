@@ -24,6 +24,7 @@ absent() {
 
 absent "" redis sqlx tonic zookeeper-client clap toml rustls nix tokio-cron-scheduler tracing-subscriber
 absent "redis" sqlx tonic zookeeper-client clap toml tokio-cron-scheduler
+absent "redis-redlock" sqlx tonic zookeeper-client clap toml tokio-cron-scheduler
 absent "sqlite" redis rustls sqlx-postgres sqlx-mysql tonic zookeeper-client clap toml tokio-cron-scheduler
 absent "postgres" redis libsqlite3-sys sqlx-mysql tonic zookeeper-client clap toml tokio-cron-scheduler
 absent "mysql" redis libsqlite3-sys sqlx-postgres rsa tonic zookeeper-client clap toml tokio-cron-scheduler

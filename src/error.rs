@@ -113,12 +113,14 @@ pub enum Op {
     Heartbeat,
     Nodes,
     Purge,
+    Note,
+    Notes,
     Subscribe,
 }
 
 impl Op {
     /// Every operation, in the order of the trait.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::Open,
         Self::Claim,
         Self::Renew,
@@ -138,12 +140,17 @@ impl Op {
         Self::Heartbeat,
         Self::Nodes,
         Self::Purge,
+        Self::Note,
+        Self::Notes,
         Self::Subscribe,
     ];
 
     /// True when it changes nothing in the store.
     pub const fn is_read(self) -> bool {
-        matches!(self, Self::Open | Self::Inspect | Self::Pauses | Self::Jobs | Self::Nodes | Self::Subscribe)
+        matches!(
+            self,
+            Self::Open | Self::Inspect | Self::Pauses | Self::Jobs | Self::Nodes | Self::Notes | Self::Subscribe
+        )
     }
 
     /// The word used in logs and metrics.
@@ -168,6 +175,8 @@ impl Op {
             Self::Heartbeat => "heartbeat",
             Self::Nodes => "nodes",
             Self::Purge => "purge",
+            Self::Note => "note",
+            Self::Notes => "notes",
             Self::Subscribe => "subscribe",
         }
     }

@@ -13,7 +13,7 @@
 //! - [`store::open()`] opens a store by its url.
 //!
 //! With `default-features = false` this library has no store client, no file format and no command line; each store is
-//! a feature: `redis`, `sqlite`, `postgres`, `mysql`.
+//! a feature: `redis` (and `redis-sentinel`, `redis-cluster`, `redis-redlock`), `sqlite`, `postgres`, `mysql`, `etcd`, `zookeeper`.
 
 #[cfg(feature = "daemon")]
 pub mod cli;
@@ -33,6 +33,7 @@ pub mod node;
 pub mod observe;
 pub mod reply;
 pub mod schedule;
+pub mod service;
 #[cfg(feature = "sim")]
 pub mod sim;
 pub mod slot;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::job::NodeName;
-use crate::slot::{Attempt, DoneMark, Holder, Lease, Slot, Token, Trigger, Verdict};
+use crate::slot::{Attempt, Audit, DoneMark, Holder, Lease, Slot, Token, Trigger, Verdict};
 
 /// A request for a slot's lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,8 +23,15 @@ pub struct ClaimRequest {
     pub max_attempts: u32,
     /// Why.
     pub trigger: Trigger,
-    /// Older slots of the same job during whose lease this one may not start (`concurrency = "forbid"`); may be empty.
+    /// Other slots of the same job, during whose lease this one may not start (`concurrency = "forbid"`); may be empty. Older ones
+    /// only: some stores look at them without a lock, so of two claims at once that name each other both may be granted.
     pub not_during: Vec<Slot>,
+    /// A person asks for this slot by name though it is over: [`Claim::Closed`] is passed over, every other check is made
+    /// (invariant I6). A request of a schedule never says so.
+    pub past: bool,
+    /// The person who asks, where one does: recorded with the slot in the step that begins the attempt's record. An answer
+    /// that grants nothing, and a grant that is found again, record nobody.
+    pub audit: Option<Audit>,
 }
 
 /// The answer to a claim. The store checks in this order and answers with the first that holds: done, early, closed,
@@ -39,6 +46,8 @@ pub enum Claim {
         used: u32,
         /// When it was granted, by the store's clock.
         at: DateTime<Utc>,
+        /// See [`Lease::revision`].
+        revision: Option<u64>,
     },
     /// Another claim holds the lease.
     Held {
@@ -78,7 +87,7 @@ pub enum Claim {
         /// Until it begins.
         remaining: Duration,
     },
-    /// The slot is over, by the store's clock (invariant I6).
+    /// The slot is over, by the store's clock, and the request is not for the past (invariant I6).
     Closed,
 }
 
@@ -110,6 +119,7 @@ impl ClaimRequest {
             trigger: self.trigger,
             claimed_at: at,
             ttl: self.lease_ttl,
+            revision: None,
         }
     }
 }

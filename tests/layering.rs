@@ -116,6 +116,17 @@ fn an_adapter_knows_neither_another_adapter_nor_the_guard() {
 }
 
 #[test]
+fn what_weighs_the_answers_of_masters_is_pure_and_knows_no_server() {
+    refused("store/redlock/claim.rs", "async fn f() {}", "`async`");
+    refused(
+        "store/redlock/claim.rs",
+        "use crate::store::redis::RedisStore;",
+        "store::redlock may not know store::redis",
+    );
+    allowed("store/redis/redlock/claiming.rs", "use crate::store::redlock::claim::Terms;\nasync fn f() {}");
+}
+
+#[test]
 fn only_main_knows_the_commands() {
     refused("config/model.rs", "use crate::cli::Args;", "config may not know cli");
     allowed("main.rs", "fn main() -> std::process::ExitCode { cronward::cli::main() }");

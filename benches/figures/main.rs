@@ -16,30 +16,49 @@
 
 mod burst;
 mod calls;
+#[cfg(feature = "etcd")]
+#[path = "../../tests/support/etcd_server.rs"]
+mod etcd_server;
 mod idle;
 mod machine;
+#[cfg(feature = "mysql")]
+#[path = "../../tests/support/mariadb_server.rs"]
+mod mariadb_server;
+#[cfg(feature = "postgres")]
+#[path = "../../tests/support/postgres_server.rs"]
+mod postgres_server;
 mod processes;
+#[path = "../../tests/support/proxy.rs"]
+mod proxy;
+#[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
+#[path = "../../tests/support/redis_group.rs"]
+mod redis_group;
 #[path = "../../tests/support/redis_server.rs"]
 mod redis_server;
 mod rig;
 mod sample;
 mod side_by_side;
 mod spy;
+mod stores;
 mod table;
 mod ticks;
 mod work;
+#[cfg(feature = "zookeeper")]
+#[path = "../../tests/support/zookeeper_server.rs"]
+mod zookeeper_server;
 
 use table::Table;
 
 /// A group of figures: its name on the command line, and how it is measured.
 type Group = (&'static str, fn(&mut Table));
 
-const GROUPS: [Group; 6] = [
+const GROUPS: [Group; 7] = [
     ("calls", calls::measure),
     ("ticks", ticks::measure),
     ("burst", burst::measure),
     ("idle", idle::measure),
     ("side-by-side", side_by_side::measure),
+    ("stores", stores::measure),
     ("processes", processes::measure),
 ];
 

@@ -17,12 +17,14 @@ use crate::table::{Table, span};
 use crate::{block_on, work};
 
 const RUNS: usize = 200;
+const EXECS: usize = 100;
 const HELPS: usize = 100;
 const TRUE: &str = "/bin/true";
 
 pub(crate) fn measure(table: &mut Table) {
     let redis = RedisServer::start();
     block_on(runs(&redis, table));
+    exec(&redis, table);
     help(table);
 }
 
@@ -67,6 +69,7 @@ fn context(lease: &Lease) -> RunContext {
         attempt: lease.attempt,
         max_attempts: 3,
         fence: lease.fence(),
+        fence_revision: lease.revision,
         run_id: "bench".to_owned(),
         node: lease.node.clone(),
         trigger: lease.trigger,
@@ -74,6 +77,41 @@ fn context(lease: &Lease) -> RunContext {
         token: None,
         lease_held: true,
     }
+}
+
+/// What stands in a crontab: `flock` in front of a command, and `cronward exec`. One of each in turn.
+fn exec(redis: &RedisServer, table: &mut Table) {
+    let folder = tempfile::tempdir().unwrap();
+    let (lock, url) = (folder.path().join("lock").display().to_string(), redis.url());
+    let guarded = ["exec", "--store", &url, "--job", "bench", "--node", "bench-node", "--", TRUE];
+    let (mut flocks, mut execs, mut added, mut ratios) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..EXECS {
+        // A slot that nobody has touched, of a job that is not known yet: exec never has more to do.
+        redis.command(&["FLUSHALL", "SYNC"]);
+        let flock = process(Command::new("flock").args(["--nonblock", &lock, TRUE]));
+        let exec = process(Command::new(program()).args(guarded));
+        assert_eq!(redis.number(&["EXISTS", "cronward:default:jobs"]), 1, "it ran");
+        ratios.push(exec.as_secs_f64() / flock.as_secs_f64());
+        added.push(exec.saturating_sub(flock));
+        flocks.push(flock);
+        execs.push(exec);
+    }
+    let (flocks, execs, added) = (Sample::of(flocks), Sample::of(execs), Sample::of(added));
+    let shown = |sample: &Sample| format!("p50 {}, p99 {}", span(sample.median()), span(sample.p99()));
+    table.told("`flock` in front of `true`", shown(&flocks));
+    table.told("`cronward exec` in front of `true`", shown(&execs));
+    table.told("`cronward exec` against `flock`", format!("{:.1} times", median(ratios)));
+    let bound = Duration::from_millis(15);
+    table.within("what `cronward exec` adds to `flock`, p50", bound, added.median(), &added.words());
+}
+
+/// From the start of a process to its end, which has to be a success.
+fn process(command: &mut Command) -> Duration {
+    let begun = SystemClock.now().mono;
+    let status = command.stdin(Stdio::null()).status().unwrap();
+    let took = SystemClock.now().mono.since(begun);
+    assert!(status.success(), "{command:?}: {status}");
+    took
 }
 
 /// From the start of the process to its first byte.

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cronward::clock::between;
 use cronward::job::{JobName, NodeName};
-use cronward::slot::{Audit, DoneMark, Holder, Lease, RunRecord, Slot, SlotRecord};
+use cronward::slot::{Audit, DoneMark, Holder, Lease, NotePage, RunRecord, Slot, SlotRecord};
 use cronward::store::{
     Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause,
     Release, Renewal, Settlement, Store, StoreError, Wakeups,
@@ -168,6 +168,15 @@ impl Store for Spy {
 
     async fn purge(&self) -> Reply<u64> {
         self.inner.purge().await
+    }
+
+    async fn note(&self, pages: &[(Slot, NotePage)]) -> Reply<()> {
+        self.count("note");
+        self.inner.note(pages).await
+    }
+
+    async fn notes(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
+        self.inner.notes(slot).await
     }
 
     fn subscribe(&self) -> Wakeups {

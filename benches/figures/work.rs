@@ -51,6 +51,8 @@ pub(crate) fn claim(number: usize) -> ClaimRequest {
         max_attempts: policy.max_attempts,
         trigger: Trigger::Schedule,
         not_during: Vec::new(),
+        past: false,
+        audit: None,
     }
 }
 

@@ -47,6 +47,14 @@ pub(crate) struct World {
     pub(crate) reached: Vec<String>,
 }
 
+impl World {
+    /// Searched again, with the same outcome.
+    fn is_the_same_as(&self, other: &Self) -> bool {
+        let of = |world: &Self| (world.states, world.unique, world.depth);
+        self.world == other.world && of(self) == of(other)
+    }
+}
+
 /// A line of `model.jsonl`: a bug that was put in.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Control {
@@ -107,26 +115,60 @@ pub(crate) struct Chaos {
     pub(crate) nodes: u64,
     pub(crate) seconds: f64,
     pub(crate) faults: BTreeMap<String, u64>,
+    /// How often another server led after a fault, or the same one had begun anew, by the servers' own account.
+    #[serde(default)]
+    pub(crate) other_lives: Option<u64>,
     pub(crate) slots: u64,
     pub(crate) once: u64,
     pub(crate) repeat: u64,
     pub(crate) overlap: u64,
     pub(crate) lost: u64,
     pub(crate) explained: u64,
+    /// Of the explained ones, those that nothing would explain if the store had lost no data.
+    #[serde(default)]
+    pub(crate) by_lost_data: Option<u64>,
     pub(crate) unexplained: u64,
     pub(crate) runs: u64,
+    /// Slots that fell due by the clock and had to be judged.
+    pub(crate) due: u64,
+    /// Slots of quick jobs, by the clock, that no fault came near.
+    pub(crate) left_alone: u64,
+    /// On top of each bound, in seconds.
+    pub(crate) allowance_s: f64,
+    pub(crate) without_allowance: Plain,
     pub(crate) report: Verified,
+    /// Why an earlier run of the same plan told nothing.
+    #[serde(default)]
+    pub(crate) inconclusive_before: Option<String>,
     #[serde(default)]
     commit: Option<String>,
+}
+
+/// The same evidence without an allowance: how many slots nothing explains then, and how many rules are violated.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Plain {
+    pub(crate) unexplained: u64,
+    pub(crate) violations: u64,
+    pub(crate) recovery: Recovery,
 }
 
 /// What is used of `cronward verify --json`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Verified {
-    #[serde(default)]
+    pub(crate) classes: BTreeMap<String, Class>,
+    /// Slots that no fault came near, whomever it struck.
+    pub(crate) undisturbed: u64,
     pub(crate) recovery: Recovery,
-    #[serde(default)]
+    pub(crate) unexplained: Vec<Value>,
     pub(crate) violations: Vec<Value>,
+}
+
+/// Slots of one class.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Class {
+    pub(crate) slots: u64,
+    pub(crate) explained: u64,
+    pub(crate) unexplained: u64,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -145,6 +187,49 @@ pub(crate) struct Latency {
     pub(crate) max_s: Option<f64>,
     #[serde(default)]
     pub(crate) worst_ratio: Option<f64>,
+    #[serde(default)]
+    samples: Vec<Sample>,
+}
+
+/// One recovery: what part of its bound it took.
+#[derive(Debug, Deserialize)]
+struct Sample {
+    ratio: f64,
+}
+
+impl Latency {
+    /// How many took longer than their bound.
+    pub(crate) fn beyond(&self) -> u64 {
+        u64::try_from(self.samples.iter().filter(|sample| sample.ratio > 1.0).count()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Chaos {
+    /// Slots that nothing explains, and violations.
+    pub(crate) fn wrong(&self) -> u64 {
+        self.unexplained.saturating_add(u64::try_from(self.report.violations.len()).unwrap_or(u64::MAX))
+    }
+
+    /// Where figures that are the same thing, or its parts, differ.
+    fn mismatches(&self) -> Vec<String> {
+        let of =
+            |class: &str| self.report.classes.get(class).map_or((0, 0), |c| (c.slots, c.explained + c.unexplained));
+        let listed = u64::try_from(self.report.unexplained.len()).unwrap_or(u64::MAX);
+        let counted: u64 = self.report.classes.values().map(|class| class.unexplained).sum();
+        let mut pairs = vec![
+            ("unexplained slots", self.unexplained, "counted by class", counted),
+            ("unexplained slots", self.unexplained, "listed", listed),
+            ("slots", self.slots, "in all classes", self.report.classes.values().map(|class| class.slots).sum()),
+            ("once", self.once, "counted by class", of("once").0),
+        ];
+        for (class, own) in [("repeat", self.repeat), ("overlap", self.overlap), ("lost", self.lost)] {
+            let (slots, told) = of(class);
+            pairs.push((class, own, "counted by class", slots));
+            pairs.push((class, own, "explained or unexplained", told));
+        }
+        let differ = pairs.into_iter().filter(|(_, one, _, other)| one != other);
+        differ.map(|(what, one, how, other)| format!("{}: {one} {what}, {other} {how}", self.store)).collect()
+    }
 }
 
 impl Evidence {
@@ -173,12 +258,33 @@ impl Evidence {
             let (store, unexplained, violations) = (&chaos.store, chaos.unexplained, chaos.report.violations.len());
             faults.extend((unexplained > 0).then(|| format!("{store}: {unexplained} slots unexplained")));
             faults.extend((violations > 0).then(|| format!("{store}: {violations} violations")));
+            faults.extend(chaos.mismatches());
         }
         let missed = self.controls.iter().filter(|control| !control.is_caught());
         faults.extend(missed.map(|control| format!("model: {} was not caught", control.control)));
         let missed = self.simulation.controls.iter().filter(|control| control.check().is_none());
         faults.extend(missed.map(|control| format!("simulation: {} was not caught", control.bug)));
+        faults.extend(self.shortfalls());
         faults
+    }
+
+    /// Where less was tried than what the project holds itself to.
+    fn shortfalls(&self) -> Vec<String> {
+        let slots = self.chaos.iter().map(|chaos| chaos.slots).sum();
+        let injected = self.chaos.iter().flat_map(|chaos| chaos.faults.values()).sum();
+        let controls = u64::try_from(self.simulation.controls.len()).unwrap_or(u64::MAX);
+        let least = [
+            (self.simulation.slots, 10_000_000, "simulated slots"),
+            (slots, 2_000, "slots of real nodes"),
+            (injected, 200, "faults of real nodes and servers"),
+            (controls, 9, "bugs put in on purpose"),
+        ];
+        let short = least.into_iter().filter(|(tried, least, _)| tried < least);
+        let mut said: Vec<String> =
+            short.map(|(tried, least, what)| format!("too little was tried: {tried} of {least} {what}")).collect();
+        let late = self.simulation.recovery_s.as_ref().filter(|spans| spans.max > spans.bound);
+        said.extend(late.map(|spans| format!("simulation: a recovery took {} s of {} s", spans.max, spans.bound)));
+        said
     }
 }
 
@@ -230,7 +336,10 @@ fn model(path: &Path, tree: &Tree) -> Result<(Vec<World>, Vec<Control>), String>
         if value.get("control").is_some() {
             controls.push(serde_json::from_value(value).map_err(wrong)?);
         } else {
-            worlds.push(serde_json::from_value(value).map_err(wrong)?);
+            let world: World = serde_json::from_value(value).map_err(wrong)?;
+            if !worlds.iter().any(|other: &World| other.is_the_same_as(&world)) {
+                worlds.push(world);
+            }
         }
     }
     if worlds.is_empty() || controls.is_empty() {

@@ -2,6 +2,7 @@
 
 mod evidence;
 mod render;
+mod servers;
 
 use std::path::Path;
 use std::process::{Command, ExitCode};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::cli::catalog::{KnownJob, NO_JOBS};
+use crate::cli::catalog::KnownJob;
 use crate::cli::command::OutputArgs;
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
@@ -64,7 +64,7 @@ pub(crate) async fn list(args: &Args, console: &mut Console) -> Result<(), Failu
         return console.json(&listed.iter().map(view).collect::<Vec<_>>());
     }
     if session.catalog.is_empty() {
-        console.note(NO_JOBS);
+        console.note(session.catalog.no_jobs());
     } else if listed.is_empty() {
         console.note(format_args!("no such slot in the last {}", brief(args.since)));
     }

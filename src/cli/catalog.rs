@@ -12,9 +12,6 @@ use crate::schedule::{ScheduleError, Timetable};
 use crate::slot::Slot;
 use crate::store::JobEntry;
 
-/// Told where there is nothing to list because no job is known.
-pub(crate) const NO_JOBS: &str = "no jobs: the store's registry knows none; name a file with --config PATH";
-
 /// A job, with what is needed to compute its slots.
 #[derive(Clone, Debug)]
 pub(crate) struct KnownJob {
@@ -28,9 +25,20 @@ pub(crate) struct KnownJob {
     pub(crate) known_since: Option<DateTime<Utc>>,
 }
 
+/// Which store's registry was asked.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    /// Where it is, without secrets.
+    pub(crate) location: String,
+    /// The command that lists its jobs.
+    pub(crate) listing: String,
+}
+
 /// Jobs by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Catalog {
+    /// None where the file alone was read.
+    asked: Option<Asked>,
     jobs: BTreeMap<JobName, KnownJob>,
     /// What could not be used, in words.
     pub(crate) warnings: Vec<String>,
@@ -47,6 +55,22 @@ impl Catalog {
             catalog.declare(spec)?;
         }
         Ok(catalog)
+    }
+
+    /// Whose registry it was.
+    pub(crate) fn of_store(self, asked: Asked) -> Self {
+        Self { asked: Some(asked), ..self }
+    }
+
+    /// Read anew from where the other was read.
+    pub(crate) fn like(self, other: &Self) -> Self {
+        Self { asked: other.asked.clone(), ..self }
+    }
+
+    /// Told where there is nothing to list because no job is known.
+    pub(crate) fn no_jobs(&self) -> String {
+        let registry = self.asked.as_ref().map_or("the store", |asked| asked.location.as_str());
+        format!("no jobs: the registry of {registry} knows none; name a file with --config PATH")
     }
 
     /// Takes a job from the registry. One that this version cannot read is left out with a warning: the others are
@@ -87,16 +111,18 @@ impl Catalog {
     }
 
     fn unknown(&self, name: &JobName) -> String {
+        let (at, listing) = match &self.asked {
+            Some(Asked { location, listing }) => (format!(" at {location}"), listing.as_str()),
+            None => (String::new(), "cronward jobs"),
+        };
         if self.is_empty() {
-            return format!(
-                "no job {name}: neither a file nor the store's registry knows any job; name the file with --config"
-            );
+            return format!("no job {name}{at}: no other is known there either; name a file of jobs with --config");
         }
         let likeness = |known: &JobName| strsim::jaro_winkler(known.as_str(), name.as_str());
         let nearest = self.jobs.keys().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
         match nearest.filter(|known| likeness(known) > 0.7) {
             Some(nearest) => format!("no job {name}: did you mean {nearest}?"),
-            None => format!("no job {name}: `cronward jobs` lists those there are"),
+            None => format!("no job {name}{at}: `{listing}` lists those there are"),
         }
     }
 }
@@ -145,6 +171,15 @@ mod tests {
         assert_eq!(unknown(&known, "biling"), "no job biling: did you mean billing?");
         assert_eq!(unknown(&known, "zzz"), "no job zzz: `cronward jobs` lists those there are");
         assert!(unknown(&catalog(&[]), "billing").contains("--config"));
+        let asked =
+            Asked { location: "sqlite:/a.db".to_owned(), listing: "cronward jobs --store sqlite:a.db".to_owned() };
+        assert_eq!(
+            unknown(&known.of_store(asked.clone()), "zzz"),
+            "no job zzz at sqlite:/a.db: `cronward jobs --store sqlite:a.db` lists those there are"
+        );
+        let none = catalog(&[]).of_store(asked);
+        assert!(unknown(&none, "zzz").starts_with("no job zzz at sqlite:/a.db: "), "{}", unknown(&none, "zzz"));
+        assert!(none.no_jobs().contains("the registry of sqlite:/a.db"));
     }
 
     #[test]

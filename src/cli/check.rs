@@ -27,6 +27,9 @@ pub struct Args {
     /// How the findings are written.
     #[arg(long, value_enum, default_value_t = Format::Pretty)]
     pub format: Format,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
     /// No colour; NO_COLOR in the environment does the same
     #[arg(long)]
     pub no_color: bool,
@@ -63,8 +66,8 @@ pub fn run(args: &Args, env: &Environment, out: &mut dyn Write, err: &mut dyn Wr
     };
     let outcome = config::load(&path, env);
     match args.format {
-        Format::Pretty => pretty(&outcome, out, err, color)?,
-        Format::Json => json(&outcome, out)?,
+        Format::Pretty if !args.json => pretty(&outcome, out, err, color)?,
+        Format::Pretty | Format::Json => json(&outcome, out)?,
     }
     Ok(if outcome.is_ok() { USABLE } else { CONFIGURATION })
 }

@@ -5,7 +5,11 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::cli::session::block_on;
-use crate::cli::{ExitCode, attempts, check, guarded, jobs, logs, migrate, next, run, show, verbs, verify};
+use crate::cli::wrong::explain;
+use crate::cli::{
+    ExitCode, attempts, check, completions, demo, doctor, guarded, import, jobs, logs, man, migrate, next, nodes, run,
+    show, verbs, verify, why,
+};
 use crate::clock::SystemClock;
 
 /// A guard for cron jobs on a cluster: every slot's work is done once, and nothing is lost, repeated or overlapped in
@@ -15,7 +19,7 @@ use crate::clock::SystemClock;
     name = "cronward",
     version,
     before_help = "Example: cronward run --config /etc/cronward/jobs.toml",
-    after_help = "Exit codes: 0 done, 1 verify found something, 64 usage, 69 store refuses, 70 internal, 75 store unavailable (try again), 78 configuration.",
+    after_help = "Exit codes: 0 done, 1 verify or import found something or doctor warns, 2 doctor found a fault, 64 usage, 69 store refuses, 70 internal, 75 store unavailable (try again), 78 configuration.",
     subcommand_required = true,
     arg_required_else_help = true,
     disable_help_subcommand = true,
@@ -29,12 +33,16 @@ struct Cronward {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Run(run::Args),
+    Demo(demo::Args),
     Exec(Box<guarded::ExecArgs>),
     Check(check::Args),
     Next(next::Args),
     Jobs(jobs::Args),
     Attempts(attempts::Args),
     Show(show::Args),
+    Why(why::Args),
+    Nodes(nodes::Args),
+    Doctor(doctor::Args),
     Logs(logs::Args),
     Verify(verify::Args),
     Trigger(guarded::TriggerArgs),
@@ -44,6 +52,9 @@ enum Verb {
     Pause(verbs::PauseArgs),
     Resume(verbs::ResumeArgs),
     Migrate(migrate::Args),
+    Import(import::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
 /// How a listing is written.
@@ -74,7 +85,7 @@ fn obey() -> u8 {
     let parsed = command().try_get_matches().and_then(|matches| Cronward::from_arg_matches(&matches));
     match parsed {
         Ok(line) => finish(line.verb.call(&mut console), &mut console),
-        Err(told) => explain(&told) as u8,
+        Err(told) => explain(&told, &mut console) as u8,
     }
 }
 
@@ -83,6 +94,7 @@ impl Verb {
         console.color &= !self.no_color();
         match self {
             Self::Run(args) => run::run(args, console),
+            Self::Demo(args) => block_on(demo::demo(args, console)),
             Self::Exec(args) => block_on(guarded::exec(args, console)),
             Self::Trigger(args) => block_on(guarded::trigger(args, console)),
             Self::Check(args) => check::show(args, console),
@@ -90,6 +102,9 @@ impl Verb {
             Self::Jobs(args) => block_on(jobs::list(args, console)),
             Self::Attempts(args) => block_on(attempts::list(args, console)),
             Self::Show(args) => block_on(show::show(args, console)),
+            Self::Why(args) => block_on(why::why(args, console)),
+            Self::Nodes(args) => block_on(nodes::list(args, console)),
+            Self::Doctor(args) => block_on(doctor::doctor(args, console)),
             Self::Logs(args) => block_on(logs::print(args, console)),
             Self::Verify(args) => verify::verify(args, console),
             Self::Reset(args) => block_on(verbs::reset(args, console)),
@@ -98,24 +113,37 @@ impl Verb {
             Self::Pause(args) => block_on(verbs::pause(args, console)),
             Self::Resume(args) => block_on(verbs::resume(args, console)),
             Self::Migrate(args) => block_on(migrate::migrate(args, console)),
+            Self::Import(args) => import::import(args, console),
+            Self::Completions(args) => completions::completions(args, console),
+            Self::Man(args) => man::man(args, console),
         }
     }
 
     const fn no_color(&self) -> bool {
         match self {
-            Self::Run(_) | Self::Logs(_) | Self::Verify(_) | Self::Exec(_) | Self::Trigger(_) | Self::Migrate(_) => {
-                false
-            }
+            Self::Run(_)
+            | Self::Logs(_)
+            | Self::Verify(_)
+            | Self::Exec(_)
+            | Self::Trigger(_)
+            | Self::Migrate(_)
+            | Self::Import(_)
+            | Self::Completions(_)
+            | Self::Man(_) => false,
             Self::Reset(args) => args.output.no_color,
             Self::Unlock(args) => args.output.no_color,
             Self::MarkDone(args) => args.output.no_color,
             Self::Pause(args) => args.output.no_color,
             Self::Resume(args) => args.output.no_color,
+            Self::Demo(args) => args.no_color,
             Self::Check(args) => args.no_color,
             Self::Next(args) => args.output.no_color,
             Self::Jobs(args) => args.output.no_color,
             Self::Attempts(args) => args.output.no_color,
             Self::Show(args) => args.output.no_color,
+            Self::Why(args) => args.output.no_color,
+            Self::Nodes(args) => args.output.no_color,
+            Self::Doctor(args) => args.output.no_color,
         }
     }
 }
@@ -130,18 +158,11 @@ fn finish(result: Result<(), Failure>, console: &mut Console) -> u8 {
     if code != ExitCode::Success {
         // What was written before the failure comes first; that it cannot be written is not the news.
         let _ = console.flush();
-        if !matches!(failure, Failure::Shown | Failure::Found) {
+        if !matches!(failure, Failure::Shown | Failure::Found | Failure::Faults) {
             console.error(&failure);
         }
     }
     code as u8
-}
-
-/// Shows what clap has to say: help and version on stdout with 0, a wrong command line on stderr with 64.
-fn explain(told: &clap::Error) -> ExitCode {
-    // A reader that went away (`cronward --help | head -1`) is no failure.
-    let _ = told.print();
-    if told.use_stderr() { ExitCode::Usage } else { ExitCode::Success }
 }
 
 #[cfg(test)]

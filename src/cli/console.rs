@@ -18,6 +18,8 @@ pub(crate) struct Console {
     pub(crate) terminal: bool,
     /// Whether results may be coloured.
     pub(crate) color: bool,
+    /// Whether what was written can be overwritten: a terminal that can move its cursor.
+    pub(crate) lively: bool,
 }
 
 impl Console {
@@ -25,7 +27,8 @@ impl Console {
     pub(crate) fn of_process() -> Self {
         let terminal = io::stdout().is_terminal();
         let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-        let refused = set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb");
+        let dumb = set("TERM").is_some_and(|term| term == "dumb");
+        let refused = set("NO_COLOR").is_some() || dumb;
         let person = io::stdin().is_terminal() && io::stderr().is_terminal();
         Self {
             person: person.then(|| Box::new(io::stdin().lock()) as Box<dyn BufRead>),
@@ -33,6 +36,7 @@ impl Console {
             err: Box::new(io::stderr()),
             terminal,
             color: terminal && !refused,
+            lively: terminal && !dumb,
         }
     }
 
@@ -50,6 +54,13 @@ impl Console {
     pub(crate) fn json<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
         serde_json::to_writer_pretty(&mut self.out, value).map_err(io::Error::from)?;
         Ok(self.out.write_all(b"\n")?)
+    }
+
+    /// Writes one JSON document on a line of its own, and hands it on: somebody waits for it.
+    pub(crate) fn json_line<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
+        serde_json::to_writer(&mut self.out, value).map_err(io::Error::from)?;
+        self.out.write_all(b"\n")?;
+        self.flush()
     }
 
     /// Tells something beside the result. Nobody can be told that this failed.
@@ -121,8 +132,9 @@ pub(crate) mod testing {
         /// A console like a pipe (`terminal` false) or like a terminal without colour, with its stdout and stderr.
         pub(crate) fn captured(terminal: bool) -> (Self, Pipe, Pipe) {
             let (out, err) = (Pipe::default(), Pipe::default());
-            let console =
-                Self { out: Box::new(out.clone()), err: Box::new(err.clone()), person: None, terminal, color: false };
+            let (color, lively) = (false, terminal);
+            let (stdout, stderr) = (Box::new(out.clone()), Box::new(err.clone()));
+            let console = Self { out: stdout, err: stderr, person: None, terminal, color, lively };
             (console, out, err)
         }
 

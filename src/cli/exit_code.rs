@@ -7,8 +7,11 @@
 pub enum ExitCode {
     /// Done. Also when the reader of stdout went away (`cronward jobs | head -1`).
     Success = 0,
-    /// `verify`: something is unexplained or violated; the report says what. As `grep` and `diff` do.
+    /// `verify`: something is unexplained or violated; `doctor`: there are warnings; `import`: a line cannot be read. The result
+    /// says what. As `grep` and `diff` do.
     Found = 1,
+    /// `doctor`: something can cost a slot as things stand; warnings alone are `Found`.
+    Faults = 2,
     /// The command line cannot be used as it is written; nothing was done.
     Usage = 64,
     /// The store was reached and refuses: password, permission, read-only, what is there is not cronward's.

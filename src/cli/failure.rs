@@ -23,6 +23,9 @@ pub(crate) enum Failure {
     /// Something is wrong in what was verified, and the result says so: nothing is left to tell.
     #[error("something is unexplained or violated")]
     Found,
+    /// Something about the store can cost a slot, and the result says so: nothing is left to tell.
+    #[error("the store can cost a slot")]
+    Faults,
     /// The command that was run has told whatever there is to tell: its exit code is passed on.
     #[error("exit code {0}")]
     Child(u8),
@@ -46,6 +49,7 @@ impl Failure {
         match self {
             Self::Usage(_) => ExitCode::Usage,
             Self::Found => ExitCode::Found,
+            Self::Faults => ExitCode::Faults,
             Self::Configuration(_) | Self::File(_) | Self::Shown => ExitCode::Configuration,
             Self::Child(_) => ExitCode::Internal,
             Self::Held(_) => ExitCode::TryAgain,
@@ -60,6 +64,7 @@ impl Failure {
     pub(crate) fn opening(error: OpenError, from_command_line: bool) -> Self {
         match error {
             OpenError::Store(error) => Self::Store(error),
+            refused @ OpenError::LockKey { .. } => Self::Usage(format!("--key: {refused}")),
             url if from_command_line => Self::Usage(url.to_string()),
             url => Self::Configuration(url.to_string()),
         }
@@ -78,7 +83,8 @@ fn way_out(error: &StoreError) -> String {
     if error.message.contains(told) { String::new() } else { format!("; {}", advice(error.kind)) }
 }
 
-const fn advice(kind: ErrorKind) -> &'static str {
+/// What to do about a store that fails like this.
+pub(crate) const fn advice(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Unavailable => "check that it runs and can be reached from here, then try again",
         ErrorKind::Timeout => "try again, or give it longer with [store] op_timeout",

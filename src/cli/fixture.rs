@@ -9,7 +9,7 @@ use crate::slot::{
     Audit, DoneMark, Holder, Mark, Outcome, OutputTail, RunRecord, Slot, SlotRecord, Token, Trigger, Verdict,
     VerdictRecord,
 };
-use crate::store::{JobEntry, Pause};
+use crate::store::{JobEntry, JobOrigin, Pause};
 
 /// Twelve minutes into the slot of every record here.
 pub(crate) const NOON: &str = "2026-11-21T12:12:00Z";
@@ -26,6 +26,7 @@ pub(crate) fn entry(name: &str) -> JobEntry {
         period: "hour".to_owned(),
         max_attempts: 3,
         enabled: true,
+        origin: JobOrigin::File,
         first_seen: at("2026-11-01T00:00:00Z"),
     }
 }
@@ -138,5 +139,5 @@ pub(crate) fn audit(verb: &str) -> Audit {
 }
 
 pub(crate) fn pause() -> Pause {
-    Pause { since: at("2026-11-21T11:00:00Z"), until: None, audit: audit("pause") }
+    Pause { since: at("2026-11-21T11:00:00Z"), until: None, audit: audit("pause"), ended: None }
 }

@@ -1,9 +1,11 @@
 //! `cronward jobs`: each job with the state of its current slot.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use comfy_table::Cell;
 
-use crate::cli::catalog::{KnownJob, NO_JOBS};
+use crate::cli::catalog::KnownJob;
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::cli::lookup::choose;
@@ -11,13 +13,21 @@ use crate::cli::session::Session;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::table::{self, Grid};
 use crate::cli::text::{brief, relative};
+use crate::cli::{values, watch};
 use crate::observe::view::{JobView, PauseView, SlotView};
 use crate::slot::{Slot, SlotState};
+use crate::store::JobOrigin;
 
 /// Each job with the state of its current slot
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward jobs --store redis://127.0.0.1/")]
 pub(crate) struct Args {
+    /// Go on showing them: on a terminal in place, elsewhere a line for each change (with --json, one of JSON)
+    #[arg(long, short)]
+    pub(crate) watch: bool,
+    /// How often to look at the latest; changes that the store tells of are shown at once
+    #[arg(long, value_name = "SPAN", default_value = "2s", requires = "watch", value_parser = values::span)]
+    pub(crate) interval: Duration,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
     #[command(flatten)]
@@ -26,19 +36,22 @@ pub(crate) struct Args {
 
 /// Lists the jobs of the file and of the store's registry.
 pub(crate) async fn list(args: &Args, console: &mut Console) -> Result<(), Failure> {
+    if args.watch {
+        return watch::watch(args, console).await;
+    }
     let session = Session::open(&args.store, console).await?;
     let views = views(&session).await?;
     if args.output.json {
         return console.json(&views);
     }
     if views.is_empty() {
-        console.note(NO_JOBS);
+        console.note(session.catalog.no_jobs());
     }
-    print(&views, session.now, console)
+    grid(&views, session.now, console).print(console)
 }
 
 /// Every job, with its slot and its pause.
-async fn views(session: &Session) -> Result<Vec<JobView>, Failure> {
+pub(crate) async fn views(session: &Session) -> Result<Vec<JobView>, Failure> {
     let pauses = session.store.pauses().await?;
     let candidates: Vec<Vec<Slot>> = session.catalog.iter().map(|job| job.current(session.now)).collect();
     let mut records = session.inspect(&candidates.concat()).await?.into_iter();
@@ -61,7 +74,7 @@ fn next_tick(job: &KnownJob, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
 }
 
 /// The table.
-fn print(views: &[JobView], now: DateTime<Utc>, console: &mut Console) -> Result<(), Failure> {
+pub(crate) fn grid(views: &[JobView], now: DateTime<Utc>, console: &Console) -> Grid {
     let mut grid = Grid::new(console, &["JOB", "SLOT", "STATE", "ATTEMPTS", "HOLDER", "NEXT"]);
     for view in views {
         let slot = view.current.as_ref();
@@ -75,7 +88,7 @@ fn print(views: &[JobView], now: DateTime<Utc>, console: &mut Console) -> Result
             table::maybe(next(view, now)),
         ]);
     }
-    grid.print(console)
+    grid
 }
 
 /// The slot's state, unless nothing can happen in it: then why.
@@ -83,7 +96,7 @@ fn state(view: &JobView, console: &Console) -> Cell {
     let state = view.current.as_ref().map(|slot| slot.state);
     match state {
         Some(SlotState::Pending | SlotState::Retrying) if view.paused.is_some() => table::text("paused"),
-        Some(SlotState::Pending) | None if !view.enabled => table::text("disabled"),
+        Some(SlotState::Pending) | None if !view.enabled && view.origin == JobOrigin::File => table::text("disabled"),
         Some(state) => table::state(console, state),
         None => table::text("-"),
     }
@@ -109,9 +122,9 @@ mod tests {
         JobView { current, ..JobView::of(&fixture::entry(name), Some("2026-11-21T13:00:00Z".parse().unwrap())) }
     }
 
-    fn table(views: &[JobView]) -> String {
+    fn shown(views: &[JobView]) -> String {
         let (mut console, out, _) = Console::captured(false);
-        print(views, fixture::at(NOON), &mut console).unwrap();
+        grid(views, fixture::at(NOON), &console).print(&mut console).unwrap();
         out.text()
     }
 
@@ -126,7 +139,7 @@ mod tests {
             view("sweep", slot(fixture::failed())),
         ];
         assert_eq!(
-            table(&views),
+            shown(&views),
             "JOB      SLOT            STATE     ATTEMPTS  HOLDER  NEXT\n\
              billing  2026-11-21T12Z  running   2/3       b       in 48m\n\
              mail     2026-11-21T12Z  retrying  1/3       -       retry in 8s\n\
@@ -142,7 +155,7 @@ mod tests {
         let disabled = JobView { enabled: false, next_tick: None, ..view("off", slot.clone()) };
         let paused = JobView { paused: PauseView::of(&fixture::pause(), fixture::at(NOON)), ..view("still", slot) };
         assert_eq!(
-            table(&[disabled, paused, view("young", None)]),
+            shown(&[disabled, paused, view("young", None)]),
             "JOB    SLOT            STATE     ATTEMPTS  HOLDER  NEXT\n\
              off    2026-11-21T12Z  disabled  0/3       -       -\n\
              still  2026-11-21T12Z  paused    0/3       -       in 48m\n\
@@ -173,7 +186,7 @@ mod tests {
     #[test]
     fn the_table_fits_80_columns() {
         let slot = Some(SlotView::of(&fixture::running(), fixture::at(NOON), 3));
-        for line in table(&[view("hourly-push-eu-1", slot)]).lines() {
+        for line in shown(&[view("hourly-push-eu-1", slot)]).lines() {
             assert!(line.len() <= 80, "{line}");
         }
     }

@@ -7,6 +7,7 @@ use crate::cli::reference::SlotRef;
 use crate::cli::session::Session;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::text::{ending, harmless_lines};
+use crate::observe::view::RunView;
 use crate::slot::{Attempt, OutputTail, RunRecord, SlotRecord};
 
 /// The output of an attempt; the last one when none is named
@@ -19,6 +20,9 @@ pub(crate) struct Args {
     /// Which attempt [default: the last]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) attempt: Option<Attempt>,
+    /// The attempt with its output as JSON with documented, stable fields
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
@@ -29,8 +33,11 @@ pub(crate) async fn print(args: &Args, console: &mut Console) -> Result<(), Fail
     let (_, record) = lookup::find(&session, &args.slot).await?;
     let Some(run) = choose(&record, args.attempt)? else {
         console.note(format_args!("{} has no attempt yet", record.slot));
-        return Ok(());
+        return if args.json { console.json(&None::<RunView>) } else { Ok(()) };
     };
+    if args.json {
+        return console.json(&RunView::of(&record, run));
+    }
     match run.output.as_ref().filter(|output| !output.text.is_empty()) {
         Some(output) => write(output, console),
         None => {

@@ -1,4 +1,6 @@
-//! `cronward migrate`: makes the tables of a store in a database server, or brings them up to date. Touches no record.
+//! `cronward migrate`: makes the tables of a store in a database, or brings them up to date. Touches no record.
+
+use serde::Serialize;
 
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
@@ -11,6 +13,20 @@ use crate::store::{self, Migration, redact};
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
+    /// JSON with documented, stable fields
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What was done, for programs.
+#[derive(Debug, Serialize)]
+struct MigrationView<'a> {
+    /// The store, without secrets.
+    store: &'a str,
+    /// The version that the tables had, 0 for none; null for a store that makes what it needs by itself.
+    from: Option<i64>,
+    /// The version that they have now; null as above.
+    to: Option<i64>,
 }
 
 /// Makes the tables, and says what was done.
@@ -19,7 +35,12 @@ pub(crate) async fn migrate(args: &Args, console: &mut Console) -> Result<(), Fa
     let address = args.store.address(file.as_ref(), console)?;
     let done = store::migrate(&address.url).await;
     let done = done.map_err(|error| Failure::opening(error, address.from_command_line))?;
-    console.print(&format!("{}: {}\n", redact(&address.url), told(done)))
+    let store = &redact(&address.url);
+    if args.json {
+        let (from, to) = done.map(|done| (done.from, done.to)).unzip();
+        return console.json(&MigrationView { store, from, to });
+    }
+    console.print(&format!("{store}: {}\n", told(done)))
 }
 
 fn told(done: Option<Migration>) -> String {

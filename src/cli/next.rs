@@ -6,6 +6,7 @@ use crate::cli::catalog::{Catalog, KnownJob};
 use crate::cli::command::OutputArgs;
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
+use crate::cli::pasted::starter;
 use crate::cli::session::{Session, block_on};
 use crate::cli::store_args::StoreArgs;
 use crate::cli::table::{self, Grid};
@@ -62,7 +63,9 @@ fn wanted<'a>(args: &Args, catalog: &'a Catalog, console: &mut Console) -> Resul
     let Some(name) = &args.job else { return Ok(catalog.iter().filter(|job| job.entry.enabled).collect()) };
     let job = catalog.find(name)?;
     if !job.entry.enabled {
-        console.note(format_args!("{name} is disabled: nobody plans these ticks"));
+        let why =
+            starter(job.entry.origin).map_or_else(|| "is disabled".to_owned(), |starts| format!("runs when {starts}"));
+        console.note(format_args!("{name} {why}: nobody plans these ticks"));
     }
     Ok(vec![job])
 }

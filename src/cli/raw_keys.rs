@@ -14,7 +14,8 @@ pub(crate) fn of(session: &Session, slot: &Slot) -> Vec<(String, &'static str)> 
 /// The names that `docs/PROTOCOL.md` promises ("Keys in Redis"); for a database the file and the row.
 fn for_store(name: &str, namespace: &Namespace, slot: &Slot, location: &str) -> Vec<(String, &'static str)> {
     match name {
-        "redis" | "redis-sentinel" | "redis-cluster" => {
+        // With Redlock on every master alike.
+        "redis" | "redis-sentinel" | "redis-cluster" | "redlock" => {
             let mark = match name {
                 "redis-cluster" => format!("cronward:{namespace}:{{{}}}@{}", slot.job(), slot.key()),
                 _ => format!("cronward:{namespace}:{{{slot}}}"),
@@ -23,6 +24,7 @@ fn for_store(name: &str, namespace: &Namespace, slot: &Slot, location: &str) -> 
                 (mark.clone(), "lease, wait or done marker"),
                 (format!("{mark}:attempts"), "attempt counter"),
                 (format!("{mark}:log"), "each attempt, verdict, audit"),
+                (format!("{mark}:notes"), "what nodes noted"),
             ]
         }
         "etcd" => {
@@ -32,6 +34,7 @@ fn for_store(name: &str, namespace: &Namespace, slot: &Slot, location: &str) -> 
                 (format!("{root}/attempts/{slot}"), "attempt counter"),
                 (format!("{root}/slot/{slot}"), "each attempt, verdict, audit"),
                 (format!("{root}/output/{slot}/"), "the outputs, by their prefix"),
+                (format!("{root}/note/{slot}/"), "what nodes noted, by its prefix"),
             ]
         }
         "zookeeper" => {
@@ -41,6 +44,7 @@ fn for_store(name: &str, namespace: &Namespace, slot: &Slot, location: &str) -> 
             let root = format!("{chroot}/cronward/{namespace}");
             vec![
                 (format!("{root}/slot/{}/{}", slot.job(), slot.key()), "all but the outputs, which are below it"),
+                (format!("{root}/note/{}/{}", slot.job(), slot.key()), "what nodes noted"),
                 (format!("{root}/pauses"), "every job's pause"),
             ]
         }
@@ -48,7 +52,7 @@ fn for_store(name: &str, namespace: &Namespace, slot: &Slot, location: &str) -> 
         _ => {
             let (job, start) = (slot.job(), slot.start().timestamp_millis());
             let row = format!("namespace = '{namespace}' AND job = '{job}' AND start_ms = {start}");
-            vec![(location.to_owned(), "the tables slots, runs and audit"), (row, "the rows")]
+            vec![(location.to_owned(), "the tables slots, runs, audit and notes"), (row, "the rows")]
         }
     }
 }
@@ -71,6 +75,7 @@ mod tests {
                 "cronward:prod:{billing@2026-11-21T14Z}",
                 "cronward:prod:{billing@2026-11-21T14Z}:attempts",
                 "cronward:prod:{billing@2026-11-21T14Z}:log",
+                "cronward:prod:{billing@2026-11-21T14Z}:notes",
             ]
         );
     }
@@ -79,7 +84,7 @@ mod tests {
     fn keys_in_etcd_are_those_that_stores_md_promises() {
         let names = names("etcd");
         assert_eq!(names.first().map(String::as_str), Some("/cronward/prod/mark/billing@2026-11-21T14Z"));
-        assert_eq!(names.len(), 4);
+        assert_eq!(names.len(), 5);
     }
 
     #[test]

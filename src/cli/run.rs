@@ -28,10 +28,16 @@ pub(crate) struct Args {
     /// How the log is written; auto is journald under systemd, text on a terminal, JSON elsewhere
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
     pub(crate) log_format: LogFormat,
+    /// Die with this process, the one that starts the node
+    #[arg(long, value_name = "PID", hide = true)]
+    pub(crate) parent: Option<u32>,
 }
 
 /// Reads everything, sets up the log, and starts the daemon.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<(), Failure> {
+    if let Some(parent) = args.parent {
+        tie_to(parent)?;
+    }
     // The jobs are in the file: `--store` alone cannot replace it here.
     let path = store_args::find(args.store.config.as_deref())?;
     let (config, report) = store_args::read(&path, console)?;
@@ -42,6 +48,16 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<(), Failure> {
         tracing::warn!(file = report.path, line, code = finding.code, hint, "{}", finding.message);
     }
     daemon::start(settings)
+}
+
+/// Lets this process be killed when the one that started it ends. One that has ended already is no longer the parent.
+fn tie_to(parent: u32) -> Result<(), Failure> {
+    let tied = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+    tied.map_err(|error| Failure::Internal(format!("--parent {parent}: {error}")))?;
+    if std::os::unix::process::parent_id() == parent {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!("--parent {parent} did not start this process: leave it out")))
 }
 
 fn settings(args: &Args, path: PathBuf, mut config: Config, console: &mut Console) -> Result<Settings, Failure> {

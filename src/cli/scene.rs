@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::cli::console::Console;
 use crate::cli::fixture::{at, entry, node};
 use crate::cli::session::Session;
-use crate::cli::store_args::StoreAddress;
+use crate::cli::store_args::{StoreAddress, StoreArgs};
 use crate::clock::{Clock, ManualClock};
 use crate::job::JobName;
 use crate::schedule::Timetable;
@@ -50,6 +50,8 @@ impl Scene {
             max_attempts: 3,
             trigger: Trigger::Schedule,
             not_during: Vec::new(),
+            past: false,
+            audit: None,
         }
     }
 
@@ -82,7 +84,7 @@ impl Scene {
         let address =
             StoreAddress { url: "memory".to_owned(), options: StoreOptions::default(), from_command_line: true };
         let (mut console, _, _) = Console::captured(false);
-        Session::on(Arc::clone(&self.store), address, None, &mut console).await.unwrap()
+        Session::on(Arc::clone(&self.store), address, &StoreArgs::default(), None, &mut console).await.unwrap()
     }
 }
 

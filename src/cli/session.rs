@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use crate::cli::catalog::Catalog;
+use crate::cli::catalog::{Asked, Catalog};
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::cli::store_args::{StoreAddress, StoreArgs};
@@ -30,27 +30,46 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Reads the file, opens the store, asks it for the time and for its registry.
+    /// Reads the file, opens the store, asks it for the time and for its registry. A store that is not there is not made.
     pub(crate) async fn open(args: &StoreArgs, console: &mut Console) -> Result<Self, Failure> {
         let file = args.read_file(console)?;
-        let address = args.address(file.as_ref(), console)?;
+        let address = args.address(file.as_ref(), console)?.only_looked_at();
         let store = connect(&address).await?;
-        Self::on(store, address, file.as_ref(), console).await
+        Self::on(store, address, args, file.as_ref(), console).await
+    }
+
+    /// The same for a command that runs jobs of the file: it may be the first to use the store.
+    pub(crate) async fn open_to_run(args: &StoreArgs, console: &mut Console) -> Result<Self, Failure> {
+        let file = args.read_file(console)?;
+        let address = args.address(file.as_ref(), console)?;
+        let address = if file.is_some() { address } else { address.only_looked_at() };
+        let store = connect(&address).await?;
+        Self::on(store, address, args, file.as_ref(), console).await
     }
 
     /// Begins with a store that is open.
     pub(crate) async fn on(
         store: Arc<dyn Store>,
         address: StoreAddress,
+        args: &StoreArgs,
         file: Option<&Config>,
         console: &mut Console,
     ) -> Result<Self, Failure> {
         let (now, _) = store.inspect(&[]).await?;
-        let catalog = Catalog::unite(file, store.jobs().await?)?;
+        let asked = Asked { location: store.location().to_owned(), listing: args.command("jobs") };
+        let catalog = Catalog::unite(file, store.jobs().await?)?.of_store(asked);
         for warning in &catalog.warnings {
             console.warn(warning);
         }
         Ok(Self { store, address, catalog, now })
+    }
+
+    /// Asks the store for the time and for its registry once more. What cannot be read of it was told the first time.
+    pub(crate) async fn look_again(&mut self, file: Option<&Config>) -> Result<(), Failure> {
+        let (now, _) = self.store.inspect(&[]).await?;
+        self.catalog = Catalog::unite(file, self.store.jobs().await?)?.like(&self.catalog);
+        self.now = now;
+        Ok(())
     }
 
     /// Records of slots, in the order asked, in as many steps as it takes.

@@ -8,6 +8,7 @@ use crate::cli::command::OutputArgs;
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::cli::lookup;
+use crate::cli::pasted::starter;
 use crate::cli::raw_keys;
 use crate::cli::reference::SlotRef;
 use crate::cli::session::Session;
@@ -40,7 +41,8 @@ pub(crate) async fn show(args: &Args, console: &mut Console) -> Result<(), Failu
     if args.output.json {
         return console.json(&SlotView::of(&record, session.now, job.entry.max_attempts));
     }
-    let page = Page { record: &record, job: &job.entry, now: session.now, keys: raw_keys::of(&session, &record.slot) };
+    let keys = raw_keys::of(&session, &record.slot);
+    let page = Page { record: &record, job: &job.entry, now: session.now, keys, store: &args.store };
     console.print(&page.render())
 }
 
@@ -50,6 +52,7 @@ struct Page<'a> {
     job: &'a JobEntry,
     now: DateTime<Utc>,
     keys: Vec<(String, &'static str)>,
+    store: &'a StoreArgs,
 }
 
 impl Page<'_> {
@@ -70,7 +73,11 @@ impl Page<'_> {
         let (slot, max) = (&record.slot, job.max_attempts);
         let _ = writeln!(page, "{slot}  {}", record.state(*now, max).as_str());
         field(page, "slot", &format!("{} to {}", instant(slot.start()), instant(slot.end())));
-        field(page, "schedule", &format!("{} ({}), one slot per {}", job.schedule, job.timezone, job.period));
+        let spans = format!("({}), one slot per {}", job.timezone, job.period);
+        match starter(job.origin) {
+            None => field(page, "schedule", &format!("{} {spans}", job.schedule)),
+            Some(starts) => field(page, "schedule", &format!("{starts}; known here are its slots {spans}")),
+        }
         let forgiven = match record.forgiven {
             0 => String::new(),
             forgiven => format!(", and {forgiven} that do not count"),
@@ -111,7 +118,7 @@ impl Page<'_> {
         let what = if hidden == 0 && output.dropped_bytes == 0 {
             "all of it".to_owned()
         } else {
-            let all = format!("cronward logs {} --attempt {}", self.record.slot, run.attempt);
+            let all = self.store.command(format_args!("logs {} --attempt {}", self.record.slot, run.attempt));
             format!("the last {} lines; more: {all}", lines.len() - hidden)
         };
         field(page, "output", &what);
@@ -180,7 +187,8 @@ mod tests {
 
     fn page(record: &SlotRecord) -> String {
         let keys = vec![("cronward:default:{billing@2026-11-21T12Z}".to_owned(), "lease, wait or done marker")];
-        Page { record, job: &fixture::entry("billing"), now: fixture::at(NOON), keys }.render()
+        Page { record, job: &fixture::entry("billing"), now: fixture::at(NOON), keys, store: &StoreArgs::default() }
+            .render()
     }
 
     #[test]

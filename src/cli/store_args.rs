@@ -7,7 +7,7 @@ use crate::cli::failure::Failure;
 use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, Environment, LoadError, Report};
 use crate::job::Namespace;
-use crate::store::{StoreOptions, redact};
+use crate::store::{StoreOptions, secret_ranges};
 
 /// Which file, which store, whose keys.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -35,6 +35,13 @@ pub(crate) struct StoreAddress {
     pub(crate) from_command_line: bool,
 }
 
+impl StoreAddress {
+    /// For a command that makes no store.
+    pub(crate) fn only_looked_at(self) -> Self {
+        Self { options: StoreOptions { create: false, ..self.options }, ..self }
+    }
+}
+
 impl StoreArgs {
     /// Reads the file: the one that is named, or the first that is found. None when there is none and `--store` makes
     /// it needless; with `--store` alone no file is looked for.
@@ -49,20 +56,24 @@ impl StoreArgs {
 
     /// The store that these arguments and the file name together. Warns of a password on the command line.
     pub(crate) fn address(&self, file: Option<&Config>, console: &mut Console) -> Result<StoreAddress, Failure> {
-        let from_command_line = self.store.is_some();
-        if self.store.as_deref().is_some_and(carries_password) {
+        if self.store.as_deref().is_some_and(|url| !secret_ranges(url).is_empty()) {
             console.warn(
                 "--store carries a password, and every user of this machine can read command lines: \
                  put the url into a file and name it in jobs.toml with [store] url_file",
             );
         }
+        self.address_unwarned(file)
+    }
+
+    /// The same for what cron starts every hour on every machine, where each word is mailed: `doctor` warns.
+    pub(crate) fn address_unwarned(&self, file: Option<&Config>) -> Result<StoreAddress, Failure> {
         let mut options = file.map(|config| config.store.options()).unwrap_or_default();
         if let Some(namespace) = &self.namespace {
             options.namespace = namespace.clone();
         }
         let url = self.store.clone().or_else(|| file.map(|config| config.store.url.clone()));
         let url = url.ok_or_else(|| Failure::Usage("no store: give --config PATH or --store URL".to_owned()))?;
-        Ok(StoreAddress { url, options, from_command_line })
+        Ok(StoreAddress { url, options, from_command_line: self.store.is_some() })
     }
 }
 
@@ -85,14 +96,6 @@ pub(crate) fn read(path: &Path, console: &mut Console) -> Result<(Config, Report
     }
 }
 
-/// Whether a url has a password that a process list would show.
-fn carries_password(url: &str) -> bool {
-    let shown = redact(url);
-    shown.contains(":***@")
-        || shown.ends_with("://***")
-        || url.split_once('?').is_some_and(|(_, query)| query.contains("password="))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,9 +106,17 @@ mod tests {
 
     #[test]
     fn a_password_on_the_command_line_is_warned_of_without_being_shown() {
-        for url in
-            ["redis://:secret@h", "rediss://user:secret@h:1/0", "redis://h?password=secret", "redis://:a/secret@h"]
-        {
+        for url in [
+            "redis://:secret@h",
+            "rediss://user:secret@h:1/0",
+            "redis://h?password=secret",
+            "redis://:a/secret@h",
+            "redis://secret@h",
+            "redis+sentinel://h/m?sentinel_pass=secret",
+            "redis+unix:///s?pass=secret",
+            "redlock:u:secret@a",
+            "rediss//u:secret@h",
+        ] {
             let (mut console, _, err) = Console::captured(false);
             args(url).address(None, &mut console).unwrap();
             assert!(err.text().contains("url_file"), "{url}");
@@ -114,9 +125,71 @@ mod tests {
         }
     }
 
+    /// Each form of a url in docs/stores.md that can have a secret, with one: as it is written there, and wrongly.
+    fn documented() -> Vec<String> {
+        let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/stores.md")).unwrap();
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
+        let forms = rows.flat_map(|row| row.split(" |").next().unwrap_or_default().split('`').step_by(2));
+        let forms = forms.filter(|form| form.contains("://") && !form.starts_with("sqlite"));
+        let filled = forms.map(|form| form.replace("://…", "://h1,h2").replace(['…'], "x"));
+        let with_secrets = filled.filter(|form| form.contains("://")).flat_map(|form| with_secrets(&form));
+        with_secrets
+            .flat_map(|url| {
+                let joint = if url.contains('?') { '&' } else { '?' };
+                let wrong =
+                    [url.replacen("://", ":", 1), url.replacen("://", "//", 1), format!("{url}{joint}nonsense=1")];
+                std::iter::once(url).chain(wrong)
+            })
+            .collect()
+    }
+
+    fn with_secrets(form: &str) -> Vec<String> {
+        let given = form.replace("password@", "hunter2@").replace("pass=p", "pass=hunter2");
+        let joint = if form.contains('?') { '&' } else { '?' };
+        let mut urls = vec![format!("{form}{joint}password=hunter2"), format!("{form}{joint}sentinel_pass=hun&ter2")];
+        if given != form {
+            urls.extend([given.replace("hunter2", "hun/ter2"), given.replace("hunter2", "hun?ter2"), given]);
+        } else if !form.contains(":///") && !form.contains('@') {
+            let user = |user: &str| form.replacen("://", &format!("://{user}@"), 1);
+            urls.extend(["u:hunter2", ":hunter2", "u:hun#ter2", "u:hunter2@x"].map(user));
+            let lone = form.starts_with("redis") || form.starts_with("redlock") || form.starts_with("etcd");
+            urls.extend(lone.then(|| user("hunter2")));
+        }
+        urls
+    }
+
+    #[tokio::test]
+    async fn no_secret_of_a_documented_url_is_shown_by_a_check_an_error_or_the_warning() {
+        let urls = documented();
+        assert!(urls.len() > 200, "{}: {urls:?}", urls.len());
+        let is_told = |text: &str| text.contains("hun") || text.contains("ter2");
+        for url in &urls {
+            let text = format!("[store]\nurl = \"{url}\"\n\n[jobs.a]\nschedule = \"0 0 * * *\"\ncommand = \"true\"\n");
+            let report = match config::parse("jobs.toml", text, &Environment::of_process(SystemClock.now().wall)) {
+                Ok((config, report)) => {
+                    assert!(!is_told(&format!("{config:?}")), "{url}");
+                    report
+                }
+                Err(report) => report,
+            };
+            assert!(!is_told(&report.render(false)), "{url}\n{}", report.render(false));
+
+            let clock = std::sync::Arc::new(SystemClock);
+            match crate::store::open(url, StoreOptions::default(), clock).await {
+                Err(error) => assert!(!is_told(&format!("{error} {error:?}")), "{url}: {error:?}"),
+                Ok(store) => assert!(!is_told(store.location()), "{url}: {}", store.location()),
+            }
+
+            let (mut console, _, err) = Console::captured(false);
+            args(url).address(None, &mut console).unwrap();
+            assert!(err.text().contains("url_file"), "{url}: not warned of");
+            assert!(!is_told(&err.text()), "{url}");
+        }
+    }
+
     #[test]
     fn a_url_without_a_password_is_not_warned_of() {
-        for url in ["redis://h", "redis://user@h", "sqlite", "sqlite:///tmp/a:b@c.db"] {
+        for url in ["redis://h", "postgres://user@h/d", "sqlite", "sqlite:///tmp/a:b@c.db"] {
             let (mut console, _, err) = Console::captured(false);
             args(url).address(None, &mut console).unwrap();
             assert_eq!(err.text(), "", "{url}");

@@ -47,16 +47,17 @@ impl Grid {
         self.table.is_empty()
     }
 
+    /// The table, line by line, its header first; nothing when it has no row. Away from a terminal each row is one line.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        self.table.trim_fmt().lines().map(|line| line.trim_end().to_owned()).collect()
+    }
+
     /// Writes the table; nothing when it has no row.
     pub(crate) fn print(&self, console: &mut Console) -> Result<(), Failure> {
-        if self.is_empty() {
-            return Ok(());
-        }
-        for line in self.table.trim_fmt().lines() {
-            console.print(line.trim_end())?;
-            console.print("\n")?;
-        }
-        Ok(())
+        self.lines().iter().try_for_each(|line| console.print(&format!("{line}\n")))
     }
 }
 

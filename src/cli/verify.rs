@@ -25,7 +25,8 @@ pub(crate) struct Args {
     /// Which faults were injected, and what operators did
     #[arg(long, value_name = "FILE")]
     pub(crate) faults: Option<PathBuf>,
-    /// Granted on top of each bound on recovery, for a machine that lets processes wait
+    /// Granted on top of each bound in time (the next attempt, a first or a late start), and to what follows from a fault, for
+    /// a machine that lets processes wait
     #[arg(long, value_name = "SPAN", value_parser = values::span)]
     pub(crate) allowance: Option<Duration>,
     /// JSON with documented, stable fields
@@ -61,7 +62,11 @@ pub(crate) fn verify(args: &Args, console: &mut Console) -> Result<(), Failure> 
 /// The command line named the file: one that is missing or is something else is a wrong command line.
 fn take(path: &Path, parse: impl FnOnce(&str, &str) -> Result<(), Malformed>) -> Result<(), Failure> {
     let name = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|error| Failure::Usage(format!("cannot read {name}: {error}")))?;
+    let bytes = std::fs::read(path).map_err(|error| {
+        Failure::Usage(format!("cannot read {name}: {error}; name the files of `cronward run --journal`"))
+    })?;
     // A line that is no text is no line of ours: the parser says where.
-    parse(&name, &String::from_utf8_lossy(&bytes)).map_err(|malformed| Failure::Usage(malformed.to_string()))
+    let way_out = "name files that cronward wrote: `cronward verify --help` says which";
+    parse(&name, &String::from_utf8_lossy(&bytes))
+        .map_err(|malformed| Failure::Usage(format!("{malformed}; {way_out}")))
 }

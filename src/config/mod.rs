@@ -11,7 +11,6 @@ mod document;
 mod duration;
 mod environment;
 mod file;
-mod hash;
 mod interpolate;
 mod jobs;
 mod json;

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use chrono::DateTime;
 
-use crate::config::hash;
-use crate::job::{JobName, JobSpec, Namespace, NodeName};
+use crate::job::{JobName, JobSpec, Namespace, NodeName, hash};
 use crate::store::{JobEntry, StoreOptions};
 
 /// A file, read and checked.
@@ -32,7 +31,7 @@ impl Config {
     }
 
     /// A hash of all jobs, 16 hexadecimal digits. The same on every node whose jobs are the same after variables and
-    /// defaults, whatever the file looks like; only for comparing, not for security. See `hash`.
+    /// defaults, whatever the file looks like; only for comparing, not for security. See [`crate::job::hash`].
     pub fn hash(&self) -> String {
         hash::of_jobs(self.jobs.values())
     }
@@ -72,14 +71,20 @@ pub struct StoreConfig {
 impl StoreConfig {
     /// What a store is opened with, besides the url.
     pub fn options(&self) -> StoreOptions {
-        StoreOptions { namespace: self.namespace.clone(), retention: self.retention, op_timeout: self.op_timeout }
+        StoreOptions {
+            namespace: self.namespace.clone(),
+            retention: self.retention,
+            op_timeout: self.op_timeout,
+            lock_key: None,
+            create: true,
+        }
     }
 }
 
 impl Default for StoreConfig {
     /// The embedded store, with the store's own defaults.
     fn default() -> Self {
-        let StoreOptions { namespace, retention, op_timeout } = StoreOptions::default();
+        let StoreOptions { namespace, retention, op_timeout, .. } = StoreOptions::default();
         Self { url: "sqlite".to_owned(), namespace, op_timeout, retention }
     }
 }

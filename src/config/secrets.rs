@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::config::value::Entry;
 use crate::config::{Diagnostic, Report, Severity};
+use crate::store::{SCHEMES, secret_ranges};
 
 const CODE: &str = "secret-in-file";
 
@@ -15,9 +16,9 @@ const PLACES: [&str; 5] = ["_FILE", "_PATH", "_DIR", "_NAME", "_URL"];
 /// Warns of a password in a literal url.
 pub(super) fn look_at_url(url: &Entry<'_>) {
     let Some(raw) = url.value().as_str() else { return };
-    if let Some(password) = passwords(raw, STRICT).into_iter().next() {
-        let span = url.ctx.within(&url.span(), raw, password);
-        url.ctx.hide(span.clone());
+    let spans: Vec<_> = secret_ranges(raw).into_iter().map(|secret| url.ctx.within(&url.span(), raw, secret)).collect();
+    spans.iter().for_each(|span| url.ctx.hide(span.clone()));
+    if let Some(span) = spans.into_iter().next() {
         let hint = "use url_file = \"/run/secrets/…\", or \"${REDIS_URL:?set it}\"";
         url.ctx.warn(CODE, span, "the store's password is in the file".to_owned(), hint);
     }
@@ -28,7 +29,7 @@ pub(super) fn look_at_variable(name: &str, value: &Entry<'_>) {
     let Some(raw) = value.value().as_str().filter(|raw| !raw.is_empty() && !raw.contains("${")) else { return };
     let upper = name.to_ascii_uppercase();
     let telling = TELLING.iter().any(|part| upper.contains(part)) && !PLACES.iter().any(|end| upper.ends_with(end));
-    if telling || !passwords(raw, STRICT).is_empty() {
+    if telling || !in_text(raw).is_empty() {
         let span = value.span();
         value.ctx.hide(span.start + 1..span.end.saturating_sub(1).max(span.start + 1));
         let hint = format!("use env_file, or {name} = \"${{{name}:?set it}}\" from the environment of cronward");
@@ -51,10 +52,10 @@ pub(super) fn warn_if_readable(report: &mut Report, world_readable: bool) {
     report.findings.push(finding);
 }
 
-/// The text with what is hidden, and every password of a url, replaced byte by byte: spans still fit.
+/// The text with what is hidden, and every secret of a url, replaced byte by byte: spans still fit.
 pub(super) fn mask(text: &str, hidden: &[Range<usize>]) -> String {
     let mut bytes = text.as_bytes().to_vec();
-    for range in passwords(text, LENIENT).iter().chain(hidden) {
+    for range in in_text(text).iter().chain(hidden) {
         let whole = text.get(range.clone()).is_some();
         for byte in bytes.get_mut(range.clone()).filter(|_| whole).into_iter().flatten() {
             if *byte != b'\n' && *byte != b'\r' {
@@ -65,33 +66,38 @@ pub(super) fn mask(text: &str, hidden: &[Range<usize>]) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// What ends the part of a url that can have a password in it. People also write passwords that should be escaped, so
-/// more is masked than is warned of.
-const STRICT: &[char] = &['/', '?', '#', '"', '\'', ' ', '\t', '\r', '\n'];
-const LENIENT: &[char] = &['"', '\'', ' ', '\t', '\r', '\n'];
+/// What ends a url in a text.
+const ENDS: &[char] = &['"', '\'', ' ', '\t', '\r', '\n'];
 
-/// Where passwords are in the urls of a text: between the `:` and the `@` after `://`. A variable is none.
-fn passwords(text: &str, ends: &[char]) -> Vec<Range<usize>> {
+/// Where secrets are in the urls of a text, the misspelt ones of a store among them.
+fn in_text(text: &str) -> Vec<Range<usize>> {
     let (mut found, mut read) = (Vec::new(), 0);
-    for (at, _) in text.match_indices("://") {
-        // Inside of what was read, there is at most the end of the same password.
-        if at < read {
+    for start in starts(text) {
+        // Inside of what was read, there is at most the end of the same secret.
+        if start < read {
             continue;
         }
-        let start = at + 3;
         let rest = text.get(start..).unwrap_or_default();
-        read = start + rest.find(ends).unwrap_or(rest.len());
-        found.extend(password(text.get(start..read).unwrap_or_default(), start));
+        let url = rest.get(..rest.find(ENDS).unwrap_or(rest.len())).unwrap_or_default();
+        read = start + url.len();
+        found.extend(secret_ranges(url).into_iter().map(|secret| start + secret.start..start + secret.end));
     }
     found
 }
 
-fn password(authority: &str, start: usize) -> Option<Range<usize>> {
-    let (user, _) = authority.rsplit_once('@')?;
-    let (name, password) = user.split_once(':')?;
-    let variable = password.starts_with("${") && password.ends_with('}') && !password.contains(":-");
-    let from = start + name.len() + 1;
-    (!password.is_empty() && !variable).then_some(from..from + password.len())
+/// Where urls begin: at the word before each `://`, and at each known scheme with a `:` or `//` after it.
+fn starts(text: &str) -> Vec<usize> {
+    let in_scheme = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    let begin = |end: usize| text.get(..end).unwrap_or_default().trim_end_matches(in_scheme).len();
+    let mut starts: Vec<usize> = text.match_indices("://").map(|(at, _)| begin(at)).collect();
+    for at in [":", "//"].into_iter().flat_map(|mark| text.match_indices(mark)).map(|(at, _)| at) {
+        let start = begin(at);
+        let word = text.get(start..at).unwrap_or_default();
+        starts.extend(SCHEMES.iter().any(|(known, _)| *known == word).then_some(start));
+    }
+    starts.sort_unstable();
+    starts.dedup();
+    starts
 }
 
 #[cfg(test)]
@@ -108,6 +114,12 @@ mod tests {
             ("redis://h:6379 mail a:b@c", "redis://h:6379 mail a:b@c"),
             ("x://u:pä@h", "x://u:***@h"),
             ("x://u:p://y:q@h x://y:q@h", "x://u:*******@h x://y:*@h"),
+            ("url = \"redis:u:hunter2@h\"", "url = \"redis:***********\""),
+            ("url = 'rediss//u:hunter2@h'", "url = 'rediss//***********'"),
+            ("url = \"redis://hunter2@h\"", "url = \"redis://*******@h\""),
+            ("'postgres:///d?password=x&user=u'", "'postgres:///d?password=*&user=u'"),
+            ("redis: me@h, a postgres://me@h/d", "redis: me@h, a postgres://me@h/d"),
+            ("redis+sentinel://a,b/m?sentinel_pass=${PW}", "redis+sentinel://a,b/m?sentinel_pass=${PW}"),
         ] {
             assert_eq!(mask(text, &[]), masked);
         }

@@ -7,7 +7,7 @@ use crate::config::reader::Section;
 use crate::config::secrets;
 use crate::config::value::Entry;
 use crate::config::{Diagnostic, Severity};
-use crate::store::SCHEMES;
+use crate::store::{SCHEMES, shown_scheme};
 
 /// The store's url, if the file names one.
 pub(super) fn read(section: &Section<'_>) -> Option<String> {
@@ -45,13 +45,9 @@ fn from_file(file: &Entry<'_>) -> Option<String> {
 /// Whether a url can be opened by this build. Of the url only the scheme is ever told.
 fn check(entry: &Entry<'_>, what: &str, url: &str) -> bool {
     let scheme = url.split(':').next().unwrap_or("");
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
     let Some((_, feature)) = SCHEMES.iter().find(|(known, _)| *known == scheme) else {
         // What is no scheme may be a password.
-        let readable =
-            !scheme.is_empty() && scheme.len() <= 20 && scheme.len() < url.len() && scheme.chars().all(plain);
-        let shown = if readable { scheme } else { "" };
-        unknown(entry, what, shown);
+        unknown(entry, what, shown_scheme(url).unwrap_or(""));
         return false;
     };
     if !is_built(feature) {
@@ -62,6 +58,7 @@ fn check(entry: &Entry<'_>, what: &str, url: &str) -> bool {
     match scheme {
         "redis" | "rediss" => check_server(entry, url, scheme),
         "redis+sentinel" | "rediss+sentinel" | "redis+cluster" | "rediss+cluster" => check_servers(entry, url, scheme),
+        "redlock" | "redlocks" => check_masters(entry, url, scheme),
         "etcd" | "etcds" => {
             tell_of_clocks(entry);
             true
@@ -88,6 +85,38 @@ fn check_servers(entry: &Entry<'_>, url: &str, scheme: &str) -> bool {
         entry.refuse("bad-url", "does not name the master that the sentinels watch", hint);
         return false;
     }
+    true
+}
+
+/// A majority needs an odd number of masters. What it cannot promise is said once, where it is chosen.
+fn check_masters(entry: &Entry<'_>, url: &str, scheme: &str) -> bool {
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
+    let hosts: Vec<&str> = authority.rsplit('@').next().unwrap_or("").split(',').collect();
+    let hint =
+        format!("write {scheme}://HOST1,HOST2,HOST3, with USER:PASSWORD@ before the hosts if the servers need them");
+    if hosts.iter().any(|host| host.is_empty()) {
+        entry.refuse("bad-url", "names no host, or an empty one", hint);
+        return false;
+    }
+    if hosts.len() < 3 || hosts.len().is_multiple_of(2) {
+        let what = format!("names {} masters: three, five or seven make a majority worth having", hosts.len());
+        entry.refuse("bad-url", &what, hint);
+        return false;
+    }
+    let message =
+        "redlock: leases hold while most masters' clocks run at one rate, fences are unique while most keep their data";
+    let hint = Some(
+        "let the resource check the fence (CRONWARD_FENCE); docs/redlock.md has what each failure can lose".to_owned(),
+    );
+    let span = entry.span();
+    entry.ctx.add(Diagnostic {
+        severity: Severity::Note,
+        code: "redlock-limits",
+        message: message.to_owned(),
+        span,
+        hint,
+    });
     true
 }
 
@@ -124,6 +153,7 @@ fn is_built(feature: &str) -> bool {
         "zookeeper" => cfg!(feature = "zookeeper"),
         "redis-sentinel" => cfg!(feature = "redis-sentinel"),
         "redis-cluster" => cfg!(feature = "redis-cluster"),
+        "redis-redlock" => cfg!(feature = "redis-redlock"),
         _ => true,
     }
 }

@@ -50,12 +50,14 @@ pub struct RunAccount {
 }
 
 impl Account {
-    pub(super) const fn new(slot: Slot) -> Self {
+    /// Of a slot at which nothing has happened yet.
+    pub(crate) const fn new(slot: Slot) -> Self {
         Self { slot, end: None, answer: None, by: None, store_error: None, runs: Vec::new() }
     }
 
     /// Of a command that ran within another run of the same slot, under its lease: nothing was asked or settled here.
-    pub fn nested(run: &RunContext, exit: Exit) -> Self {
+    /// `timed_out`: it was stopped after a timeout of its own.
+    pub fn nested(run: &RunContext, exit: Exit, timed_out: bool) -> Self {
         let (outcome, exit_code, signal, message) = match exit.status {
             ExitStatus::Code(0) => (Outcome::Success, Some(0), None, exit.note),
             ExitStatus::Code(code) => (Outcome::Failure, Some(code), None, exit.note),
@@ -63,7 +65,7 @@ impl Account {
             ExitStatus::NotStarted { code, message } => (Outcome::Failure, Some(code), None, Some(message)),
         };
         let only = RunAccount {
-            outcome: Some(outcome),
+            outcome: Some(if timed_out { Outcome::Timeout } else { outcome }),
             exit_code,
             signal,
             message,

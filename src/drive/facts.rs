@@ -10,15 +10,16 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::drive::{Tools, timers};
+use crate::guard::Event;
 use crate::job::JobName;
 use crate::observe::NodeEvent;
 use crate::slot::{Lease, Outcome, RunRecord, Slot, SlotKey, SlotRecord};
-use crate::store::StoreError;
+use crate::store::{Settlement, StoreError};
 
 /// The wait before a store that did not answer is asked again.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
-/// A run that succeeded here and that the store has acknowledged.
+/// A run that succeeded here, from when the store is told of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Fact {
     pub(crate) lease: Lease,
@@ -33,10 +34,15 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// From now on this is known, until the slot's end.
-    pub(crate) fn keep(&self, fact: Fact) {
+    /// From now on this is known, until the slot's end; without the output, which may be large. What is over is let go of, so
+    /// that there are never more than slots that last.
+    pub(crate) fn keep(&self, fact: Fact, now: DateTime<Utc>) {
+        let fact = Fact { run: RunRecord { output: None, ..fact.run }, ..fact };
         let slot = &fact.lease.slot;
-        self.lock().insert((slot.job().clone(), slot.key()), fact);
+        let key = (slot.job().clone(), slot.key());
+        let mut done = self.lock();
+        done.retain(|_, other| other.lease.slot.end() > now);
+        done.insert(key, fact);
     }
 
     fn lasting(&self, now: DateTime<Utc>) -> Vec<Fact> {
@@ -66,14 +72,18 @@ async fn assert_once(tools: &Tools) -> Result<(), StoreError> {
     let slots: Vec<Slot> = facts.iter().map(|fact| fact.lease.slot.clone()).collect();
     let (_, records) = tools.store.inspect(&slots).await?;
     for (fact, record) in facts.iter().zip(&records).filter(|(fact, record)| is_forgotten(fact, record)) {
-        tools.store.complete(&fact.lease, &fact.run, fact.done_ttl).await?;
+        let settlement = tools.store.complete(&fact.lease, &fact.run, fact.done_ttl).await?;
         tools.observer.node(&NodeEvent::DoneAgain { slot: record.slot.clone() });
+        // Somebody else was granted the slot that this node had done: a repeat, and never a silent one.
+        if let Settlement::Overtaken { by } = settlement {
+            tools.observer.slot(&record.slot, &Event::Overtaken { attempt: fact.lease.attempt, by });
+        }
     }
     Ok(())
 }
 
 /// Neither the run nor a later reset is known.
-fn is_forgotten(fact: &Fact, record: &SlotRecord) -> bool {
+pub(crate) fn is_forgotten(fact: &Fact, record: &SlotRecord) -> bool {
     let own = |run: &RunRecord| run.token == fact.lease.token && run.outcome == Some(Outcome::Success);
     let reset = record.audit.iter().any(|audit| audit.verb == "reset" && audit.at > fact.lease.claimed_at);
     !reset && !record.runs.iter().any(own)
@@ -82,7 +92,7 @@ fn is_forgotten(fact: &Fact, record: &SlotRecord) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::slot::{Audit, Token, Trigger};
+    use crate::slot::{Audit, OutputTail, Token, Trigger};
 
     fn fact() -> Fact {
         let lease = Lease {
@@ -93,6 +103,7 @@ mod tests {
             trigger: Trigger::Schedule,
             claimed_at: "2026-11-21T14:00:01Z".parse().unwrap(),
             ttl: Duration::from_secs(60),
+            revision: None,
         };
         let run = RunRecord {
             attempt: 1,
@@ -145,9 +156,23 @@ mod tests {
     #[test]
     fn a_fact_is_kept_until_its_slot_is_over() {
         let facts = Facts::default();
-        facts.keep(fact());
+        facts.keep(fact(), "2026-11-21T14:10:00Z".parse().unwrap());
         assert_eq!(facts.lasting("2026-11-21T14:59:59Z".parse().unwrap()).len(), 1);
         assert_eq!(facts.lasting("2026-11-21T15:00:00Z".parse().unwrap()).len(), 0);
         assert!(facts.lock().is_empty());
+    }
+
+    #[test]
+    fn facts_of_slots_that_are_over_go_with_the_next_one_and_no_output_is_kept() {
+        let facts = Facts::default();
+        let mut first = fact();
+        first.run.output = Some(OutputTail { text: "much".to_owned(), dropped_bytes: 0 });
+        facts.keep(first, "2026-11-21T14:10:00Z".parse().unwrap());
+        assert!(facts.lock().values().all(|fact| fact.run.output.is_none()));
+        let mut next = fact();
+        next.lease.slot = Slot::parse("a", "2026-11-21T15Z", "2026-11-21T16Z").unwrap();
+        facts.keep(next.clone(), "2026-11-21T15:00:02Z".parse().unwrap());
+        let kept: Vec<Slot> = facts.lock().values().map(|fact| fact.lease.slot.clone()).collect();
+        assert_eq!(kept, [next.lease.slot]);
     }
 }

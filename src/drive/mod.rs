@@ -13,6 +13,8 @@ mod command;
 mod entropy;
 #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "the daemon alone lives long enough to tell again"))]
 pub(crate) mod facts;
+mod introduction;
+mod noted;
 mod older;
 mod once;
 mod task;
@@ -25,6 +27,8 @@ pub use command::{JobCommand, Launches};
 pub use entropy::Entropy;
 pub(crate) use facts::Fact;
 pub use facts::Facts;
+pub use introduction::Introduction;
+pub use noted::Traces;
 pub use older::{MOST_OLDER, longest_run, older_slots};
 pub use once::{Once, Patience};
 pub use task::{Drive, Message, Tools};

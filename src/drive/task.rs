@@ -182,13 +182,11 @@ async fn ask(store: Arc<dyn Store>, action: Action) -> Outcome {
     }
 }
 
-/// What the store has acknowledged, it may forget all the same.
+/// It is kept from when it is sent: a server that was replaced may acknowledge what its successor never heard of, and
+/// the answer may come after the word that hints were lost.
 async fn complete(tools: Arc<Tools>, fact: Fact) -> Outcome {
-    let answer = tools.store.complete(&fact.lease, &fact.run, fact.done_ttl).await;
-    if answer.is_ok() {
-        tools.facts.keep(fact);
-    }
-    Outcome::Settlement(answer)
+    tools.facts.keep(fact.clone(), tools.clock.now().wall);
+    Outcome::Settlement(tools.store.complete(&fact.lease, &fact.run, fact.done_ttl).await)
 }
 
 fn too_late(store: &dyn Store) -> StoreError {

@@ -119,6 +119,7 @@ pub(super) fn variables(run: &RunContext) -> Vec<(&'static str, String)> {
         ("CRONWARD_TRIGGER", run.trigger.as_str().to_owned()),
         ("CRONWARD_LEASE_HELD", run.lease_held.to_string()),
     ];
+    variables.extend(run.fence_revision.map(|revision| ("CRONWARD_FENCE_REVISION", revision.to_string())));
     variables.extend(run.token.map(|token| ("CRONWARD_LEASE_TOKEN", token.to_string())));
     variables.extend(run.deadline.map(|deadline| ("CRONWARD_DEADLINE", rfc3339(deadline))));
     variables
@@ -138,6 +139,7 @@ pub(super) mod tests {
             attempt: 2,
             max_attempts: 3,
             fence: Fence(1_795_269_600_002),
+            fence_revision: Some(41),
             run_id: "r-1".to_owned(),
             node: NodeName::new("a").unwrap(),
             trigger: Trigger::Retry,
@@ -198,6 +200,7 @@ pub(super) mod tests {
             "CRONWARD_NODE=a",
             "CRONWARD_TRIGGER=retry",
             "CRONWARD_LEASE_HELD=true",
+            "CRONWARD_FENCE_REVISION=41",
             "CRONWARD_LEASE_TOKEN=00000000000000000000000000000007",
             "CRONWARD_DEADLINE=2026-11-21T14:35:00.250Z",
         ];
@@ -205,10 +208,10 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_run_that_may_last_for_ever_has_no_deadline() {
-        let run = RunContext { deadline: None, lease_held: false, ..run() };
+    fn a_run_is_told_no_deadline_and_no_revision_where_there_is_none() {
+        let run = RunContext { deadline: None, fence_revision: None, lease_held: false, ..run() };
         let told = variables(&run);
-        assert!(told.iter().all(|(name, _)| *name != "CRONWARD_DEADLINE"));
+        assert!(told.iter().all(|(name, _)| !["CRONWARD_DEADLINE", "CRONWARD_FENCE_REVISION"].contains(name)));
         assert!(told.contains(&("CRONWARD_LEASE_HELD", "false".to_owned())));
     }
 }

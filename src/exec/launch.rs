@@ -1,8 +1,10 @@
 //! Starting a command and holding on to it.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -25,9 +27,12 @@ pub enum Output {
     /// Only the tail is kept. Stdout and stderr are one pipe, so that the tail has them exactly as they came.
     Capture,
     /// It is also passed on to this process's own stdout and stderr, and stdin is passed in, unless that is a terminal:
-    /// the command is not in the terminal's foreground and would be stopped for reading. Stdout and stderr are two pipes,
-    /// so that the tail has them nearly as they came.
+    /// the command is not in the terminal's foreground and would be stopped for reading. Where both are one file, as under
+    /// cron, the command's are one pipe and everything stays in its order; otherwise they are two, and the tail has them
+    /// nearly as they came.
     PassThrough,
+    /// The same, with both passed on to stderr: stdout is this process's own.
+    ToStderr,
 }
 
 /// Starts commands.
@@ -129,22 +134,39 @@ async fn read_env_file(path: &Path) -> Result<Vec<(String, String)>, Refusal> {
     env_file::parse(path, &text).map_err(Refusal::cannot_run)
 }
 
+/// Our ends of the pipes, and the writing ends of the command's stdout and stderr.
+type Pipes = (Vec<(OwnedFd, Option<Sink>)>, io::PipeWriter, io::PipeWriter);
+
+fn pipes(output: Output) -> io::Result<Pipes> {
+    let sink: Option<Sink> = match output {
+        Output::Capture => None,
+        Output::PassThrough if !are_one_file(&io::stdout(), &io::stderr()) => {
+            let ((out_reader, out), (err_reader, err)) = (io::pipe()?, io::pipe()?);
+            let sinks: (Sink, Sink) = (Box::new(tokio::io::stdout()), Box::new(tokio::io::stderr()));
+            return Ok((vec![(out_reader.into(), Some(sinks.0)), (err_reader.into(), Some(sinks.1))], out, err));
+        }
+        Output::PassThrough => Some(Box::new(tokio::io::stdout())),
+        Output::ToStderr => Some(Box::new(tokio::io::stderr())),
+    };
+    let (reader, writer) = io::pipe()?;
+    Ok((vec![(reader.into(), sink)], writer.try_clone()?, writer))
+}
+
+/// Whether both are the same file, pipe, socket or terminal. One that is closed is none.
+fn are_one_file(one: &impl AsFd, other: &impl AsFd) -> bool {
+    let identity = |stream: BorrowedFd<'_>| {
+        let found = File::from(stream.try_clone_to_owned()?).metadata()?;
+        io::Result::Ok((found.dev(), found.ino()))
+    };
+    matches!((identity(one.as_fd()), identity(other.as_fd())), (Ok(one), Ok(other)) if one == other)
+}
+
 /// Starts the shim. The socket and the pipes are closed on exec from birth, so that no other command gets hold of them.
 fn start(path: &Path, label: &str, output: Output, inherited: Environment) -> io::Result<Started> {
     let (socket, theirs) = StdUnixStream::pair()?;
-    let (pipes, stdout, stderr) = match output {
-        Output::Capture => {
-            let (reader, writer) = io::pipe()?;
-            (vec![(reader.into(), None)], writer.try_clone()?, writer)
-        }
-        Output::PassThrough => {
-            let ((out_reader, out), (err_reader, err)) = (io::pipe()?, io::pipe()?);
-            let sinks: (Sink, Sink) = (Box::new(tokio::io::stdout()), Box::new(tokio::io::stderr()));
-            (vec![(out_reader.into(), Some(sinks.0)), (err_reader.into(), Some(sinks.1))], out, err)
-        }
-    };
+    let (pipes, stdout, stderr) = pipes(output)?;
     let stdin = io::stdin();
-    let passed = output == Output::PassThrough && !io::IsTerminal::is_terminal(&stdin);
+    let passed = output != Output::Capture && !io::IsTerminal::is_terminal(&stdin);
     shim::send_greeting(&socket, passed.then_some(stdin.as_fd()))?;
     let mut command = Command::new(path);
     command.arg0("cronward").args([shim::ARGUMENT, shim::VERSION, label]);

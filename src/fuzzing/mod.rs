@@ -15,7 +15,10 @@ mod placeholders;
 mod slot_key;
 mod stored_record;
 
+pub use crate::store::document_texts as document;
+pub use crate::store::etcd::fuzzing::etcd_reply;
 pub use crate::store::redis::fuzzing::redis_reply;
+pub use crate::store::sql::fuzzing::sql_row;
 pub use config::config;
 pub use cron::cron;
 pub use journal::journal;

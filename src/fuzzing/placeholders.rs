@@ -33,6 +33,7 @@ fn run() -> Option<RunContext> {
         attempt: 1,
         max_attempts: 3,
         fence: Fence(u64::MAX),
+        fence_revision: Some(u64::MAX),
         run_id: "r".to_owned(),
         node: NodeName::new("n").ok()?,
         trigger: Trigger::Schedule,

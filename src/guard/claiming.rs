@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-
 use crate::clock::{Mono, Now};
 use crate::error::{Applied, StoreError};
 use crate::guard::machine::{Phase, Why};
@@ -11,7 +9,7 @@ use crate::guard::running::Hold;
 use crate::guard::{Action, End, Event, SlotMachine, TrustWindow, pace};
 use crate::job::{NodeName, OnStoreError};
 use crate::reply::Claim;
-use crate::slot::{Attempt, Lease, Trigger};
+use crate::slot::{Lease, Trigger};
 use crate::wake::{Wake, WakeKind};
 
 /// After a release everybody looks; half of the 100 ms that the protocol allows from the end of a wait to a start.
@@ -56,10 +54,13 @@ impl SlotMachine {
 
     fn claim_answered(&mut self, now: Now, sent: Mono, claim: Claim) {
         match claim {
-            Claim::Claimed { attempt, used, at } => self.granted(now, sent, (attempt, used), at),
+            Claim::Claimed { attempt, used, at, revision } => {
+                let lease = Lease { revision, ..self.request().granted(attempt, at) };
+                self.granted(now, sent, lease, used);
+            }
             Claim::Done(_) => self.finish(End::Done),
             Claim::Closed => self.finish(End::Closed),
-            Claim::Exhausted { .. } => self.finish(End::Exhausted),
+            Claim::Exhausted { .. } => self.finish(self.end_without_attempts()),
             Claim::Held { by, remaining } => {
                 self.held = true;
                 self.retrying |= by.attempt > 0;
@@ -144,15 +145,15 @@ impl SlotMachine {
         self.wait(now.mono + pause, Why::StoreError);
     }
 
-    fn granted(&mut self, now: Now, sent: Mono, (attempt, used): (Attempt, u32), at: DateTime<Utc>) {
-        let mut lease = self.request().granted(attempt, at);
+    fn granted(&mut self, now: Now, sent: Mono, mut lease: Lease, used: u32) {
         if used > 1 && lease.trigger == Trigger::Schedule {
             lease.trigger = Trigger::Retry;
         }
         let trust = TrustWindow::granted(sent, lease.ttl);
         // By the store's clock; too late at the most, where the grant is one of an earlier send.
-        self.end = now.mono + crate::clock::between(at, self.assignment.slot.end());
+        self.end = now.mono + crate::clock::between(lease.claimed_at, self.assignment.slot.end());
         self.token = self.token.next();
+        self.assignment.audit = None;
         self.tell_grant(&lease, used);
         if self.drain_until.is_some() {
             return self.give_back_unstarted(now, lease, trust, "the node was shutting down");

@@ -16,7 +16,7 @@ use crate::guard::settling::Settling;
 use crate::guard::{Action, Event, pace};
 use crate::job::{NodeName, Policy};
 use crate::reply::ClaimRequest;
-use crate::slot::{Slot, Token, Trigger};
+use crate::slot::{Audit, Slot, Token, Trigger};
 
 /// One slot to guard, as its driver hands it over.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +35,10 @@ pub struct Assignment {
     pub scheduled_at: DateTime<Utc>,
     /// Older slots whose lease forbids a start; see [`ClaimRequest::not_during`].
     pub not_during: Vec<Slot>,
+    /// Asked for by name although the slot is over; see [`ClaimRequest::past`]. Never set by a schedule.
+    pub past: bool,
+    /// The person who asked; see [`ClaimRequest::audit`]. Told with the first attempt alone.
+    pub audit: Option<Audit>,
     /// How often to look again while waiting; none for a store that wakes its waiters.
     pub poll: Option<Duration>,
     /// 128 random bits: the first claim's token, and the seed of every spread wait.
@@ -232,6 +236,12 @@ impl SlotMachine {
         self.start_until = self.assignment.policy.start_deadline.map(|span| deadline(now, scheduled_at, span));
     }
 
+    /// No attempt is left. A machine that was told to leave, because its job has changed, does not know of how many: whoever
+    /// comes after it looks again.
+    pub(super) const fn end_without_attempts(&self) -> End {
+        if self.drain_until.is_some() { End::Left } else { End::Exhausted }
+    }
+
     pub(super) fn act(&mut self, action: Action) {
         self.actions.push_back(action);
     }
@@ -265,6 +275,8 @@ impl SlotMachine {
             max_attempts: a.policy.max_attempts,
             trigger: if retry { Trigger::Retry } else { a.trigger },
             not_during: a.not_during.clone(),
+            past: a.past,
+            audit: a.audit.clone(),
         }
     }
 

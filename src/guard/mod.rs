@@ -32,4 +32,5 @@ mod tests;
 pub use action::Action;
 pub use event::Event;
 pub use machine::{Assignment, End, SlotMachine};
+pub(crate) use pace::own_handicap;
 pub use trust::TrustWindow;

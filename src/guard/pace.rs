@@ -17,7 +17,7 @@ pub(super) fn retry_delay(policy: &RetryPolicy, failures: u32) -> Duration {
 
 /// What the failing node waits on top, so that another node gets the retry: a quarter of the delay, at least the time
 /// that others need to notice (two polls of a store without wake-ups), at most five seconds.
-pub(super) fn own_handicap(delay: Duration, poll: Option<Duration>) -> Duration {
+pub(crate) fn own_handicap(delay: Duration, poll: Option<Duration>) -> Duration {
     let least = poll.map_or(Duration::from_millis(250), |poll| (poll * 2).max(Duration::from_millis(250)));
     (delay / 4).clamp(least, least.max(Duration::from_secs(5)))
 }

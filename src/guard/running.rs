@@ -136,6 +136,7 @@ impl SlotMachine {
             attempt: hold.lease.attempt,
             max_attempts: a.policy.max_attempts,
             fence: hold.lease.fence(),
+            fence_revision: hold.lease.revision,
             // Unique for each start because the token is; mixed, so that it does not tell the token.
             run_id: format!("{:016x}", pace::mix(hold.lease.token.bits(), u64::from(hold.lease.attempt))),
             node: a.node.clone(),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::clock::{Mono, Now};
+use crate::clock::{CLOCK_OFF, Mono, Now};
 use crate::error::StoreError;
 use crate::guard::machine::{Phase, Why};
 use crate::guard::running::{Cause, Hold, Renewing};
@@ -90,10 +90,11 @@ impl SlotMachine {
         self.tend_settlement(now);
     }
 
-    /// Sends what is due. A success goes on being renewed until the slot's end, so that nobody repeats it meanwhile.
+    /// Sends what is due. A success goes on being renewed until the slot's end, so that nobody repeats it meanwhile; in a
+    /// slot that was over before, all the time.
     pub(super) fn tend_settlement(&mut self, now: Now) {
         let Phase::Settling(settling) = &mut self.phase else { return };
-        if now.mono >= self.end {
+        if now.mono >= self.end && !self.assignment.past {
             settling.hold.renewing = Renewing::Over;
         }
         if settling.send_at.is_some_and(|at| at <= now.mono) {
@@ -158,14 +159,16 @@ impl SlotMachine {
             self.tell(Event::Overtaken { attempt, by });
         } else if outcome != Outcome::GivenBack && used >= self.assignment.policy.max_attempts {
             self.tell(Event::AttemptsUsedUp { used });
-            return self.finish(End::Exhausted);
+            return self.finish(self.end_without_attempts());
         }
         if self.drain_until.is_some() {
             return self.finish(End::Left);
         }
         let wait = retry_after + pace::own_handicap(retry_after, self.assignment.poll);
         let until = now.mono + wait;
-        self.wait(if now.mono < self.end { until.min(self.end) } else { until }, Why::OwnFailure);
+        // By a clock that is ahead the slot seems over while others still wait for the retry.
+        let over = self.end + CLOCK_OFF;
+        self.wait(if now.mono < self.end { until.min(over) } else { until }, Why::OwnFailure);
     }
 
     fn settling_failed(&mut self, now: Now, error: &StoreError) {

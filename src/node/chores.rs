@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 
 use crate::clock::{Clock, Now};
 use crate::job::NodeName;
+use crate::observe::Notebook;
 use crate::slot::Slot;
 use crate::store::{Closing, HeartbeatReply, JobEntry, NodeEntry, NodeReport, Store, StoreError};
 
@@ -25,6 +26,8 @@ pub(super) enum Report {
     Closed { slot: Slot, reply: Result<Closing, StoreError> },
     /// Old records are gone, or not; the next time will do.
     Purged,
+    /// What was noted is in the store, or not; the same.
+    Noted,
 }
 
 /// Starts chores.
@@ -32,6 +35,7 @@ pub(super) enum Report {
 pub(super) struct Chores {
     pub(super) store: Arc<dyn Store>,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) notes: Arc<Notebook>,
     pub(super) outbox: mpsc::UnboundedSender<Report>,
 }
 
@@ -73,6 +77,14 @@ impl Chores {
             // Whatever is left is removed next time; a store that is away is told of by the heartbeat.
             let _ = chores.store.purge().await;
             Report::Purged
+        });
+    }
+
+    /// Hands over what was noted since the last heartbeat.
+    pub(super) fn note(&self) {
+        self.start(move |chores| async move {
+            chores.notes.flush(&*chores.store).await;
+            Report::Noted
         });
     }
 

@@ -25,7 +25,7 @@ use crate::node::roll::Roll;
 use crate::node::store_time::StoreTime;
 use crate::node::ticking::Ended;
 use crate::node::{Health, Identity, Plan};
-use crate::observe::{NodeEvent, Observer};
+use crate::observe::{FanOut, NodeEvent, Notebook, Observer};
 use crate::schedule::{Planner, ScheduleError, Tick};
 use crate::store::{Store, Wake, Wakeups};
 
@@ -36,6 +36,9 @@ const HORIZON: Duration = Duration::from_secs(5);
 const CLAIMS: usize = 512;
 /// After the drain and the longest `kill_after`, time to record what was stopped.
 const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// Time for the last notes: a store that is away may not hold the node up.
+const LAST_NOTES: Duration = Duration::from_secs(1);
 
 /// What a node is told from outside.
 #[derive(Debug)]
@@ -80,6 +83,8 @@ pub struct Node {
     /// What `ports` and `tools` have as their clock.
     pub(super) time: Arc<StoreTime>,
     pub(super) tools: Arc<Tools>,
+    /// What is decided on slots, for people.
+    pub(super) notes: Arc<Notebook>,
     pub(super) launches: Arc<Launches>,
     pub(super) plan: Plan,
     pub(super) entries: BTreeMap<JobName, Entry>,
@@ -104,10 +109,12 @@ impl Node {
         let time = StoreTime::over(ports.clock);
         let clock: Arc<dyn Clock> = Arc::clone(&time) as Arc<dyn Clock>;
         let ports = Ports { clock: Arc::clone(&clock), ..ports };
+        let notes = Arc::new(Notebook::new(Arc::clone(&clock), identity.name.clone(), &identity.instance));
+        let noting: Arc<dyn Observer> = Arc::<Notebook>::clone(&notes);
         let tools = Arc::new(Tools {
             store: Arc::clone(&ports.store),
             clock,
-            observer: Arc::clone(&ports.observer),
+            observer: Arc::new(FanOut(vec![Arc::clone(&ports.observer), noting])),
             facts: Facts::default(),
             claims: Semaphore::new(CLAIMS),
         });
@@ -115,6 +122,7 @@ impl Node {
             identity,
             time,
             tools,
+            notes,
             launches: Arc::new(Launches::new(ports.launcher.clone())),
             plan,
             entries: BTreeMap::new(),
@@ -141,7 +149,8 @@ impl Node {
     ) -> Result<(), NodeError> {
         let heart = Heart::start().await?;
         let (outbox, mut reports) = mpsc::unbounded_channel();
-        let chores = Chores { store: Arc::clone(&self.ports.store), clock: self.time.uncorrected(), outbox };
+        let (store, notes) = (Arc::clone(&self.ports.store), Arc::clone(&self.notes));
+        let chores = Chores { store, clock: self.time.uncorrected(), notes, outbox };
         let mut wakeups = self.ports.store.subscribe();
         let clock = Arc::clone(&self.ports.clock);
         self.ports
@@ -171,6 +180,7 @@ impl Node {
             }
         }
         heart.stop().await;
+        let _ = tokio::time::timeout(LAST_NOTES, self.notes.flush(&*self.ports.store)).await;
         self.ports.observer.node(&NodeEvent::Stopped);
         Ok(())
     }
@@ -249,6 +259,7 @@ impl Node {
         self.planner.set(entries.values().filter(|entry| entry.ours).map(|entry| entry.timetable.clone()).collect());
         // Every node closes every job's slots: those who may claim a job may all be dead.
         self.presence.closer.set(entries.values().map(|entry| entry.timetable.clone()).collect(), now.wall);
+        self.notes.plan(self.plan.job_hashes.clone());
         self.entries = entries;
     }
 }

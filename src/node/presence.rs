@@ -54,6 +54,8 @@ pub(super) struct Presence {
     clock_offset_ms: i64,
     first_contact: FirstContact,
     purge_at: Option<Mono>,
+    /// Up to when slots were noted that are not this node's to run.
+    pub(super) passed_over: Option<DateTime<Utc>>,
 }
 
 impl Presence {
@@ -76,6 +78,7 @@ impl Presence {
             clock_offset_ms: 0,
             first_contact: FirstContact::Unread(None),
             purge_at: None,
+            passed_over: None,
         }
     }
 
@@ -148,6 +151,7 @@ impl Node {
         report.draining = self.presence.draining;
         let behind = self.presence.closer.behind(earlier(now.wall, handover::BEHIND));
         report.behind = behind.map(|(job, start)| (job.clone(), start)).collect();
+        self.note_not_selected(now);
         chores.heartbeat(report);
     }
 
@@ -167,7 +171,10 @@ impl Node {
             Report::Heartbeat { sent, received, reply } => {
                 self.presence.heartbeat_sent = false;
                 match reply {
-                    Ok(reply) => self.store_reached((sent, received), reply.now),
+                    Ok(reply) => {
+                        self.store_reached((sent, received), reply.now);
+                        chores.note();
+                    }
                     Err(error) => {
                         self.presence.heartbeat_at = Some(received.mono + RECONNECT);
                         self.store_lost(sent, &error);
@@ -180,7 +187,7 @@ impl Node {
                 self.attend(now, chores);
             }
             Report::Closed { slot, reply } => self.closed(now, &slot, reply, chores),
-            Report::Purged => {}
+            Report::Purged | Report::Noted => {}
         }
     }
 

@@ -30,6 +30,8 @@ struct Driven {
     outbox: mpsc::UnboundedSender<Message>,
     holding: Arc<AtomicBool>,
     end: Option<End>,
+    /// It was told to leave, because its job has changed.
+    retired: bool,
 }
 
 /// The ends of a new task's channels.
@@ -49,19 +51,23 @@ impl Roll {
         self.last_id += 1;
         let (outbox, inbox) = mpsc::unbounded_channel();
         let holding = Arc::new(AtomicBool::new(false));
-        let driven = Driven { id: self.last_id, slot, outbox, holding: Arc::clone(&holding), end: None };
+        let driven =
+            Driven { id: self.last_id, slot, outbox, holding: Arc::clone(&holding), end: None, retired: false };
         self.slots.insert(key(&driven.slot), driven);
         Enrolled { id: self.last_id, inbox, holding }
     }
 
     /// A task has ended. Its slot stays on the roll, so that later ticks of it cost nothing, unless the node only stopped
-    /// looking, or was too late for one tick of several.
-    pub(super) fn ended(&mut self, slot: &Slot, id: TaskId, end: End) {
-        let Some(driven) = self.slots.get_mut(&key(slot)).filter(|driven| driven.id == id) else { return };
+    /// looking, or was too late for one tick of several. Answers how it ended as far as the job is concerned: one whose
+    /// attempts were used up before it read that it was to leave knows of those of the old file only.
+    pub(super) fn ended(&mut self, slot: &Slot, id: TaskId, end: End) -> End {
+        let Some(driven) = self.slots.get_mut(&key(slot)).filter(|driven| driven.id == id) else { return end };
+        let end = if driven.retired && end == End::Exhausted { End::Left } else { end };
         driven.end = Some(end);
         if matches!(end, End::Left | End::Unknown | End::TooLate) {
             self.slots.remove(&key(slot));
         }
+        end
     }
 
     /// Passes a hint on. Answers the slot if it had ended here and the hint says that it can be claimed again.
@@ -121,6 +127,10 @@ impl Roll {
     /// next tick. Answers the slots that had ended without being done: there may be attempts again.
     pub(super) fn retire(&mut self, job: &JobName, message: &Message) -> Vec<Slot> {
         self.tell_job(job, message);
+        let first = (job.clone(), SlotKey::FIRST);
+        for (_, driven) in self.slots.range_mut(first..).take_while(|((name, _), _)| name == job) {
+            driven.retired = true;
+        }
         let ended: Vec<_> = self.of(job).filter_map(|driven| Some((key(&driven.slot), driven.end?))).collect();
         let mut reopened = Vec::new();
         for (key, end) in ended {
@@ -251,6 +261,17 @@ mod tests {
         assert_eq!(roll.retire(slot().job(), &Message::Look), []);
         assert!(task.inbox.try_recv().is_ok());
         assert!(!roll.is_free(&slot()));
+    }
+
+    #[test]
+    fn a_task_that_had_no_attempt_left_before_it_read_of_the_change_is_one_that_left() {
+        let mut roll = Roll::default();
+        let task = roll.enrol(slot());
+        roll.retire(slot().job(), &Message::Look);
+        assert_eq!(roll.ended(&slot(), task.id, End::Exhausted), End::Left);
+        assert!(roll.is_free(&slot()));
+        let task = roll.enrol(slot());
+        assert_eq!(roll.ended(&slot(), task.id, End::Exhausted), End::Exhausted);
     }
 
     #[test]

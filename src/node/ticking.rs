@@ -1,5 +1,6 @@
 //! From beats to ticks to slots: the part of the loop that starts things.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,11 +17,13 @@ use crate::node::daemon::Node;
 use crate::node::plan::Entry;
 use crate::node::roll::TaskId;
 use crate::observe::NodeEvent;
-use crate::slot::{Slot, Trigger};
+use crate::slot::{Decision, Slot, Trigger};
 use crate::wake::{Wake, WakeKind};
 
 /// A beat that has not come by then is not waited for.
 const OVERDUE: Duration = Duration::from_millis(1_700);
+/// Slots of one job that are noted as let pass between two heartbeats: more than one each second are no news.
+const MOST_PASSED_OVER: usize = 16;
 
 impl Node {
     /// Plans ahead and does what is due once in a while.
@@ -86,6 +89,9 @@ impl Node {
         if spec.policy.concurrency == Concurrency::Replace {
             self.roll.tell_older(&slot, &Message::Replace);
         }
+        if trigger == Trigger::Schedule {
+            self.notes.add(&slot, Decision::Ticked { tick: scheduled_at });
+        }
         let assignment = Assignment { not_during, ..self.assignment(&spec, slot, scheduled_at, trigger) };
         let enrolled = self.roll.enrol(assignment.slot.clone());
         let (slot, id) = (assignment.slot.clone(), enrolled.id);
@@ -99,6 +105,19 @@ impl Node {
         });
     }
 
+    /// Notes the slots that began since the last time and are for nodes with other labels: nothing else tells that this node
+    /// let them pass.
+    pub(super) fn note_not_selected(&mut self, now: Now) {
+        let since = self.presence.passed_over.replace(now.wall);
+        for Entry { spec, timetable, .. } in self.entries.values().filter(|entry| !entry.ours) {
+            let current = || timetable.slot_at(now.wall).map_or(now.wall, |slot| slot.start());
+            let wanted = wanted(&spec.only_on, &self.identity.labels);
+            for (slot, _) in timetable.slots(since.unwrap_or_else(current), now.wall).take(MOST_PASSED_OVER) {
+                self.notes.add(&slot, Decision::NotSelected { wanted: wanted.clone() });
+            }
+        }
+    }
+
     /// Names no older slots yet.
     fn assignment(&self, spec: &JobSpec, slot: Slot, scheduled_at: DateTime<Utc>, trigger: Trigger) -> Assignment {
         let capability = self.ports.store.capability();
@@ -110,6 +129,8 @@ impl Node {
             trigger,
             scheduled_at,
             not_during: Vec::new(),
+            past: false,
+            audit: None,
             poll: (!capability.push).then_some(capability.poll),
             seed: self.ports.entropy.token(),
         }
@@ -149,7 +170,7 @@ impl Node {
             Err(error) if error.is_cancelled() => return,
             Err(error) => return self.ports.observer.node(&NodeEvent::Fault { message: error.to_string() }),
         };
-        self.roll.ended(&slot, id, end);
+        let end = self.roll.ended(&slot, id, end);
         match end {
             End::Done => self.presence.closer.settled(&slot),
             End::Left if self.leave_by.is_none() => self.start_again(slot, scheduled_at),
@@ -166,6 +187,12 @@ impl Node {
             self.start(now, &job, slot, scheduled_at, Trigger::Schedule);
         }
     }
+}
+
+/// What a job asks for and these labels lack.
+fn wanted(only_on: &BTreeMap<String, String>, labels: &BTreeMap<String, String>) -> String {
+    let lacking = only_on.iter().filter(|(label, value)| labels.get(*label) != Some(*value));
+    lacking.map(|(label, value)| format!("{label}={value}")).collect::<Vec<_>>().join(", ")
 }
 
 /// How a slot's task ended.

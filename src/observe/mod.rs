@@ -6,10 +6,12 @@ pub mod journal;
 mod log;
 #[cfg(feature = "daemon")]
 pub mod logging;
+mod notebook;
 mod observer;
 pub mod view;
 
 pub use fan_out::FanOut;
 pub use journal::Journal;
 pub use log::LogObserver;
+pub use notebook::Notebook;
 pub use observer::{NodeEvent, Observer};

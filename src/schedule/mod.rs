@@ -4,6 +4,7 @@ mod closer;
 mod dst;
 mod expression;
 mod lint;
+mod place;
 mod plan;
 mod planner;
 mod search;

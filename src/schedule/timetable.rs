@@ -56,6 +56,13 @@ impl Timetable {
         Ok(Self { job, schedule: Schedule::parse(schedule, zone)?, period, jitter: Duration::ZERO })
     }
 
+    /// The same with a jitter that is known from elsewhere.
+    #[must_use]
+    pub const fn with_jitter(mut self, jitter: Duration) -> Self {
+        self.jitter = jitter;
+        self
+    }
+
     /// Whose it is.
     pub const fn job(&self) -> &JobName {
         &self.job

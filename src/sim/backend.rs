@@ -21,6 +21,9 @@ use crate::store::{Claim, ClaimRequest, Closing, Release, Renewal, Settlement, W
 /// A slot's identity: which job, and the start in seconds.
 pub(super) type SlotId = (usize, i64);
 
+/// No world lasts as long.
+const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 86_400);
+
 /// A broken promise, before it is known when.
 pub(super) type Broken = (Check, String);
 
@@ -70,7 +73,8 @@ pub(super) struct Backend {
 
 impl Backend {
     pub(super) fn new(retention: Duration, bug: Option<Bug>) -> Self {
-        let kept = Kept { ledger: Ledger::new(retention), shadows: BTreeMap::new() };
+        let keeps = if bug == Some(Bug::CounterWithoutTtl) { FOR_EVER } else { retention };
+        let kept = Kept { ledger: Ledger::new(keeps), shadows: BTreeMap::new() };
         Self { kept, replica: None, losses: 0, lost_at: None, bug, strangers: Ledger::new(retention), retention }
     }
 
@@ -113,11 +117,15 @@ impl Backend {
             (Ask::Heartbeat(report), _) => {
                 done.answer = Some(Answer::Heartbeat(self.kept.ledger.heartbeat(report, now)));
             }
+            (Ask::Inspect(slots), _) => done.answer = Some(Answer::Records(self.kept.ledger.inspect(slots, now))),
             (Ask::Nodes, _) => done.answer = Some(Answer::Nodes(now, self.kept.ledger.nodes(now))),
             (Ask::Register(jobs), _) => done.answer = Some(Answer::Jobs(self.kept.ledger.register(jobs, now))),
             (Ask::Claim(claim), Some(id)) => self.claim(claim, id, (now, request.shown), &mut done),
             (Ask::Close { slot, max_attempts }, Some(id)) => {
-                let answer = self.kept.ledger.close(slot, *max_attempts, by, now);
+                let answer = match self.kept.ledger.close(slot, *max_attempts, by, now) {
+                    Closing::Already(verdict) if self.bug == Some(Bug::ClosedAgain) => Closing::First(verdict),
+                    answer => answer,
+                };
                 let expected = self.shadow(id).close(slot, *max_attempts, now);
                 let verdict = self.shadow(id).verdict;
                 done.broken = rules::close(&answer, expected, verdict);
@@ -171,16 +179,24 @@ impl Backend {
         let ledger = &mut self.kept.ledger;
         let stands = ledger.mark_ttl(&request.slot, now).is_some();
         match self.bug {
-            Some(Bug::ClaimForgetsItsToken) if stands => {
+            Some(bug @ (Bug::TokenIgnored | Bug::HeldIgnored)) if stands => {
                 let records = ledger.inspect(std::slice::from_ref(&request.slot), now);
-                let own = |mark: &Mark| matches!(mark, Mark::Leased { token, .. } if *token == request.token);
+                let holder = records.iter().find_map(|record| match &record.mark {
+                    Mark::Leased { token, .. } => Some(*token),
+                    _ => None,
+                });
                 let mut asked = request.clone();
-                if records.iter().any(|record| own(&record.mark)) {
-                    ledger.expire_mark(&request.slot, now);
+                let own = holder == Some(request.token);
+                if own && bug == Bug::TokenIgnored {
                     asked.token = asked.token.next();
+                    ledger.expire_mark(&request.slot, now);
+                } else if !own && holder.is_some() && bug == Bug::HeldIgnored {
+                    ledger.expire_mark(&request.slot, now);
                 }
                 ledger.claim(&asked, now)
             }
+            Some(Bug::LimitIgnored) => ledger.claim(&ClaimRequest { max_attempts: 9, ..request.clone() }, now),
+            Some(Bug::OlderIgnored) => ledger.claim(&ClaimRequest { not_during: Vec::new(), ..request.clone() }, now),
             Some(Bug::DoneIsNotAbsorbing) => match ledger.claim(request, now) {
                 Claim::Done(_) => {
                     ledger.expire_mark(&request.slot, now);
@@ -205,7 +221,7 @@ impl Backend {
         match ask {
             Ask::Renew(lease) => {
                 let mut answer = ledger.renew(lease, now);
-                if bug == Some(Bug::RenewsAnybody) && matches!(answer, Renewal::Lost { to: Some(_) }) {
+                if bug == Some(Bug::RenewsAnybodys) && matches!(answer, Renewal::Lost { to: Some(_) }) {
                     ledger.set_mark_ttl(&lease.slot, lease.ttl, now);
                     answer = Renewal::Renewed;
                 }
@@ -222,8 +238,11 @@ impl Backend {
             }
             Ask::Fail { lease, run, retry_after } => {
                 let answer = ledger.fail(lease, run, *retry_after, now);
-                if bug == Some(Bug::ReleasesAnybody) && matches!(answer, Release::Overtaken { .. }) {
+                if bug == Some(Bug::PlainDelete) && matches!(answer, Release::Overtaken { .. }) {
                     ledger.expire_mark(&lease.slot, now);
+                }
+                if bug == Some(Bug::CounterForgotten) {
+                    ledger.forget_log(&lease.slot);
                 }
                 done.broken = rules::differs(release(&answer), shadow.fail(lease, *retry_after, now), Check::I4);
                 done.answer = Some(Answer::Release(answer));
@@ -233,7 +252,8 @@ impl Backend {
                 done.broken = rules::differs(release(&answer), shadow.give_back(lease, now), Check::I4);
                 done.answer = Some(Answer::Release(answer));
             }
-            Ask::Claim(_) | Ask::Close { .. } | Ask::Nodes | Ask::Heartbeat(_) | Ask::Register(_) => {}
+            Ask::Claim(_) | Ask::Close { .. } => {}
+            Ask::Inspect(_) | Ask::Nodes | Ask::Heartbeat(_) | Ask::Register(_) => {}
         }
     }
 
@@ -255,7 +275,7 @@ impl Backend {
     }
 
     /// What stands in the ledger must be what stands in the shadow.
-    fn compare(&self, slot: &Slot, id: SlotId, now: DateTime<Utc>) -> Option<Broken> {
+    pub(super) fn compare(&self, slot: &Slot, id: SlotId, now: DateTime<Utc>) -> Option<Broken> {
         let record = self.kept.ledger.inspect(std::slice::from_ref(slot), now).pop()?;
         rules::record(&record, self.kept.shadows.get(&id)?, now)
     }
@@ -269,17 +289,15 @@ impl Backend {
     /// What is kept of these slots once the retention is over.
     pub(super) fn leaks<'a>(&mut self, slots: impl Iterator<Item = &'a Slot>, now: DateTime<Utc>) -> Option<Broken> {
         let after = crate::clock::later(now, self.retention * 2);
-        while self.bug != Some(Bug::CounterWithoutTtl) && self.kept.ledger.purge(after) > 0 {}
+        while self.kept.ledger.purge(after) > 0 {}
         let mut kept = slots.filter(|slot| self.kept.ledger.counter(slot).is_some());
         kept.next().map(|slot| (Check::Leak, format!("the counter of {slot} is kept beyond the retention")))
     }
 
     /// Forgets slots that ended long ago, as the store itself does by then.
     pub(super) fn purge(&mut self, now: DateTime<Utc>) {
-        if self.bug != Some(Bug::CounterWithoutTtl) {
-            self.kept.ledger.purge(now);
-            self.strangers.purge(now);
-        }
+        self.kept.ledger.purge(now);
+        self.strangers.purge(now);
     }
 }
 

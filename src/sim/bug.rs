@@ -1,57 +1,71 @@
 //! Bugs to be switched on one at a time: the simulator must catch each of them, or what it lets pass proves nothing. None of
-//! them is in the code that is simulated: they change the store's rules or the driver around the machine.
+//! them is in the code that is simulated: they change the store's rules or the driver around the machine. One that the model
+//! (`tests/model`) has as well has the same name there.
 
-/// A bug.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bug {
+macro_rules! bugs {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// A bug.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Bug { $($(#[$doc])* $name,)* }
+
+        impl Bug {
+            /// Every bug.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+        }
+    };
+}
+
+bugs! {
+    /// The store grants a slot that somebody else holds.
+    HeldIgnored,
+    /// The store does not know a claim again whose lease stands.
+    TokenIgnored,
+    /// The store does not ask how many attempts there were.
+    LimitIgnored,
+    /// The store does not look at the older slots that a claim names.
+    OlderIgnored,
     /// The store renews whoever asks.
-    RenewsAnybody,
+    RenewsAnybodys,
     /// The store releases the lease whoever asks.
-    ReleasesAnybody,
-    /// The store does not know a claim again whose answer was lost.
-    ClaimForgetsItsToken,
+    PlainDelete,
+    /// The store forgets the counter with a release.
+    CounterForgotten,
     /// The store keeps the attempt counter for ever.
     CounterWithoutTtl,
     /// The store grants a slot that is done.
     DoneIsNotAbsorbing,
     /// The store judges the slot's window by the clock of whoever asks.
     WindowByNodesClock,
+    /// The store says of a verdict that it is new, however often it is asked for.
+    ClosedAgain,
+    /// The store has one ledger for all namespaces.
+    OneNamespace,
     /// The node takes an error for a grant.
-    ErrorIsAGrant,
+    ErrorIsGrant,
+    /// The node says of a run that failed that it is done.
+    FailureIsDone,
+    /// The node's clock stands still while it waits for the answer to a claim, as one that does not count suspend.
+    ClockStops,
     /// The node renews only when the whole TTL is over.
     RenewsAtTheTtl,
     /// The node goes on renewing after the run was settled.
     WatchdogOutlivesTheRun,
-    /// The node waits for wake-ups alone.
-    WaitsForHintsOnly,
+    /// The node's waits never end: it looks when it is told to.
+    NeverLooksAgain,
+    /// The node looks half a second after its wait is over.
+    LooksLate,
+    /// Whatever a timer is set to, it fires at once.
+    TimersFireAtOnce,
     /// The node asks for a slot's verdict once, whatever comes of it.
     ClosesOnce,
     /// The node does not tell of lost leases and overtaken runs.
     Mute,
-    /// The node stops no command whose lease is lost.
-    NeverStops,
-    /// The store has one ledger for all namespaces.
-    OneNamespace,
-}
-
-impl Bug {
-    /// Every bug.
-    pub const ALL: &'static [Self] = &[
-        Self::RenewsAnybody,
-        Self::ReleasesAnybody,
-        Self::ClaimForgetsItsToken,
-        Self::CounterWithoutTtl,
-        Self::DoneIsNotAbsorbing,
-        Self::WindowByNodesClock,
-        Self::ErrorIsAGrant,
-        Self::RenewsAtTheTtl,
-        Self::WatchdogOutlivesTheRun,
-        Self::WaitsForHintsOnly,
-        Self::ClosesOnce,
-        Self::Mute,
-        Self::NeverStops,
-        Self::OneNamespace,
-    ];
+    /// The node stops no command.
+    KillIgnored,
+    /// The node does not tell a store again what it had done and the store has forgotten.
+    NeverDoneAgain,
+    /// The node tells a store again that a run was done which had failed.
+    FailureDoneAgain,
 }
 
 impl std::str::FromStr for Bug {

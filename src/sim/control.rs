@@ -14,26 +14,41 @@ pub struct Control {
     pub seed: u64,
     /// How it was found.
     pub finding: Finding,
+    /// The first world whose journals show it to the checker, and as what; none within [`JUDGED`] worlds.
+    pub judged: Option<(u64, String)>,
 }
+
+/// Worlds whose journals the checker judges for each bug, besides the one that shows it to the simulator's judge.
+pub const JUDGED: u64 = 40;
 
 impl Bug {
     /// The checks of which one must find it; others may, too.
     pub const fn checks(self) -> &'static [Check] {
         match self {
-            Self::RenewsAnybody => &[Check::I4],
-            Self::ReleasesAnybody => &[Check::I3, Check::I4],
-            Self::ClaimForgetsItsToken => &[Check::I2, Check::I5, Check::Answer],
-            Self::CounterWithoutTtl => &[Check::Leak],
+            Self::HeldIgnored => &[Check::I1],
+            Self::CounterForgotten => &[Check::I2],
+            Self::TokenIgnored => &[Check::I2, Check::I5, Check::Answer],
             Self::DoneIsNotAbsorbing => &[Check::I3],
+            Self::RenewsAnybodys => &[Check::I4],
+            Self::PlainDelete => &[Check::I3, Check::I4],
+            Self::LimitIgnored => &[Check::I5],
             Self::WindowByNodesClock => &[Check::I6],
-            Self::ErrorIsAGrant => &[Check::I8],
-            Self::RenewsAtTheTtl => &[Check::Lapse],
-            Self::WatchdogOutlivesTheRun => &[Check::Afterwards],
-            Self::WaitsForHintsOnly => &[Check::L1],
-            Self::ClosesOnce => &[Check::L2],
-            Self::Mute => &[Check::Silence],
-            Self::NeverStops => &[Check::Outlived],
+            Self::FailureIsDone | Self::FailureDoneAgain => &[Check::I7],
+            Self::ErrorIsGrant => &[Check::I8],
             Self::OneNamespace => &[Check::I9],
+            Self::NeverLooksAgain => &[Check::L1],
+            Self::ClosesOnce => &[Check::L2],
+            Self::NeverDoneAgain => &[Check::Loss],
+            Self::ClosedAgain => &[Check::Answer],
+            Self::RenewsAtTheTtl => &[Check::Lapse],
+            Self::ClockStops => &[Check::Trust],
+            Self::Mute => &[Check::Silence],
+            Self::KillIgnored => &[Check::Outlived],
+            Self::OlderIgnored => &[Check::Beside],
+            Self::LooksLate => &[Check::Retry],
+            Self::WatchdogOutlivesTheRun => &[Check::Afterwards],
+            Self::CounterWithoutTtl => &[Check::Leak],
+            Self::TimersFireAtOnce => &[Check::Stuck],
         }
     }
 }
@@ -44,7 +59,19 @@ pub fn control(bug: Bug, within: u64) -> Result<Option<Control>, ScheduleError> 
     for seed in 0..within {
         let finding = run(seed, &options)?.finding.filter(|finding| bug.checks().contains(&finding.check));
         if let Some(finding) = finding {
-            return Ok(Some(Control { bug, seed, finding }));
+            return Ok(Some(Control { bug, seed, finding, judged: by_journals(bug, seed)? }));
+        }
+    }
+    Ok(None)
+}
+
+/// Looks for it in what the nodes write. Without it nothing is wrong by their journals in these worlds, so whatever is
+/// wrong comes of it.
+fn by_journals(bug: Bug, found: u64) -> Result<Option<(u64, String)>, ScheduleError> {
+    let options = Options { bug: Some(bug), journals: true, ..Options::default() };
+    for seed in (0..JUDGED).chain([found]) {
+        if let Some(text) = run(seed, &options)?.judged.and_then(|judged| judged.text) {
+            return Ok(Some((seed, text)));
         }
     }
     Ok(None)

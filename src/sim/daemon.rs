@@ -8,14 +8,17 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::clock::{Now, jumped};
-use crate::guard::{Assignment, End, SlotMachine};
+use crate::drive::Fact;
+use crate::guard::{End, SlotMachine};
 use crate::job::{Concurrency, JobName, JobSpec};
+use crate::observe::NodeEvent;
 use crate::schedule::{Planner, Tick, Timetable};
+use crate::sim::again::Again;
 use crate::sim::bug::Bug;
 use crate::sim::message::{Ask, Process, Request};
 use crate::sim::nature::{Event, Nature};
 use crate::sim::presence::Presence;
-use crate::sim::task::Task;
+use crate::sim::task::{Task, assignment};
 use crate::sim::time::{NodeClock, Time};
 use crate::slot::{Slot, SlotKey, Token, Trigger};
 use crate::store::{Wake, WakeKind};
@@ -24,10 +27,6 @@ use crate::store::{Wake, WakeKind};
 const HORIZON: Duration = Duration::from_secs(5);
 /// As in `node::daemon`.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-/// As in `node::plan`.
-const UNBOUNDED_RUN: Duration = Duration::from_secs(7 * 86_400);
-/// Fewer than in `node::plan`: no run of a world lasts that long, and searching for the slots takes most of the time.
-const MOST_OLDER: usize = 24;
 
 /// What a daemon sees of the world while it handles one event.
 pub(super) struct Desk<'a> {
@@ -39,6 +38,8 @@ pub(super) struct Desk<'a> {
     pub(super) uncorrected: Now,
     /// The process is to die before it does anything more.
     pub(super) dying: bool,
+    /// The process has left, whatever it still waited for.
+    pub(super) leaving: bool,
 }
 
 /// A slot on the roll.
@@ -59,9 +60,14 @@ pub(super) struct Entry {
 /// What a request was about.
 #[derive(Debug)]
 pub(super) enum Asked {
-    Claim(u64, Token),
+    Claim(u64, Token, Now),
     Renewal(u64, Token),
-    Settlement(u64),
+    /// With what is to be remembered once it is acknowledged.
+    Settlement(u64, Option<Box<Fact>>),
+    /// In a round of telling a store again: what is to be looked up.
+    Inspect(u64, Vec<Fact>),
+    /// Told again; and what is to be told after it.
+    Again(u64, Box<Fact>, Vec<Fact>),
     Nodes(Now),
     Heartbeat(Now),
     Register(u64),
@@ -81,6 +87,7 @@ pub(super) struct Daemon {
     pub(super) asked: BTreeMap<u64, Asked>,
     last_asked: u64,
     pub(super) presence: Presence,
+    pub(super) again: Again,
     last_beat: Option<Now>,
     pub(super) leave_by: Option<Time>,
     /// Since when it has had each of its jobs without a break.
@@ -102,6 +109,7 @@ impl Daemon {
             asked: BTreeMap::new(),
             last_asked: 0,
             presence: Presence::new(desk.now.mono),
+            again: Again::default(),
             last_beat: None,
             leave_by: None,
             known: BTreeMap::new(),
@@ -137,6 +145,9 @@ impl Daemon {
         self.roll.retain(|_, driven| driven.end.is_none() || driven.slot.end() > now.wall);
         if self.leave_by.is_none() {
             let beat = self.planner.beat(now.wall);
+            if !beat.look_back.is_empty() {
+                desk.tell(&NodeEvent::Gap { slots: beat.look_back.len() });
+            }
             for tick in beat.look_back.into_iter().chain(beat.ticks) {
                 self.armed_count += 1;
                 self.armed.insert((tick.fire_at, self.armed_count), tick);
@@ -237,6 +248,7 @@ impl Daemon {
             Wake::Resync => {
                 self.presence.closer.doubt_all();
                 self.presence.register_again();
+                self.tell_all_again(desk);
                 None
             }
         };
@@ -266,10 +278,15 @@ impl Daemon {
         }
     }
 
-    /// Nothing new begins; runs may go on for a while.
+    /// Nothing new begins; runs may go on for a while. Whoever asks a second time wants it to stop at once, as in
+    /// `cli::daemon`.
     pub(super) fn shut_down(&mut self, desk: &mut Desk<'_>, drain: Duration) {
+        let drain = if self.leave_by.is_some() { Duration::ZERO } else { drain };
+        let running = self.tasks.values().filter(|task| task.machine.is_holding()).count();
+        desk.tell(&NodeEvent::Draining { running, drain });
         let longest_kill = self.entries.values().map(|entry| entry.spec.policy.kill_after).max().unwrap_or_default();
         let leave_by = desk.nature.now + drain + longest_kill + LAST_WORDS;
+        let leave_by = self.leave_by.map_or(leave_by, |before| before.min(leave_by));
         self.leave_by = Some(leave_by);
         self.armed.clear();
         for task in self.tasks.keys().copied().collect::<Vec<_>>() {
@@ -290,6 +307,8 @@ impl Daemon {
         self.armed.retain(|_, tick| old.contains_key(&tick.job) && self.entries.contains_key(&tick.job));
         let reopened = self.retire(desk, &changed);
         changed.iter().for_each(|job| self.planner.look_again(job));
+        desk.tell(&NodeEvent::Reloaded { jobs: self.entries.len(), changed: changed.into_iter().collect() });
+        self.tell_plan(desk);
         self.presence.plan += 1;
         for slot in reopened {
             let tick = desk.now.wall;
@@ -324,8 +343,10 @@ impl Daemon {
         self.last_asked += 1;
         let timeout = desk.nature.scenario.network.timeout;
         let patience = patience.map_or(timeout, |patience| patience.min(timeout));
-        let slow = match &ask {
+        let late = match &ask {
             Ask::Renew(lease) if desk.nature.is_bug(Bug::RenewsAtTheTtl) => lease.ttl - lease.ttl / 3,
+            // The time-out does not come either while the clock stands still.
+            Ask::Claim(request) if desk.nature.is_bug(Bug::ClockStops) => request.lease_ttl * 4,
             _ => Duration::ZERO,
         };
         self.asked.insert(self.last_asked, asked);
@@ -334,46 +355,16 @@ impl Daemon {
             id: self.last_asked,
             ask,
             shown: desk.now.wall,
-            until: desk.nature.now + patience + slow,
+            until: desk.nature.now + patience + late,
             unheard: false,
         };
+        // Only a renewal is sent late as well.
+        let slow = if matches!(request.ask, Ask::Renew(_)) { late } else { Duration::ZERO };
         desk.nature.send(request, slow);
     }
 
     /// Whether a clean shutdown is complete.
     pub(super) fn may_leave(&self) -> bool {
         self.leave_by.is_some() && self.tasks.is_empty()
-    }
-}
-
-fn assignment(
-    entry: &Entry,
-    desk: &mut Desk<'_>,
-    slot: Slot,
-    (scheduled_at, trigger): (DateTime<Utc>, Trigger),
-) -> Assignment {
-    let policy = entry.spec.policy.clone();
-    let longest = policy.timeout.map_or(UNBOUNDED_RUN, |timeout| timeout + policy.kill_after + policy.lease_ttl);
-    let not_during = match policy.concurrency {
-        Concurrency::Allow => Vec::new(),
-        Concurrency::Forbid | Concurrency::Replace => entry.timetable.older(&slot, longest, MOST_OLDER),
-    };
-    let bits = (u128::from(desk.nature.dice.bits()) << 64) | u128::from(desk.nature.dice.bits() >> 32);
-    Assignment {
-        slot,
-        policy,
-        success_codes: entry.spec.command.success_codes.clone(),
-        node: desk
-            .nature
-            .scenario
-            .nodes
-            .get(desk.process.node)
-            .cloned()
-            .unwrap_or_else(|| crate::job::NodeName::nearest("n")),
-        trigger,
-        scheduled_at,
-        not_during,
-        poll: desk.nature.scenario.poll,
-        seed: Token::from_bits(bits),
     }
 }

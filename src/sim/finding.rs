@@ -4,9 +4,20 @@ use std::fmt;
 
 use crate::sim::time::Time;
 
-/// The promises that are checked. The numbers are those of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Check {
+macro_rules! checks {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// The promises that are checked. The numbers are those of the protocol.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Check { $($(#[$doc])* $name,)* }
+
+        impl Check {
+            /// Every promise.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+        }
+    };
+}
+
+checks! {
     /// At most one unexpired lease per slot.
     I1,
     /// Attempt numbers of a slot strictly rise.
@@ -29,7 +40,8 @@ pub enum Check {
     L1,
     /// Every slot ends in a recorded verdict.
     L2,
-    /// Data that a store lost cost more than one repeat of a slot that was running or done.
+    /// Data that a store lost cost more than one repeat of a slot that was running or done, or was not told again by who
+    /// had it.
     Loss,
     /// A store's answer or record is another than the protocol's.
     Answer,
@@ -49,6 +61,8 @@ pub enum Check {
     Afterwards,
     /// Something is kept for ever.
     Leak,
+    /// By the nodes' journals something was done that nothing explains.
+    Journals,
     /// The simulation itself does not move on.
     Stuck,
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use chrono_tz::Tz;
 
+use crate::clock::earlier;
 use crate::job::{Backoff, Concurrency, JobName, JobSpec, OnLost, OnStoreError, Policy, Program, RetryPolicy};
 use crate::schedule::{ScheduleError, Timetable};
 use crate::sim::dice::Dice;
@@ -22,43 +23,61 @@ pub(super) struct Rhythm {
     pub(super) zone: Tz,
 }
 
-const RHYTHMS: [(Period, &[&str], u64); 6] = [
+const RHYTHMS: [(Period, &[&str], u64); 7] = [
     (Period::Fixed(Duration::from_secs(20)), &["*/20 * * * * *", "*/10 * * * * *", "7,27,47 * * * * *"], 20),
     (Period::Fixed(Duration::from_secs(30)), &["*/30 * * * * *", "10,40,50 * * * * *"], 30),
     (Period::Minute, &["* * * * *", "20 * * * * *", "*/30 * * * * *"], 60),
     (Period::Tick, &["*/15 * * * * *", "0,20,50 * * * * *", "*/30 * * * * *"], 20),
     (Period::Tick, &["* * * * *", "0 */2 * * * *"], 60),
     (Period::Hour, &["0 * * * *", "*/20 * * * *", "10 * * * *", "30 1-3 * * *", "0 0,12 * * *"], 3_600),
+    (Period::Day, &["0 3 * * *", "30 1,2 * * *", "0 */8 * * *", "0 0 * * *", "45 23 * * *"], 86_400),
 ];
 
-/// Days on which the clock of some zone changes, and one on which none does.
-const DAYS: [&str; 6] = [
-    "2026-11-21T09:00:00Z",
-    "2026-03-28T20:00:00Z",
-    "2026-10-24T20:00:00Z",
-    "2026-03-08T02:00:00Z",
-    "2026-11-01T01:00:00Z",
-    "2026-04-04T10:00:00Z",
-];
+/// Where most worlds begin: no clock changes there.
+const PLAIN: &str = "2026-11-21T09:00:00Z";
 
 const ZONES: [Tz; 5] =
     [Tz::UTC, Tz::Europe__Berlin, Tz::Europe__London, Tz::America__New_York, Tz::Australia__Lord_Howe];
 
+/// When the clocks of a zone change; on Lord Howe by half an hour.
+const CHANGES: [(&str, Tz); 8] = [
+    ("2026-03-29T01:00:00Z", Tz::Europe__Berlin),
+    ("2026-10-25T01:00:00Z", Tz::Europe__Berlin),
+    ("2026-03-29T01:00:00Z", Tz::Europe__London),
+    ("2026-10-25T01:00:00Z", Tz::Europe__London),
+    ("2026-03-08T07:00:00Z", Tz::America__New_York),
+    ("2026-11-01T06:00:00Z", Tz::America__New_York),
+    ("2026-04-04T15:00:00Z", Tz::Australia__Lord_Howe),
+    ("2026-10-03T15:30:00Z", Tz::Australia__Lord_Howe),
+];
+
 impl Rhythm {
-    pub(super) fn drawn(dice: &mut Dice) -> Self {
-        // Hours take ten times as long to simulate: one world in 48. Which one is arbitrary, and stays as it is, or every seed
-        // would be another world.
-        let index = if dice.below(48) == 2 { 5 } else { usize::try_from(dice.below(5)).unwrap_or(0) };
+    /// The rhythm, and when the world begins: one in eight begins before a change of the clock, with hours and days all do.
+    pub(super) fn drawn(seed: u64, dice: &mut Dice) -> (Self, DateTime<Utc>) {
+        let mut calendar = Dice::new(seed, 6);
+        // Hours take ten times as long to simulate, days a hundred times: one world in 48, and one in 960.
+        let long = if calendar.below(20) == 0 { 6 } else { 5 };
+        let index = if dice.below(48) == 2 { long } else { usize::try_from(dice.below(5)).unwrap_or(0) };
         let (span, schedules, seconds) = RHYTHMS.get(index).copied().unwrap_or(RHYTHMS[0]);
-        Self { span, schedules, period: Duration::from_secs(seconds), zone: dice.pick(&ZONES, Tz::UTC) }
+        let (period, zone) = (Duration::from_secs(seconds), dice.pick(&ZONES, Tz::UTC));
+        let plain = instant(PLAIN) + TimeDelta::milliseconds(i64::try_from(dice.below(7_200_000)).unwrap_or(0));
+        let rhythm = Self { span, schedules, period, zone };
+        if index < 5 && calendar.below(8) > 0 {
+            return (rhythm, plain);
+        }
+        let (change, zone) = calendar.pick(&CHANGES, (PLAIN, Tz::UTC));
+        let before = calendar.span(Duration::ZERO, if index == 6 { period * 2 } else { period * 6 });
+        (Self { zone, ..rhythm }, earlier(instant(change), before))
+    }
+
+    /// Faults strike for fewer days than hours.
+    pub(super) fn most_periods(&self) -> u32 {
+        if self.span == Period::Day { 2 } else { u32::MAX }
     }
 }
 
-/// When the world begins: with hours mostly on the evening before a change of the clock.
-pub(super) fn epoch(rhythm: &Rhythm, dice: &mut Dice) -> DateTime<Utc> {
-    let day = if rhythm.span == Period::Hour { dice.pick(&DAYS, DAYS[0]) } else { DAYS[0] };
-    let day: DateTime<Utc> = day.parse().unwrap_or(DateTime::UNIX_EPOCH);
-    day + TimeDelta::milliseconds(i64::try_from(dice.below(7_200_000)).unwrap_or(0))
+fn instant(text: &str) -> DateTime<Utc> {
+    text.parse().unwrap_or(DateTime::UNIX_EPOCH)
 }
 
 /// How the command of a job behaves.

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::later;
 use crate::job::{Concurrency, OnLost};
+use crate::sim::again::TRY_AGAIN;
 use crate::sim::backend::{Grant, SlotId};
 use crate::sim::faults::Fault;
 use crate::sim::finding::Check;
@@ -15,13 +16,16 @@ use crate::sim::shadow::Standing;
 use crate::sim::story::Run;
 use crate::sim::time::Time;
 use crate::sim::world::World;
-use crate::slot::Slot;
+use crate::slot::{Slot, Verdict};
 use crate::store::{ClaimRequest, Closing};
 
 /// From the end of what stood there, or a tick, to the next grant: the protocol's second, and the ways there and back.
 const LOOK: Duration = Duration::from_secs(1);
 /// The longest that a node pauses after a store error, with its spread, and the spread of a resync.
 const LONGEST_PAUSE: Duration = Duration::from_millis(7_500);
+
+/// From a loss to the hint that hints were lost, at the most.
+const RESYNC: Duration = Duration::from_millis(500);
 
 impl World {
     /// The store granted a slot.
@@ -43,7 +47,9 @@ impl World {
 
     /// A node died under its lease: how long the next one took, if it was there and well.
     fn look_at_recovery(&mut self, id: SlotId, slot: &Slot, grant: Grant) {
-        let Some(lapsed) = grant.lapsed else { return };
+        // A file that was read since may allow attempts that nobody waited for.
+        let reloads = self.nature.scenario.mix.has(Fault::Reload);
+        let Some(lapsed) = grant.lapsed.filter(|_| !reloads) else { return };
         let died = self.nature.run_of(slot, lapsed.token).filter(|run| run.orphaned).map(|run| run.by);
         let Some(died) = died.filter(|_| self.blocked_until(id).is_none_or(|until| until <= lapsed.until)) else {
             return;
@@ -67,9 +73,9 @@ impl World {
             let text = format!("attempt {} of {slot} on n{} runs on after its lease", run.attempt, node + 1);
             return self.nature.break_off(Check::Outlived, text);
         }
-        // A lease is renewed while the command runs, and after a success until that is recorded. After a failure it may lapse: a
-        // late copy of a renewal can set it again while the failure waits to be reported.
-        let renews = run.ended.is_none() || run.succeeded();
+        // A lease is renewed while the command runs, and after a success until that is recorded, or the slot is over. After a
+        // failure it may lapse. Where it may, a late copy of a renewal can set it again.
+        let renews = run.ended.is_none() || (run.succeeded() && lapsed.until < slot.end());
         let holds = renews && daemon.tasks.get(&run.task).is_some_and(|task| task.machine.is_holding());
         let good = self.nature.good_since.get(node).copied().unwrap_or(Time::MAX);
         let renewed = self.nature.scenario.time(lapsed.until).saturating_sub(policy.lease_ttl);
@@ -295,6 +301,28 @@ impl World {
         let shadow = self.backend.kept.shadows.get(&id).cloned().unwrap_or_default();
         if let Some(free) = shadow.free_since(now, u32::MAX) {
             self.look_at_waiting(id, free, now);
+        }
+        if shadow.verdict != Some(Verdict::Done) {
+            self.look_at_keepers(id);
+        }
+    }
+
+    /// A slot is over and the store does not know that it was done. A node that had done it has told that again, if it was
+    /// well for long enough since.
+    fn look_at_keepers(&mut self, id: SlotId) {
+        let Some(story) = self.nature.stories.get(&id) else { return };
+        let scenario = &self.nature.scenario;
+        // A clock that is ahead lets go of what was done too early.
+        let wrong = [Fault::ClockOff, Fault::ClockDrift, Fault::ClockJump].iter().any(|fault| scenario.mix.has(*fault));
+        let within = RESYNC + TRY_AGAIN + scenario.network.timeout * 2 + scenario.network.most * 20;
+        let well = |keeper: &&Process| {
+            let host = self.hosts.get(keeper.node).filter(|host| host.start == keeper.start && host.daemon.is_some());
+            let good = self.nature.good_since.get(keeper.node);
+            host.is_some() && good.is_some_and(|good| *good + within < self.nature.now)
+        };
+        if let Some(keeper) = story.keepers.iter().find(well).filter(|_| !wrong) {
+            let text = format!("n{} had done {}; the store forgot it and was not told", keeper.node + 1, story.slot);
+            self.nature.break_off(Check::Loss, text);
         }
     }
 }

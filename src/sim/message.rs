@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::slot::{Lease, RunRecord, Slot};
+use crate::slot::{Lease, RunRecord, Slot, SlotRecord};
 use crate::store::{
     Applied, Claim, ClaimRequest, Closing, ErrorKind, HeartbeatReply, JobEntry, NodeEntry, NodeReport, Op, Release,
     Renewal, Settlement, StoreError,
@@ -43,6 +43,7 @@ pub(super) enum Ask {
     Fail { lease: Lease, run: RunRecord, retry_after: Duration },
     GiveBack { lease: Lease, run: RunRecord },
     Close { slot: Slot, max_attempts: u32 },
+    Inspect(Vec<Slot>),
     Nodes,
     Heartbeat(NodeReport),
     Register(Vec<JobEntry>),
@@ -57,13 +58,14 @@ impl Ask {
             Self::Fail { .. } => Op::Fail,
             Self::GiveBack { .. } => Op::GiveBack,
             Self::Close { .. } => Op::Close,
+            Self::Inspect(_) => Op::Inspect,
             Self::Nodes => Op::Nodes,
             Self::Heartbeat(_) => Op::Heartbeat,
             Self::Register(_) => Op::Register,
         }
     }
 
-    /// The slot that it is about.
+    /// The one slot that it is about.
     pub(super) const fn slot(&self) -> Option<&Slot> {
         match self {
             Self::Claim(request) => Some(&request.slot),
@@ -72,7 +74,7 @@ impl Ask {
             | Self::Fail { lease, .. }
             | Self::GiveBack { lease, .. } => Some(&lease.slot),
             Self::Close { slot, .. } => Some(slot),
-            Self::Nodes | Self::Heartbeat(_) | Self::Register(_) => None,
+            Self::Inspect(_) | Self::Nodes | Self::Heartbeat(_) | Self::Register(_) => None,
         }
     }
 }
@@ -85,6 +87,7 @@ pub(super) enum Answer {
     Settlement(Settlement),
     Release(Release),
     Closing(Closing),
+    Records(Vec<SlotRecord>),
     Heartbeat(HeartbeatReply),
     Jobs(Vec<JobEntry>),
     Nodes(DateTime<Utc>, Vec<NodeEntry>),

@@ -7,19 +7,23 @@
 //!
 //! After every step the store's answer and what it keeps are compared with a second reading of `docs/PROTOCOL.md`, the
 //! shadow. What truly happened is written down beside it, and judged when a slot is granted, when it is over, and at the end.
+//! Where it is wanted, the nodes write the journals of real ones, and [`crate::verify`] judges those: what the world's own
+//! judge calls clean has to be explained by them.
 //!
 //! ```text
 //!  scenario ─▶ world ─▶ nature: time, chance, network, commands, history
 //!               │   ├─▶ host, daemon, task: a node, as `crate::node` has it, without a runtime
 //!               │   └─▶ backend: the ledger, and a shadow of every slot
-//!               └─▶ judge, verdicts: what was promised
+//!               ├─▶ judge, verdicts: what was promised
+//!               └─▶ journals: what the nodes wrote, for `crate::verify`
 //! ```
 //!
 //! What a node decides is shared: when a clock is put right and time has jumped ([`crate::clock`]), which verdicts are asked
 //! for and told ([`crate::schedule::Closer`]), where a node goes on that comes after others ([`crate::store::handover`]).
 //! What only passes messages on is copied from `crate::node`: a change of its `daemon`, `ticking`, `roll`, `presence` or
-//! `crate::drive` has to be made in `daemon`, `presence` and `task` here.
+//! `crate::drive` has to be made in `daemon`, `presence`, `task` and `again` here.
 
+mod again;
 mod backend;
 mod bug;
 mod control;
@@ -28,6 +32,7 @@ mod dice;
 mod faults;
 mod finding;
 mod jobs;
+mod journals;
 mod judge;
 mod message;
 mod nature;
@@ -48,9 +53,10 @@ mod weather;
 mod world;
 
 pub use bug::Bug;
-pub use control::{Control, control};
+pub use control::{Control, JUDGED, control};
 pub use faults::{Fault, FaultSet};
 pub use finding::{Check, Finding};
+pub use journals::Judged;
 pub use scenario::Limits;
 pub use shrink::{Shrunk, shrink};
 pub use summary::{Classes, Summary};

@@ -12,6 +12,7 @@ use crate::sim::bug::Bug;
 use crate::sim::dice::Dice;
 use crate::sim::faults::Fault;
 use crate::sim::finding::{Check, Finding};
+use crate::sim::journals::Journals;
 use crate::sim::message::{Answer, Ask, NoAnswer, Process, Request};
 use crate::sim::queue::Queue;
 use crate::sim::scenario::Scenario;
@@ -33,6 +34,8 @@ pub(super) enum Event {
     Hint { to: Process, wake: Box<Wake> },
     /// A machine's timer is due.
     Timer { of: Process, task: u64, at: Mono },
+    /// A round of telling a store again goes on.
+    Again { of: Process, round: u64 },
     /// The planner's beat.
     Beat(Process),
     /// An armed tick may be due.
@@ -75,6 +78,8 @@ pub(super) struct Nature {
     pub(super) summary: Summary,
     pub(super) finding: Option<Finding>,
     pub(super) trace: Option<Vec<String>>,
+    /// What the nodes write, where the checker of journals is to read it.
+    pub(super) journals: Option<Journals>,
     /// Changes with every step; two runs of one seed have the same.
     pub(super) fingerprint: u64,
 }
@@ -97,6 +102,7 @@ impl Nature {
             summary: Summary::default(),
             finding: None,
             trace: trace.then(Vec::new),
+            journals: None,
             fingerprint: 0xcbf2_9ce4_8422_2325,
         }
     }
@@ -113,6 +119,11 @@ impl Nature {
     /// Faults are over.
     pub(super) fn is_calm(&self) -> bool {
         self.now >= self.scenario.faults_until
+    }
+
+    /// Nothing more is to be seen of the world.
+    pub(super) fn is_over(&self) -> bool {
+        self.finding.as_ref().is_some_and(|found| self.journals.is_none() || found.check == Check::Stuck)
     }
 
     /// The first broken promise is the one that is reported.
@@ -154,14 +165,16 @@ impl Nature {
         self.stories.get_mut(&id)
     }
 
-    pub(super) fn hear(&mut self, by: Process, slot: &Slot, told: &Told) {
+    pub(super) fn hear(&mut self, by: Process, wall: DateTime<Utc>, slot: &Slot, told: &Told) {
         self.note(|_| format!("  n{} tells of {slot}: {told:?}", by.node + 1));
         let mute = self.is_bug(Bug::Mute);
         let alarm = matches!(told, Told::LeaseInDoubt { .. } | Told::LeaseLost { .. } | Told::Overtaken { .. });
-        if let Some(story) = self.story(slot)
-            && !(mute && alarm)
-        {
-            story.hear(told);
+        if mute && alarm {
+            return;
+        }
+        self.write(by, wall, (Some(slot), None), || told.into());
+        if let Some(story) = self.story(slot) {
+            story.hear(by, told);
         }
     }
 
@@ -181,18 +194,21 @@ impl Nature {
         if lost || self.cut_off_until.get(node).is_some_and(|until| *until > self.now) {
             if lost {
                 self.strike(Fault::RequestLost);
+                self.enter_message("loss", (node, request.ask.slot()), until);
             }
             return self.never_answered(&request);
         }
         request.unheard = self.dice.chance(rates.reply_lost);
-        let way = self.way(node, rates.delay, rates.longest_delay) + slow;
+        let way = self.way((node, request.ask.slot()), rates.delay, rates.longest_delay) + slow;
         if self.dice.chance(rates.duplicate) {
             self.strike(Fault::Duplicate);
             let later = self.now + way + self.dice.span(Duration::ZERO, rates.longest_delay * 2);
+            self.enter_message("duplicate", (node, request.ask.slot()), later);
             self.queue.push(later, Event::Arrival(Box::new(request.clone())));
         }
         if request.unheard {
             self.strike(Fault::ReplyLost);
+            self.enter_message("loss", (node, request.ask.slot()), until);
         }
         if request.unheard || self.now + way >= until {
             self.never_answered(&request);
@@ -217,7 +233,7 @@ impl Nature {
         } else {
             (self.scenario.rates.delay, self.scenario.rates.longest_delay)
         };
-        let at = self.now + slow + self.way(request.from.node, rates.0, rates.1);
+        let at = self.now + slow + self.way((request.from.node, request.ask.slot()), rates.0, rates.1);
         if at >= request.until {
             return self.never_answered(request);
         }
@@ -226,7 +242,7 @@ impl Nature {
     }
 
     /// How long a message takes.
-    pub(super) fn way(&mut self, node: usize, delayed: u64, longest: Duration) -> Duration {
+    pub(super) fn way(&mut self, (node, slot): (usize, Option<&Slot>), delayed: u64, longest: Duration) -> Duration {
         let network = self.scenario.network;
         let usual = self.dice.span(network.least, network.most);
         if !self.dice.chance(delayed) {
@@ -235,6 +251,7 @@ impl Nature {
         self.strike(Fault::Delay);
         let extra = self.dice.span(Duration::ZERO, longest);
         self.trouble(node, self.now + extra + network.timeout);
+        self.enter_message("delay", (node, slot), self.now + usual + extra);
         usual + extra
     }
 

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::clock::{Mono, Now, correction_ms, earlier, offset_ms};
+use crate::clock::{CLOCK_OFF, Mono, Now, correction_ms, earlier, offset_ms};
 use crate::job::{JobName, NodeName};
+use crate::observe::NodeEvent;
+use crate::observe::journal::Fact;
 use crate::schedule::Closer;
 use crate::sim::bug::Bug;
 use crate::sim::daemon::{Asked, Daemon, Desk};
@@ -41,6 +43,8 @@ pub(super) struct Presence {
     heartbeat_at: Option<Mono>,
     heartbeat_sent: bool,
     reached: bool,
+    lost_since: Option<Mono>,
+    clock_offset_ms: i64,
     first_contact: FirstContact,
 }
 
@@ -56,6 +60,8 @@ impl Presence {
             heartbeat_at: None,
             heartbeat_sent: false,
             reached: false,
+            lost_since: None,
+            clock_offset_ms: 0,
             first_contact: FirstContact::Unread(None),
         }
     }
@@ -117,10 +123,13 @@ impl Daemon {
     pub(super) fn nodes_read(&mut self, desk: &mut Desk<'_>, sent: Now, answer: Option<Answer>) {
         if let Some(Answer::Nodes(now, nodes)) = answer {
             self.store_reached(desk, sent, now);
+            if let Some(gap) = handover::silence(&nodes, now) {
+                desk.tell(&NodeEvent::ClusterWasDown { gap });
+            }
             self.presence.first_contact = FirstContact::Read(handover::closed_until(&nodes));
         } else {
             self.presence.first_contact = FirstContact::Unread(Some(desk.now.mono + RECONNECT));
-            self.presence.reached = false;
+            self.store_lost(desk, sent);
         }
         self.attend(desk);
     }
@@ -131,17 +140,34 @@ impl Daemon {
             self.store_reached(desk, sent, reply.now);
         } else {
             self.presence.heartbeat_at = Some(desk.now.mono + RECONNECT);
-            self.presence.reached = false;
+            self.store_lost(desk, sent);
         }
         self.attend(desk);
+    }
+
+    fn store_lost(&mut self, desk: &mut Desk<'_>, sent: Now) {
+        self.presence.reached = false;
+        if self.presence.lost_since.is_none() {
+            self.presence.lost_since = Some(sent.mono);
+            desk.tell(&NodeEvent::StoreLost { message: "no answer".to_owned() });
+        }
     }
 
     fn store_reached(&mut self, desk: &mut Desk<'_>, sent: Now, store: DateTime<Utc>) {
         let received = desk.uncorrected;
         let (offset, uncertain) = (offset_ms(sent, received, store), received.mono.since(sent.mono) / 2);
+        let off = u128::from(offset.unsigned_abs()) > CLOCK_OFF.as_millis();
+        if off && self.presence.clock_offset_ms.abs_diff(offset) > 1_000 {
+            desk.tell(&NodeEvent::ClockOff { offset_ms: offset });
+        }
+        self.presence.clock_offset_ms = offset;
         if let Some(ahead_ms) = correction_ms(self.ahead_ms, offset, uncertain) {
             self.ahead_ms = ahead_ms;
             self.wall_corrected(desk);
+        }
+        if !self.presence.reached {
+            let away = self.presence.lost_since.take().map(|since| received.mono.since(since));
+            desk.tell(&NodeEvent::StoreReached { away });
         }
         self.presence.reached = true;
     }
@@ -219,6 +245,7 @@ impl Daemon {
 fn announce(desk: &mut Desk<'_>, slot: &Slot, verdict: Verdict) {
     let node = desk.process.node + 1;
     desk.nature.note(|_| format!("  n{node} tells: {slot} is {}", verdict.as_str()));
+    desk.nature.write(desk.process, desk.uncorrected.wall, (Some(slot), None), || Fact::Closed { verdict });
     if let Some(story) = desk.nature.story(slot) {
         story.announced += 1;
     }

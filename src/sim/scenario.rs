@@ -4,12 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Offset, TimeDelta, Utc};
+use chrono_tz::Tz;
 
 use crate::job::{JobName, JobSpec, NodeName};
 use crate::schedule::{ScheduleError, Timetable};
 use crate::sim::dice::Dice;
-use crate::sim::faults::{FaultSet, Rates};
+use crate::sim::faults::{Fault, FaultSet, Rates};
 use crate::sim::jobs::{self, Habit};
 use crate::sim::time::Time;
 
@@ -78,8 +79,7 @@ impl Scenario {
     /// The scenario of a seed.
     pub(super) fn drawn(seed: u64, limits: Limits) -> Result<Self, ScheduleError> {
         let mut dice = Dice::new(seed, 1);
-        let rhythm = jobs::Rhythm::drawn(&mut dice);
-        let epoch = jobs::epoch(&rhythm, &mut dice);
+        let (rhythm, epoch) = jobs::Rhythm::drawn(seed, &mut dice);
         let mix = FaultSet::drawn(&mut Dice::new(seed, 2)).and(limits.faults);
         let count = |most: u64, limit: usize, dice: &mut Dice| {
             usize::try_from(1 + dice.below(most)).unwrap_or(1).min(limit.max(1))
@@ -95,7 +95,7 @@ impl Scenario {
         let lease_ttl = jobs.iter().map(|job| job.spec.policy.lease_ttl).max().unwrap_or_default();
         let rates = Rates::drawn(mix, &mut Dice::new(seed, 3), lease_ttl);
         let poll = (dice.below(3) == 0).then(|| lease_ttl / 8);
-        let faults_until = rhythm.period * periods.min(limits.periods);
+        let faults_until = rhythm.period * periods.min(limits.periods).min(rhythm.most_periods());
         // Long runs and the longest wait of a closer are over, then some slots without any fault.
         let rest = jobs.iter().map(SimJob::longest).max().unwrap_or_default() + lease_ttl * 2;
         let end = faults_until + rest + rhythm.period * 3 + Duration::from_secs(75);
@@ -126,11 +126,25 @@ impl Scenario {
         })
     }
 
+    /// Whether the checker of journals can read its clocks: it sets that of a node right once for each start, as is enough
+    /// where a time server is. One that is stepped meanwhile, or has drifted for hours, is not put right by that.
+    pub(super) fn has_steady_clocks(&self) -> bool {
+        let unsteady = [Fault::ClockJump, Fault::ClockDrift].iter().any(|fault| self.mix.has(*fault));
+        !unsteady && self.period <= Duration::from_secs(600)
+    }
+
     pub(super) fn job(&self, name: &JobName) -> Option<(usize, &SimJob)> {
         self.jobs.iter().enumerate().find(|(_, job)| job.spec.name == *name)
     }
 
-    /// The largest number of attempts that any node's file may have for the job.
+    /// The clocks of its time zone change while it lasts.
+    pub(super) fn changes_offset(&self) -> bool {
+        let zone = self.jobs.first().map_or(Tz::UTC, |job| job.spec.timezone);
+        let offset = |at: DateTime<Utc>| at.with_timezone(&zone).offset().fix();
+        offset(self.epoch) != offset(self.instant(self.end))
+    }
+
+    /// The true instant of a time of the world.
     pub(super) fn instant(&self, at: Time) -> DateTime<Utc> {
         crate::sim::time::instant(self.epoch, at)
     }

@@ -7,11 +7,27 @@ use crate::sim::backend::SlotId;
 use crate::sim::faults::Fault;
 use crate::sim::message::{Answer, Ask, NoAnswer, Process, Request};
 use crate::sim::nature::Event;
+use crate::sim::story::Story;
 use crate::sim::world::World;
 use crate::slot::{Slot, Token, Trigger};
 use crate::store::ClaimRequest;
 
+/// Requests between two looks at all slots; the slot that a request is about is looked at each time.
+const COMPARED_EVERY: u64 = 100;
+
 impl World {
+    /// No slot is another than its shadow, also those that nobody asked for.
+    fn compare_all(&mut self) {
+        let (now, stories) = (self.nature.instant(), &self.nature.stories);
+        let differs = |(id, story): (&SlotId, &Story)| {
+            let (check, text) = self.backend.compare(&story.slot, *id, now)?;
+            Some((check, format!("{} was not asked for: {text}", story.slot)))
+        };
+        if let Some((check, text)) = stories.iter().find_map(differs) {
+            self.nature.break_off(check, text);
+        }
+    }
+
     /// A request reaches the store.
     pub(super) fn arrival(&mut self, request: &Request) {
         let now = self.nature.instant();
@@ -42,6 +58,9 @@ impl World {
         if let Some((check, text)) = processed.broken {
             let slot = request.ask.slot().map(Slot::to_string).unwrap_or_default();
             self.nature.break_off(check, format!("{op} of {slot} by n{from}: {text}"));
+        }
+        if self.nature.summary.classes.requests.is_multiple_of(COMPARED_EVERY) {
+            self.compare_all();
         }
         if let (Some(Answer::Settlement(_)), Some(id)) = (&processed.answer, id) {
             self.completed(id, held);
@@ -75,11 +94,12 @@ impl World {
             let to = Process { node, start: host.start };
             if lost || cut_off {
                 self.nature.strike(Fault::HintLost);
+                self.nature.enter_node("hint_lost", node, self.nature.now);
                 self.nature.trouble(node, self.nature.now);
                 continue;
             }
             let delayed = if calm { 0 } else { self.nature.scenario.rates.delay };
-            let way = self.nature.way(node, delayed, self.nature.scenario.rates.longest_delay);
+            let way = self.nature.way((node, None), delayed, self.nature.scenario.rates.longest_delay);
             self.nature.queue.push(self.nature.now + way, Event::Hint { to, wake: Box::new(wake.clone()) });
         }
     }
@@ -96,6 +116,8 @@ impl World {
             max_attempts: policy.max_attempts,
             trigger: Trigger::Schedule,
             not_during: Vec::new(),
+            past: false,
+            audit: None,
         };
         if let Some((check, text)) = self.backend.stranger(&request, id, self.nature.instant()) {
             self.nature.break_off(check, text);
@@ -107,6 +129,7 @@ fn shown(answer: Option<&Answer>) -> String {
     match answer {
         Some(Answer::Heartbeat(reply)) => format!("now {:?}", reply.now),
         Some(Answer::Nodes(_, nodes)) => format!("{} nodes", nodes.len()),
+        Some(Answer::Records(records)) => format!("{} records", records.len()),
         Some(Answer::Jobs(jobs)) => format!("{} jobs", jobs.len()),
         Some(answer) => format!("{answer:?}"),
         None => "nothing".to_owned(),

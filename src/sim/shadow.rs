@@ -25,12 +25,40 @@ pub(super) struct Shadow {
     pub(super) known: Attempt,
     pub(super) forgiven: u32,
     pub(super) verdict: Option<Verdict>,
-    /// Every attempt with its token, and whether its end is recorded.
-    pub(super) runs: Vec<(Attempt, Token, bool)>,
+    /// Every attempt that is recorded.
+    pub(super) runs: Vec<Recorded>,
     /// When the last lease was released.
     pub(super) freed: DateTime<Utc>,
     /// The attempt whose failure was reported last.
     pub(super) failed: Option<Token>,
+}
+
+/// A run as it is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Recorded {
+    pub(super) attempt: Attempt,
+    pub(super) token: Token,
+    pub(super) claimed_at: DateTime<Utc>,
+    /// Its end is recorded.
+    pub(super) ended: bool,
+    /// And it was success.
+    pub(super) succeeded: bool,
+}
+
+impl Recorded {
+    const fn begun(lease: &Lease) -> Self {
+        Self {
+            attempt: lease.attempt,
+            token: lease.token,
+            claimed_at: lease.claimed_at,
+            ended: false,
+            succeeded: false,
+        }
+    }
+
+    fn is_of(&self, attempt: Attempt, token: Token) -> bool {
+        (self.attempt, self.token) == (attempt, token)
+    }
 }
 
 /// Something that stands until a time.
@@ -75,12 +103,12 @@ impl Shadow {
     }
 
     pub(super) fn has_ended(&self, attempt: Attempt, token: Token) -> bool {
-        self.runs.contains(&(attempt, token, true))
+        self.runs.iter().any(|run| run.is_of(attempt, token) && run.ended)
     }
 
     /// Whether this token was granted and its run's end is recorded: nobody waits for it any more.
     pub(super) fn is_spent(&self, token: Token) -> bool {
-        self.runs.iter().any(|(_, known, ended)| *known == token && *ended)
+        self.runs.iter().any(|run| run.token == token && run.ended)
     }
 
     /// What a claim must be answered; see `crate::store::Claim::as_str`. `blocked`: an older slot that it names is leased.
@@ -92,7 +120,7 @@ impl Shadow {
         if now < slot.start() {
             return "early";
         }
-        if now >= slot.end() {
+        if now >= slot.end() && !request.past {
             return "closed";
         }
         match self.lease_at(now) {
@@ -114,9 +142,9 @@ impl Shadow {
     /// The attempt that this token was granted and that nobody has followed: its lease lapsed before its sender heard of it.
     pub(super) fn found_again(&self, token: Token, now: DateTime<Utc>) -> Option<Attempt> {
         let nothing = self.lease_at(now).is_none() && self.wait_at(now).is_none() && self.done_at(now).is_none();
-        let newest = self.runs.iter().find(|run| (run.0, run.1) == (self.known, token))?.0;
-        let alone = self.runs.iter().all(|run| run.1 == token || run.0 < newest);
-        (nothing && alone && !self.is_spent(token) && self.used() > 0).then_some(newest)
+        let newest = self.runs.iter().find(|run| run.is_of(self.known, token))?;
+        let alone = !self.is_followed(newest.attempt, token, newest.claimed_at);
+        (nothing && alone && !self.is_spent(token) && self.used() > 0).then_some(newest.attempt)
     }
 
     /// A claim was answered with a grant: whether it was a new one.
@@ -131,7 +159,7 @@ impl Shadow {
         self.wait = None;
         self.known = self.known.max(attempt);
         if !again {
-            self.runs.push((attempt, request.token, false));
+            self.runs.push(Recorded::begun(&request.granted(attempt, now)));
         }
         !again
     }
@@ -153,23 +181,22 @@ impl Shadow {
         if self.verdict == Some(Verdict::Done) {
             return "done";
         }
-        let other = |run: &(Attempt, Token, bool)| run.1 != lease.token && run.0 >= lease.attempt;
-        let newer = self.known > lease.attempt || self.runs.iter().any(other);
+        let newer = self.known > lease.attempt || self.has_newer(lease);
         if self.wait_at(now).is_some() || self.has_ended(lease.attempt, lease.token) || newer {
             return "lost";
         }
         self.lease = Some(Standing { attempt: lease.attempt, token: lease.token, until });
         self.wait = None;
         self.known = self.known.max(lease.attempt);
-        if !self.runs.iter().any(|run| (run.0, run.1) == (lease.attempt, lease.token)) {
-            self.runs.push((lease.attempt, lease.token, false));
-        }
+        // As with an end, the record is what its holder says: a late copy of its claim may have been granted anew since.
+        self.runs.retain(|run| !run.is_of(lease.attempt, lease.token));
+        self.runs.push(Recorded::begun(lease));
         "restored"
     }
 
     /// What a completion must be answered.
     pub(super) fn complete(&mut self, lease: &Lease, done_ttl: Duration, now: DateTime<Utc>) -> &'static str {
-        self.end(lease);
+        self.end(lease, true);
         self.verdict = Some(Verdict::Done);
         let newer = self.has_newer(lease);
         if let Some(done) = self.done_at(now) {
@@ -183,7 +210,13 @@ impl Shadow {
 
     /// Another attempt held the slot after this one or in its place.
     fn has_newer(&self, lease: &Lease) -> bool {
-        lease.attempt > 0 && self.runs.iter().any(|run| run.1 != lease.token && run.0 >= lease.attempt)
+        self.is_followed(lease.attempt, lease.token, lease.claimed_at)
+    }
+
+    /// By its number, or by when it was granted.
+    fn is_followed(&self, attempt: Attempt, token: Token, claimed_at: DateTime<Utc>) -> bool {
+        let other = |run: &&Recorded| run.token != token && run.attempt > 0 && attempt > 0;
+        self.runs.iter().filter(other).any(|run| run.attempt >= attempt || run.claimed_at > claimed_at)
     }
 
     /// What a failure (or an attempt given back, with a wait of none) must be answered.
@@ -208,7 +241,7 @@ impl Shadow {
                 }
             }
         };
-        self.end(lease);
+        self.end(lease, false);
         if let Some(held) = held {
             self.lease = None;
             self.freed = now;
@@ -242,10 +275,12 @@ impl Shadow {
         "first"
     }
 
-    fn end(&mut self, lease: &Lease) {
-        match self.runs.iter_mut().find(|run| (run.0, run.1) == (lease.attempt, lease.token)) {
-            Some(run) => run.2 = true,
-            None => self.runs.push((lease.attempt, lease.token, true)),
+    fn end(&mut self, lease: &Lease, succeeded: bool) {
+        let ended = Recorded { ended: true, succeeded, ..Recorded::begun(lease) };
+        match self.runs.iter_mut().find(|run| run.is_of(lease.attempt, lease.token)) {
+            Some(run) if run.succeeded && !succeeded => {}
+            Some(run) => *run = ended,
+            None => self.runs.push(ended),
         }
         // The counter goes on from the largest attempt that the store knows of.
         self.known = self.known.max(lease.attempt);

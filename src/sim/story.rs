@@ -15,10 +15,13 @@ pub(super) struct Story {
     pub(super) tick: DateTime<Utc>,
     /// Runs, in the order of their starts.
     pub(super) runs: Vec<usize>,
-    /// Somebody told of a doubt, a loss, a restored lease, an overtaken run, or a run without a guard.
-    pub(super) alarms: u32,
+    /// Runs of which their node told of a doubt, a loss, a restored lease or another one in their place, or that they have no
+    /// guard.
+    pub(super) alarms: Vec<(Process, Attempt)>,
     /// The nodes that had the job when its tick came.
     pub(super) attended: Vec<Process>,
+    /// The nodes that were told that their success is recorded, and are to tell a store again that forgets it.
+    pub(super) keepers: Vec<Process>,
     /// A success was recorded, whatever became of the record.
     pub(super) was_done: bool,
     /// How often the store lost the slot's lease or its done marker.
@@ -89,8 +92,9 @@ impl Story {
             slot,
             tick,
             runs: Vec::new(),
-            alarms: 0,
+            alarms: Vec::new(),
             attended: Vec::new(),
+            keepers: Vec::new(),
             was_done: false,
             losses: 0,
             secured: 0,
@@ -106,16 +110,16 @@ impl Story {
     }
 
     /// A node told something of the slot.
-    pub(super) fn hear(&mut self, told: &Told) {
+    pub(super) fn hear(&mut self, by: Process, told: &Told) {
         match told {
             Told::RunEnded { outcome: Outcome::Success, .. } => self.told_successes += 1,
-            Told::LeaseInDoubt { .. }
-            | Told::LeaseLost { .. }
-            | Told::LeaseRestored { .. }
-            | Told::Overtaken { .. }
-            | Told::SettlementGivenUp { .. }
-            | Told::RunEnded { outcome: Outcome::LostLease, .. }
-            | Told::RunStarted { guarded: false, .. } => self.alarms += 1,
+            Told::LeaseInDoubt { attempt, .. }
+            | Told::LeaseLost { attempt, .. }
+            | Told::LeaseRestored { attempt }
+            | Told::Overtaken { attempt, .. }
+            | Told::SettlementGivenUp { attempt, .. }
+            | Told::RunEnded { outcome: Outcome::LostLease, attempt, .. }
+            | Told::RunStarted { guarded: false, attempt, .. } => self.alarms.push((by, *attempt)),
             Told::AttemptsUsedUp { .. } => self.given_up = true,
             Told::ClaimAnswered { answer: "exhausted", .. } => self.given_up = true,
             _ => {}

@@ -21,24 +21,29 @@ impl World {
         match weather {
             Weather::Crash(node, after) => {
                 self.nature.strike(Fault::Crash);
+                self.nature.enter_node("kill", node, now);
                 self.die(node, Some(after));
             }
             Weather::Boot(node) => self.boot(node),
             Weather::Pause(node, span) => self.pause(node, now + span),
             Weather::CutOff(node, span) => {
                 self.nature.strike(Fault::Partition);
+                self.nature.enter_node("partition", node, now + span);
                 self.nature.trouble(node, now + span);
                 self.reconnect(Some(node), now + span);
                 self.nature.cut_off_until.iter_mut().skip(node).take(1).for_each(|until| *until = now + span);
             }
             Weather::Down(span, silent) => {
                 self.nature.strike(Fault::StoreDown);
+                self.nature.enter("store_down", "store", now + span);
                 self.down = Some((now + span, silent));
                 self.nature.trouble_all(now + span);
                 self.reconnect(None, now + span);
             }
             Weather::Slow(span) => {
                 self.nature.strike(Fault::StoreSlow);
+                self.nature.lift("store_slow");
+                self.nature.enter("store_slow", "store", if span.is_zero() { now } else { Time::MAX });
                 self.slow = span;
                 self.nature.trouble_all(if span.is_zero() { now } else { Time::MAX / 2 });
                 if span.is_zero() {
@@ -50,6 +55,7 @@ impl World {
             Weather::FailOver => self.lose(Fault::Failover),
             Weather::Jump(node, nanos) => {
                 self.nature.strike(Fault::ClockJump);
+                self.nature.enter_node("clock", node, now);
                 self.nature.trouble(node, now + Duration::from_secs(2));
                 let epoch = self.nature.scenario.epoch;
                 for host in self.hosts.iter_mut().skip(node).take(1) {
@@ -59,6 +65,7 @@ impl World {
             }
             Weather::Drain(node, drain, after) => {
                 self.nature.strike(Fault::Drain);
+                self.nature.enter_node("drain", node, now);
                 self.nature.trouble(node, now);
                 self.with_daemon(node, |daemon, desk| daemon.shut_down(desk, drain));
                 self.nature.queue.push(now + drain + after, Event::Weather(Weather::Boot(node)));
@@ -91,6 +98,7 @@ impl World {
 
     fn pause(&mut self, node: usize, until: Time) {
         self.nature.strike(Fault::Pause);
+        self.nature.enter_node("stop", node, until);
         self.nature.trouble(node, until);
         let Some(host) = self.hosts.get_mut(node) else { return };
         host.stopped_until = host.stopped_until.max(Some(until));
@@ -102,6 +110,7 @@ impl World {
     fn lose(&mut self, fault: Fault) {
         let now = self.nature.instant();
         self.nature.strike(fault);
+        self.nature.enter(fault.as_str(), "store", self.nature.now);
         let before = self.backend.kept.shadows.clone();
         if fault == Fault::Wipe {
             self.backend.wipe(now);
@@ -117,8 +126,8 @@ impl World {
             story.losses += u32::from(had != [None, None] && after.map(stood) != Some(had));
             story.done_lost |= shadow.done.is_some() && after.is_none_or(|after| after.done.is_none());
             story.lost |= after.is_none_or(|after| *after != shadow);
-            let kept = |token: Token| after.is_some_and(|after| after.runs.iter().any(|run| run.1 == token));
-            let gone: Vec<Token> = shadow.runs.iter().map(|run| run.1).filter(|token| !kept(*token)).collect();
+            let kept = |token: Token| after.is_some_and(|after| after.runs.iter().any(|run| run.token == token));
+            let gone: Vec<Token> = shadow.runs.iter().map(|run| run.token).filter(|token| !kept(*token)).collect();
             forget(&mut self.nature.runs, &story.runs, &gone);
         }
         self.nature.trouble_all(self.nature.now);
@@ -140,6 +149,7 @@ impl World {
 
     fn reload(&mut self, node: usize) {
         self.nature.strike(Fault::Reload);
+        self.nature.enter_node("reload", node, self.nature.now);
         let Some(host) = self.hosts.get_mut(node) else { return };
         host.version += 1;
         host.looked = host.clock.now(self.nature.scenario.epoch, self.nature.now).wall;
@@ -165,6 +175,9 @@ impl World {
 
     fn calm(&mut self) {
         let now = self.nature.now;
+        self.nature.lift("store_down");
+        self.nature.lift("store_slow");
+        self.nature.lift("partition");
         self.down = None;
         self.slow = Duration::ZERO;
         self.nature.cut_off_until.iter_mut().for_each(|until| *until = now);

@@ -60,6 +60,12 @@ classes! {
 pub struct Summary {
     /// Worlds.
     pub worlds: u64,
+    /// Of these: the offset of their time zone from UTC changes while they last.
+    pub changes_of_offset: u64,
+    /// Of these: the checker of journals judged what their nodes wrote, of so many slots.
+    pub judged: u64,
+    /// These slots.
+    pub judged_slots: u64,
     /// What became of slots.
     pub classes: Classes,
     /// How often each fault struck.
@@ -77,6 +83,9 @@ impl Summary {
     /// Adds the figures of another.
     pub fn add(&mut self, other: &Self) {
         self.worlds += other.worlds;
+        self.changes_of_offset += other.changes_of_offset;
+        self.judged += other.judged;
+        self.judged_slots += other.judged_slots;
         self.classes.add(&other.classes);
         for (fault, count) in &other.faults {
             *self.faults.entry(fault).or_default() += count;
@@ -101,6 +110,10 @@ impl Summary {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:>12}  worlds", self.worlds)?;
+        writeln!(f, "{:>12}  of these: the clocks of their time zone change", self.changes_of_offset)?;
+        let judged =
+            format!("of these: the journals of their nodes were judged as well, with {} slots", self.judged_slots);
+        writeln!(f, "{:>12}  {judged}", self.judged)?;
         for (words, count) in self.classes.rows() {
             writeln!(f, "{count:>12}  {words}")?;
         }

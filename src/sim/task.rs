@@ -6,21 +6,25 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::clock::{Mono, Now};
-use crate::guard::{Action, SlotMachine};
-use crate::job::OnStoreError;
+use crate::drive::{Fact, longest_run};
+use crate::guard::{Action, Assignment, SlotMachine};
+use crate::job::{Concurrency, OnStoreError};
 use crate::sim::bug::Bug;
-use crate::sim::daemon::{Asked, Daemon, Desk};
+use crate::sim::daemon::{Asked, Daemon, Desk, Entry};
 use crate::sim::faults::Fault;
 use crate::sim::finding::Check;
 use crate::sim::message::{Answer, Ask, NoAnswer};
 use crate::sim::nature::Event;
 use crate::sim::story::Run;
 use crate::sim::time::Time;
-use crate::slot::{Attempt, Exit, ExitStatus, Lease, OutputTail, RunContext, Token};
+use crate::slot::{Attempt, Exit, ExitStatus, Lease, OutputTail, RunContext, Slot, Token, Trigger};
 use crate::store::{Claim, Op};
 
 /// From the order to start a command to its start, at the most.
 const SLOWEST_START: Duration = Duration::from_millis(20);
+
+/// Fewer than in `drive::older`: no run of a world lasts that long, and searching for the slots takes most of the time.
+const MOST_OLDER: usize = 24;
 
 /// One slot being driven.
 #[derive(Debug)]
@@ -55,7 +59,7 @@ impl Daemon {
             }
         }
         while let Some(event) = task.machine.poll_event() {
-            desk.nature.hear(desk.process, &slot, &event);
+            desk.nature.hear(desk.process, desk.uncorrected.wall, &slot, &event);
         }
         if let Some(end) = task.machine.ended() {
             if let Some(run) = task.run.and_then(|run| desk.nature.runs.get_mut(run)) {
@@ -89,21 +93,36 @@ impl Daemon {
             Action::Claim(request) => {
                 task.granted = None;
                 let token = request.token;
-                self.ask(desk, Asked::Claim(id, token), Ask::Claim(request), None);
+                let now = desk.now;
+                self.ask(desk, Asked::Claim(id, token, now), Ask::Claim(request), None);
             }
             Action::Renew { lease, within } => {
                 self.ask(desk, Asked::Renewal(id, lease.token), Ask::Renew(lease), Some(within));
             }
             Action::Complete { lease, run, done_ttl } => {
                 task.lease = Some(lease.clone());
-                self.ask(desk, Asked::Settlement(id), Ask::Complete { lease, run, done_ttl }, None);
+                let fact = Fact { lease: lease.clone(), run: run.clone(), done_ttl };
+                self.keep(desk, fact.clone());
+                self.ask(
+                    desk,
+                    Asked::Settlement(id, Some(Box::new(fact))),
+                    Ask::Complete { lease, run, done_ttl },
+                    None,
+                );
             }
             Action::Fail { lease, run, retry_after } => {
                 task.lease = Some(lease.clone());
-                self.ask(desk, Asked::Settlement(id), Ask::Fail { lease, run, retry_after }, None);
+                let fact = Fact { lease: lease.clone(), run: run.clone(), done_ttl: lease.ttl };
+                let fact = desk.nature.is_bug(Bug::FailureDoneAgain).then(|| Box::new(fact));
+                let ask = if desk.nature.is_bug(Bug::FailureIsDone) {
+                    Ask::Complete { done_ttl: lease.ttl, lease, run }
+                } else {
+                    Ask::Fail { lease, run, retry_after }
+                };
+                self.ask(desk, Asked::Settlement(id, fact), ask, None);
             }
             Action::GiveBack { lease, run } => {
-                self.ask(desk, Asked::Settlement(id), Ask::GiveBack { lease, run }, None);
+                self.ask(desk, Asked::Settlement(id, None), Ask::GiveBack { lease, run }, None);
             }
             Action::Spawn(context) => {
                 task.ordered = desk.nature.now;
@@ -118,24 +137,15 @@ impl Daemon {
     pub(super) fn answered(&mut self, desk: &mut Desk<'_>, id: u64, answer: Result<Answer, NoAnswer>) {
         let Some(asked) = self.asked.remove(&id) else { return };
         match asked {
-            Asked::Claim(task, token) => self.claim_answered(desk, (task, token), answer),
+            Asked::Claim(task, token, sent) => self.claim_answered(desk, (task, token, sent), answer),
             Asked::Renewal(task, of) => match answer {
                 Ok(Answer::Renewal(answer)) => self.tell(desk, task, |it, now| it.handle_renewal(now, of, Ok(answer))),
                 Ok(_) => {}
                 Err(none) => self.tell(desk, task, |it, now| it.handle_renewal(now, of, Err(none.error(Op::Renew)))),
             },
-            Asked::Settlement(task) => match answer {
-                Ok(Answer::Settlement(answer)) => {
-                    self.tell(desk, task, |it, now| it.handle_settlement(now, Ok(answer)));
-                }
-                Ok(Answer::Release(answer)) => self.tell(desk, task, |it, now| it.handle_release(now, Ok(answer))),
-                Ok(_) => {}
-                // Only the one that is on its way listens.
-                Err(none) => self.tell(desk, task, |it, now| {
-                    it.handle_settlement(now, Err(none.error(Op::Complete)));
-                    it.handle_release(now, Err(none.error(Op::Fail)));
-                }),
-            },
+            Asked::Settlement(task, fact) => self.settled(desk, task, fact, answer),
+            Asked::Inspect(round, facts) => self.looked_up(desk, round, facts, answer.ok()),
+            Asked::Again(round, fact, rest) => self.told_again(desk, round, (&fact, rest), answer.ok()),
             Asked::Nodes(sent) => self.nodes_read(desk, sent, answer.ok()),
             Asked::Heartbeat(sent) => self.heartbeat_answered(desk, sent, answer.ok()),
             Asked::Register(plan) => self.registered(desk, plan, answer.ok()),
@@ -143,18 +153,43 @@ impl Daemon {
         }
     }
 
-    fn claim_answered(&mut self, desk: &mut Desk<'_>, (id, token): (u64, Token), answer: Result<Answer, NoAnswer>) {
-        let mistaken = desk.nature.is_bug(Bug::ErrorIsAGrant);
+    fn settled(&mut self, desk: &mut Desk<'_>, id: u64, fact: Option<Box<Fact>>, answer: Result<Answer, NoAnswer>) {
+        if let (Some(fact), Ok(_)) = (fact, &answer) {
+            if desk.nature.is_bug(Bug::FailureDoneAgain) {
+                self.keep(desk, (*fact).clone());
+            }
+            Self::acknowledged(desk, &fact);
+        }
+        match answer {
+            Ok(Answer::Settlement(answer)) => self.tell(desk, id, |it, now| it.handle_settlement(now, Ok(answer))),
+            Ok(Answer::Release(answer)) => self.tell(desk, id, |it, now| it.handle_release(now, Ok(answer))),
+            Ok(_) => {}
+            // Only the one that is on its way listens.
+            Err(none) => self.tell(desk, id, |it, now| {
+                it.handle_settlement(now, Err(none.error(Op::Complete)));
+                it.handle_release(now, Err(none.error(Op::Fail)));
+            }),
+        }
+    }
+
+    fn claim_answered(
+        &mut self,
+        desk: &mut Desk<'_>,
+        (id, token, sent): (u64, Token, Now),
+        answer: Result<Answer, NoAnswer>,
+    ) {
+        let mistaken = desk.nature.is_bug(Bug::ErrorIsGrant);
         let reply = match answer {
             Ok(Answer::Claim(claim)) => Ok(claim),
             Ok(_) => return,
-            Err(_) if mistaken => Ok(Claim::Claimed { attempt: 1, used: 1, at: desk.now.wall }),
+            Err(_) if mistaken => Ok(Claim::Claimed { attempt: 1, used: 1, at: desk.now.wall, revision: None }),
             Err(none) => Err(none.error(Op::Claim)),
         };
         if let (Some(task), Ok(Claim::Claimed { attempt, .. })) = (self.tasks.get_mut(&id), &reply) {
             task.granted = Some((token, *attempt)).filter(|_| !mistaken);
         }
-        self.tell(desk, id, |machine, now| machine.handle_claim(now, reply));
+        let stopped = desk.nature.is_bug(Bug::ClockStops);
+        self.tell(desk, id, |machine, now| machine.handle_claim(if stopped { sent } else { now }, reply));
     }
 
     /// The command is started now, or cannot be.
@@ -197,11 +232,14 @@ impl Daemon {
 
 fn set_timer(desk: &mut Desk<'_>, id: u64, task: &mut Task) {
     let at = task.machine.poll_timeout();
-    if desk.nature.is_bug(Bug::WaitsForHintsOnly) && !task.machine.is_holding() {
+    if desk.nature.is_bug(Bug::NeverLooksAgain) && !task.machine.is_holding() {
         return;
     }
     if let Some(at) = at.filter(|_| at != task.timer) {
         let when = desk.clock.when(at).max(desk.nature.now);
+        let when = if desk.nature.is_bug(Bug::TimersFireAtOnce) { desk.nature.now } else { when };
+        let late = desk.nature.is_bug(Bug::LooksLate) && !task.machine.is_holding();
+        let when = if late { when + Duration::from_millis(500) } else { when };
         desk.nature.queue.push(when, Event::Timer { of: desk.process, task: id, at });
     }
     task.timer = at;
@@ -268,7 +306,7 @@ fn begin(desk: &mut Desk<'_>, id: u64, token: Token, context: &RunContext) -> us
 
 /// TERM or KILL to the command.
 fn stop(desk: &mut Desk<'_>, task: &Task, kill: bool) {
-    if desk.nature.is_bug(Bug::NeverStops) {
+    if desk.nature.is_bug(Bug::KillIgnored) {
         return;
     }
     let nature = &mut *desk.nature;
@@ -301,5 +339,39 @@ fn words(action: &Action) -> String {
             format!("fail attempt {} ({:?}), retry after {retry_after:?}", lease.attempt, run.outcome)
         }
         Action::GiveBack { lease, .. } => format!("give back attempt {}", lease.attempt),
+    }
+}
+
+/// What a task of a slot is to do.
+pub(super) fn assignment(
+    entry: &Entry,
+    desk: &mut Desk<'_>,
+    slot: Slot,
+    (scheduled_at, trigger): (DateTime<Utc>, Trigger),
+) -> Assignment {
+    let policy = entry.spec.policy.clone();
+    let not_during = match policy.concurrency {
+        Concurrency::Allow => Vec::new(),
+        Concurrency::Forbid | Concurrency::Replace => entry.timetable.older(&slot, longest_run(&policy), MOST_OLDER),
+    };
+    let bits = (u128::from(desk.nature.dice.bits()) << 64) | u128::from(desk.nature.dice.bits() >> 32);
+    Assignment {
+        slot,
+        policy,
+        success_codes: entry.spec.command.success_codes.clone(),
+        node: desk
+            .nature
+            .scenario
+            .nodes
+            .get(desk.process.node)
+            .cloned()
+            .unwrap_or_else(|| crate::job::NodeName::nearest("n")),
+        trigger,
+        scheduled_at,
+        not_during,
+        past: false,
+        audit: None,
+        poll: desk.nature.scenario.poll,
+        seed: Token::from_bits(bits),
     }
 }

@@ -10,7 +10,7 @@ use crate::sim::message::Process;
 use crate::sim::story::{Run, Story};
 use crate::sim::summary::Classes;
 use crate::sim::world::World;
-use crate::slot::Verdict;
+use crate::slot::{Attempt, Verdict};
 
 /// The last slots of a world have no time to be closed.
 const LAST: Duration = Duration::from_secs(70);
@@ -93,22 +93,33 @@ impl World {
             let text = format!("{} was done {successes} times, {} of them told", story.slot, story.told_successes);
             return self.nature.break_off(Check::Silence, text);
         }
-        let nothing_to_tell = classes.repeated == 0 && !has_nameable_overlap(runs);
-        if nothing_to_tell || story.alarms > 0 || story.done_lost {
+        if story.done_lost {
             return;
         }
-        if runs.iter().all(|run| run.settled) {
+        if let Some((run, later)) = silent_overlap(runs, &story.alarms) {
+            let text = format!("attempts {run} and {later} of {} overlapped and nobody told of either", story.slot);
+            return self.nature.break_off(Check::Silence, text);
+        }
+        if classes.repeated > 0 && story.alarms.is_empty() && runs.iter().all(|run| run.settled) {
             let text = format!("{} was run {} times and nobody told of it", story.slot, runs.len());
             self.nature.break_off(Check::Silence, text);
         }
     }
 }
 
-/// Two runs overlapped, and the store could say so. A node that is cut off hears of the later run when it settles its own;
-/// where the store has lost the later one's record by then (it loses all it has a second time), nobody is left who knows both.
-fn has_nameable_overlap(runs: &[Run]) -> bool {
+/// Two runs that overlapped, that the store could name, and of which no node told any trouble; by their attempts. One alarm
+/// is of one run: that another one of the slot was told does not make these known. Where a node never heard that its end is
+/// recorded, it has nothing to go by.
+///
+/// A node that is cut off hears of the later run when it settles its own; where the store has lost the later one's record by
+/// then (it loses all it has a second time), nobody is left who knows both.
+fn silent_overlap(runs: &[Run], alarms: &[(Process, Attempt)]) -> Option<(Attempt, Attempt)> {
+    let silent = |run: &&Run| run.settled && !alarms.contains(&(run.by, run.attempt));
     let named = |run: &Run, later: &Run| run.overlaps(later) && !run.unnameable.contains(&later.token);
-    runs.iter().enumerate().any(|(index, run)| runs.iter().skip(index + 1).any(|later| named(run, later)))
+    runs.iter().enumerate().filter(|(_, run)| silent(run)).find_map(|(index, run)| {
+        let mut later = runs.iter().skip(index + 1).filter(silent);
+        later.find(|later| named(run, later)).map(|later| (run.attempt, later.attempt))
+    })
 }
 
 fn classify(story: &Story, runs: &[Run], done: bool) -> Classes {
@@ -135,5 +146,58 @@ fn classify(story: &Story, runs: &[Run], done: bool) -> Classes {
         unused_grants: u64::from(story.grants.saturating_sub(guarded)),
         runs: 0,
         requests: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::slot::Token;
+
+    fn run(attempt: Attempt, from: u64, to: u64) -> Run {
+        Run {
+            by: process(attempt),
+            task: 1,
+            attempt,
+            token: Token::from_bits(u128::from(attempt)),
+            guarded: true,
+            started: Duration::from_secs(from),
+            ended: Some(Duration::from_secs(to)),
+            code: Some(0),
+            stopped: false,
+            orphaned: false,
+            paused: false,
+            settled: true,
+            unnameable: Vec::new(),
+            stubborn: false,
+            plan: 0,
+        }
+    }
+
+    fn process(attempt: Attempt) -> Process {
+        Process { node: usize::try_from(attempt).unwrap(), start: 1 }
+    }
+
+    #[test]
+    fn an_alarm_of_one_run_does_not_make_the_overlap_of_two_others_known() {
+        let runs = [run(1, 0, 10), run(2, 5, 20), run(3, 15, 30)];
+        let told = |attempts: &[Attempt]| {
+            let alarms: Vec<_> = attempts.iter().map(|attempt| (process(*attempt), *attempt)).collect();
+            silent_overlap(&runs, &alarms)
+        };
+        assert_eq!(told(&[]), Some((1, 2)));
+        assert_eq!(told(&[1]), Some((2, 3)));
+        assert_eq!(told(&[3]), Some((1, 2)));
+        assert_eq!(told(&[2]), None, "it is one of both");
+        assert_eq!(told(&[1, 3]), None);
+    }
+
+    #[test]
+    fn nobody_can_tell_of_a_run_whose_record_is_lost_or_whose_end_nobody_heard_of() {
+        let forgotten = Run { unnameable: vec![Token::from_bits(2)], ..run(1, 0, 10) };
+        assert_eq!(silent_overlap(&[forgotten, run(2, 5, 20)], &[]), None);
+        let open = Run { settled: false, ..run(1, 0, 10) };
+        assert_eq!(silent_overlap(&[open, run(2, 5, 20)], &[]), None);
+        assert_eq!(silent_overlap(&[run(1, 0, 10), run(2, 10, 20)], &[]), None, "one after the other");
     }
 }

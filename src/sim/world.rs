@@ -6,6 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::job::JobSpec;
+use crate::observe::NodeEvent;
 use crate::schedule::ScheduleError;
 use crate::sim::backend::{Backend, SlotId};
 use crate::sim::bug::Bug;
@@ -13,6 +14,7 @@ use crate::sim::daemon::{Asked, Daemon, Desk};
 use crate::sim::dice::Dice;
 use crate::sim::faults::Fault;
 use crate::sim::finding::{Check, Finding};
+use crate::sim::journals::{Journals, Judged};
 use crate::sim::message::{Ask, Process};
 use crate::sim::nature::{Event, Nature};
 use crate::sim::scenario::{Limits, Scenario};
@@ -57,11 +59,13 @@ pub struct Options {
     pub bug: Option<Bug>,
     /// Whether every step is written down.
     pub trace: bool,
+    /// Whether the nodes write journals, which the checker judges. A world goes on after a broken promise then.
+    pub journals: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { limits: Limits::NONE, bug: None, trace: false }
+        Self { limits: Limits::NONE, bug: None, trace: false, journals: false }
     }
 }
 
@@ -72,6 +76,8 @@ pub struct Outcome {
     pub summary: Summary,
     /// The first broken promise.
     pub finding: Option<Finding>,
+    /// What the checker makes of its journals, if wanted and if it can read its clocks.
+    pub judged: Option<Judged>,
     /// Every step, if wanted.
     pub trace: Vec<String>,
     /// The same for the same seed and options.
@@ -83,8 +89,15 @@ pub fn run(seed: u64, options: &Options) -> Result<Outcome, ScheduleError> {
     let scenario = Scenario::drawn(seed, options.limits)?;
     let mut world = World::new(scenario, options);
     world.run();
+    let judged = world.nature.check_journals();
+    // What the world's own judge calls clean has to be explained by what the nodes wrote.
+    if let Some(text) = judged.as_ref().and_then(|judged| judged.text.clone()) {
+        world.nature.break_off(Check::Journals, text);
+    }
+    world.nature.summary.judged = u64::from(judged.is_some());
+    world.nature.summary.judged_slots = judged.as_ref().map_or(0, |judged| judged.report.slots as u64);
     let Nature { summary, finding, trace, fingerprint, .. } = world.nature;
-    Ok(Outcome { summary, finding, trace: trace.unwrap_or_default(), fingerprint })
+    Ok(Outcome { summary, finding, judged, trace: trace.unwrap_or_default(), fingerprint })
 }
 
 impl World {
@@ -92,6 +105,7 @@ impl World {
         let retention = scenario.end * 4 + Duration::from_secs(86_400);
         let hosts = scenario.nodes.iter().map(|_| Host::default()).collect();
         let mut nature = Nature::new(scenario, options.bug, options.trace);
+        nature.journals = (options.journals && nature.scenario.has_steady_clocks()).then(Journals::default);
         tell_slots(&mut nature);
         for (at, weather) in weather::drawn(&nature.scenario) {
             nature.queue.push(at, Event::Weather(weather));
@@ -99,6 +113,7 @@ impl World {
         let backend = Backend::new(retention, options.bug);
         let mut world = Self { nature, hosts, backend, down: None, slow: Duration::ZERO };
         world.set_clocks();
+        world.count_unlike();
         for node in 0..world.hosts.len() {
             world.boot(node);
         }
@@ -115,12 +130,28 @@ impl World {
             host.clock.drift = if scenario.mix.has(Fault::ClockDrift) { drift } else { drift / 200 };
             host.clock.offset = if scenario.mix.has(Fault::ClockOff) { offset } else { small };
         }
+        for fault in [Fault::ClockDrift, Fault::ClockOff] {
+            let struck = if self.nature.scenario.mix.has(fault) { self.hosts.len() } else { 0 };
+            (0..struck).for_each(|_| self.nature.strike(fault));
+        }
+    }
+
+    /// Nodes whose file is not the one that all are to have.
+    fn count_unlike(&mut self) {
+        let scenario = &self.nature.scenario;
+        let same = |node: usize| {
+            let specs = file(scenario, node, 0);
+            let jobs = scenario.jobs.iter();
+            specs.len() == scenario.jobs.len() && jobs.zip(&specs).all(|(job, spec)| job.spec == *spec)
+        };
+        let unlike = (0..self.hosts.len()).filter(|node| !same(*node)).count();
+        (0..unlike).for_each(|_| self.nature.strike(Fault::Unlike));
     }
 
     fn run(&mut self) {
         let mut at_once = 0;
         while let Some((at, event)) = self.nature.queue.pop() {
-            if at > self.nature.scenario.end || self.nature.finding.is_some() {
+            if at > self.nature.scenario.end || self.nature.is_over() {
                 break;
             }
             at_once = if at > self.nature.now { 0 } else { at_once + 1 };
@@ -135,6 +166,7 @@ impl World {
             self.judge();
         }
         self.nature.summary.worlds = 1;
+        self.nature.summary.changes_of_offset = u64::from(self.nature.scenario.changes_offset());
     }
 
     fn step(&mut self, event: Event) {
@@ -173,17 +205,18 @@ impl World {
         let clock = daemon.corrected(host.clock);
         let (now, uncorrected) = (clock.now(epoch, at), host.clock.now(epoch, at));
         let process = Process { node, start: host.start };
-        let mut desk = Desk { nature: &mut self.nature, process, clock, now, uncorrected, dying: false };
+        let mut desk =
+            Desk { nature: &mut self.nature, process, clock, now, uncorrected, dying: false, leaving: false };
         work(&mut daemon, &mut desk);
-        let dying = desk.dying;
-        if dying {
+        if desk.dying {
+            self.nature.enter_node("kill", node, at);
             return self.die(node, None);
         }
-        let leaves = daemon.may_leave();
-        host.daemon = Some(daemon);
-        if leaves {
-            self.die(node, None);
+        if desk.leaving || daemon.may_leave() {
+            desk.tell(&NodeEvent::Stopped);
+            return self.die(node, None);
         }
+        host.daemon = Some(daemon);
     }
 
     /// A node's daemon starts.
@@ -197,8 +230,12 @@ impl World {
         let now = host.clock.now(self.nature.scenario.epoch, self.nature.now);
         self.nature.trouble(node, self.nature.now);
         self.nature.note(|_| format!("n{} starts", node + 1));
-        let desk = Desk { nature: &mut self.nature, process, clock: host.clock, now, uncorrected: now, dying: false };
-        host.daemon = Some(Daemon::new(specs, &desk));
+        let (clock, uncorrected) = (host.clock, now);
+        let nature = &mut self.nature;
+        let mut desk = Desk { nature, process, clock, now, uncorrected, dying: false, leaving: false };
+        let daemon = Daemon::new(specs, &desk);
+        daemon.began(&mut desk);
+        host.daemon = Some(daemon);
         let after = self.nature.dice.span(Duration::ZERO, Duration::from_millis(50));
         self.nature.queue.push(self.nature.now + after, Event::Beat(process));
     }
@@ -246,11 +283,12 @@ fn handle(daemon: &mut Daemon, desk: &mut Desk<'_>, event: Event) {
             daemon.beat(desk);
         }
         Event::Fire(_) => daemon.fire(desk),
+        Event::Again { round, .. } => daemon.look_up(desk, round),
         Event::Started { task, context, .. } => daemon.started(desk, task, &context),
         Event::Ended { task, run, code, .. } if daemon.tasks.get(&task).is_some_and(|task| task.run == Some(run)) => {
             daemon.ended(desk, task, code);
         }
-        Event::Leaves(_) => desk.dying = true,
+        Event::Leaves(_) => desk.leaving = true,
         Event::Watchdog { lease, .. } => {
             let (patience, token) = (lease.ttl / 3, lease.token);
             daemon.ask(desk, Asked::Renewal(0, token), Ask::Renew(*lease), Some(patience));
@@ -263,7 +301,7 @@ fn handle(daemon: &mut Daemon, desk: &mut Desk<'_>, event: Event) {
 const fn receiver(event: &Event) -> Option<Process> {
     match event {
         Event::Answer { to, .. } | Event::Hint { to, .. } => Some(*to),
-        Event::Timer { of, .. } => Some(*of),
+        Event::Timer { of, .. } | Event::Again { of, .. } => Some(*of),
         Event::Beat(process) | Event::Fire(process) | Event::Leaves(process) => Some(*process),
         Event::Started { by, .. } | Event::Ended { by, .. } | Event::Watchdog { by, .. } => Some(*by),
         Event::Arrival(_) | Event::Ends { .. } | Event::Tick(_) | Event::Over(_) | Event::Weather(_) => None,

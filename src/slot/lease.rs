@@ -106,6 +106,9 @@ pub struct Lease {
     pub claimed_at: DateTime<Utc>,
     /// TTL that a claim or a renewal sets.
     pub ttl: Duration,
+    /// The store's own number of the change that granted it, where a store has one (etcd's `mod_revision` of the mark): larger
+    /// for each later grant of any slot. Only told on; no operation reads it.
+    pub revision: Option<u64>,
 }
 
 impl Lease {

@@ -2,17 +2,18 @@
 
 mod key;
 mod lease;
+mod note;
 mod period;
 mod record;
 mod run;
+mod run_record;
 mod span;
 
 pub use key::{SlotKey, SlotKeyError};
 pub use lease::{Attempt, Fence, Lease, Token, TokenError};
+pub use note::{Decision, MOST_NOTES, MOST_PAGES, Note, NotePage};
 pub use period::{Period, PeriodError};
-pub use record::{
-    Audit, DoneMark, Holder, Mark, Outcome, OutputTail, RunRecord, SlotRecord, SlotState, Trigger, Verdict,
-    VerdictRecord,
-};
+pub use record::{Audit, DoneMark, Holder, Mark, SlotRecord, SlotState, Verdict, VerdictRecord};
 pub use run::{Exit, ExitStatus, RunContext};
+pub use run_record::{Outcome, OutputTail, RunRecord, Trigger};
 pub use span::{Slot, SlotError};

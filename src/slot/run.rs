@@ -18,6 +18,8 @@ pub struct RunContext {
     pub max_attempts: u32,
     /// `CRONWARD_FENCE`.
     pub fence: Fence,
+    /// `CRONWARD_FENCE_REVISION`: [`crate::slot::Lease::revision`]; only where the store has one.
+    pub fence_revision: Option<u64>,
     /// `CRONWARD_RUN_ID`: unique for each start; not the lease's token.
     pub run_id: String,
     /// `CRONWARD_NODE`.

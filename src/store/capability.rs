@@ -29,10 +29,16 @@ impl Capability {
             Reach::Host => Some("it reaches the processes of one host only".to_owned()),
             Reach::Network => None,
         };
+        let clock = match self.clock {
+            StoreClock::Servers => {
+                Some("a lease holds as far as the clocks of most of its servers run at one rate".to_owned())
+            }
+            StoreClock::Server | StoreClock::Host | StoreClock::Node => None,
+        };
         let push =
             (!self.push).then(|| format!("it tells of no release, so who waits looks again every {:?}", self.poll));
         let durable = (!self.durable).then(|| "it may lose what it has acknowledged".to_owned());
-        let missing: Vec<String> = [reach, push, durable].into_iter().flatten().collect();
+        let missing: Vec<String> = [reach, clock, push, durable].into_iter().flatten().collect();
         (!missing.is_empty()).then(|| format!("store {}: {}", self.name, missing.join("; ")))
     }
 }
@@ -53,6 +59,9 @@ pub enum Reach {
 pub enum StoreClock {
     /// The server's: a node's wrong clock cannot start a run early or late.
     Server,
+    /// Those of several servers, of which the middle one counts. A lease and its fence are as good as the assumption that
+    /// most of these clocks run at one rate, and that most of these servers keep what they acknowledged.
+    Servers,
     /// The host's that every user of the store shares.
     Host,
     /// Each node's own judges when a slot begins and ends and how long a wait lasts: a node's wrong clock can start a run

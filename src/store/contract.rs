@@ -13,8 +13,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use crate::job::{JobName, Namespace};
-use crate::slot::{Audit, Lease, RunRecord, Slot, SlotRecord};
+use crate::job::{JobName, LockKey, Namespace};
+use crate::slot::{Audit, Lease, NotePage, RunRecord, Slot, SlotRecord};
 use crate::store::{
     Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause,
     Release, Renewal, Settlement, StoreError, Wake,
@@ -32,6 +32,12 @@ pub struct StoreOptions {
     pub retention: Duration,
     /// The longest wait for one answer. Adapters bound their connections by it; `layer::Timeout` bounds every call.
     pub op_timeout: Duration,
+    /// The key of a foreign program that locks with `SET key value NX EX`: it is held with every lease. Redis only, and not
+    /// in a cluster; other stores refuse to be opened with one.
+    pub lock_key: Option<LockKey>,
+    /// Whether a store that is a file is made where there is none. Whoever only looks would make an empty one of a path that is
+    /// mistyped, and then find nothing wrong.
+    pub create: bool,
 }
 
 impl Default for StoreOptions {
@@ -40,6 +46,8 @@ impl Default for StoreOptions {
             namespace: Namespace::default(),
             retention: Duration::from_secs(7 * 86_400),
             op_timeout: Duration::from_millis(500),
+            lock_key: None,
+            create: true,
         }
     }
 }
@@ -53,7 +61,8 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// Where it is, without secrets; for messages.
     fn location(&self) -> &str;
 
-    /// Asks for the slot's lease. [`Claim`] has the order in which the checks are made.
+    /// Asks for the slot's lease. [`Claim`] has the order in which the checks are made; a request for the past
+    /// ([`ClaimRequest::past`]) passes `Closed` over and obeys the rest.
     ///
     /// The attempt counter rises only when the lease is granted; it goes on from the largest attempt that the store
     /// knows of. The same token again, while its lease stands, answers `Claimed` with the same attempt and a full TTL
@@ -74,7 +83,8 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// Records success: the run, the done marker for `done_ttl`, the verdict `done`; wakes the others. Written even when
     /// the lease was lost meanwhile, and whatever the hour; a done marker of another attempt is left as it is (I3). The
     /// counter becomes at least the lease's attempt. Again with the same token: `Recorded`, the marker unchanged.
-    /// `Overtaken` also when the other attempt, granted after this one, is over by now: it held the slot meanwhile.
+    /// `Overtaken` also when the other attempt, granted after this one, is over by now: it held the slot meanwhile. After is by
+    /// number, or by the instant of the grant: numbers begin anew in a store that lost its data.
     async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Result<Settlement, StoreError>;
 
     /// Records a failed run and releases the lease if it is still this one: a wait of `retry_after` stands in its place
@@ -97,12 +107,13 @@ pub trait Store: Debug + Send + Sync + 'static {
     async fn close(&self, slot: &Slot, max_attempts: u32, by: &crate::job::NodeName) -> Result<Closing, StoreError>;
 
     /// Operator: forgives all attempts so far, ends a wait, takes back a done marker and a verdict; wakes the others.
-    /// The counter is kept, so that fences go on rising. `Held` when a node holds the lease, with nothing changed;
+    /// The counter is kept, so that fences go on rising. A foreign key that was kept with the marker goes with it. `Held` when a node holds the lease, with nothing changed;
     /// otherwise always `Applied`, and recorded each time.
     async fn reset(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError>;
 
     /// Operator: takes the lease from its holder, whose next renewal answers `Lost`; wakes the others. The attempt
-    /// counts. Its record gets the outcome `lost_lease`. `Unchanged` when nobody holds it.
+    /// counts. Its record gets the outcome `lost_lease`. A foreign key that is held with the lease goes with it, unless it is
+    /// somebody else's by now. `Unchanged` when nobody holds it.
     async fn unlock(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError>;
 
     /// Operator: sets the done marker and the verdict `done` without a run; wakes the others. The marker's holder is
@@ -118,14 +129,16 @@ pub trait Store: Debug + Send + Sync + 'static {
         audit: &Audit,
     ) -> Result<Intervention, StoreError>;
 
-    /// Operator: ends the pause now; wakes the others. The pause then names who ended it. `Unchanged` when the job is not
+    /// Operator: ends the pause now; wakes the others. The pause then names who ended it beside who began it. `Unchanged` when the job is not
     /// paused.
     async fn resume(&self, job: &JobName, audit: &Audit) -> Result<Intervention, StoreError>;
 
     /// Every job's last pause, also those that are over.
     async fn pauses(&self) -> Result<Vec<(JobName, Pause)>, StoreError>;
 
-    /// Makes the registry know these jobs; answers all that it knows. `first_seen` of a known name is kept.
+    /// Makes the registry know these jobs; answers all that it knows. `first_seen` of a known name is kept, and so is the whole
+    /// of an entry that a file's daemon made where the new one comes from elsewhere ([`JobEntry::yields_to`]): such a caller
+    /// knows no more than its own command line, and the daemon may have spoken since it looked.
     async fn register(&self, jobs: &[JobEntry]) -> Result<Vec<JobEntry>, StoreError>;
 
     /// Every job that the registry knows, by name.
@@ -140,6 +153,14 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// Removes records older than the retention, a bounded number at a time; answers how many slots went. Stores whose
     /// records expire by themselves answer 0.
     async fn purge(&self) -> Result<u64, StoreError>;
+
+    /// Keeps what was noted on slots, for people: each page takes the place of the one of its slot with the same id, so the
+    /// same call again changes nothing. Of one slot the newest [`crate::slot::MOST_PAGES`] are kept, as long as its records.
+    /// No other operation reads them; pages of one call may be kept in more than one step.
+    async fn note(&self, pages: &[(Slot, NotePage)]) -> Result<(), StoreError>;
+
+    /// What was noted on the slot, in the order in which the pages were begun. Reads only.
+    async fn notes(&self, slot: &Slot) -> Result<Vec<NotePage>, StoreError>;
 
     /// Hints from now on. Never fails: a store that cannot tell, or cannot be reached, stays silent, and says
     /// [`super::Wake::Resync`] when it can again.

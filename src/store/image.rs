@@ -52,6 +52,9 @@ pub(super) struct Runs {
     pub(super) newest_other: Attempt,
     /// Whose that is.
     pub(super) newest_other_node: Option<NodeName>,
+    /// The guarded run under another token than the request's that was granted last: after the store had lost its data its
+    /// number may be a small one.
+    pub(super) latest_other: Option<RunRecord>,
     /// A run under the request's token has a recorded end.
     pub(super) spent: bool,
 }
@@ -85,7 +88,7 @@ impl StoredMark {
     }
 
     /// Of the claim that it came from.
-    #[cfg(any(feature = "etcd", feature = "zookeeper"))]
+    #[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "sqlite", feature = "zookeeper"))]
     pub(super) const fn token(&self) -> Option<Token> {
         match self.standing {
             Standing::Lease(token) | Standing::Wait(token) => Some(token),
@@ -132,6 +135,20 @@ impl Image {
     /// Attempts that count against `max_attempts`.
     pub(super) fn used(&self) -> u32 {
         self.known().saturating_sub(self.row.forgiven)
+    }
+
+    /// Who was granted the slot after this claim of the request's token or in its place, also if that is over: two runs may
+    /// have overlapped. By its number; or by when it was granted, where numbers began anew because the store had lost its
+    /// data. A run without a guard is in nobody's place, and nobody is in its.
+    pub(super) fn overtaker(&self, attempt: Attempt, claimed_at: DateTime<Utc>) -> Option<Holder> {
+        if attempt == 0 {
+            return None;
+        }
+        if self.runs.newest_other >= attempt {
+            return Some(Holder { node: self.runs.newest_other_node.clone()?, attempt: self.runs.newest_other });
+        }
+        let latest = self.runs.latest_other.as_ref().filter(|run| run.claimed_at > claimed_at)?;
+        Some(Holder { node: latest.node.clone(), attempt: latest.attempt })
     }
 
     /// Puts the lease at the key, for its TTL from now on.

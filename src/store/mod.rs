@@ -12,19 +12,29 @@ mod contract;
 mod document;
 #[cfg(feature = "etcd")]
 pub mod etcd;
+mod finding;
 pub mod handover;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "etcd", feature = "zookeeper"))]
 mod image;
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "etcd"))]
+mod known;
 pub mod layer;
 pub mod memory;
 mod open;
 #[cfg(feature = "redis")]
 pub mod redis;
+#[cfg(feature = "redis-redlock")]
+pub mod redlock;
 mod registry;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "etcd", feature = "zookeeper"))]
 mod rules;
+mod secrets;
+#[cfg(any(feature = "etcd", feature = "zookeeper"))]
+mod shelf;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub mod sql;
+mod station;
+mod trial;
 #[cfg(feature = "zookeeper")]
 pub mod zookeeper;
 
@@ -36,5 +46,11 @@ pub use crate::reply::{Claim, ClaimRequest, Closing, Intervention, Release, Rene
 pub use crate::wake::{Wake, WakeKind, WakeParseError};
 pub use capability::{Capability, Reach, StoreClock};
 pub use contract::{Store, StoreOptions, Wakeups};
-pub use open::{Migration, OpenError, SCHEMES, capability, migrate, open, redact, secrets};
-pub use registry::{HeartbeatReply, JobEntry, NodeEntry, NodeReport, Pause};
+#[cfg(feature = "fuzzing")]
+pub use document::fuzzing::document_texts;
+pub use finding::{Finding, Severity};
+pub use open::{Migration, OpenError, SCHEMES, capability, examine, forget, migrate, open, stations};
+pub use registry::{HeartbeatReply, JobEntry, JobOrigin, NodeEntry, NodeReport, Pause};
+pub use secrets::{redact, secret_ranges, secrets, shown_scheme};
+pub use station::Station;
+pub use trial::Trial;

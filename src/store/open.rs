@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::store::layer::{Layered, Timeout};
-use crate::store::{Capability, Store, StoreError, StoreOptions};
+use crate::store::secrets::without_secrets;
+use crate::store::{Capability, Finding, Station, Store, StoreError, StoreOptions, Trial, redact, shown_scheme};
 
 /// The schemes that are known, with the cargo feature each needs.
 pub const SCHEMES: &[(&str, &str)] = &[
@@ -23,6 +24,8 @@ pub const SCHEMES: &[(&str, &str)] = &[
     ("rediss+sentinel", "redis-sentinel"),
     ("redis+cluster", "redis-cluster"),
     ("rediss+cluster", "redis-cluster"),
+    ("redlock", "redis-redlock"),
+    ("redlocks", "redis-redlock"),
     ("memory", ""),
 ];
 
@@ -37,6 +40,12 @@ pub enum OpenError {
         /// What is wrong and what to write.
         message: String,
     },
+    /// A lock of a foreign program cannot be held there.
+    #[error("a foreign key can be held in one Redis only (also behind sentinels), not in {store}")]
+    LockKey {
+        /// What it is.
+        store: &'static str,
+    },
     /// The store answered, or did not.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -49,12 +58,16 @@ pub enum OpenError {
 /// even after twice that time is given up here, so that nobody ever waits for ever.
 pub async fn open(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, OpenError> {
     let limit = options.op_timeout.saturating_mul(2);
-    let store = adapter(url, options, clock).await?;
+    let store = adapter(url, options, clock).await.map_err(|error| untold(url, error))?;
     Ok(Arc::new(Layered::new(store, Timeout::after(limit))))
 }
 
 async fn adapter(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, OpenError> {
     let scheme = url.split_once(':').map_or(url, |(scheme, _)| scheme);
+    if options.lock_key.is_some() && !scheme.starts_with("redis") {
+        let other = capability(url).map(|capability| capability.name).ok_or_else(|| unknown(url, scheme))?;
+        return Err(OpenError::LockKey { store: other });
+    }
     match scheme {
         "memory" => Ok(Arc::new(crate::store::memory::MemoryStore::new(options, clock))),
         #[cfg(feature = "sqlite")]
@@ -75,8 +88,102 @@ async fn adapter(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Res
         }
         #[cfg(feature = "redis-cluster")]
         "redis+cluster" | "rediss+cluster" => Ok(Arc::new(crate::store::redis::RedisStore::open(url, options).await?)),
+        #[cfg(feature = "redis-redlock")]
+        "redlock" | "redlocks" => Ok(Arc::new(crate::store::redis::RedlockStore::open(url, options, clock).await?)),
         _ => Err(unknown(url, scheme)),
     }
+}
+
+/// Looks at what is particular to the store at `url`: how it keeps what it has acknowledged, and what can make it lose that.
+/// Changes nothing. Empty for a store of which there is nothing to say, or that cannot be reached.
+///
+/// # Errors
+/// As [`open()`].
+pub async fn examine(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Vec<Finding>, OpenError> {
+    examined(url, options, clock).await.map_err(|error| untold(url, error))
+}
+
+async fn examined(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Vec<Finding>, OpenError> {
+    let scheme = url.split_once(':').map_or(url, |(scheme, _)| scheme);
+    let _ = (&options, &clock);
+    match scheme {
+        #[cfg(feature = "sqlite")]
+        "sqlite" => Ok(crate::store::sql::SqliteStore::open(url, options).await?.examine().await),
+        #[cfg(feature = "postgres")]
+        "postgres" | "postgresql" => crate::store::sql::postgres::examine(url, &options).await,
+        #[cfg(feature = "mysql")]
+        "mysql" | "mariadb" => crate::store::sql::mysql::examine(url, &options).await,
+        #[cfg(feature = "redis-redlock")]
+        "redlock" | "redlocks" => {
+            Ok(crate::store::redis::RedlockStore::open(url, options, clock).await?.examine().await)
+        }
+        #[cfg(feature = "redis")]
+        redis if redis.starts_with("redis") => {
+            Ok(crate::store::redis::RedisStore::open(url, options).await?.examine().await)
+        }
+        #[cfg(feature = "etcd")]
+        "etcd" | "etcds" => Ok(crate::store::etcd::EtcdStore::open(url, options, clock).await?.examine().await),
+        #[cfg(feature = "zookeeper")]
+        "zookeeper" => Ok(crate::store::zookeeper::ZookeeperStore::open(url, options, clock).await?.examine().await),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// The servers of the store at `url`, where there are several with rights of their own; empty where there is one, or where they
+/// share their users.
+///
+/// # Errors
+/// As [`open()`].
+pub async fn stations(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Vec<Station>, OpenError> {
+    stationed(url, options, clock).await.map_err(|error| untold(url, error))
+}
+
+#[allow(clippy::unused_async, reason = "which store has several servers depends on the features")]
+async fn stationed(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Vec<Station>, OpenError> {
+    let scheme = url.split_once(':').map_or(url, |(scheme, _)| scheme);
+    let _ = (&options, &clock);
+    match scheme {
+        #[cfg(feature = "redis-redlock")]
+        "redlock" | "redlocks" => Ok(crate::store::redis::RedlockStore::open(url, options, clock).await?.stations()),
+        #[cfg(feature = "redis-cluster")]
+        "redis+cluster" | "rediss+cluster" => {
+            Ok(crate::store::redis::RedisStore::open(url, options).await?.stations().await)
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Removes what a trial wrote at the store at `url`, and nothing else. A store in memory ends with its process.
+///
+/// # Errors
+/// As [`open()`]; [`OpenError::Store`] also when the store refuses.
+pub async fn forget(url: &str, options: StoreOptions, clock: Arc<dyn Clock>, trial: &Trial) -> Result<(), OpenError> {
+    let scheme = url.split_once(':').map_or(url, |(scheme, _)| scheme);
+    let _ = (&options, &clock, trial);
+    match scheme {
+        #[cfg(feature = "sqlite")]
+        "sqlite" => crate::store::sql::SqliteStore::open(url, options).await?.forget(trial).await?,
+        #[cfg(feature = "postgres")]
+        "postgres" | "postgresql" => crate::store::sql::postgres::forget(url, options, trial).await?,
+        #[cfg(feature = "mysql")]
+        "mysql" | "mariadb" => crate::store::sql::mysql::forget(url, options, trial).await?,
+        #[cfg(feature = "redis-redlock")]
+        "redlock" | "redlocks" => {
+            crate::store::redis::RedlockStore::open(url, options, clock).await?.forget(trial).await?;
+        }
+        #[cfg(feature = "redis")]
+        redis if redis.starts_with("redis") => {
+            crate::store::redis::RedisStore::open(url, options).await?.forget(trial).await?;
+        }
+        #[cfg(feature = "etcd")]
+        "etcd" | "etcds" => crate::store::etcd::EtcdStore::open(url, options, clock).await?.forget(trial).await?,
+        #[cfg(feature = "zookeeper")]
+        "zookeeper" => {
+            crate::store::zookeeper::ZookeeperStore::open(url, options, clock).await?.forget(trial).await?;
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 /// What a migration did: the tables' version before and after.
@@ -93,13 +200,20 @@ pub struct Migration {
 /// # Errors
 /// [`OpenError::Url`] when the url cannot be used; [`OpenError::Store`] when the store cannot be reached, or refuses.
 pub async fn migrate(url: &str) -> Result<Option<Migration>, OpenError> {
+    migrated(url).await.map_err(|error| untold(url, error))
+}
+
+#[allow(clippy::unused_async, reason = "which store has tables to wait for depends on the features")]
+async fn migrated(url: &str) -> Result<Option<Migration>, OpenError> {
     let scheme = url.split_once(':').map_or(url, |(scheme, _)| scheme);
     match scheme {
         #[cfg(feature = "postgres")]
         "postgres" | "postgresql" => crate::store::sql::postgres::migrate(url).await.map(Some),
         #[cfg(feature = "mysql")]
         "mysql" | "mariadb" => crate::store::sql::mysql::migrate(url).await.map(Some),
-        // The others have no tables, or make their file's own.
+        #[cfg(feature = "sqlite")]
+        "sqlite" => crate::store::sql::SqliteStore::migrate(url).await.map(Some),
+        // The others have no tables.
         _ => capability(url).map(|_| None).ok_or_else(|| unknown(url, scheme)),
     }
 }
@@ -125,6 +239,8 @@ pub fn capability(url: &str) -> Option<Capability> {
         "redis+cluster" | "rediss+cluster" => {
             Some(Capability { name: "redis-cluster", ..crate::store::redis::CAPABILITY })
         }
+        #[cfg(feature = "redis-redlock")]
+        "redlock" | "redlocks" => Some(crate::store::redis::REDLOCK),
         #[cfg(feature = "etcd")]
         "etcd" | "etcds" => Some(crate::store::etcd::CAPABILITY),
         #[cfg(feature = "zookeeper")]
@@ -138,80 +254,27 @@ fn unknown(url: &str, scheme: &str) -> OpenError {
         Some((_, feature)) => format!("this build has no {scheme}: build with the cargo feature {feature:?}"),
         None => {
             let known: Vec<&str> = SCHEMES.iter().map(|(known, _)| *known).collect();
-            format!("{scheme:?} is not a known scheme; known are {}", known.join(", "))
+            let known = known.join(", ");
+            match shown_scheme(url) {
+                Some(scheme) => format!("{scheme:?} is not a known scheme; known are {known}"),
+                None => format!("it has no scheme; known are {known}"),
+            }
         }
     };
     OpenError::Url { url: redact(url), message }
 }
 
-/// The url without its password, for messages.
-pub fn redact(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    // A password with a raw `/`, `?` or `#` in it: where it ends cannot be told, so nothing is shown.
-    if !authority.is_empty() && !authority.contains('@') && tail.contains('@') {
-        return format!("{scheme}://***");
+/// A url may be written in such a way that an adapter takes a part of its password for something that it may quote.
+fn untold(url: &str, error: OpenError) -> OpenError {
+    match error {
+        OpenError::Url { url: shown, message } => OpenError::Url { url: shown, message: without_secrets(url, message) },
+        other => other,
     }
-    let shown = match authority.rsplit_once('@') {
-        Some((user, host)) => match user.split_once(':') {
-            Some((name, _)) => format!("{name}:***@{host}"),
-            None => format!("***@{host}"),
-        },
-        None => authority.to_owned(),
-    };
-    let tail = tail.split(['?', '#']).next().unwrap_or("");
-    format!("{scheme}://{shown}{tail}")
-}
-
-/// What in a url nobody else may see: the url itself when it carries a password, and the password, as written and
-/// decoded. Empty for a url without one.
-pub fn secrets(url: &str) -> Vec<String> {
-    if redact(url) == url.split(['?', '#']).next().unwrap_or("") && !url.contains("pass") {
-        return Vec::new();
-    }
-    let mut secrets = vec![url.to_owned()];
-    if let Ok(parsed) = url::Url::parse(url) {
-        let in_query =
-            parsed.query_pairs().filter(|(name, _)| name.contains("pass")).map(|(_, value)| value.into_owned());
-        secrets.extend(in_query);
-        // `redis://password@host` is read as a user by the generic rules, and is a password all the same.
-        secrets.extend(parsed.password().or(Some(parsed.username())).map(str::to_owned));
-    } else {
-        // Several hosts with ports are no url by the generic rules.
-        secrets.extend(password_of(url));
-    }
-    let decoded = secrets.iter().map(|secret| {
-        url::form_urlencoded::parse(format!("s={secret}").as_bytes()).next().map(|(_, v)| v.into_owned())
-    });
-    let decoded: Vec<String> = decoded.flatten().collect();
-    secrets.extend(decoded);
-    secrets.retain(|secret| !secret.is_empty());
-    secrets.sort_unstable();
-    secrets.dedup();
-    secrets
-}
-
-/// The password of a url, found without understanding the rest of it.
-fn password_of(url: &str) -> Option<String> {
-    let (_, rest) = url.split_once("://")?;
-    let (user_info, _) = rest.rsplit_once('@')?;
-    user_info.split_once(':').map(|(_, password)| password.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_secrets_of_a_url_are_the_url_and_its_password_and_none_where_there_is_no_password() {
-        assert_eq!(secrets("redis://user:hunter2@h"), ["hunter2", "redis://user:hunter2@h"]);
-        assert!(secrets("redis://:a%2Fb@h").contains(&"a/b".to_owned()));
-        assert!(secrets("redis+unix:///s?user=a&pass=hunter2").contains(&"hunter2".to_owned()));
-        assert!(secrets("etcd://u:hunter2@a:2379,b:2379").contains(&"hunter2".to_owned()));
-        for url in ["sqlite", "sqlite:///var/a@b.db", "redis://h:6379/0", "memory:", "rediss://h?ca=/etc/ca.pem"] {
-            assert_eq!(secrets(url), [""; 0], "{url}");
-        }
-    }
 
     #[test]
     fn what_a_store_lacks_is_one_line_and_a_database_that_pushes_lacks_nothing() {
@@ -221,6 +284,14 @@ mod tests {
             Some("store memory: it ends with its process; it may lose what it has acknowledged")
         );
         assert_eq!(lacks("unknown://h"), None);
+        #[cfg(feature = "redis-redlock")]
+        assert_eq!(
+            lacks("redlock://a,b,c").as_deref(),
+            Some(
+                "store redlock: a lease holds as far as the clocks of most of its servers run at one rate; it may lose \
+                 what it has acknowledged"
+            )
+        );
         #[cfg(feature = "mysql")]
         assert_eq!(
             lacks("mysql://h/d").as_deref(),
@@ -228,38 +299,5 @@ mod tests {
         );
         #[cfg(feature = "postgres")]
         assert_eq!(lacks("postgres://h/d"), None);
-    }
-
-    #[cfg(feature = "postgres")]
-    #[test]
-    fn no_password_of_a_database_is_shown_and_each_is_hidden_from_commands() {
-        for url in [
-            "postgres://u:hunter2@h:1/d?sslmode=require",
-            "mysql://u:hunter2@h/d",
-            "postgres:///d?host=/run/p&user=u&password=hunter2",
-            "postgresql://u:hun%74er2@h/d",
-        ] {
-            assert!(!redact(url).contains("ter2"), "{}", redact(url));
-            assert!(secrets(url).contains(&"hunter2".to_owned()), "{url}: {:?}", secrets(url));
-        }
-    }
-
-    #[test]
-    fn no_password_is_shown_however_the_url_is_written() {
-        for url in [
-            "redis://user:hunter2@h:1/2",
-            "redis://:hunter2@h",
-            "redis://hunter2@h",
-            "redis://user:hun/ter2@h",
-            "redis://user:hun?ter2@h",
-            "redis://user:hun#ter2@h",
-            "redis+unix:///s?user=a@b&pass=hunter2",
-        ] {
-            let shown = redact(url);
-            assert!(!shown.contains("ter2") && !shown.contains("hun"), "{shown}");
-        }
-        assert_eq!(redact("redis://user:hunter2@h:1/2"), "redis://user:***@h:1/2");
-        assert_eq!(redact("sqlite:///var/a@b.db"), "sqlite:///var/a@b.db");
-        assert_eq!(redact("etcds://u:hunter2@a:1,b:2?ca=/x"), "etcds://u:***@a:1,b:2");
     }
 }

@@ -9,6 +9,25 @@ use serde::{Deserialize, Serialize};
 use crate::job::{JobName, JobSpec, NodeName};
 use crate::slot::Audit;
 
+/// Who made the registry know a job, and so who has its command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobOrigin {
+    /// A file of jobs: daemons plan it.
+    #[default]
+    File,
+    /// A command line, `cronward exec`: some crontab starts it, and no file has its command.
+    Crontab,
+    /// A program with a [`crate::service::Guard`]: it has the work, and calls when it wants it done.
+    Service,
+}
+
+impl JobOrigin {
+    const fn is_file(&self) -> bool {
+        matches!(self, Self::File)
+    }
+}
+
 /// A job as the registry knows it: enough to compute its slots without its file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobEntry {
@@ -24,13 +43,16 @@ pub struct JobEntry {
     pub max_attempts: u32,
     /// Whether it is planned.
     pub enabled: bool,
-    /// When the name was first registered, by the store's clock; ignored in a request.
+    /// Who made it known.
+    #[serde(default, skip_serializing_if = "JobOrigin::is_file")]
+    pub origin: JobOrigin,
+    /// When the name was first registered, by the store's clock; ignored in a request. Stands last: stores look for it there.
     #[serde(rename = "first_seen_ms", with = "chrono::serde::ts_milliseconds")]
     pub first_seen: DateTime<Utc>,
 }
 
 impl JobEntry {
-    /// The entry of a job, seen now.
+    /// The entry of a job of a file, seen now.
     pub fn of(spec: &JobSpec, now: DateTime<Utc>) -> Self {
         Self {
             name: spec.name.clone(),
@@ -39,8 +61,32 @@ impl JobEntry {
             period: spec.period.to_string(),
             max_attempts: spec.policy.max_attempts,
             enabled: spec.enabled,
+            origin: JobOrigin::File,
             first_seen: now,
         }
+    }
+
+    /// Whether this leaves a known entry of the same name as it is: what a file's daemon said is replaced by another file's
+    /// alone.
+    pub fn yields_to(&self, known: &Self) -> bool {
+        known.origin.is_file() && !self.origin.is_file()
+    }
+
+    /// Each name once: of several entries of one name the last, unless that yields to one before it.
+    pub fn by_name(entries: &[Self]) -> BTreeMap<&JobName, &Self> {
+        let mut named: BTreeMap<&JobName, &Self> = BTreeMap::new();
+        for entry in entries {
+            let kept = named.entry(&entry.name).or_insert(entry);
+            if !entry.yields_to(kept) {
+                *kept = entry;
+            }
+        }
+        named
+    }
+
+    /// The entry of a job that no daemon plans, seen now. Its schedule is no more than where its slots begin.
+    pub fn unplanned(spec: &JobSpec, origin: JobOrigin, now: DateTime<Utc>) -> Self {
+        Self { enabled: false, origin, ..Self::of(spec, now) }
     }
 }
 
@@ -97,11 +143,29 @@ pub struct Pause {
     pub since: DateTime<Utc>,
     /// Until when; none means until resumed.
     pub until: Option<DateTime<Utc>>,
-    /// Who paused it and why; after a resume, who ended it.
+    /// Who paused it and why.
     pub audit: Audit,
+    /// Who ended it and why, after a resume.
+    pub ended: Option<Audit>,
 }
 
 impl Pause {
+    /// One that begins now.
+    pub fn begun(until: Option<DateTime<Utc>>, audit: &Audit, now: DateTime<Utc>) -> Self {
+        Self { since: now, until, audit: Audit { at: now, ..audit.clone() }, ended: None }
+    }
+
+    /// The same, ended now; none when it is over already.
+    pub fn end(self, audit: &Audit, now: DateTime<Utc>) -> Option<Self> {
+        self.remaining(now)?;
+        Some(Self { until: Some(now), ended: Some(Audit { at: now, ..audit.clone() }), ..self })
+    }
+
+    /// The verb that was the last to change it.
+    pub fn last(&self) -> &Audit {
+        self.ended.as_ref().unwrap_or(&self.audit)
+    }
+
     /// How long it lasts from `now` on: none when it is over, `Some(None)` when it has no end.
     pub fn remaining(&self, now: DateTime<Utc>) -> Option<Option<Duration>> {
         match self.until {
@@ -113,5 +177,25 @@ impl Pause {
     /// Whether it covered some instant of the span.
     pub fn touches(&self, start: DateTime<Utc>, end: DateTime<Utc>) -> bool {
         self.since < end && self.until.is_none_or(|until| until > start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::Program;
+
+    #[test]
+    fn a_jobs_entry_that_says_nothing_of_its_origin_is_a_files_and_the_instant_stands_last() {
+        let spec = JobSpec::new(JobName::new("a").unwrap(), "0 * * * *", Program::Direct(Vec::new()));
+        let of_file = JobEntry::of(&spec, DateTime::UNIX_EPOCH);
+        let written = serde_json::to_string(&of_file).unwrap();
+        assert!(!written.contains("origin"), "{written}");
+        assert_eq!(serde_json::from_str::<JobEntry>(&written).unwrap(), of_file);
+        let of_crontab = JobEntry::unplanned(&spec, JobOrigin::Crontab, DateTime::UNIX_EPOCH);
+        let written = serde_json::to_string(&of_crontab).unwrap();
+        // Redis takes what stands before it as it is.
+        assert!(written.ends_with(r#""enabled":false,"origin":"crontab","first_seen_ms":0}"#), "{written}");
+        assert_eq!(serde_json::from_str::<JobEntry>(&written).unwrap(), of_crontab);
     }
 }

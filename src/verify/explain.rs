@@ -4,28 +4,55 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::{between, later};
 use crate::slot::{Outcome, Verdict};
+use crate::verify::chance::Service;
 use crate::verify::fault::Fault;
-use crate::verify::history::History;
+use crate::verify::history::{History, LATENESS};
+use crate::verify::instance::Instance;
+use crate::verify::obstacle::{Obstacle, What};
 use crate::verify::run::Run;
 use crate::verify::story::Story;
 
+/// A reason.
+pub(super) enum Why<'a> {
+    /// Somebody told of it.
+    Told(String),
+    Fault(&'a Fault),
+}
+
+impl Why<'_> {
+    /// For people.
+    pub(super) fn words(&self) -> String {
+        match self {
+            Self::Told(words) => words.clone(),
+            Self::Fault(fault) => fault.words(),
+        }
+    }
+
+    /// Nothing else explains it than that the store forgot.
+    pub(super) fn is_loss_of_data(&self) -> bool {
+        matches!(self, Self::Fault(fault) if fault.loses_data())
+    }
+}
+
 /// Why `b` was started though `a` had been, and the two did not overlap.
-pub(super) fn again(history: &History, story: &Story, a: &Run, b: &Run) -> Option<String> {
+pub(super) fn again<'a>(history: &'a History, story: &Story, a: &Run, b: &Run) -> Option<Why<'a>> {
     if a.failed() {
         let outcome = a.outcome.map_or("failure", Outcome::as_str);
-        return Some(format!("{} ended with {outcome}", a.words()));
+        return Some(Why::Told(format!("{} ended with {outcome}", a.words())));
     }
-    if let Some(died) = history.death_of(a) {
-        return Some(format!("{} died at {} under {}", a.node, time(died), a.words()));
+    if let Some(died) = history.death_of(story, a).filter(|died| *died <= later(b.start, CLOCKS)) {
+        return Some(Why::Told(format!("{} died at {} under {}", a.node, time(died), a.words())));
     }
     if let Some(done) = done_before(a, b) {
-        return history.taken_back(story, (done, b.start)).map(Fault::words);
+        return history.taken_back(story, (done, b.start)).map(Why::Fault);
     }
     if let Some(trouble) = trouble(a, b) {
-        return Some(trouble);
+        return Some(Why::Told(trouble));
     }
-    let fault = history.blame(story, (a.start, b.start), |_| true)?;
-    Some(fault.words())
+    // Who is granted the slot while another holds it, or has done it, need not be ailing: the other one is, or the store.
+    let ailing = [&a.node];
+    let nodes = if b.attempt > a.attempt { &ailing[..] } else { &[&a.node, &b.node] };
+    history.blame_on(story, nodes, (a.start, b.start), Fault::allows_repeat).map(Why::Fault)
 }
 
 /// When the store had acknowledged that `a` did the work, if that was before it granted `b`. Done is absorbing (I3): no
@@ -38,18 +65,18 @@ fn done_before(a: &Run, b: &Run) -> Option<DateTime<Utc>> {
 
 /// Why `a` and `b` ran at the same time. Nothing excuses an overlap in silence, and where the job asks for the older run
 /// to be killed only a node that could not act does.
-pub(super) fn overlap(history: &History, story: &Story, a: &Run, b: &Run) -> Option<String> {
-    let fault = || history.blame(story, (a.start, b.start), Fault::allows_overlap);
+pub(super) fn overlap<'a>(history: &'a History, story: &Story, a: &Run, b: &Run) -> Option<Why<'a>> {
+    let fault = |fits: &dyn Fn(&Fault) -> bool| history.blame(story, (a.start, b.start), fits);
     if a.is_killed_when_lost() && a.guarded && b.guarded {
         let stood_still = a.instance.and_then(|index| history.instances.get(index)).is_some_and(|instance| {
             instance.gaps.iter().any(|gap| *gap >= a.start && *gap <= later(b.start, history.aftermath(story)))
         });
         if stood_still {
-            return Some(format!("{} stood still under {}", a.node, a.words()));
+            return Some(Why::Told(format!("{} stood still under {}", a.node, a.words())));
         }
-        return fault().map(Fault::words);
+        return fault(&|fault| fault.allows_overlap_with_a_kill(&a.node)).map(Why::Fault);
     }
-    trouble(a, b).or_else(|| fault().map(Fault::words))
+    trouble(a, b).map(Why::Told).or_else(|| fault(&Fault::allows_overlap).map(Why::Fault))
 }
 
 /// What the nodes of two runs told of trouble.
@@ -64,61 +91,126 @@ pub(super) fn lost(history: &History, story: &Story) -> Option<String> {
         Some(Verdict::Skipped) => Some("the job was paused, and that is recorded".to_owned()),
         Some(Verdict::Failed) => failed(history, story),
         Some(Verdict::Missed) => missed(history, story).map(|why| format!("recorded as missed: {why}")),
-        Some(Verdict::Done) | None => {
-            history.blame(story, (story.slot.start(), story.slot.end()), |_| true).map(Fault::words)
-        }
+        Some(Verdict::Done) | None => all_were_made(history, story).or_else(|| kept_from_it(history, story)),
     }
 }
 
-fn failed(history: &History, story: &Story) -> Option<String> {
-    let (made, most) = (story.attempts_made(), usize::try_from(story.max_attempts()?).ok()?);
-    if made >= most {
-        return Some(format!("all {most} attempts were made, and it is recorded as failed"));
+/// There was no attempt left, whoever was there to record it: that is a rule of its own.
+fn all_were_made(history: &History, story: &Story) -> Option<String> {
+    let (made, (fewest, most)) = (story.attempts_made(), history.attempts_allowed(story)?);
+    let (doubtful, untold) = (story.refunds_in_doubt(), attempts_untold(history, story));
+    let said = if made >= fewest {
+        format!("all {fewest} attempts were made")
+    } else if made + doubtful >= fewest {
+        format!("all {fewest} attempts were made, and those that were given back came too late")
+    } else if made + doubtful + untold >= fewest {
+        format!("{made} of {fewest} attempts were told, and nodes died that can have had the others")
+    } else {
+        return None;
+    };
+    // By another node's file there were more: it must have been kept from them.
+    if made + doubtful + untold >= most {
+        Some(said)
+    } else {
+        kept_from_it(history, story).map(|why| format!("{said}; {why}"))
     }
-    let lines_are_missing = history.lines_are_missing().then(|| "lines of a journal are missing".to_owned());
-    lines_are_missing
-        .or_else(|| history.blame(story, (story.slot.start(), story.slot.end()), |_| true).map(Fault::words))
+}
+
+/// An attempt that the store counted and no journal told of took a fault.
+fn failed(history: &History, story: &Story) -> Option<String> {
+    if let Some(made) = all_were_made(history, story) {
+        return Some(format!("{made}, and it is recorded as failed"));
+    }
+    let (start, end) = (story.slot.start(), story.slot.end());
+    // What was counted was granted to somebody who was told of it, or who had no answer.
+    let unanswered = |it: &Obstacle| it.what == What::StoreFailed && it.strikes((start, end), Default::default());
+    if story.grants.is_empty() && !story.obstacles.iter().any(unanswered) {
+        return None;
+    }
+    if history.lines_are_missing(start, later(end, history.aftermath(story))) {
+        return Some("lines of a journal are missing".to_owned());
+    }
+    history.blame(story, (start, end), Fault::allows_loss).map(Fault::words)
+}
+
+/// Attempts that no journal can tell of, at the most: of nodes that died right after they were granted one, or had asked for
+/// it.
+fn attempts_untold(history: &History, story: &Story) -> usize {
+    let (start, end) = (story.slot.start(), story.slot.end());
+    let can_have_had_one = |(index, instance): (usize, &Instance)| {
+        let Some(died) = instance.died.filter(|at| start <= later(*at, LATENESS) && *at <= end) else { return false };
+        // Of an attempt that it told of it had none beside.
+        let of = |run: &&Run| run.instance == Some(index) && run.start <= died;
+        let open = story.runs.iter().filter(of).any(|run| run.settled.is_none_or(|settled| settled > died));
+        let before = died - LATENESS;
+        // It asked at once: so it can only be that nobody had the time for it before.
+        let ended = story.runs.iter().filter_map(|run| run.end.filter(|end| *end <= died)).max();
+        let idle = (ended.unwrap_or(start), before);
+        !open && was_seen_to_hold(story, instance, died)
+            || !open
+                && history.can_claim_at(story, index, died)
+                && (idle.1 <= idle.0
+                    || history.longest_service(story, Service::Claiming, idle) < history.aftermath(story))
+    };
+    history.instances.iter().enumerate().filter(|instance| can_have_had_one(*instance)).count()
+}
+
+/// Others were told that a node holds the slot, about when it died, and it told of no run then.
+fn was_seen_to_hold(story: &Story, instance: &Instance, died: DateTime<Utc>) -> bool {
+    let seen = |at: DateTime<Utc>| died <= later(at, LATENESS) && at <= later(died, story.lease_ttl());
+    let told = |at| {
+        story.runs.iter().any(|run| {
+            run.node == instance.node && run.guarded && run.start <= at && died <= later(run.start, LATENESS)
+        })
+    };
+    let mut held = story.obstacles.iter().filter(|it| matches!(&it.what, What::Held(by) if *by == instance.node));
+    held.any(|it| seen(it.from) && !told(it.from))
 }
 
 fn missed(history: &History, story: &Story) -> Option<String> {
-    let (start, end) = (story.slot.start(), story.slot.end());
-    if story.start_deadline_passed {
-        return Some("its start deadline had passed".to_owned());
-    }
-    if let Some(answer) = ["paused", "blocked"].into_iter().find(|answer| story.answers.contains(*answer)) {
-        return Some(format!("claims were answered {answer}"));
-    }
     if let Some(fault) = forgotten(history, story) {
         return Some(format!("all attempts were made, and the store lost count of them: {}", fault.words()));
     }
-    if let Some(why) = too_late_for_another(history, story, end) {
-        return Some(why);
+    // Who closed it had counted fewer than were made: it is forgotten, or there were more by some file.
+    let (_, most) = history.attempts_allowed(story).unwrap_or((0, usize::MAX));
+    if story.attempts_made() >= most { None } else { kept_from_it(history, story) }
+}
+
+/// Nobody had the time for it: after the last run, and up to the end of the slot, no node could have claimed it for as long
+/// as a disturbance may last. What kept them is told as far as it is known; that something was there is not enough.
+fn kept_from_it(history: &History, story: &Story) -> Option<String> {
+    let (last, needed) = (story.runs.last(), history.aftermath(story));
+    let mut ends = story.runs.iter().map(|run| history.end_of(story, run).or_else(|| unknown_end(history, story, run)));
+    let from = ends.try_fold(story.slot.start(), |latest, end| Some(latest.max(end?)))?;
+    let to = story.start_deadline_passed.map_or(story.slot.end(), |passed| passed.min(story.slot.end()));
+    if history.longest_service(story, Service::Claiming, (from, to)) >= needed {
+        return None;
     }
-    if story.store_failed {
-        return Some("the store failed".to_owned());
+    if story.start_deadline_passed.is_some() {
+        return Some("its start deadline had passed".to_owned());
     }
-    if let Some(fault) = history.blame(story, (start, end), |_| true) {
-        return Some(fault.words());
+    if let Some(run) = last.filter(|_| later(from, needed) >= to) {
+        return Some(format!("{} was over too late for another", run.words()));
     }
-    let (served, needed) = (history.longest_service(start, end), history.aftermath(story));
-    (served < needed).then(|| format!("no node was there and in touch with its store for {}", seconds(needed)))
+    let lasts = (story.lease_ttl(), needed);
+    let mut near = story.obstacles.iter().filter(|obstacle| obstacle.strikes((from, to), lasts));
+    let obstacle = near.find_map(|obstacle| obstacle.words(history));
+    let fault = || history.blame_anybody(story, (from, to), Fault::keeps_from_work).map(Fault::words);
+    let nobody = || format!("no node was there and in touch with its store for {}", seconds(needed));
+    Some(obstacle.or_else(fault).unwrap_or_else(nobody))
+}
+
+/// A run may have gone on to the slot's end where nobody was left to say when it ended.
+fn unknown_end(history: &History, story: &Story, run: &Run) -> Option<DateTime<Utc>> {
+    (!history.owes_an_end(story, run)).then(|| run.start.max(story.slot.end()))
 }
 
 /// What made the store forget that all attempts were made, before it was asked for the verdict.
 fn forgotten<'a>(history: &'a History, story: &Story) -> Option<&'a Fault> {
     let (told, _, _) = story.verdicts.last()?;
-    let most = usize::try_from(story.max_attempts()?).ok()?;
-    let all = story.attempts_made() >= most;
+    let (fewest, _) = history.attempts_allowed(story)?;
+    let all = story.attempts_made() + attempts_untold(history, story) >= fewest;
     all.then(|| history.taken_back(story, (story.slot.start(), *told)))?
-}
-
-/// Its last run ended, or its lease lapsed, when nobody had time to try again.
-fn too_late_for_another(history: &History, story: &Story, end: DateTime<Utc>) -> Option<String> {
-    let last = story.runs.last()?;
-    let ended = history.end_of(last);
-    let enough = history.aftermath(story);
-    let late = ended.is_none_or(|ended| later(ended, enough) >= end);
-    late.then(|| format!("{} was over too late for another", last.words()))
 }
 
 /// An instant for people.
@@ -132,18 +224,20 @@ pub(super) fn seconds(span: std::time::Duration) -> String {
 }
 
 /// How long two runs went on at the same time, if that can be said to be more than clocks differ by.
-pub(super) fn common(history: &History, a: &Run, b: &Run) -> Option<String> {
-    let measured = a.measured && b.measured;
+pub(super) fn common(history: &History, story: &Story, a: &Run, b: &Run) -> Option<String> {
+    let measured = a.end_is_measured && b.measured;
     let doubt = if measured { std::time::Duration::ZERO } else { CLOCKS };
-    let Some(end) = history.end_of(a) else { return Some("for an unknown time".to_owned()) };
-    let both = end.min(history.end_of(b).unwrap_or(end));
+    let Some(end) = history.end_of(story, a) else { return Some("for an unknown time".to_owned()) };
+    let both = end.min(history.end_of(story, b).unwrap_or(end));
     let common = between(b.start, both);
     if common > doubt {
         return Some(format!("for {}", seconds(common)));
     }
-    // An older run that had no end of its own was met by the next one, alive.
-    (b.met_another && a.end.is_none()).then(|| "as the later one found".to_owned())
+    // An older run that had no end of its own was met by the next one, alive; unless that met another one.
+    let alive = |run: &&Run| run.start < b.start && history.end_of(story, run).is_none_or(|end| end > b.start);
+    let met_that = || story.runs.iter().filter(alive).all(|run| std::ptr::eq(run, a) || std::ptr::eq(run, b));
+    (b.met_another && a.end.is_none() && met_that()).then(|| "as the later one found".to_owned())
 }
 
 /// What clocks that are set right to the store's may still differ by.
-const CLOCKS: std::time::Duration = std::time::Duration::from_millis(100);
+pub(super) const CLOCKS: std::time::Duration = std::time::Duration::from_millis(100);

@@ -11,11 +11,11 @@ use crate::slot::Slot;
 
 /// A line of a faults file: `{"at":"2026-11-21T14:00:05Z","kind":"kill","target":"a"}`.
 ///
-/// The kinds that mean something: `kill`, `crash`, `terminate` end a node; `wipe`, `flush`, `failover`, `evict` and
-/// `restart` lose what a store knew; `reset`, `unlock`, `mark_done`, `pause` and `resume` are an operator's; `drain`,
-/// `reload`, `clock`, `script_flush`, `kill_run` and `stop_run` excuse nothing. Everything else (`stop`, `partition`,
-/// `delay`, …) may cause anything but a loss of data. A target is a node's name, a job, a
-/// `job@slot`, or something that concerns everybody, like `store`.
+/// The kinds that mean something: `kill`, `crash`, `power`, `terminate` and `term` end a node; `wipe`, `flush`, `failover`,
+/// `evict`, `restart` and `restore` lose what a store knew; `reset`, `unlock`, `mark_done`, `pause` and `resume` are an
+/// operator's; `drain`, `reload`, `clock`, `script_flush`, `kill_run` and `stop_run` excuse nothing. Everything else
+/// (`stop`, `partition`, `delay`, …) may cause anything but a loss of data. A target is a node's name, a job, a `job@slot`,
+/// or something that concerns everybody, like `store`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Fault {
     /// When it began.
@@ -53,10 +53,43 @@ impl Fault {
         DATA_LOSS.contains(&&*self.kind) || (self.is_death() && self.target == "store")
     }
 
+    /// Another run can come of it, one after the other. Who pauses or resumes a job, or marks a slot done, starts nothing.
+    pub(super) fn allows_repeat(&self) -> bool {
+        !["mark_done", "pause", "resume"].contains(&&*self.kind)
+    }
+
+    /// It can keep a slot from being done. Operators' verbs do not, but for a pause: what they take back was done, or
+    /// failed with all its attempts.
+    pub(super) fn allows_loss(&self) -> bool {
+        !["mark_done", "resume", "reset", "unlock"].contains(&&*self.kind)
+    }
+
+    /// How often it can have lost what the store knew of one slot. Who evicts while a slot runs, and again when it is done,
+    /// has entered one fault.
+    pub(super) fn times_data_is_lost(&self) -> usize {
+        match (self.loses_data(), &*self.kind) {
+            (true, "evict") => 2,
+            (lost, _) => usize::from(lost),
+        }
+    }
+
+    /// It keeps a node, or the whole cluster, from taking slots for as long as it lasts. Who dies is gone without it, and
+    /// of an operator's deeds only a pause does that.
+    pub(super) fn keeps_from_work(&self) -> bool {
+        let of_a_node = self.is_death() && self.target != "store";
+        !of_a_node && self.allows_loss()
+    }
+
     /// Two runs at once can come of it. A node that dies takes its commands along.
     pub(super) fn allows_overlap(&self) -> bool {
         let of_a_node = self.is_death() && self.target != "store";
         !of_a_node && !OPERATOR.contains(&&*self.kind)
+    }
+
+    /// A run that was to be killed when its lease was lost can go on through it: its node stood still, or nobody could know
+    /// that another one would be let in.
+    pub(super) fn allows_overlap_with_a_kill(&self, node: &NodeName) -> bool {
+        (self.kind == "stop" && self.target == node.as_str()) || self.loses_data() || self.kind == "unlock"
     }
 
     /// Whether it concerns a slot in which these nodes had a part. A target that is no node concerns everybody, unless it

@@ -7,13 +7,14 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::clock::later;
 use crate::job::{JobName, NodeName};
-use crate::schedule::Timetable;
 use crate::slot::Slot;
 use crate::verify::Fault;
+use crate::verify::clocks::offsets;
 use crate::verify::inputs::{Inputs, RecordedRun, Told};
-use crate::verify::instance::{Instance, offsets};
+use crate::verify::instance::{Instance, dropped};
 use crate::verify::run::Run;
 use crate::verify::story::{Story, span};
+use crate::verify::tenure::{Tenure, tenures};
 
 /// A line on the one time line.
 #[derive(Debug)]
@@ -31,6 +32,8 @@ pub(super) struct Heard {
 pub(super) struct History {
     pub(super) heard: Vec<Heard>,
     pub(super) instances: Vec<Instance>,
+    /// Who planned what, from when to when.
+    pub(super) tenures: Vec<Tenure>,
     pub(super) stories: BTreeMap<(JobName, DateTime<Utc>), Story>,
     /// Runs that were recorded of slots that no journal knows.
     pub(super) strays: Vec<RecordedRun>,
@@ -47,16 +50,17 @@ pub(super) struct History {
 const NOTICING: Duration = Duration::from_secs(1);
 
 /// What is told of an instant may come so much later: an answer on its way, clocks that differ.
-const LATENESS: Duration = Duration::from_millis(500);
+pub(super) const LATENESS: Duration = Duration::from_millis(500);
 
 impl History {
     pub(super) fn of(inputs: Inputs) -> Self {
         let Inputs { told, recorded, faults, notes, allowance, most_planned } = inputs;
         let (instances, heard) = time_line(told);
         let horizon = heard.last().map_or(DateTime::UNIX_EPOCH, |last| last.at);
-        let stories = BTreeMap::new();
+        let (stories, strays) = (BTreeMap::new(), Vec::new());
+        let tenures = tenures(&instances, horizon);
         let mut history =
-            Self { heard, instances, stories, strays: Vec::new(), faults, allowance, notes, horizon, unjudged: None };
+            Self { heard, instances, tenures, stories, strays, faults, allowance, notes, horizon, unjudged: None };
         history.tell_stories();
         history.add_planned(most_planned);
         for run in recorded {
@@ -64,6 +68,7 @@ impl History {
         }
         history.stories.values_mut().for_each(Story::sort);
         history.faults.retain(|fault| !fault.is_harmless());
+        history.tell_pauses();
         history.tell_leases();
         history.find_deaths();
         history
@@ -81,23 +86,53 @@ impl History {
     /// Slots that a node planned to do and that no line may mention.
     fn add_planned(&mut self, most: usize) {
         let mut planned = Vec::new();
-        for instance in &self.instances {
-            // A later plan of the same instance takes a plan's place.
-            let mut replaced = BTreeMap::new();
-            for (from, job, plan) in instance.plans.iter().rev() {
-                let to = replaced.insert(job, *from).unwrap_or_else(|| instance.until(self.horizon));
-                let table = Timetable::parse(job.clone(), &plan.schedule, &plan.timezone, &plan.period);
-                let slots = table.iter().filter(|_| plan.ours).flat_map(|table| table.slots(*from, to));
-                let left = (most + 1).saturating_sub(planned.len());
-                planned.extend(slots.filter(|(_, tick)| *tick < to).map(|(slot, _)| slot).take(left));
-            }
+        let passed_over = self.note_who_never_reached_its_store();
+        let counts = |tenure: &&Tenure| tenure.plan.ours && !passed_over.contains(&tenure.instance);
+        for Tenure { from, to, table, .. } in self.tenures.iter().filter(counts) {
+            let left = (most + 1).saturating_sub(planned.len());
+            let slots = table.slots(*from, *to).filter(|(_, tick)| tick < to);
+            planned.extend(slots.map(|(slot, _)| slot).take(left));
         }
         if planned.len() > most {
             planned.truncate(most);
             self.unjudged = Some(most);
         }
         for slot in planned {
-            self.stories.entry((slot.job().clone(), slot.start())).or_insert_with(|| Story::new(slot));
+            let key = (slot.job().clone(), slot.start());
+            self.stories.entry(key).or_insert_with(|| Story::new(slot)).planned = true;
+        }
+    }
+
+    /// What a node planned that never reached its store is planned at instants that nobody knows; others did reach it, or
+    /// nothing would be judged.
+    fn note_who_never_reached_its_store(&mut self) -> BTreeSet<usize> {
+        let (never, reached): (Vec<_>, Vec<_>) =
+            self.instances.iter().enumerate().partition(|(_, instance)| instance.never_reached_its_store());
+        if reached.is_empty() {
+            return BTreeSet::new();
+        }
+        let plans = never.into_iter().filter(|(_, instance)| !instance.plans.is_empty());
+        let (numbers, notes): (BTreeSet<usize>, Vec<String>) = plans
+            .map(|(number, Instance { node, id, .. })| {
+                (number, format!("{node} ({id}) never reached its store: no slot is judged for its plan alone"))
+            })
+            .unzip();
+        self.notes.extend(notes);
+        numbers
+    }
+
+    /// Who pauses a job keeps it from being done until somebody resumes it.
+    fn tell_pauses(&mut self) {
+        let resumed: Vec<(DateTime<Utc>, String)> = self
+            .faults
+            .iter()
+            .filter(|fault| fault.kind == "resume")
+            .map(|fault| (fault.at, fault.target.clone()))
+            .collect();
+        let open = self.faults.iter_mut().filter(|fault| fault.kind == "pause" && fault.until.is_none());
+        for pause in open {
+            let after = resumed.iter().filter(|(at, target)| *target == pause.target && *at >= pause.at);
+            pause.until = after.map(|(at, _)| *at).min().or(Some(self.horizon.max(pause.at)));
         }
     }
 
@@ -143,6 +178,11 @@ impl History {
         }
     }
 
+    /// Whether a node gives a journal.
+    pub(super) fn knows(&self, node: &NodeName) -> bool {
+        self.instances.iter().any(|instance| instance.node == *node)
+    }
+
     /// When a node of this name started after this instance.
     fn next_start(&self, of: &Instance) -> Option<DateTime<Utc>> {
         let later = self.instances.iter().filter(|other| other.node == of.node && other.first > of.last);
@@ -157,15 +197,15 @@ impl History {
         })
     }
 
-    /// When the node of a run died, if it died under it or before what came of it was known to the store.
-    pub(super) fn death_of(&self, run: &Run) -> Option<DateTime<Utc>> {
-        let instance = self.instances.get(run.instance?)?;
-        instance.died.filter(|_| run.settled.is_none())
+    /// When the node of a run died, if it died under it, or when it had ended and there was no time to tell the store.
+    pub(super) fn death_of(&self, story: &Story, run: &Run) -> Option<DateTime<Utc>> {
+        let died = self.instances.get(run.instance?)?.died?;
+        self.is_unsettled_at(story, run, died).then_some(died)
     }
 
     /// When a run ended, as far as can be said: a node that dies takes its command along.
-    pub(super) fn end_of(&self, run: &Run) -> Option<DateTime<Utc>> {
-        run.end.or_else(|| self.death_of(run).map(|died| died.max(run.start)))
+    pub(super) fn end_of(&self, story: &Story, run: &Run) -> Option<DateTime<Utc>> {
+        run.end.or_else(|| self.death_of(story, run).map(|died| died.max(run.start)))
     }
 
     /// The first fault that concerns a slot in a span, with what follows from it, and fits.
@@ -175,22 +215,56 @@ impl History {
         (from, to): (DateTime<Utc>, DateTime<Utc>),
         fits: impl Fn(&Fault) -> bool,
     ) -> Option<&Fault> {
+        self.blame_on(story, &story.nodes(), (from, to), fits)
+    }
+
+    /// The same, of faults that concern these nodes.
+    pub(super) fn blame_on(
+        &self,
+        story: &Story,
+        nodes: &[&NodeName],
+        (from, to): (DateTime<Utc>, DateTime<Utc>),
+        fits: impl Fn(&Fault) -> bool,
+    ) -> Option<&Fault> {
         // Asked for every pair of runs: nothing is gathered for nothing.
         if self.faults.is_empty() {
             return None;
         }
-        let nodes = story.nodes();
         let everybody: Vec<&NodeName> = self.instances.iter().map(|instance| &instance.node).collect();
         let aftermath = self.aftermath(story);
         self.faults.iter().find(|fault| {
-            fault.strikes(from, to, aftermath) && fault.concerns(&story.slot, &nodes, &everybody) && fits(fault)
+            fault.strikes(from, to, aftermath) && fault.concerns(&story.slot, nodes, &everybody) && fits(fault)
         })
+    }
+
+    /// The same, whichever node it struck.
+    pub(super) fn blame_anybody(
+        &self,
+        story: &Story,
+        span: (DateTime<Utc>, DateTime<Utc>),
+        fits: impl Fn(&Fault) -> bool,
+    ) -> Option<&Fault> {
+        let everybody: Vec<&NodeName> = self.instances.iter().map(|instance| &instance.node).collect();
+        self.blame_on(story, &everybody, span, fits)
     }
 
     /// The first fault that took back what the store had acknowledged at the beginning of a span: it struck after that.
     pub(super) fn taken_back(&self, story: &Story, (from, to): (DateTime<Utc>, DateTime<Utc>)) -> Option<&Fault> {
         let takes_back = |fault: &Fault| fault.loses_data() || fault.kind == "reset";
         self.blame(story, (from, to), |fault| takes_back(fault) && fault.strikes(from, to, LATENESS))
+    }
+
+    /// No fault that excuses anything was near a slot, whomever it struck.
+    pub(super) fn is_undisturbed(&self, story: &Story) -> bool {
+        let aftermath = self.aftermath(story);
+        !self.faults.iter().any(|fault| fault.strikes(story.slot.start(), story.slot.end(), aftermath))
+    }
+
+    /// How often the store may have lost what it knew of a slot, up to an instant.
+    pub(super) fn losses(&self, story: &Story, until: DateTime<Utc>) -> usize {
+        let aftermath = self.aftermath(story);
+        let struck = self.faults.iter().filter(|fault| fault.strikes(story.slot.start(), until, aftermath));
+        struck.map(Fault::times_data_is_lost).sum()
     }
 
     /// How long a fault goes on to have consequences: a lease that has to lapse, the wait after it, and noticing.
@@ -200,66 +274,74 @@ impl History {
         ttl + ttl / 3 + wait + NOTICING + self.allowance
     }
 
-    /// Whether some node could have taken the slot through all of a span.
-    pub(super) fn somebody_serves(&self, from: DateTime<Utc>, to: DateTime<Utc>, but: Option<usize>) -> bool {
-        let struck = |instance: &Instance| {
-            let of_it = |fault: &&Fault| fault.target == instance.node.as_str() && !fault.is_death();
-            self.faults.iter().filter(of_it).any(|fault| fault.strikes(from, to, Duration::ZERO))
-        };
-        let serves = |(index, instance): (usize, &Instance)| {
-            but != Some(index) && instance.serves(from, to, self.horizon) && !struck(instance)
-        };
-        self.instances.iter().enumerate().any(serves)
-    }
-
-    /// The longest time within a span through which some one node could have taken the slot.
-    pub(super) fn longest_service(&self, from: DateTime<Utc>, to: DateTime<Utc>) -> Duration {
-        let mut cuts: Vec<DateTime<Utc>> = vec![from, to];
-        for instance in &self.instances {
-            let away = instance.away.iter().flat_map(|(lost, back)| [Some(*lost), *back]).flatten();
-            cuts.extend(away.chain([instance.first, instance.until(self.horizon)]));
-        }
-        cuts.extend(self.faults.iter().flat_map(|fault| [Some(fault.at), fault.until]).flatten());
-        cuts.retain(|cut| (from..=to).contains(cut));
-        cuts.sort();
-        cuts.dedup();
-        let edge = TimeDelta::milliseconds(1);
-        // Whoever serves a span serves every part of it: the end of the longest one never goes back.
-        let (mut longest, mut end) = (Duration::ZERO, 0);
-        for (index, a) in cuts.iter().enumerate() {
-            end = end.max(index);
-            while let Some(b) = cuts.get(end + 1).filter(|b| self.somebody_serves(*a + edge, **b - edge, None)) {
-                longest = longest.max(crate::clock::between(*a, *b));
-                end += 1;
-            }
-        }
-        longest
-    }
-
     /// Whether the journals go on long enough after a slot for its verdict to be in them.
     pub(super) fn is_over(&self, story: &Story) -> bool {
-        self.horizon >= later(story.slot.end(), story.lease_ttl() + TO_CLOSE)
+        self.horizon >= later(self.closable(story), story.lease_ttl() + TO_CLOSE)
     }
 
-    /// Whether lines of a run's node, or of any of them, are known to be missing.
-    pub(super) fn lines_are_missing(&self) -> bool {
-        self.instances.iter().any(|instance| instance.dropped)
+    /// Whether the nodes' plans are known, and none of them had the job while the slot lasted.
+    pub(super) fn nobody_planned(&self, story: &Story) -> bool {
+        let (start, end) = (story.slot.start(), story.slot.end());
+        let of_job = || self.tenures.iter().filter(|tenure| tenure.table.job() == story.slot.job());
+        let silent = |instance: &Instance| {
+            instance.keeps_its_plan_to_itself() && instance.first < end && start <= instance.until(self.horizon)
+        };
+        of_job().next().is_some()
+            && !of_job().any(|tenure| tenure.from < end && start <= tenure.to)
+            && !self.instances.iter().any(silent)
+    }
+
+    /// From when on a slot can be closed: it is over, and so are its runs, as far as anybody said.
+    pub(super) fn closable(&self, story: &Story) -> DateTime<Utc> {
+        let over = |run: &Run| {
+            let spoke = || run.instance.and_then(|instance| story.last_word_of(instance));
+            run.settled.or_else(|| self.end_of(story, run)).or_else(spoke)
+        };
+        let runs = story.runs.iter().filter(|run| run.guarded).filter_map(over);
+        runs.fold(story.slot.end(), DateTime::max)
+    }
+
+    /// How many attempts a slot had: the fewest and the most that it was granted under or that a node planned it with. Who has
+    /// the fewest is the first to call it failed.
+    pub(super) fn attempts_allowed(&self, story: &Story) -> Option<(usize, usize)> {
+        let told = story.verdicts.first().map_or(story.slot.end(), |(at, _, _)| *at);
+        let plans = self.tenures.iter().filter(|tenure| tenure.table.job() == story.slot.job());
+        let near = plans.filter(|tenure| tenure.from <= told && story.slot.start() <= tenure.to);
+        let allowed = || near.clone().map(|tenure| tenure.plan.max_attempts).chain(story.max_attempts());
+        let count = |attempts| usize::try_from(attempts).ok();
+        Some((count(allowed().min()?)?, count(allowed().max()?)?))
+    }
+
+    /// Whether lines of a span are known to be missing in some journal.
+    pub(super) fn lines_are_missing(&self, from: DateTime<Utc>, to: DateTime<Utc>) -> bool {
+        self.instances.iter().any(|instance| instance.lacks_lines(from, to))
+    }
+
+    /// Whether lines of the run's own node are missing from a run's end on.
+    pub(super) fn lines_are_missing_after(&self, run: &Run) -> bool {
+        let instance = run.instance.and_then(|index| self.instances.get(index));
+        instance.is_some_and(|instance| instance.lacks_lines(run.end.unwrap_or(run.start), self.horizon))
     }
 }
 
 /// From a slot's end (or the lapse of its last lease) to its verdict: a heartbeat of grace, a beat, a busy store.
-const TO_CLOSE: Duration = Duration::from_secs(10);
+pub(super) const TO_CLOSE: Duration = Duration::from_secs(10);
 
 /// Every line in its order, by the store's clock.
 fn time_line(told: Vec<Told>) -> (Vec<Instance>, Vec<Heard>) {
-    let offsets = offsets(&told);
+    let (offsets, mut dropped) = (offsets(&told), dropped(&told));
     let mut instances: Vec<Instance> = Vec::new();
     let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
     let mut heard: Vec<Heard> = Vec::with_capacity(told.len());
     for told in told {
-        let at = told.line.at - offsets.get(&told.line.instance).copied().unwrap_or_default();
+        let ahead = offsets.get(&told.line.instance).copied().unwrap_or_default();
+        let at = told.line.at - ahead;
         let instance = *numbers.entry(told.line.instance.clone()).or_insert_with(|| {
-            instances.push(Instance::new(told.line.node.clone(), told.line.instance.clone(), at));
+            let mut new = Instance::new(told.line.node.clone(), told.line.instance.clone(), at);
+            new.ahead = ahead;
+            new.dropped = dropped.remove(&told.line.instance).unwrap_or_default();
+            new.dropped.iter_mut().for_each(|(from, to)| (*from, *to) = (*from - ahead, *to - ahead));
+            instances.push(new);
             instances.len() - 1
         });
         heard.push(Heard { at, instance, number: 0, told });

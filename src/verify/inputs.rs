@@ -19,7 +19,8 @@ pub struct Inputs {
     pub(super) recorded: Vec<RecordedRun>,
     pub(super) faults: Vec<Fault>,
     pub(super) notes: Vec<String>,
-    /// Granted on top of each bound on recovery: for machines that are known to let processes wait.
+    /// Granted on top of each bound in time (on recovery, on a first and on a late start), and to what follows from a fault:
+    /// for machines that are known to let processes wait.
     pub allowance: Duration,
     /// Planned slots that are judged at the most, a million unless said otherwise. A job that ticks each second plans as
     /// many within twelve days; a clock that is wrong by a century plans any number. More is told as a violation.

@@ -1,6 +1,7 @@
 //! One start of one node: from when to when it was there, whether it reached its store, and what its clock showed.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -8,11 +9,12 @@ use crate::job::{JobName, NodeName};
 use crate::observe::journal::{Fact, Plan};
 use crate::verify::inputs::Told;
 
-/// A difference of clocks below this is latency.
-const LATENCY: TimeDelta = TimeDelta::milliseconds(50);
-
 /// From a start or a reload to the beat that looks at every current slot.
-const FIRST_LOOK: TimeDelta = TimeDelta::seconds(2);
+pub(super) const FIRST_LOOK: TimeDelta = TimeDelta::seconds(2);
+
+/// What a node's clock may be off by, as the node reads it: two seconds are borne, and what is put right follows in steps of
+/// one.
+const MOST_OFF: Duration = Duration::from_secs(3);
 
 /// One start of one node. All instants are set right to the store's clock.
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub(super) struct Instance {
     pub(super) id: String,
     pub(super) first: DateTime<Utc>,
     pub(super) last: DateTime<Utc>,
+    /// How far its clock was ahead of the store's.
+    pub(super) ahead: TimeDelta,
     /// From then on it began nothing more: it said so.
     pub(super) left: Option<DateTime<Utc>>,
     /// It left as it should, all of it.
@@ -29,15 +33,24 @@ pub(super) struct Instance {
     pub(super) died: Option<DateTime<Utc>>,
     /// An injected fault says when it died; otherwise only its last line does.
     pub(super) death_is_known: bool,
+    /// Its journal begins with its start, and tells whether it ever reached its store.
+    begun: bool,
+    reached: bool,
+    /// It said that it plans nothing.
+    began_without_jobs: bool,
     /// When it could not use its store, or stood still; one that has not ended is open.
     pub(super) away: Vec<(DateTime<Utc>, Option<DateTime<Utc>>)>,
     /// When it found that time had jumped or that it had stood still.
     pub(super) gaps: Vec<DateTime<Utc>>,
     /// When it last began with a file: its look at every current slot that follows is a gap in its words only.
     planned_anew: Option<DateTime<Utc>>,
-    /// Lines of its journal are missing.
-    pub(super) dropped: bool,
-    /// What it planned, and from when on; none for a job that a reload took away.
+    /// From when to when lines of its journal are missing.
+    pub(super) dropped: Vec<(DateTime<Utc>, DateTime<Utc>)>,
+    /// It told that its clock and the store's differ: unless it was granted something, nobody knows when it did what.
+    pub(super) clock_was_off: bool,
+    /// When it began with another file.
+    pub(super) reloads: Vec<DateTime<Utc>>,
+    /// What it planned, and from when on.
     pub(super) plans: Vec<(DateTime<Utc>, JobName, Plan)>,
 }
 
@@ -48,14 +61,20 @@ impl Instance {
             id,
             first: at,
             last: at,
+            ahead: TimeDelta::zero(),
             left: None,
             stopped: false,
             died: None,
             death_is_known: false,
+            begun: false,
+            reached: false,
+            began_without_jobs: false,
             away: Vec::new(),
             gaps: Vec::new(),
             planned_anew: None,
-            dropped: false,
+            dropped: Vec::new(),
+            clock_was_off: false,
+            reloads: Vec::new(),
             plans: Vec::new(),
         }
     }
@@ -72,18 +91,27 @@ impl Instance {
             }
             Fact::StoreLost { .. } => self.away.push((at, None)),
             Fact::StoreReached { .. } => {
-                if let Some((_, until)) = self.away.iter_mut().rev().find(|(_, until)| until.is_none()) {
-                    *until = Some(at);
-                }
+                self.reached = true;
+                self.away.iter_mut().filter(|(_, until)| until.is_none()).for_each(|(_, until)| *until = Some(at));
             }
-            Fact::Started { .. } | Fact::Reloaded { .. } => self.planned_anew = Some(at),
+            Fact::Started { jobs } => {
+                self.begun = true;
+                self.began_without_jobs = *jobs == 0;
+                self.planned_anew = Some(at);
+                // Until it tells that it has reached its store.
+                self.away.push((at, None));
+            }
+            Fact::Reloaded { .. } => {
+                self.planned_anew = Some(at);
+                self.reloads.push(at);
+            }
+            Fact::ClockOff { .. } => self.clock_was_off = true,
             Fact::Gap { .. } if self.planned_anew.take().is_some_and(|since| at < since + FIRST_LOOK) => {}
             Fact::Gap { .. } => {
                 self.gaps.push(at);
                 // It stood still, or its time jumped, at some instant since it was last heard of.
                 self.away.push((before, Some(at)));
             }
-            Fact::Dropped { .. } => self.dropped = true,
             Fact::Planned(plan) => {
                 if let Some(job) = &told.line.job {
                     self.plans.push((at, job.clone(), plan.clone()));
@@ -98,23 +126,67 @@ impl Instance {
         [self.left, self.died].into_iter().flatten().min().unwrap_or(horizon)
     }
 
+    /// It was started and never reached its store: nobody knows what its clock showed.
+    pub(super) const fn never_reached_its_store(&self) -> bool {
+        self.begun && !self.reached
+    }
+
+    /// How far its clock was ahead as it planned something: once it has reached its store it is put right when it is far off.
+    pub(super) fn ahead_at(&self, at: DateTime<Utc>) -> TimeDelta {
+        let first = self.away.first().filter(|_| self.begun);
+        if first.is_some_and(|(_, reached)| reached.is_none_or(|reached| at < reached)) {
+            return self.ahead;
+        }
+        let most = TimeDelta::from_std(MOST_OFF).unwrap_or_default();
+        self.ahead.clamp(-most, most)
+    }
+
+    /// How late it may fire a tick, by the store's clock.
+    pub(super) fn may_be_late(&self) -> Duration {
+        (-self.ahead).to_std().unwrap_or_default().min(MOST_OFF)
+    }
+
+    /// Whether it does not say what it plans: an old journal, or one that does not begin with the node's start.
+    pub(super) const fn keeps_its_plan_to_itself(&self) -> bool {
+        self.plans.is_empty() && !self.began_without_jobs
+    }
+
+    /// Whether its lines from its start to an instant are there.
+    pub(super) fn is_whole_until(&self, at: DateTime<Utc>) -> bool {
+        self.begun && !self.lacks_lines(self.first, at)
+    }
+
+    /// Whether lines of a span are missing in its journal.
+    pub(super) fn lacks_lines(&self, from: DateTime<Utc>, to: DateTime<Utc>) -> bool {
+        self.dropped.iter().any(|(first, last)| *first <= to && *last >= from)
+    }
+
+    /// Whether it was not out of touch with its store in a span.
+    pub(super) fn in_touch(&self, (from, to): Span) -> bool {
+        !self.away.iter().any(|(lost, back)| *lost <= to && back.is_none_or(|back| back >= from))
+    }
+
     /// Whether it took part, and was not out of touch with its store, through all of a span.
     pub(super) fn serves(&self, from: DateTime<Utc>, to: DateTime<Utc>, horizon: DateTime<Utc>) -> bool {
-        let away = self.away.iter().any(|(lost, back)| *lost <= to && back.is_none_or(|back| back >= from));
-        self.first <= from && self.until(horizon) >= to && !away
+        self.first <= from && self.until(horizon) >= to && self.in_touch((from, to))
     }
 }
 
-/// How far each instance's clock is ahead of the store's: the smallest difference between telling of a grant and the
-/// store's instant of it, which is that and the fastest answer.
-pub(super) fn offsets(told: &[Told]) -> BTreeMap<String, TimeDelta> {
-    let mut offsets: BTreeMap<String, TimeDelta> = BTreeMap::new();
+/// From when to when.
+pub(super) type Span = (DateTime<Utc>, DateTime<Utc>);
+
+/// From when to when lines of each instance's journal are missing: between a line that tells so and the one before it in
+/// its file. Lines are queued with their instants, so those after it may be of earlier ones.
+pub(super) fn dropped(told: &[Told]) -> BTreeMap<String, Vec<Span>> {
+    let mut dropped: BTreeMap<String, Vec<Span>> = BTreeMap::new();
+    let mut last: BTreeMap<&str, DateTime<Utc>> = BTreeMap::new();
     for Told { line, .. } in told {
-        if let Fact::Granted { granted_at, .. } = &line.fact {
-            let ahead = line.at - *granted_at;
-            offsets.entry(line.instance.clone()).and_modify(|least| *least = ahead.min(*least)).or_insert(ahead);
+        let before = last.insert(&line.instance, line.at);
+        if matches!(line.fact, Fact::Dropped { .. }) {
+            // The first line of a file that is given before the one it goes on from.
+            let from = before.filter(|before| *before <= line.at).unwrap_or(DateTime::UNIX_EPOCH);
+            dropped.entry(line.instance.clone()).or_default().push((from, line.at));
         }
     }
-    offsets.retain(|_, ahead| ahead.abs() > LATENCY);
-    offsets
+    dropped
 }

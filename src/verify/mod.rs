@@ -16,17 +16,23 @@
 //! # Ok::<(), cronward::verify::Malformed>(())
 //! ```
 
+mod chance;
+mod clocks;
+mod endings;
 mod explain;
 mod fault;
+mod first_start;
 mod history;
 mod inputs;
 mod instance;
 mod judge;
+mod obstacle;
 mod recovery;
 mod report;
 mod rules;
 mod run;
 mod story;
+mod tenure;
 
 #[cfg(test)]
 mod tests;

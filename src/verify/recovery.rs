@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::clock::{between, later};
+use crate::guard::own_handicap;
 use crate::slot::Outcome;
-use crate::verify::explain::{seconds, time};
+use crate::verify::explain::{CLOCKS, seconds, time};
 use crate::verify::history::{History, name};
+use crate::verify::obstacle::What;
 use crate::verify::report::{Finding, Report};
 use crate::verify::run::{Grant, Run};
 use crate::verify::story::Story;
@@ -28,10 +30,10 @@ struct Due {
 /// Measures every recovery of a slot, and holds it to its bound where nothing excuses it.
 pub(super) fn measure(history: &History, story: &Story, report: &mut Report) {
     for (index, run) in story.runs.iter().enumerate().filter(|(_, run)| run.guarded) {
-        let Some(due) = due(history, run) else { continue };
-        let next = story.runs.get(index + 1);
+        let Some(due) = due(history, story, run) else { continue };
+        let next = next(story, run).or_else(|| story.runs.get(index + 1));
         let until = next.map_or(later(due.since, due.bound), |next| next.ordered);
-        if is_excused(history, story, run, (due.since, until)) {
+        if is_excused(history, story, run, &due, (next, until)) {
             continue;
         }
         let took = next.map(|next| between(due.since, next.ordered));
@@ -49,9 +51,16 @@ pub(super) fn measure(history: &History, story: &Story, report: &mut Report) {
     }
 }
 
-fn due(history: &History, run: &Run) -> Option<Due> {
+/// The run that was granted next: runs that follow each other closely may be told in another order, by clocks that differ.
+fn next<'a>(story: &'a Story, run: &Run) -> Option<&'a Run> {
+    let granted = |run: &Run| run.grant.as_ref().map(|grant| grant.at);
+    let later = story.runs.iter().filter(|other| granted(other) > granted(run));
+    later.min_by_key(|other| granted(other))
+}
+
+fn due(history: &History, story: &Story, run: &Run) -> Option<Due> {
     let grant = run.grant.as_ref()?;
-    if let Some(died) = history.death_of(run) {
+    if let Some(died) = history.death_of(story, run) {
         let known = run.instance.and_then(|index| history.instances.get(index)).is_some_and(|node| node.death_is_known);
         // A node that was last heard of at one renewal may have died just after the next one.
         let unheard = if known { Duration::ZERO } else { grant.lease_ttl / 3 };
@@ -66,14 +75,45 @@ fn due(history: &History, run: &Run) -> Option<Due> {
 }
 
 /// Nobody was there to begin, something else went wrong too, or the answers were to wait for something else.
-fn is_excused(history: &History, story: &Story, run: &Run, (from, to): (DateTime<Utc>, DateTime<Utc>)) -> bool {
+fn is_excused(
+    history: &History,
+    story: &Story,
+    run: &Run,
+    due: &Due,
+    (next, to): (Option<&Run>, DateTime<Utc>),
+) -> bool {
+    let from = due.since;
     let own_death = |target: &str, at: DateTime<Utc>| target == run.node.as_str() && at <= later(from, AFTER_A_CRASH);
     let other = history.faults.iter().any(|fault| {
         fault.strikes(from, to, history.aftermath(story)) && !(fault.is_death() && own_death(&fault.target, fault.at))
     });
-    let told_to_wait = ["paused", "blocked"].iter().any(|answer| story.answers.contains(*answer));
-    let nobody = !history.somebody_serves(from, to, run.instance);
-    other || told_to_wait || nobody || story.store_failed || story.start_deadline_passed
+    let lasts = (story.lease_ttl(), history.aftermath(story));
+    let kept = story.obstacles.iter().any(|it| !matches!(it.what, What::Held(_)) && it.strikes((from, to), lasts));
+    // The grant of the next one uses an attempt up, and the question is who could have had it.
+    let until =
+        next.and_then(|next| next.grant.as_ref()).map_or(to, |grant| to.min(grant.at - TimeDelta::milliseconds(1)));
+    let nobody = !history.somebody_could_claim(
+        story,
+        (from, until),
+        due.bound,
+        &who_waits_longer(history, story, run, (due, to)),
+    );
+    other || kept || nobody || story.start_deadline_passed.is_some()
+}
+
+/// The run's own node; and those that still wait at the end of the span, for longer than the others do, because a run of
+/// their own had failed before.
+fn who_waits_longer(history: &History, story: &Story, run: &Run, (due, to): (&Due, DateTime<Utc>)) -> Vec<usize> {
+    let waits_until = |other: &Run| {
+        let grant = other.grant.as_ref().filter(|_| other.failed())?;
+        let poll = Some(grant.poll).filter(|poll| !poll.is_zero());
+        let wait = grant.retry_delay + own_handicap(grant.retry_delay, poll);
+        // As far as clocks that differ a little can say.
+        let settled = other.settled.filter(|settled| *settled <= later(due.since, CLOCKS))?;
+        Some(later(settled, wait + AFTER_A_FAILURE + history.allowance))
+    };
+    let longer = |other: &&Run| waits_until(other).is_some_and(|until| to <= until);
+    story.runs.iter().filter(longer).chain([run]).filter_map(|run| run.instance).collect()
 }
 
 /// Whether there had to be another attempt: the slot lasted, attempts were left, and nobody had done it.

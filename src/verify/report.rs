@@ -14,8 +14,15 @@ use crate::verify::explain::seconds;
 pub struct Report {
     /// Slots that were judged.
     pub slots: usize,
+    /// Each of these, as commands take it; not in the JSON.
+    #[serde(skip)]
+    pub judged: Vec<String>,
+    /// Of these, slots that no fault that was told of came near.
+    pub undisturbed: usize,
     /// Slots that are not over where the journals end: not judged.
     pub open: usize,
+    /// Slots that were done by nodes whose journals are not given: not judged. Whoever gave all journals can fail on them.
+    pub elsewhere: usize,
     /// How many slots are of each class.
     pub classes: BTreeMap<&'static str, Tally>,
     /// Slots that nothing explains.
@@ -26,9 +33,11 @@ pub struct Report {
     pub explained: Vec<Explained>,
     /// How long it took until another attempt began.
     pub recovery: Recovery,
-    /// With nothing unexplained in n slots the true rate is below 3/n, at 95 %; none for fewer than three slots, or
-    /// when something is unexplained.
+    /// With nothing unexplained and nothing violated in n slots the true rate is below 3/n, at 95 %; none for fewer than
+    /// three slots, or when something is wrong.
     pub rate_below: Option<f64>,
+    /// The same with the undisturbed slots as n: those that no fault can excuse.
+    pub undisturbed_rate_below: Option<f64>,
     /// What whoever reads this should know of the files.
     pub notes: Vec<String>,
 }
@@ -146,8 +155,12 @@ impl Report {
         self.slots = self.classes.values().map(|tally| tally.slots).sum();
         self.recovery.crash.conclude();
         self.recovery.failure.conclude();
-        let known = self.unexplained.is_empty() && self.slots >= 3;
-        self.rate_below = u32::try_from(self.slots).ok().filter(|_| known).map(|slots| 3.0 / f64::from(slots));
+        (self.rate_below, self.undisturbed_rate_below) = (self.rate_of(self.slots), self.rate_of(self.undisturbed));
+    }
+
+    fn rate_of(&self, slots: usize) -> Option<f64> {
+        let known = self.is_clean() && slots >= 3;
+        u32::try_from(slots).ok().filter(|_| known).map(|slots| 3.0 / f64::from(slots))
     }
 
     fn conclusion(&self) -> String {
@@ -183,6 +196,12 @@ impl fmt::Display for Report {
         }
         for note in &self.notes {
             writeln!(f, "\nnote: {note}")?;
+        }
+        let (slots, undisturbed) = (self.slots, self.undisturbed);
+        if undisturbed < slots {
+            let rate = self.undisturbed_rate_below;
+            let rate = rate.map_or(String::new(), |rate| format!(" => rate < 3/{undisturbed} = {rate:.2e} at 95 %"));
+            writeln!(f, "\n{undisturbed} of {slots} slots had no injected fault near{rate}")?;
         }
         let violations = self.violations.len();
         writeln!(f, "\n{}; {violations} violations", self.conclusion())

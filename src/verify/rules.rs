@@ -7,9 +7,13 @@ use chrono::TimeDelta;
 use crate::clock::later;
 use crate::job::JobName;
 use crate::slot::Verdict;
+use crate::verify::chance::Service;
+use crate::verify::endings;
 use crate::verify::explain::time;
 use crate::verify::fault::Fault;
-use crate::verify::history::{History, name};
+use crate::verify::first_start;
+use crate::verify::history::{History, TO_CLOSE, name};
+use crate::verify::instance::Instance;
 use crate::verify::report::Finding;
 use crate::verify::run::{Grant, Run};
 use crate::verify::story::Story;
@@ -24,14 +28,15 @@ pub(super) fn of_slot(history: &History, story: &Story) -> Vec<Finding> {
     let rules = [
         out_of_bounds,
         too_many_attempts,
-        done_without_success,
-        success_without_done,
+        endings::done_without_success,
+        endings::success_without_done,
+        endings::run_without_end,
         no_verdict,
         two_verdicts,
         same_attempt_twice,
         unknown_run,
     ];
-    rules.iter().flat_map(|rule| rule(history, story)).collect()
+    rules.iter().flat_map(|rule| rule(history, story)).chain(first_start::late(history, story)).collect()
 }
 
 /// Every rule that concerns more than one slot.
@@ -47,7 +52,8 @@ fn unjudged(history: &History) -> Option<Finding> {
     Some(Finding { rule: "too-many-slots", slot: "(all)".to_owned(), message, lines: Vec::new() })
 }
 
-fn finding<'a>(
+/// A slot breaks a rule.
+pub(super) fn finding<'a>(
     rule: &'static str,
     story: &Story,
     message: String,
@@ -72,9 +78,12 @@ fn out_of_bounds(history: &History, story: &Story) -> Vec<Finding> {
     for run in &story.runs {
         let words = format!("{} began at {}", run.words(), time(run.start));
         let excused = |fault: &Fault| !fault.is_death();
-        if run.start + CLOCKS < start {
+        // Who runs without a guard has no other clock than its own.
+        let own = run.instance.filter(|_| !run.guarded).and_then(|index| history.instances.get(index));
+        let by_own = own.map_or(run.start, |instance| run.ordered + instance.ahead_at(run.ordered));
+        if run.start.max(by_own) + CLOCKS < start {
             found.push(finding("early-start", story, format!("{words}, before the slot's start"), &run.lines));
-        } else if run.start >= later(end + TO_START, history.allowance)
+        } else if run.start.min(by_own) >= later(end + TO_START, history.allowance)
             && history.blame(story, (start, run.start), excused).is_none()
         {
             found.push(finding("late-start", story, format!("{words}, when the slot was over"), &run.lines));
@@ -98,65 +107,40 @@ fn too_many_attempts(history: &History, story: &Story) -> Vec<Finding> {
     vec![finding("too-many-attempts", story, message, story.grants.iter().flat_map(|grant| line_of(history, grant)))]
 }
 
-/// I7. A run whose end nobody told may have succeeded.
-fn done_without_success(history: &History, story: &Story) -> Vec<Finding> {
-    let may_have = |run: &Run| run.outcome.is_none() || run.succeeded();
-    let unseen = story.runs.is_empty()
-        && story.done_by.as_ref().is_some_and(|by| !history.instances.iter().any(|instance| instance.node == *by));
-    let lost_grant = story.grants.iter().any(|grant| !story.runs.iter().any(|run| run.attempt == grant.attempt));
-    let said = |fault: &Fault| fault.kind == "mark_done";
-    let excused = history.lines_are_missing()
-        || story.runs.iter().any(may_have)
-        || unseen
-        || lost_grant
-        || history.blame(story, (story.slot.start(), history.horizon), said).is_some();
-    if !story.done || excused {
-        return Vec::new();
-    }
-    let message = format!("it is done, and none of its {} runs succeeded", story.runs.len());
-    vec![finding("done-without-success", story, message, &story.lines)]
-}
-
-/// I3: what succeeded is recorded as done, unless its node died first or the store was away too long, which is told.
-fn success_without_done(history: &History, story: &Story) -> Vec<Finding> {
-    let mut found = Vec::new();
-    for run in story.runs.iter().filter(|run| run.succeeded()) {
-        let given_up = run.trouble.contains(&"settlement given up");
-        let span = (run.start, history.horizon.max(story.slot.end()));
-        let blamed = || history.blame(story, span, Fault::loses_data).is_some() || history.lines_are_missing();
-        if run.settled.is_none() {
-            let open = !history.is_over(story) || history.death_of(run).is_some() || leaves_early(history, run);
-            if !open && !given_up && !blamed() {
-                let message = format!("{} succeeded, and that was never recorded", run.words());
-                found.push(finding("success-without-done", story, message, &run.lines));
-            }
-            continue;
-        }
-        let after = |(at, verdict, _): &&(_, Verdict, String)| run.settled < Some(*at) && *verdict != Verdict::Done;
-        if let Some((_, verdict, line)) = story.verdicts.iter().find(after)
-            && !blamed()
-        {
-            let message = format!("{} was recorded as done, and then the slot as {}", run.words(), verdict.as_str());
-            found.push(finding("success-without-done", story, message, run.lines.iter().chain([line])));
-        }
-    }
-    found
-}
-
-/// The run's node said that it was leaving, and its words end there.
-fn leaves_early(history: &History, run: &Run) -> bool {
-    run.instance.and_then(|index| history.instances.get(index)).is_some_and(|instance| instance.left.is_some())
-}
-
-/// L2. Somebody has to have been there, and in touch, for long enough after the end.
+/// L2. Somebody has to have been there, and in touch, for long enough: right after the end, or at any time thereafter.
 fn no_verdict(history: &History, story: &Story) -> Vec<Finding> {
-    let (end, by) = (story.slot.end(), crate::clock::later(story.slot.end(), history.aftermath(story)));
-    let had_a_chance = history.is_over(story) && history.somebody_serves(end, by, None);
-    let blamed = || history.blame(story, (story.slot.start(), by), |_| true).is_some();
-    if story.verdict().is_some() || !had_a_chance || history.lines_are_missing() || blamed() {
+    if story.verdict().is_some()
+        || !history.is_over(story)
+        || !(is_owed_at_once(history, story) || is_owed_later(history, story))
+    {
         return Vec::new();
     }
-    vec![finding("no-verdict", story, format!("it ended at {} without a verdict", time(end)), &story.lines)]
+    let end = time(story.slot.end());
+    vec![finding("no-verdict", story, format!("it ended at {end} without a verdict"), &story.lines)]
+}
+
+fn is_owed_at_once(history: &History, story: &Story) -> bool {
+    let end = history.closable(story);
+    let by = later(end, history.aftermath(story));
+    history.somebody_serves(story, Service::Closing, (end, by))
+        && !history.lines_are_missing(end, later(by, TO_CLOSE))
+        && history.blame(story, (story.slot.start(), by), |_| true).is_none()
+}
+
+/// Whatever disturbed the end of the slot, the nodes go on asking until they have the verdict. What nobody can mend: the
+/// store forgot that there was something to close, or who had closed it left or died without telling.
+fn is_owed_later(history: &History, story: &Story) -> bool {
+    let (start, end) = (story.slot.start(), history.closable(story));
+    let long = history.aftermath(story) + TO_CLOSE;
+    let Some(by) = history.has_served(story, Service::Closing, (end, history.horizon), long) else { return false };
+    let gone = |instance: &Instance| {
+        let last = [instance.left, instance.died].into_iter().flatten().min();
+        last.is_some_and(|last| (story.slot.end()..=by).contains(&last))
+    };
+    let forgets = |fault: &Fault| fault.loses_data() || fault.is_death() || fault.kind == "reset";
+    !history.instances.iter().any(gone)
+        && !history.lines_are_missing(end, by)
+        && history.blame_anybody(story, (start, by), forgets).is_none()
 }
 
 /// A late success may turn `missed` into `done`; nothing else changes a verdict.
@@ -200,7 +184,8 @@ fn unknown_run(history: &History, story: &Story) -> Vec<Finding> {
 fn may_be_untold(history: &History, run: &Run) -> bool {
     let mut own = history.instances.iter().filter(|instance| instance.node == run.node).peekable();
     let around = |died| run.start <= died + TO_START && died <= run.start + TO_START;
-    own.peek().is_none() || own.any(|instance| instance.dropped || instance.died.is_some_and(around))
+    let lost = |instance: &Instance| instance.lacks_lines(run.start - TO_START, run.start + TO_START);
+    own.peek().is_none() || own.any(|instance| lost(instance) || instance.died.is_some_and(around))
 }
 
 fn strays(history: &History) -> Vec<Finding> {

@@ -39,8 +39,10 @@ pub(super) struct Run {
     pub(super) ordered: DateTime<Utc>,
     /// None when nobody told: its node died first, or it still runs.
     pub(super) end: Option<DateTime<Utc>>,
-    /// Start and end are the job's own.
+    /// The start is the job's own.
     pub(super) measured: bool,
+    /// The end is: a command that is killed records none.
+    pub(super) end_is_measured: bool,
     /// The job itself found an earlier run alive.
     pub(super) met_another: bool,
     pub(super) outcome: Option<Outcome>,

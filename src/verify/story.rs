@@ -1,6 +1,6 @@
 //! All that is known of one slot: its runs, its grants, its verdicts, and what its nodes were answered.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -10,12 +10,15 @@ use crate::observe::journal::Fact;
 use crate::slot::{Attempt, Outcome, Slot, Verdict};
 use crate::verify::history::Heard;
 use crate::verify::inputs::RecordedRun;
+use crate::verify::obstacle::Obstacle;
 use crate::verify::run::{Grant, Run};
 
 /// All that is known of one slot.
 #[derive(Debug)]
 pub(super) struct Story {
     pub(super) slot: Slot,
+    /// It had its tick while a node was there that was to do it.
+    pub(super) planned: bool,
     /// The TTL that its nodes planned with, where they told.
     pub(super) planned_ttl: Option<Duration>,
     /// In the order in which they started.
@@ -26,12 +29,25 @@ pub(super) struct Story {
     /// Somebody was told that it is done; by whom, where that was told too.
     pub(super) done: bool,
     pub(super) done_by: Option<NodeName>,
+    /// When somebody was first told so.
+    pub(super) done_at: Option<DateTime<Utc>>,
     /// What claims were answered.
     pub(super) answers: BTreeSet<String>,
-    pub(super) store_failed: bool,
-    pub(super) start_deadline_passed: bool,
+    /// The same, before the first run; and who held the slot then.
+    pub(super) before_any_run: BTreeSet<String>,
+    pub(super) held_before_any_run: BTreeSet<NodeName>,
+    /// What kept which node from claiming it, from when to when.
+    pub(super) obstacles: Vec<Obstacle>,
+    /// When somebody first told that its start deadline had passed.
+    pub(super) start_deadline_passed: Option<DateTime<Utc>>,
+    /// Successes that were settled by who never told of a run: instance, when, the line.
+    pub(super) settled_unseen: Vec<(usize, DateTime<Utc>, String)>,
+    /// When each instance last spoke of it.
+    last_words: BTreeMap<usize, DateTime<Utc>>,
     /// Attempts that were given back, with their instance.
     refunded: BTreeSet<(usize, Attempt)>,
+    /// Attempts that another one took the place of, with their instance.
+    overtaken: BTreeSet<(usize, Attempt)>,
     /// The lines that say how it went, for whoever has to look.
     pub(super) lines: Vec<String>,
 }
@@ -43,16 +59,23 @@ impl Story {
     pub(super) const fn new(slot: Slot) -> Self {
         Self {
             slot,
+            planned: false,
             planned_ttl: None,
             runs: Vec::new(),
             grants: Vec::new(),
             verdicts: Vec::new(),
             done: false,
             done_by: None,
+            done_at: None,
             answers: BTreeSet::new(),
-            store_failed: false,
-            start_deadline_passed: false,
+            before_any_run: BTreeSet::new(),
+            held_before_any_run: BTreeSet::new(),
+            obstacles: Vec::new(),
+            start_deadline_passed: None,
+            settled_unseen: Vec::new(),
+            last_words: BTreeMap::new(),
             refunded: BTreeSet::new(),
+            overtaken: BTreeSet::new(),
             lines: Vec::new(),
         }
     }
@@ -60,32 +83,48 @@ impl Story {
     /// Takes over what a line says of the slot.
     pub(super) fn hear(&mut self, heard: &Heard) {
         let source = &heard.told.source;
+        self.last_words.insert(heard.instance, heard.at);
+        Obstacle::hear(&mut self.obstacles, heard);
         match &heard.told.line.fact {
             Fact::ClaimAnswered { answer, by } => {
-                self.done |= answer == "done";
-                if answer == "done" {
-                    self.done_by = by.clone().or(self.done_by.take());
-                }
-                self.answers.insert(answer.clone());
+                self.answered(heard.at, answer, by.as_ref());
                 return;
             }
             Fact::RenewalAnswered { answer } => {
-                self.done |= answer == "done";
+                self.is_told_done(heard.at, answer == "done");
                 return;
             }
             Fact::Granted { .. } => self.granted(heard),
             Fact::RunStarted { attempt, fence, guarded, .. } => self.started(heard, *attempt, *fence, *guarded),
             Fact::Closed { verdict } => {
-                self.done |= *verdict == Verdict::Done;
+                self.is_told_done(heard.at, *verdict == Verdict::Done);
                 self.verdicts.push((heard.at, *verdict, source.clone()));
             }
-            Fact::StoreFailed { .. } => self.store_failed = true,
-            Fact::StartDeadlinePassed => self.start_deadline_passed = true,
+            Fact::StartDeadlinePassed => {
+                self.start_deadline_passed = self.start_deadline_passed.or(Some(heard.at));
+            }
             fact => self.of_a_run(heard, fact),
         }
         if self.lines.len() < MOST_LINES {
             self.lines.push(source.clone());
         }
+    }
+
+    fn answered(&mut self, at: DateTime<Utc>, answer: &str, by: Option<&NodeName>) {
+        self.is_told_done(at, answer == "done");
+        if answer == "done" {
+            self.done_by = by.cloned().or(self.done_by.take());
+        }
+        if self.runs.is_empty() {
+            self.before_any_run.insert(answer.to_owned());
+            self.held_before_any_run.extend(by.filter(|_| answer == "held").cloned());
+        }
+        self.answers.insert(answer.to_owned());
+    }
+
+    fn is_told_done(&mut self, at: DateTime<Utc>, done: bool) {
+        self.done |= done;
+        self.done_at = self.done_at.or(done.then_some(at));
     }
 
     fn granted(&mut self, heard: &Heard) {
@@ -104,8 +143,10 @@ impl Story {
         else {
             return;
         };
-        // The same claim asked again is one grant.
-        if self.grants.iter().any(|grant| (grant.instance, &grant.token) == (heard.instance, token)) {
+        // The same claim asked again is one grant. The next claim of a node counts its token on, beyond the digits that a
+        // journal shows.
+        let same = |grant: &Grant| (grant.instance, grant.attempt, &grant.token) == (heard.instance, *attempt, token);
+        if self.grants.iter().any(same) {
             return;
         }
         self.grants.push(Grant {
@@ -135,6 +176,7 @@ impl Story {
             ordered: heard.at,
             end: None,
             measured: false,
+            end_is_measured: false,
             met_another: false,
             outcome: None,
             settled: None,
@@ -158,12 +200,20 @@ impl Story {
             _ => return,
         };
         let settled_well = matches!(fact, Fact::Settled { outcome: Outcome::Success, .. });
-        self.done |= settled_well;
+        self.is_told_done(heard.at, settled_well);
         if matches!(fact, Fact::Settled { outcome: Outcome::GivenBack, .. }) {
             self.refunded.insert((heard.instance, attempt));
         }
+        if matches!(fact, Fact::Overtaken { .. }) {
+            self.overtaken.insert((heard.instance, attempt));
+        }
         let own = |run: &&mut Run| run.instance == Some(heard.instance) && run.attempt == attempt;
-        let Some(run) = self.runs.iter_mut().rev().find(own) else { return };
+        let Some(run) = self.runs.iter_mut().rev().find(own) else {
+            if settled_well {
+                self.settled_unseen.push((heard.instance, heard.at, heard.told.source.clone()));
+            }
+            return;
+        };
         run.lines.push(heard.told.source.clone());
         run.trouble.extend(trouble);
         match fact {
@@ -176,11 +226,14 @@ impl Story {
     /// Lays the job's own record over what its node told of the run; a run that no node told of is new.
     pub(super) fn record(&mut self, recorded: &RecordedRun) {
         let same = |run: &&mut Run| !run.measured && run.attempt == recorded.attempt && run.node == recorded.node;
-        if let Some(run) = self.runs.iter_mut().find(same) {
+        // Where numbers began anew, a node can have had one twice, and not have been able to start the first.
+        let near = |run: &&mut Run| (run.start - recorded.start).abs();
+        if let Some(run) = self.runs.iter_mut().filter(same).min_by_key(near) {
             run.measured = true;
             run.met_another = recorded.overlap;
             run.start = recorded.start;
             run.end = recorded.end.or(run.end);
+            run.end_is_measured = recorded.end.is_some();
             run.lines.push(recorded.source.clone());
             return;
         }
@@ -194,6 +247,7 @@ impl Story {
             ordered: recorded.start,
             end: recorded.end,
             measured: true,
+            end_is_measured: recorded.end.is_some(),
             met_another: recorded.overlap,
             outcome: None,
             settled: None,
@@ -219,6 +273,11 @@ impl Story {
         made.difference(&self.refunded).count() + alone
     }
 
+    /// Attempts that were given back, which the store may have taken or not: another one had taken their place.
+    pub(super) fn refunds_in_doubt(&self) -> usize {
+        self.refunded.intersection(&self.overtaken).count()
+    }
+
     /// The largest TTL of its leases, or of those that were planned.
     pub(super) fn lease_ttl(&self) -> Duration {
         let granted = self.grants.iter().map(|grant| grant.lease_ttl).max();
@@ -230,9 +289,32 @@ impl Story {
         self.grants.last().map(|grant| grant.max_attempts)
     }
 
+    /// Attempts that were used by an instant, as the store counted them in its last grant.
+    pub(super) fn used_at(&self, at: DateTime<Utc>) -> u32 {
+        let last = self.grants.iter().rev().find(|grant| grant.at <= at);
+        last.map_or(0, |grant| {
+            grant.used.saturating_sub(u32::from(self.refunded.contains(&(grant.instance, grant.attempt))))
+        })
+    }
+
     /// The verdict that stands.
     pub(super) fn verdict(&self) -> Option<Verdict> {
         if self.done { Some(Verdict::Done) } else { self.verdicts.last().map(|(_, verdict, _)| *verdict) }
+    }
+
+    /// When an instance last spoke of it.
+    pub(super) fn last_word_of(&self, instance: usize) -> Option<DateTime<Utc>> {
+        self.last_words.get(&instance).copied()
+    }
+
+    /// Nobody was there to do it: all that is known is that a node asked for it when it was over, or, where the nodes' plans
+    /// are known, would have asked for it had it not been too late.
+    pub(super) fn is_nobodys(&self, plans_are_known: bool) -> bool {
+        let too_late = plans_are_known && self.start_deadline_passed.is_some();
+        let only_closed =
+            self.answers.iter().all(|answer| answer == "closed") && (too_late || !self.answers.is_empty());
+        let untouched = self.runs.is_empty() && self.grants.is_empty() && self.verdicts.is_empty();
+        !self.planned && only_closed && untouched && !self.done
     }
 
     /// Those who had a part in it.

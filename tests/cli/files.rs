@@ -62,7 +62,9 @@ fn a_disabled_job_is_listed_only_when_it_is_named() {
 #[cfg(feature = "sqlite")]
 #[test]
 fn jobs_of_the_file_are_listed_before_any_node_has_run_them() {
-    let told = Place::with_jobs(JOBS).run(&["jobs"]);
+    let place = Place::with_jobs(JOBS);
+    assert_eq!(place.run(&["migrate"]).code, 0);
+    let told = place.run(&["jobs"]);
     assert_eq!((told.code, &*told.stderr), (0, ""));
     let first: Vec<&str> = told.stdout.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(first, ["JOB", "hourly", "nightly", "off"]);
@@ -72,7 +74,9 @@ fn jobs_of_the_file_are_listed_before_any_node_has_run_them() {
 #[cfg(feature = "sqlite")]
 #[test]
 fn a_job_that_no_node_has_run_has_missed_nothing() {
-    let told = Place::with_jobs(JOBS).run(&["attempts", "--since", "7d"]);
+    let place = Place::with_jobs(JOBS);
+    assert_eq!(place.run(&["migrate"]).code, 0);
+    let told = place.run(&["attempts", "--since", "7d"]);
     assert_eq!((told.code, &*told.stdout, &*told.stderr), (0, "", "no such slot in the last 7d\n"));
 }
 

@@ -1,5 +1,6 @@
 //! An SQLite store in which things have happened, filled through the library as nodes would.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,16 +9,17 @@ use cronward::clock::SystemClock;
 use cronward::job::{JobName, NodeName};
 use cronward::schedule::Timetable;
 use cronward::slot::{Lease, Outcome, OutputTail, RunRecord, Slot, Token, Trigger};
-use cronward::store::{self, Claim, ClaimRequest, JobEntry, Store, StoreOptions};
+use cronward::store::{self, Claim, ClaimRequest, JobEntry, JobOrigin, NodeReport, Store, StoreOptions};
 
 use crate::program::{Ended, Place};
 
 /// Longer than any test runs: a slot of about a year, so that no test ever meets the end of one.
 const PERIOD: &str = "30000000s";
 
-/// A folder with a filled store in it.
+/// A folder to run in, and a filled store: a file in it, or wherever a url says.
 pub(crate) struct Filled {
     place: Place,
+    url: String,
     /// The key that the current slot of each job has.
     pub(crate) key: String,
 }
@@ -28,37 +30,52 @@ impl Filled {
     /// - `push`: done.
     /// - `quiet`: nothing happened.
     pub(crate) fn new() -> Self {
+        Self::at(None)
+    }
+
+    /// The same in an empty store at this url; in a file where there is none.
+    pub(crate) fn at(url: Option<String>) -> Self {
         let place = Place::new();
-        let url = url(&place);
+        let url = url.unwrap_or_else(|| format!("sqlite:{}", place.path().join("cronward.sqlite").display()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let key = runtime.block_on(async {
-            let store = store::open(&url, StoreOptions::default(), Arc::new(SystemClock)).await.unwrap();
+            let store = store::open(&url, patient(), Arc::new(SystemClock)).await.unwrap();
             fill(&*store).await
         });
-        Self { place, key }
+        Self { place, url, key }
+    }
+
+    /// Lets a node tell that it is alive.
+    pub(crate) fn hear_of(&self, name: &str) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let store = store::open(&self.url, patient(), Arc::new(SystemClock)).await.unwrap();
+            let (now, _) = store.inspect(&[]).await.unwrap();
+            store.heartbeat(&report(name, now)).await.unwrap();
+        });
+    }
+
+    /// The folder to run in.
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
     }
 
     /// Runs a command against the store.
     pub(crate) fn run(&self, args: &[&str]) -> Ended {
-        let url = url(&self.place);
-        self.place.run(&[args, &["--store", &url]].concat())
+        self.place.run(&[args, &["--store", &self.url]].concat())
     }
 
     /// The command, not started.
     pub(crate) fn command(&self, args: &[&str]) -> std::process::Command {
         let mut command = self.place.command(args);
-        command.args(["--store", &url(&self.place)]);
+        command.args(["--store", &self.url]);
         command
     }
 
-    /// The store's file.
+    /// The store's url.
     pub(crate) fn file(&self) -> String {
-        url(&self.place)
+        self.url.clone()
     }
-}
-
-fn url(place: &Place) -> String {
-    format!("sqlite:{}", place.path().join("cronward.sqlite").display())
 }
 
 async fn fill(store: &dyn Store) -> String {
@@ -82,6 +99,27 @@ async fn fill(store: &dyn Store) -> String {
     slot("quiet", now).key().to_string()
 }
 
+/// How long a busy machine makes a store wait is not what is looked at.
+fn patient() -> StoreOptions {
+    StoreOptions { op_timeout: Duration::from_secs(30), ..StoreOptions::default() }
+}
+
+fn report(name: &str, now: DateTime<Utc>) -> NodeReport {
+    NodeReport {
+        name: NodeName::new(name).unwrap(),
+        instance: "i1".to_owned(),
+        version: "0.1.0".to_owned(),
+        config_hash: "c0ffee".to_owned(),
+        job_hashes: BTreeMap::new(),
+        labels: BTreeMap::new(),
+        started_at: now,
+        clock_offset_ms: 0,
+        running: Vec::new(),
+        draining: false,
+        behind: BTreeMap::new(),
+    }
+}
+
 fn entry(name: &str) -> JobEntry {
     JobEntry {
         name: JobName::new(name).unwrap(),
@@ -90,6 +128,7 @@ fn entry(name: &str) -> JobEntry {
         period: PERIOD.to_owned(),
         max_attempts: 3,
         enabled: true,
+        origin: JobOrigin::File,
         first_seen: DateTime::UNIX_EPOCH,
     }
 }
@@ -108,6 +147,8 @@ async fn claim(store: &dyn Store, job: &str, node: &str, attempt: u32, now: Date
         max_attempts: 3,
         trigger: if attempt == 1 { Trigger::Schedule } else { Trigger::Retry },
         not_during: Vec::new(),
+        past: false,
+        audit: None,
     };
     match store.claim(&request).await.unwrap() {
         Claim::Claimed { attempt, at, .. } => request.granted(attempt, at),
@@ -120,7 +161,8 @@ async fn fail(store: &dyn Store, lease: &Lease, output: &str) {
     store.fail(lease, &run, Duration::ZERO).await.unwrap();
 }
 
-/// An attempt that took 400 ms.
+/// An attempt that took 400 ms by its node's word. It ends when it began, so that what happened is in the same order on
+/// every machine.
 fn run(lease: &Lease, output: &str) -> RunRecord {
     RunRecord {
         attempt: lease.attempt,
@@ -129,7 +171,7 @@ fn run(lease: &Lease, output: &str) -> RunRecord {
         trigger: lease.trigger,
         claimed_at: lease.claimed_at,
         started_at: Some(lease.claimed_at),
-        ended_at: Some(lease.claimed_at + Duration::from_millis(400)),
+        ended_at: Some(lease.claimed_at),
         duration_ms: Some(400),
         outcome: None,
         exit_code: None,

@@ -6,11 +6,12 @@ use std::process::{Child, Stdio};
 use serde_json::Value;
 
 use crate::program::{Ended, Place};
+use crate::redis_server::RedisServer;
 
-const STORE: &str = "sqlite:store.db";
+pub(crate) const STORE: &str = "sqlite:store.db";
 
 /// A zone in which it is about noon now: a slot of a day will not end while a test runs.
-fn zone() -> String {
+pub(crate) fn zone() -> String {
     let hour = i32::try_from(std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs() / 3_600 % 24).unwrap();
     match hour - 12 {
         0 => "UTC".to_owned(),
@@ -20,19 +21,37 @@ fn zone() -> String {
 
 /// `cronward exec` of the job `push` with a slot of a day, and these flags before the command.
 fn words<'a>(zone: &'a str, flags: &[&'a str], command: &[&'a str]) -> Vec<&'a str> {
-    let base = ["exec", "--store", STORE, "--job", "push", "--slot", "day", "--timezone", zone];
+    words_at(STORE, zone, flags, command)
+}
+
+/// The same on another store.
+pub(crate) fn words_at<'a>(url: &'a str, zone: &'a str, flags: &[&'a str], command: &[&'a str]) -> Vec<&'a str> {
+    let base = ["exec", "--store", url, "--job", "push", "--slot", "day", "--timezone", zone];
     [&base[..], flags, &["--"], command].concat()
 }
 
 fn exec(place: &Place, flags: &[&str], command: &[&str]) -> Ended {
+    exec_at(STORE, place, flags, command)
+}
+
+pub(crate) fn exec_at(url: &str, place: &Place, flags: &[&str], command: &[&str]) -> Ended {
     let zone = zone();
-    place.run(&words(&zone, flags, command))
+    place.run(&words_at(url, &zone, flags, command))
 }
 
 /// A guarded command that says `up` once it runs, and is left running.
-fn running(place: &Place, flags: &[&str], script: &str) -> (Child, BufReader<std::process::ChildStdout>) {
+pub(crate) fn running(place: &Place, flags: &[&str], script: &str) -> (Child, BufReader<std::process::ChildStdout>) {
+    running_at(STORE, place, flags, script)
+}
+
+pub(crate) fn running_at(
+    url: &str,
+    place: &Place,
+    flags: &[&str],
+    script: &str,
+) -> (Child, BufReader<std::process::ChildStdout>) {
     let (zone, script) = (zone(), format!("echo up; {script}"));
-    let mut command = place.command(&words(&zone, flags, &["/bin/sh", "-c", &script]));
+    let mut command = place.command(&words_at(url, &zone, flags, &["/bin/sh", "-c", &script]));
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
@@ -46,7 +65,7 @@ fn signal(child: &Child, signal: rustix::process::Signal) {
     rustix::process::kill_process(pid, signal).unwrap();
 }
 
-fn report(place: &Place) -> Value {
+pub(crate) fn report(place: &Place) -> Value {
     serde_json::from_slice(&std::fs::read(place.path().join("report.json")).unwrap()).unwrap()
 }
 
@@ -90,6 +109,21 @@ fn standard_input_reaches_the_command() {
     let mut command = place.command(&words(&zone, &[], &["/bin/cat"]));
     let ended: Ended = command.stdin(std::fs::File::open(place.path().join("in")).unwrap()).output().unwrap().into();
     assert_eq!((ended.code, &*ended.stdout), (0, "from a file\n"));
+}
+
+#[test]
+fn what_goes_to_one_file_stays_in_its_order() {
+    let place = Place::new();
+    let zone = zone();
+    let script = "i=0; while test $i -lt 300; do echo out $i; echo err $i >&2; i=$((i + 1)); done";
+    // As cron gives it to a job: one pipe or file for both.
+    let file = std::fs::File::create(place.path().join("mail")).unwrap();
+    let mut command = place.command(&words(&zone, &[], &["/bin/sh", "-c", script]));
+    assert!(command.stdout(file.try_clone().unwrap()).stderr(file).status().unwrap().success());
+    let written: String = (0..300).map(|i| format!("out {i}\nerr {i}\n")).collect();
+    assert_eq!(std::fs::read_to_string(place.path().join("mail")).unwrap(), written);
+    let kept = place.run(&["logs", "push", "--store", STORE]);
+    assert_eq!((kept.code, kept.stdout), (0, written), "{}", kept.stderr);
 }
 
 #[test]
@@ -153,36 +187,6 @@ fn a_command_that_a_signal_ends_is_told_as_a_shell_tells_it() {
 }
 
 #[test]
-fn a_slot_within_itself_runs_under_the_lease_that_is_held() {
-    let place = Place::new();
-    let zone = zone();
-    let program = env!("CARGO_BIN_EXE_cronward");
-    let inner = ["/bin/sh", "-c", "echo $CRONWARD_HOLDS $CRONWARD_ATTEMPT $CRONWARD_LEASE_TOKEN; exit 5"];
-    let nested = words(&zone, &["--report", "report.json"], &inner);
-    let outer = place.run(&words(&zone, &[], &[&[program][..], &nested].concat()));
-    assert_eq!(outer.code, 5, "{outer:?}");
-    assert!(outer.stdout.starts_with("2 1 ") && outer.stdout.trim().len() == 4 + 32, "{outer:?}");
-    assert_eq!(report(&place)["result"], "nested");
-    let listed = place.run(&["attempts", "--store", STORE, "--json", "--all"]);
-    let slots: Value = serde_json::from_str(&listed.stdout).unwrap();
-    assert_eq!(slots[0]["attempts"], 1, "the outermost alone claims and settles: {slots}");
-}
-
-#[test]
-fn a_lease_of_another_slot_is_nobodys_door() {
-    let place = Place::new();
-    let (mut holder, _out) = running(&place, &[], "exec sleep 60");
-    let zone = zone();
-    let mut intruder = place.command(&words(&zone, &[], &["/bin/echo", "never"]));
-    intruder.envs([("CRONWARD_JOB", "push"), ("CRONWARD_SLOT", "2026-11-21T00Z"), ("CRONWARD_ATTEMPT", "1")]);
-    intruder.env("CRONWARD_LEASE_TOKEN", "0".repeat(32));
-    let ended: Ended = intruder.output().unwrap().into();
-    assert_eq!((ended.code, &*ended.stdout), (0, ""));
-    holder.kill().unwrap();
-    holder.wait().unwrap();
-}
-
-#[test]
 fn a_store_that_is_away_is_one_line_and_try_again() {
     let told =
         Place::new().run(&["exec", "--store", "redis://127.0.0.1:1", "--job", "push", "--", "/bin/echo", "never"]);
@@ -192,19 +196,18 @@ fn a_store_that_is_away_is_one_line_and_try_again() {
 }
 
 #[test]
-fn a_report_that_cannot_be_written_is_known_before_anything_is_started() {
-    let told = exec(&Place::new(), &["--report", "/no/such/folder/r.json"], &["/bin/echo", "never"]);
-    assert_eq!((told.code, &*told.stdout), (64, ""));
-    assert!(told.stderr.contains("--report /no/such/folder/r.json") && told.stderr.contains("nothing was started"));
-}
-
-#[test]
-fn a_report_on_a_full_disk_does_not_change_how_the_command_ended() {
-    let place = Place::new();
-    // A device that is always full stands in for the disk.
-    let told = exec(&place, &["--report", "/dev/full"], &["/bin/sh", "-c", "echo ran; exit 3"]);
-    assert_eq!((told.code, &*told.stdout), (3, "ran\n"), "{}", told.stderr);
-    assert!(told.stderr.contains("--report /dev/full: No space left on device"), "{}", told.stderr);
+fn a_password_in_the_url_is_mailed_to_nobody() {
+    let (server, place) = (RedisServer::start_with(&[("requirepass", "hunter2")]), Place::new());
+    let url = format!("redis://:hunter2@127.0.0.1:{}", server.port());
+    let winner = exec_at(&url, &place, &[], &["/bin/echo", "ran"]);
+    assert_eq!((winner.code, &*winner.stdout, &*winner.stderr), (0, "ran\n", ""));
+    let loser = exec_at(&url, &place, &[], &["/bin/echo", "never"]);
+    assert_eq!((loser.code, &*loser.stdout, &*loser.stderr), (0, "", ""));
+    let away = exec_at("redis://:hunter2@127.0.0.1:1", &place, &[], &["/bin/echo", "never"]);
+    assert_eq!((away.code, away.stderr.lines().count()), (75, 1), "{}", away.stderr);
+    let doctor = place.run(&["doctor", "--store", &url]);
+    assert!(doctor.stderr.contains("url_file"), "whoever looks for faults is told: {}", doctor.stderr);
+    assert!(!format!("{away:?}{doctor:?}").contains("hunter2"));
 }
 
 #[test]
@@ -213,6 +216,18 @@ fn a_closed_stdout_is_no_failure_of_the_guard() {
     let (child, out) = running(&place, &[], "sleep 0.2; yes | head -c 1000000; exit 4");
     drop(out);
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(4), "it is read and kept all the same");
+}
+
+#[test]
+fn a_command_that_ignores_term_is_killed_after_its_grace() {
+    let job = "[jobs.push]\nschedule = \"0 0 * * *\"\nperiod = \"day\"\ncommand = \"true\"\n";
+    let limits = "timeout = \"300ms\"\nkill_after = \"300ms\"\n";
+    let place = Place::with_jobs(&format!("[store]\nurl = \"{STORE}\"\n{job}{limits}timezone = \"{}\"\n", zone()));
+    let script = "trap 'echo ignored' TERM; echo up; while :; do sleep 0.05; done";
+    let told = place.run(&["exec", "--job", "push", "--", "/bin/sh", "-c", script]);
+    assert_eq!((told.code, &*told.stdout), (124, "up\nignored\n"), "{}", told.stderr);
+    let shown = place.run(&["show", "push"]);
+    assert!(shown.stdout.contains("attempt 1  timeout"), "it is recorded: {shown:?}");
 }
 
 #[test]
@@ -240,20 +255,21 @@ command = ["/bin/sh", "-c", "echo $CRONWARD_TRIGGER $CRONWARD_ATTEMPT; exit 1"]
 #[test]
 fn a_trigger_runs_the_files_command_here_and_is_refused_with_the_verb_that_mends_it() {
     let place = Place::with_jobs(&JOBS.replace("ZONE", &zone()));
-    let first = place.run(&["trigger", "push"]);
+    let first = place.run(&["trigger", "push", "--yes"]);
     assert_eq!((first.code, &*first.stdout), (1, "manual 1\n"), "{}", first.stderr);
-    let spent = place.run(&["trigger", "push"]);
+    let spent = place.run(&["trigger", "push", "--yes", "--config", "jobs.toml"]);
     assert_eq!((spent.code, &*spent.stdout), (69, ""));
     assert!(spent.stderr.contains("its attempts are used up: `cronward reset push@"), "{}", spent.stderr);
+    assert!(spent.stderr.contains(" --config jobs.toml` forgives them"), "{}", spent.stderr);
     assert_eq!(place.run(&["reset", "push", "--yes"]).code, 0);
-    let again = place.run(&["trigger", "push"]);
+    let again = place.run(&["trigger", "push", "--yes"]);
     assert_eq!((again.code, &*again.stdout), (1, "manual 2\n"), "{}", again.stderr);
 }
 
 #[test]
 fn exec_shares_the_ledger_of_the_files_job() {
     let place = Place::with_jobs(&JOBS.replace("ZONE", &zone()));
-    assert_eq!(place.run(&["trigger", "push"]).code, 1);
+    assert_eq!(place.run(&["trigger", "push", "--yes"]).code, 1);
     let told = place.run(&["exec", "--job", "push", "--", "/bin/echo", "never"]);
     assert_eq!((told.code, &*told.stdout, &*told.stderr), (0, "", ""), "the file's max_attempts is 1");
     assert_eq!(place.run(&["exec", "--job", "push", "--max-attempts", "2", "--", "/bin/echo", "ran"]).stdout, "ran\n");

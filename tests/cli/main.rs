@@ -5,20 +5,61 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::disallowed_methods,
     missing_docs,
-    reason = "a test says what it expects"
+    reason = "a test says what it expects; real processes are judged by the machine's clock"
 )]
 
+mod completing;
+#[cfg(all(feature = "sqlite", feature = "redis"))]
+mod decided;
+#[cfg(feature = "sqlite")]
+mod demo;
+#[cfg(all(feature = "sqlite", feature = "redis"))]
+mod explained;
 mod files;
 #[cfg(feature = "sqlite")]
 mod filled;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod guarding;
+mod importing;
+#[cfg(feature = "sqlite")]
+mod json;
+#[cfg(all(feature = "sqlite", feature = "redis"))]
+mod key;
 #[cfg(feature = "sqlite")]
 mod listings;
+#[cfg(feature = "sqlite")]
+mod looking;
 mod outside;
+#[cfg(all(feature = "sqlite", feature = "redis"))]
+mod past;
 mod program;
+#[cfg(all(feature = "sqlite", feature = "redis"))]
+mod redacted;
+#[cfg(all(feature = "sqlite", feature = "redis"))]
+#[path = "../support/redis_server.rs"]
+mod redis_server;
+#[cfg(all(feature = "sqlite", feature = "redis"))]
+mod reported;
 #[cfg(feature = "sqlite")]
 mod slots;
+#[cfg(all(feature = "sqlite", feature = "redis"))]
+mod snapshots;
 mod streams;
+#[cfg(feature = "sqlite")]
+mod terminal;
+#[cfg(all(feature = "sqlite", feature = "redis"))]
+mod triggered;
+#[cfg(all(feature = "sqlite", feature = "redis"))]
+mod unlocked;
 mod usage;
+mod vixie;
+#[cfg(all(feature = "sqlite", feature = "redis"))]
+#[path = "../cluster/wait.rs"]
+#[allow(dead_code, reason = "not all of it is needed here")]
+mod wait;
+#[cfg(feature = "sqlite")]
+mod watching;
+#[cfg(all(feature = "sqlite", feature = "redis"))]
+mod within;

@@ -23,6 +23,12 @@ impl Place {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
+    /// A place in this folder.
+    #[allow(dead_code, reason = "for what must not wait for a disk")]
+    pub(crate) fn within(folder: &Path) -> Self {
+        Self { folder: tempfile::tempdir_in(folder).unwrap() }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }

@@ -28,11 +28,10 @@ fn help_is_plain_away_from_a_terminal() {
 
 #[cfg(feature = "sqlite")]
 mod with_a_store {
-    use std::process::Command;
-
     use super::*;
     use crate::filled::Filled;
     use crate::program::Ended;
+    use crate::terminal;
 
     const LONG: [&str; 4] = ["next", "--count", "1000", "--json"];
 
@@ -54,15 +53,8 @@ mod with_a_store {
         assert!(ended.stderr.starts_with("error: cannot write the result: "), "{}", ended.stderr);
     }
 
-    /// What a terminal of 80 columns gets of a command: `script` (util-linux) runs it in one.
     fn on_a_terminal(store: &Filled, args: &[&str], env: &[(&str, &str)]) -> String {
-        let command = store.command(args);
-        let words: Vec<_> = std::iter::once(command.get_program()).chain(command.get_args()).collect();
-        let line: Vec<String> = words.iter().map(|word| format!("'{}'", word.to_str().unwrap())).collect();
-        let mut script = Command::new("script");
-        script.args(["-qec", &format!("stty cols 80; {}", line.join(" ")), "/dev/null"]);
-        script.env_clear().env("PATH", "/usr/bin:/bin").env("TERM", "xterm").envs(env.iter().copied());
-        let ended: Ended = script.stdin(Stdio::null()).output().unwrap().into();
+        let ended = terminal::run(&store.command(args), env);
         assert_eq!(ended.code, 0, "{}", ended.stdout);
         ended.stdout
     }

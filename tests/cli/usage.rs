@@ -2,7 +2,8 @@
 
 use crate::program::cronward;
 
-const VERBS: [&str; 9] = ["run", "check", "next", "jobs", "attempts", "show", "logs", "verify", "migrate"];
+const VERBS: [&str; 11] =
+    ["run", "demo", "check", "next", "jobs", "attempts", "show", "logs", "verify", "migrate", "import"];
 
 #[test]
 fn help_opens_with_an_example_and_goes_to_stdout() {
@@ -60,9 +61,11 @@ fn values_that_cannot_be_used_are_usage_errors_with_an_example() {
         (&["next", "--count", "0"], "0 is not in"),
         (&["jobs", "--namespace", "Prod"], "a-z"),
         (&["jobs", "--store", "mysqk://h"], "known are"),
+        (&["jobs", "--interval", "5s"], "--watch"),
     ] {
         let told = cronward(args);
         assert_eq!((told.code, &*told.stdout), (64, ""), "{args:?}: {}", told.stderr);
         assert!(told.stderr.starts_with("error: ") && told.stderr.contains(hint), "{args:?}: {}", told.stderr);
+        assert_eq!(told.stderr.lines().count(), 1, "{args:?}: {}", told.stderr);
     }
 }

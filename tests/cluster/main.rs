@@ -17,18 +17,33 @@
 
 mod chaos;
 mod daemon;
+#[cfg(feature = "etcd")]
+#[path = "../support/etcd_server.rs"]
+mod etcd_server;
 mod jobs;
 mod library_node;
 mod link;
 mod manager;
+#[cfg(feature = "mysql")]
+#[path = "../support/mariadb_server.rs"]
+mod mariadb_server;
 mod place;
+#[cfg(feature = "postgres")]
+#[path = "../support/postgres_server.rs"]
+mod postgres_server;
 #[path = "../support/proxy.rs"]
 mod proxy;
 mod recorder;
+#[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
+#[path = "../support/redis_group.rs"]
+mod redis_group;
 #[path = "../support/redis_server.rs"]
 mod redis_server;
 mod stall;
 mod wait;
+#[cfg(feature = "zookeeper")]
+#[path = "../support/zookeeper_server.rs"]
+mod zookeeper_server;
 
 mod trials;
 
@@ -39,8 +54,8 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 use crate::place::Place;
 
-/// Trials wait far more than they compute: more of them at once than there are processors.
-const TRIALS_AT_ONCE: usize = 8;
+/// Trials wait far more than they compute: more of them at once than there are processors. Eight of them wait for their turn.
+const TRIALS_AT_ONCE: usize = 8 + 8;
 
 fn main() -> ExitCode {
     if library_node::is_asked_for() {
@@ -50,19 +65,20 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(TRIALS_AT_ONCE);
     stall::watch();
-    let mut trials: Vec<Trial> = trials::all().into_iter().map(|(name, body)| trial(name, body)).collect();
-    trials.extend(
-        trials::only_when_asked_for().into_iter().map(|(name, body)| trial(name, body).with_ignored_flag(true)),
-    );
+    let mut trials: Vec<Trial> = chaos::trials::short_on_each_store().map(|(name, body)| trial(&name, body)).collect();
+    trials.extend(trials::all().into_iter().map(|(name, body)| trial(name, body)));
+    let mut long: Vec<Trial> = chaos::trials::long_on_each_store().map(|(name, body)| trial(&name, body)).collect();
+    long.extend(trials::only_when_asked_for().into_iter().map(|(name, body)| trial(name, body)));
+    trials.extend(long.into_iter().map(|trial| trial.with_ignored_flag(true)));
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-fn trial(name: &str, body: trials::Body) -> Trial {
+fn trial(name: &str, body: impl FnOnce(&Place) + Send + 'static) -> Trial {
     Trial::test(name, move || run(body))
 }
 
 /// Runs one trial; what it leaves behind is shown when it fails.
-fn run(body: trials::Body) -> Result<(), Failed> {
+fn run(body: impl FnOnce(&Place)) -> Result<(), Failed> {
     let place = Place::new();
     catch_unwind(AssertUnwindSafe(|| body(&place))).map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);

@@ -99,6 +99,19 @@ fn durations_are_told_with_their_bounds_and_what_to_write() {
     }
 }
 
+#[cfg(feature = "redis-redlock")]
+#[test]
+fn a_redlock_has_an_odd_number_of_masters_and_says_what_it_cannot_promise() {
+    for (url, expected) in [
+        ("redlock://a,b", "bad-url: url names 2 masters: three, five or seven make a majority worth having"),
+        ("redlock://a,b,c,d", "bad-url: url names 4 masters"),
+        ("redlocks://a,,c", "bad-url: url names no host, or an empty one (write redlocks://HOST1,HOST2,HOST3"),
+        ("redlock://a:1,b:2,c:3/0", "redlock-limits: redlock: leases hold while most masters' clocks run at one rate"),
+    ] {
+        tells(&with(&format!("[store]\nurl = {url:?}")), &format!("2:7 {expected}"));
+    }
+}
+
 #[test]
 fn only_urls_that_this_build_can_open_are_taken() {
     for (url, expected) in [
@@ -107,7 +120,6 @@ fn only_urls_that_this_build_can_open_are_taken() {
             "bad-url: url cannot be used: unknown scheme \"redsi\" (did you mean \"redis\"? Known schemes: sqlite",
         ),
         ("mongodb://h", "bad-url: url cannot be used: unknown scheme \"mongodb\" (known schemes: sqlite, redis"),
-        ("hunter2@host", "bad-url: url cannot be used: url has no scheme"),
         ("redis://", "bad-url: url names no host (write redis://HOST:6379"),
         #[cfg(feature = "redis-sentinel")]
         (
@@ -133,6 +145,13 @@ fn only_urls_that_this_build_can_open_are_taken() {
     ] {
         tells(&with(&format!("[store]\nurl = {url:?}")), &format!("2:7 {expected}"));
     }
+    // Without a scheme it may be a password, which is in the file all the same.
+    let text = with("[store]\nurl = \"hunter2@host\"");
+    let told = told(&text);
+    assert_eq!(told.len(), 2, "{told:#?}");
+    assert!(told[0].starts_with("2:7 bad-url: url cannot be used: url has no scheme"), "{told:#?}");
+    assert!(told[1].starts_with("2:8 secret-in-file: "), "{told:#?}");
+    assert!(!report(&text).render(false).contains("hunter2"));
     for url in ["sqlite", "sqlite:///var/lib/x.db", "redis://h", "rediss://h:1/0", "memory"] {
         assert_eq!(config(&with(&format!("[store]\nurl = {url:?}"))).store.url, url);
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cronward::slot::{Attempt, Outcome, Slot};
@@ -21,11 +22,23 @@ async fn leader(members: &[EtcdServer]) -> usize {
     leads.unwrap()
 }
 
+/// How far the workers are.
+struct Progress {
+    /// Slots that a worker is through with, whoever did them.
+    through: AtomicUsize,
+    /// Nobody begins a slot of the last quarter before the leader is dead.
+    leader_dead: tokio::sync::Semaphore,
+}
+
 /// Claims and completes every slot, asking again with the same token while the answer is not known, as the guard does.
-async fn work(url: String, node: u128, slots: Vec<Slot>) -> Vec<(Slot, Attempt)> {
+async fn work(url: String, node: u128, slots: Vec<Slot>, progress: Arc<Progress>) -> Vec<(Slot, Attempt)> {
     let store = open_within(&url, Duration::from_millis(1_000)).await;
     let mut won = Vec::new();
-    for slot in slots {
+    let held_back = slots.len() * 3 / 4;
+    for (index, slot) in slots.into_iter().enumerate() {
+        if index >= held_back {
+            drop(progress.leader_dead.acquire().await.unwrap());
+        }
         let request = request(&slot, node);
         let claim = loop {
             match store.claim(&request).await {
@@ -44,6 +57,7 @@ async fn work(url: String, node: u128, slots: Vec<Slot>) -> Vec<(Slot, Attempt)>
             assert_eq!(settled, Settlement::Recorded, "{slot}");
             won.push((slot, attempt));
         }
+        progress.through.fetch_add(1, Ordering::Relaxed);
     }
     won
 }
@@ -53,15 +67,15 @@ async fn a_leader_that_dies_under_load_costs_no_slot_and_doubles_none() {
     let mut members = EtcdServer::start_cluster();
     let url = EtcdServer::url_of(&members);
     let slots: Vec<Slot> = (0..150).map(|index| slot_of(&format!("job-{index}"))).collect();
-    let workers: Vec<_> = (1..=4).map(|node| tokio::spawn(work(url.clone(), node, slots.clone()))).collect();
-    let watcher = open(&url).await;
-    eventually("the work has begun", async || {
-        let (_, records) = watcher.inspect(&slots).await.unwrap();
-        records.iter().filter(|record| record.verdict.is_some()).count() > 15
-    })
-    .await;
+    let progress = Arc::new(Progress { through: AtomicUsize::new(0), leader_dead: tokio::sync::Semaphore::new(0) });
+    let worker = |node| tokio::spawn(work(url.clone(), node, slots.clone(), Arc::clone(&progress)));
+    let workers: Vec<_> = (1..=4).map(worker).collect();
+    eventually("the work has begun", async || progress.through.load(Ordering::Relaxed) > 15).await;
     let dead = leader(&members).await;
     members[dead].kill();
+    let left = 4 * slots.len() - progress.through.load(Ordering::Relaxed);
+    assert!(left >= slots.len(), "only {left} steps were left when the leader died");
+    progress.leader_dead.add_permits(4);
     let mut done: BTreeMap<Slot, Vec<Attempt>> = BTreeMap::new();
     for worker in workers {
         for (slot, attempt) in worker.await.unwrap() {
@@ -117,7 +131,7 @@ async fn a_lost_reply_may_have_been_applied_and_burns_no_attempt() {
     let link = Proxy::before(server.port()).await;
     let store = Arc::new(open_within(&format!("etcd://127.0.0.1:{}", link.port()), Duration::from_secs(1)).await);
     let slot = slot_of("push");
-    granted(&store, &request(&slot_of("first"), 1)).await;
+    granted(&*store, &request(&slot_of("first"), 1)).await;
     let request = request(&slot, 1);
     // The read and the lease are answered; the answer to the write is held up until the call has given up.
     let asked = tokio::spawn({

@@ -6,6 +6,7 @@ use cronward::slot::Outcome;
 use cronward::store::{Claim, Renewal, Store};
 
 use crate::etcd_server::EtcdServer;
+use crate::words::of_two_that_exclude_each_other_one_is_granted;
 use crate::{ended, eventually, granted, request, slot_of, store};
 
 #[tokio::test]
@@ -121,26 +122,9 @@ async fn what_is_older_than_the_retention_is_removed_and_the_rest_is_kept() {
     assert_eq!(young.renew(&running).await.unwrap(), Renewal::Renewed);
 }
 
-/// `concurrency = "forbid"`, in both directions: what a claim has looked at may not change before it is granted.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_slots_that_exclude_each_other_are_never_both_granted() {
     let server = EtcdServer::start();
-    let stores = [std::sync::Arc::new(store(&server).await), std::sync::Arc::new(store(&server).await)];
-    for round in 0..60 {
-        let one = slot_of(&format!("push-{round}"));
-        let other = cronward::slot::Slot::new(one.job().clone(), one.start() - chrono::TimeDelta::hours(1), one.end());
-        let slots = [one, other.unwrap()];
-        let claims = [0, 1].map(|index| {
-            let store = std::sync::Arc::clone(&stores[index]);
-            let not_during = vec![slots[1 - index].clone()];
-            let claimer = u128::try_from(index + 1).unwrap();
-            let request = cronward::store::ClaimRequest { not_during, ..request(&slots[index], claimer) };
-            tokio::spawn(async move { store.claim(&request).await.unwrap() })
-        });
-        let mut granted = 0;
-        for claim in claims {
-            granted += u32::from(matches!(claim.await.unwrap(), cronward::store::Claim::Claimed { .. }));
-        }
-        assert_eq!(granted, 1, "round {round}");
-    }
+    let (one, other) = (store(&server).await, store(&server).await);
+    of_two_that_exclude_each_other_one_is_granted([std::sync::Arc::new(one), std::sync::Arc::new(other)]).await;
 }

@@ -7,11 +7,7 @@ use cronward::store::{Store, Wake, Wakeups};
 
 use crate::etcd_server::EtcdServer;
 use crate::proxy::{Mode, Proxy};
-use crate::{LIMIT, ended, granted, open, request, slot_of, store};
-
-async fn next(hints: &mut Wakeups) -> Wake {
-    tokio::time::timeout(LIMIT, hints.recv()).await.expect("a hint comes").unwrap()
-}
+use crate::{ended, granted, next, open, request, slot_of, store};
 
 /// The next hint that is not about lost hints.
 async fn next_change(hints: &mut Wakeups) -> String {

@@ -51,6 +51,7 @@ fn run() -> RunContext {
         attempt: 2,
         max_attempts: 3,
         fence: Fence(1_795_269_600_002),
+        fence_revision: None,
         run_id: "r-1".to_owned(),
         node: NodeName::new("a").unwrap(),
         trigger: Trigger::Schedule,

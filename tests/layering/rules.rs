@@ -8,7 +8,7 @@ const LAYERS: [&[&str]; 7] = [
     &["guard", "schedule"],
     &["store", "exec", "observe"],
     &["drive"],
-    &["node", "sim", "verify"],
+    &["node", "service", "sim", "verify"],
     &["config", "web", "notify"],
     &["cli", "fuzzing"],
 ];
@@ -17,6 +17,8 @@ const LAYERS: [&[&str]; 7] = [
 const BESIDE: &[(&str, &str)] = &[
     // The views that programs read are made of records and of the registry.
     ("observe", "store"),
+    // What simulated nodes write is judged as what real ones write.
+    ("sim", "verify"),
     // The edges read their own part of the file.
     ("web", "config"),
     ("notify", "config"),
@@ -36,7 +38,10 @@ const ABOVE_ADAPTERS: &[&str] = &["layer", "conformance"];
 const ADAPTERS: &[&str] = &["redis", "sql", "etcd", "zookeeper", "memory"];
 
 /// Modules that are pure: values in, values out.
-const PURE: &[&str] = &["slot", "job", "reply", "error", "wake", "text", "guard", "schedule", "verify"];
+const PURE: &[&str] = &["slot", "job", "reply", "error", "wake", "text", "guard", "schedule", "verify", "sim"];
+
+/// The parts of `store` that are as pure.
+const PURE_PARTS: &[&str] = &["redlock"];
 
 /// What pure code never says.
 const IMPURE: &[&str] = &[
@@ -141,6 +146,10 @@ fn judge(module: &[String], layer: usize, target: &[String]) -> Option<String> {
 
 /// Adapters know the contract, not each other and not what stands above them.
 fn within_store(module: &[String], part: Option<&str>) -> Option<String> {
+    if module.get(1).is_some_and(|own| module[0] == "store" && PURE_PARTS.contains(&own.as_str())) {
+        let part = part.filter(|part| ADAPTERS.contains(part) || ABOVE_ADAPTERS.contains(part))?;
+        return Some(format!("store::{} may not know store::{part}", module[1]));
+    }
     let adapter = module.get(1).filter(|name| module[0] == "store" && ADAPTERS.contains(&name.as_str()))?;
     let part = part?;
     let foreign = part != adapter && (ADAPTERS.contains(&part) || ABOVE_ADAPTERS.contains(&part));
@@ -148,9 +157,9 @@ fn within_store(module: &[String], part: Option<&str>) -> Option<String> {
 }
 
 fn purity(module: &[String], code: &str) -> Vec<String> {
-    if !PURE.contains(&module[0].as_str()) {
-        return Vec::new();
-    }
+    let part = module.get(1).filter(|part| module[0] == "store" && PURE_PARTS.contains(&part.as_str()));
+    let pure = if PURE.contains(&module[0].as_str()) { Some(&module[0]) } else { part };
+    let Some(pure) = pure else { return Vec::new() };
     let said = IMPURE.iter().filter(|words| mentions(code, words));
-    said.map(|words| format!("{} is pure and may not say `{words}`", module[0])).collect()
+    said.map(|words| format!("{pure} is pure and may not say `{words}`")).collect()
 }

@@ -36,7 +36,7 @@ async fn a_user_without_a_grant_is_denied_and_told_where_the_grants_are() {
             )
             .await;
     }
-    database.sql("REVOKE INSERT ON cronward_runs FROM limited").await;
+    database.sql("REVOKE INSERT ON cronward_slots FROM limited").await;
     let store = open(&database.server.url_of("limited", &database.name));
     store.inspect(&[]).await.unwrap();
     let error = store.claim(&request(&slot("job"), 1)).await.unwrap_err();

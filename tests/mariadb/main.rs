@@ -13,14 +13,27 @@
 
 #[path = "../support/mariadb_server.rs"]
 mod mariadb_server;
+#[cfg(feature = "daemon")]
+#[path = "../support/doctor.rs"]
+mod patient;
 #[path = "../support/proxy.rs"]
 mod proxy;
+#[path = "../support/round_trips.rs"]
+mod round_trips;
+#[path = "../support/server_grants.rs"]
+mod server_grants;
 #[path = "../support/tls_files.rs"]
 mod tls_files;
+#[path = "../support/store_words.rs"]
+mod words;
 
 mod access;
 mod bench;
 mod contention;
+#[cfg(feature = "daemon")]
+mod doctor;
 mod figures;
+mod grant;
+mod last_run;
 mod outages;
 mod tables;

@@ -1,10 +1,16 @@
 //! Tables that are not there yet, or not any more of this version; and whose clock counts.
 
-use cronward::store::sql::mysql;
-use cronward::store::{Claim, ErrorKind, Migration};
+use std::time::Duration;
 
-use crate::bench::{Database, open, request, slot, slot_in};
+use cronward::store::sql::mysql;
+use cronward::store::{Claim, ErrorKind, JobEntry, JobOrigin, Migration};
+
+use crate::bench::{Database, failed, granted, open, request, slot, slot_in};
 use crate::mariadb_server::MariadbServer;
+
+/// What version 3 added.
+const LAST_RUN_GONE: &str =
+    "ALTER TABLE cronward_slots DROP COLUMN run_attempt, DROP COLUMN run_token, DROP COLUMN run_record";
 
 #[tokio::test]
 async fn stores_that_start_together_make_the_tables_once() {
@@ -14,15 +20,15 @@ async fn stores_that_start_together_make_the_tables_once() {
     for answer in answers {
         answer.unwrap();
     }
-    assert_eq!(database.number("SELECT max(version) FROM cronward_schema").await, 1);
+    assert_eq!(database.number("SELECT max(version) FROM cronward_schema").await, 3);
     assert_eq!(database.number("SELECT count(*) FROM cronward_schema").await, 1);
 }
 
 #[tokio::test]
 async fn a_migration_says_what_it_did() {
     let database = Database::new().await;
-    assert_eq!(mysql::migrate(&database.url()).await.unwrap(), Migration { from: 0, to: 1 });
-    assert_eq!(mysql::migrate(&database.url()).await.unwrap(), Migration { from: 1, to: 1 });
+    assert_eq!(mysql::migrate(&database.url()).await.unwrap(), Migration { from: 0, to: 3 });
+    assert_eq!(mysql::migrate(&database.url()).await.unwrap(), Migration { from: 3, to: 3 });
 }
 
 /// The server commits after each table: a migration that was cut short is taken up again.
@@ -31,8 +37,38 @@ async fn a_migration_that_was_cut_short_is_taken_up_again() {
     let database = Database::new().await;
     mysql::migrate(&database.url()).await.unwrap();
     database.sql("UPDATE cronward_schema SET version = 0; DROP TABLE cronward_nodes").await;
-    assert_eq!(mysql::migrate(&database.url()).await.unwrap(), Migration { from: 0, to: 1 });
+    assert_eq!(mysql::migrate(&database.url()).await.unwrap(), Migration { from: 0, to: 3 });
     open(&database.url()).nodes().await.unwrap();
+}
+
+/// Tables of an earlier version get what they lack and keep what they have.
+#[tokio::test]
+async fn tables_of_an_earlier_version_are_brought_up() {
+    let database = Database::new().await;
+    mysql::migrate(&database.url()).await.unwrap();
+    database.sql(&format!("{LAST_RUN_GONE}; UPDATE cronward_schema SET version = 1; DROP TABLE cronward_notes")).await;
+    assert_eq!(mysql::migrate(&database.url()).await.unwrap(), Migration { from: 1, to: 3 });
+    let slot = cronward::slot::Slot::parse("a", "2026-11-21T14Z", "2026-11-21T15Z").unwrap();
+    assert_eq!(open(&database.url()).notes(&slot).await.unwrap(), []);
+}
+
+/// Version 2 kept every run among the others.
+#[tokio::test]
+async fn runs_that_an_earlier_version_wrote_are_known() {
+    let database = Database::new().await;
+    let store = database.store().await;
+    let lease = granted(&*store, &request(&slot("job"), 1)).await;
+    store.fail(&lease, &failed(&lease), Duration::ZERO).await.unwrap();
+    let old = "INSERT INTO cronward_runs SELECT namespace, job, start_ms, run_attempt, run_token, run_record
+        FROM cronward_slots; UPDATE cronward_schema SET version = 2";
+    database.sql(&format!("{old}; {LAST_RUN_GONE}")).await;
+    assert_eq!(mysql::migrate(&database.url()).await.unwrap(), Migration { from: 2, to: 3 });
+    let store = open(&database.url());
+    // The same claim is not granted twice, and another one is the next attempt.
+    assert!(!matches!(store.claim(&request(&slot("job"), 1)).await.unwrap(), Claim::Claimed { .. }));
+    assert_eq!(granted(&*store, &request(&slot("job"), 2)).await.attempt, 2);
+    let (_, records) = store.inspect(&[slot("job")]).await.unwrap();
+    assert_eq!(records[0].runs.iter().map(|run| run.attempt).collect::<Vec<_>>(), [1, 2]);
 }
 
 #[tokio::test]
@@ -68,4 +104,24 @@ async fn slots_are_judged_by_the_servers_clock() {
     assert_eq!(store.claim(&request(&slot("job"), 2)).await.unwrap(), Claim::Closed);
     let (now, _) = store.inspect(&[]).await.unwrap();
     assert!(slot_in("job", 3).start() < now && now < slot_in("job", 3).end(), "{now}");
+}
+
+/// The database's own character set has none of these letters.
+#[tokio::test]
+async fn what_a_job_is_in_any_script_is_read_back_as_it_was() {
+    let database = Database::new().await;
+    database.sql(&format!("ALTER DATABASE {} CHARACTER SET ascii", database.name)).await;
+    let store = database.store().await;
+    let entry = JobEntry {
+        name: "job".parse().unwrap(),
+        schedule: "stündlich 毎時 🕰".to_owned(),
+        timezone: "UTC".to_owned(),
+        period: "hour".to_owned(),
+        max_attempts: 3,
+        enabled: true,
+        first_seen: slot("job").start(),
+        origin: JobOrigin::File,
+    };
+    let known = store.register(std::slice::from_ref(&entry)).await.unwrap();
+    assert_eq!(known.iter().map(|job| job.schedule.as_str()).collect::<Vec<_>>(), [entry.schedule.as_str()]);
 }

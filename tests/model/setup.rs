@@ -165,6 +165,8 @@ impl Setup {
             trigger: Trigger::Schedule,
             scheduled_at: store_time(self.begin),
             not_during: Vec::new(),
+            past: false,
+            audit: None,
             poll: None,
             seed: Token::from_bits((u128::from(node) * 8 + u128::from(start) + 1) << 64),
         }

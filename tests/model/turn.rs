@@ -164,7 +164,7 @@ impl Turn<'_> {
         let answer = if kind == Kind::Claim && self.world.setup.bug == Some(Bug::ErrorIsGrant) {
             Answer::Reply(self.memory(|memory| {
                 let at = self.world.setup.slot().start();
-                let grant = Reply::Claim(Claim::Claimed { attempt: 1, used: 1, at });
+                let grant = Reply::Claim(Claim::Claimed { attempt: 1, used: 1, at, revision: None });
                 memory.messages.replies.id(format!("{grant:?}"), grant)
             }))
         } else {

@@ -8,7 +8,7 @@ use crate::material::{Material, bytes};
 /// A target, and whether it accepts the bytes.
 type Body = fn(&[u8]) -> bool;
 
-const TARGETS: [(&str, Body); 7] = [
+const TARGETS: [(&str, Body); 10] = [
     ("config", fuzzing::config),
     ("cron", fuzzing::cron),
     ("slot_key", fuzzing::slot_key),
@@ -16,6 +16,9 @@ const TARGETS: [(&str, Body); 7] = [
     ("redis_reply", fuzzing::redis_reply),
     ("stored_record", fuzzing::stored_record),
     ("journal", fuzzing::journal),
+    ("document", fuzzing::document),
+    ("etcd_reply", fuzzing::etcd_reply),
+    ("sql_row", fuzzing::sql_row),
 ];
 
 #[test]
@@ -59,4 +62,7 @@ twins! {
     redis_reply 2_000;
     stored_record 1_000;
     journal 500;
+    document 1_000;
+    etcd_reply 2_000;
+    sql_row 1_000;
 }

@@ -1,17 +1,17 @@
 //! One server for all tests, a database for each; and what the tests say often.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use chrono::{DateTime, DurationRound, TimeDelta, Utc};
-use cronward::job::NodeName;
-use cronward::slot::{Lease, Outcome, RunRecord, Slot, Token, Trigger};
+use cronward::slot::{Lease, Outcome, RunRecord};
 use cronward::store::sql::postgres;
-use cronward::store::{Claim, ClaimRequest, Store, StoreOptions};
+use cronward::store::{Store, StoreOptions};
 use sqlx::PgConnection;
 
 use crate::postgres_server::PostgresServer;
+pub(crate) use crate::words::{audit, granted, request, slot, slot_in};
+use crate::words::{ended, eventually_within};
 
 /// A busy machine may take long; a test that waits for so long has failed.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -66,6 +66,13 @@ impl Database {
         sqlx::query_scalar(sql).fetch_one(&mut self.connect().await).await.unwrap()
     }
 
+    /// Ends every other session of this database.
+    pub(crate) async fn kill_others(&self) {
+        let others = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+            WHERE datname = current_database() AND usename = 'owner' AND pid <> pg_backend_pid()";
+        assert!(self.number(others).await > 0);
+    }
+
     /// From now on, a change of a slot's row in this database first does this, in PL/pgSQL.
     pub(crate) async fn before_each_write(&self, body: &str) {
         self.sql(&format!(
@@ -99,67 +106,11 @@ pub(crate) async fn run(session: &mut PgConnection, sql: &'static str) {
     sqlx::raw_sql(sql).execute(session).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
 }
 
-/// When the first test asked: the same slot has the same name for as long as this process lives.
-#[allow(clippy::disallowed_methods, reason = "slots are made around the machine's clock, which the server has too")]
-fn began() -> DateTime<Utc> {
-    static BEGAN: OnceLock<DateTime<Utc>> = OnceLock::new();
-    *BEGAN.get_or_init(|| Utc::now().duration_trunc(TimeDelta::seconds(1)).unwrap())
-}
-
-/// A slot that began an hour ago and lasts another hour, moved by so many hours.
-pub(crate) fn slot_in(job: &str, hours: i64) -> Slot {
-    let start = began() + TimeDelta::hours(hours - 1);
-    Slot::new(job.parse().unwrap(), start, start + TimeDelta::hours(2)).unwrap()
-}
-
-pub(crate) fn slot(job: &str) -> Slot {
-    slot_in(job, 0)
-}
-
-pub(crate) fn request(slot: &Slot, claimer: u128) -> ClaimRequest {
-    ClaimRequest {
-        slot: slot.clone(),
-        token: Token::from_bits(claimer << 96 | claimer),
-        node: NodeName::new(&format!("node-{claimer}")).unwrap(),
-        lease_ttl: Duration::from_secs(60),
-        max_attempts: 3,
-        trigger: Trigger::Schedule,
-        not_during: Vec::new(),
-    }
-}
-
-/// Claims, and panics unless it is granted.
-pub(crate) async fn granted(store: &dyn Store, request: &ClaimRequest) -> Lease {
-    match store.claim(request).await.unwrap() {
-        Claim::Claimed { attempt, at, .. } => request.granted(attempt, at),
-        other => panic!("not granted: {other:?}"),
-    }
-}
-
 pub(crate) fn failed(lease: &Lease) -> RunRecord {
-    RunRecord {
-        attempt: lease.attempt,
-        token: lease.token,
-        node: lease.node.clone(),
-        trigger: lease.trigger,
-        claimed_at: lease.claimed_at,
-        started_at: Some(lease.claimed_at),
-        ended_at: Some(lease.claimed_at),
-        duration_ms: Some(1),
-        outcome: Some(Outcome::Failure),
-        exit_code: Some(1),
-        signal: None,
-        message: None,
-        output: None,
-    }
+    ended(lease, Outcome::Failure)
 }
 
 /// Asks again and again until it is so; for what another process does in its own time.
-#[allow(clippy::disallowed_methods, reason = "a real server tells nobody when it is ready")]
-pub(crate) async fn eventually<F: AsyncFnMut() -> bool>(what: &str, mut holds: F) {
-    let limit = tokio::time::Instant::now() + LIMIT;
-    while !holds().await {
-        assert!(tokio::time::Instant::now() < limit, "not within {LIMIT:?}: {what}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+pub(crate) async fn eventually<F: AsyncFnMut() -> bool>(what: &str, holds: F) {
+    eventually_within((LIMIT, Duration::from_millis(10)), what, holds).await;
 }

@@ -53,6 +53,8 @@ async fn two_first_claims_of_a_slot_are_one_grant() {
 #[tokio::test]
 async fn a_deadlock_is_tried_again_and_is_one_grant() {
     let database = Database::new().await;
+    // A session looks for a deadlock once, so long after it began to wait: by then the other has to wait, too.
+    database.sql(&format!("ALTER DATABASE {} SET deadlock_timeout = '2s'", database.name)).await;
     let store = database.store().await;
     let (job, first) = (slot("job"), request(&slot("job"), 1));
     let lease = granted(&*store, &first).await;

@@ -11,17 +11,29 @@
     reason = "a test says what it expects"
 )]
 
+#[cfg(feature = "daemon")]
+#[path = "../support/doctor.rs"]
+mod patient;
 #[path = "../support/postgres_server.rs"]
 mod postgres_server;
 #[path = "../support/proxy.rs"]
 mod proxy;
+#[path = "../support/round_trips.rs"]
+mod round_trips;
+#[path = "../support/server_grants.rs"]
+mod server_grants;
 #[path = "../support/tls_files.rs"]
 mod tls_files;
+#[path = "../support/store_words.rs"]
+mod words;
 
 mod access;
 mod bench;
 mod contention;
+#[cfg(feature = "daemon")]
+mod doctor;
 mod figures;
+mod grant;
 mod outages;
 mod tables;
 mod wakeups;

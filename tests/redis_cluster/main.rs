@@ -11,21 +11,35 @@
     reason = "a test says what it expects"
 )]
 
+#[cfg(feature = "daemon")]
+mod daemon;
+#[cfg(feature = "daemon")]
+mod doctor;
+#[cfg(feature = "daemon")]
+#[path = "../support/lost_success.rs"]
+mod lost_success;
+#[cfg(feature = "daemon")]
+#[path = "../support/doctor.rs"]
+mod patient;
 #[path = "../support/redis_group.rs"]
 mod redis_group;
 #[path = "../support/redis_server.rs"]
 mod redis_server;
-#[path = "../support/redis_words.rs"]
+mod secure;
+#[path = "../support/tls_files.rs"]
+mod tls_files;
+#[path = "../support/store_words.rs"]
 mod words;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use cronward::slot::{Outcome, Slot, Verdict};
+use cronward::slot::{Audit, Outcome, Slot, Verdict};
 use cronward::store::redis::RedisStore;
-use cronward::store::{Applied, Claim, ErrorKind, Settlement, Store, StoreOptions, Wake};
-use redis_group::{ClusterGroup, PATIENCE, until};
+use cronward::store::{Applied, Claim, ErrorKind, NodeReport, Settlement, Store, StoreOptions, Wake};
+use redis_group::{ClusterGroup, PATIENCE, is_master, until};
 use words::{ended, granted, request, slot_of};
 
 async fn open(url: &str) -> RedisStore {
@@ -49,12 +63,19 @@ fn cluster_slot(group: &ClusterGroup, job: &str) -> i64 {
     group.servers[0].number(&["CLUSTER", "KEYSLOT", &format!("{{{job}}}")])
 }
 
-/// Moves one slot with its keys from one master to another, as `redis-cli --cluster reshard` does.
-fn reshard(group: &ClusterGroup, slot: i64, from: usize, to: usize) {
+/// How often the servers have answered so, all together.
+fn answered(group: &ClusterGroup, error: &str) -> u64 {
+    group.servers.iter().map(|server| server.errors(error)).sum()
+}
+
+/// Moves one slot with its keys from one master to another, as `redis-cli --cluster reshard` does. `meanwhile` is done while
+/// new keys belong to the one and are not there yet.
+fn reshard(group: &ClusterGroup, slot: i64, (from, to): (usize, usize), meanwhile: impl FnOnce()) {
     let (slot, source, target) = (slot.to_string(), group.id(from), group.id(to));
     let port = group.servers[to].port().to_string();
     group.servers[to].command(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &source]);
     group.servers[from].command(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &target]);
+    meanwhile();
     loop {
         let keys = group.servers[from].command(&["CLUSTER", "GETKEYSINSLOT", &slot, "100"]);
         let keys: Vec<String> = redis::from_redis_value(keys).unwrap();
@@ -132,16 +153,21 @@ async fn slots_that_move_under_load_lose_nothing_and_repeat_nothing() {
         // There and back. Only one master gains slots at a time: their claims to a slot are ordered by an epoch, and two that
         // gain at once need seconds to agree on theirs.
         for (from, to) in [(0, 1), (1, 0)] {
-            for job in &jobs {
-                reshard(&group, cluster_slot(&group, job), from, to);
-            }
+            let slots: Vec<i64> = jobs.iter().map(|job| cluster_slot(&group, job)).collect();
+            // The first move takes until a call has met it: it is sent on, with leave, to where not all keys are yet.
+            let before = [answered(&group, "ASK"), answered(&group, "TRYAGAIN")];
+            let met = || answered(&group, "ASK") > before[0] && answered(&group, "TRYAGAIN") > before[1];
+            reshard(&group, slots[0], (from, to), || {
+                let _ = until("a call meets a slot that moves", met);
+            });
+            slots[1..].iter().for_each(|slot| reshard(&group, *slot, (from, to), || {}));
         }
         let before = ran.load(Ordering::Relaxed);
         until("the load goes on afterwards", || ran.load(Ordering::Relaxed) > before + 40);
         moving.store(false, Ordering::Relaxed);
         group
     });
-    let _group = mover.await.unwrap();
+    let group = mover.await.unwrap();
     let (mut count, mut refused) = (0, 0);
     for task in load {
         let (slots, errors) = task.await.unwrap();
@@ -159,8 +185,15 @@ async fn slots_that_move_under_load_lose_nothing_and_repeat_nothing() {
             }
         }
     }
-    println!("{count} slots done once each while 48 cluster slots moved; {refused} calls were refused and repeated");
+    let [moved, ask, again] = ["MOVED", "ASK", "TRYAGAIN"].map(|error| answered(&group, error));
+    println!(
+        "{count} slots done once each while 48 cluster slots moved; {refused} calls were refused and repeated; the servers \
+         answered MOVED {moved} times, ASK {ask}, TRYAGAIN {again}"
+    );
     assert!(count > 80, "{count}");
+    assert!(moved > 0 && ask > 0, "both redirections were followed: {moved}, {ask}");
+    // What is refused is refused by a server, in the middle of a move; a redirection alone refuses nothing.
+    assert!(0 < refused && u64::from(refused) <= again, "{refused} calls, {again} answers TRYAGAIN");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -178,9 +211,7 @@ async fn a_master_that_dies_is_replaced_and_the_others_go_on_meanwhile() {
     until("its replica has the claim", || group.servers[3].number(&["DBSIZE"]) > 0);
     group.servers[0].kill();
     granted(&store, &request(&slot_of(&living), 1)).await;
-    let failover = until("its replica has taken over", || {
-        group.servers[3].text(&["INFO", "replication"]).unwrap().contains("role:master")
-    });
+    let failover = until("its replica has taken over", || is_master(&group.servers[3]));
     let began = instant();
     while store.renew(&lease).await.is_err() {
         assert!(began.elapsed() < PATIENCE);
@@ -193,9 +224,70 @@ async fn a_master_that_dies_is_replaced_and_the_others_go_on_meanwhile() {
         "its lease stands"
     );
     store.complete(&lease, &ended(&lease, Outcome::Success), Duration::from_secs(60)).await.unwrap();
-    let told =
-        async { while !matches!(hints.recv().await.unwrap(), Wake::Slot { job, .. } if job.as_str() == dying) {} };
+    let told = async {
+        loop {
+            // While the wake-ups are subscribed to anew none is heard.
+            store.reset(&lease.slot, &audit()).await.unwrap();
+            let hint = tokio::time::timeout(Duration::from_millis(200), hints.recv()).await;
+            if matches!(hint, Ok(Ok(Wake::Slot { job, .. })) if job.as_str() == dying) {
+                return;
+            }
+        }
+    };
     tokio::time::timeout(PATIENCE, told).await.expect("a hint is heard at whichever server");
+}
+
+/// Wake-ups are heard at another server, so that nothing breaks there; and nothing is asked of the one that dies.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_master_that_is_replaced_is_told_of_also_where_it_was_not_asked_anything() {
+    let mut group = ClusterGroup::start();
+    let store = open(&group.url()).await;
+    let mut hints = store.subscribe();
+    let first = tokio::time::timeout(PATIENCE, hints.recv()).await.unwrap().unwrap();
+    assert_eq!(first, Wake::Resync);
+    store.heartbeat(&report()).await.unwrap();
+    let listens = |index: usize| {
+        let channels = group.servers[index].command(&["PUBSUB", "CHANNELS"]);
+        !redis::from_redis_value::<Vec<String>>(channels).unwrap().is_empty()
+    };
+    let keeps = |index: usize| group.servers[index].number(&["DBSIZE"]) > 0;
+    let dying = (0..3).find(|index| !listens(*index) && !keeps(*index)).unwrap();
+    group.servers[dying].kill();
+    let began = instant();
+    let told = async {
+        loop {
+            // As a node does every few seconds.
+            store.heartbeat(&report()).await.unwrap();
+            if let Ok(Ok(Wake::Resync)) = tokio::time::timeout(Duration::from_millis(200), hints.recv()).await {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, told)
+        .await
+        .expect("whoever has done something is to look whether it is still known");
+    println!("told {:?} after the end of a master", began.elapsed());
+}
+
+fn audit() -> Audit {
+    let word = || "test".to_owned();
+    Audit { verb: "reset".to_owned(), who: word(), host: word(), why: word(), at: words::now() }
+}
+
+fn report() -> NodeReport {
+    NodeReport {
+        name: "n".parse().unwrap(),
+        instance: String::new(),
+        version: String::new(),
+        config_hash: String::new(),
+        job_hashes: BTreeMap::new(),
+        labels: BTreeMap::new(),
+        started_at: words::now(),
+        clock_offset_ms: 0,
+        running: Vec::new(),
+        draining: false,
+        behind: BTreeMap::new(),
+    }
 }
 
 /// CRC16 as the cluster specification has it, written down once more: the store's own is under test.

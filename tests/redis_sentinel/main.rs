@@ -11,22 +11,35 @@
     reason = "a test says what it expects"
 )]
 
+#[cfg(feature = "daemon")]
+#[path = "../support/lost_success.rs"]
+mod lost_success;
+#[cfg(feature = "daemon")]
+#[path = "../support/doctor.rs"]
+mod patient;
 #[path = "../support/redis_group.rs"]
 mod redis_group;
 #[path = "../support/redis_server.rs"]
 mod redis_server;
-#[path = "../support/redis_words.rs"]
+#[path = "../support/tls_files.rs"]
+mod tls_files;
+#[path = "../support/store_words.rs"]
 mod words;
 
 #[cfg(feature = "daemon")]
 mod daemon;
+#[cfg(feature = "daemon")]
+mod doctor;
+#[cfg(feature = "daemon")]
+mod replicas;
+mod secure;
 
 use std::time::{Duration, Instant};
 
 use cronward::slot::{Outcome, Verdict};
 use cronward::store::redis::RedisStore;
 use cronward::store::{Claim, ErrorKind, Store, StoreOptions, Wake};
-use redis_group::{PATIENCE, SentinelGroup, follows, until};
+use redis_group::{PATIENCE, SentinelGroup, field, follows, until};
 use redis_server::RedisServer;
 use words::{ended, granted, mark_of, request, slot_of};
 
@@ -37,15 +50,31 @@ async fn open(url: &str) -> RedisStore {
     RedisStore::open(url, StoreOptions { op_timeout: Duration::from_secs(2), ..StoreOptions::default() }).await.unwrap()
 }
 
+#[allow(clippy::disallowed_methods, reason = "real servers are measured by the machine's clock")]
+fn instant() -> Instant {
+    Instant::now()
+}
+
 /// Claims one slot after the other until one is granted; how long that took.
 #[allow(clippy::disallowed_methods, reason = "real servers: there is no signal to wait for but their answers")]
 async fn until_granted(store: &RedisStore, job: &str) -> Duration {
-    let began = Instant::now();
+    let began = instant();
     while !matches!(store.claim(&request(&slot_of(job), 1)).await, Ok(Claim::Claimed { .. })) {
         assert!(began.elapsed() < PATIENCE, "no grant within {PATIENCE:?}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     began.elapsed()
+}
+
+fn master_of(sentinel: &RedisServer) -> redis::Value {
+    sentinel.command(&["SENTINEL", "MASTER", "mymaster"])
+}
+
+/// The store's connections to a server.
+fn connection_ids(server: &RedisServer) -> Vec<String> {
+    let clients = server.text(&["CLIENT", "LIST"]).unwrap();
+    let of_store = clients.lines().filter(|line| line.contains("name=cronward:default"));
+    of_store.filter_map(|line| line.split(' ').next().map(str::to_owned)).collect()
 }
 
 async fn hears(hints: &mut cronward::store::Wakeups, wanted: impl Fn(&Wake) -> bool) {
@@ -88,11 +117,86 @@ async fn a_failover_that_somebody_ordered_is_followed_and_the_old_master_is_left
     granted(&store, &request(&slot_of("before"), 1)).await;
     group.sentinels[0].command(&["SENTINEL", "FAILOVER", "mymaster"]);
     group.wait_for_failover();
-    let switch = until_granted(&store, "after").await;
-    println!("followed within {switch:?}");
-    assert!(switch <= SWITCH, "{switch:?}");
-    let keys: Vec<String> = redis::from_redis_value(group.replica.command(&["KEYS", "*{after@*"])).unwrap();
-    assert!(!keys.is_empty(), "the claim stands at the new master");
+    // The old master is well, and takes what it is sent until the store has heard of the other one.
+    let began = instant();
+    for number in 0.. {
+        let job = format!("after-{number}");
+        until_granted(&store, &job).await;
+        let switch = began.elapsed();
+        if group.replica.number(&["EXISTS", &mark_of(&slot_of(&job))]) == 1 {
+            println!("followed within {switch:?}");
+            break;
+        }
+        assert!(switch <= SWITCH, "{switch:?}: the claim stands at the old master");
+    }
+}
+
+/// Until each replica follows the new master, the sentinel that leads names the old one, of the new epoch.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_that_is_slow_to_follow_keeps_nobody_at_the_old_master() {
+    let mut group = SentinelGroup::start();
+    let slow = group.add_replica();
+    let store = open(&group.url()).await;
+    granted(&store, &request(&slot_of("before"), 1)).await;
+    slow.command(&["CONFIG", "SET", "masterauth", "wrong"]);
+    let old = group.master.port().to_string();
+    group.master.kill();
+    group.wait_for_failover();
+    let all_but_one = |named: usize| named + 1 == group.sentinels.len();
+    until("two sentinels name the new master", || {
+        all_but_one(group.sentinels.iter().filter(|sentinel| field(&master_of(sentinel), "port") != old).count())
+    });
+    until_granted(&store, "after").await;
+    let before = connection_ids(&group.replica);
+    // Long enough for each sentinel to be asked several times.
+    let began = instant();
+    for index in 0.. {
+        granted(&store, &request(&slot_of(&format!("job-{index}")), 1)).await;
+        if began.elapsed() > Duration::from_secs(4) {
+            break;
+        }
+    }
+    let leads = |sentinel: &RedisServer| {
+        let master = master_of(sentinel);
+        field(&master, "port") == old && field(&master, "flags").contains("failover_in_progress")
+    };
+    assert!(group.sentinels.iter().any(leads), "the failover is not over");
+    assert_eq!(connection_ids(&group.replica), before, "no connection was made anew");
+}
+
+/// The sentinels are lost with what they have learnt, and others begin at epoch 0.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sentinels_that_are_set_up_afresh_are_believed() {
+    let mut group = SentinelGroup::start();
+    let store = open(&group.url()).await;
+    group.sentinels[0].command(&["SENTINEL", "FAILOVER", "mymaster"]);
+    group.wait_for_failover();
+    until_granted(&store, "before").await;
+    // As it was before the failover, which had made an epoch of its own.
+    group.sentinels.iter_mut().for_each(RedisServer::kill);
+    group.master.command(&["REPLICAOF", "NO", "ONE"]);
+    group.replica.kill();
+    group.sentinels.iter_mut().for_each(RedisServer::start_again);
+    until_granted(&store, "after").await;
+    let keys: Vec<String> = redis::from_redis_value(group.master.command(&["KEYS", "*{after@*"])).unwrap();
+    assert!(!keys.is_empty(), "the claim stands at the master that the new sentinels name");
+}
+
+#[tokio::test]
+async fn a_server_that_turns_into_a_replica_is_no_reason_to_give_up() {
+    let group = SentinelGroup::start();
+    let store = open(&group.url()).await;
+    granted(&store, &request(&slot_of("before"), 1)).await;
+    let other = RedisServer::start();
+    // The sentinels put that right in a while; nothing breaks the connection meanwhile.
+    group.master.command(&["REPLICAOF", "127.0.0.1", &other.port().to_string()]);
+    let error = store.register(&[]).await.err();
+    let error = match error {
+        Some(error) => error,
+        None => store.claim(&request(&slot_of("after"), 1)).await.unwrap_err(),
+    };
+    assert_eq!(error.kind, ErrorKind::Unavailable, "{error}");
+    assert!(error.is_transient(), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -144,8 +248,22 @@ async fn the_sentinels_may_want_a_password_of_their_own() {
     for sentinel in &group.sentinels {
         sentinel.command(&["ACL", "SETUSER", "default", "resetpass", ">hidden"]);
     }
-    let error = open(&group.url()).await.jobs().await.unwrap_err();
+    let refused = open(&group.url()).await;
+    let error = refused.jobs().await.unwrap_err();
     assert!(error.message.contains("sentinel_pass"), "{error}");
+    // What is to be mended is still told when nobody answers any more.
+    for sentinel in &group.sentinels {
+        sentinel.pause();
+    }
+    // Longer than a sentinel's answer is waited for: by then each has been given up.
+    let began = instant();
+    while began.elapsed() < Duration::from_secs(4) {
+        let error = refused.jobs().await.unwrap_err();
+        assert!(error.message.contains("sentinel_pass"), "{error}");
+    }
+    for sentinel in &group.sentinels {
+        sentinel.unpause();
+    }
     let store = open(&format!("{}?sentinel_pass=hidden", group.url())).await;
     granted(&store, &request(&slot_of("a"), 1)).await;
 }

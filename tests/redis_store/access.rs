@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cronward::slot::Outcome;
+use cronward::slot::{NotePage, Outcome};
 use cronward::store::{Applied, ErrorKind, Store, StoreError, Wake};
 
 use crate::proxy::Proxy;
@@ -38,6 +38,9 @@ async fn everything(store: &impl Store) -> Result<(), StoreError> {
     store.register(&[]).await?;
     store.jobs().await?;
     store.nodes().await?;
+    let page = NotePage::new("a.1".to_owned(), "n".parse().unwrap(), None, now());
+    store.note(&[(a.clone(), page)]).await?;
+    store.notes(&a).await?;
     store.inspect(&[a, b]).await?;
     Ok(())
 }

@@ -3,15 +3,11 @@
 use std::time::Duration;
 
 use cronward::slot::Outcome;
-use cronward::store::{Store, Wake, Wakeups};
+use cronward::store::{Store, Wake};
 
 use crate::proxy::{Mode, Proxy};
 use crate::redis_server::RedisServer;
-use crate::{LIMIT, audit, ended, eventually, granted, open, request, slot_of, store};
-
-async fn next(hints: &mut Wakeups) -> Wake {
-    tokio::time::timeout(LIMIT, hints.recv()).await.expect("a hint comes").unwrap()
-}
+use crate::{audit, ended, eventually, granted, next, open, request, slot_of, store};
 
 #[tokio::test]
 async fn another_node_hears_of_what_changes_a_slot() {

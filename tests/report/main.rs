@@ -12,6 +12,8 @@
 mod evidence;
 #[path = "../../examples/report/render.rs"]
 mod render;
+#[path = "../../examples/report/servers.rs"]
+mod servers;
 
 use std::path::{Path, PathBuf};
 
@@ -78,7 +80,7 @@ fn a_part_that_cannot_be_read_is_named_with_its_line() {
         assert!(error.contains(part) && error.contains("missing field"), "{error}");
     }
     let error = Evidence::read(spoilt("model.jsonl", "\"control\"", "\"kontrol\"").path(), &clean()).unwrap_err();
-    assert!(error.contains("model.jsonl:3: missing field `world`"), "{error}");
+    assert!(error.contains("model.jsonl:4: missing field `world`"), "{error}");
 }
 
 #[test]
@@ -97,17 +99,50 @@ fn another_commit_or_a_tree_with_changes_is_refused() {
 #[test]
 fn what_went_wrong_is_the_first_thing_that_the_page_tells() {
     for (part, from, to, said) in [
-        ("chaos-redis.json", "\"unexplained\":0", "\"unexplained\":2", "redis: 2 slots unexplained"),
+        (
+            "chaos-redis.json",
+            "\"unexplained\":0,\"runs\"",
+            "\"unexplained\":2,\"runs\"",
+            "redis: 2 slots unexplained; redis: 2 unexplained slots, 0 counted by class; redis: 2 unexplained slots, 0 listed",
+        ),
+        (
+            "chaos-redis.json",
+            "\"lost\":{\"explained\":2,\"slots\":2,\"unexplained\":0}",
+            "\"lost\":{\"explained\":1,\"slots\":2,\"unexplained\":1}",
+            "redis: 0 unexplained slots, 1 counted by class",
+        ),
+        (
+            "chaos-redis.json",
+            "\"lost\":{\"explained\":2",
+            "\"lost\":{\"explained\":1",
+            "redis: 2 lost, 1 explained or unexplained",
+        ),
+        (
+            "chaos-redis.json",
+            "\"slots\":9000,\"once\"",
+            "\"slots\":9001,\"once\"",
+            "redis: 9001 slots, 9000 in all classes",
+        ),
+        (
+            "chaos-redis.json",
+            "\"repeat\":95,",
+            "\"repeat\":94,",
+            "redis: 94 repeat, 95 counted by class; redis: 94 repeat, 95 explained or unexplained",
+        ),
         ("chaos-redis.json", "\"violations\":[]", "\"violations\":[{}]", "redis: 1 violations"),
         ("simulation.json", "\"broken\":0", "\"broken\":3", "simulation: 3 worlds broken"),
         ("simulation.json", "\"broken\":0", "\"broken\":[\"a\"]", "simulation: 1 worlds broken"),
         ("model.jsonl", "[\"I5\",\"I2\"]", "[\"I2\"]", "model: claim without idempotence was not caught"),
         ("simulation.json", "\"done is final\"", "\"\"", "simulation: done overwritten was not caught"),
+        ("simulation.json", "\"done is final\"", "null", "simulation: done overwritten was not caught"),
+        ("simulation.json", "\"max\":7.0", "\"max\":9.0", "simulation: a recovery took 9 s of 8 s"),
+        ("simulation.json", "12345678", "9999999", "too little was tried: 9999999 of 10000000 simulated slots"),
     ] {
         let page = page(spoilt(part, from, to).path());
         let opening = page.split("## How to read it").next().unwrap();
         assert!(opening.contains(&format!("**Something is wrong:** {said}.")), "{page}");
     }
-    let page = page(spoilt("chaos-redis.json", "\"unexplained\":0", "\"unexplained\":2").path());
-    assert!(page.contains("Real servers: **2** unexplained in 10,500 slots."), "{page}");
+    let page = page(spoilt("chaos-redis.json", "\"violations\":[]", "\"violations\":[{}]").path());
+    assert!(page.contains("Real servers: **1** unexplained or in violation in 10,500 slots."), "{page}");
+    assert!(page.contains("| redis | 300 | – |"), "no rate where something is wrong: {page}");
 }

@@ -100,6 +100,8 @@ pub(crate) fn request(slot: &Slot, by: &str) -> ClaimRequest {
         max_attempts: 3,
         trigger: Trigger::Schedule,
         not_during: Vec::new(),
+        past: false,
+        audit: None,
     }
 }
 

@@ -41,6 +41,19 @@ async fn a_schema_newer_than_this_program_is_refused() {
 }
 
 #[tokio::test]
+async fn a_file_of_an_earlier_version_is_brought_up_and_keeps_what_it_has() {
+    let place = place();
+    grant(&open(&place.path).await, &slot("a")).await;
+    let mut old = raw(&place.path).await;
+    sql(&mut old, "DROP TABLE notes").await;
+    sql(&mut old, "PRAGMA user_version = 1").await;
+    drop(old);
+    let store = open(&place.path).await;
+    assert_eq!(store.notes(&slot("a")).await.unwrap(), []);
+    assert_eq!(store.inspect(&[slot("a")]).await.unwrap().1[0].attempts, 1);
+}
+
+#[tokio::test]
 async fn an_empty_file_becomes_a_store() {
     let place = place();
     std::fs::write(&place.path, "").unwrap();

@@ -15,11 +15,17 @@
     reason = "a test says what it expects"
 )]
 
+#[cfg(feature = "daemon")]
+#[path = "../support/doctor.rs"]
+mod patient;
+
 mod access;
 mod bench;
 mod child;
 mod damage;
 mod disk;
+#[cfg(feature = "daemon")]
+mod doctor;
 mod keep;
 mod kill;
 mod locks;

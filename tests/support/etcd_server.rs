@@ -196,6 +196,15 @@ impl EtcdServer {
         self.ask("kv/put", &json!({ "key": encoded(key), "value": encoded(value), "ignore_lease": keeps_lease }));
     }
 
+    /// Sets a key if another was last changed at this revision; false where it was not.
+    pub fn set_while(&self, other: &str, revision: u64, (key, value): (&str, &str)) -> bool {
+        let unchanged = json!({
+            "key": encoded(other), "target": "MOD", "result": "EQUAL", "mod_revision": revision.to_string() });
+        let put = json!({ "request_put": { "key": encoded(key), "value": encoded(value) } });
+        let answer = self.ask("kv/txn", &json!({ "compare": [unchanged], "success": [put] }));
+        answer["succeeded"].as_bool().unwrap_or(false)
+    }
+
     /// Removes a key.
     pub fn remove(&self, key: &str) {
         self.ask("kv/deleterange", &json!({ "key": encoded(key) }));

@@ -129,6 +129,11 @@ impl MariadbServer {
         self.sql("mysql", &format!("CREATE DATABASE {name}")).await;
     }
 
+    /// The process; another one after each start.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Stops the process where it is.
     pub fn pause(&self) {
         self.signal(Signal::STOP);

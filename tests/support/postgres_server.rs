@@ -45,6 +45,16 @@ impl PostgresServer {
 
     /// A server with further lines of configuration.
     pub fn start_with(config: &str) -> Self {
+        Self::start_asking(config, "scram-sha-256")
+    }
+
+    /// A server that believes who says that he is `owner`: to prove a password takes a client without optimisation so long that
+    /// a busy machine cannot connect within the time limit of an operation.
+    pub fn start_believing(config: &str) -> Self {
+        Self::start_asking(config, "trust")
+    }
+
+    fn start_asking(config: &str, for_what: &str) -> Self {
         let dir = TempDir::with_prefix("cronward-postgres-").expect("a temporary folder");
         let user = unprivileged();
         if let Some(user) = &user {
@@ -54,7 +64,7 @@ impl PostgresServer {
         std::fs::write(&password, "secret").unwrap();
         let mut initdb = program("initdb");
         initdb.arg("-D").arg(&data).args(["-U", "owner", "--no-sync", "--no-locale", "-E", "UTF8"]);
-        initdb.args(["--auth-local=trust", "--auth-host=scram-sha-256"]).arg("--pwfile").arg(&password);
+        initdb.args(["--auth-local=trust", &format!("--auth-host={for_what}")]).arg("--pwfile").arg(&password);
         let made = initdb.output().unwrap_or_else(|error| panic!("cannot run initdb ({error}): {HINT}"));
         assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
         let more = format!("{CONFIG}unix_socket_directories = '{}'\n{config}\n", dir.path().display());
@@ -120,6 +130,11 @@ impl PostgresServer {
         self.signal_all(Signal::STOP);
     }
 
+    /// Stops one of the processes that serve connections, until [`Self::unpause`].
+    pub fn stop_one(&self, backend: i64) {
+        kill_process(pid(u32::try_from(backend).expect("a process id")), Signal::STOP).expect("the backend is there");
+    }
+
     /// Lets a stopped server go on.
     pub fn unpause(&self) {
         self.signal_all(Signal::CONT);
@@ -133,7 +148,13 @@ impl PostgresServer {
         let _ = self.child.wait();
     }
 
-    /// Starts it again at the same port after [`Self::kill`], with what was committed.
+    /// kill -9, of the server and of all that serve connections.
+    pub fn crash(&mut self) {
+        self.signal_all(Signal::KILL);
+        let _ = self.child.wait();
+    }
+
+    /// Starts it again at the same port after [`Self::kill`] or [`Self::crash`], with what was committed.
     pub fn start_again(&mut self) {
         self.child = spawn(&self.dir.path().join("data"), self.port);
         assert!(wait_until_it_answers(&mut self.child, self.dir.path(), self.port), "postgres does not start again");

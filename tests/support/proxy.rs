@@ -12,6 +12,7 @@
     reason = "a test says what it expects; no test uses all of it"
 )]
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
@@ -20,6 +21,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -34,7 +36,7 @@ pub enum Mode {
     LoseReplies,
     /// Both are, and nothing closes: a link that is silently gone.
     BlackHole,
-    /// Each piece waits so long, in each direction.
+    /// Each piece is late by so much, in each direction, as on a long line: pieces do not wait for each other.
     Delay(Duration),
     /// After so many bytes of the next reply the connection is closed.
     CutReply(usize),
@@ -129,23 +131,64 @@ async fn accept(listener: TcpListener, target: Arc<AtomicU16>, fresh: Arc<Mutex<
 }
 
 /// Passes one direction on until either side, or the proxy, closes; then both directions end.
+#[allow(clippy::disallowed_methods, reason = "the delay that a test asked for")]
 async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, link: Link, requests: bool) {
     let mut buffer = vec![0; 64 * 1024];
     let mut swallowed = false;
+    let mut late = VecDeque::new();
     loop {
         let read = tokio::select! {
             read = from.read(&mut buffer) => read.unwrap_or(0),
-            () = link.close.cancelled() => 0,
+            () = link.close.cancelled() => return,
+            () = first_due(&late) => {
+                if !pass_late(&mut to, &mut late, 1).await {
+                    link.close.cancel();
+                    return;
+                }
+                continue;
+            }
         };
-        if read == 0 || !spoil(&mut to, &buffer[..read], &link, requests, &mut swallowed).await {
+        let mode = *link.mode.lock().unwrap();
+        if let Mode::Delay(delay) = mode
+            && read > 0
+            && !swallowed
+        {
+            late.push_back((Instant::now() + delay, buffer[..read].to_vec()));
+            continue;
+        }
+        let all = late.len();
+        if !pass_late(&mut to, &mut late, all).await
+            || read == 0
+            || !spoil(&mut to, &buffer[..read], &link, requests, &mut swallowed).await
+        {
             link.close.cancel();
             return;
         }
     }
 }
 
-/// Passes one piece on as the mode says. False when the connection ends.
+/// When the first piece that is late is due; never, if none is.
 #[allow(clippy::disallowed_methods, reason = "the delay that a test asked for")]
+async fn first_due(late: &VecDeque<(Instant, Vec<u8>)>) {
+    match late.front() {
+        Some((due, _)) => tokio::time::sleep_until(*due).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Passes so many late pieces on, each when it is due.
+async fn pass_late(to: &mut OwnedWriteHalf, late: &mut VecDeque<(Instant, Vec<u8>)>, pieces: usize) -> bool {
+    for _ in 0..pieces {
+        first_due(late).await;
+        let Some((_, piece)) = late.pop_front() else { return true };
+        if to.write_all(&piece).await.is_err() {
+            return false;
+        }
+    }
+    true
+}
+
+/// Passes one piece on as the mode says. False when the connection ends.
 async fn spoil(to: &mut OwnedWriteHalf, piece: &[u8], link: &Link, requests: bool, swallowed: &mut bool) -> bool {
     let mode = *link.mode.lock().unwrap();
     let swallow = match mode {
@@ -162,7 +205,6 @@ async fn spoil(to: &mut OwnedWriteHalf, piece: &[u8], link: &Link, requests: boo
         return false;
     }
     match mode {
-        Mode::Delay(delay) => tokio::time::sleep(delay).await,
         Mode::CutReply(bytes) if !requests => {
             let _ = to.write_all(&piece[..bytes.min(piece.len())]).await;
             return false;

@@ -11,6 +11,7 @@
     reason = "a test says what it expects; no test uses all of it"
 )]
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use redis::Value;
@@ -32,10 +33,26 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
 }
 
 pub fn follows(replica: &RedisServer) -> bool {
-    // A sentinel that makes a server a replica cuts its connections.
+    says(replica, "master_link_status:up")
+}
+
+/// The replica gets nothing more, and cannot come back: the master refuses the password that it did not ask for.
+fn cut(master: &RedisServer, replica: &RedisServer) {
+    replica.command(&["CONFIG", "SET", "masterauth", "wrong"]);
+    master.command(&["CLIENT", "KILL", "TYPE", "replica"]);
+    until("the replica has lost its master", || !follows(replica));
+}
+
+/// Whether it calls itself a master.
+pub fn is_master(server: &RedisServer) -> bool {
+    says(server, "role:master")
+}
+
+fn says(server: &RedisServer, line: &str) -> bool {
+    // A sentinel that gives a server another role cuts its connections.
     let info =
-        replica.try_command(&["INFO", "replication"]).and_then(|info| Ok(redis::from_redis_value::<String>(info)?));
-    info.is_ok_and(|info| info.contains("master_link_status:up"))
+        server.try_command(&["INFO", "replication"]).and_then(|info| Ok(redis::from_redis_value::<String>(info)?));
+    info.is_ok_and(|info| info.contains(line))
 }
 
 /// A master, its replica and three sentinels that watch them as `mymaster`.
@@ -69,11 +86,23 @@ impl SentinelGroup {
         format!("redis+sentinel://{}/mymaster", hosts.join(","))
     }
 
-    /// The replica gets nothing more, and cannot come back: the master refuses the password that it did not ask for.
+    /// One more replica, which never takes over; the sentinels know of it.
+    pub fn add_replica(&self) -> RedisServer {
+        let replica = RedisServer::start_with(&[("repl-diskless-sync-delay", "0"), ("replica-priority", "0")]);
+        replica.command(&["REPLICAOF", "127.0.0.1", &self.master.port().to_string()]);
+        until("the replica follows", || follows(&replica));
+        for sentinel in &self.sentinels {
+            // A sentinel asks the master for its replicas every ten seconds.
+            until("the sentinels know of the replica", || {
+                field(&sentinel.command(&["SENTINEL", "MASTER", "mymaster"]), "num-slaves") == "2"
+            });
+        }
+        replica
+    }
+
+    /// The replica gets nothing more.
     pub fn cut_replication(&self) {
-        self.replica.command(&["CONFIG", "SET", "masterauth", "wrong"]);
-        self.master.command(&["CLIENT", "KILL", "TYPE", "replica"]);
-        until("the replica has lost its master", || !follows(&self.replica));
+        cut(&self.master, &self.replica);
     }
 
     /// Waits until every sentinel names the replica as the master, and it agrees.
@@ -82,8 +111,7 @@ impl SentinelGroup {
         until("the replica has taken over", || {
             let named =
                 |sentinel: &RedisServer| field(&sentinel.command(&["SENTINEL", "MASTER", "mymaster"]), "port") == port;
-            self.replica.text(&["INFO", "replication"]).unwrap().contains("role:master")
-                && self.sentinels.iter().any(named)
+            is_master(&self.replica) && self.sentinels.iter().any(named)
         })
     }
 }
@@ -98,6 +126,8 @@ pub fn field(answer: &Value, name: &str) -> String {
 #[derive(Debug)]
 pub struct ClusterGroup {
     pub servers: Vec<RedisServer>,
+    /// By which they know each other.
+    pub ports: Vec<u16>,
 }
 
 /// The last slot of each master.
@@ -105,9 +135,24 @@ const ENDS: [u16; 3] = [5_460, 10_922, 16_383];
 
 impl ClusterGroup {
     pub fn start() -> Self {
+        Self::start_as(|config| {
+            let server = RedisServer::start_with(config);
+            let port = server.port();
+            (server, port)
+        })
+    }
+
+    /// All of it over TLS: clients, replication and the bus; with `ca.pem`, `cert.pem` and `key.pem` from a folder.
+    pub fn start_with_tls(files: &Path) -> Self {
+        let tls = [("tls-cluster", "yes"), ("tls-replication", "yes")];
+        Self::start_as(|config| RedisServer::start_with_tls_and(files, &[config, &tls[..]].concat()))
+    }
+
+    /// `start` answers a server and the port by which the others know it.
+    fn start_as(start: impl Fn(&[(&str, &str)]) -> (RedisServer, u16)) -> Self {
         let buses: Vec<u16> = (0..6).map(|_| free_port()).collect();
         let start = |bus: &u16| {
-            RedisServer::start_with(&[
+            start(&[
                 ("cluster-enabled", "yes"),
                 ("cluster-port", &bus.to_string()),
                 ("cluster-node-timeout", "1500"),
@@ -116,7 +161,7 @@ impl ClusterGroup {
                 ("repl-diskless-sync-delay", "0"),
             ])
         };
-        let servers: Vec<_> = buses.iter().map(start).collect();
+        let (servers, ports): (Vec<_>, Vec<_>) = buses.iter().map(start).unzip();
         let mut first = 0;
         for (index, last) in ENDS.into_iter().enumerate() {
             servers[index].command(&["CLUSTER", "ADDSLOTSRANGE", &first.to_string(), &last.to_string()]);
@@ -125,10 +170,10 @@ impl ClusterGroup {
         for (index, server) in servers.iter().enumerate() {
             server.command(&["CLUSTER", "SET-CONFIG-EPOCH", &(index + 1).to_string()]);
         }
-        for (server, bus) in servers.iter().zip(&buses).skip(1) {
-            servers[0].command(&["CLUSTER", "MEET", "127.0.0.1", &server.port().to_string(), &bus.to_string()]);
+        for (port, bus) in ports.iter().zip(&buses).skip(1) {
+            servers[0].command(&["CLUSTER", "MEET", "127.0.0.1", &port.to_string(), &bus.to_string()]);
         }
-        let group = Self { servers };
+        let group = Self { servers, ports };
         for server in &group.servers {
             until("the nodes know each other", || info(server, "cluster_known_nodes") == "6");
         }
@@ -148,6 +193,17 @@ impl ClusterGroup {
     /// The id by which the others know a server.
     pub fn id(&self, index: usize) -> String {
         self.servers[index].text(&["CLUSTER", "MYID"]).unwrap()
+    }
+
+    /// Which master keeps this key, as long as no slot has moved.
+    pub fn keeper_of(&self, key: &str) -> usize {
+        let slot = self.servers[0].number(&["CLUSTER", "KEYSLOT", key]);
+        ENDS.iter().position(|last| slot <= i64::from(*last)).expect("all slots are kept")
+    }
+
+    /// The replica of a master gets nothing more.
+    pub fn cut_replication(&self, master: usize) {
+        cut(&self.servers[master], &self.servers[master + 3]);
     }
 
     /// `redis+cluster://…`.

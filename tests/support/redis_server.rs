@@ -76,16 +76,22 @@ impl RedisServer {
 
     /// A server that also speaks TLS, with `ca.pem`, `cert.pem` and `key.pem` from a folder; and the port for it.
     pub fn start_with_tls(files: &Path) -> (Self, u16) {
+        Self::start_with_tls_and(files, &[])
+    }
+
+    /// The same with further lines of configuration.
+    pub fn start_with_tls_and(files: &Path, config: &[(&str, &str)]) -> (Self, u16) {
         let port = free_port();
         let file = |name: &str| files.join(name).display().to_string();
-        let server = Self::start_with(&[
-            ("tls-port", &port.to_string()),
-            ("tls-cert-file", &file("cert.pem")),
-            ("tls-key-file", &file("key.pem")),
-            ("tls-ca-cert-file", &file("ca.pem")),
+        let (number, cert, key, ca) = (port.to_string(), file("cert.pem"), file("key.pem"), file("ca.pem"));
+        let tls = [
+            ("tls-port", &*number),
+            ("tls-cert-file", &cert),
+            ("tls-key-file", &key),
+            ("tls-ca-cert-file", &ca),
             ("tls-auth-clients", "no"),
-        ]);
-        (server, port)
+        ];
+        (Self::start_with(&[&tls[..], config].concat()), port)
     }
 
     /// Makes the user `cronward` with the password `secret` and these permissions, whatever it had before.
@@ -152,11 +158,25 @@ impl RedisServer {
         redis::from_redis_value(self.command(words)).expect("a number")
     }
 
+    /// As a Redlock sees it: a master that has kept its data for ever.
+    pub fn make_old(&self) {
+        let info = self.text(&["INFO", "server"]).unwrap_or_default();
+        let run = info.lines().find_map(|line| line.strip_prefix("run_id:")).expect("a run id").trim().to_owned();
+        self.command(&["SET", "cronward::since", &format!("{run} 0")]);
+    }
+
     /// How often a command was called since the last CONFIG RESETSTAT.
     pub fn calls(&self, command: &str) -> u64 {
         let info = self.text(&["INFO", "commandstats"]).unwrap_or_default();
         let line = info.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
         line.and_then(|rest| rest.split(',').next()?.parse().ok()).unwrap_or(0)
+    }
+
+    /// How often it has answered with this error since the last CONFIG RESETSTAT.
+    pub fn errors(&self, code: &str) -> u64 {
+        let info = self.text(&["INFO", "errorstats"]).unwrap_or_default();
+        let line = info.lines().find_map(|line| line.strip_prefix(&format!("errorstat_{code}:count=")));
+        line.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
     }
 
     /// Stops the process where it is: it keeps its connections and answers nothing.

@@ -12,7 +12,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 
 /// `ca.pem`, `cert.pem` and `key.pem` in a temporary folder.
@@ -34,6 +34,8 @@ impl TlsFiles {
     pub fn make() -> Self {
         let dir = TempDir::with_prefix("cronward-tls-").expect("a temporary folder");
         let mut authority = CertificateParams::new(Vec::new()).expect("no names to refuse");
+        // A name of its own: Redis' TLS library takes a certificate of its issuer's name for one that signed itself.
+        authority.distinguished_name.push(DnType::CommonName, "cronward's test authority");
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let ca_key = KeyPair::generate().expect("a key");
         let ca = authority.self_signed(&ca_key).expect("a certificate");

@@ -1,5 +1,5 @@
-//! A real ZooKeeper server for a test: on a free port of 127.0.0.1, in a temporary folder, killed by its pid when dropped.
-//! Without its jar and Java the test fails; it is never skipped.
+//! Real ZooKeeper servers for a test, one alone or an ensemble: on free ports of 127.0.0.1, in temporary folders, killed by
+//! their pids when dropped. Without the jar and Java the test fails; it is never skipped.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -35,6 +35,14 @@ pub struct ZookeeperServer {
     port: u16,
 }
 
+/// A member of an ensemble listens at three; one alone uses the first.
+#[derive(Clone, Copy, Debug)]
+struct Ports {
+    client: u16,
+    quorum: u16,
+    election: u16,
+}
+
 impl ZookeeperServer {
     /// A server that keeps sessions for up to 40 s, as by default.
     pub fn start() -> Self {
@@ -43,19 +51,41 @@ impl ZookeeperServer {
 
     /// A server that keeps sessions for 2 to 20 ticks.
     pub fn start_with_tick(tick: Duration) -> Self {
-        // Another process may take the port between its choice and its use.
+        Self::start_group(1, tick).pop().expect("it has one server")
+    }
+
+    /// Three servers that keep sessions for 2 to 20 ticks.
+    pub fn start_ensemble(tick: Duration) -> Vec<Self> {
+        Self::start_group(3, tick)
+    }
+
+    fn start_group(size: usize, tick: Duration) -> Vec<Self> {
+        // Another process may take a port between its choice and its use.
         for _ in 0..5 {
-            let dir = TempDir::with_prefix("cronward-zookeeper-").expect("a temporary folder");
-            let port =
-                TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port();
-            write_config(dir.path(), port, tick);
-            let child = spawn(dir.path());
-            let mut server = Self { child, dir, port };
-            if server.wait_until_it_answers() {
-                return server;
+            let ports: Vec<Ports> = (0..size).map(|_| free_ports()).collect();
+            let mut servers: Vec<Self> = (0..size).map(|index| Self::spawned(index, &ports, tick)).collect();
+            if servers.iter_mut().all(Self::wait_until_it_answers) {
+                return servers;
             }
         }
-        panic!("ZooKeeper does not start");
+        panic!("ZooKeeper does not start, {size} of them");
+    }
+
+    fn spawned(index: usize, all: &[Ports], tick: Duration) -> Self {
+        let dir = TempDir::with_prefix("cronward-zookeeper-").expect("a temporary folder");
+        write_config(dir.path(), index, all, tick);
+        Self { child: spawn(dir.path()), dir, port: all[index].client }
+    }
+
+    /// The url of several servers.
+    pub fn url_of(servers: &[Self]) -> String {
+        let hosts: Vec<String> = servers.iter().map(|server| format!("127.0.0.1:{}", server.port)).collect();
+        format!("zookeeper://{}", hosts.join(","))
+    }
+
+    /// Whether it leads an ensemble.
+    pub fn is_leader(&self) -> bool {
+        self.four_letters("srvr").is_some_and(|told| told.contains("Mode: leader"))
     }
 
     /// `zookeeper://127.0.0.1:port`.
@@ -94,6 +124,25 @@ impl ZookeeperServer {
     pub fn start_again(&mut self) {
         self.child = spawn(self.dir.path());
         assert!(self.wait_until_it_answers(), "ZooKeeper does not start again");
+    }
+
+    /// The process; another one after each start.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// `3.8.0`.
+    pub fn version(&self) -> String {
+        let told = self.four_letters("srvr").unwrap_or_default();
+        let version = told.lines().find_map(|line| line.strip_prefix("Zookeeper version: "));
+        version.and_then(|rest| rest.split(['-', ',']).next()).unwrap_or_default().to_owned()
+    }
+
+    /// How many sessions it has ended because it did not hear of them, since its start.
+    pub fn expired_sessions(&self) -> u64 {
+        let told = self.four_letters("mntr").unwrap_or_default();
+        let line = told.lines().find_map(|line| line.strip_prefix("zk_stale_sessions_expired"));
+        line.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
     }
 
     /// How many sessions it keeps.
@@ -164,13 +213,31 @@ pub async fn remove_all(client: &Client, path: &str) -> Result<(), Error> {
     Ok(())
 }
 
-fn write_config(dir: &Path, port: u16, tick: Duration) {
-    let lines = format!(
-        "tickTime={}\ndataDir={}\nclientPort={port}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n\
+fn free_ports() -> Ports {
+    // All are held until all are chosen, so that they differ.
+    let listeners: Vec<TcpListener> = (0..3).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
+    let port = |index: usize| listeners[index].local_addr().expect("its address").port();
+    Ports { client: port(0), quorum: port(1), election: port(2) }
+}
+
+fn write_config(dir: &Path, index: usize, all: &[Ports], tick: Duration) {
+    let data = dir.join("data");
+    let mut lines = format!(
+        "tickTime={}\ndataDir={}\nclientPort={}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n\
          maxClientCnxns=0\n4lw.commands.whitelist=*\n",
         tick.as_millis(),
-        dir.join("data").display(),
+        data.display(),
+        all[index].client,
     );
+    if all.len() > 1 {
+        // In ticks: a busy machine may take long over an election.
+        lines += "initLimit=40\nsyncLimit=20\n";
+        for (other, ports) in all.iter().enumerate() {
+            lines += &format!("server.{}=127.0.0.1:{}:{}\n", other + 1, ports.quorum, ports.election);
+        }
+        std::fs::create_dir(&data).expect("the folder can be written");
+        std::fs::write(data.join("myid"), (index + 1).to_string()).expect("the folder can be written");
+    }
     std::fs::write(dir.join("zoo.cfg"), lines).expect("the folder can be written");
 }
 

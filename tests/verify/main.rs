@@ -5,6 +5,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::print_stdout,
     clippy::disallowed_methods,
     missing_docs,
     reason = "a test says what it expects; real processes are judged by the machine's clock"
@@ -13,3 +14,4 @@
 mod cluster;
 mod files;
 mod place;
+mod tampered;

@@ -11,29 +11,36 @@
     reason = "a test says what it expects"
 )]
 
+#[cfg(feature = "daemon")]
+#[path = "../support/doctor.rs"]
+mod patient;
 #[path = "../support/proxy.rs"]
 mod proxy;
+#[path = "../support/round_trips.rs"]
+mod round_trips;
+#[path = "../support/store_words.rs"]
+mod words;
 #[path = "../support/zookeeper_server.rs"]
 mod zookeeper_server;
 
 mod access;
+#[cfg(feature = "daemon")]
+mod doctor;
+mod ensemble;
+mod figures;
 mod nodes;
 mod outages;
+mod owner;
 mod sessions;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 use cronward::clock::SystemClock;
-use cronward::job::NodeName;
-use cronward::slot::{Audit, Lease, Outcome, RunRecord, Slot, Token, Trigger};
+use cronward::store::StoreOptions;
 use cronward::store::zookeeper::ZookeeperStore;
-use cronward::store::{Claim, ClaimRequest, Store, StoreOptions, Wake, Wakeups};
+use words::{audit, ended, eventually, granted, next, now, request, slot_of};
 use zookeeper_server::ZookeeperServer;
-
-/// A busy machine may take long; a test that waits for so long has failed.
-const LIMIT: Duration = Duration::from_secs(120);
 
 /// A store at a url, with a time limit that a busy machine keeps.
 async fn open(url: &str) -> ZookeeperStore {
@@ -47,71 +54,4 @@ async fn open_within(url: &str, op_timeout: Duration) -> ZookeeperStore {
 
 async fn store(server: &ZookeeperServer) -> ZookeeperStore {
     open(&server.url()).await
-}
-
-#[allow(clippy::disallowed_methods, reason = "the server under test is judged by the machine's clock")]
-fn now() -> DateTime<Utc> {
-    Utc::now()
-}
-
-/// A slot that began an hour ago and lasts another hour.
-fn slot_of(job: &str) -> Slot {
-    let start = now().duration_trunc(TimeDelta::seconds(1)).unwrap() - TimeDelta::hours(1);
-    Slot::new(job.parse().unwrap(), start, start + TimeDelta::hours(2)).unwrap()
-}
-
-fn request(slot: &Slot, claimer: u128) -> ClaimRequest {
-    ClaimRequest {
-        slot: slot.clone(),
-        token: Token::from_bits(claimer << 96 | claimer),
-        node: NodeName::new(&format!("node-{claimer}")).unwrap(),
-        lease_ttl: Duration::from_secs(60),
-        max_attempts: 3,
-        trigger: Trigger::Schedule,
-        not_during: Vec::new(),
-    }
-}
-
-/// Claims, and panics unless it is granted.
-async fn granted(store: &ZookeeperStore, request: &ClaimRequest) -> Lease {
-    match store.claim(request).await.unwrap() {
-        Claim::Claimed { attempt, at, .. } => request.granted(attempt, at),
-        other => panic!("not granted: {other:?}"),
-    }
-}
-
-fn ended(lease: &Lease, outcome: Outcome) -> RunRecord {
-    RunRecord {
-        attempt: lease.attempt,
-        token: lease.token,
-        node: lease.node.clone(),
-        trigger: lease.trigger,
-        claimed_at: lease.claimed_at,
-        started_at: Some(lease.claimed_at),
-        ended_at: Some(lease.claimed_at),
-        duration_ms: Some(1),
-        outcome: Some(outcome),
-        exit_code: Some(i32::from(outcome != Outcome::Success)),
-        signal: None,
-        message: None,
-        output: None,
-    }
-}
-
-fn audit(verb: &str) -> Audit {
-    Audit { verb: verb.into(), who: "ann".into(), host: "desk".into(), why: String::new(), at: now() }
-}
-
-async fn next(hints: &mut Wakeups) -> Wake {
-    tokio::time::timeout(LIMIT, hints.recv()).await.expect("a hint comes").unwrap()
-}
-
-/// Asks again and again until it is so; for what another process does in its own time.
-#[allow(clippy::disallowed_methods, reason = "a real server tells nobody when it is ready")]
-async fn eventually<F: AsyncFnMut() -> bool>(what: &str, mut holds: F) {
-    let limit = tokio::time::Instant::now() + LIMIT;
-    while !holds().await {
-        assert!(tokio::time::Instant::now() < limit, "not within {LIMIT:?}: {what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
 }

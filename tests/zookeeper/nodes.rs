@@ -5,6 +5,7 @@ use std::time::Duration;
 use cronward::slot::{Outcome, Slot};
 use cronward::store::{Store, StoreOptions, Wake};
 
+use crate::words::of_two_that_exclude_each_other_one_is_granted;
 use crate::zookeeper_server::ZookeeperServer;
 use crate::{audit, ended, eventually, granted, next, open, request, slot_of, store};
 
@@ -82,26 +83,9 @@ async fn the_clock_is_the_servers_and_not_this_nodes() {
     granted(&behind, &request(&slot_of("push"), 1)).await;
 }
 
-/// `concurrency = "forbid"`, in both directions: what a claim has looked at may not change before it is granted.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_slots_that_exclude_each_other_are_never_both_granted() {
     let server = ZookeeperServer::start();
-    let stores = [std::sync::Arc::new(store(&server).await), std::sync::Arc::new(store(&server).await)];
-    for round in 0..60 {
-        let one = slot_of(&format!("push-{round}"));
-        let other = cronward::slot::Slot::new(one.job().clone(), one.start() - chrono::TimeDelta::hours(1), one.end());
-        let slots = [one, other.unwrap()];
-        let claims = [0, 1].map(|index| {
-            let store = std::sync::Arc::clone(&stores[index]);
-            let not_during = vec![slots[1 - index].clone()];
-            let claimer = u128::try_from(index + 1).unwrap();
-            let request = cronward::store::ClaimRequest { not_during, ..request(&slots[index], claimer) };
-            tokio::spawn(async move { store.claim(&request).await.unwrap() })
-        });
-        let mut granted = 0;
-        for claim in claims {
-            granted += u32::from(matches!(claim.await.unwrap(), cronward::store::Claim::Claimed { .. }));
-        }
-        assert_eq!(granted, 1, "round {round}");
-    }
+    let (one, other) = (store(&server).await, store(&server).await);
+    of_two_that_exclude_each_other_one_is_granted([std::sync::Arc::new(one), std::sync::Arc::new(other)]).await;
 }

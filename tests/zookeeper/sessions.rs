@@ -1,4 +1,4 @@
-//! Sessions that end: nothing is kept by them, so nothing is lost with them; leases are in doubt until they are renewed.
+//! Sessions that end: no lease is kept by them, so none is lost with them; each is in doubt until it is renewed.
 
 use std::time::Duration;
 

@@ -8,10 +8,11 @@ use cronward::sim::{FaultSet, Options};
 pub(crate) const USAGE: &str =
     "usage: simulate [--seeds A..B | --seed N | --slots N] [--trace] [--keep-going] [--no-shrink]
                 [--nodes N] [--jobs N] [--periods N] [--faults all|none|a,b,c] [--bug NAME]
-                [--controls] [--json FILE]
+                [--journals] [--controls] [--json FILE]
 
   --seeds A..B   these worlds; --seed N one of them; --slots N as many as have so many slots
   --trace        every step
+  --journals     judge what the nodes of every world write, and not of the first worlds alone
   --keep-going   do not stop at the first world that breaks a promise
   --no-shrink    do not look for the smallest world that still breaks it
   --controls     afterwards, put each bug in on purpose and look for it
@@ -65,6 +66,7 @@ fn take(args: &mut Args, word: &str, words: &mut impl Iterator<Item = String>) -
         "--faults" => limits.faults = value()?.parse::<FaultSet>()?,
         "--bug" => args.options.bug = Some(value()?.parse()?),
         "--trace" => args.options.trace = true,
+        "--journals" => args.options.journals = true,
         "--keep-going" => args.keep_going = true,
         "--no-shrink" => args.shrink = false,
         "--controls" => args.controls = true,

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use cronward::sim::{Control, Summary};
+use cronward::sim::{Bug, Control, Summary};
 use serde_json::{Map, Value, json};
 
 /// From the end of a dead node's lease to the next grant, by the protocol: its second.
@@ -20,6 +20,8 @@ pub(crate) struct Batch {
     pub(crate) took: Duration,
     /// Bugs that were put in on purpose and found.
     pub(crate) controls: Vec<Control>,
+    /// Bugs that were put in and that nothing caught.
+    pub(crate) missed: Vec<Bug>,
 }
 
 impl Batch {
@@ -43,6 +45,11 @@ impl Batch {
         println!("{} worlds broke a promise; {:.0} slots/s", self.broken, self.slots_per_second());
     }
 
+    /// Whether the next grant always came in time, where another node was well and waited.
+    pub(crate) fn recovers_in_time(&self) -> bool {
+        self.summary.recovery_ms(100).is_none_or(|most| Duration::from_millis(most) <= RECOVERY_BOUND)
+    }
+
     fn recovery(&self) -> Option<Value> {
         #[allow(clippy::cast_precision_loss, reason = "milliseconds within a minute")]
         let seconds = |percent| self.summary.recovery_ms(percent).map(|ms| ms as f64 / 1_000.0);
@@ -58,18 +65,22 @@ impl Batch {
         let (first, next) = self.seeds.unwrap_or_default();
         let controls = self.controls.iter().map(|control| {
             let (bug, check) = (format!("{:?}", control.bug), format!("{:?}", control.finding.check));
-            json!({"bug": bug, "check": check, "seed": control.seed, "text": control.finding.text})
+            let judged = control.judged.as_ref().map(|(seed, text)| json!({"seed": seed, "text": text}));
+            json!({"bug": bug, "check": check, "seed": control.seed, "text": control.finding.text, "journals": judged})
         });
+        let missed = self.missed.iter().map(|bug| json!({"bug": format!("{bug:?}"), "check": null}));
         let mut all = json!({
             "seeds": [first, next],
             "worlds": self.summary.worlds,
+            "changes_of_offset": self.summary.changes_of_offset,
             "slots": self.summary.classes.slots,
+            "judged": {"worlds": self.summary.judged, "slots": self.summary.judged_slots},
             "faults": counts(self.summary.faults.iter().map(|(name, count)| (*name, *count)).collect()),
             "classes": counts(self.summary.classes.named()),
             "broken": self.broken,
             "slots_per_second": self.slots_per_second().round(),
             "seconds": self.took.as_secs_f64(),
-            "controls": controls.collect::<Vec<_>>(),
+            "controls": controls.chain(missed).collect::<Vec<_>>(),
         });
         if let (Some(recovery), Some(all)) = (self.recovery(), all.as_object_mut()) {
             all.insert("recovery_s".to_owned(), recovery);

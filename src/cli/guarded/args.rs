@@ -9,7 +9,7 @@ use clap::ValueEnum;
 
 use crate::cli::store_args::StoreArgs;
 use crate::cli::values;
-use crate::job::{JobName, MAX_ATTEMPTS_LIMIT, NodeName, OnLost};
+use crate::job::{JobName, LockKey, MAX_ATTEMPTS_LIMIT, NodeName, OnLost};
 use crate::slot::{Period, SlotKey};
 
 /// Guard one command: of all the machines that start it, one runs it in each slot
@@ -17,6 +17,12 @@ use crate::slot::{Period, SlotKey};
 /// Put it in front of the command in every machine's crontab. Where another machine holds the slot, has done it, or the
 /// attempts are used up, it ends at once with 0 and says nothing. Otherwise it runs the command and ends with its exit code.
 /// A job of that name in the file lends its limits; flags win over it.
+///
+/// Stdin, stdout and stderr are the command's. A terminal is not passed in as stdin: the command is not in its foreground and
+/// would be stopped for reading.
+///
+/// Within a run of the same job and slot it starts its command at once, under the lease that is held. That run's limits hold
+/// then: of its own flags --timeout and --report count, --key has to be that run's, and no other limit is looked at.
 #[derive(Debug, clap::Args)]
 #[command(
     before_help = "Example: cronward exec --store redis://127.0.0.1/ --job billing -- /usr/local/bin/bill --all",
@@ -48,6 +54,9 @@ pub(crate) struct ExecArgs {
     /// The wait that everybody keeps after a failure [default: none, the crontab is the clock]
     #[arg(long, value_name = "SPAN", value_parser = values::span)]
     pub(crate) retry_delay: Option<Duration>,
+    /// Hold this key in Redis during the run, too: the lock of an old script (SET KEY value NX EX) that runs elsewhere still
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<LockKey>,
     /// Wait this long for a slot that another machine holds, to take it over, and for another attempt after a failure
     #[arg(long, value_name = "SPAN", value_parser = values::span)]
     pub(crate) wait: Option<Duration>,

@@ -5,7 +5,8 @@
 //!  args ─▶ task: the job, its slot, its policy ─▶ nested? ─▶ run: drives the slot once ─▶ verdict: exit code and words ─▶ report
 //! ```
 //!
-//! Where nothing goes wrong they write nothing of their own: cron mails every word.
+//! Where nothing goes wrong `exec` writes nothing of its own: cron mails every word. `trigger` is an operator's verb: it asks,
+//! leaves its audit in the store with the grant, and tells how far it can be taken back.
 
 mod args;
 mod forward;

@@ -16,7 +16,7 @@ use crate::slot::{Attempt, Fence, Outcome};
 
 /// What happened. These fields are a promise, as those of [`crate::observe::view`] are.
 #[derive(Debug, Serialize)]
-struct ReportView<'a> {
+pub(super) struct ReportView<'a> {
     /// The job's name.
     job: &'a JobName,
     /// The slot's key.
@@ -36,6 +36,8 @@ struct ReportView<'a> {
     runs: Vec<RunView<'a>>,
     /// What was said on stderr.
     messages: &'a [String],
+    /// How far it can be taken back, where a person asked for it and something was run.
+    undo: Option<&'a str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -67,7 +69,9 @@ pub(super) struct Report {
 impl Report {
     /// Makes the file's draft beside it.
     pub(super) fn begin(path: &Path) -> Result<Self, Failure> {
-        let refused = |error| Failure::Usage(format!("--report {}: {error}; nothing was started", path.display()));
+        let refused = |error| {
+            Failure::Usage(format!("--report {}: {error}; name another file; nothing was started", path.display()))
+        };
         let special = std::fs::metadata(path).is_ok_and(|found| !found.is_file());
         let draft = (!special).then(|| draft_of(path));
         let file = match &draft {
@@ -78,19 +82,28 @@ impl Report {
     }
 
     /// Fills it in and gives it its name. That this failed is told in words: the command's exit code matters more.
-    pub(super) fn finish(mut self, account: &Account, verdict: &Verdict) -> Result<(), String> {
-        let view = view(account, verdict);
-        let written = serde_json::to_vec_pretty(&view).map_err(std::io::Error::from).and_then(|mut bytes| {
-            bytes.push(b'\n');
-            self.file.write_all(&bytes)?;
-            let Some(draft) = &self.draft else { return Ok(()) };
-            self.file.sync_data()?;
-            std::fs::rename(draft, &self.path)
-        });
-        written.map_err(|error| {
-            self.draft.iter().for_each(|draft| drop(std::fs::remove_file(draft)));
+    pub(super) fn finish(mut self, view: &ReportView<'_>) -> Result<(), String> {
+        self.write(view).map_err(|error| {
             format!("--report {}: {error}; the command's exit code is passed on all the same", self.path.display())
         })
+    }
+
+    fn write(&mut self, view: &ReportView<'_>) -> std::io::Result<()> {
+        let mut bytes = serde_json::to_vec_pretty(view)?;
+        bytes.push(b'\n');
+        self.file.write_all(&bytes)?;
+        let Some(draft) = &self.draft else { return Ok(()) };
+        self.file.sync_data()?;
+        std::fs::rename(draft, &self.path)?;
+        self.draft = None;
+        Ok(())
+    }
+}
+
+impl Drop for Report {
+    /// What did not become a report is not left lying about.
+    fn drop(&mut self) {
+        self.draft.iter().for_each(|draft| drop(std::fs::remove_file(draft)));
     }
 }
 
@@ -100,7 +113,8 @@ fn draft_of(path: &Path) -> PathBuf {
     PathBuf::from(draft)
 }
 
-fn view<'a>(account: &'a Account, verdict: &'a Verdict) -> ReportView<'a> {
+/// What is told of an account.
+pub(super) fn view<'a>(account: &'a Account, verdict: &'a Verdict, undo: Option<&'a str>) -> ReportView<'a> {
     ReportView {
         job: account.slot.job(),
         slot: account.slot.key().to_string(),
@@ -111,6 +125,7 @@ fn view<'a>(account: &'a Account, verdict: &'a Verdict) -> ReportView<'a> {
         by: account.by.as_ref(),
         runs: account.runs.iter().map(run_view).collect(),
         messages: &verdict.told,
+        undo,
     }
 }
 

@@ -4,65 +4,112 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use nix::unistd::gethostname;
 
+use crate::cli::ExitCode;
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::cli::guarded::args::ExecArgs;
 use crate::cli::guarded::forward::{Forwarded, Signals};
-use crate::cli::guarded::nested::{HOLDS, Outer};
-use crate::cli::guarded::report::Report;
+use crate::cli::guarded::nested::{HOLDS_KEY, Outer};
+use crate::cli::guarded::report::{self, Report};
 use crate::cli::guarded::task::Task;
 use crate::cli::guarded::verdict::{Verdict, judge};
 use crate::cli::session::connect;
 use crate::cli::store_args::StoreAddress;
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
-use crate::drive::{Account, Entropy, Once, Patience, Work, older_slots};
+use crate::drive::{Account, Entropy, MOST_OLDER, Once, Patience, Traces, Work, older_slots};
 use crate::exec::{Launcher, Output};
 use crate::guard::Assignment;
-use crate::job::NodeName;
+use crate::job::{CommandSpec, Concurrency, NodeName, Policy};
 use crate::observe::FanOut;
-use crate::slot::Trigger;
-use crate::store::{self, JobEntry, Store};
+use crate::schedule::Timetable;
+use crate::slot::{Audit, Slot, Trigger};
+use crate::store::{self, Store};
 
 /// A store that hangs or is away for a moment is asked again this often before the command line gives up.
 const STORE_TRIES: u32 = 4;
 
-/// Guards one command.
+/// Guards one command. Nothing but the command says anything where all is as it should be: cron mails every word.
 pub(crate) async fn exec(args: &ExecArgs, console: &mut Console) -> Result<(), Failure> {
     let file = args.store.read_file(console)?;
-    let address = args.store.address(file.as_ref(), console)?;
+    let mut address = args.store.address_unwarned(file.as_ref())?;
+    address.options.lock_key.clone_from(&args.key);
     let task = Task::of_exec(args, file.as_ref(), SystemClock.now().wall)?;
-    let report = args.report.as_deref().map(Report::begin).transpose()?;
-    let node = args.node.clone().unwrap_or_else(|| node_name(file.as_ref()));
-    let store = connect(&address).await?;
     let signals = listen()?;
-    let guarded = Guarded { task, address, store, node, signals, trigger: Trigger::Exec, wait: args.wait };
-    let (account, verdict) = match Outer::of(&guarded.task, |name| std::env::var(name).ok()) {
-        Some(outer) if outer.still_holds(&*guarded.store, &guarded.task).await => guarded.within(&outer).await,
-        _ => {
+    let report = args.report.as_deref().map(Report::begin).transpose()?;
+    let telling = Telling { report, ..Telling::default() };
+    let node = args.node.clone().unwrap_or_else(|| node_name(file.as_ref()));
+    let store = match connect(&address).await {
+        Ok(store) => store,
+        Err(failure) => return Err(not_opened(task.slot, failure, telling, console)),
+    };
+    let (output, trigger) = (Output::PassThrough, Trigger::Exec);
+    let guarded =
+        Guarded { task, address, store, node, signals, trigger, past: false, audit: None, wait: args.wait, output };
+    let outer = Outer::of(&guarded.task, |name| std::env::var(name).ok());
+    let (account, verdict) = match guarded.within_which(outer).await {
+        Ok(Some(outer)) => guarded.within(&outer).await?,
+        Ok(None) => {
             let signals = guarded.signals.clone();
             let account = guarded.run().await?;
             let verdict = judge(&account, args.skip_exit_code, signals.ended_by());
             (account, verdict)
         }
+        Err(error) => {
+            let unknown = Some((error.kind, error.to_string()));
+            let account = Account { store_error: unknown, ..Account::new(guarded.task.slot.clone()) };
+            let verdict = judge(&account, args.skip_exit_code, None);
+            (account, verdict)
+        }
     };
-    finish(&account, &verdict, report, console)
+    finish(&account, &verdict, telling, console)
+}
+
+/// Where it is told what happened, besides stderr.
+#[derive(Debug, Default)]
+pub(super) struct Telling {
+    pub(super) report: Option<Report>,
+    /// On stdout, too.
+    pub(super) json: bool,
+    /// How far it can be taken back.
+    pub(super) undo: Option<String>,
 }
 
 /// Says what there is to say, and ends with the verdict's code.
 pub(super) fn finish(
     account: &Account,
     verdict: &Verdict,
-    report: Option<Report>,
+    telling: Telling,
     console: &mut Console,
 ) -> Result<(), Failure> {
     verdict.told.iter().for_each(|line| console.note(format_args!("cronward: {line}")));
-    if let Some(Err(error)) = report.map(|report| report.finish(account, verdict)) {
+    if let Some(undo) = &telling.undo {
+        console.note(format_args!("cronward: to undo: {undo}"));
+    }
+    let view = report::view(account, verdict, telling.undo.as_deref());
+    if let Some(Err(error)) = telling.report.map(|report| report.finish(&view)) {
         console.note(format_args!("cronward: {error}"));
     }
+    if telling.json {
+        console.json(&view)?;
+    }
     if verdict.code == 0 { Ok(()) } else { Err(Failure::Child(verdict.code)) }
+}
+
+/// A store that cannot even be opened is reported like one that refuses; whoever called is told by the failure itself.
+fn not_opened(slot: Slot, failure: Failure, telling: Telling, console: &mut Console) -> Failure {
+    let code = failure.exit_code();
+    let result = if code == ExitCode::TryAgain { "store_unavailable" } else { "store_refuses" };
+    let verdict = Verdict { code: code as u8, result, told: vec![failure.to_string()] };
+    let account = Account::new(slot);
+    let view = report::view(&account, &verdict, None);
+    if let Some(Err(error)) = telling.report.map(|report| report.finish(&view)) {
+        console.note(format_args!("cronward: {error}"));
+    }
+    failure
 }
 
 /// The file's name for this machine, or the host's.
@@ -83,7 +130,13 @@ pub(super) struct Guarded {
     pub(super) node: NodeName,
     pub(super) signals: Signals,
     pub(super) trigger: Trigger,
+    /// Asked for by name although the slot is over.
+    pub(super) past: bool,
+    /// The person who asked.
+    pub(super) audit: Option<Audit>,
     pub(super) wait: Option<Duration>,
+    /// What becomes of the command's output.
+    pub(super) output: Output,
 }
 
 impl Guarded {
@@ -92,7 +145,11 @@ impl Guarded {
         let entropy =
             Entropy::from_system().map_err(|error| Failure::Internal(format!("no random source: {error}")))?;
         let assignment = self.assignment(&entropy);
-        let registration = self.registration();
+        let traces = Traces {
+            instance: entropy.token().to_string(),
+            job_hash: self.task.hash.clone(),
+            introduction: self.task.introduction.clone(),
+        };
         let once = Once {
             assignment,
             work: self.work(self.task.spec.command.clone()),
@@ -101,25 +158,13 @@ impl Guarded {
             observer: Arc::new(FanOut(Vec::new())),
             patience: self.patience(),
         };
-        let account = once.until_ended(self.signals.ended.clone()).await;
-        if !account.runs.is_empty() {
-            register(&*self.store, registration).await;
-        }
-        Ok(account)
+        Ok(once.until_noted(traces, self.signals.ended.clone()).await)
     }
 
-    /// Runs the command under the lease of an outer run of the same slot.
-    async fn within(self, outer: &Outer) -> (Account, Verdict) {
-        let mut command = self.task.spec.command.clone();
-        command.env.insert(HOLDS.to_owned(), outer.deeper().to_string());
-        let context = outer.context(&self.task, self.node.clone(), SystemClock.now().wall);
-        let account = Account::nested(&context, self.work(command).start(context.clone()).await.wait().await);
-        let verdict = Verdict { result: "nested", ..judge(&account, 0, None) };
-        (account, verdict)
-    }
-
-    fn work(&self, command: crate::job::CommandSpec) -> Arc<dyn Work> {
-        let launcher = Launcher::new(PathBuf::from("/proc/self/exe"), Output::PassThrough);
+    pub(super) fn work(&self, mut command: CommandSpec) -> Arc<dyn Work> {
+        // For one that is nested in it.
+        command.env.extend(self.address.options.lock_key.as_ref().map(|key| (HOLDS_KEY.to_owned(), key.to_string())));
+        let launcher = Launcher::new(PathBuf::from("/proc/self/exe"), self.output);
         let secrets = store::secrets(&self.address.url);
         let launcher = secrets.iter().fold(launcher, |launcher, secret| launcher.hiding(secret));
         Arc::new(Forwarded { launcher, command, signals: self.signals.clone() })
@@ -128,40 +173,44 @@ impl Guarded {
     fn assignment(&self, entropy: &Entropy) -> Assignment {
         let Task { spec, timetable, slot, .. } = &self.task;
         let capability = self.store.capability();
+        // Nobody is told when a foreign script lets its lock go.
+        let polls = self.address.options.lock_key.is_some();
+        let now = SystemClock.now().wall;
+        let not_during = if self.past && now >= slot.end() {
+            others_until(timetable, &spec.policy, slot, now)
+        } else {
+            older_slots(timetable, &spec.policy, slot)
+        };
         Assignment {
             slot: slot.clone(),
             policy: spec.policy.clone(),
             success_codes: spec.command.success_codes.clone(),
             node: self.node.clone(),
             trigger: self.trigger,
-            scheduled_at: SystemClock.now().wall,
-            not_during: older_slots(timetable, &spec.policy, slot),
-            poll: (!capability.push).then_some(capability.poll),
+            scheduled_at: now,
+            not_during,
+            past: self.past,
+            audit: self.audit.clone(),
+            poll: (!capability.push || polls).then_some(capability.poll),
             seed: entropy.token(),
         }
     }
 
     fn patience(&self) -> Patience {
-        Patience {
-            wait: self.wait.unwrap_or_default(),
-            store: self.address.options.op_timeout * STORE_TRIES,
-            drain: Duration::ZERO,
-        }
+        Patience { wait: self.wait.unwrap_or_default(), store: self.store_patience(), drain: Duration::ZERO }
     }
 
-    /// The registry's entry of a job that no file knows, so that `cronward attempts` does.
-    fn registration(&self) -> Option<JobEntry> {
-        let entry = || JobEntry { enabled: false, ..JobEntry::of(&self.task.spec, SystemClock.now().wall) };
-        (!self.task.declared).then(entry)
+    /// How long a store may be silent before the command line gives up.
+    pub(super) fn store_patience(&self) -> Duration {
+        self.address.options.op_timeout * STORE_TRIES
     }
 }
 
-/// Makes the registry know a job that it does not know yet. What a daemon said of it is left as it is; and a store that does
-/// not answer has been told of already.
-async fn register(store: &dyn Store, entry: Option<JobEntry>) {
-    let Some(entry) = entry else { return };
-    let Ok(known) = store.jobs().await else { return };
-    if known.iter().all(|job| job.name != entry.name) {
-        let _ = store.register(&[entry]).await;
-    }
+/// The slots whose lease forbids to start one that is over: whichever of the job may run now, the current one first.
+fn others_until(timetable: &Timetable, policy: &Policy, slot: &Slot, now: DateTime<Utc>) -> Vec<Slot> {
+    let Some(current) = timetable.slot_at(now).filter(|_| policy.concurrency != Concurrency::Allow) else {
+        return older_slots(timetable, policy, slot);
+    };
+    let older = older_slots(timetable, policy, &current);
+    std::iter::once(current).chain(older).filter(|other| other != slot).take(MOST_OLDER).collect()
 }

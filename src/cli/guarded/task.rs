@@ -5,9 +5,11 @@ use chrono::{DateTime, Utc};
 use crate::cli::failure::Failure;
 use crate::cli::guarded::args::{ExecArgs, SlotArg};
 use crate::config::Config;
-use crate::job::{JobSpec, Policy, Program, RetryPolicy};
+use crate::drive::Introduction;
+use crate::job::{JobSpec, Policy, Program, RetryPolicy, hash};
 use crate::schedule::Timetable;
 use crate::slot::{Period, Slot};
+use crate::store::{JobEntry, JobOrigin};
 use std::time::Duration;
 
 /// A job and one of its slots.
@@ -19,28 +21,20 @@ pub(super) struct Task {
     pub(super) timetable: Timetable,
     /// The slot.
     pub(super) slot: Slot,
-    /// A file knows the job too.
-    pub(super) declared: bool,
+    /// The hash of the job as it is run here. The file's own hash, where nothing is run otherwise than it says: that can be
+    /// compared with a daemon's.
+    pub(super) hash: String,
+    /// For the registry, where no file makes the job known.
+    pub(super) introduction: Option<Introduction>,
 }
 
 impl Task {
     /// What `exec` guards. The file's job of that name, if there is one, lends everything but its command.
     pub(super) fn of_exec(args: &ExecArgs, file: Option<&Config>, now: DateTime<Utc>) -> Result<Self, Failure> {
         let declared = file.and_then(|config| config.jobs.get(&args.job));
-        let mut spec = declared.cloned().unwrap_or_else(|| undeclared(args));
-        if let Some(zone) = args.timezone {
-            spec.timezone = zone;
-        }
-        if let Some(SlotArg::Span(period)) = args.slot {
-            spec.period = period;
-        }
-        if declared.is_none() {
-            spec.schedule = begins(spec.period).to_owned();
-        }
-        limit(&mut spec.policy, args);
-        spec.command.program = Program::Direct(args.command.iter().map(|word| literally(word)).collect());
-        (spec.command.env, spec.command.env_file, spec.command.cwd) = Default::default();
-        (spec.command.user, spec.command.group) = (None, None);
+        let defined = defined(args, declared);
+        let hash = hash::of_job(&defined);
+        let spec = started(defined, args);
         let timetable = timetable(&spec)?;
         let slot = match args.slot {
             Some(SlotArg::Key(key)) => timetable.slot_with_key(key).ok_or_else(|| {
@@ -51,7 +45,65 @@ impl Task {
             })?,
             _ => slot_at(&timetable, now)?,
         };
-        Ok(Self { spec, timetable, slot, declared: declared.is_some() })
+        let introduction = declared.is_none().then(|| Introduction {
+            entry: JobEntry::unplanned(&spec, JobOrigin::Crontab, now),
+            // Whoever names one slot by its key need not say how long the others are.
+            certain: !matches!(args.slot, Some(SlotArg::Key(_))),
+        });
+        Ok(Self { spec, timetable, slot, hash, introduction })
+    }
+
+    /// A slot of a job of the file, run as that says.
+    pub(super) fn of_file(spec: &JobSpec, slot: Slot) -> Result<Self, Failure> {
+        let (timetable, hash) = (timetable(spec)?, hash::of_job(spec));
+        Ok(Self { spec: spec.clone(), timetable, slot, hash, introduction: None })
+    }
+}
+
+/// The job as the file and the flags define it.
+fn defined(args: &ExecArgs, declared: Option<&JobSpec>) -> JobSpec {
+    let mut spec = declared.cloned().unwrap_or_else(|| undeclared(args));
+    if let Some(zone) = args.timezone {
+        spec.timezone = zone;
+    }
+    if let Some(SlotArg::Span(period)) = args.slot {
+        spec.period = period;
+    }
+    if declared.is_none() {
+        spec.schedule = begins(spec.period).to_owned();
+    }
+    limit(&mut spec.policy, args);
+    let given = given(args);
+    if !is_same(&spec.command.program, &given) {
+        spec.command.program = given;
+    }
+    spec
+}
+
+/// The job as a crontab starts it: by its own words, in its own environment, when it says.
+fn started(mut spec: JobSpec, args: &ExecArgs) -> JobSpec {
+    spec.command.program = given(args);
+    (spec.command.env, spec.command.env_file, spec.command.cwd) = Default::default();
+    (spec.command.user, spec.command.group) = (None, None);
+    // The crontab says when to try again; a start that it asked for is never too late.
+    spec.policy.retry = RetryPolicy { delay: args.retry_delay.unwrap_or(Duration::ZERO), ..spec.policy.retry };
+    spec.policy.start_deadline = None;
+    spec
+}
+
+fn given(args: &ExecArgs) -> Program {
+    Program::Direct(args.command.iter().map(|word| literally(word)).collect())
+}
+
+/// Whether the words of the command line are what the file has, be it with a shell around it.
+fn is_same(declared: &Program, given: &Program) -> bool {
+    match (declared, given) {
+        (Program::Shell(line), Program::Direct(words)) => matches!(
+            words.as_slice(),
+            [shell, flag, script]
+                if matches!(shell.as_str(), "sh" | "/bin/sh") && flag == "-c" && *script == literally(line)
+        ),
+        _ => declared == given,
     }
 }
 
@@ -70,15 +122,14 @@ fn undeclared(args: &ExecArgs) -> JobSpec {
     JobSpec { policy, ..JobSpec::new(args.job.clone(), "", Program::Direct(Vec::new())) }
 }
 
+/// What the flags say.
 fn limit(policy: &mut Policy, args: &ExecArgs) {
     policy.lease_ttl = args.lease_ttl.unwrap_or(policy.lease_ttl);
     policy.done_ttl = args.done_ttl.unwrap_or(policy.done_ttl);
     policy.max_attempts = args.max_attempts.unwrap_or(policy.max_attempts);
     policy.timeout = args.timeout.or(policy.timeout);
     policy.on_lost = args.on_lost.map_or(policy.on_lost, Into::into);
-    // The crontab says when to try again; a start that it asked for is never too late.
-    policy.retry = RetryPolicy { delay: args.retry_delay.unwrap_or(Duration::ZERO), ..policy.retry };
-    policy.start_deadline = None;
+    policy.retry.delay = args.retry_delay.unwrap_or(policy.retry.delay);
 }
 
 /// One tick at the start of each slot: what `exec` can know of a crontab's schedule.
@@ -138,6 +189,38 @@ mod tests {
         assert_eq!(slot(&["--slot", "2026-11-21T13Z"]).as_deref(), Ok("billing@2026-11-21T13Z"));
         let odd = slot(&["--slot", "2026-11-21T13:30Z"]).unwrap_err();
         assert!(odd.contains("no slot of billing starts there"), "{odd}");
+    }
+
+    fn file() -> Config {
+        let text = "[jobs.billing]\nschedule = \"5 * * * *\"\ncommand = \"find . -exec rm {} +\"\n";
+        let environment = crate::config::Environment::new("2026-11-21T14:10:00Z".parse().unwrap());
+        crate::config::parse("jobs.toml", text.to_owned(), &environment).unwrap().0
+    }
+
+    fn hash(file: Option<&Config>, flags: &[&str], command: &[&str]) -> String {
+        let words = [&["exec", "--job", "billing"], flags, &["--"], command].concat();
+        let now = "2026-11-21T14:10:00Z".parse().unwrap();
+        Task::of_exec(&Line::parse_from(words).args, file, now).unwrap().hash
+    }
+
+    #[test]
+    fn the_hash_is_that_of_the_file_where_the_same_is_run_under_the_same_limits() {
+        let file = file();
+        let of_file = file.job_hashes().into_values().next().unwrap();
+        let same = ["sh", "-c", "find . -exec rm {} +"];
+        assert_eq!(hash(Some(&file), &[], &same), of_file);
+        assert_ne!(hash(Some(&file), &[], &["sh", "-c", "true"]), of_file);
+        assert_ne!(hash(Some(&file), &["--max-attempts", "9"], &same), of_file);
+        assert_ne!(hash(None, &[], &same), of_file, "without the file it has neither its schedule nor its limits");
+        assert_eq!(hash(None, &[], &same), hash(None, &[], &same), "two machines with one line are of one mind");
+    }
+
+    #[test]
+    fn a_job_that_no_file_knows_is_introduced_with_what_is_certain_of_it() {
+        let known = task(&["--slot", "day", "--max-attempts", "5"]).unwrap().introduction.unwrap();
+        assert_eq!((known.entry.origin, known.entry.enabled, known.certain), (JobOrigin::Crontab, false, true));
+        assert_eq!((known.entry.period.as_str(), known.entry.max_attempts), ("day", 5));
+        assert!(!task(&["--slot", "2026-11-21T13Z"]).unwrap().introduction.unwrap().certain);
     }
 
     #[test]

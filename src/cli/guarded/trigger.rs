@@ -1,82 +1,150 @@
 //! `cronward trigger J[@S]`: runs a job's command here and now, guarded like any other run of the slot.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
+
+use crate::cli::catalog::KnownJob;
+use crate::cli::command::OutputArgs;
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
-use crate::cli::guarded::run::{Guarded, finish, listen, node_name};
-use crate::cli::guarded::task::{Task, timetable};
+use crate::cli::guarded::report::Report;
+use crate::cli::guarded::run::{Guarded, Telling, finish, listen, node_name};
+use crate::cli::guarded::task::Task;
 use crate::cli::guarded::verdict::{Verdict, judge};
 use crate::cli::lookup;
+use crate::cli::pasted::starter;
 use crate::cli::reference::SlotRef;
 use crate::cli::session::Session;
 use crate::cli::store_args::StoreArgs;
+use crate::cli::verbs::{Deed, OperatorArgs};
 use crate::cli::{ExitCode, values};
+use crate::clock::later;
 use crate::drive::Account;
+use crate::exec::Output;
 use crate::job::NodeName;
-use crate::slot::Trigger;
+use crate::slot::{Slot, Trigger};
+
+/// What is told of a slot whose record may be gone.
+const FORGOTTEN: &str = "whether it was done before is not known any more";
 
 /// Run a job's command here and now, in the foreground, under the lease of its slot
 ///
-/// The slot must be free: one that is held, done or used up is refused with the verb that mends it. The file must know the
-/// job, since nothing else has its command.
+/// The slot must be free: one that is held, done or used up is refused with the verb that mends it, and one that is over
+/// without --past. The file must know the job, since nothing else has its command. Who asked for the run, from which host and
+/// why is recorded with the slot. Stdout, stderr and stdin are the command's, but for a terminal's stdin; with --json its stdout
+/// goes to stderr.
 #[derive(Debug, clap::Args)]
-#[command(before_help = "Example: cronward trigger billing --config /etc/cronward/jobs.toml")]
+#[command(before_help = "Example: cronward trigger billing --reason 'the customer asks' --yes")]
 pub(crate) struct TriggerArgs {
     /// The slot: billing for the current one, billing@2026-11-21T14Z, billing@-1 for the one before
     #[arg(value_name = "JOB[@SLOT]")]
     pub(crate) slot: SlotRef,
+    /// Run a slot that is over, too: the only way in which one runs
+    #[arg(long)]
+    pub(crate) past: bool,
     /// Wait this long for a slot that another node holds
     #[arg(long, value_name = "SPAN", value_parser = values::span)]
     pub(crate) wait: Option<Duration>,
     /// This node's name [default: the file's]
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<NodeName>,
+    /// Write what happened to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) operator: OperatorArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 /// Runs the slot.
 pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result<(), Failure> {
     let file = args.store.read_file(console)?;
-    let session = Session::open(&args.store, console).await?;
+    let session = Session::open_to_run(&args.store, console).await?;
     let (job, record) = lookup::find(&session, &args.slot).await?;
-    let Some(spec) = &job.spec else {
-        return Err(Failure::Usage(format!(
-            "the file does not know job {}, so there is no command to run: name the file with --config",
-            job.entry.name
-        )));
-    };
-    let task = Task { spec: (**spec).clone(), timetable: timetable(spec)?, slot: record.slot.clone(), declared: true };
-    let Session { store, address, .. } = session;
+    let Some(spec) = &job.spec else { return Err(no_command(job)) };
+    let task = Task::of_file(spec, record.slot.clone())?;
+    let Session { store, address, now, .. } = session;
+    if args.past && later(task.slot.end(), address.options.retention) <= now {
+        console.note(format_args!("cronward: {} is older than what the store keeps: {FORGOTTEN}", task.slot));
+    }
+    let deed = deed(&task.slot, now, &args.store);
+    if !deed.confirm(&args.operator, console)? {
+        return Ok(());
+    }
+    let report = args.report.as_deref().map(Report::begin).transpose()?;
     let node = args.node.clone().unwrap_or_else(|| node_name(file.as_ref()));
     let signals = listen()?;
-    let guarded =
-        Guarded { task, address, store, node, signals: signals.clone(), trigger: Trigger::Manual, wait: args.wait };
+    let guarded = Guarded {
+        task,
+        address,
+        store,
+        node,
+        signals: signals.clone(),
+        trigger: Trigger::Manual,
+        past: args.past,
+        audit: Some(args.operator.audit("trigger")),
+        wait: args.wait,
+        output: if args.output.json { Output::ToStderr } else { Output::PassThrough },
+    };
     let account = guarded.run().await?;
-    let verdict = refusal(&account).unwrap_or_else(|| judge(&account, 0, signals.ended_by()));
-    finish(&account, &verdict, None, console)
+    let verdict = refusal(&account, &args.store).unwrap_or_else(|| judge(&account, 0, signals.ended_by()));
+    let undo = (!account.runs.is_empty()).then_some(deed.undo);
+    finish(&account, &verdict, Telling { report, json: args.output.json, undo }, console)
+}
+
+/// What is asked before, and said after.
+fn deed(slot: &Slot, now: DateTime<Utc>, store: &StoreArgs) -> Deed {
+    let reset = store.command(format_args!("reset {slot}"));
+    let again = format!("what was run cannot be taken back; `{reset}` lets it run again");
+    let (effect, undo) = if slot.end() > now {
+        ("its command is run here and now", again)
+    } else {
+        let trigger = store.command(format_args!("trigger {slot} --past"));
+        ("it is over, and its command is run here and now", format!("{again}, with `{trigger}`"))
+    };
+    let (target, effect) = (slot.to_string(), effect.to_owned());
+    Deed { verb: "trigger", target, effect, needless: String::new(), undo, store: store.clone() }
+}
+
+/// A job of the registry alone: whoever made it known has its command.
+fn no_command(job: &KnownJob) -> Failure {
+    let name = &job.entry.name;
+    Failure::Usage(match starter(job.entry.origin) {
+        None => {
+            format!("the file does not know job {name}, so there is no command to run: name the file with --config")
+        }
+        Some(starts) => {
+            format!(
+                "no file knows job {name}: it runs when {starts}; to run it by name, name a file that has it with --config"
+            )
+        }
+    })
 }
 
 /// A slot that cannot be run now, with the way out: a person waits for it, so it is not silent.
-fn refusal(account: &Account) -> Option<Verdict> {
+fn refusal(account: &Account, store: &StoreArgs) -> Option<Verdict> {
     if !account.runs.is_empty() || account.store_error.is_some() {
         return None;
     }
     let slot = &account.slot;
+    let (unlock, reset) = (store.command(format_args!("unlock {slot}")), store.command(format_args!("reset {slot}")));
     let by = account.by.as_ref().map_or_else(|| "another node".to_owned(), |node| format!("node {node}"));
     let (code, why) = match account.answer? {
-        "held" => (ExitCode::TryAgain, format!("{by} holds it: wait with --wait, or `cronward unlock {slot}`")),
-        "blocked" => (ExitCode::TryAgain, format!("an older slot of the job still runs on {by}: wait with --wait")),
-        "backoff" => {
-            (ExitCode::TryAgain, format!("an attempt has just failed: wait with --wait, or `cronward reset {slot}`"))
+        "held" => (ExitCode::TryAgain, format!("{by} holds it: wait with --wait, or `{unlock}`")),
+        "blocked" => (ExitCode::TryAgain, format!("another slot of the job runs on {by}: wait with --wait")),
+        "backoff" => (ExitCode::TryAgain, format!("an attempt has just failed: wait with --wait, or `{reset}`")),
+        "done" => (ExitCode::StoreRefuses, format!("{by} has done it: `{reset}` lets it run again")),
+        "exhausted" => (ExitCode::StoreRefuses, format!("its attempts are used up: `{reset}` forgives them")),
+        "paused" => {
+            let resume = store.command(format_args!("resume {}", slot.job()));
+            (ExitCode::StoreRefuses, format!("the job is paused: `{resume}`"))
         }
-        "done" => (ExitCode::StoreRefuses, format!("{by} has done it: `cronward reset {slot}` lets it run again")),
-        "exhausted" => {
-            (ExitCode::StoreRefuses, format!("its attempts are used up: `cronward reset {slot}` forgives them"))
-        }
-        "paused" => (ExitCode::StoreRefuses, format!("the job is paused: `cronward resume {}`", slot.job())),
-        "closed" => (ExitCode::StoreRefuses, "it is over".to_owned()),
+        "closed" => (ExitCode::StoreRefuses, "it is over: --past runs it all the same".to_owned()),
         _ => return None,
     };
     Some(Verdict { code: code as u8, result: account.answer?, told: vec![format!("{slot} was not run: {why}")] })

@@ -1,6 +1,7 @@
 //! What an account means for the caller: an exit code, and the words where there is something to say.
 
 use crate::cli::ExitCode;
+use crate::cli::failure::advice;
 use crate::drive::{Account, RunAccount};
 use crate::error::ErrorKind;
 use crate::slot::Outcome;
@@ -75,7 +76,11 @@ fn of_silence(kind: ErrorKind, message: &str) -> Verdict {
     let transient = matches!(kind, ErrorKind::Unavailable | ErrorKind::Timeout | ErrorKind::Overloaded);
     let (code, result) =
         if transient { (ExitCode::TryAgain, "store_unavailable") } else { (ExitCode::StoreRefuses, "store_refuses") };
-    Verdict { code: code as u8, result, told: vec![format!("{message}; the command was not started")] }
+    Verdict {
+        code: code as u8,
+        result,
+        told: vec![format!("{message}; {}; the command was not started", advice(kind))],
+    }
 }
 
 fn clock_is_ahead(account: &Account) -> Vec<String> {
@@ -149,7 +154,12 @@ mod tests {
         let away = |kind| Account { store_error: Some((kind, "redis://h: claim: refused".to_owned())), ..account() };
         let verdict = judge(&away(ErrorKind::Unavailable), 0, None);
         assert_eq!((verdict.code, verdict.result), (75, "store_unavailable"));
-        assert_eq!(verdict.told, ["redis://h: claim: refused; the command was not started"]);
+        assert_eq!(
+            verdict.told,
+            [
+                "redis://h: claim: refused; check that it runs and can be reached from here, then try again; the command was not started"
+            ]
+        );
         assert_eq!(judge(&away(ErrorKind::Denied), 0, None).code, 69);
     }
 

@@ -5,22 +5,25 @@ use serde::Serialize;
 use crate::cli::command::OutputArgs;
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
+use crate::cli::store_args::StoreArgs;
 use crate::cli::text::brief;
 use crate::cli::verbs::OperatorArgs;
 use crate::store::Intervention;
 
 /// A verb and its object, in words.
-pub(super) struct Deed {
-    /// `reset`, `unlock`, `mark-done`, `pause`, `resume`.
-    pub(super) verb: &'static str,
+pub(crate) struct Deed {
+    /// `reset`, `unlock`, `mark-done`, `pause`, `resume`, `trigger`.
+    pub(crate) verb: &'static str,
     /// The slot or the job.
-    pub(super) target: String,
+    pub(crate) target: String,
     /// What will happen, as a question's beginning: "3 attempts are forgiven".
-    pub(super) effect: String,
+    pub(crate) effect: String,
     /// Said where nothing had to be changed.
-    pub(super) needless: String,
+    pub(crate) needless: String,
     /// The command that takes it back, or why there is none.
-    pub(super) undo: String,
+    pub(crate) undo: String,
+    /// What was typed to get here: told commands go to the same store.
+    pub(crate) store: StoreArgs,
 }
 
 /// What a verb did, for programs.
@@ -38,7 +41,7 @@ struct DeedView<'a> {
 
 impl Deed {
     /// Asks, unless `--yes` was given. Answers whether to go on; without somebody to ask, says what to add.
-    pub(super) fn confirm(&self, operator: &OperatorArgs, console: &mut Console) -> Result<bool, Failure> {
+    pub(crate) fn confirm(&self, operator: &OperatorArgs, console: &mut Console) -> Result<bool, Failure> {
         if operator.yes {
             return Ok(true);
         }
@@ -56,14 +59,15 @@ impl Deed {
 
     /// Tells what came of it.
     pub(super) fn tell(&self, answer: Intervention, output: OutputArgs, console: &mut Console) -> Result<(), Failure> {
-        let Self { verb, target, effect, needless, undo } = self;
+        let Self { verb, target, effect, needless, undo, store } = self;
         let changed = match answer {
             Intervention::Applied => true,
             Intervention::Unchanged => false,
             Intervention::Held { by, remaining } => {
+                let unlock = store.command(format_args!("unlock {target}"));
                 return Err(Failure::Held(format!(
                     "{target} is held by node {}, attempt {}, for another {} unless renewed: wait for it, or take the lease \
-                     away with `cronward unlock {target}`",
+                     away with `{unlock}`",
                     by.node,
                     by.attempt,
                     brief(remaining)
@@ -97,6 +101,7 @@ mod tests {
             effect: "3 attempts are forgiven".to_owned(),
             needless: "nothing happened in it".to_owned(),
             undo: "cronward mark-done billing@2026-11-21T14Z".to_owned(),
+            store: StoreArgs { store: Some("redis://:secret@h/".to_owned()), ..StoreArgs::default() },
         }
     }
 
@@ -128,7 +133,7 @@ mod tests {
         assert_eq!(
             refusal.to_string(),
             "billing@2026-11-21T14Z is held by node b, attempt 2, for another 41s unless renewed: wait for it, or take the \
-             lease away with `cronward unlock billing@2026-11-21T14Z`"
+             lease away with `cronward unlock billing@2026-11-21T14Z --store 'redis://:***@h/'`"
         );
         assert_eq!(refusal.exit_code(), crate::cli::ExitCode::TryAgain);
     }

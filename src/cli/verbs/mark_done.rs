@@ -42,7 +42,8 @@ pub(super) async fn mark_done_in(session: &Session, args: &Args, console: &mut C
         target: slot.to_string(),
         effect: "no node runs it any more, and it counts as done".to_owned(),
         needless: "it is done already".to_owned(),
-        undo: format!("cronward reset {slot}"),
+        undo: args.store.command(format_args!("reset {slot}")),
+        store: args.store.clone(),
     };
     if !deed.confirm(&args.operator, console)? {
         return Ok(());

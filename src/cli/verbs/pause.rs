@@ -5,14 +5,16 @@ use chrono::{DateTime, Utc};
 use crate::cli::command::OutputArgs;
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
+use crate::cli::pasted::quoted;
 use crate::cli::session::Session;
 use crate::cli::store_args::StoreArgs;
-use crate::cli::text::{instant, relative};
+use crate::cli::text::{harmless, instant, relative};
 use crate::cli::values;
 use crate::cli::verbs::OperatorArgs;
 use crate::cli::verbs::deed::Deed;
 use crate::clock::later;
 use crate::job::JobName;
+use crate::store::Pause;
 
 /// Start no slot of a job, until an instant or until it is resumed
 ///
@@ -66,8 +68,13 @@ pub(super) async fn pause_in(session: &Session, args: &Args, console: &mut Conso
     });
     if let Some(past) = until.filter(|until| *until <= session.now) {
         let (past, now) = (instant(past), instant(session.now));
-        return Err(Failure::Usage(format!("--until {past} is over: by the store's clock it is {now}")));
+        return Err(Failure::Usage(format!(
+            "--until {past} is over: by the store's clock it is {now}; write a later one"
+        )));
     }
+    let before = in_force(session, job).await?;
+    let replaced =
+        before.as_ref().map(|pause| format!(", in place of the pause by {} on {}", pause.audit.who, pause.audit.host));
     let deed = Deed {
         verb: "pause",
         target: job.to_string(),
@@ -76,15 +83,32 @@ pub(super) async fn pause_in(session: &Session, args: &Args, console: &mut Conso
                 format!("none of its slots is started until {} ({})", instant(until), relative(session.now, until))
             }
             None => "none of its slots is started until it is resumed".to_owned(),
-        },
+        } + &replaced.unwrap_or_default(),
         needless: "it is paused like this already".to_owned(),
-        undo: format!("cronward resume {job}"),
+        undo: args.store.command(before.map_or_else(|| format!("resume {job}"), |pause| again(job, &pause))),
+        store: args.store.clone(),
     };
     if !deed.confirm(&args.operator, console)? {
         return Ok(());
     }
     let answer = session.store.pause(job, until, &args.operator.audit("pause")).await?;
     deed.tell(answer, args.output, console)
+}
+
+/// The pause that is in force. Somebody else's verb may still come between this look and the step of the store: whoever is
+/// asked agrees to what was seen.
+pub(super) async fn in_force(session: &Session, job: &JobName) -> Result<Option<Pause>, Failure> {
+    let pauses = session.store.pauses().await?;
+    let own = pauses.into_iter().find(|(name, _)| name == job).map(|(_, pause)| pause);
+    Ok(own.filter(|pause| pause.remaining(session.now).is_some()))
+}
+
+/// The words that make such a pause.
+pub(super) fn again(job: &JobName, pause: &Pause) -> String {
+    let until = pause.until.map(|until| format!(" --until {}", instant(until))).unwrap_or_default();
+    let why = harmless(&pause.audit.why);
+    let why = if why.is_empty() { String::new() } else { format!(" --reason {}", quoted(&why)) };
+    format!("pause {job}{until}{why}")
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! `cronward reset J@S`: the slot begins anew.
 
+use crate::cli::catalog::KnownJob;
 use crate::cli::command::OutputArgs;
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::cli::lookup;
+use crate::cli::pasted::starter;
 use crate::cli::reference::SlotRef;
 use crate::cli::session::Session;
 use crate::cli::store_args::StoreArgs;
@@ -36,14 +38,16 @@ pub(crate) async fn reset(args: &Args, console: &mut Console) -> Result<(), Fail
 }
 
 pub(super) async fn reset_in(session: &Session, args: &Args, console: &mut Console) -> Result<(), Failure> {
-    let (_, record) = lookup::find(session, &args.slot).await?;
+    let (job, record) = lookup::find(session, &args.slot).await?;
     let slot = &record.slot;
+    let mark = args.store.command(format_args!("mark-done {slot}"));
     let deed = Deed {
         verb: "reset",
         target: slot.to_string(),
-        effect: effect(&record, session),
+        effect: effect(&record, job, session, &args.store),
         needless: "nothing has happened in it".to_owned(),
-        undo: format!("`cronward mark-done {slot}` keeps every node from running it; what was forgiven stays forgiven"),
+        undo: format!("`{mark}` keeps every node from running it; what was forgiven stays forgiven"),
+        store: args.store.clone(),
     };
     if !deed.confirm(&args.operator, console)? {
         return Ok(());
@@ -53,7 +57,7 @@ pub(super) async fn reset_in(session: &Session, args: &Args, console: &mut Conso
 }
 
 /// What the reset does to this slot, in words.
-fn effect(record: &SlotRecord, session: &Session) -> String {
+fn effect(record: &SlotRecord, job: &KnownJob, session: &Session, store: &StoreArgs) -> String {
     let mut parts = vec![match record.used() {
         1 => "1 attempt is forgiven".to_owned(),
         used => format!("{used} attempts are forgiven"),
@@ -61,10 +65,14 @@ fn effect(record: &SlotRecord, session: &Session) -> String {
     if matches!(record.mark, Mark::Done(_)) {
         parts.push("it is no longer done".to_owned());
     }
-    parts.push(if record.slot.end() > session.now {
-        "nodes try it again at once".to_owned()
-    } else {
-        format!("it is over, so only `cronward trigger {} --past` runs it", record.slot)
+    parts.push(match (starter(job.entry.origin), record.slot.end() > session.now) {
+        (None, true) => "nodes try it again at once".to_owned(),
+        (None, false) => {
+            let trigger = format!("trigger {} --past", record.slot);
+            format!("it is over, so only `{}` runs it", store.command_of_file(trigger, job.spec.is_some()))
+        }
+        (Some(starts), true) => format!("it runs when {starts} again"),
+        (Some(_), false) => "it is over, so nothing runs it any more".to_owned(),
     });
     parts.join(", ")
 }

@@ -7,6 +7,7 @@ use crate::cli::session::Session;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::verbs::OperatorArgs;
 use crate::cli::verbs::deed::Deed;
+use crate::cli::verbs::pause::{again, in_force};
 use crate::job::JobName;
 
 /// End the pause of a job: its current slot is started at once if it is due and not done
@@ -32,12 +33,14 @@ pub(crate) async fn resume(args: &Args, console: &mut Console) -> Result<(), Fai
 
 pub(super) async fn resume_in(session: &Session, args: &Args, console: &mut Console) -> Result<(), Failure> {
     let job = &session.catalog.find(&args.job)?.entry.name;
+    let before = in_force(session, job).await?;
     let deed = Deed {
         verb: "resume",
         target: job.to_string(),
         effect: "its slots are started again".to_owned(),
         needless: "it is not paused".to_owned(),
-        undo: format!("cronward pause {job}"),
+        undo: args.store.command(before.map_or_else(|| format!("pause {job}"), |pause| again(job, &pause))),
+        store: args.store.clone(),
     };
     if !deed.confirm(&args.operator, console)? {
         return Ok(());

@@ -4,10 +4,11 @@ use clap::{FromArgMatches, Parser};
 
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
+use crate::cli::fixture;
 use crate::cli::scene::Scene;
 use crate::cli::verbs::{mark_done, pause, reset, resume, unlock};
 use crate::slot::{Mark, Slot, SlotRecord, Verdict};
-use crate::store::Claim;
+use crate::store::{Claim, JobEntry, JobOrigin};
 
 #[derive(Parser)]
 struct Line<A: clap::Args> {
@@ -62,7 +63,38 @@ async fn a_reset_forgives_and_is_recorded_with_its_reason() {
 async fn a_slot_that_is_over_is_reset_for_a_trigger_alone() {
     let scene = scene().await;
     let said = said!(scene, reset::reset_in, "billing@2026-11-21T13Z", "--yes").unwrap();
-    assert!(said.contains("only `cronward trigger billing@2026-11-21T13Z --past` runs it"), "{said}");
+    assert!(said.contains("only `cronward trigger billing@2026-11-21T13Z --past --config FILE` runs it"), "{said}");
+}
+
+#[tokio::test]
+async fn how_a_verb_is_undone_names_the_store_that_was_named() {
+    let scene = scene().await;
+    let flags = ["--config", "a b.toml", "--namespace", "prod", "--store", "redis://:secret@h/", "--yes"];
+    let [a, b, c, d, e, f, g] = flags;
+    let rest = "--config 'a b.toml' --store 'redis://:***@h/' --namespace prod";
+    for (told, undo) in [
+        (said!(scene, mark_done::mark_done_in, "billing", a, b, c, d, e, f, g), "reset billing@2026-11-21T14Z"),
+        (said!(scene, pause::pause_in, "billing", a, b, c, d, e, f, g), "resume billing"),
+        (said!(scene, resume::resume_in, "billing", a, b, c, d, e, f, g), "pause billing"),
+    ] {
+        assert!(told.as_ref().unwrap().ends_with(&format!("to undo: cronward {undo} {rest}\n")), "{told:?}");
+    }
+    let reset = said!(scene, reset::reset_in, "billing@-1", a, b, c, d, e, f, g).unwrap();
+    let trigger = "trigger billing@2026-11-21T13Z --past --config FILE --store 'redis://:***@h/' --namespace prod";
+    assert!(reset.contains(&format!("only `cronward {trigger}` runs it")), "{reset}");
+    assert!(reset.contains(&format!("to undo: `cronward mark-done billing@2026-11-21T13Z {rest}` keeps")), "{reset}");
+}
+
+#[tokio::test]
+async fn a_reset_of_what_only_a_crontab_knows_promises_no_node() {
+    let mut scene = Scene::at("2026-11-21T14:10:00Z");
+    let entry = JobEntry { origin: JobOrigin::Crontab, enabled: false, ..fixture::entry("billing") };
+    scene.store.register(&[entry]).await.unwrap();
+    scene.fail("billing", "a").await;
+    let said = said!(scene, reset::reset_in, "billing", "--yes").unwrap();
+    assert!(said.contains("1 attempt is forgiven, it runs when its crontab starts it again\n"), "{said}");
+    let over = said!(scene, reset::reset_in, "billing@-1", "--yes").unwrap();
+    assert!(over.contains("it is over, so nothing runs it any more\n"), "{over}");
 }
 
 #[tokio::test]
@@ -124,10 +156,33 @@ async fn a_pause_keeps_claims_away_until_it_is_resumed() {
 }
 
 #[tokio::test]
+async fn what_undoes_a_pause_or_a_resume_brings_back_what_was_in_force() {
+    let scene = scene().await;
+    let begun =
+        said!(scene, pause::pause_in, "billing", "--until", "2h", "--reason", "it's an upgrade", "--yes").unwrap();
+    assert!(begun.ends_with("to undo: cronward resume billing\n"), "{begun}");
+    let back = r"to undo: cronward pause billing --until 2026-11-21T16:10:00Z --reason 'it'\''s an upgrade'";
+    let replaced = said!(scene, pause::pause_in, "billing", "--yes").unwrap();
+    assert!(replaced.contains("until it is resumed, in place of the pause by "), "{replaced}");
+    assert!(replaced.trim_end().ends_with(back), "{replaced}");
+    said!(scene, pause::pause_in, "billing", "--until", "2h", "--reason", "it's an upgrade", "--yes").unwrap();
+    let resumed = said!(scene, resume::resume_in, "billing", "--yes").unwrap();
+    assert!(resumed.trim_end().ends_with(back), "{resumed}");
+    let known = scene.store.pauses().await.unwrap().pop().unwrap().1;
+    assert_eq!((&*known.audit.verb, &*known.audit.why), ("pause", "it's an upgrade"));
+    assert_eq!(known.ended.map(|ended| ended.verb).as_deref(), Some("resume"));
+    let over = said!(scene, pause::pause_in, "billing", "--yes").unwrap();
+    assert!(over.ends_with("to undo: cronward resume billing\n"), "one that is over is not brought back: {over}");
+}
+
+#[tokio::test]
 async fn a_pause_that_would_be_over_and_a_job_that_is_unknown_are_refused() {
     let scene = scene().await;
     let over = said!(scene, pause::pause_in, "billing", "--until", "2026-11-21T14Z", "--yes").unwrap_err();
-    assert_eq!(over, "--until 2026-11-21T14:00:00Z is over: by the store's clock it is 2026-11-21T14:10:00Z");
+    assert_eq!(
+        over,
+        "--until 2026-11-21T14:00:00Z is over: by the store's clock it is 2026-11-21T14:10:00Z; write a later one"
+    );
     let unknown = said!(scene, pause::pause_in, "biling", "--yes").unwrap_err();
     assert_eq!(unknown, "no job biling: did you mean billing?");
     assert!(scene.store.pauses().await.unwrap().is_empty());

@@ -14,7 +14,8 @@ use crate::slot::{Mark, SlotRecord};
 /// Take the lease of a slot from the node that holds it
 ///
 /// The holder's next renewal is answered "lost": with on_lost = "kill" it stops its command, otherwise the command goes on,
-/// and two runs may overlap. The attempt counts.
+/// and two runs may overlap. The attempt counts. A foreign key that is held with the lease (exec --key) is deleted, unless
+/// somebody else has it by now.
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward unlock billing@2026-11-21T14Z --reason 'node b is gone' --yes")]
 pub(crate) struct Args {
@@ -43,6 +44,7 @@ pub(super) async fn unlock_in(session: &Session, args: &Args, console: &mut Cons
         effect: effect(&record),
         needless: "nobody holds it".to_owned(),
         undo: "a lease cannot be given back; if its command is still alive, it goes on without one".to_owned(),
+        store: args.store.clone(),
     };
     // Nothing will be taken from anybody: no question is worth asking.
     let free = !matches!(record.mark, Mark::Leased { .. });

@@ -1,7 +1,6 @@
-//! Looking and waiting: each answer to a claim, wake-ups, store errors.
+//! Looking and waiting: each answer to a claim, deadlines.
 
 use super::*;
-use crate::job::OnStoreError;
 
 fn wait_after(reply: Claim) -> Duration {
     let (mut bench, _) = Bench::at_tick(Policy::default());
@@ -26,6 +25,14 @@ fn a_grant_starts_the_command_with_its_fence_and_deadline() {
     assert_eq!((context.attempt, context.fence, context.lease_held), (1, slot().fence(1), true));
     assert_eq!(context.deadline, Some(slot().start() + chrono::TimeDelta::minutes(30)));
     assert!(bench.machine.is_holding());
+}
+
+#[test]
+fn the_command_is_told_the_stores_own_number_of_the_grant() {
+    let (mut bench, _) = Bench::at_tick(Policy::default());
+    let at = slot().start();
+    bench.machine.handle_claim(bench.now(), Ok(Claim::Claimed { attempt: 1, used: 1, at, revision: Some(41) }));
+    assert_eq!(bench.spawned().fence_revision, Some(41));
 }
 
 #[test]
@@ -163,97 +170,6 @@ fn a_waiting_node_looks_once_at_the_end_of_the_slot_and_hears_that_it_is_over() 
 }
 
 #[test]
-fn a_release_wakes_a_waiting_node_at_once() {
-    let (mut bench, _) = Bench::at_tick(Policy::default());
-    bench.machine.handle_claim(bench.now(), held(TTL));
-    bench.wake(WakeKind::Released);
-    assert_eq!(bench.until_timer(), Duration::ZERO);
-    assert_eq!(bench.claim().trigger, Trigger::Retry);
-}
-
-#[test]
-fn a_done_message_ends_the_wait_without_asking_the_store() {
-    let (mut bench, _) = Bench::at_tick(Policy::default());
-    bench.machine.handle_claim(bench.now(), held(TTL));
-    bench.wake(WakeKind::Done);
-    assert_eq!(bench.machine.ended(), Some(End::Done));
-    bench.silent();
-}
-
-#[test]
-fn a_message_about_another_job_changes_nothing() {
-    let (mut bench, _) = Bench::at_tick(Policy::default());
-    bench.machine.handle_claim(bench.now(), held(TTL));
-    let timer = bench.machine.poll_timeout();
-    let stranger = crate::job::JobName::new("stranger").unwrap();
-    for wake in [Wake::Slot { job: stranger.clone(), key: slot().key(), what: WakeKind::Done }, Wake::Job(stranger)] {
-        bench.machine.handle_wake(bench.now(), &wake);
-    }
-    assert_eq!(bench.machine.poll_timeout(), timer);
-}
-
-#[test]
-fn the_end_of_an_older_run_wakes_only_who_waits_for_it() {
-    let older = Slot::parse("push", "2026-11-21T13Z", "2026-11-21T14Z").unwrap();
-    let wake = Wake::Slot { job: older.job().clone(), key: older.key(), what: WakeKind::Done };
-    let (mut bench, _) = Bench::at_tick(Policy::default());
-    bench.machine.handle_claim(bench.now(), Ok(Claim::Blocked { slot: older, by: other(), remaining: TTL }));
-    bench.machine.handle_wake(bench.now(), &wake);
-    assert!(bench.until_timer() <= Duration::from_millis(50));
-    bench.claim();
-    bench.machine.handle_claim(bench.now(), held(TTL));
-    bench.machine.handle_wake(bench.now(), &wake);
-    assert!(bench.until_timer() >= TTL);
-}
-
-#[test]
-fn after_lost_hints_who_waits_for_nobody_looks_within_a_second() {
-    let (mut bench, _) = Bench::at_tick(Policy::default());
-    bench.machine.handle_claim(bench.now(), Ok(Claim::Backoff { remaining: TTL }));
-    bench.machine.handle_wake(bench.now(), &Wake::Resync);
-    assert!(bench.until_timer() <= seconds(1));
-    bench.claim();
-}
-
-#[test]
-fn after_lost_hints_the_holder_is_first_at_a_store_that_may_have_forgotten_it() {
-    let mut holder = Bench::running(Policy::default());
-    holder.machine.handle_wake(holder.now(), &Wake::Resync);
-    assert!(matches!(holder.action(), Action::Renew { .. }));
-    let (mut waiter, _) = Bench::at_tick(Policy::default());
-    waiter.machine.handle_claim(waiter.now(), held(TTL));
-    waiter.machine.handle_wake(waiter.now(), &Wake::Resync);
-    let wait = waiter.until_timer();
-    assert!(wait >= TTL / 3 + TTL / 10 && wait <= TTL / 3 + TTL / 10 + seconds(1), "{wait:?}");
-    waiter.claim();
-}
-
-#[test]
-fn who_knows_of_a_holder_gives_it_a_second_after_a_store_error() {
-    for applied in [Applied::No, Applied::Maybe] {
-        let (mut bench, _) = Bench::at_tick(Policy::default());
-        bench.machine.handle_claim(bench.now(), held(TTL));
-        bench.until_timer();
-        bench.claim();
-        bench.machine.handle_claim(bench.now(), Err(error(applied)));
-        assert!(bench.until_timer() >= seconds(1));
-    }
-}
-
-#[test]
-fn an_error_never_starts_the_command_and_keeps_the_token() {
-    for applied in [Applied::No, Applied::Maybe] {
-        let (mut bench, first) = Bench::at_tick(Policy::default());
-        bench.machine.handle_claim(bench.now(), Err(error(applied)));
-        bench.silent();
-        assert!(!bench.machine.is_holding());
-        let wait = bench.until_timer();
-        assert!(wait >= Duration::from_millis(100) && wait <= Duration::from_millis(125), "{wait:?}");
-        assert_eq!(bench.claim().token, first.token, "the same claim must be repeated");
-    }
-}
-
-#[test]
 fn the_token_stays_until_it_is_granted_because_an_earlier_send_may_still_arrive() {
     let (mut bench, first) = Bench::at_tick(Policy::default());
     bench.machine.handle_claim(bench.now(), held(TTL));
@@ -267,20 +183,6 @@ fn the_token_stays_until_it_is_granted_because_an_earlier_send_may_still_arrive(
     bench.release(Ok(Release::Released));
     bench.until_timer();
     assert_ne!(bench.claim().token, first.token, "another claim, another token");
-}
-
-#[test]
-fn a_hint_that_comes_while_a_claim_is_on_its_way_is_not_forgotten() {
-    for (what, end) in [(WakeKind::Done, Some(End::Done)), (WakeKind::Released, None)] {
-        let (mut bench, _) = Bench::at_tick(Policy::default());
-        bench.wake(what);
-        bench.machine.handle_claim(bench.now(), held(TTL));
-        assert_eq!(bench.machine.ended(), end);
-        if end.is_none() {
-            assert_eq!(bench.until_timer(), Duration::ZERO);
-            bench.claim();
-        }
-    }
 }
 
 #[test]
@@ -312,45 +214,6 @@ fn a_grant_after_the_start_deadline_is_given_back_unstarted() {
 }
 
 #[test]
-fn errors_are_retried_ever_more_slowly_but_at_least_every_few_seconds_and_told_once() {
-    let (mut bench, _) = Bench::at_tick(Policy::default());
-    let mut longest = Duration::ZERO;
-    for _ in 0..20 {
-        bench.machine.handle_claim(bench.now(), Err(error(Applied::No)));
-        longest = longest.max(bench.until_timer());
-        bench.claim();
-    }
-    assert!(longest > seconds(4) && longest <= Duration::from_millis(6_250), "{longest:?}");
-    let told = bench.events().iter().filter(|event| matches!(event, Event::StoreFailed { .. })).count();
-    assert_eq!(told, 1);
-}
-
-#[test]
-fn a_store_that_comes_back_within_the_slot_gets_the_claim() {
-    let (mut bench, _) = Bench::at_tick(Policy::default());
-    bench.machine.handle_claim(bench.now(), Err(error(Applied::No)));
-    bench.until_timer();
-    bench.claim();
-    bench.machine.handle_claim(bench.now(), granted(1));
-    bench.spawned();
-}
-
-#[test]
-fn a_store_that_is_away_past_the_end_is_given_up_one_lease_later() {
-    let (mut bench, _) = Bench::at_tick(Policy::default());
-    while bench.machine.ended().is_none() {
-        bench.machine.handle_claim(bench.now(), Err(error(Applied::No)));
-        if bench.machine.ended().is_none() {
-            bench.until_timer();
-            bench.claim();
-        }
-    }
-    assert_eq!(bench.machine.ended(), Some(End::Unknown));
-    let over = bench.now().wall - slot().end();
-    assert!(over >= chrono::TimeDelta::seconds(60) && over < chrono::TimeDelta::seconds(70), "{over}");
-}
-
-#[test]
 fn a_grant_that_arrives_after_its_trust_is_asked_for_again_with_the_same_token() {
     let (mut bench, first) = Bench::at_tick(Policy::default());
     bench.pause(TTL);
@@ -359,25 +222,6 @@ fn a_grant_that_arrives_after_its_trust_is_asked_for_again_with_the_same_token()
     assert!(!bench.machine.is_holding());
     bench.until_timer();
     assert_eq!(bench.claim().token, first.token);
-}
-
-#[test]
-fn a_claim_that_was_not_heard_of_until_its_lease_had_lapsed_starts_as_the_same_attempt() {
-    let (mut bench, first) = Bench::at_tick(Policy::default());
-    let granted_at = bench.now().wall;
-    while bench.now().wall - granted_at < chrono::TimeDelta::from_std(TTL * 2).unwrap() {
-        bench.machine.handle_claim(bench.now(), Err(error(Applied::Maybe)));
-        bench.silent();
-        bench.until_timer();
-        assert_eq!(bench.claim().token, first.token);
-    }
-    let claim = Claim::Claimed { attempt: 1, used: 1, at: granted_at };
-    bench.machine.handle_claim(bench.now(), Ok(claim));
-    assert_eq!(bench.spawned().attempt, 1);
-    bench.machine.handle_started(bench.now());
-    assert_eq!(bench.until_timer(), TTL / 3);
-    let (lease, _) = bench.renew();
-    assert_eq!((lease.token, lease.claimed_at), (first.token, granted_at), "trust counts from the last send");
 }
 
 #[test]
@@ -410,35 +254,4 @@ fn a_second_answer_to_one_claim_is_ignored() {
     bench.spawned();
     bench.machine.handle_claim(bench.now(), granted(1));
     bench.silent();
-}
-
-#[test]
-fn with_on_store_error_run_the_command_runs_once_without_a_guard_after_one_lease_ttl_and_loudly() {
-    let policy = Policy { on_store_error: OnStoreError::Run, ..Policy::default() };
-    let (mut bench, _) = Bench::at_tick(policy);
-    let context = loop {
-        bench.machine.handle_claim(bench.now(), Err(error(Applied::No)));
-        match bench.machine.poll_action() {
-            Some(Action::Spawn(context)) => break context,
-            Some(action) => panic!("{action:?}"),
-            None => bench.until_timer(),
-        };
-        bench.claim();
-    };
-    assert_eq!((context.attempt, context.lease_held), (0, false));
-    let waited = bench.now().wall - slot().start();
-    assert!(waited >= chrono::TimeDelta::seconds(60) && waited < chrono::TimeDelta::seconds(70), "{waited}");
-    assert!(bench.told(|event| matches!(event, Event::RunStarted { guarded: false, .. })));
-    // It fails; the store is still away: there is no second unguarded run.
-    bench.machine.handle_started(bench.now());
-    bench.exits(1);
-    assert!(matches!(bench.action(), Action::Fail { .. }));
-    bench.release(Ok(Release::Expired));
-    bench.until_timer();
-    for _ in 0..100 {
-        bench.claim();
-        bench.machine.handle_claim(bench.now(), Err(error(Applied::No)));
-        bench.until_timer();
-    }
-    bench.claim();
 }

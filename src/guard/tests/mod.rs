@@ -1,7 +1,9 @@
 //! Every transition of the machine, each as a claim. A [`Bench`] plays the driver: time moves only when it says so, and
 //! every answer is written out.
 
+mod away;
 mod claiming;
+mod hints;
 mod retrying;
 mod running;
 mod settling;
@@ -44,6 +46,8 @@ fn assignment(policy: Policy) -> Assignment {
         trigger: Trigger::Schedule,
         scheduled_at: slot().start(),
         not_during: Vec::new(),
+        past: false,
+        audit: None,
         poll: None,
         seed: Token::from_bits(42),
     }
@@ -62,7 +66,7 @@ fn done_by(by: Holder) -> DoneMark {
 }
 
 fn granted(attempt: u32) -> Result<Claim, StoreError> {
-    Ok(Claim::Claimed { attempt, used: attempt, at: slot().start() })
+    Ok(Claim::Claimed { attempt, used: attempt, at: slot().start(), revision: None })
 }
 
 fn error(applied: Applied) -> StoreError {

@@ -93,13 +93,34 @@ fn a_manual_run_stays_manual() {
 }
 
 #[test]
-fn a_wait_that_would_end_after_the_slot_is_cut_at_its_end() {
+fn a_wait_that_would_end_after_the_slot_is_cut_where_the_slot_is_over_by_any_clock() {
     let retry = RetryPolicy { delay: seconds(86_400), ..Policy::default().retry };
     let (mut bench, _) = Bench::at_tick(Policy { retry, ..Policy::default() });
     fail_as(&mut bench, 1);
     bench.release(Ok(Release::Released));
-    assert_eq!(bench.until_timer(), seconds(3_600));
+    // Cut at the end itself, a node whose clock is ahead would look while the others wait, and could have the retry.
+    assert_eq!(bench.until_timer(), seconds(3_602));
     bench.claim();
     bench.machine.handle_claim(bench.now(), Ok(Claim::Closed));
     assert_eq!(bench.machine.ended(), Some(End::Closed));
+}
+
+#[test]
+fn the_person_who_asked_is_named_until_the_first_grant_and_not_for_the_attempts_after_it() {
+    let audit = crate::slot::Audit {
+        verb: "trigger".to_owned(),
+        who: "alice".to_owned(),
+        host: "ops-1".to_owned(),
+        why: String::new(),
+        at: slot().start(),
+    };
+    let (mut bench, first) = Bench::with(Assignment { audit: Some(audit.clone()), ..assignment(Policy::default()) });
+    bench.machine.handle_claim(bench.now(), Err(error(Applied::Maybe)));
+    bench.until_timer();
+    let again = bench.claim();
+    assert_eq!((first.audit.as_ref(), again.audit), (Some(&audit), Some(audit.clone())));
+    fail_as(&mut bench, 1);
+    bench.release(Ok(Release::Released));
+    bench.until_timer();
+    assert_eq!(bench.claim().audit, None);
 }

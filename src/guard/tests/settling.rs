@@ -159,3 +159,37 @@ fn a_failure_is_not_renewed_while_it_cannot_be_recorded() {
         failed(&mut bench);
     }
 }
+
+#[test]
+fn a_success_of_a_slot_that_was_over_before_is_renewed_while_it_cannot_be_recorded() {
+    let (mut bench, request) = Bench::with(Assignment { past: true, ..assignment(Policy::default()) });
+    assert!(request.past, "the store is asked for the past");
+    let at = slot().end() + chrono::TimeDelta::hours(3);
+    bench.pause((at - slot().start()).to_std().unwrap());
+    bench.machine.handle_claim(bench.now(), Ok(Claim::Claimed { attempt: 1, used: 1, at, revision: None }));
+    // The answer was three hours on its way: it is asked for again, as the same claim.
+    bench.until_timer();
+    assert_eq!(bench.claim().token, request.token);
+    bench.machine.handle_claim(bench.now(), Ok(Claim::Claimed { attempt: 1, used: 1, at, revision: None }));
+    bench.spawned();
+    bench.machine.handle_started(bench.now());
+    bench.exits(0);
+    completed(&mut bench);
+    let mut renewals = 0;
+    while renewals < 3 {
+        bench.until_timer();
+        match bench.machine.poll_action() {
+            Some(Action::Renew { lease, .. }) => {
+                renewals += 1;
+                bench.renewing = lease.token;
+                bench.renewal(Ok(Renewal::Renewed));
+            }
+            Some(Action::Complete { .. }) => bench.settlement(Err(error(Applied::No))),
+            Some(action) => panic!("{action:?}"),
+            None => {}
+        }
+        if bench.machine.poll_timeout().is_none() {
+            bench.settlement(Err(error(Applied::No)));
+        }
+    }
+}

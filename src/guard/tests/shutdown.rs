@@ -127,3 +127,20 @@ fn a_last_attempt_that_was_drained_is_refunded_and_not_told_as_used_up() {
     assert_eq!(bench.machine.ended(), Some(End::Left));
     assert!(!bench.told(|event| matches!(event, Event::AttemptsUsedUp { .. })));
 }
+
+/// A job whose file has changed is told to leave, and its run goes on: by the new file there may be attempts left.
+#[test]
+fn who_is_told_to_leave_does_not_say_that_the_slot_is_over_for_want_of_attempts() {
+    let once = || Policy { max_attempts: 1, ..Policy::default() };
+    let mut bench = Bench::running(once());
+    shut_down(&mut bench);
+    bench.exits(1);
+    assert!(matches!(bench.action(), Action::Fail { .. }));
+    bench.release(Ok(Release::Released));
+    assert!(bench.told(|event| matches!(event, Event::AttemptsUsedUp { .. })));
+    assert_eq!(bench.machine.ended(), Some(End::Left));
+    let (mut claiming, _) = Bench::at_tick(once());
+    shut_down(&mut claiming);
+    claiming.machine.handle_claim(claiming.now(), Ok(Claim::Exhausted { used: 1 }));
+    assert_eq!(claiming.machine.ended(), Some(End::Left));
+}

@@ -117,5 +117,7 @@ fn plan(job: &JobSpec, ours: bool) -> Plan {
         retry_delay_s: seconds(job.policy.retry.delay),
         on_lost: job.policy.on_lost,
         ours,
+        jitter_s: Some(seconds(job.jitter)),
+        start_deadline_s: job.policy.start_deadline.map(seconds),
     }
 }

@@ -190,9 +190,39 @@ pub struct Plan {
     pub on_lost: OnLost,
     /// False: `only_on` asks for other nodes.
     pub ours: bool,
+    /// Upper bound of the job's fixed delay after each tick; absent in journals that are older than the field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter_s: Option<f64>,
+    /// Not started later than this after the tick.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_deadline_s: Option<f64>,
 }
 
 impl Line {
+    /// A line of this node: of a slot, of a job, or of neither.
+    pub fn of(
+        at: DateTime<Utc>,
+        (node, instance): (&NodeName, &str),
+        (slot, job): (Option<&Slot>, Option<&JobName>),
+        fact: Fact,
+    ) -> Self {
+        Self {
+            at,
+            node: node.clone(),
+            instance: instance.to_owned(),
+            job: slot.map(Slot::job).or(job).cloned(),
+            slot: slot.map(|slot| slot.key().to_string()),
+            slot_end: slot.map(Slot::end),
+            fact,
+        }
+    }
+
+    /// As it stands in the file, without its end.
+    pub fn text(&self) -> String {
+        // Strings and numbers always have a form.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
     /// The slot that the line is about, if it is about one and that one can be.
     pub fn slot(&self) -> Option<Slot> {
         let (job, key, end) = (self.job.clone()?, self.slot.as_ref()?, self.slot_end?);

@@ -39,17 +39,7 @@ pub(super) struct Stamp {
 
 impl Stamp {
     pub(super) fn line(&self, slot: Option<&Slot>, job: Option<&crate::job::JobName>, fact: Fact) -> String {
-        let line = Line {
-            at: self.clock.now().wall,
-            node: self.node.clone(),
-            instance: self.instance.clone(),
-            job: slot.map(Slot::job).or(job).cloned(),
-            slot: slot.map(|slot| slot.key().to_string()),
-            slot_end: slot.map(Slot::end),
-            fact,
-        };
-        // Strings and numbers always have a form.
-        serde_json::to_string(&line).unwrap_or_default()
+        Line::of(self.clock.now().wall, (&self.node, &self.instance), (slot, job), fact).text()
     }
 }
 

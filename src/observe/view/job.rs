@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::job::JobName;
 use crate::observe::view::SlotView;
 use crate::slot::Slot;
-use crate::store::{JobEntry, Pause};
+use crate::store::{JobEntry, JobOrigin, Pause};
 
 /// One job: each element of `jobs --json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -21,6 +21,8 @@ pub struct JobView {
     pub period: String,
     /// Whether it is planned.
     pub enabled: bool,
+    /// Who made it known: `file`, `crontab` (`cronward exec`) or `service`.
+    pub origin: JobOrigin,
     /// The pause that is in force; null when it is not paused.
     pub paused: Option<PauseView>,
     /// The next tick; null when there is none.
@@ -39,6 +41,8 @@ pub struct PauseView {
     pub until: Option<DateTime<Utc>>,
     /// Who paused it.
     pub who: String,
+    /// The host they were on.
+    pub host: String,
     /// Why, in their words.
     pub why: String,
 }
@@ -71,6 +75,7 @@ impl JobView {
             timezone: entry.timezone.clone(),
             period: entry.period.clone(),
             enabled: entry.enabled,
+            origin: entry.origin,
             paused: None,
             next_tick,
             current: None,
@@ -86,6 +91,7 @@ impl PauseView {
             since: pause.since,
             until: pause.until,
             who: pause.audit.who.clone(),
+            host: pause.audit.host.clone(),
             why: pause.audit.why.clone(),
         })
     }

@@ -106,6 +106,8 @@ impl Bench {
             max_attempts: 3,
             trigger: Trigger::Schedule,
             not_during: Vec::new(),
+            past: false,
+            audit: None,
         })
     }
 

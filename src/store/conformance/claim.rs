@@ -29,7 +29,7 @@ pub(super) const CASES: &[Case] = &[
 async fn a_free_slot_is_granted_as_attempt_one(bench: &Bench) -> Outcome {
     let slot = bench.slot("job")?;
     let claim = bench.claim(&slot, "a").await?;
-    let (attempt, used, at) = take!(claim, Claim::Claimed { attempt, used, at } => (attempt, used, at));
+    let (attempt, used, at) = take!(claim, Claim::Claimed { attempt, used, at, .. } => (attempt, used, at));
     ensure_eq!((attempt, used), (1, 1));
     ensure!(is_recent(bench, at), "granted at {at}, the case began at {}", bench.began);
     ensure_eq!(bench.probe.attempts(&slot).await?, Some(1));
@@ -87,7 +87,7 @@ async fn the_same_token_is_one_grant_and_gets_a_full_ttl(bench: &Bench) -> Outco
     let first = granted(&short, bench.store.claim(&short).await?)?;
     let again = ClaimRequest { lease_ttl: LEASE, ..short };
     let claim = bench.another().await?.claim(&again).await?;
-    let (attempt, used, at) = take!(claim, Claim::Claimed { attempt, used, at } => (attempt, used, at));
+    let (attempt, used, at) = take!(claim, Claim::Claimed { attempt, used, at, .. } => (attempt, used, at));
     ensure_eq!((attempt, used, at), (1, 1, first.claimed_at));
     ensure_eq!(bench.probe.attempts(&slot).await?, Some(1));
     let ttl = bench.probe.mark_ttl(&slot).await?.unwrap_or_default();

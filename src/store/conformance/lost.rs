@@ -43,7 +43,7 @@ async fn a_claim_unheard_until_its_lease_had_lapsed_burns_no_attempt(bench: &Ben
     let first = take!(bench.record(&slot).await?.runs.first(), Some(run) => run.claimed_at);
     bench.after(first).await?;
     let claim = bench.another().await?.claim(&request).await?;
-    let (attempt, used, at) = take!(claim, Claim::Claimed { attempt, used, at } => (attempt, used, at));
+    let (attempt, used, at) = take!(claim, Claim::Claimed { attempt, used, at, .. } => (attempt, used, at));
     ensure_eq!((attempt, used, at), (1, 1, first), "the number and the instant of the grant");
     let ttl = bench.probe.mark_ttl(&slot).await?.unwrap_or_default();
     ensure!(is_about(ttl, LEASE), "the lease lasts {ttl:?}");

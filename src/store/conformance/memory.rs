@@ -69,6 +69,11 @@ impl Probe for MemoryProbe {
         Ok(false)
     }
 
+    async fn age_notes(&self, slot: &Slot) -> Result<(), String> {
+        self.0.with_ledger(|ledger, _| ledger.age_notes(slot));
+        Ok(())
+    }
+
     async fn wipe(&self) -> Result<(), String> {
         self.0.with_ledger(|ledger, _| ledger.wipe());
         Ok(())

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use crate::slot::{Mark, Outcome as Ended, Verdict};
 use crate::store::conformance::bench::{
-    DONE, LEASE, WAIT, audit, failed, is_about, is_recent, node_name, record, succeeded,
+    DONE, LEASE, WAIT, audit, failed, granted, is_about, is_recent, node_name, record, succeeded,
 };
 use crate::store::conformance::case::case;
-use crate::store::conformance::{Bench, Case, Outcome};
+use crate::store::conformance::{Bench, Case, Failure, Outcome};
 use crate::store::{Claim, ClaimRequest, Closing, Intervention, Release, Settlement};
 
 pub(super) const CASES: &[Case] = &[
@@ -24,6 +24,8 @@ pub(super) const CASES: &[Case] = &[
     case!("operator", a_success_beside_mark_done_is_recorded, I3),
     case!("operator", a_persons_name_need_be_no_node_name),
     case!("operator", every_verb_is_recorded_in_order),
+    case!("operator", who_asks_for_a_slot_is_recorded_with_the_grant_and_once),
+    case!("operator", who_asks_in_vain_is_not_recorded),
 ];
 
 async fn reset_forgives_all_attempts_and_keeps_the_count(bench: &Bench) -> Outcome {
@@ -210,5 +212,43 @@ async fn every_verb_is_recorded_in_order(bench: &Bench) -> Outcome {
         ensure!(is_recent(bench, entry.at), "{} at {}, the store's clock decides", entry.verb, entry.at);
         ensure_eq!((entry.who.as_str(), entry.host.as_str(), entry.why.as_str()), ("alice", "ops-1", "the suite asks"));
     }
+    Ok(())
+}
+
+async fn who_asks_for_a_slot_is_recorded_with_the_grant_and_once(bench: &Bench) -> Outcome {
+    let slot = bench.slot("job")?;
+    let request = ClaimRequest { audit: Some(audit("trigger")), ..bench.request(&slot, "a")? };
+    let lease = granted(&request, bench.store.claim(&request).await?)?;
+    // The answer was lost: while the lease stands, and after it has lapsed.
+    ensure_is!(bench.another().await?.claim(&request).await?, Claim::Claimed { attempt: 1, .. });
+    bench.expire(&slot).await?;
+    ensure_is!(bench.store.claim(&request).await?, Claim::Claimed { attempt: 1, .. });
+    bench.store.fail(&lease, &failed(&lease), Duration::ZERO).await?;
+    let known = bench.record(&slot).await?;
+    let entry = take!(known.audit.as_slice(), [entry] => entry);
+    ensure_eq!((entry.verb.as_str(), entry.who.as_str(), entry.host.as_str()), ("trigger", "alice", "ops-1"));
+    ensure_eq!((entry.why.as_str(), entry.at), ("the suite asks", lease.claimed_at));
+    bench.grant(&slot, "b").await?;
+    ensure_eq!(bench.record(&slot).await?.audit.len(), 1, "a schedule's claim is nobody's");
+    Ok(())
+}
+
+async fn who_asks_in_vain_is_not_recorded(bench: &Bench) -> Outcome {
+    let (slot, over) = (bench.slot("job")?, bench.span("job", -600, -1)?);
+    let ask = |slot| Ok::<_, Failure>(ClaimRequest { audit: Some(audit("trigger")), ..bench.request(slot, "a")? });
+    ensure_eq!(bench.store.claim(&ask(&over)?).await?, Claim::Closed);
+    let lease = bench.grant(&slot, "b").await?;
+    ensure_is!(bench.store.claim(&ask(&slot)?).await?, Claim::Held { .. });
+    bench.store.fail(&lease, &failed(&lease), WAIT).await?;
+    ensure_is!(bench.store.claim(&ask(&slot)?).await?, Claim::Backoff { .. });
+    let none_left = ClaimRequest { max_attempts: 1, ..ask(&slot)? };
+    ensure_is!(bench.store.claim(&none_left).await?, Claim::Exhausted { .. });
+    bench.expire(&slot).await?;
+    bench.store.pause(slot.job(), None, &audit("pause")).await?;
+    ensure_is!(bench.store.claim(&ask(&slot)?).await?, Claim::Paused { .. });
+    bench.store.complete(&lease, &succeeded(&lease), DONE).await?;
+    ensure_is!(bench.store.claim(&ask(&slot)?).await?, Claim::Done(_));
+    ensure_eq!(bench.record(&slot).await?.audit, Vec::new());
+    ensure_eq!(bench.record(&over).await?.audit, Vec::new());
     Ok(())
 }

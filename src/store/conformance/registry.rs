@@ -7,18 +7,19 @@ use chrono::DateTime;
 use crate::store::conformance::bench::{audit, is_recent, job_name, node_name};
 use crate::store::conformance::case::case;
 use crate::store::conformance::{Bench, Case, Failure, Outcome};
-use crate::store::{Intervention, JobEntry, NodeReport};
+use crate::store::{Intervention, JobEntry, JobOrigin, NodeReport};
 
 pub(super) const CASES: &[Case] = &[
     case!("registry", an_empty_registry_knows_nothing),
     case!("registry", a_registered_job_is_known_to_all_by_name),
     case!("registry", a_job_registered_again_keeps_when_it_was_first_seen),
+    case!("registry", what_a_file_said_of_a_job_is_replaced_by_a_file_alone),
     case!("registry", a_node_is_known_by_its_last_report),
     case!("registry", a_heartbeat_tells_the_stores_clock),
     case!("registry", a_restarted_node_takes_the_place_of_its_earlier_instance),
     case!("registry", a_pause_is_known_to_all),
     case!("registry", a_pause_replaces_the_earlier_one),
-    case!("registry", a_resume_ends_the_pause_and_keeps_it),
+    case!("registry", a_resume_ends_the_pause_and_keeps_who_began_it),
     case!("registry", resuming_what_is_not_paused_changes_nothing),
     case!("registry", an_inspection_answers_in_the_order_asked),
     case!("registry", the_stores_clock_does_not_go_back, I6),
@@ -32,6 +33,7 @@ fn job(name: &str, schedule: &str) -> Result<JobEntry, Failure> {
         period: "hour".to_owned(),
         max_attempts: 3,
         enabled: true,
+        origin: JobOrigin::File,
         first_seen: DateTime::UNIX_EPOCH,
     })
 }
@@ -83,6 +85,30 @@ async fn a_job_registered_again_keeps_when_it_was_first_seen(bench: &Bench) -> O
     let changed = JobEntry { enabled: false, max_attempts: 9, ..job("push", "5 * * * *")? };
     let again = bench.store.register(std::slice::from_ref(&changed)).await?;
     ensure_eq!(again, vec![JobEntry { first_seen: seen, ..changed }]);
+    Ok(())
+}
+
+/// A crontab's `exec` looks whether the name is known, and a daemon may register it before the word of `exec` arrives.
+async fn what_a_file_said_of_a_job_is_replaced_by_a_file_alone(bench: &Bench) -> Outcome {
+    let of_crontab = JobEntry { enabled: false, origin: JobOrigin::Crontab, ..job("push", "0 0 * * *")? };
+    let of_service = JobEntry { origin: JobOrigin::Service, ..of_crontab.clone() };
+    let crontab = bench.store.register(std::slice::from_ref(&of_crontab)).await?;
+    let seen = take!(crontab.as_slice(), [entry] => entry.first_seen);
+    for said in [&of_service, &of_crontab, &job("push", "0 * * * *")?] {
+        let known = bench.store.register(std::slice::from_ref(said)).await?;
+        ensure_eq!(known, vec![JobEntry { first_seen: seen, ..said.clone() }]);
+    }
+    let other = bench.another().await?;
+    for late in [of_crontab.clone(), of_service] {
+        let backup = JobEntry { name: job_name("backup")?, ..late.clone() };
+        let known = other.register(&[late, backup.clone()]).await?;
+        let (first, push) = take!(known.as_slice(), [first, push] => (first, push));
+        ensure_eq!(*first, JobEntry { first_seen: first.first_seen, ..backup }, "what nobody said before is taken");
+        ensure_eq!(*push, JobEntry { first_seen: seen, ..job("push", "0 * * * *")? }, "the file's stays");
+    }
+    let moved = JobEntry { max_attempts: 9, ..job("push", "5 * * * *")? };
+    let known = bench.store.register(&[moved.clone(), of_crontab]).await?;
+    ensure_eq!(known.last(), Some(&JobEntry { first_seen: seen, ..moved }), "also within one call");
     Ok(())
 }
 
@@ -143,15 +169,23 @@ async fn a_pause_replaces_the_earlier_one(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_resume_ends_the_pause_and_keeps_it(bench: &Bench) -> Outcome {
+async fn a_resume_ends_the_pause_and_keeps_who_began_it(bench: &Bench) -> Outcome {
     let name = job_name("push")?;
-    bench.store.pause(&name, Some(bench.at(600)), &audit("pause")).await?;
+    let odd = crate::slot::Audit { why: "the {suite} \"asks\"}".to_owned(), ..audit("pause") };
+    bench.store.pause(&name, Some(bench.at(600)), &odd).await?;
     ensure_eq!(bench.another().await?.resume(&name, &audit("resume")).await?, Intervention::Applied);
     let pauses = bench.store.pauses().await?;
     let (_, pause) = take!(pauses.as_slice(), [pause] => pause);
     let until = take!(pause.until, Some(until) => until);
     ensure!(is_recent(bench, until) && until >= pause.since, "from {} to {until}", pause.since);
-    ensure_eq!(pause.audit.verb.as_str(), "resume", "who ended it is recorded");
+    let ended = take!(&pause.ended, Some(ended) => ended);
+    ensure_eq!((pause.audit.verb.as_str(), pause.audit.why.as_str()), ("pause", "the {suite} \"asks\"}"));
+    ensure_eq!((ended.verb.as_str(), ended.who.as_str(), ended.why.as_str()), ("resume", "alice", "the suite asks"));
+    ensure_eq!(ended.at, until);
+    bench.store.pause(&name, None, &audit("pause")).await?;
+    let pauses = bench.store.pauses().await?;
+    let (_, pause) = take!(pauses.as_slice(), [pause] => pause);
+    ensure_eq!((pause.until, &pause.ended), (None, &None));
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use crate::slot::{Lease, Mark};
 use crate::store::conformance::bench::{DONE, LEASE, WAIT, audit, failed, given_back, is_about, succeeded};
 use crate::store::conformance::case::case;
 use crate::store::conformance::{Bench, Case, Outcome};
-use crate::store::{Claim, Renewal};
+use crate::store::{Claim, Release, Renewal};
 
 pub(super) const CASES: &[Case] = &[
     case!("renew", a_renewal_lasts_for_the_ttl_from_now_on, I1),
@@ -16,6 +16,7 @@ pub(super) const CASES: &[Case] = &[
     case!("renew", a_restored_lease_keeps_the_others_out, I1, I5),
     case!("renew", a_lease_that_was_followed_is_lost, I1, I4),
     case!("renew", a_lease_followed_by_an_attempt_that_ended_is_lost, I4),
+    case!("renew", a_lease_followed_by_a_smaller_number_that_ended_is_lost, I4),
     case!("renew", a_settled_lease_is_not_restored, I4),
     case!("renew", after_a_wipe_the_one_who_claimed_anew_keeps_the_slot, I1, I4),
     case!("renew", a_done_slot_says_so, I3),
@@ -109,6 +110,21 @@ async fn a_lease_followed_by_an_attempt_that_ended_is_lost(bench: &Bench) -> Out
     bench.expire(&slot).await?;
     ensure_eq!(bench.store.renew(&stale).await?, Renewal::Lost { to: None });
     ensure_eq!(bench.record(&slot).await?.mark, Mark::Free);
+    Ok(())
+}
+
+async fn a_lease_followed_by_a_smaller_number_that_ended_is_lost(bench: &Bench) -> Outcome {
+    let slot = bench.slot("job")?;
+    bench.grant(&slot, "a").await?;
+    bench.expire(&slot).await?;
+    let stale = bench.grant(&slot, "b").await?;
+    // The store loses its data, and numbers begin anew.
+    bench.probe.wipe().await?;
+    bench.after(stale.claimed_at).await?;
+    let next = bench.grant(&slot, "c").await?;
+    ensure_eq!((stale.attempt, next.attempt), (2, 1));
+    ensure_eq!(bench.store.fail(&next, &failed(&next), Duration::ZERO).await?, Release::Released);
+    ensure_eq!(bench.store.renew(&stale).await?, Renewal::Lost { to: None });
     Ok(())
 }
 

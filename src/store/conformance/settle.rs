@@ -16,6 +16,7 @@ pub(super) const CASES: &[Case] = &[
     case!("settle", success_is_written_to_a_store_that_restarted_empty, I2, I3, I7),
     case!("settle", a_second_success_leaves_the_marker_as_it_is, I3),
     case!("settle", whoever_was_overtaken_hears_of_one_who_came_and_went, L2),
+    case!("settle", whoever_was_followed_by_a_smaller_number_hears_of_it, L2),
     case!("settle", success_counts_past_the_end_of_the_slot, I7),
     case!("settle", a_failure_releases_and_begins_the_wait, I5),
     case!("settle", a_failure_without_wait_frees_the_slot_at_once, I5),
@@ -74,6 +75,31 @@ async fn whoever_was_overtaken_hears_of_one_who_came_and_went(bench: &Bench) -> 
         ensure_eq!((by.node.as_str(), by.attempt), ("b", 2));
         // The later attempt was overtaken by nobody, however often it is told.
         ensure_is!(bench.record(&slot).await?.mark, Mark::Done(_) | Mark::Free);
+    }
+    Ok(())
+}
+
+async fn whoever_was_followed_by_a_smaller_number_hears_of_it(bench: &Bench) -> Outcome {
+    for (job, succeeds) in [("success", true), ("failure", false)] {
+        let slot = bench.slot(job)?;
+        let first = bench.grant(&slot, "a").await?;
+        bench.expire(&slot).await?;
+        let stale = bench.grant(&slot, "b").await?;
+        ensure_eq!((first.attempt, stale.attempt), (1, 2));
+        // The store loses its data, and numbers begin anew.
+        bench.probe.wipe().await?;
+        bench.after(stale.claimed_at).await?;
+        let next = bench.grant(&slot, "c").await?;
+        ensure_eq!(next.attempt, 1);
+        ensure_eq!(bench.store.fail(&next, &failed(&next), Duration::ZERO).await?, Release::Released);
+        let by = if succeeds {
+            let answer = bench.store.complete(&stale, &succeeded(&stale), DONE).await?;
+            take!(answer, Settlement::Overtaken { by } => by)
+        } else {
+            let answer = bench.store.fail(&stale, &failed(&stale), WAIT).await?;
+            take!(answer, Release::Overtaken { by } => by)
+        };
+        ensure_eq!((by.node.as_str(), by.attempt), ("c", 1));
     }
     Ok(())
 }

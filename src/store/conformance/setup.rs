@@ -65,6 +65,9 @@ pub trait Probe: Send + Sync {
     /// no room for that.
     async fn corrupt_mark(&self, slot: &Slot) -> Result<bool, String>;
 
+    /// What was noted on the slot was changed last longer ago than any retention, and the slot has ended by then.
+    async fn age_notes(&self, slot: &Slot) -> Result<(), String>;
+
     /// Everything of the namespace is gone, as after a restart without persistence.
     async fn wipe(&self) -> Result<(), String>;
 }

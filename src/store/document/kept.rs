@@ -205,11 +205,13 @@ fn runs(recorded: &[RunRecord], subject: &Subject, mark: Option<&StoredMark>) ->
     let is_other = |run: &&RunRecord| subject.token.is_some_and(|token| token != run.token);
     // Of one number granted twice the last counts.
     let other = recorded.iter().filter(is_other).max_by_key(|run| run.attempt);
+    let latest = recorded.iter().filter(is_other).filter(|run| run.attempt > 0);
     Runs {
         own: recorded.iter().filter(is_own).max_by_key(|run| run.attempt).cloned(),
         newest: recorded.iter().map(|run| run.attempt).max().unwrap_or(0),
         newest_other: other.map_or(0, |run| run.attempt),
         newest_other_node: other.map(|run| run.node.clone()),
+        latest_other: latest.max_by_key(|run| (run.claimed_at, run.attempt)).cloned(),
         spent: recorded.iter().any(|run| Some(run.token) == subject.token && run.outcome.is_some()),
     }
 }

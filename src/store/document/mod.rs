@@ -6,9 +6,15 @@
 //! which may be long.
 
 mod entries;
+#[cfg(feature = "fuzzing")]
+pub(super) mod fuzzing;
 mod kept;
 mod mark;
 
+#[cfg(feature = "etcd")]
+pub(super) use entries::NoteText;
+#[cfg(feature = "zookeeper")]
+pub(super) use entries::NotesText;
 pub(super) use entries::{NodeText, PauseText};
 pub(super) use kept::{Change, Document, Kept, Moment, OutputChange, Subject};
 pub(super) use mark::{MarkChange, MarkText};

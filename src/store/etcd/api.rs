@@ -13,6 +13,9 @@ pub(super) mod method {
     pub(in crate::store::etcd) const LEASE_KEEP_ALIVE: &str = "/etcdserverpb.Lease/LeaseKeepAlive";
     pub(in crate::store::etcd) const LEASE_TIME_TO_LIVE: &str = "/etcdserverpb.Lease/LeaseTimeToLive";
     pub(in crate::store::etcd) const AUTHENTICATE: &str = "/etcdserverpb.Auth/Authenticate";
+    pub(in crate::store::etcd) const STATUS: &str = "/etcdserverpb.Maintenance/Status";
+    pub(in crate::store::etcd) const ALARM: &str = "/etcdserverpb.Maintenance/Alarm";
+    pub(in crate::store::etcd) const MEMBER_LIST: &str = "/etcdserverpb.Cluster/MemberList";
     pub(in crate::store::etcd) const WATCH: &str = "/etcdserverpb.Watch/Watch";
 }
 
@@ -56,6 +59,9 @@ pub(super) const BY_CHANGE: i32 = 3;
 pub(super) struct RangeResponse {
     #[prost(message, repeated, tag = "2")]
     pub(super) kvs: Vec<KeyValue>,
+    /// How many there are, also beyond the limit.
+    #[prost(int64, tag = "4")]
+    pub(super) count: i64,
 }
 
 #[derive(Clone, PartialEq, Eq, Message)]
@@ -111,18 +117,24 @@ pub(super) struct Compare {
     pub(super) target: i32,
     #[prost(bytes = "vec", tag = "3")]
     pub(super) key: Vec<u8>,
-    #[prost(oneof = "Wanted", tags = "6")]
+    #[prost(oneof = "Wanted", tags = "5, 6, 8")]
     pub(super) wanted: Option<Wanted>,
 }
 
-/// `CompareTarget.MOD`.
-pub(super) const MOD: i32 = 2;
+/// `CompareTarget`.
+const CREATE: i32 = 1;
+const MOD: i32 = 2;
+const LEASE: i32 = 4;
 
+/// Of a key that is not there each is 0.
 #[derive(Clone, Copy, PartialEq, Eq, Oneof)]
 pub(super) enum Wanted {
-    /// Of a key that is not there it is 0.
+    #[prost(int64, tag = "5")]
+    CreateRevision(i64),
     #[prost(int64, tag = "6")]
     ModRevision(i64),
+    #[prost(int64, tag = "8")]
+    Lease(i64),
 }
 
 #[derive(Clone, PartialEq, Eq, Message)]
@@ -131,10 +143,15 @@ pub(super) struct TxnRequest {
     pub(super) compare: Vec<Compare>,
     #[prost(message, repeated, tag = "2")]
     pub(super) success: Vec<RequestOp>,
+    /// What is done instead when a condition does not hold.
+    #[prost(message, repeated, tag = "3")]
+    pub(super) failure: Vec<RequestOp>,
 }
 
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct TxnResponse {
+    #[prost(message, optional, tag = "1")]
+    pub(super) header: Option<ResponseHeader>,
     #[prost(bool, tag = "2")]
     pub(super) succeeded: bool,
     #[prost(message, repeated, tag = "3")]
@@ -179,6 +196,44 @@ pub(super) struct LeaseTimeToLiveResponse {
     pub(super) ttl: i64,
     #[prost(int64, tag = "4")]
     pub(super) granted_ttl: i64,
+}
+
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct StatusResponse {
+    #[prost(string, tag = "2")]
+    pub(super) version: String,
+    /// Bytes.
+    #[prost(int64, tag = "3")]
+    pub(super) db_size: i64,
+    /// 0 while there is none.
+    #[prost(uint64, tag = "4")]
+    pub(super) leader: u64,
+}
+
+/// `AlarmAction.GET` is 0 and so left out, as are those of no member or kind in particular.
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(super) struct AlarmRequest {
+    #[prost(int32, tag = "1")]
+    pub(super) action: i32,
+}
+
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct AlarmResponse {
+    #[prost(message, repeated, tag = "2")]
+    pub(super) alarms: Vec<Alarm>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(super) struct Alarm {
+    /// `AlarmType`.
+    #[prost(int32, tag = "2")]
+    pub(super) kind: i32,
+}
+
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct MemberListResponse {
+    #[prost(message, repeated, tag = "2")]
+    pub(super) members: Vec<Nothing>,
 }
 
 #[derive(Clone, PartialEq, Eq, Message)]
@@ -296,7 +351,38 @@ pub(super) fn delete_prefix(prefix: &str) -> RequestOp {
     Operation::Delete(DeleteRangeRequest { key: prefix.as_bytes().to_vec(), range_end: end_of(prefix) }).into()
 }
 
+impl TxnRequest {
+    /// What is done while all of it holds; otherwise nothing.
+    pub(super) fn when(compare: Vec<Compare>, success: Vec<RequestOp>) -> Self {
+        Self { compare, success, failure: Vec::new() }
+    }
+}
+
+impl TxnResponse {
+    /// What each range held that was read.
+    pub(super) fn found(self) -> Vec<Vec<KeyValue>> {
+        let kvs = self.responses.into_iter().map(|response| match response.response {
+            Some(Answer::Range(range)) => range.kvs,
+            None => Vec::new(),
+        });
+        kvs.collect()
+    }
+}
+
 /// True while the key was last changed at this revision; 0 while it is not there.
 pub(super) fn unchanged(key: &str, revision: i64) -> Compare {
+    if revision == 0 {
+        return absent(key);
+    }
     Compare { target: MOD, key: key.as_bytes().to_vec(), wanted: Some(Wanted::ModRevision(revision)) }
+}
+
+/// True while the key is not there.
+pub(super) fn absent(key: &str) -> Compare {
+    Compare { target: CREATE, key: key.as_bytes().to_vec(), wanted: Some(Wanted::CreateRevision(0)) }
+}
+
+/// True while nothing stands there under an etcd lease, whatever else may.
+pub(super) fn unleased(key: &str) -> Compare {
+    Compare { target: LEASE, key: key.as_bytes().to_vec(), wanted: Some(Wanted::Lease(0)) }
 }

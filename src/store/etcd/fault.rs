@@ -2,10 +2,16 @@
 //! out. A table; nothing here decides whether to try again.
 
 use std::error::Error as _;
+use std::time::Duration;
 
 use tonic::{Code, Status};
 
+use crate::store::shelf::Trouble;
 use crate::store::{Applied, ErrorKind, Op, StoreError};
+use crate::text::message;
+
+/// The longest name that becomes part of a message; those of cronward's own are shorter.
+const LONGEST_NAME: usize = 300;
 
 /// The longest foreign text that becomes part of a message.
 const SHOWN: usize = 160;
@@ -14,7 +20,7 @@ type Source = Box<dyn std::error::Error + Send + Sync + 'static>;
 
 /// Trouble below the trait. It knows neither the operation nor what that had sent before.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(in crate::store) struct Fault {
     pub(super) kind: ErrorKind,
     message: String,
     /// The server, or the lack of a connection, tells that nothing of the request was done.
@@ -31,7 +37,10 @@ impl Fault {
 
     /// Something foreign at a key.
     pub(super) fn foreign(key: &str, why: &str) -> Self {
-        Self::new(ErrorKind::Corrupt, format!("{key} holds what cronward did not write: {}", one_line(why)))
+        Self::new(
+            ErrorKind::Corrupt,
+            format!("{} holds what cronward did not write: {}", message(key, LONGEST_NAME), one_line(why)),
+        )
     }
 
     /// An answer that is none.
@@ -42,11 +51,6 @@ impl Fault {
     /// Others change the same slot, again and again.
     pub(super) fn contended() -> Self {
         Self::new(ErrorKind::Overloaded, "others changed the slot each time before this could")
-    }
-
-    pub(super) fn timed_out(limit: std::time::Duration) -> Self {
-        let message = format!("no answer within {} ms", limit.as_millis());
-        Self { refused: false, elsewhere: true, ..Self::new(ErrorKind::Timeout, message) }
     }
 
     /// There is no connection: nothing was sent.
@@ -67,9 +71,15 @@ impl Fault {
     pub(super) fn before_the_request(self) -> Self {
         Self { refused: true, ..self }
     }
+}
 
-    /// The one error of every store.
-    pub(super) fn into_error(self, op: Op, sent: bool, location: &str) -> StoreError {
+impl Trouble for Fault {
+    fn timed_out(limit: Duration) -> Self {
+        let message = format!("no answer within {} ms", limit.as_millis());
+        Self { refused: false, elsewhere: true, ..Self::new(ErrorKind::Timeout, message) }
+    }
+
+    fn into_error(self, op: Op, sent: bool, location: &str) -> StoreError {
         let applied = if sent && !self.refused { Applied::Maybe } else { Applied::No };
         let error = StoreError::new(self.kind, applied, op, location, self.message);
         match self.source {
@@ -196,7 +206,7 @@ fn causes(error: &(dyn std::error::Error + 'static)) -> String {
 }
 
 fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(SHOWN).collect::<String>().trim().to_owned()
+    message(text.trim(), SHOWN)
 }
 
 #[cfg(test)]

@@ -70,6 +70,21 @@ impl Keys {
         Some((attempt.parse().ok()?, token.parse().ok()?))
     }
 
+    /// Every slot's notes.
+    pub(super) fn all_notes(&self) -> String {
+        format!("{}note/", self.root)
+    }
+
+    /// What was noted on a slot.
+    pub(super) fn notes(&self, slot: &Slot) -> String {
+        format!("{}note/{slot}/", self.root)
+    }
+
+    /// One page of it.
+    pub(super) fn note(&self, slot: &Slot, page: &str) -> String {
+        format!("{}{page}", self.notes(slot))
+    }
+
     /// What a watch looks at: the marks, and beside them the last hint.
     pub(super) fn watched(&self) -> String {
         format!("{}mark/", self.root)

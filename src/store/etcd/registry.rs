@@ -16,7 +16,8 @@ use crate::clock::later;
 use crate::job::JobName;
 use crate::slot::Audit;
 use crate::store::document::{Document, MarkText, NodeText, PauseText};
-use crate::store::{HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause, Wake};
+use crate::store::shelf::Registry;
+use crate::store::{HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause, StoreError, Trial, Wake};
 
 /// Changes of one transaction: a server takes 128 (`--max-txn-ops`).
 const AT_ONCE: usize = 100;
@@ -30,17 +31,12 @@ const PURGE_AT_ONCE: i64 = 200;
 /// Slots that are removed in one transaction, four changes each.
 const PURGE_IN_ONE: usize = 25;
 
-impl EtcdStore {
-    async fn range(&self, range: RangeRequest) -> Result<Vec<KeyValue>, Fault> {
-        Ok(self.link.ask::<_, RangeResponse>(method::RANGE, range).await?.kvs)
-    }
-
-    pub(super) async fn jobs_known(&self) -> Result<Vec<JobEntry>, Fault> {
+impl Registry for EtcdStore {
+    async fn jobs_known(&self) -> Result<Vec<JobEntry>, Fault> {
         self.range(RangeRequest::prefix(&self.keys.jobs())).await?.iter().map(read_json).collect()
     }
 
-    /// Writes only what is new or has changed: nodes say the same again and again.
-    pub(super) async fn register_jobs(&self, call: &Call, jobs: &[JobEntry]) -> Result<Vec<JobEntry>, Fault> {
+    async fn register_jobs(&self, call: &Call, jobs: &[JobEntry]) -> Result<Vec<JobEntry>, Fault> {
         for part in jobs.chunks(AT_ONCE) {
             let mut tries = 0..MOST_TRIES;
             while !self.register_part(call, part).await? {
@@ -50,31 +46,7 @@ impl EtcdStore {
         self.jobs_known().await
     }
 
-    async fn register_part(&self, call: &Call, jobs: &[JobEntry]) -> Result<bool, Fault> {
-        let found = self.read(jobs.iter().map(|job| RangeRequest::key(&self.keys.job(&job.name))).collect()).await?;
-        let now = self.moment().now;
-        // A name that is given twice is what it was given last.
-        let mut changes = BTreeMap::new();
-        for (job, kvs) in jobs.iter().zip(&found) {
-            let known = kvs.first().map(|kv| Ok::<_, Fault>((read_json::<JobEntry>(kv)?, kv.mod_revision)));
-            let known = known.transpose()?;
-            let first_seen = known.as_ref().map_or(now, |(known, _)| known.first_seen);
-            let entry = JobEntry { first_seen, ..job.clone() };
-            let revision = known.as_ref().map_or(0, |(_, revision)| *revision);
-            let same = known.is_some_and(|(known, _)| known == entry);
-            changes.insert(self.keys.job(&job.name), (entry, revision, same));
-        }
-        changes.retain(|_, (_, _, same)| !*same);
-        if changes.is_empty() {
-            return Ok(true);
-        }
-        let compare = changes.iter().map(|(key, (_, revision, _))| unchanged(key, *revision)).collect();
-        let puts = changes.iter().map(|(key, (entry, _, _))| Ok(put(key, json(entry)?, 0)));
-        let success = puts.collect::<Result<_, Fault>>()?;
-        self.commit(call, TxnRequest { compare, success }).await
-    }
-
-    pub(super) async fn beat(&self, call: &Call, report: &NodeReport) -> Result<HeartbeatReply, Fault> {
+    async fn beat(&self, call: &Call, report: &NodeReport) -> Result<HeartbeatReply, Fault> {
         let known = self.range(RangeRequest::prefix(&self.keys.nodes())).await?;
         let at = self.moment();
         let key = self.keys.node(&report.name);
@@ -84,11 +56,11 @@ impl EtcdStore {
             let old = later(read_json::<NodeText>(kv)?.entry().seen, at.retention) <= at.now;
             success.extend((old && success.len() < AT_ONCE).then(|| delete(&String::from_utf8_lossy(&kv.key))));
         }
-        self.commit(call, TxnRequest { compare: Vec::new(), success }).await?;
+        self.commit(call, TxnRequest::when(Vec::new(), success)).await?;
         Ok(HeartbeatReply { now: at.now })
     }
 
-    pub(super) async fn nodes_known(&self) -> Result<(DateTime<Utc>, Vec<NodeEntry>), Fault> {
+    async fn nodes_known(&self) -> Result<(DateTime<Utc>, Vec<NodeEntry>), Fault> {
         let known = self.range(RangeRequest::prefix(&self.keys.nodes())).await?;
         let at = self.moment();
         let mut entries = Vec::with_capacity(known.len());
@@ -99,7 +71,7 @@ impl EtcdStore {
         Ok((at.now, entries))
     }
 
-    pub(super) async fn pauses_known(&self) -> Result<Vec<(JobName, Pause)>, Fault> {
+    async fn pauses_known(&self) -> Result<Vec<(JobName, Pause)>, Fault> {
         let known = self.range(RangeRequest::prefix(&self.keys.pauses())).await?;
         let read = |kv: &KeyValue| {
             let name = Keys::name_of(&kv.key).and_then(|name| name.parse().ok());
@@ -110,37 +82,63 @@ impl EtcdStore {
         known.iter().map(read).collect()
     }
 
-    pub(super) async fn set_pause(
+    async fn set_pause(
         &self,
         call: &Call,
         job: &JobName,
         until: Option<DateTime<Utc>>,
         audit: &Audit,
     ) -> Result<Intervention, Fault> {
-        let now = self.moment().now;
-        let pause = Pause { since: now, until, audit: Audit { at: now, ..audit.clone() } };
+        let pause = Pause::begun(until, audit, self.moment().now);
         let success = self.pause_ops(job, pause)?;
-        self.commit(call, TxnRequest { compare: Vec::new(), success }).await?;
+        self.commit(call, TxnRequest::when(Vec::new(), success)).await?;
         Ok(Intervention::Applied)
     }
 
-    /// The pause's record then names who ended it.
-    pub(super) async fn end_pause(&self, call: &Call, job: &JobName, audit: &Audit) -> Result<Intervention, Fault> {
+    async fn end_pause(&self, call: &Call, job: &JobName, audit: &Audit) -> Result<Intervention, Fault> {
         let key = self.keys.pause(job);
         for _ in 0..MOST_TRIES {
             let found = self.range(RangeRequest::key(&key)).await?;
             let Some(kv) = found.first() else { return Ok(Intervention::Unchanged) };
-            let (pause, now) = (read_json::<PauseText>(kv)?.pause(), self.moment().now);
-            if pause.remaining(now).is_none() {
+            let Some(ended) = read_json::<PauseText>(kv)?.pause().end(audit, self.moment().now) else {
                 return Ok(Intervention::Unchanged);
-            }
-            let ended = Pause { until: Some(now), audit: Audit { at: now, ..audit.clone() }, ..pause };
+            };
             let (compare, success) = (vec![unchanged(&key, kv.mod_revision)], self.pause_ops(job, ended)?);
-            if self.commit(call, TxnRequest { compare, success }).await? {
+            if self.commit(call, TxnRequest::when(compare, success)).await? {
                 return Ok(Intervention::Applied);
             }
         }
         Err(Fault::contended())
+    }
+}
+
+impl EtcdStore {
+    async fn range(&self, range: RangeRequest) -> Result<Vec<KeyValue>, Fault> {
+        Ok(self.link.ask::<_, RangeResponse>(method::RANGE, range).await?.kvs)
+    }
+
+    async fn register_part(&self, call: &Call, jobs: &[JobEntry]) -> Result<bool, Fault> {
+        let jobs = JobEntry::by_name(jobs);
+        let found = self.read(jobs.keys().map(|name| RangeRequest::key(&self.keys.job(name))).collect()).await?;
+        let now = self.moment().now;
+        let mut changes = BTreeMap::new();
+        for ((name, job), kvs) in jobs.into_iter().zip(&found) {
+            let known = kvs.first().map(|kv| Ok::<_, Fault>((read_json::<JobEntry>(kv)?, kv.mod_revision)));
+            let known = known.transpose()?;
+            let first_seen = known.as_ref().map_or(now, |(known, _)| known.first_seen);
+            let entry = JobEntry { first_seen, ..job.clone() };
+            let revision = known.as_ref().map_or(0, |(_, revision)| *revision);
+            let stays = known.is_some_and(|(known, _)| known == entry || entry.yields_to(&known));
+            changes.insert(self.keys.job(name), (entry, revision, stays));
+        }
+        changes.retain(|_, (_, _, stays)| !*stays);
+        if changes.is_empty() {
+            return Ok(true);
+        }
+        let compare = changes.iter().map(|(key, (_, revision, _))| unchanged(key, *revision)).collect();
+        let puts = changes.iter().map(|(key, (entry, _, _))| Ok(put(key, json(entry)?, 0)));
+        let success = puts.collect::<Result<_, Fault>>()?;
+        self.commit(call, TxnRequest::when(compare, success)).await
     }
 
     fn pause_ops(&self, job: &JobName, pause: Pause) -> Result<Vec<RequestOp>, Fault> {
@@ -151,6 +149,7 @@ impl EtcdStore {
     /// Removes a batch of what is older than the retention; answers how many slots went. A slot whose marker lasts longer
     /// than its records is left until that has ended.
     pub(super) async fn remove_old(&self, call: &Call) -> Result<u64, Fault> {
+        self.remove_old_notes(call).await?;
         let oldest = RangeRequest {
             limit: PURGE_AT_ONCE,
             sort_order: ASCEND,
@@ -187,7 +186,20 @@ impl EtcdStore {
             success.push(delete_prefix(outputs));
             count += 1;
         }
-        let done = count > 0 && self.commit(call, TxnRequest { compare, success }).await?;
+        let done = count > 0 && self.commit(call, TxnRequest::when(compare, success)).await?;
         Ok(if done { count } else { 0 })
+    }
+
+    /// Removes what a trial wrote, in one step.
+    pub(in crate::store) async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
+        let Trial { job, node, slots } = trial;
+        let mut success = vec![self.keys.job(job), self.keys.pause(job), self.keys.node(node)];
+        success.extend(slots.iter().flat_map(|slot| self.keys.all_of(&slot.to_string()).0));
+        let mut success: Vec<RequestOp> = success.iter().map(|key| delete(key)).collect();
+        let below = slots.iter().flat_map(|slot| [self.keys.outputs(slot), self.keys.notes(slot)]);
+        success.extend(below.map(|folder| delete_prefix(&folder)));
+        let call = Call::new(Op::Purge);
+        let request = TxnRequest::when(Vec::new(), success);
+        self.within(&call, async { self.commit(&call, request).await.map(drop) }).await
     }
 }

@@ -1,8 +1,7 @@
-//! The store, and the frame of every call: one time limit, and whether it may have been applied.
+//! The store: how it is opened, and what time it is.
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::SubsecRound;
 
@@ -14,7 +13,10 @@ use super::target::Target;
 use super::watch::Listener;
 use crate::clock::Clock;
 use crate::store::document::Moment;
-use crate::store::{Op, OpenError, StoreError, StoreOptions, redact};
+use crate::store::known::Known;
+pub(super) use crate::store::shelf::Call;
+use crate::store::shelf::Framed;
+use crate::store::{OpenError, StoreError, StoreOptions, redact};
 
 /// A store in one etcd cluster.
 #[derive(Debug)]
@@ -24,31 +26,8 @@ pub struct EtcdStore {
     pub(super) listener: Listener,
     pub(super) options: StoreOptions,
     pub(super) location: String,
+    pub(super) known: Known,
     clock: Arc<dyn Clock>,
-}
-
-/// One call: what it is, and whether something was sent that may be applied and has no answer.
-pub(super) struct Call {
-    op: Op,
-    sent: AtomicBool,
-}
-
-impl Call {
-    pub(super) const fn new(op: Op) -> Self {
-        Self { op, sent: AtomicBool::new(false) }
-    }
-
-    pub(super) fn sending(&self) {
-        self.sent.store(true, Ordering::Release);
-    }
-
-    pub(super) fn answered(&self) {
-        self.sent.store(false, Ordering::Release);
-    }
-
-    pub(super) fn is_sent(&self) -> bool {
-        self.sent.load(Ordering::Acquire)
-    }
 }
 
 impl EtcdStore {
@@ -62,7 +41,7 @@ impl EtcdStore {
         let keys = Keys::new(&options.namespace);
         let link = Arc::new(Link::new(Target::parse(url, options.op_timeout)?, options.op_timeout));
         let listener = Listener::new(link.another(), keys.clone());
-        Ok(Self { keys, link, listener, location: redact(url), options, clock })
+        Ok(Self { keys, link, listener, location: redact(url), known: Known::default(), options, clock })
     }
 
     /// Now, as this node has it, in the milliseconds that are stored.
@@ -76,9 +55,7 @@ impl EtcdStore {
         call: &Call,
         work: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, StoreError> {
-        let limit = self.options.op_timeout;
-        let answer = tokio::time::timeout(limit, work).await.unwrap_or_else(|_| Err(Fault::timed_out(limit)));
-        answer.map_err(|fault| fault.into_error(call.op, call.is_sent(), &self.location))
+        call.within(self.frame(), work).await
     }
 
     /// Gives up an etcd lease that nothing stands under, in the background. Should that fail, it lapses by itself.

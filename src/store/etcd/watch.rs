@@ -4,22 +4,19 @@
 //!
 //! Nothing depends on a hint, so nothing here is an error.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream;
-use tokio::sync::broadcast;
-use tokio_util::task::AbortOnDropHandle;
 use tonic::Streaming;
 
 use super::api::{DELETE, WatchCreateRequest, WatchEvent, WatchOrder, WatchRequest, WatchResponse, end_of, method};
 use super::fault::Fault;
 use super::keys::Keys;
 use super::link::Link;
+use crate::store::shelf::{Hints, Teller};
 use crate::store::{Wake, WakeKind, Wakeups};
 
-/// Hints that a receiver may lag behind by before it has lost some.
-const HINTS: usize = 1_024;
 /// The wait before a connection is made again; it doubles up to the longest.
 const SHORTEST_WAIT: Duration = Duration::from_millis(50);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
@@ -29,34 +26,26 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 pub(super) struct Listener {
     link: Arc<Link>,
     keys: Keys,
-    hints: broadcast::Sender<Wake>,
-    task: Mutex<Option<AbortOnDropHandle<()>>>,
+    hints: Hints,
 }
 
 impl Listener {
     /// A listener that does not connect before the first subscription.
     pub(super) fn new(link: Link, keys: Keys) -> Self {
-        Self { link: Arc::new(link), keys, hints: broadcast::Sender::new(HINTS), task: Mutex::default() }
+        Self { link: Arc::new(link), keys, hints: Hints::default() }
     }
 
-    /// Hints from now on. Outside of a runtime there are none.
+    /// Hints from now on.
     pub(super) fn subscribe(&self) -> Wakeups {
-        let hints = self.hints.subscribe();
-        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Ok(runtime) = tokio::runtime::Handle::try_current()
-            && task.as_ref().is_none_or(AbortOnDropHandle::is_finished)
-        {
-            let watch = Watch { link: Arc::clone(&self.link), keys: self.keys.clone(), hints: self.hints.clone() };
-            *task = Some(AbortOnDropHandle::new(runtime.spawn(watch.listen())));
-        }
-        hints
+        let (link, keys) = (Arc::clone(&self.link), self.keys.clone());
+        self.hints.subscribe(|hints| Watch { link, keys, hints }.listen())
     }
 }
 
 struct Watch {
     link: Arc<Link>,
     keys: Keys,
-    hints: broadcast::Sender<Wake>,
+    hints: Teller,
 }
 
 /// Why a watch ended.
@@ -120,7 +109,7 @@ impl Watch {
                 return if answer.compact_revision > 0 { End::Compacted } else { End::Broken };
             }
             if answer.created && heard.is_none() {
-                self.tell(Wake::Resync);
+                self.hints.tell(Wake::Resync);
             }
             self.tell_all(&answer.events);
             let revision = answer.header.map(|header| header.revision).filter(|revision| *revision > 0);
@@ -140,19 +129,14 @@ impl Watch {
             if is_hint(&kv.key) {
                 // What somebody else writes there is no hint.
                 if let Ok(wake) = String::from_utf8_lossy(&kv.value).parse() {
-                    self.tell(wake);
+                    self.hints.tell(wake);
                 }
             } else if kind == DELETE && !told.contains(&kv.mod_revision) {
                 // A lease that lapsed: nobody else tells of it.
                 if let Some((job, key)) = self.keys.slot_key_of(&kv.key) {
-                    self.tell(Wake::Slot { job, key, what: WakeKind::Released });
+                    self.hints.tell(Wake::Slot { job, key, what: WakeKind::Released });
                 }
             }
         }
-    }
-
-    fn tell(&self, wake: Wake) {
-        // Nobody may be listening just now.
-        let _ = self.hints.send(wake);
     }
 }

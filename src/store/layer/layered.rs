@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
 
 use crate::job::{JobName, NodeName};
-use crate::slot::{Audit, Lease, RunRecord, Slot, SlotRecord};
+use crate::slot::{Audit, Lease, NotePage, RunRecord, Slot, SlotRecord};
 use crate::store::{
     Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause,
     Release, Renewal, Settlement, Store, StoreError, Wakeups,
@@ -131,6 +131,14 @@ impl<L: Layer> Store for Layered<L> {
 
     async fn purge(&self) -> Reply<u64> {
         self.around(Op::Purge, &|| self.inner.purge()).await
+    }
+
+    async fn note(&self, pages: &[(Slot, NotePage)]) -> Reply<()> {
+        self.around(Op::Note, &|| self.inner.note(pages)).await
+    }
+
+    async fn notes(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
+        self.around(Op::Notes, &|| self.inner.notes(slot)).await
     }
 
     fn subscribe(&self) -> Wakeups {

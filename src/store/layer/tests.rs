@@ -33,6 +33,8 @@ fn request() -> ClaimRequest {
         max_attempts: 3,
         trigger: Trigger::Schedule,
         not_during: Vec::new(),
+        past: false,
+        audit: None,
     }
 }
 

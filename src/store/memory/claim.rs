@@ -9,6 +9,7 @@ use crate::job::MAX_ATTEMPTS_LIMIT;
 use crate::slot::{Holder, Lease};
 use crate::store::memory::ledger::{Ledger, Standing};
 use crate::store::memory::log;
+use crate::store::memory::operator::stamped;
 use crate::store::{Claim, ClaimRequest};
 
 impl Ledger {
@@ -40,7 +41,7 @@ impl Ledger {
         match self.done_mark(slot, now) {
             Some(mark) => Some(Claim::Done(mark)),
             _ if now < slot.start() => Some(Claim::Early { remaining: between(now, slot.start()) }),
-            _ if now >= slot.end() => Some(Claim::Closed),
+            _ if now >= slot.end() && !request.past => Some(Claim::Closed),
             _ => None,
         }
     }
@@ -53,7 +54,7 @@ impl Ledger {
         if *token != request.token {
             return Some(Claim::Held { by: by.clone(), remaining: placed.remaining(now) });
         }
-        let again = Claim::Claimed { attempt: by.attempt, used, at: *at };
+        let again = Claim::Claimed { attempt: by.attempt, used, at: *at, revision: None };
         self.prolong(&request.slot, later(now, request.lease_ttl));
         Some(again)
     }
@@ -106,7 +107,7 @@ impl Ledger {
         let by = Holder { node: lease.node.clone(), attempt: lease.attempt };
         let again = Standing::Lease { by, token: lease.token, at: lease.claimed_at };
         self.place(&lease.slot, again, later(now, lease.ttl));
-        Claim::Claimed { attempt: lease.attempt, used, at: lease.claimed_at }
+        Claim::Claimed { attempt: lease.attempt, used, at: lease.claimed_at, revision: None }
     }
 
     /// The one write: counter, record and mark together, so that the counter rises only with a grant.
@@ -115,10 +116,11 @@ impl Ledger {
         let attempt = log.known().saturating_add(1);
         log.counter = attempt;
         log.write(log::begun(&request.granted(attempt, now)));
+        log.audit.extend(request.audit.as_ref().map(|audit| stamped(audit, now)));
         let used = log.used();
         let by = Holder { node: request.node.clone(), attempt };
         let lease = Standing::Lease { by, token: request.token, at: now };
         self.place(&request.slot, lease, later(now, request.lease_ttl));
-        Claim::Claimed { attempt, used, at: now }
+        Claim::Claimed { attempt, used, at: now, revision: None }
     }
 }

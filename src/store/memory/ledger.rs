@@ -13,6 +13,7 @@ use crate::clock::{between, later};
 use crate::job::{JobName, NodeName};
 use crate::slot::{DoneMark, Holder, Mark, Slot, SlotKey, Token, VerdictRecord};
 use crate::store::memory::log::{Log, UNTOUCHED};
+use crate::store::memory::notes::Noted;
 use crate::store::{JobEntry, NodeEntry, Pause, Wake, WakeKind};
 
 /// The identity of a slot: its end is no part of it.
@@ -32,6 +33,7 @@ pub struct Ledger {
     pub(super) jobs: BTreeMap<JobName, JobEntry>,
     pub(super) nodes: BTreeMap<NodeName, NodeEntry>,
     pub(super) pauses: BTreeMap<JobName, Pause>,
+    pub(super) notes: BTreeMap<SlotId, Noted>,
     wakes: Vec<Wake>,
 }
 
@@ -88,6 +90,7 @@ impl Ledger {
             jobs: BTreeMap::new(),
             nodes: BTreeMap::new(),
             pauses: BTreeMap::new(),
+            notes: BTreeMap::new(),
             wakes: Vec::new(),
         }
     }

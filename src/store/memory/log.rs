@@ -72,22 +72,30 @@ impl Log {
     /// lost, and nobody has followed it. A reset forgives it, and it is then no longer that claim's to go on with.
     pub(super) fn unanswered(&self, token: Token) -> Option<&RunRecord> {
         let run = self.run(self.known(), token)?;
-        let alone = self.runs.iter().all(|other| other.token == token || other.attempt < run.attempt);
+        let alone = self.follower(run.attempt, token, run.claimed_at).is_none();
         (alone && !self.is_spent(token) && self.used() > 0).then_some(run)
     }
 
-    /// Whether another claim was granted after this lease's, or in its place after the store had lost its data.
+    /// Whether another claim was granted after this lease's, or in its place.
     pub(super) fn has_newer(&self, lease: &Lease) -> bool {
-        let other = |run: &RunRecord| run.token != lease.token && run.attempt >= lease.attempt;
-        self.known() > lease.attempt || self.runs.iter().any(other)
+        self.known() > lease.attempt || self.overtaker(lease).is_some()
     }
 
     /// The newest other claim that was granted after this lease's, or in its place: it held the slot meanwhile, also if it is
-    /// over by now. A run without a guard is in nobody's place.
+    /// over by now.
     pub(super) fn overtaker(&self, lease: &Lease) -> Option<Holder> {
-        let newer = |run: &&RunRecord| run.token != lease.token && run.attempt >= lease.attempt && lease.attempt > 0;
-        let newest = self.runs.iter().filter(newer).max_by_key(|run| run.attempt)?;
+        let newest = self.follower(lease.attempt, lease.token, lease.claimed_at)?;
         Some(Holder { node: newest.node.clone(), attempt: newest.attempt })
+    }
+
+    /// Who followed a claim: by its number; or by when it was granted, where numbers began anew because the store had lost its
+    /// data. A run without a guard is in nobody's place, and nobody is in its.
+    fn follower(&self, attempt: Attempt, token: Token, claimed_at: DateTime<Utc>) -> Option<&RunRecord> {
+        let others = || self.runs.iter().filter(|run| run.token != token && run.attempt > 0 && attempt > 0);
+        let above = others().filter(|run| run.attempt >= attempt).max_by_key(|run| run.attempt);
+        let later =
+            || others().filter(|run| run.claimed_at > claimed_at).max_by_key(|run| (run.claimed_at, run.attempt));
+        above.or_else(later)
     }
 
     /// Writes a run's record. An end is never overwritten by the lack of one, nor success by anything else (I7).

@@ -8,6 +8,7 @@ mod claim;
 mod close;
 mod ledger;
 mod log;
+mod notes;
 mod operator;
 mod probe;
 mod registry;

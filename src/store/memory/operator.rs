@@ -63,18 +63,18 @@ impl Ledger {
         audit: &Audit,
         now: DateTime<Utc>,
     ) -> Intervention {
-        self.pauses.insert(job.clone(), Pause { since: now, until, audit: stamped(audit, now) });
+        self.pauses.insert(job.clone(), Pause { since: now, until, audit: stamped(audit, now), ended: None });
         self.tell_job(job);
         Intervention::Applied
     }
 
-    /// Ends the pause now ([`crate::store::Store::resume`]). Its record then names who ended it.
+    /// Ends the pause now ([`crate::store::Store::resume`]). Its record then names who ended it, too.
     pub fn resume(&mut self, job: &JobName, audit: &Audit, now: DateTime<Utc>) -> Intervention {
         let Some(pause) = self.pauses.get_mut(job).filter(|pause| pause.remaining(now).is_some()) else {
             return Intervention::Unchanged;
         };
         pause.until = Some(now);
-        pause.audit = stamped(audit, now);
+        pause.ended = Some(stamped(audit, now));
         self.tell_job(job);
         Intervention::Applied
     }
@@ -91,6 +91,7 @@ impl Ledger {
     }
 }
 
-fn stamped(audit: &Audit, now: DateTime<Utc>) -> Audit {
+/// At the store's time.
+pub(super) fn stamped(audit: &Audit, now: DateTime<Utc>) -> Audit {
     Audit { at: now, ..audit.clone() }
 }

@@ -6,8 +6,10 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::clock::later;
-use crate::slot::{Attempt, Slot};
+use crate::job::JobName;
+use crate::slot::{Attempt, Audit, Slot};
 use crate::store::memory::ledger::{Ledger, id};
+use crate::store::memory::operator::stamped;
 
 impl Ledger {
     /// Forgets everything, as a server that restarts without its data.
@@ -24,6 +26,11 @@ impl Ledger {
             }
             None => false,
         }
+    }
+
+    /// A job's entry is removed by hand.
+    pub fn forget_job(&mut self, job: &JobName) {
+        self.jobs.remove(job);
     }
 
     /// The counter is lost while the rest is kept, as by an eviction.
@@ -64,6 +71,11 @@ impl Ledger {
     /// All that is known of the slot besides its mark is gone.
     pub fn forget_log(&mut self, slot: &Slot) {
         self.logs.remove(&id(slot));
+    }
+
+    /// Records an operator's verb that did nothing.
+    pub fn add_audit(&mut self, slot: &Slot, audit: &Audit, now: DateTime<Utc>) {
+        self.log_mut(slot, now).audit.push(stamped(audit, now));
     }
 
     /// The counter as it is stored; none when there is none.

@@ -10,7 +10,11 @@ impl Ledger {
     /// Makes the registry know these jobs ([`crate::store::Store::register`]).
     pub fn register(&mut self, jobs: &[JobEntry], now: DateTime<Utc>) -> Vec<JobEntry> {
         for job in jobs {
-            let first_seen = self.jobs.get(&job.name).map_or(now, |known| known.first_seen);
+            let known = self.jobs.get(&job.name);
+            if known.is_some_and(|known| job.yields_to(known)) {
+                continue;
+            }
+            let first_seen = known.map_or(now, |known| known.first_seen);
             self.jobs.insert(job.name.clone(), JobEntry { first_seen, ..job.clone() });
         }
         self.jobs()

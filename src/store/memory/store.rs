@@ -10,7 +10,7 @@ use tokio::sync::broadcast;
 
 use crate::clock::Clock;
 use crate::job::{JobName, Namespace, NodeName};
-use crate::slot::{Audit, Lease, RunRecord, Slot, SlotRecord};
+use crate::slot::{Audit, Lease, NotePage, RunRecord, Slot, SlotRecord};
 use crate::store::memory::Ledger;
 use crate::store::{
     Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause,
@@ -179,6 +179,15 @@ impl Store for MemoryStore {
 
     async fn purge(&self) -> Result<u64, StoreError> {
         Ok(self.with_ledger(|ledger, now| ledger.purge(now)))
+    }
+
+    async fn note(&self, pages: &[(Slot, NotePage)]) -> Result<(), StoreError> {
+        self.with_ledger(|ledger, now| ledger.note(pages, now));
+        Ok(())
+    }
+
+    async fn notes(&self, slot: &Slot) -> Result<Vec<NotePage>, StoreError> {
+        Ok(self.with_ledger(|ledger, now| ledger.notes(slot, now)))
     }
 
     fn subscribe(&self) -> Wakeups {

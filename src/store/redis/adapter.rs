@@ -7,19 +7,24 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use futures_util::future::try_join_all;
 
+use super::decode::Taking;
 use super::records::{cut_json, open_json};
-use super::script::{self, Args};
+use super::script::{self, Args, Script};
 use super::store::{RedisStore, ttl, whole_millis};
 use super::{decode, records};
 use crate::job::{JobName, MAX_ATTEMPTS_LIMIT, NodeName};
-use crate::slot::{Audit, Lease, RunRecord, Slot, SlotRecord};
+use crate::slot::{Audit, Lease, NotePage, RunRecord, Slot, SlotRecord};
 use crate::store::{
-    Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause,
-    Reach, Release, Renewal, Settlement, Store, StoreClock, StoreError, Wakeups,
+    Applied, Capability, Claim, ClaimRequest, Closing, ErrorKind, HeartbeatReply, Intervention, JobEntry, NodeEntry,
+    NodeReport, Op, Pause, Reach, Release, Renewal, Settlement, Store, StoreClock, StoreError, Wakeups,
 };
 
 /// Slots that one `inspect` script reads: bounds how long the server is kept from others.
-const SLOTS_AT_ONCE: usize = 200;
+pub(super) const SLOTS_AT_ONCE: usize = 200;
+
+/// How often a verb is sent that is answered with the name of a foreign key: once without, once with it, and once more should
+/// the slot have been claimed with another in between.
+const KEYS_ASKED_FOR: usize = 3;
 
 /// How often somebody who waits looks again where the user may not subscribe.
 const POLL: Duration = Duration::from_secs(5);
@@ -49,39 +54,42 @@ impl Store for RedisStore {
         let slot = &request.slot;
         let older = request.not_during.iter().map(|older| self.keys.mark(older));
         let args = self
-            .about(slot, std::iter::once(self.keys.pause(slot.job())).chain(older))
+            .about(slot, std::iter::once(self.keys.pause(slot.job())).chain(older).chain(self.borrowed()))
             .arg(request.token)
             .arg(&request.node)
             .arg(ttl(request.lease_ttl))
             .arg(request.max_attempts)
             .arg(request.trigger.as_str())
             .arg(slot.start().timestamp_millis())
-            .arg(MAX_ATTEMPTS_LIMIT);
+            .arg(MAX_ATTEMPTS_LIMIT)
+            .arg(u8::from(request.past))
+            .arg(asked_by(request));
         let read = |reply: &_| decode::claim(reply, &request.not_during);
         self.ask((Op::Claim, &self.keys.mark(slot)), &script::CLAIM, &args, read).await
     }
 
     async fn renew(&self, lease: &Lease) -> Result<Renewal, StoreError> {
-        let args = self
-            .about_lease(lease)
-            .arg(ttl(lease.ttl))
-            .arg(lease.trigger.as_str())
-            .arg(lease.claimed_at.timestamp_millis().max(0));
+        let args = self.about_lease(lease).arg(ttl(lease.ttl)).arg(lease.trigger.as_str()).arg(claimed_ms(lease));
         self.ask((Op::Renew, &self.keys.mark(&lease.slot)), &script::RENEW, &args, decode::renewal).await
     }
 
     async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Result<Settlement, StoreError> {
-        let args = self.about_lease(lease).arg(ttl(done_ttl)).arg(own_json(lease, run));
-        self.ask((Op::Complete, &self.keys.mark(&lease.slot)), &script::COMPLETE, &args, decode::settlement).await
+        let args = self.about_lease(lease).arg(ttl(done_ttl)).arg(own_json(lease, run)).arg(claimed_ms(lease));
+        self.settle((Op::Complete, &self.keys.mark(&lease.slot)), &script::COMPLETE, &args, decode::settlement).await
     }
 
     async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Result<Release, StoreError> {
-        let args = self.about_lease(lease).arg(whole_millis(retry_after)).arg(0).arg(own_json(lease, run));
+        let args = self
+            .about_lease(lease)
+            .arg(whole_millis(retry_after))
+            .arg(0)
+            .arg(own_json(lease, run))
+            .arg(claimed_ms(lease));
         self.ask((Op::Fail, &self.keys.mark(&lease.slot)), &script::RELEASE, &args, decode::release).await
     }
 
     async fn give_back(&self, lease: &Lease, run: &RunRecord) -> Result<Release, StoreError> {
-        let args = self.about_lease(lease).arg(0).arg(1).arg(own_json(lease, run));
+        let args = self.about_lease(lease).arg(0).arg(1).arg(own_json(lease, run)).arg(claimed_ms(lease));
         self.ask((Op::GiveBack, &self.keys.mark(&lease.slot)), &script::RELEASE, &args, decode::release).await
     }
 
@@ -105,13 +113,11 @@ impl Store for RedisStore {
     }
 
     async fn reset(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
-        let args = self.about(slot, []).arg(cut_json(audit, "at_ms"));
-        self.ask((Op::Reset, &self.keys.mark(slot)), &script::RESET, &args, decode::intervention).await
+        self.take(Op::Reset, &script::RESET, slot, audit).await
     }
 
     async fn unlock(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
-        let args = self.about(slot, []).arg(cut_json(audit, "at_ms"));
-        self.ask((Op::Unlock, &self.keys.mark(slot)), &script::UNLOCK, &args, decode::intervention).await
+        self.take(Op::Unlock, &script::UNLOCK, slot, audit).await
     }
 
     async fn mark_done(&self, slot: &Slot, audit: &Audit, done_ttl: Duration) -> Result<Intervention, StoreError> {
@@ -168,6 +174,7 @@ impl Store for RedisStore {
             .arg(&report.name)
             .arg(open_json(report, "seen_ms"))
             .arg(whole_millis(self.options.retention));
+        self.route.look_again();
         self.ask((Op::Heartbeat, &key), &script::HEARTBEAT, &args, records::heartbeat).await
     }
 
@@ -181,12 +188,38 @@ impl Store for RedisStore {
         Ok(0)
     }
 
+    async fn note(&self, pages: &[(Slot, NotePage)]) -> Result<(), StoreError> {
+        self.note_pages(pages).await
+    }
+
+    async fn notes(&self, slot: &Slot) -> Result<Vec<NotePage>, StoreError> {
+        let key = self.keys.notes(slot);
+        self.table((Op::Notes, &key), |reply| records::notes(reply, &key)).await
+    }
+
     fn subscribe(&self) -> Wakeups {
         self.listener.subscribe()
     }
 }
 
 impl RedisStore {
+    /// Takes a slot from whoever had it. Whoever asks knows the slot alone: which foreign key was held with it is answered by
+    /// the script, which is then sent with that key among its own.
+    async fn take(&self, op: Op, script: &Script, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
+        let mark = self.keys.mark(slot);
+        let mut borrowed = None;
+        for _ in 0..KEYS_ASKED_FOR {
+            let args = self.about(slot, borrowed.clone()).arg(cut_json(audit, "at_ms"));
+            let answer = self.ask((op, &mark), script, &args, decode::taking).await;
+            match answer.map_err(|error| refused_beside(error, borrowed.as_deref()))? {
+                Taking::Over(answer) => return Ok(answer),
+                Taking::Borrowed(key) => borrowed = Some(key),
+            }
+        }
+        let message = "others claim the slot with one foreign key after the other: ask again";
+        Err(StoreError::new(ErrorKind::Unavailable, Applied::No, op, &self.location, message))
+    }
+
     /// What one `inspect` script reads: a bounded number, and where servers share the keys, of one job.
     fn parts<'a>(&self, slots: &'a [Slot]) -> Vec<&'a [Slot]> {
         if !self.route.is_shared() {
@@ -211,6 +244,27 @@ impl RedisStore {
             self.call((Op::Pauses, &key), redis::cmd("GET").arg(&key), |reply| records::pause(reply, &key)).await?;
         Ok(pause.map(|pause| (job, pause)))
     }
+}
+
+/// A user with the documented rights may use cronward's own keys only.
+fn refused_beside(error: StoreError, borrowed: Option<&str>) -> StoreError {
+    match borrowed {
+        Some(key) if error.kind == ErrorKind::Denied => {
+            let message = format!("it was held together with the foreign key {key:?}: {}", error.message);
+            StoreError { message, ..error }
+        }
+        _ => error,
+    }
+}
+
+/// The person who asks, as JSON that is left open before the time; empty for a request of a schedule.
+pub(super) fn asked_by(request: &ClaimRequest) -> String {
+    request.audit.as_ref().map(|audit| cut_json(audit, "at_ms")).unwrap_or_default()
+}
+
+/// When the lease was granted, as the scripts and records count.
+fn claimed_ms(lease: &Lease) -> i64 {
+    lease.claimed_at.timestamp_millis().max(0)
 }
 
 /// The run's record as it is stored: the lease says whose it is, whatever the record itself says.

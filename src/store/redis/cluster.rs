@@ -5,19 +5,20 @@
 //! Why not the client library's own cluster connection: it repeats by itself, so that an answer may come after the trust in
 //! a lease has ended, and of a failed call it does not tell whether anything was sent (docs/adr).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::examine::{at_place, look};
 use super::link::{Link, LinkError, is_answer};
 use super::members::{Address, Members};
 use super::slots::{SlotMap, slot_of};
-use super::source::Source;
+use super::source::{AnyOf, Source};
 use super::target::Target;
-use crate::store::OpenError;
+use crate::store::{Finding, OpenError};
 
 /// Redirections that one call follows: a slot that moves more often meanwhile is not to be had just now.
 const REDIRECTIONS: usize = 5;
@@ -35,6 +36,7 @@ struct Known {
     data: Target,
     op_timeout: Duration,
     state: Mutex<State>,
+    listeners: Arc<AnyOf>,
 }
 
 #[derive(Debug, Default)]
@@ -61,9 +63,10 @@ impl Cluster {
         let data = members.data("", client)?;
         let at = |seed| data.at(seed).map_err(|error| members.refuse(&error.to_string()));
         let listeners = members.hosts.iter().map(at).collect::<Result<Vec<_>, _>>()?;
-        let listeners = Source::AnyOf(Arc::new((listeners, std::sync::atomic::AtomicUsize::new(0))));
-        let known = Known { seeds: members.hosts.clone(), data, op_timeout, state: Mutex::default() };
-        Ok((Self { known: Arc::new(known), refreshing: Mutex::default() }, listeners))
+        let listeners = Arc::new(AnyOf::new(listeners));
+        let heard = Source::AnyOf(Arc::clone(&listeners));
+        let known = Known { seeds: members.hosts.clone(), data, op_timeout, state: Mutex::default(), listeners };
+        Ok((Self { known: Arc::new(known), refreshing: Mutex::default() }, heard))
     }
 
     /// Sends a command about this key, or about none, to who keeps it.
@@ -89,6 +92,47 @@ impl Cluster {
             }
         }
         Err(LinkError::Connect(RedisError::from(std::io::Error::other("the slot is moving between servers"))))
+    }
+
+    /// Asks in the background who keeps what: a server that was replaced is noticed also by a node that has nothing to ask it.
+    pub(super) fn look_again(&self) {
+        self.refresh(None);
+    }
+
+    /// Looks at each master, as the cluster tells now who they are.
+    pub(super) async fn examine(&self, kind: &str) -> Vec<Finding> {
+        // That no server tells of the cluster is found out by whoever asks first.
+        if self.known.refresh(None).await.is_err() {
+            return Vec::new();
+        }
+        let (masters, homeless) = {
+            let state = self.known.lock();
+            (state.map.owners().cloned().collect::<BTreeSet<_>>(), state.map.homeless())
+        };
+        let mut findings = vec![coverage(masters.len(), homeless)];
+        for address in masters {
+            let away = |error: &str| {
+                let effect = "the jobs whose slots it keeps are not claimed until a replica takes over";
+                Finding::fault("server", error, effect, "start it, and give each master a replica")
+            };
+            let looked = match self.known.link(&address) {
+                Ok(link) => look(&link, kind).await,
+                Err(error) => Err(error),
+            };
+            findings.extend(at_place(&address.in_url(), looked, away));
+        }
+        findings
+    }
+
+    /// Who keeps what, as the cluster tells now; none where no server tells.
+    pub(super) async fn map(&self) -> Option<SlotMap> {
+        self.known.refresh(None).await.ok()?;
+        Some(self.known.lock().map.clone())
+    }
+
+    /// Who was last known to keep this key.
+    pub(super) fn keeper(&self, key: &str) -> Option<Address> {
+        self.known.lock().map.owner(slot_of(key)).cloned()
     }
 
     /// Who keeps the slot. Without a map, which a new store has none of, it is asked for first.
@@ -166,13 +210,29 @@ impl Known {
         candidates
     }
 
-    /// Servers that keep nothing any more are let go of.
+    /// Servers that keep nothing any more are let go of. Where one was, its replica may have taken over without its last
+    /// writes, and that is told.
     fn replace(&self, map: SlotMap) {
         let mut state = self.lock();
         let keeps = |address: &Address| map.owners().any(|owner| owner == address);
+        let is_replaced = state.map.owners().any(|owner| !keeps(owner));
         state.links.retain(|address, _| keeps(address));
         state.map = map;
+        drop(state);
+        if is_replaced {
+            self.listeners.was_replaced();
+        }
     }
+}
+
+/// What is to be said of this many masters that leave this many slots to nobody.
+fn coverage(masters: usize, homeless: usize) -> Finding {
+    if homeless == 0 {
+        return Finding::ok("slots", format!("all are kept, by {masters} masters"));
+    }
+    let effect = "the jobs whose keys belong there are not claimed, and as a rule no other either";
+    let found = format!("{homeless} of the cluster's slots are kept by nobody");
+    Finding::fault("slots", found, effect, "redis-cli --cluster fix HOST:PORT")
 }
 
 /// True for an error after which somebody else may keep the slot.

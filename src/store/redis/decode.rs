@@ -183,7 +183,9 @@ pub(super) fn json<'a, T: Deserialize<'a>>(text: &'a str, key: &str, field: &str
 pub(super) fn claim(reply: &Value, not_during: &[Slot]) -> Result<Claim, Corrupt> {
     let mut fields = Fields::of(reply)?;
     Ok(match fields.word {
-        "claimed" => Claim::Claimed { attempt: fields.number()?, used: fields.number()?, at: fields.instant()? },
+        "claimed" => {
+            Claim::Claimed { attempt: fields.number()?, used: fields.number()?, at: fields.instant()?, revision: None }
+        }
         "held" => Claim::Held { by: fields.mark()?.by, remaining: fields.span()? },
         "done" => Claim::Done(fields.done()?),
         "exhausted" => Claim::Exhausted { used: fields.number()? },
@@ -250,6 +252,24 @@ pub(super) fn closing(reply: &Value, log: &str) -> Result<Closing, Corrupt> {
         "open" => Closing::Open { remaining: fields.span()? },
         _ => return fields.unknown(),
     })
+}
+
+/// The answer of a script that takes a slot from whoever had it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Taking {
+    /// It is answered.
+    Over(Intervention),
+    /// Nothing was changed: a foreign key of this name was held with the slot, and the script is to be told of it.
+    Borrowed(String),
+}
+
+/// The answer of `reset.lua` and `unlock.lua`.
+pub(super) fn taking(reply: &Value) -> Result<Taking, Corrupt> {
+    let mut fields = Fields::of(reply)?;
+    match fields.word {
+        "borrowed" => Ok(Taking::Borrowed(fields.text()?.to_owned())),
+        _ => intervention(reply).map(Taking::Over),
+    }
 }
 
 /// The answer of every operator's script.

@@ -30,11 +30,13 @@ pub(super) struct Asked<'a> {
     /// The keys it is about, as people name them.
     pub(super) about: &'a str,
     pub(super) op_timeout: Duration,
+    /// Which server is the master is asked of others: a server that has become a replica is left.
+    pub(super) finds_masters: bool,
 }
 
 impl Asked<'_> {
     const fn reads_only(self) -> bool {
-        matches!(self.op, Op::Inspect | Op::Jobs | Op::Nodes | Op::Pauses)
+        matches!(self.op, Op::Inspect | Op::Jobs | Op::Nodes | Op::Pauses | Op::Notes)
     }
 
     fn error(self, fault: Fault) -> StoreError {
@@ -60,7 +62,12 @@ impl Asked<'_> {
 
     fn fault(self, error: &RedisError, connecting: bool) -> Fault {
         if is_answer(error) {
-            return answered(error.code().unwrap_or(""), error.detail().unwrap_or(""), self.about);
+            let (code, detail) = inner(error.code().unwrap_or(""), error.detail().unwrap_or(""));
+            return if self.finds_masters && matches!(code, "READONLY" | "MASTERDOWN") {
+                replaced()
+            } else {
+                answered(code, detail, self.about)
+            };
         }
         let text = one_line(&error.to_string());
         let lower = text.to_lowercase();
@@ -88,9 +95,14 @@ impl Asked<'_> {
     }
 }
 
+/// In the middle of a failover: who is the master now is on its way.
+fn replaced() -> Fault {
+    let message = "this server is a replica by now: the next call goes to the master that is named then";
+    Fault { kind: ErrorKind::Unavailable, applied: Applied::No, message: message.to_owned() }
+}
+
 /// What the server answered instead of a result.
 fn answered(code: &str, detail: &str, about: &str) -> Fault {
-    let (code, detail) = inner(code, detail);
     let (kind, message) = match code {
         "NOAUTH" => (ErrorKind::Denied, "it wants a password: write redis://user:password@host".to_owned()),
         "WRONGPASS" => (ErrorKind::Denied, "wrong user or password".to_owned()),
@@ -228,7 +240,8 @@ mod tests {
         ];
         for (code, detail, kind, applied, part) in rows {
             for detail in [(*detail).to_owned(), format!("{detail} {script}")] {
-                let fault = answered(code, &detail, "the key");
+                let (code, detail) = inner(code, &detail);
+                let fault = answered(code, detail, "the key");
                 assert_eq!(fault.kind, *kind, "{code} {detail}");
                 assert!(fault.message.contains(part), "{code} {detail}: {}", fault.message);
                 if !detail.ends_with(script) {
@@ -245,10 +258,27 @@ mod tests {
         assert!(!fault.message.chars().any(char::is_control));
     }
 
+    fn asked(op: Op, finds_masters: bool) -> Asked<'static> {
+        Asked { op, location: "redis://h", about: "", op_timeout: Duration::from_millis(500), finds_masters }
+    }
+
+    #[test]
+    fn a_replica_is_a_mistake_in_a_url_that_names_it_and_passes_where_the_master_is_looked_up() {
+        let readonly = || {
+            let answer = redis::parse_redis_value(b"-READONLY You can't write against a read only replica.\r\n");
+            LinkError::Call(answer.and_then(redis::Value::extract_error).unwrap_err())
+        };
+        let fixed = asked(Op::Register, false).failed(readonly());
+        assert_eq!((fixed.kind, fixed.applied), (ErrorKind::ReadOnly, Applied::No));
+        let found = asked(Op::Register, true).failed(readonly());
+        assert_eq!((found.kind, found.applied), (ErrorKind::Unavailable, Applied::No));
+        assert!(found.is_transient() && !fixed.is_transient(), "{found}; {fixed}");
+    }
+
     #[test]
     fn what_only_reads_was_never_applied() {
         let timed_out = || RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut));
-        let asked = |op| Asked { op, location: "redis://h", about: "", op_timeout: Duration::from_millis(500) };
+        let asked = |op| asked(op, false);
         assert_eq!(asked(Op::Inspect).failed(LinkError::Call(timed_out())).applied, Applied::No);
         assert_eq!(asked(Op::Claim).failed(LinkError::Call(timed_out())).applied, Applied::Maybe);
         assert_eq!(asked(Op::Claim).failed(LinkError::Connect(timed_out())).applied, Applied::No);

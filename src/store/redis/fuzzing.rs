@@ -30,6 +30,7 @@ fn decoded(reply: &Value, length: usize) -> bool {
         told(decode::intervention(reply)),
         told(records::slots(reply, &asked).inspect(|(_, slots)| slots.iter().for_each(|slot| fits(slot, length)))),
         told(records::jobs(reply, "jobs").inspect(|jobs| assert!(jobs.len() <= length))),
+        told(records::notes(reply, "notes").inspect(|pages| assert!(pages.len() <= length))),
         told(records::paused_jobs(reply, "pauses").inspect(|jobs| assert!(jobs.len() <= length))),
         told(records::pause(reply, "pause").inspect(|pause| pause.iter().for_each(ends))),
         told(records::nodes(reply, "nodes", retention).inspect(|(_, nodes)| assert!(nodes.len() <= length))),

@@ -57,10 +57,21 @@ impl Keys {
         format!("{}{{{job}}}:pause", self.prefix)
     }
 
+    /// `cronward:<ns>:{<job>}:longest`: the longest lease that was asked for, in ms. Of a Redlock's masters alone.
+    #[cfg(any(feature = "redis-redlock", test))]
+    pub(super) fn longest(&self, job: &JobName) -> String {
+        format!("{}{{{job}}}:longest", self.prefix)
+    }
+
     /// The mark's key and the two beside it.
     pub(super) fn slot(&self, slot: &Slot) -> SlotKeys {
         let mark = self.mark(slot);
         SlotKeys { attempts: format!("{mark}:attempts"), log: format!("{mark}:log"), mark }
+    }
+
+    /// What nodes noted on a slot: a hash, one field per page. Beside the slot's keys, and no script of a rule touches it.
+    pub(super) fn notes(&self, slot: &Slot) -> String {
+        format!("{}:notes", self.mark(slot))
     }
 
     /// The registry of jobs: a hash, one field per job.
@@ -92,7 +103,9 @@ mod tests {
     fn keys_are_those_that_the_protocol_documents() {
         let keys = Keys::new(&Namespace::new("prod").unwrap());
         let slot = Slot::parse("billing", "2026-11-21T14Z", "2026-11-21T15Z").unwrap();
+        assert_eq!(keys.notes(&slot), "cronward:prod:{billing@2026-11-21T14Z}:notes");
         assert_eq!(keys.pause(slot.job()), "cronward:prod:{billing}:pause");
+        assert_eq!(keys.longest(slot.job()), "cronward:prod:{billing}:longest");
         let in_cluster = Keys::in_cluster(&Namespace::new("prod").unwrap()).slot(&slot);
         assert_eq!(in_cluster.log, "cronward:prod:{billing}@2026-11-21T14Z:log");
         let slot = keys.slot(&slot);

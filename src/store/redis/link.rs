@@ -64,6 +64,11 @@ impl Link {
         Self { source, op_timeout, state: Mutex::default() }
     }
 
+    /// Whether it is asked anew which server is the master.
+    pub(super) const fn finds_masters(&self) -> bool {
+        self.source.wants_master()
+    }
+
     /// Sends one command and waits for its answer, at most `op_timeout` after the connection stands.
     pub(super) async fn call(&self, command: &Cmd) -> Result<Value, LinkError> {
         let send = async |mut connection: MultiplexedConnection| connection.send_packed_command(command).await;

@@ -1,6 +1,7 @@
-//! Urls that name several servers: `redis+sentinel://…` and `redis+cluster://…`, and their TLS forms `rediss+…`. Each server
+//! Urls that name several servers: `redis+sentinel://…`, `redis+cluster://…` and `redlock://…`, and their TLS forms. Each server
 //! is then reached as a url of its own would: what is refused there is refused here. Pure, but for reading the CA file.
 
+#[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
 use super::target::Target;
 use crate::store::{OpenError, redact};
 
@@ -22,7 +23,8 @@ impl Address {
         (!host.is_empty()).then(|| Self { host: host.to_owned(), port })
     }
 
-    fn in_url(&self) -> String {
+    /// As it stands in a url.
+    pub(super) fn in_url(&self) -> String {
         let Self { host, port } = self;
         if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
     }
@@ -53,7 +55,7 @@ impl<'a> Members<'a> {
         let hosts = hosts.ok_or_else(|| refuse("its list of servers is none: write host:port,host:port".to_owned()))?;
         let parameters = query.split('&').filter(|part| !part.is_empty());
         let parameters: Vec<_> = parameters.map(|part| part.split_once('=').unwrap_or((part, ""))).collect();
-        let tls = scheme.starts_with("rediss");
+        let tls = scheme.starts_with("rediss") || scheme == "redlocks";
         if let Some((name, _)) = parameters.iter().find(|(name, _)| !(known.contains(name) || (tls && *name == "ca"))) {
             let list = known.iter().chain(tls.then_some(&"ca")).copied().collect::<Vec<_>>().join(", ");
             let list = if list.is_empty() { "none" } else { &list };
@@ -66,7 +68,15 @@ impl<'a> Members<'a> {
         self.parameters.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
     }
 
+    /// Each server of the list as a url of its own.
+    #[cfg(feature = "redis-redlock")]
+    pub(super) fn urls(&self) -> Vec<String> {
+        let place = |address: &Address| format!("{}/{}", address.in_url(), self.path);
+        self.hosts.iter().map(|address| self.single(self.user, &place(address))).collect()
+    }
+
     /// How the servers that keep the data are reached; at the first address of the list until another is known.
+    #[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
     pub(super) fn data(&self, db: &str, name: &str) -> Result<Target, OpenError> {
         let first = self.hosts.first().map(Address::in_url).unwrap_or_default();
         self.target(self.user, &format!("{first}/{db}"), name)
@@ -78,11 +88,17 @@ impl<'a> Members<'a> {
         self.target(user, &address.in_url(), name)
     }
 
-    fn target(&self, user: Option<&str>, rest: &str, name: &str) -> Result<Target, OpenError> {
+    /// A url that names one server.
+    fn single(&self, user: Option<&str>, rest: &str) -> String {
         let scheme = if self.tls { "rediss" } else { "redis" };
         let user = user.map_or_else(String::new, |user| format!("{user}@"));
         let ca = self.parameter("ca").map_or_else(String::new, |ca| format!("?ca={ca}"));
-        Target::parse(&format!("{scheme}://{user}{rest}{ca}"), name).map_err(|error| match error {
+        format!("{scheme}://{user}{rest}{ca}")
+    }
+
+    #[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
+    fn target(&self, user: Option<&str>, rest: &str, name: &str) -> Result<Target, OpenError> {
+        Target::parse(&self.single(user, rest), name).map_err(|error| match error {
             OpenError::Url { message, .. } => self.refuse(&message),
             other => other,
         })

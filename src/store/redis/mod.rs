@@ -1,4 +1,5 @@
-//! The store in Redis (5 or later; users and TLS since 6): one server, the master that sentinels name, or a cluster.
+//! The store in Redis (5 or later; users and TLS since 6): one server, the master that sentinels name, a cluster, or a
+//! majority of masters that know nothing of each other (`redlock`).
 //!
 //! - Each operation is one Lua script in `lua/`, one file each, run by hash; nobody else's clock judges but the server's.
 //! - `link` is the one connection to a server that all calls share; `wake` the other one, which listens. `source` says
@@ -13,14 +14,21 @@ mod adapter;
 #[cfg(feature = "redis-cluster")]
 mod cluster;
 mod decode;
+mod examine;
 mod fault;
+mod forget;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod keys;
 mod link;
-#[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
+#[cfg(any(feature = "redis-sentinel", feature = "redis-cluster", feature = "redis-redlock"))]
 mod members;
+mod notes;
 mod records;
+#[cfg(feature = "redis-redlock")]
+mod redlock;
+#[cfg(feature = "redis-sentinel")]
+mod replicas;
 mod route;
 mod script;
 #[cfg(feature = "redis-sentinel")]
@@ -28,9 +36,17 @@ mod sentinel;
 #[cfg(feature = "redis-cluster")]
 mod slots;
 mod source;
+#[cfg(feature = "redis-cluster")]
+mod stations;
 mod store;
 mod target;
+#[cfg(feature = "redis-sentinel")]
+mod told;
 mod wake;
 
 pub(super) use adapter::CAPABILITY;
+#[cfg(feature = "redis-redlock")]
+pub(super) use redlock::CAPABILITY as REDLOCK;
+#[cfg(feature = "redis-redlock")]
+pub use redlock::RedlockStore;
 pub use store::RedisStore;

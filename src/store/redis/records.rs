@@ -12,7 +12,7 @@ use super::decode::{Corrupt, Fields, MarkState, RawMark, instant, integer, json,
 use super::keys::SlotKeys;
 use crate::clock::later;
 use crate::job::JobName;
-use crate::slot::{Audit, DoneMark, Mark, RunRecord, Slot, SlotRecord};
+use crate::slot::{Audit, DoneMark, Mark, NotePage, RunRecord, Slot, SlotRecord};
 use crate::store::{HeartbeatReply, JobEntry, NodeEntry, NodeReport, Pause};
 
 #[derive(Serialize, Deserialize)]
@@ -22,6 +22,8 @@ struct StoredPause {
     #[serde(rename = "until_ms", with = "chrono::serde::ts_milliseconds_option")]
     until: Option<DateTime<Utc>>,
     audit: Audit,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ended: Option<Audit>,
 }
 
 #[derive(Deserialize)]
@@ -112,6 +114,8 @@ fn read_log(record: &mut SlotRecord, log: &Value, key: &str) -> Result<(), Corru
         match field.split_once('.') {
             None if field == "verdict" => record.verdict = Some(json(content, key, field)?),
             None if field == "forgiven" => record.forgiven = number(value, key, "forgiven")?,
+            // For the scripts alone.
+            None if field == "borrowed" => {}
             Some(("audit", n)) => {
                 let n: u32 = n.parse().map_err(|_| Corrupt::at(key, &format!("field {field:?}")))?;
                 audits.insert(n, json::<Audit>(content, key, field)?);
@@ -140,6 +144,14 @@ pub(super) fn jobs(reply: &Value, key: &str) -> Result<Vec<JobEntry>, Corrupt> {
     table(reply, key)?.into_iter().map(|(field, value)| json(value, key, field)).collect()
 }
 
+/// HGETALL of a slot's notes, in the order in which the pages were begun.
+pub(super) fn notes(reply: &Value, key: &str) -> Result<Vec<NotePage>, Corrupt> {
+    let pages = table(reply, key)?.into_iter().map(|(field, value)| json(value, key, field));
+    let mut pages = pages.collect::<Result<Vec<NotePage>, Corrupt>>()?;
+    NotePage::sort(&mut pages);
+    Ok(pages)
+}
+
 /// HGETALL of the list of jobs that were ever paused, by name.
 pub(super) fn paused_jobs(reply: &Value, key: &str) -> Result<Vec<JobName>, Corrupt> {
     let name = |field: &str| JobName::new(field).map_err(|_| Corrupt::at(key, &format!("field {field:?}")));
@@ -150,8 +162,8 @@ pub(super) fn paused_jobs(reply: &Value, key: &str) -> Result<Vec<JobName>, Corr
 pub(super) fn pause(reply: &Value, key: &str) -> Result<Option<Pause>, Corrupt> {
     let Some(reply) = present(reply) else { return Ok(None) };
     let content = text(reply).map_err(|_| Corrupt::at(key, "no text"))?;
-    let StoredPause { since, until, audit } = json(content, key, "the pause")?;
-    Ok(Some(Pause { since, until, audit }))
+    let StoredPause { since, until, audit, ended } = json(content, key, "the pause")?;
+    Ok(Some(Pause { since, until, audit, ended }))
 }
 
 /// The answer of `nodes.lua`: the clock, then HGETALL of the nodes.
@@ -251,9 +263,11 @@ mod tests {
             let _ = decode::release(&reply);
             let _ = decode::closing(&reply, "log");
             let _ = decode::intervention(&reply);
+            let _ = decode::taking(&reply);
             let _ = slots(&reply, &asked);
             let _ = slot_record(&reply, &asked[0].0, &asked[0].1);
             let _ = jobs(&reply, "jobs");
+            let _ = notes(&reply, "notes");
             let _ = paused_jobs(&reply, "pauses");
             let _ = pause(&reply, "pause");
             let _ = nodes(&reply, "nodes", Duration::MAX);

@@ -29,6 +29,24 @@ impl Route {
         }
     }
 
+    /// Looks in the background whether a server was replaced, where no call would tell.
+    pub(super) fn look_again(&self) {
+        match self {
+            Self::One(_) => {}
+            #[cfg(feature = "redis-cluster")]
+            Self::Many(cluster) => cluster.look_again(),
+        }
+    }
+
+    /// Whether another server is found by itself when the one that was asked is the master no more.
+    pub(super) const fn finds_masters(&self) -> bool {
+        match self {
+            Self::One(link) => link.finds_masters(),
+            #[cfg(feature = "redis-cluster")]
+            Self::Many(_) => true,
+        }
+    }
+
     /// Whether keys of two jobs may be kept by two servers.
     pub(super) const fn is_shared(&self) -> bool {
         !matches!(self, Self::One(_))

@@ -27,13 +27,13 @@ macro_rules! scripts {
 
 // `RELEASE` is both `fail` and `give_back`: they differ in one argument.
 scripts! {
-    (CLAIM, "prelude" "slot" "claim")
-    (RENEW, "prelude" "slot" "renew")
-    (COMPLETE, "prelude" "slot" "complete")
-    (RELEASE, "prelude" "slot" "release")
+    (CLAIM, "prelude" "slot" "borrowed" "claim")
+    (RENEW, "prelude" "slot" "borrowed" "renew")
+    (COMPLETE, "prelude" "slot" "borrowed" "complete")
+    (RELEASE, "prelude" "slot" "borrowed" "release")
     (CLOSE, "prelude" "slot" "close")
-    (RESET, "prelude" "slot" "reset")
-    (UNLOCK, "prelude" "slot" "unlock")
+    (RESET, "prelude" "slot" "borrowed" "reset")
+    (UNLOCK, "prelude" "slot" "borrowed" "unlock")
     (MARK_DONE, "prelude" "slot" "mark_done")
     (INSPECT, "prelude" "inspect")
     (PAUSE, "prelude" "pause")
@@ -41,6 +41,7 @@ scripts! {
     (REGISTER, "prelude" "register")
     (HEARTBEAT, "prelude" "heartbeat")
     (NODES, "prelude" "nodes")
+    (NOTE, "prelude" "note")
 }
 
 /// What a script is called with.
@@ -64,7 +65,7 @@ impl Args {
 }
 
 impl Script {
-    fn new(source: &'static str) -> Self {
+    pub(super) fn new(source: &'static str) -> Self {
         Self { source, hash: redis::Script::new(source).get_hash().to_owned() }
     }
 

@@ -1,6 +1,10 @@
 //! Which server is the master, as the sentinels say. Each of them is asked in a task of its own: at once when a failover
 //! ends (`+switch-master`) or a connection fails, and every second in any case, since a message may be lost. Of several
-//! answers the one of the highest epoch counts: a sentinel that is cut off from the others goes on naming the old master.
+//! answers the one of the highest epoch counts; `told` has the rule.
+//!
+//! The sentinel that leads a failover goes on naming the old master until every replica follows the new one, and that with the
+//! new epoch; for it alone the failover is in progress. It is then asked for the address in the other way, which tells the
+//! new one.
 //!
 //! Nothing is ever pinned to an address. Calls that are under way go to where they were sent; the next one goes to the
 //! master that is known by then.
@@ -16,6 +20,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::members::{Address, Members};
 use super::target::Target;
+use super::told::{Failure, Told};
 use crate::store::OpenError;
 
 /// How often a sentinel is asked though nothing has happened.
@@ -25,12 +30,14 @@ const TRY_AGAIN: Duration = Duration::from_millis(250);
 /// The longest wait for a sentinel's answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// More replicas than this nobody has: a larger number is a slip.
+const MOST_REPLICAS: u32 = 100;
+
 /// The master as it is known now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Master {
     address: Address,
-    epoch: i64,
-    /// Counts changes of the address.
+    /// Counts changes of the address: 0 is the first that was known, and also what a connection that waits for it expects.
     version: u64,
 }
 
@@ -41,8 +48,7 @@ struct Knowledge {
     master: watch::Sender<Option<Master>>,
     /// Somebody doubts what is known.
     doubt: Notify,
-    /// What a sentinel refused last, as a fragment.
-    refusal: Mutex<Option<String>>,
+    told: Mutex<Told>,
 }
 
 /// The sentinels of one master.
@@ -50,15 +56,17 @@ struct Knowledge {
 pub(super) struct Sentinels {
     listed: Vec<Target>,
     data: Target,
+    /// How many replicas a success is to reach; none to ask of it.
+    pub(super) wait: Option<u32>,
     known: Arc<Knowledge>,
     tasks: Mutex<Vec<AbortOnDropHandle<()>>>,
 }
 
 impl Sentinels {
-    /// Reads `redis+sentinel://[user:password@]h1,h2,h3/mymaster[?db=…&sentinel_user=…&sentinel_pass=…]`. `client` is what the
-    /// connections call themselves.
+    /// Reads `redis+sentinel://[user:password@]h1,h2,h3/mymaster[?db=…&sentinel_user=…&sentinel_pass=…&wait=N]`. `client` is what
+    /// the connections call themselves.
     pub(super) fn parse(url: &str, client: &str) -> Result<Self, OpenError> {
-        let members = Members::parse(url, 26_379, &["db", "sentinel_user", "sentinel_pass"])?;
+        let members = Members::parse(url, 26_379, &["db", "sentinel_user", "sentinel_pass", "wait"])?;
         if members.path.is_empty() || members.path.contains('/') {
             return Err(members.refuse("it must name the master that the sentinels watch: …/mymaster"));
         }
@@ -68,15 +76,20 @@ impl Sentinels {
             (user, Some(password)) => Some(format!("{}:{password}", user.unwrap_or(""))),
             (Some(_), None) => return Err(members.refuse("sentinel_user has no sentinel_pass")),
         };
+        let wait = match members.parameter("wait").map(str::parse::<u32>) {
+            None | Some(Ok(0)) => None,
+            Some(Ok(replicas)) if replicas <= MOST_REPLICAS => Some(replicas),
+            Some(_) => return Err(members.refuse("wait is no number of replicas: write wait=1")),
+        };
         let listed = members.hosts.iter().map(|host| members.listed(host, user.as_deref(), client));
         let known = Knowledge {
             name: members.path.to_owned(),
             master: watch::Sender::new(None),
             doubt: Notify::new(),
-            refusal: Mutex::default(),
+            told: Mutex::new(Told::by(members.hosts.len())),
         };
         let listed = listed.collect::<Result<_, _>>()?;
-        Ok(Self { listed, data, known: Arc::new(known), tasks: Mutex::default() })
+        Ok(Self { listed, data, wait, known: Arc::new(known), tasks: Mutex::default() })
     }
 
     /// The master. Waits until one is known, no longer than half of `limit`.
@@ -112,75 +125,100 @@ impl Sentinels {
             return;
         }
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let ask = |sentinel: &Target| runtime.spawn(ask_for_ever(sentinel.clone(), Arc::clone(&self.known)));
-        *tasks = self.listed.iter().map(|sentinel| AbortOnDropHandle::new(ask(sentinel))).collect();
+        let asked = self.listed.iter().enumerate();
+        let asked = asked.map(|(index, at)| Asked { index, at: at.clone(), known: Arc::clone(&self.known) });
+        *tasks = asked.map(|sentinel| AbortOnDropHandle::new(runtime.spawn(sentinel.ask_for_ever()))).collect();
     }
 }
 
 impl Knowledge {
-    /// The highest epoch counts; within it the last answer, since an address may be announced anew.
-    fn learn(&self, address: Address, epoch: i64) {
-        self.master.send_if_modified(|known| match known {
-            Some(master) if master.epoch > epoch || (master.epoch == epoch && master.address == address) => false,
-            Some(master) if master.address == address => {
-                master.epoch = epoch;
-                false
-            }
-            _ => {
-                let version = known.as_ref().map_or(1, |master| master.version + 1);
-                tracing::debug!(name = self.name, host = address.host, port = address.port, epoch, "the master");
-                *known = Some(Master { address, epoch, version });
-                true
-            }
+    fn lock(&self) -> std::sync::MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What follows from what was told so far. Where nothing does, what was known stays.
+    fn learn(&self, note: impl FnOnce(&mut Told)) {
+        let mut told = self.lock();
+        note(&mut told);
+        self.master.send_if_modified(|known| {
+            let current = known.as_ref().map(|master| &master.address);
+            let Some((address, epoch)) = told.master(current).filter(|(address, _)| Some(address) != current) else {
+                return false;
+            };
+            let version = known.as_ref().map_or(0, |master| master.version + 1);
+            tracing::debug!(name = self.name, host = address.host, port = address.port, epoch, "the master");
+            *known = Some(Master { address, version });
+            true
         });
     }
 
     fn unknown(&self) -> String {
-        let refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
-        let why = refusal.as_deref().unwrap_or("none can be reached");
-        format!("no sentinel tells where the master {:?} is: {why}", self.name)
-    }
-
-    fn refused(&self, error: &RedisError) {
-        let why = match error.code() {
-            Some("NOAUTH" | "WRONGPASS") => "they want a password: write ?sentinel_pass=…".to_owned(),
-            Some(code) => format!("{code} {}", error.detail().unwrap_or("")),
-            None => error.to_string(),
-        };
-        *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+        format!("no sentinel tells where the master {:?} is: {}", self.name, self.lock().why_not())
     }
 }
 
-/// Asks one sentinel until the task is stopped.
-#[allow(clippy::disallowed_methods, reason = "the wait before a sentinel is tried again; the file owns it")]
-async fn ask_for_ever(sentinel: Target, known: Arc<Knowledge>) {
-    loop {
-        if let Err(error) = ask(&sentinel, &known).await {
-            tracing::debug!(%error, "a sentinel does not answer");
-            known.refused(&error);
-        }
-        tokio::time::sleep(TRY_AGAIN).await;
+fn failure(error: &RedisError) -> Failure {
+    match error.code() {
+        Some("NOAUTH" | "WRONGPASS") => Failure::Refused("they want a password: write ?sentinel_pass=…".to_owned()),
+        Some(code) => Failure::Refused(format!("{code} {}", error.detail().unwrap_or(""))),
+        None => Failure::Silent(error.to_string()),
     }
 }
 
-/// Asks over one pair of connections until one of them breaks.
-async fn ask(sentinel: &Target, known: &Knowledge) -> Result<(), RedisError> {
-    let mut connection = within(connect(sentinel)).await?;
-    question(&mut connection, known).await?;
-    let (_sink, mut switches) = within(listen(sentinel)).await?;
-    loop {
-        tokio::select! {
-            message = switches.next() => {
-                let Some(message) = message else { return Ok(()) };
-                let text = String::from_utf8_lossy(message.get_payload_bytes()).into_owned();
-                if text.split(' ').next() != Some(&known.name) {
-                    continue;
-                }
+/// One sentinel, and who is told what it says.
+struct Asked {
+    index: usize,
+    at: Target,
+    known: Arc<Knowledge>,
+}
+
+impl Asked {
+    /// Asks until the task is stopped.
+    #[allow(clippy::disallowed_methods, reason = "the wait before a sentinel is tried again; the file owns it")]
+    async fn ask_for_ever(self) {
+        loop {
+            if let Err(error) = self.ask().await {
+                tracing::debug!(%error, "a sentinel does not answer");
+                self.known.learn(|told| told.failure(self.index, failure(&error)));
             }
-            () = known.doubt.notified() => {}
-            _ = tokio::time::timeout(ASK_EVERY, std::future::pending::<()>()) => {}
+            tokio::time::sleep(TRY_AGAIN).await;
         }
-        question(&mut connection, known).await?;
+    }
+
+    /// Asks over one pair of connections until one of them breaks.
+    async fn ask(&self) -> Result<(), RedisError> {
+        let mut connection = within(connect(&self.at)).await?;
+        self.question(&mut connection).await?;
+        let (_sink, mut switches) = within(listen(&self.at)).await?;
+        loop {
+            tokio::select! {
+                message = switches.next() => {
+                    let Some(message) = message else { return Ok(()) };
+                    let text = String::from_utf8_lossy(message.get_payload_bytes()).into_owned();
+                    if text.split(' ').next() != Some(&self.known.name) {
+                        continue;
+                    }
+                }
+                () = self.known.doubt.notified() => {}
+                _ = tokio::time::timeout(ASK_EVERY, std::future::pending::<()>()) => {}
+            }
+            self.question(&mut connection).await?;
+        }
+    }
+
+    async fn question(&self, connection: &mut MultiplexedConnection) -> Result<(), RedisError> {
+        let name = &self.known.name;
+        let answer = sentinel(connection, "MASTER", name).await?;
+        let Some(Named { address, epoch, in_failover }) = named(&answer) else { return Ok(()) };
+        let (address, epoch) = if in_failover {
+            let current = sentinel(connection, "GET-MASTER-ADDR-BY-NAME", name).await;
+            // Where it may not be asked, its word counts for less than that of the others.
+            current.ok().as_ref().and_then(address_of).map_or((address, epoch - 1), |current| (current, epoch))
+        } else {
+            (address, epoch)
+        };
+        self.known.learn(|told| told.answer(self.index, address, epoch));
+        Ok(())
     }
 }
 
@@ -195,13 +233,9 @@ async fn listen(sentinel: &Target) -> Result<(PubSubSink, PubSubStream), RedisEr
     Ok((sink, messages))
 }
 
-async fn question(connection: &mut MultiplexedConnection, known: &Knowledge) -> Result<(), RedisError> {
-    let question = redis::cmd("SENTINEL").arg("MASTER").arg(&known.name).take();
-    let answer = within(async { connection.send_packed_command(&question).await?.extract_error() }).await?;
-    if let Some((address, epoch)) = master_of(&answer) {
-        known.learn(address, epoch);
-    }
-    Ok(())
+async fn sentinel(connection: &mut MultiplexedConnection, verb: &str, name: &str) -> Result<Value, RedisError> {
+    let question = redis::cmd("SENTINEL").arg(verb).arg(name).take();
+    within(async { connection.send_packed_command(&question).await?.extract_error() }).await
 }
 
 async fn within<T>(work: impl Future<Output = Result<T, RedisError>>) -> Result<T, RedisError> {
@@ -209,14 +243,26 @@ async fn within<T>(work: impl Future<Output = Result<T, RedisError>>) -> Result<
     tokio::time::timeout(PATIENCE, work).await.unwrap_or_else(|_| Err(late()))
 }
 
-/// The address and the epoch in an answer to `SENTINEL MASTER`; none while they cannot be read.
-fn master_of(answer: &Value) -> Option<(Address, i64)> {
-    let Value::Array(items) = answer else { return None };
-    let text = |value: &Value| match value {
+/// What an answer to `SENTINEL MASTER` says.
+#[derive(Debug, PartialEq, Eq)]
+struct Named {
+    address: Address,
+    epoch: i64,
+    /// This sentinel leads a failover that is not over.
+    in_failover: bool,
+}
+
+fn text(value: &Value) -> Option<String> {
+    match value {
         Value::BulkString(bytes) => String::from_utf8(bytes.clone()).ok(),
         Value::SimpleString(text) => Some(text.clone()),
         _ => None,
-    };
+    }
+}
+
+/// The answer to `SENTINEL MASTER`; none while it cannot be read.
+fn named(answer: &Value) -> Option<Named> {
+    let Value::Array(items) = answer else { return None };
     let field = |name: &str| {
         items.chunks_exact(2).find_map(|pair| match pair {
             [key, value] if text(key).as_deref() == Some(name) => text(value),
@@ -224,41 +270,25 @@ fn master_of(answer: &Value) -> Option<(Address, i64)> {
         })
     };
     let address = Address { host: field("ip")?, port: field("port")?.parse().ok()? };
-    Some((address, field("config-epoch")?.parse().ok()?))
+    let in_failover = field("flags").is_some_and(|flags| flags.split(',').any(|flag| flag == "failover_in_progress"));
+    Some(Named { address, epoch: field("config-epoch")?.parse().ok()?, in_failover })
+}
+
+/// The answer to `SENTINEL GET-MASTER-ADDR-BY-NAME`.
+fn address_of(answer: &Value) -> Option<Address> {
+    let Value::Array(items) = answer else { return None };
+    let [host, port] = items.as_slice() else { return None };
+    Some(Address { host: text(host)?, port: text(port)?.parse().ok()? })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn known() -> Knowledge {
-        Knowledge {
-            name: "m".to_owned(),
-            master: watch::Sender::new(None),
-            doubt: Notify::new(),
-            refusal: Mutex::default(),
-        }
-    }
-
-    fn address(port: u16) -> Address {
-        Address { host: "h".to_owned(), port }
-    }
-
-    #[test]
-    fn a_sentinel_that_was_cut_off_does_not_bring_back_the_old_master() {
-        let known = known();
-        known.learn(address(1), 3);
-        known.learn(address(2), 4);
-        known.learn(address(1), 3);
-        let master = known.master.borrow().clone().unwrap();
-        assert_eq!((master.address, master.version), (address(2), 2));
-        known.learn(address(2), 5);
-        assert_eq!(known.master.borrow().as_ref().map(|master| (master.epoch, master.version)), Some((5, 2)));
-    }
-
     #[test]
     fn only_a_url_with_servers_and_a_master_is_read() {
-        for url in ["redis+sentinel://a,b:1/m", "rediss+sentinel://u:p@a/m?db=2&sentinel_user=s&sentinel_pass=p"] {
+        for url in ["redis+sentinel://a,b:1/m?wait=1", "rediss+sentinel://u:p@a/m?db=2&sentinel_user=s&sentinel_pass=p"]
+        {
             assert!(Sentinels::parse(url, "test").is_ok(), "{url}");
         }
         for url in [
@@ -266,19 +296,40 @@ mod tests {
             "redis+sentinel:///m",
             "redis+sentinel://a/m/0",
             "redis+sentinel://a/m?sentinel_user=u",
+            "redis+sentinel://a/m?wait=all",
+            "redis+sentinel://a/m?wait=101",
         ] {
             assert!(Sentinels::parse(url, "test").is_err(), "{url}");
         }
     }
 
     #[test]
+    fn the_first_master_is_no_change_and_the_next_one_is() {
+        let sentinels = Sentinels::parse("redis+sentinel://a/m", "test").unwrap();
+        let expected = sentinels.version();
+        let is_named = |port, epoch| {
+            let address = Address { host: "10.0.0.1".to_owned(), port };
+            sentinels.known.learn(|told| told.answer(0, address, epoch));
+        };
+        is_named(6_379, 1);
+        assert_eq!(sentinels.version(), expected, "the connection that waited for it is dropped");
+        is_named(6_380, 2);
+        assert_ne!(sentinels.version(), expected);
+    }
+
+    #[test]
     fn an_answer_of_another_form_is_none() {
         let bulk = |text: &str| Value::BulkString(text.as_bytes().to_vec());
-        let answer = ["name", "m", "ip", "10.0.0.1", "port", "6380", "config-epoch", "7"].map(bulk);
-        let address = Address { host: "10.0.0.1".to_owned(), port: 6_380 };
-        assert_eq!(master_of(&Value::Array(answer.to_vec())), Some((address, 7)));
+        let answer = ["name", "m", "ip", "10.0.0.1", "port", "6380", "config-epoch", "7", "flags", "master"].map(bulk);
+        let address = || Address { host: "10.0.0.1".to_owned(), port: 6_380 };
+        let leads = |in_failover| Some(Named { address: address(), epoch: 7, in_failover });
+        assert_eq!(named(&Value::Array(answer.to_vec())), leads(false));
+        let leading = [&answer[..9], &[bulk("master,o_down,failover_in_progress")]].concat();
+        assert_eq!(named(&Value::Array(leading)), leads(true));
         for other in [Value::Nil, Value::Array(vec![]), Value::Array(answer[..7].to_vec()), Value::Int(1)] {
-            assert_eq!(master_of(&other), None);
+            assert_eq!(named(&other), None);
+            assert_eq!(address_of(&other), None);
         }
+        assert_eq!(address_of(&Value::Array(vec![bulk("10.0.0.1"), bulk("6380")])), Some(address()));
     }
 }

@@ -45,6 +45,11 @@ impl SlotMap {
         self.moved.get(&slot).or_else(|| self.ranges.iter().find(within).map(|(_, _, owner)| owner))
     }
 
+    /// How many slots nobody keeps.
+    pub(super) fn homeless(&self) -> usize {
+        (0..SLOTS).filter(|slot| self.owner(*slot).is_none()).count()
+    }
+
     /// One slot is kept by another server than was known.
     pub(super) fn learn(&mut self, slot: u16, owner: Address) {
         self.moved.insert(slot, owner);

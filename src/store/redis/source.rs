@@ -20,7 +20,29 @@ pub(super) enum Source {
     Master(Arc<Sentinels>),
     /// One after the other: all of them know what one is told.
     #[cfg(feature = "redis-cluster")]
-    AnyOf(Arc<(Vec<Target>, std::sync::atomic::AtomicUsize)>),
+    AnyOf(Arc<AnyOf>),
+}
+
+/// The servers that a url of a cluster names.
+#[cfg(feature = "redis-cluster")]
+#[derive(Debug)]
+pub(super) struct AnyOf {
+    targets: Vec<Target>,
+    turn: std::sync::atomic::AtomicUsize,
+    /// Rises when a server that kept something keeps nothing any more.
+    replaced: tokio::sync::watch::Sender<u64>,
+}
+
+#[cfg(feature = "redis-cluster")]
+impl AnyOf {
+    pub(super) fn new(targets: Vec<Target>) -> Self {
+        Self { targets, turn: std::sync::atomic::AtomicUsize::new(0), replaced: tokio::sync::watch::Sender::new(0) }
+    }
+
+    /// A server was replaced: what it had not passed on is lost, and hints with it.
+    pub(super) fn was_replaced(&self) {
+        self.replaced.send_modify(|version| *version += 1);
+    }
 }
 
 impl Source {
@@ -36,19 +58,22 @@ impl Source {
             Self::Master(sentinels) => sentinels.master(limit).await,
             #[cfg(feature = "redis-cluster")]
             Self::AnyOf(targets) => {
-                let turn = targets.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                let target = targets.0.get(turn % targets.0.len().max(1));
+                let turn = targets.turn.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                let target = targets.targets.get(turn % targets.targets.len().max(1));
                 target.cloned().ok_or_else(|| RedisError::from(std::io::Error::other("no server is named")))
             }
         }
     }
 
-    /// Changes when connections that stand lead to the wrong server by now.
+    /// Changes when connections that stand lead to the wrong server by now, and when a server of a cluster was replaced by one
+    /// that may know less: the wake-ups are then subscribed to anew, and `Resync` is told.
     pub(super) fn version(&self) -> u64 {
         match self {
             #[cfg(feature = "redis-sentinel")]
             Self::Master(sentinels) => sentinels.version(),
-            _ => 0,
+            #[cfg(feature = "redis-cluster")]
+            Self::AnyOf(servers) => *servers.replaced.borrow(),
+            Self::Fixed(_) => 0,
         }
     }
 
@@ -57,7 +82,12 @@ impl Source {
         match self {
             #[cfg(feature = "redis-sentinel")]
             Self::Master(sentinels) => sentinels.moved(version).await,
-            _ => {
+            #[cfg(feature = "redis-cluster")]
+            Self::AnyOf(servers) => {
+                // The sender lives as long as this does.
+                let _ = servers.replaced.subscribe().wait_for(|now| *now != version).await;
+            }
+            Self::Fixed(_) => {
                 let _ = version;
                 std::future::pending::<()>().await;
             }

@@ -14,6 +14,8 @@ use super::source::Source;
 use super::target::Target;
 use super::wake::Listener;
 use crate::slot::{Lease, Slot};
+#[cfg(feature = "redis-cluster")]
+use crate::store::ErrorKind;
 use crate::store::{Op, OpenError, StoreError, StoreOptions, redact};
 
 /// The longest span that is sent, 100 years: what is added to a clock stays a number that Redis takes.
@@ -28,6 +30,9 @@ pub struct RedisStore {
     pub(super) location: String,
     pub(super) name: &'static str,
     pub(super) route: Route,
+    /// Where successes are written when replicas are to have them.
+    #[cfg(feature = "redis-sentinel")]
+    pub(super) replicas: Option<super::replicas::Replicas>,
 }
 
 impl RedisStore {
@@ -42,15 +47,23 @@ impl RedisStore {
         let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
         #[cfg_attr(not(feature = "redis-cluster"), expect(unused_mut, reason = "a cluster has names of its own"))]
         let mut keys = Keys::new(&options.namespace);
+        #[cfg(feature = "redis-sentinel")]
+        let mut replicas = None;
         let (name, route, source) = match scheme {
             #[cfg(feature = "redis-sentinel")]
             "redis+sentinel" | "rediss+sentinel" => {
                 let sentinels = super::sentinel::Sentinels::parse(url, &client)?;
+                let wait = sentinels.wait;
                 let source = Source::Master(std::sync::Arc::new(sentinels));
+                replicas =
+                    wait.map(|wanted| super::replicas::Replicas::new(wanted, source.clone(), options.op_timeout));
                 ("redis-sentinel", Route::One(Box::new(Link::new(source.clone(), options.op_timeout))), source)
             }
             #[cfg(feature = "redis-cluster")]
             "redis+cluster" | "rediss+cluster" => {
+                if options.lock_key.is_some() {
+                    return Err(OpenError::LockKey { store: "a Redis Cluster, which keeps it on another server" });
+                }
                 let (cluster, source) = super::cluster::Cluster::parse(url, &client, options.op_timeout)?;
                 keys = Keys::in_cluster(&options.namespace);
                 ("redis-cluster", Route::Many(cluster), source)
@@ -61,7 +74,16 @@ impl RedisStore {
             }
         };
         let listener = Listener::new(source, keys.wake(), options.op_timeout);
-        Ok(Self { keys, listener, location: redact(url), name, route, options })
+        Ok(Self {
+            keys,
+            listener,
+            location: redact(url),
+            name,
+            route,
+            options,
+            #[cfg(feature = "redis-sentinel")]
+            replicas,
+        })
     }
 
     /// Runs a script and reads its answer. `about` names the keys in an error.
@@ -74,6 +96,24 @@ impl RedisStore {
     ) -> Result<T, StoreError> {
         let answer = script.run(&self.route, args).await;
         self.read(asked, answer, read)
+    }
+
+    /// Writes a success: where replicas are to have it, over the connection that waits for them.
+    pub(super) async fn settle<T>(
+        &self,
+        asked: (Op, &str),
+        script: &Script,
+        args: &Args,
+        read: impl FnOnce(&Value) -> Result<T, Corrupt> + Send,
+    ) -> Result<T, StoreError> {
+        #[cfg(feature = "redis-sentinel")]
+        if let Some(replicas) = &self.replicas {
+            let answer = script.run(replicas.route(), args).await;
+            let settled = self.read(asked, answer, read)?;
+            replicas.confirm(&self.location).await;
+            return Ok(settled);
+        }
+        self.ask(asked, script, args, read).await
     }
 
     /// All of a hash.
@@ -102,9 +142,25 @@ impl RedisStore {
         answer: Result<Value, super::link::LinkError>,
         read: impl FnOnce(&Value) -> Result<T, Corrupt>,
     ) -> Result<T, StoreError> {
-        let asked = Asked { op, location: &self.location, about, op_timeout: self.options.op_timeout };
-        let answer = answer.map_err(|error| asked.failed(error))?;
+        let (op_timeout, finds_masters) = (self.options.op_timeout, self.route.finds_masters());
+        let asked = Asked { op, location: &self.location, about, op_timeout, finds_masters };
+        let answer = answer.map_err(|error| self.at_server(about, asked.failed(error)))?;
         read(&answer).map_err(|corrupt| asked.unreadable(corrupt))
+    }
+
+    /// Of several servers each has users and limits of its own: what one refuses is told with its name.
+    fn at_server(&self, about: &str, error: StoreError) -> StoreError {
+        match &self.route {
+            #[cfg(feature = "redis-cluster")]
+            Route::Many(cluster) if matches!(error.kind, ErrorKind::Denied | ErrorKind::Overloaded) => {
+                let place = cluster.keeper(about).map(|keeper| format!("{}: ", keeper.in_url())).unwrap_or_default();
+                StoreError { message: format!("{place}{}", error.message), ..error }
+            }
+            _ => {
+                let _ = about;
+                error
+            }
+        }
     }
 
     /// What every script about a slot takes (`lua/slot.lua`), with further keys.
@@ -117,9 +173,14 @@ impl RedisStore {
             .arg(self.keys.wake())
     }
 
+    /// The key of a foreign program that a run excludes.
+    pub(super) fn borrowed(&self) -> Option<String> {
+        self.options.lock_key.as_ref().map(ToString::to_string)
+    }
+
     /// The same, with whose lease it is.
     pub(super) fn about_lease(&self, lease: &Lease) -> Args {
-        self.about(&lease.slot, []).arg(lease.token).arg(&lease.node).arg(lease.attempt)
+        self.about(&lease.slot, self.borrowed()).arg(lease.token).arg(&lease.node).arg(lease.attempt)
     }
 }
 

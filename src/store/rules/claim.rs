@@ -25,11 +25,14 @@ impl Image {
         }
         if let Some(lease) = again {
             self.hold(&lease);
-            return Claim::Claimed { attempt: lease.attempt, used: self.used(), at: lease.claimed_at };
+            return Claim::Claimed { attempt: lease.attempt, used: self.used(), at: lease.claimed_at, revision: None };
         }
         let attempt = self.known().saturating_add(1);
         self.grant(&request.granted(attempt, self.now));
-        Claim::Claimed { attempt, used: attempt.saturating_sub(self.row.forgiven), at: self.now }
+        if let Some(audit) = &request.audit {
+            self.record_audit(audit);
+        }
+        Claim::Claimed { attempt, used: attempt.saturating_sub(self.row.forgiven), at: self.now, revision: None }
     }
 
     /// Done is asked before the window: a slot that is over still tells that it was done. The verdict tells it as well as
@@ -41,7 +44,7 @@ impl Image {
         if self.now < self.slot.start() {
             return Some(Claim::Early { remaining: between(self.now, self.slot.start()) });
         }
-        if self.now >= self.slot.end() {
+        if self.now >= self.slot.end() && !request.past {
             return Some(Claim::Closed);
         }
         let lease = self.mark().cloned().filter(|mark| matches!(mark.standing, Standing::Lease(_)))?;
@@ -50,14 +53,14 @@ impl Image {
         }
         // The same token is one grant: its reply was lost, and it is told again (I5).
         self.prolong(request.lease_ttl);
-        Some(Claim::Claimed { attempt: lease.by.attempt, used: self.used(), at: lease.since })
+        Some(Claim::Claimed { attempt: lease.by.attempt, used: self.used(), at: lease.since, revision: None })
     }
 
     /// The lease of a claim whose answer was lost and which has lapsed since: the newest attempt that counts, without a
     /// recorded end, under this token and no other's.
     fn unanswered(&self, request: &ClaimRequest) -> Option<Lease> {
         let run = self.runs.own.as_ref().filter(|run| run.attempt == self.known() && run.token == request.token)?;
-        let followed = self.runs.newest_other >= run.attempt;
+        let followed = self.overtaker(run.attempt, run.claimed_at).is_some();
         let free = self.mark().is_none() && !self.runs.spent && !followed && self.used() > 0;
         free.then(|| request.granted(run.attempt, run.claimed_at))
     }

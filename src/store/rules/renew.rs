@@ -25,8 +25,7 @@ impl Image {
     /// and without its lease a second run could start beside it.
     fn restore(&mut self, lease: &Lease) -> Renewal {
         let ended = self.runs.own.as_ref().is_some_and(|run| run.outcome.is_some());
-        // The same number under another token: granted again after the file was lost.
-        let followed = self.known() > lease.attempt || self.runs.newest_other >= lease.attempt;
+        let followed = self.known() > lease.attempt || self.overtaker(lease.attempt, lease.claimed_at).is_some();
         if ended || followed {
             return Renewal::Lost { to: None };
         }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::clock::later;
-use crate::slot::{Holder, Lease, RunRecord};
+use crate::slot::{Lease, RunRecord};
 use crate::store::image::{Image, Standing, holder};
 use crate::store::{Release, Settlement, WakeKind};
 
@@ -17,7 +17,9 @@ impl Image {
         let mark = self.mark().cloned();
         let answer = match &mark {
             Some(other) if !is_of(other.standing, lease) => Settlement::Overtaken { by: other.by.clone() },
-            _ => self.overtaker(lease).map_or(Settlement::Recorded, |by| Settlement::Overtaken { by }),
+            _ => self
+                .overtaker(lease.attempt, lease.claimed_at)
+                .map_or(Settlement::Recorded, |by| Settlement::Overtaken { by }),
         };
         // Done is absorbing: a marker that stands is left as it is, whose ever it is (I3).
         if !mark.is_some_and(|mark| matches!(mark.standing, Standing::Done(_))) {
@@ -60,19 +62,12 @@ impl Image {
                 Release::Overtaken { by: mark.by.clone() }
             }
             Some(_) => Release::Released,
-            None => match self.overtaker(lease) {
+            None => match self.overtaker(lease.attempt, lease.claimed_at) {
                 Some(by) => Release::Overtaken { by },
                 None if ended => Release::Released,
                 None => Release::Expired,
             },
         }
-    }
-
-    /// Who was granted the slot after this lease or in its place, also if that is over: two runs may have overlapped. A run
-    /// without a guard is in nobody's place.
-    fn overtaker(&self, lease: &Lease) -> Option<Holder> {
-        let (node, attempt) = (self.runs.newest_other_node.clone()?, self.runs.newest_other);
-        (lease.attempt > 0 && attempt >= lease.attempt).then_some(Holder { node, attempt })
     }
 
     /// The lease says whose record it is, whatever the record itself says.

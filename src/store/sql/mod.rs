@@ -12,10 +12,15 @@
 //! | `server` | what database servers have in common: connections, limits, steps that others come before |
 //! | `postgres`, `mysql` | the servers' own |
 
+mod cells;
 mod fault;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod inspect;
+mod last_run;
 #[cfg(feature = "mysql")]
 pub mod mysql;
+mod notes;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod registry;

@@ -1,7 +1,5 @@
 //! The registry beside the slots in its tables: jobs, nodes, pauses; and the purge.
 
-use std::collections::BTreeMap;
-
 use chrono::{DateTime, Utc};
 
 use super::fault::Fault;
@@ -10,7 +8,7 @@ use super::session::{Session, values};
 use super::slots::Scope;
 use crate::job::JobName;
 use crate::slot::Audit;
-use crate::store::{HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause};
+use crate::store::{HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause, Trial};
 
 /// The most slots that one purge removes: it must not keep others waiting for long.
 const PURGE_AT_ONCE: i64 = 500;
@@ -27,7 +25,7 @@ async fn pause_of<S: Session>(tx: &mut S, scope: &Scope, job: &JobName) -> Resul
 }
 
 async fn set_pause<S: Session>(tx: &mut S, scope: &Scope, job: &JobName, pause: &Pause) -> Result<(), Fault> {
-    let audit = row::json(&pause.audit).map_err(odd("pauses"))?;
+    let audit = row::json(&row::PauseAudit::of(pause)).map_err(odd("pauses"))?;
     let until = pause.until.map(|until| until.timestamp_millis());
     let values = values![scope.namespace.as_str(), job.as_str(), pause.since, until, audit];
     tx.execute(tx.texts().pause_set, values).await?;
@@ -41,12 +39,12 @@ pub(super) async fn pause<S: Session>(
     until: Option<DateTime<Utc>>,
     audit: &Audit,
 ) -> Result<Intervention, Fault> {
-    let pause = Pause { since: tx.now(), until, audit: Audit { at: tx.now(), ..audit.clone() } };
+    let pause = Pause::begun(until, audit, tx.now());
     set_pause(tx, scope, job, &pause).await?;
     Ok(Intervention::Applied)
 }
 
-/// The pause's record then names who ended it.
+/// The pause's record then names who ended it, too.
 pub(super) async fn resume<S: Session>(
     tx: &mut S,
     scope: &Scope,
@@ -54,10 +52,9 @@ pub(super) async fn resume<S: Session>(
     audit: &Audit,
 ) -> Result<Intervention, Fault> {
     let now = tx.now();
-    let Some(pause) = pause_of(tx, scope, job).await?.filter(|pause| pause.remaining(now).is_some()) else {
+    let Some(ended) = pause_of(tx, scope, job).await?.and_then(|pause| pause.end(audit, now)) else {
         return Ok(Intervention::Unchanged);
     };
-    let ended = Pause { until: Some(now), audit: Audit { at: now, ..audit.clone() }, ..pause };
     set_pause(tx, scope, job, &ended).await?;
     Ok(Intervention::Applied)
 }
@@ -78,7 +75,7 @@ pub(super) async fn register<S: Session>(
     entries: &[JobEntry],
 ) -> Result<Vec<JobEntry>, Fault> {
     // By name: nodes that register the same jobs at the same time never wait for each other in a circle.
-    let by_name: BTreeMap<&JobName, &JobEntry> = entries.iter().map(|entry| (&entry.name, entry)).collect();
+    let by_name = JobEntry::by_name(entries);
     let mut named = Vec::with_capacity(by_name.len());
     for entry in by_name.into_values() {
         // The column has the instant that counts; the record is the same whenever it is written.
@@ -131,4 +128,14 @@ pub(super) async fn nodes<S: Session>(tx: &mut S, scope: &Scope) -> Result<(Date
 pub(super) async fn purge<S: Session>(tx: &mut S, scope: &Scope) -> Result<u64, Fault> {
     let values = values![scope.namespace.as_str(), scope.oldest(tx.now()), tx.now(), PURGE_AT_ONCE];
     Ok(tx.execute(tx.texts().purge, values).await?)
+}
+
+/// Removes what a trial wrote.
+pub(super) async fn forget<S: Session>(tx: &mut S, scope: &Scope, trial: &Trial) -> Result<(), Fault> {
+    let (namespace, texts) = (scope.namespace.as_str(), tx.texts());
+    for text in [texts.trial_jobs, texts.trial_pauses, texts.trial_slots, texts.trial_notes] {
+        tx.execute(text, values![namespace, trial.job.as_str()]).await?;
+    }
+    tx.execute(texts.trial_nodes, values![namespace, trial.node.as_str()]).await?;
+    Ok(())
 }

@@ -2,11 +2,11 @@
 //! names the column.
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::job::NodeName;
-use crate::slot::{Holder, Token};
+use crate::slot::{Audit, Holder, Token};
 use crate::store::Pause;
 use crate::store::image::{Row, Runs, Standing, StoredMark};
 use crate::store::sql::session::Columns;
@@ -72,6 +72,7 @@ pub(super) fn runs(row: &impl Columns) -> Result<Runs, Why> {
         newest: count(row, "newest")?,
         newest_other: count(row, "newest_other")?,
         newest_other_node: node(row, "newest_other_node")?,
+        latest_other: record(row, "latest_other")?,
         spent: count(row, "spent")? > 0,
     })
 }
@@ -81,13 +82,26 @@ pub(super) fn pause_beside(row: &impl Columns) -> Result<Option<Pause>, Why> {
     if number(row, "since_ms")?.is_some() { pause(row).map(Some) } else { Ok(None) }
 }
 
+/// The column `audit` of a pause: who began it, and within that who ended it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct PauseAudit {
+    #[serde(flatten)]
+    audit: Audit,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ended: Option<Audit>,
+}
+
+impl PauseAudit {
+    pub(super) fn of(pause: &Pause) -> Self {
+        Self { audit: pause.audit.clone(), ended: pause.ended.clone() }
+    }
+}
+
 /// A pause.
 pub(super) fn pause(row: &impl Columns) -> Result<Pause, Why> {
-    Ok(Pause {
-        since: there(instant(row, "since_ms")?, "since_ms")?,
-        until: instant(row, "until_ms")?,
-        audit: there(record(row, "audit")?, "audit")?,
-    })
+    let PauseAudit { audit, ended } = there(record(row, "audit")?, "audit")?;
+    let since = there(instant(row, "since_ms")?, "since_ms")?;
+    Ok(Pause { since, until: instant(row, "until_ms")?, audit, ended })
 }
 
 /// The JSON of a record. Its types have no key or number that JSON lacks.

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use super::row::Why;
+use crate::slot::RunRecord;
 
 /// A value for a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +75,11 @@ pub(super) trait Session: Send {
     /// The instant by which everything in a transaction is judged.
     fn now(&self) -> DateTime<Utc>;
 
+    /// The run in a slot's row, where the dialect keeps the last one there.
+    fn last_run(&self, _row: &Self::Row) -> Result<Option<RunRecord>, Why> {
+        Ok(None)
+    }
+
     /// The instant by which a slot is judged that was read in this row.
     fn read_at(&self, row: &Self::Row) -> Result<DateTime<Utc>, Why>;
 
@@ -83,29 +89,50 @@ pub(super) trait Session: Send {
     async fn execute(&mut self, sql: &'static str, values: Vec<Value>) -> Result<u64, sqlx::Error>;
 }
 
-/// The statements that every dialect has, each a file of its own with the same name. What a number stands for is the same
-/// in all of them.
-#[derive(Debug)]
-pub(super) struct Texts {
-    pub(super) slot_load: &'static str,
-    pub(super) slots_read: &'static str,
-    pub(super) runs_read: &'static str,
-    pub(super) audit_read: &'static str,
-    pub(super) pause_get: &'static str,
-    pub(super) pause_set: &'static str,
-    pub(super) pauses: &'static str,
-    pub(super) jobs_register: &'static str,
-    pub(super) jobs: &'static str,
-    pub(super) nodes_forget: &'static str,
-    pub(super) node_save: &'static str,
-    pub(super) nodes: &'static str,
-    pub(super) purge: &'static str,
-}
+/// Names the statements that every dialect has, once: `Texts`, and `texts!()`, which reads those of the folder of the file that
+/// says it. What a number stands for in a statement is the same in all dialects.
+macro_rules! statements {
+    ($dollar:tt $($name:ident),* $(,)?) => {
+        /// The statements that every dialect has, each a file of its own with the same name.
+        #[derive(Debug)]
+        pub(super) struct Texts {
+            $(pub(super) $name: &'static str),*
+        }
 
-/// The statements of the folder of the file that says this.
-macro_rules! texts {
-    ($($name:ident),* $(,)?) => {
-        $crate::store::sql::session::Texts { $($name: include_str!(concat!(stringify!($name), ".sql"))),* }
+        /// The statements of the folder of the file that says this.
+        macro_rules! texts {
+            () => {
+                $dollar crate::store::sql::session::Texts {
+                    $($name: include_str!(concat!(stringify!($name), ".sql"))),*
+                }
+            };
+        }
     };
 }
+
+statements!($
+    slot_load,
+    slots_read,
+    runs_read,
+    audit_read,
+    pause_get,
+    pause_set,
+    pauses,
+    jobs_register,
+    jobs,
+    nodes_forget,
+    node_save,
+    nodes,
+    purge,
+    notes_save,
+    notes_there,
+    notes_read,
+    notes_forget,
+    notes_purge,
+    trial_jobs,
+    trial_nodes,
+    trial_pauses,
+    trial_slots,
+    trial_notes,
+);
 pub(super) use texts;

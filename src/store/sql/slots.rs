@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use super::cells::Cells;
 use super::fault::Fault;
 use super::image::{Effects, Image, Row, Runs, StoredMark};
+use super::last_run::with_last;
 use super::row;
 use super::session::{Columns, Session, Value, values};
 use crate::clock::earlier;
 use crate::job::Namespace;
-use crate::slot::{Attempt, Lease, Slot, Token};
+use crate::slot::{Attempt, Lease, RunRecord, Slot, Token};
 
 /// Which slots are looked at, and which of their runs counts as the request's own.
 #[derive(Clone, Debug)]
@@ -54,7 +56,23 @@ impl Scope {
     }
 }
 
+/// What a dialect's statement asks for that reads a slot and may grant it; none where a verb is to be recorded with the grant.
+/// 1 to 6 as `slot_load.sql`, then the row without its identity (7 end, 8 counter, 9 forgiven, 10 to 15 the mark, 16 verdict,
+/// 17 when it was touched), and 18 to 20 the run.
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+pub(super) fn granting(scope: &Scope, subject: &Subject, change: &Change<'_>) -> Result<Option<Vec<Value>>, Fault> {
+    if change.audit()?.is_some() {
+        return Ok(None);
+    }
+    let mut values = asked_of(scope, subject);
+    let id = scope.slot(&subject.slot).len();
+    values.extend(change.row(scope)?.into_iter().skip(id));
+    values.extend(change.run()?.unwrap_or_else(|| values![None::<i64>, None::<String>, None::<String>]));
+    Ok(Some(values))
+}
+
 /// What the tables held when the image was made; tells what has to be written.
+#[derive(Debug)]
 pub(super) struct Loaded {
     pub(super) image: Image,
     row: Row,
@@ -63,36 +81,74 @@ pub(super) struct Loaded {
     outdated: bool,
 }
 
-/// Reads the slot, as of one instant; and the row that it was read from, for what only the dialect has in it. The marks of
-/// older slots may be of a later instant.
+/// Reads the slot, as of one instant; and the row that it was read from, for what only the dialect has in it.
 pub(super) async fn load<S: Session>(
     session: &mut S,
     scope: &Scope,
     subject: &Subject,
 ) -> Result<(Loaded, S::Row), Fault> {
-    let slot = &subject.slot;
-    let odd = |why| Fault::row(slot, why);
-    let mut asked = scope.slot(slot);
-    asked.extend(values![subject.token.map(|token| token.to_string()), subject.attempt.map(i64::from)]);
-    let found = session.fetch(session.texts().slot_load, asked).await?.into_iter().next();
+    let text = session.texts().slot_load;
+    load_by(session, scope, subject, (text, asked_of(scope, subject))).await
+}
+
+/// The same, by another statement that answers such a row.
+pub(super) async fn load_by<S: Session>(
+    session: &mut S,
+    scope: &Scope,
+    subject: &Subject,
+    (text, values): (&'static str, Vec<Value>),
+) -> Result<(Loaded, S::Row), Fault> {
+    let odd = |why| Fault::row(&subject.slot, why);
+    let found = session.fetch(text, values).await?.into_iter().next();
     let found = found.ok_or_else(|| odd("nothing was answered".to_owned()))?;
-    let now = session.read_at(&found).map_err(odd)?;
-    let (mut row, mut runs) = (row::slot_row(&found).map_err(odd)?, row::runs(&found).map_err(odd)?);
-    let touched = row::instant(&found, "touched_ms").map_err(odd)?;
-    let outdated = touched.is_some_and(|touched| touched <= scope.oldest(now));
-    if outdated {
-        // The mark has its own time.
-        row = Row { mark: row.mark, ..Row::default() };
-        runs = Runs::default();
-    }
-    let pause = if subject.pause { row::pause_beside(&found).map_err(odd)? } else { None };
-    let older = marks(session, scope, &subject.older).await?;
-    let (slot, effects) = (slot.clone(), Effects::default());
-    let image = Image { slot, now, row: row.clone(), runs, pause, older, effects };
-    Ok((Loaded { image, row, touched: touched.unwrap_or(now), outdated }, found))
+    let (now, last) = (session.read_at(&found).map_err(odd)?, session.last_run(&found).map_err(odd)?);
+    Ok((Loaded::read(scope, subject, (&found, last), now)?, found))
+}
+
+/// What `slot_load.sql` asks for: 1 to 3 the slot, 4 token, 5 attempt, 6 the older slots.
+fn asked_of(scope: &Scope, subject: &Subject) -> Vec<Value> {
+    let mut values = scope.slot(&subject.slot);
+    let token = subject.token.map(|token| token.to_string());
+    values.extend(values![token, subject.attempt.map(i64::from), asked(&subject.older)]);
+    values
 }
 
 impl Loaded {
+    /// From its row and the run in it, as of `now`.
+    fn read(
+        scope: &Scope,
+        subject: &Subject,
+        (found, last): (&impl Columns, Option<RunRecord>),
+        now: DateTime<Utc>,
+    ) -> Result<Self, Fault> {
+        let slot = &subject.slot;
+        let odd = |why| Fault::row(slot, why);
+        let (mut row, mut runs) = (row::slot_row(found).map_err(odd)?, row::runs(found).map_err(odd)?);
+        if let Some(last) = last {
+            with_last(&mut runs, last, subject, row.mark.as_ref());
+        }
+        let touched = row::instant(found, "touched_ms").map_err(odd)?;
+        let outdated = touched.is_some_and(|touched| touched <= scope.oldest(now));
+        if outdated {
+            // The mark has its own time.
+            row = Row { mark: row.mark, ..Row::default() };
+            runs = Runs::default();
+        }
+        let pause = if subject.pause { row::pause_beside(found).map_err(odd)? } else { None };
+        let older = marks(found, &subject.older)?;
+        let (slot, effects) = (slot.clone(), Effects::default());
+        let image = Image { slot, now, row: row.clone(), runs, pause, older, effects };
+        Ok(Self { image, row, touched: touched.unwrap_or(now), outdated })
+    }
+
+    /// A slot that nobody has touched, of a job that is not paused, with no lease at an older slot.
+    #[cfg(any(feature = "postgres", feature = "mysql"))]
+    pub(super) fn untouched(slot: &Slot, now: DateTime<Utc>) -> Self {
+        let (row, runs, effects) = (Row::default(), Runs::default(), Effects::default());
+        let image = Image { slot: slot.clone(), now, row: row.clone(), runs, pause: None, older: Vec::new(), effects };
+        Self { image, row, touched: now, outdated: false }
+    }
+
     /// What has to be written; none when the rule has changed nothing.
     pub(super) fn change(&self) -> Option<Change<'_>> {
         let image = &self.image;
@@ -163,12 +219,9 @@ impl Change<'_> {
 }
 
 /// What stands, or stood, at each slot that has a mark, in the order asked.
-async fn marks<S: Session>(session: &mut S, scope: &Scope, slots: &[Slot]) -> Result<Vec<(Slot, StoredMark)>, Fault> {
-    if slots.is_empty() {
-        return Ok(Vec::new());
-    }
-    let asked = values![scope.namespace.as_str(), asked(slots)];
-    let rows = session.fetch(session.texts().slots_read, asked).await?;
+fn marks(found: &impl Columns, slots: &[Slot]) -> Result<Vec<(Slot, StoredMark)>, Fault> {
+    let Some(first) = slots.first() else { return Ok(Vec::new()) };
+    let rows = row::record::<Vec<Cells>>(found, "older").map_err(|why| Fault::row(first, why))?.unwrap_or_default();
     let mut found = Vec::new();
     for slot in slots {
         let Some(row) = rows.iter().find(|row| is_of(*row, slot)) else { continue };

@@ -1,16 +1,23 @@
 //! What goes wrong below the trait, and how each is told: ZooKeeper's codes and lost sessions become kinds with a way out.
 //! A table; nothing here decides whether to try again.
 
+use std::time::Duration;
+
 use zookeeper_client::{Error, MultiWriteError};
 
+use crate::store::shelf::Trouble;
 use crate::store::{Applied, ErrorKind, Op, StoreError};
+use crate::text::message;
+
+/// The longest name that becomes part of a message; those of cronward's own are shorter.
+const LONGEST_NAME: usize = 300;
 
 /// The longest foreign text that becomes part of a message.
 const SHOWN: usize = 160;
 
 /// Trouble below the trait. It knows neither the operation nor what that had sent before.
 #[derive(Clone, Debug)]
-pub(super) struct Fault {
+pub(in crate::store) struct Fault {
     pub(super) kind: ErrorKind,
     message: String,
     /// The server, or the lack of a session, tells that nothing of the request was done.
@@ -25,7 +32,10 @@ impl Fault {
 
     /// Something foreign at a node.
     pub(super) fn foreign(path: &str, why: &str) -> Self {
-        Self::new(ErrorKind::Corrupt, format!("{path} holds what cronward did not write: {}", one_line(why)))
+        Self::new(
+            ErrorKind::Corrupt,
+            format!("{} holds what cronward did not write: {}", message(path, LONGEST_NAME), one_line(why)),
+        )
     }
 
     /// An answer that is none.
@@ -38,11 +48,6 @@ impl Fault {
         Self::new(ErrorKind::Overloaded, "others changed the slot each time before this could")
     }
 
-    pub(super) fn timed_out(limit: std::time::Duration) -> Self {
-        let message = format!("no answer within {} ms", limit.as_millis());
-        Self { refused: false, ..Self::new(ErrorKind::Timeout, message) }
-    }
-
     /// There is no session: nothing was sent.
     pub(super) fn no_session(error: Error) -> Self {
         let message = match &error {
@@ -53,9 +58,15 @@ impl Fault {
         let kind = if error == Error::Timeout { ErrorKind::Timeout } else { ErrorKind::Unavailable };
         Self { source: Some(error), ..Self::new(kind, message) }
     }
+}
 
-    /// The one error of every store.
-    pub(super) fn into_error(self, op: Op, sent: bool, location: &str) -> StoreError {
+impl Trouble for Fault {
+    fn timed_out(limit: Duration) -> Self {
+        let message = format!("no answer within {} ms", limit.as_millis());
+        Self { refused: false, ..Self::new(ErrorKind::Timeout, message) }
+    }
+
+    fn into_error(self, op: Op, sent: bool, location: &str) -> StoreError {
         let applied = if sent && !self.refused { Applied::Maybe } else { Applied::No };
         let error = StoreError::new(self.kind, applied, op, location, self.message);
         match self.source {
@@ -119,7 +130,7 @@ impl From<Error> for Fault {
 }
 
 fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(SHOWN).collect::<String>().trim().to_owned()
+    message(text.trim(), SHOWN)
 }
 
 #[cfg(test)]

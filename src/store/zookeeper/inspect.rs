@@ -5,10 +5,10 @@ use chrono::{DateTime, Utc};
 use super::fault::Fault;
 use super::link::Session;
 use super::paths::Paths;
-use super::slots::{Ask, Found, SlotText, read_json, stored};
+use super::slots::{Ask, Found, SlotText, kept, outputs_of, read_json};
 use super::store::ZookeeperStore;
 use crate::slot::{Slot, SlotRecord};
-use crate::store::document::{Kept, OutputChange};
+use crate::store::document::OutputChange;
 
 /// Slots of one request.
 const AT_ONCE: usize = 30;
@@ -31,27 +31,17 @@ impl ZookeeperStore {
             let at = self.moment(&session, false).await?;
             now = at.now;
             for (slot, found) in part.iter().zip(found.chunks(2)) {
-                let (kept, names) = self.kept(slot, found)?;
-                let outputs = self.outputs(&session, slot, names).await?;
-                records.push(kept.record(at, outputs));
+                let [node, children] = found else { return Err(Fault::odd_answer()) };
+                let path = self.paths.slot(slot);
+                let text: SlotText = match node {
+                    Found::Data(data, _) => read_json(&path, data)?,
+                    _ => SlotText::default(),
+                };
+                let outputs = self.outputs(&session, slot, &outputs_of(Some(children))).await?;
+                records.push(kept(slot, &path, &text)?.record(at, outputs));
             }
         }
         Ok((now, records))
-    }
-
-    fn kept<'a>(&self, slot: &Slot, found: &'a [Found]) -> Result<(Kept, &'a [String]), Fault> {
-        let [data, children] = found else { return Err(Fault::odd_answer()) };
-        let path = self.paths.slot(slot);
-        let text: SlotText = match data {
-            Found::Data(data, _) => read_json(&path, data)?,
-            _ => SlotText::default(),
-        };
-        let names = match children {
-            Found::Children(names) => names.as_slice(),
-            _ => &[],
-        };
-        let mark = stored(&path, text.mark)?;
-        Ok((Kept { slot: slot.clone(), mark, counter: text.attempts, document: text.log }, names))
     }
 
     async fn outputs(&self, session: &Session, slot: &Slot, names: &[String]) -> Result<Vec<OutputChange>, Fault> {

@@ -1,8 +1,8 @@
 //! A session with the servers, begun when first needed, and a new one when it has ended. Many calls share it.
 //!
 //! The client library keeps a session over lost connections by itself; what was under way then has no answer. A session
-//! that the servers have ended is terminal: only a new one helps. Nothing that is kept belongs to a session, so nothing is
-//! lost with it. Nothing is ever sent twice.
+//! that the servers have ended is terminal: only a new one helps. Nothing that excludes anybody belongs to a session, so no
+//! lease is lost with it. Nothing is ever sent twice.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -70,8 +70,16 @@ impl Link {
 
     /// How nodes are made: for the user alone, where there is one.
     pub(super) fn options(&self) -> CreateOptions<'static> {
-        let acls = if self.target.login.is_some() { Acls::creator_all() } else { Acls::anyone_all() };
-        CreateMode::Persistent.with_acls(acls)
+        CreateMode::Persistent.with_acls(self.acls())
+    }
+
+    /// How a node is made that goes with its session.
+    pub(super) fn ephemeral(&self) -> CreateOptions<'static> {
+        CreateMode::Ephemeral.with_acls(self.acls())
+    }
+
+    const fn acls(&self) -> Acls<'static> {
+        if self.target.login.is_some() { Acls::creator_all() } else { Acls::anyone_all() }
     }
 
     /// Makes the folders of the namespace, where they are missing.

@@ -5,19 +5,25 @@
 //!   begins anew: nothing was done yet. So of many claimers one wins (I1, I5).
 //! - **Time** is the leader's: it stamps each change, and a small one is made to learn its clock (`time`). No node's wall
 //!   clock decides anything.
-//! - **A lease** is a mark with its end, as in a database, and no ephemeral node: a session that its servers give up after
-//!   ten seconds must not end a lease that its holder may trust for a minute; and a session goes on while the one who should
-//!   renew hangs. So the end of a session costs nothing but hints: they tell `Resync`, holders renew at once, and a new
-//!   session is begun. The token says whose lease it is, whatever the session.
+//! - **A lease** is a mark with its end, as in a database: a session that its servers give up after ten seconds must not end a
+//!   lease that its holder may trust for a minute, and a session goes on while the one who should renew hangs. The token says
+//!   whose lease it is, whatever the session.
+//! - **A session** is watched all the same: beside each lease stands an ephemeral node (`owner`), which goes with the session
+//!   that wrote the lease last. A renewal that finds it gone, or another's, knows that the session was lost: the lease was in
+//!   doubt. The mark decides what became of it; if it still stands it is renewed, the node is made anew in the same step, and
+//!   `Resync` tells the other holders to renew at once.
 //! - **Hints** are nodes that are made and removed in the same step as the change; a persistent watch tells of them.
 //! - **Bounded.** A call ends within `op_timeout`.
 //! - **Applied.** Only the step that writes can be `Maybe`; it is never sent twice.
 //! - **Nodes are not believed.** What cannot be read ends in [`ErrorKind::Corrupt`](crate::store::ErrorKind).
 
+mod examine;
 mod fault;
 mod inspect;
 mod link;
+mod notes;
 mod operations;
+mod owner;
 mod paths;
 mod purge;
 mod registry;
@@ -26,6 +32,7 @@ mod store;
 mod target;
 mod time;
 mod watch;
+mod writing;
 
 pub(super) use operations::CAPABILITY;
 pub use store::ZookeeperStore;

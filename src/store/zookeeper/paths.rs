@@ -4,6 +4,9 @@ use crate::job::{JobName, Namespace, NodeName};
 use crate::slot::{Attempt, Slot, SlotKey, Token};
 use crate::store::Wake;
 
+/// The name of the ephemeral node below a slot whose lease is held. No output has such a name.
+pub(super) const OWNER: &str = "owner";
+
 /// One namespace's nodes.
 #[derive(Clone, Debug)]
 pub(super) struct Paths {
@@ -31,9 +34,29 @@ impl Paths {
         format!("{}/slot/{job}", self.root)
     }
 
-    /// All that is kept of a slot but the outputs, which are below it.
+    /// All that is kept of a slot but the outputs and the holder's session, which are below it.
     pub(super) fn slot(&self, slot: &Slot) -> String {
         format!("{}/slot/{}/{}", self.root, slot.job(), slot.key())
+    }
+
+    /// What goes with the session of the slot's holder.
+    pub(super) fn owner(&self, slot: &Slot) -> String {
+        format!("{}/{OWNER}", self.slot(slot))
+    }
+
+    /// Every job's notes.
+    pub(super) fn notes(&self) -> String {
+        format!("{}/note", self.root)
+    }
+
+    /// What was noted on a job's slots.
+    pub(super) fn notes_of(&self, job: &str) -> String {
+        format!("{}/note/{job}", self.root)
+    }
+
+    /// What was noted on a slot: one node, for all who note on it.
+    pub(super) fn note(&self, slot: &Slot) -> String {
+        format!("{}/note/{}/{}", self.root, slot.job(), slot.key())
     }
 
     /// The name of one attempt's output below its slot.
@@ -106,6 +129,8 @@ mod tests {
         assert_eq!(Paths::key_of("2026-11-21T14:30Z"), Some(slot.key()));
         let token = Token::from_bits(7);
         assert_eq!(Paths::run_of(&Paths::output(3, token)), Some((3, token)));
+        assert_eq!(paths.owner(&slot), format!("{}/owner", paths.slot(&slot)));
+        assert_eq!(Paths::run_of(OWNER), None);
         let wake = Wake::Job(slot.job().clone());
         assert_eq!(paths.wake_of(&paths.wake(&wake)), Some(wake));
         assert_eq!(paths.wake_of("/ops/cronward/prod/wake/nonsense"), None);

@@ -1,7 +1,8 @@
-//! Removes what was kept for its time. Slots are listed by their names, which tell when they began, so only those that may
+//! Removes what was kept for its time, and what was only tried. Slots are listed by their names, which tell when they began, so only those that may
 //! be old enough are read.
 
 use chrono::{DateTime, Utc};
+use zookeeper_client::Error;
 
 use super::fault::Fault;
 use super::link::Session;
@@ -10,6 +11,7 @@ use super::slots::{Ask, Found, SlotText, read_json};
 use super::store::{Call, ZookeeperStore};
 use crate::clock::{earlier, later};
 use crate::store::document::Moment;
+use crate::store::{Op, StoreError, Trial};
 
 /// The most slots that one purge looks at.
 const AT_ONCE: usize = 200;
@@ -23,7 +25,10 @@ impl ZookeeperStore {
     pub(super) async fn remove_old(&self, call: &Call) -> Result<u64, Fault> {
         let session = self.link.session().await?;
         let at = self.moment(&session, false).await?;
-        let paths = self.long_begun(&session, earlier(at.now, at.retention)).await?;
+        self.remove_old_notes(call, &session).await?;
+        let jobs = self.children(&session, self.paths.slots()).await?;
+        let folders = jobs.iter().map(|job| self.paths.slots_of(job));
+        let paths = self.long_begun(&session, folders, earlier(at.now, at.retention), AT_ONCE).await?;
         let mut gone = 0;
         for part in paths.chunks(IN_ONE) {
             let asks = part.iter().flat_map(|path| [Ask::Data(path.clone()), Ask::Children(path.clone())]);
@@ -35,26 +40,31 @@ impl ZookeeperStore {
         Ok(gone)
     }
 
-    /// Slots that began before this; the oldest of each job first.
-    async fn long_begun(&self, session: &Session, before: DateTime<Utc>) -> Result<Vec<String>, Fault> {
+    /// Nodes in these folders of slots that began before this, so many at most; the oldest of each folder first.
+    pub(super) async fn long_begun(
+        &self,
+        session: &Session,
+        folders: impl Iterator<Item = String> + Send,
+        before: DateTime<Utc>,
+        most: usize,
+    ) -> Result<Vec<String>, Fault> {
         let mut paths = Vec::new();
-        for job in self.children(session, self.paths.slots()).await? {
-            let folder = self.paths.slots_of(&job);
+        for folder in folders {
             let mut old: Vec<(DateTime<Utc>, String)> = Vec::new();
             for name in self.children(session, folder.clone()).await? {
                 let start = Paths::key_of(&name).map(|key| key.start()).filter(|start| *start <= before);
                 old.extend(start.map(|start| (start, format!("{folder}/{name}"))));
             }
             old.sort();
-            paths.extend(old.into_iter().map(|(_, path)| path).take(AT_ONCE - paths.len()));
-            if paths.len() == AT_ONCE {
+            paths.extend(old.into_iter().map(|(_, path)| path).take(most - paths.len()));
+            if paths.len() == most {
                 break;
             }
         }
         Ok(paths)
     }
 
-    async fn children(&self, session: &Session, folder: String) -> Result<Vec<String>, Fault> {
+    pub(super) async fn children(&self, session: &Session, folder: String) -> Result<Vec<String>, Fault> {
         match self.read(session, vec![Ask::Children(folder)]).await?.pop() {
             Some(Found::Children(names)) => Ok(names),
             _ => Ok(Vec::new()),
@@ -82,5 +92,36 @@ impl ZookeeperStore {
         }
         writer.add_delete(path, Some(stat.version))?;
         self.committed(call, &mut writer).await
+    }
+
+    /// Removes what a trial wrote, one node after the other.
+    pub(in crate::store) async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
+        let call = Call::new(Op::Purge);
+        let work = async {
+            let session = self.link.session().await?;
+            call.sending();
+            for path in self.written(&session, trial).await? {
+                match session.client.delete(&path, None).await {
+                    Ok(()) | Err(Error::NoNode) => {}
+                    Err(error) => return Err(Fault::from(error)),
+                }
+            }
+            self.forget_pause(&call, &trial.job).await
+        };
+        self.within(&call, work).await
+    }
+
+    /// The nodes of a trial, the lower ones first.
+    async fn written(&self, session: &Session, trial: &Trial) -> Result<Vec<String>, Fault> {
+        let job = trial.job.as_str();
+        let mut paths = vec![self.paths.job(&trial.job), self.paths.node(&trial.node)];
+        for slot in &trial.slots {
+            let folder = self.paths.slot(slot);
+            let outputs = self.children(session, folder.clone()).await?;
+            paths.extend(outputs.iter().map(|name| format!("{folder}/{name}")));
+            paths.extend([folder, self.paths.note(slot)]);
+        }
+        paths.extend([self.paths.slots_of(job), self.paths.notes_of(job)]);
+        Ok(paths)
     }
 }

@@ -13,6 +13,7 @@ use crate::clock::later;
 use crate::job::JobName;
 use crate::slot::Audit;
 use crate::store::document::{NodeText, PauseText};
+use crate::store::shelf::Registry;
 use crate::store::{HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause, Wake};
 
 /// How often a change of the registry is tried anew when others change the same entries.
@@ -24,33 +25,14 @@ const AT_ONCE: usize = 100;
 /// An entry that was read: its path, itself, its version.
 type Entry<T> = (String, T, i32);
 
-impl ZookeeperStore {
-    /// Every entry of a folder, by name.
-    async fn entries<T: DeserializeOwned>(&self, session: &Session, folder: &str) -> Result<Vec<Entry<T>>, Fault> {
-        let found = self.read(session, vec![Ask::Children(folder.to_owned())]).await?;
-        let Some(Found::Children(mut names)) = found.into_iter().next() else { return Ok(Vec::new()) };
-        names.sort();
-        let paths: Vec<String> = names.iter().map(|name| format!("{folder}/{name}")).collect();
-        let mut entries = Vec::with_capacity(paths.len());
-        for part in paths.chunks(AT_ONCE) {
-            let found = self.read(session, part.iter().cloned().map(Ask::Data).collect()).await?;
-            for (path, found) in part.iter().zip(found) {
-                if let Found::Data(data, stat) = found {
-                    entries.push((path.clone(), read_json(path, &data)?, stat.version));
-                }
-            }
-        }
-        Ok(entries)
-    }
-
-    pub(super) async fn jobs_known(&self) -> Result<Vec<JobEntry>, Fault> {
+impl Registry for ZookeeperStore {
+    async fn jobs_known(&self) -> Result<Vec<JobEntry>, Fault> {
         let session = self.link.session().await?;
         let entries = self.entries::<JobEntry>(&session, &self.paths.jobs()).await?;
         Ok(entries.into_iter().map(|(_, entry, _)| entry).collect())
     }
 
-    /// Writes only what is new or has changed: nodes say the same again and again.
-    pub(super) async fn register_jobs(&self, call: &Call, jobs: &[JobEntry]) -> Result<Vec<JobEntry>, Fault> {
+    async fn register_jobs(&self, call: &Call, jobs: &[JobEntry]) -> Result<Vec<JobEntry>, Fault> {
         let session = self.link.session().await?;
         for _ in 0..MOST_TRIES {
             let known = self.entries::<JobEntry>(&session, &self.paths.jobs()).await?;
@@ -61,38 +43,7 @@ impl ZookeeperStore {
         Err(Fault::contended())
     }
 
-    async fn register_once(
-        &self,
-        call: &Call,
-        session: &Session,
-        jobs: &[JobEntry],
-        known: &[Entry<JobEntry>],
-    ) -> Result<bool, Fault> {
-        let now = self.moment(session, false).await?.now;
-        // A name that is given twice is what it was given last.
-        let wanted: BTreeMap<String, &JobEntry> = jobs.iter().map(|job| (self.paths.job(&job.name), job)).collect();
-        let mut writer = session.client.new_multi_writer();
-        let mut changes = false;
-        for (path, job) in wanted {
-            match known.iter().find(|(known, ..)| *known == path) {
-                Some((_, known, version)) => {
-                    let entry = JobEntry { first_seen: known.first_seen, ..job.clone() };
-                    if entry != *known {
-                        writer.add_set_data(&path, &json(&entry)?, Some(*version))?;
-                        changes = true;
-                    }
-                }
-                None => {
-                    let entry = JobEntry { first_seen: now, ..job.clone() };
-                    writer.add_create(&path, &json(&entry)?, &self.link.options())?;
-                    changes = true;
-                }
-            }
-        }
-        Ok(!changes || self.committed_here(call, session, &mut writer).await?)
-    }
-
-    pub(super) async fn beat(&self, call: &Call, report: &NodeReport) -> Result<HeartbeatReply, Fault> {
+    async fn beat(&self, call: &Call, report: &NodeReport) -> Result<HeartbeatReply, Fault> {
         let session = self.link.session().await?;
         let own = self.paths.node(&report.name);
         for _ in 0..MOST_TRIES {
@@ -117,12 +68,82 @@ impl ZookeeperStore {
         Err(Fault::contended())
     }
 
-    pub(super) async fn nodes_known(&self) -> Result<(DateTime<Utc>, Vec<NodeEntry>), Fault> {
+    async fn nodes_known(&self) -> Result<(DateTime<Utc>, Vec<NodeEntry>), Fault> {
         let session = self.link.session().await?;
         let entries = self.entries::<NodeText>(&session, &self.paths.nodes()).await?;
         let at = self.moment(&session, false).await?;
         let entries = entries.into_iter().map(|(_, text, _)| text.entry());
         Ok((at.now, entries.filter(|entry| later(entry.seen, at.retention) > at.now).collect()))
+    }
+
+    async fn pauses_known(&self) -> Result<Vec<(JobName, Pause)>, Fault> {
+        let session = self.link.session().await?;
+        let (pauses, _) = self.pauses_read(&session).await?.unwrap_or_default();
+        Ok(pauses.into_iter().map(|(job, text)| (job, text.pause())).collect())
+    }
+
+    async fn set_pause(
+        &self,
+        call: &Call,
+        job: &JobName,
+        until: Option<DateTime<Utc>>,
+        audit: &Audit,
+    ) -> Result<Intervention, Fault> {
+        self.change_pause(call, job, |_, now| Some(Pause::begun(until, audit, now))).await
+    }
+
+    async fn end_pause(&self, call: &Call, job: &JobName, audit: &Audit) -> Result<Intervention, Fault> {
+        self.change_pause(call, job, |pause, now| pause?.end(audit, now)).await
+    }
+}
+
+impl ZookeeperStore {
+    /// Every entry of a folder, by name.
+    async fn entries<T: DeserializeOwned>(&self, session: &Session, folder: &str) -> Result<Vec<Entry<T>>, Fault> {
+        let found = self.read(session, vec![Ask::Children(folder.to_owned())]).await?;
+        let Some(Found::Children(mut names)) = found.into_iter().next() else { return Ok(Vec::new()) };
+        names.sort();
+        let paths: Vec<String> = names.iter().map(|name| format!("{folder}/{name}")).collect();
+        let mut entries = Vec::with_capacity(paths.len());
+        for part in paths.chunks(AT_ONCE) {
+            let found = self.read(session, part.iter().cloned().map(Ask::Data).collect()).await?;
+            for (path, found) in part.iter().zip(found) {
+                if let Found::Data(data, stat) = found {
+                    entries.push((path.clone(), read_json(path, &data)?, stat.version));
+                }
+            }
+        }
+        Ok(entries)
+    }
+
+    async fn register_once(
+        &self,
+        call: &Call,
+        session: &Session,
+        jobs: &[JobEntry],
+        known: &[Entry<JobEntry>],
+    ) -> Result<bool, Fault> {
+        let now = self.moment(session, false).await?.now;
+        let mut writer = session.client.new_multi_writer();
+        let mut changes = false;
+        for (name, job) in JobEntry::by_name(jobs) {
+            let path = self.paths.job(name);
+            match known.iter().find(|(known, ..)| *known == path) {
+                Some((_, known, version)) => {
+                    let entry = JobEntry { first_seen: known.first_seen, ..job.clone() };
+                    if entry != *known && !entry.yields_to(known) {
+                        writer.add_set_data(&path, &json(&entry)?, Some(*version))?;
+                        changes = true;
+                    }
+                }
+                None => {
+                    let entry = JobEntry { first_seen: now, ..job.clone() };
+                    writer.add_create(&path, &json(&entry)?, &self.link.options())?;
+                    changes = true;
+                }
+            }
+        }
+        Ok(!changes || self.committed_here(call, session, &mut writer).await?)
     }
 
     async fn pauses_read(&self, session: &Session) -> Result<Option<(BTreeMap<JobName, PauseText>, i32)>, Fault> {
@@ -131,12 +152,6 @@ impl ZookeeperStore {
             Some(Found::Data(data, stat)) => Ok(Some((read_pauses(&path, &data)?, stat.version))),
             _ => Ok(None),
         }
-    }
-
-    pub(super) async fn pauses_known(&self) -> Result<Vec<(JobName, Pause)>, Fault> {
-        let session = self.link.session().await?;
-        let (pauses, _) = self.pauses_read(&session).await?.unwrap_or_default();
-        Ok(pauses.into_iter().map(|(job, text)| (job, text.pause())).collect())
     }
 
     /// Changes a job's pause to what `next` makes of it; none leaves it as it is.
@@ -167,24 +182,21 @@ impl ZookeeperStore {
         Err(Fault::contended())
     }
 
-    pub(super) async fn set_pause(
-        &self,
-        call: &Call,
-        job: &JobName,
-        until: Option<DateTime<Utc>>,
-        audit: &Audit,
-    ) -> Result<Intervention, Fault> {
-        let stamped = |at| Audit { at, ..audit.clone() };
-        self.change_pause(call, job, |_, now| Some(Pause { since: now, until, audit: stamped(now) })).await
-    }
-
-    /// The pause's record then names who ended it.
-    pub(super) async fn end_pause(&self, call: &Call, job: &JobName, audit: &Audit) -> Result<Intervention, Fault> {
-        let ended = |pause: Option<Pause>, now| {
-            let pause = pause.filter(|pause| pause.remaining(now).is_some())?;
-            Some(Pause { until: Some(now), audit: Audit { at: now, ..audit.clone() }, ..pause })
-        };
-        self.change_pause(call, job, ended).await
+    /// Takes a job out of the pauses.
+    pub(super) async fn forget_pause(&self, call: &Call, job: &JobName) -> Result<(), Fault> {
+        let session = self.link.session().await?;
+        for _ in 0..MOST_TRIES {
+            let Some((mut pauses, version)) = self.pauses_read(&session).await? else { return Ok(()) };
+            if pauses.remove(job).is_none() {
+                return Ok(());
+            }
+            let mut writer = session.client.new_multi_writer();
+            writer.add_set_data(&self.paths.pauses(), &json(&pauses)?, Some(version))?;
+            if self.committed_here(call, &session, &mut writer).await? {
+                return Ok(());
+            }
+        }
+        Err(Fault::contended())
     }
 
     /// Commits; where it fails, the folders may have been missing.

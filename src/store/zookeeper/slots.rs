@@ -5,15 +5,17 @@ use std::collections::BTreeMap;
 
 use futures_util::future::try_join;
 use serde::{Deserialize, Serialize};
-use zookeeper_client::{Error, MultiReadResult, MultiWriter, Stat};
+use zookeeper_client::{Error, MultiReadResult, Stat};
 
-use super::fault::{Fault, cause, is_overtaken};
+use super::fault::Fault;
 use super::link::Session;
-use super::paths::Paths;
+use super::owner::Owner;
+use super::paths::OWNER;
 use super::store::{Call, ZookeeperStore};
+use super::writing::Written;
 use crate::job::JobName;
-use crate::slot::Slot;
-use crate::store::document::{Change, Document, Kept, MarkChange, MarkText, Moment, PauseText, Subject};
+use crate::slot::{Slot, Token};
+use crate::store::document::{Document, Kept, MarkText, Moment, PauseText, Subject};
 use crate::store::image::{Image, StoredMark};
 use crate::store::{Pause, StoreError};
 
@@ -46,24 +48,24 @@ pub(super) enum Found {
 }
 
 /// A slot as it was read, and what must not have changed when it is written.
-struct Loaded {
-    kept: Kept,
-    text: SlotText,
+pub(super) struct Loaded {
+    pub(super) kept: Kept,
+    pub(super) text: SlotText,
     /// None when the node is not there.
-    version: Option<i32>,
+    pub(super) version: Option<i32>,
+    /// Whether the job has a folder yet.
+    pub(super) folder: bool,
     /// The outputs that are there.
-    outputs: Vec<String>,
-    at: Moment,
+    pub(super) outputs: Vec<String>,
+    /// Whose session stands beside the lease.
+    pub(super) owner: Owner,
+    /// Whose request this is.
+    pub(super) token: Option<Token>,
+    pub(super) at: Moment,
     pause: Option<Pause>,
     older: Vec<(Slot, StoredMark)>,
     /// Other nodes that were read, with their versions; none of one that is not there.
-    read: Vec<(String, Option<i32>)>,
-}
-
-enum Written {
-    Yes,
-    /// Something that was read has changed.
-    Overtaken,
+    pub(super) read: Vec<(String, Option<i32>)>,
 }
 
 impl ZookeeperStore {
@@ -92,20 +94,48 @@ impl ZookeeperStore {
 
     /// Reads the slot; none when the namespace had to be made first.
     async fn load(&self, session: &Session, subject: &Subject) -> Result<Option<Loaded>, Fault> {
-        let path = self.paths.slot(&subject.slot);
-        let mut asks = vec![Ask::Data(path.clone()), Ask::Children(path.clone()), Ask::Data(self.paths.pauses())];
+        let (slot, pauses) = (&subject.slot, self.paths.pauses());
+        let path = self.paths.slot(slot);
+        let mut asks = vec![Ask::Data(path.clone()), Ask::Children(path.clone()), Ask::Data(self.paths.owner(slot))];
+        asks.extend([self.paths.slots_of(slot.job().as_str()), pauses.clone()].map(Ask::Data));
         asks.extend(subject.older.iter().map(|older| Ask::Data(self.paths.slot(older))));
-        let mut found = self.read(session, asks).await?.into_iter();
-        let (slot, outputs, pauses) = (found.next(), found.next(), found.next());
-        let Some(Found::Data(pauses, pauses_stat)) = pauses else {
+        // At the same time, so that a clock that has to be asked costs no round trip of its own.
+        let (found, at) = try_join(self.read(session, asks), self.moment(session, false)).await?;
+        let mut found = found.into_iter();
+        let (node, outputs, owner, folder) = (found.next(), found.next(), found.next(), found.next());
+        let Some(Found::Data(text_of_pauses, stat)) = found.next() else {
             self.link.prepare(&session.client).await?;
             return Ok(None);
         };
-        let mut read = vec![(self.paths.pauses(), Some(pauses_stat.version))];
-        let (text, version) = match slot {
+        let (text, version) = match node {
             Some(Found::Data(data, stat)) => (read_json(&path, &data)?, Some(stat.version)),
             _ => (SlotText::default(), None),
         };
+        let mut known = read_pauses(&pauses, &text_of_pauses)?;
+        let mut read = vec![(pauses, Some(stat.version))];
+        let older = self.older(subject, found, &mut read)?;
+        Ok(Some(Loaded {
+            kept: kept(slot, &path, &text)?,
+            text,
+            version,
+            folder: matches!(folder, Some(Found::Data(..))),
+            outputs: outputs_of(outputs.as_ref()),
+            owner: Owner::of(owner.as_ref(), session),
+            token: subject.token,
+            at,
+            pause: known.remove(slot.job()).filter(|_| subject.pause).map(PauseText::pause),
+            older,
+            read,
+        }))
+    }
+
+    /// The marks of the older slots that the request names.
+    fn older(
+        &self,
+        subject: &Subject,
+        found: impl Iterator<Item = Found>,
+        read: &mut Vec<(String, Option<i32>)>,
+    ) -> Result<Vec<(Slot, StoredMark)>, Fault> {
         let mut older = Vec::new();
         for (slot, found) in subject.older.iter().zip(found) {
             let path = self.paths.slot(slot);
@@ -117,20 +147,7 @@ impl ZookeeperStore {
             older.extend(stored(&path, text.mark)?.map(|mark| (slot.clone(), mark)));
             read.push((path, Some(stat.version)));
         }
-        let kept = Kept {
-            slot: subject.slot.clone(),
-            mark: stored(&path, text.mark.clone())?,
-            counter: text.attempts,
-            document: text.log.clone(),
-        };
-        let mut pauses = read_pauses(&self.paths.pauses(), &pauses)?;
-        let pause = pauses.remove(subject.slot.job()).filter(|_| subject.pause).map(PauseText::pause);
-        let outputs = match outputs {
-            Some(Found::Children(names)) => names,
-            _ => Vec::new(),
-        };
-        let at = self.moment(session, false).await?;
-        Ok(Some(Loaded { kept, text, version, outputs, at, pause, older, read }))
+        Ok(older)
     }
 
     /// Reads several nodes as they are at one moment, and not before this call.
@@ -154,97 +171,24 @@ impl ZookeeperStore {
         });
         found.collect()
     }
+}
 
-    async fn write(&self, call: &Call, session: &Session, loaded: &Loaded, change: Change) -> Result<Written, Fault> {
-        let mark = match &change.mark {
-            MarkChange::Keep => loaded.text.mark.clone(),
-            MarkChange::Remove => None,
-            MarkChange::Prolong(mark) | MarkChange::Put(mark) => Some(MarkText::of(mark)),
-        };
-        if change.mark == MarkChange::Keep && change.counter.is_none() && change.document.is_none() {
-            return Ok(Written::Yes);
-        }
-        let text = SlotText {
-            mark,
-            attempts: change.counter.unwrap_or(loaded.text.attempts),
-            log: change.document.clone().or_else(|| loaded.text.log.clone()),
-        };
-        let mut writer = session.client.new_multi_writer();
-        for (path, version) in &loaded.read {
-            match version {
-                Some(version) => writer.add_check_version(path, *version)?,
-                // There is no check for what is not there, but nothing can be made that is.
-                None => self.add_passing(&mut writer, path)?,
-            }
-        }
-        let path = self.paths.slot(&loaded.kept.slot);
-        match loaded.version {
-            Some(version) => writer.add_set_data(&path, &json(&text)?, Some(version))?,
-            None => writer.add_create(&path, &json(&text)?, &self.link.options())?,
-        }
-        self.add_outputs(&mut writer, loaded, &change)?;
-        if let Some(wake) = &change.wake {
-            // Those who watch are told of the node that comes; that it goes at once leaves nothing to clear up.
-            self.add_passing(&mut writer, &self.paths.wake(wake))?;
-        }
-        match self.commit(call, &mut writer).await? {
-            Written::Overtaken if loaded.version.is_none() => {
-                // The first slot of a job; or it was the namespace that went meanwhile.
-                let folder = self.paths.slots_of(loaded.kept.slot.job().as_str());
-                session.client.mkdir(&folder, &self.link.options()).await?;
-                Ok(Written::Overtaken)
-            }
-            written => Ok(written),
-        }
-    }
+/// All that is kept of a slot but its outputs.
+pub(super) fn kept(slot: &Slot, path: &str, text: &SlotText) -> Result<Kept, Fault> {
+    let mark = stored(path, text.mark.clone())?;
+    Ok(Kept { slot: slot.clone(), mark, counter: text.attempts, document: text.log.clone() })
+}
 
-    /// A node that is made and removed in the same step.
-    pub(super) fn add_passing(&self, writer: &mut MultiWriter<'_>, path: &str) -> Result<(), Fault> {
-        writer.add_create(path, b"", &self.link.options())?;
-        Ok(writer.add_delete(path, None)?)
-    }
-
-    fn add_outputs(&self, writer: &mut MultiWriter<'_>, loaded: &Loaded, change: &Change) -> Result<(), Fault> {
-        let folder = self.paths.slot(&loaded.kept.slot);
-        let written = change.output.as_ref().map(|run| (Paths::output(run.attempt, run.token), &run.output));
-        let is_written = |name: &String| written.as_ref().is_some_and(|(own, _)| own == name);
-        for name in loaded.outputs.iter().filter(|name| change.forgets_outputs && !is_written(name)) {
-            writer.add_delete(&format!("{folder}/{name}"), None)?;
-        }
-        let Some((name, output)) = &written else { return Ok(()) };
-        let path = format!("{folder}/{name}");
-        match (output, loaded.outputs.contains(name)) {
-            (Some(output), true) => writer.add_set_data(&path, &json(output)?, None)?,
-            (Some(output), false) => writer.add_create(&path, &json(output)?, &self.link.options())?,
-            (None, true) => writer.add_delete(&path, None)?,
-            (None, false) => {}
-        }
-        Ok(())
-    }
-
-    pub(super) async fn committed(&self, call: &Call, writer: &mut MultiWriter<'_>) -> Result<bool, Fault> {
-        Ok(matches!(self.commit(call, writer).await?, Written::Yes))
-    }
-
-    async fn commit(&self, call: &Call, writer: &mut MultiWriter<'_>) -> Result<Written, Fault> {
-        call.sending();
-        let answer = writer.commit().await.map_err(cause);
-        match answer {
-            Ok(_) => {
-                call.answered();
-                Ok(Written::Yes)
-            }
-            Err(error) if is_overtaken(&error) => {
-                call.answered();
-                Ok(Written::Overtaken)
-            }
-            Err(error) => Err(error.into()),
-        }
+/// The names of the outputs below a slot.
+pub(super) fn outputs_of(children: Option<&Found>) -> Vec<String> {
+    match children {
+        Some(Found::Children(names)) => names.iter().filter(|name| *name != OWNER).cloned().collect(),
+        _ => Vec::new(),
     }
 }
 
 /// A mark as a rule sees it.
-pub(super) fn stored(path: &str, text: Option<MarkText>) -> Result<Option<StoredMark>, Fault> {
+fn stored(path: &str, text: Option<MarkText>) -> Result<Option<StoredMark>, Fault> {
     let Some(text) = text else { return Ok(None) };
     let until = text.until().ok_or_else(|| Fault::foreign(path, "a mark without an end"))?;
     text.stored(until).map(Some).map_err(|why| Fault::foreign(path, &why))

@@ -1,8 +1,8 @@
-//! The store, and the frame of every call: one time limit, and whether it may have been applied.
+//! The store: how it is opened, and what time it is.
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use zookeeper_client::Error;
 
@@ -14,7 +14,9 @@ use super::time::LeaderClock;
 use super::watch::Listener;
 use crate::clock::Clock;
 use crate::store::document::Moment;
-use crate::store::{Op, OpenError, StoreError, StoreOptions, redact};
+pub(super) use crate::store::shelf::Call;
+use crate::store::shelf::Framed;
+use crate::store::{OpenError, StoreError, StoreOptions, redact};
 
 /// A store in one ZooKeeper ensemble.
 #[derive(Debug)]
@@ -23,29 +25,11 @@ pub struct ZookeeperStore {
     pub(super) link: Arc<Link>,
     pub(super) listener: Listener,
     pub(super) location: String,
-    options: StoreOptions,
+    pub(super) options: StoreOptions,
+    /// The last session that is known to have come after one that held leases.
+    pub(super) doubted: AtomicU64,
     clock: Arc<dyn Clock>,
     leader: LeaderClock,
-}
-
-/// One call: what it is, and whether something was sent that may be applied and has no answer.
-pub(super) struct Call {
-    op: Op,
-    sent: AtomicBool,
-}
-
-impl Call {
-    pub(super) const fn new(op: Op) -> Self {
-        Self { op, sent: AtomicBool::new(false) }
-    }
-
-    pub(super) fn sending(&self) {
-        self.sent.store(true, Ordering::Release);
-    }
-
-    pub(super) fn answered(&self) {
-        self.sent.store(false, Ordering::Release);
-    }
 }
 
 impl ZookeeperStore {
@@ -62,7 +46,8 @@ impl ZookeeperStore {
         // A session of its own: a busy one would hold hints up.
         let listener = Listener::new(Link::new(target, paths.clone()), paths.clone());
         let leader = LeaderClock::default();
-        Ok(Self { paths, link, listener, location: redact(url), options, clock, leader })
+        let (location, doubted) = (redact(url), AtomicU64::default());
+        Ok(Self { paths, link, listener, location, options, doubted, clock, leader })
     }
 
     /// Now, by the leader's clock.
@@ -88,8 +73,6 @@ impl ZookeeperStore {
         call: &Call,
         work: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, StoreError> {
-        let limit = self.options.op_timeout;
-        let answer = tokio::time::timeout(limit, work).await.unwrap_or_else(|_| Err(Fault::timed_out(limit)));
-        answer.map_err(|fault| fault.into_error(call.op, call.sent.load(Ordering::Acquire), &self.location))
+        call.within(self.frame(), work).await
     }
 }

@@ -2,7 +2,11 @@
 //! node is written, and the answer tells when. From then on this node's steady clock counts, until the next measurement.
 //!
 //! What is told lags behind the leader's clock by at most the time that the measurement took, and never runs ahead: so no
-//! lease is taken before its time.
+//! lease is taken before its time. It must not be given an end before its time either: a holder trusts its lease for
+//! the TTL, less a margin, from when it asked. So a measurement serves calls that had asked before it was begun, however long
+//! it took, and later ones only if it was short against that margin.
+
+use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::sync::Mutex;
@@ -10,10 +14,14 @@ use tokio::sync::Mutex;
 use crate::clock::{Clock, Mono, later};
 
 /// A measurement is good for so long: steady clocks drift by less than a millisecond meanwhile.
-const GOOD_FOR: std::time::Duration = std::time::Duration::from_secs(10);
+const GOOD_FOR: Duration = Duration::from_secs(10);
+
+/// The longest measurement that later calls may use: the smallest margin of a holder's trust.
+const SHORT: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Copy, Debug)]
 struct Measured {
+    begun: Mono,
     /// When the answer came.
     at: Mono,
     /// What the leader's clock was before that.
@@ -29,19 +37,21 @@ pub(super) struct LeaderClock {
 }
 
 impl LeaderClock {
-    /// The leader's time, measured where the last measurement is too old, or `anew`. `measure` writes and answers the
-    /// stamp, in milliseconds.
+    /// The leader's time, measured where the last measurement is too old or took too long, or `anew`. `measure` writes and
+    /// answers the stamp, in milliseconds.
     pub(super) async fn now<E>(
         &self,
         clock: &dyn Clock,
         (generation, anew): (u64, bool),
         measure: impl AsyncFnOnce() -> Result<i64, E>,
     ) -> Result<DateTime<Utc>, E> {
+        let asked = clock.now().mono;
         let mut measured = self.measured.lock().await;
-        let now = clock.now().mono;
-        let good = |last: &Measured| last.generation == generation && now.since(last.at) < GOOD_FOR && !anew;
+        let begun = clock.now().mono;
+        let young = |last: &Measured| !anew && begun.since(last.at) < GOOD_FOR && last.at.since(last.begun) <= SHORT;
+        let good = |last: &Measured| last.generation == generation && (last.begun > asked || young(last));
         if let Some(last) = measured.filter(good) {
-            return Ok(last.at(now));
+            return Ok(last.at(begun));
         }
         let stamp = measure().await?;
         let at = clock.now().mono;
@@ -50,7 +60,7 @@ impl LeaderClock {
         let before = measured.filter(|last| last.generation == generation).map(|last| last.at(at));
         let step_back = before.filter(|before| *before > leader && (*before - leader) < TimeDelta::seconds(1));
         let leader = step_back.unwrap_or(leader);
-        *measured = Some(Measured { at, leader, generation });
+        *measured = Some(Measured { begun, at, leader, generation });
         Ok(leader)
     }
 }
@@ -64,8 +74,6 @@ impl Measured {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::clock::ManualClock;
 
@@ -93,5 +101,25 @@ mod tests {
         assert_eq!(now(&leader, &clock, false, 5_000).await, at(5_000));
         assert_eq!(now(&leader, &clock, true, 4_900).await, at(5_000));
         assert_eq!(now(&leader, &clock, true, 1_000).await, at(1_000));
+    }
+
+    #[tokio::test]
+    async fn what_took_long_to_measure_serves_those_who_had_asked_before_and_nobody_later() {
+        let (leader, clock) = (LeaderClock::default(), ManualClock::at(at(0)));
+        let slow = async |stamp| {
+            let measure = async || {
+                clock.advance(Duration::from_millis(1));
+                tokio::task::yield_now().await;
+                clock.advance(SHORT);
+                Ok::<_, ()>(stamp)
+            };
+            leader.now(&clock, (1, false), measure).await.unwrap()
+        };
+        // The others ask while the first measures: what that finds may lie before their question.
+        let told = futures_util::future::join3(slow(5_000), slow(6_000), slow(7_000)).await;
+        assert_eq!(told, (at(5_000), at(6_000), at(6_000)));
+        assert_eq!(now(&leader, &clock, false, 8_000).await, at(8_000));
+        clock.advance(Duration::from_secs(3));
+        assert_eq!(now(&leader, &clock, false, 99_000).await, at(11_000), "that one was short");
     }
 }

@@ -5,20 +5,17 @@
 //!
 //! Nothing depends on a hint, so nothing here is an error.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::broadcast;
-use tokio_util::task::AbortOnDropHandle;
 use zookeeper_client::{AddWatchMode, EventType, PersistentWatcher, SessionState};
 
 use super::fault::Fault;
 use super::link::{Link, Session};
 use super::paths::Paths;
+use crate::store::shelf::{Hints, Teller};
 use crate::store::{Wake, Wakeups};
 
-/// Hints that a receiver may lag behind by before it has lost some.
-const HINTS: usize = 1_024;
 /// The wait before a session is begun again; it doubles up to the longest.
 const SHORTEST_WAIT: Duration = Duration::from_millis(50);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
@@ -28,34 +25,31 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 pub(super) struct Listener {
     link: Arc<Link>,
     paths: Paths,
-    hints: broadcast::Sender<Wake>,
-    task: Mutex<Option<AbortOnDropHandle<()>>>,
+    hints: Hints,
 }
 
 impl Listener {
     /// A listener that does not connect before the first subscription.
     pub(super) fn new(link: Link, paths: Paths) -> Self {
-        Self { link: Arc::new(link), paths, hints: broadcast::Sender::new(HINTS), task: Mutex::default() }
+        Self { link: Arc::new(link), paths, hints: Hints::default() }
     }
 
-    /// Hints from now on. Outside of a runtime there are none.
+    /// Hints from now on.
     pub(super) fn subscribe(&self) -> Wakeups {
-        let hints = self.hints.subscribe();
-        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Ok(runtime) = tokio::runtime::Handle::try_current()
-            && task.as_ref().is_none_or(AbortOnDropHandle::is_finished)
-        {
-            let watch = Watch { link: Arc::clone(&self.link), paths: self.paths.clone(), hints: self.hints.clone() };
-            *task = Some(AbortOnDropHandle::new(runtime.spawn(watch.listen())));
-        }
-        hints
+        let (link, paths) = (Arc::clone(&self.link), self.paths.clone());
+        self.hints.subscribe(|hints| Watch { link, paths, hints }.listen())
+    }
+
+    /// Tells those who listen here.
+    pub(super) fn tell(&self, wake: Wake) {
+        self.hints.tell(wake);
     }
 }
 
 struct Watch {
     link: Arc<Link>,
     paths: Paths,
-    hints: broadcast::Sender<Wake>,
+    hints: Teller,
 }
 
 impl Watch {
@@ -68,7 +62,7 @@ impl Watch {
                 // The session is kept for as long as its watch: it ends when its client is dropped.
                 Ok((session, events)) => {
                     wait = SHORTEST_WAIT;
-                    self.tell(Wake::Resync);
+                    self.hints.tell(Wake::Resync);
                     self.relay(events).await;
                     self.link.forget(session.generation);
                     tracing::debug!(session = ?session.client.session_id(), "the session for wake-ups ended");
@@ -98,16 +92,11 @@ impl Watch {
                 EventType::NodeCreated => {
                     // What somebody else makes there is no hint.
                     if let Some(wake) = self.paths.wake_of(&event.path) {
-                        self.tell(wake);
+                        self.hints.tell(wake);
                     }
                 }
                 _ => {}
             }
         }
-    }
-
-    fn tell(&self, wake: Wake) {
-        // Nobody may be listening just now.
-        let _ = self.hints.send(wake);
     }
 }

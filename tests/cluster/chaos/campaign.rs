@@ -10,6 +10,8 @@ use serde_json::json;
 use super::arena::Arena;
 use super::backend::Backend;
 use super::book::Book;
+use super::due::Presence;
+use super::fault::ServerFault;
 use super::fleet::Fleet;
 use super::folder::Folder;
 use super::judge::{Evidence, Judgement, count};
@@ -28,6 +30,8 @@ pub(super) struct Campaign {
     pub(super) nodes: usize,
     pub(super) seed: u64,
     pub(super) plan: Vec<Injection>,
+    /// Granted to every bound at least: how long the store's steps may take on a busy machine.
+    pub(super) patience: Duration,
 }
 
 /// What came of it.
@@ -36,6 +40,11 @@ pub(super) struct Outcome {
     pub(super) evidence: Evidence,
     pub(super) judgement: Judgement,
     pub(super) faults: usize,
+    /// The kinds that struck the server.
+    pub(super) of_server: Vec<ServerFault>,
+    without_effect: Vec<ServerFault>,
+    /// How often the servers failed over though nobody struck them.
+    pub(super) by_themselves: usize,
     seconds: f64,
     summary: serde_json::Value,
 }
@@ -48,18 +57,29 @@ impl Campaign {
         let urls = (0..self.nodes).map(|node| backend.url(node)).collect();
         let fleet = Fleet::start(&folder, urls);
         let book = Book::open(&folder.file("faults.jsonl"));
-        let mut arena = Arena { folder, fleet, backend, book };
+        let mut arena = Arena { folder, fleet, backend, book, looked: Utc::now() };
         arena.live(LEAD_IN);
         let from = Utc::now();
         arena.suffer(&self.plan);
         arena.live(workload::longest_slot() + TO_CLOSE);
+        let presence = Presence { from, to: Utc::now() };
         arena.fleet.leave();
-        let Arena { folder, fleet, backend, book } = arena;
-        let evidence = Evidence::gather(&folder, &fleet.names(), from, stall::allowance(begun));
+        let Arena { folder, fleet, backend, book, .. } = arena;
+        let allowance = stall::allowance(begun).max(self.patience);
+        let evidence = Evidence::gather(&folder, &fleet.names(), presence, allowance);
         let judgement = evidence.judge();
         let seconds = begun.elapsed().as_secs_f64();
-        let mut outcome =
-            Outcome { folder, evidence, judgement, faults: book.total(), seconds, summary: serde_json::Value::Null };
+        let mut outcome = Outcome {
+            folder,
+            evidence,
+            judgement,
+            faults: book.total(),
+            of_server: book.kinds_of_server(),
+            without_effect: book.without_effect().to_vec(),
+            by_themselves: book.times_by_themselves(),
+            seconds,
+            summary: serde_json::Value::Null,
+        };
         outcome.summary = outcome.summarize(self, &backend.name(), &book);
         eprintln!("chaos: {} in {seconds:.0} s: {}", self.name, outcome.in_short());
         outcome
@@ -74,13 +94,21 @@ impl Outcome {
         let runs = record::lines(&self.evidence.recorder).iter().filter(|line| line.event == "start").count();
         json!({
             "store": store, "seed": campaign.seed, "nodes": campaign.nodes, "seconds": self.seconds.round(),
-            "faults": book.counts(), "faults_total": book.total(), "slots": report.slots,
+            "faults": book.counts(), "faults_total": book.total(), "other_lives": book.other_lives(), "slots": report.slots,
             "once": count(report, Class::Once), "repeat": count(report, Class::Repeat),
             "overlap": count(report, Class::Overlap), "lost": count(report, Class::Lost),
             "explained": report.explained.len(), "unexplained": report.unexplained.len(),
+            "by_lost_data": self.evidence.only_by_a_loss_of_data(report),
             "violations": report.violations.len(), "runs": runs,
+            "due": self.evidence.due().len(), "left_alone": self.evidence.left_alone().len(),
             "allowance_s": self.evidence.allowance.as_secs_f64(), "without_allowance": plain, "report": report,
         })
+    }
+
+    /// Why an earlier run of the same plan told nothing.
+    pub(super) fn after_an_inconclusive_run(mut self, why: &str) -> Self {
+        self.summary["inconclusive_before"] = why.into();
+        self
     }
 
     /// One line.
@@ -96,11 +124,21 @@ impl Outcome {
         std::fs::write(path, serde_json::to_string_pretty(&self.summary).unwrap()).unwrap();
     }
 
-    /// Every slot that fell due while the plan was followed has been judged: counted by the clock, whatever the journals say.
-    pub(super) fn covers(&self, span: Duration) {
-        let planned = span.as_secs() * u64::from(workload::slots_in_a_minute()) / 60;
-        let judged = self.judgement.report.slots;
-        assert!(u64::try_from(judged).unwrap() >= planned, "{judged} slots of {planned} were judged");
+    /// Why nothing can be concluded from a run in which nothing was found: the machine excuses too much.
+    pub(super) fn is_inconclusive(&self) -> Option<String> {
+        let (allowance, most) = (self.evidence.allowance, workload::LEASE_TTL);
+        if allowance > most {
+            return Some(format!(
+                "{allowance:.1?} had to be allowed for processes that waited, more than a lease of {most:?}"
+            ));
+        }
+        let times = self.by_themselves;
+        (times > 0).then(|| format!("the servers failed over {times} times though nobody struck them"))
+    }
+
+    /// Whether anything was found to be wrong.
+    pub(super) fn found_something(&self) -> bool {
+        !(self.judgement.complaints.is_empty() && self.without_effect.is_empty())
     }
 
     /// Fails when anything is wrong; the folder stays then.
@@ -108,11 +146,15 @@ impl Outcome {
         let Judgement { report, complaints } = &self.judgement;
         let place = self.folder.path().display();
         let said = complaints.join("\n");
+        let idle = &self.without_effect;
+        assert!(idle.is_empty(), "by the servers' own account nothing came of {idle:?}: see {place}");
         assert!(
             complaints.is_empty(),
             "{} complaints, see {place}\n{}\n{said}\n{report}",
             complaints.len(),
             self.in_short()
         );
+        let doubt = self.is_inconclusive();
+        assert!(doubt.is_none(), "inconclusive: {}: run it on a quieter machine; see {place}", doubt.unwrap());
     }
 }

@@ -1,11 +1,12 @@
 //! What is asked of a run on top of its judgement, and whether the judge would have noticed.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
 use super::campaign::Outcome;
-use super::judge::{Evidence, bounds};
+use super::judge::{Evidence, bounds, does_not_add_up};
 use super::{record, workload};
 
 /// A wipe makes a slot that runs or is done be done once more, and no more often; each is in the report with its reason.
@@ -35,7 +36,7 @@ pub(super) fn each_wipe_costs_a_slot_one_repeat_at_most(outcome: &Outcome) {
 /// What no fault and no word explains is found: an added run, work that is missing, a fault that is kept back.
 pub(super) fn evidence_that_was_tampered_with_is_seen_through(evidence: &Evidence) {
     assert_eq!(evidence.judge().complaints, Vec::<String>::new());
-    let slot = evidence.undisturbed().into_iter().next().expect("a slot that nothing disturbed");
+    let slot = evidence.left_alone().into_iter().next().expect("a slot that nothing disturbed");
     let of_slot = |line: &&str| record::lines(&format!("{line}\n"))[0].slot() == slot;
     let own: Vec<&str> = evidence.recorder.lines().filter(of_slot).collect();
     assert_eq!(own.len(), 2, "{own:?}");
@@ -46,14 +47,37 @@ pub(super) fn evidence_that_was_tampered_with_is_seen_through(evidence: &Evidenc
     let again = again.replace("\"pid\":", "\"pid\":1") + "\n";
     let added = Evidence { recorder: format!("{}{again}", evidence.recorder), ..evidence.clone() };
     complains(&added, &slot, "untold-run");
+    complains(&added, &slot, "it began 2 times");
 
     let without = evidence.recorder.lines().filter(|line| !own.contains(line)).map(|line| format!("{line}\n"));
     let removed = Evidence { recorder: without.collect(), ..evidence.clone() };
     complains(&removed, &slot, "did no work");
+    complains(&removed, &slot, "it began 0 times");
+
+    // Nobody tells of a job any more, as if it had never been planned.
+    let job = slot.split('@').next().unwrap();
+    let silent = |text: &String| text.split_inclusive('\n').filter(|line| !line.contains(job)).collect();
+    let journals = evidence.journals.iter().map(|(file, text)| (file.clone(), silent(text))).collect();
+    complains(&Evidence { journals, ..evidence.clone() }, job, "was not judged");
 
     let withheld = Evidence { faults: String::new(), ..evidence.clone() };
     let unexplained = withheld.report().unexplained;
     assert!(unexplained.iter().any(|slot| slot.rule == "repeat"), "{unexplained:?}");
+    let mut shortened = withheld.report();
+    assert_eq!(does_not_add_up(&shortened), Vec::<String>::new());
+    shortened.unexplained.pop();
+    assert_eq!(does_not_add_up(&shortened).len(), 1, "a slot that is left out of the list is missed");
+}
+
+/// A machine that excuses too much, and servers that did by themselves what faults are to do.
+pub(super) fn a_run_that_shows_nothing_is_told(outcome: &mut Outcome) {
+    assert_eq!(outcome.is_inconclusive(), None);
+    let allowance = std::mem::replace(&mut outcome.evidence.allowance, workload::LEASE_TTL + Duration::from_millis(1));
+    assert!(outcome.is_inconclusive().is_some_and(|why| why.contains("more than a lease")));
+    outcome.evidence.allowance = allowance;
+    outcome.by_themselves = 1;
+    assert!(outcome.is_inconclusive().is_some_and(|why| why.contains("nobody struck them")));
+    outcome.by_themselves = 0;
 }
 
 fn complains(evidence: &Evidence, slot: &str, of: &str) {

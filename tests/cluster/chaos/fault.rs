@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use crate::proxy::Mode;
 
+use super::backend::Bears;
+
 /// One thing that can be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fault {
@@ -60,6 +62,8 @@ pub(super) enum ServerFault {
     Restart,
     /// All data is removed.
     Flush,
+    /// It keeps less than it has: half of its keys go, whichever, and more with each write.
+    Evict,
     /// Its scripts are forgotten.
     ScriptFlush,
     /// All its connections are closed.
@@ -70,6 +74,14 @@ pub(super) enum ServerFault {
     Deny,
     /// A replica that lacks the last writes takes over.
     Failover,
+    /// The master stands still until its replica has taken over; then it goes on, and has to be told.
+    Frozen,
+    /// The lead is handed over, as an operator does it: nothing is lost.
+    Switch,
+    /// kill -9, and a start with its data. Of several servers that agree by majority it strikes the leader.
+    Crash,
+    /// The sessions of all nodes.
+    Expire,
 }
 
 const NODE: [NodeFault; 4] = [NodeFault::Kill, NodeFault::Stop, NodeFault::Drain, NodeFault::Reload];
@@ -84,11 +96,12 @@ const LINK: [LinkFault; 6] = [
 ];
 
 impl Fault {
-    /// Every kind that a backend can bear. Where there are links, nodes and store are different hosts with different clocks.
-    pub(super) fn all(has_links: bool, of_server: &[ServerFault]) -> Vec<Self> {
+    /// Every kind that a backend can bear.
+    pub(super) fn all(bears: &Bears) -> Vec<Self> {
         let nodes = NODE.into_iter().map(Self::Node).chain(RUN.into_iter().map(Self::Run));
-        let links = LINK.into_iter().map(Self::Link).chain([Self::Node(NodeFault::Clock)]).filter(|_| has_links);
-        nodes.chain(links).chain(of_server.iter().copied().map(Self::Server)).collect()
+        let links = LINK.into_iter().map(Self::Link).filter(|_| bears.links);
+        let clocks = bears.clocks.then_some(Self::Node(NodeFault::Clock));
+        nodes.chain(links).chain(clocks).chain(bears.server.iter().copied().map(Self::Server)).collect()
     }
 
     /// Its kind in the faults file.
@@ -109,11 +122,15 @@ impl Fault {
             Self::Link(LinkFault::HalfOpen) => "half_open",
             Self::Server(ServerFault::Restart) => "restart",
             Self::Server(ServerFault::Flush) => "flush",
+            Self::Server(ServerFault::Evict) => "evict",
             Self::Server(ServerFault::ScriptFlush) => "script_flush",
             Self::Server(ServerFault::Disconnect) => "disconnect",
             Self::Server(ServerFault::OutOfMemory) => "out_of_memory",
             Self::Server(ServerFault::Deny) => "deny",
-            Self::Server(ServerFault::Failover) => "failover",
+            Self::Server(ServerFault::Failover | ServerFault::Frozen) => "failover",
+            Self::Server(ServerFault::Switch) => "switch",
+            Self::Server(ServerFault::Crash) => "kill_server",
+            Self::Server(ServerFault::Expire) => "expire",
         }
     }
 
@@ -128,7 +145,12 @@ impl Fault {
             Self::Run(RunFault::Stop) => 500..4_000,
             Self::Link(_) => 300..4_500,
             Self::Server(ServerFault::Stop | ServerFault::OutOfMemory | ServerFault::Deny) => 300..3_000,
-            Self::Server(ServerFault::Restart | ServerFault::Failover) => 200..2_500,
+            Self::Server(ServerFault::Restart | ServerFault::Failover | ServerFault::Frozen | ServerFault::Crash) => {
+                200..2_500
+            }
+            Self::Server(ServerFault::Evict) => 300..1_500,
+            Self::Server(ServerFault::Switch) => 100..200,
+            Self::Server(ServerFault::Expire) => 2_200..3_000,
             Self::Node(NodeFault::Reload)
             | Self::Run(RunFault::Kill)
             | Self::Server(ServerFault::Flush | ServerFault::ScriptFlush | ServerFault::Disconnect) => 0..0,
@@ -138,6 +160,18 @@ impl Fault {
     /// Whether a node is needed to do it to.
     pub(super) const fn strikes_a_node(self) -> bool {
         matches!(self, Self::Node(_) | Self::Link(_))
+    }
+}
+
+impl ServerFault {
+    /// After it another server leads, or the same one has begun anew.
+    pub(super) const fn begins_another_life(self) -> bool {
+        matches!(self, Self::Restart | Self::Failover | Self::Frozen | Self::Switch | Self::Crash)
+    }
+
+    /// Whether the servers themselves can tell that it took effect.
+    pub(super) const fn leaves_a_trace(self) -> bool {
+        self.begins_another_life() || matches!(self, Self::Evict)
     }
 }
 

@@ -38,9 +38,10 @@ impl Fleet {
             let last_start = Instant::now();
             let mut member = Member { name, url, daemon: None, is_wanted: true, clock: None, starts: 0, last_start };
             member.start(folder.path());
+            // One after the other: each looks at every job at once when it starts, and a busy server drowns in all of them.
+            member.daemon.as_ref().unwrap().is_in_touch();
             members.push(member);
         }
-        members.iter().for_each(|member| member.daemon.as_ref().unwrap().is_in_touch());
         Self { members, generation: 0 }
     }
 
@@ -68,18 +69,18 @@ impl Fleet {
         member.daemon.iter_mut().for_each(Daemon::kill);
     }
 
-    pub(super) fn freeze(&self, node: usize) {
-        self.members[node].daemon.iter().for_each(Daemon::freeze);
+    pub(super) fn freeze(&mut self, node: usize) {
+        self.members[node].tell(Daemon::freeze);
     }
 
-    pub(super) fn thaw(&self, node: usize) {
-        self.members[node].daemon.iter().for_each(Daemon::thaw);
+    pub(super) fn thaw(&mut self, node: usize) {
+        self.members[node].tell(Daemon::thaw);
     }
 
     /// Asks it to leave.
     pub(super) fn drain(&mut self, node: usize) {
         self.members[node].is_wanted = false;
-        self.members[node].daemon.iter().for_each(Daemon::terminate);
+        self.members[node].tell(Daemon::terminate);
     }
 
     /// It is started (again) as soon as it has ended.
@@ -101,7 +102,15 @@ impl Fleet {
         let fresh = folder.file(&format!("{name}.new"));
         std::fs::write(&fresh, workload::file(self.generation)).unwrap();
         std::fs::rename(fresh, folder.file(&name)).unwrap();
-        self.members[node].daemon.iter().for_each(Daemon::hang_up);
+        self.members[node].tell(Daemon::hang_up);
+    }
+
+    /// All nodes that run read a changed file again, and look at every slot anew. Their names.
+    pub(super) fn look_anew(&mut self, folder: &Folder) -> Vec<String> {
+        let runs = |member: &mut Member| member.daemon.as_mut().is_some_and(Daemon::is_running);
+        let up: Vec<usize> = (0..self.members.len()).filter(|node| runs(&mut self.members[*node])).collect();
+        up.iter().for_each(|node| self.reload(folder, *node));
+        up.into_iter().map(|node| self.members[node].name.clone()).collect()
     }
 
     /// All nodes leave.
@@ -116,6 +125,15 @@ impl Fleet {
 }
 
 impl Member {
+    /// Signals its daemon, which may have ended by itself.
+    fn tell(&mut self, signal: impl Fn(&Daemon)) {
+        if let Some(daemon) = &mut self.daemon
+            && daemon.is_running()
+        {
+            signal(daemon);
+        }
+    }
+
     fn start(&mut self, folder: &Path) {
         self.starts += 1;
         self.last_start = Instant::now();

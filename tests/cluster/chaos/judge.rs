@@ -1,13 +1,14 @@
 //! What is asked of a run when it is over: the checker's judgement, and a few plain counts that do not rest on the checker.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use cronward::slot::SlotKey;
-use cronward::verify::{Class, Fault, Inputs, Report, check};
+use cronward::verify::{Class, Fault, Finding, Inputs, Report, check};
 use serde_json::Value;
 
+use super::due::Presence;
 use super::folder::Folder;
 use super::{record, workload};
 
@@ -19,8 +20,8 @@ pub(super) struct Evidence {
     pub(super) recorder: String,
     pub(super) faults: String,
     pub(super) allowance: Duration,
-    /// All nodes were up.
-    pub(super) from: DateTime<Utc>,
+    /// When the nodes were there.
+    pub(super) presence: Presence,
 }
 
 /// The checker's report, and what is wrong, in words.
@@ -32,11 +33,17 @@ pub(super) struct Judgement {
 /// Nothing that a fault sets off lasts longer: a lease and its third, a retry, noticing; and the start of a node.
 const AFTERMATH: TimeDelta = TimeDelta::seconds(6);
 
+/// From the end of a slot until it has to be judged: its lease and its closing (docs/journal.md), and what clocks differ by.
+const TO_BE_JUDGED: TimeDelta = TimeDelta::seconds(13);
+
+/// The kinds of faults after which a store may have forgotten what it acknowledged.
+const LOSSES: &[&str] = &["restart", "flush", "failover", "evict"];
+
 impl Evidence {
-    pub(super) fn gather(folder: &Folder, nodes: &[String], from: DateTime<Utc>, allowance: Duration) -> Self {
+    pub(super) fn gather(folder: &Folder, nodes: &[String], presence: Presence, allowance: Duration) -> Self {
         let journal = |node: &String| (format!("{node}.jsonl"), folder.read(&format!("{node}.jsonl")));
         let (recorder, faults) = (folder.read("work.jsonl"), folder.read("faults.jsonl"));
-        Self { journals: nodes.iter().map(journal).collect(), recorder, faults, allowance, from }
+        Self { journals: nodes.iter().map(journal).collect(), recorder, faults, allowance, presence }
     }
 
     pub(super) fn report(&self) -> Report {
@@ -54,12 +61,34 @@ impl Evidence {
         Self { allowance: Duration::ZERO, ..self.clone() }.report()
     }
 
+    /// How many of the slots that a report explains nothing would explain if the store had lost no data.
+    pub(super) fn only_by_a_loss_of_data(&self, with: &Report) -> usize {
+        let loses = |line: &&str| LOSSES.iter().any(|kind| line.contains(&format!("\"kind\":\"{kind}\"")));
+        let kept = self.faults.lines().filter(|line| !loses(line)).map(|line| format!("{line}\n")).collect();
+        let without = Self { faults: kept, ..self.clone() }.report();
+        without.unexplained.len().saturating_sub(with.unexplained.len())
+    }
+
     pub(super) fn judge(&self) -> Judgement {
         let report = self.report();
         let mut complaints: Vec<String> = report.unexplained.iter().chain(&report.violations).map(words).collect();
+        complaints.extend(does_not_add_up(&report));
+        complaints.extend(self.slots_that_were_not_judged(&report));
         complaints.extend(self.successes_without_work());
         complaints.extend(self.quick_slots_that_were_not_done_once(&report));
         Judgement { report, complaints }
+    }
+
+    /// Every slot that fell due by the clock and is long over has been judged, whatever the journals say.
+    fn slots_that_were_not_judged(&self, report: &Report) -> Vec<String> {
+        let judged: BTreeSet<&String> = report.judged.iter().collect();
+        let due = self.due().into_iter().filter(|slot| !judged.contains(slot));
+        due.map(|slot| format!("{slot}: it fell due, and was not judged")).collect()
+    }
+
+    /// Slots that fell due so early that they have to be judged.
+    pub(super) fn due(&self) -> Vec<String> {
+        self.presence.slots(TO_BE_JUDGED)
     }
 
     /// What a node told as a success has been done: the job's own record of it begins and ends.
@@ -78,22 +107,35 @@ impl Evidence {
         missing.map(|(job, slot, n, node)| format!("{job}@{slot}: attempt {n} on {node} did no work")).collect()
     }
 
-    /// The checker weighs what may excuse what; here a slot that began with all nodes up, that no fault comes near and for
-    /// which the store answered in time has to be done once, without a word.
+    /// The checker weighs what may excuse what; here a slot that was left alone has to be done once, without a word: the
+    /// job's own record of it begins once and ends once.
     fn quick_slots_that_were_not_done_once(&self, report: &Report) -> Vec<String> {
-        let (faults, slow) = (self.faults(), self.slots_of_a_slow_store());
-        let quick = report.explained.iter().filter(|slot| slot.slot.starts_with(workload::QUICK));
-        let quick = quick.filter(|slot| bounds(&slot.slot).0 >= self.from && !slow.contains(&slot.slot));
-        let undisturbed = quick.filter(|slot| !is_near(&faults, &slot.slot));
-        undisturbed.map(|slot| format!("{}: no fault was near, and yet: {:?}", slot.slot, slot.why)).collect()
+        let told: BTreeMap<&str, &Vec<String>> = report.explained.iter().map(|slot| (&*slot.slot, &slot.why)).collect();
+        let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+        for line in record::lines(&self.recorder) {
+            let (starts, ends) = counts.entry(line.slot()).or_default();
+            *(if line.event == "start" { starts } else { ends }) += 1;
+        }
+        let alone = self.left_alone();
+        let mut complaints: Vec<String> = Vec::new();
+        complaints
+            .extend(alone.is_empty().then(|| "(all): no quick slot was left alone: nothing was counted".to_owned()));
+        for slot in alone {
+            let (starts, ends) = counts.get(&slot).copied().unwrap_or_default();
+            if (starts, ends) != (1, 1) {
+                complaints
+                    .push(format!("{slot}: no fault was near, and yet it began {starts} times, ended {ends} times"));
+            }
+            complaints.extend(told.get(&*slot).map(|why| format!("{slot}: no fault was near, and yet: {why:?}")));
+        }
+        complaints
     }
 
-    /// Slots of quick jobs that were done and that no fault came near.
-    pub(super) fn undisturbed(&self) -> Vec<String> {
-        let faults = self.faults();
-        let done = record::lines(&self.recorder).into_iter().filter(|line| line.event == "end");
-        let quick = done.map(|line| line.slot()).filter(|slot| slot.starts_with(workload::QUICK));
-        quick.filter(|slot| !is_near(&faults, slot)).collect()
+    /// Slots of quick jobs, by the clock, that no fault came near and for which the store answered in time.
+    pub(super) fn left_alone(&self) -> Vec<String> {
+        let (faults, slow) = (self.faults(), self.slots_of_a_slow_store());
+        let quick = self.presence.slots(TimeDelta::zero()).into_iter().filter(|slot| slot.starts_with(workload::QUICK));
+        quick.filter(|slot| !slow.contains(slot) && !is_near(&faults, slot)).collect()
     }
 
     /// A machine that lets processes wait, or a disk that syncs slowly, is nobody's fault here; a node tells of it.
@@ -112,7 +154,21 @@ impl Evidence {
     }
 }
 
-fn words(finding: &cronward::verify::Finding) -> String {
+/// A figure that is published is the sum of what was found.
+pub(super) fn does_not_add_up(report: &Report) -> Vec<String> {
+    let tallies = || report.classes.values();
+    let of = |what, counted: usize, listed: usize| {
+        (counted != listed).then(|| format!("(all): {counted} slots are counted as {what}, {listed} are listed"))
+    };
+    let unexplained = of("unexplained", tallies().map(|tally| tally.unexplained).sum(), report.unexplained.len());
+    let explained = of("explained", tallies().map(|tally| tally.explained).sum(), report.explained.len());
+    let judged = of("judged", report.slots, report.judged.len());
+    // All journals are given.
+    let elsewhere = of("done by nodes without a journal", report.elsewhere, 0);
+    unexplained.into_iter().chain(explained).chain(judged).chain(elsewhere).collect()
+}
+
+fn words(finding: &Finding) -> String {
     let lines = finding.lines.iter().map(|line| format!("\n    {line}")).collect::<String>();
     format!("{}: {}: {}{lines}", finding.slot, finding.rule, finding.message)
 }

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use super::backend::Bears;
 use super::fault::{Fault, NodeFault, ServerFault};
 use super::random::Random;
 
@@ -15,8 +16,7 @@ pub(super) struct Shape {
     pub(super) storms: u32,
     pub(super) storm: Duration,
     pub(super) calm: Duration,
-    pub(super) has_links: bool,
-    pub(super) of_server: &'static [ServerFault],
+    pub(super) bears: Bears,
 }
 
 /// One fault of a plan.
@@ -30,34 +30,33 @@ pub(super) struct Injection {
     pub(super) node: usize,
     /// Chooses among variants of the fault, and which run it strikes.
     pub(super) pick: u64,
+    /// It waits for the next slots: it strikes while they are done.
+    pub(super) amid_work: bool,
 }
 
 /// From one fault of a storm to the next, in milliseconds.
 const BETWEEN: std::ops::Range<u64> = 1_100..2_000;
-/// The server is left alone so long after each fault of its own: a replica needs it to follow again.
-const SERVER_RESTS: Duration = Duration::from_millis(2_200);
+/// How long a failover that opens a storm leaves the replica behind: the next slots are done meanwhile, in milliseconds.
+const LEFT_BEHIND: std::ops::Range<u64> = 900..1_400;
 /// A node is left alone so long: it has to start.
-const NODE_RESTS: Duration = Duration::from_millis(700);
+pub(super) const NODE_RESTS: Duration = Duration::from_millis(700);
 /// How much of a calm is over when its node is killed: consequences of the storm are over by then.
 const KILLED_AFTER: f64 = 0.55;
 const KILLED_FOR: Duration = Duration::from_secs(3);
 
-impl Shape {
-    /// How long the plan is.
-    pub(super) fn span(&self) -> Duration {
-        (self.storm + self.calm) * self.storms
-    }
-}
-
 /// Draws the plan of a seed.
 pub(super) fn draw(seed: u64, shape: &Shape) -> Vec<Injection> {
-    let kinds = Fault::all(shape.has_links, shape.of_server);
+    let kinds = Fault::all(&shape.bears);
     let free = Free { nodes: vec![Duration::ZERO; shape.nodes], server: Duration::ZERO };
-    let mut table = Table { random: Random::new(seed), kinds, deck: Vec::new(), free, plan: Vec::new() };
+    let Bears { rests, forgets, .. } = shape.bears;
+    let mut table = Table { random: Random::new(seed), kinds, deck: Vec::new(), free, rests, plan: Vec::new() };
     for number in 0..shape.storms {
         let start = (shape.storm + shape.calm) * number;
         let end = start + shape.storm;
         let mut at = start + Duration::from_millis(500);
+        if forgets {
+            table.open_with_a_failover(at);
+        }
         while at < end {
             table.deal(at, end);
             at += table.random.span(BETWEEN);
@@ -79,17 +78,34 @@ struct Table {
     /// Every kind comes once before one comes again.
     deck: Vec<Fault>,
     free: Free,
+    /// The server is left alone so long after each fault of its own: a replica needs it to follow again.
+    rests: Duration,
     plan: Vec<Injection>,
 }
 
 impl Table {
-    /// The first card of the deck that can be played now, one for the server before others, since it is struck seldom enough;
-    /// none when all that are left have to wait.
-    fn deal(&mut self, at: Duration, end: Duration) {
+    fn shuffle_if_empty(&mut self) {
         if self.deck.is_empty() {
             self.deck.clone_from(&self.kinds);
             self.random.shuffle(&mut self.deck);
         }
+    }
+
+    /// With its card where that is left in the deck.
+    fn open_with_a_failover(&mut self, at: Duration) {
+        self.shuffle_if_empty();
+        let fault = Fault::Server(ServerFault::Failover);
+        if let Some(index) = self.deck.iter().position(|card| *card == fault) {
+            self.deck.remove(index);
+        }
+        let (lasts, pick) = (self.random.span(LEFT_BEHIND), self.random.bits());
+        self.play(Injection { at, lasts, fault, node: 0, pick, amid_work: true });
+    }
+
+    /// The first card of the deck that can be played now, one for the server before others, since it is struck seldom enough;
+    /// none when all that are left have to wait.
+    fn deal(&mut self, at: Duration, end: Duration) {
+        self.shuffle_if_empty();
         let nodes = self.free_nodes(at);
         let server_is_free = self.free.server <= at;
         let fits = |fault: &Fault| match fault {
@@ -104,7 +120,7 @@ impl Table {
         let node = if fault.strikes_a_node() { nodes[self.random.below(nodes.len())] } else { 0 };
         let lasts = self.length(fault, end + Duration::from_secs(1) - at);
         let pick = self.random.bits();
-        self.play(Injection { at, lasts, fault, node, pick });
+        self.play(Injection { at, lasts, fault, node, pick, amid_work: false });
     }
 
     /// A wrong clock may last into the calm: it excuses nothing.
@@ -121,7 +137,7 @@ impl Table {
         let until = injection.at + injection.lasts;
         match injection.fault {
             Fault::Node(_) | Fault::Link(_) => self.free.nodes[injection.node] = until + NODE_RESTS,
-            Fault::Server(_) => self.free.server = until + SERVER_RESTS,
+            Fault::Server(_) => self.free.server = until + self.rests,
             Fault::Run(_) => {}
         }
         self.plan.push(injection);
@@ -139,6 +155,7 @@ impl Table {
             return;
         }
         let (node, pick) = (nodes[self.random.below(nodes.len())], self.random.bits());
-        self.play(Injection { at, lasts: KILLED_FOR, fault: Fault::Node(NodeFault::Kill), node, pick });
+        let fault = Fault::Node(NodeFault::Kill);
+        self.play(Injection { at, lasts: KILLED_FOR, fault, node, pick, amid_work: false });
     }
 }

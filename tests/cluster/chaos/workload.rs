@@ -1,6 +1,7 @@
 //! The jobs of a chaos run, and the command by which each run records itself.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 /// `work.sh NAP [EVERY NAPS CODES]`: takes NAP seconds and exits well; in every EVERYth slot of the job attempt n takes the
 /// n-th of NAPS and exits with the n-th of CODES, the last of them for all that follow. Start and end go to one file, each
@@ -50,6 +51,9 @@ const JOBS: &[Job] = &[
     job("quick-b-3", &["0.02"], ""),
     job("quick-4", &["0.05"], ""),
     job("quick-5", &["0.5"], ""),
+    // These two are kept by the servers of a cluster that keep no other job so soon done and so long due.
+    job("quick-b-6", &["0.05"], ""),
+    job("quick-c-6", &["0.05"], ""),
     // Longer than a lease.
     job("long-5", &["2.6"], ""),
     job("long-6", &["4.0"], ""),
@@ -71,9 +75,12 @@ const JOBS: &[Job] = &[
     job("slow-12", &["5.0"], "on_lost = \"kill\""),
 ];
 
-/// Slots of a job in a minute.
-const fn per_minute(seconds: u32) -> u32 {
-    60 / seconds
+/// The shortest lease that a busy machine renews in time.
+pub(super) const LEASE_TTL: Duration = Duration::from_secs(2);
+
+/// The names of all jobs.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    JOBS.iter().map(|job| job.name)
 }
 
 /// The length of a job's slots.
@@ -81,21 +88,16 @@ pub(super) fn seconds(name: &str) -> u32 {
     name.rsplit('-').next().unwrap().parse().unwrap()
 }
 
-/// Slots of all jobs in a minute.
-pub(super) fn slots_in_a_minute() -> u32 {
-    JOBS.iter().map(|job| per_minute(seconds(job.name))).sum()
-}
-
 /// The longest slot.
-pub(super) fn longest_slot() -> std::time::Duration {
-    std::time::Duration::from_secs(JOBS.iter().map(|job| u64::from(seconds(job.name))).max().unwrap())
+pub(super) fn longest_slot() -> Duration {
+    Duration::from_secs(names().map(|job| u64::from(seconds(job))).max().unwrap())
 }
 
-/// `jobs.toml`. A lease of two seconds is the shortest that a busy machine renews in time; `generation` is told to the
-/// commands, so that a reload finds another file.
+/// `jobs.toml`. `generation` is told to the commands, so that a reload finds another file.
 pub(super) fn file(generation: u32) -> String {
+    let lease = LEASE_TTL.as_secs();
     let mut text = format!(
-        "[node]\ndrain = \"2s\"\n[defaults]\nperiod = \"tick\"\nlease_ttl = \"2s\"\nretry_delay = \"200ms\"\n\
+        "[node]\ndrain = \"2s\"\n[defaults]\nperiod = \"tick\"\nlease_ttl = \"{lease}s\"\nretry_delay = \"200ms\"\n\
          max_attempts = 3\nkill_after = \"500ms\"\ntimeout = \"20s\"\n\
          env = {{ LD_PRELOAD = \"\", GENERATION = \"{generation}\" }}\n"
     );

@@ -2,6 +2,7 @@
 
 mod clocks;
 mod commands;
+mod crond;
 mod deaths;
 mod drains;
 mod embedded;
@@ -35,6 +36,7 @@ pub(crate) fn all() -> Vec<(&'static str, Body)> {
         chaos::every_kind_of_fault_on_redis_leaves_each_slot_once_or_explained,
         chaos::nodes_and_runs_that_die_on_one_file_leave_each_slot_once_or_explained,
         chaos::a_wiped_store_costs_each_slot_one_repeat_at_most_and_the_judge_can_tell,
+        crond::of_two_hosts_crons_one_runs_the_line_and_the_other_has_nothing_to_mail,
         gaps::slots_that_ended_while_no_node_was_alive_are_told_as_missed_once,
         idle::a_thousand_idle_jobs_cost_the_store_heartbeats_only,
         once::three_nodes_do_ten_slots_once_each_when_each_tick_is_a_slot,
@@ -77,11 +79,15 @@ pub(crate) fn all() -> Vec<(&'static str, Body)> {
         starts::a_server_that_is_no_redis_is_refused_at_once,
         starts::a_key_of_somebody_else_is_refused_at_once,
         chaos::a_seed_is_a_plan,
+        chaos::every_plan_strikes_every_server_in_every_way,
         chaos::a_plan_leaves_one_node_well_and_strikes_nothing_that_is_down,
     ]
 }
 
 /// Trials of many minutes: `--ignored`.
 pub(crate) fn only_when_asked_for() -> Vec<(&'static str, Body)> {
-    trials![chaos::thousands_of_slots_on_redis_are_each_once_or_explained]
+    trials![
+        chaos::thousands_of_slots_on_redis_are_each_once_or_explained,
+        chaos::at_length_each_slot_on_sqlite_is_once_or_explained,
+    ]
 }

@@ -102,6 +102,15 @@ impl Probe for EtcdProbe {
         Ok(true)
     }
 
+    async fn age_notes(&self, slot: &Slot) -> Result<(), String> {
+        for found in self.server.get_all(&format!("{}note/{slot}/", self.root)) {
+            let mut text: serde_json::Value = serde_json::from_str(&found.value).map_err(|error| error.to_string())?;
+            text["kept_from_ms"] = 0.into();
+            self.server.set(&found.key, &text.to_string(), false);
+        }
+        Ok(())
+    }
+
     async fn wipe(&self) -> Result<(), String> {
         self.server.remove_all(&self.root);
         Ok(())

@@ -10,6 +10,8 @@ mod memory;
 mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
+#[cfg(feature = "redis-redlock")]
+mod redlock;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 #[cfg(feature = "zookeeper")]
@@ -39,6 +41,10 @@ pub(crate) fn all() -> Vec<(&'static str, Start)> {
         ("sentinel", || Box::pin(redis::behind_sentinels())),
         #[cfg(feature = "redis-cluster")]
         ("cluster", || Box::pin(redis::in_a_cluster())),
+        #[cfg(feature = "redis-redlock")]
+        ("redlock-3", || Box::pin(redlock::over(3))),
+        #[cfg(feature = "redis-redlock")]
+        ("redlock-5", || Box::pin(redlock::over(5))),
         #[cfg(feature = "sqlite")]
         ("sqlite", || Box::pin(sqlite::start())),
         #[cfg(feature = "postgres")]

@@ -129,8 +129,19 @@ impl Probe for Raw {
         Ok(self.update(slot, "mark = 'what somebody else wrote'").await? > 0)
     }
 
+    async fn age_notes(&self, slot: &Slot) -> Result<(), String> {
+        let sql = "UPDATE cronward_notes SET kept_from_ms = 0 WHERE namespace = $1 AND job = $2 AND start_ms = $3";
+        let done = sqlx::query(sql)
+            .bind(self.namespace.as_str())
+            .bind(slot.job().as_str())
+            .bind(slot.start().timestamp_millis())
+            .execute(&mut *self.conn.lock().await)
+            .await;
+        done.map(drop).map_err(|error| error.to_string())
+    }
+
     async fn wipe(&self) -> Result<(), String> {
-        for table in ["slots", "pauses", "jobs", "nodes"] {
+        for table in ["slots", "pauses", "jobs", "nodes", "notes"] {
             let sql = format!("DELETE FROM cronward_{table} WHERE namespace = $1");
             let done = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(self.namespace.as_str());
             done.execute(&mut *self.conn.lock().await).await.map_err(|error| error.to_string())?;

@@ -160,6 +160,12 @@ impl Probe for RedisProbe {
         Ok(true)
     }
 
+    async fn age_notes(&self, slot: &Slot) -> Result<(), String> {
+        // Its time has run out.
+        self.servers.command(&["PEXPIRE", &format!("{}:notes", self.mark(slot)), "0"]);
+        Ok(())
+    }
+
     async fn wipe(&self) -> Result<(), String> {
         let pattern = format!("{}*", self.prefix);
         for server in self.servers.all() {

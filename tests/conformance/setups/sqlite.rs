@@ -101,9 +101,15 @@ impl Probe for Raw {
         Ok(self.update(slot, "mark = 'x''; DROP TABLE slots; --'").await? == 1)
     }
 
+    async fn age_notes(&self, slot: &Slot) -> Result<(), String> {
+        let sql = "UPDATE notes SET kept_from_ms = 0 WHERE namespace = ?1 AND job = ?2 AND start_ms = ?3";
+        let done = self.at(slot, sql.to_owned()).execute(&mut *self.conn.lock().await).await;
+        done.map(drop).map_err(|error| error.to_string())
+    }
+
     async fn wipe(&self) -> Result<(), String> {
         let mut conn = self.conn.lock().await;
-        for table in ["slots", "pauses", "jobs", "nodes"] {
+        for table in ["slots", "pauses", "jobs", "nodes", "notes"] {
             // Runs and audit go with their slots.
             sqlx::query(sqlx::AssertSqlSafe(format!("DELETE FROM {table} WHERE namespace = ?1")))
                 .bind(self.namespace.as_str())

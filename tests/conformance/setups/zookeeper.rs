@@ -109,6 +109,15 @@ impl Probe for ZookeeperProbe {
         Ok(true)
     }
 
+    async fn age_notes(&self, slot: &Slot) -> Result<(), String> {
+        let path = format!("{}/note/{}/{}", self.root, slot.job(), slot.key());
+        let (data, _) = self.client.get_data(&path).await.map_err(|error| error.to_string())?;
+        let mut text: Value = serde_json::from_slice(&data).map_err(|error| error.to_string())?;
+        text["kept_from_ms"] = 0.into();
+        let set = self.client.set_data(&path, text.to_string().as_bytes(), None).await;
+        set.map(drop).map_err(|error| error.to_string())
+    }
+
     async fn wipe(&self) -> Result<(), String> {
         remove_all(&self.client, &self.root).await.map_err(|error| error.to_string())
     }

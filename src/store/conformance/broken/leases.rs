@@ -9,7 +9,7 @@ use crate::job::Namespace;
 use crate::slot::{Lease, Mark, RunRecord};
 use crate::store::conformance::broken::{Control, Flaw};
 use crate::store::memory::Ledger;
-use crate::store::{Claim, ClaimRequest, Release, Renewal};
+use crate::store::{Claim, ClaimRequest, Release, Renewal, Settlement};
 
 pub(super) fn controls() -> Vec<Control> {
     vec![
@@ -31,6 +31,13 @@ pub(super) fn controls() -> Vec<Control> {
             flaw: Arc::new(ClaimLooksFirst),
             caught_by: &["races::one_of_many_claimers_wins", "races::two_nodes_are_never_granted_the_same_slot"],
         },
+        Control {
+            flaw: Arc::new(OrderByNumberAlone),
+            caught_by: &[
+                "renew::a_lease_followed_by_a_smaller_number_that_ended_is_lost",
+                "settle::whoever_was_followed_by_a_smaller_number_hears_of_it",
+            ],
+        },
         Control { flaw: Arc::new(RenewalOfAnybody), caught_by: &["renew::a_lease_that_was_followed_is_lost"] },
         Control { flaw: Arc::new(RenewalRestoresAnything), caught_by: &["renew::a_settled_lease_is_not_restored"] },
         Control { flaw: Arc::new(RenewalShortens), caught_by: &["renew::a_renewal_never_shortens"] },
@@ -49,6 +56,15 @@ pub(super) fn controls() -> Vec<Control> {
             flaw: Arc::new(AnyHour),
             caught_by: &["window::a_slot_that_has_not_begun_is_early", "window::a_slot_that_is_over_is_closed"],
         },
+        Control {
+            flaw: Arc::new(PastIsRefused),
+            caught_by: &["past::a_slot_that_is_over_is_granted_to_who_asks_for_the_past"],
+        },
+        Control {
+            flaw: Arc::new(PastKnowsNoLimit),
+            caught_by: &["past::the_attempts_of_a_slot_that_is_over_are_counted_and_limited"],
+        },
+        Control { flaw: Arc::new(PastTakesTheLease), caught_by: &["past::a_slot_that_is_over_is_held_like_any_other"] },
         Control { flaw: Arc::new(PauseIsIgnored), caught_by: &["claim::a_paused_job_is_not_granted"] },
         Control { flaw: Arc::new(OlderRunIsIgnored), caught_by: &["claim::a_slot_is_blocked_while_an_older_one_runs"] },
         Control {
@@ -105,6 +121,29 @@ struct ClaimLooksFirst;
 impl Flaw for ClaimLooksFirst {
     fn looks_before_it_writes(&self) -> bool {
         true
+    }
+}
+
+/// Who came later is asked of attempt numbers alone, which begin anew when the data was lost.
+#[derive(Debug)]
+struct OrderByNumberAlone;
+
+impl Flaw for OrderByNumberAlone {
+    fn complete(
+        &self,
+        ledger: &mut Ledger,
+        (lease, run): (&Lease, &RunRecord),
+        done_ttl: Duration,
+        now: DateTime<Utc>,
+    ) -> Settlement {
+        match ledger.complete(lease, run, done_ttl, now) {
+            Settlement::Overtaken { by } if by.attempt < lease.attempt => Settlement::Recorded,
+            other => other,
+        }
+    }
+
+    fn renew(&self, ledger: &mut Ledger, lease: &Lease, now: DateTime<Utc>) -> Renewal {
+        ledger.renew(&Lease { claimed_at: DateTime::<Utc>::MAX_UTC, ..lease.clone() }, now)
     }
 }
 
@@ -182,6 +221,40 @@ impl Flaw for AnyHour {
     fn claim(&self, ledger: &mut Ledger, request: &ClaimRequest, now: DateTime<Utc>) -> Claim {
         let last = request.slot.end() - TimeDelta::milliseconds(1);
         ledger.claim(request, now.clamp(request.slot.start(), last))
+    }
+}
+
+/// What is over stays over, whoever asks.
+#[derive(Debug)]
+struct PastIsRefused;
+
+impl Flaw for PastIsRefused {
+    fn claim(&self, ledger: &mut Ledger, request: &ClaimRequest, now: DateTime<Utc>) -> Claim {
+        ledger.claim(&ClaimRequest { past: false, ..request.clone() }, now)
+    }
+}
+
+/// A person may do anything: the attempts are not asked for.
+#[derive(Debug)]
+struct PastKnowsNoLimit;
+
+impl Flaw for PastKnowsNoLimit {
+    fn claim(&self, ledger: &mut Ledger, request: &ClaimRequest, now: DateTime<Utc>) -> Claim {
+        let max_attempts = if request.past { 999 } else { request.max_attempts };
+        ledger.claim(&ClaimRequest { max_attempts, ..request.clone() }, now)
+    }
+}
+
+/// A person may do anything: whoever runs the slot already is not asked for.
+#[derive(Debug)]
+struct PastTakesTheLease;
+
+impl Flaw for PastTakesTheLease {
+    fn claim(&self, ledger: &mut Ledger, request: &ClaimRequest, now: DateTime<Utc>) -> Claim {
+        if let (true, Claim::Held { .. }) = (request.past, ledger.claim(request, now)) {
+            ledger.expire_mark(&request.slot, now);
+        }
+        ledger.claim(request, now)
     }
 }
 

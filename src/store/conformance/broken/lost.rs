@@ -78,7 +78,7 @@ fn set_again(ledger: &mut Ledger, request: &ClaimRequest, run: &RunRecord, now: 
     let lease = lease(request, run);
     ledger.forget_log(&lease.slot);
     ledger.renew(&lease, now);
-    Claim::Claimed { attempt: lease.attempt, used: lease.attempt, at: lease.claimed_at }
+    Claim::Claimed { attempt: lease.attempt, used: lease.attempt, at: lease.claimed_at, revision: None }
 }
 
 /// A lease that has lapsed is nobody's: its own claim, sent again, is a new attempt.
@@ -159,7 +159,7 @@ impl Flaw for ForgivenGrantIsFound {
             Some(run) => {
                 let lease = lease(request, run);
                 ledger.renew(&lease, now);
-                Claim::Claimed { attempt: lease.attempt, used: lease.attempt, at: lease.claimed_at }
+                Claim::Claimed { attempt: lease.attempt, used: lease.attempt, at: lease.claimed_at, revision: None }
             }
             None => ledger.claim(request, now),
         }

@@ -5,14 +5,21 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::job::NodeName;
-use crate::slot::{Lease, RunRecord, Slot};
+use crate::job::{JobName, NodeName};
+use crate::slot::{Audit, Lease, NotePage, RunRecord, Slot};
 use crate::store::conformance::broken::{Control, Flaw};
 use crate::store::memory::Ledger;
-use crate::store::{Claim, ClaimRequest, Closing, Release, Settlement};
+use crate::store::{Claim, ClaimRequest, Closing, Intervention, JobEntry, Release, Settlement};
 
 pub(super) fn controls() -> Vec<Control> {
     vec![
+        Control {
+            flaw: Arc::new(APageTakesThePlaceOfAll),
+            caught_by: &[
+                "notes::pages_are_read_by_all_in_the_order_in_which_they_were_begun",
+                "notes::two_nodes_that_note_at_the_same_time_keep_both_their_pages",
+            ],
+        },
         Control { flaw: Arc::new(CountsBeforeItGrants), caught_by: &["claim::a_refused_claim_changes_nothing"] },
         Control { flaw: Arc::new(CountStartsAgain), caught_by: &["attempts::a_lost_counter_goes_on_from_the_records"] },
         Control {
@@ -60,6 +67,25 @@ pub(super) fn controls() -> Vec<Control> {
         Control {
             flaw: Arc::new(EverybodyIsFirst),
             caught_by: &["close::the_verdict_is_told_by_one_node_alone", "close::a_done_slot_is_done_already"],
+        },
+        Control {
+            flaw: Arc::new(WhoAsksIsForgotten),
+            caught_by: &["operator::who_asks_for_a_slot_is_recorded_with_the_grant_and_once"],
+        },
+        Control {
+            flaw: Arc::new(WhoAsksIsRecordedFirst),
+            caught_by: &[
+                "operator::who_asks_for_a_slot_is_recorded_with_the_grant_and_once",
+                "operator::who_asks_in_vain_is_not_recorded",
+            ],
+        },
+        Control {
+            flaw: Arc::new(TheLastWordOnAJobCounts),
+            caught_by: &["registry::what_a_file_said_of_a_job_is_replaced_by_a_file_alone"],
+        },
+        Control {
+            flaw: Arc::new(WhoPausedIsOverwritten),
+            caught_by: &["registry::a_resume_ends_the_pause_and_keeps_who_began_it"],
         },
         Control { flaw: Arc::new(ClosesUnderARun), caught_by: &["close::a_running_slot_is_asked_again_later"] },
     ]
@@ -291,6 +317,70 @@ impl Flaw for ClosesUnderARun {
             return ledger.close(slot, max_attempts, by, now);
         }
         answer
+    }
+}
+
+/// A person's claim is granted like a schedule's: nobody knows later who it was.
+#[derive(Debug)]
+struct WhoAsksIsForgotten;
+
+impl Flaw for WhoAsksIsForgotten {
+    fn claim(&self, ledger: &mut Ledger, request: &ClaimRequest, now: DateTime<Utc>) -> Claim {
+        ledger.claim(&ClaimRequest { audit: None, ..request.clone() }, now)
+    }
+}
+
+/// The audit in a step of its own before the claim: whoever is refused is recorded, and whoever asks twice twice.
+#[derive(Debug)]
+struct WhoAsksIsRecordedFirst;
+
+impl Flaw for WhoAsksIsRecordedFirst {
+    fn claim(&self, ledger: &mut Ledger, request: &ClaimRequest, now: DateTime<Utc>) -> Claim {
+        if let Some(audit) = &request.audit {
+            ledger.add_audit(&request.slot, audit, now);
+        }
+        ledger.claim(&ClaimRequest { audit: None, ..request.clone() }, now)
+    }
+}
+
+/// A crontab's `exec` that looked before the daemon spoke takes the place of what the daemon said.
+#[derive(Debug)]
+struct TheLastWordOnAJobCounts;
+
+impl Flaw for TheLastWordOnAJobCounts {
+    fn register(&self, ledger: &mut Ledger, jobs: &[JobEntry], now: DateTime<Utc>) -> Vec<JobEntry> {
+        let yields = |job: &&JobEntry| ledger.jobs().iter().any(|known| known.name == job.name && job.yields_to(known));
+        for job in jobs.iter().filter(yields).collect::<Vec<_>>() {
+            ledger.forget_job(&job.name);
+        }
+        ledger.register(jobs, now)
+    }
+}
+
+/// Who ended a pause takes the place of who began it.
+#[derive(Debug)]
+struct WhoPausedIsOverwritten;
+
+impl Flaw for WhoPausedIsOverwritten {
+    fn resume(&self, ledger: &mut Ledger, job: &JobName, audit: &Audit, now: DateTime<Utc>) -> Intervention {
+        let answer = ledger.resume(job, audit, now);
+        if answer == Intervention::Applied {
+            ledger.pause(job, Some(now), audit, now);
+        }
+        answer
+    }
+}
+
+/// Notes of one writer wipe out what others noted on the slot.
+#[derive(Debug)]
+struct APageTakesThePlaceOfAll;
+
+impl Flaw for APageTakesThePlaceOfAll {
+    fn note(&self, ledger: &mut Ledger, pages: &[(Slot, NotePage)], now: DateTime<Utc>) {
+        for page in pages {
+            ledger.age_notes(&page.0);
+            ledger.note(std::slice::from_ref(page), now);
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::Clock;
 use crate::job::{JobName, Namespace, NodeName};
-use crate::slot::{Audit, Lease, RunRecord, Slot, SlotRecord};
+use crate::slot::{Audit, Lease, NotePage, RunRecord, Slot, SlotRecord};
 use crate::store::conformance::{MemorySetup, Probe, Scale, Setup};
 use crate::store::layer::Reply;
 use crate::store::memory::{Ledger, MemoryStore};
@@ -71,6 +71,21 @@ pub trait Flaw: Debug + Send + Sync + 'static {
     /// Whether a claim looks first and writes later, with others in between.
     fn looks_before_it_writes(&self) -> bool {
         false
+    }
+
+    /// `note`.
+    fn note(&self, ledger: &mut Ledger, pages: &[(Slot, NotePage)], now: DateTime<Utc>) {
+        ledger.note(pages, now);
+    }
+
+    /// `register`.
+    fn register(&self, ledger: &mut Ledger, jobs: &[JobEntry], now: DateTime<Utc>) -> Vec<JobEntry> {
+        ledger.register(jobs, now)
+    }
+
+    /// `resume`.
+    fn resume(&self, ledger: &mut Ledger, job: &JobName, audit: &Audit, now: DateTime<Utc>) -> Intervention {
+        ledger.resume(job, audit, now)
     }
 
     /// Whether nobody is told of anything.
@@ -199,7 +214,7 @@ impl Store for Broken {
     }
 
     async fn resume(&self, job: &JobName, audit: &Audit) -> Reply<Intervention> {
-        Ok(self.apply(|_, ledger, now| ledger.resume(job, audit, now)))
+        Ok(self.apply(|flaw, ledger, now| flaw.resume(ledger, job, audit, now)))
     }
 
     async fn pauses(&self) -> Reply<Vec<(JobName, Pause)>> {
@@ -207,7 +222,7 @@ impl Store for Broken {
     }
 
     async fn register(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
-        self.right.register(jobs).await
+        Ok(self.apply(|flaw, ledger, now| flaw.register(ledger, jobs, now)))
     }
 
     async fn jobs(&self) -> Reply<Vec<JobEntry>> {
@@ -224,6 +239,15 @@ impl Store for Broken {
 
     async fn purge(&self) -> Reply<u64> {
         self.right.purge().await
+    }
+
+    async fn note(&self, pages: &[(Slot, NotePage)]) -> Reply<()> {
+        self.apply(|flaw, ledger, now| flaw.note(ledger, pages, now));
+        Ok(())
+    }
+
+    async fn notes(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
+        self.right.notes(slot).await
     }
 
     fn subscribe(&self) -> Wakeups {

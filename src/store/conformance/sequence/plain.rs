@@ -25,7 +25,7 @@ fn done(mark: DoneMark) -> DoneMark {
 
 pub(super) fn claim(answer: Claim) -> Claim {
     match answer {
-        Claim::Claimed { attempt, used, .. } => Claim::Claimed { attempt, used, at: THEN },
+        Claim::Claimed { attempt, used, .. } => Claim::Claimed { attempt, used, at: THEN, revision: None },
         Claim::Held { by, remaining } => Claim::Held { by, remaining: whole(remaining) },
         Claim::Done(mark) => Claim::Done(done(mark)),
         Claim::Backoff { remaining } => Claim::Backoff { remaining: whole(remaining) },
@@ -59,9 +59,9 @@ pub(super) fn intervention(answer: Intervention) -> Intervention {
 }
 
 /// Of a pause, whether it still lasts is compared, and until when only if that was asked for.
-pub(super) fn pause(pause: Pause, now: DateTime<Utc>) -> (Option<Option<Duration>>, String) {
+pub(super) fn pause(pause: Pause, now: DateTime<Utc>) -> (Option<Option<Duration>>, String, Option<String>) {
     let remaining = pause.remaining(now).map(|left| left.map(whole));
-    (remaining, pause.audit.verb)
+    (remaining, pause.audit.verb, pause.ended.map(|ended| ended.verb))
 }
 
 pub(super) fn record(record: SlotRecord) -> SlotRecord {

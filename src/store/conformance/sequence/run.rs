@@ -14,7 +14,8 @@ use crate::store::conformance::{Bench, Failure, Setup};
 use crate::store::memory::Ledger;
 use crate::store::{Claim, ClaimRequest};
 
-/// A claimer: one node, which keeps the last lease that it was granted, for ever if nobody settles it.
+/// A claimer: one node, which keeps the last lease that it was granted, for ever if nobody settles it. The last of them asks
+/// for slots that are over, too.
 pub type Actor = u8;
 
 /// One of a few slots: 0 and 1 are of one job, and 1 may not start while 0 runs; 2 is of another job; 3 has not begun; 4
@@ -170,6 +171,8 @@ impl World {
         let slot = self.slot(place)?;
         let fresh = ClaimRequest {
             not_during: if place % PLACES == 1 { vec![self.slot(0)?] } else { Vec::new() },
+            past: actor == 2,
+            audit: (actor == 2).then(|| audit("trigger")),
             ..self.bench.request(&slot, &format!("n{actor}"))?
         };
         let repeated = self.requests.get(&actor).filter(|last| again && last.slot == slot);
@@ -177,12 +180,16 @@ impl World {
     }
 
     async fn put(&mut self, actor: Actor, ask: Ask) -> Result<(), Failure> {
-        let right = ask.of_ledger(&mut self.ledger, self.now);
         let answered = ask.of_store(&*self.bench.store).await?;
+        // Who came later is told by the instants of grants, so the ledger grants at the store's.
+        if let Some(Claim::Claimed { at, .. }) = answered.claim {
+            self.now = self.now.max(at);
+        }
+        let right = ask.of_ledger(&mut self.ledger, self.now);
         if right.shown != answered.shown {
             return Err(Failure::from(format!("answered {}, the specification {}", answered.shown, right.shown)));
         }
-        self.remember(actor, &ask, &right);
+        self.remember(actor, &ask, &answered);
         self.last = Some((actor, ask));
         Ok(())
     }
@@ -190,9 +197,8 @@ impl World {
     fn remember(&mut self, actor: Actor, ask: &Ask, answer: &Answer) {
         let Ask::Claim(request) = ask else { return };
         self.requests.insert(actor, (**request).clone());
-        if let Some(Claim::Claimed { attempt, .. }) = answer.claim {
-            // The same instant for both: what is compared is what the stores make of it.
-            self.leases.insert(actor, request.granted(attempt, self.now));
+        if let Some(Claim::Claimed { attempt, at, .. }) = answer.claim {
+            self.leases.insert(actor, request.granted(attempt, at));
         }
     }
 

@@ -22,7 +22,7 @@ fn a_repeated_claim_makes_the_lease_last_from_then_on() {
     let mut ledger = ledger();
     grant(&mut ledger, 1, start());
     let again = ledger.claim(&request(1), at(LEASE / 2));
-    assert_eq!(again, Claim::Claimed { attempt: 1, used: 1, at: start() });
+    assert_eq!(again, Claim::Claimed { attempt: 1, used: 1, at: start(), revision: None });
     assert_eq!(ledger.mark_ttl(&slot(), at(LEASE / 2)), Some(LEASE));
 }
 
@@ -31,7 +31,7 @@ fn a_claim_repeated_after_its_lease_is_the_same_attempt_until_another_was_grante
     let mut ledger = ledger();
     grant(&mut ledger, 1, start());
     let again = ledger.claim(&request(1), at(LEASE * 2));
-    assert_eq!(again, Claim::Claimed { attempt: 1, used: 1, at: start() });
+    assert_eq!(again, Claim::Claimed { attempt: 1, used: 1, at: start(), revision: None });
     assert_eq!(ledger.mark_ttl(&slot(), at(LEASE * 2)), Some(LEASE));
     assert_eq!(grant(&mut ledger, 2, at(LEASE * 3)).attempt, 2);
     assert!(matches!(ledger.claim(&request(1), at(LEASE * 3)), Claim::Held { .. }));

@@ -48,6 +48,8 @@ fn request(token: u128) -> ClaimRequest {
         max_attempts: 3,
         trigger: Trigger::Schedule,
         not_during: Vec::new(),
+        past: false,
+        audit: None,
     }
 }
 

@@ -1,13 +1,15 @@
 -- Grants the slot's lease, or says why not. Checks first, in the order of the contract; then SET, which carries its own
 -- TTL and is refused as a whole when memory is full or the user may not: in that case nothing has changed.
--- KEYS 4 the job's pause, 5… marks of the slots during which this one may not start
--- ARGV 5 token, 6 node, 7 ttl, 8 max_attempts, 9 trigger, 10 start of the slot (ms), 11 the largest attempt number
+-- KEYS 4 the job's pause, 5… marks of the slots during which this one may not start; last the borrowed key, if there is one
+-- ARGV 5 token, 6 node, 7 ttl, 8 max_attempts, 9 trigger, 10 start of the slot (ms), 11 the largest attempt number,
+-- 12 '1': asked for by name although the slot is over, 13 the JSON of the person who asks up to the time (empty: nobody)
 local token, node, ttl, trigger = ARGV[5], ARGV[6], ARGV[7], ARGV[9]
 local max, starts, limit = tonumber(ARGV[8]), tonumber(ARGV[10]), tonumber(ARGV[11])
 local now = now_ms()
 local slot, bad = read_slot()
 if bad then return bad end
 local mark = slot.mark
+local borrowed, endless = read_borrowed(token)
 
 if mark.state == 'done' then return { 'done', mark.raw } end
 local done
@@ -15,9 +17,12 @@ done, bad = marker_of_verdict()
 if bad then return bad end
 if done then return { 'done', done } end
 if now < starts then return { 'early', starts - now } end
-if now >= ENDS then return { 'closed' } end
+if now >= ENDS and ARGV[12] ~= '1' then return { 'closed' } end
 if mark.state == 'running' then
   if mark.token ~= token then return { 'held', mark.raw, mark.left } end
+  if endless then return endless end
+  if borrowed.state == 'other' then return { 'held', borrowed_mark(borrowed, now), borrowed.left } end
+  hold_borrowed(borrowed, token, node, ttl)
   if mark.left < tonumber(ttl) then redis.call('PEXPIRE', MARK, ttl) end
   return { 'claimed', mark.attempt, slot.used, mark.at }
 end
@@ -38,12 +43,15 @@ if pause then
   if till == math.huge then return { 'paused', -1 } end
   if till > now then return { 'paused', till - now } end
 end
-for i = 5, #KEYS do
+for i = 5, LOCK and #KEYS - 1 or #KEYS do
   local older, foreign = read_mark(KEYS[i])
   if foreign then return foreign end
   if older.state == 'running' then return { 'blocked', i - 5, older.raw, older.left } end
 end
 
+if endless then return endless end
+if borrowed.state == 'other' then return { 'held', borrowed_mark(borrowed, now), borrowed.left } end
+hold_borrowed(borrowed, token, node, ttl)
 if again then
   write_mark('running', token, node, again, granted, ttl)
   if not slot.stored then redis.call('SET', ATTEMPTS, again) end
@@ -55,5 +63,7 @@ write_mark('running', token, node, attempt, now, ttl)
 if not slot.stored and slot.count > 0 then redis.call('SET', ATTEMPTS, slot.count) end
 redis.call('INCR', ATTEMPTS)
 write_run(attempt, token, begun(attempt, token, node, trigger, now))
+note_borrowed(token)
+if ARGV[13] ~= '' then write_audit(ARGV[13], now) end
 keep(now)
 return { 'claimed', attempt, math.max(0, attempt - slot.forgiven), now }

@@ -1,5 +1,7 @@
 -- Records a run that failed or was given back, and releases its lease if it still stands; nobody else's (I4).
--- ARGV 5 token, 6 node, 7 attempt, 8 wait (ms, 0 for none), 9 attempts to forgive (0 or 1), 10 the run's record
+-- KEYS last the borrowed key, if there is one
+-- ARGV 5 token, 6 node, 7 attempt, 8 wait (ms, 0 for none), 9 attempts to forgive (0 or 1), 10 the run's record,
+-- 11 claimed at (ms)
 local token, node, attempt, wait, refund, record = ARGV[5], ARGV[6], tonumber(ARGV[7]), ARGV[8], tonumber(ARGV[9]), ARGV[10]
 local now = now_ms()
 local slot, bad = read_slot()
@@ -17,8 +19,10 @@ elseif mark.state ~= 'free' then
 else
   local _, old = find_run(attempt, token)
   if old and has_ended(old) then answer = { 'released' } end
-  answer = overtaker(attempt, token) or answer
+  answer = overtaker(attempt, token, tonumber(ARGV[11])) or answer
 end
+
+local borrowed = read_borrowed(token) or { state = 'other' }
 
 keep(now)
 if held and wait == '0' then
@@ -30,6 +34,7 @@ write_run(attempt, token, record)
 -- A stale run may have a larger number than the counter of a server that lost its data: the next claim goes on from it.
 if slot.stored and slot.count < attempt then redis.call('SET', ATTEMPTS, attempt) end
 if held and refund > 0 then redis.call('HSET', LOG, 'forgiven', slot.forgiven + refund) end
+settle_borrowed(borrowed, 0)
 keep(now)
 if held then publish(CHANNEL, 'released ' .. SLOT) end
 return answer

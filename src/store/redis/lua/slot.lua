@@ -104,20 +104,25 @@ local function is_spent(token, attempts)
 end
 
 -- The newest other claim that was granted after this one or in its place, as an answer: it held the slot meanwhile, also if
--- it is over by now. A run without a guard (attempt 0) is in nobody's place.
-local function overtaker(attempt, token)
+-- it is over by now. By its number; or by when it was granted (`since` is when this one was): numbers begin anew when the
+-- server has lost its data. A run without a guard (attempt 0) is in nobody's place, and nobody is in its.
+local function overtaker(attempt, token, since)
   if attempt == 0 then return nil end
-  local newest, answer = 0, nil
+  local above, latest, at_latest = nil, nil, since
   local fields = redis.call('HGETALL', LOG)
   for i = 1, #fields, 2 do
     local number, record = string.match(fields[i], '^(%d+)'), fields[i + 1]
     local other = number and #number <= 9 and tonumber(number) or 0
     local node = string.match(record, '"node":"(%w[%w._-]*)"')
-    if other >= attempt and other > newest and node and not belongs_to(record, token) then
-      newest, answer = other, { 'overtaken', node, other }
+    if other > 0 and node and not belongs_to(record, token) then
+      local at = tonumber(string.match(record, '"claimed_ms":(%d+)')) or 0
+      if other >= attempt and (not above or other > above[3]) then above = { 'overtaken', node, other } end
+      if at > at_latest or (latest and at == at_latest and other > latest[3]) then
+        latest, at_latest = { 'overtaken', node, other }, at
+      end
     end
   end
-  return answer
+  return above or latest
 end
 
 -- An end is never overwritten by the lack of one, nor success by anything else (I7).
@@ -153,7 +158,7 @@ local function unanswered(token, slot)
   if slot.used == 0 then return nil end
   local _, record = find_run(slot.count, token)
   local at = record and tonumber(string.match(record, '"claimed_ms":(%d+)'))
-  if not at or is_spent(token, slot.count) or overtaker(slot.count, token) then return nil end
+  if not at or is_spent(token, slot.count) or overtaker(slot.count, token, at) then return nil end
   return slot.count, at
 end
 

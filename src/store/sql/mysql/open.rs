@@ -7,20 +7,21 @@ use async_trait::async_trait;
 use tokio::sync::broadcast;
 
 use super::place::{self, Place};
-use super::session::MySqlSession;
+use super::session::{Basis, MySqlSession};
 use super::{fault, schema};
 use crate::store::sql::fault::Fault;
-use crate::store::sql::server::{Access, Dialect, Isolation, Sent, ServerStore};
-use crate::store::sql::slots::{Change, Scope};
+use crate::store::sql::row::Why;
+use crate::store::sql::server::{
+    Access, Dialect, Found, Grant, Isolation, MIGRATION_LIMIT, Sent, ServerStore, migrated,
+};
+use crate::store::sql::session::{Columns, Value};
+use crate::store::sql::slots::{Change, Loaded, Scope, Subject};
 use crate::store::{
-    Applied, Capability, ErrorKind, Migration, Op, OpenError, Reach, Store, StoreClock, StoreOptions, Wake, Wakeups,
+    Capability, ErrorKind, Migration, OpenError, Reach, Store, StoreClock, StoreOptions, Trial, Wake, Wakeups,
 };
 
 /// How often somebody who waits looks again: other processes' releases are not heard of.
 const POLL: Duration = Duration::from_millis(500);
-
-/// Making tables waits for others who do the same.
-const MIGRATION_LIMIT: Duration = Duration::from_secs(60);
 
 /// Hints that a receiver may lag behind by before it has lost some.
 const HINTS: usize = 256;
@@ -41,10 +42,22 @@ pub(in crate::store) const CAPABILITY: Capability = Capability {
 /// # Errors
 /// [`OpenError::Url`] when the url cannot be used.
 pub fn open(url: &str, options: StoreOptions) -> Result<Arc<dyn Store>, OpenError> {
+    Ok(Arc::new(store(url, options)?))
+}
+
+fn store(url: &str, options: StoreOptions) -> Result<ServerStore<MySql>, OpenError> {
     let place = place::resolve(url)?;
     let location = place.location.clone();
     let dialect = MySql { place, hints: broadcast::Sender::new(HINTS) };
-    Ok(Arc::new(ServerStore::new(dialect, location, options)))
+    Ok(ServerStore::new(dialect, location, options))
+}
+
+/// Removes what a trial wrote.
+///
+/// # Errors
+/// [`OpenError::Url`] when the url cannot be used; [`OpenError::Store`] when the server cannot be reached, or refuses.
+pub(in crate::store) async fn forget(url: &str, options: StoreOptions, trial: &Trial) -> Result<(), OpenError> {
+    Ok(store(url, options)?.forget(trial).await?)
 }
 
 /// Makes the tables, or brings them up to date.
@@ -57,12 +70,7 @@ pub async fn migrate(url: &str) -> Result<Migration, OpenError> {
         let mut session = MySqlSession::connect(&place.options, MIGRATION_LIMIT).await?;
         schema::bring_up(&mut session, Access::Migrate, MIGRATION_LIMIT).await
     };
-    let done = tokio::time::timeout(MIGRATION_LIMIT, work).await;
-    let done = done.unwrap_or_else(|_| {
-        let message = format!("no answer within {MIGRATION_LIMIT:?}: somebody keeps a lock on the tables");
-        Err(Fault::known(ErrorKind::Timeout, message))
-    });
-    Ok(done.map_err(|fault| fault.into_error(Op::Open, Applied::Maybe, &place.location, fault::meaning))?)
+    migrated::<MySql>(&place.location, work).await
 }
 
 /// MySQL and MariaDB.
@@ -75,6 +83,7 @@ struct MySql {
 #[async_trait]
 impl Dialect for MySql {
     type Session = MySqlSession;
+    type Basis = Basis;
 
     fn capability() -> Capability {
         CAPABILITY
@@ -92,6 +101,24 @@ impl Dialect for MySql {
         let mut session = MySqlSession::connect(&self.place.options, limit).await?;
         schema::bring_up(&mut session, self.place.access, limit).await?;
         Ok(session)
+    }
+
+    fn basis(row: &impl Columns) -> Result<Option<Basis>, Why> {
+        Basis::read(row)
+    }
+
+    async fn grant(
+        session: &mut MySqlSession,
+        _scope: &Scope,
+        subject: &Subject,
+        values: Vec<Value>,
+    ) -> Result<Grant<Basis>, Fault> {
+        let Some(at) = session.grant(values).await? else { return Ok(Grant::Refused) };
+        // The number of the insertion may be none: where the table has a trigger, say.
+        let at = at.filter(|at| (subject.slot.start()..subject.slot.end()).contains(at));
+        let loaded = at.map(|at| Loaded::untouched(&subject.slot, at));
+        let found = loaded.map(|loaded| Box::new(Found { loaded, basis: None, granted: true }));
+        Ok(found.map_or(Grant::Untold, Grant::Found))
     }
 
     async fn begin(session: &mut MySqlSession, isolation: Isolation) -> Result<(), Fault> {
@@ -116,10 +143,10 @@ impl Dialect for MySql {
         session: &mut MySqlSession,
         scope: &Scope,
         change: &Change<'_>,
-        version: Option<i64>,
+        basis: Option<&Basis>,
         limit: Duration,
     ) -> Result<bool, Fault> {
-        session.write(scope, change, version, limit).await
+        session.write(scope, change, basis, limit).await
     }
 
     async fn tell(_session: &mut MySqlSession, _scope: &Scope, _wake: &Wake) -> Result<(), Fault> {

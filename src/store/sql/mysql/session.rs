@@ -1,4 +1,4 @@
-//! The tables through MySQL's eyes: its connection, its statements, and the writing of a slot in a transaction.
+//! The tables through MySQL's eyes: its connection, its statements, and the writing of a slot, which one of them decides.
 
 use std::time::Duration;
 
@@ -8,27 +8,43 @@ use sqlx::mysql::{MySqlArguments, MySqlConnectOptions, MySqlRow};
 use sqlx::{ConnectOptions, MySqlConnection, Row as _};
 
 use super::fault::is_duplicate;
+use crate::slot::RunRecord;
 use crate::store::ErrorKind;
 use crate::store::sql::fault::Fault;
 use crate::store::sql::row::{self, Why};
 use crate::store::sql::session::{Columns, Session, Texts, Value, texts, values};
 use crate::store::sql::slots::{Change, Scope};
 
-static TEXTS: Texts = texts!(
-    slot_load,
-    slots_read,
-    runs_read,
-    audit_read,
-    pause_get,
-    pause_set,
-    pauses,
-    jobs_register,
-    jobs,
-    nodes_forget,
-    node_save,
-    nodes,
-    purge,
-);
+static TEXTS: Texts = texts!();
+
+/// What a row was when it was read.
+#[derive(Clone, Debug)]
+pub(in crate::store::sql) struct Basis {
+    version: i64,
+    last_run: Option<LastRun>,
+}
+
+/// Whose run stands in the row.
+#[derive(Clone, Debug)]
+struct LastRun {
+    attempt: i64,
+    token: String,
+}
+
+impl Basis {
+    /// None where there is no row.
+    pub(super) fn read(row: &impl Columns) -> Result<Option<Self>, Why> {
+        let Some(version) = row::number(row, "version")? else { return Ok(None) };
+        let last = row::number(row, "run_attempt")?.zip(row::text(row, "run_token")?);
+        Ok(Some(Self { version, last_run: last.map(|(attempt, token)| LastRun { attempt, token }) }))
+    }
+}
+
+impl LastRun {
+    fn is_of(&self, run: &RunRecord) -> bool {
+        (self.attempt, self.token.as_str()) == (i64::from(run.attempt), run.token.to_string().as_str())
+    }
+}
 
 /// One connection.
 #[derive(Debug)]
@@ -57,6 +73,10 @@ impl Session for MySqlSession {
 
     fn now(&self) -> DateTime<Utc> {
         self.now
+    }
+
+    fn last_run(&self, row: &MySqlRow) -> Result<Option<RunRecord>, Why> {
+        row::record(row, "run_record")
     }
 
     fn read_at(&self, row: &MySqlRow) -> Result<DateTime<Utc>, Why> {
@@ -124,20 +144,40 @@ impl MySqlSession {
         sqlx::query_scalar(sql).fetch_one(&mut self.conn).await
     }
 
-    /// Writes what a rule has changed. False when the row is not as it was read any more.
+    /// Grants a slot that nobody has touched, if nothing else is in the way; none where something is. Answers the number of the
+    /// insertion as an instant, which is that of the grant, if it is one.
+    pub(super) async fn grant(&mut self, values: Vec<Value>) -> Result<Option<Option<DateTime<Utc>>>, Fault> {
+        let inserted = match bound(include_str!("slot_grant.sql"), values).execute(&mut self.conn).await {
+            Err(error) if is_duplicate(&error) => return Ok(None),
+            done => done?,
+        };
+        let number = i64::try_from(inserted.last_insert_id()).ok();
+        Ok((inserted.rows_affected() > 0).then(|| number.and_then(DateTime::from_timestamp_millis)))
+    }
+
+    /// Writes what a rule has changed: one statement decides. False when the row is not as it was read any more. An operator's
+    /// verb, and what takes the place of records older than the retention, needs a transaction.
     pub(super) async fn write(
         &mut self,
         scope: &Scope,
         change: &Change<'_>,
-        version: Option<i64>,
+        basis: Option<&Basis>,
         limit: Duration,
     ) -> Result<bool, Fault> {
         let (run, audit) = (change.run()?, change.audit()?);
-        if run.is_none() && audit.is_none() && !change.forget {
-            return self.save_row(scope, change, version, limit).await;
+        // What is outlasted is forgotten, not kept.
+        if let (Some(run), Some(basis)) = (&change.image.effects.run, basis)
+            && !change.forget
+            && basis.last_run.as_ref().is_some_and(|last| !last.is_of(run))
+        {
+            let values = [change.slot(scope), values![basis.version]].concat();
+            self.execute(include_str!("run_keep.sql"), values).await?;
+        }
+        if audit.is_none() && !change.forget {
+            return self.save_row(scope, change, (run, basis), limit).await;
         }
         self.run("START TRANSACTION").await?;
-        if !self.save_row(scope, change, version, limit).await? {
+        if !self.save_row(scope, change, (run, basis), limit).await? {
             self.run("ROLLBACK").await?;
             return Ok(false);
         }
@@ -145,9 +185,6 @@ impl MySqlSession {
         if change.forget {
             self.execute(include_str!("runs_forget.sql"), id.clone()).await?;
             self.execute(include_str!("audit_forget.sql"), id.clone()).await?;
-        }
-        if let Some(run) = run {
-            self.execute(include_str!("run_save.sql"), [id.clone(), run].concat()).await?;
         }
         if let Some(audit) = audit {
             self.execute(include_str!("audit_add.sql"), [id, values![audit]].concat()).await?;
@@ -162,22 +199,24 @@ impl MySqlSession {
         &mut self,
         scope: &Scope,
         change: &Change<'_>,
-        version: Option<i64>,
+        (run, basis): (Option<Vec<Value>>, Option<&Basis>),
         limit: Duration,
     ) -> Result<bool, Fault> {
         let (now, limit) = (change.image.now, millis(limit));
         let mut values = change.row(scope)?;
-        let saved = match version {
+        let replaced = i64::from(run.is_some() || change.forget);
+        let run = run.unwrap_or_else(|| values![None::<i64>, None::<String>, None::<String>]);
+        let saved = match basis {
             None => {
-                values.extend(values![now, now, limit]);
+                let values = [values, values![now], run, values![now, limit]].concat();
                 self.execute(include_str!("slot_insert.sql"), values).await
             }
-            Some(version) => {
+            Some(Basis { version, .. }) => {
                 // The condition stands behind what is set.
-                values.rotate_left(change.slot(scope).len());
+                let set = values.split_off(change.slot(scope).len());
                 let next = version.saturating_add(1).max(now.timestamp_millis());
-                let id = values.split_off(values.len().saturating_sub(change.slot(scope).len()));
-                let values = [values, values![next], id, values![version, now, limit]].concat();
+                let run = run.into_iter().flat_map(|value| [replaced.into(), value]).collect();
+                let values = [set, values![next], run, values, values![*version, now, limit]].concat();
                 self.execute(include_str!("slot_update.sql"), values).await
             }
         };

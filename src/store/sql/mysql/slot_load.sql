@@ -1,10 +1,10 @@
--- One row, as of one instant: the server's clock; a slot's row and what a rule needs of its runs, NULL where there is none;
--- the job's last pause. Asked are the slot, and the token and the attempt of the request's lease. Without an attempt, the
--- token's newest run is its own; without either, the mark's is.
+-- One row, as of one instant: the server's clock; a slot's row with the run in it, and what a rule needs of the other runs, NULL
+-- where there is none (what comes of all of them together: src/store/sql/last_run.rs); the job's last pause; the marks of other slots. Asked are the slot, the token and the attempt of the request's lease, and the
+-- others as a JSON array of [job, start_ms]. Without an attempt, the token's newest run is its own; without either, the mark's is.
 SELECT
     timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(3)) DIV 1000 AS now_ms,
     s.version, s.counter, s.forgiven, s.mark, s.mark_token, s.mark_node, s.mark_attempt, s.mark_since_ms,
-    s.mark_until_ms, s.verdict, s.touched_ms,
+    s.mark_until_ms, s.verdict, s.touched_ms, s.run_attempt, s.run_token, s.run_record,
     (SELECT max(r.attempt) FROM cronward_runs AS r
       WHERE r.namespace = asked.namespace AND r.job = asked.job AND r.start_ms = asked.start_ms) AS newest,
     (SELECT max(r.attempt) FROM cronward_runs AS r
@@ -14,6 +14,11 @@ SELECT
       WHERE r.namespace = asked.namespace AND r.job = asked.job AND r.start_ms = asked.start_ms
         AND r.token <> asked.token
       ORDER BY r.attempt DESC LIMIT 1) AS newest_other_node,
+    (SELECT r.record FROM cronward_runs AS r
+      WHERE r.namespace = asked.namespace AND r.job = asked.job AND r.start_ms = asked.start_ms
+        AND r.token <> asked.token AND r.attempt > 0
+      ORDER BY CAST(json_unquote(json_extract(r.record, '$.claimed_ms')) AS SIGNED) DESC, r.attempt DESC
+      LIMIT 1) AS latest_other,
     -- A record is JSON in which quotes inside of values are escaped, so this can only be its own field.
     (SELECT count(*) FROM cronward_runs AS r
       WHERE r.namespace = asked.namespace AND r.job = asked.job AND r.start_ms = asked.start_ms
@@ -23,11 +28,23 @@ SELECT
         AND r.token = coalesce(asked.token, s.mark_token)
         AND r.attempt = coalesce(asked.attempt, CASE WHEN asked.token IS NULL THEN s.mark_attempt ELSE r.attempt END)
       ORDER BY r.attempt DESC LIMIT 1) AS own,
-    p.since_ms, p.until_ms, p.audit
+    p.since_ms, p.until_ms, p.audit,
+    (SELECT CONVERT(json_arrayagg(json_object(
+            'job', o.job, 'start_ms', o.start_ms, 'mark', o.mark,
+            'mark_token', o.mark_token, 'mark_node', o.mark_node, 'mark_attempt', o.mark_attempt,
+            'mark_since_ms', o.mark_since_ms, 'mark_until_ms', o.mark_until_ms)) USING utf8mb4)
+       FROM json_table(asked.others, '$[*]' COLUMNS (
+            job      VARCHAR(64) CHARACTER SET ascii PATH '$[0]',
+            start_ms BIGINT PATH '$[1]'
+       )) AS other
+       JOIN cronward_slots AS o
+         ON o.namespace = asked.namespace AND o.job = other.job COLLATE ascii_bin AND o.start_ms = other.start_ms
+        AND o.mark IS NOT NULL) AS older
 FROM (
     SELECT
         CONVERT(? USING ascii) COLLATE ascii_bin AS namespace, CONVERT(? USING ascii) COLLATE ascii_bin AS job,
-        CAST(? AS SIGNED) AS start_ms, CONVERT(? USING ascii) COLLATE ascii_bin AS token, CAST(? AS SIGNED) AS attempt
+        CAST(? AS SIGNED) AS start_ms, CONVERT(? USING ascii) COLLATE ascii_bin AS token, CAST(? AS SIGNED) AS attempt,
+        ? AS others
 ) AS asked
 LEFT JOIN cronward_slots AS s
     ON s.namespace = asked.namespace AND s.job = asked.job AND s.start_ms = asked.start_ms

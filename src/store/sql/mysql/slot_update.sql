@@ -1,4 +1,5 @@
--- Writes the row of a slot if it still has the version that was read, unless that was too long ago, as in slot_insert.sql.
+-- Writes the row of a slot if it still has the version that was read, unless that was too long ago, as in slot_insert.sql. The
+-- run in it is replaced where the value before it says so.
 UPDATE cronward_slots SET
     end_ms        = ?,
     counter       = ?,
@@ -11,6 +12,9 @@ UPDATE cronward_slots SET
     mark_until_ms = ?,
     verdict       = ?,
     touched_ms    = ?,
-    version       = ?
+    version       = ?,
+    run_attempt   = if(?, ?, run_attempt),
+    run_token     = if(?, ?, run_token),
+    run_record    = if(?, ?, run_record)
 WHERE namespace = ? AND job = ? AND start_ms = ? AND version = ?
     AND timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(3)) DIV 1000 - ? <= ?

@@ -7,6 +7,7 @@
 //! - **Isolation** is READ COMMITTED, set on each connection: each statement sees what was committed before it, and a
 //!   conditional write judges the row as it is when its lock is there.
 
+mod examine;
 mod fault;
 mod listen;
 mod open;
@@ -14,5 +15,6 @@ mod place;
 mod schema;
 mod session;
 
-pub(in crate::store) use open::CAPABILITY;
+pub(in crate::store) use examine::examine;
+pub(in crate::store) use open::{CAPABILITY, forget};
 pub use open::{migrate, open};

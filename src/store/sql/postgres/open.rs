@@ -10,17 +10,18 @@ use super::place::{self, Place};
 use super::session::PgSession;
 use super::{fault, schema};
 use crate::store::sql::fault::Fault;
-use crate::store::sql::server::{Access, Dialect, Isolation, Sent, ServerStore};
-use crate::store::sql::slots::{Change, Scope};
+use crate::store::sql::row::{self, Why};
+use crate::store::sql::server::{
+    Access, Dialect, Found, Grant, Isolation, MIGRATION_LIMIT, Sent, ServerStore, migrated,
+};
+use crate::store::sql::session::{Columns, Value};
+use crate::store::sql::slots::{self, Change, Scope, Subject};
 use crate::store::{
-    Applied, Capability, ErrorKind, Migration, Op, OpenError, Reach, Store, StoreClock, StoreOptions, Wake, Wakeups,
+    Capability, ErrorKind, Migration, OpenError, Reach, Store, StoreClock, StoreOptions, Trial, Wake, Wakeups,
 };
 
 /// How often somebody who waits looks again while no hints come.
 const POLL: Duration = Duration::from_secs(5);
-
-/// Making tables waits for others who do the same.
-const MIGRATION_LIMIT: Duration = Duration::from_secs(60);
 
 /// What it can do.
 pub(in crate::store) const CAPABILITY: Capability = Capability {
@@ -38,10 +39,22 @@ pub(in crate::store) const CAPABILITY: Capability = Capability {
 /// # Errors
 /// [`OpenError::Url`] when the url cannot be used.
 pub fn open(url: &str, options: StoreOptions) -> Result<Arc<dyn Store>, OpenError> {
+    Ok(Arc::new(store(url, options)?))
+}
+
+fn store(url: &str, options: StoreOptions) -> Result<ServerStore<Postgres>, OpenError> {
     let place = place::resolve(url)?;
     let listener = Listener::new(place.clone(), &options.namespace, options.op_timeout);
     let location = place.location.clone();
-    Ok(Arc::new(ServerStore::new(Postgres { place, listener }, location, options)))
+    Ok(ServerStore::new(Postgres { place, listener }, location, options))
+}
+
+/// Removes what a trial wrote.
+///
+/// # Errors
+/// [`OpenError::Url`] when the url cannot be used; [`OpenError::Store`] when the server cannot be reached, or refuses.
+pub(in crate::store) async fn forget(url: &str, options: StoreOptions, trial: &Trial) -> Result<(), OpenError> {
+    Ok(store(url, options)?.forget(trial).await?)
 }
 
 /// Makes the tables, or brings them up to date. The url's user becomes their owner.
@@ -54,12 +67,7 @@ pub async fn migrate(url: &str) -> Result<Migration, OpenError> {
         let mut session = PgSession::connect(&place.options, MIGRATION_LIMIT).await?;
         schema::bring_up(&mut session, Access::Migrate).await
     };
-    let done = tokio::time::timeout(MIGRATION_LIMIT, work).await;
-    let done = done.unwrap_or_else(|_| {
-        let message = format!("no answer within {MIGRATION_LIMIT:?}: somebody keeps a lock on the tables");
-        Err(Fault::known(ErrorKind::Timeout, message))
-    });
-    Ok(done.map_err(|fault| fault.into_error(Op::Open, Applied::Maybe, &place.location, fault::meaning))?)
+    migrated::<Postgres>(&place.location, work).await
 }
 
 /// PostgreSQL.
@@ -72,6 +80,7 @@ struct Postgres {
 #[async_trait]
 impl Dialect for Postgres {
     type Session = PgSession;
+    type Basis = i64;
 
     fn capability() -> Capability {
         CAPABILITY
@@ -89,6 +98,23 @@ impl Dialect for Postgres {
         let mut session = PgSession::connect(&self.place.options, limit).await?;
         schema::bring_up(&mut session, self.place.access).await?;
         Ok(session)
+    }
+
+    fn basis(row: &impl Columns) -> Result<Option<i64>, Why> {
+        row::number(row, "version")
+    }
+
+    async fn grant(
+        session: &mut PgSession,
+        scope: &Scope,
+        subject: &Subject,
+        values: Vec<Value>,
+    ) -> Result<Grant<i64>, Fault> {
+        let text = concat!("WITH loaded AS (\n", include_str!("slot_load.sql"), "), ", include_str!("slot_grant.sql"));
+        let (loaded, row) = slots::load_by(session, scope, subject, (text, values)).await?;
+        let number = |column| row::number(&row, column).map_err(|why| Fault::row(&subject.slot, why));
+        let found = Found { loaded, basis: number("version")?, granted: number("granted")?.is_some() };
+        Ok(Grant::Found(Box::new(found)))
     }
 
     async fn begin(session: &mut PgSession, isolation: Isolation) -> Result<(), Fault> {
@@ -113,10 +139,10 @@ impl Dialect for Postgres {
         session: &mut PgSession,
         scope: &Scope,
         change: &Change<'_>,
-        version: Option<i64>,
+        version: Option<&i64>,
         limit: Duration,
     ) -> Result<bool, Fault> {
-        session.write(scope, change, version, limit).await
+        session.write(scope, change, version.copied(), limit).await
     }
 
     async fn tell(session: &mut PgSession, scope: &Scope, wake: &Wake) -> Result<(), Fault> {

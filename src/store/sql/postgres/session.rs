@@ -15,21 +15,7 @@ use crate::store::sql::session::{Columns, Session, Texts, Value, texts, values};
 use crate::store::sql::slots::{Change, Scope};
 use crate::store::{ErrorKind, Wake};
 
-static TEXTS: Texts = texts!(
-    slot_load,
-    slots_read,
-    runs_read,
-    audit_read,
-    pause_get,
-    pause_set,
-    pauses,
-    jobs_register,
-    jobs,
-    nodes_forget,
-    node_save,
-    nodes,
-    purge,
-);
+static TEXTS: Texts = texts!();
 
 /// One connection.
 #[derive(Debug)]

@@ -6,8 +6,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::store::sql::fault::Fault;
-use crate::store::sql::session::Session;
-use crate::store::sql::slots::{Change, Scope};
+use crate::store::sql::row::Why;
+use crate::store::sql::session::{Columns, Session, Value};
+use crate::store::sql::slots::{Change, Loaded, Scope, Subject};
 use crate::store::{Capability, ErrorKind, Wake, Wakeups};
 
 /// What a transaction sees.
@@ -39,11 +40,35 @@ pub(in crate::store::sql) enum Access {
     Use,
 }
 
+/// A slot as it was read, or granted by the way.
+#[derive(Debug)]
+pub(in crate::store::sql) struct Found<B> {
+    pub(in crate::store::sql) loaded: Loaded,
+    /// What a change is written on the condition of; none when there is no row.
+    pub(in crate::store::sql) basis: Option<B>,
+    /// It is granted: what the rule makes of it is written already.
+    pub(in crate::store::sql) granted: bool,
+}
+
+/// What became of a claim in one statement.
+#[derive(Debug)]
+pub(in crate::store::sql) enum Grant<B> {
+    /// The slot was read by the way, and perhaps granted.
+    Found(Box<Found<B>>),
+    /// Nothing was written, and nothing read.
+    Refused,
+    /// It was written, and the answer tells no more.
+    Untold,
+}
+
 /// A server's dialect, and how its server is reached.
 #[async_trait]
 pub(in crate::store::sql) trait Dialect: Debug + Send + Sync + 'static {
     /// A connection.
     type Session: Session + Debug;
+
+    /// What a write has to know of the row that it changes, its version above all.
+    type Basis: Send + Sync;
 
     fn capability() -> Capability;
 
@@ -63,13 +88,25 @@ pub(in crate::store::sql) trait Dialect: Debug + Send + Sync + 'static {
 
     async fn roll_back(session: &mut Self::Session) -> Result<(), sqlx::Error>;
 
-    /// Writes a change of the row that has `version`, none for one that is not there yet, unless more than `limit` has
+    /// The basis in a row of `slot_load.sql`.
+    fn basis(row: &impl Columns) -> Result<Option<Self::Basis>, Why>;
+
+    /// Grants a slot in one statement, if nobody has touched it and nothing else is in the way; otherwise nothing is written.
+    /// The values are those of [`slots::granting`](crate::store::sql::slots::granting).
+    async fn grant(
+        session: &mut Self::Session,
+        scope: &Scope,
+        subject: &Subject,
+        values: Vec<Value>,
+    ) -> Result<Grant<Self::Basis>, Fault>;
+
+    /// Writes a change of the row that has this basis, none for one that is not there yet, unless more than `limit` has
     /// passed since it was read. False when nothing was written: somebody else's change came first.
     async fn write(
         session: &mut Self::Session,
         scope: &Scope,
         change: &Change<'_>,
-        version: Option<i64>,
+        basis: Option<&Self::Basis>,
         limit: Duration,
     ) -> Result<bool, Fault>;
 

@@ -20,8 +20,8 @@ mod schema;
 mod store;
 mod url;
 
-pub(super) use dialect::{Access, Dialect, Isolation, Sent};
-pub(super) use schema::{Steps, pending};
+pub(super) use dialect::{Access, Dialect, Found, Grant, Isolation, Sent};
+pub(super) use schema::{MIGRATION_LIMIT, Steps, migrated, pending};
 pub(super) use store::ServerStore;
 #[cfg(feature = "postgres")]
 pub(super) use store::wake_of;

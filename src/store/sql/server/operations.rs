@@ -8,12 +8,12 @@ use chrono::{DateTime, Utc};
 use super::store::{Call, ServerStore, TRIES, Tried, contended};
 use super::{Dialect, Isolation};
 use crate::job::{JobName, NodeName};
-use crate::slot::{Audit, Lease, RunRecord, Slot, SlotRecord};
+use crate::slot::{Audit, Lease, NotePage, RunRecord, Slot, SlotRecord};
 use crate::store::sql::slots::Subject;
-use crate::store::sql::{inspect, registry};
+use crate::store::sql::{inspect, notes, registry};
 use crate::store::{
     Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause,
-    Release, Renewal, Settlement, Store, StoreError, Wake, Wakeups,
+    Release, Renewal, Settlement, Store, StoreError, Trial, Wake, Wakeups,
 };
 
 /// A call on the registry: takes a connection, begins to read or to write, works, commits; again while others come first. A
@@ -152,10 +152,28 @@ impl<D: Dialect> Store for ServerStore<D> {
     }
 
     async fn purge(&self) -> Result<u64, StoreError> {
-        transaction!(self, Op::Purge, Committed, |tx| registry::purge(tx, &self.scope))
+        transaction!(self, Op::Purge, Committed, |tx| async {
+            notes::purge(tx, &self.scope).await?;
+            registry::purge(tx, &self.scope).await
+        })
+    }
+
+    async fn note(&self, pages: &[(Slot, NotePage)]) -> Result<(), StoreError> {
+        transaction!(self, Op::Note, Committed, |tx| notes::note(tx, &self.scope, pages))
+    }
+
+    async fn notes(&self, slot: &Slot) -> Result<Vec<NotePage>, StoreError> {
+        transaction!(self, Op::Notes, Snapshot, |tx| notes::notes(tx, &self.scope, slot))
     }
 
     fn subscribe(&self) -> Wakeups {
         self.dialect.subscribe()
+    }
+}
+
+impl<D: Dialect> ServerStore<D> {
+    /// Removes what a trial wrote.
+    pub(in crate::store::sql) async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
+        transaction!(self, Op::Purge, Committed, |tx| registry::forget(tx, &self.scope, trial))
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct Pool<D: Dialect> {
     permits: Semaphore,
     /// Rises when all connections that were made before are given up.
     generation: AtomicU64,
+    /// Calls that ended well.
+    answers: AtomicU64,
     limit: Duration,
 }
 
@@ -39,7 +41,13 @@ pub(super) struct Lane<'p, D: Dialect> {
 impl<D: Dialect> Pool<D> {
     /// The server gives up each statement after `limit`.
     pub(super) fn new(limit: Duration) -> Self {
-        Self { idle: Mutex::default(), permits: Semaphore::new(MOST), generation: AtomicU64::new(0), limit }
+        Self {
+            idle: Mutex::default(),
+            permits: Semaphore::new(MOST),
+            generation: AtomicU64::new(0),
+            answers: AtomicU64::new(0),
+            limit,
+        }
     }
 
     /// The connection for one call; waits for one that is free.
@@ -55,6 +63,11 @@ impl<D: Dialect> Pool<D> {
     pub(super) fn forget(&self) {
         self.generation.fetch_add(1, Ordering::AcqRel);
         self.idle().clear();
+    }
+
+    /// How many calls have ended well so far.
+    pub(super) fn answers(&self) -> u64 {
+        self.answers.load(Ordering::Acquire)
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<D::Session>> {
@@ -87,6 +100,7 @@ impl<D: Dialect> Lane<'_, D> {
 
     /// Hands the connection back for the next call.
     pub(super) fn keep(mut self) {
+        self.pool.answers.fetch_add(1, Ordering::AcqRel);
         if self.generation == self.pool.generation.load(Ordering::Acquire)
             && let Some(session) = self.session.take()
         {

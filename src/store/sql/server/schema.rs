@@ -1,8 +1,26 @@
 //! The versions of the tables, and the way from one to the next. Only forward: tables of a newer version are left alone.
 
-use super::Access;
-use crate::store::ErrorKind;
+use std::future::Future;
+use std::time::Duration;
+
+use super::{Access, Dialect};
 use crate::store::sql::fault::Fault;
+use crate::store::{Applied, ErrorKind, Migration, Op, OpenError};
+
+/// Making tables waits for others who do the same.
+pub(in crate::store::sql) const MIGRATION_LIMIT: Duration = Duration::from_secs(60);
+
+/// The outcome of bringing the tables up to date, within the limit, as it is told.
+pub(in crate::store::sql) async fn migrated<D: Dialect>(
+    location: &str,
+    work: impl Future<Output = Result<Migration, Fault>>,
+) -> Result<Migration, OpenError> {
+    let done = tokio::time::timeout(MIGRATION_LIMIT, work).await.unwrap_or_else(|_| {
+        let message = format!("no answer within {MIGRATION_LIMIT:?}: somebody keeps a lock on the tables");
+        Err(Fault::known(ErrorKind::Timeout, message))
+    });
+    Ok(done.map_err(|fault| fault.into_error(Op::Open, Applied::Maybe, location, D::meaning))?)
+}
 
 /// Step N brings the tables from version N to N + 1.
 pub(in crate::store::sql) type Steps = &'static [&'static str];

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::pool::{Lane, Pool};
-use super::{Dialect, Isolation, Sent};
+use super::{Dialect, Found, Grant, Isolation, Sent};
 use crate::store::image::Image;
+use crate::store::known::Known;
 use crate::store::sql::fault::Fault;
-use crate::store::sql::row;
 use crate::store::sql::slots::{self, Loaded, Scope, Subject};
 use crate::store::{Applied, ErrorKind, Op, StoreError, StoreOptions, Wake};
 
@@ -24,6 +24,7 @@ pub(in crate::store::sql) struct ServerStore<D: Dialect> {
     pub(super) scope: Scope,
     limit: Duration,
     pub(super) location: String,
+    known: Known,
 }
 
 /// One call: what it is, how far it came, and whether something was sent whose outcome is not known.
@@ -31,11 +32,13 @@ pub(super) struct Call {
     op: Op,
     asked: AtomicBool,
     sent: AtomicBool,
+    /// The answer to something is lost for good: what is sent after it says nothing of it.
+    lost: AtomicBool,
 }
 
 impl Call {
     pub(super) const fn new(op: Op) -> Self {
-        Self { op, asked: AtomicBool::new(false), sent: AtomicBool::new(false) }
+        Self { op, asked: AtomicBool::new(false), sent: AtomicBool::new(false), lost: AtomicBool::new(false) }
     }
 
     /// It has a connection: what is waited for from now on is the server's answer.
@@ -52,8 +55,13 @@ impl Call {
         self.sent.store(false, Ordering::Release);
     }
 
+    fn lose(&self) {
+        self.lost.store(true, Ordering::Release);
+    }
+
     fn applied(&self) -> Applied {
-        if self.sent.load(Ordering::Acquire) { Applied::Maybe } else { Applied::No }
+        let unknown = self.sent.load(Ordering::Acquire) || self.lost.load(Ordering::Acquire);
+        if unknown { Applied::Maybe } else { Applied::No }
     }
 }
 
@@ -73,6 +81,7 @@ impl<D: Dialect> ServerStore<D> {
             scope: Scope { namespace: options.namespace, retention: options.retention },
             limit: options.op_timeout,
             location,
+            known: Known::default(),
         }
     }
 
@@ -86,13 +95,17 @@ impl<D: Dialect> ServerStore<D> {
         call: &Call,
         work: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, StoreError> {
+        let answers = self.pool.answers();
         let fault = match tokio::time::timeout(self.limit, work).await {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(fault)) => fault,
             Err(_) => {
                 let message = if call.asked.load(Ordering::Acquire) {
-                    // A link that swallows everything looks like this: the idle connections may be of the same kind.
-                    self.pool.forget();
+                    // A link that swallows everything looks like this: the idle connections may be of the same kind. Where
+                    // others were answered meanwhile the server is slow, and would be slower with all to be made anew.
+                    if self.pool.answers() == answers {
+                        self.pool.forget();
+                    }
                     format!("no answer within {:?}", self.limit)
                 } else {
                     format!("all its connections were busy for {:?}", self.limit)
@@ -114,13 +127,20 @@ impl<D: Dialect> ServerStore<D> {
         rule: impl Fn(&mut Image) -> T + Send + Sync,
     ) -> Result<T, StoreError> {
         let call = Call::new(op);
+        let fresh = op == Op::Claim && self.known.is_new(&subject.slot);
         let work = async {
             let mut lane = self.lane().await?;
             call.ask();
+            let mut first = if fresh { self.grant(&mut lane, &call, &subject, &rule).await? } else { None };
             for _ in 0..TRIES {
-                let (mut loaded, version) = self.load(&mut lane, &subject).await?;
+                let found = match first.take() {
+                    Some(found) => found,
+                    None => self.load(&mut lane, &subject).await?,
+                };
+                let Found { mut loaded, basis, granted } = found;
                 let answer = rule(&mut loaded.image);
-                if let Tried::Answered(()) = self.save(&mut lane, &call, &loaded, version).await? {
+                if granted || matches!(self.save(&mut lane, &call, &loaded, basis.as_ref()).await?, Tried::Answered(()))
+                {
                     lane.keep();
                     self.told(&loaded.image);
                     return Ok(answer);
@@ -131,18 +151,60 @@ impl<D: Dialect> ServerStore<D> {
         self.within(&call, work).await
     }
 
-    /// Reads the slot, and the version of its row. A connection that has died while it was idle is made anew.
-    async fn load(&self, lane: &mut Lane<'_, D>, subject: &Subject) -> Result<(Loaded, Option<i64>), Fault> {
+    /// A claim in one statement, for a slot that nobody has touched: what the rule makes of such a slot at its beginning is
+    /// written at the server's instant instead, if the slot is so. Otherwise nothing is, and what was read by the way is judged
+    /// like any reading; none when there is none.
+    async fn grant<T>(
+        &self,
+        lane: &mut Lane<'_, D>,
+        call: &Call,
+        subject: &Subject,
+        rule: &impl Fn(&mut Image) -> T,
+    ) -> Result<Option<Found<D::Basis>>, Fault> {
+        let mut presumed = Loaded::untouched(&subject.slot, subject.slot.start());
+        rule(&mut presumed.image);
+        let Some(change) = presumed.change() else { return Ok(None) };
+        let Some(values) = slots::granting(&self.scope, subject, &change)? else { return Ok(None) };
+        let session = lane.session(&self.dialect).await?;
+        call.send();
+        match D::grant(session, &self.scope, subject, values).await {
+            Ok(Grant::Found(found)) => {
+                call.settle();
+                Ok(Some(*found))
+            }
+            Ok(Grant::Refused) => {
+                call.settle();
+                Ok(None)
+            }
+            // The same token reads back what it was granted.
+            Ok(Grant::Untold) => {
+                call.lose();
+                Ok(None)
+            }
+            // A connection that has died while it was idle. The same token reads back what may have been written.
+            Err(Fault::Sql(error)) if lane.is_reused() && D::sent(&error) == Sent::Unknown => {
+                call.lose();
+                lane.renew();
+                Ok(None)
+            }
+            Err(fault @ Fault::Sql(_)) => self.failed(lane, call, fault).await.map(|_: Tried<()>| None),
+            // A row that cannot be read says nothing of what was written.
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Reads the slot. A connection that has died while it was idle is made anew.
+    async fn load(&self, lane: &mut Lane<'_, D>, subject: &Subject) -> Result<Found<D::Basis>, Fault> {
         let loaded = slots::load(lane.session(&self.dialect).await?, &self.scope, subject).await;
-        let (loaded, found) = match loaded {
+        let (loaded, row) = match loaded {
             Err(Fault::Sql(error)) if lane.is_reused() && D::sent(&error) == Sent::Unknown => {
                 lane.renew();
                 slots::load(lane.session(&self.dialect).await?, &self.scope, subject).await?
             }
             done => done?,
         };
-        let version = row::number(&found, "version").map_err(|why| Fault::row(&subject.slot, why))?;
-        Ok((loaded, version))
+        let basis = D::basis(&row).map_err(|why| Fault::row(&subject.slot, why))?;
+        Ok(Found { loaded, basis, granted: false })
     }
 
     async fn save(
@@ -150,12 +212,12 @@ impl<D: Dialect> ServerStore<D> {
         lane: &mut Lane<'_, D>,
         call: &Call,
         loaded: &Loaded,
-        version: Option<i64>,
+        basis: Option<&D::Basis>,
     ) -> Result<Tried<()>, Fault> {
         let Some(change) = loaded.change() else { return Ok(Tried::Answered(())) };
         let session = lane.session(&self.dialect).await?;
         call.send();
-        let written = D::write(session, &self.scope, &change, version, self.limit).await;
+        let written = D::write(session, &self.scope, &change, basis, self.limit).await;
         match written {
             Ok(true) => Ok(Tried::Answered(())),
             Ok(false) => {

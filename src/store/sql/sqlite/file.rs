@@ -43,12 +43,19 @@ impl FileId {
     }
 }
 
-/// Makes sure that there is a file that SQLite can use, only for its owner where it is new.
-pub(super) fn prepare(path: &Path) -> Result<FileId, Fault> {
+/// Makes sure that there is a file that SQLite can use; one that is made is only for its owner. With `create` false nothing is
+/// made.
+pub(super) fn prepare(path: &Path, create: bool) -> Result<FileId, Fault> {
     let directory = parent(path);
-    make_directory(&directory)?;
+    if create {
+        make_directory(&directory)?;
+    } else if matches!(std::fs::metadata(path), Err(error) if is_missing(&error)) {
+        return Err(missing(path, &directory));
+    }
     refuse_network(&directory)?;
-    create(path)?;
+    if create {
+        make_file(path)?;
+    }
     // Again for the file: it may be a link to elsewhere.
     refuse_network(path)?;
     check_access(path, &directory)?;
@@ -60,6 +67,20 @@ fn parent(path: &Path) -> PathBuf {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => PathBuf::from("."),
     }
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// For whoever only looks.
+fn missing(path: &Path, directory: &Path) -> Fault {
+    let what = match std::fs::metadata(directory) {
+        Err(error) if is_missing(&error) => format!("there is no store, nor a directory {}", directory.display()),
+        _ => format!("there is no store: no file {}", path.display()),
+    };
+    let advice = "name the one that `cronward run` or `cronward exec` uses, or make it with `cronward migrate`";
+    Fault::known(ErrorKind::Unavailable, format!("{what}; {advice}"))
 }
 
 fn make_directory(directory: &Path) -> Result<(), Fault> {
@@ -89,7 +110,7 @@ fn refuse_network(path: &Path) -> Result<(), Fault> {
 }
 
 /// Makes an empty file of mode 0600 without opening it; SQLite gives `-wal` and `-shm` the same mode.
-fn create(path: &Path) -> Result<(), Fault> {
+fn make_file(path: &Path) -> Result<(), Fault> {
     match mknodat(CWD, path, FileType::RegularFile, Mode::RUSR | Mode::WUSR, 0) {
         Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
         // A read-only file system says so before it looks whether the file is there.
@@ -158,7 +179,7 @@ mod tests {
     fn what_is_created_is_only_for_its_owner() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("a/b/c.db");
-        prepare(&path).unwrap();
+        prepare(&path, true).unwrap();
         assert_eq!((mode(&path), mode(&root.path().join("a")), mode(&root.path().join("a/b"))), (0o600, 0o700, 0o700));
     }
 
@@ -168,16 +189,31 @@ mod tests {
         let path = root.path().join("c.db");
         std::fs::write(&path, "x").unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o660)).unwrap();
-        let first = prepare(&path).unwrap();
+        let first = prepare(&path, true).unwrap();
         assert_eq!((mode(&path), std::fs::read(&path).unwrap()), (0o660, b"x".to_vec()));
         assert_eq!(FileId::of(&path), Some(first));
+    }
+
+    #[test]
+    fn whoever_only_looks_makes_nothing_and_is_told_what_is_missing() {
+        let root = tempfile::tempdir().unwrap();
+        let fault = |path: &str| prepare(&root.path().join(path), false).unwrap_err();
+        for (path, told) in [("c.db", "no file "), ("a/b/c.db", "nor a directory ")] {
+            assert!(matches!(fault(path), Fault::Known { kind: ErrorKind::Unavailable, .. }), "{path}");
+            let fault = fault(path).to_string();
+            assert!(fault.contains(told) && fault.contains(&root.path().display().to_string()), "{fault}");
+        }
+        assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
+        prepare(&root.path().join("c.db"), true).unwrap();
+        prepare(&root.path().join("c.db"), false).unwrap();
+        assert!(fault("c.db/d.db").to_string().contains("no file "));
     }
 
     #[test]
     fn a_directory_or_a_device_is_no_store() {
         let root = tempfile::tempdir().unwrap();
         for path in [root.path(), Path::new("/dev/null")] {
-            let fault = prepare(path).unwrap_err().to_string();
+            let fault = prepare(path, true).unwrap_err().to_string();
             assert!(fault.contains("not a regular file"), "{fault}");
         }
     }
@@ -187,7 +223,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let blocker = root.path().join("blocker");
         std::fs::write(&blocker, "").unwrap();
-        let fault = prepare(&blocker.join("c.db")).unwrap_err();
+        let fault = prepare(&blocker.join("c.db"), true).unwrap_err();
         assert!(fault.to_string().contains(&blocker.display().to_string()), "{fault}");
         assert!(matches!(fault, Fault::Known { kind: ErrorKind::Unsupported, .. }), "{fault:?}");
     }

@@ -15,8 +15,8 @@ use tokio::sync::Mutex;
 use super::fault::is_busy;
 use super::file::{self, FileId};
 use super::schema;
-use crate::store::ErrorKind;
 use crate::store::sql::fault::Fault;
+use crate::store::{ErrorKind, Migration};
 
 /// Between two tries to connect while another process switches the new file to WAL, for which `busy_timeout` does not
 /// wait (sqlite.org/wal.html). The caller bounds the whole.
@@ -26,12 +26,14 @@ const CONNECT_PAUSE: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(super) struct Connector {
     path: PathBuf,
+    /// Whether a file is made where there is none.
+    create: bool,
     options: SqliteConnectOptions,
 }
 
 impl Connector {
     /// `busy_timeout` is how long a call waits for another process that writes.
-    pub(super) fn new(path: PathBuf, busy_timeout: Duration) -> Self {
+    pub(super) fn new(path: PathBuf, busy_timeout: Duration, create: bool) -> Self {
         let options = SqliteConnectOptions::new()
             .filename(&path)
             .busy_timeout(busy_timeout)
@@ -47,25 +49,31 @@ impl Connector {
             .statement_cache_capacity(40)
             .thread_name(|_| "cronward-sqlite".to_owned())
             .disable_statement_logging();
-        Self { path, options }
+        Self { path, create, options }
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    async fn connect(&self) -> Result<Open, Fault> {
-        let path = self.path.clone();
+    async fn connect(&self) -> Result<(Open, Migration), Fault> {
+        let (path, create) = (self.path.clone(), self.create);
         // Looking at a disk may wait; not in the caller's thread.
-        let prepared = tokio::task::spawn_blocking(move || file::prepare(&path)).await;
+        let prepared = tokio::task::spawn_blocking(move || file::prepare(&path, create)).await;
         let id = prepared.map_err(|_| Fault::known(ErrorKind::Unavailable, "the process is ending".to_owned()))??;
         let mut conn = self.options.connect().await?;
-        schema::bring_up(&mut conn).await?;
-        Ok(Open { conn, id })
+        let done = schema::bring_up(&mut conn).await?;
+        Ok((Open { conn, id }, done))
+    }
+
+    /// Makes the file and its tables, or brings them up to date.
+    pub(super) async fn migrate(&self) -> Result<Migration, Fault> {
+        let (open, done) = self.connect_when_free().await?;
+        Ok(open.conn.close().await.map(|()| done)?)
     }
 
     #[allow(clippy::disallowed_methods, reason = "this file owns the wait for another process that sets the file up")]
-    async fn connect_when_free(&self) -> Result<Open, Fault> {
+    async fn connect_when_free(&self) -> Result<(Open, Migration), Fault> {
         loop {
             match self.connect().await {
                 Err(fault) if is_busy(&fault) => tokio::time::sleep(CONNECT_PAUSE).await,
@@ -99,7 +107,7 @@ impl Lane {
             *open = None;
         }
         if open.is_none() {
-            *open = Some(connector.connect_when_free().await?);
+            *open = Some(connector.connect_when_free().await?.0);
         }
         Ok(Held(open))
     }
@@ -126,7 +134,7 @@ impl Held<'_> {
         Tx::at_now(self.conn()?.begin().await?, false).await
     }
 
-    fn conn(&mut self) -> Result<&mut SqliteConnection, Fault> {
+    pub(super) fn conn(&mut self) -> Result<&mut SqliteConnection, Fault> {
         let gone = || Fault::known(ErrorKind::Unavailable, "the connection is gone".to_owned());
         self.0.as_mut().map(|open| &mut open.conn).ok_or_else(gone)
     }

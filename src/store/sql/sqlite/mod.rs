@@ -12,6 +12,7 @@
 //! - **Replaced file.** Each call looks whether the path still names the open file; if not, it opens what is there now.
 //! - **Rows are not believed.** What cannot be read ends in [`ErrorKind::Corrupt`](crate::store::ErrorKind).
 
+mod examine;
 mod fault;
 mod file;
 mod lane;

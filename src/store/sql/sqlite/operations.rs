@@ -7,12 +7,12 @@ use chrono::{DateTime, Utc};
 
 use super::store::{Call, SqliteStore};
 use crate::job::{JobName, NodeName};
-use crate::slot::{Audit, Lease, RunRecord, Slot, SlotRecord};
+use crate::slot::{Audit, Lease, NotePage, RunRecord, Slot, SlotRecord};
 use crate::store::sql::slots::Subject;
-use crate::store::sql::{inspect, registry};
+use crate::store::sql::{inspect, notes, registry};
 use crate::store::{
     Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause,
-    Reach, Release, Renewal, Settlement, Store, StoreClock, StoreError, Wake, Wakeups,
+    Reach, Release, Renewal, Settlement, Store, StoreClock, StoreError, Trial, Wake, Wakeups,
 };
 
 /// How often a node that waits looks again: other processes' releases are not heard of.
@@ -153,7 +153,18 @@ impl Store for SqliteStore {
     }
 
     async fn purge(&self) -> Result<u64, StoreError> {
-        transaction!(self, Op::Purge, writer.write, |tx| registry::purge(&mut tx, &self.shared.scope))
+        transaction!(self, Op::Purge, writer.write, |tx| async {
+            notes::purge(&mut tx, &self.shared.scope).await?;
+            registry::purge(&mut tx, &self.shared.scope).await
+        })
+    }
+
+    async fn note(&self, pages: &[(Slot, NotePage)]) -> Result<(), StoreError> {
+        transaction!(self, Op::Note, writer.write, |tx| notes::note(&mut tx, &self.shared.scope, pages))
+    }
+
+    async fn notes(&self, slot: &Slot) -> Result<Vec<NotePage>, StoreError> {
+        transaction!(self, Op::Notes, reader.read, |tx| notes::notes(&mut tx, &self.shared.scope, slot))
     }
 
     fn subscribe(&self) -> Wakeups {
@@ -162,6 +173,11 @@ impl Store for SqliteStore {
 }
 
 impl SqliteStore {
+    /// Removes what a trial wrote.
+    pub(in crate::store) async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
+        transaction!(self, Op::Purge, writer.write, |tx| registry::forget(&mut tx, &self.shared.scope, trial))
+    }
+
     fn tell_job(&self, job: &JobName, answer: &Intervention) {
         if *answer == Intervention::Applied {
             self.shared.tell(Wake::Job(job.clone()));

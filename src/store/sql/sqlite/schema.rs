@@ -2,14 +2,14 @@
 
 use sqlx::{Connection, SqliteConnection};
 
-use crate::store::ErrorKind;
 use crate::store::sql::fault::Fault;
+use crate::store::{ErrorKind, Migration};
 
 /// `PRAGMA application_id` of every file of ours: "CRWD".
 const APPLICATION_ID: i64 = 1_129_469_764;
 
 /// Step N brings a file from version N to N + 1, and sets `user_version` itself.
-const STEPS: [&str; 1] = [include_str!("0001_tables.sql")];
+const STEPS: [&str; 2] = [include_str!("0001_tables.sql"), include_str!("0002_notes.sql")];
 
 /// What stands in a file's header.
 struct Header {
@@ -19,19 +19,23 @@ struct Header {
 }
 
 /// Brings the file to the newest version. Processes that open a new file together wait for each other. A file that is
-/// refused is left as it is: even its journal mode is not changed.
-pub(super) async fn bring_up(conn: &mut SqliteConnection) -> Result<(), Fault> {
-    let steps = pending(&header(conn).await?)?;
+/// refused is left as it is: even its journal mode is not changed. Answers what this process did.
+pub(super) async fn bring_up(conn: &mut SqliteConnection) -> Result<Migration, Fault> {
+    let found = header(conn).await?;
+    let steps = pending(&found)?;
     log_beside(conn).await?;
     if steps.is_empty() {
-        return Ok(());
+        return Ok(Migration { from: found.version, to: found.version });
     }
     let mut tx = conn.begin_with("BEGIN IMMEDIATE").await?;
     // Read again: another process may have done it while this one waited for the lock.
-    for step in pending(&header(&mut tx).await?)? {
+    let from = header(&mut tx).await?;
+    for step in pending(&from)? {
         sqlx::raw_sql(*step).execute(&mut *tx).await?;
     }
-    Ok(tx.commit().await?)
+    let to = header(&mut tx).await?;
+    tx.commit().await?;
+    Ok(Migration { from: from.version, to: to.version })
 }
 
 /// Write-ahead logging: kept in the file, and outside any transaction.
@@ -74,15 +78,17 @@ mod tests {
     #[test]
     fn a_new_file_gets_every_step_and_a_current_one_none() {
         let new = Header { application: 0, version: 0, tables: 0 };
-        let current = Header { application: APPLICATION_ID, version: 1, tables: 6 };
+        let old = Header { application: APPLICATION_ID, version: 1, tables: 6 };
+        let current = Header { application: APPLICATION_ID, version: 2, tables: 7 };
         assert_eq!(pending(&new).unwrap().len(), STEPS.len());
+        assert_eq!(pending(&old).unwrap().len(), 1);
         assert!(pending(&current).unwrap().is_empty());
     }
 
     #[test]
     fn a_newer_or_foreign_file_is_refused_with_a_way_out() {
         for (application, version, tables, part) in [
-            (APPLICATION_ID, 2, 6, "run the newer cronward"),
+            (APPLICATION_ID, 3, 7, "run the newer cronward"),
             (APPLICATION_ID, -1, 6, "run the newer cronward"),
             (0, 0, 3, "another program"),
             (7, 0, 0, "another program"),

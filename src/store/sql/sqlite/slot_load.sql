@@ -1,6 +1,6 @@
--- One row: a slot's row and what a rule needs of its runs, NULL where there is none; the job's last pause. ?4 and ?5 are the
--- token and the attempt of the request's lease. Without an attempt, the token's newest run is its own; without either, the
--- mark's is.
+-- One row: a slot's row and what a rule needs of its runs, NULL where there is none; the job's last pause; the marks of other
+-- slots. ?4 and ?5 are the token and the attempt of the request's lease. Without an attempt, the token's newest run is its own;
+-- without either, the mark's is. ?6 is a JSON array of [job, start_ms]; CROSS JOIN keeps it the outer loop.
 SELECT
     s.counter, s.forgiven, s.mark, s.mark_token, s.mark_node, s.mark_attempt, s.mark_since_ms, s.mark_until_ms,
     s.verdict, s.touched_ms,
@@ -11,6 +11,9 @@ SELECT
     (SELECT json_extract(r.record, '$.node') FROM runs AS r
       WHERE r.namespace = ?1 AND r.job = ?2 AND r.start_ms = ?3 AND r.token <> ?4
       ORDER BY r.attempt DESC LIMIT 1) AS newest_other_node,
+    (SELECT r.record FROM runs AS r
+      WHERE r.namespace = ?1 AND r.job = ?2 AND r.start_ms = ?3 AND r.token <> ?4 AND r.attempt > 0
+      ORDER BY json_extract(r.record, '$.claimed_ms') DESC, r.attempt DESC LIMIT 1) AS latest_other,
     -- A record is JSON in which quotes inside of values are escaped, so this can only be its own field.
     (SELECT count(*) FROM runs AS r
       WHERE r.namespace = ?1 AND r.job = ?2 AND r.start_ms = ?3 AND r.token = ?4
@@ -20,7 +23,15 @@ SELECT
         AND r.token = coalesce(?4, s.mark_token)
         AND r.attempt = coalesce(?5, CASE WHEN ?4 IS NULL THEN s.mark_attempt ELSE r.attempt END)
       ORDER BY r.attempt DESC LIMIT 1) AS own,
-    p.since_ms, p.until_ms, p.audit
+    p.since_ms, p.until_ms, p.audit,
+    (SELECT json_group_array(json_object(
+            'job', o.job, 'start_ms', o.start_ms, 'mark', o.mark,
+            'mark_token', o.mark_token, 'mark_node', o.mark_node, 'mark_attempt', o.mark_attempt,
+            'mark_since_ms', o.mark_since_ms, 'mark_until_ms', o.mark_until_ms))
+       FROM json_each(?6) AS asked
+      CROSS JOIN slots AS o
+         ON o.namespace = ?1 AND o.job = asked.value ->> 0 AND o.start_ms = asked.value ->> 1
+        AND o.mark IS NOT NULL) AS older
 FROM (SELECT 1) AS always
 LEFT JOIN slots AS s ON s.namespace = ?1 AND s.job = ?2 AND s.start_ms = ?3
 LEFT JOIN pauses AS p ON p.namespace = ?1 AND p.job = ?2

@@ -16,7 +16,7 @@ use super::turn::{self, Job};
 use crate::store::image::Image;
 use crate::store::sql::fault::Fault;
 use crate::store::sql::slots::{Scope, Subject};
-use crate::store::{Applied, ErrorKind, Op, OpenError, StoreError, StoreOptions};
+use crate::store::{Applied, ErrorKind, Migration, Op, OpenError, StoreError, StoreOptions};
 
 /// Opening may have to recover the log of a process that was killed, and to wait for others that open the file.
 const OPEN_LIMIT: Duration = Duration::from_secs(10);
@@ -56,13 +56,13 @@ impl Call {
 }
 
 impl SqliteStore {
-    /// Opens the file, and makes it where there is none: `sqlite` alone is the default file, `sqlite:PATH` another.
+    /// Opens the file, and makes it where there is none and the options let it: `sqlite` alone is the default file, `sqlite:PATH` another.
     /// It writes by a task of the runtime that opens it, and is of no use after that has ended.
     ///
     /// # Errors
     /// [`OpenError::Url`] when the url names no file. [`OpenError::Store`] when it cannot be used: on a network file
     /// system or of a newer version (`Unsupported`), no database (`Corrupt`), without permission (`Denied`, `ReadOnly`),
-    /// no room (`Overloaded`).
+    /// no room (`Overloaded`), not there and not to be made (`Unavailable`).
     pub async fn open(url: &str, options: StoreOptions) -> Result<Self, OpenError> {
         let path = place::resolve(url, &|name| std::env::var_os(name))?;
         // A relative path would name another file after the process has changed its directory.
@@ -75,6 +75,19 @@ impl SqliteStore {
         // It ends when the store is dropped, and its sender with it.
         tokio::spawn(turn::run(Arc::clone(&store.shared), queue));
         Ok(store)
+    }
+
+    /// Makes the file with its tables where there is none, or brings them up to date.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open`].
+    pub async fn migrate(url: &str) -> Result<Migration, OpenError> {
+        let path = place::resolve(url, &|name| std::env::var_os(name))?;
+        let location = place::location(&path);
+        let migrating = Connector::new(path, OPEN_LIMIT / 5 * 4, true);
+        let done = tokio::time::timeout(OPEN_LIMIT, migrating.migrate()).await;
+        let done = done.unwrap_or_else(|_| Err(timed_out(OPEN_LIMIT)));
+        Ok(done.map_err(|fault| into_error(fault, Op::Open, Applied::Maybe, &location))?)
     }
 
     /// The file's absolute path.
@@ -136,7 +149,7 @@ fn shared(path: PathBuf, options: StoreOptions) -> Shared {
     let location = place::location(&path);
     Shared {
         // What is left of the limit is for the work itself, once the lock is there.
-        connector: Connector::new(path, (options.op_timeout / 5 * 4).min(LONGEST_WAIT)),
+        connector: Connector::new(path, (options.op_timeout / 5 * 4).min(LONGEST_WAIT), options.create),
         writer: Lane::default(),
         reader: Lane::default(),
         scope: Scope { namespace: options.namespace, retention: options.retention },

@@ -11,21 +11,7 @@ use crate::store::sql::row::Why;
 use crate::store::sql::session::{Columns, Session, Texts, Value, texts, values};
 use crate::store::sql::slots::{Change, Scope};
 
-static TEXTS: Texts = texts!(
-    slot_load,
-    slots_read,
-    runs_read,
-    audit_read,
-    pause_get,
-    pause_set,
-    pauses,
-    jobs_register,
-    jobs,
-    nodes_forget,
-    node_save,
-    nodes,
-    purge,
-);
+static TEXTS: Texts = texts!();
 
 impl Columns for SqliteRow {
     fn number(&self, column: &str) -> Result<Option<i64>, sqlx::Error> {

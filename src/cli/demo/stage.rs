@@ -1,0 +1,240 @@
+//! The demo while it is played: follows the journals and the store, shows both, and kills the node that holds a lease.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::cli::console::Console;
+use crate::cli::demo::cluster::Cluster;
+use crate::cli::demo::script::{EXPORT, Script};
+use crate::cli::demo::words::{Kill, entry, story};
+use crate::cli::failure::Failure;
+use crate::cli::live::Live;
+use crate::cli::table::{self, Grid};
+use crate::clock::{Clock, later};
+use crate::drive::timers;
+use crate::observe::journal::{Fact, Line};
+use crate::slot::{Mark, SlotRecord};
+use crate::store::Store;
+
+/// From one look to the next.
+const LOOK_EVERY: Duration = Duration::from_millis(150);
+/// So long the victim is seen to run.
+const SUSPENSE: Duration = Duration::from_millis(1_200);
+/// A machine on which it takes longer than this has no time for it.
+const LONGEST: Duration = Duration::from_secs(45);
+/// For the nodes to leave.
+const FAREWELL: Duration = Duration::from_secs(6);
+/// Attempts of the demo's jobs.
+const MAX_ATTEMPTS: u32 = 3;
+
+/// Everything that is followed.
+pub(super) struct Stage<'a> {
+    script: Script,
+    cluster: &'a mut Cluster,
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    live: Live,
+    /// Lines of each journal that were read.
+    read: Vec<usize>,
+    /// Who runs the job that is to be struck, in which slot, and since when.
+    victim: Option<Kill>,
+    kill: Option<Kill>,
+}
+
+impl<'a> Stage<'a> {
+    pub(super) fn new(script: Script, cluster: &'a mut Cluster, store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
+        let read = vec![0; cluster.nodes.len()];
+        Self { script, cluster, store, clock, live: Live::default(), read, victim: None, kill: None }
+    }
+
+    /// Until every second slot is done; answers who was killed.
+    pub(super) async fn play(mut self, console: &mut Console) -> Result<Kill, Failure> {
+        self.introduce(console)?;
+        let end = self.clock.now().mono + LONGEST;
+        while self.clock.now().mono < end {
+            let records = self.look(console).await?;
+            self.strike(&records, console)?;
+            if let Some(told) = self.cluster.lost() {
+                return Err(Failure::Internal(told));
+            }
+            if self.kill.is_some() && is_over(&records, self.clock.now().wall) {
+                break;
+            }
+            self.wait(LOOK_EVERY).await;
+        }
+        self.dismiss(console).await?;
+        let late =
+            || format!("no node was killed and replaced within {}s: this machine is too busy", LONGEST.as_secs());
+        self.kill.ok_or_else(|| Failure::Internal(late()))
+    }
+
+    fn introduce(&mut self, console: &mut Console) -> Result<(), Failure> {
+        let nodes = self.cluster.nodes.iter().map(|node| format!("{} (process {})", node.name, node.pid()));
+        let nodes: Vec<String> = nodes.collect();
+        let head = [
+            format!("three nodes share one store and three jobs: {}", nodes.join(", ")),
+            "push succeeds, flaky fails first, and the node that runs export will be killed".to_owned(),
+            String::new(),
+        ];
+        self.tell(&head, console)
+    }
+
+    /// Shows what is new, and what stands in the store.
+    async fn look(&mut self, console: &mut Console) -> Result<Vec<SlotRecord>, Failure> {
+        self.tell_news(console)?;
+        // Once the node is killed, what becomes of that slot is what is waited for.
+        let slots = self.script.slots(self.kill.as_ref().map_or(self.clock.now().wall, |kill| kill.slot.start()));
+        let records = match self.store.inspect(&slots).await {
+            Ok((_, records)) => records,
+            // Four processes share the file: one that has to wait too long looks again.
+            Err(error) if error.is_transient() => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        if console.lively {
+            let picture = self.picture(&records, console);
+            self.live.draw(&picture, console)?;
+        }
+        Ok(records)
+    }
+
+    /// Kills the node that has run the job for a while in its second slot.
+    fn strike(&mut self, records: &[SlotRecord], console: &mut Console) -> Result<(), Failure> {
+        let now = self.clock.now().wall;
+        let Some(victim) = &self.victim else { return Ok(()) };
+        let holds = |record: &SlotRecord| {
+            let held = matches!(&record.mark, Mark::Leased { by, .. } if by.node.as_str() == victim.node);
+            held && record.slot == victim.slot
+        };
+        if self.kill.is_some() || now < later(victim.at, SUSPENSE) || !records.iter().any(holds) {
+            return Ok(());
+        }
+        let kill = Kill { at: now, ..victim.clone() };
+        self.cluster.kill(&kill.node)?;
+        let line = entry(now, &kill.node, &kill.slot.to_string(), "killed (-9), its lease stands");
+        self.kill = Some(kill);
+        self.tell(&[line], console)
+    }
+
+    /// Lets the other nodes leave, and tells what they say.
+    async fn dismiss(&mut self, console: &mut Console) -> Result<(), Failure> {
+        self.cluster.dismiss();
+        let end = self.clock.now().mono + FAREWELL;
+        while !self.cluster.is_gone() && self.clock.now().mono < end {
+            self.wait(LOOK_EVERY).await;
+        }
+        self.tell_news(console)
+    }
+
+    /// Tells what the nodes wrote since the last look, in the order in which it happened.
+    fn tell_news(&mut self, console: &mut Console) -> Result<(), Failure> {
+        let mut news = Vec::new();
+        for (node, read) in self.cluster.nodes.iter().zip(&mut self.read) {
+            news.extend(lines_after(&node.journal, read));
+        }
+        news.sort_by_key(|line| line.at);
+        for line in &news {
+            self.note_victim(line);
+        }
+        let told: Vec<String> = news.iter().filter_map(|line| story(line, self.kill.as_ref())).collect();
+        self.tell(&told, console)
+    }
+
+    fn note_victim(&mut self, line: &Line) {
+        let Some(slot) = line.slot() else { return };
+        let is_export = slot.job().as_str() == EXPORT && slot.start() >= self.script.second;
+        if is_export && matches!(line.fact, Fact::RunStarted { .. }) {
+            self.victim = Some(Kill { at: line.at, node: line.node.to_string(), slot });
+        }
+    }
+
+    fn tell(&mut self, lines: &[String], console: &mut Console) -> Result<(), Failure> {
+        if console.lively {
+            return self.live.leave(lines, console);
+        }
+        lines.iter().try_for_each(|line| console.print(&format!("{line}\n")))?;
+        console.flush()
+    }
+
+    /// The leases and counters as they stand.
+    fn picture(&self, records: &[SlotRecord], console: &Console) -> Vec<String> {
+        let mut grid = Grid::new(console, &["JOB", "SLOT", "STATE", "ATTEMPTS", "HOLDER", "LEASE"]);
+        let now = self.clock.now().wall;
+        for record in records {
+            let lease = match &record.mark {
+                Mark::Leased { by, remaining, .. } => Some((by.node.as_str(), remaining.as_secs_f64())),
+                _ => None,
+            };
+            grid.row(vec![
+                table::text(record.slot.job().as_str()),
+                table::text(record.slot.key().to_string()),
+                table::state(console, record.state(now, MAX_ATTEMPTS)),
+                table::text(format!("{}/{MAX_ATTEMPTS}", record.used())),
+                table::maybe(lease.map(|(node, _)| node)),
+                table::maybe(lease.map(|(_, left)| format!("{left:.1}s"))),
+            ]);
+        }
+        let nodes = self.cluster.nodes.iter().map(|node| match node.ended {
+            true => format!("{} gone", node.name),
+            false => format!("{} process {}", node.name, node.pid()),
+        });
+        let nodes = format!("nodes: {}", nodes.collect::<Vec<_>>().join(", "));
+        [String::new()].into_iter().chain(grid.lines()).chain([nodes]).collect()
+    }
+
+    async fn wait(&self, span: Duration) {
+        timers::until(&*self.clock, Some(self.clock.now().mono + span)).await;
+    }
+}
+
+/// The whole lines of a journal after those that were read. One that cannot be read is left to the checker.
+fn lines_after(journal: &Path, read: &mut usize) -> Vec<Line> {
+    let text = std::fs::read_to_string(journal).unwrap_or_default();
+    let whole: Vec<&str> = text.split_inclusive('\n').filter(|line| line.ends_with('\n')).collect();
+    let news = whole.iter().skip(*read).filter_map(|line| serde_json::from_str(line).ok()).collect();
+    *read = whole.len();
+    news
+}
+
+/// Whether nothing more happens in these slots: each is done, or over and told.
+fn is_over(records: &[SlotRecord], now: DateTime<Utc>) -> bool {
+    let settled = |record: &SlotRecord| {
+        let told = record.verdict.is_some() && record.slot.end() <= now;
+        told || matches!(record.mark, Mark::Done(_))
+    };
+    !records.is_empty() && records.iter().all(settled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::fixture;
+    use crate::slot::{Verdict, VerdictRecord};
+
+    #[test]
+    fn a_half_written_line_is_read_when_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        let line = r#"{"at":"2026-11-21T14:00:00.000Z","node":"a","instance":"i","event":"stopped"}"#;
+        let mut read = 0;
+        assert_eq!(lines_after(&path, &mut read).len(), 0, "it is not there yet");
+        std::fs::write(&path, format!("{line}\n{}", &line[..20])).unwrap();
+        assert_eq!((lines_after(&path, &mut read).len(), read), (1, 1));
+        std::fs::write(&path, format!("{line}\n{line}\n")).unwrap();
+        assert_eq!((lines_after(&path, &mut read).len(), read), (1, 2));
+        assert_eq!(lines_after(&path, &mut read).len(), 0);
+    }
+
+    #[test]
+    fn it_is_over_when_every_slot_is_done_or_told() {
+        let (done, running, now) = (fixture::done(), fixture::running(), fixture::at(fixture::NOON));
+        assert!(is_over(&[done.clone(), done.clone()], now));
+        assert!(!is_over(&[done.clone(), running], now));
+        assert!(!is_over(&[], now), "a look that failed says nothing");
+        let verdict = VerdictRecord { verdict: Verdict::Missed, by: fixture::node("a"), at: now, attempt: 0 };
+        let missed = SlotRecord { verdict: Some(verdict), ..fixture::untouched() };
+        assert!(is_over(&[done, missed.clone()], missed.slot.end()));
+    }
+}

@@ -1,0 +1,161 @@
+//! `jobs.toml` from what was read: what all jobs share goes to `[defaults]`, everything else stays in its order.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use chrono_tz::Tz;
+
+use crate::cli::import::item::{Item, Job, ZoneSource};
+use crate::cli::import::quote::{comment, key, literal, string};
+use crate::cli::import::table::CRONS_PATH;
+
+const HEAD: &str = "\
+# Written by `cronward import crontab`. Lines that begin with \"# import:\" tell what is not as it was in cron: read them,
+# then try the file with `cronward check` and `cronward next`.
+#
+# import: of every job below:
+#   - One node of the cluster runs it, where cron ran it on every machine. What each machine has to do for itself (rotating
+#     its logs, its own updates) stays in its crontab.
+#   - Nothing is mailed: the output stays with the attempt (cronward logs), and what failed is in the log.
+#   - It starts in the daemon's folder and with the daemon's environment, not in the home of its user with an almost empty
+#     one: set cwd where it uses relative paths.
+#   - A start that was missed (the node was down) is made up for while the slot lasts: set start_deadline where late is worse.
+";
+
+/// What is the same for all jobs.
+struct Shared {
+    zone: (Tz, ZoneSource),
+    env: BTreeMap<String, String>,
+    user: Option<String>,
+}
+
+/// The text of the file. `zone` is that of jobs which nothing else is said of.
+pub(super) fn write(items: &[Item], zone: (Tz, ZoneSource), user: Option<&str>) -> String {
+    let jobs: Vec<&Job> =
+        items.iter().filter_map(|item| if let Item::Job(job) = item { Some(&**job) } else { None }).collect();
+    let shared = shared(&jobs, zone, user);
+    let mut text = format!("{HEAD}\n{}", defaults(&shared, &jobs));
+    let mut block = String::new();
+    for item in items {
+        match item {
+            Item::File(file) => block = format!("# --- {}\n\n", comment(file)),
+            Item::Comment(line) => line_of(&mut block, &comment(line)),
+            Item::Gap => {}
+            Item::Note(place, told) => {
+                line_of(&mut block, &format!("# import: {}: {}", comment(&place.to_string()), comment(told)));
+            }
+            Item::Refused(refused) => {
+                let (place, why) = (comment(&refused.place.to_string()), comment(&refused.why));
+                line_of(&mut block, &format!("# import: {place} is not imported: {why}"));
+                line_of(&mut block, &format!("# {}", comment(&refused.source)));
+            }
+            Item::Job(job) => block.push_str(&section(job, &shared)),
+        }
+        if !matches!(item, Item::Comment(_)) && !block.is_empty() {
+            text.push_str(&format!("\n{}\n", std::mem::take(&mut block).trim_end()));
+        }
+    }
+    if !block.is_empty() {
+        text.push_str(&format!("\n{block}"));
+    }
+    text
+}
+
+fn line_of(text: &mut String, line: &str) {
+    text.push_str(line);
+    text.push('\n');
+}
+
+fn shared(jobs: &[&Job], zone: (Tz, ZoneSource), user: Option<&str>) -> Shared {
+    let Some((first, rest)) = jobs.split_first() else {
+        return Shared { zone, env: BTreeMap::new(), user: user.map(str::to_owned) };
+    };
+    let everywhere = |name: &String, value: &String| rest.iter().all(|job| job.env.get(name) == Some(value));
+    let env = first.env.iter().filter(|(name, value)| everywhere(name, value));
+    let own = first.user.clone().filter(|_| rest.iter().all(|job| job.user == first.user));
+    Shared {
+        zone: if rest.iter().all(|job| job.zone == first.zone) { first.zone } else { zone },
+        env: env.map(|(name, value)| (name.clone(), value.clone())).collect(),
+        user: own.or_else(|| user.map(str::to_owned)),
+    }
+}
+
+fn defaults(shared: &Shared, jobs: &[&Job]) -> String {
+    let (zone, source) = shared.zone;
+    let whose = match source {
+        ZoneSource::Flag => "as --timezone says",
+        ZoneSource::CronTz => "CRON_TZ",
+        ZoneSource::Tz => "TZ, see there",
+        ZoneSource::Machine => "of the machine that imported: cron reads schedules in its machine's zone",
+    };
+    let mut text = String::from("[defaults]\n");
+    line_of(&mut text, &format!("timezone = {}    # import: {whose}", string(zone.name())));
+    text.push_str(
+        "max_attempts = 1            # import: as in cron: what fails is not tried again. 3 where a command can be repeated\n\
+         timeout = \"none\"            # import: as in cron: nothing stops a command that hangs. Better give each job its own\n\
+         concurrency = \"allow\"       # import: as in cron: a run does not wait for an older one. \"forbid\" makes it wait\n",
+    );
+    if let Some(user) = &shared.user {
+        line_of(&mut text, &format!("user = {}    # import: needs a daemon that runs as root", string(&literal(user))));
+    }
+    if let Some(home) = shared.env.get("HOME") {
+        line_of(&mut text, &format!("cwd = {}    # import: HOME, where cron starts commands", string(&literal(home))));
+    }
+    if !shared.env.is_empty() {
+        text.push_str("\n[defaults.env]\n");
+    }
+    for (name, value) in &shared.env {
+        let told = match (&**name, &**value) {
+            ("PATH", CRONS_PATH) => "    # import: cron's own, where a crontab sets none",
+            _ => "",
+        };
+        line_of(&mut text, &format!("{} = {}{told}", key(name), string(&literal(value))));
+    }
+    if jobs.is_empty() {
+        text.push_str("\n# import: there are no jobs\n");
+    }
+    text
+}
+
+fn section(job: &Job, shared: &Shared) -> String {
+    let mut text = format!("# {}: {}\n", comment(&job.place.to_string()), comment(&job.source));
+    for note in &job.notes {
+        line_of(&mut text, &format!("# import: {}", comment(note)));
+    }
+    let mut put = |name: &str, value: &str| {
+        let _ = writeln!(text, "{name} = {value}");
+    };
+    put("schedule", &string(&job.schedule));
+    if let Some(period) = job.period {
+        put("period", &format!("{}    # import: it can tick more than once in an hour", string(&period.to_string())));
+    }
+    if job.zone.0 != shared.zone.0 {
+        put("timezone", &string(job.zone.0.name()));
+    }
+    if let Some(user) = job.user.as_ref().filter(|user| shared.user.as_ref() != Some(user)) {
+        put("user", &string(&literal(user)));
+    }
+    if let Some(group) = &job.group {
+        put("group", &string(&literal(group)));
+    }
+    if let Some(minutes) = job.jitter {
+        put("jitter", &string(&format!("{minutes}m")));
+    }
+    let own: Vec<String> = job
+        .env
+        .iter()
+        .filter(|(name, value)| shared.env.get(*name) != Some(value))
+        .map(|(name, value)| format!("{} = {}", key(name), string(&literal(value)).replace("'''\n", "'''")))
+        .collect();
+    if !own.is_empty() {
+        put("env", &format!("{{ {} }}", own.join(", ")));
+    }
+    if let Some(home) = job.env.get("HOME").filter(|home| shared.env.get("HOME") != Some(home)) {
+        put("cwd", &string(&literal(home)));
+    }
+    put("command", &job.command);
+    // The header stands between what is told and what is said.
+    let at = text.find("schedule = ").unwrap_or(0);
+    text.insert_str(at, &format!("[jobs.{}]\n", key(&job.name)));
+    text
+}

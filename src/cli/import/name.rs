@@ -1,0 +1,232 @@
+//! Names of jobs, made from their commands alone: the same crontab always has the same names.
+
+use std::collections::BTreeSet;
+
+use crate::cli::import::words::commands;
+use crate::job::JobName;
+
+/// The longest name that leaves room for a number.
+const LONGEST: usize = 48;
+
+/// How often a command inside of a command is looked into.
+const DEEPEST: usize = 4;
+
+/// Commands that only prepare the one that matters.
+const PREPARING: [&str; 17] = [
+    "cd", "test", "[", "[[", "sleep", "export", ".", "source", "umask", ":", "true", "false", "set", "unset", "mkdir",
+    "ulimit", "fi",
+];
+
+/// Words that stand in front of a command.
+const BEFORE: [&str; 31] = [
+    "if", "then", "else", "elif", "while", "until", "do", "!", "{", "}", "done", "exec", "command", "nohup", "time",
+    "setsid", "chronic", "nice", "ionice", "env", "sudo", "timeout", "flock", "cronlock", "setlock", "lockrun",
+    "stdbuf", "cronic", "solo", "eval", "chrt",
+];
+
+/// Of these the first word that is no flag is a file, not the command.
+const TAKES_A_FILE: [&str; 4] = ["flock", "setlock", "lockrun", "solo"];
+
+/// Flags that take the next word.
+const TAKES_A_WORD: [&str; 9] = ["-u", "-g", "-n", "-c", "-w", "-E", "-p", "-s", "-k"];
+
+const INTERPRETERS: [&str; 13] =
+    ["sh", "bash", "dash", "ksh", "zsh", "python", "perl", "php", "ruby", "node", "java", "nodejs", "lua"];
+
+/// Programs that say little without what they are told to do.
+const WITH_ARGUMENT: [&str; 15] = [
+    "run-parts",
+    "make",
+    "rake",
+    "artisan",
+    "systemctl",
+    "service",
+    "docker",
+    "git",
+    "npm",
+    "yarn",
+    "kubectl",
+    "aws",
+    "console",
+    "manage",
+    "drush",
+];
+
+const EXTENSIONS: [&str; 10] = [".sh", ".py", ".pl", ".php", ".rb", ".js", ".jar", ".bash", ".cron", ".cgi"];
+
+/// Gives out names.
+#[derive(Default)]
+pub(super) struct Names {
+    taken: BTreeSet<String>,
+}
+
+impl Names {
+    /// A name that nobody has yet: the command's own, with a number from the second one on.
+    pub(super) fn take(&mut self, command: &str) -> String {
+        let wanted = job_of_guard(command).unwrap_or_else(|| slug(&of(command, 0)));
+        let numbered = (2..).map(|number: u32| format!("{wanted}-{number}"));
+        let free = std::iter::once(wanted.clone()).chain(numbered).find(|name| !self.taken.contains(name));
+        let name = free.unwrap_or(wanted);
+        self.taken.insert(name.clone());
+        name
+    }
+}
+
+/// `cronward exec --job NAME`: the job has its name already.
+fn job_of_guard(command: &str) -> Option<String> {
+    let commands = commands(command);
+    let words = commands.iter().find(|words| words.iter().any(|word| base(word) == "cronward"))?;
+    let inline = words.iter().find_map(|word| word.strip_prefix("--job="));
+    let next = words.iter().position(|word| word == "--job").and_then(|at| words.get(at + 1));
+    let name = inline.or(next.map(String::as_str))?;
+    JobName::new(name).is_ok().then(|| name.to_owned())
+}
+
+/// What a command does, in a word or two.
+fn of(line: &str, depth: usize) -> String {
+    let commands = commands(line);
+    let bare: Vec<&[String]> =
+        commands.iter().map(|words| unwrapped(words)).filter(|words| !words.is_empty()).collect();
+    let matters = |words: &&&[String]| {
+        let sleeps =
+            words.iter().any(|word| word.contains("sleep")) && words.iter().any(|word| word == "-e" || word == "-c");
+        words.first().is_some_and(|program| !PREPARING.contains(&base(program))) && !sleeps
+    };
+    let Some(words) = bare.iter().find(matters).or_else(|| bare.first()) else { return String::new() };
+    named(words, depth)
+}
+
+/// The command behind the words that stand in front of it.
+fn unwrapped(mut words: &[String]) -> &[String] {
+    let mut wrapper = "";
+    while let Some((word, rest)) = words.split_first() {
+        let program = base(word);
+        if BEFORE.contains(&program) {
+            wrapper = program;
+        } else if !wrapper.is_empty() && word == "-c" {
+            // `flock FILE -c 'command'`: what follows is the command.
+            return rest;
+        } else if !wrapper.is_empty() && TAKES_A_WORD.contains(&&**word) && wrapper != "flock" {
+            words = rest.get(1..).unwrap_or(&[]);
+            continue;
+        } else if TAKES_A_FILE.contains(&wrapper) && !word.starts_with('-') && !is_number(word) {
+            wrapper = "file";
+        } else if !(is_assignment(word) || !wrapper.is_empty() && (word.starts_with('-') || is_number(word))) {
+            return words;
+        }
+        words = rest;
+    }
+    words
+}
+
+fn is_number(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_digit()) && word.trim_end_matches(['s', 'm', 'h', 'd']).parse::<f64>().is_ok()
+}
+
+fn is_assignment(word: &str) -> bool {
+    let name = word.split_once('=').map_or("", |(name, _)| name);
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// A name for a simple command.
+fn named(words: &[String], depth: usize) -> String {
+    let Some((program, arguments)) = words.split_first() else { return String::new() };
+    if program.contains(' ') && depth < DEEPEST {
+        return of(program, depth + 1);
+    }
+    let short = stem(program);
+    let interpreter = INTERPRETERS.contains(&short.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'));
+    let inner = arguments.iter().position(|word| word == "-c" || word == "-lc").and_then(|at| arguments.get(at + 1));
+    if let Some(inner) = inner.filter(|_| depth < DEEPEST && (interpreter || matches!(short, "su" | "runuser"))) {
+        return of(inner, depth + 1);
+    }
+    let mut plain = arguments.iter().filter(|word| !word.starts_with('-'));
+    let inline = arguments.iter().any(|word| matches!(&**word, "-e" | "-c" | "-r"));
+    match plain.next() {
+        Some(first) if interpreter && !inline => {
+            let rest: Vec<String> = std::iter::once(first).chain(plain).cloned().collect();
+            if depth < DEEPEST { named(&rest, depth + 1) } else { stem(first).to_owned() }
+        }
+        Some(first) if WITH_ARGUMENT.contains(&short) => format!("{short}-{}", stem(first)),
+        _ => short.to_owned(),
+    }
+}
+
+/// A path's last part.
+fn base(path: &str) -> &str {
+    path.trim_end_matches('/').rsplit('/').next().unwrap_or("")
+}
+
+/// The same without its extension.
+fn stem(path: &str) -> &str {
+    let base = base(path);
+    let stem = EXTENSIONS.iter().find_map(|extension| base.strip_suffix(extension));
+    stem.filter(|stem| !stem.is_empty()).unwrap_or(base)
+}
+
+/// The nearest name that is allowed.
+fn slug(text: &str) -> String {
+    let mut slug = String::new();
+    for c in text.chars().flat_map(char::to_lowercase).take(LONGEST) {
+        let c = if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') { c } else { '-' };
+        if c != '-' || !slug.ends_with('-') {
+            slug.push(c);
+        }
+    }
+    let slug = slug.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+    if slug.is_empty() { "job".to_owned() } else { slug.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_job_is_named_after_the_command_that_matters() {
+        for (command, name) in [
+            ("cd / && run-parts --report /etc/cron.hourly", "run-parts-cron.hourly"),
+            ("test -x /usr/sbin/anacron || { cd / && run-parts --report /etc/cron.daily; }", "run-parts-cron.daily"),
+            (
+                "[ -x /usr/lib/php/sessionclean ] && if [ ! -d /run/systemd ]; then /usr/lib/php/sessionclean; fi",
+                "sessionclean",
+            ),
+            ("test -e /run/systemd/system || SERVICE_MODE=1 /sbin/e2scrub_all -A -r", "e2scrub_all"),
+            ("test -x /usr/bin/certbot && perl -e 'sleep int(rand(43200))' && certbot -q renew", "certbot"),
+            ("/usr/bin/python3 /srv/app/manage.py clearsessions", "manage-clearsessions"),
+            ("cd /srv/www && php artisan schedule:run >> /dev/null 2>&1", "artisan-schedule-run"),
+            ("nice -n 19 ionice -c3 /opt/Backup.sh --full", "backup"),
+            ("flock -n /tmp/x.lock /usr/local/bin/push", "push"),
+            ("flock -w 10 /tmp/x.lock -c 'cd /srv && ./pull.sh'", "pull"),
+            ("timeout 300 sudo -u app /srv/app/bin/sync", "sync"),
+            ("bash -lc 'bundle exec rake db:cleanup'", "bundle"),
+            ("su - www-data -c '/srv/poll.py'", "poll"),
+            ("cronward exec --job billing --slot hour -- /usr/local/bin/bill", "billing"),
+            ("echo hello", "echo"),
+            ("sleep 5", "sleep"),
+            ("日本", "job"),
+            (">x", "job"),
+        ] {
+            assert_eq!(Names::default().take(command), name, "{command}");
+        }
+    }
+
+    #[test]
+    fn a_second_one_has_a_number() {
+        let mut names = Names::default();
+        let given: Vec<String> = ["a", "a", "a-2", "a"].iter().map(|command| names.take(command)).collect();
+        assert_eq!(given, ["a", "a-2", "a-2-2", "a-3"]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_command_has_a_name_that_is_allowed(command in "[ -~é\t]{0,120}") {
+            let mut names = Names::default();
+            for _ in 0..12 {
+                let name = names.take(&command);
+                prop_assert!(JobName::new(&name).is_ok(), "{}", name);
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! One crontab, line by line: what each setting does to the entries below it, and what becomes of each entry.
+
+use std::collections::BTreeMap;
+
+use chrono_tz::Tz;
+
+use crate::cli::import::entry::{self, Refusal};
+use crate::cli::import::item::{Item, Job, Place, Refused, ZoneSource};
+use crate::cli::import::line::{Line, Numbered, lines};
+use crate::cli::import::name::Names;
+use crate::cli::import::shell;
+use crate::cli::import::words::commands;
+
+/// What cron sets where a crontab sets none.
+pub(super) const CRONS_PATH: &str = "/usr/bin:/bin";
+
+/// Cron's own settings of its mails.
+const MAIL: [&str; 4] = ["MAILTO", "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING"];
+
+/// Programs that keep two runs of one machine apart.
+const GUARDS: [&str; 7] = ["flock", "cronlock", "lockrun", "setlock", "solo", "run-one", "with-lock-ex"];
+
+/// A crontab and how it is read.
+pub(super) struct Source<'a> {
+    pub(super) file: &'a str,
+    pub(super) text: &'a [u8],
+    /// With a user in each entry.
+    pub(super) system: bool,
+    /// The zone of entries that no `CRON_TZ` stands above.
+    pub(super) zone: (Tz, ZoneSource),
+}
+
+/// The sixth word of each entry: the user, in a system crontab.
+pub(super) fn sixth_words(text: &[u8]) -> Vec<String> {
+    let entries = lines(text).into_iter().filter_map(|line| match line.line {
+        Line::Entry(text) => Some(text),
+        _ => None,
+    });
+    entries.filter_map(|text| entry::sixth_word(&text).map(str::to_owned)).collect()
+}
+
+/// Reads a crontab.
+pub(super) fn read(source: &Source<'_>, names: &mut Names) -> Vec<Item> {
+    let mut table = Table {
+        source,
+        items: vec![Item::File(source.file.to_owned())],
+        variables: BTreeMap::new(),
+        zone: Ok(source.zone),
+        jitter: None,
+    };
+    for line in lines(source.text) {
+        table.take(line, names);
+    }
+    if !source.text.is_empty() && !source.text.ends_with(b"\n") {
+        let last = table.place(source.text.split(|byte| *byte == b'\n').count());
+        table
+            .items
+            .push(Item::Note(last, "cron ignores a crontab whose last line does not end; it is imported".to_owned()));
+    }
+    table.items
+}
+
+struct Table<'a> {
+    source: &'a Source<'a>,
+    items: Vec<Item>,
+    variables: BTreeMap<String, String>,
+    /// Of the entries that follow; else why it is not known.
+    zone: Result<(Tz, ZoneSource), String>,
+    /// Minutes.
+    jitter: Option<u32>,
+}
+
+impl Table<'_> {
+    fn place(&self, line: usize) -> Place {
+        Place { file: self.source.file.to_owned(), line }
+    }
+
+    fn take(&mut self, numbered: Numbered, names: &mut Names) {
+        let place = self.place(numbered.number);
+        match numbered.line {
+            Line::Blank => self.items.push(Item::Gap),
+            Line::Comment(text) => self.items.push(Item::Comment(text)),
+            Line::NotText(shown) => self.refuse(place, shown, "is not UTF-8".to_owned(), true),
+            Line::Variable(name, value) => self.set(place, name, value),
+            Line::Entry(text) => match self.job(&place, &text, numbered.carriage_return, names) {
+                Ok(job) => self.items.push(Item::Job(Box::new(job))),
+                Err(Refusal::NoCounterpart(why)) => self.refuse(place, text, why.to_owned(), false),
+                Err(Refusal::Unreadable(why)) => self.refuse(place, text, why, true),
+            },
+        }
+    }
+
+    fn refuse(&mut self, place: Place, source: String, why: String, wrong: bool) {
+        self.items.push(Item::Refused(Refused { place, source, why, wrong }));
+    }
+
+    fn note(&mut self, place: Place, text: impl Into<String>) {
+        self.items.push(Item::Note(place, text.into()));
+    }
+
+    /// A setting holds for the entries below it.
+    fn set(&mut self, place: Place, name: String, value: String) {
+        if MAIL.contains(&&*name) {
+            let told =
+                "nothing is mailed here: the output stays with the attempt (cronward logs), failures are in the log";
+            return self.note(place, format!("{name}={value} is left out: {told}"));
+        }
+        match &*name {
+            "CRON_TZ" => self.zone_from(place, &value),
+            "LOGNAME" => self.note(place, format!("LOGNAME={value} is left out: cron does not let it be set")),
+            "RANDOM_DELAY" => self.delay(place, &value),
+            _ if !nameable(&name) => {
+                let why =
+                    "names no variable that can be set here: a letter or _, then letters, digits and _, not CRONWARD_";
+                self.refuse(place, format!("{name}={value}"), why.to_owned(), true);
+            }
+            _ => self.set_variable(place, name, value),
+        }
+    }
+
+    fn set_variable(&mut self, place: Place, name: String, value: String) {
+        let from_tz = name == "TZ" && matches!(self.zone, Ok((_, ZoneSource::Machine | ZoneSource::Tz)));
+        let zone = value.trim_start_matches(':').parse().ok();
+        if let Some(zone) = zone.filter(|_| from_tz) {
+            self.zone = Ok((zone, ZoneSource::Tz));
+            self.note(place, format!(
+                "TZ={value} is taken for the schedules below, too; vixie cron gives it to commands only and reads schedules \
+                 in the machine's zone: if that was meant, import with --timezone"
+            ));
+        } else if value.contains('$') || value.starts_with('~') {
+            self.note(place, format!("cron expands nothing in {name}={value}: it is kept as it is written"));
+        } else {
+            self.items.push(Item::Gap);
+        }
+        self.variables.insert(name, value);
+    }
+
+    fn zone_from(&mut self, place: Place, value: &str) {
+        match value.trim_start_matches(':').parse() {
+            Ok(zone) => {
+                self.zone = Ok((zone, ZoneSource::CronTz));
+                self.note(place, format!(
+                    "CRON_TZ={value} is the timezone of the entries below, as in cronie; Debian's cron does not know it"
+                ));
+            }
+            Err(_) => {
+                let why = format!("CRON_TZ={value} is no IANA time zone");
+                self.zone = Err(format!("{why}, so when it runs is not known"));
+                self.refuse(place, format!("CRON_TZ={value}"), why, true);
+            }
+        }
+    }
+
+    fn delay(&mut self, place: Place, value: &str) {
+        match value.parse::<u32>() {
+            Ok(minutes) if minutes <= 1_440 => {
+                self.jitter = Some(minutes).filter(|minutes| *minutes > 0);
+                self.note(place, format!(
+                    "RANDOM_DELAY={value} is the jitter of the jobs below: fixed for each job, drawn anew each time in cron"
+                ));
+            }
+            _ => self.refuse(
+                place,
+                format!("RANDOM_DELAY={value}"),
+                "is no number of minutes up to 1440".to_owned(),
+                true,
+            ),
+        }
+    }
+
+    fn job(&self, place: &Place, text: &str, carriage_return: bool, names: &mut Names) -> Result<Job, Refusal> {
+        let zone = self.zone.clone().map_err(Refusal::Unreadable)?;
+        let entry = entry::read(text, self.source.system, zone.0)?;
+        let shell = self.variables.get("SHELL").map_or("/bin/sh", String::as_str);
+        let (command, told) = shell::command(&entry.command, shell).map_err(Refusal::Unreadable)?;
+        let mut env = self.variables.clone();
+        env.entry("PATH".to_owned()).or_insert_with(|| CRONS_PATH.to_owned());
+        let mut notes = entry.when.notes;
+        notes.extend(told);
+        notes.extend(guard(&entry.command));
+        if carriage_return {
+            notes.push(
+                "the line ends as on Windows; cron makes that end a part of the command, and it is left out here"
+                    .to_owned(),
+            );
+        }
+        Ok(Job {
+            name: names.take(&shell::split(&entry.command).line),
+            place: place.clone(),
+            source: text.to_owned(),
+            schedule: entry.when.schedule,
+            period: entry.when.period,
+            zone,
+            user: entry.user,
+            group: entry.group,
+            env,
+            command,
+            jitter: self.jitter,
+            notes,
+        })
+    }
+}
+
+/// Whether `env` takes the name.
+fn nameable(name: &str) -> bool {
+    let first = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    first && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') && !name.starts_with("CRONWARD_")
+}
+
+/// What to say of a command that guards itself already.
+fn guard(command: &str) -> Option<String> {
+    let all = commands(command);
+    let program = |word: &str| word.rsplit('/').next().unwrap_or("").to_owned();
+    let words: Vec<String> = all.iter().flatten().map(|word| program(word)).collect();
+    if words.windows(2).any(|pair| matches!(pair, [one, two] if one == "cronward" && two == "exec")) {
+        return Some(
+            "the daemon guards this job itself: take `cronward exec … --` out of the command. Until then it runs under the \
+             daemon's lease where it names the same job and slot, and is guarded twice where it does not"
+                .to_owned(),
+        );
+    }
+    let guard = words.iter().find(|word| GUARDS.contains(&&***word))?;
+    Some(format!(
+        "{guard} keeps two runs of one machine apart; concurrency = \"forbid\" does that here, for all machines at once"
+    ))
+}

@@ -1,0 +1,173 @@
+//! `cronward nodes`: who there is, how their clocks stand to the store's, and which jobs they have in different forms.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::cli::command::OutputArgs;
+use crate::cli::console::Console;
+use crate::cli::failure::Failure;
+use crate::cli::session::Session;
+use crate::cli::store_args::StoreArgs;
+use crate::cli::table::{self, Grid};
+use crate::cli::text::{harmless, relative};
+use crate::observe::view::{NodeState, NodeView};
+
+/// Digits of a hash that are shown: enough to tell two apart.
+const DIGITS: usize = 6;
+
+/// Each node with its version, clock and file, and the jobs in which their files differ
+#[derive(Debug, clap::Args)]
+#[command(before_help = "Example: cronward nodes --config /etc/cronward/jobs.toml")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Lists the nodes that the registry knows.
+pub(crate) async fn list(args: &Args, console: &mut Console) -> Result<(), Failure> {
+    let session = Session::open(&args.store, console).await?;
+    let (now, nodes) = session.store.nodes().await?;
+    let views = NodeView::all(&nodes, now);
+    if args.output.json {
+        return console.json(&views);
+    }
+    if views.is_empty() {
+        console.note("no nodes: none has told the store that it is alive within the retention");
+    }
+    print(&views, now, console)
+}
+
+/// The table, and below it what differs.
+fn print(views: &[NodeView], now: DateTime<Utc>, console: &mut Console) -> Result<(), Failure> {
+    let mut grid = Grid::new(console, &["NODE", "STATE", "VERSION", "SEEN", "OFFSET", "RUNNING", "CONFIG"]);
+    for view in views {
+        let gone = view.state == NodeState::Silent;
+        let hash: String = view.config_hash.chars().take(DIGITS).collect();
+        let mark = if view.differs.is_empty() { "" } else { " differs" };
+        grid.row(vec![
+            table::text(view.node.as_str()),
+            table::text(view.state.as_str()),
+            table::text(&view.version),
+            table::text(relative(now, view.seen)),
+            table::maybe((!gone).then(|| offset(view.clock_offset_s))),
+            table::maybe((!gone).then(|| view.running.len().to_string())),
+            table::text(format!("{hash}{mark}")),
+        ]);
+    }
+    grid.print(console)?;
+    let told = drift(views);
+    if !told.is_empty() {
+        console.print("\n")?;
+    }
+    for line in told {
+        console.print(&format!("{}\n", harmless(&line)))?;
+    }
+    Ok(())
+}
+
+/// What differs among the nodes that are alive, one line each.
+fn drift(views: &[NodeView]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for view in views.iter().filter(|view| !view.differs.is_empty()) {
+        let jobs: Vec<&str> = view.differs.iter().map(|job| job.as_str()).collect();
+        lines.push(format!(
+            "config differs: node {} has not what most nodes have of {}; the same file on each, then SIGHUP",
+            view.node,
+            jobs.join(", ")
+        ));
+    }
+    let mut versions: Vec<&str> =
+        views.iter().filter(|view| view.state != NodeState::Silent).map(|view| view.version.as_str()).collect();
+    versions.sort_unstable();
+    versions.dedup();
+    if versions.len() > 1 {
+        lines
+            .push(format!("versions differ: {}; docs/operations.md says which may share a store", versions.join(", ")));
+    }
+    lines
+}
+
+/// A clock's difference from the store's: `+12ms`, `-1.5s`, `+3h`.
+fn offset(seconds: f64) -> String {
+    let sign = if seconds < 0.0 { '-' } else { '+' };
+    let span = Duration::try_from_secs_f64(seconds.abs()).unwrap_or(Duration::MAX);
+    match span.as_secs() {
+        0 => format!("{sign}{}ms", span.as_millis()),
+        1..=119 => format!("{sign}{:.1}s", span.as_secs_f64()),
+        _ => format!("{sign}{}", crate::cli::text::brief(span)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::fixture::{NOON, at, node};
+    use crate::job::JobName;
+
+    fn view(name: &str, state: NodeState, differs: &[&str]) -> NodeView {
+        NodeView {
+            node: node(name),
+            instance: String::new(),
+            state,
+            version: "0.1.0".to_owned(),
+            started: at("2026-11-21T11:00:00Z"),
+            seen: at("2026-11-21T12:11:57Z"),
+            clock_offset_s: 0.012,
+            config_hash: "1f2e3d4c5b6a7988".to_owned(),
+            differs: differs.iter().map(|job| JobName::new(job).unwrap()).collect(),
+            labels: std::collections::BTreeMap::new(),
+            running: vec!["billing@2026-11-21T12Z".to_owned()],
+            behind: Vec::new(),
+        }
+    }
+
+    fn shown(views: &[NodeView]) -> String {
+        let (mut console, out, _) = Console::captured(false);
+        print(views, at(NOON), &mut console).unwrap();
+        out.text()
+    }
+
+    #[test]
+    fn each_node_has_a_line_and_what_differs_is_told_below() {
+        let silent = NodeView { seen: at("2026-11-21T09:00:00Z"), ..view("c", NodeState::Silent, &[]) };
+        assert_eq!(
+            shown(&[view("a", NodeState::Alive, &[]), view("b", NodeState::Draining, &["billing", "mail"]), silent]),
+            "NODE  STATE     VERSION  SEEN    OFFSET  RUNNING  CONFIG\n\
+             a     alive     0.1.0    3s ago  +12ms   1        1f2e3d\n\
+             b     draining  0.1.0    3s ago  +12ms   1        1f2e3d differs\n\
+             c     silent    0.1.0    3h ago  -       -        1f2e3d\n\
+             \n\
+             config differs: node b has not what most nodes have of billing, mail; the same file on each, then SIGHUP\n"
+        );
+    }
+
+    #[test]
+    fn nodes_of_two_versions_are_told_of_unless_one_is_gone() {
+        let newer = |state| NodeView { version: "0.2.0".to_owned(), ..view("b", state, &[]) };
+        assert!(
+            shown(&[view("a", NodeState::Alive, &[]), newer(NodeState::Alive)])
+                .contains("versions differ: 0.1.0, 0.2.0")
+        );
+        assert!(!shown(&[view("a", NodeState::Alive, &[]), newer(NodeState::Silent)]).contains("versions differ"));
+    }
+
+    #[test]
+    fn an_offset_is_shown_in_its_sensible_unit() {
+        for (seconds, text) in
+            [(0.0, "+0ms"), (-0.25, "-250ms"), (1.5, "+1.5s"), (-119.0, "-119.0s"), (10_800.0, "+3h")]
+        {
+            assert_eq!(offset(seconds), text);
+        }
+    }
+
+    #[test]
+    fn the_table_fits_80_columns() {
+        let long = NodeView { clock_offset_s: -119.0, ..view("web-17.eu-1.example", NodeState::Draining, &["x"]) };
+        for line in shown(&[long]).lines().take(2) {
+            assert!(line.len() <= 80, "{line}");
+        }
+    }
+}

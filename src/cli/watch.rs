@@ -1,0 +1,207 @@
+//! `jobs --watch`: the listing, looked at again at an interval and whenever the store hints that something changed. On a
+//! terminal it is drawn in its place; elsewhere each job that changed gets another line, as with `kubectl get --watch`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::cli::console::Console;
+use crate::cli::failure::Failure;
+use crate::cli::jobs::{self, Args};
+use crate::cli::live::Live;
+use crate::cli::session::{Session, connect};
+use crate::cli::text::{brief, harmless, instant};
+use crate::clock::{Clock, SystemClock};
+use crate::config::Config;
+use crate::drive::timers;
+use crate::job::JobName;
+use crate::observe::view::JobView;
+use crate::store::{StoreError, Wakeups};
+
+/// A hint is followed by others: a slot that ends and the next one that begins are shown in one step.
+const TOGETHER: Duration = Duration::from_millis(100);
+
+/// Shows the jobs until it is interrupted, or until nobody reads it any more.
+pub(crate) async fn watch(args: &Args, console: &mut Console) -> Result<(), Failure> {
+    let file = args.store.read_file(console)?;
+    let address = args.store.address(file.as_ref(), console)?.only_looked_at();
+    let store = connect(&address).await?;
+    let mut hints = store.subscribe();
+    let mut session = Session::on(store, address, &args.store, file.as_ref(), console).await?;
+    let mut view = View::new(args, console);
+    loop {
+        match look(&mut session, file.as_ref()).await {
+            Ok(views) => view.show(&views, &session, console)?,
+            Err(Failure::Store(error)) if error.is_transient() => view.excuse(&error, console)?,
+            Err(failure) => return Err(failure),
+        }
+        next(&mut hints, args.interval).await;
+    }
+}
+
+/// The jobs as they are now; the registry may know more of them by now.
+async fn look(session: &mut Session, file: Option<&Config>) -> Result<Vec<JobView>, Failure> {
+    session.look_again(file).await?;
+    jobs::views(session).await
+}
+
+/// Until it is time to look again.
+async fn next(hints: &mut Wakeups, interval: Duration) {
+    tokio::select! {
+        () = rest(interval) => {}
+        () = hint(hints) => {
+            rest(TOGETHER.min(interval)).await;
+            while hints.try_recv().is_ok() {}
+        }
+    }
+}
+
+async fn rest(span: Duration) {
+    timers::until(&SystemClock, Some(SystemClock.now().mono + span)).await;
+}
+
+/// The next hint; a store that gives none is silent.
+async fn hint(hints: &mut Wakeups) {
+    if matches!(hints.recv().await, Err(RecvError::Closed)) {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// What was shown last.
+enum View {
+    /// In its place, below its head.
+    Drawn { live: Live, table: Vec<String>, head: String },
+    /// Line by line: what each job was when it was last written.
+    Appended { known: BTreeMap<JobName, String>, json: bool, away: bool },
+}
+
+impl View {
+    fn new(args: &Args, console: &Console) -> Self {
+        if console.lively && !args.output.json {
+            let head = format!("looked at every {}; Ctrl-C ends", span(args.interval));
+            return Self::Drawn { live: Live::default(), table: Vec::new(), head };
+        }
+        Self::Appended { known: BTreeMap::new(), json: args.output.json, away: false }
+    }
+
+    fn show(&mut self, views: &[JobView], session: &Session, console: &mut Console) -> Result<(), Failure> {
+        let lines = jobs::grid(views, session.now, console).lines();
+        match self {
+            Self::Drawn { live, table, head } => {
+                *table = if views.is_empty() { vec![session.catalog.no_jobs()] } else { lines };
+                let title = format!("{}  {}  {head}", instant(session.now), session.store.location());
+                live.draw(&framed(&title, table, None), console)
+            }
+            Self::Appended { known, json, away } => {
+                *away = false;
+                append(known, *json, views, &lines, console)
+            }
+        }
+    }
+
+    /// The store did not answer: what was last known stays, and it is said that it is old.
+    fn excuse(&mut self, error: &StoreError, console: &mut Console) -> Result<(), Failure> {
+        let told = format!("not up to date, {}; trying again", harmless(&error.to_string()));
+        match self {
+            Self::Drawn { live, table, head } => live.draw(&framed(head, table, Some(&told)), console),
+            Self::Appended { away, .. } => {
+                if !std::mem::replace(away, true) {
+                    console.warn(told);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn framed(head: &str, table: &[String], foot: Option<&str>) -> Vec<String> {
+    let head = [head.to_owned(), String::new()];
+    head.into_iter().chain(table.iter().cloned()).chain(foot.map(str::to_owned)).collect()
+}
+
+/// Writes the jobs that changed; the table's header with the first ones. `lines` is the table, its header first.
+fn append(
+    known: &mut BTreeMap<JobName, String>,
+    json: bool,
+    views: &[JobView],
+    lines: &[String],
+    console: &mut Console,
+) -> Result<(), Failure> {
+    if let Some(header) = lines.first().filter(|_| known.is_empty() && !json) {
+        console.print(&format!("{header}\n"))?;
+    }
+    for (view, line) in views.iter().zip(lines.iter().skip(1)) {
+        let now = fingerprint(view);
+        if known.get(&view.job) == Some(&now) {
+            continue;
+        }
+        known.insert(view.job.clone(), now);
+        if json { console.json_line(view)? } else { console.print(&format!("{line}\n"))? }
+    }
+    console.flush()
+}
+
+/// An interval, which may be below a second.
+fn span(interval: Duration) -> String {
+    if interval < Duration::from_secs(1) { format!("{}ms", interval.as_millis()) } else { brief(interval) }
+}
+
+/// What makes a job worth another line: anything but the passing of time.
+fn fingerprint(view: &JobView) -> String {
+    let slot = view.current.as_ref();
+    let slot = slot.map(|slot| {
+        (&slot.slot, slot.state, slot.attempts, slot.max_attempts, slot.lease.as_ref().map(|lease| &lease.node))
+    });
+    format!("{slot:?} {} {:?} {}", view.enabled, view.paused, view.schedule)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::fixture::NOON;
+    use crate::cli::scene::Scene;
+
+    async fn appended(known: &mut BTreeMap<JobName, String>, scene: &Scene, json: bool) -> String {
+        let (mut console, out, _) = Console::captured(false);
+        let session = scene.session().await;
+        let views = jobs::views(&session).await.unwrap();
+        let lines = jobs::grid(&views, session.now, &console).lines();
+        append(known, json, &views, &lines, &mut console).unwrap();
+        out.text()
+    }
+
+    #[tokio::test]
+    async fn only_what_changed_gets_another_line() {
+        let mut scene = Scene::at(NOON);
+        scene.register("billing", "0 * * * *").await;
+        scene.register("mail", "0 * * * *").await;
+        let mut known = BTreeMap::new();
+        let first = appended(&mut known, &scene, false).await;
+        assert_eq!(
+            first.lines().map(|line| line.split(' ').next().unwrap()).collect::<Vec<_>>(),
+            ["JOB", "billing", "mail"]
+        );
+        scene.pass(1);
+        assert_eq!(appended(&mut known, &scene, false).await, "", "time alone changes nothing");
+        scene.claim("mail", "b").await;
+        let changed = appended(&mut known, &scene, false).await;
+        assert!(changed.lines().count() == 1 && changed.contains("running"), "{changed}");
+    }
+
+    #[tokio::test]
+    async fn for_programs_each_change_is_one_line_of_json() {
+        let scene = Scene::at(NOON);
+        scene.register("billing", "0 * * * *").await;
+        let written = appended(&mut BTreeMap::new(), &scene, true).await;
+        assert_eq!(written.lines().count(), 1, "{written}");
+        let view: serde_json::Value = serde_json::from_str(&written).unwrap();
+        assert_eq!(view["job"], "billing");
+    }
+
+    #[test]
+    fn an_answer_that_does_not_come_leaves_the_table_and_says_so() {
+        let table = ["JOB".to_owned(), "billing".to_owned()];
+        assert_eq!(framed("head", &table, Some("not up to date")), ["head", "", "JOB", "billing", "not up to date"]);
+    }
+}

@@ -1,0 +1,138 @@
+//! Asks the store for all that is known of a slot, and prints it.
+
+use std::fmt::Write;
+
+use chrono::{DateTime, Utc};
+
+use crate::cli::command::OutputArgs;
+use crate::cli::console::Console;
+use crate::cli::failure::Failure;
+use crate::cli::lookup;
+use crate::cli::reference::SlotRef;
+use crate::cli::session::Session;
+use crate::cli::store_args::StoreArgs;
+use crate::cli::table::{self, Grid};
+use crate::cli::text::harmless;
+use crate::cli::why::explain::{Explanation, explain};
+use crate::cli::why::timeline::timeline;
+use crate::cli::why::{Facts, clock};
+use crate::clock::later;
+use crate::observe::view::{DecisionView, WhyView};
+use crate::store::handover::SILENCE;
+
+/// How wide the table is at most: what is cut is whole in the JSON. No text is cut to less than [`SHORTEST`] for it.
+const WIDEST: usize = 80;
+
+/// Beside the names of nodes that are very long, the table is wider.
+const SHORTEST: usize = 24;
+
+/// Why a slot ran, or did not: each node's decisions in order, and one sentence
+///
+/// Works without a daemon, and for slots long over, as long as their records are kept.
+#[derive(Debug, clap::Args)]
+#[command(before_help = "Example: cronward why billing@2026-11-21T14Z")]
+pub(crate) struct Args {
+    /// The slot: billing@2026-11-21T14Z, billing for the current one, billing@-1 for the one before
+    #[arg(value_name = "JOB[@SLOT]")]
+    pub(crate) slot: SlotRef,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Says why.
+pub(crate) async fn why(args: &Args, console: &mut Console) -> Result<(), Failure> {
+    let session = Session::open(&args.store, console).await?;
+    let facts = facts(&session, &args.slot, &args.store).await?;
+    let (decisions, Explanation { sentence, mend }) = (timeline(&facts), explain(&facts));
+    if args.output.json {
+        return console.json(&view(&facts, decisions, sentence, mend));
+    }
+    print(&facts, &decisions, console)?;
+    let mut said = format!("\n{}\n", harmless(&sentence));
+    if let Some(mend) = mend {
+        let _ = writeln!(said, "mend: {}", harmless(&mend));
+    }
+    console.print(&said)
+}
+
+/// Reads all that is known.
+pub(super) async fn facts(session: &Session, wanted: &SlotRef, store: &StoreArgs) -> Result<Facts, Failure> {
+    let (job, record) = lookup::find(session, wanted).await?;
+    let pages = session.store.notes(&record.slot).await?;
+    let pauses = session.store.pauses().await?;
+    let (now, nodes) = session.store.nodes().await?;
+    let alive = nodes.into_iter().filter(|node| later(node.seen, SILENCE) > now).map(|node| node.report.name);
+    let ticks = job.timetable.slots(record.slot.start(), record.slot.end());
+    Ok(Facts {
+        tick: ticks.map(|(_, tick)| tick).next(),
+        pages,
+        pause: pauses.into_iter().find(|(name, _)| *name == job.entry.name).map(|(_, pause)| pause),
+        job: job.entry.clone(),
+        has_command: job.spec.is_some(),
+        store: store.clone(),
+        known_since: job.known_since,
+        alive: alive.collect(),
+        now: session.now,
+        record,
+    })
+}
+
+fn view(facts: &Facts, decisions: Vec<DecisionView>, sentence: String, mend: Option<String>) -> WhyView {
+    let slot = &facts.record.slot;
+    WhyView {
+        job: slot.job().clone(),
+        slot: slot.key().to_string(),
+        start: slot.start(),
+        end: slot.end(),
+        state: facts.record.state(facts.now, facts.job.max_attempts),
+        decisions,
+        dropped: facts.pages.iter().map(|page| page.dropped).fold(0, u32::saturating_add),
+        sentence,
+        mend,
+    }
+}
+
+/// Harmless, and at most so many characters of it.
+fn cut(text: &str, most: usize) -> String {
+    let shown = harmless(text);
+    if shown.chars().count() <= most {
+        return shown.into_owned();
+    }
+    shown.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// The state, and the table.
+pub(super) fn print(facts: &Facts, decisions: &[DecisionView], console: &mut Console) -> Result<(), Failure> {
+    let slot = &facts.record.slot;
+    let state = facts.record.state(facts.now, facts.job.max_attempts);
+    console.print(&format!("{slot}  {}\n", state.as_str()))?;
+    let day = slot.start();
+    let length = |of: fn(&DecisionView, DateTime<Utc>) -> usize| decisions.iter().map(|it| of(it, day)).max();
+    let at = length(|it, day| clock(day, it.at).len()).unwrap_or_default();
+    let node = length(|it, _| it.node.as_ref().map_or(1, String::len)).unwrap_or_default().max("NODE".len());
+    let room = WIDEST.saturating_sub(at + node + 4);
+    let mut grid = Grid::new(console, &["AT", "NODE", "DECISION"]);
+    for decision in decisions {
+        let again = match (decision.times, decision.until) {
+            (0 | 1, _) | (_, None) => String::new(),
+            (times, Some(until)) => format!(" ({times} times until {})", clock(day, until)),
+        };
+        let text = cut(&decision.text, room.saturating_sub(again.len()).max(SHORTEST));
+        grid.row(vec![
+            table::text(clock(day, decision.at)),
+            table::maybe(decision.node.as_deref()),
+            table::text(format!("{text}{again}")),
+        ]);
+    }
+    grid.print(console)?;
+    if facts.pages.is_empty() {
+        console.note("no node has noted anything on this slot: what follows is from its record alone");
+    }
+    let dropped = facts.pages.iter().map(|page| page.dropped).fold(0, u32::saturating_add);
+    if dropped > 0 {
+        console.note(format_args!("{dropped} older decisions are not kept"));
+    }
+    Ok(())
+}

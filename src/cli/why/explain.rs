@@ -1,0 +1,315 @@
+//! One sentence that says why a slot ran or did not, and the command that mends it. Pure.
+
+use crate::cli::pasted::starter;
+use crate::cli::text::{brief, ending};
+use crate::cli::why::{Facts, clock, unplanned};
+use crate::clock::between;
+use crate::job::NodeName;
+use crate::slot::{Audit, Decision, Mark, Outcome, RunRecord, SlotState, Verdict};
+use crate::store::JobOrigin;
+
+/// What is said of a slot at the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Explanation {
+    pub(super) sentence: String,
+    /// A command line; none where nothing is to be mended.
+    pub(super) mend: Option<String>,
+}
+
+impl Explanation {
+    pub(super) fn fine(sentence: impl Into<String>) -> Self {
+        Self { sentence: sentence.into(), mend: None }
+    }
+
+    pub(super) fn mended(sentence: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self { sentence: sentence.into(), mend: Some(mend.into()) }
+    }
+}
+
+/// Why it is as it is.
+pub(super) fn explain(facts: &Facts) -> Explanation {
+    match facts.record.state(facts.now, facts.job.max_attempts) {
+        SlotState::Done => done(facts),
+        SlotState::Running => running(facts),
+        SlotState::Retrying => facts.paused().unwrap_or_else(|| retrying(facts)),
+        SlotState::Failed => failed(facts),
+        SlotState::Skipped => skipped(facts),
+        SlotState::Pending => facts.paused().unwrap_or_else(|| pending(facts)),
+        SlotState::Missed => missed(facts),
+    }
+}
+
+impl Facts {
+    pub(super) fn at(&self, at: chrono::DateTime<chrono::Utc>) -> String {
+        clock(self.record.slot.start(), at)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.now >= self.record.slot.end()
+    }
+
+    /// What runs the slot once more: by name, when it is over.
+    fn again(&self) -> String {
+        if !self.is_planned() {
+            return unplanned::again(self);
+        }
+        let past = if self.is_over() { " --past" } else { "" };
+        self.store.command_of_file(format_args!("trigger {}{past}", self.record.slot), self.has_command)
+    }
+
+    /// What starts a node.
+    fn run(&self) -> String {
+        self.store.command_of_file("run", self.has_command)
+    }
+
+    /// Whether daemons plan the job, or did.
+    fn is_planned(&self) -> bool {
+        self.job.origin == JobOrigin::File
+    }
+
+    /// A pause that is in force.
+    fn paused(&self) -> Option<Explanation> {
+        let pause = self.pause.as_ref()?;
+        let left = pause.remaining(self.now)?;
+        let until =
+            left.map_or_else(|| "until it is resumed".to_owned(), |left| format!("for another {}", brief(left)));
+        let why = if pause.audit.why.is_empty() { String::new() } else { format!(" ({})", pause.audit.why) };
+        let sentence =
+            format!("it does not run: {} paused the job at {}{why}, {until}", who(&pause.audit), self.at(pause.since));
+        Some(Explanation::mended(sentence, self.store.command(format_args!("resume {}", self.job.name))))
+    }
+
+    /// The nodes that noted something of this kind, each once.
+    fn who(&self, is: impl Fn(&Decision) -> bool) -> Vec<&NodeName> {
+        let mut nodes: Vec<&NodeName> = Vec::new();
+        for page in self.pages.iter().filter(|page| page.notes.iter().any(|note| is(&note.decision))) {
+            if !nodes.contains(&&page.node) {
+                nodes.push(&page.node);
+            }
+        }
+        nodes
+    }
+}
+
+fn names(nodes: &[&NodeName]) -> String {
+    let names: Vec<&str> = nodes.iter().map(|node| node.as_str()).collect();
+    match names.as_slice() {
+        [] => "no node".to_owned(),
+        [one] => format!("node {one}"),
+        [first @ .., last] => format!("nodes {} and {last}", first.join(", ")),
+    }
+}
+
+fn done(facts: &Facts) -> Explanation {
+    let record = &facts.record;
+    let told = match (&record.mark, &record.verdict) {
+        (Mark::Done(mark), _) => Some((mark.by.node.clone(), mark.by.attempt, mark.at)),
+        (_, Some(told)) => Some((told.by.clone(), told.attempt, told.at)),
+        _ => None,
+    };
+    let Some((node, attempt, at)) = told else { return Explanation::fine("it is done") };
+    if attempt == 0 && !record.runs.iter().any(|run| run.outcome == Some(Outcome::Success)) {
+        return Explanation::fine(format!("it counts as done: {node} marked it at {}, without a run", facts.at(at)));
+    }
+    let before = record.runs.iter().filter(|run| run.outcome != Some(Outcome::Success)).count();
+    let after = match before {
+        0 => String::new(),
+        1 => ", after one that did not succeed".to_owned(),
+        more => format!(", after {more} that did not succeed"),
+    };
+    let successes = record.runs.iter().filter(|run| run.outcome == Some(Outcome::Success)).count();
+    let twice = if successes > 1 {
+        format!("; it succeeded {successes} times: the runs may have overlapped")
+    } else {
+        String::new()
+    };
+    Explanation::fine(format!("it ran: node {node} did it at {} with attempt {attempt}{after}{twice}", facts.at(at)))
+}
+
+fn running(facts: &Facts) -> Explanation {
+    let Mark::Leased { by, remaining, token } = &facts.record.mark else { return Explanation::fine("it runs") };
+    let since = facts.record.runs.iter().find(|run| run.token == *token).map(|run| run.claimed_at);
+    let since = since.map(|at| format!(" since {}", facts.at(at))).unwrap_or_default();
+    Explanation::fine(format!(
+        "it runs: node {} has held it{since} with attempt {}, for another {} unless renewed",
+        by.node,
+        by.attempt,
+        brief(*remaining)
+    ))
+}
+
+/// How the last attempt ended, as the middle of a sentence.
+fn last(facts: &Facts) -> String {
+    let record = &facts.record;
+    let Some(run) = record.runs.last() else { return "no attempt is recorded".to_owned() };
+    told(facts, run)
+}
+
+fn told(facts: &Facts, run: &RunRecord) -> String {
+    let (node, attempt, at) = (&run.node, run.attempt, facts.at(run.claimed_at));
+    match facts.record.outcome_of(run) {
+        Some(Outcome::Crashed) => {
+            let doubt =
+                facts.who(|decision| matches!(decision, Decision::LeaseInDoubt { attempt: of } if *of == attempt));
+            let lost = if doubt.contains(&node) { "could not renew its lease" } else { "was lost" };
+            format!("node {node} claimed attempt {attempt} at {at} and {lost}")
+        }
+        None => format!("attempt {attempt} on node {node} runs"),
+        Some(_) => format!("attempt {attempt} on node {node} ended with {}", ending(&facts.record, run)),
+    }
+}
+
+fn retrying(facts: &Facts) -> Explanation {
+    let (last, used, max) = (last(facts), facts.record.used(), facts.job.max_attempts);
+    let when = starter(facts.job.origin).map(|starts| format!("when {starts} again"));
+    match (&facts.record.mark, when) {
+        (Mark::Backoff { remaining, .. }, when) => {
+            let (wait, when) = (brief(*remaining), when.map(|when| format!(", {when}")).unwrap_or_default());
+            Explanation::fine(format!("it is not done yet: {last}; the next attempt may begin in {wait}{when}"))
+        }
+        (_, Some(when)) => {
+            let sentence =
+                format!("it is not done yet: {last}; {used} of {max} attempts are used, the next is made {when}");
+            Explanation::mended(sentence, facts.again())
+        }
+        (_, None) if facts.alive.is_empty() => {
+            let sentence = format!("it is not done: {last}, and no node is alive to try again");
+            Explanation::mended(sentence, facts.again())
+        }
+        (_, None) => Explanation::fine(format!("it is not done yet: {last}; {used} of {max} attempts are used")),
+    }
+}
+
+fn failed(facts: &Facts) -> Explanation {
+    let slot = &facts.record.slot;
+    let used = facts.record.used();
+    let sentence = format!("it failed: all {used} attempts are used up; {}", last(facts));
+    if facts.is_over() {
+        return Explanation::mended(sentence, facts.again());
+    }
+    let then = starter(facts.job.origin).map(|starts| format!("; after a reset it runs when {starts} again"));
+    let reset = facts.store.command(format_args!("reset {slot}"));
+    Explanation::mended(sentence + &then.unwrap_or_default(), reset)
+}
+
+fn skipped(facts: &Facts) -> Explanation {
+    let slot = &facts.record.slot;
+    let touching = facts.pause.as_ref().filter(|pause| pause.touches(slot.start(), slot.end()));
+    let sentence = match touching {
+        Some(pause) if pause.audit.verb == "pause" => {
+            let why = if pause.audit.why.is_empty() { String::new() } else { format!(": {}", pause.audit.why) };
+            format!("it was skipped: {} paused the job at {}{why}", who(&pause.audit), facts.at(pause.since))
+        }
+        _ => "it was skipped: the job was paused".to_owned(),
+    };
+    Explanation::mended(sentence, facts.again())
+}
+
+fn who(audit: &Audit) -> String {
+    format!("{} on {}", audit.who, audit.host)
+}
+
+fn pending(facts: &Facts) -> Explanation {
+    if !facts.is_planned() {
+        return unplanned::pending(facts, obstacle(facts));
+    }
+    if !facts.job.enabled {
+        return Explanation::fine("it does not run: the job is not enabled in the file that was registered last");
+    }
+    let Some(tick) = facts.tick else {
+        return Explanation::fine(format!("it does not run: {} has no tick in it", facts.job.schedule));
+    };
+    if facts.now < tick {
+        let wait = brief(between(facts.now, tick));
+        let nobody = if facts.alive.is_empty() { ", and no node is alive now" } else { "" };
+        let sentence = format!("it has not begun: its tick comes at {}, in {wait}{nobody}", facts.at(tick));
+        return if nobody.is_empty() {
+            Explanation::fine(sentence)
+        } else {
+            Explanation::mended(sentence, facts.run())
+        };
+    }
+    if let Some(why) = obstacle(facts) {
+        return Explanation::mended(format!("it has not run yet: {why}"), facts.again());
+    }
+    let late = brief(between(tick, facts.now));
+    if facts.alive.is_empty() {
+        let sentence = format!("it has not run: its tick was {late} ago, and no node is alive");
+        return Explanation::mended(sentence, facts.run());
+    }
+    let sentence = format!("it has not run yet: its tick was {late} ago, and no node has claimed it");
+    Explanation::mended(sentence, facts.again())
+}
+
+fn missed(facts: &Facts) -> Explanation {
+    let sentence = if facts.record.attempts > 0 {
+        let others = obstacle(facts).map(|why| format!("; then {why}")).unwrap_or_default();
+        let end = facts.at(facts.record.slot.end());
+        format!("it did not run to its end: {}; no other attempt was made before {end}{others}", last(facts))
+    } else if let Some(why) = obstacle(facts) {
+        format!("it did not run: {why}")
+    } else {
+        return unheard(facts);
+    };
+    Explanation::mended(sentence, facts.again())
+}
+
+/// Over, never claimed, and nobody noted why.
+fn unheard(facts: &Facts) -> Explanation {
+    let slot = &facts.record.slot;
+    if facts.tick.is_none() {
+        return Explanation::fine(format!("it did not run: {} has no tick in it", facts.job.schedule));
+    }
+    match facts.known_since {
+        None => Explanation::mended("it did not run: no node has ever run this job", facts.run()),
+        Some(since) if since >= slot.end() => {
+            let who = if facts.is_planned() { "no node" } else { "nobody" };
+            Explanation::fine(format!("it did not run: {who} knew the job before {}", facts.at(since)))
+        }
+        Some(_) if !facts.is_planned() => unplanned::unheard(facts),
+        Some(_) if !facts.job.enabled => Explanation::mended(
+            "it did not run: the job is not enabled in the file that was registered last",
+            facts.again(),
+        ),
+        Some(_) => {
+            let closed = facts.record.verdict.as_ref().filter(|told| told.verdict == Verdict::Missed);
+            let by = closed.map(|told| format!("; node {} found that at {}", told.by, facts.at(told.at)));
+            let sentence = format!("it did not run: no node was alive, or none could tell{}", by.unwrap_or_default());
+            Explanation::mended(sentence, facts.again())
+        }
+    }
+}
+
+/// What the nodes that looked at it noted last: why none of them claimed it.
+fn obstacle(facts: &Facts) -> Option<String> {
+    /// Whether a decision is of this kind, and what such a node did.
+    type Kind = (fn(&Decision) -> bool, &'static str);
+    let kinds: [Kind; 6] = [
+        (|it| matches!(it, Decision::StoreAway { .. }), "could not reach the store"),
+        (|it| matches!(it, Decision::Blocked { .. }), "found an older slot of the job still running"),
+        (|it| matches!(it, Decision::Paused), "found the job paused"),
+        (|it| matches!(it, Decision::TooLate), "came after the start deadline"),
+        (|it| matches!(it, Decision::Early), "asked before it had begun by the store's clock"),
+        (|it| matches!(it, Decision::Closed), "asked when it was over by the store's clock"),
+    ];
+    let mut told = Vec::new();
+    for (is, what) in kinds {
+        let nodes = facts.who(is);
+        if !nodes.is_empty() {
+            told.push(format!("{} {what}", names(&nodes)));
+        }
+    }
+    let is_passed = |decision: &Decision| matches!(decision, Decision::NotSelected { .. });
+    let passed = facts.who(is_passed);
+    if told.is_empty() && !passed.is_empty() {
+        let notes = facts.pages.iter().flat_map(|page| &page.notes).map(|note| &note.decision);
+        let wanted = notes.rev().find_map(|it| match it {
+            Decision::NotSelected { wanted } => Some(wanted.as_str()),
+            _ => None,
+        });
+        let wanted = wanted.unwrap_or("another label");
+        let have = if passed.len() == 1 { "has" } else { "have" };
+        told.push(format!("only_on wants {wanted}, which {} {have} not", names(&passed)));
+    }
+    (!told.is_empty()).then(|| told.join("; "))
+}

@@ -1,0 +1,356 @@
+//! The sentences, over records and notes made by hand; and the command, over a store in memory.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::command::{facts, print};
+use super::explain::explain;
+use super::timeline::timeline;
+use super::*;
+use crate::cli::console::Console;
+use crate::cli::fixture::{self, NOON, at, node};
+use crate::cli::scene::Scene;
+use crate::job::Namespace;
+use crate::slot::{Decision, Mark, Outcome, RunRecord, Verdict, VerdictRecord};
+use crate::store::JobOrigin;
+
+const OVER: &str = "2026-11-21T15:00:00Z";
+
+fn page(name: &str, decisions: &[Decision]) -> NotePage {
+    let begun = at("2026-11-21T12:00:00Z");
+    let mut page = NotePage::new(format!("{name}.1"), node(name), Some("same".to_owned()), begun);
+    for (second, decision) in decisions.iter().enumerate() {
+        page.add(begun + TimeDelta::seconds(second.try_into().unwrap()), decision.clone());
+    }
+    page
+}
+
+fn about(record: SlotRecord, now: &str, pages: Vec<NotePage>) -> Facts {
+    Facts {
+        tick: Some(record.slot.start()),
+        record,
+        pages,
+        pause: None,
+        job: fixture::entry("billing"),
+        has_command: true,
+        store: StoreArgs::default(),
+        known_since: Some(at("2026-11-01T00:00:00Z")),
+        alive: vec![node("a")],
+        now: at(now),
+    }
+}
+
+/// The sentence, and below it the command.
+fn said(facts: &Facts) -> String {
+    let told = explain(facts);
+    told.mend.map_or(told.sentence.clone(), |mend| format!("{}\n{mend}", told.sentence))
+}
+
+fn missed(record: SlotRecord) -> SlotRecord {
+    let at: DateTime<Utc> = at("2026-11-21T13:00:00Z");
+    SlotRecord { verdict: Some(VerdictRecord { verdict: Verdict::Missed, by: node("c"), at, attempt: 0 }), ..record }
+}
+
+const PAST: &str = "cronward trigger billing@2026-11-21T12Z --past";
+
+#[test]
+fn a_slot_that_is_done_says_who_did_it() {
+    assert_eq!(said(&about(fixture::done(), OVER, vec![])), "it ran: node a did it at 12:00:02 with attempt 1");
+    let marked = VerdictRecord { attempt: 0, by: node("alice"), ..fixture::done().verdict.unwrap() };
+    let marked = SlotRecord { verdict: Some(marked), mark: Mark::Free, runs: vec![], attempts: 0, ..fixture::done() };
+    assert_eq!(said(&about(marked, OVER, vec![])), "it counts as done: alice marked it at 12:00:02, without a run");
+}
+
+#[test]
+fn a_slot_that_succeeded_twice_is_not_silent_about_it() {
+    let twice: Vec<RunRecord> = [1, 2]
+        .map(|attempt| RunRecord { attempt, token: fixture::token(attempt), ..fixture::done().runs.remove(0) })
+        .into();
+    let record = SlotRecord { runs: twice, attempts: 2, ..fixture::done() };
+    assert!(said(&about(record, OVER, vec![])).contains("it succeeded 2 times"));
+}
+
+#[test]
+fn a_slot_that_runs_says_where() {
+    assert_eq!(
+        said(&about(fixture::running(), NOON, vec![])),
+        "it runs: node b has held it since 12:01:00 with attempt 2, for another 41s unless renewed"
+    );
+}
+
+#[test]
+fn a_slot_whose_node_was_lost_says_so_and_how_to_mend_it() {
+    let lost = missed(SlotRecord { attempts: 1, runs: vec![fixture::begun(1, "a")], ..fixture::untouched() });
+    assert_eq!(
+        said(&about(lost.clone(), OVER, vec![])),
+        format!(
+            "it did not run to its end: node a claimed attempt 1 at 12:00:00 and was lost; no other attempt was made \
+             before 13:00:00\n{PAST}"
+        )
+    );
+    let away = page("b", &[Decision::store_away("redis://h: claim: no answer within 500ms")]);
+    let told = said(&about(lost, OVER, vec![away]));
+    assert!(told.contains("before 13:00:00; then node b could not reach the store\n"), "{told}");
+}
+
+#[test]
+fn a_slot_whose_attempts_are_used_up_says_how_the_last_one_ended() {
+    let sentence = "it failed: all 3 attempts are used up; attempt 3 on node c ended with timeout";
+    assert_eq!(said(&about(fixture::failed(), OVER, vec![])), format!("{sentence}\n{PAST}"));
+    let reset = "cronward reset billing@2026-11-21T12Z";
+    assert_eq!(said(&about(fixture::failed(), NOON, vec![])), format!("{sentence}\n{reset}"));
+}
+
+#[test]
+fn a_slot_that_waits_says_for_how_long() {
+    assert_eq!(
+        said(&about(fixture::waiting(), NOON, vec![])),
+        "it is not done yet: attempt 1 on node a ended with exit 1; the next attempt may begin in 8s"
+    );
+    let nobody = Facts { alive: vec![], ..about(SlotRecord { mark: Mark::Free, ..fixture::waiting() }, NOON, vec![]) };
+    assert_eq!(
+        said(&nobody),
+        "it is not done: attempt 1 on node a ended with exit 1, and no node is alive to try again\n\
+         cronward trigger billing@2026-11-21T12Z"
+    );
+}
+
+#[test]
+fn a_pause_is_named_with_who_and_how_to_end_it() {
+    for record in [fixture::untouched(), fixture::waiting()] {
+        let paused = Facts { pause: Some(fixture::pause()), ..about(record, NOON, vec![]) };
+        assert_eq!(
+            said(&paused),
+            "it does not run: alice on ops-1 paused the job at 11:00:00 (node b is\ngone), until it is resumed\n\
+             cronward resume billing"
+        );
+    }
+    let skipped = VerdictRecord { verdict: Verdict::Skipped, ..missed(fixture::untouched()).verdict.unwrap() };
+    let skipped = SlotRecord { verdict: Some(skipped), ..fixture::untouched() };
+    let skipped = Facts { pause: Some(fixture::pause()), ..about(skipped, OVER, vec![]) };
+    assert!(
+        said(&skipped).starts_with("it was skipped: alice on ops-1 paused the job at 11:00:00: "),
+        "{}",
+        said(&skipped)
+    );
+    assert!(said(&skipped).ends_with(PAST));
+}
+
+#[test]
+fn a_slot_that_nobody_claimed_says_what_kept_each_node_from_it() {
+    let other = || Some(node("z"));
+    for (decision, reason) in [
+        (Decision::store_away("x"), "nodes a and b could not reach the store"),
+        (Decision::Blocked { by: other() }, "nodes a and b found an older slot of the job still running"),
+        (Decision::TooLate, "nodes a and b came after the start deadline"),
+        (Decision::Early, "nodes a and b asked before it had begun by the store's clock"),
+        (Decision::Closed, "nodes a and b asked when it was over by the store's clock"),
+        (
+            Decision::NotSelected { wanted: "zone=eu-1".to_owned() },
+            "only_on wants zone=eu-1, which nodes a and b have not",
+        ),
+    ] {
+        let pages = vec![page("a", std::slice::from_ref(&decision)), page("b", &[decision])];
+        let told = said(&about(missed(fixture::untouched()), OVER, pages));
+        assert_eq!(told, format!("it did not run: {reason}\n{PAST}"));
+    }
+}
+
+#[test]
+fn without_any_note_the_record_alone_explains() {
+    let told = said(&about(missed(fixture::untouched()), OVER, vec![]));
+    assert_eq!(
+        told,
+        format!("it did not run: no node was alive, or none could tell; node c found that at 13:00:00\n{PAST}")
+    );
+    let young = Facts { known_since: Some(at(OVER)), ..about(fixture::untouched(), OVER, vec![]) };
+    assert_eq!(said(&young), "it did not run: no node knew the job before 15:00:00");
+    let idle = Facts { tick: None, ..about(fixture::untouched(), OVER, vec![]) };
+    assert_eq!(said(&idle), "it did not run: 0 * * * * has no tick in it");
+    let unknown = Facts { known_since: None, ..about(fixture::untouched(), OVER, vec![]) };
+    assert_eq!(said(&unknown), "it did not run: no node has ever run this job\ncronward run");
+}
+
+/// The same of a job that no daemon plans.
+fn unplanned(origin: JobOrigin, record: SlotRecord, now: &str) -> Facts {
+    let job = JobEntry { enabled: false, origin, ..fixture::entry("billing") };
+    Facts { job, has_command: false, alive: vec![], ..about(record, now, vec![]) }
+}
+
+#[test]
+fn a_job_that_only_a_crontab_knows_is_mended_by_its_own_line() {
+    let said = |record: SlotRecord, now: &str| said(&unplanned(JobOrigin::Crontab, record, now));
+    let line = "start its crontab's line by hand, on any of its machines";
+    let nobody = "only a crontab knows this job, and none has started it in this slot";
+    assert_eq!(said(fixture::untouched(), NOON), format!("it has not run yet: {nobody}\n{line}"));
+    assert_eq!(
+        said(SlotRecord { mark: Mark::Free, ..fixture::waiting() }, NOON),
+        format!(
+            "it is not done yet: attempt 1 on node a ended with exit 1; 1 of 3 attempts are used, the next is made when its \
+             crontab starts it again\n{line}"
+        )
+    );
+    assert_eq!(
+        said(fixture::waiting(), NOON),
+        "it is not done yet: attempt 1 on node a ended with exit 1; the next attempt may begin in 8s, when its crontab \
+         starts it again"
+    );
+    assert_eq!(
+        said(fixture::failed(), NOON),
+        "it failed: all 3 attempts are used up; attempt 3 on node c ended with timeout; after a reset it runs when its \
+         crontab starts it again\ncronward reset billing@2026-11-21T12Z"
+    );
+}
+
+#[test]
+fn of_a_slot_that_is_over_no_command_is_told_that_ends_with_a_refusal() {
+    let by_hand = "if it is still wanted, do its work by hand, and then `cronward mark-done billing@2026-11-21T12Z`";
+    for origin in [JobOrigin::Crontab, JobOrigin::Service] {
+        for record in [fixture::untouched(), fixture::failed(), SlotRecord { mark: Mark::Free, ..fixture::waiting() }] {
+            let told = explain(&unplanned(origin, record, OVER));
+            assert_eq!(told.mend.as_deref(), Some(by_hand), "{}", told.sentence);
+            assert!(!told.sentence.contains("file") && !told.sentence.contains("alive"), "{}", told.sentence);
+        }
+    }
+    let young = Facts { known_since: Some(at(OVER)), ..unplanned(JobOrigin::Crontab, fixture::untouched(), OVER) };
+    assert_eq!(said(&young), "it did not run: nobody knew the job before 15:00:00");
+}
+
+#[test]
+fn a_job_that_only_a_service_knows_waits_for_its_next_call() {
+    let said = |record: SlotRecord| said(&unplanned(JobOrigin::Service, record, NOON));
+    let call = "\nlet its service call for the slot: its next call runs it";
+    let nobody = "only a service knows this job, and none of its processes has called for this slot";
+    assert_eq!(said(fixture::untouched()), format!("it has not run yet: {nobody}{call}"));
+    let retrying = said(SlotRecord { mark: Mark::Free, ..fixture::waiting() });
+    assert!(retrying.contains("the next is made when its service calls for it again"), "{retrying}");
+    assert!(retrying.ends_with(call), "{retrying}");
+    assert!(said(fixture::failed()).ends_with("again\ncronward reset billing@2026-11-21T12Z"));
+}
+
+#[test]
+fn what_kept_a_crontab_from_it_and_a_slot_to_come_are_told_of_it_too() {
+    let pages = vec![page("a", &[Decision::store_away("x")])];
+    let away = Facts { pages, ..unplanned(JobOrigin::Crontab, fixture::untouched(), NOON) };
+    assert!(
+        said(&away).starts_with("it has not run yet: node a could not reach the store\nstart its"),
+        "{}",
+        said(&away)
+    );
+    let soon = unplanned(JobOrigin::Crontab, fixture::untouched(), "2026-11-21T11:55:00Z");
+    assert_eq!(said(&soon), "it has not begun: it begins at 12:00:00, in 5m");
+}
+
+#[test]
+fn what_is_told_to_be_pasted_goes_to_the_same_store_and_asks_for_a_file_that_has_the_command() {
+    let typed = StoreArgs {
+        config: Some("my jobs.toml".into()),
+        store: Some("redis://:secret@h/".to_owned()),
+        namespace: Some(Namespace::new("prod").unwrap()),
+    };
+    let told = |facts: Facts| explain(&Facts { store: typed.clone(), ..facts }).mend.unwrap();
+    let rest = "--store 'redis://:***@h/' --namespace prod";
+    assert_eq!(
+        told(about(fixture::failed(), NOON, vec![])),
+        format!("cronward reset billing@2026-11-21T12Z --config 'my jobs.toml' {rest}")
+    );
+    assert_eq!(told(about(fixture::failed(), OVER, vec![])), format!("{PAST} --config 'my jobs.toml' {rest}"));
+    let elsewhere = Facts { has_command: false, ..about(fixture::failed(), OVER, vec![]) };
+    assert_eq!(told(elsewhere), format!("{PAST} --config FILE {rest}"));
+    let paused = Facts { pause: Some(fixture::pause()), ..about(fixture::untouched(), NOON, vec![]) };
+    assert_eq!(told(paused), format!("cronward resume billing --config 'my jobs.toml' {rest}"));
+}
+
+#[test]
+fn a_slot_that_may_still_run_says_what_it_waits_for() {
+    let soon = Facts { tick: Some(at("2026-11-21T12:30:00Z")), ..about(fixture::untouched(), NOON, vec![]) };
+    assert_eq!(said(&soon), "it has not begun: its tick comes at 12:30:00, in 18m");
+    let late = about(fixture::untouched(), NOON, vec![]);
+    assert!(said(&late).starts_with("it has not run yet: its tick was 12m ago, and no node has claimed it\n"));
+    let nobody = Facts { alive: vec![], ..late };
+    assert_eq!(said(&nobody), "it has not run: its tick was 12m ago, and no node is alive\ncronward run");
+    let mut off = about(fixture::untouched(), NOON, vec![]);
+    off.job.enabled = false;
+    assert!(said(&off).contains("not enabled"));
+}
+
+fn lines(facts: &Facts) -> Vec<String> {
+    let (mut console, out, _) = Console::captured(false);
+    print(facts, &timeline(facts), &mut console).unwrap();
+    out.text().lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+#[test]
+fn record_and_notes_stand_in_one_order_and_what_both_tell_stands_once() {
+    let tick = Decision::Ticked { tick: at("2026-11-21T12:00:00Z") };
+    let a =
+        page("a", &[tick.clone(), Decision::Claimed { attempt: 1 }, Decision::Started { attempt: 1, guarded: true }]);
+    let b = page("b", &[tick, Decision::Held { by: Some(node("a")) }, Decision::Held { by: Some(node("a")) }]);
+    assert_eq!(
+        lines(&about(fixture::done(), NOON, vec![a, b])),
+        [
+            "billing@2026-11-21T12Z done",
+            "AT NODE DECISION",
+            "12:00:00 a claimed attempt 1 (schedule)",
+            "12:00:00 a looked at it: its tick was 12:00:00",
+            "12:00:00 b looked at it: its tick was 12:00:00",
+            "12:00:01 b held by a (2 times until 12:00:02)",
+            "12:00:01 a attempt 1 ended: success",
+            "12:00:02 a recorded the verdict done",
+        ]
+    );
+}
+
+#[test]
+fn a_node_with_another_definition_of_the_job_is_told_of() {
+    let odd = NotePage { job_hash: Some("other".to_owned()), ..page("b", &[Decision::Exhausted]) };
+    let pages = vec![page("a", &[Decision::Exhausted]), odd, page("c", &[Decision::Exhausted])];
+    let told = lines(&about(fixture::failed(), NOON, pages));
+    let differs: Vec<_> = told.iter().filter(|line| line.contains("config differs")).collect();
+    assert_eq!(differs, ["12:00:00 b config differs: the job is not as on a"]);
+}
+
+#[test]
+fn a_node_whose_own_definition_has_changed_meanwhile_does_not_differ_from_itself() {
+    let before = NotePage { job_hash: Some("before".to_owned()), ..page("a", &[Decision::Exhausted]) };
+    let told = lines(&about(fixture::failed(), NOON, vec![page("a", &[Decision::Exhausted]), before]));
+    assert!(told.iter().all(|line| !line.contains("config differs")), "{told:#?}");
+}
+
+#[test]
+fn the_table_fits_80_columns() {
+    let held = Decision::Held { by: Some(node("node-eu-1-hourly")) };
+    let mut pages = vec![page("node-eu-1-hourly", &[held.clone(), held, Decision::store_away(&"x".repeat(300))])];
+    pages
+        .push(NotePage { job_hash: Some("other".to_owned()), ..page("b", &[Decision::LeaseInDoubt { attempt: 999 }]) });
+    let facts = about(fixture::failed(), NOON, pages);
+    let (mut console, out, _) = Console::captured(false);
+    print(&facts, &timeline(&facts), &mut console).unwrap();
+    for line in out.text().lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    assert!(out.text().contains("store away: xxxxxx"), "{}", out.text());
+    assert!(out.text().contains("held by node-eu-1-hourly (2 times until 12:00:01)\n"), "{}", out.text());
+}
+
+#[tokio::test]
+async fn the_store_is_asked_for_record_notes_pause_and_who_is_alive() {
+    let mut scene = Scene::at("2026-11-21T12:00:00Z");
+    scene.register("billing", "0 * * * *").await;
+    scene.fail("billing", "a").await;
+    let slot = scene.request("billing", "a").slot;
+    scene.store.note(&[(slot, page("b", &[Decision::Backoff]))]).await.unwrap();
+    let session = scene.session().await;
+    let found = facts(&session, &"billing".parse().unwrap(), &StoreArgs::default()).await.unwrap();
+    assert_eq!((found.pages.len(), found.record.attempts, found.alive.len()), (1, 1, 0));
+    assert_eq!(found.tick, Some(at("2026-11-21T12:00:00Z")));
+    let unknown = facts(&session, &"biling".parse().unwrap(), &StoreArgs::default()).await.err().unwrap();
+    assert_eq!(unknown.to_string(), "no job biling: did you mean billing?");
+}
+
+#[test]
+fn a_crashed_run_is_told_with_its_claim() {
+    let crashed = SlotRecord { attempts: 1, runs: vec![fixture::begun(1, "a")], ..fixture::untouched() };
+    let told = lines(&about(crashed, NOON, vec![]));
+    assert_eq!(told.last().unwrap(), "12:00:00 a claimed attempt 1 (schedule); crashed");
+    assert_eq!(Outcome::Crashed.as_str(), "crashed");
+}

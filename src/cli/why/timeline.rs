@@ -1,0 +1,140 @@
+//! The store's record and the nodes' notes in one order. What both tell is told once, as the record has it: its instants are
+//! the store's.
+
+use chrono::{DateTime, Utc};
+
+use crate::cli::text::ending;
+use crate::cli::why::Facts;
+use crate::job::NodeName;
+use crate::observe::view::DecisionView;
+use crate::slot::{Audit, Decision, Note, NotePage, RunRecord, SlotRecord};
+
+/// Everything that was decided, oldest first.
+pub(super) fn timeline(facts: &Facts) -> Vec<DecisionView> {
+    let record = &facts.record;
+    let mut entries: Vec<DecisionView> = record.runs.iter().flat_map(|run| of_run(record, run)).collect();
+    entries.extend(record.audit.iter().map(|audit| {
+        let why = if audit.why.is_empty() { String::new() } else { format!(": {}", audit.why) };
+        single(audit.at, None, "operator", format!("{} by {} on {}{why}", audit.verb, audit.who, audit.host))
+    }));
+    entries.extend(of_pause(facts));
+    entries.extend(record.verdict.as_ref().map(|told| {
+        single(told.at, Some(&told.by), "verdict", format!("recorded the verdict {}", told.verdict.as_str()))
+    }));
+    entries.extend(of_config(&facts.pages));
+    for page in &facts.pages {
+        entries
+            .extend(page.notes.iter().filter(|note| !is_recorded(record, page, note)).map(|note| of_note(page, note)));
+    }
+    // What happened at one instant stays in the order of cause: notes were added last, in their own order.
+    entries.sort_by_key(|entry| entry.at);
+    entries
+}
+
+fn single(at: DateTime<Utc>, node: Option<&NodeName>, what: &'static str, text: String) -> DecisionView {
+    DecisionView { at, until: None, times: 1, node: node.map(ToString::to_string), what, text }
+}
+
+fn of_run(record: &SlotRecord, run: &RunRecord) -> Vec<DecisionView> {
+    let ended = ending(record, run);
+    let unended = run.ended_at.is_none() && ended != "running";
+    let lost = if unended { format!("; {ended}") } else { String::new() };
+    let claimed = format!("claimed attempt {} ({}){lost}", run.attempt, run.trigger.as_str());
+    let claimed = match run.attempt {
+        0 => "began without a guard: the store was away".to_owned(),
+        _ => claimed,
+    };
+    let mut entries = vec![single(run.claimed_at, Some(&run.node), "claimed", claimed)];
+    let end = |at| single(at, Some(&run.node), "ended", format!("attempt {} ended: {ended}", run.attempt));
+    entries.extend(run.ended_at.map(end));
+    entries
+}
+
+/// A pause that touched the slot.
+fn of_pause(facts: &Facts) -> Option<DecisionView> {
+    let slot = &facts.record.slot;
+    let pause = facts.pause.as_ref().filter(|pause| pause.touches(slot.start(), slot.end()))?;
+    let by = |audit: &Audit| format!("by {} on {}", audit.who, audit.host);
+    let what = match (&pause.ended, pause.until) {
+        (Some(ended), _) => {
+            let at = ended.at.format("%H:%M:%S");
+            format!("paused the job, {}; resumed at {at}, {}", by(&pause.audit), by(ended))
+        }
+        (None, Some(until)) => {
+            format!("paused the job until {}, {}", until.format("%Y-%m-%d %H:%M:%S"), by(&pause.audit))
+        }
+        (None, None) => format!("paused the job until resumed, {}", by(&pause.audit)),
+    };
+    Some(single(pause.since, None, "operator", what))
+}
+
+/// Nodes that had another definition of the job than most.
+fn of_config(pages: &[NotePage]) -> Vec<DecisionView> {
+    let hashes: Vec<&String> = pages.iter().filter_map(|page| page.job_hash.as_ref()).collect();
+    let count = |hash: &String| hashes.iter().filter(|other| **other == hash).count();
+    // Of as many on each side, those who began first are right.
+    let most = hashes.iter().map(|hash| count(hash)).max().unwrap_or(0);
+    let Some(usual) = hashes.iter().find(|hash| count(hash) == most) else { return Vec::new() };
+    let by = pages.iter().find(|page| page.job_hash.as_ref() == Some(*usual)).map(|page| &page.node);
+    // A node that had the usual one, too, has read its file anew, or was started with another command line.
+    let had_usual =
+        |node: &NodeName| pages.iter().any(|page| page.node == *node && page.job_hash.as_ref() == Some(*usual));
+    let differs = |page: &&NotePage| page.job_hash.is_some() && !had_usual(&page.node);
+    let told = |page: &NotePage| {
+        let text = format!("config differs: the job is not as on {}", by.map_or("the others", NodeName::as_str));
+        single(page.first(), Some(&page.node), "config_differs", text)
+    };
+    pages.iter().filter(differs).map(told).collect()
+}
+
+/// Whether the record tells the same.
+fn is_recorded(record: &SlotRecord, page: &NotePage, note: &Note) -> bool {
+    let run = |attempt: u32| record.runs.iter().find(|run| run.attempt == attempt && run.node == page.node);
+    match &note.decision {
+        Decision::Claimed { attempt } | Decision::Started { attempt, .. } => run(*attempt).is_some(),
+        Decision::Ended { attempt, .. } => run(*attempt).is_some_and(|run| run.ended_at.is_some()),
+        _ => false,
+    }
+}
+
+fn of_note(page: &NotePage, note: &Note) -> DecisionView {
+    let (what, text) = told(&note.decision);
+    DecisionView { at: note.at, until: note.until, times: note.times, node: Some(page.node.to_string()), what, text }
+}
+
+fn by_whom(by: Option<&NodeName>) -> String {
+    by.map_or_else(|| "another node".to_owned(), ToString::to_string)
+}
+
+fn told(decision: &Decision) -> (&'static str, String) {
+    match decision {
+        Decision::Ticked { tick } => ("ticked", format!("looked at it: its tick was {}", tick.format("%H:%M:%S"))),
+        Decision::Asked => ("asked", "was asked to run it".to_owned()),
+        Decision::NotSelected { wanted } => ("not_selected", format!("not selected: only_on wants {wanted}")),
+        Decision::Claimed { attempt } => ("claimed", format!("claimed attempt {attempt}")),
+        Decision::Held { by } => ("held", format!("held by {}", by_whom(by.as_ref()))),
+        Decision::Done { by } => ("done", format!("done by {}", by_whom(by.as_ref()))),
+        Decision::Exhausted => ("exhausted", "the attempts are used up".to_owned()),
+        Decision::Backoff => ("backoff", "waits: an attempt has just failed".to_owned()),
+        Decision::Paused => ("paused", "the job is paused".to_owned()),
+        Decision::Blocked { by } => ("blocked", format!("an older slot still runs on {}", by_whom(by.as_ref()))),
+        Decision::Early => ("early", "clock refused: by the store's it had not begun".to_owned()),
+        Decision::Closed => ("closed", "closed: by the store's clock it was over".to_owned()),
+        Decision::TooLate => ("too_late", "the start deadline had passed".to_owned()),
+        Decision::StoreAway { message } => ("store_away", format!("store away: {message}")),
+        Decision::Started { attempt, guarded } => (
+            "started",
+            if *guarded { format!("started attempt {attempt}") } else { "started without a guard".to_owned() },
+        ),
+        Decision::Ended { attempt, outcome, exit_code } => {
+            let code = exit_code.map(|code| format!(", exit {code}")).unwrap_or_default();
+            ("ended", format!("attempt {attempt} ended: {}{code}", outcome.as_str().replace('_', " ")))
+        }
+        Decision::LeaseInDoubt { attempt } => ("lease_in_doubt", format!("could not renew attempt {attempt}'s lease")),
+        Decision::LeaseLost { attempt } => ("lease_lost", format!("lost the lease of attempt {attempt}")),
+        Decision::LeaseRestored { attempt } => ("lease_restored", format!("set attempt {attempt}'s lease again")),
+        Decision::Overtaken { by, .. } => ("overtaken", format!("overtaken by {by}: it ran more than once")),
+        Decision::Unsettled { attempt } => ("unsettled", format!("could not record how attempt {attempt} ended")),
+        Decision::Unknown => ("unknown", "something that a later version notes".to_owned()),
+    }
+}

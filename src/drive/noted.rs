@@ -1,0 +1,73 @@
+//! Drives one slot for one caller, and leaves in the store what people will look for later: what was decided, for
+//! `cronward why`, and the job itself where no file makes it known. Best effort, beside the work and after its end: nothing
+//! waits for it while the slot is driven, and what is lost costs nobody anything.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::drive::introduction::{Begun, Introduction};
+use crate::drive::{Account, Once};
+use crate::observe::{FanOut, Notebook, Observer};
+use crate::slot::Decision;
+
+/// How long a caller whose work is over waits for the registry, at most.
+const LAST_WORD: Duration = Duration::from_secs(1);
+
+/// What is left in the store besides the slot's record.
+#[derive(Clone, Debug)]
+pub struct Traces {
+    /// Random: it keeps the notes of this caller apart from those of others with the same node's name.
+    pub instance: String,
+    /// The hash of the job as it is run here, by [`crate::job::hash`].
+    pub job_hash: String,
+    /// The job, where no daemon plans it.
+    pub introduction: Option<Introduction>,
+}
+
+impl Once {
+    /// [`Once::until_ended`], with its traces.
+    pub async fn until_noted(self, traces: Traces, cancel: CancellationToken) -> Account {
+        let Traces { instance, job_hash, introduction } = traces;
+        let (store, assignment) = (Arc::clone(&self.store), &self.assignment);
+        let notes = Arc::new(Notebook::new(Arc::clone(&self.clock), assignment.node.clone(), &instance));
+        notes.plan(BTreeMap::from([(assignment.slot.job().clone(), job_hash)]));
+        notes.add(&assignment.slot, Decision::Asked);
+        let begun = Arc::new(Begun::default());
+        let all: Vec<Arc<dyn Observer>> =
+            vec![Arc::<Notebook>::clone(&notes), Arc::<Begun>::clone(&begun), Arc::clone(&self.observer)];
+        let driven = Self { observer: Arc::new(FanOut(all)), ..self }.until_ended(cancel);
+        let introduced = async {
+            begun.0.notified().await;
+            match &introduction {
+                Some(introduction) => introduction.tell(&*store).await,
+                None => true,
+            }
+        };
+        tokio::pin!(driven, introduced);
+        let mut known = None;
+        let account = loop {
+            tokio::select! {
+                biased;
+                account = &mut driven => break account,
+                told = &mut introduced, if known.is_none() => known = Some(told),
+            }
+        };
+        // A store that does not answer has kept the caller waiting already.
+        if account.store_error.is_some() {
+            return account;
+        }
+        let introduce = async {
+            match (known, &introduction) {
+                // A work that was over at once is known a moment later.
+                (None, Some(_)) if !account.runs.is_empty() => drop(introduced.await),
+                (Some(false), Some(introduction)) => drop(introduction.tell(&*store).await),
+                _ => {}
+            }
+        };
+        let (_, ()) = tokio::join!(tokio::time::timeout(LAST_WORD, introduce), notes.flush(&*store));
+        account
+    }
+}

@@ -1,0 +1,133 @@
+//! The limits and policies of a job, as the guard goes by them. Words only.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::between;
+use crate::slot::Slot;
+
+/// How long to wait before a failed slot is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// Wait after the first failure; after each when `backoff` is fixed.
+    pub delay: Duration,
+    /// How the wait grows.
+    pub backoff: Backoff,
+    /// The longest wait.
+    pub max_delay: Duration,
+}
+
+/// How the wait between attempts grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Backoff {
+    /// The same wait each time.
+    Fixed,
+    /// Doubled after each failure, up to the longest wait.
+    Exponential,
+}
+
+/// What a node does with a running command whose lease is lost or in doubt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnLost {
+    /// Lets it finish: a repeated run is better than none.
+    Continue,
+    /// Kills its group before another node can start.
+    Kill,
+}
+
+/// What a node does at a tick when the store cannot be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnStoreError {
+    /// Starts nothing (invariant I8) and goes on asking while the slot lasts.
+    Skip,
+    /// Runs once without a guard, loudly, after the store has been away for one `lease_ttl`.
+    Run,
+}
+
+/// This slot's run against an older slot's run of the same job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Concurrency {
+    /// Waits within the slot until the older run is over.
+    Forbid,
+    /// Runs beside it.
+    Allow,
+    /// The node of the older run kills it.
+    Replace,
+}
+
+/// The limits and policies of a job: all that the guard needs to know of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// TTL of a lease; renewed at a third of it.
+    pub lease_ttl: Duration,
+    /// TTL of the done marker, from completion on. See [`Policy::done_ttl_for`].
+    pub done_ttl: Duration,
+    /// Attempts in all, over all nodes; 1 to [`MAX_ATTEMPTS_LIMIT`].
+    pub max_attempts: u32,
+    /// The wait between attempts.
+    pub retry: RetryPolicy,
+    /// Per attempt; none means that the run may last for ever.
+    pub timeout: Option<Duration>,
+    /// From TERM to KILL.
+    pub kill_after: Duration,
+    /// When the lease is lost.
+    pub on_lost: OnLost,
+    /// When the store is away at the tick.
+    pub on_store_error: OnStoreError,
+    /// Against an older slot's run.
+    pub concurrency: Concurrency,
+    /// Not started later than this after the tick; none means while the slot lasts.
+    pub start_deadline: Option<Duration>,
+}
+
+/// The largest `max_attempts`: the fence keeps three decimal digits for the attempt.
+pub const MAX_ATTEMPTS_LIMIT: u32 = 999;
+
+/// What the clocks of nodes and store may differ by before a done marker could end within its slot.
+pub const CLOCK_SKEW: Duration = Duration::from_secs(60);
+
+impl Policy {
+    /// The done marker's TTL for this slot: `done_ttl`, but never so short that the marker could end before the slot.
+    pub fn done_ttl_for(&self, slot: &Slot) -> Duration {
+        self.done_ttl.max(between(slot.start(), slot.end()).saturating_add(CLOCK_SKEW))
+    }
+}
+
+impl Default for Policy {
+    /// The defaults of `jobs.toml`.
+    fn default() -> Self {
+        Self {
+            lease_ttl: Duration::from_secs(60),
+            done_ttl: Duration::from_secs(2 * 3_600),
+            max_attempts: 3,
+            retry: RetryPolicy {
+                delay: Duration::from_secs(10),
+                backoff: Backoff::Fixed,
+                max_delay: Duration::from_secs(300),
+            },
+            timeout: Some(Duration::from_secs(30 * 60)),
+            kill_after: Duration::from_secs(10),
+            on_lost: OnLost::Continue,
+            on_store_error: OnStoreError::Skip,
+            concurrency: Concurrency::Forbid,
+            start_deadline: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_done_marker_outlives_its_slot_whatever_done_ttl_says() {
+        let policy = Policy { done_ttl: Duration::from_secs(1), ..Policy::default() };
+        let slot = Slot::parse("daily", "2026-11-21T00Z", "2026-11-22T00Z").unwrap();
+        assert_eq!(policy.done_ttl_for(&slot), Duration::from_secs(86_400) + CLOCK_SKEW);
+    }
+}

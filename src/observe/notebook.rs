@@ -1,0 +1,300 @@
+//! Notes what this process decides on slots, and hands it to the store once in a while, so that `cronward why` can tell
+//! later. Best effort: what cannot be kept is lost, and nothing waits for it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::clock::{Clock, later};
+use crate::guard::Event;
+use crate::job::{JobName, NodeName};
+use crate::observe::{NodeEvent, Observer};
+use crate::slot::{Decision, NotePage, Slot, SlotKey, Verdict};
+use crate::store::{Store, StoreError};
+
+/// Slots that are noted on at once. Of more, those that come later are not: a store that is away for long may not fill the
+/// memory.
+const MOST_SLOTS: usize = 20_000;
+
+/// Pages that are handed to the store in one call.
+const AT_ONCE: usize = 200;
+
+/// A page is put away so long after its slot's end. What happens later is noted on a new one.
+const LINGER: Duration = Duration::from_secs(60);
+
+/// What this process notes.
+#[derive(Debug)]
+pub struct Notebook {
+    clock: Arc<dyn Clock>,
+    node: NodeName,
+    /// Fresh for each process: the first part of its pages' ids.
+    instance: String,
+    state: Mutex<State>,
+    /// One flush at a time, so that an old form of a page never takes the place of a newer one.
+    flushing: tokio::sync::Mutex<()>,
+    refused: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    pages: BTreeMap<(JobName, SlotKey), Open>,
+    /// Pages begun so far: the second part of their ids.
+    begun: u64,
+    hashes: BTreeMap<JobName, String>,
+}
+
+#[derive(Debug)]
+struct Open {
+    slot: Slot,
+    page: NotePage,
+    /// Counts the page's changes, and those that the store has.
+    changes: u64,
+    saved: u64,
+}
+
+impl Notebook {
+    /// An empty notebook. `instance` is random, and another for each process.
+    pub fn new(clock: Arc<dyn Clock>, node: NodeName, instance: &str) -> Self {
+        let instance = instance.chars().take(16).collect();
+        Self {
+            clock,
+            node,
+            instance,
+            state: Mutex::default(),
+            flushing: tokio::sync::Mutex::default(),
+            refused: AtomicBool::new(false),
+        }
+    }
+
+    /// The jobs' hashes from now on.
+    pub fn plan(&self, hashes: BTreeMap<JobName, String>) {
+        self.lock().hashes = hashes;
+    }
+
+    /// Notes a decision, made now.
+    pub fn add(&self, slot: &Slot, decision: Decision) {
+        let at = self.clock.now().wall;
+        let mut state = self.lock();
+        let key = (slot.job().clone(), slot.key());
+        if !state.pages.contains_key(&key) {
+            if state.pages.len() >= MOST_SLOTS {
+                return;
+            }
+            state.begun += 1;
+            let (id, hash) = (format!("{}.{}", self.instance, state.begun), state.hashes.get(slot.job()).cloned());
+            let page = NotePage::new(id, self.node.clone(), hash, at);
+            state.pages.insert(key.clone(), Open { slot: slot.clone(), page, changes: 0, saved: 0 });
+        }
+        if let Some(open) = state.pages.get_mut(&key) {
+            open.page.add(at, decision);
+            open.changes += 1;
+        }
+    }
+
+    /// Hands what is new to the store; what it does not take is handed over again the next time.
+    pub async fn flush(&self, store: &dyn Store) {
+        let _alone = self.flushing.lock().await;
+        for part in self.unsaved().chunks(AT_ONCE) {
+            let pages: Vec<(Slot, NotePage)> =
+                part.iter().map(|(slot, page, _)| (slot.clone(), page.clone())).collect();
+            match store.note(&pages).await {
+                Ok(()) => self.saved(part),
+                Err(error) => return self.tell(&error),
+            }
+        }
+        self.put_away();
+    }
+
+    fn unsaved(&self) -> Vec<(Slot, NotePage, u64)> {
+        let state = self.lock();
+        let new = state.pages.values().filter(|open| open.saved < open.changes);
+        new.map(|open| (open.slot.clone(), open.page.clone(), open.changes)).collect()
+    }
+
+    fn saved(&self, part: &[(Slot, NotePage, u64)]) {
+        let mut state = self.lock();
+        for (slot, _, changes) in part {
+            if let Some(open) = state.pages.get_mut(&(slot.job().clone(), slot.key())) {
+                open.saved = *changes;
+            }
+        }
+    }
+
+    fn put_away(&self) {
+        let now: DateTime<Utc> = self.clock.now().wall;
+        self.lock().pages.retain(|_, open| open.saved < open.changes || later(open.slot.end(), LINGER) > now);
+    }
+
+    /// That the store is away is told of by those who need it; that it refuses notes and nothing else, by nobody else.
+    fn tell(&self, error: &StoreError) {
+        if !error.is_transient() && !self.refused.swap(true, Ordering::Relaxed) {
+            tracing::warn!(%error, "what is decided is not noted: cronward why will know less");
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Observer for Notebook {
+    fn slot(&self, slot: &Slot, event: &Event) {
+        if let Some(decision) = decision(event) {
+            self.add(slot, decision);
+        }
+    }
+
+    fn closed(&self, _slot: &Slot, _verdict: Verdict) {
+        // The store's record has the verdict, with who recorded it.
+    }
+
+    fn node(&self, _event: &NodeEvent) {}
+}
+
+/// What an event says of the decision; none where the store's record or another event says it.
+fn decision(event: &Event) -> Option<Decision> {
+    Some(match event {
+        Event::ClaimAnswered { answer, by } => return answered(answer, by.clone()),
+        Event::Granted { lease, .. } => Decision::Claimed { attempt: lease.attempt },
+        Event::StoreFailed { message, .. } => Decision::store_away(message),
+        Event::RunStarted { attempt, guarded, .. } => Decision::Started { attempt: *attempt, guarded: *guarded },
+        Event::RunEnded { attempt, outcome, exit_code, .. } => {
+            Decision::Ended { attempt: *attempt, outcome: *outcome, exit_code: *exit_code }
+        }
+        Event::LeaseInDoubt { attempt, .. } => Decision::LeaseInDoubt { attempt: *attempt },
+        Event::LeaseLost { attempt, .. } => Decision::LeaseLost { attempt: *attempt },
+        Event::LeaseRestored { attempt } => Decision::LeaseRestored { attempt: *attempt },
+        Event::Overtaken { attempt, by } => Decision::Overtaken { attempt: *attempt, by: by.node.clone() },
+        Event::SettlementGivenUp { attempt, .. } => Decision::Unsettled { attempt: *attempt },
+        Event::StartDeadlinePassed => Decision::TooLate,
+        Event::RenewalAnswered { .. }
+        | Event::RunTimedOut { .. }
+        | Event::Settled { .. }
+        | Event::AttemptsUsedUp { .. } => return None,
+    })
+}
+
+fn answered(answer: &str, by: Option<NodeName>) -> Option<Decision> {
+    Some(match answer {
+        "held" => Decision::Held { by },
+        "done" => Decision::Done { by },
+        "exhausted" => Decision::Exhausted,
+        "backoff" => Decision::Backoff,
+        "paused" => Decision::Paused,
+        "blocked" => Decision::Blocked { by },
+        "early" => Decision::Early,
+        "closed" => Decision::Closed,
+        // The grant is told with its number.
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::error::{Applied, ErrorKind, Op};
+    use crate::store::StoreOptions;
+    use crate::store::layer::{Chaos, Fault};
+    use crate::store::memory::MemoryStore;
+
+    fn slot() -> Slot {
+        Slot::parse("a", "2026-11-21T14Z", "2026-11-21T15Z").unwrap()
+    }
+
+    struct Desk {
+        clock: ManualClock,
+        store: Arc<dyn Store>,
+        notes: Notebook,
+    }
+
+    fn desk() -> Desk {
+        let clock = ManualClock::at("2026-11-21T14:00:01Z".parse().unwrap());
+        let store = Arc::new(MemoryStore::new(StoreOptions::default(), Arc::new(clock.clone())));
+        let node = NodeName::new("n").unwrap();
+        let notes = Notebook::new(Arc::new(clock.clone()), node, "0123456789abcdef0123");
+        Desk { clock, store, notes }
+    }
+
+    fn held(by: &str) -> Event {
+        Event::ClaimAnswered { answer: "held", by: Some(NodeName::new(by).unwrap()) }
+    }
+
+    #[tokio::test]
+    async fn what_is_decided_is_in_the_store_after_a_flush_and_not_before() {
+        let desk = desk();
+        desk.notes.plan(BTreeMap::from([(slot().job().clone(), "c0ffee".to_owned())]));
+        desk.notes.slot(&slot(), &held("b"));
+        desk.notes.slot(&slot(), &held("b"));
+        assert_eq!(desk.store.notes(&slot()).await.unwrap(), []);
+        desk.notes.flush(&*desk.store).await;
+        let pages = desk.store.notes(&slot()).await.unwrap();
+        assert_eq!((pages.len(), pages[0].id.as_str()), (1, "0123456789abcdef.1"));
+        assert_eq!((pages[0].notes.len(), pages[0].notes[0].times), (1, 2));
+        assert_eq!(pages[0].job_hash.as_deref(), Some("c0ffee"));
+    }
+
+    #[tokio::test]
+    async fn what_the_store_did_not_take_is_handed_over_again() {
+        let desk = desk();
+        let chaos = Chaos::scripted();
+        chaos.next(Op::Note, Fault::LoseRequest);
+        let faulty = chaos.over(Arc::clone(&desk.store));
+        desk.notes.slot(&slot(), &held("b"));
+        desk.notes.flush(&faulty).await;
+        assert_eq!(desk.store.notes(&slot()).await.unwrap(), []);
+        desk.notes.flush(&faulty).await;
+        assert_eq!(desk.store.notes(&slot()).await.unwrap().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn nothing_new_costs_no_call() {
+        let desk = desk();
+        desk.notes.slot(&slot(), &held("b"));
+        desk.notes.flush(&*desk.store).await;
+        let chaos = Chaos::scripted();
+        chaos.next(Op::Note, Fault::LoseRequest);
+        let faulty = chaos.over(Arc::clone(&desk.store));
+        desk.notes.flush(&faulty).await;
+        assert!(faulty.note(&[]).await.is_err(), "the fault still waits for the first call");
+    }
+
+    #[tokio::test]
+    async fn what_happens_after_a_page_was_put_away_is_noted_beside_it() {
+        let desk = desk();
+        desk.notes.slot(&slot(), &held("b"));
+        desk.clock.advance(Duration::from_secs(3_600));
+        desk.notes.flush(&*desk.store).await;
+        desk.clock.advance(LINGER);
+        desk.notes.flush(&*desk.store).await;
+        desk.notes.slot(&slot(), &Event::StartDeadlinePassed);
+        desk.notes.flush(&*desk.store).await;
+        let pages = desk.store.notes(&slot()).await.unwrap();
+        let noted: Vec<_> = pages.iter().flat_map(|page| &page.notes).map(|note| &note.decision).collect();
+        assert_eq!(noted, [&Decision::Held { by: Some(NodeName::new("b").unwrap()) }, &Decision::TooLate]);
+    }
+
+    #[test]
+    fn a_long_error_is_cut() {
+        let desk = desk();
+        let error = StoreError::new(ErrorKind::Timeout, Applied::No, Op::Claim, "redis://h", "x".repeat(9_000));
+        desk.notes.slot(&slot(), &Event::StoreFailed { op: error.op, kind: error.kind, message: error.to_string() });
+        let (_, page, _) = desk.notes.unsaved().remove(0);
+        let Decision::StoreAway { message } = &page.notes[0].decision else { panic!("{page:?}") };
+        assert!(message.chars().count() <= 161, "{}", message.len());
+    }
+
+    #[test]
+    fn a_store_that_is_away_for_long_does_not_fill_the_memory() {
+        let desk = desk();
+        for second in 0..u32::try_from(MOST_SLOTS + 5).unwrap() {
+            let start = DateTime::from_timestamp(1_795_269_600 + i64::from(second), 0).unwrap();
+            let slot = Slot::new(slot().job().clone(), start, later(start, LINGER)).unwrap();
+            desk.notes.add(&slot, Decision::Exhausted);
+        }
+        assert_eq!(desk.notes.unsaved().len(), MOST_SLOTS);
+    }
+}

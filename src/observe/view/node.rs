@@ -1,0 +1,190 @@
+//! Nodes, and where their files differ, as a program reads them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use crate::clock::later;
+use crate::job::{JobName, NodeName};
+use crate::store::handover::SILENCE;
+use crate::store::{NodeEntry, NodeReport};
+
+/// One node: each element of `nodes --json`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NodeView {
+    /// Its name.
+    pub node: NodeName,
+    /// Another one at each start.
+    pub instance: String,
+    /// Whether it is heard of.
+    pub state: NodeState,
+    /// The program's version.
+    pub version: String,
+    /// When it started, by its own clock.
+    pub started: DateTime<Utc>,
+    /// When it was heard of last, by the store's clock.
+    pub seen: DateTime<Utc>,
+    /// Its clock minus the store's, in seconds, as it measured last.
+    pub clock_offset_s: f64,
+    /// Hash of its jobs.
+    pub config_hash: String,
+    /// Jobs that it has in another form than most nodes that are alive, or does not have, or alone has.
+    pub differs: Vec<JobName>,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// What it runs, as `job@slot`.
+    pub running: Vec<String>,
+    /// Jobs whose ended slots it has not closed yet.
+    pub behind: Vec<JobName>,
+}
+
+/// Whether a node is heard of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeState {
+    /// A heartbeat came within the last 20 s.
+    Alive,
+    /// The same, and it begins nothing more.
+    Draining,
+    /// It left, or died, or does not reach the store.
+    Silent,
+}
+
+impl NodeState {
+    /// The word used on screens and in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Alive => "alive",
+            Self::Draining => "draining",
+            Self::Silent => "silent",
+        }
+    }
+}
+
+impl NodeView {
+    /// Every node, with what differs among those that are alive.
+    pub fn all(nodes: &[NodeEntry], now: DateTime<Utc>) -> Vec<Self> {
+        let alive = nodes.iter().filter(|node| is_alive(node, now)).map(|node| &node.report);
+        let usual = usual(&alive.collect::<Vec<_>>());
+        nodes.iter().map(|node| Self::of(node, now, &usual)).collect()
+    }
+
+    fn of(entry: &NodeEntry, now: DateTime<Utc>, usual: &BTreeMap<&JobName, Option<&String>>) -> Self {
+        let NodeEntry { report, seen } = entry;
+        let state = match (is_alive(entry, now), report.draining) {
+            (false, _) => NodeState::Silent,
+            (true, true) => NodeState::Draining,
+            (true, false) => NodeState::Alive,
+        };
+        let differs = |(job, hash): &(&&JobName, &Option<&String>)| report.job_hashes.get(**job) != **hash;
+        let differing = usual.iter().filter(differs).map(|(job, _)| (*job).clone());
+        Self {
+            node: report.name.clone(),
+            instance: report.instance.clone(),
+            state,
+            version: report.version.clone(),
+            started: report.started_at,
+            seen: *seen,
+            clock_offset_s: std::time::Duration::from_millis(report.clock_offset_ms.unsigned_abs()).as_secs_f64()
+                * if report.clock_offset_ms < 0 { -1.0 } else { 1.0 },
+            config_hash: report.config_hash.clone(),
+            // What a node had that is gone says nothing of the cluster as it is.
+            differs: if state == NodeState::Silent { Vec::new() } else { differing.collect() },
+            labels: report.labels.clone(),
+            running: report.running.clone(),
+            behind: report.behind.keys().cloned().collect(),
+        }
+    }
+}
+
+fn is_alive(node: &NodeEntry, now: DateTime<Utc>) -> bool {
+    later(node.seen, SILENCE) > now
+}
+
+/// Of each job that some node has, what most of them have; none where most have it not. Of as many on each side the first by
+/// name are taken for right.
+fn usual<'a>(alive: &[&'a NodeReport]) -> BTreeMap<&'a JobName, Option<&'a String>> {
+    let jobs: BTreeSet<&JobName> = alive.iter().flat_map(|report| report.job_hashes.keys()).collect();
+    let of = |job: &'a JobName| {
+        let hashes: Vec<Option<&String>> = alive.iter().map(|report| report.job_hashes.get(job)).collect();
+        let count = |hash: &Option<&String>| hashes.iter().filter(|other| *other == hash).count();
+        let most = hashes.iter().map(count).max().unwrap_or(0);
+        (job, hashes.iter().find(|hash| count(hash) == most).copied().flatten())
+    };
+    jobs.into_iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(name: &str, seen: &str, jobs: &[(&str, &str)]) -> NodeEntry {
+        let job = |(name, hash): &(&str, &str)| (JobName::new(name).unwrap(), (*hash).to_owned());
+        let report = NodeReport {
+            name: NodeName::new(name).unwrap(),
+            instance: "i".to_owned(),
+            version: "0.1.0".to_owned(),
+            config_hash: "c0ffee".to_owned(),
+            job_hashes: jobs.iter().map(job).collect(),
+            labels: BTreeMap::from([("zone".to_owned(), "eu".to_owned())]),
+            started_at: "2026-11-21T11:00:00Z".parse().unwrap(),
+            clock_offset_ms: -1_500,
+            running: vec!["x@2026-11-21T12Z".to_owned()],
+            draining: name == "d",
+            behind: BTreeMap::new(),
+        };
+        NodeEntry { report, seen: format!("2026-11-21T{seen}Z").parse().unwrap() }
+    }
+
+    fn differs(nodes: &[NodeEntry]) -> Vec<String> {
+        let views = NodeView::all(nodes, "2026-11-21T12:00:10Z".parse().unwrap());
+        let shown = |view: &NodeView| {
+            let jobs: Vec<&str> = view.differs.iter().map(JobName::as_str).collect();
+            format!("{} {}", view.node, jobs.join(","))
+        };
+        views.iter().map(shown).collect()
+    }
+
+    #[test]
+    fn the_node_that_has_a_job_in_another_form_than_most_is_named_with_the_job() {
+        let same: &[(&str, &str)] = &[("x", "1"), ("y", "1")];
+        let nodes = [
+            node("a", "12:00:00", same),
+            node("b", "12:00:00", &[("x", "2"), ("y", "1")]),
+            node("c", "12:00:00", same),
+        ];
+        assert_eq!(differs(&nodes), ["a ", "b x", "c "]);
+    }
+
+    #[test]
+    fn a_job_that_one_node_lacks_or_alone_has_differs() {
+        let both: &[(&str, &str)] = &[("x", "1"), ("y", "1")];
+        let nodes = [node("a", "12:00:00", both), node("b", "12:00:00", &[("x", "1")]), node("c", "12:00:00", both)];
+        assert_eq!(differs(&nodes), ["a ", "b y", "c "]);
+        let nodes =
+            [node("a", "12:00:00", &[("x", "1")]), node("b", "12:00:00", both), node("c", "12:00:00", &[("x", "1")])];
+        assert_eq!(differs(&nodes), ["a ", "b y", "c "]);
+    }
+
+    #[test]
+    fn of_two_nodes_that_differ_the_second_is_named_and_a_node_that_is_gone_counts_for_nothing() {
+        let nodes = [node("a", "12:00:00", &[("x", "1")]), node("b", "12:00:00", &[("x", "2")])];
+        assert_eq!(differs(&nodes), ["a ", "b x"]);
+        let gone = [node("a", "11:00:00", &[("x", "1")]), node("b", "12:00:00", &[("x", "2")])];
+        assert_eq!(differs(&gone), ["a ", "b "]);
+    }
+
+    #[test]
+    fn the_fields_that_programs_rely_on_are_there() {
+        let views = NodeView::all(&[node("d", "12:00:00", &[("x", "1")])], "2026-11-21T12:00:10Z".parse().unwrap());
+        let json = serde_json::to_value(&views).unwrap();
+        let wanted = serde_json::json!([{
+            "node": "d", "instance": "i", "state": "draining", "version": "0.1.0",
+            "started": "2026-11-21T11:00:00Z", "seen": "2026-11-21T12:00:00Z", "clock_offset_s": -1.5,
+            "config_hash": "c0ffee", "differs": [], "labels": {"zone": "eu"},
+            "running": ["x@2026-11-21T12Z"], "behind": [],
+        }]);
+        assert_eq!(json, wanted);
+    }
+}

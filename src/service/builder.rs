@@ -1,0 +1,222 @@
+//! What a [`Guard`] is made with. Judges names and limits; asks no store.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono_tz::Tz;
+
+use crate::clock::{Clock, SystemClock};
+use crate::drive::Entropy;
+use crate::job::{Concurrency, JobName, JobSpec, MAX_ATTEMPTS_LIMIT, NameError, NodeName, OnLost, Policy, Program};
+use crate::observe::{LogObserver, Observer};
+use crate::schedule::{ScheduleError, Timetable};
+use crate::service::Guard;
+use crate::slot::Period;
+use crate::store::Store;
+
+/// The bounds of `jobs.toml`: a shorter lease lapses between two renewals, a longer one keeps others out for a day.
+const LEASE_TTL: RangeInclusive<Duration> = Duration::from_millis(500)..=Duration::from_secs(86_400);
+
+/// How long a store that does not answer is asked before anything was started.
+const STORE_WAIT: Duration = Duration::from_secs(2);
+
+/// Why there is no guard.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The job's or the node's name is not allowed.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The schedule or the period makes no slots.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    /// Slots of ticks need the schedule that ticks.
+    #[error("slots of job {job} span a tick each, and there is no schedule: give one with GuardBuilder::schedule")]
+    NoSchedule {
+        /// The job.
+        job: JobName,
+    },
+    /// A limit is out of its bounds.
+    #[error("{what} is out of its bounds: {bounds}")]
+    Limit {
+        /// Which.
+        what: &'static str,
+        /// What is allowed.
+        bounds: &'static str,
+    },
+    /// The system has no random source, so no token can be made.
+    #[error("no random source: {0}")]
+    Random(#[source] getrandom::Error),
+}
+
+/// Makes a [`Guard`]. What is not set is as in `jobs.toml`, but for the timeout: there is none.
+#[derive(Debug)]
+#[must_use]
+pub struct GuardBuilder {
+    store: Arc<dyn Store>,
+    job: String,
+    node: String,
+    schedule: Option<String>,
+    timezone: Tz,
+    period: Period,
+    policy: Policy,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) observer: Arc<dyn Observer>,
+    pub(super) wait: Duration,
+    pub(super) store_wait: Duration,
+}
+
+impl GuardBuilder {
+    pub(super) fn new(store: Arc<dyn Store>, job: String, node: String) -> Self {
+        Self {
+            store,
+            job,
+            node,
+            schedule: None,
+            timezone: Tz::UTC,
+            period: Period::Hour,
+            policy: Policy { timeout: None, ..Policy::default() },
+            clock: Arc::new(SystemClock),
+            observer: Arc::new(LogObserver),
+            wait: Duration::ZERO,
+            store_wait: STORE_WAIT,
+        }
+    }
+
+    /// What one slot spans; an hour if not set. [`Period::Tick`] needs a schedule.
+    pub const fn period(mut self, period: Period) -> Self {
+        self.period = period;
+        self
+    }
+
+    /// The zone in which hours and days begin; UTC if not set.
+    pub const fn timezone(mut self, zone: Tz) -> Self {
+        self.timezone = zone;
+        self
+    }
+
+    /// The cron expression that the service itself keeps. It starts nothing here: it tells where slots of ticks begin, and
+    /// which older slots there were.
+    pub fn schedule(mut self, expression: impl Into<String>) -> Self {
+        self.schedule = Some(expression.into());
+        self
+    }
+
+    /// How long a lease lasts unless renewed, 500 ms to a day; 60 s if not set. When this process dies, another one takes
+    /// over after it.
+    pub const fn lease_ttl(mut self, ttl: Duration) -> Self {
+        self.policy.lease_ttl = ttl;
+        self
+    }
+
+    /// How long the done marker lasts, and at least until the slot's end; 2 h if not set.
+    pub const fn done_ttl(mut self, ttl: Duration) -> Self {
+        self.policy.done_ttl = ttl;
+        self
+    }
+
+    /// Attempts in all, over all processes, 1 to 999; 3 if not set.
+    pub const fn max_attempts(mut self, most: u32) -> Self {
+        self.policy.max_attempts = most;
+        self
+    }
+
+    /// The wait that everybody keeps after a failure; 10 s if not set.
+    pub const fn retry_delay(mut self, delay: Duration) -> Self {
+        self.policy.retry.delay = delay;
+        self
+    }
+
+    /// How long an attempt may last; without bound if not set. Then the work is asked to end, and dropped after
+    /// [`GuardBuilder::kill_after`].
+    pub const fn timeout(mut self, timeout: Duration) -> Self {
+        self.policy.timeout = Some(timeout);
+        self
+    }
+
+    /// From asking the work to end ([`crate::service::Hold::cancelled`]) to dropping it; 10 s if not set.
+    pub const fn kill_after(mut self, span: Duration) -> Self {
+        self.policy.kill_after = span;
+        self
+    }
+
+    /// What becomes of the work when its lease is lost or in doubt; it goes on if not set.
+    pub const fn on_lost(mut self, what: OnLost) -> Self {
+        self.policy.on_lost = what;
+        self
+    }
+
+    /// Against a run of an older slot of the job; it waits for that if not set. `Replace` is what a daemon does; here it is
+    /// as `Forbid`.
+    pub const fn concurrency(mut self, what: Concurrency) -> Self {
+        self.policy.concurrency = what;
+        self
+    }
+
+    /// How long [`Guard::run`] waits for a slot that another process holds, to take it over, and for another attempt after a
+    /// failure. Zero if not set: one look, one attempt. [`Duration::MAX`]: for as long as the slot lasts, as the daemon does.
+    pub const fn wait(mut self, span: Duration) -> Self {
+        self.wait = span;
+        self
+    }
+
+    /// How long a store that does not answer is asked before [`Guard::run`] gives up, nothing started; 2 s if not set.
+    pub const fn store_wait(mut self, span: Duration) -> Self {
+        self.store_wait = span;
+        self
+    }
+
+    /// Where time is read; the machine's clocks if not set. For tests.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Who hears of every event; the `tracing` log if not set.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = observer;
+        self
+    }
+
+    /// The guard.
+    ///
+    /// # Errors
+    /// [`BuildError`] names what cannot be used.
+    pub fn build(self) -> Result<Guard, BuildError> {
+        let job = JobName::new(&self.job)?;
+        let node = NodeName::new(&self.node)?;
+        self.limits()?;
+        let schedule = match (&self.schedule, self.period) {
+            (Some(schedule), _) => schedule.clone(),
+            (None, Period::Tick) => return Err(BuildError::NoSchedule { job }),
+            (None, period) => begins(period).to_owned(),
+        };
+        let spec = JobSpec {
+            timezone: self.timezone,
+            period: self.period,
+            policy: self.policy.clone(),
+            ..JobSpec::new(job, schedule, Program::Direct(Vec::new()))
+        };
+        let timetable = Timetable::of(&spec)?;
+        let entropy = Entropy::from_system().map_err(BuildError::Random)?;
+        Ok(Guard::new(Arc::clone(&self.store), (spec, timetable), (node, entropy), self))
+    }
+
+    fn limits(&self) -> Result<(), BuildError> {
+        let policy = &self.policy;
+        let bounds = |held: bool, what, bounds| if held { Ok(()) } else { Err(BuildError::Limit { what, bounds }) };
+        bounds(LEASE_TTL.contains(&policy.lease_ttl), "lease_ttl", "500 ms to a day")?;
+        bounds((1..=MAX_ATTEMPTS_LIMIT).contains(&policy.max_attempts), "max_attempts", "1 to 999")?;
+        bounds(policy.timeout != Some(Duration::ZERO), "timeout", "more than nothing")
+    }
+}
+
+/// One tick at the start of each slot: what is known of a schedule that was not told.
+const fn begins(period: Period) -> &'static str {
+    match period {
+        Period::Minute => "* * * * *",
+        Period::Day => "0 0 * * *",
+        Period::Fixed(_) => "* * * * * *",
+        Period::Hour | Period::Tick => "0 * * * *",
+    }
+}

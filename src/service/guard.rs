@@ -1,0 +1,222 @@
+//! The guard itself: drives a slot in a task of its own, and runs the work in the caller's.
+
+use std::fmt::Display;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+use crate::drive::{Account, Entropy, Introduction, Once, Patience, Traces, older_slots};
+use crate::guard::Assignment;
+use crate::job::{JobSpec, NodeName, hash};
+use crate::observe::Observer;
+use crate::schedule::Timetable;
+use crate::service::builder::GuardBuilder;
+use crate::service::remote::{Ear, Remote, Start, exit, interrupted};
+use crate::service::{GuardError, Hold, Run, RunOutcome, Skipped, Standing, Stopped};
+use crate::slot::{ExitStatus, Outcome, Slot, Trigger};
+use crate::store::{JobEntry, JobOrigin, Store};
+use crate::text;
+
+/// The longest message of an error that is kept with the run, in characters.
+const LONGEST_MESSAGE: usize = 1_000;
+
+/// Guards one job of a service. Cheap to share behind an [`Arc`]; each slot may be run by any number of callers at once, and
+/// each is a claimer of its own.
+#[derive(Debug)]
+pub struct Guard {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    observer: Arc<dyn Observer>,
+    entropy: Entropy,
+    node: NodeName,
+    spec: JobSpec,
+    timetable: Timetable,
+    patience: Patience,
+}
+
+/// How an attempt ended in the caller's task.
+enum Ended<T, E> {
+    With(Result<T, E>),
+    Panicked(Box<dyn std::any::Any + Send>),
+    Dropped,
+}
+
+impl Guard {
+    /// A guard for the job of this name, in a process of this name, on an open store. Names are judged by
+    /// [`GuardBuilder::build`]; give each process a name of its own, people read it.
+    pub fn builder(store: Arc<dyn Store>, job: impl Into<String>, node: impl Into<String>) -> GuardBuilder {
+        GuardBuilder::new(store, job.into(), node.into())
+    }
+
+    pub(super) fn new(
+        store: Arc<dyn Store>,
+        (spec, timetable): (JobSpec, Timetable),
+        (node, entropy): (NodeName, Entropy),
+        built: GuardBuilder,
+    ) -> Self {
+        let patience = Patience { wait: built.wait, store: built.store_wait, drain: Duration::ZERO };
+        let GuardBuilder { clock, observer, .. } = built;
+        Self { store, clock, observer, entropy, node, spec, timetable, patience }
+    }
+
+    /// The slot of now, by this process's clock; the store judges by its own.
+    ///
+    /// # Errors
+    /// [`GuardError::NoSlot`] where slots begin at ticks and none has come yet.
+    pub fn current_slot(&self) -> Result<Slot, GuardError> {
+        self.slot_at(self.clock.now().wall).ok_or_else(|| GuardError::NoSlot { job: self.spec.name.clone() })
+    }
+
+    /// The slot that an instant lies in: a service that is told its scheduled instant uses that, so that a late call is not
+    /// taken for the next slot's.
+    pub fn slot_at(&self, instant: chrono::DateTime<chrono::Utc>) -> Option<Slot> {
+        self.timetable.slot_at(instant)
+    }
+
+    /// Claims the slot, runs the work under its lease, and records how it ended. The work is called once for each attempt
+    /// that is made here: once, unless [`GuardBuilder::wait`] allows more.
+    ///
+    /// Returns when the store knows the end, or has been away until long after the slot; the success of a work is recorded
+    /// for as long as that takes. May be dropped at any time: a run that is in progress is dropped and given back, an end
+    /// that is being recorded is recorded in the background. Needs a tokio runtime with timers.
+    ///
+    /// # Errors
+    /// [`GuardError`]: the work was not started, and why.
+    ///
+    /// # Panics
+    /// Where the work panics, once that is recorded as a failed attempt.
+    pub async fn run<T, E, Fut>(
+        &self,
+        slot: Slot,
+        mut work: impl FnMut(Hold) -> Fut,
+    ) -> Result<RunOutcome<T, E>, GuardError>
+    where
+        Fut: Future<Output = Result<T, E>>,
+        E: Display,
+    {
+        if *slot.job() != self.spec.name {
+            return Err(GuardError::Foreign { slot, job: self.spec.name.clone() });
+        }
+        let (orders, mut inbox) = mpsc::unbounded_channel();
+        let standing = watch::Sender::new(Standing::Held);
+        let told = standing.subscribe();
+        let leave = CancellationToken::new();
+        let mut driven = tokio::spawn(self.driven(slot.clone(), orders, standing, leave.clone()));
+        let _leaves = leave.drop_guard();
+        let mut last = None;
+        let account = loop {
+            tokio::select! {
+                biased;
+                Some(start) = inbox.recv() => last = Some(attempt(start, &told, &mut work).await),
+                account = &mut driven => break account.map_err(|_| GuardError::Abandoned { slot: slot.clone() })?,
+            }
+        };
+        conclude(account, last)
+    }
+
+    /// Drives the slot in a task of its own, notes what was decided, and makes the job known.
+    fn driven(
+        &self,
+        slot: Slot,
+        orders: mpsc::UnboundedSender<Start>,
+        standing: watch::Sender<Standing>,
+        leave: CancellationToken,
+    ) -> impl Future<Output = Account> + Send + use<> {
+        let entry = JobEntry::unplanned(&self.spec, JobOrigin::Service, self.clock.now().wall);
+        let traces = Traces {
+            instance: self.entropy.token().to_string(),
+            job_hash: hash::of_job(&self.spec),
+            introduction: Some(Introduction { entry, certain: true }),
+        };
+        let once = self.once(slot, orders, standing);
+        async move { once.until_noted(traces, leave).await }
+    }
+
+    fn once(&self, slot: Slot, orders: mpsc::UnboundedSender<Start>, standing: watch::Sender<Standing>) -> Once {
+        let capability = self.store.capability();
+        let not_during = older_slots(&self.timetable, &self.spec.policy, &slot);
+        let assignment = Assignment {
+            slot,
+            policy: self.spec.policy.clone(),
+            success_codes: vec![0],
+            node: self.node.clone(),
+            trigger: Trigger::Exec,
+            scheduled_at: self.clock.now().wall,
+            not_during,
+            past: false,
+            audit: None,
+            poll: (!capability.push).then_some(capability.poll),
+            seed: self.entropy.token(),
+        };
+        Once {
+            assignment,
+            work: Arc::new(Remote { orders }),
+            store: Arc::clone(&self.store),
+            clock: Arc::clone(&self.clock),
+            observer: Arc::new(Ear { standing, other: Arc::clone(&self.observer) }),
+            patience: self.patience,
+        }
+    }
+}
+
+/// Runs the work once, until it ends or is dropped, and tells how.
+async fn attempt<T, E, Fut>(
+    start: Start,
+    standing: &watch::Receiver<Standing>,
+    work: &mut impl FnMut(Hold) -> Fut,
+) -> Ended<T, E>
+where
+    Fut: Future<Output = Result<T, E>>,
+    E: Display,
+{
+    let Start { run, ending, killed, ended } = start;
+    // What the work has spawned with `Hold::token` ends with the work's future, however that ends. A token below that of the
+    // drive: only that one says whether the work was asked to end.
+    let ending = ending.child_token();
+    let _ends = ending.clone().drop_guard();
+    let hold = Hold { run: Arc::new(run), standing: standing.clone(), ending };
+    let runs = AssertUnwindSafe(async { work(hold).await }).catch_unwind();
+    let came = tokio::select! {
+        biased;
+        () = killed.cancelled() => Ended::Dropped,
+        end = runs => end.map_or_else(Ended::Panicked, Ended::With),
+    };
+    // The drive may be gone with its runtime.
+    let _ = ended.send(match &came {
+        Ended::With(Ok(_)) => exit(ExitStatus::Code(0), None),
+        Ended::With(Err(error)) => {
+            let said = text::message(&error.to_string(), LONGEST_MESSAGE);
+            exit(ExitStatus::Code(1), Some(said))
+        }
+        Ended::Panicked(_) => exit(ExitStatus::Code(101), Some("the work panicked".to_owned())),
+        Ended::Dropped => interrupted(),
+    });
+    came
+}
+
+/// What the caller is told.
+fn conclude<T, E>(account: Account, last: Option<Ended<T, E>>) -> Result<RunOutcome<T, E>, GuardError> {
+    let then = Skipped::of(&account);
+    let Some(ran) = account.last_run() else {
+        return match (account.store_error, then) {
+            (Some((kind, message)), _) => Err(GuardError::Store { slot: account.slot, kind, message }),
+            (None, Some(skipped)) => Ok(RunOutcome::Skipped(skipped)),
+            (None, None) => Err(GuardError::Abandoned { slot: account.slot }),
+        };
+    };
+    let run = Run::from(ran);
+    Ok(match (ran.outcome, last) {
+        (_, Some(Ended::Panicked(cause))) => std::panic::resume_unwind(cause),
+        (Some(Outcome::Timeout), _) => RunOutcome::Stopped { why: Stopped::Timeout, run },
+        (Some(Outcome::LostLease), _) => RunOutcome::Stopped { why: Stopped::LeaseLost, run },
+        (_, Some(Ended::With(Ok(value)))) => RunOutcome::Done { value, run },
+        (_, Some(Ended::With(Err(error)))) => RunOutcome::Failed { error, run, then },
+        (_, Some(Ended::Dropped) | None) => RunOutcome::Stopped { why: Stopped::TooLate, run },
+    })
+}

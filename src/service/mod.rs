@@ -1,0 +1,72 @@
+//! The guard for a Rust service: of all the processes that call [`Guard::run`] for a slot, one does the work.
+//!
+//! It is the daemon's own machine and ledger: slots, attempts, fences and records are shared with `cronward run`, `cronward
+//! exec` and every listing. The service keeps its own scheduler and calls [`Guard::run`] at each of its ticks.
+//!
+//! ```text
+//!  Guard::run ── starts ──▶ a task of its own: drives the slot, renews the lease
+//!      ▲                                │ started, asked to end, killed
+//!      └──── the work, in the caller's task ◀┘
+//! ```
+//!
+//! - **The work runs in the caller's task**, so it may borrow and need not be `Send`. The lease is renewed in a task of its
+//!   own: on a runtime with more than one thread a work that computes for long starves no renewal.
+//! - **A lease that is lost.** [`Hold::standing`] tells, whatever the policy. With [`OnLost::Continue`] (the default: a
+//!   repeated run is better than none) nothing else happens. With [`OnLost::Kill`] the work is asked to end
+//!   ([`Hold::cancelled`]) in time, and its future is dropped before another process can start.
+//! - **A future that is dropped** stops at its next `await`, and what it has spawned goes on: tie that to [`Hold::token`].
+//! - **Dropping the future of [`Guard::run`]** drops the work, releases the lease and refunds the attempt.
+//! - **A panic of the work** is a failed attempt, is recorded as one, and goes on in the caller.
+//!
+//! Nothing here plans, starts a process or reads a file.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use cronward::clock::ManualClock;
+//! use cronward::service::{Guard, RunOutcome, Skipped};
+//! use cronward::store::{StoreOptions, memory::MemoryStore};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // A service uses `store::open("redis://…", …)` and leaves the clock alone.
+//! let clock = ManualClock::at("2026-11-21T14:10:00Z".parse()?);
+//! let store = Arc::new(MemoryStore::new(StoreOptions::default(), Arc::new(clock.clone())));
+//! let guard = |node| {
+//!     Guard::builder(store.clone(), "hourly-push", node).max_attempts(3).clock(Arc::new(clock.clone())).build()
+//! };
+//! let (a, b) = (guard("a")?, guard("b")?);
+//!
+//! let done = a.run(a.current_slot()?, |hold| async move {
+//!     // A resource that remembers the largest fence refuses an older run.
+//!     Ok::<_, std::io::Error>(hold.fence().0)
+//! });
+//! let RunOutcome::Done { value, run } = done.await? else { panic!("it was free") };
+//! assert_eq!((value, run.attempt, run.recorded), (1_795_269_600_001, 1, true));
+//!
+//! // Another process, in the same hour: the work is done.
+//! let again = b.run(b.current_slot()?, |_| async { Ok::<_, std::io::Error>(()) }).await?;
+//! assert!(matches!(again, RunOutcome::Skipped(Skipped::Done { .. })));
+//!
+//! // The next hour is another slot.
+//! clock.advance(Duration::from_secs(3_600));
+//! let next = b.run(b.current_slot()?, |_| async { Ok::<_, std::io::Error>(()) }).await?;
+//! assert!(next.is_done());
+//! # Ok(())
+//! # }
+//! ```
+
+mod builder;
+mod guard;
+mod hold;
+mod outcome;
+mod remote;
+#[cfg(test)]
+mod tests;
+
+pub use crate::job::OnLost;
+pub use builder::{BuildError, GuardBuilder};
+pub use guard::Guard;
+pub use hold::{Hold, Standing};
+pub use outcome::{GuardError, Run, RunOutcome, Skipped, Stopped};

@@ -1,0 +1,116 @@
+//! What a node has done itself, told again to a store that has forgotten it, as `drive::facts` has it: whenever hints were
+//! lost it is looked up, and completed again where the store has no record of the run. A later round takes an earlier one's
+//! place.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::drive::Fact;
+use crate::drive::facts::is_forgotten;
+use crate::guard::Event as Told;
+use crate::job::JobName;
+use crate::observe::NodeEvent;
+use crate::sim::bug::Bug;
+use crate::sim::daemon::{Asked, Daemon, Desk};
+use crate::sim::message::{Answer, Ask};
+use crate::sim::nature::Event;
+use crate::slot::{Outcome, Slot, SlotKey};
+use crate::store::Settlement;
+
+/// As in `drive::facts`.
+pub(super) const TRY_AGAIN: Duration = Duration::from_secs(1);
+
+/// The facts of slots that last, and the round that is under way.
+#[derive(Debug, Default)]
+pub(super) struct Again {
+    done: BTreeMap<(JobName, SlotKey), Fact>,
+    round: u64,
+}
+
+impl Again {
+    fn lasting(&mut self, now: DateTime<Utc>) -> Vec<Fact> {
+        self.done.retain(|_, fact| fact.lease.slot.end() > now);
+        self.done.values().cloned().collect()
+    }
+}
+
+impl Daemon {
+    /// The store has acknowledged this, and from now on it is to be told again if it forgets.
+    pub(super) fn acknowledged(desk: &mut Desk<'_>, fact: &Fact) {
+        if let Some(story) = desk.nature.story(&fact.lease.slot).filter(|_| fact.run.outcome == Some(Outcome::Success))
+        {
+            story.keepers.push(desk.process);
+        }
+    }
+
+    /// The store is being told of this.
+    pub(super) fn keep(&mut self, desk: &Desk<'_>, fact: Fact) {
+        let slot = fact.lease.slot.clone();
+        self.again.done.retain(|_, other| other.lease.slot.end() > desk.now.wall);
+        self.again.done.insert((slot.job().clone(), slot.key()), fact);
+    }
+
+    /// Hints were lost, and perhaps all that the store knew.
+    pub(super) fn tell_all_again(&mut self, desk: &mut Desk<'_>) {
+        self.again.round += 1;
+        if !desk.nature.is_bug(Bug::NeverDoneAgain) {
+            self.look_up(desk, self.again.round);
+        }
+    }
+
+    /// What the store knows of the slots that were done here.
+    pub(super) fn look_up(&mut self, desk: &mut Desk<'_>, round: u64) {
+        let facts = self.again.lasting(desk.now.wall);
+        if round != self.again.round || facts.is_empty() {
+            return;
+        }
+        let slots: Vec<Slot> = facts.iter().map(|fact| fact.lease.slot.clone()).collect();
+        self.ask(desk, Asked::Inspect(round, facts), Ask::Inspect(slots), None);
+    }
+
+    pub(super) fn looked_up(&mut self, desk: &mut Desk<'_>, round: u64, facts: Vec<Fact>, answer: Option<Answer>) {
+        let Some(Answer::Records(records)) = answer else { return self.later(desk, round) };
+        let both = facts.into_iter().zip(records).rev();
+        let forgotten = both.filter(|(fact, record)| is_forgotten(fact, record)).map(|(fact, _)| fact).collect();
+        self.tell_next_again(desk, round, forgotten);
+    }
+
+    /// One after the other; the last comes first.
+    fn tell_next_again(&mut self, desk: &mut Desk<'_>, round: u64, mut facts: Vec<Fact>) {
+        let Some(fact) = facts.pop().filter(|_| round == self.again.round) else { return };
+        let node = desk.process.node + 1;
+        desk.nature.note(|_| format!("  n{node} {}: done again", fact.lease.slot));
+        let Fact { lease, run, done_ttl } = fact.clone();
+        self.ask(desk, Asked::Again(round, Box::new(fact), facts), Ask::Complete { lease, run, done_ttl }, None);
+    }
+
+    pub(super) fn told_again(
+        &mut self,
+        desk: &mut Desk<'_>,
+        round: u64,
+        (fact, rest): (&Fact, Vec<Fact>),
+        answer: Option<Answer>,
+    ) {
+        if round != self.again.round {
+            return;
+        }
+        let Some(Answer::Settlement(settlement)) = answer else { return self.later(desk, round) };
+        desk.tell(&NodeEvent::DoneAgain { slot: fact.lease.slot.clone() });
+        if let Settlement::Overtaken { by } = settlement {
+            desk.nature.hear(
+                desk.process,
+                desk.uncorrected.wall,
+                &fact.lease.slot,
+                &Told::Overtaken { attempt: fact.lease.attempt, by },
+            );
+        }
+        self.tell_next_again(desk, round, rest);
+    }
+
+    fn later(&self, desk: &mut Desk<'_>, round: u64) {
+        let at = desk.clock.when(desk.now.mono + TRY_AGAIN).max(desk.nature.now);
+        desk.nature.queue.push(at, Event::Again { of: desk.process, round });
+    }
+}

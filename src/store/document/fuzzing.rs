@@ -1,0 +1,92 @@
+//! A door for the fuzz target: any bytes as the texts that etcd and ZooKeeper keep of a slot and of the registry, and on to
+//! the rules. Only behind its feature.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{Document, Kept, MarkChange, MarkText, Moment, NodeText, PauseText, Subject};
+use crate::job::NodeName;
+use crate::reply::ClaimRequest;
+use crate::slot::{Slot, Token, Trigger};
+use crate::store::Pause;
+use crate::store::image::StoredMark;
+
+/// The lines are texts of whatever kind they can be; the first mark, document and pause are those of one slot. True when
+/// any is taken.
+pub fn document_texts(bytes: &[u8]) -> bool {
+    let Ok(slot) = Slot::parse("a", "2026-11-21T14Z", "2026-11-21T15Z") else { return false };
+    let (mut mark, mut log, mut pause, mut node) = (None, None, None, None);
+    for line in bytes.split(|byte| *byte == b'\n') {
+        mark = mark.or_else(|| MarkText::read(line).ok());
+        log = log.or_else(|| reads_back::<Document>(line));
+        pause = pause.or_else(|| reads_back::<PauseText>(line));
+        node = node.or_else(|| reads_back::<NodeText>(line));
+    }
+    let taken = mark.is_some() || log.is_some() || pause.is_some() || node.is_some();
+    let _ = node.map(NodeText::entry);
+    let pause = pause.map(PauseText::pause);
+    let mark = mark.and_then(|text| stored(text, slot.end()));
+    let kept = Kept { slot, mark, counter: 1, document: log };
+    for retention in [Duration::ZERO, Duration::from_secs(30 * 86_400), Duration::MAX] {
+        let now = kept.slot.start() + TimeDelta::minutes(10);
+        is_judged(&kept, Moment { now, retention }, pause.as_ref());
+    }
+    taken
+}
+
+/// What is written again says the same: some of these types cannot be compared but by their texts.
+fn reads_back<T: DeserializeOwned + Serialize + Debug>(bytes: &[u8]) -> Option<T> {
+    let value: T = serde_json::from_slice(bytes).ok()?;
+    let written = serde_json::to_vec(&value).unwrap_or_default();
+    let again = serde_json::from_slice::<T>(&written).ok().and_then(|value| serde_json::to_vec(&value).ok());
+    assert_eq!(again.as_ref(), Some(&written), "{value:?}");
+    Some(value)
+}
+
+/// A mark that was read can be used, and is the same when it is written.
+fn stored(text: MarkText, until: DateTime<Utc>) -> Option<StoredMark> {
+    let is_lease = text.is_lease();
+    let written = serde_json::to_vec(&text).unwrap_or_default();
+    assert_eq!(MarkText::read(&written).ok().as_ref(), Some(&text));
+    let mark = text.stored(until);
+    assert!(mark.is_ok(), "it was read, and so it can be used");
+    let mark = mark.ok();
+    assert!(mark.iter().all(|mark| MarkText::of(mark).is_lease() == is_lease));
+    mark
+}
+
+fn is_judged(kept: &Kept, at: Moment, pause: Option<&Pause>) {
+    let subject = Subject { token: Some(Token::from_bits(1)), pause: true, ..Subject::slot(&kept.slot) };
+    let image = || kept.image(&subject, at, pause.cloned(), Vec::new());
+    let change = kept.change(image(), at);
+    let silent = change.counter.is_none() && change.document.is_none() && change.output.is_none();
+    assert!(silent && change.mark == MarkChange::Keep, "a rule that changes nothing writes nothing: {change:?}");
+
+    let mut claimed = image();
+    let Ok(node) = NodeName::new("n") else { return };
+    let _ = claimed.claim(&ClaimRequest {
+        slot: kept.slot.clone(),
+        token: Token::from_bits(1),
+        node: node.clone(),
+        lease_ttl: Duration::from_secs(60),
+        max_attempts: 3,
+        trigger: Trigger::Schedule,
+        not_during: Vec::new(),
+        past: false,
+        audit: None,
+    });
+    let change = kept.change(claimed, at);
+    let written = change.document.is_none_or(|document| serde_json::to_vec(&document).is_ok());
+    assert!(written, "what a rule makes of it can be kept");
+    let mut closed = image();
+    closed.now = kept.slot.end();
+    let _ = closed.close(3, &node);
+
+    let record = kept.clone().record(at, Vec::new());
+    let newest = record.runs.iter().map(|run| run.attempt).max();
+    assert!(record.attempts >= newest.unwrap_or(0), "a counter that was lost is made up for");
+}

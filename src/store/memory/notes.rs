@@ -1,0 +1,56 @@
+//! What was noted on slots, beside the ledger's own records. No rule reads it.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+
+use crate::clock::later;
+use crate::slot::{NotePage, Slot};
+use crate::store::memory::ledger::{Ledger, id};
+
+/// One slot's pages.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Noted {
+    pages: BTreeMap<String, NotePage>,
+    /// The last change or the slot's end, whichever is later: the retention counts from there.
+    kept_from: DateTime<Utc>,
+}
+
+impl Ledger {
+    /// Keeps pages ([`crate::store::Store::note`]).
+    pub fn note(&mut self, pages: &[(Slot, NotePage)], now: DateTime<Utc>) {
+        for (slot, page) in pages {
+            let noted = self.notes.entry(id(slot)).or_default();
+            if later(noted.kept_from, self.retention) <= now {
+                noted.pages.clear();
+            }
+            noted.kept_from = now.max(slot.end());
+            noted.pages.insert(page.id.clone(), page.clone());
+            let kept = noted.pages.values().map(|page| (page.last, page.id.clone(), ())).collect();
+            for (id, ()) in NotePage::surplus(kept) {
+                noted.pages.remove(&id);
+            }
+        }
+    }
+
+    /// The slot's pages ([`crate::store::Store::notes`]).
+    pub fn notes(&self, slot: &Slot, now: DateTime<Utc>) -> Vec<NotePage> {
+        let noted = self.notes.get(&id(slot)).filter(|noted| later(noted.kept_from, self.retention) > now);
+        let mut pages: Vec<NotePage> = noted.into_iter().flat_map(|noted| noted.pages.values().cloned()).collect();
+        NotePage::sort(&mut pages);
+        pages
+    }
+
+    /// The slot's pages become as old as can be: for probes.
+    pub fn age_notes(&mut self, slot: &Slot) {
+        if let Some(noted) = self.notes.get_mut(&id(slot)) {
+            noted.kept_from = DateTime::UNIX_EPOCH;
+        }
+    }
+
+    /// Removes what was kept for its time.
+    pub(super) fn purge_notes(&mut self, now: DateTime<Utc>) {
+        let retention = self.retention;
+        self.notes.retain(|_, noted| later(noted.kept_from, retention) > now);
+    }
+}

@@ -1,0 +1,37 @@
+//! Removes what a trial wrote. Names every key itself, and never looks for others.
+
+use redis::Cmd;
+
+use super::store::RedisStore;
+use crate::store::{Op, StoreError, Trial};
+
+impl RedisStore {
+    /// Removes what a trial wrote. One refusal does not keep the rest; the first is told.
+    pub(in crate::store) async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
+        let mut first = Ok(());
+        for (key, command) in self.removals(trial) {
+            first = first.and(self.call((Op::Purge, &key), &command, |_| Ok(())).await);
+        }
+        first
+    }
+
+    /// One command for each key: in a cluster each may be with another server.
+    fn removals(&self, trial: &Trial) -> Vec<(String, Cmd)> {
+        let (job, node) = (trial.job.as_str(), trial.node.as_str());
+        let listed = [(self.keys.jobs(), job), (self.keys.nodes(), node), (self.keys.pauses(), job)];
+        let field = |(key, name): (String, &str)| {
+            let command = redis::cmd("HDEL").arg(&key).arg(name).take();
+            (key, command)
+        };
+        let whole = |key: String| {
+            let command = redis::cmd("DEL").arg(&key).take();
+            (key, command)
+        };
+        let of_slots = trial.slots.iter().flat_map(|slot| {
+            let keys = self.keys.slot(slot);
+            [keys.mark, keys.attempts, keys.log, self.keys.notes(slot)]
+        });
+        let own = std::iter::once(self.keys.pause(&trial.job)).chain(of_slots);
+        listed.into_iter().map(field).chain(own.map(whole)).collect()
+    }
+}

@@ -1,0 +1,240 @@
+//! The contract on a majority of masters: each operation asks all of them; what their answers come to is decided by
+//! `store::redlock`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+
+use super::panel::Heard;
+use super::store::RedlockStore;
+use crate::job::{JobName, NodeName};
+use crate::slot::{Audit, Lease, Mark, NotePage, RunRecord, Slot, SlotRecord};
+use crate::store::redis::RedisStore;
+use crate::store::redlock::{median, registry, renewal, settle};
+use crate::store::{
+    Capability, Claim, ClaimRequest, Closing, Finding, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport,
+    Op, Pause, Release, Renewal, Settlement, Store, StoreClock, StoreError, Trial, Wakeups,
+};
+
+/// How often somebody who waits looks again where a hint was lost.
+const POLL: Duration = Duration::from_secs(5);
+
+/// What it can do where the user may subscribe.
+pub(in crate::store) const CAPABILITY: Capability =
+    Capability { name: "redlock", clock: StoreClock::Servers, poll: POLL, ..crate::store::redis::CAPABILITY };
+
+/// A call to one master, with what it needs shared.
+macro_rules! call {
+    ($with:expr, |$master:ident, $shared:ident| $body:expr) => {{
+        let shared = Arc::new($with);
+        move |$master: Arc<RedisStore>| {
+            let $shared = Arc::clone(&shared);
+            async move { $body.await }
+        }
+    }};
+}
+
+#[async_trait]
+impl Store for RedlockStore {
+    fn capability(&self) -> Capability {
+        let push = self.panel.masters.iter().any(|master| master.capability().push);
+        Capability { push, ..CAPABILITY }
+    }
+
+    fn location(&self) -> &str {
+        &self.location
+    }
+
+    async fn claim(&self, request: &ClaimRequest) -> Result<Claim, StoreError> {
+        self.claim_slot(request).await
+    }
+
+    async fn renew(&self, lease: &Lease) -> Result<Renewal, StoreError> {
+        let quorum = self.panel.quorum;
+        let heard = self.panel.ask(call!(lease.clone(), |master, lease| master.renew_counted(&lease))).await;
+        let longest = self.longest_lease(lease.slot.job(), lease.ttl);
+        let answer = renewal::renewal(quorum, lease, longest, &heard.said);
+        self.settled(Op::Renew, heard, answer)
+    }
+
+    async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Result<Settlement, StoreError> {
+        let with = (lease.clone(), run.clone());
+        let heard = self.panel.ask(call!(with, |master, with| master.complete(&with.0, &with.1, done_ttl))).await;
+        let answer = settle::settlement(self.panel.quorum, &heard.said);
+        if heard.answers().all(|answer| *answer == Settlement::Recorded) || answer.is_none() {
+            return self.settled(Op::Complete, heard, answer);
+        }
+        // Who set the marker is for all of them together to say: two may have finished at once, each first somewhere.
+        let reading =
+            |error: StoreError| StoreError { op: Op::Complete, applied: crate::store::Applied::Maybe, ..error };
+        let (_, record) = self.inspect_one(&lease.slot).await.map_err(reading)?;
+        match record.mark {
+            Mark::Done(mark) if mark.by.attempt != lease.attempt || mark.by.node != lease.node => {
+                Ok(Settlement::Overtaken { by: mark.by })
+            }
+            _ => self.settled(Op::Complete, heard, answer),
+        }
+    }
+
+    async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Result<Release, StoreError> {
+        let with = (lease.clone(), run.clone());
+        let heard = self.panel.ask(call!(with, |master, with| master.fail(&with.0, &with.1, retry_after))).await;
+        let answer = settle::release(self.panel.quorum, &heard.said);
+        self.settled(Op::Fail, heard, answer)
+    }
+
+    async fn give_back(&self, lease: &Lease, run: &RunRecord) -> Result<Release, StoreError> {
+        let with = (lease.clone(), run.clone());
+        let heard = self.panel.ask(call!(with, |master, with| master.give_back(&with.0, &with.1))).await;
+        let answer = settle::release(self.panel.quorum, &heard.said);
+        self.settled(Op::GiveBack, heard, answer)
+    }
+
+    async fn inspect(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), StoreError> {
+        self.inspect_slots(slots).await
+    }
+
+    async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Result<Closing, StoreError> {
+        self.close_slot(slot, max_attempts, by).await
+    }
+
+    async fn reset(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
+        if let Some(held) = self.held(Op::Reset, slot).await? {
+            return Ok(held);
+        }
+        let with = (slot.clone(), audit.clone());
+        let heard = self.panel.ask(call!(with, |master, with| master.reset(&with.0, &with.1))).await;
+        self.intervened(Op::Reset, heard)
+    }
+
+    async fn unlock(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
+        if self.held(Op::Unlock, slot).await?.is_none() {
+            return Ok(Intervention::Unchanged);
+        }
+        let with = (slot.clone(), audit.clone());
+        let heard = self.panel.ask(call!(with, |master, with| master.unlock(&with.0, &with.1))).await;
+        self.intervened(Op::Unlock, heard)
+    }
+
+    async fn mark_done(&self, slot: &Slot, audit: &Audit, done_ttl: Duration) -> Result<Intervention, StoreError> {
+        if let Some(held) = self.held(Op::MarkDone, slot).await? {
+            return Ok(held);
+        }
+        let with = (slot.clone(), audit.clone());
+        let heard = self.panel.ask(call!(with, |master, with| master.mark_done(&with.0, &with.1, done_ttl))).await;
+        self.intervened(Op::MarkDone, heard)
+    }
+
+    async fn pause(
+        &self,
+        job: &JobName,
+        until: Option<DateTime<Utc>>,
+        audit: &Audit,
+    ) -> Result<Intervention, StoreError> {
+        let with = (job.clone(), audit.clone());
+        let heard = self.panel.ask(call!(with, |master, with| master.pause(&with.0, until, &with.1))).await;
+        self.intervened(Op::Pause, heard)
+    }
+
+    async fn resume(&self, job: &JobName, audit: &Audit) -> Result<Intervention, StoreError> {
+        let with = (job.clone(), audit.clone());
+        let heard = self.panel.ask(call!(with, |master, with| master.resume(&with.0, &with.1))).await;
+        self.intervened(Op::Resume, heard)
+    }
+
+    async fn pauses(&self) -> Result<Vec<(JobName, Pause)>, StoreError> {
+        self.all_pauses().await
+    }
+
+    async fn register(&self, jobs: &[JobEntry]) -> Result<Vec<JobEntry>, StoreError> {
+        let heard = self.panel.ask(call!(jobs.to_vec(), |master, jobs| master.register(&jobs))).await;
+        let answer = self.is_enough(&heard).then(|| registry::jobs(&heard.said));
+        self.settled(Op::Register, heard, answer)
+    }
+
+    async fn jobs(&self) -> Result<Vec<JobEntry>, StoreError> {
+        let heard = self.panel.ask(|master: Arc<RedisStore>| async move { master.jobs().await }).await;
+        let answer = self.is_enough(&heard).then(|| registry::jobs(&heard.said));
+        self.settled(Op::Jobs, heard, answer)
+    }
+
+    async fn heartbeat(&self, report: &NodeReport) -> Result<HeartbeatReply, StoreError> {
+        let heard = self.panel.ask(call!(report.clone(), |master, report| master.heartbeat(&report))).await;
+        let now = median(heard.answers().map(|reply| reply.now)).filter(|_| self.is_enough(&heard));
+        self.settled(Op::Heartbeat, heard, now.map(|now| HeartbeatReply { now }))
+    }
+
+    async fn nodes(&self) -> Result<(DateTime<Utc>, Vec<NodeEntry>), StoreError> {
+        let heard = self.panel.ask(|master: Arc<RedisStore>| async move { master.nodes().await }).await;
+        let now = median(heard.answers().map(|(now, _)| *now)).filter(|_| self.is_enough(&heard));
+        let known: Vec<Option<Vec<NodeEntry>>> =
+            heard.said.iter().map(|said| said.as_ref().map(|(_, nodes)| nodes.clone())).collect();
+        self.settled(Op::Nodes, heard, now.map(|now| (now, registry::nodes(&known))))
+    }
+
+    async fn purge(&self) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+
+    async fn note(&self, pages: &[(Slot, NotePage)]) -> Result<(), StoreError> {
+        let heard = self.panel.ask(call!(pages.to_vec(), |master, pages| master.note(&pages))).await;
+        let answer = self.is_enough(&heard).then_some(());
+        self.settled(Op::Note, heard, answer)
+    }
+
+    async fn notes(&self, slot: &Slot) -> Result<Vec<NotePage>, StoreError> {
+        let heard = self.panel.ask(call!(slot.clone(), |master, slot| master.notes(&slot))).await;
+        let answer = self.is_enough(&heard).then(|| registry::notes(&heard.said));
+        self.settled(Op::Notes, heard, answer)
+    }
+
+    fn subscribe(&self) -> Wakeups {
+        self.chorus.subscribe(|| self.panel.masters.iter().map(|master| master.subscribe()).collect())
+    }
+}
+
+impl RedlockStore {
+    pub(super) fn is_enough<T>(&self, heard: &Heard<T>) -> bool {
+        heard.answers().count() >= self.panel.quorum.majority()
+    }
+
+    /// Who holds the slot for all masters together: asked before a verb, so that it changes none of them under a running
+    /// node, and is not kept from all by a claim that came to nothing at one.
+    async fn held(&self, op: Op, slot: &Slot) -> Result<Option<Intervention>, StoreError> {
+        let reading = |error: StoreError| StoreError { op, ..error };
+        let (_, record) = self.inspect_one(slot).await.map_err(reading)?;
+        Ok(match record.mark {
+            Mark::Leased { by, remaining, .. } => Some(Intervention::Held { by, remaining }),
+            _ => None,
+        })
+    }
+
+    /// Looks at each master; what is found is told with its place.
+    pub(in crate::store) async fn examine(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for master in &self.panel.masters {
+            findings.extend(master.examine_as_one_of_many().await);
+        }
+        findings
+    }
+
+    /// Removes what a trial wrote, from each master that can be reached: nothing was written on another.
+    pub(in crate::store) async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
+        let mut refused = Ok(());
+        for master in &self.panel.masters {
+            if let Err(error) = master.forget_all(trial).await
+                && !error.is_transient()
+            {
+                refused = Err(error);
+            }
+        }
+        refused
+    }
+
+    fn intervened(&self, op: Op, heard: Heard<Intervention>) -> Result<Intervention, StoreError> {
+        let answer = settle::intervention(self.panel.quorum, &heard.said);
+        self.settled(op, heard, answer)
+    }
+}

@@ -1,0 +1,3 @@
+end
+local age, longest = age_ms(), longest_ms(LEASE)
+return { age, longest, operation() }

@@ -1,0 +1,18 @@
+-- Brings success here from where it is known: marker, verdict, run.
+-- ARGV, from the end: token (- for an operator's), node, attempt, when (ms), ttl, the run's record (empty: none)
+local last = #ARGV
+local token, node, attempt = ARGV[last - 5], ARGV[last - 4], tonumber(ARGV[last - 3])
+local at, ttl, record = tonumber(ARGV[last - 2]), ARGV[last - 1], ARGV[last]
+local now = now_ms()
+local slot, bad = read_slot()
+if bad then return bad end
+if slot.mark.state == 'done' then return { 'healed' } end
+
+keep(now)
+write_mark('done', token, node, attempt, at, ttl)
+if record ~= '' then write_run(attempt, token, record) end
+if attempt > slot.count then redis.call('SET', ATTEMPTS, attempt) end
+write_done_verdict(node, attempt, at)
+keep(now)
+publish(CHANNEL, 'done ' .. SLOT)
+return { 'healed' }

@@ -1,0 +1,83 @@
+//! From a url to the masters' urls. Pure; `members` takes the list apart.
+//!
+//! `redlock://[user:password@]host[:port],host,host[/db][?longest_lease=60s]`, and `redlocks://` over TLS, with `?ca=` as in
+//! `rediss://`. User, password, database and CA are the same for every master.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::store::OpenError;
+use crate::store::redis::members::Members;
+use crate::store::redlock::Quorum;
+
+/// What a url says.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) masters: Vec<String>,
+    pub(super) quorum: Quorum,
+    pub(super) longest_lease: Duration,
+}
+
+impl Target {
+    pub(super) fn parse(url: &str) -> Result<Self, OpenError> {
+        let members = Members::parse(url, 6_379, &["longest_lease"])?;
+        let refuse = |message: String| members.refuse(&message);
+        let mut known = BTreeSet::new();
+        if let Some(twice) = members.hosts.iter().find(|one| !known.insert((one.host.to_lowercase(), one.port))) {
+            return Err(refuse(format!("it names {}:{} twice: each master counts once", twice.host, twice.port)));
+        }
+        let quorum = Quorum::of(members.hosts.len()).map_err(|error| refuse(error.to_string()))?;
+        let longest_lease = members.parameter("longest_lease").map_or(Ok(Duration::ZERO), seconds).map_err(refuse)?;
+        Ok(Self { masters: members.urls(), quorum, longest_lease })
+    }
+}
+
+/// Whole seconds or minutes.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("longest_lease={text:?} is no span: write 60s or 5m");
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let count: u32 = digits.parse().map_err(|_| wrong())?;
+    match unit {
+        "s" => Ok(Duration::from_secs(u64::from(count))),
+        "m" => Ok(Duration::from_secs(u64::from(count) * 60)),
+        _ => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(url: &str) -> String {
+        Target::parse(url).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn every_master_gets_the_login_the_database_and_the_ca() {
+        let target = Target::parse("redlock://u:p%2Fw@a,b:7000,[::1]/2?longest_lease=5m").unwrap();
+        let masters = ["redis://u:p%2Fw@a:6379/2", "redis://u:p%2Fw@b:7000/2", "redis://u:p%2Fw@[::1]:6379/2"];
+        assert_eq!(target.masters, masters);
+        assert_eq!((target.quorum.majority(), target.longest_lease.as_secs()), (2, 300));
+        let target = Target::parse("redlocks://a,b,c?ca=/etc/a%20b.pem").unwrap();
+        assert_eq!(target.masters[0], "rediss://a:6379/?ca=/etc/a%20b.pem");
+    }
+
+    #[test]
+    fn what_makes_no_quorum_is_refused() {
+        assert!(refused("redlock://a").contains("redis://"));
+        assert!(refused("redlock://a,b").contains("2 master"));
+        assert!(refused("redlock://a,b,c,d").contains("even"));
+        assert!(refused("redlock://a,b,A:6379").contains("twice"));
+        assert!(refused("redlock://a,,c").contains("host:port,host:port"));
+        assert!(refused("redlock:a,b,c").contains("names no server"));
+        assert!(refused("redlock://a,b,c?ca=/x").contains("not known"));
+        assert!(refused("redlock://a,b,c?longest_lease=1h").contains("60s"));
+    }
+
+    #[test]
+    fn a_refused_url_is_told_without_its_password() {
+        for url in ["redlock://u:hunter2@a,b", "redlock://u:hunter2@a,b,c?x=1", "redlock://:hunter2@a,a,c"] {
+            assert!(!refused(url).contains("hunter2"), "{}", refused(url));
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! What stores of keys and values have in common: the contract method by method, the frame of a call, and the hints. Each adapter
+//! brings its few own steps (`Shelf`, `Registry`, `Notes`); this knows no server, keeps nothing and decides nothing about
+//! slots: that is done by [`rules`](super::rules), on [`document`](super::document)s.
+
+mod call;
+mod hints;
+mod operations;
+mod steps;
+
+pub(super) use call::{Call, Frame, Trouble};
+pub(super) use hints::{Hints, Teller};
+pub(super) use steps::{Framed, Notes, Registry, Shelf};

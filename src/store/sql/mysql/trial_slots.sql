@@ -1,0 +1,2 @@
+-- Removes every slot of a job that was only tried.
+DELETE FROM cronward_slots WHERE namespace = ? AND job = ?

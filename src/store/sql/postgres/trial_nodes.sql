@@ -1,0 +1,2 @@
+-- Removes a node that was only tried.
+DELETE FROM cronward_nodes WHERE namespace = $1 AND name = $2

@@ -1,0 +1,2 @@
+-- Removes a job that was only tried from the registry.
+DELETE FROM jobs WHERE namespace = ?1 AND name = ?2

@@ -1,0 +1,152 @@
+//! `cronward why` over what real nodes and crontabs noted, and over jobs that only a crontab knows.
+
+use std::process::{Child, Stdio};
+
+use serde_json::Value;
+
+use crate::filled::Filled;
+use crate::guarding::{STORE, running, zone};
+use crate::program::{Ended, Place};
+use crate::wait;
+
+fn json(place: &Place, words: &[&str]) -> Value {
+    let told = place.run(&[words, &["--json", "--store", STORE]].concat());
+    serde_json::from_str(&told.stdout).unwrap_or_else(|error| panic!("{error}: {told:?}"))
+}
+
+/// The texts of one kind of decision, with whose they are.
+fn decided(why: &Value, what: &str) -> Vec<String> {
+    let of_kind = why["decisions"].as_array().unwrap().iter().filter(|it| it["what"] == what);
+    of_kind.map(|it| format!("{}: {}", it["node"].as_str().unwrap(), it["text"].as_str().unwrap())).collect()
+}
+
+/// A daemon, killed when dropped.
+struct Daemon(Child);
+
+impl Daemon {
+    /// With a file of its own: its label, and how many attempts the job has.
+    fn start(place: &Place, name: &str, label: &str, attempts: u32) -> Self {
+        let text = format!(
+            "[node]\nname = \"{name}\"\nlabels = {{ zone = \"{label}\" }}\n[store]\nurl = \"{STORE}\"\nop_timeout = \"30s\"\n\
+             [jobs.push]\nschedule = \"* * * * * *\"\nperiod = \"day\"\ntimezone = \"{}\"\ncommand = \"true\"\n\
+             max_attempts = {attempts}\nonly_on = {{ zone = \"eu\" }}\n",
+            zone()
+        );
+        std::fs::write(place.path().join(format!("{name}.toml")), text).unwrap();
+        let mut command = place.command(&["run", "--config", &format!("{name}.toml")]);
+        Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    /// It leaves as it is asked to, and notes what it has not yet.
+    fn leaves(mut self) {
+        let pid = rustix::process::Pid::from_raw(i32::try_from(self.0.id()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        wait::until("the daemon's end", || self.0.try_wait().unwrap());
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn why_tells_of_nodes_that_were_not_selected_and_of_those_with_another_file() {
+    let place = Place::new();
+    // Made before the daemon gets to it: whoever looks makes none.
+    assert_eq!(place.run(&["migrate", "--store", STORE]).code, 0);
+    let a = Daemon::start(&place, "a", "eu", 3);
+    wait::until("a's run", || {
+        let jobs = json(&place, &["jobs"]);
+        (jobs[0]["current"]["state"] == "done").then_some(())
+    });
+    let b = Daemon::start(&place, "b", "us", 4);
+    wait::until("b's heartbeat", || (json(&place, &["nodes"]).as_array().unwrap().len() == 2).then_some(()));
+    a.leaves();
+    b.leaves();
+    let exec = |node: &str, flags: &[&str]| {
+        let base = ["exec", "--config", "a.toml", "--job", "push", "--node", node];
+        let told = place.run(&[&base[..], flags, &["--", "sh", "-c", "true"]].concat());
+        assert_eq!((told.code, &*told.stderr), (0, ""), "{told:?}");
+    };
+    exec("as-the-file", &[]);
+    exec("with-a-flag", &["--max-attempts", "9"]);
+
+    let why = json(&place, &["why", "push"]);
+    assert_eq!(decided(&why, "not_selected"), ["b: not selected: only_on wants zone=eu"], "{why:#}");
+    let differs = ["b", "with-a-flag"].map(|node| format!("{node}: config differs: the job is not as on a"));
+    assert_eq!(decided(&why, "config_differs"), differs, "{why:#}");
+}
+
+#[test]
+fn a_job_is_known_while_its_first_command_runs_and_after_its_guard_was_killed() {
+    let place = Place::new();
+    let (mut guard, _out) = running(&place, &["--lease-ttl", "2s"], "exec sleep 60");
+    let ask = |verb: &str| place.run(&[verb, "push", "--store", STORE]);
+    wait::until("the job", || (ask("show").code == 0).then_some(()));
+    let why = ask("why");
+    assert!(why.stdout.contains("\nit runs: node "), "{why:?}");
+    guard.kill().unwrap();
+    guard.wait().unwrap();
+    assert_eq!(place.run(&["unlock", "push", "--store", STORE, "--yes"]).code, 0);
+    let why = ask("why");
+    assert!(why.stdout.contains("the next is made when its crontab starts it again\nmend: start its"), "{why:?}");
+    let reset = place.run(&["reset", "push", "--store", STORE, "--yes"]);
+    assert!(reset.stdout.contains("1 attempt is forgiven, it runs when its crontab starts it again"), "{reset:?}");
+}
+
+fn exec(place: &Place, store: &str, job: &str, flags: &[&str]) -> Ended {
+    place.run(&[&["exec", "--store", store, "--job", job], flags, &["--", "true"]].concat())
+}
+
+#[test]
+fn what_a_crontab_says_of_its_job_is_known_as_it_says_it_now() {
+    let place = Place::new();
+    let known = || {
+        let jobs = json(&place, &["jobs"]);
+        ["origin", "period", "timezone"].map(|field| jobs[0][field].as_str().unwrap().to_owned())
+    };
+    exec(&place, STORE, "push", &[]);
+    assert_eq!(known(), ["crontab", "hour", "UTC"]);
+    exec(&place, STORE, "push", &["--slot", "day", "--timezone", "Asia/Tokyo"]);
+    assert_eq!(known(), ["crontab", "day", "Asia/Tokyo"]);
+    // Of one slot that is named by its key, the others' length is not told.
+    let key = format!("{}T15Z", json(&place, &["jobs"])[0]["current"]["start"].as_str().unwrap().split_at(10).0);
+    exec(&place, STORE, "push", &["--slot", &key]);
+    assert_eq!(known(), ["crontab", "day", "Asia/Tokyo"]);
+}
+
+#[test]
+fn what_a_daemons_file_says_of_a_job_is_not_replaced_by_a_crontab() {
+    let filled = Filled::new();
+    let jobs = || filled.run(&["jobs", "--json"]).stdout;
+    let before: Value = serde_json::from_str(&jobs()).unwrap();
+    assert_eq!(exec(filled.place(), &filled.file(), "quiet", &["--slot", "day", "--max-attempts", "9"]).code, 0);
+    let after: Value = serde_json::from_str(&jobs()).unwrap();
+    let fields = |jobs: &Value| ["origin", "period", "enabled"].map(|field| jobs[3][field].clone());
+    assert_eq!((&after[3]["job"], fields(&after)), (&Value::from("quiet"), fields(&before)));
+}
+
+/// Runs what was told to be pasted.
+fn pasted(place: &Place, line: &str) -> Ended {
+    let words: Vec<&str> = line.split_whitespace().skip(1).collect();
+    place.run(&[&words[..], &["--yes"]].concat())
+}
+
+#[test]
+fn the_command_that_mends_a_slot_reaches_the_store_and_the_namespace_that_were_asked() {
+    let place = Place::new();
+    let here = ["--store", STORE, "--namespace", "other"];
+    let exec = |command: &str| {
+        let base = ["exec", "--job", "push", "--slot", "day", "--max-attempts", "1"];
+        place.run(&[&base[..], &here, &["--", "/bin/sh", "-c", command]].concat())
+    };
+    assert_eq!(exec("exit 3").code, 3);
+    let why = place.run(&[&["why", "push", "--json"], &here[..]].concat());
+    let why: Value = serde_json::from_str(&why.stdout).unwrap();
+    let mended = pasted(&place, why["mend"].as_str().unwrap());
+    assert!(mended.stdout.contains("1 attempt is forgiven"), "{mended:?}");
+    assert_eq!(exec("echo again").stdout, "again\n", "the crontab's line runs it then");
+}

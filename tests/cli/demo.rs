@@ -1,0 +1,131 @@
+//! `cronward demo`, played for real: three processes, one of them killed, and nothing left of it in the end.
+
+use std::io::{BufRead, BufReader, Lines};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::program::{Ended, Place};
+use crate::terminal;
+
+/// The demo promises to end within a minute.
+const A_MINUTE: Duration = Duration::from_secs(60);
+
+/// A folder in memory where there is one: how fast the disk is, is not the question.
+fn fast_place() -> Place {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { Place::within(memory) } else { Place::new() }
+}
+
+fn demo(place: &Place) -> Command {
+    let mut command = place.command(&["demo"]);
+    command.env("TMPDIR", place.path());
+    command
+}
+
+/// Plays it. A machine that has no time for it says so, and gets another chance; any other end counts.
+fn played(play: impl Fn() -> Ended) -> Ended {
+    let too_busy = |ended: &Ended| ended.code == 70 && format!("{}{}", ended.stdout, ended.stderr).contains("too busy");
+    (0..2).map(|_| play()).find(|ended| !too_busy(ended)).unwrap_or_else(&play)
+}
+
+/// The processes that the first line names.
+fn pids(text: &str) -> Vec<u32> {
+    let named = text.split("(process ").skip(1);
+    named.map(|rest| rest.split(')').next().unwrap().parse().unwrap()).collect()
+}
+
+fn lives(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, fields)| !fields.starts_with('Z'))
+}
+
+fn nothing_is_left(place: &Path, pids: &[u32]) {
+    assert_eq!(pids.len(), 3);
+    assert_eq!(pids.iter().filter(|pid| lives(**pid)).count(), 0, "processes");
+    assert_eq!(std::fs::read_dir(place).unwrap().count(), 0, "files");
+}
+
+/// A demo that runs, and its lines.
+fn running(place: &Place) -> (Child, Lines<BufReader<ChildStdout>>) {
+    let mut child = demo(place).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    (child, lines)
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "how long it takes by the machine's clock is a promise")]
+fn a_node_is_killed_another_takes_over_and_the_checker_finds_nothing_wrong() {
+    let place = fast_place();
+    let ended = played(|| {
+        let start = Instant::now();
+        let ended = demo(&place).output().unwrap().into();
+        assert!(start.elapsed() < A_MINUTE, "{:?}: {ended:?}", start.elapsed());
+        ended
+    });
+    assert_eq!((ended.code, &*ended.stderr), (0, ""), "{}", ended.stdout);
+    let said = |words: &str| {
+        ended
+            .stdout
+            .lines()
+            .position(|line| line.contains(words))
+            .unwrap_or_else(|| panic!("{words}: {}", ended.stdout))
+    };
+    let opening: Vec<&str> = ended.stdout.lines().take(3).collect();
+    let [a, b, c] = pids(&ended.stdout)[..] else { panic!("{opening:?}") };
+    assert_eq!(
+        opening.join("\n"),
+        format!(
+            "three nodes share one store and three jobs: a (process {a}), b (process {b}), c (process {c})\n\
+             push succeeds, flaky fails first, and the node that runs export will be killed\n"
+        )
+    );
+    assert!(said("fails with exit 1") < said("tries again, attempt 2"));
+    assert!(said("killed (-9)") < said("takes over from "));
+    assert!(ended.stdout.contains("CLASS "), "the checker's table: {}", ended.stdout);
+    let verdict = ended.stdout.lines().last().unwrap();
+    assert!(verdict.starts_with("verdict: ") && verdict.ends_with("none lost"), "{}", ended.stdout);
+    assert!(!ended.stdout.contains('\u{1b}'), "plain away from a terminal");
+    nothing_is_left(place.path(), &pids(&ended.stdout));
+}
+
+#[test]
+fn on_a_terminal_the_leases_are_drawn_in_their_place() {
+    let place = fast_place();
+    let ended = played(|| terminal::run(&demo(&place), &[("TMPDIR", place.path().to_str().unwrap())]));
+    assert_eq!(ended.code, 0, "{}", ended.stdout);
+    assert!(ended.stdout.contains("\u{1b}[6F"), "six lines are drawn again: {:?}", ended.stdout);
+    assert!(ended.stdout.contains("HOLDER") && ended.stdout.contains("gone"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("verdict: "), "{}", ended.stdout);
+    assert!(ended.stdout.rfind("\u{1b}[?7l") < ended.stdout.rfind("\u{1b}[?7h"), "the terminal wraps again");
+    nothing_is_left(place.path(), &pids(&ended.stdout));
+}
+
+#[test]
+fn whoever_interrupts_it_finds_nothing_left() {
+    let place = fast_place();
+    let (child, mut lines) = running(&place);
+    let pids = pids(&lines.next().unwrap().unwrap());
+    assert!(lines.any(|line| line.unwrap().contains("holds the lease")), "a node runs something");
+    kill_process(Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap(), Signal::INT).unwrap();
+    let ended: Ended = child.wait_with_output().unwrap().into();
+    assert_eq!((ended.code, &*ended.stderr), (130, ""));
+    nothing_is_left(place.path(), &pids);
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "processes end in their own time: they are looked at until a deadline")]
+fn its_nodes_do_not_outlive_it() {
+    let place = fast_place();
+    let (mut child, mut lines) = running(&place);
+    let pids = pids(&lines.next().unwrap().unwrap());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let start = Instant::now();
+    while pids.iter().any(|pid| lives(*pid)) {
+        assert!(start.elapsed() < Duration::from_secs(20), "a node outlives the demo");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

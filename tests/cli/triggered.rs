@@ -1,0 +1,80 @@
+//! `cronward trigger` as an operator's verb: it asks, is audited, tells how far it can be taken back, and reports; on the
+//! embedded store and on Redis.
+
+use serde_json::Value;
+
+use crate::past::on_each_store_with;
+use crate::program::{Ended, Place};
+
+fn on_each_store(check: fn(&Place)) {
+    on_each_store_with("echo out $CRONWARD_ATTEMPT; echo err >&2; exit 3", check);
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+fn audit(place: &Place) -> Vec<Value> {
+    json(&place.run(&["show", "push", "--json"]).stdout)["audit"].as_array().unwrap().clone()
+}
+
+fn trigger(place: &Place, flags: &[&str]) -> Ended {
+    place.run(&[&["trigger", "push"], flags].concat())
+}
+
+#[test]
+fn without_yes_and_somebody_to_ask_nothing_is_run() {
+    on_each_store(|place| {
+        let refused = trigger(place, &[]);
+        assert_eq!((refused.code, &*refused.stdout), (64, ""), "{refused:?}");
+        assert!(refused.stderr.ends_with("nobody can be asked: add --yes\n"), "{}", refused.stderr);
+        assert_eq!(json(&place.run(&["show", "push", "--json"]).stdout)["attempts"], 0);
+    });
+}
+
+#[test]
+fn who_asked_is_recorded_with_each_attempt_and_never_for_a_refusal() {
+    on_each_store(|place| {
+        let ran = trigger(place, &["--yes", "--reason", "the customer \"asks\""]);
+        assert_eq!((ran.code, &*ran.stdout), (3, "out 1\n"), "{ran:?}");
+        assert!(
+            ran.stderr.starts_with("err\ncronward: to undo: what was run cannot be taken back; `cronward reset push@")
+        );
+        let known = audit(place);
+        assert_eq!((known.len(), &known[0]["verb"]), (1, &"trigger".into()), "{known:?}");
+        assert_eq!(known[0]["why"], "the customer \"asks\"");
+        for field in ["who", "host"] {
+            assert!(known[0][field].as_str().is_some_and(|text| !text.is_empty()), "{field}: {known:?}");
+        }
+        let shown = place.run(&["show", "push"]).stdout;
+        assert!(shown.contains("\noperators\n  ") && shown.contains("trigger by "), "{shown}");
+        assert_eq!(trigger(place, &["--yes"]).code, 3);
+        let spent = trigger(place, &["--yes", "--report", "report.json"]);
+        assert_eq!((spent.code, &*spent.stdout), (69, ""), "{spent:?}");
+        assert_eq!(audit(place).len(), 2, "a refusal records nobody");
+        let report = json(&std::fs::read_to_string(place.path().join("report.json")).unwrap());
+        assert_eq!((&report["result"], &report["undo"]), (&"exhausted".into(), &Value::Null), "{report}");
+    });
+}
+
+#[test]
+fn with_a_wait_the_second_attempt_is_the_guards_own_idea() {
+    on_each_store(|place| {
+        let ran = trigger(place, &["--yes", "--wait", "60s"]);
+        assert_eq!((ran.code, &*ran.stdout), (3, "out 1\nout 2\n"), "{ran:?}");
+        assert_eq!(audit(place).len(), 1);
+    });
+}
+
+#[test]
+fn json_is_all_that_is_on_stdout_when_it_is_asked_for() {
+    on_each_store(|place| {
+        let ran = trigger(place, &["--yes", "--json", "--report", "report.json"]);
+        assert_eq!(ran.code, 3, "{ran:?}");
+        let account = json(&ran.stdout);
+        assert_eq!((&account["result"], &account["runs"][0]["exit_code"]), (&"failure".into(), &3.into()), "{account}");
+        assert!(account["undo"].as_str().unwrap().contains("cronward reset push@"), "{account}");
+        assert!(ran.stderr.starts_with("out 1\nerr\n"), "{}", ran.stderr);
+        assert_eq!(json(&std::fs::read_to_string(place.path().join("report.json")).unwrap()), account);
+    });
+}
