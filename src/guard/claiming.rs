@@ -132,9 +132,14 @@ impl SlotMachine {
         if now.mono >= self.end + patience {
             return self.finish(End::Unknown);
         }
+        if now.wall < self.assignment.slot.start() {
+            // The clock was put right since the tick: a store that was away too early does not count.
+            self.errors.since = None;
+        }
         let run_anyway = self.assignment.policy.on_store_error == OnStoreError::Run
             && self.drain_until.is_none()
-            && !self.ran_unguarded;
+            && !self.ran_unguarded
+            && self.errors.since.is_some();
         if run_anyway && now.mono.since(since) >= patience && now.mono < self.end {
             return self.start_unguarded(now);
         }

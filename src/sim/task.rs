@@ -256,6 +256,12 @@ fn spawn(desk: &mut Desk<'_>, id: u64, task: &Task, context: RunContext) {
     if !allowed {
         desk.nature.break_off(Check::I8, format!("n{} starts {slot} without a grant", desk.process.node + 1));
     }
+    // No store says that the slot has begun: the node's own clock has to, as it is put right by then.
+    if !context.lease_held && desk.now.wall < slot.start() {
+        let text =
+            format!("n{} starts {slot} without a guard, and it has not begun by its clock", desk.process.node + 1);
+        desk.nature.break_off(Check::I6, text);
+    }
     if let Some((token, _)) = task.granted {
         desk.nature.spawned.push((slot.clone(), token));
     }

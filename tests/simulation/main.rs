@@ -68,6 +68,7 @@ const MENDED: &[(u64, &str)] = &[
     (18, "a hint that came while a claim was on its way was forgotten"),
     (36, "a node that died at the end of a slot and was back at once left it without a verdict"),
     (121, "a late copy of a claim was granted although its run was over"),
+    (666, "a run without a guard began before its slot, at a node whose clock had been put right meanwhile"),
     (729, "an attempt that was overtaken by one that came and went was told of nothing"),
     (2403, "a first contact that was long in coming began with the slot of that moment"),
     (4208, "a node that left 20 to 60 s after the end of a slot that it still ran left it without a verdict"),

@@ -87,6 +87,26 @@ fn a_claim_that_was_not_heard_of_until_its_lease_had_lapsed_starts_as_the_same_a
 }
 
 #[test]
+fn a_node_whose_clock_is_put_right_runs_nothing_without_a_guard_before_the_slot_has_begun() {
+    let policy = Policy { on_store_error: OnStoreError::Run, ..Policy::default() };
+    let (mut bench, _) = Bench::at_tick(policy);
+    // It is ten minutes earlier than the node thought.
+    bench.clock.step_wall(slot().start() - chrono::TimeDelta::seconds(600));
+    bench.machine.handle_clock_set(bench.now());
+    loop {
+        bench.machine.handle_claim(bench.now(), Err(error(Applied::No)));
+        match bench.machine.poll_action() {
+            Some(Action::Spawn(_)) => break,
+            Some(action) => panic!("{action:?}"),
+            None => bench.until_timer(),
+        };
+        bench.claim();
+    }
+    let waited = bench.now().wall - slot().start();
+    assert!(waited >= chrono::TimeDelta::seconds(60) && waited < chrono::TimeDelta::seconds(90), "{waited}");
+}
+
+#[test]
 fn with_on_store_error_run_the_command_runs_once_without_a_guard_after_one_lease_ttl_and_loudly() {
     let policy = Policy { on_store_error: OnStoreError::Run, ..Policy::default() };
     let (mut bench, _) = Bench::at_tick(policy);
