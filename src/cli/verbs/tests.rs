@@ -1,5 +1,7 @@
 //! The verbs against a store in memory: what they change, what they say, what they leave alone.
 
+use std::sync::Arc;
+
 use clap::{FromArgMatches, Parser};
 
 use crate::cli::console::Console;
@@ -8,7 +10,8 @@ use crate::cli::fixture;
 use crate::cli::scene::Scene;
 use crate::cli::verbs::{mark_done, pause, reset, resume, unlock};
 use crate::slot::{Mark, Slot, SlotRecord, Verdict};
-use crate::store::{Claim, JobEntry, JobOrigin};
+use crate::store::layer::{Chaos, Fault};
+use crate::store::{Claim, JobEntry, JobOrigin, Op};
 
 #[derive(Parser)]
 struct Line<A: clap::Args> {
@@ -126,6 +129,17 @@ async fn an_unlock_of_what_nobody_holds_asks_nothing_and_changes_nothing() {
     let scene = scene().await;
     let said = said!(scene, unlock::unlock_in, "billing").unwrap();
     assert_eq!(said, "unlock billing@2026-11-21T14Z: nothing to do, nobody holds it\n");
+}
+
+#[tokio::test]
+async fn an_unlock_of_what_nobody_holds_takes_no_lease_that_begins_meanwhile() {
+    let mut scene = scene().await;
+    // Whatever is asked of the store after the look fails.
+    let network = Chaos::scripted();
+    network.next(Op::Unlock, Fault::LoseRequest);
+    scene.store = Arc::new(network.over(Arc::clone(&scene.store)));
+    let said = said!(scene, unlock::unlock_in, "billing", "--yes").unwrap();
+    assert!(said.ends_with("nothing to do, nobody holds it\n"), "{said}");
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use crate::cli::store_args::StoreArgs;
 use crate::cli::verbs::OperatorArgs;
 use crate::cli::verbs::deed::Deed;
 use crate::slot::{Mark, SlotRecord};
+use crate::store::Intervention;
 
 /// Take the lease of a slot from the node that holds it
 ///
@@ -46,9 +47,11 @@ pub(super) async fn unlock_in(session: &Session, args: &Args, console: &mut Cons
         undo: "a lease cannot be given back; if its command is still alive, it goes on without one".to_owned(),
         store: args.store.clone(),
     };
-    // Nothing will be taken from anybody: no question is worth asking.
-    let free = !matches!(record.mark, Mark::Leased { .. });
-    if !free && !deed.confirm(&args.operator, console)? {
+    // The store is not asked either: nobody agreed to take a lease that begins in this moment.
+    if !matches!(record.mark, Mark::Leased { .. }) {
+        return deed.tell(Intervention::Unchanged, args.output, console);
+    }
+    if !deed.confirm(&args.operator, console)? {
         return Ok(());
     }
     let answer = session.store.unlock(&record.slot, &args.operator.audit("unlock")).await?;
@@ -60,7 +63,6 @@ fn effect(record: &SlotRecord) -> String {
         Mark::Leased { by, .. } => {
             format!("attempt {} on node {} loses its lease, and others may start", by.attempt, by.node)
         }
-        // Somebody may claim it in this very moment.
-        Mark::Free | Mark::Backoff { .. } | Mark::Done(_) => "its holder loses the lease".to_owned(),
+        Mark::Free | Mark::Backoff { .. } | Mark::Done(_) => "nobody loses a lease".to_owned(),
     }
 }
