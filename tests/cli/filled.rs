@@ -13,8 +13,10 @@ use cronward::store::{self, Claim, ClaimRequest, JobEntry, JobOrigin, NodeReport
 
 use crate::program::{Ended, Place};
 
-/// Longer than any test runs: a slot of about a year, so that no test ever meets the end of one.
-const PERIOD: &str = "30000000s";
+/// Longer than any test runs: a slot of about eleven months, so that no test ever meets the end of one. Each begins some
+/// minutes after a full hour until the year 2080, so that all their keys are of one length and the tables of one width: the number
+/// of minutes is prime to 60, and the next that begins at a full hour is number 120.
+const PERIOD: &str = "28948620s";
 
 /// A folder to run in, and a filled store: a file in it, or wherever a url says.
 pub(crate) struct Filled {

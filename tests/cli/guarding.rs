@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
@@ -10,13 +11,18 @@ use crate::redis_server::RedisServer;
 
 pub(crate) const STORE: &str = "sqlite:store.db";
 
-/// A zone in which it is about noon now: a slot of a day will not end while a test runs.
+/// A zone in which it is about noon now: a slot of a day will not end while a test runs. The same one each time, also where
+/// an hour turns meanwhile.
 pub(crate) fn zone() -> String {
-    let hour = i32::try_from(std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs() / 3_600 % 24).unwrap();
-    match hour - 12 {
-        0 => "UTC".to_owned(),
-        behind => format!("Etc/GMT{behind:+}"),
-    }
+    static ZONE: OnceLock<String> = OnceLock::new();
+    let zone = ZONE.get_or_init(|| {
+        let hour = i32::try_from(std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs() / 3_600 % 24).unwrap();
+        match hour - 12 {
+            0 => "UTC".to_owned(),
+            behind => format!("Etc/GMT{behind:+}"),
+        }
+    });
+    zone.clone()
 }
 
 /// `cronward exec` of the job `push` with a slot of a day, and these flags before the command.
@@ -221,7 +227,7 @@ fn a_closed_stdout_is_no_failure_of_the_guard() {
 #[test]
 fn a_command_that_ignores_term_is_killed_after_its_grace() {
     let job = "[jobs.push]\nschedule = \"0 0 * * *\"\nperiod = \"day\"\ncommand = \"true\"\n";
-    let limits = "timeout = \"300ms\"\nkill_after = \"300ms\"\n";
+    let limits = "timeout = \"2s\"\nkill_after = \"2s\"\n";
     let place = Place::with_jobs(&format!("[store]\nurl = \"{STORE}\"\n{job}{limits}timezone = \"{}\"\n", zone()));
     let script = "trap 'echo ignored' TERM; echo up; while :; do sleep 0.05; done";
     let told = place.run(&["exec", "--job", "push", "--", "/bin/sh", "-c", script]);

@@ -43,7 +43,8 @@ pub(crate) fn every(seconds: u32) -> String {
 pub(crate) fn one_slot(ahead: Duration) -> String {
     let tick = tick_after(ahead);
     // In India the hours turn at half past.
-    let zone = if tick.minute() < 35 { "UTC" } else { "Asia/Kolkata" };
+    // Now and the tick are in one hour.
+    let zone = if (2..35).contains(&tick.minute()) { "UTC" } else { "Asia/Kolkata" };
     let minute = if zone == "UTC" { tick.minute() } else { (tick.minute() + 30) % 60 };
     format!("schedule = \"{} {minute} * * * *\"\ntimezone = \"{zone}\"\nperiod = \"hour\"", tick.second())
 }

@@ -15,7 +15,14 @@ pub(crate) use crate::words::{audit, granted, request, slot, slot_in};
 use crate::words::{ended, eventually_within};
 
 /// A busy machine may take long; a test that waits for so long has failed.
-const LIMIT: Duration = Duration::from_secs(20);
+pub(crate) const LIMIT: Duration = Duration::from_secs(20);
+
+/// A lock by name holds for the whole server, which the tests share: each database has a gate of its own.
+pub(crate) const CLOSE_GATE: &str = "DO get_lock(concat('gate of ', database()), 0)";
+pub(crate) const OPEN_GATE: &str = "DO release_lock(concat('gate of ', database()))";
+/// For a trigger.
+pub(crate) const WAIT_AT_GATE: &str = "SET @waited = get_lock(concat('gate of ', database()), 20), \
+                                       @let = release_lock(concat('gate of ', database()))";
 
 static SERVER: Mutex<Weak<MariadbServer>> = Mutex::const_new(Weak::new());
 static DATABASES: AtomicUsize = AtomicUsize::new(0);

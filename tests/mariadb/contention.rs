@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cronward::store::{Applied, Claim, ErrorKind, Renewal};
 
-use crate::bench::{Database, granted, open_within, request, run, slot};
+use crate::bench::{CLOSE_GATE, Database, OPEN_GATE, WAIT_AT_GATE, granted, open_within, request, run, slot};
 
 /// Sessions by hand: the row changes after it was read and before it is written.
 #[tokio::test]
@@ -35,15 +35,15 @@ async fn two_first_claims_of_a_slot_are_one_grant() {
     let store = database.store().await;
     let job = slot("job");
     // Both have read that there is no row when the first of them writes it.
-    database.before_each("INSERT", "SET @waited = get_lock('gate', 20), @let = release_lock('gate')").await;
+    database.before_each("INSERT", WAIT_AT_GATE).await;
     let mut gate = database.connect().await;
-    run(&mut gate, "DO get_lock('gate', 0)").await;
+    run(&mut gate, CLOSE_GATE).await;
     let claiming = [1, 2].map(|claimer| {
         let (store, request) = (store.clone(), request(&job, claimer));
         tokio::spawn(async move { store.claim(&request).await.unwrap() })
     });
     database.until_waiting(2).await;
-    run(&mut gate, "DO release_lock('gate')").await;
+    run(&mut gate, OPEN_GATE).await;
     let [one, two] = claiming;
     let answers = [one.await.unwrap(), two.await.unwrap()];
     let winners = answers.iter().filter(|claim| matches!(claim, Claim::Claimed { attempt: 1, .. })).count();

@@ -7,7 +7,7 @@ use cronward::slot::Outcome;
 use cronward::store::sql::mysql;
 use cronward::store::{ClaimRequest, Settlement, Store, StoreOptions};
 
-use crate::bench::{Database, failed, granted, open, request, slot, slot_in};
+use crate::bench::{Database, LIMIT, failed, granted, open, request, slot, slot_in};
 use crate::words::ended;
 
 /// Each run of the slot `job`: attempt, outcome.
@@ -70,7 +70,8 @@ async fn a_copy_that_nothing_followed_hides_nothing() {
 async fn an_outlasted_run_is_forgotten_wherever_it_stands() {
     let database = Database::new().await;
     let retention = Duration::from_millis(1);
-    let store = mysql::open(&database.url(), StoreOptions { retention, ..StoreOptions::default() }).unwrap();
+    let store =
+        mysql::open(&database.url(), StoreOptions { retention, op_timeout: LIMIT, ..StoreOptions::default() }).unwrap();
     let over = slot_in("job", -3);
     let past = |claimer| ClaimRequest { past: true, ..request(&over, claimer) };
     for claimer in 1..=3 {

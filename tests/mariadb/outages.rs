@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use cronward::store::{Applied, Claim, ErrorKind, Renewal, Settlement};
 
-use crate::bench::{Database, audit, eventually, failed, granted, open, open_within, request, run, slot};
+use crate::bench::{
+    CLOSE_GATE, Database, OPEN_GATE, WAIT_AT_GATE, audit, eventually, failed, granted, open, open_within, request, run,
+    slot,
+};
 use crate::mariadb_server::MariadbServer;
 use crate::proxy::{Mode, Proxy};
 
@@ -21,9 +24,9 @@ async fn a_lost_answer_to_a_commit_burns_no_attempt() {
     let store = open_within(&url, Duration::from_secs(10));
     let lease = granted(&*store, &request(&slot("job"), 1)).await;
     // A renewal is one statement and its own transaction.
-    database.before_each("UPDATE", "SET @waited = get_lock('gate', 20), @let = release_lock('gate')").await;
+    database.before_each("UPDATE", WAIT_AT_GATE).await;
     let mut gate = database.connect().await;
-    run(&mut gate, "DO get_lock('gate', 0)").await;
+    run(&mut gate, CLOSE_GATE).await;
     let before = database.number("SELECT version FROM cronward_slots").await;
     let renewing = tokio::spawn({
         let (store, lease) = (store.clone(), lease.clone());
@@ -32,7 +35,7 @@ async fn a_lost_answer_to_a_commit_burns_no_attempt() {
     // The write has arrived and waits; from here on nothing comes back.
     database.until_waiting(1).await;
     proxy.set(Mode::LoseReplies);
-    run(&mut gate, "DO release_lock('gate')").await;
+    run(&mut gate, OPEN_GATE).await;
     let error = renewing.await.unwrap().unwrap_err();
     assert_eq!((error.kind, error.applied), (ErrorKind::Timeout, Applied::Maybe), "{error}");
     assert!(database.number("SELECT version FROM cronward_slots").await > before);
@@ -67,9 +70,9 @@ async fn wherever_the_answers_stop_the_same_token_is_one_grant() {
 async fn a_connection_that_ends_before_the_commit_leaves_nothing() {
     let database = Database::new().await;
     let store = database.store().await;
-    database.before_each("INSERT", "SET @waited = get_lock('gate', 20), @let = release_lock('gate')").await;
+    database.before_each("INSERT", WAIT_AT_GATE).await;
     let mut gate = database.connect().await;
-    run(&mut gate, "DO get_lock('gate', 0)").await;
+    run(&mut gate, CLOSE_GATE).await;
     let first = request(&slot("job"), 1);
     let claiming = tokio::spawn({
         let (store, first) = (store.clone(), first.clone());
@@ -89,7 +92,7 @@ async fn a_connection_that_ends_before_the_commit_leaves_nothing() {
     }
     let error = claiming.await.unwrap().unwrap_err();
     assert_eq!((error.kind, error.applied), (ErrorKind::Unavailable, Applied::Maybe), "{error}");
-    run(&mut gate, "DO release_lock('gate')").await;
+    run(&mut gate, OPEN_GATE).await;
     assert_eq!(database.number("SELECT count(*) FROM cronward_slots").await, 0);
     assert!(matches!(store.claim(&first).await.unwrap(), Claim::Claimed { attempt: 1, .. }));
 }
@@ -120,14 +123,10 @@ async fn a_restart_in_the_middle_of_a_claim_is_one_grant_in_the_end() {
     let store = open(&server.url("own"));
     store.inspect(&[]).await.unwrap();
     server
-        .sql(
-            "own",
-            "CREATE TRIGGER wait BEFORE INSERT ON cronward_slots FOR EACH ROW
-             SET @waited = get_lock('gate', 20), @let = release_lock('gate')",
-        )
+        .sql("own", &format!("CREATE TRIGGER wait BEFORE INSERT ON cronward_slots FOR EACH ROW {WAIT_AT_GATE}"))
         .await;
     let mut gate = server.connect("own").await;
-    run(&mut gate, "DO get_lock('gate', 0)").await;
+    run(&mut gate, CLOSE_GATE).await;
     let first = request(&slot("job"), 1);
     let claiming = tokio::spawn({
         let (store, first) = (store.clone(), first.clone());
@@ -164,9 +163,9 @@ async fn a_client_that_stops_in_the_middle_of_a_write_loses_its_locks() {
     let database = Database::new().await;
     let store = database.store().await;
     let lease = granted(&*store, &request(&slot("job"), 1)).await;
-    database.before_each("UPDATE", "SET @waited = get_lock('gate', 20), @let = release_lock('gate')").await;
+    database.before_each("UPDATE", WAIT_AT_GATE).await;
     let mut gate = database.connect().await;
-    run(&mut gate, "DO get_lock('gate', 0)").await;
+    run(&mut gate, CLOSE_GATE).await;
     let (freeze, frozen) = tokio::sync::oneshot::channel::<()>();
     let (told, is_frozen) = tokio::sync::oneshot::channel::<()>();
     let (thaw, thawed) = std::sync::mpsc::channel::<()>();
@@ -190,7 +189,7 @@ async fn a_client_that_stops_in_the_middle_of_a_write_loses_its_locks() {
     freeze.send(()).unwrap();
     is_frozen.await.unwrap();
     // Now the row is written, in a transaction that nobody goes on with.
-    run(&mut gate, "DO release_lock('gate')").await;
+    run(&mut gate, OPEN_GATE).await;
     assert_eq!(store.renew(&lease).await.unwrap(), Renewal::Renewed);
     thaw.send(()).unwrap();
     let outcome = tokio::task::spawn_blocking(|| stopped.join().unwrap()).await.unwrap();

@@ -55,6 +55,18 @@ fn instant() -> Instant {
     Instant::now()
 }
 
+/// The same, and it has found the master: on a busy machine that takes longer than a call may.
+#[allow(clippy::disallowed_methods, reason = "real servers: there is no signal to wait for but their answers")]
+async fn open_to_master(url: &str) -> RedisStore {
+    let store = open(url).await;
+    let began = instant();
+    while store.inspect(&[]).await.is_err() {
+        assert!(began.elapsed() < PATIENCE, "no master within {PATIENCE:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    store
+}
+
 /// Claims one slot after the other until one is granted; how long that took.
 #[allow(clippy::disallowed_methods, reason = "real servers: there is no signal to wait for but their answers")]
 async fn until_granted(store: &RedisStore, job: &str) -> Duration {
@@ -85,7 +97,7 @@ async fn hears(hints: &mut cronward::store::Wakeups, wanted: impl Fn(&Wake) -> b
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failover_is_followed_within_five_seconds_of_its_end() {
     let mut group = SentinelGroup::start();
-    let store = open(&group.url()).await;
+    let store = open_to_master(&group.url()).await;
     let mut hints = store.subscribe();
     hears(&mut hints, |wake| *wake == Wake::Resync).await;
     granted(&store, &request(&slot_of("before"), 1)).await;
@@ -113,7 +125,7 @@ async fn a_failover_is_followed_within_five_seconds_of_its_end() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failover_that_somebody_ordered_is_followed_and_the_old_master_is_left() {
     let group = SentinelGroup::start();
-    let store = open(&group.url()).await;
+    let store = open_to_master(&group.url()).await;
     granted(&store, &request(&slot_of("before"), 1)).await;
     group.sentinels[0].command(&["SENTINEL", "FAILOVER", "mymaster"]);
     group.wait_for_failover();
@@ -136,9 +148,13 @@ async fn a_failover_that_somebody_ordered_is_followed_and_the_old_master_is_left
 async fn a_replica_that_is_slow_to_follow_keeps_nobody_at_the_old_master() {
     let mut group = SentinelGroup::start();
     let slow = group.add_replica();
-    let store = open(&group.url()).await;
+    let store = open_to_master(&group.url()).await;
     granted(&store, &request(&slot_of("before"), 1)).await;
     slow.command(&["CONFIG", "SET", "masterauth", "wrong"]);
+    // The failover is to be under way for as long as this looks.
+    for sentinel in &group.sentinels {
+        sentinel.command(&["SENTINEL", "SET", "mymaster", "failover-timeout", "60000"]);
+    }
     let old = group.master.port().to_string();
     group.master.kill();
     group.wait_for_failover();
@@ -168,7 +184,7 @@ async fn a_replica_that_is_slow_to_follow_keeps_nobody_at_the_old_master() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sentinels_that_are_set_up_afresh_are_believed() {
     let mut group = SentinelGroup::start();
-    let store = open(&group.url()).await;
+    let store = open_to_master(&group.url()).await;
     group.sentinels[0].command(&["SENTINEL", "FAILOVER", "mymaster"]);
     group.wait_for_failover();
     until_granted(&store, "before").await;
@@ -185,7 +201,7 @@ async fn sentinels_that_are_set_up_afresh_are_believed() {
 #[tokio::test]
 async fn a_server_that_turns_into_a_replica_is_no_reason_to_give_up() {
     let group = SentinelGroup::start();
-    let store = open(&group.url()).await;
+    let store = open_to_master(&group.url()).await;
     granted(&store, &request(&slot_of("before"), 1)).await;
     let other = RedisServer::start();
     // The sentinels put that right in a while; nothing breaks the connection meanwhile.
@@ -202,7 +218,7 @@ async fn a_server_that_turns_into_a_replica_is_no_reason_to_give_up() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_success_whose_write_was_lost_can_be_told_again() {
     let mut group = SentinelGroup::start();
-    let store = open(&group.url()).await;
+    let store = open_to_master(&group.url()).await;
     let slot = slot_of("job");
     let claim = request(&slot, 1);
     group.cut_replication();

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::eventually;
-use crate::patient::{doctor, hasty};
+use crate::patient::{doctor, within_two_seconds};
 use crate::proxy::{Mode, Proxy};
 use crate::redis_server::{RedisServer, documented_permissions};
 
@@ -114,8 +114,8 @@ async fn a_slow_link_is_warned_of_with_the_time_out_to_set() {
     let server = RedisServer::start_with(&[KEPT]);
     let proxy = Proxy::before(server.port()).await;
     // Both ways together are more than a quarter of op_timeout, and less than the half that a connection may take.
-    proxy.set(Mode::Delay(Duration::from_millis(75)));
-    let told = hasty(&format!("redis://127.0.0.1:{}", proxy.port())).await;
+    proxy.set(Mode::Delay(Duration::from_millis(300)));
+    let told = within_two_seconds(&format!("redis://127.0.0.1:{}", proxy.port())).await;
     assert!(told.fix_of("latency warning").starts_with("[store] op_timeout"), "{:?}", told.bad);
 }
 

@@ -8,7 +8,7 @@ use crate::proxy::{Mode, Proxy};
 use crate::redis_server::RedisServer;
 use crate::{LIMIT, eventually, granted, mark_of, open, open_within, request, slot_of, store};
 
-const SHORT: Duration = Duration::from_millis(400);
+const SHORT: Duration = Duration::from_secs(3);
 
 fn through(proxy: &Proxy) -> String {
     format!("redis://127.0.0.1:{}", proxy.port())

@@ -15,6 +15,9 @@ use std::process::Command;
 use cronward::store::Store;
 use serde_json::Value;
 
+/// A file that gives it two seconds for each.
+const TWO_SECONDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots/files/two-seconds.toml");
+
 /// A file that gives a store on a busy machine time to answer.
 const PATIENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots/files/patient.toml");
 
@@ -57,6 +60,11 @@ impl Told {
 /// Looks at a store, with the time limits that it has unless told otherwise.
 pub async fn hasty(url: &str) -> Told {
     ask(vec!["doctor", "--json", "--store", url]).await
+}
+
+/// Looks at a store that has two seconds for each answer.
+pub async fn within_two_seconds(url: &str) -> Told {
+    ask(vec!["doctor", "--json", "--config", TWO_SECONDS, "--store", url]).await
 }
 
 /// Looks at a store, with time to answer.

@@ -11,12 +11,13 @@
     reason = "a test says what it expects; no test uses all of it"
 )]
 
+use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use redis::Value;
 
-use crate::redis_server::{RedisServer, free_port};
+use crate::redis_server::RedisServer;
 
 /// Elections and first syncs take seconds, on a busy machine more.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -150,8 +151,11 @@ impl ClusterGroup {
 
     /// `start` answers a server and the port by which the others know it.
     fn start_as(start: impl Fn(&[(&str, &str)]) -> (RedisServer, u16)) -> Self {
-        let buses: Vec<u16> = (0..6).map(|_| free_port()).collect();
-        let start = |bus: &u16| {
+        // Kept until the server starts whose bus it is: others draw their ports meanwhile.
+        let kept: Vec<_> = (0..6).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
+        let buses: Vec<u16> = kept.iter().map(|bus| bus.local_addr().expect("its port").port()).collect();
+        let start = |(kept, bus): (TcpListener, &u16)| {
+            drop(kept);
             start(&[
                 ("cluster-enabled", "yes"),
                 ("cluster-port", &bus.to_string()),
@@ -161,7 +165,7 @@ impl ClusterGroup {
                 ("repl-diskless-sync-delay", "0"),
             ])
         };
-        let (servers, ports): (Vec<_>, Vec<_>) = buses.iter().map(start).unzip();
+        let (servers, ports): (Vec<_>, Vec<_>) = kept.into_iter().zip(&buses).map(start).unzip();
         let mut first = 0;
         for (index, last) in ENDS.into_iter().enumerate() {
             servers[index].command(&["CLUSTER", "ADDSLOTSRANGE", &first.to_string(), &last.to_string()]);

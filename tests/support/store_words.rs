@@ -26,9 +26,9 @@ pub fn now() -> DateTime<Utc> {
     Utc::now()
 }
 
-/// A slot that began about an hour ago and lasts as long again; the same for half an hour of calls.
+/// A slot that began about an hour ago and lasts for three more; the same one each time.
 pub fn slot_of(job: &str) -> Slot {
-    let start = now().duration_trunc(TimeDelta::minutes(30)).unwrap() - TimeDelta::hours(1);
+    let start = began().duration_trunc(TimeDelta::minutes(30)).unwrap() - TimeDelta::hours(1);
     Slot::new(job.parse().unwrap(), start, start + TimeDelta::hours(4)).unwrap()
 }
 

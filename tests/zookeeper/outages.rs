@@ -11,7 +11,7 @@ use crate::{ended, eventually, granted, next, open_within, request, slot_of, sto
 #[tokio::test]
 async fn a_restart_loses_nothing_that_was_answered() {
     let mut server = ZookeeperServer::start();
-    let store = open_within(&server.url(), Duration::from_secs(3)).await;
+    let store = open_within(&server.url(), Duration::from_secs(10)).await;
     let (held, done) = (slot_of("held"), slot_of("done"));
     let lease = granted(&store, &request(&held, 1)).await;
     let finished = granted(&store, &request(&done, 2)).await;

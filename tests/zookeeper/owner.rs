@@ -39,7 +39,7 @@ async fn end(server: &ZookeeperServer, slot: &Slot) -> DateTime<Utc> {
 async fn a_lost_session_puts_its_lease_in_doubt_until_the_next_renewal() {
     let server = ZookeeperServer::start_with_tick(TICK);
     let link = Proxy::before(server.port()).await;
-    let cut_off = open_within(&format!("zookeeper://127.0.0.1:{}", link.port()), Duration::from_secs(2)).await;
+    let cut_off = open_within(&format!("zookeeper://127.0.0.1:{}", link.port()), Duration::from_secs(10)).await;
     let other = store(&server).await;
     let slot = slot_of("push");
     let lease = granted(&cut_off, &request(&slot, 1)).await;
@@ -70,7 +70,7 @@ async fn a_lost_session_puts_its_lease_in_doubt_until_the_next_renewal() {
 async fn nobody_is_granted_a_slot_for_a_lost_session_before_the_mark_ends() {
     let server = ZookeeperServer::start_with_tick(TICK);
     let link = Proxy::before(server.port()).await;
-    let cut_off = open_within(&format!("zookeeper://127.0.0.1:{}", link.port()), Duration::from_secs(2)).await;
+    let cut_off = open_within(&format!("zookeeper://127.0.0.1:{}", link.port()), Duration::from_secs(10)).await;
     let other = store(&server).await;
     let slot = slot_of("push");
     let lease_ttl = Duration::from_secs(6);

@@ -15,7 +15,7 @@ const TICK: Duration = Duration::from_millis(100);
 async fn an_expired_session_loses_no_lease_and_a_new_one_is_begun() {
     let server = ZookeeperServer::start_with_tick(TICK);
     let link = Proxy::before(server.port()).await;
-    let store = open_within(&format!("zookeeper://127.0.0.1:{}", link.port()), Duration::from_secs(2)).await;
+    let store = open_within(&format!("zookeeper://127.0.0.1:{}", link.port()), Duration::from_secs(10)).await;
     let other = crate::store(&server).await;
     let slot = slot_of("push");
     let lease = granted(&store, &request(&slot, 1)).await;
@@ -52,7 +52,7 @@ async fn a_lease_does_not_end_with_the_one_who_claimed_it() {
 async fn a_lost_reply_may_have_been_applied_and_burns_no_attempt() {
     let server = ZookeeperServer::start();
     let link = Proxy::before(server.port()).await;
-    let store = open_within(&format!("zookeeper://127.0.0.1:{}", link.port()), Duration::from_secs(2)).await;
+    let store = open_within(&format!("zookeeper://127.0.0.1:{}", link.port()), Duration::from_secs(10)).await;
     let lease = granted(&store, &request(&slot_of("push"), 1)).await;
     link.set(Mode::LoseReplies);
     let error = store.renew(&lease).await.unwrap_err();

@@ -122,8 +122,10 @@ async fn a_node_is_known_by_its_last_report(bench: &Bench) -> Outcome {
     let names: Vec<&str> = nodes.iter().map(|entry| entry.report.name.as_str()).collect();
     ensure_eq!(names, vec!["a", "b"]);
     let entry = take!(nodes.last(), Some(entry) => entry);
-    ensure_eq!((&entry.report, entry.seen), (&last, reply.now));
-    ensure!(now >= reply.now, "{now} comes before {}", reply.now);
+    ensure_eq!(entry.report, last);
+    // A network may bring a heartbeat twice: then its copy was the last.
+    let seen = entry.seen;
+    ensure!(reply.now <= seen && seen <= now, "seen at {seen}, between {} and {now}", reply.now);
     Ok(())
 }
 

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::place::Place;
@@ -104,8 +105,12 @@ fn crontab(folder: &Path, name: &str, store: &str) -> String {
 
 /// A zone in which it is about noon: the day lasts as long as the trial.
 fn noon() -> String {
-    let hour = wait::now_ms() / 3_600_000 % 24;
-    if hour == 12 { "UTC".to_owned() } else { format!("Etc/GMT{:+}", hour - 12) }
+    static NOON: OnceLock<String> = OnceLock::new();
+    let zone = NOON.get_or_init(|| {
+        let hour = wait::now_ms() / 3_600_000 % 24;
+        if hour == 12 { "UTC".to_owned() } else { format!("Etc/GMT{:+}", hour - 12) }
+    });
+    zone.clone()
 }
 
 pub(super) fn of_two_hosts_crons_one_runs_the_line_and_the_other_has_nothing_to_mail(place: &Place) {

@@ -94,7 +94,7 @@ pub(super) fn a_key_of_somebody_else_is_refused_at_once(place: &Place) {
 /// in the file of jobs is warned of.
 fn store_in_file(place: &Place, url: &str) {
     place.write("url", url);
-    let store = format!("[store]\nurl_file = \"{}\"\n", place.file("url").display());
+    let store = format!("[store]\nop_timeout = \"10s\"\nurl_file = \"{}\"\n", place.file("url").display());
     place.jobs(&format!("{store}[jobs.work]\nschedule = \"0 * * * *\"\ncommand = [\"true\"]\n"));
 }
 

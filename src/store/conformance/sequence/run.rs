@@ -239,11 +239,15 @@ impl World {
         Ok(())
     }
 
-    /// The counters are the same as they are stored, not only as they are read.
+    /// The counters are the same as they are stored, not only as they are read. But for one that the record of a run from
+    /// before the store lost its data has overtaken: it may have been raised to that number, which is read in any case.
     async fn compare_counters(&self) -> Result<(), Failure> {
-        for slot in &self.slots {
+        for (slot, read) in self.slots.iter().zip(self.ledger.inspect(&self.slots, self.now)) {
             let known = self.bench.probe.attempts(slot).await?.unwrap_or(0);
-            ensure_eq!(known, self.ledger.counter(slot).unwrap_or(0), "{slot}");
+            let right = self.ledger.counter(slot).unwrap_or(0);
+            if !(right > 0 && known == read.attempts) {
+                ensure_eq!(known, right, "{slot}");
+            }
         }
         Ok(())
     }
