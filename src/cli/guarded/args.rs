@@ -18,8 +18,8 @@ use crate::slot::{Period, SlotKey};
 /// attempts are used up, it ends at once with 0 and says nothing. Otherwise it runs the command and ends with its exit code.
 /// A job of that name in the file lends its limits; flags win over it.
 ///
-/// Stdin, stdout and stderr are the command's. A terminal is not passed in as stdin: the command is not in its foreground and
-/// would be stopped for reading.
+/// Stdin, stdout and stderr are the command's; what it writes is passed on through pipes, byte for byte. A terminal is not passed in
+/// as stdin: the command is not in its foreground and would be stopped for reading.
 ///
 /// Within a run of the same job and slot it starts its command at once, under the lease that is held. That run's limits hold
 /// then: of its own flags --timeout and --report count, --key has to be that run's, and no other limit is looked at.
