@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Tries the guard at length and writes docs/reliability.md: simulation, real servers, model, then the page. Everything that an
-# earlier run left is deleted first, so that each figure is this run's. The tree has to be clean; the page itself may differ.
+# Tries the guard at length and writes docs/reliability.md: the simulation's rate, simulation, real servers, model, then the
+# page. Everything that an earlier run left is deleted first, so that each figure is this run's. The tree has to be clean; the
+# page itself may differ.
 #
-# The simulation computes on one processor for most of an hour, so it runs beside all others and yields to them: what it finds
-# hangs on no clock, and real nodes are held to bounds in seconds.
+# The rate is measured first, with nothing beside it. The long simulation computes on one processor for most of an hour, so it
+# runs beside all others and yields to them: what it finds hangs on no clock, and real nodes are held to bounds in seconds.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -35,6 +36,8 @@ part() {
         failed=1
     }
 }
+
+part "$MAKE" sim-speed
 
 nice -n 19 "$MAKE" sim-long >"$folder/simulation.log" 2>&1 &
 simulation=$!

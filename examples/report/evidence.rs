@@ -2,11 +2,14 @@
 //! the commit that is checked out. Never runs anything.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+use crate::names;
+use crate::simulated::{Simulation, Speed};
 
 /// What the tree is like now.
 #[derive(Clone, Debug)]
@@ -22,6 +25,7 @@ pub(crate) struct Evidence {
     pub(crate) run: Run,
     pub(crate) worlds: Vec<World>,
     pub(crate) controls: Vec<Control>,
+    pub(crate) speed: Speed,
     pub(crate) simulation: Simulation,
     /// One for each store, by its name.
     pub(crate) chaos: Vec<Chaos>,
@@ -63,48 +67,6 @@ pub(crate) struct Control {
     pub(crate) expected: Vec<String>,
     #[serde(default)]
     pub(crate) steps: Option<u64>,
-}
-
-/// `simulation.json`. The seeds are the first, and the one after the last.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Simulation {
-    pub(crate) seeds: (u64, u64),
-    pub(crate) worlds: u64,
-    pub(crate) slots: u64,
-    pub(crate) faults: BTreeMap<String, u64>,
-    pub(crate) classes: BTreeMap<String, u64>,
-    /// Worlds in which a promise was broken: a number, or a list.
-    pub(crate) broken: Value,
-    pub(crate) slots_per_second: f64,
-    pub(crate) seconds: f64,
-    #[serde(default)]
-    pub(crate) recovery_s: Option<Spans>,
-    #[serde(default)]
-    pub(crate) controls: Vec<Caught>,
-    #[serde(default)]
-    commit: Option<String>,
-}
-
-/// Spans in seconds, and what they may be.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Spans {
-    pub(crate) p50: f64,
-    pub(crate) p99: f64,
-    pub(crate) max: f64,
-    pub(crate) bound: f64,
-    /// From when to when.
-    #[serde(default)]
-    pub(crate) of: Option<String>,
-}
-
-/// A bug that was put in, and the check of the simulator that caught it; an empty check is none.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Caught {
-    pub(crate) bug: String,
-    #[serde(default)]
-    pub(crate) check: Option<String>,
-    #[serde(default)]
-    pub(crate) seed: Option<u64>,
 }
 
 /// `chaos-<store>.json`.
@@ -246,14 +208,14 @@ impl Evidence {
         let (worlds, controls) = model(&folder.join("model.jsonl"), tree)?;
         let simulation: Simulation = file(&folder.join("simulation.json"))?;
         same_commit("simulation.json", simulation.commit.as_deref(), tree)?;
-        Ok(Self { run, worlds, controls, simulation, chaos: chaos(folder, tree)? })
+        let speed: Speed = file(&folder.join("speed.json"))?;
+        same_commit("speed.json", speed.commit.as_deref(), tree)?;
+        Ok(Self { run, worlds, controls, speed, simulation, chaos: chaos(folder, tree)? })
     }
 
     /// All that went wrong, in words; empty when nothing did.
     pub(crate) fn faults(&self) -> Vec<String> {
-        let broken = self.simulation.broken();
-        let mut faults = Vec::new();
-        faults.extend((broken > 0).then(|| format!("simulation: {broken} worlds broken")));
+        let mut faults = self.simulation.faults();
         for chaos in &self.chaos {
             let (store, unexplained, violations) = (&chaos.store, chaos.unexplained, chaos.report.violations.len());
             faults.extend((unexplained > 0).then(|| format!("{store}: {unexplained} slots unexplained")));
@@ -262,8 +224,6 @@ impl Evidence {
         }
         let missed = self.controls.iter().filter(|control| !control.is_caught());
         faults.extend(missed.map(|control| format!("model: {} was not caught", control.control)));
-        let missed = self.simulation.controls.iter().filter(|control| control.check().is_none());
-        faults.extend(missed.map(|control| format!("simulation: {} was not caught", control.bug)));
         faults.extend(self.shortfalls());
         faults
     }
@@ -282,16 +242,8 @@ impl Evidence {
         let short = least.into_iter().filter(|(tried, least, _)| tried < least);
         let mut said: Vec<String> =
             short.map(|(tried, least, what)| format!("too little was tried: {tried} of {least} {what}")).collect();
-        let late = self.simulation.recovery_s.as_ref().filter(|spans| spans.max > spans.bound);
-        said.extend(late.map(|spans| format!("simulation: a recovery took {} s of {} s", spans.max, spans.bound)));
+        said.extend(self.speed.shortfalls());
         said
-    }
-}
-
-impl Simulation {
-    pub(crate) fn broken(&self) -> u64 {
-        let counted = |list: &Vec<Value>| u64::try_from(list.len()).unwrap_or(u64::MAX);
-        self.broken.as_array().map(counted).or(self.broken.as_u64()).unwrap_or(u64::MAX)
     }
 }
 
@@ -300,12 +252,6 @@ impl Control {
     pub(crate) fn is_caught(&self) -> bool {
         let expected = |broken| self.expected.is_empty() || self.expected.contains(broken);
         self.breaks.iter().any(expected)
-    }
-}
-
-impl Caught {
-    pub(crate) fn check(&self) -> Option<&str> {
-        self.check.as_deref().filter(|check| !check.is_empty())
     }
 }
 
@@ -348,20 +294,14 @@ fn model(path: &Path, tree: &Tree) -> Result<(Vec<World>, Vec<Control>), String>
     Ok((worlds, controls))
 }
 
+/// One part for each store that is tried: none may be missing without a word, as when its trial has failed before the end.
 fn chaos(folder: &Path, tree: &Tree) -> Result<Vec<Chaos>, String> {
-    let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let name = |path: &PathBuf| path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
     let mut found = Vec::new();
-    for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {
-        let name = name(&path);
-        if name.starts_with("chaos-") && name.ends_with(".json") {
-            let chaos: Chaos = file(&path)?;
-            same_commit(&name, chaos.commit.as_deref(), tree)?;
-            found.push(chaos);
-        }
-    }
-    if found.is_empty() {
-        return Err(format!("{}/chaos-*.json: there is none: run make report", folder.display()));
+    for store in names::EVERY {
+        let name = format!("chaos-{store}.json");
+        let chaos: Chaos = file(&folder.join(&name))?;
+        same_commit(&name, chaos.commit.as_deref(), tree)?;
+        found.push(chaos);
     }
     found.sort_by(|a, b| a.store.cmp(&b.store));
     Ok(found)

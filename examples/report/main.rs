@@ -1,8 +1,12 @@
 //! Writes `docs/reliability.md` from what the parts of `make report` left in `target/reliability`. Runs none of them.
 
 mod evidence;
+#[allow(dead_code, reason = "the harness asks for single names, this for all")]
+#[path = "../../tests/cluster/chaos/stores/names.rs"]
+mod names;
 mod render;
 mod servers;
+mod simulated;
 
 use std::path::Path;
 use std::process::{Command, ExitCode};

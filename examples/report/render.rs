@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::evidence::{Chaos, Evidence};
 use crate::servers;
+use crate::simulated::LEAST_PER_SECOND;
 
 const OPENING: &str = "\
 # Reliability
@@ -41,10 +42,10 @@ const READING: &str = "
 const REPEATING: &str = "
 ## How to repeat it
 
-Check out the commit, then `make report`. It empties `target/reliability`, runs `make sim-long` and beside it `make chaos`,
-`make chaos-stores` and `make model-long`, and writes this page from what they leave there; it refuses when a part is missing or
-the tree is not clean. The model and the simulation repeat exactly from their seeds. The real servers do not: the seed decides which
-faults come, the machine decides when.
+Check out the commit, then `make report`. It empties `target/reliability`, runs `make sim-speed` by itself, then `make sim-long`
+and beside it `make chaos`, `make chaos-stores` and `make model-long`, and writes this page from what they leave there; it
+refuses when a part is missing, that of any store among them, or the tree is not clean. The model and the simulation repeat
+exactly from their seeds. The real servers do not: the seed decides which faults come, the machine decides when.
 ";
 
 /// The whole page.
@@ -106,6 +107,20 @@ fn simulation(evidence: &Evidence) -> String {
         grouped(whole(sim.slots_per_second)),
         grouped(sim.broken()),
     );
+    let speed = &evidence.speed;
+    text += &format!(
+        "On one core, with nothing beside it: {} slots a second ({} slots in {}).\nFewer than {} are too few. The long run above goes at the lowest priority beside all other parts: its own rate is no measure.\n\n",
+        grouped(whole(speed.slots_per_second)),
+        grouped(speed.slots),
+        span(speed.seconds),
+        grouped(LEAST_PER_SECOND.into()),
+    );
+    text += &format!(
+        "The checker of journals, `cronward verify`, judged {} of the worlds as well, with {} slots: {} disagreements with the\nsimulation's own judge.\n\n",
+        grouped(sim.judged.worlds),
+        grouped(sim.judged.slots),
+        grouped(sim.judged.disagreements),
+    );
     let counted =
         |map: &BTreeMap<String, u64>| map.iter().map(|(name, n)| vec![name.clone(), grouped(*n)]).collect::<Vec<_>>();
     text += &table(&["class", "slots"], counted(&sim.classes).into_iter());
@@ -134,22 +149,34 @@ fn model(evidence: &Evidence) -> String {
 }
 
 fn controls(evidence: &Evidence) -> String {
-    let mut rows: BTreeMap<&str, (String, String)> = BTreeMap::new();
-    let untried = || ("–".to_owned(), "–".to_owned());
+    let mut rows: BTreeMap<&str, [String; 3]> = BTreeMap::new();
+    let untried = || ["–", "–", "–"].map(str::to_owned);
     for control in &evidence.controls {
         let steps = control.steps.map_or(String::new(), |steps| format!(" in {steps} steps"));
         let said = if control.is_caught() { control.breaks.join(", ") + &steps } else { NOT_CAUGHT.to_owned() };
-        rows.entry(&control.control).or_insert_with(untried).0 = said;
+        let [model, ..] = rows.entry(&control.control).or_insert_with(untried);
+        *model = said;
     }
     for control in &evidence.simulation.controls {
         let seed = control.seed.map_or(String::new(), |seed| format!(", seed {seed}"));
         let said = control.check().map_or(NOT_CAUGHT.to_owned(), |check| format!("{check}{seed}"));
-        rows.entry(&control.bug).or_insert_with(untried).1 = said;
+        let read = control.journals.as_ref().map(|found| format!("{}, seed {}", found.rule(), found.seed));
+        let [_, simulation, journals] = rows.entry(&control.bug).or_insert_with(untried);
+        *journals = read.unwrap_or_else(|| if control.check().is_some() { "nothing" } else { "–" }.to_owned());
+        *simulation = said;
     }
-    let text = "\n## Bugs that were put in, and who caught them\n\nA dash: not tried there.\n\n";
-    let rows = rows.into_iter().map(|(bug, (model, simulation))| vec![bug.to_owned(), model, simulation]);
-    text.to_owned() + &table(&["bug", "caught by the model", "caught by the simulation"], rows)
+    let heads = ["bug", "caught by the model", "caught by the simulation", "caught by the checker of journals"];
+    let rows = rows.into_iter().map(|(bug, caught)| [bug.to_owned()].into_iter().chain(caught).collect());
+    CONTROLS.to_owned() + &table(&heads, rows)
 }
+
+const CONTROLS: &str = "
+## Bugs that were put in, and who caught them
+
+A dash: not tried there. The checker of journals sees what the simulated nodes wrote and nothing else. *Nothing*: of this bug no
+line tells in the worlds that it judged, as of an answer that comes too soon, or of what is kept too long.
+
+";
 
 const NOT_CAUGHT: &str = "**not caught**";
 

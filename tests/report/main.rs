@@ -10,17 +10,27 @@
 
 #[path = "../../examples/report/evidence.rs"]
 mod evidence;
+#[path = "../cluster/chaos/stores/names.rs"]
+#[allow(dead_code, reason = "the harness asks for single names, this for all")]
+mod names;
 #[path = "../../examples/report/render.rs"]
 mod render;
 #[path = "../../examples/report/servers.rs"]
 mod servers;
+#[path = "../../examples/report/simulated.rs"]
+mod simulated;
 
 use std::path::{Path, PathBuf};
 
 use evidence::{Evidence, Tree};
 
 const PAGE: &str = include_str!("page.txt");
-const PARTS: [&str; 5] = ["run.json", "model.jsonl", "simulation.json", "chaos-redis.json", "chaos-sqlite.json"];
+
+/// The files of a run: one for each store that the harness of `make chaos` and `make chaos-stores` knows.
+fn parts() -> Vec<String> {
+    let stores = names::EVERY.map(|store| format!("chaos-{store}.json"));
+    ["run.json", "speed.json", "model.jsonl", "simulation.json"].map(str::to_owned).into_iter().chain(stores).collect()
+}
 
 fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/report/fixture")
@@ -33,8 +43,8 @@ fn clean() -> Tree {
 /// A copy of the fixture with one part changed.
 fn spoilt(part: &str, from: &str, to: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    for name in PARTS {
-        let text = std::fs::read_to_string(fixture().join(name)).unwrap();
+    for name in parts() {
+        let text = std::fs::read_to_string(fixture().join(&name)).unwrap();
         let text = if name == part { text.replace(from, to) } else { text };
         std::fs::write(folder.path().join(name), text).unwrap();
     }
@@ -55,24 +65,20 @@ fn the_page_has_the_figures_of_the_run_and_no_others() {
 
 #[test]
 fn a_part_that_is_missing_is_named_with_the_way_out() {
-    for part in PARTS.into_iter().filter(|part| !part.starts_with("chaos")) {
+    for part in parts() {
         let folder = spoilt("", "", "");
-        std::fs::remove_file(folder.path().join(part)).unwrap();
+        std::fs::remove_file(folder.path().join(&part)).unwrap();
         let error = Evidence::read(folder.path(), &clean()).unwrap_err();
-        assert!(error.contains(part) && error.contains("run make report"), "{error}");
+        assert!(error.contains(&part) && error.contains("run make report"), "{error}");
     }
-    let folder = spoilt("", "", "");
-    std::fs::remove_file(folder.path().join("chaos-redis.json")).unwrap();
-    assert!(!page(folder.path()).contains("redis"), "each file is a row");
-    std::fs::remove_file(folder.path().join("chaos-sqlite.json")).unwrap();
-    let error = Evidence::read(folder.path(), &clean()).unwrap_err();
-    assert!(error.contains("chaos-*.json: there is none: run make report"), "{error}");
 }
 
 #[test]
 fn a_part_that_cannot_be_read_is_named_with_its_line() {
     for (part, from, to) in [
         ("simulation.json", "\"worlds\"", "\"planets\""),
+        ("simulation.json", "\"judged\"", "\"guessed\""),
+        ("speed.json", "\"slots_per_second\"", "\"slots_per_minute\""),
         ("model.jsonl", "\"unique\":61,", ""),
         ("chaos-redis.json", "\"report\"", "\"reports\""),
     ] {
@@ -136,6 +142,20 @@ fn what_went_wrong_is_the_first_thing_that_the_page_tells() {
         ("simulation.json", "\"done is final\"", "\"\"", "simulation: done overwritten was not caught"),
         ("simulation.json", "\"done is final\"", "null", "simulation: done overwritten was not caught"),
         ("simulation.json", "\"max\":7.0", "\"max\":9.0", "simulation: a recovery took 9 s of 8 s"),
+        (
+            "simulation.json",
+            "\"disagreements\":0",
+            "\"disagreements\":2",
+            "simulation: the checker of journals disagrees on 2 worlds",
+        ),
+        (
+            "simulation.json",
+            "\"worlds\":431",
+            "\"worlds\":12",
+            "too little was tried: 12 of 200 worlds judged by their journals",
+        ),
+        ("speed.json", "6543.2", "4999.4", "simulation: 4999 of 5000 slots a second on one core"),
+        ("speed.json", "200031", "31", "too little was timed: 31 of 200000 simulated slots"),
         ("simulation.json", "12345678", "9999999", "too little was tried: 9999999 of 10000000 simulated slots"),
     ] {
         let page = page(spoilt(part, from, to).path());
@@ -143,6 +163,6 @@ fn what_went_wrong_is_the_first_thing_that_the_page_tells() {
         assert!(opening.contains(&format!("**Something is wrong:** {said}.")), "{page}");
     }
     let page = page(spoilt("chaos-redis.json", "\"violations\":[]", "\"violations\":[{}]").path());
-    assert!(page.contains("Real servers: **1** unexplained or in violation in 10,500 slots."), "{page}");
+    assert!(page.contains("Real servers: **1** unexplained or in violation in 10,640 slots."), "{page}");
     assert!(page.contains("| redis | 300 | – |"), "no rate where something is wrong: {page}");
 }

@@ -10,8 +10,14 @@
     reason = "a test says what it expects"
 )]
 
+#[path = "../../tools/simulate/args.rs"]
+#[allow(dead_code, reason = "what the program is asked for, of which a test wants a part")]
+mod args;
+
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::path::Path;
+use std::process::Command;
 
 use cronward::sim::{Bug, Check, Control, Finding, Limits, Options, Outcome, Summary, control, run, shrink};
 
@@ -21,8 +27,9 @@ fn world(seed: u64, options: &Options) -> Outcome {
 
 /// How to see a finding again.
 fn shown(seed: u64, finding: &Finding) -> String {
-    let smallest = shrink(seed, Options::default(), finding.check).options.limits;
-    format!("seed {seed}: {finding}\n  see `simulate --seed {seed}`; smallest with {smallest:?}")
+    let options = Options { journals: finding.check == Check::Journals, ..Options::default() };
+    let smallest = shrink(seed, options, finding.check).options;
+    format!("seed {seed}: {finding}\n  smallest: {}", args::replay(seed, &smallest))
 }
 
 /// Worlds whose nodes write journals, which the checker judges as well.
@@ -178,4 +185,86 @@ fn a_broken_world_is_cut_down_to_one_that_breaks_the_same_promise() {
     assert_eq!(again.check, finding.check);
     assert!(smallest.limits != Limits::NONE && smallest.limits.periods <= 24, "{:?}", smallest.limits);
     assert_eq!(smallest.limits.faults.to_string().parse(), Ok(smallest.limits.faults));
+}
+
+/// What the program prints, and whether it found nothing wrong.
+fn simulate(folder: &Path, words: &[&str]) -> (String, bool) {
+    let program = env!("CARGO_BIN_EXE_simulate");
+    let output = Command::new(program).args(words).current_dir(folder).output().unwrap();
+    (String::from_utf8(output.stdout).unwrap(), output.status.success())
+}
+
+/// The promise that the smallest world breaks, the words after `--` of the command that shows it again, and its history.
+fn smallest(printed: &str) -> (&str, Vec<&str>, Vec<&str>) {
+    let (_, rest) = printed.split_once("\n  smallest: ").unwrap();
+    let (finding, rest) = rest.split_once("\n  again: ").unwrap();
+    let (command, _) = rest.split_once('\n').unwrap();
+    let (program, words) = command.split_once(" -- ").unwrap();
+    assert!(program.starts_with("cargo run ") && program.ends_with(" --bin simulate"), "{program}");
+    // The figures of all worlds come next.
+    let lines = rest.lines().take_while(|line| !line.ends_with("  worlds"));
+    let steps = lines.filter_map(|line| line.strip_prefix("    "));
+    (finding, words.split(' ').collect(), steps.collect())
+}
+
+#[test]
+fn the_smallest_world_is_shown_from_its_beginning_and_the_command_that_is_printed_shows_it_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (printed, clean) = simulate(folder.path(), &["--seeds", "0..50", "--bug", "FailureIsDone"]);
+    let (finding, words, steps) = smallest(&printed);
+    assert!(!clean && steps.len() > 100, "too short to show anything: {} steps", steps.len());
+    let (again, clean) = simulate(folder.path(), &words);
+    assert!(!clean && again.contains(&format!(": {finding}\n")), "{words:?} show another world: {again}");
+    let history: Vec<&str> = again.lines().take(steps.len()).collect();
+    assert!(steps == history, "{words:?} show another history: {again}");
+}
+
+#[test]
+fn a_history_that_is_too_long_to_be_shown_is_in_a_file_that_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (printed, _) = simulate(folder.path(), &["--seeds", "0..50", "--bug", "FailureIsDone", "--lines", "50"]);
+    let (_, words, steps) = smallest(&printed);
+    let (_, named) = printed.split_once(" steps, is in ").unwrap();
+    let (name, _) = named.split_once("; its end:\n").unwrap();
+    let file = std::fs::read_to_string(folder.path().join(name)).unwrap();
+    let whole: Vec<&str> = file.lines().collect();
+    assert!(steps.len() == 50 && whole.len() > 100 && whole.ends_with(&steps), "{} of {}", steps.len(), whole.len());
+    let (again, _) = simulate(folder.path(), &words);
+    assert!(again.starts_with(&file));
+}
+
+#[test]
+fn the_command_that_shows_a_world_again_has_all_its_limits() {
+    let limits = Limits { nodes: 2, jobs: 1, periods: 5, faults: "crash,delay".parse().unwrap() };
+    for limits in [Limits::NONE, limits, Limits { faults: cronward::sim::FaultSet::NONE, ..Limits::NONE }] {
+        for (bug, journals) in [(None, true), (Some(Bug::Mute), false)] {
+            let command = args::replay(7, &Options { limits, bug, trace: false, journals });
+            let words = command.split_once(" -- ").unwrap().1.split(' ').map(str::to_owned);
+            let read = args::parse(words).unwrap();
+            assert_eq!((read.seeds, read.options.limits), (7..8, limits), "{command}");
+            assert_eq!((read.options.bug, read.options.journals), (bug, journals), "{command}");
+            assert!(read.options.trace && !read.shrink, "{command}");
+        }
+    }
+}
+
+#[test]
+fn worlds_of_which_the_two_judges_say_different_things_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases = [
+        ("1", None, 0),
+        ("0", Some("FailureIsDone"), 0),
+        // Only the journals show it; only the world's own judge sees it.
+        ("1", Some("LooksLate"), 1),
+        ("0", Some("WatchdogOutlivesTheRun"), 1),
+    ];
+    for (seed, bug, disagreements) in cases {
+        let mut words = vec!["--seed", seed, "--no-shrink", "--json", "figures.json"];
+        words.extend(bug.into_iter().flat_map(|bug| ["--bug", bug]));
+        let (printed, _) = simulate(folder.path(), &words);
+        let figures = std::fs::read_to_string(folder.path().join("figures.json")).unwrap();
+        let figures: serde_json::Value = serde_json::from_str(&figures).unwrap();
+        assert_eq!(figures["judged"]["worlds"], 1, "{printed}");
+        assert_eq!(figures["judged"]["disagreements"], disagreements, "{bug:?}: {printed}");
+    }
 }

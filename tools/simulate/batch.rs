@@ -17,6 +17,8 @@ pub(crate) struct Batch {
     /// The first seed, and the one after the last.
     pub(crate) seeds: Option<(u64, u64)>,
     pub(crate) broken: u64,
+    /// Worlds of which the checker of journals and the simulator's own judge say different things.
+    pub(crate) disagreements: u64,
     pub(crate) took: Duration,
     /// Bugs that were put in on purpose and found.
     pub(crate) controls: Vec<Control>,
@@ -74,7 +76,7 @@ impl Batch {
             "worlds": self.summary.worlds,
             "changes_of_offset": self.summary.changes_of_offset,
             "slots": self.summary.classes.slots,
-            "judged": {"worlds": self.summary.judged, "slots": self.summary.judged_slots},
+            "judged": {"worlds": self.summary.judged, "slots": self.summary.judged_slots, "disagreements": self.disagreements},
             "faults": counts(self.summary.faults.iter().map(|(name, count)| (*name, *count)).collect()),
             "classes": counts(self.summary.classes.named()),
             "broken": self.broken,

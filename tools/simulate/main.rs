@@ -2,27 +2,26 @@
 //! -- --seeds 0..10000`.
 //!
 //! `--seed N` runs one world, `--trace` shows every step of it. A world that breaks a promise is cut down to the smallest
-//! one that still does. `--nodes`, `--jobs`, `--periods` and `--faults a,b` cut a world down by hand.
+//! one that still does; its whole history is shown, and the command that shows it again. `--nodes`, `--jobs`, `--periods` and `--faults a,b` cut a world down by hand.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::disallowed_methods, reason = "a program for developers")]
 
 mod args;
 mod batch;
+mod history;
 
 use std::process::ExitCode;
 use std::time::Instant;
 
 use args::Args;
 use batch::Batch;
-use cronward::sim::{Bug, Check, Control, JUDGED, Limits, Options, control, run, shrink};
+use cronward::sim::{Bug, Check, Control, JUDGED, Options, Outcome, control, run, shrink};
 
 /// Worlds within which a bug must be found.
 const WITHIN: u64 = 200;
 /// Worlds in which the checker of journals judges what the nodes wrote, besides the simulator's own judge. With `--journals`
 /// it is asked in all of them; about one in a thousand then shows a clock that the lines tell too badly.
 const JOURNALS: u64 = 1_000;
-/// Steps of the smallest world that are shown.
-const TAIL: usize = 40;
 
 fn main() -> ExitCode {
     let args = match args::parse(std::env::args().skip(1)) {
@@ -85,6 +84,7 @@ fn worlds(args: &Args) -> Result<Batch, String> {
         let options = Options { journals: args.options.journals || seed < JOURNALS, ..args.options };
         let outcome = run(seed, &options).map_err(|error| format!("seed {seed}: {error}"))?;
         batch.add(seed, &outcome.summary);
+        batch.disagreements += u64::from(disagree(&outcome));
         outcome.trace.iter().for_each(|line| println!("{line}"));
         if let Some(judged) = outcome.judged.filter(|_| args.options.trace) {
             println!("{}", judged.report);
@@ -93,7 +93,7 @@ fn worlds(args: &Args) -> Result<Batch, String> {
             batch.broken += 1;
             println!("seed {seed}: {finding}");
             if args.shrink {
-                report_smallest(seed, options, finding.check);
+                report_smallest(seed, options, finding.check, args.lines);
             }
             if !args.keep_going {
                 break;
@@ -104,20 +104,19 @@ fn worlds(args: &Args) -> Result<Batch, String> {
     Ok(batch)
 }
 
+/// The checker of journals complains of what the world's own judge calls clean, or explains what breaks a promise.
+fn disagree(outcome: &Outcome) -> bool {
+    let Some(judged) = &outcome.judged else { return false };
+    let broken = outcome.finding.as_ref().is_some_and(|finding| finding.check != Check::Journals);
+    broken != judged.text.is_some()
+}
+
 /// The shortest history that still breaks a promise, and how to see it again.
-fn report_smallest(seed: u64, options: Options, check: Check) {
+fn report_smallest(seed: u64, options: Options, check: Check, lines: usize) {
     let smallest = shrink(seed, Options { trace: false, ..options }, check).options;
     let Ok(outcome) = run(seed, &Options { trace: true, ..smallest }) else { return };
-    let Limits { nodes, jobs, periods, faults } = smallest.limits;
-    let words = |flag: &str, value: u64, none: bool| if none { String::new() } else { format!(" {flag} {value}") };
-    let nodes = words("--nodes", nodes as u64, nodes == usize::MAX);
-    let jobs = words("--jobs", jobs as u64, jobs == usize::MAX);
-    let periods = words("--periods", u64::from(periods), periods == u32::MAX);
-    let journals = if smallest.journals { " --journals" } else { "" };
-    let bug = smallest.bug.map(|bug| format!(" --bug {bug:?}")).unwrap_or_default();
     let finding = outcome.finding.map(|finding| finding.to_string()).unwrap_or_default();
     println!("  smallest: {finding}");
-    println!("  again: --seed {seed} --trace --no-shrink{nodes}{jobs}{periods} --faults {faults}{bug}{journals}");
-    let tail = outcome.trace.len().saturating_sub(TAIL);
-    outcome.trace.iter().skip(tail).for_each(|line| println!("    {line}"));
+    println!("  again: {}", args::replay(seed, &smallest));
+    history::show(seed, &outcome.trace, lines);
 }

@@ -9,6 +9,7 @@ use super::controls;
 use super::fault::{Fault, NodeFault, ServerFault};
 use super::folder::Folder;
 use super::plan::{Injection, Shape, draw};
+use super::stores::names;
 use super::stores::redis::{self, Redis};
 use super::stores::sqlite::{self, Sqlite};
 use super::stores::{ALL, Store};
@@ -65,6 +66,7 @@ fn any_seed() -> u64 {
 }
 
 fn figures(store: &str) -> PathBuf {
+    assert!(names::EVERY.contains(&store), "make report asks for no figures of {store}");
     PathBuf::from(format!("{}/target/reliability/chaos-{store}.json", env!("CARGO_MANIFEST_DIR")))
 }
 
@@ -106,7 +108,7 @@ fn is_clean(mut outcome: Outcome, shape: &Shape) {
 pub(crate) fn thousands_of_slots_on_redis_are_each_once_or_explained(_: &Place) {
     let seed = any_seed();
     let outcome = conclusive(|| on_redis("long", seed, &LONG, draw(seed, &LONG)));
-    outcome.save(&std::env::var_os(JSON).map_or_else(|| figures("redis"), PathBuf::from));
+    outcome.save(&std::env::var_os(JSON).map_or_else(|| figures(names::REDIS), PathBuf::from));
     assert!(outcome.faults >= 200, "{} faults", outcome.faults);
     assert!(outcome.judgement.report.slots >= 2_000, "{} slots", outcome.judgement.report.slots);
     is_clean(outcome, &LONG);
@@ -152,7 +154,7 @@ pub(crate) fn long_on_each_store() -> impl Iterator<Item = (String, impl FnOnce(
 pub(crate) fn at_length_each_slot_on_sqlite_is_once_or_explained(_: &Place) {
     let seed = any_seed();
     let outcome = conclusive(|| on_sqlite(seed, &LONG_LOCAL));
-    outcome.save(&figures("sqlite"));
+    outcome.save(&figures(names::SQLITE));
     is_clean(outcome, &LONG_LOCAL);
 }
 
@@ -189,6 +191,23 @@ pub(crate) fn a_seed_is_a_plan(_: &Place) {
         assert_eq!(drawn, all, "{seed}");
         assert!(draw(seed, &LONG).len() >= 215, "{seed}: {}", draw(seed, &LONG).len());
     }
+}
+
+/// What `make report` asks for is what is tried at length, no more and no less.
+pub(crate) fn each_store_that_is_named_has_a_trial_at_length(_: &Place) {
+    let tried: BTreeSet<&str> = ALL.iter().map(|store| store.name).chain([names::REDIS, names::SQLITE]).collect();
+    let all: BTreeSet<&str> = names::EVERY.into_iter().collect();
+    assert!(tried.is_subset(&all), "{tried:?} of {all:?}");
+    let whole = cfg!(all(
+        feature = "redis-sentinel",
+        feature = "redis-cluster",
+        feature = "redis-redlock",
+        feature = "postgres",
+        feature = "mysql",
+        feature = "etcd",
+        feature = "zookeeper"
+    ));
+    assert!(tried == all || !whole, "{tried:?} of {all:?}");
 }
 
 /// What CI does to the other stores leaves out nothing that can be done to their servers.

@@ -79,6 +79,7 @@ pub(crate) fn all() -> Vec<(&'static str, Body)> {
         starts::a_server_that_is_no_redis_is_refused_at_once,
         starts::a_key_of_somebody_else_is_refused_at_once,
         chaos::a_seed_is_a_plan,
+        chaos::each_store_that_is_named_has_a_trial_at_length,
         chaos::every_plan_strikes_every_server_in_every_way,
         chaos::a_plan_leaves_one_node_well_and_strikes_nothing_that_is_down,
     ]

@@ -11,10 +11,10 @@ use crate::chaos::links::Links;
 use crate::etcd_server::EtcdServer;
 use crate::wait;
 
-use super::Store;
+use super::{Store, names};
 
 pub(super) const STORE: Store = Store {
-    name: "etcd",
+    name: names::ETCD,
     bears: Bears {
         links: true,
         // It has no clock to be asked: slots are judged by each node's own.

@@ -10,10 +10,10 @@ use crate::chaos::fault::{LinkFault, ServerFault};
 use crate::chaos::links::Links;
 use crate::mariadb_server::MariadbServer;
 
-use super::{Store, runtime};
+use super::{Store, names, runtime};
 
 pub(super) const STORE: Store = Store {
-    name: "mariadb",
+    name: names::MARIADB,
     bears: Bears {
         links: true,
         clocks: true,

@@ -10,10 +10,10 @@ use crate::chaos::fault::{LinkFault, ServerFault};
 use crate::chaos::links::Links;
 use crate::postgres_server::PostgresServer;
 
-use super::{Store, runtime};
+use super::{Store, names, runtime};
 
 pub(super) const STORE: Store = Store {
-    name: "postgres",
+    name: names::POSTGRES,
     bears: Bears {
         links: true,
         clocks: true,

@@ -9,11 +9,11 @@ use crate::chaos::fault::{LinkFault, ServerFault};
 use crate::redis_group::{ClusterGroup, follows, info, until};
 use crate::redis_server::RedisServer;
 
-use super::Store;
 use super::redis::{drop_clients, run_id, version};
+use super::{Store, names};
 
 pub(super) const STORE: Store = Store {
-    name: "redis-cluster",
+    name: names::REDIS_CLUSTER,
     bears: Bears {
         // The servers tell of each other, past every proxy.
         links: false,

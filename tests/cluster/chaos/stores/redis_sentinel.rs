@@ -9,11 +9,11 @@ use crate::redis_group::{SentinelGroup, field, follows, until};
 use crate::redis_server::RedisServer;
 use crate::wait;
 
-use super::Store;
 use super::redis::{drop_clients, run_id, version};
+use super::{Store, names};
 
 pub(super) const STORE: Store = Store {
-    name: "redis-sentinel",
+    name: names::REDIS_SENTINEL,
     bears: Bears {
         // The sentinels tell where the master is, past every proxy.
         links: false,

@@ -8,11 +8,11 @@ use crate::chaos::fault::{LinkFault, ServerFault};
 use crate::chaos::links::Links;
 use crate::redis_server::RedisServer;
 
-use super::Store;
 use super::redis::{drop_clients, run_id, version};
+use super::{Store, names};
 
 pub(super) const STORE: Store = Store {
-    name: "redlock",
+    name: names::REDLOCK,
     bears: Bears {
         links: true,
         clocks: true,

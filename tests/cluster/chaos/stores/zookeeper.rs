@@ -12,10 +12,10 @@ use crate::proxy::Mode;
 use crate::wait;
 use crate::zookeeper_server::ZookeeperServer;
 
-use super::Store;
+use super::{Store, names};
 
 pub(super) const STORE: Store = Store {
-    name: "zookeeper",
+    name: names::ZOOKEEPER,
     bears: Bears {
         links: true,
         clocks: true,
