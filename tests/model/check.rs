@@ -1,5 +1,5 @@
-//! Runs the checker and tells what it found: on stdout, and, where `CRONWARD_MODEL_JSON` names a file, as one line of JSON
-//! at its end for each world and each bug.
+//! Runs the checker and tells what it found: on stderr, also where all is well, and, where `CRONWARD_MODEL_JSON` names a file,
+//! as one line of JSON at its end for each world and each bug.
 
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
@@ -21,10 +21,10 @@ pub(crate) fn holds(title: &str, setup: Setup, possible: &[&'static str]) {
     let (states, unique, depth) = (checker.state_count(), checker.unique_state_count(), checker.max_depth());
     let (machines, ledgers) = checker.model().sizes();
     let seconds = started.elapsed().as_secs_f64();
-    println!(
+    tell(&format!(
         "{title}: {states} states, {unique} of them different, {depth} steps deep, \
          {machines} machines, {ledgers} ledgers, {seconds:.1} s"
-    );
+    ));
     let mut reached = Vec::new();
     for (name, path) in checker.discoveries() {
         if possible.contains(&name) {
@@ -50,12 +50,17 @@ pub(crate) fn breaks(bug: Bug, setup: Setup, expected: &[&'static str]) {
     let found = checker.discoveries();
     let broken: BTreeSet<&'static str> = found.keys().copied().collect();
     let path = expected.first().and_then(|name| found.get(name)).map(|path| path.clone().into_actions());
-    println!("{bug:?} breaks {broken:?}, as by {path:?}");
+    tell(&format!("{bug:?} breaks {broken:?}, as by {path:?}"));
     let steps = path.map(|path| path.len());
     append(&json!({ "control": format!("{bug:?}"), "breaks": broken, "expected": expected, "steps": steps }));
     for name in expected {
         assert!(broken.contains(name), "{bug:?} breaks {broken:?} but not: {name}");
     }
+}
+
+/// Written directly: what is printed by a test that passes is not shown. One write for a line, as below.
+fn tell(line: &str) {
+    std::io::stderr().write_all(format!("{line}\n").as_bytes()).expect("stderr is writable");
 }
 
 /// One write, so that tests that run side by side do not mix their lines.

@@ -3,7 +3,6 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    clippy::print_stdout,
     clippy::disallowed_methods,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

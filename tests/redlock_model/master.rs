@@ -1,6 +1,6 @@
 //! One master, by the scripts that it runs (`src/store/redis/redlock/lua`, `src/store/redis/lua`). Each call is one step.
 
-use crate::world::{MAX_ATTEMPTS, Tick, Tok};
+use crate::world::{Tick, Tok};
 
 /// What stands at the slot's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -52,11 +52,25 @@ pub(crate) enum Request {
     Heal(Tok, u8),
 }
 
+/// The age of a master that has always been there.
+pub(crate) const ALWAYS: Tick = Tick::MAX;
+
+/// What a request is carried out by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Given {
+    pub(crate) now: Tick,
+    /// Until when a reservation lasts that begins now.
+    pub(crate) reserved: Tick,
+    /// Until when a lease of this claim lasts that begins now.
+    pub(crate) leased: Tick,
+    pub(crate) max_attempts: u8,
+}
+
 /// Its answer. What nobody reads is not told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Answer {
-    /// The master has kept its data for at least the longest lease.
-    pub(crate) old: bool,
+    /// For how long the master has kept its data.
+    pub(crate) age: Tick,
     pub(crate) counter: u8,
     pub(crate) said: Said,
 }
@@ -90,11 +104,11 @@ impl Master {
     }
 
     /// What has run out is gone, and whoever is old enough is as good as one who was always there.
-    pub(crate) fn age(&mut self, now: Tick, lease: Tick) {
+    pub(crate) fn age(&mut self, now: Tick, longest: Tick) {
         if matches!(self.mark, Mark::Held { until, .. } if until <= now) {
             self.mark = Mark::Free;
         }
-        if self.born.is_some_and(|born| born + lease <= now) {
+        if self.born.is_some_and(|born| born + longest <= now) {
             self.born = None;
         }
     }
@@ -103,22 +117,21 @@ impl Master {
         matches!(self.mark, Mark::Held { token, .. } if token.is(of))
     }
 
-    /// `reserved` and `leased` are until when a reservation and a lease last that begin now.
-    pub(crate) fn serve(&mut self, of: Tok, request: Request, reserved: Tick, leased: Tick) -> Answer {
+    pub(crate) fn serve(&mut self, of: Tok, request: Request, given: Given) -> Answer {
         let said = match request {
-            Request::Reserve => self.reserve(of, reserved),
-            Request::Grant(number) => self.grant(of, number, leased),
+            Request::Reserve => self.reserve(of, given),
+            Request::Grant(number) => self.grant(of, number, given.leased),
             Request::Burn(number) => self.burn(number),
             Request::Undo(number) => self.undo(of, number),
-            Request::Renew(number) => self.renew(of, number, leased),
+            Request::Renew(number) => self.renew(of, number, given.leased),
             Request::Complete(number) => self.complete(of, number),
             Request::Release(number) => self.release(of, number),
             Request::Heal(token, number) => self.heal(token, number),
         };
-        Answer { old: self.born.is_none(), counter: self.counter, said }
+        Answer { age: self.born.map_or(ALWAYS, |born| given.now - born), counter: self.counter, said }
     }
 
-    fn reserve(&mut self, of: Tok, until: Tick) -> Said {
+    fn reserve(&mut self, of: Tok, given: Given) -> Said {
         match self.mark {
             Mark::Done { token, number } => return Said::Done { token, number },
             Mark::Held { token, number, .. } if token.is(of) && number > 0 => return Said::Reserved(number),
@@ -127,7 +140,7 @@ impl Master {
         }
         let again = self.unanswered(of);
         if again.is_none() {
-            if self.counter >= MAX_ATTEMPTS {
+            if self.counter >= given.max_attempts {
                 return Said::Exhausted;
             }
             if self.spent(of) {
@@ -135,7 +148,7 @@ impl Master {
             }
         }
         if self.mark == Mark::Free {
-            self.mark = Mark::Held { token: of, number: 0, until };
+            self.mark = Mark::Held { token: of, number: 0, until: given.reserved };
         }
         Said::Reserved(again.unwrap_or(0))
     }

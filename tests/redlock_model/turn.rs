@@ -8,7 +8,7 @@ use cronward::store::redlock::claim::{Found, Grant, Look, Own, Step};
 use cronward::store::redlock::grant::{self, Ack, Outcome};
 use cronward::store::redlock::renewal;
 
-use crate::master::{Answer, Mark, Master, Request, Said};
+use crate::master::{ALWAYS, Answer, Given, Mark, Master, Request, Said};
 use crate::node::{Call, Phase};
 use crate::properties::Fact;
 use crate::world::{Bug, Happening, RESERVATION, State, Stray, Tok, World, name, slot, start, ticks};
@@ -18,7 +18,7 @@ pub(crate) fn take(world: &World, state: &mut State, happening: Happening) {
         Happening::Tick => {
             state.now += 1;
             let now = state.now;
-            state.masters.iter_mut().for_each(|master| master.age(now, world.lease));
+            state.masters.iter_mut().for_each(|master| master.age(now, world.longest()));
         }
         Happening::Look(node) => {
             state.nodes[node].looks += 1;
@@ -97,10 +97,15 @@ fn serve(world: &World, state: &mut State, node: usize, master: usize) -> Answer
 }
 
 fn apply(world: &World, master: &mut Master, token: Tok, request: Request, now: u8) -> Answer {
-    let leased = now + world.lease;
+    let answer = master.serve(token, request, given(world, token, now));
+    let age = if world.bug == Some(Bug::YoungCounts) { ALWAYS } else { answer.age };
+    Answer { age, ..answer }
+}
+
+fn given(world: &World, token: Tok, now: u8) -> Given {
+    let leased = now + world.lease(token);
     let reserved = if world.bug == Some(Bug::NumberOnOne) { leased } else { now + RESERVATION };
-    let answer = master.serve(token, request, reserved, leased);
-    Answer { old: answer.old || world.bug == Some(Bug::YoungCounts), ..answer }
+    Given { now, reserved, leased, max_attempts: world.max_attempts() }
 }
 
 fn end(state: &mut State, node: usize, then: impl Fn(u8) -> Phase) {
@@ -150,8 +155,8 @@ fn mark(token: Tok, number: u8) -> DoneMark {
     DoneMark { by: holder(token, number), at: start() }
 }
 
-const fn age(old: bool) -> Duration {
-    if old { Duration::MAX } else { Duration::ZERO }
+fn age(of: u8) -> Duration {
+    if of == ALWAYS { Duration::MAX } else { ticks(of) }
 }
 
 fn looked(world: &World, state: &mut State, node: usize, (since, done): (u8, bool), heard: &[Option<Answer>]) {
@@ -213,9 +218,9 @@ fn seen(answer: Answer, deaf: bool) -> Option<Look> {
         other => unreachable!("{other:?} to a reservation"),
     };
     let counter = u32::from(answer.counter);
-    // All leases of this world are of one length.
+    // The longest lease is what the url says: all nodes have it, and a master need not tell of it.
     let longest = Duration::ZERO;
-    Some(Look { age: age(answer.old), longest, now: start(), counter, forgiven: 0, latest: None, found })
+    Some(Look { age: age(answer.age), longest, now: start(), counter, forgiven: 0, latest: None, found })
 }
 
 fn undo(world: &World, state: &mut State, node: usize, number: u8, heard: &[Option<Answer>]) {
@@ -266,7 +271,7 @@ fn granted(world: &World, state: &mut State, node: usize, heard: &[Option<Answer
         outcome = Outcome::Claimed(Claim::Closed);
     }
     match outcome {
-        Outcome::Claimed(_) => begin(state, node, (since + world.lease, number), (done && state.done) || vetoed),
+        Outcome::Claimed(_) => begin(state, node, (since + world.lease(token), number), (done && state.done) || vetoed),
         Outcome::Void(_) => {
             state.facts.add(Fact::Voided);
             match world.bug {
@@ -291,7 +296,7 @@ fn acknowledged(answer: Answer) -> Ack {
         Said::Held { token, number } => grant::Said::Held { by: holder(token, number), remaining: ticks(1) },
         _ => grant::Said::Taken,
     };
-    Ack { age: age(answer.old), said }
+    Ack { age: age(answer.age), said }
 }
 
 /// A command begins: what may not be is noted.
@@ -327,15 +332,16 @@ fn renewed(world: &World, state: &mut State, node: usize, heard: &[Option<Answer
         attempt: u32::from(number),
         trigger: Trigger::Schedule,
         claimed_at: start(),
-        ttl: ticks(world.lease),
+        ttl: ticks(world.lease(token)),
         revision: None,
     };
-    let answer = renewal::renewal(world.quorum(), &lease, Duration::ZERO, &answers);
+    let answer = renewal::renewal(world.quorum(), &lease, world.longest_lease(), &answers);
     match answer {
         Some(Renewal::Renewed | Renewal::Restored) => {
             let fact = if answer == Some(Renewal::Renewed) { Fact::Renewed } else { Fact::Restored };
             state.facts.add(fact);
-            state.nodes[node].phase = Phase::Running { number, trusted: trusted.max(renewed + world.lease), renewed };
+            state.nodes[node].phase =
+                Phase::Running { number, trusted: trusted.max(renewed + world.lease(token)), renewed };
         }
         // The command goes on, and is no longer within its lease.
         Some(Renewal::Lost { .. } | Renewal::Done(_)) => {
@@ -343,8 +349,9 @@ fn renewed(world: &World, state: &mut State, node: usize, heard: &[Option<Answer
             state.nodes[node].phase = Phase::Running { number, trusted: 0, renewed };
         }
         None if world.bug == Some(Bug::FailedRenewalUnlocks) => {
+            let given = given(world, token, state.now);
             for master in &mut state.masters {
-                master.serve(token, Request::Undo(number), 0, 0);
+                master.serve(token, Request::Undo(number), given);
             }
         }
         None => {}
@@ -359,5 +366,5 @@ fn of_renewal(answer: Answer) -> renewal::Answer {
         Said::Done { token, number } => Renewal::Done(mark(token, number)),
         _ => Renewal::Lost { to: None },
     };
-    renewal::Answer { age: age(answer.old), longest: Duration::ZERO, said }
+    renewal::Answer { age: age(answer.age), longest: Duration::ZERO, said }
 }

@@ -24,7 +24,7 @@ pub(crate) type Tick = u8;
 pub(crate) const RESERVATION: Tick = 1;
 pub(crate) const MAX_ATTEMPTS: u8 = 2;
 pub(crate) const MASTERS: usize = 3;
-const NODES: u8 = 2;
+const NODES: usize = 2;
 
 /// A claim's token: which node, which of its claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -70,16 +70,20 @@ pub(crate) enum Bug {
     FailedRenewalUnlocks,
     /// A number is taken back that was not burnt before, so that the next claim may be given it.
     NumbersComeBack,
+    /// Nobody asks how many attempts there were.
+    LimitIgnored,
+    /// A master counts that is older than the claim's own lease, however long another's may be.
+    LongestForgotten,
 }
 
 /// The model.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct World {
-    /// TTL of a lease; the longest that anybody may hold.
-    pub(crate) lease: Tick,
+    /// TTL of each node's leases. All of them know the longest.
+    pub(crate) leases: [Tick; NODES],
     pub(crate) horizon: Tick,
     /// Claims that each node may begin.
-    pub(crate) looks: u8,
+    pub(crate) looks: [u8; NODES],
     pub(crate) faults: Faults,
     pub(crate) bug: Option<Bug>,
 }
@@ -134,17 +138,40 @@ pub(crate) enum Happening {
 impl World {
     /// Leases of one tick, and two of them one after the other.
     pub(crate) const fn small(faults: Faults) -> Self {
-        Self { lease: 1, horizon: 2, looks: 2, faults, bug: None }
+        Self { leases: [1; NODES], horizon: 2, looks: [2; NODES], faults, bug: None }
     }
 
     /// The same where each node claims once.
     pub(crate) const fn brief(faults: Faults) -> Self {
-        Self { looks: 1, ..Self::small(faults) }
+        Self { looks: [1; NODES], ..Self::small(faults) }
     }
 
     /// Leases of two ticks, which end at different times at different masters.
     pub(crate) const fn staggered(faults: Faults) -> Self {
-        Self { lease: 2, horizon: 3, looks: 2, faults, bug: None }
+        Self { leases: [2; NODES], horizon: 3, looks: [2; NODES], faults, bug: None }
+    }
+
+    /// One node's leases are longer than the other's, and longer than this world lasts.
+    pub(crate) const fn uneven(faults: Faults) -> Self {
+        Self { leases: [2, 1], horizon: 1, ..Self::brief(faults) }
+    }
+
+    pub(crate) const fn lease(&self, token: Tok) -> Tick {
+        self.leases[token.0 as usize % NODES]
+    }
+
+    /// The longest lease that anybody may hold.
+    pub(crate) fn longest(&self) -> Tick {
+        self.leases.into_iter().max().unwrap()
+    }
+
+    /// What the nodes take for it.
+    pub(crate) fn longest_lease(&self) -> Duration {
+        if self.bug == Some(Bug::LongestForgotten) { Duration::ZERO } else { ticks(self.longest()) }
+    }
+
+    pub(crate) fn max_attempts(&self) -> u8 {
+        if self.bug == Some(Bug::LimitIgnored) { u8::MAX } else { MAX_ATTEMPTS }
     }
 
     pub(crate) fn quorum(&self) -> Quorum {
@@ -156,8 +183,10 @@ impl World {
 
     /// Judges by the real code.
     pub(crate) fn with_terms<T>(&self, token: Tok, judge: impl FnOnce(&Terms<'_>) -> T) -> T {
-        let request = ClaimRequest { lease_ttl: ticks(self.lease), ..REQUESTS[usize::from(token.0)].clone() };
-        judge(&Terms { quorum: self.quorum(), request: &request, longest_lease: Duration::ZERO, done_is_stale: false })
+        let (lease_ttl, max_attempts) = (ticks(self.lease(token)), u32::from(self.max_attempts()));
+        let request = ClaimRequest { lease_ttl, max_attempts, ..REQUESTS[usize::from(token.0)].clone() };
+        let longest_lease = self.longest_lease();
+        judge(&Terms { quorum: self.quorum(), request: &request, longest_lease, done_is_stale: false })
     }
 }
 
@@ -234,7 +263,7 @@ impl Model for World {
         vec![State {
             now: 0,
             masters: vec![Master::new(None); MASTERS],
-            nodes: (0..NODES).map(Node::new).collect(),
+            nodes: (0..NODES as u8).map(Node::new).collect(),
             strays: Vec::new(),
             left: self.faults,
             granted: Vec::new(),
@@ -270,7 +299,9 @@ impl Model for World {
 
 fn of_node(world: &World, state: &State, index: usize, node: &Node, actions: &mut Vec<Happening>) {
     match &node.phase {
-        Phase::Idle if node.not_before <= state.now && node.looks < world.looks => actions.push(Happening::Look(index)),
+        Phase::Idle if node.not_before <= state.now && node.looks < world.looks[index] => {
+            actions.push(Happening::Look(index));
+        }
         Phase::Running { .. } if node.calls.is_none() => {
             actions.extend([Happening::Succeed(index), Happening::Fail(index)]);
             if state.left.renewals > 0 {
