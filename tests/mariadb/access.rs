@@ -22,7 +22,17 @@ async fn a_missing_database_is_told() {
     assert!(error.message.contains("create it"), "{error}");
 }
 
-/// Each documented grant is needed: a user without it is denied, and told where the grants are.
+#[cfg(feature = "daemon")]
+#[tokio::test]
+async fn each_documented_grant_is_missed_by_a_user_who_lacks_it() {
+    crate::server_rights::each_is_missed(documented_grants(), |grant, user| {
+        grant
+            .replace("cronward IDENTIFIED BY 'PASSWORD'", &format!("{user} IDENTIFIED BY 'secret'"))
+            .replace("TO cronward", &format!("TO {user}"))
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_user_without_a_grant_is_denied_and_told_where_the_grants_are() {
     let database = Database::new().await;

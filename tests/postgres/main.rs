@@ -22,6 +22,9 @@ mod proxy;
 mod round_trips;
 #[path = "../support/server_grants.rs"]
 mod server_grants;
+#[cfg(feature = "daemon")]
+#[path = "../support/server_rights.rs"]
+mod server_rights;
 #[path = "../support/tls_files.rs"]
 mod tls_files;
 #[path = "../support/store_words.rs"]

@@ -86,5 +86,6 @@ async fn a_master_that_is_away_is_a_fault(group: &mut ClusterGroup) {
     let told = doctor(&group.url()).await;
     let place = format!("127.0.0.1:{}: no answer", group.ports[2]);
     assert!(told.found_of("server fault").starts_with(&place), "{:?}", told.bad);
+    assert!(told.fix_of("server fault").contains("cluster-require-full-coverage no"), "{:?}", told.bad);
     assert_eq!(told.code, 2);
 }

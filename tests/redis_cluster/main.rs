@@ -11,6 +11,7 @@
     reason = "a test says what it expects"
 )]
 
+mod coverage;
 #[cfg(feature = "daemon")]
 mod daemon;
 #[cfg(feature = "daemon")]

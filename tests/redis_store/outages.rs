@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use cronward::store::{Applied, Claim, ErrorKind, Store};
+use cronward::slot::Outcome;
+use cronward::store::{Applied, Claim, ClaimRequest, ErrorKind, Renewal, Store};
 
 use crate::proxy::{Mode, Proxy};
-use crate::redis_server::RedisServer;
-use crate::{LIMIT, eventually, granted, mark_of, open, open_within, request, slot_of, store};
+use crate::redis_server::{RedisServer, free_port};
+use crate::{LIMIT, ended, eventually, granted, mark_of, open, open_within, request, slot_of, store};
 
 const SHORT: Duration = Duration::from_secs(3);
 
@@ -36,6 +37,55 @@ async fn a_server_that_restarts_costs_one_error_at_most() {
     server.restart_with_data();
     let _ = store.renew(&lease).await;
     store.renew(&lease).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_loads_its_data_is_unavailable_until_it_has() {
+    let mut server = RedisServer::start();
+    let store = store(&server).await;
+    let (done, held, new) = (slot_of("done"), request(&slot_of("held"), 1), request(&slot_of("new"), 1));
+    let lease = granted(&store, &request(&done, 1)).await;
+    store.complete(&lease, &ended(&lease, Outcome::Success), LIMIT).await.unwrap();
+    let lease = granted(&store, &ClaimRequest { lease_ttl: Duration::from_secs(3_600), ..held }).await;
+    server.restart_loading();
+    // The connection from before is gone: that may be told once.
+    let _ = store.jobs().await;
+    let calls = [
+        store.claim(&new).await.map(drop),
+        store.claim(&request(&done, 2)).await.map(drop),
+        store.renew(&lease).await.map(drop),
+        store.inspect(std::slice::from_ref(&done)).await.map(drop),
+    ];
+    for error in calls.map(Result::unwrap_err) {
+        assert_eq!((error.kind, error.applied), (ErrorKind::Unavailable, Applied::No), "{error}");
+        assert!(error.is_transient() && error.message.contains("still loading"), "{error}");
+    }
+    assert!(server.errors("LOADING") >= 4);
+
+    server.end_loading();
+    assert!(matches!(store.claim(&request(&done, 2)).await.unwrap(), Claim::Done(_)), "what was done stays done");
+    assert_eq!(store.renew(&lease).await.unwrap(), Renewal::Renewed);
+    assert!(matches!(store.claim(&new).await.unwrap(), Claim::Claimed { attempt: 1, used: 1, .. }));
+}
+
+#[tokio::test]
+async fn a_replica_that_tells_nothing_without_its_primary_is_unavailable() {
+    let server = RedisServer::start_with(&[("replica-serve-stale-data", "no")]);
+    let store = store(&server).await;
+    let done = slot_of("done");
+    let lease = granted(&store, &request(&done, 1)).await;
+    store.complete(&lease, &ended(&lease, Outcome::Success), LIMIT).await.unwrap();
+    // Nobody listens there.
+    server.command(&["REPLICAOF", "127.0.0.1", &free_port().to_string()]);
+    for claim in [request(&done, 2), request(&slot_of("new"), 1)] {
+        let error = store.claim(&claim).await.unwrap_err();
+        assert_eq!((error.kind, error.applied), (ErrorKind::Unavailable, Applied::No), "{error}");
+        assert!(error.is_transient() && error.message.contains("name the primary"), "{error}");
+    }
+    assert!(server.errors("MASTERDOWN") >= 2);
+    server.command(&["REPLICAOF", "NO", "ONE"]);
+    assert!(matches!(store.claim(&request(&done, 2)).await.unwrap(), Claim::Done(_)), "what was done stays done");
+    granted(&store, &request(&slot_of("new"), 1)).await;
 }
 
 #[tokio::test]

@@ -136,7 +136,16 @@ const ENDS: [u16; 3] = [5_460, 10_922, 16_383];
 
 impl ClusterGroup {
     pub fn start() -> Self {
-        Self::start_as(|config| {
+        Self::start_plain("no")
+    }
+
+    /// As Redis is by default: while some slots have no master, nothing is answered about any.
+    pub fn start_with_full_coverage() -> Self {
+        Self::start_plain("yes")
+    }
+
+    fn start_plain(full_coverage: &str) -> Self {
+        Self::start_as(full_coverage, |config| {
             let server = RedisServer::start_with(config);
             let port = server.port();
             (server, port)
@@ -146,11 +155,11 @@ impl ClusterGroup {
     /// All of it over TLS: clients, replication and the bus; with `ca.pem`, `cert.pem` and `key.pem` from a folder.
     pub fn start_with_tls(files: &Path) -> Self {
         let tls = [("tls-cluster", "yes"), ("tls-replication", "yes")];
-        Self::start_as(|config| RedisServer::start_with_tls_and(files, &[config, &tls[..]].concat()))
+        Self::start_as("no", |config| RedisServer::start_with_tls_and(files, &[config, &tls[..]].concat()))
     }
 
     /// `start` answers a server and the port by which the others know it.
-    fn start_as(start: impl Fn(&[(&str, &str)]) -> (RedisServer, u16)) -> Self {
+    fn start_as(full_coverage: &str, start: impl Fn(&[(&str, &str)]) -> (RedisServer, u16)) -> Self {
         // Kept until the server starts whose bus it is: others draw their ports meanwhile.
         let kept: Vec<_> = (0..6).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
         let buses: Vec<u16> = kept.iter().map(|bus| bus.local_addr().expect("its port").port()).collect();
@@ -160,7 +169,7 @@ impl ClusterGroup {
                 ("cluster-enabled", "yes"),
                 ("cluster-port", &bus.to_string()),
                 ("cluster-node-timeout", "1500"),
-                ("cluster-require-full-coverage", "no"),
+                ("cluster-require-full-coverage", full_coverage),
                 ("cluster-replica-validity-factor", "0"),
                 ("repl-diskless-sync-delay", "0"),
             ])
@@ -210,11 +219,25 @@ impl ClusterGroup {
         cut(&self.servers[master], &self.servers[master + 3]);
     }
 
+    /// No replica takes over, until [`Self::let_take_over`].
+    pub fn hold_failovers(&self) {
+        self.servers.iter().for_each(|server| no_failover(server, "yes"));
+    }
+
+    /// The replica of a master may take over.
+    pub fn let_take_over(&self, master: usize) {
+        no_failover(&self.servers[master + 3], "no");
+    }
+
     /// `redis+cluster://…`.
     pub fn url(&self) -> String {
         let hosts: Vec<_> = self.servers.iter().map(|server| format!("127.0.0.1:{}", server.port())).collect();
         format!("redis+cluster://{}", hosts.join(","))
     }
+}
+
+fn no_failover(server: &RedisServer, yes: &str) {
+    server.command(&["CONFIG", "SET", "cluster-replica-no-failover", yes]);
 }
 
 /// A line of `CLUSTER INFO`.

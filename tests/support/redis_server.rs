@@ -213,6 +213,27 @@ impl RedisServer {
         self.start_again();
     }
 
+    /// Saves, ends and starts again, and is in the middle of loading its data: until [`Self::end_loading`], or a minute at the
+    /// least, for it stands still at each of so many keys that it has besides.
+    pub fn restart_loading(&mut self) {
+        let fill = "for i = 1, 1200 do redis.call('SET', 'filler:' .. i, string.rep(i .. '-', 400)) end";
+        self.command(&["EVAL", fill, "0"]);
+        self.command(&["CONFIG", "SET", "rdbcompression", "no"]);
+        self.command(&["SAVE"]);
+        self.kill();
+        let slow = [("key-load-delay", "50000"), ("loading-process-events-interval-bytes", "1024")];
+        let slow = slow.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let config = [&self.config[..], &slow[..]].concat();
+        self.child = spawn(&self.dir, self.port, &config, self.dies_with_its_starter);
+        self.wait_until(|answer| answer.is_err_and(|error| error.code() == Some("LOADING")));
+    }
+
+    /// What is left is loaded at once.
+    pub fn end_loading(&mut self) {
+        self.command(&["CONFIG", "SET", "key-load-delay", "0"]);
+        assert!(self.wait_until_it_answers(), "redis-server ends when its data is loaded");
+    }
+
     /// Saves, ends and starts again with its data.
     pub fn restart_with_data(&mut self) {
         self.command(&["SAVE"]);
@@ -226,23 +247,26 @@ impl RedisServer {
     }
 
     /// False when it ended instead.
-    #[allow(clippy::disallowed_methods, reason = "a real process: there is no signal to wait for but its answer")]
     fn wait_until_it_answers(&mut self) -> bool {
+        // A password of its own is for the test to know.
+        self.wait_until(|answer| answer.map_or_else(|error| error.code() == Some("NOAUTH"), |_| true))
+    }
+
+    /// Waits until it answers a PING so. False when it ended instead.
+    #[allow(clippy::disallowed_methods, reason = "a real process: there is no signal to wait for but its answer")]
+    fn wait_until(&mut self, is_so: impl Fn(RedisResult<Value>) -> bool) -> bool {
         let limit = Instant::now() + START_LIMIT;
         while Instant::now() < limit {
             if self.child.try_wait().expect("the child can be asked").is_some() {
                 return false;
             }
             // Its own socket, so that no other server can answer for it.
-            let answer = self.try_command(&["PING"]);
-            match answer {
-                Ok(_) => return true,
-                // A password of its own is for the test to know.
-                Err(error) if error.code() == Some("NOAUTH") => return true,
-                Err(_) => std::thread::sleep(Duration::from_millis(10)),
+            if is_so(self.try_command(&["PING"])) {
+                return true;
             }
+            std::thread::sleep(Duration::from_millis(10));
         }
-        panic!("redis-server at port {} does not answer within {START_LIMIT:?}", self.port);
+        panic!("redis-server at port {} does not answer so within {START_LIMIT:?}", self.port);
     }
 }
 

@@ -112,8 +112,10 @@ impl Cluster {
         let mut findings = vec![coverage(masters.len(), homeless)];
         for address in masters {
             let away = |error: &str| {
-                let effect = "the jobs whose slots it keeps are not claimed until a replica takes over";
-                Finding::fault("server", error, effect, "start it, and give each master a replica")
+                let effect = "the jobs whose slots it keeps are not claimed until a replica takes over, and as a rule no \
+                              other either";
+                let fix = "start it, give each master a replica, and set cluster-require-full-coverage no";
+                Finding::fault("server", error, effect, fix)
             };
             let looked = match self.known.link(&address) {
                 Ok(link) => look(&link, kind).await,
