@@ -17,7 +17,7 @@ mod failure;
 #[cfg(test)]
 mod fixture;
 mod guarded;
-mod import;
+pub(crate) mod import;
 mod jobs;
 mod live;
 mod logs;

@@ -9,14 +9,14 @@ use std::path::Path;
 /// What is wrong with a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("env_file {path} line {line}: {why}")]
-pub(super) struct EnvFileError {
+pub(crate) struct EnvFileError {
     path: String,
     line: usize,
     why: &'static str,
 }
 
 /// Reads the variables of a text, in order; a later one of the same name wins with whoever applies them.
-pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<(String, String)>, EnvFileError> {
+pub(crate) fn parse(path: &Path, text: &str) -> Result<Vec<(String, String)>, EnvFileError> {
     let mut variables = Vec::new();
     for (line, text) in (1..).zip(text.lines()) {
         let text = text.trim();

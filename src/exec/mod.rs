@@ -18,7 +18,7 @@
 
 mod attend;
 mod capture;
-mod env_file;
+pub(crate) mod env_file;
 mod environment;
 mod launch;
 mod plan;

@@ -1,7 +1,8 @@
 //! What the fuzz targets in `fuzz/` and their twins in `tests/parsers` share: one function per parser. Each takes any
 //! bytes, checks what is claimed of the parser, panics when that is not so, and answers whether the bytes were accepted.
 //!
-//! - No panic, and an end: a search is bounded, and so is what comes out, by what went in.
+//! - No panic, and an end: a search is bounded, and so is what comes out, by what went in. So is the memory, which
+//!   `tests/parsers` counts.
 //! - What is accepted reads back from its own display as the same value.
 //! - An error is one line, of a length that can be read, and nothing in it moves a cursor.
 //!
@@ -10,17 +11,21 @@
 
 mod config;
 mod cron;
+mod env_file;
 mod journal;
 mod placeholders;
 mod slot_key;
 mod stored_record;
 
+pub use crate::cli::import::fuzzing::crontab;
 pub use crate::store::document_texts as document;
 pub use crate::store::etcd::fuzzing::etcd_reply;
 pub use crate::store::redis::fuzzing::redis_reply;
 pub use crate::store::sql::fuzzing::sql_row;
+pub use crate::store::zookeeper::fuzzing::zookeeper_node;
 pub use config::config;
 pub use cron::cron;
+pub use env_file::env_file;
 pub use journal::journal;
 pub use placeholders::placeholders;
 pub use slot_key::slot_key;

@@ -22,6 +22,8 @@ const BESIDE: &[(&str, &str)] = &[
     // The edges read their own part of the file.
     ("web", "config"),
     ("notify", "config"),
+    // A crontab is read by a command, and its parser is tried as the others are.
+    ("fuzzing", "cli"),
 ];
 
 /// What the binary itself knows: the commands, and the shim of a command, which is the same binary.

@@ -6,6 +6,8 @@ use cronward::fuzzing;
 use cronward::schedule::{Schedule, Timetable};
 use cronward::verify::{Inputs, check};
 
+use crate::memory::bounded;
+
 const JOB: &str = r#""job":"a","slot":"2026-11-21T14Z","slot_end":"2026-11-21T15:00:00Z""#;
 
 /// A line of node `a`.
@@ -130,4 +132,40 @@ fn more_runs_of_a_slot_than_there_are_attempts_are_not_compared_and_that_is_told
     let message = &report.unexplained[0].message;
     assert!(message.contains("1500 runs, of which 999 were compared"), "{message}");
     assert!(message.len() < 10_000, "{} bytes", message.len());
+}
+
+#[test]
+fn what_is_imported_of_a_crontab_turns_no_reading_direction() {
+    for text in
+        ["\n\u{202e}", "# \u{202e}\n", "CRON_TZ=\u{202e}\n", "* * * * * echo \u{202e}\n", "A=\u{202e}\n* * * * * a\n"]
+    {
+        fuzzing::crontab(text.as_bytes());
+    }
+}
+
+#[test]
+fn a_line_that_is_not_imported_is_told_in_a_length_that_can_be_read() {
+    let long = "x".repeat(10_000);
+    for text in [
+        format!("* * * * * {long}/ a\n"),
+        format!("CRON_TZ={long}\n"),
+        format!("RANDOM_DELAY={long}\n"),
+        format!("@{long} a\n"),
+    ] {
+        fuzzing::crontab(text.as_bytes());
+    }
+}
+
+#[test]
+fn a_crontab_whose_settings_and_jobs_multiply_takes_no_memory_without_bound() {
+    let text: String = (0..1_500).map(|n| format!("A{n}=1\n* * * * * j{n}\n")).collect();
+    assert!(!bounded("a crontab", fuzzing::crontab, text.as_bytes()));
+}
+
+#[test]
+fn a_sentinel_of_the_least_epoch_counts_no_more_for_that() {
+    let fields =
+        ["ip", "10.0.0.1", "port", "1", "flags", "failover_in_progress", "config-epoch", "-9223372036854775808"];
+    let items: String = fields.iter().map(|field| format!("${}\r\n{field}\r\n", field.len())).collect();
+    assert!(fuzzing::redis_reply(format!("*{}\r\n{items}", fields.len()).as_bytes()));
 }

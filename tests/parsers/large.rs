@@ -1,20 +1,23 @@
-//! Long inputs: a parser takes time in proportion to them, or refuses them. Were one quadratic, these would take
-//! hours; the limits are what a busy machine needs for the work without any optimisation, and much more.
+//! Long inputs: a parser takes time and memory in proportion to them, or refuses them. Were one quadratic, these would
+//! take hours; the limits of time are what a busy machine needs for the work without any optimisation, and much more.
+//! Those of memory are in `memory`.
 
 use std::time::{Duration, Instant};
 
 use cronward::fuzzing;
 
+use crate::memory::bounded;
+
 /// Bytes of most of them.
 const LENGTH: usize = 300_000;
 
 /// What one of them may take.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(300);
 
 #[track_caller]
-fn in_time(what: &str, body: fn(&[u8]) -> bool, bytes: &[u8]) {
+fn in_bounds(what: &str, body: fn(&[u8]) -> bool, bytes: &[u8]) {
     let begun = Instant::now();
-    body(bytes);
+    bounded(what, body, bytes);
     let took = begun.elapsed();
     assert!(took < LIMIT, "{what}: {} bytes took {took:?}", bytes.len());
 }
@@ -55,17 +58,17 @@ fn a_long_file_is_read_in_time_whatever_is_wrong_in_it() {
         ("NUL", long("\0")),
         ("not ASCII", long("\u{202e}")),
     ] {
-        in_time(what, fuzzing::config, text.as_bytes());
+        in_bounds(what, fuzzing::config, text.as_bytes());
     }
-    in_time("not UTF-8", fuzzing::config, &vec![0xff; LENGTH]);
+    in_bounds("not UTF-8", fuzzing::config, &vec![0xff; LENGTH]);
 }
 
 #[test]
 fn short_words_that_are_long_are_refused_in_time() {
     for text in [long("*"), long("1,"), long(" "), long("{job}"), long("{"), long("2026-")] {
-        in_time("cron", fuzzing::cron, text.as_bytes());
-        in_time("slot key", fuzzing::slot_key, text.as_bytes());
-        in_time("placeholders", fuzzing::placeholders, text.as_bytes());
+        in_bounds("cron", fuzzing::cron, text.as_bytes());
+        in_bounds("slot key", fuzzing::slot_key, text.as_bytes());
+        in_bounds("placeholders", fuzzing::placeholders, text.as_bytes());
     }
 }
 
@@ -75,7 +78,7 @@ fn an_expression_that_hardly_ever_ticks_is_searched_in_time() {
         ["0 0 29 2 +SUN", "0 0 29 2 +MON#5", "59 59 23 31 12 +SAT", "0 0 29 2 +WEDL", "0 0 30 2 *", "0 0 31 2,4,6 *"]
     {
         for zone in 0..6_u8 {
-            in_time(text, fuzzing::cron, &[&[zone], text.as_bytes()].concat());
+            in_bounds(text, fuzzing::cron, &[&[zone], text.as_bytes()].concat());
         }
     }
 }
@@ -89,15 +92,63 @@ fn a_long_answer_is_read_in_time() {
         array(15_000, item),
         format!("*4\r\n_\r\n:1\r\n_\r\n{}", array(15_000, item)),
         long("*1\r\n"),
+        format!("*{}\r\n{}", 7_000, "*3\r\n:0\r\n:16383\r\n*2\r\n$0\r\n\r\n:1\r\n".repeat(7_000)),
+        format!("-MOVED 1 {}:1\r\n", long("x")),
         "*9223372036854775807\r\n".to_owned(),
         "*2147483647\r\n:1\r\n".to_owned(),
         "%2147483647\r\n:1\r\n".to_owned(),
         "$2147483647\r\nx".to_owned(),
     ] {
-        in_time("an answer", fuzzing::redis_reply, text.as_bytes());
+        in_bounds("an answer", fuzzing::redis_reply, text.as_bytes());
     }
     for text in [long("["), long("{\"a\":"), format!("{{\"name\":\"{}\"}}", long("x"))] {
-        in_time("a record", fuzzing::stored_record, text.as_bytes());
+        in_bounds("a record", fuzzing::stored_record, text.as_bytes());
+    }
+    let note = r#"{"at_ms":1,"what":"early"},"#;
+    let page = |count| {
+        let notes = note.repeat(count);
+        format!(r#"{{"last_ms":1,"id":"p","node":"n","notes":[{}]}}"#, notes.trim_end_matches(','))
+    };
+    let pages = format!("{},", page(1)).repeat(3_000);
+    let together = format!(r#"{{"kept_from_ms":1,"pages":[{}]}}"#, pages.trim_end_matches(','));
+    let alone = format!(r#"{{"kept_from_ms":1,"page":{}}}"#, page(8_000));
+    for text in [together, alone] {
+        in_bounds("notes", fuzzing::document, text.as_bytes());
+        in_bounds("notes in a node", fuzzing::zookeeper_node, format!("/x\n{text}").as_bytes());
+    }
+    // The length of what follows, in the form of protobuf: five bytes that say four gigabytes.
+    for start in [&b"\x12"[..], b"\x5a", b"\x12\x05\x2a"] {
+        in_bounds("a length", fuzzing::etcd_reply, &[start, b"\xff\xff\xff\xff\x0f"].concat());
+    }
+}
+
+/// Settings and entries in turn: each entry has all settings above it.
+fn settings_in_turn(count: usize) -> String {
+    (0..count).map(|n| format!("A{n}=1\n* * * * * j{n}\n")).collect()
+}
+
+#[test]
+fn a_long_crontab_is_imported_in_time_whatever_stands_in_it() {
+    for (what, text) in [
+        ("settings in turn", settings_in_turn(5_000)),
+        ("one long setting", format!("A={}\n{}", "x".repeat(50_000), "* * * * * j\n".repeat(1_000))),
+        ("one command", "* * * * * j\n".repeat(5_000)),
+        ("comments", long("#\n")),
+        ("line ends", long("\n")),
+        ("refused", long("@reboot x\n")),
+        ("one line", format!("* * * * * {}", long("x% "))),
+        ("percent signs", format!("* * * * * cat{}", long("%"))),
+        ("lists", format!("{} * * * * x\n", long("1,"))),
+        ("no text", "\u{202e}\n".repeat(10_000)),
+    ] {
+        in_bounds(what, fuzzing::crontab, text.as_bytes());
+    }
+}
+
+#[test]
+fn a_long_file_of_variables_is_read_in_time() {
+    for text in [long("A=1\n"), format!("A=\"{}\"", long("\\$")), long("'"), long("="), long("\r")] {
+        in_bounds("an env_file", fuzzing::env_file, text.as_bytes());
     }
 }
 
@@ -128,6 +179,6 @@ fn a_long_journal_is_judged_in_time() {
         ("one line", long("{\"a\":")),
         ("faults", lines(20, &missed) + "--- faults\n" + &faults),
     ] {
-        in_time(what, fuzzing::journal, text.as_bytes());
+        in_bounds(what, fuzzing::journal, text.as_bytes());
     }
 }

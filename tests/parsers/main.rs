@@ -13,4 +13,5 @@
 mod found;
 mod large;
 mod material;
+mod memory;
 mod twins;

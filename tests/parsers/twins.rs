@@ -4,11 +4,12 @@ use cronward::fuzzing;
 use proptest::prelude::*;
 
 use crate::material::{Material, bytes};
+use crate::memory::bounded;
 
 /// A target, and whether it accepts the bytes.
 type Body = fn(&[u8]) -> bool;
 
-const TARGETS: [(&str, Body); 10] = [
+const TARGETS: [(&str, Body); 13] = [
     ("config", fuzzing::config),
     ("cron", fuzzing::cron),
     ("slot_key", fuzzing::slot_key),
@@ -19,6 +20,9 @@ const TARGETS: [(&str, Body); 10] = [
     ("document", fuzzing::document),
     ("etcd_reply", fuzzing::etcd_reply),
     ("sql_row", fuzzing::sql_row),
+    ("zookeeper_node", fuzzing::zookeeper_node),
+    ("crontab", fuzzing::crontab),
+    ("env_file", fuzzing::env_file),
 ];
 
 #[test]
@@ -48,7 +52,7 @@ macro_rules! twins {
 
             #[test]
             fn $target(input in bytes(stringify!($target))) {
-                fuzzing::$target(&input.0);
+                bounded(stringify!($target), fuzzing::$target, &input.0);
             }
         })*
     };
@@ -65,4 +69,7 @@ twins! {
     document 1_000;
     etcd_reply 2_000;
     sql_row 1_000;
+    zookeeper_node 1_000;
+    crontab 300;
+    env_file 2_000;
 }

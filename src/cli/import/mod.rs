@@ -6,6 +6,8 @@ mod args;
 mod document;
 mod entry;
 mod fields;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod item;
 mod line;
 mod name;

@@ -1,6 +1,6 @@
 //! Names of jobs, made from their commands alone: the same crontab always has the same names.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cli::import::words::commands;
 use crate::job::JobName;
@@ -58,17 +58,26 @@ const EXTENSIONS: [&str; 10] = [".sh", ".py", ".pl", ".php", ".rb", ".js", ".jar
 #[derive(Default)]
 pub(super) struct Names {
     taken: BTreeSet<String>,
+    /// Where the search for a number of this name ended: the numbers below are taken. A crontab may have one command in
+    /// every line.
+    numbered: BTreeMap<String, u32>,
 }
 
 impl Names {
     /// A name that nobody has yet: the command's own, with a number from the second one on.
     pub(super) fn take(&mut self, command: &str) -> String {
         let wanted = job_of_guard(command).unwrap_or_else(|| slug(&of(command, 0)));
-        let numbered = (2..).map(|number: u32| format!("{wanted}-{number}"));
-        let free = std::iter::once(wanted.clone()).chain(numbered).find(|name| !self.taken.contains(name));
-        let name = free.unwrap_or(wanted);
-        self.taken.insert(name.clone());
-        name
+        if self.taken.insert(wanted.clone()) {
+            return wanted;
+        }
+        let next = self.numbered.entry(wanted.clone()).or_insert(2);
+        loop {
+            let name = format!("{wanted}-{next}");
+            *next = next.saturating_add(1);
+            if self.taken.insert(name.clone()) {
+                return name;
+            }
+        }
     }
 }
 

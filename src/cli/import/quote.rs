@@ -1,8 +1,10 @@
 //! Text as TOML strings and keys, and as the file format reads them again. Nothing but that.
 
+use crate::text::is_harmful;
+
 /// A string value, in the form that is read most easily.
 pub(super) fn string(text: &str) -> String {
-    let plain = |c: char| c == '\t' || !c.is_control();
+    let plain = |c: char| !is_harmful(c);
     if text.contains('\n')
         && !text.contains("'''")
         && text.ends_with('\n')
@@ -20,7 +22,7 @@ pub(super) fn string(text: &str) -> String {
             '"' | '\\' => quoted.extend(['\\', c]),
             '\n' => quoted.push_str("\\n"),
             '\t' => quoted.push_str("\\t"),
-            c if c.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c if is_harmful(c) => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
             c => quoted.push(c),
         }
     }
@@ -47,7 +49,7 @@ pub(super) fn literal(text: &str) -> String {
 
 /// A comment's text: one line, with nothing in it that TOML forbids there or that moves a cursor.
 pub(super) fn comment(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if is_harmful(c) { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]

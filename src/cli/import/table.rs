@@ -10,9 +10,20 @@ use crate::cli::import::line::{Line, Numbered, lines};
 use crate::cli::import::name::Names;
 use crate::cli::import::shell;
 use crate::cli::import::words::commands;
+use crate::text::message;
 
 /// What cron sets where a crontab sets none.
 pub(super) const CRONS_PATH: &str = "/usr/bin:/bin";
+
+/// The most bytes of settings that the jobs of one crontab have together: each job has those above it, so that the two
+/// multiply. A thousand jobs with ten settings each have a megabyte.
+const MOST_SETTINGS: usize = 2 << 20;
+
+/// What a setting takes besides its name and its value.
+const BESIDES: usize = 64;
+
+/// The longest text in which words of the crontab are told; the line itself stands in its place.
+const LONGEST: usize = 600;
 
 /// Cron's own settings of its mails.
 const MAIL: [&str; 4] = ["MAILTO", "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING"];
@@ -47,6 +58,8 @@ pub(super) fn read(source: &Source<'_>, names: &mut Names) -> Vec<Item> {
         variables: BTreeMap::new(),
         zone: Ok(source.zone),
         jitter: None,
+        above: 0,
+        settings: 0,
     };
     for line in lines(source.text) {
         table.take(line, names);
@@ -68,6 +81,10 @@ struct Table<'a> {
     zone: Result<(Tz, ZoneSource), String>,
     /// Minutes.
     jitter: Option<u32>,
+    /// Bytes of settings that stand above.
+    above: usize,
+    /// Bytes of settings that the jobs have so far.
+    settings: usize,
 }
 
 impl Table<'_> {
@@ -91,11 +108,12 @@ impl Table<'_> {
     }
 
     fn refuse(&mut self, place: Place, source: String, why: String, wrong: bool) {
+        let why = message(&why, LONGEST);
         self.items.push(Item::Refused(Refused { place, source, why, wrong }));
     }
 
     fn note(&mut self, place: Place, text: impl Into<String>) {
-        self.items.push(Item::Note(place, text.into()));
+        self.items.push(Item::Note(place, message(&text.into(), LONGEST)));
     }
 
     /// A setting holds for the entries below it.
@@ -132,6 +150,9 @@ impl Table<'_> {
         } else {
             self.items.push(Item::Gap);
         }
+        let added = name.len() + value.len() + BESIDES;
+        let replaced = self.variables.get(&name).map_or(0, |old| name.len() + old.len() + BESIDES);
+        self.above = (self.above + added).saturating_sub(replaced);
         self.variables.insert(name, value);
     }
 
@@ -168,11 +189,16 @@ impl Table<'_> {
         }
     }
 
-    fn job(&self, place: &Place, text: &str, carriage_return: bool, names: &mut Names) -> Result<Job, Refusal> {
+    fn job(&mut self, place: &Place, text: &str, carriage_return: bool, names: &mut Names) -> Result<Job, Refusal> {
         let zone = self.zone.clone().map_err(Refusal::Unreadable)?;
         let entry = entry::read(text, self.source.system, zone.0)?;
         let shell = self.variables.get("SHELL").map_or("/bin/sh", String::as_str);
         let (command, told) = shell::command(&entry.command, shell).map_err(Refusal::Unreadable)?;
+        if self.settings + self.above > MOST_SETTINGS {
+            let why = "each job has the settings above it, and together that is more than 2 MiB: split the file";
+            return Err(Refusal::Unreadable(why.to_owned()));
+        }
+        self.settings += self.above;
         let mut env = self.variables.clone();
         env.entry("PATH".to_owned()).or_insert_with(|| CRONS_PATH.to_owned());
         let mut notes = entry.when.notes;

@@ -8,10 +8,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Document, Kept, MarkChange, MarkText, Moment, NodeText, PauseText, Subject};
+use super::{Document, Kept, MarkChange, MarkText, Moment, NodeText, NoteText, NotesText, PauseText, Subject};
+use crate::clock::later;
 use crate::job::NodeName;
 use crate::reply::ClaimRequest;
-use crate::slot::{Slot, Token, Trigger};
+use crate::slot::{MOST_PAGES, NotePage, Slot, Token, Trigger};
 use crate::store::Pause;
 use crate::store::image::StoredMark;
 
@@ -19,14 +20,15 @@ use crate::store::image::StoredMark;
 /// any is taken.
 pub fn document_texts(bytes: &[u8]) -> bool {
     let Ok(slot) = Slot::parse("a", "2026-11-21T14Z", "2026-11-21T15Z") else { return false };
-    let (mut mark, mut log, mut pause, mut node) = (None, None, None, None);
+    let (mut mark, mut log, mut pause, mut node, mut noted) = (None, None, None, None, false);
     for line in bytes.split(|byte| *byte == b'\n') {
         mark = mark.or_else(|| MarkText::read(line).ok());
         log = log.or_else(|| reads_back::<Document>(line));
         pause = pause.or_else(|| reads_back::<PauseText>(line));
         node = node.or_else(|| reads_back::<NodeText>(line));
+        noted |= is_noted(line);
     }
-    let taken = mark.is_some() || log.is_some() || pause.is_some() || node.is_some();
+    let taken = mark.is_some() || log.is_some() || pause.is_some() || node.is_some() || noted;
     let _ = node.map(NodeText::entry);
     let pause = pause.map(PauseText::pause);
     let mark = mark.and_then(|text| stored(text, slot.end()));
@@ -45,6 +47,23 @@ fn reads_back<T: DeserializeOwned + Serialize + Debug>(bytes: &[u8]) -> Option<T
     let again = serde_json::from_slice::<T>(&written).ok().and_then(|value| serde_json::to_vec(&value).ok());
     assert_eq!(again.as_ref(), Some(&written), "{value:?}");
     Some(value)
+}
+
+/// Notes: a page by itself, as etcd keeps it, or all pages of a slot, as ZooKeeper does. One more page can be put to them,
+/// and they are not too many then.
+fn is_noted(line: &[u8]) -> bool {
+    let alone = reads_back::<NoteText>(line);
+    let together = reads_back::<NotesText>(line);
+    let noted = alone.is_some() || together.is_some();
+    let page = alone.map(|text| (later(text.kept_from, Duration::MAX), text.page));
+    if let (Some(mut text), Ok(node)) = (together, NodeName::new("n")) {
+        let _ = later(text.kept_from, Duration::MAX);
+        let own = NotePage::new("own".to_owned(), node, None, DateTime::UNIX_EPOCH);
+        text.put(page.map_or(own, |(_, page)| page));
+        assert!(text.pages.len() <= MOST_PAGES, "{} pages", text.pages.len());
+        NotePage::sort(&mut text.pages);
+    }
+    noted
 }
 
 /// A mark that was read can be used, and is the same when it is written.

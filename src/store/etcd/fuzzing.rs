@@ -10,8 +10,9 @@ use super::api::{
 use super::fault::Fault;
 use super::keys::Keys;
 use super::slots::{read_counter, read_document, read_json};
+use crate::clock::later;
 use crate::slot::OutputTail;
-use crate::store::document::{MarkText, NodeText, PauseText};
+use crate::store::document::{MarkText, NodeText, NoteText, PauseText};
 use crate::store::shelf::Trouble;
 use crate::store::{JobEntry, Op, StoreOptions, Wake};
 
@@ -56,6 +57,7 @@ fn is_read(kv: &KeyValue) -> bool {
         told(read_json::<JobEntry>(kv)),
         told(read_json::<NodeText>(kv)),
         told(read_json::<PauseText>(kv)),
+        told(read_json::<NoteText>(kv).map(|text| later(text.kept_from, StoreOptions::default().retention))),
     ];
     taken.contains(&true) || wake.is_some()
 }

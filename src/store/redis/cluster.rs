@@ -46,9 +46,9 @@ struct State {
 }
 
 /// Where a call is to be sent instead.
-struct Redirection {
-    slot: u16,
-    to: Address,
+pub(super) struct Redirection {
+    pub(super) slot: u16,
+    pub(super) to: Address,
     /// Only this one, and with leave: the slot is on its way there.
     once: bool,
 }
@@ -247,7 +247,7 @@ fn is_doubtful(error: &LinkError) -> bool {
     }
 }
 
-fn redirection(error: &LinkError, asked: &Address) -> Option<Redirection> {
+pub(super) fn redirection(error: &LinkError, asked: &Address) -> Option<Redirection> {
     let LinkError::Call(error) = error else { return None };
     let once = error.kind() == ErrorKind::Server(ServerErrorKind::Ask);
     let (address, slot) = error.redirect_node()?;

@@ -4,9 +4,14 @@ use std::time::Duration;
 
 use redis::Value;
 
+use super::cluster::redirection;
 use super::decode::{self, Corrupt, RawMark};
 use super::keys::Keys;
-use super::records;
+use super::link::LinkError;
+use super::members::Address;
+use super::slots::SlotMap;
+use super::told::Told;
+use super::{records, redlock, sentinel};
 use crate::slot::{Slot, SlotRecord};
 use crate::store::{Pause, StoreOptions};
 
@@ -36,7 +41,58 @@ fn decoded(reply: &Value, length: usize) -> bool {
         told(records::nodes(reply, "nodes", retention).inspect(|(_, nodes)| assert!(nodes.len() <= length))),
         told(records::heartbeat(reply)),
     ];
-    taken.contains(&true)
+    let of_one_of_several = redlock::fuzzing::answers(reply, &slot).map(told);
+    let topology = [is_mapped(reply, length), is_named(reply), is_led_on(reply)];
+    taken.iter().chain(&of_one_of_several).chain(&topology).any(|taken| *taken)
+}
+
+/// The answer to `CLUSTER SLOTS`: whoever is said to keep a slot is found again, and no more than were named.
+fn is_mapped(reply: &Value, length: usize) -> bool {
+    let Some(mut map) = SlotMap::read(reply, &asked()) else { return false };
+    assert!(map.owners().count() <= length, "no more comes out than went in");
+    let owners: Vec<Address> = map.owners().take(3).cloned().collect();
+    for slot in [0, 8_191, 16_383] {
+        assert!(map.owner(slot).is_none_or(|owner| map.owners().any(|known| known == owner)));
+    }
+    for owner in owners {
+        map.learn(5, owner.clone());
+        assert_eq!(map.owner(5), Some(&owner));
+    }
+    true
+}
+
+/// The answers to `SENTINEL MASTER` and `SENTINEL GET-MASTER-ADDR-BY-NAME`. What one sentinel says alone is believed.
+fn is_named(reply: &Value) -> bool {
+    let address = sentinel::address_of(reply);
+    let named = sentinel::named(reply);
+    let taken = address.is_some() || named.is_some();
+    for current in [None, address] {
+        if let Some((address, epoch)) = sentinel::named(reply).map(|named| named.leading(current)) {
+            assert!(
+                named.as_ref().is_some_and(|named| epoch <= named.epoch),
+                "a word counts for more than it is worth"
+            );
+            let mut told = Told::by(1);
+            told.answer(0, address.clone(), epoch);
+            assert_eq!(told.master(None), Some((address, epoch)));
+        }
+    }
+    taken
+}
+
+/// `MOVED` and `ASK`.
+fn is_led_on(reply: &Value) -> bool {
+    let Err(error) = reply.clone().extract_error() else { return false };
+    redirection(&LinkError::Call(error), &asked()).is_some_and(|led| {
+        let mut map = SlotMap::default();
+        map.learn(led.slot, led.to.clone());
+        map.owner(led.slot) == Some(&led.to)
+    })
+}
+
+/// The server that is said to have answered.
+fn asked() -> Address {
+    Address { host: "10.0.0.1".to_owned(), port: 6_379 }
 }
 
 fn told<T>(outcome: Result<T, Corrupt>) -> bool {

@@ -209,13 +209,12 @@ impl Asked {
     async fn question(&self, connection: &mut MultiplexedConnection) -> Result<(), RedisError> {
         let name = &self.known.name;
         let answer = sentinel(connection, "MASTER", name).await?;
-        let Some(Named { address, epoch, in_failover }) = named(&answer) else { return Ok(()) };
-        let (address, epoch) = if in_failover {
+        let Some(named) = named(&answer) else { return Ok(()) };
+        let (address, epoch) = if named.in_failover {
             let current = sentinel(connection, "GET-MASTER-ADDR-BY-NAME", name).await;
-            // Where it may not be asked, its word counts for less than that of the others.
-            current.ok().as_ref().and_then(address_of).map_or((address, epoch - 1), |current| (current, epoch))
+            named.leading(current.ok().as_ref().and_then(address_of))
         } else {
-            (address, epoch)
+            (named.address, named.epoch)
         };
         self.known.learn(|told| told.answer(self.index, address, epoch));
         Ok(())
@@ -245,11 +244,22 @@ async fn within<T>(work: impl Future<Output = Result<T, RedisError>>) -> Result<
 
 /// What an answer to `SENTINEL MASTER` says.
 #[derive(Debug, PartialEq, Eq)]
-struct Named {
-    address: Address,
-    epoch: i64,
+pub(super) struct Named {
+    pub(super) address: Address,
+    pub(super) epoch: i64,
     /// This sentinel leads a failover that is not over.
-    in_failover: bool,
+    pub(super) in_failover: bool,
+}
+
+impl Named {
+    /// What the sentinel that leads a failover says, with the address that it tells in the other way. Where it may not be
+    /// asked for that, its word counts for less than that of the others.
+    pub(super) fn leading(self, current: Option<Address>) -> (Address, i64) {
+        match current {
+            Some(current) => (current, self.epoch),
+            None => (self.address, self.epoch.saturating_sub(1)),
+        }
+    }
 }
 
 fn text(value: &Value) -> Option<String> {
@@ -261,7 +271,7 @@ fn text(value: &Value) -> Option<String> {
 }
 
 /// The answer to `SENTINEL MASTER`; none while it cannot be read.
-fn named(answer: &Value) -> Option<Named> {
+pub(super) fn named(answer: &Value) -> Option<Named> {
     let Value::Array(items) = answer else { return None };
     let field = |name: &str| {
         items.chunks_exact(2).find_map(|pair| match pair {
@@ -275,7 +285,7 @@ fn named(answer: &Value) -> Option<Named> {
 }
 
 /// The answer to `SENTINEL GET-MASTER-ADDR-BY-NAME`.
-fn address_of(answer: &Value) -> Option<Address> {
+pub(super) fn address_of(answer: &Value) -> Option<Address> {
     let Value::Array(items) = answer else { return None };
     let [host, port] = items.as_slice() else { return None };
     Some(Address { host: text(host)?, port: text(port)?.parse().ok()? })

@@ -2,8 +2,9 @@
 //! feature.
 
 use super::cells::Cells;
+use super::notes;
 use super::row::{self, Why};
-use crate::slot::{Audit, RunRecord};
+use crate::slot::{Audit, MOST_PAGES, NotePage, RunRecord};
 use crate::store::{JobEntry, NodeReport};
 
 /// A row of any of the tables. True when one of them could hold it. What is refused is told in one line.
@@ -18,11 +19,24 @@ pub fn sql_row(bytes: &[u8]) -> bool {
         told(needed::<Audit>(&row, "record")),
         told(needed::<JobEntry>(&row, "entry")),
         told(needed::<NodeReport>(&row, "report")),
+        told(needed::<NotePage>(&row, "record")),
     ];
     for column in ["first_seen_ms", "seen_ms", "touched_ms"] {
         told(row::instant(&row, column));
     }
+    told(notes::place(&row));
+    if let Ok(page) = notes::page(&row) {
+        is_sorted(page, bytes.len());
+    }
     taken.contains(&true)
+}
+
+/// A page has a place among others, and of too many as many go as are too many.
+fn is_sorted(page: NotePage, length: usize) {
+    assert!(page.notes.len() <= length, "no more comes out than went in");
+    let kept = (0..MOST_PAGES + 2).map(|_| (page.last, page.id.clone(), ())).collect();
+    assert_eq!(NotePage::surplus(kept).len(), 2);
+    NotePage::sort(&mut [page.clone(), page]);
 }
 
 fn needed<T: serde::de::DeserializeOwned + serde::Serialize>(row: &Cells, column: &str) -> Result<T, Why> {

@@ -54,10 +54,8 @@ async fn trim<S: Session>(tx: &mut S, scope: &Scope, part: &[(Slot, NotePage)]) 
     let rows = tx.fetch(tx.texts().notes_there, values![scope.namespace.as_str(), asked(&slots)]).await?;
     let mut kept: BTreeMap<Id, Vec<(DateTime<Utc>, String, ())>> = BTreeMap::new();
     for found in &rows {
-        let (job, start) = (row::text(found, "job").map_err(odd)?, row::number(found, "start_ms").map_err(odd)?);
-        let last = row::instant(found, "last_ms").map_err(odd)?;
-        let Some(((job, start), (last, page))) = job.zip(start).zip(last.zip(found.text("page")?)) else { continue };
-        kept.entry((job, start)).or_default().push((last, page, ()));
+        let Some((id, last, page)) = place(found).map_err(odd)? else { continue };
+        kept.entry(id).or_default().push((last, page, ()));
     }
     for ((job, start), pages) in kept {
         for (page, ()) in NotePage::surplus(pages) {
@@ -68,13 +66,24 @@ async fn trim<S: Session>(tx: &mut S, scope: &Scope, part: &[(Slot, NotePage)]) 
     Ok(())
 }
 
+/// The slot that a row's page is of, when its last note was made, and its name; none where one of them is NULL.
+pub(super) fn place(found: &impl Columns) -> Result<Option<(Id, DateTime<Utc>, String)>, row::Why> {
+    let id = row::text(found, "job")?.zip(row::number(found, "start_ms")?);
+    let named = row::instant(found, "last_ms")?.zip(row::text(found, "page")?);
+    Ok(id.zip(named).map(|(id, (last, page))| (id, last, page)))
+}
+
+/// The page of a row.
+pub(super) fn page(found: &impl Columns) -> Result<NotePage, row::Why> {
+    row::there(row::record(found, "record")?, "record")
+}
+
 /// A slot's pages.
 pub(super) async fn notes<S: Session>(tx: &mut S, scope: &Scope, slot: &Slot) -> Result<Vec<NotePage>, Fault> {
     let oldest = scope.oldest(tx.now());
     let named = values![scope.namespace.as_str(), slot.job().as_str(), slot.start(), oldest];
     let rows = tx.fetch(tx.texts().notes_read, named).await?;
-    let pages = rows.iter().map(|found| row::there(row::record(found, "record")?, "record"));
-    let mut pages: Vec<NotePage> = pages.collect::<Result<_, _>>().map_err(odd)?;
+    let mut pages: Vec<NotePage> = rows.iter().map(page).collect::<Result<_, _>>().map_err(odd)?;
     NotePage::sort(&mut pages);
     Ok(pages)
 }

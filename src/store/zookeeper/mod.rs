@@ -19,6 +19,8 @@
 
 mod examine;
 mod fault;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod inspect;
 mod link;
 mod notes;

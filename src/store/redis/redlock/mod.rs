@@ -9,6 +9,8 @@
 mod adapter;
 mod answers;
 mod claiming;
+#[cfg(feature = "fuzzing")]
+pub(super) mod fuzzing;
 mod master;
 mod panel;
 mod script;

@@ -1,0 +1,65 @@
+//! A door for the fuzz target: an answer of one of several masters, through the decoders of `answers`, and what a quorum
+//! that says the same comes to. Only behind its feature.
+
+use std::time::Duration;
+
+use redis::Value;
+
+use super::answers;
+use crate::job::NodeName;
+use crate::reply::ClaimRequest;
+use crate::slot::{Lease, Slot, Token, Trigger};
+use crate::store::redis::decode::Corrupt;
+use crate::store::redlock::Quorum;
+use crate::store::redlock::claim::{Look, Step, Terms};
+use crate::store::redlock::renewal::{Answer, renewal};
+
+/// A minute.
+const TTL: Duration = Duration::from_secs(60);
+
+/// What each decoder makes of the answer.
+pub(in crate::store::redis) fn answers(reply: &Value, slot: &Slot) -> [Result<(), Corrupt>; 5] {
+    let older = std::slice::from_ref(slot);
+    [
+        answers::look(reply, older).map(|look| decided(slot, &[Some(look.clone()), None, Some(look)])),
+        answers::ack(reply).map(drop),
+        answers::renewal(reply).map(|answer| renewed(slot, &[Some(answer.clone()), Some(answer), None])),
+        answers::verdict(reply, "log").map(drop),
+        answers::done(reply),
+    ]
+}
+
+fn decided(slot: &Slot, looks: &[Option<Look>]) {
+    let (Ok(quorum), Ok(node)) = (Quorum::of(3), NodeName::new("n")) else { return };
+    let request = ClaimRequest {
+        slot: slot.clone(),
+        token: Token::from_bits(1),
+        node,
+        lease_ttl: TTL,
+        max_attempts: 3,
+        trigger: Trigger::Schedule,
+        not_during: vec![slot.clone()],
+        past: false,
+        audit: None,
+    };
+    let terms = Terms { quorum, request: &request, longest_lease: TTL, done_is_stale: false }.having_heard(looks);
+    if let Step::Grant(grant) = terms.after_looks(looks) {
+        assert!(grant.attempt > 0 && grant.used <= grant.attempt, "{grant:?}");
+        let _ = terms.after_grants(&grant, &[None, None, None], Duration::ZERO);
+    }
+}
+
+fn renewed(slot: &Slot, answers: &[Option<Answer>]) {
+    let (Ok(quorum), Ok(node)) = (Quorum::of(3), NodeName::new("n")) else { return };
+    let lease = Lease {
+        slot: slot.clone(),
+        token: Token::from_bits(1),
+        node,
+        attempt: 1,
+        ttl: TTL,
+        trigger: Trigger::Schedule,
+        claimed_at: slot.start(),
+        revision: None,
+    };
+    let _ = renewal(quorum, &lease, TTL, answers);
+}
