@@ -21,7 +21,7 @@ fi
 
 processor=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | sed -n 1p)
 memory=$(($(sed -n 's/^MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo) / 1048576))
-machine="$(nproc) × ${processor:-$(uname -m)}, $memory GiB, $(uname -sr), $(rustc --version)"
+machine="$(nproc) × ${processor:-$(uname -m)}, $memory GiB, $(uname -s) $(uname -r | cut -d- -f1), $(rustc --version)"
 rm -rf "$folder"
 mkdir -p "$folder"
 # Quotes and backslashes, should a processor have them in its name, would end the text.

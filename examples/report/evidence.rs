@@ -101,7 +101,7 @@ pub(crate) struct Chaos {
     pub(crate) report: Verified,
     /// Why an earlier run of the same plan told nothing.
     #[serde(default)]
-    pub(crate) inconclusive_before: Option<String>,
+    pub(crate) inconclusive_before: Vec<String>,
     #[serde(default)]
     commit: Option<String>,
 }

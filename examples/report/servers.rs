@@ -11,8 +11,8 @@ pub(crate) fn section(chaos: &[Chaos]) -> String {
         "\n## Real nodes, real servers\n\nDaemons as processes, against each store, under random faults.\n\n"
             .to_owned();
     text += &slots(chaos);
-    for (store, why) in chaos.iter().filter_map(|c| Some((&c.store, c.inconclusive_before.as_ref()?))) {
-        text += &format!("\n{store}: a first run of this plan was inconclusive, and counts for nothing: {why}.\n");
+    for (store, number, why) in chaos.iter().flat_map(inconclusive) {
+        text += &format!("\n{store}: run {number} of this plan was inconclusive, and counts for nothing: {why}.\n");
     }
     text += "\nBy class, slots = explained + unexplained:\n\n";
     text += &classes(chaos);
@@ -24,6 +24,10 @@ pub(crate) fn section(chaos: &[Chaos]) -> String {
     text += &recoveries(chaos);
     text += "\nWhat the allowance is, and what would be wrong without it:\n\n";
     text + &allowances(chaos)
+}
+
+fn inconclusive(chaos: &Chaos) -> impl Iterator<Item = (&str, usize, &str)> {
+    chaos.inconclusive_before.iter().zip(1..).map(|(why, number)| (&*chaos.store, number, &**why))
 }
 
 fn slots(chaos: &[Chaos]) -> String {

@@ -132,7 +132,7 @@ impl SlotMachine {
         if now.mono >= self.end + patience {
             return self.finish(End::Unknown);
         }
-        if now.wall < self.assignment.slot.start() {
+        if now.wall < self.assignment.slot.start() && self.drain_until.is_none() {
             // The clock was put right since the tick: a store that was away too early does not count.
             self.errors.since = None;
         }

@@ -6,7 +6,7 @@ use cronward::slot::Outcome;
 use cronward::store::{Applied, Claim, ClaimRequest, ErrorKind, Renewal, Store};
 
 use crate::proxy::{Mode, Proxy};
-use crate::redis_server::{RedisServer, free_port};
+use crate::redis_server::RedisServer;
 use crate::{LIMIT, ended, eventually, granted, mark_of, open, open_within, request, slot_of, store};
 
 const SHORT: Duration = Duration::from_secs(3);
@@ -75,8 +75,9 @@ async fn a_replica_that_tells_nothing_without_its_primary_is_unavailable() {
     let done = slot_of("done");
     let lease = granted(&store, &request(&done, 1)).await;
     store.complete(&lease, &ended(&lease, Outcome::Success), LIMIT).await.unwrap();
-    // Nobody listens there.
-    server.command(&["REPLICAOF", "127.0.0.1", &free_port().to_string()]);
+    // Nobody answers there.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    server.command(&["REPLICAOF", "127.0.0.1", &silent.local_addr().unwrap().port().to_string()]);
     for claim in [request(&done, 2), request(&slot_of("new"), 1)] {
         let error = store.claim(&claim).await.unwrap_err();
         assert_eq!((error.kind, error.applied), (ErrorKind::Unavailable, Applied::No), "{error}");

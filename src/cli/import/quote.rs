@@ -73,7 +73,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_comes_back_from_its_string(text in "[a'\"\\\\\n\t$\u{0}-\u{9f}é]{0,12}") {
+        fn any_text_comes_back_from_its_string(text in "[a'\"\\\\\n\t$\u{0}-\u{9f}é\u{61c}\u{200e}\u{2028}\u{202e}\u{2066}]{0,12}") {
             let document = format!("x = {}\n# {}\n", string(&text), comment(&text));
             let read: toml::Table = toml::from_str(&document).unwrap();
             prop_assert_eq!(read["x"].as_str(), Some(&*text));

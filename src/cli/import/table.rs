@@ -25,6 +25,11 @@ const BESIDES: usize = 64;
 /// The longest text in which words of the crontab are told; the line itself stands in its place.
 const LONGEST: usize = 600;
 
+/// A value in a sentence that is not to be cut at its end.
+fn brief(value: &str) -> String {
+    message(value, 200)
+}
+
 /// Cron's own settings of its mails.
 const MAIL: [&str; 4] = ["MAILTO", "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING"];
 
@@ -121,11 +126,13 @@ impl Table<'_> {
         if MAIL.contains(&&*name) {
             let told =
                 "nothing is mailed here: the output stays with the attempt (cronward logs), failures are in the log";
-            return self.note(place, format!("{name}={value} is left out: {told}"));
+            return self.note(place, format!("{name}={} is left out: {told}", brief(&value)));
         }
         match &*name {
             "CRON_TZ" => self.zone_from(place, &value),
-            "LOGNAME" => self.note(place, format!("LOGNAME={value} is left out: cron does not let it be set")),
+            "LOGNAME" => {
+                self.note(place, format!("LOGNAME={} is left out: cron does not let it be set", brief(&value)));
+            }
             "RANDOM_DELAY" => self.delay(place, &value),
             _ if !nameable(&name) => {
                 let why =
@@ -146,7 +153,7 @@ impl Table<'_> {
                  in the machine's zone: if that was meant, import with --timezone"
             ));
         } else if value.contains('$') || value.starts_with('~') {
-            self.note(place, format!("cron expands nothing in {name}={value}: it is kept as it is written"));
+            self.note(place, format!("cron expands nothing in {name}={}: it is kept as it is written", brief(&value)));
         } else {
             self.items.push(Item::Gap);
         }

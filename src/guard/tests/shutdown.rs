@@ -49,6 +49,19 @@ fn a_claim_that_may_have_been_applied_is_found_out_before_leaving() {
 fn a_silent_store_is_asked_until_the_lease_would_have_lapsed_and_not_for_the_whole_drain() {
     let (mut bench, _) = Bench::at_tick(Policy::default());
     bench.machine.handle_claim(bench.now(), Err(error(Applied::Maybe)));
+    leaves_once_the_lease_would_have_lapsed(&mut bench);
+}
+
+#[test]
+fn so_it_is_by_a_clock_that_was_put_right_and_has_the_slot_begin_later() {
+    let (mut bench, _) = Bench::at_tick(Policy::default());
+    bench.clock.step_wall(slot().start() - chrono::TimeDelta::seconds(7_200));
+    bench.machine.handle_clock_set(bench.now());
+    bench.machine.handle_claim(bench.now(), Err(error(Applied::Maybe)));
+    leaves_once_the_lease_would_have_lapsed(&mut bench);
+}
+
+fn leaves_once_the_lease_would_have_lapsed(bench: &mut Bench) {
     bench.machine.handle_shutdown(bench.now(), seconds(3_600));
     let mut waited = Duration::ZERO;
     loop {

@@ -105,8 +105,8 @@ impl Outcome {
         })
     }
 
-    /// Why an earlier run of the same plan told nothing.
-    pub(super) fn after_an_inconclusive_run(mut self, why: &str) -> Self {
+    /// Why earlier runs of the same plan told nothing.
+    pub(super) fn after_inconclusive_runs(mut self, why: &[String]) -> Self {
         self.summary["inconclusive_before"] = why.into();
         self
     }

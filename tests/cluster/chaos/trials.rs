@@ -84,15 +84,16 @@ fn on_sqlite(seed: u64, shape: &Shape) -> Outcome {
 
 /// A run that found nothing on a machine that was too busy shows nothing: it is made once more, and again.
 fn conclusive(run: impl Fn() -> Outcome) -> Outcome {
-    let mut outcome = run();
-    for _ in 0..2 {
+    let (mut outcome, mut before) = (run(), Vec::new());
+    while before.len() < 2 {
         let Some(why) = outcome.is_inconclusive().filter(|_| !outcome.found_something()) else { break };
         eprintln!("chaos: inconclusive, so once more: {why}");
         outcome.folder.is_not_needed();
         drop(outcome);
-        outcome = run().after_an_inconclusive_run(&why);
+        before.push(why);
+        outcome = run();
     }
-    outcome
+    outcome.after_inconclusive_runs(&before)
 }
 
 /// Nothing is wrong, and what was planned was done; the folder may go.

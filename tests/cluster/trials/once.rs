@@ -56,8 +56,9 @@ pub(super) fn scripts_that_the_server_forgets_all_the_time_harm_no_slot(place: &
     each_slot_was_done_once(&place.runs(), Duration::from_secs(2), begun);
     for node in &nodes {
         // On a machine that is busy with the flood an answer may come too late.
-        let failed = node.said("store failed").into_iter().filter(|line| line["kind"] != "timeout").count();
-        assert_eq!(failed, 0, "{}", node.name);
+        let failed = node.said("store failed");
+        assert!(failed.iter().all(|line| line["kind"] == "timeout"), "{}: {failed:?}", node.name);
+        assert!(failed.len() + node.said("store cannot").len() <= 2, "{}: {failed:?}", node.name);
     }
 }
 
