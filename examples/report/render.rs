@@ -109,7 +109,7 @@ fn simulation(evidence: &Evidence) -> String {
     );
     let speed = &evidence.speed;
     text += &format!(
-        "On one core, with nothing beside it: {} slots a second ({} slots in {}).\nFewer than {} are too few. The long run above goes at the lowest priority beside all other parts: its own rate is no measure.\n\n",
+        "On one core in release, with nothing beside it and no journals: {} slots a second ({} slots in {}).\nFewer than {} are too few. The long run above goes at the lowest priority beside all other parts: its own rate is no measure.\n\n",
         grouped(whole(speed.slots_per_second)),
         grouped(speed.slots),
         span(speed.seconds),
