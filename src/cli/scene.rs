@@ -90,18 +90,11 @@ impl Scene {
 
 fn ended(lease: &Lease, outcome: Outcome, exit_code: i32) -> RunRecord {
     RunRecord {
-        attempt: lease.attempt,
-        token: lease.token,
-        node: lease.node.clone(),
-        trigger: lease.trigger,
-        claimed_at: lease.claimed_at,
         started_at: Some(lease.claimed_at),
         ended_at: Some(lease.claimed_at),
         duration_ms: Some(0),
         outcome: Some(outcome),
         exit_code: Some(exit_code),
-        signal: None,
-        message: None,
-        output: None,
+        ..RunRecord::begun(lease)
     }
 }

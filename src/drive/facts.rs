@@ -105,21 +105,7 @@ mod tests {
             ttl: Duration::from_secs(60),
             revision: None,
         };
-        let run = RunRecord {
-            attempt: 1,
-            token: lease.token,
-            node: lease.node.clone(),
-            trigger: lease.trigger,
-            claimed_at: lease.claimed_at,
-            started_at: None,
-            ended_at: None,
-            duration_ms: None,
-            outcome: Some(Outcome::Success),
-            exit_code: Some(0),
-            signal: None,
-            message: None,
-            output: None,
-        };
+        let run = RunRecord { outcome: Some(Outcome::Success), exit_code: Some(0), ..RunRecord::begun(&lease) };
         Fact { lease, run, done_ttl: Duration::from_secs(7_200) }
     }
 

@@ -207,11 +207,6 @@ fn record(now: Now, hold: &Hold, outcome: Outcome, exit: Exit) -> RunRecord {
     };
     let ran = hold.started.map(|started| now.mono.since(started.mono));
     RunRecord {
-        attempt: hold.lease.attempt,
-        token: hold.lease.token,
-        node: hold.lease.node.clone(),
-        trigger: hold.lease.trigger,
-        claimed_at: hold.lease.claimed_at,
         started_at: hold.started.map(|started| started.wall),
         ended_at: Some(now.wall),
         duration_ms: ran.map(|ran| u64::try_from(ran.as_millis()).unwrap_or(u64::MAX)),
@@ -220,5 +215,6 @@ fn record(now: Now, hold: &Hold, outcome: Outcome, exit: Exit) -> RunRecord {
         signal,
         message: failure.or(exit.note),
         output: Some(exit.output),
+        ..RunRecord::begun(&hold.lease)
     }
 }

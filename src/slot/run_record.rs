@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::job::NodeName;
-use crate::slot::{Attempt, Token};
+use crate::slot::{Attempt, Lease, Token};
 
 /// Why an attempt was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -130,4 +130,25 @@ pub struct RunRecord {
     /// The end of its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputTail>,
+}
+
+impl RunRecord {
+    /// The record of a claim at the moment of its grant: how its run began and ended is not known yet.
+    pub fn begun(lease: &Lease) -> Self {
+        Self {
+            attempt: lease.attempt,
+            token: lease.token,
+            node: lease.node.clone(),
+            trigger: lease.trigger,
+            claimed_at: lease.claimed_at,
+            started_at: None,
+            ended_at: None,
+            duration_ms: None,
+            outcome: None,
+            exit_code: None,
+            signal: None,
+            message: None,
+            output: None,
+        }
+    }
 }

@@ -153,7 +153,7 @@ impl Image {
 
     /// Puts the lease at the key, for its TTL from now on.
     pub(super) fn grant(&mut self, lease: &Lease) {
-        self.record(begun(lease));
+        self.record(RunRecord::begun(lease));
         self.hold(lease);
     }
 
@@ -214,23 +214,4 @@ fn may_replace(old: Option<Outcome>, new: Option<Outcome>) -> bool {
 /// Who holds the lease.
 pub(super) fn holder(lease: &Lease) -> Holder {
     Holder { node: lease.node.clone(), attempt: lease.attempt }
-}
-
-/// The record of a claim at the moment of its grant.
-fn begun(lease: &Lease) -> RunRecord {
-    RunRecord {
-        attempt: lease.attempt,
-        token: lease.token,
-        node: lease.node.clone(),
-        trigger: lease.trigger,
-        claimed_at: lease.claimed_at,
-        started_at: None,
-        ended_at: None,
-        duration_ms: None,
-        outcome: None,
-        exit_code: None,
-        signal: None,
-        message: None,
-        output: None,
-    }
 }

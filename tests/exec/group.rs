@@ -81,7 +81,7 @@ async fn what_is_left_behind_and_ignores_term_is_killed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_child_that_ends_by_itself_right_after_the_command_was_not_left_behind() {
-    let exit = exit_of(&shell("echo early; (echo late) &")).await;
+    let exit = exit_of(&shell("(while kill -0 $$; do :; done 2>/dev/null; echo late) & echo early")).await;
     assert_eq!((exit.note, exit.output.text.as_str()), (None, "early\nlate\n"));
 }
 

@@ -39,8 +39,17 @@ async fn a_file_that_stays_locked_ends_a_call_in_time_with_nothing_applied() {
     assert_clear(&error, ErrorKind::Timeout, &place.path, "locked");
     assert_eq!((error.applied, error.is_transient()), (Applied::No, true));
     sql(&mut other, "ROLLBACK").await;
-    // Nothing was applied: this is still the first attempt.
-    assert_eq!(grant(&open(&place.path).await, &slot("a")).await.attempt, 1);
+    // The lock is free again, and so is the store: this is still the first attempt. A busy machine may need more than one call.
+    let asked = request(&slot("a"), "a");
+    let answered = async {
+        loop {
+            if let Ok(claim) = store.claim(&asked).await {
+                break claim;
+            }
+        }
+    };
+    let claim = tokio::time::timeout(Duration::from_secs(20), answered).await.unwrap();
+    assert!(matches!(claim, Claim::Claimed { attempt: 1, .. }), "{claim:?}");
 }
 
 #[tokio::test]

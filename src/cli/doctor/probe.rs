@@ -326,19 +326,5 @@ async fn told_of(hints: &mut Wakeups, slot: &Slot) -> bool {
 }
 
 fn ended(lease: &Lease, outcome: Outcome) -> RunRecord {
-    RunRecord {
-        attempt: lease.attempt,
-        token: lease.token,
-        node: lease.node.clone(),
-        trigger: lease.trigger,
-        claimed_at: lease.claimed_at,
-        started_at: None,
-        ended_at: None,
-        duration_ms: None,
-        outcome: Some(outcome),
-        exit_code: None,
-        signal: None,
-        message: Some("cronward doctor".to_owned()),
-        output: None,
-    }
+    RunRecord { outcome: Some(outcome), message: Some("cronward doctor".to_owned()), ..RunRecord::begun(lease) }
 }

@@ -165,19 +165,13 @@ pub(super) fn node_name(name: &str) -> Result<NodeName, Failure> {
 pub(super) fn ended(lease: &Lease, outcome: Ended) -> RunRecord {
     let second = Duration::from_secs(1);
     RunRecord {
-        attempt: lease.attempt,
-        token: lease.token,
-        node: lease.node.clone(),
-        trigger: lease.trigger,
-        claimed_at: lease.claimed_at,
         started_at: Some(lease.claimed_at),
         ended_at: Some(later(lease.claimed_at, second)),
         duration_ms: Some(1_000),
         outcome: Some(outcome),
         exit_code: Some(if outcome == Ended::Success { 0 } else { 1 }),
-        signal: None,
-        message: None,
         output: Some(OutputTail { text: format!("attempt {}", lease.attempt), dropped_bytes: 0 }),
+        ..RunRecord::begun(lease)
     }
 }
 

@@ -118,6 +118,8 @@ async fn a_node_is_known_by_its_last_report(bench: &Bench) -> Outcome {
     bench.store.heartbeat(&first).await?;
     let last = NodeReport { draining: true, running: Vec::new(), ..first };
     let reply = bench.store.heartbeat(&last).await?;
+    let (heard, _) = bench.store.inspect(&[]).await?;
+    bench.after(heard).await?;
     let (now, nodes) = bench.another().await?.nodes().await?;
     let names: Vec<&str> = nodes.iter().map(|entry| entry.report.name.as_str()).collect();
     ensure_eq!(names, vec!["a", "b"]);
@@ -125,7 +127,8 @@ async fn a_node_is_known_by_its_last_report(bench: &Bench) -> Outcome {
     ensure_eq!(entry.report, last);
     // A network may bring a heartbeat twice: then its copy was the last.
     let seen = entry.seen;
-    ensure!(reply.now <= seen && seen <= now, "seen at {seen}, between {} and {now}", reply.now);
+    ensure!(reply.now <= seen && seen <= heard, "seen at {seen}, between {} and {heard}", reply.now);
+    ensure!(now > heard, "{now} after {heard}");
     Ok(())
 }
 

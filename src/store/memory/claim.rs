@@ -6,9 +6,8 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::{between, later};
 use crate::job::MAX_ATTEMPTS_LIMIT;
-use crate::slot::{Holder, Lease};
+use crate::slot::{Holder, Lease, RunRecord};
 use crate::store::memory::ledger::{Ledger, Standing};
-use crate::store::memory::log;
 use crate::store::memory::operator::stamped;
 use crate::store::{Claim, ClaimRequest};
 
@@ -115,7 +114,7 @@ impl Ledger {
         let log = self.log_mut(&request.slot, now);
         let attempt = log.known().saturating_add(1);
         log.counter = attempt;
-        log.write(log::begun(&request.granted(attempt, now)));
+        log.write(RunRecord::begun(&request.granted(attempt, now)));
         log.audit.extend(request.audit.as_ref().map(|audit| stamped(audit, now)));
         let used = log.used();
         let by = Holder { node: request.node.clone(), attempt };

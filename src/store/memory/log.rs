@@ -135,22 +135,3 @@ fn may_replace(old: Option<Outcome>, new: Option<Outcome>) -> bool {
         (Some(_) | None, _) => true,
     }
 }
-
-/// The record of a claim at the moment of its grant.
-pub(super) fn begun(lease: &Lease) -> RunRecord {
-    RunRecord {
-        attempt: lease.attempt,
-        token: lease.token,
-        node: lease.node.clone(),
-        trigger: lease.trigger,
-        claimed_at: lease.claimed_at,
-        started_at: None,
-        ended_at: None,
-        duration_ms: None,
-        outcome: None,
-        exit_code: None,
-        signal: None,
-        message: None,
-        output: None,
-    }
-}

@@ -3,10 +3,9 @@
 use chrono::{DateTime, Utc};
 
 use crate::clock::later;
-use crate::slot::{Holder, Lease};
+use crate::slot::{Holder, Lease, RunRecord};
 use crate::store::Renewal;
 use crate::store::memory::ledger::{Ledger, Standing};
-use crate::store::memory::log;
 
 impl Ledger {
     /// Makes the lease last for its TTL from now on ([`crate::store::Store::renew`]).
@@ -35,7 +34,7 @@ impl Ledger {
         }
         let log = self.log_mut(&lease.slot, now);
         log.raise(lease.attempt);
-        log.write(log::begun(lease));
+        log.write(RunRecord::begun(lease));
         let by = Holder { node: lease.node.clone(), attempt: lease.attempt };
         let again = Standing::Lease { by, token: lease.token, at: lease.claimed_at };
         self.place(&lease.slot, again, later(now, lease.ttl));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::fault::{LinkFault, ServerFault};
+use super::links::Links;
 
 /// What can be done to a store and to those who use it.
 #[derive(Clone, Copy, Debug)]
@@ -28,11 +29,22 @@ pub(super) trait Backend {
     /// The url by which this node reaches it, past every failover.
     fn url(&self, node: usize) -> String;
 
+    /// Each node's links to the servers, where it has any.
+    fn links(&self) -> Option<&Links> {
+        None
+    }
+
     /// Begins to spoil a node's link; `pick` chooses among variants. Never called without links.
-    fn spoil(&mut self, node: usize, fault: LinkFault, pick: u64);
+    fn spoil(&mut self, node: usize, fault: LinkFault, pick: u64) {
+        self.links().unwrap_or_else(|| panic!("there is no link for {fault:?}")).spoil(node, fault, pick);
+    }
 
     /// Mends a node's link.
-    fn mend(&mut self, node: usize);
+    fn mend(&mut self, node: usize) {
+        if let Some(links) = self.links() {
+            links.mend(node);
+        }
+    }
 
     /// Begins a fault of the server, which is ready for one.
     fn begin(&mut self, fault: ServerFault, pick: u64);

@@ -38,7 +38,9 @@ pub(super) fn three_nodes_do_ten_slots_once_each_when_slots_have_a_fixed_length(
 
 pub(super) fn scripts_that_the_server_forgets_all_the_time_harm_no_slot(place: &Place) {
     let server = RedisServer::start();
-    place.jobs(&jobs::file(&jobs::recorded("beat", &jobs::every(2), 0.1, 0)));
+    // Nothing but a lost script may fail a call: the flood keeps the machine busy.
+    let patient = format!("{}\nlease_ttl = \"30s\"", jobs::every(2));
+    place.jobs(&jobs::file(&format!("[store]\nop_timeout = \"10s\"\n{}", jobs::recorded("beat", &patient, 0.1, 0))));
     let begun = Instant::now();
     let nodes = place.nodes(["a", "b"], &server.url());
     let over = AtomicBool::new(false);
@@ -55,10 +57,7 @@ pub(super) fn scripts_that_the_server_forgets_all_the_time_harm_no_slot(place: &
     });
     each_slot_was_done_once(&place.runs(), Duration::from_secs(2), begun);
     for node in &nodes {
-        // On a machine that is busy with the flood an answer may come too late.
-        let failed = node.said("store failed");
-        assert!(failed.iter().all(|line| line["kind"] == "timeout"), "{}: {failed:?}", node.name);
-        assert!(failed.len() + node.said("store cannot").len() <= 2, "{}: {failed:?}", node.name);
+        assert!(node.said("store failed").is_empty() && node.said("store cannot").is_empty(), "{}", node.name);
     }
 }
 

@@ -61,7 +61,7 @@ fn grant(ledger: &mut Ledger, token: u128, now: DateTime<Utc>) -> Lease {
 }
 
 fn ended(lease: &Lease, outcome: Outcome) -> RunRecord {
-    RunRecord { outcome: Some(outcome), ..log::begun(lease) }
+    RunRecord { outcome: Some(outcome), ..RunRecord::begun(lease) }
 }
 
 fn audit() -> Audit {

@@ -48,7 +48,7 @@ fn a_settlement_without_an_outcome_does_not_undo_one() {
     let mut ledger = ledger();
     let lease = grant(&mut ledger, 1, start());
     ledger.fail(&lease, &ended(&lease, Outcome::Failure), Duration::ZERO, start());
-    ledger.fail(&lease, &log::begun(&lease), LEASE, start());
+    ledger.fail(&lease, &RunRecord::begun(&lease), LEASE, start());
     assert_eq!(ledger.inspect(&[slot()], start())[0].runs, vec![ended(&lease, Outcome::Failure)]);
 }
 

@@ -6,7 +6,7 @@ use tokio::runtime::Runtime;
 
 use crate::chaos::backend::{Backend, Bears};
 use crate::chaos::busy::Busy;
-use crate::chaos::fault::{LinkFault, ServerFault};
+use crate::chaos::fault::ServerFault;
 use crate::chaos::links::Links;
 use crate::postgres_server::PostgresServer;
 
@@ -62,12 +62,8 @@ impl Backend for Postgres {
         format!("postgres://owner:secret@{}/{DATABASE}", self.links.hosts(node))
     }
 
-    fn spoil(&mut self, node: usize, fault: LinkFault, pick: u64) {
-        self.links.spoil(node, fault, pick);
-    }
-
-    fn mend(&mut self, node: usize) {
-        self.links.mend(node);
+    fn links(&self) -> Option<&Links> {
+        Some(&self.links)
     }
 
     fn begin(&mut self, fault: ServerFault, _pick: u64) {

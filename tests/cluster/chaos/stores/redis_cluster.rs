@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::chaos::backend::{Backend, Bears};
 use crate::chaos::busy::{Busy, Over};
-use crate::chaos::fault::{LinkFault, ServerFault};
+use crate::chaos::fault::ServerFault;
 use crate::redis_group::{ClusterGroup, follows, info, until};
 use crate::redis_server::RedisServer;
 
@@ -89,12 +89,6 @@ impl Backend for Cluster {
     fn url(&self, _node: usize) -> String {
         self.group.url()
     }
-
-    fn spoil(&mut self, _node: usize, fault: LinkFault, _pick: u64) {
-        panic!("there is no link for {fault:?}");
-    }
-
-    fn mend(&mut self, _node: usize) {}
 
     fn begin(&mut self, fault: ServerFault, pick: u64) {
         self.struck = usize::try_from(pick % 3).unwrap();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::chaos::backend::{Backend, Bears};
 use crate::chaos::busy::{Busy, Over};
-use crate::chaos::fault::{LinkFault, ServerFault};
+use crate::chaos::fault::ServerFault;
 use crate::redis_group::{SentinelGroup, field, follows, until};
 use crate::redis_server::RedisServer;
 use crate::wait;
@@ -87,12 +87,6 @@ impl Backend for Sentinel {
     fn url(&self, _node: usize) -> String {
         self.0.url()
     }
-
-    fn spoil(&mut self, _node: usize, fault: LinkFault, _pick: u64) {
-        panic!("there is no link for {fault:?}");
-    }
-
-    fn mend(&mut self, _node: usize) {}
 
     fn begin(&mut self, fault: ServerFault, _pick: u64) {
         match fault {

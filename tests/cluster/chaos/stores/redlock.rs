@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::chaos::backend::{Backend, Bears};
-use crate::chaos::fault::{LinkFault, ServerFault};
+use crate::chaos::fault::ServerFault;
 use crate::chaos::links::Links;
 use crate::redis_server::RedisServer;
 
@@ -50,12 +50,8 @@ impl Backend for Redlock {
         format!("redlock://{}", self.links.hosts(node))
     }
 
-    fn spoil(&mut self, node: usize, fault: LinkFault, pick: u64) {
-        self.links.spoil(node, fault, pick);
-    }
-
-    fn mend(&mut self, node: usize) {
-        self.links.mend(node);
+    fn links(&self) -> Option<&Links> {
+        Some(&self.links)
     }
 
     fn begin(&mut self, fault: ServerFault, pick: u64) {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::chaos::backend::{Backend, Bears};
-use crate::chaos::fault::{LinkFault, ServerFault};
+use crate::chaos::fault::ServerFault;
 
 pub(in crate::chaos) struct Sqlite(String);
 
@@ -25,12 +25,6 @@ impl Backend for Sqlite {
     fn url(&self, _node: usize) -> String {
         self.0.clone()
     }
-
-    fn spoil(&mut self, _node: usize, fault: LinkFault, _pick: u64) {
-        panic!("a file has no link for {fault:?}");
-    }
-
-    fn mend(&mut self, _node: usize) {}
 
     fn begin(&mut self, fault: ServerFault, _pick: u64) {
         panic!("a file has no server for {fault:?}");
