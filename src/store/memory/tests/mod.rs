@@ -12,7 +12,7 @@ use chrono::{DateTime, Utc};
 use crate::clock::later;
 use crate::job::NodeName;
 use crate::slot::{Audit, Lease, Outcome, RunRecord, Slot, Token, Trigger};
-use crate::store::memory::{Ledger, log};
+use crate::store::memory::Ledger;
 use crate::store::{Claim, ClaimRequest};
 
 const LEASE: Duration = Duration::from_secs(60);

@@ -7,7 +7,7 @@ use super::{DAY, LEASE, at, audit, ended, grant, ledger, node, request, slot, st
 use crate::clock::ManualClock;
 use crate::job::Namespace;
 use crate::slot::{Lease, Outcome, RunRecord};
-use crate::store::memory::{Ledger, MemoryStore, log};
+use crate::store::memory::{Ledger, MemoryStore};
 use crate::store::{Claim, ClaimRequest, Store, StoreOptions, Wake, WakeKind};
 
 fn told(what: WakeKind) -> Vec<Wake> {
