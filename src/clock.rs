@@ -121,6 +121,17 @@ pub fn correction_ms(before_ms: i64, offset_ms: i64, uncertain: Duration) -> Opt
     (wanted.abs_diff(before_ms) > millis(STEP.saturating_add(uncertain))).then_some(wanted)
 }
 
+/// What a monotonic clock may run wrong by: one part in so many.
+const DRIFT: u32 = 100;
+
+/// The earliest instant of the wall at which the monotonic clock can have shown `since`, seen from a wall clock that was just
+/// put right, give or take `uncertain`.
+pub fn no_earlier_than(since: Mono, now: Now, uncertain: Duration) -> DateTime<Utc> {
+    let passed = now.mono.since(since);
+    // Offsets are whole milliseconds.
+    earlier(now.wall, passed.saturating_add(passed / DRIFT).saturating_add(uncertain + Duration::from_millis(1)))
+}
+
 /// Where a node reads its time.
 pub trait Clock: Send + Sync + std::fmt::Debug + 'static {
     /// Both clocks now.
@@ -186,6 +197,27 @@ mod tests {
         let centuries = Duration::from_secs(u64::MAX);
         assert_eq!(later(DateTime::<Utc>::MAX_UTC, centuries), DateTime::<Utc>::MAX_UTC);
         assert_eq!(earlier(DateTime::<Utc>::MIN_UTC, centuries), DateTime::<Utc>::MIN_UTC);
+    }
+
+    #[test]
+    fn an_instant_of_before_a_correction_is_told_no_later_than_it_was() {
+        let began: DateTime<Utc> = "2026-11-21T14:59:59.920Z".parse().unwrap();
+        let mono = |ms| Mono::from_origin(Duration::from_millis(5_000_000 + ms));
+        // Asked 20 ms after the beginning; the store read its clock at once before its answer left, at 334 ms.
+        let (sent, received, store) = (20, 350, later(began, Duration::from_millis(334)));
+        for (behind_ms, fast_percent) in [(3_000, 0), (3_000, 1), (-3_000, 0), (-3_000, -1)] {
+            let at = |ms: u64| {
+                let shown = ms * u64::try_from(100 + fast_percent).unwrap() / 100;
+                let wall = later(began, Duration::from_millis(shown)) - TimeDelta::milliseconds(behind_ms);
+                Now { mono: mono(shown), wall }
+            };
+            let (sent, received) = (at(sent), at(received));
+            let offset = offset_ms(sent, received, store);
+            let right = Now { wall: received.wall - TimeDelta::milliseconds(offset), ..received };
+            let found = no_earlier_than(mono(0), right, received.mono.since(sent.mono) / 2);
+            assert!(found <= began, "{found} is later than {began}");
+            assert!(began - found < TimeDelta::milliseconds(400), "{found} is long before {began}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::clock::{CLOCK_OFF, Mono, Now, earlier, offset_ms};
+use crate::clock::{CLOCK_OFF, Mono, Now, earlier, no_earlier_than, offset_ms};
 use crate::drive::Message;
 use crate::job::JobName;
 use crate::node::Health;
@@ -207,8 +207,9 @@ impl Node {
             self.ports.observer.node(&NodeEvent::ClockOff { offset_ms: offset });
         }
         self.presence.clock_offset_ms = offset;
-        if self.time.measured(offset, received.mono.since(sent.mono) / 2) {
-            self.wall_corrected();
+        let uncertain = received.mono.since(sent.mono) / 2;
+        if self.time.measured(offset, uncertain) {
+            self.wall_corrected(uncertain);
         }
         if !self.presence.reached {
             let away = self.presence.lost_since.take().map(|since| received.mono.since(since));
@@ -220,13 +221,13 @@ impl Node {
 
     /// The wall clock was put right. What was known of slots by the wrong time before the first contact is void: nothing
     /// was closed by it. Later the closer goes on where it was, whatever the clock.
-    fn wall_corrected(&mut self) {
+    fn wall_corrected(&mut self, uncertain: Duration) {
         let now = self.ports.clock.now();
         if matches!(self.presence.first_contact, FirstContact::Asked) {
             self.presence.closer = Closer::default();
             let timetables = self.entries.values().map(|entry| entry.timetable.clone()).collect();
-            // The first contact may have been long in coming.
-            let began = earlier(now.wall, now.mono.since(self.presence.began));
+            // The first contact may have been long in coming. A slot that may have lasted then is asked about.
+            let began = no_earlier_than(self.presence.began, now, uncertain);
             self.presence.closer.set(timetables, began);
         }
         self.presence.closer.hurry();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::clock::{CLOCK_OFF, Mono, Now, correction_ms, earlier, offset_ms};
+use crate::clock::{CLOCK_OFF, Mono, Now, correction_ms, earlier, no_earlier_than, offset_ms};
 use crate::job::{JobName, NodeName};
 use crate::observe::NodeEvent;
 use crate::observe::journal::Fact;
@@ -163,7 +163,7 @@ impl Daemon {
         self.presence.clock_offset_ms = offset;
         if let Some(ahead_ms) = correction_ms(self.ahead_ms, offset, uncertain) {
             self.ahead_ms = ahead_ms;
-            self.wall_corrected(desk);
+            self.wall_corrected(desk, uncertain);
         }
         if !self.presence.reached {
             let away = self.presence.lost_since.take().map(|since| received.mono.since(since));
@@ -172,13 +172,13 @@ impl Daemon {
         self.presence.reached = true;
     }
 
-    fn wall_corrected(&mut self, desk: &mut Desk<'_>) {
+    fn wall_corrected(&mut self, desk: &mut Desk<'_>, uncertain: Duration) {
         let wall = desk.uncorrected.wall - chrono::TimeDelta::milliseconds(self.ahead_ms);
         desk.nature.trouble(desk.process.node, desk.nature.now + Duration::from_secs(2));
         if matches!(self.presence.first_contact, FirstContact::Asked) {
             self.presence.closer = Closer::default();
             let timetables = self.entries.values().map(|entry| entry.timetable.clone()).collect();
-            let began = earlier(wall, desk.now.mono.since(self.presence.began));
+            let began = no_earlier_than(self.presence.began, Now { wall, ..desk.now }, uncertain);
             self.presence.closer.set(timetables, began);
         }
         self.presence.closer.hurry();

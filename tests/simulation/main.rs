@@ -96,6 +96,10 @@ const MENDED: &[(u64, &str)] = &[
     (143863, "the shadow kept the time of a grant where a renewal that restores writes that of its holder"),
     (145985, "numbers began anew after a loss, and whoever was followed by a smaller one was told of nothing"),
     (153574, "a node whose clock was ahead cut its wait after a failure at the slot's end, and had the retry itself"),
+    (
+        9012961,
+        "a node that began as a slot ended took the slot for over by a clock put right with too little regard to doubt",
+    ),
 ];
 
 #[test]
