@@ -27,6 +27,8 @@ pub enum Message {
     Wake(Wake),
     /// Begin nothing more; a running command may go on for this long.
     Leave(Duration),
+    /// The store need not be told any more how the run ended.
+    GiveUp,
     /// A newer slot of the job is due and takes this one's place.
     Replace,
     /// Time has jumped: look at the clock again.
@@ -139,6 +141,7 @@ impl Drive {
         match message {
             Message::Wake(wake) => self.machine.handle_wake(now, &wake),
             Message::Leave(drain) => self.machine.handle_shutdown(now, drain),
+            Message::GiveUp => self.machine.handle_impatience(),
             Message::Replace => self.machine.handle_replaced(now),
             Message::Look => self.machine.handle_timeout(now),
             Message::ClockSet => self.machine.handle_clock_set(now),

@@ -286,6 +286,7 @@ impl SlotMachine {
         let Some(hold) = self.hold_mut() else { return };
         hold.renewing = Renewing::Over;
         let attempt = hold.lease.attempt;
+        self.errors = super::machine::Errors::default();
         self.tell(Event::RenewalAnswered { answer });
         // The marker may be our own: the success was recorded and the answer to it was lost.
         let own = |by: &Holder| by.attempt == attempt && by.node == self.assignment.node;

@@ -100,14 +100,26 @@ impl SlotMachine {
         if settling.send_at.is_some_and(|at| at <= now.mono) {
             if settling.errors > 0 && now.mono >= settling.until {
                 let (attempt, outcome) = (settling.hold.lease.attempt, settling.outcome);
-                self.tell(Event::SettlementGivenUp { attempt, outcome });
-                return self.finish(End::Unknown);
+                return self.give_settlement_up(attempt, outcome);
             }
             settling.send_at = None;
             let action = order(settling, self.assignment.policy.done_ttl_for(&self.assignment.slot));
             self.act(action);
         }
         self.renew_if_due(now);
+    }
+
+    /// Whoever waits for the end waits no longer: the store is not told any more how the attempt ended. Before that there is
+    /// nothing to give up.
+    pub fn handle_impatience(&mut self) {
+        let Phase::Settling(settling) = &self.phase else { return };
+        let (attempt, outcome) = (settling.hold.lease.attempt, settling.outcome);
+        self.give_settlement_up(attempt, outcome);
+    }
+
+    fn give_settlement_up(&mut self, attempt: u32, outcome: Outcome) {
+        self.tell(Event::SettlementGivenUp { attempt, outcome });
+        self.finish(End::Unknown);
     }
 
     /// The answer to [`Action::Complete`].

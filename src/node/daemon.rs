@@ -37,6 +37,9 @@ const CLAIMS: usize = 512;
 /// After the drain and the longest `kill_after`, time to record what was stopped.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
+/// Time for each run to say that the store was not told of its end.
+const TO_GIVE_UP: Duration = Duration::from_secs(1);
+
 /// Time for the last notes: a store that is away may not hold the node up.
 const LAST_NOTES: Duration = Duration::from_secs(1);
 
@@ -180,9 +183,17 @@ impl Node {
             }
         }
         heart.stop().await;
+        self.give_up().await;
         let _ = tokio::time::timeout(LAST_NOTES, self.notes.flush(&*self.ports.store)).await;
         self.ports.observer.node(&NodeEvent::Stopped);
         Ok(())
+    }
+
+    /// What the store was not told until now it will not be told: each run says so, for whoever reads the journal.
+    async fn give_up(&mut self) {
+        self.roll.tell_all(&Message::GiveUp);
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(TO_GIVE_UP, all).await;
     }
 
     fn may_leave(&self) -> bool {

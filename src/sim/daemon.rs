@@ -296,6 +296,14 @@ impl Daemon {
         desk.nature.queue.push(leave_by, Event::Leaves(desk.process));
     }
 
+    /// It leaves, whatever the store was not told.
+    pub(super) fn give_up(&mut self, desk: &mut Desk<'_>) {
+        for task in self.tasks.keys().copied().collect::<Vec<_>>() {
+            self.tell(desk, task, |machine, _| machine.handle_impatience());
+        }
+        desk.leaving = true;
+    }
+
     /// The file was changed.
     pub(super) fn reload(&mut self, desk: &mut Desk<'_>, specs: Vec<Arc<JobSpec>>) {
         let old = self.entries.clone();

@@ -288,7 +288,7 @@ fn handle(daemon: &mut Daemon, desk: &mut Desk<'_>, event: Event) {
         Event::Ended { task, run, code, .. } if daemon.tasks.get(&task).is_some_and(|task| task.run == Some(run)) => {
             daemon.ended(desk, task, code);
         }
-        Event::Leaves(_) => desk.leaving = true,
+        Event::Leaves(_) => daemon.give_up(desk),
         Event::Watchdog { lease, .. } => {
             let (patience, token) = (lease.ttl / 3, lease.token);
             daemon.ask(desk, Asked::Renewal(0, token), Ask::Renew(*lease), Some(patience));

@@ -160,9 +160,11 @@ impl Question<'_> {
             // Who leaves still tells what it has to tell.
             Service::Telling(_) => {
                 let lived = instance.died.map_or(instance.last, |died| died.max(instance.last));
-                instance.first <= span.0 && span.1 <= lived && instance.in_touch(span)
+                instance.first <= span.0 && span.1 <= lived && instance.in_touch(span) && !story.fails(index, span)
             }
-            Service::Claiming | Service::Closing => instance.serves(span.0, span.1, history.horizon),
+            Service::Claiming => instance.serves(span.0, span.1, history.horizon),
+            // What the store answers to that is not told of each slot.
+            Service::Closing => instance.serves(span.0, span.1, history.horizon) && instance.is_answered(span),
         };
         is_there
             && !instance.lacks_lines(span.0, span.1)
@@ -200,6 +202,7 @@ impl Question<'_> {
             let spans = instance.away.iter().map(|(lost, back)| (*lost, *back));
             let spans = spans.chain(instance.dropped.iter().map(|(first, last)| (*first, Some(*last))));
             cuts.extend(spans.flat_map(|(first, last)| [Some(first), last]).flatten());
+            cuts.extend(instance.failing.iter().flat_map(|(first, last)| [*first, *last]));
             cuts.extend([instance.first, instance.until(history.horizon)]);
         }
         let lease = story.lease_ttl();

@@ -108,8 +108,9 @@ fn undone(history: &History, story: &Story, run: &Run) -> Option<Finding> {
     Some(finding("success-without-done", story, message, run.lines.iter().chain([line])))
 }
 
-/// The run's node said that it was leaving, and its words end before it had time to tell the store.
+/// The run's node said that it was leaving, and its words end before it had time to tell the store. Who leaves as it should
+/// says what it has given up.
 fn leaves_early(history: &History, story: &Story, run: &Run) -> bool {
     let instance = run.instance.and_then(|index| history.instances.get(index));
-    instance.is_some_and(|node| node.left.is_some() && history.is_unsettled_at(story, run, node.last))
+    instance.is_some_and(|node| node.left.is_some() && !node.stopped && history.is_unsettled_at(story, run, node.last))
 }

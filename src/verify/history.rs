@@ -67,6 +67,7 @@ impl History {
             history.add_recorded(run);
         }
         history.stories.values_mut().for_each(Story::sort);
+        history.stories.values_mut().for_each(Story::settle_by_others);
         history.faults.retain(|fault| !fault.is_harmless());
         history.tell_pauses();
         history.tell_leases();

@@ -8,6 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::job::{JobName, NodeName};
 use crate::observe::journal::{Fact, Plan};
 use crate::verify::inputs::Told;
+use crate::verify::obstacle::is_an_answer;
 
 /// From a start or a reload to the beat that looks at every current slot.
 pub(super) const FIRST_LOOK: TimeDelta = TimeDelta::seconds(2);
@@ -15,6 +16,9 @@ pub(super) const FIRST_LOOK: TimeDelta = TimeDelta::seconds(2);
 /// What a node's clock may be off by, as the node reads it: two seconds are borne, and what is put right follows in steps of
 /// one.
 const MOST_OFF: Duration = Duration::from_secs(3);
+
+/// A call that failed says no more than this of the store: a heartbeat is due by then, and one that fails is told.
+const UNTIL_A_HEARTBEAT: TimeDelta = TimeDelta::seconds(10);
 
 /// One start of one node. All instants are set right to the store's clock.
 #[derive(Debug)]
@@ -40,6 +44,8 @@ pub(super) struct Instance {
     began_without_jobs: bool,
     /// When it could not use its store, or stood still; one that has not ended is open.
     pub(super) away: Vec<(DateTime<Utc>, Option<DateTime<Utc>>)>,
+    /// From a call that failed, of whichever slot, to the next one that was answered.
+    pub(super) failing: Vec<(DateTime<Utc>, DateTime<Utc>)>,
     /// When it found that time had jumped or that it had stood still.
     pub(super) gaps: Vec<DateTime<Utc>>,
     /// When it last began with a file: its look at every current slot that follows is a gap in its words only.
@@ -70,6 +76,7 @@ impl Instance {
             reached: false,
             began_without_jobs: false,
             away: Vec::new(),
+            failing: Vec::new(),
             gaps: Vec::new(),
             planned_anew: None,
             dropped: Vec::new(),
@@ -84,6 +91,7 @@ impl Instance {
         let before = self.last;
         self.first = self.first.min(at);
         self.last = self.last.max(at);
+        self.hear_of_calls(at, &told.line.fact);
         match &told.line.fact {
             Fact::Draining { .. } | Fact::Stopped => {
                 self.left = Some(self.left.map_or(at, |left| left.min(at)));
@@ -118,6 +126,17 @@ impl Instance {
                 }
             }
             _ => {}
+        }
+    }
+
+    fn hear_of_calls(&mut self, at: DateTime<Utc>, fact: &Fact) {
+        if let Some((_, until)) = self.failing.last_mut()
+            && (is_an_answer(fact) || matches!(fact, Fact::StoreReached { .. } | Fact::StoreFailed { .. }))
+        {
+            *until = at.min(*until);
+        }
+        if let Fact::StoreFailed { .. } = fact {
+            self.failing.push((at, at + UNTIL_A_HEARTBEAT));
         }
     }
 
@@ -164,6 +183,11 @@ impl Instance {
     /// Whether it was not out of touch with its store in a span.
     pub(super) fn in_touch(&self, (from, to): Span) -> bool {
         !self.away.iter().any(|(lost, back)| *lost <= to && back.is_none_or(|back| back >= from))
+    }
+
+    /// Whether no call of it failed in a span, as far as it told.
+    pub(super) fn is_answered(&self, (from, to): Span) -> bool {
+        !self.failing.iter().any(|(first, last)| *first <= to && *last >= from)
     }
 
     /// Whether it took part, and was not out of touch with its store, through all of a span.

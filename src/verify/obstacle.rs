@@ -8,6 +8,8 @@ use crate::clock::later;
 use crate::job::NodeName;
 use crate::observe::journal::Fact;
 use crate::verify::history::{Heard, History};
+use crate::verify::instance::Span;
+use crate::verify::story::Story;
 
 /// What it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,8 +90,16 @@ impl Obstacle {
     }
 }
 
+impl Story {
+    /// Whether the store could not be asked about the slot by an instance in some part of a span, by its own words.
+    pub(super) fn fails(&self, instance: usize, span: Span) -> bool {
+        let own = |it: &&Obstacle| it.instance == instance && it.what == What::StoreFailed;
+        self.obstacles.iter().filter(own).any(|it| it.strikes(span, Default::default()))
+    }
+}
+
 /// The store was reached, and said something of the slot.
-const fn is_an_answer(fact: &Fact) -> bool {
+pub(super) const fn is_an_answer(fact: &Fact) -> bool {
     matches!(
         fact,
         Fact::ClaimAnswered { .. }

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::clock::later;
 use crate::job::NodeName;
 use crate::observe::journal::Fact;
 use crate::slot::{Attempt, Outcome, Slot, Verdict};
-use crate::verify::history::Heard;
+use crate::verify::history::{Heard, LATENESS};
 use crate::verify::inputs::RecordedRun;
 use crate::verify::obstacle::Obstacle;
 use crate::verify::run::{Grant, Run};
@@ -31,6 +32,8 @@ pub(super) struct Story {
     pub(super) done_by: Option<NodeName>,
     /// When somebody was first told so.
     pub(super) done_at: Option<DateTime<Utc>>,
+    /// When somebody was answered that it is done, by whom, and whether to a renewal of that node.
+    told_done: Vec<(DateTime<Utc>, NodeName, bool)>,
     /// What claims were answered.
     pub(super) answers: BTreeSet<String>,
     /// The same, before the first run; and who held the slot then.
@@ -67,6 +70,7 @@ impl Story {
             done: false,
             done_by: None,
             done_at: None,
+            told_done: Vec::new(),
             answers: BTreeSet::new(),
             before_any_run: BTreeSet::new(),
             held_before_any_run: BTreeSet::new(),
@@ -92,6 +96,9 @@ impl Story {
             }
             Fact::RenewalAnswered { answer } => {
                 self.is_told_done(heard.at, answer == "done");
+                // Of its own success, unless it says that the lease is lost.
+                let own = (answer == "done").then(|| (heard.at, heard.told.line.node.clone(), true));
+                self.told_done.extend(own);
                 return;
             }
             Fact::Granted { .. } => self.granted(heard),
@@ -114,6 +121,7 @@ impl Story {
         self.is_told_done(at, answer == "done");
         if answer == "done" {
             self.done_by = by.cloned().or(self.done_by.take());
+            self.told_done.extend(by.map(|by| (at, by.clone(), false)));
         }
         if self.runs.is_empty() {
             self.before_any_run.insert(answer.to_owned());
@@ -255,6 +263,21 @@ impl Story {
             trouble: Vec::new(),
             lines: vec![recorded.source.clone()],
         });
+    }
+
+    /// A success is recorded where somebody was answered that its node did the slot: the answer to its completion may be lost,
+    /// or come when the node is gone. Of several successes of a node such an answer does not say which.
+    pub(super) fn settle_by_others(&mut self) {
+        for (at, by, renewal) in std::mem::take(&mut self.told_done) {
+            let mut own = self.runs.iter_mut().filter(|run| run.node == by && run.succeeded());
+            if let (Some(run), None) = (own.next(), own.next())
+                && run.settled.is_none()
+                && !(renewal && run.trouble.contains(&"lease lost"))
+                && run.end.is_some_and(|end| end <= later(at, LATENESS))
+            {
+                run.settled = Some(at);
+            }
+        }
     }
 
     /// Two orders that everything else relies on.

@@ -151,7 +151,12 @@ fn tampered() -> Vec<(&'static str, Recorded, &'static str, &'static str)> {
     let lost = closed(new(), QUICK, "missed", "21:41:41").without(QUICK, "granted").without(QUICK, "run_started");
     let lost = lost.without(QUICK, "run_ended").without(QUICK, "settled").without(QUICK, "claim_answered");
     vec![
-        ("a success is not settled", new().without(QUICK, "settled"), QUICK, "success-without-done"),
+        (
+            "a success is not settled, nor was anybody told of it",
+            new().without(QUICK, "settled").without(QUICK, "claim_answered"),
+            QUICK,
+            "success-without-done",
+        ),
         ("a verdict is not told", new().without(HOPELESS, "closed"), HOPELESS, "no-verdict"),
         ("a whole slot is gone", new().without(QUICK, "*"), QUICK, "lost"),
         ("a slot that could be done is closed as missed", lost, QUICK, "lost"),

@@ -116,6 +116,36 @@ fn a_completion_is_tried_long_after_the_end_and_then_given_up_with_an_event() {
 }
 
 #[test]
+fn an_end_that_the_store_need_not_be_told_any_more_is_given_up_with_an_event_and_a_run_that_goes_on_is_not() {
+    let mut bench = Bench::running(Policy::default());
+    bench.machine.handle_impatience();
+    assert_eq!(bench.machine.ended(), None);
+    bench.exits(0);
+    completed(&mut bench);
+    bench.machine.handle_impatience();
+    assert_eq!(bench.machine.ended(), Some(End::Unknown));
+    assert!(bench.told(|event| matches!(event, Event::SettlementGivenUp { attempt: 1, outcome: Outcome::Success })));
+}
+
+#[test]
+fn an_error_is_told_again_after_any_answer() {
+    let mut bench = Bench::running(Policy::default());
+    let told = |bench: &mut Bench| bench.told(|event| matches!(event, Event::StoreFailed { .. }));
+    bench.until_timer();
+    bench.renew();
+    bench.renewal(Err(error(Applied::Maybe)));
+    assert!(told(&mut bench));
+    bench.until_timer();
+    bench.renew();
+    bench.renewal(Ok(Renewal::Lost { to: Some(other()) }));
+    assert!(!told(&mut bench));
+    bench.exits(0);
+    completed(&mut bench);
+    bench.settlement(Err(error(Applied::Maybe)));
+    assert!(told(&mut bench), "the store failed once more");
+}
+
+#[test]
 fn any_other_exit_code_is_a_failure_unless_the_job_calls_it_success() {
     let mut bench = Bench::running(Policy::default());
     bench.exits(3);

@@ -56,6 +56,27 @@ fn success_without_done_is_caught() {
     late.is_clean_and(Class::Once);
 }
 
+/// The store's answer to somebody else is as good a proof that it has the success as the answer to its own node, and lost less often.
+#[test]
+fn a_success_that_another_node_was_told_of_is_recorded() {
+    let book = Book::new().starts("a", 0.1, 1).ends("a", 1.0, 1, "success");
+    let told =
+        |by: &str| book.clone().slot("b", 2.0, &format!(r#""event":"claim_answered","answer":"done","by":"{by}""#));
+    told("a").later().is_clean_and(Class::Once);
+    assert_eq!(told("b").later().faulted(), ["success-without-done"], "that is another run's success");
+    assert_eq!(told("a").closed("b", 602.0, "missed").later().faulted(), ["success-without-done"], "and it is to stay");
+    let twice = book.clone().starts("a", 20.0, 2).ends("a", 21.0, 2, "success");
+    let twice = twice.slot("b", 22.0, r#""event":"claim_answered","answer":"done","by":"a""#).later();
+    assert!(twice.faulted().contains(&"success-without-done"), "it is one of two");
+    let renewed = book.clone().slot("a", 1.5, r#""event":"renewal_answered","answer":"done""#);
+    renewed.clone().fault(300.0, "kill", "a").node("b", 900.0, FILLER).is_clean_and(Class::Once);
+    let lost = renewed.told("a", 1.5, "lease_lost", 1).later();
+    assert!(lost.faulted().contains(&"success-without-done"), "another one did it");
+    let before = Book::new().slot("b", 0.05, r#""event":"claim_answered","answer":"done","by":"a""#);
+    let before = before.starts("a", 0.1, 1).ends("a", 1.0, 1, "success").later();
+    assert!(before.faulted().contains(&"success-without-done"), "nothing was done by then");
+}
+
 #[test]
 fn a_fence_that_goes_back_and_a_number_granted_twice_are_caught_unless_the_store_was_wiped() {
     let book = Book::new().run("a", 0.1, 1.0, 2, "failure").run("b", 2.05, 3.0, 1, "success").later();
@@ -87,15 +108,45 @@ fn a_verdict_is_owed_by_whoever_is_there_later_too() {
 fn a_success_that_is_not_recorded_is_excused_by_who_leaves_or_dies_soon_after_it_alone() {
     let book = Book::new().starts("a", 0.1, 1).ends("a", 1.0, 1, "success").closed("b", 602.0, "missed");
     let draining = r#""event":"draining","running":1,"drain_s":5.0"#;
-    let left =
-        |seconds: f64| book.clone().node("a", seconds, draining).node("a", seconds + 0.5, r#""event":"stopped""#);
-    left(2.0).node("b", 900.0, FILLER).is_clean_and(Class::Once);
-    assert_eq!(left(300.0).node("b", 900.0, FILLER).faulted(), ["success-without-done"]);
+    let leaves = |seconds: f64| book.clone().node("a", seconds, draining);
+    leaves(2.0).node("b", 900.0, FILLER).is_clean_and(Class::Once);
+    assert_eq!(leaves(300.0).node("b", 900.0, FILLER).faulted(), ["success-without-done"]);
+    let stopped = |book: Book, seconds| book.node("a", seconds, r#""event":"stopped""#).node("b", 900.0, FILLER);
+    assert_eq!(stopped(leaves(2.0), 2.5).faulted(), ["success-without-done"], "who leaves as it should says so");
+    let given_up = r#""event":"settlement_given_up","attempt":1,"outcome":"success""#;
+    stopped(leaves(2.0).slot("a", 2.4, given_up), 2.5).is_clean_and(Class::Once);
     let killed = |seconds: f64| book.clone().fault(seconds, "kill", "a").node("b", 900.0, FILLER);
     assert_eq!(killed(2.0).faulted(), ["late-recovery"], "nobody took over");
     assert_eq!(killed(300.0).faulted(), ["success-without-done"]);
-    let away = book.node("a", 0.9, r#""event":"store_lost","error":"x""#).fault(300.0, "kill", "a");
+    let away = book.clone().node("a", 0.9, r#""event":"store_lost","error":"x""#).fault(300.0, "kill", "a");
     assert_eq!(away.node("b", 900.0, FILLER).faulted(), ["late-recovery"]);
+    let failed =
+        |at: f64| book.clone().slot("a", at, r#""event":"store_failed","op":"complete","kind":"timeout","error":"x""#);
+    failed(1.5).fault(300.0, "kill", "a").node("b", 900.0, FILLER).is_clean_and(Class::Once);
+    let answered =
+        failed(1.5).slot("a", 2.0, r#""event":"renewal_answered","answer":"renewed""#).fault(300.0, "kill", "a");
+    assert!(answered.node("b", 900.0, FILLER).faulted().contains(&"success-without-done"), "it was in touch again");
+}
+
+/// A node whose calls fail is not in touch with its store, whichever slot they are about.
+#[test]
+fn a_verdict_is_owed_by_whoever_is_answered() {
+    let planned = Book::new().node("a", -3.0, PLAN).fault_until(590.0, 640.0, "partition", "store");
+    let failed = r#""job":"other","slot":"2026-11-21T14Z","slot_end":"2026-11-21T14:10:00Z","event":"store_failed","op":"claim","kind":"timeout","error":"x""#;
+    let answered = r#""job":"other","slot":"2026-11-21T14Z","slot_end":"2026-11-21T14:10:00Z","event":"claim_answered","answer":"closed""#;
+    let on_and_off = |every: usize| {
+        (630..900).step_by(every).fold(planned.clone(), |book, second| {
+            let at = |add: f64| f64::from(second) + add;
+            let fails = |book: Book, node| book.node(node, at(0.0), failed).node(node, at(0.5), answered);
+            fails(fails(book, "a"), "b")
+        })
+    };
+    let owed = |book: Book| book.later().faulted().contains(&"no-verdict");
+    assert!(!owed(on_and_off(10)), "it was never answered for long enough");
+    assert!(owed(on_and_off(30)));
+    let once = |node: &str| planned.clone().node(node, 645.0, failed);
+    assert!(owed(once("a")), "b was well");
+    assert!(owed(once("a").node("b", 645.0, failed)), "a heartbeat that fails is told");
 }
 
 #[test]

@@ -59,6 +59,28 @@ pub(super) fn a_node_whose_store_is_silent_leaves_when_its_lease_would_have_laps
     assert_eq!(place.runs().len(), 0);
 }
 
+pub(super) fn a_node_that_leaves_while_its_store_is_away_says_which_success_the_store_does_not_know(place: &Place) {
+    let server = RedisServer::start();
+    let link = Link::to(server.port());
+    let (go, journal) = (place.file("go"), place.file("a.jsonl"));
+    let command = format!("until [ -e {} ]; do sleep 0.05; done", go.display());
+    let job = format!("[jobs.work]\n{}\ncommand = \"{command}\"\n", jobs::one_slot(wait::SOON));
+    place.jobs(&jobs::file(&format!("{job}[node]\ndrain = \"0s\"\njournal = {journal:?}\n")));
+    let [mut node] = place.nodes(["a"], &link.url());
+    node.says("run started");
+    link.set(Mode::LoseRequests);
+    std::fs::write(go, "").unwrap();
+    assert_eq!(node.says("run ended")["outcome"], "success");
+    assert!(!stored::is_done(&server, "work"), "it cannot know");
+    node.terminate();
+    assert_eq!(node.exits().code(), Some(0));
+    assert_eq!(node.said("could not be recorded").len(), 1);
+    let journal = std::fs::read_to_string(journal).unwrap();
+    let events: Vec<serde_json::Value> = journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let last: Vec<_> = events.iter().rev().take(2).map(|line| line["event"].as_str().unwrap()).collect();
+    assert_eq!(last, ["stopped", "settlement_given_up"], "{journal}");
+}
+
 pub(super) fn a_run_that_outlasts_the_drain_is_given_back_and_done_by_another_node(place: &Place) {
     let server = RedisServer::start();
     let job = jobs::long_then_short("work", &jobs::one_slot(wait::SOON), 60.0, 0.2);

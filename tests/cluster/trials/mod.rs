@@ -70,6 +70,7 @@ pub(crate) fn all() -> Vec<(&'static str, Body)> {
         drains::a_run_that_outlasts_the_drain_is_given_back_and_done_by_another_node,
         drains::a_node_that_is_asked_twice_stops_its_run_and_gives_it_back,
         drains::a_node_whose_store_is_silent_leaves_when_its_lease_would_have_lapsed,
+        drains::a_node_that_leaves_while_its_store_is_away_says_which_success_the_store_does_not_know,
         drains::a_node_that_leaves_lets_its_run_finish,
         starts::a_node_that_starts_without_its_store_waits_for_it_and_is_ready_only_then,
         starts::a_store_that_is_away_makes_listings_say_try_again,
