@@ -45,7 +45,8 @@ const REPEATING: &str = "
 Check out the commit, then `make report`. It empties `target/reliability`, runs `make sim-speed` by itself, then `make sim-long`
 and beside it `make chaos`, `make chaos-stores` and `make model-long`, and writes this page from what they leave there; it
 refuses when a part is missing, that of any store among them, or the tree is not clean. The model and the simulation repeat
-exactly from their seeds. The real servers do not: the seed decides which faults come, the machine decides when.
+exactly from their seeds, also those that were drawn for the run (`simulate --seeds A..B`). The real servers do not: the seed
+decides which faults come, the machine decides when.
 ";
 
 /// The whole page.
@@ -98,10 +99,14 @@ pub(crate) fn rule_of_three(all: u64) -> Option<f64> {
 fn simulation(evidence: &Evidence) -> String {
     let sim = &evidence.simulation;
     let mut text = format!(
-        "\n## Simulation\n\nThe same state machine in virtual time, over the store that is the specification: {} worlds from the seeds {} to {},\n{} slots in {} ({} slots a second), {} worlds broken.\n\n",
+        "\n## Simulation\n\nThe same state machine in virtual time, over the store that is the specification: {} worlds from the seeds {} to {}{},\n{} slots in {} ({} slots a second), {} worlds broken.\n\n",
         grouped(sim.worlds),
         sim.seeds.0,
         sim.seeds.1.saturating_sub(1),
+        sim.fresh.map_or(String::new(), |(first, next)| format!(
+            " and, drawn for this run, {first} to {}",
+            next.saturating_sub(1)
+        )),
         grouped(sim.slots),
         span(sim.seconds),
         grouped(whole(sim.slots_per_second)),

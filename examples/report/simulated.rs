@@ -16,6 +16,9 @@ const LEAST_JUDGED: u64 = 200;
 #[derive(Debug, Deserialize)]
 pub(crate) struct Simulation {
     pub(crate) seeds: (u64, u64),
+    /// The same of those that were drawn anew for this run.
+    #[serde(default)]
+    pub(crate) fresh: Option<(u64, u64)>,
     pub(crate) worlds: u64,
     pub(crate) slots: u64,
     pub(crate) faults: BTreeMap<String, u64>,
@@ -102,6 +105,7 @@ impl Simulation {
         said.extend(missed.map(|control| format!("simulation: {} was not caught", control.bug)));
         let late = self.recovery_s.as_ref().filter(|spans| spans.max > spans.bound);
         said.extend(late.map(|spans| format!("simulation: a recovery took {} s of {} s", spans.max, spans.bound)));
+        said.extend(self.fresh.is_none().then(|| "too little was tried: no world was of a fresh seed".to_owned()));
         said.extend((judged.worlds < LEAST_JUDGED).then(|| {
             format!("too little was tried: {} of {LEAST_JUDGED} worlds judged by their journals", judged.worlds)
         }));

@@ -154,6 +154,7 @@ fn what_went_wrong_is_the_first_thing_that_the_page_tells() {
             "\"worlds\":12",
             "too little was tried: 12 of 200 worlds judged by their journals",
         ),
+        ("simulation.json", "\"fresh\":[7000,7500],", "", "too little was tried: no world was of a fresh seed"),
         ("speed.json", "6543.2", "4999.4", "simulation: 4999 of 5000 slots a second on one core"),
         ("speed.json", "200031", "31", "too little was timed: 31 of 200000 simulated slots"),
         ("simulation.json", "12345678", "9999999", "too little was tried: 9999999 of 10000000 simulated slots"),

@@ -252,6 +252,31 @@ fn the_command_that_shows_a_world_again_has_all_its_limits() {
     }
 }
 
+/// A seed that nobody has tried finds what the others do not; what is printed repeats it.
+#[test]
+fn fresh_seeds_follow_the_kept_ones_differ_each_time_and_are_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let figures = |words: &[&str]| -> (String, serde_json::Value) {
+        let words = [words, &["--no-shrink", "--json", "figures.json"]].concat();
+        let (printed, _) = simulate(folder.path(), &words);
+        let text = std::fs::read_to_string(folder.path().join("figures.json")).unwrap();
+        (printed, serde_json::from_str(&text).unwrap())
+    };
+    let drawn = || {
+        let (printed, figures) = figures(&["--seeds", "0..2", "--fresh", "--slots", "200"]);
+        assert_eq!(figures["seeds"], serde_json::json!([0, 2]), "{printed}");
+        let [first, next] = [0, 1].map(|place| figures["fresh"][place].as_u64().unwrap());
+        let said = printed.lines().next().unwrap_or_default();
+        assert_eq!(said, format!("worlds 0..2, then fresh ones from the seed {first} on"));
+        assert!(first >= 2 && first < next && printed.contains(&format!("--seeds {first}..{next} ")), "{printed}");
+        (first, next, figures["slots"].as_u64().unwrap())
+    };
+    let ((first, next, slots), (other, ..)) = (drawn(), drawn());
+    assert_ne!(first, other);
+    let slots_of = |range: String| figures(&["--seeds", &range]).1["slots"].as_u64().unwrap();
+    assert_eq!(slots_of("0..2".to_owned()) + slots_of(format!("{first}..{next}")), slots);
+}
+
 #[test]
 fn worlds_of_which_the_two_judges_say_different_things_are_counted() {
     let folder = tempfile::tempdir().unwrap();

@@ -8,9 +8,11 @@ use cronward::sim::{FaultSet, Limits, Options};
 pub(crate) const USAGE: &str =
     "usage: simulate [--seeds A..B | --seed N | --slots N] [--trace] [--keep-going] [--no-shrink]
                 [--nodes N] [--jobs N] [--periods N] [--faults all|none|a,b,c] [--bug NAME]
-                [--lines N] [--journals] [--controls] [--json FILE]
+                [--fresh] [--lines N] [--journals] [--controls] [--json FILE]
 
   --seeds A..B   these worlds; --seed N one of them; --slots N as many as have so many slots
+  --fresh        after the worlds that are the same each time (0..1000 unless --seeds says others), worlds from a seed on
+                 that is drawn anew, and printed, until there are so many slots
   --trace        every step
   --journals     judge what the nodes of every world write, and not of the first worlds alone
   --keep-going   do not stop at the first world that breaks a promise
@@ -22,6 +24,8 @@ pub(crate) const USAGE: &str =
 /// What is asked for.
 pub(crate) struct Args {
     pub(crate) seeds: Range<u64>,
+    /// Go on with worlds that nobody has tried.
+    pub(crate) fresh: bool,
     /// Stop after so many slots.
     pub(crate) slots: u64,
     pub(crate) options: Options,
@@ -36,6 +40,7 @@ pub(crate) struct Args {
 pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
     let mut args = Args {
         seeds: 0..u64::MAX,
+        fresh: false,
         slots: 1_000_000,
         options: Options::default(),
         keep_going: false,
@@ -70,6 +75,7 @@ fn take(args: &mut Args, word: &str, words: &mut impl Iterator<Item = String>) -
         "--faults" => limits.faults = value()?.parse::<FaultSet>()?,
         "--bug" => args.options.bug = Some(value()?.parse()?),
         "--lines" => args.lines = usize::try_from(number(&value()?)?).unwrap_or(usize::MAX),
+        "--fresh" => args.fresh = true,
         "--trace" => args.options.trace = true,
         "--journals" => args.options.journals = true,
         "--keep-going" => args.keep_going = true,

@@ -16,6 +16,9 @@ pub(crate) struct Batch {
     pub(crate) summary: Summary,
     /// The first seed, and the one after the last.
     pub(crate) seeds: Option<(u64, u64)>,
+    /// The same of the seeds that were drawn anew: those from this one on.
+    pub(crate) fresh: Option<(u64, u64)>,
+    pub(crate) fresh_from: u64,
     pub(crate) broken: u64,
     /// Worlds of which the checker of journals and the simulator's own judge say different things.
     pub(crate) disagreements: u64,
@@ -28,8 +31,9 @@ pub(crate) struct Batch {
 
 impl Batch {
     pub(crate) fn add(&mut self, seed: u64, summary: &Summary) {
-        let first = self.seeds.map_or(seed, |(first, _)| first);
-        self.seeds = Some((first, seed.saturating_add(1)));
+        let seeds = if seed < self.fresh_from { &mut self.seeds } else { &mut self.fresh };
+        let first = seeds.map_or(seed, |(first, _)| first);
+        *seeds = Some((first, seed.saturating_add(1)));
         self.summary.add(summary);
     }
 
@@ -43,6 +47,9 @@ impl Batch {
         println!("{}", self.summary);
         if let Some(recovery) = self.recovery() {
             println!("next grant after the lease of a dead node, in seconds: {recovery}");
+        }
+        if let Some((first, next)) = self.fresh {
+            println!("fresh seeds: --seeds {first}..{next} repeats them");
         }
         println!("{} worlds broke a promise; {:.0} slots/s", self.broken, self.slots_per_second());
     }
@@ -73,6 +80,7 @@ impl Batch {
         let missed = self.missed.iter().map(|bug| json!({"bug": format!("{bug:?}"), "check": null}));
         let mut all = json!({
             "seeds": [first, next],
+            "fresh": self.fresh,
             "worlds": self.summary.worlds,
             "changes_of_offset": self.summary.changes_of_offset,
             "slots": self.summary.classes.slots,

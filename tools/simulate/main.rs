@@ -10,6 +10,8 @@ mod args;
 mod batch;
 mod history;
 
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::ops::Range;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -76,8 +78,9 @@ fn by_journals(found: &Control) -> String {
 
 fn worlds(args: &Args) -> Result<Batch, String> {
     let begun = Instant::now();
-    let mut batch = Batch::default();
-    for seed in args.seeds.clone() {
+    let (kept, fresh) = seeds(args);
+    let mut batch = Batch { fresh_from: fresh.start, ..Batch::default() };
+    for seed in kept.chain(fresh) {
         if batch.summary.classes.slots >= args.slots {
             break;
         }
@@ -102,6 +105,20 @@ fn worlds(args: &Args) -> Result<Batch, String> {
     }
     batch.took = begun.elapsed();
     Ok(batch)
+}
+
+/// The seeds that are the same each time, and those that were drawn anew. These are told at once, so that a batch that is cut
+/// short can be repeated as well.
+fn seeds(args: &Args) -> (Range<u64>, Range<u64>) {
+    let kept = args.seeds.clone();
+    if !args.fresh {
+        return (kept, u64::MAX..u64::MAX);
+    }
+    let kept = if kept.end == u64::MAX { kept.start..JOURNALS } else { kept };
+    // Forty bits: short enough to be typed, and far from those that were ever tried.
+    let first = kept.end.saturating_add(RandomState::new().build_hasher().finish() >> 24);
+    println!("worlds {}..{}, then fresh ones from the seed {first} on", kept.start, kept.end);
+    (kept, first..u64::MAX)
 }
 
 /// The checker of journals complains of what the world's own judge calls clean, or explains what breaks a promise.
