@@ -1,7 +1,9 @@
 //! How long this machine lets a ready process wait. A bound on a node's reaction is only fair with that on top: a thread
-//! that sleeps a little at a time notes how much later than asked it wakes.
+//! that sleeps a little at a time notes how much later than asked it wakes, and another one how long it takes to start a
+//! process, which on a busy machine waits far longer than one that has slept.
 
 use std::collections::VecDeque;
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,7 +14,14 @@ const WORTH_NOTING: Duration = Duration::from_millis(20);
 /// shim, the shell, `date`.
 const TURNS: u32 = 6;
 
-static STALLS: Mutex<VecDeque<(Instant, Duration)>> = Mutex::new(VecDeque::new());
+/// Of these so many have to be started first: the shim, the shell, `date`.
+const STARTS: u32 = 3;
+const BETWEEN_STARTS: Duration = Duration::from_millis(400);
+
+type Stalls = Mutex<VecDeque<(Instant, Duration)>>;
+
+static STALLS: Stalls = Mutex::new(VecDeque::new());
+static SLOW_STARTS: Stalls = Mutex::new(VecDeque::new());
 
 /// Begins to watch.
 pub(crate) fn watch() {
@@ -20,17 +29,31 @@ pub(crate) fn watch() {
         loop {
             let before = Instant::now();
             std::thread::sleep(NAP);
-            let stall = before.elapsed().saturating_sub(NAP);
-            if stall > WORTH_NOTING {
-                STALLS.lock().unwrap_or_else(PoisonError::into_inner).push_back((before, stall));
-            }
+            note(&STALLS, before, before.elapsed().saturating_sub(NAP));
+        }
+    });
+    std::thread::spawn(|| {
+        loop {
+            let before = Instant::now();
+            let _ = Command::new("/bin/sh").args(["-c", ":"]).stdin(Stdio::null()).status();
+            note(&SLOW_STARTS, before, before.elapsed());
+            std::thread::sleep(BETWEEN_STARTS);
         }
     });
 }
 
+fn note(stalls: &Stalls, at: Instant, stall: Duration) {
+    if stall > WORTH_NOTING {
+        stalls.lock().unwrap_or_else(PoisonError::into_inner).push_back((at, stall));
+    }
+}
+
+fn worst(stalls: &Stalls, since: Instant) -> Duration {
+    let stalls = stalls.lock().unwrap_or_else(PoisonError::into_inner);
+    stalls.iter().filter(|(at, stall)| *at + *stall >= since).map(|(_, stall)| *stall).max().unwrap_or_default()
+}
+
 /// What to grant a chain of processes on top of a bound, for what happened since an instant.
 pub(crate) fn allowance(since: Instant) -> Duration {
-    let stalls = STALLS.lock().unwrap_or_else(PoisonError::into_inner);
-    let worst = stalls.iter().filter(|(at, stall)| *at + *stall >= since).map(|(_, stall)| *stall).max();
-    worst.unwrap_or_default() * TURNS
+    worst(&STALLS, since) * TURNS + worst(&SLOW_STARTS, since) * STARTS
 }

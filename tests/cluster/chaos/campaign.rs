@@ -17,6 +17,7 @@ use super::folder::Folder;
 use super::judge::{Evidence, Judgement, count};
 use super::plan::Injection;
 use super::{record, workload};
+use crate::inconclusive::inconclusive;
 use crate::stall;
 
 /// The first slots of all jobs begin with nobody disturbing them.
@@ -101,7 +102,8 @@ impl Outcome {
             "by_lost_data": self.evidence.only_by_a_loss_of_data(report),
             "violations": report.violations.len(), "runs": runs,
             "due": self.evidence.due().len(), "left_alone": self.evidence.left_alone().len(),
-            "allowance_s": self.evidence.allowance.as_secs_f64(), "without_allowance": plain, "report": report,
+            "allowance_s": self.evidence.allowance.as_secs_f64(), "without_allowance": plain,
+            "inconclusive": self.is_inconclusive(), "report": report,
         })
     }
 
@@ -133,7 +135,18 @@ impl Outcome {
             ));
         }
         let times = self.by_themselves;
-        (times > 0).then(|| format!("the servers failed over {times} times though nobody struck them"))
+        let by_themselves =
+            (times > 0).then(|| format!("the servers failed over {times} times though nobody struck them"));
+        by_themselves.or_else(|| self.counted_nothing())
+    }
+
+    /// Faults that end late on a busy machine reach into the calm, and a store that is too slow for its time limit disturbs a
+    /// slot like one.
+    fn counted_nothing(&self) -> Option<String> {
+        let (alone, undisturbed) = (self.evidence.left_alone().len(), self.evidence.undisturbed().len());
+        (alone == 0).then(|| {
+            format!("no fault came near {undisturbed} quick slots, and for each of these the store was too slow")
+        })
     }
 
     /// Whether anything was found to be wrong.
@@ -141,7 +154,8 @@ impl Outcome {
         !(self.judgement.complaints.is_empty() && self.without_effect.is_empty())
     }
 
-    /// Fails when anything is wrong; the folder stays then.
+    /// Fails when anything is wrong; the folder stays then. Where nothing was found and nothing can be concluded, the trial has
+    /// neither passed nor failed.
     pub(super) fn is_clean(&self) {
         let Judgement { report, complaints } = &self.judgement;
         let place = self.folder.path().display();
@@ -154,7 +168,8 @@ impl Outcome {
             complaints.len(),
             self.in_short()
         );
-        let doubt = self.is_inconclusive();
-        assert!(doubt.is_none(), "inconclusive: {}: run it on a quieter machine; see {place}", doubt.unwrap());
+        if let Some(why) = self.is_inconclusive() {
+            inconclusive(&format!("{why}: see {place}"));
+        }
     }
 }

@@ -78,6 +78,28 @@ pub(super) fn a_run_that_shows_nothing_is_told(outcome: &mut Outcome) {
     outcome.by_themselves = 1;
     assert!(outcome.is_inconclusive().is_some_and(|why| why.contains("nobody struck them")));
     outcome.by_themselves = 0;
+    let evidence = too_slow_a_store(&outcome.evidence);
+    assert_eq!((evidence.left_alone(), evidence.judge().complaints), (Vec::new(), Vec::new()));
+    let evidence = std::mem::replace(&mut outcome.evidence, evidence);
+    assert!(outcome.is_inconclusive().is_some_and(|why| why.contains("the store was too slow")));
+    outcome.evidence = evidence;
+}
+
+/// The evidence of a run in which the store was too slow for its time limit at every quick slot.
+fn too_slow_a_store(evidence: &Evidence) -> Evidence {
+    let mut evidence = evidence.clone();
+    let slots = evidence.left_alone();
+    let (_, journal) = &mut evidence.journals[0];
+    for slot in slots {
+        let (job, key) = slot.split_once('@').unwrap();
+        let of_slot = |line: &&str| line.contains(&format!("\"job\":\"{job}\",\"slot\":\"{key}\""));
+        let Some(line) = journal.lines().find(of_slot) else { continue };
+        let (head, _) = line.split_once("\"event\":").unwrap();
+        let failed = "\"event\":\"store_failed\",\"op\":\"claim\",\"kind\":\"timeout\",\"error\":\"x\"}";
+        let failed = format!("{head}{failed}\n{line}\n");
+        *journal = journal.replacen(&format!("{line}\n"), &failed, 1);
+    }
+    evidence
 }
 
 fn complains(evidence: &Evidence, slot: &str, of: &str) {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::inconclusive::inconclusive;
 use crate::link::Link;
 use crate::place::Place;
 use crate::proxy::Mode;
@@ -18,7 +19,9 @@ pub(super) fn a_lost_reply_to_a_claim_burns_no_attempt(place: &Place) {
     place.jobs(&jobs::file(&format!("{earlier}{work}")));
     let [node] = place.nodes(["a"], &link.url());
     wait::until_true("the earlier job is done", || stored::is_done(&server, "earlier"));
-    assert!(!stored::is_marked(&server, "work"), "the machine is too slow for this trial");
+    if stored::is_marked(&server, "work") {
+        inconclusive("the job was claimed before its link could be spoilt");
+    }
     link.set(Mode::LoseReplies);
     wait::until_true("the claim is granted", || stored::is_marked(&server, "work"));
     node.says("store failed");

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::daemon::Daemon;
+use crate::inconclusive::inconclusive;
 use crate::link::Link;
 use crate::place::Place;
 use crate::proxy::Mode;
@@ -48,7 +49,9 @@ pub(super) fn with_continue_a_cut_off_nodes_overlap_is_told_by_both_nodes(place:
     link.set(Mode::BlackHole);
     let second = place.run_number(2);
     assert_eq!((second.node.as_str(), second.attempt, second.overlap), (other.name.as_str(), 2, true));
-    assert!(begun.elapsed() < Duration::from_secs(7), "the machine is too slow for this trial");
+    if begun.elapsed() >= Duration::from_secs(7) {
+        inconclusive("the second run began when the first was nearly over");
+    }
     cut_off.says("lease in doubt");
     link.set(Mode::Pass);
     cut_off.says_with("lease lost", "to", &other.name);
