@@ -27,6 +27,16 @@ impl Mono {
         self.0
     }
 
+    /// The instant so many nanoseconds after the clock's origin.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(Duration::from_nanos(nanos))
+    }
+
+    /// Nanoseconds since the clock's origin, held at 584 years.
+    pub fn nanos(self) -> u64 {
+        u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX)
+    }
+
     /// Time from `earlier` to `self`; zero when `earlier` is later.
     pub const fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)

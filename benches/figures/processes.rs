@@ -9,6 +9,7 @@ use cronward::exec::{Launcher, Output};
 use cronward::job::{CommandSpec, Policy, Program};
 use cronward::slot::{ExitStatus, Lease, RunContext};
 use cronward::store::Store;
+use tokio::sync::watch;
 
 use crate::redis_server::RedisServer;
 use crate::rig::program;
@@ -56,7 +57,7 @@ async fn runs(redis: &RedisServer, table: &mut Table) {
 
 async fn run(store: &dyn Store, launcher: &Launcher, command: &CommandSpec, number: usize) {
     let lease = work::acquire(store, number).await;
-    let exit = launcher.launch(command, &context(&lease)).await.wait().await;
+    let exit = launcher.launch(command, &context(&lease), watch::channel(None).1).await.wait().await;
     assert_eq!(exit.status, ExitStatus::Code(0));
     let done_ttl = Policy::default().done_ttl_for(&lease.slot);
     store.complete(&lease, &work::success(&lease), done_ttl).await.unwrap();

@@ -91,5 +91,9 @@ pub(crate) async fn connect(address: &StoreAddress) -> Result<Arc<dyn Store>, Fa
 /// Runs one command to its end on this thread: a listing needs no more, and starts faster.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| Failure::Internal(format!("cannot start: {error}")))?.block_on(work)
+    let runtime = runtime.map_err(|error| Failure::Internal(format!("cannot start: {error}")))?;
+    let result = runtime.block_on(work);
+    // A thread may hang in a write to a reader that does not read: the result is there, and nothing waits for that.
+    runtime.shutdown_background();
+    result
 }

@@ -12,7 +12,7 @@ use crate::config::secrets;
 use crate::config::settings::{put, put_some};
 use crate::config::value::Entry;
 use crate::exec::placeholders;
-use crate::job::{CommandSpec, Program};
+use crate::job::{CommandSpec, KillMode, Program};
 
 /// More than this is kept of no attempt: records live in the store, and a store is no log archive.
 const LARGEST_OUTPUT: i64 = 1024 * 1024;
@@ -103,6 +103,8 @@ pub(super) fn read_settings(section: &Section<'_>, command: &mut CommandSpec) {
     put_some(&mut command.group, account(section, "group"));
     put(&mut command.success_codes, success_codes(section));
     put(&mut command.output_limit, output_limit(section));
+    let kill_modes = [("group", KillMode::Group), ("process", KillMode::Process)];
+    put(&mut command.kill_mode, section.word("kill_mode", &kill_modes));
 }
 
 fn read_env(entry: &Entry<'_>, command: &mut CommandSpec) {

@@ -13,7 +13,7 @@ use crate::config::nearest::nearest;
 use crate::config::value::Entry;
 
 /// Keys that people bring from other tools, and what they are called here.
-const FOREIGN: [(&str, &str); 14] = [
+const FOREIGN: [(&str, &str); 15] = [
     ("cron", "schedule"),
     ("cmd", "command"),
     ("exec", "command"),
@@ -28,6 +28,7 @@ const FOREIGN: [(&str, &str); 14] = [
     ("working_directory", "cwd"),
     ("environment", "env"),
     ("concurrency_policy", "concurrency"),
+    ("KillMode", "kill_mode"),
 ];
 
 /// One table of the file, or an absent one: then every key is absent too.

@@ -36,6 +36,7 @@ pub(super) const KEYS: &[&str] = &[
     "group",
     "success_codes",
     "output_limit",
+    "kill_mode",
     "enabled",
     "tags",
     "owner",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
 
-use crate::drive::{Started, Work};
+use crate::drive::{Renewals, Started, Work};
 use crate::exec::{Launcher, Running};
 use crate::job::JobSpec;
 use crate::slot::{Exit, RunContext};
@@ -38,10 +38,10 @@ pub struct JobCommand {
 
 #[async_trait]
 impl Work for JobCommand {
-    async fn start(&self, run: RunContext) -> Box<dyn Started> {
+    async fn start(&self, run: RunContext, lease: Renewals) -> Box<dyn Started> {
         // Never closed; and if it were, starting at once would be right.
         let _permit = self.launches.at_once.acquire().await;
-        Box::new(self.launches.launcher.launch(&self.spec.command, &run).await)
+        Box::new(self.launches.launcher.launch(&self.spec.command, &run, lease).await)
     }
 }
 

@@ -32,4 +32,4 @@ pub use noted::Traces;
 pub use older::{MOST_OLDER, longest_run, older_slots};
 pub use once::{Once, Patience};
 pub use task::{Drive, Message, Tools};
-pub use work::{Started, Work};
+pub use work::{Renewals, Started, Work};

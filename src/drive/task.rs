@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::clock::Clock;
-use crate::drive::{Fact, Facts, Started, Work, timers};
+use crate::drive::{Fact, Facts, Renewals, Started, Work, timers};
 use crate::guard::{Action, End, SlotMachine};
 use crate::observe::Observer;
-use crate::slot::{Exit, RunContext, Token};
+use crate::slot::{Exit, LeaseDeadline, RunContext, Token};
 use crate::store::{
     Applied, Claim, ClaimRequest, ErrorKind, Op, Release, Renewal, Settlement, Store, StoreError, Wake,
 };
@@ -62,6 +62,14 @@ enum Outcome {
     Started(Box<dyn Started>),
 }
 
+/// The attempt that was begun here last.
+#[derive(Default)]
+struct Current {
+    started: Option<Box<dyn Started>>,
+    /// Tells its keeper of renewals.
+    lease: Option<watch::Sender<Option<LeaseDeadline>>>,
+}
+
 type Pending = FuturesUnordered<Pin<Box<dyn Future<Output = Outcome> + Send>>>;
 
 /// One slot being driven.
@@ -83,9 +91,9 @@ impl Drive {
     /// Until the machine has ended.
     pub async fn until_ended(mut self) -> End {
         let mut pending: Pending = FuturesUnordered::new();
-        let mut running: Option<Box<dyn Started>> = None;
+        let mut current = Current::default();
         loop {
-            self.carry_out(&mut pending, running.as_deref());
+            self.carry_out(&mut pending, &mut current);
             self.holding.store(self.machine.is_holding(), Ordering::Relaxed);
             if let Some(end) = self.machine.ended() {
                 return end;
@@ -93,9 +101,9 @@ impl Drive {
             let clock = Arc::clone(&self.tools.clock);
             let timeout = self.machine.poll_timeout();
             tokio::select! {
-                Some(outcome) = pending.next() => self.feed(outcome, &mut running),
-                exit = ended(&mut running) => {
-                    running = None;
+                Some(outcome) = pending.next() => self.feed(outcome, &mut current),
+                exit = ended(&mut current.started) => {
+                    current = Current::default();
                     self.machine.handle_exit(clock.now(), exit);
                 }
                 Some(message) = self.inbox.recv() => self.obey(message),
@@ -104,12 +112,20 @@ impl Drive {
         }
     }
 
-    fn carry_out(&mut self, pending: &mut Pending, running: Option<&dyn Started>) {
+    fn carry_out(&mut self, pending: &mut Pending, current: &mut Current) {
+        // Before anything else: a renewal that took long is worth little already.
+        if let (Some(lease), Some(deadline)) = (&current.lease, self.machine.lease_deadline()) {
+            lease.send_if_modified(|known| known.replace(deadline) != Some(deadline));
+        }
         while let Some(action) = self.machine.poll_action() {
             match action {
-                Action::Terminate => running.into_iter().for_each(<dyn Started>::terminate),
-                Action::Kill => running.into_iter().for_each(<dyn Started>::kill),
-                Action::Spawn(context) => pending.push(Box::pin(self.start(context))),
+                Action::Terminate => current.started.iter().for_each(|started| started.terminate()),
+                Action::Kill => current.started.iter().for_each(|started| started.kill()),
+                Action::Spawn(context) => {
+                    let (lease, renewals) = watch::channel(self.machine.lease_deadline());
+                    current.lease = Some(lease);
+                    pending.push(Box::pin(self.start(context, renewals)));
+                }
                 Action::Claim(request) => pending.push(Box::pin(self.claim(request))),
                 Action::Complete { lease, run, done_ttl } => {
                     pending.push(Box::pin(complete(Arc::clone(&self.tools), Fact { lease, run, done_ttl })));
@@ -122,7 +138,7 @@ impl Drive {
         }
     }
 
-    fn feed(&mut self, outcome: Outcome, running: &mut Option<Box<dyn Started>>) {
+    fn feed(&mut self, outcome: Outcome, current: &mut Current) {
         let now = self.tools.clock.now();
         match outcome {
             Outcome::Claim(reply) => self.machine.handle_claim(now, reply),
@@ -130,7 +146,7 @@ impl Drive {
             Outcome::Settlement(reply) => self.machine.handle_settlement(now, reply),
             Outcome::Release(reply) => self.machine.handle_release(now, reply),
             Outcome::Started(started) => {
-                *running = Some(started);
+                current.started = Some(started);
                 self.machine.handle_started(now);
             }
         }
@@ -157,9 +173,9 @@ impl Drive {
         }
     }
 
-    fn start(&self, context: RunContext) -> impl Future<Output = Outcome> + Send + use<> {
+    fn start(&self, context: RunContext, lease: Renewals) -> impl Future<Output = Outcome> + Send + use<> {
         let work = Arc::clone(&self.work);
-        async move { Outcome::Started(work.start(context).await) }
+        async move { Outcome::Started(work.start(context, lease).await) }
     }
 }
 

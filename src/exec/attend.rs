@@ -1,18 +1,20 @@
 //! The task in the daemon that attends to one shim: hands it the plan, passes signals on, takes its reports, reads the
 //! output. Its end of the socket is what keeps the command alive: whenever this task goes, so does the command.
 
-use std::io;
-
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::unix::ReadHalf;
 use tokio::process::Child;
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use crate::clock::Mono;
 use crate::exec::capture::Capture;
+use crate::exec::launch::Renewals;
+use crate::exec::plan::Plan;
 use crate::exec::refusal::Refusal;
 use crate::exec::report::Report;
+use crate::exec::request::Request;
 use crate::slot::{Exit, ExitStatus};
 
 /// Everything that belongs to one started shim.
@@ -22,10 +24,12 @@ pub(super) struct Attendant {
     pub(super) shim: Child,
     /// Our end of the socket.
     pub(super) socket: UnixStream,
-    /// The encoded plan.
-    pub(super) plan: Vec<u8>,
-    /// Signal numbers for the command.
-    pub(super) requests: UnboundedReceiver<u8>,
+    /// The plan.
+    pub(super) plan: Plan,
+    /// What is asked of the shim.
+    pub(super) requests: UnboundedReceiver<Request>,
+    /// Moves on with each renewal.
+    pub(super) lease: Renewals,
     /// The readers of the output.
     pub(super) capture: Capture,
 }
@@ -35,6 +39,8 @@ pub(super) struct Attendant {
 struct Story {
     command: Option<Pid>,
     status: Option<ExitStatus>,
+    ended: Option<Mono>,
+    lapsed: Option<Mono>,
     left: usize,
     survivors: usize,
 }
@@ -42,41 +48,63 @@ struct Story {
 impl Attendant {
     /// Attends to the end: of the command, of what it left, and of the shim.
     pub(super) async fn attend(mut self) -> Exit {
-        let story = converse(self.socket, self.plan, self.requests).await;
+        let story = self.converse().await;
         // It ends by itself after its last report, or at the latest because the socket is closed now.
+        drop(self.socket);
         let _ = self.shim.wait().await;
         if let (Some(command), None) = (story.command, &story.status) {
             // The shim was killed, and with it the command itself (PR_SET_PDEATHSIG); this is for the rest of its group.
             let _ = kill_process_group(command, Signal::KILL);
         }
         let output = self.capture.finish().await;
-        Exit { note: story.note(), status: story.into_status(), output }
+        Exit { note: story.note(), ended: story.ended, lapsed: story.lapsed, status: story.into_status(), output }
     }
-}
 
-async fn converse(socket: UnixStream, plan: Vec<u8>, mut requests: UnboundedReceiver<u8>) -> Story {
-    let (reader, mut writer) = socket.into_split();
-    let mut lines = BufReader::new(reader).lines();
-    let mut story = Story::default();
-    // A shim that died early is met again as the end of its reports.
-    let _ = writer.write_all(&plan).await;
-    loop {
-        tokio::select! {
-            report = next_report(&mut lines) => match report {
-                Some(report) => if story.takes_last(report) { return story },
-                None => return story,
-            },
-            Some(number) = requests.recv() => drop(send(&mut writer, number).await),
+    async fn converse(&mut self) -> Story {
+        let (reader, mut writer) = self.socket.split();
+        let mut lines = BufReader::new(reader).lines();
+        let mut story = Story::default();
+        // It may have moved on since the plan was made.
+        self.plan.lease = *self.lease.borrow_and_update();
+        match self.plan.encode() {
+            // A shim that died early is met again as the end of its reports.
+            Ok(plan) => drop(writer.write_all(&plan).await),
+            Err(refusal) => return Story { status: Some(refusal.into()), ..story },
+        }
+        loop {
+            tokio::select! {
+                report = next_report(&mut lines) => match report {
+                    Some(report) => if story.takes_last(report) { return story },
+                    None => return story,
+                },
+                Some(request) = self.requests.recv() => {
+                    if matches!(request, Request::Stop | Request::Kill) {
+                        wake(&self.shim);
+                    }
+                    drop(writer.write_all(&request.encode()).await);
+                }
+                Ok(()) = self.lease.changed() => {
+                    let renewed = *self.lease.borrow_and_update();
+                    if let Some(lease) = renewed {
+                        drop(writer.write_all(&Request::Lease(lease).encode()).await);
+                    }
+                }
+            }
         }
     }
 }
 
-async fn next_report(lines: &mut Lines<BufReader<OwnedReadHalf>>) -> Option<Report> {
-    Report::parse(&lines.next_line().await.ok()??)
+/// A shim that was stopped (SIGSTOP) would not hear that it is to stop its command. It has not been waited for, so its number
+/// is its own.
+fn wake(shim: &Child) {
+    let number = shim.id().and_then(|number| i32::try_from(number).ok());
+    if let Some(pid) = number.and_then(Pid::from_raw) {
+        let _ = kill_process(pid, Signal::CONT);
+    }
 }
 
-async fn send(writer: &mut OwnedWriteHalf, number: u8) -> io::Result<()> {
-    writer.write_all(&[number]).await
+async fn next_report(lines: &mut Lines<BufReader<ReadHalf<'_>>>) -> Option<Report> {
+    Report::parse(&lines.next_line().await.ok()??)
 }
 
 impl Story {
@@ -84,12 +112,13 @@ impl Story {
     fn takes_last(&mut self, report: Report) -> bool {
         match report {
             Report::Started(pid) => self.command = Pid::from_raw(pid),
-            Report::Exited(code) => self.status = Some(ExitStatus::Code(code)),
-            Report::Signalled(signal) => self.status = Some(ExitStatus::Signal(signal)),
+            Report::Exited(code, at) => (self.status, self.ended) = (Some(ExitStatus::Code(code)), Some(at)),
+            Report::Signalled(signal, at) => (self.status, self.ended) = (Some(ExitStatus::Signal(signal)), Some(at)),
             Report::Refused(refusal) => {
                 self.status = Some(refusal.into());
                 return true;
             }
+            Report::Lapsed(at) => self.lapsed = Some(at),
             Report::Swept { left, survivors } => {
                 (self.left, self.survivors) = (left, survivors);
                 return true;
@@ -101,13 +130,14 @@ impl Story {
     fn note(&self) -> Option<String> {
         let lost = self.command.is_some() && self.status.is_none();
         let lost = lost.then(|| "the shim that kept it was killed, and with it the command".to_owned());
+        let lapsed = self.lapsed.map(|_| "its lease was not renewed in time, so its keeper stopped it".to_owned());
         let left = (self.left > 0).then(|| match self.left {
             1 => "it left 1 process behind, which was stopped".to_owned(),
             left => format!("it left {left} processes behind, which were stopped"),
         });
         let survivors =
             (self.survivors > 0).then(|| format!("{} of its processes could not be killed", self.survivors));
-        let notes: Vec<_> = [lost, left, survivors].into_iter().flatten().collect();
+        let notes: Vec<_> = [lost, lapsed, left, survivors].into_iter().flatten().collect();
         (!notes.is_empty()).then(|| notes.join("; "))
     }
 
@@ -133,13 +163,15 @@ mod tests {
 
     #[test]
     fn an_orderly_end_has_no_note() {
-        let reports = [Report::Started(7), Report::Exited(3), Report::Swept { left: 0, survivors: 0 }];
+        let reports = [Report::Started(7), Report::Exited(3, Mono::default()), Report::Swept { left: 0, survivors: 0 }];
         assert_eq!(story(&reports), (None, ExitStatus::Code(3)));
     }
 
     #[test]
     fn what_was_left_behind_is_counted() {
-        let end = |left, survivors| story(&[Report::Signalled(15), Report::Swept { left, survivors }]).0.unwrap();
+        let end = |left, survivors| {
+            story(&[Report::Signalled(15, Mono::default()), Report::Swept { left, survivors }]).0.unwrap()
+        };
         assert_eq!(end(1, 0), "it left 1 process behind, which was stopped");
         assert_eq!(end(2, 1), "it left 2 processes behind, which were stopped; 1 of its processes could not be killed");
     }

@@ -1,16 +1,22 @@
-//! Reads a command's output to its end: keeps the tail and, if asked, passes it on. Never lets the command wait for us,
-//! except where our own stdout makes us wait, and never waits for ever for an end.
+//! Reads a command's output to its end and keeps the tail. Never waits for ever for an end, and never for those who the
+//! output is passed on to: that is a task of its own ([`crate::exec::passing`]), behind a queue with a bound. While that
+//! queue is full the pipe is not read, and a command that writes on waits for its reader as it would without cronward. Once
+//! nothing of the command is left, the rest of the pipe is taken in at once, whether or not anybody reads.
+//!
+//! Memory for each pipe: the tail, one chunk, the queue ([`crate::exec::passing::QUEUE`] chunks), and at the end [`PIPE_MAX`].
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::exec::passing::Passing;
 use crate::exec::tail::Tail;
 use crate::slot::OutputTail;
 
@@ -21,11 +27,8 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Bytes read at once: a quarter of a pipe, so that a flood needs few calls and a thousand runs little memory.
 const CHUNK: usize = 16 * 1024;
 
-/// What a pipe can hold at most (`/proc/sys/fs/pipe-max-size`): no more is read after the grace.
+/// What a pipe can hold at most (`/proc/sys/fs/pipe-max-size`): no more is read once nothing of the command is left.
 const PIPE_MAX: usize = 1024 * 1024;
-
-/// Where output is passed on to.
-pub(super) type Sink = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// The readers of one run's pipes. Dropping it ends them.
 #[derive(Debug)]
@@ -37,12 +40,12 @@ pub(super) struct Capture {
 
 impl Capture {
     /// Begins to read the pipes, one task each, into one tail of at most `limit` bytes.
-    pub(super) fn begin(pipes: Vec<(OwnedFd, Option<Sink>)>, limit: usize) -> io::Result<Self> {
+    pub(super) fn begin(pipes: Vec<(OwnedFd, Option<Passing>)>, limit: usize) -> io::Result<Self> {
         let tail = Arc::new(Mutex::new(Tail::new(limit)));
         let ended = CancellationToken::new();
         let mut readers = JoinSet::new();
-        for (pipe, sink) in pipes {
-            let reader = Reader { pipe: Receiver::from_owned_fd(pipe)?, sink, tail: Arc::clone(&tail) };
+        for (pipe, passing) in pipes {
+            let reader = Reader { pipe: Receiver::from_owned_fd(pipe)?, passing, tail: Arc::clone(&tail) };
             readers.spawn(reader.read(ended.clone()));
         }
         Ok(Self { tail, readers, ended })
@@ -58,55 +61,65 @@ impl Capture {
 
 struct Reader {
     pipe: Receiver,
-    sink: Option<Sink>,
+    /// None where nothing is passed on, and once nobody listens any more.
+    passing: Option<Passing>,
     tail: Arc<Mutex<Tail>>,
 }
 
 impl Reader {
     async fn read(mut self, ended: CancellationToken) {
         let mut buffer = vec![0; CHUNK];
-        let grace = async {
-            ended.cancelled().await;
-            wait(GRACE).await;
-        };
-        tokio::pin!(grace);
         loop {
-            let read = tokio::select! {
+            let step = async {
+                let room = self.room().await;
+                (room, self.pipe.read(&mut buffer).await)
+            };
+            let (room, read) = tokio::select! {
                 biased;
-                () = &mut grace => break,
-                read = self.pipe.read(&mut buffer) => read,
+                () = ended.cancelled() => break,
+                step = step => step,
             };
             match read.ok().and_then(|count| buffer.get(..count)) {
                 None | Some([]) => return,
-                Some(bytes) => self.take(bytes).await,
+                Some(bytes) => self.take(bytes, room),
             }
         }
         self.take_rest(&mut buffer).await;
     }
 
-    /// What the command had written before it ended, and we had no time to read because our own stdout was slow.
+    /// Room for one more chunk in the queue, where there is one.
+    async fn room(&self) -> Option<OwnedSemaphorePermit> {
+        match &self.passing {
+            Some(passing) => passing.room().await,
+            None => None,
+        }
+    }
+
+    /// What the command had written before it ended, and we had not read because nobody read from us.
     async fn take_rest(&mut self, buffer: &mut [u8]) {
+        let grace = wait(GRACE);
+        tokio::pin!(grace);
         let mut rest = PIPE_MAX;
         while rest > 0 {
-            let Some(bytes) = self.pipe.try_read(buffer).ok().and_then(|count| buffer.get(..count)) else { return };
+            let read = tokio::select! {
+                biased;
+                read = self.pipe.read(buffer) => read,
+                () = &mut grace => return,
+            };
+            let Some(bytes) = read.ok().and_then(|count| buffer.get(..count)) else { return };
             if bytes.is_empty() {
                 return;
             }
             rest = rest.saturating_sub(bytes.len());
-            self.take(bytes).await;
+            self.take(bytes, None);
         }
     }
 
-    async fn take(&mut self, bytes: &[u8]) {
+    fn take(&mut self, bytes: &[u8], room: Option<OwnedSemaphorePermit>) {
         self.tail.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
-        let Some(sink) = &mut self.sink else { return };
-        let passed = async {
-            sink.write_all(bytes).await?;
-            sink.flush().await
-        };
-        if passed.await.is_err() {
-            // Nobody listens any more. The command is not to feel it: the rest is read and kept all the same.
-            self.sink = None;
+        // Where nobody listens any more the command is not to feel it: the rest is read and kept all the same.
+        if self.passing.as_ref().is_some_and(|passing| !passing.pass(bytes, room)) {
+            self.passing = None;
         }
     }
 }

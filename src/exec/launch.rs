@@ -11,15 +11,16 @@ use std::process::Stdio;
 
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use crate::exec::attend::Attendant;
-use crate::exec::capture::{Capture, Sink};
+use crate::exec::capture::Capture;
+use crate::exec::passing::{Stream, Streams};
 use crate::exec::plan::Plan;
 use crate::exec::refusal::Refusal;
 use crate::exec::{Environment, Running, env_file, environment, placeholders, shim};
 use crate::job::{CommandSpec, Program};
-use crate::slot::RunContext;
+use crate::slot::{LeaseDeadline, RunContext};
 
 /// What becomes of a command's output, besides the tail that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,19 +36,23 @@ pub enum Output {
     ToStderr,
 }
 
+/// By when a command has to be over unless its lease is renewed; none where it may outlast it.
+pub type Renewals = watch::Receiver<Option<LeaseDeadline>>;
+
 /// Starts commands.
 #[derive(Clone, Debug)]
 pub struct Launcher {
     shim: PathBuf,
     output: Output,
     inherited: Environment,
+    streams: Streams,
 }
 
 /// A shim that was started, and our ends of what it holds.
 struct Started {
     shim: Child,
     socket: StdUnixStream,
-    pipes: Vec<(OwnedFd, Option<Sink>)>,
+    pipes: Vec<(OwnedFd, Option<Stream>)>,
 }
 
 impl Launcher {
@@ -55,7 +60,8 @@ impl Launcher {
     /// the best one for the binary itself: it stays right when the file is replaced while the daemon runs. Commands inherit
     /// this process's environment; see [`Launcher::with_environment`].
     pub fn new(shim: PathBuf, output: Output) -> Self {
-        Self { shim, output, inherited: Environment::inherited(std::env::vars_os()) }
+        let inherited = Environment::inherited(std::env::vars_os());
+        Self { shim, output, inherited, streams: Streams::default() }
     }
 
     /// The same with another environment for commands to inherit.
@@ -72,15 +78,24 @@ impl Launcher {
 
     /// Starts a command. A command that cannot be started is no error: its `wait` says so. Does not wait for the start
     /// itself, only for the shim's. Needs a tokio runtime with its drivers enabled.
-    pub async fn launch(&self, command: &CommandSpec, run: &RunContext) -> Running {
-        match self.try_launch(command, run).await {
+    ///
+    /// `lease` is by when the command has to be over, where it must not outlast its lease, and is moved on after each renewal.
+    /// Its shim goes by the last that it was told, also while this process stands still.
+    pub async fn launch(&self, command: &CommandSpec, run: &RunContext, lease: Renewals) -> Running {
+        match self.try_launch(command, run, lease).await {
             Ok(running) => running,
             Err(refusal) => Running::never(refusal.into()),
         }
     }
 
-    async fn try_launch(&self, command: &CommandSpec, run: &RunContext) -> Result<Running, Refusal> {
-        let plan = self.plan(command, run).await?.encode()?;
+    /// Waits until the output of all commands that have ended has been passed on, at the pace of whoever reads it, or until
+    /// nobody reads it any more. A process that ends before that loses the rest. No command is to run any more.
+    pub async fn passed_on(&self) {
+        self.streams.passed_on().await;
+    }
+
+    async fn try_launch(&self, command: &CommandSpec, run: &RunContext, lease: Renewals) -> Result<Running, Refusal> {
+        let plan = self.plan(command, run).await?;
         let (path, output, inherited) = (self.shim.clone(), self.output, self.inherited.clone());
         let label = run.slot.to_string();
         // Reading the binary may take the disk's time.
@@ -88,7 +103,19 @@ impl Launcher {
         let in_shim =
             |error| Refusal::cannot_run(format_args!("the shim {} cannot be started: {error}", self.shim.display()));
         let started = started.await.map_err(io::Error::other).flatten().map_err(in_shim)?;
-        attend(started, plan, command.output_limit).map_err(in_shim)
+        self.attend(started, plan, lease, command.output_limit).map_err(in_shim)
+    }
+
+    fn attend(&self, started: Started, plan: Plan, lease: Renewals, output_limit: usize) -> io::Result<Running> {
+        let Started { shim, socket, pipes } = started;
+        socket.set_nonblocking(true)?;
+        let (sender, requests) = mpsc::unbounded_channel();
+        let socket = UnixStream::from_std(socket)?;
+        let pass_on = |stream: Option<Stream>| stream.map(|stream| self.streams.begin(stream));
+        let pipes = pipes.into_iter().map(|(pipe, stream)| (pipe, pass_on(stream))).collect();
+        let capture = Capture::begin(pipes, output_limit)?;
+        let attendant = Attendant { shim, socket, plan, requests, lease, capture };
+        Ok(Running::attended(sender, tokio::spawn(attendant.attend())))
     }
 
     async fn plan(&self, command: &CommandSpec, run: &RunContext) -> Result<Plan, Refusal> {
@@ -97,6 +124,8 @@ impl Launcher {
             cwd: command.cwd.clone().map(PathBuf::into_os_string).unwrap_or_default(),
             user: command.user.clone().unwrap_or_default(),
             group: command.group.clone().unwrap_or_default(),
+            lease: None,
+            kill_mode: command.kill_mode,
             env: self.environment(command, run).await?.into_variables(),
         })
     }
@@ -135,21 +164,21 @@ async fn read_env_file(path: &Path) -> Result<Vec<(String, String)>, Refusal> {
 }
 
 /// Our ends of the pipes, and the writing ends of the command's stdout and stderr.
-type Pipes = (Vec<(OwnedFd, Option<Sink>)>, io::PipeWriter, io::PipeWriter);
+type Pipes = (Vec<(OwnedFd, Option<Stream>)>, io::PipeWriter, io::PipeWriter);
 
 fn pipes(output: Output) -> io::Result<Pipes> {
-    let sink: Option<Sink> = match output {
+    let stream = match output {
         Output::Capture => None,
         Output::PassThrough if !are_one_file(&io::stdout(), &io::stderr()) => {
             let ((out_reader, out), (err_reader, err)) = (io::pipe()?, io::pipe()?);
-            let sinks: (Sink, Sink) = (Box::new(tokio::io::stdout()), Box::new(tokio::io::stderr()));
-            return Ok((vec![(out_reader.into(), Some(sinks.0)), (err_reader.into(), Some(sinks.1))], out, err));
+            let readers = [(out_reader, Stream::Stdout), (err_reader, Stream::Stderr)];
+            return Ok((readers.map(|(reader, stream)| (reader.into(), Some(stream))).into(), out, err));
         }
-        Output::PassThrough => Some(Box::new(tokio::io::stdout())),
-        Output::ToStderr => Some(Box::new(tokio::io::stderr())),
+        Output::PassThrough => Some(Stream::Stdout),
+        Output::ToStderr => Some(Stream::Stderr),
     };
     let (reader, writer) = io::pipe()?;
-    Ok((vec![(reader.into(), sink)], writer.try_clone()?, writer))
+    Ok((vec![(reader.into(), stream)], writer.try_clone()?, writer))
 }
 
 /// Whether both are the same file, pipe, socket or terminal. One that is closed is none.
@@ -176,14 +205,4 @@ fn start(path: &Path, label: &str, output: Output, inherited: Environment) -> io
     command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(stdout).stderr(stderr);
     // The command goes out of scope here, and with it the writing ends of the pipes.
     Ok(Started { shim: command.spawn()?, socket, pipes })
-}
-
-fn attend(started: Started, plan: Vec<u8>, output_limit: usize) -> io::Result<Running> {
-    let Started { shim, socket, pipes } = started;
-    socket.set_nonblocking(true)?;
-    let (sender, requests) = mpsc::unbounded_channel();
-    let socket = UnixStream::from_std(socket)?;
-    let capture = Capture::begin(pipes, output_limit)?;
-    let attendant = Attendant { shim, socket, plan, requests, capture };
-    Ok(Running::attended(sender, tokio::spawn(attendant.attend())))
 }

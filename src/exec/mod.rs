@@ -3,8 +3,9 @@
 //! ```text
 //!  daemon ── Launcher::launch ──► Running            terminate · kill · wait; dropping it kills
 //!                                   │ attend: one task per run; reads the pipes, passes signals on
-//!                     socketpair    ▼                 plan, signal numbers ▼   ▲ started, exited, swept
-//!  shim   ── `cronward __shim` ── keep                sub-reaper; holds the other end; end of file = kill everything
+//!                     socketpair    ▼                 plan, requests ▼   ▲ started, lapsed, exited, swept
+//!  shim   ── `cronward __shim` ── keep                sub-reaper; holds the other end; end of file = kill everything;
+//!                                   │                 holds the deadline of the lease, whoever else stands still
 //!                                   │ own process group, stdin /dev/null, stdout and stderr pipes, nothing else
 //!  command                          ▼                 dies with the shim (PR_SET_PDEATHSIG)
 //! ```
@@ -14,16 +15,19 @@
 //! daemon reaches the command; because it is not a thread, no runtime decides when a command dies.
 //!
 //! Linux only. What it cannot stop: a process of another user when the daemon is not root (sudo), and a process that
-//! hangs in the kernel. What the shim's own kill -9 leaves: processes that had left the command's group.
+//! hangs in the kernel. What the shim's own kill -9 leaves: processes that had left the command's group. With
+//! `kill_mode = "process"` what the command leaves behind is left alone.
 
 mod attend;
 mod capture;
 pub(crate) mod env_file;
 mod environment;
 mod launch;
+mod passing;
 mod plan;
 mod refusal;
 mod report;
+mod request;
 mod running;
 mod tail;
 
@@ -31,5 +35,5 @@ pub mod placeholders;
 pub mod shim;
 
 pub use environment::{Environment, rfc3339};
-pub use launch::{Launcher, Output};
+pub use launch::{Launcher, Output, Renewals};
 pub use running::Running;

@@ -6,7 +6,10 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
+use crate::clock::Mono;
 use crate::exec::refusal::Refusal;
+use crate::job::KillMode;
+use crate::slot::LeaseDeadline;
 
 /// Everything about a command, with placeholders filled in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +22,10 @@ pub(super) struct Plan {
     pub(super) user: String,
     /// The group; empty for the user's.
     pub(super) group: String,
+    /// By when it has to be over unless the lease is renewed; none where it may outlast its lease.
+    pub(super) lease: Option<LeaseDeadline>,
+    /// How much of what it starts is stopped with it.
+    pub(super) kill_mode: KillMode,
     /// The whole environment.
     pub(super) env: Vec<(OsString, OsString)>,
 }
@@ -35,6 +42,8 @@ impl Plan {
         put(&mut bytes, "cwd", &self.cwd)?;
         put(&mut bytes, "user", OsStr::new(&self.user))?;
         put(&mut bytes, "group", OsStr::new(&self.group))?;
+        put(&mut bytes, "lease", OsStr::new(&self.lease.map(write_lease).unwrap_or_default()))?;
+        put(&mut bytes, "kill_mode", OsStr::new(kill_mode_word(self.kill_mode)))?;
         for (name, value) in &self.env {
             if name.is_empty() || name.as_bytes().contains(&b'=') {
                 return Err(Refusal::cannot_run(format_args!("{name:?} cannot be the name of a variable in env")));
@@ -56,8 +65,10 @@ impl Plan {
         let cwd = fields.next()?;
         let user = fields.next()?.into_string().ok()?;
         let group = fields.next()?.into_string().ok()?;
+        let lease = read_lease(&fields.next()?.into_string().ok()?)?;
+        let kill_mode = read_kill_mode(&fields.next()?.into_string().ok()?)?;
         let env = fields.map(split).collect::<Option<_>>()?;
-        (argv.len() == count).then_some(Self { argv, cwd, user, group, env })
+        (argv.len() == count).then_some(Self { argv, cwd, user, group, lease, kill_mode, env })
     }
 }
 
@@ -68,6 +79,31 @@ fn put(bytes: &mut Vec<u8>, what: &str, field: &OsStr) -> Result<(), Refusal> {
     bytes.extend_from_slice(field.as_bytes());
     bytes.push(0);
     Ok(())
+}
+
+const fn kill_mode_word(kill_mode: KillMode) -> &'static str {
+    match kill_mode {
+        KillMode::Group => "group",
+        KillMode::Process => "process",
+    }
+}
+
+fn read_kill_mode(word: &str) -> Option<KillMode> {
+    [KillMode::Group, KillMode::Process].into_iter().find(|kill_mode| kill_mode_word(*kill_mode) == word)
+}
+
+fn write_lease(LeaseDeadline { stop_at, kill_at }: LeaseDeadline) -> String {
+    format!("{} {}", stop_at.nanos(), kill_at.nanos())
+}
+
+/// None when it is no deadline, and in that none when there is none.
+fn read_lease(text: &str) -> Option<Option<LeaseDeadline>> {
+    if text.is_empty() {
+        return Some(None);
+    }
+    let (stop_at, kill_at) = text.split_once(' ')?;
+    let instant = |text: &str| Some(Mono::from_nanos(text.parse().ok()?));
+    Some(Some(LeaseDeadline { stop_at: instant(stop_at)?, kill_at: instant(kill_at)? }))
 }
 
 fn split(entry: OsString) -> Option<(OsString, OsString)> {
@@ -87,13 +123,15 @@ mod tests {
             cwd: "/tmp".into(),
             user: "nobody".to_owned(),
             group: String::new(),
+            lease: Some(LeaseDeadline { stop_at: Mono::from_nanos(5), kill_at: Mono::from_nanos(6) }),
+            kill_mode: KillMode::Process,
             env: vec![("A".into(), "".into()), ("B".into(), "a=b".into())],
         }
     }
 
     #[test]
     fn a_plan_reads_back_as_written() {
-        for plan in [plan(), Plan::default(), Plan { env: Vec::new(), ..plan() }] {
+        for plan in [plan(), Plan::default(), Plan { env: Vec::new(), lease: None, ..plan() }] {
             let bytes = plan.encode().unwrap();
             let (length, rest) = bytes.split_at(8);
             assert_eq!(u64::from_le_bytes(length.try_into().unwrap()), rest.len() as u64);

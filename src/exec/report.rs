@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::clock::Mono;
 use crate::exec::refusal::Refusal;
 
 /// One report.
@@ -11,10 +12,12 @@ pub(super) enum Report {
     Started(i32),
     /// It was not started. Nothing follows.
     Refused(Refusal),
-    /// The command itself exited with this code.
-    Exited(i32),
-    /// This signal ended the command itself.
-    Signalled(i32),
+    /// The command itself exited with this code, at this instant.
+    Exited(i32, Mono),
+    /// This signal ended the command itself, at this instant.
+    Signalled(i32, Mono),
+    /// Its lease was not renewed by `stop_at`: at this instant it was sent TERM, or refused before it was started.
+    Lapsed(Mono),
     /// Nothing of it is left, or nothing that can be killed. The last one.
     Swept {
         /// Processes that outlived the command and were stopped.
@@ -32,8 +35,9 @@ impl fmt::Display for Report {
             Self::Refused(Refusal { code, message }) => {
                 writeln!(f, "refused {code} {}", message.replace(['\n', '\r'], " "))
             }
-            Self::Exited(code) => writeln!(f, "exited {code}"),
-            Self::Signalled(signal) => writeln!(f, "signalled {signal}"),
+            Self::Exited(code, at) => writeln!(f, "exited {code} {}", at.nanos()),
+            Self::Signalled(signal, at) => writeln!(f, "signalled {signal} {}", at.nanos()),
+            Self::Lapsed(at) => writeln!(f, "lapsed {}", at.nanos()),
             Self::Swept { left, survivors } => writeln!(f, "swept {left} {survivors}"),
         }
     }
@@ -49,8 +53,15 @@ impl Report {
                 let (code, message) = rest.split_once(' ')?;
                 Self::Refused(Refusal { code: code.parse().ok()?, message: message.to_owned() })
             }
-            "exited" => Self::Exited(rest.parse().ok()?),
-            "signalled" => Self::Signalled(rest.parse().ok()?),
+            "exited" => {
+                let (code, at) = rest.split_once(' ')?;
+                Self::Exited(code.parse().ok()?, instant(at)?)
+            }
+            "signalled" => {
+                let (signal, at) = rest.split_once(' ')?;
+                Self::Signalled(signal.parse().ok()?, instant(at)?)
+            }
+            "lapsed" => Self::Lapsed(instant(rest)?),
             "swept" => {
                 let (left, survivors) = rest.split_once(' ')?;
                 Self::Swept { left: left.parse().ok()?, survivors: survivors.parse().ok()? }
@@ -58,6 +69,11 @@ impl Report {
             _ => return None,
         })
     }
+}
+
+/// Nanoseconds of the clock that both ends read.
+fn instant(text: &str) -> Option<Mono> {
+    Some(Mono::from_nanos(text.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -69,8 +85,9 @@ mod tests {
         for report in [
             Report::Started(4_194_304),
             Report::Refused(Refusal::not_found("\"x\" was not found in PATH")),
-            Report::Exited(255),
-            Report::Signalled(64),
+            Report::Exited(255, Mono::from_nanos(7_000_000_001)),
+            Report::Signalled(64, Mono::default()),
+            Report::Lapsed(Mono::from_nanos(u64::MAX)),
             Report::Swept { left: 2, survivors: 1 },
         ] {
             assert_eq!(Report::parse(report.to_string().trim_end_matches('\n')), Some(report));
@@ -85,7 +102,9 @@ mod tests {
 
     #[test]
     fn what_is_no_report_is_none() {
-        for line in ["", "started", "started x", "refused 1", "swept 1", "swept -1 0", "began 1"] {
+        for line in
+            ["", "started", "started x", "refused 1", "exited 1", "exited 1 -1", "swept 1", "swept -1 0", "began 1"]
+        {
             assert_eq!(Report::parse(line), None, "{line}");
         }
     }

@@ -4,12 +4,13 @@ use rustix::process::Signal;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::{JoinError, JoinHandle};
 
-use crate::slot::{Exit, ExitStatus, OutputTail};
+use crate::exec::request::Request;
+use crate::slot::{Exit, ExitStatus};
 
 /// A started command. Dropping it kills its whole group, whatever left the group, and reaps the shim.
 #[derive(Debug)]
 pub struct Running {
-    requests: Option<UnboundedSender<u8>>,
+    requests: Option<UnboundedSender<Request>>,
     end: End,
 }
 
@@ -20,34 +21,35 @@ enum End {
 }
 
 impl Running {
-    /// With an attendant, which takes signal numbers and ends with the command.
-    pub(super) const fn attended(requests: UnboundedSender<u8>, attendant: JoinHandle<Exit>) -> Self {
+    /// With an attendant, which takes requests and ends with the command.
+    pub(super) const fn attended(requests: UnboundedSender<Request>, attendant: JoinHandle<Exit>) -> Self {
         Self { requests: Some(requests), end: End::Awaited(attendant) }
     }
 
     /// Never started.
     pub(super) fn never(status: ExitStatus) -> Self {
-        Self { requests: None, end: End::Known(Exit { status, output: OutputTail::default(), note: None }) }
+        Self { requests: None, end: End::Known(Exit::of(status)) }
     }
 
-    /// Sends TERM to the group, and wakes what of it is stopped.
+    /// Sends TERM to the group, once, and wakes what of it is stopped.
     pub fn terminate(&self) {
-        self.send(Signal::TERM);
+        self.send(Request::Stop);
     }
 
     /// Sends KILL to the group and everything that left it.
     pub fn kill(&self) {
-        self.send(Signal::KILL);
+        self.send(Request::Kill);
     }
 
     /// Passes a signal on to the group, by number; for `cronward exec`. Numbers that are no named signal do nothing.
     pub fn signal(&self, number: i32) {
         if let Some(signal) = Signal::from_named_raw(number) {
-            self.send(signal);
+            self.send(Request::Signal(signal));
         }
     }
 
-    /// Waits for its end: the command has ended, nothing that it started is left, and its output has been read.
+    /// Waits for its end: the command has ended, nothing that it started is left, and its output has been read. Whether that
+    /// has been passed on as well is another question: [`crate::exec::Launcher::passed_on`].
     /// Cancel-safe; once ended it answers the same again.
     pub async fn wait(&mut self) -> Exit {
         match &mut self.end {
@@ -60,10 +62,10 @@ impl Running {
         }
     }
 
-    fn send(&self, signal: Signal) {
-        if let (Some(requests), Ok(number)) = (&self.requests, u8::try_from(signal.as_raw())) {
+    fn send(&self, request: Request) {
+        if let Some(requests) = &self.requests {
             // Nobody takes it any more once the command has ended.
-            let _ = requests.send(number);
+            let _ = requests.send(request);
         }
     }
 }
@@ -77,5 +79,5 @@ impl Drop for Running {
 /// The attendant is gone, because the runtime ends: its socket is closed, and that kills the command.
 fn abandoned(error: &JoinError) -> Exit {
     let note = Some(format!("it was killed because nobody attends to it any more: {error}"));
-    Exit { status: ExitStatus::Signal(Signal::KILL.as_raw()), output: OutputTail::default(), note }
+    Exit { note, ..Exit::of(ExitStatus::Signal(Signal::KILL.as_raw())) }
 }

@@ -8,7 +8,7 @@ use crate::guard::machine::Phase;
 use crate::guard::{Action, Event, SlotMachine, TrustWindow, pace};
 use crate::job::{OnLost, Policy};
 use crate::reply::Renewal;
-use crate::slot::{Holder, Lease, RunContext, Token};
+use crate::slot::{Holder, Lease, LeaseDeadline, RunContext, Token};
 
 /// A lease and the command under it.
 #[derive(Clone, Debug)]
@@ -43,6 +43,7 @@ pub(super) enum Renewing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stop {
     pub(super) cause: Cause,
+    pub(super) begun: Mono,
     pub(super) kill_at: Mono,
     killed: bool,
 }
@@ -116,6 +117,17 @@ impl Hold {
 }
 
 impl SlotMachine {
+    /// By when the command has to be over unless the lease is renewed: with `on_lost = "kill"`, while one runs. For whoever
+    /// keeps the command; the machine itself goes by the same.
+    #[must_use]
+    pub fn lease_deadline(&self) -> Option<LeaseDeadline> {
+        let Phase::Running(hold) = &self.phase else { return None };
+        let policy = &self.assignment.policy;
+        let kill_at = hold.trust.deadline();
+        let stop_at = hold.trust.stop_at(policy.kill_after).min(kill_at);
+        (hold.guarded && policy.on_lost == OnLost::Kill).then_some(LeaseDeadline { stop_at, kill_at })
+    }
+
     pub(super) fn spawn(&mut self, now: Now, hold: Hold) {
         let context = self.context(now, &hold);
         self.tell(Event::RunStarted {
@@ -206,7 +218,7 @@ impl SlotMachine {
         if let Some(stop) = &mut hold.stop {
             stop.kill_at = stop.kill_at.min(kill_at);
         } else if hold.started.is_some() {
-            hold.stop = Some(Stop { cause, kill_at, killed: false });
+            hold.stop = Some(Stop { cause, begun: now.mono, kill_at, killed: false });
             self.act(Action::Terminate);
         } else {
             let kill_at = hold.wanted.map_or(kill_at, |(_, before)| before.min(kill_at));

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use crate::clock::{CLOCK_OFF, Mono, Now};
+use crate::clock::{CLOCK_OFF, Mono, Now, earlier};
 use crate::error::StoreError;
 use crate::guard::machine::{Phase, Why};
 use crate::guard::running::{Cause, Hold, Renewing};
 use crate::guard::{Action, End, Event, SlotMachine, TrustWindow, pace};
 use crate::reply::{Release, Settlement};
-use crate::slot::{Exit, ExitStatus, Lease, Outcome, OutputTail, RunRecord};
+use crate::slot::{Exit, ExitStatus, Lease, Outcome, RunRecord};
 
 /// A run that is over and has to be told to the store.
 #[derive(Clone, Debug)]
@@ -38,25 +38,30 @@ impl SlotMachine {
             return;
         }
         let Phase::Running(hold) = std::mem::replace(&mut self.phase, Phase::Ended(End::Unknown)) else { return };
-        self.doubt_at_exit(now, &hold);
-        let outcome = self.judge(&hold, &exit.status);
-        let record = record(now, &hold, outcome, exit);
+        self.doubt_at_exit(now, &hold, exit.lapsed.is_some());
+        let ended = ended(now, &hold, &exit);
+        let outcome = self.judge(&hold, ended.mono, &exit);
+        let record = record(ended, &hold, outcome, exit);
         self.tell_end(&record, outcome);
         self.settle(now, *hold, outcome, record);
     }
 
     /// A node that stalled may learn of the exit before it looks at its deadlines. The trust ended while the command ran, so
     /// another run may have overlapped; if that one has failed meanwhile, the settlement will not tell.
-    fn doubt_at_exit(&mut self, now: Now, hold: &Hold) {
+    fn doubt_at_exit(&mut self, now: Now, hold: &Hold, killing: bool) {
         if hold.renewing != Renewing::Over && !hold.in_doubt && !hold.trust.holds(now.mono) {
-            self.tell(Event::LeaseInDoubt { attempt: hold.lease.attempt, killing: false });
+            self.tell(Event::LeaseInDoubt { attempt: hold.lease.attempt, killing });
         }
     }
 
-    /// A stop that cronward began decides the outcome, whatever the exit code: exit 0 after TERM is how many programs say
-    /// that they were interrupted.
-    fn judge(&self, hold: &Hold, status: &ExitStatus) -> Outcome {
-        match (hold.stop.map(|stop| stop.cause), status) {
+    /// A stop that cronward began while the command ran decides the outcome, whatever the exit code: exit 0 after TERM is how
+    /// many programs say that they were interrupted. A stop that came too late has stopped nothing: a node that stood still
+    /// may look at its deadlines before it learns of the exit. The command's keeper may have stopped it meanwhile, for the lease.
+    fn judge(&self, hold: &Hold, ended: Mono, exit: &Exit) -> Outcome {
+        let own = hold.stop.filter(|stop| stop.begun <= ended).map(|stop| (stop.begun, stop.cause));
+        let keepers = exit.lapsed.map(|at| (at, Cause::Lost));
+        let first = [own, keepers].into_iter().flatten().min_by_key(|(at, _)| *at);
+        match (first.map(|(_, cause)| cause), &exit.status) {
             (Some(Cause::Timeout), _) => Outcome::Timeout,
             (Some(Cause::Lost), _) => Outcome::LostLease,
             (Some(Cause::Drain), _) => Outcome::GivenBack,
@@ -70,7 +75,7 @@ impl SlotMachine {
     pub(super) fn give_back_unstarted(&mut self, now: Now, lease: Lease, trust: TrustWindow, why: &str) {
         let hold = Hold::guarded(lease, trust, 0);
         let status = ExitStatus::Code(0);
-        let exit = Exit { status, output: OutputTail::default(), note: Some(why.to_owned()) };
+        let exit = Exit { note: Some(why.to_owned()), ..Exit::of(status) };
         let record = RunRecord { exit_code: None, output: None, ..record(now, &hold, Outcome::GivenBack, exit) };
         self.settle(now, hold, Outcome::GivenBack, record);
     }
@@ -211,16 +216,23 @@ fn order(settling: &Settling, done_ttl: Duration) -> Action {
     }
 }
 
-fn record(now: Now, hold: &Hold, outcome: Outcome, exit: Exit) -> RunRecord {
+/// When the command ended: as its keeper saw it, not before it was started and not after now.
+fn ended(now: Now, hold: &Hold, exit: &Exit) -> Now {
+    let least = hold.started.map_or(Mono::default(), |started| started.mono);
+    let ended = exit.ended.map_or(now.mono, |ended| ended.max(least).min(now.mono));
+    Now { mono: ended, wall: earlier(now.wall, now.mono.since(ended)) }
+}
+
+fn record(ended: Now, hold: &Hold, outcome: Outcome, exit: Exit) -> RunRecord {
     let (exit_code, signal, failure) = match exit.status {
         ExitStatus::Code(code) => (Some(code), None, None),
         ExitStatus::Signal(signal) => (None, Some(signal), None),
         ExitStatus::NotStarted { code, message } => (Some(code), None, Some(message)),
     };
-    let ran = hold.started.map(|started| now.mono.since(started.mono));
+    let ran = hold.started.map(|started| ended.mono.since(started.mono));
     RunRecord {
         started_at: hold.started.map(|started| started.wall),
-        ended_at: Some(now.wall),
+        ended_at: Some(ended.wall),
         duration_ms: ran.map(|ran| u64::try_from(ran.as_millis()).unwrap_or(u64::MAX)),
         outcome: Some(outcome),
         exit_code,

@@ -22,6 +22,19 @@ pub struct CommandSpec {
     pub success_codes: Vec<i32>,
     /// Bytes of output kept, the last ones.
     pub output_limit: usize,
+    /// What is stopped when the command has ended or is being stopped.
+    pub kill_mode: KillMode,
+}
+
+/// How much of what a command started is stopped with it. The words are systemd's `KillMode=`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KillMode {
+    /// Everything, also what left the command's process group: nothing outlives its run.
+    #[default]
+    Group,
+    /// The command and its process group while it runs, and nothing of it once it has ended: a daemon that it starts lives on,
+    /// and nobody looks after that.
+    Process,
 }
 
 /// How the command is written.
@@ -48,6 +61,7 @@ impl CommandSpec {
             group: None,
             success_codes: vec![0],
             output_limit: DEFAULT_OUTPUT_LIMIT,
+            kill_mode: KillMode::Group,
         }
     }
 }

@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::job::{Backoff, CommandSpec, Concurrency, JobSpec, OnLost, OnStoreError, Policy, Program, RetryPolicy};
+use crate::job::{
+    Backoff, CommandSpec, Concurrency, JobSpec, KillMode, OnLost, OnStoreError, Policy, Program, RetryPolicy,
+};
 
 /// The hash of one job.
 pub fn of_job(spec: &JobSpec) -> String {
@@ -122,7 +124,7 @@ fn policy(form: &mut Form, policy: &Policy) {
 }
 
 fn command(form: &mut Form, command: &CommandSpec) {
-    let CommandSpec { program, env, env_file, cwd, user, group, success_codes, output_limit } = command;
+    let CommandSpec { program, env, env_file, cwd, user, group, success_codes, output_limit, kill_mode } = command;
     match program {
         Program::Direct(words) => form.list("command", words.iter().map(String::as_str)),
         Program::Shell(line) => form.field("shell", line),
@@ -135,6 +137,10 @@ fn command(form: &mut Form, command: &CommandSpec) {
     let codes: Vec<String> = success_codes.iter().map(i32::to_string).collect();
     form.list("success_codes", codes.iter().map(String::as_str));
     form.field("output_limit", &output_limit.to_string());
+    // Left out where it is the default, so that a file that does not name it keeps its hash.
+    if *kill_mode == KillMode::Process {
+        form.field("kill_mode", "process");
+    }
 }
 
 const fn backoff_word(backoff: Backoff) -> &'static str {
@@ -199,7 +205,9 @@ mod tests {
         other.notify = vec!["x".to_owned()];
         let mut joined = spec("a");
         joined.command.program = Program::Shell("/bin/true".to_owned());
-        let hashes = [spec("a"), one, other, joined].map(|spec| of_job(&spec));
+        let mut sparing = spec("a");
+        sparing.command.kill_mode = KillMode::Process;
+        let hashes = [spec("a"), one, other, joined, sparing].map(|spec| of_job(&spec));
         let distinct: std::collections::BTreeSet<_> = hashes.iter().collect();
         assert_eq!(distinct.len(), hashes.len());
     }

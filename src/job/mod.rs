@@ -6,7 +6,7 @@ mod name;
 mod policy;
 mod spec;
 
-pub use command::{CommandSpec, DEFAULT_OUTPUT_LIMIT, Program};
+pub use command::{CommandSpec, DEFAULT_OUTPUT_LIMIT, KillMode, Program};
 pub use name::{JobName, LockKey, LockKeyError, NAME_RULE, NODE_NAME_RULE, NameError, Namespace, NodeName};
 pub use policy::{Backoff, CLOCK_SKEW, Concurrency, MAX_ATTEMPTS_LIMIT, OnLost, OnStoreError, Policy, RetryPolicy};
 pub use spec::JobSpec;

@@ -7,11 +7,11 @@ use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::drive::{Started, Work};
+use crate::drive::{Renewals, Started, Work};
 use crate::guard::Event;
 use crate::observe::{NodeEvent, Observer};
 use crate::service::Standing;
-use crate::slot::{Exit, ExitStatus, OutputTail, RunContext, Slot, Verdict};
+use crate::slot::{Exit, ExitStatus, RunContext, Slot, Verdict};
 
 /// An order to the caller's task: start the work.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(super) struct Remote {
 
 #[async_trait]
 impl Work for Remote {
-    async fn start(&self, run: RunContext) -> Box<dyn Started> {
+    async fn start(&self, run: RunContext, _lease: Renewals) -> Box<dyn Started> {
         let (ended, end) = oneshot::channel();
         let (ending, killed) = (CancellationToken::new(), CancellationToken::new());
         // Where the caller is gone, the order is dropped with its end: see `wait`.
@@ -91,7 +91,7 @@ pub(super) fn interrupted() -> Exit {
 }
 
 pub(super) fn exit(status: ExitStatus, note: Option<String>) -> Exit {
-    Exit { status, output: OutputTail::default(), note }
+    Exit { note, ..Exit::of(status) }
 }
 
 /// Passes every event on, and what it says of the lease to the work.

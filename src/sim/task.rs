@@ -17,7 +17,7 @@ use crate::sim::message::{Answer, Ask, NoAnswer};
 use crate::sim::nature::Event;
 use crate::sim::story::Run;
 use crate::sim::time::Time;
-use crate::slot::{Attempt, Exit, ExitStatus, Lease, OutputTail, RunContext, Slot, Token, Trigger};
+use crate::slot::{Attempt, Exit, ExitStatus, Lease, RunContext, Slot, Token, Trigger};
 use crate::store::{Claim, Op};
 
 /// From the order to start a command to its start, at the most.
@@ -330,7 +330,7 @@ fn stop(desk: &mut Desk<'_>, task: &Task, kill: bool) {
 }
 
 fn exit(status: ExitStatus) -> Exit {
-    Exit { status, output: OutputTail::default(), note: None }
+    Exit::of(status)
 }
 
 fn words(action: &Action) -> String {

@@ -14,6 +14,6 @@ pub use lease::{Attempt, Fence, Lease, Token, TokenError};
 pub use note::{Decision, MOST_NOTES, MOST_PAGES, Note, NotePage};
 pub use period::{Period, PeriodError};
 pub use record::{Audit, DoneMark, Holder, Mark, SlotRecord, SlotState, Verdict, VerdictRecord};
-pub use run::{Exit, ExitStatus, RunContext};
+pub use run::{Exit, ExitStatus, LeaseDeadline, RunContext};
 pub use run_record::{Outcome, OutputTail, RunRecord, Trigger};
 pub use span::{Slot, SlotError};

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
+use crate::clock::Mono;
 use crate::job::NodeName;
 use crate::slot::{Attempt, Fence, OutputTail, Slot, Token, Trigger};
 
@@ -44,6 +45,28 @@ pub struct Exit {
     pub output: OutputTail,
     /// What else is worth telling, such as processes that it left behind and that were killed.
     pub note: Option<String>,
+    /// When the command itself ended, by the node's monotonic clock: its keeper saw it, and whoever is told of it may have
+    /// stood still since. None where nobody knows better than whoever is told.
+    pub ended: Option<Mono>,
+    /// When its keeper began to stop it, because the lease was not renewed by [`LeaseDeadline::stop_at`].
+    pub lapsed: Option<Mono>,
+}
+
+/// By when a command has to be over whose lease is not renewed, by the node's monotonic clock. Its keeper goes by it, also
+/// while nobody else on the node does anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeaseDeadline {
+    /// TERM is sent.
+    pub stop_at: Mono,
+    /// KILL is sent: from here on another node may soon hold the lease.
+    pub kill_at: Mono,
+}
+
+impl Exit {
+    /// This status and nothing else.
+    pub fn of(status: ExitStatus) -> Self {
+        Self { status, output: OutputTail::default(), note: None, ended: None, lapsed: None }
+    }
 }
 
 /// The status of an ended command.

@@ -26,6 +26,8 @@ mod importing;
 #[cfg(feature = "sqlite")]
 mod json;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
+mod keeping;
+#[cfg(all(feature = "sqlite", feature = "redis"))]
 mod key;
 #[cfg(feature = "sqlite")]
 mod listings;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cronward::job::{
-    Backoff, CommandSpec, Concurrency, JobName, JobSpec, OnLost, OnStoreError, Policy, Program, RetryPolicy,
+    Backoff, CommandSpec, Concurrency, JobName, JobSpec, KillMode, OnLost, OnStoreError, Policy, Program, RetryPolicy,
 };
 use cronward::slot::Period;
 
@@ -63,6 +63,7 @@ fn every_key_of_a_job_is_read() {
         group = "g"
         success_codes = [0, 3]
         output_limit = "4KiB"
+        kill_mode = "process"
         enabled = false
         only_on = { zone = "eu-1" }
         alert_after = "2d"
@@ -91,6 +92,7 @@ fn every_key_of_a_job_is_read() {
         group: Some("g".to_owned()),
         success_codes: vec![0, 3],
         output_limit: 4096,
+        kill_mode: KillMode::Process,
     };
     let expected = JobSpec {
         description: Some("d".to_owned()),

@@ -121,7 +121,7 @@ async fn a_launch_that_is_abandoned_starts_nothing_that_lasts() {
     for wait in 0..20 {
         let command = shell_in(&dir, &format!("echo $$ >command{wait}; sleep 60"));
         let launcher = launcher();
-        let launch = async { drop(launcher.launch(&command, &run()).await) };
+        let launch = async { drop(launcher.launch(&command, &run(), no_lease()).await) };
         let _ = tokio::time::timeout(Duration::from_micros(wait * 100), launch).await;
     }
     // Whatever had come as far as to leave its number is dead soon, too.

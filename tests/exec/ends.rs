@@ -88,7 +88,7 @@ async fn a_shim_that_is_not_there_or_is_no_shim_is_named() {
         [("/no/such/cronward", "the shim /no/such/cronward"), ("/bin/true", "the shim that was to start")]
     {
         let launcher = Launcher::new(path.into(), Output::Capture);
-        let exit = end(&mut launcher.launch(&direct(&["true"]), &run()).await).await;
+        let exit = end(&mut launcher.launch(&direct(&["true"]), &run(), no_lease()).await).await;
         let ExitStatus::NotStarted { code: 126, message } = exit.status else { panic!("{:?}", exit.status) };
         assert!(message.contains(part), "{message}");
     }

@@ -20,7 +20,7 @@ async fn a_command_finds_what_is_documented_and_nothing_of_the_daemon() {
     .hiding("redis://:secret@h");
     let mut command = direct(&["env"]);
     command.env.insert("OWN".to_owned(), "{slot}".to_owned());
-    let text = end(&mut launcher.launch(&command, &run()).await).await.output.text;
+    let text = end(&mut launcher.launch(&command, &run(), no_lease()).await).await.output.text;
     let mut found: Vec<_> = text.lines().collect();
     found.sort_unstable();
     let path = format!("PATH={PATH}");
@@ -102,7 +102,7 @@ async fn no_signal_is_blocked_or_ignored_in_a_command() {
     let ignorant = script(&dir, "ignorant", &line, 0o755);
     let launcher = Launcher::new(ignorant.into(), Output::Capture);
     let command = direct(&["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"]);
-    let exit = end(&mut launcher.launch(&command, &run()).await).await;
+    let exit = end(&mut launcher.launch(&command, &run(), no_lease()).await).await;
     for line in exit.output.text.lines() {
         let mask = u64::from_str_radix(line.split_once(":\t").unwrap().1, 16).unwrap();
         // The C library keeps 32 and 33 to itself.
@@ -133,7 +133,7 @@ async fn another_user_is_taken_as_a_whole_or_refused_with_the_way_out() {
     let environment = Environment::inherited(inherited.map(|(name, value)| (name.into(), value.into())));
     let shim = script(&dir, "shim", &line, 0o755);
     let launcher = Launcher::new(shim.into(), Output::Capture).with_environment(environment);
-    let exit = end(&mut launcher.launch(&command, &run()).await).await;
+    let exit = end(&mut launcher.launch(&command, &run(), no_lease()).await).await;
     if is_root() {
         assert_eq!(exit.output.text, "daemon\ndaemon\ndaemon\n/usr/sbin daemon told\n");
     } else {

@@ -69,6 +69,38 @@ async fn what_a_command_leaves_behind_is_stopped_and_counted() {
     assert!(!lives(pid_in(dir.path(), "daemon")) && !lives(pid_in(dir.path(), "escaped")));
 }
 
+fn sparing(command: CommandSpec) -> CommandSpec {
+    CommandSpec { kill_mode: KillMode::Process, ..command }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_process_what_a_command_leaves_behind_lives_on() {
+    let dir = tempfile::tempdir().unwrap();
+    // As a daemon does it, both leave the command's output alone.
+    let left = format!(
+        "exec >/dev/null 2>&1; {DAEMONISED}; {ESCAPED}; until [ -s daemon -a -s escaped ]; do sleep 0.01; done; exit 3"
+    );
+    let exit = exit_of(&sparing(shell_in(&dir, &left))).await;
+    assert_eq!((exit.status, exit.note), (ExitStatus::Code(3), None));
+    let daemons = ["daemon", "escaped"].map(|name| pid_in(dir.path(), name));
+    assert_eq!(daemons.map(lives), [true; 2]);
+    daemons.into_iter().for_each(kill);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_process_a_kill_ends_the_group_of_the_command_and_no_daemon() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut running = launch(&sparing(shell_in(&dir, &format!("{DAEMONISED}; {ESCAPED}; {PATIENT}")))).await;
+    let [daemon, escaped, command, shim] =
+        ["daemon", "escaped", "command", "shim"].map(|name| pid_in(dir.path(), name));
+    running.kill();
+    let exit = end(&mut running).await;
+    assert_eq!((exit.status, exit.note), (ExitStatus::Signal(9), None));
+    [daemon, command, shim].into_iter().for_each(dies);
+    assert!(lives(escaped));
+    kill(escaped);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_left_behind_and_ignores_term_is_killed() {
     let dir = tempfile::tempdir().unwrap();

@@ -15,6 +15,7 @@ mod death;
 mod ends;
 mod environment;
 mod group;
+mod lease;
 mod output;
 mod passing;
 
@@ -22,8 +23,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use cronward::exec::{Environment, Launcher, Output, Running};
-use cronward::job::{CommandSpec, NodeName, Program};
+use cronward::exec::{Environment, Launcher, Output, Renewals, Running};
+use cronward::job::{CommandSpec, KillMode, NodeName, Program};
 use cronward::slot::{Exit, ExitStatus, Fence, RunContext, Slot, Trigger};
 
 /// Longer than anything here takes on a busy machine; only a failure lasts that long.
@@ -61,6 +62,11 @@ fn run() -> RunContext {
     }
 }
 
+/// For a command that may outlast its lease.
+fn no_lease() -> Renewals {
+    tokio::sync::watch::channel(None).1
+}
+
 fn shell(line: &str) -> CommandSpec {
     CommandSpec::new(Program::Shell(line.to_owned()))
 }
@@ -75,7 +81,7 @@ fn shell_in(dir: &tempfile::TempDir, line: &str) -> CommandSpec {
 }
 
 async fn launch(command: &CommandSpec) -> Running {
-    launcher().launch(command, &run()).await
+    launcher().launch(command, &run(), no_lease()).await
 }
 
 async fn end(running: &mut Running) -> Exit {

@@ -10,7 +10,8 @@ use super::*;
 #[ignore = "started by other tests of this file, as a process of its own"]
 async fn a_process_that_passes_on() {
     let launcher = Launcher::new(shim(), Output::PassThrough);
-    let exit = end(&mut launcher.launch(&shell(&std::env::var("LINE").unwrap()), &run()).await).await;
+    let exit = end(&mut launcher.launch(&shell(&std::env::var("LINE").unwrap()), &run(), no_lease()).await).await;
+    launcher.passed_on().await;
     let text = exit.output.text.trim_start_matches(char::REPLACEMENT_CHARACTER);
     std::fs::write("end", format!("{:?} {text}", exit.status)).unwrap();
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cronward::error::{Applied, ErrorKind, Op as Operation, StoreError};
 use cronward::guard::{Action as Order, End, Event, SlotMachine};
-use cronward::slot::{Exit, ExitStatus, OutputTail};
+use cronward::slot::{Exit, ExitStatus};
 use cronward::wake::{Wake, WakeKind};
 
 use crate::key;
@@ -220,5 +220,5 @@ fn exit(ending: Ending) -> Exit {
         Ending::Failure => ExitStatus::Code(1),
         Ending::Signal => ExitStatus::Signal(9),
     };
-    Exit { status, output: OutputTail::default(), note: None }
+    Exit::of(status)
 }

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 
 use crate::cli::store_args::StoreArgs;
 use crate::cli::values;
-use crate::job::{JobName, LockKey, MAX_ATTEMPTS_LIMIT, NodeName, OnLost};
+use crate::job::{JobName, KillMode, LockKey, MAX_ATTEMPTS_LIMIT, NodeName, OnLost};
 use crate::slot::{Period, SlotKey};
 
 /// Guard one command: of all the machines that start it, one runs it in each slot
@@ -19,7 +19,8 @@ use crate::slot::{Period, SlotKey};
 /// A job of that name in the file lends its limits; flags win over it.
 ///
 /// Stdin, stdout and stderr are the command's; what it writes is passed on through pipes, byte for byte. A terminal is not passed in
-/// as stdin: the command is not in its foreground and would be stopped for reading.
+/// as stdin: the command is not in its foreground and would be stopped for reading. Ctrl-Z is refused, because a guard that
+/// stands still cannot renew its lease.
 ///
 /// Within a run of the same job and slot it starts its command at once, under the lease that is held. That run's limits hold
 /// then: of its own flags --timeout and --report count, --key has to be that run's, and no other limit is looked at.
@@ -63,6 +64,9 @@ pub(crate) struct ExecArgs {
     /// What becomes of the command when its lease is lost [default: the file's, or continue]
     #[arg(long, value_name = "WHAT")]
     pub(crate) on_lost: Option<OnLostWord>,
+    /// How much of what the command started is stopped with it [default: the file's, or group]
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) kill_mode: Option<KillModeWord>,
     /// Exit with this code where the command was not started
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) skip_exit_code: u8,
@@ -118,6 +122,24 @@ impl From<OnLostWord> for OnLost {
         match word {
             OnLostWord::Continue => Self::Continue,
             OnLostWord::Kill => Self::Kill,
+        }
+    }
+}
+
+/// How much of what a command started is stopped with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KillModeWord {
+    /// Everything: nothing outlives the run
+    Group,
+    /// A daemon that the command leaves behind lives on
+    Process,
+}
+
+impl From<KillModeWord> for KillMode {
+    fn from(word: KillModeWord) -> Self {
+        match word {
+            KillModeWord::Group => Self::Group,
+            KillModeWord::Process => Self::Process,
         }
     }
 }

@@ -1,20 +1,20 @@
 //! The command as the work of the slot, with this process's signals passed on to it.
 
-use std::io;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use nix::libc::SIGTSTP;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-use crate::drive::{Started, Work};
+use crate::drive::{Renewals, Started, Work};
 use crate::exec::{Launcher, Running};
 use crate::job::CommandSpec;
 use crate::slot::{Exit, RunContext};
 
-/// What a person or an init system sends. Those that stop a process (STOP, TSTP) stay with this one: the lease goes on
-/// being held by whoever is still there to renew it.
+/// What a person or an init system sends.
 const PASSED_ON: [SignalKind; 6] = [
     SignalKind::hangup(),
     SignalKind::interrupt(),
@@ -23,6 +23,11 @@ const PASSED_ON: [SignalKind; 6] = [
     SignalKind::user_defined1(),
     SignalKind::user_defined2(),
 ];
+
+/// Said to whoever presses Ctrl-Z. A guard that is suspended renews nothing, so that another machine would start the job, and
+/// a command that is suspended with it would go on beside that one later.
+const NOT_SUSPENDED: &str = "cronward: not suspended: a guard that stands still cannot renew its lease, and another machine \
+                             would start the job; Ctrl-C ends the command";
 
 /// Signals of this process, by number, to whoever runs a command.
 #[derive(Clone, Debug)]
@@ -41,6 +46,7 @@ impl Signals {
         for kind in PASSED_ON {
             tokio::spawn(signals.clone().take(signal(kind)?, kind));
         }
+        tokio::spawn(refuse_to_be_suspended(signal(SignalKind::from_raw(SIGTSTP))?));
         Ok(signals)
     }
 
@@ -62,12 +68,29 @@ impl Signals {
     }
 }
 
+async fn refuse_to_be_suspended(mut source: Signal) {
+    while source.recv().await.is_some() {
+        let _ = writeln!(io::stderr(), "{NOT_SUSPENDED}");
+    }
+}
+
 /// The command, started with this process's own streams.
 #[derive(Debug)]
 pub(super) struct Forwarded {
     pub(super) launcher: Launcher,
     pub(super) command: CommandSpec,
     pub(super) signals: Signals,
+}
+
+impl Forwarded {
+    /// Waits until the command's output has been passed on, at the pace of whoever reads it: all is recorded by then. A signal
+    /// ends the wait, and the rest of the output is lost.
+    pub(super) async fn passed_on(&self) {
+        tokio::select! {
+            () = self.launcher.passed_on() => {}
+            () = self.signals.ended.cancelled() => {}
+        }
+    }
 }
 
 /// A command that hears this process's signals.
@@ -78,9 +101,9 @@ struct Hearing {
 
 #[async_trait]
 impl Work for Forwarded {
-    async fn start(&self, run: RunContext) -> Box<dyn Started> {
+    async fn start(&self, run: RunContext, lease: Renewals) -> Box<dyn Started> {
         let numbers = self.signals.numbers.subscribe();
-        Box::new(Hearing { running: self.launcher.launch(&self.command, &run).await, numbers })
+        Box::new(Hearing { running: self.launcher.launch(&self.command, &run, lease).await, numbers })
     }
 }
 

@@ -8,7 +8,7 @@ use crate::cli::guarded::run::Guarded;
 use crate::cli::guarded::task::Task;
 use crate::cli::guarded::verdict::{Verdict, judge};
 use crate::clock::{Clock, Mono, SystemClock};
-use crate::drive::{Account, Started, timers};
+use crate::drive::{Account, Started, Work, timers};
 use crate::job::{LockKey, Policy};
 use crate::slot::{Attempt, Exit, Mark, RunContext, Token, Trigger};
 use crate::store::{Store, StoreError};
@@ -127,8 +127,11 @@ impl Guarded {
         let mut command = self.task.spec.command.clone();
         command.env.insert(HOLDS.to_owned(), outer.deeper().to_string());
         let context = outer.context(&self.task, self.node.clone(), SystemClock.now().wall);
-        let mut started = self.work(command).start(context.clone()).await;
+        let work = self.work(command);
+        let mut started = work.start(context.clone(), tokio::sync::watch::channel(None).1).await;
         let (exit, timed_out) = end_of(&mut *started, &self.task.spec.policy).await;
+        drop(started);
+        work.passed_on().await;
         let account = Account::nested(&context, exit, timed_out);
         let verdict = Verdict { result: "nested", ..judge(&account, 0, None) };
         Ok((account, verdict))
@@ -138,15 +141,21 @@ impl Guarded {
 /// The end of a command, and whether its timeout brought it about: TERM, and KILL where that was not enough.
 async fn end_of(started: &mut dyn Started, policy: &Policy) -> (Exit, bool) {
     let within = |span: Duration| SystemClock.now().mono + span;
-    if let Some(exit) = end_by(started, policy.timeout.map(within)).await {
+    let due = policy.timeout.map(within);
+    if let Some(exit) = end_by(started, due).await {
         return (exit, false);
     }
     started.terminate();
-    if let Some(exit) = end_by(started, Some(within(policy.kill_after))).await {
-        return (exit, true);
-    }
-    started.kill();
-    (started.wait().await, true)
+    let exit = match end_by(started, Some(within(policy.kill_after))).await {
+        Some(exit) => exit,
+        None => {
+            started.kill();
+            started.wait().await
+        }
+    };
+    // What it left behind may have taken longer to stop than the command took.
+    let in_time = exit.ended.is_some_and(|ended| due.is_some_and(|due| ended < due));
+    (exit, !in_time)
 }
 
 /// The command's end, unless it is not there by then.

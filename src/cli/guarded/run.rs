@@ -20,7 +20,7 @@ use crate::cli::session::connect;
 use crate::cli::store_args::StoreAddress;
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
-use crate::drive::{Account, Entropy, MOST_OLDER, Once, Patience, Traces, Work, older_slots};
+use crate::drive::{Account, Entropy, MOST_OLDER, Once, Patience, Traces, older_slots};
 use crate::exec::{Launcher, Output};
 use crate::guard::Assignment;
 use crate::job::{CommandSpec, Concurrency, NodeName, Policy};
@@ -150,18 +150,21 @@ impl Guarded {
             job_hash: self.task.hash.clone(),
             introduction: self.task.introduction.clone(),
         };
+        let work = self.work(self.task.spec.command.clone());
         let once = Once {
             assignment,
-            work: self.work(self.task.spec.command.clone()),
+            work: Arc::<Forwarded>::clone(&work),
             store: Arc::clone(&self.store),
             clock: Arc::new(SystemClock),
             observer: Arc::new(FanOut(Vec::new())),
             patience: self.patience(),
         };
-        Ok(once.until_noted(traces, self.signals.ended.clone()).await)
+        let account = once.until_noted(traces, self.signals.ended.clone()).await;
+        work.passed_on().await;
+        Ok(account)
     }
 
-    pub(super) fn work(&self, mut command: CommandSpec) -> Arc<dyn Work> {
+    pub(super) fn work(&self, mut command: CommandSpec) -> Arc<Forwarded> {
         // For one that is nested in it.
         command.env.extend(self.address.options.lock_key.as_ref().map(|key| (HOLDS_KEY.to_owned(), key.to_string())));
         let launcher = Launcher::new(PathBuf::from("/proc/self/exe"), self.output);

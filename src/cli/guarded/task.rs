@@ -73,6 +73,7 @@ fn defined(args: &ExecArgs, declared: Option<&JobSpec>) -> JobSpec {
         spec.schedule = begins(spec.period).to_owned();
     }
     limit(&mut spec.policy, args);
+    spec.command.kill_mode = args.kill_mode.map_or(spec.command.kill_mode, Into::into);
     let given = given(args);
     if !is_same(&spec.command.program, &given) {
         spec.command.program = given;

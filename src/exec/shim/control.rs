@@ -12,6 +12,7 @@ use rustix::net::{
 
 use crate::exec::plan::Plan;
 use crate::exec::report::Report;
+use crate::exec::request::{FRAME, Request};
 
 /// The largest plan: Linux allows no more arguments and environment than this (a quarter of the largest stack limit that
 /// anybody sets).
@@ -24,14 +25,19 @@ const PLAN_USUAL: u64 = 64 * 1024;
 #[derive(Debug)]
 pub(super) struct Control {
     socket: UnixStream,
+    /// The beginning of a request that has not come whole yet.
+    partial: [u8; FRAME],
+    filled: usize,
 }
 
 /// What the daemon asked for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Request {
-    /// These signals, in order.
-    Signals(Vec<i32>),
-    /// Nothing any more: the daemon is dead, or has let go of the run.
+pub(super) enum Input {
+    /// This.
+    Request(Request),
+    /// Nothing yet.
+    Nothing,
+    /// Nothing any more: the daemon is dead, or has let go of the run, or is not understood.
     Closed,
 }
 
@@ -41,7 +47,7 @@ impl Control {
         let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
         let stdin = receive_greeting(&socket)?;
         rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
-        Ok((Self { socket }, stdin))
+        Ok((Self { socket, partial: [0; FRAME], filled: 0 }, stdin))
     }
 
     /// Waits for the plan.
@@ -66,15 +72,20 @@ impl Control {
         poll(&mut news, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
     }
 
-    /// Reads what was asked for; to be called when there is something to read.
-    pub(super) fn requests(&mut self) -> Request {
-        let mut numbers = [0; 64];
-        match self.socket.read(&mut numbers) {
-            Ok(0) => Request::Closed,
-            Ok(count) => Request::Signals(numbers.iter().take(count).map(|number| i32::from(*number)).collect()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Request::Signals(Vec::new()),
-            Err(_) => Request::Closed,
+    /// Reads one request; to be called when there is something to read.
+    pub(super) fn request(&mut self) -> Input {
+        let Some(rest) = self.partial.get_mut(self.filled..) else { return Input::Closed };
+        match self.socket.read(rest) {
+            Ok(0) => return Input::Closed,
+            Ok(count) => self.filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return Input::Closed,
         }
+        if self.filled < FRAME {
+            return Input::Nothing;
+        }
+        self.filled = 0;
+        Request::decode(self.partial).map_or(Input::Closed, Input::Request)
     }
 }
 

@@ -9,12 +9,15 @@ use nix::sys::prctl;
 use nix::sys::signal::SigSet;
 use rustix::process::Pid;
 
+use crate::clock::{Clock, SystemClock};
 use crate::exec::refusal::Refusal;
 use crate::exec::report::Report;
-use crate::exec::shim::control::Control;
+use crate::exec::request::Request;
+use crate::exec::shim::control::{Control, Input};
 use crate::exec::shim::identity::Identity;
-use crate::exec::shim::keep::Keep;
+use crate::exec::shim::keep::{Keep, Terms};
 use crate::exec::shim::{start, sys};
+use crate::slot::LeaseDeadline;
 
 /// The hidden first argument.
 pub(in crate::exec) const ARGUMENT: &str = "__shim";
@@ -47,22 +50,38 @@ fn run(version: &OsStr) -> ExitCode {
         return ExitCode::FAILURE;
     }
     match begin(&mut control, stdin) {
-        Ok(command) => keep(control, command),
+        Ok((command, terms)) => keep(control, command, terms),
         Err(refusal) => control.report(&Report::Refused(refusal)),
     }
     ExitCode::SUCCESS
 }
 
-fn begin(control: &mut Control, stdin: Option<OwnedFd>) -> Result<Pid, Refusal> {
+fn begin(control: &mut Control, stdin: Option<OwnedFd>) -> Result<(Pid, Terms), Refusal> {
     let in_shim = |error| Refusal::cannot_run(format_args!("the shim cannot keep a command: {error}"));
     prepare().map_err(in_shim)?;
     let plan = control.plan().map_err(in_shim)?;
     let identity = Identity::find(&plan.user, &plan.group)?;
-    // A directory server may have taken its time.
-    if control.has_request() {
-        return Err(Refusal::cannot_run("it was stopped before it was started"));
+    let lease = still_wanted(control, plan.lease)?;
+    Ok((start::start(&plan, identity, stdin)?, Terms { lease, kill_mode: plan.kill_mode }))
+}
+
+/// A directory server may have taken its time, and so may the daemon: what it asked for meanwhile, and how the lease stands.
+fn still_wanted(control: &mut Control, mut lease: Option<LeaseDeadline>) -> Result<Option<LeaseDeadline>, Refusal> {
+    while control.has_request() {
+        match control.request() {
+            Input::Request(Request::Lease(renewed)) => lease = Some(renewed),
+            Input::Nothing => {}
+            Input::Request(_) | Input::Closed => {
+                return Err(Refusal::cannot_run("it was stopped before it was started"));
+            }
+        }
     }
-    start::start(&plan, identity, stdin)
+    let now = SystemClock.now().mono;
+    if lease.is_some_and(|lease| lease.stop_at <= now) {
+        control.report(&Report::Lapsed(now));
+        return Err(Refusal::cannot_run("its lease was not renewed while it was being started"));
+    }
+    Ok(lease)
 }
 
 /// Signals stay pending for ever, so that a TERM to the whole service does not end the one who is to report the end of
@@ -76,11 +95,11 @@ fn prepare() -> io::Result<()> {
     Ok(())
 }
 
-fn keep(mut control: Control, command: Pid) {
+fn keep(mut control: Control, command: Pid, terms: Terms) {
     control.report(&Report::Started(command.as_raw_nonzero().get()));
     // The command holds the pipes now. As long as the shim did too, they would have no end.
     sys::let_go_of_output();
-    match Keep::new(control, command) {
+    match Keep::new(control, command, terms) {
         Ok(keep) => keep.run(),
         // Ending here ends the command too: PR_SET_PDEATHSIG.
         Err(error) => drop(error),

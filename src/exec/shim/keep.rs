@@ -4,9 +4,15 @@
 //! running ─ the command ends ─► settling ─ 100 ms ─► stopping (TERM) ─ 1 s ─► killing (KILL) ─► swept
 //!    └───────── KILL asked for, or the daemon is gone ─────────────────────────────▲
 //! ```
-//! Every phase ends at once when there is no child any more. Never gives up on the command itself while the daemon lives.
+//! Every phase ends at once when there is no child any more; with [`KillMode::Process`] all do when the command itself has
+//! ended. Never gives up on the command itself while the daemon lives.
+//!
+//! A command that must not outlast its lease comes with a [`LeaseDeadline`], which the daemon moves on after each renewal.
+//! Where it does not, because it stands still or its store is away, the command gets TERM at `stop_at` and KILL at `kill_at`,
+//! and the daemon finds out when it is there again. Moving the deadline on is too late once TERM was sent for it.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use nix::sys::signal::SigSet;
@@ -16,8 +22,12 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, 
 
 use crate::clock::{Clock, Mono, SystemClock};
 use crate::exec::report::Report;
-use crate::exec::shim::control::{Control, Request};
+use crate::exec::request::Request;
+use crate::exec::shim::alarm::Alarm;
+use crate::exec::shim::control::{Control, Input};
 use crate::exec::shim::descendants;
+use crate::job::KillMode;
+use crate::slot::LeaseDeadline;
 
 /// What a process that was left behind has to end by itself: the `tee` of `> >(tee log)` ends when it has read the rest.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -40,6 +50,15 @@ enum Phase {
     Killing(Mono),
 }
 
+/// How a command is kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    /// By when it has to be over unless that is moved on.
+    pub(super) lease: Option<LeaseDeadline>,
+    /// What is stopped with it.
+    pub(super) kill_mode: KillMode,
+}
+
 /// A command being kept.
 #[derive(Debug)]
 pub(super) struct Keep {
@@ -55,16 +74,39 @@ pub(super) struct Keep {
     childless: bool,
     phase: Phase,
     left: usize,
+    kill_mode: KillMode,
+    lease: Option<LeaseDeadline>,
+    /// Goes off when the lease has something due, also after a suspend. None without a deadline.
+    alarm: Option<Alarm>,
+    /// TERM was sent because the lease was not renewed.
+    lapsed: bool,
+    /// TERM was sent, by order or because of the lease.
+    stopped: bool,
 }
 
 impl Keep {
     /// Begins to keep a command. CHLD must be blocked already.
-    pub(super) fn new(control: Control, command: Pid) -> io::Result<Self> {
+    pub(super) fn new(control: Control, command: Pid, terms: Terms) -> io::Result<Self> {
+        let Terms { lease, kill_mode } = terms;
         let mut chld = SigSet::empty();
         chld.add(nix::sys::signal::Signal::SIGCHLD);
         let children = SignalFd::with_flags(&chld, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
-        let phase = Phase::Running;
-        Ok(Self { control, connected: true, children, command, ended: false, childless: false, phase, left: 0 })
+        Ok(Self {
+            control,
+            connected: true,
+            children,
+            command,
+            ended: false,
+            childless: false,
+            phase: Phase::Running,
+            left: 0,
+            kill_mode,
+            lease,
+            // Where there is none, the time limit of the poll does the same, but for a suspend.
+            alarm: lease.and_then(|_| Alarm::new().ok()),
+            lapsed: false,
+            stopped: false,
+        })
     }
 
     /// Keeps it to the end, and says so.
@@ -73,13 +115,13 @@ impl Keep {
             self.wait_for_news();
             self.reap();
             let now = SystemClock.now().mono;
-            if self.childless || self.gives_up(now) {
+            if self.childless || self.gives_up(now) || self.lets_live() {
                 break;
             }
             self.advance(now);
         }
         // A child that cannot be seen (hidepid) is still a child.
-        let survivors = if self.childless { 0 } else { descendants::signal(None).max(1) };
+        let survivors = if self.childless || self.lets_live() { 0 } else { descendants::signal(None).max(1) };
         self.control.report(&Report::Swept { left: self.left, survivors });
     }
 
@@ -88,13 +130,18 @@ impl Keep {
             tv_sec: i64::try_from(span.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: span.subsec_nanos().into(),
         });
-        let mut news = [PollFd::new(&self.children, PollFlags::IN), PollFd::new(&self.control, PollFlags::IN)];
+        if let (Some(alarm), Some(due)) = (&self.alarm, self.lease_due()) {
+            alarm.set(due);
+        }
+        let readable = |descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN);
+        let mut news = vec![readable(self.children.as_fd())];
+        news.extend(self.alarm.as_ref().filter(|_| self.lease_due().is_some()).map(|alarm| readable(alarm.as_fd())));
         // A socket that has ended is always readable.
-        let watched = if self.connected { &mut news[..] } else { &mut news[..1] };
-        if poll(watched, timeout.as_ref()).is_err() {
+        news.extend(self.connected.then(|| readable(self.control.as_fd())));
+        if poll(&mut news, timeout.as_ref()).is_err() {
             return;
         }
-        let asked = self.connected && !news[1].revents().is_empty();
+        let asked = self.connected && news.last().is_some_and(|socket| !socket.revents().is_empty());
         while matches!(self.children.read_signal(), Ok(Some(_))) {}
         if asked {
             self.obey();
@@ -103,35 +150,66 @@ impl Keep {
 
     fn next_look(&self) -> Option<Duration> {
         let now = SystemClock.now().mono;
-        match self.phase {
+        let phase = match self.phase {
             Phase::Running => None,
             Phase::Settling(end) | Phase::Stopping(end) => Some(end.since(now)),
             Phase::Killing(_) => Some(AGAIN),
-        }
+        };
+        phase.into_iter().chain(self.lease_due().map(|due| due.since(now))).min()
+    }
+
+    /// When the lease asks for the next step; never once everything is being killed.
+    fn lease_due(&self) -> Option<Mono> {
+        let lease = self.lease.filter(|_| !matches!(self.phase, Phase::Killing(_)))?;
+        Some(if self.lapsed || self.ended { lease.kill_at } else { lease.stop_at })
     }
 
     fn obey(&mut self) {
-        match self.control.requests() {
-            Request::Closed => {
+        match self.control.request() {
+            Input::Nothing => {}
+            Input::Request(Request::Signal(Signal::KILL) | Request::Kill) => self.start_killing(),
+            Input::Request(Request::Signal(signal)) => self.pass_on(signal),
+            Input::Request(Request::Stop) => self.stop(),
+            Input::Request(Request::Lease(lease)) if !self.lapsed => self.lease = Some(lease),
+            Input::Request(Request::Lease(_)) => {}
+            Input::Closed => {
                 self.connected = false;
                 self.start_killing();
             }
-            Request::Signals(numbers) => numbers.into_iter().for_each(|number| self.pass_on(number)),
         }
     }
 
     /// To the group while the command lives. Afterwards its number may be another's, and TERM is on its way anyhow.
-    fn pass_on(&mut self, number: i32) {
-        match Signal::from_named_raw(number) {
-            Some(Signal::KILL) => self.start_killing(),
-            Some(signal) if !self.ended => {
-                let _ = kill_process_group(self.command, signal);
-                if signal == Signal::TERM {
-                    // A stopped process takes no notice of TERM.
-                    let _ = kill_process_group(self.command, Signal::CONT);
-                }
-            }
-            _ => {}
+    fn pass_on(&self, signal: Signal) {
+        if self.ended {
+            return;
+        }
+        let _ = kill_process_group(self.command, signal);
+        if signal == Signal::TERM {
+            // A stopped process takes no notice of TERM.
+            let _ = kill_process_group(self.command, Signal::CONT);
+        }
+    }
+
+    /// TERM, once: to many programs a second one means to end without cleaning up.
+    fn stop(&mut self) {
+        if !self.stopped {
+            self.stopped = true;
+            self.pass_on(Signal::TERM);
+        }
+    }
+
+    fn mind_lease(&mut self, now: Mono) {
+        if self.lease_due().is_none_or(|due| now < due) {
+            return;
+        }
+        if !self.lapsed && !self.ended {
+            self.lapsed = true;
+            self.control.report(&Report::Lapsed(now));
+            self.stop();
+        }
+        if self.lease.is_some_and(|lease| lease.kill_at <= now) {
+            self.start_killing();
         }
     }
 
@@ -144,7 +222,9 @@ impl Keep {
         if !self.ended {
             let _ = kill_process_group(self.command, Signal::KILL);
         }
-        descendants::signal(Some(Signal::KILL));
+        if self.kill_mode == KillMode::Group {
+            descendants::signal(Some(Signal::KILL));
+        }
     }
 
     fn reap(&mut self) {
@@ -163,14 +243,14 @@ impl Keep {
 
     fn note_end(&mut self, status: WaitStatus) {
         self.ended = true;
+        let now = SystemClock.now().mono;
         let report = match (status.exit_status(), status.terminating_signal()) {
-            (Some(code), _) => Report::Exited(code),
-            (None, Some(signal)) => Report::Signalled(signal),
+            (Some(code), _) => Report::Exited(code, now),
+            (None, Some(signal)) => Report::Signalled(signal, now),
             // Without WUNTRACED a wait tells of nothing else.
             (None, None) => return,
         };
         self.control.report(&report);
-        let now = SystemClock.now().mono;
         self.phase = match self.phase {
             Phase::Killing(_) => Phase::Killing(now + GIVE_UP),
             _ => Phase::Settling(now + SETTLE),
@@ -178,6 +258,7 @@ impl Keep {
     }
 
     fn advance(&mut self, now: Mono) {
+        self.mind_lease(now);
         match self.phase {
             Phase::Settling(end) if now >= end => {
                 self.left = descendants::signal(Some(Signal::TERM));
@@ -188,6 +269,11 @@ impl Keep {
             Phase::Killing(_) => self.kill(),
             _ => {}
         }
+    }
+
+    /// The command has ended, and what it left is nobody's business.
+    fn lets_live(&self) -> bool {
+        self.kill_mode == KillMode::Process && self.ended
     }
 
     /// While the daemon lives, the end of the command itself is waited for: it is not said that it ended when it did not.

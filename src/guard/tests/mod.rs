@@ -16,7 +16,7 @@ use crate::clock::{Clock, ManualClock, Now};
 use crate::error::{Applied, ErrorKind, Op, StoreError};
 use crate::job::{NodeName, Policy};
 use crate::reply::{Claim, ClaimRequest, Release, Renewal, Settlement};
-use crate::slot::{DoneMark, Exit, ExitStatus, Holder, Lease, OutputTail, RunContext, Slot, Token, Trigger};
+use crate::slot::{DoneMark, Exit, ExitStatus, Holder, Lease, RunContext, Slot, Token, Trigger};
 use crate::wake::{Wake, WakeKind};
 
 const TTL: Duration = Duration::from_secs(60);
@@ -74,7 +74,7 @@ fn error(applied: Applied) -> StoreError {
 }
 
 fn exit(code: i32) -> Exit {
-    Exit { status: ExitStatus::Code(code), output: OutputTail::default(), note: None }
+    Exit::of(ExitStatus::Code(code))
 }
 
 impl Bench {

@@ -238,3 +238,83 @@ fn an_answer_to_no_renewal_is_ignored() {
     bench.silent();
     assert!(!bench.told(|event| matches!(event, Event::LeaseLost { .. })));
 }
+
+fn outcome(bench: &mut Bench) -> crate::slot::Outcome {
+    match bench.action() {
+        Action::Fail { run, .. } | Action::Complete { run, .. } | Action::GiveBack { run, .. } => run.outcome.unwrap(),
+        action => panic!("not a settlement: {action:?}"),
+    }
+}
+
+#[test]
+fn a_command_that_ended_in_time_has_succeeded_however_late_its_node_learns_of_it() {
+    let policy = Policy { timeout: Some(seconds(10)), kill_after: seconds(3), ..Policy::default() };
+    let mut bench = Bench::running(policy);
+    let ended = bench.now().mono + seconds(9);
+    // The node stands still, and looks at its timers before it hears of the exit.
+    bench.pause(seconds(15));
+    bench.machine.handle_timeout(bench.now());
+    assert_eq!(bench.action(), Action::Terminate);
+    bench.machine.handle_exit(bench.now(), Exit { ended: Some(ended), ..exit(0) });
+    match bench.action() {
+        Action::Complete { run, .. } => {
+            assert_eq!(run.duration_ms, Some(9_000));
+            assert_eq!(run.ended_at, run.started_at.map(|started| crate::clock::later(started, seconds(9))));
+        }
+        action => panic!("{action:?}"),
+    }
+}
+
+#[test]
+fn a_command_that_ended_after_its_timeout_has_timed_out_whatever_its_code() {
+    let mut bench = Bench::running(Policy { timeout: Some(seconds(10)), ..Policy::default() });
+    bench.until_timer();
+    assert_eq!(bench.action(), Action::Terminate);
+    bench.pause(seconds(1));
+    let ended = Some(bench.now().mono);
+    bench.machine.handle_exit(bench.now(), Exit { ended, ..exit(0) });
+    assert_eq!(outcome(&mut bench), crate::slot::Outcome::Timeout);
+}
+
+#[test]
+fn a_keeper_that_stopped_the_command_while_its_node_stood_still_means_a_lost_lease() {
+    let mut bench = Bench::running(kill());
+    let lapsed = Some(bench.machine.lease_deadline().unwrap().stop_at);
+    bench.pause(TTL * 3);
+    let ended = lapsed.map(|at| at + seconds(1));
+    bench.machine.handle_exit(bench.now(), Exit { ended, lapsed, ..exit(0) });
+    assert!(bench.told(|event| *event == Event::LeaseInDoubt { attempt: 1, killing: true }));
+    assert_eq!(outcome(&mut bench), crate::slot::Outcome::LostLease);
+}
+
+#[test]
+fn the_first_cause_of_a_stop_stays_whoever_has_it() {
+    let policy = Policy { timeout: Some(seconds(10)), ..kill() };
+    let mut bench = Bench::running(policy);
+    bench.until_timer();
+    assert_eq!(bench.action(), Action::Terminate);
+    let lapsed = Some(bench.machine.lease_deadline().unwrap().stop_at);
+    bench.pause(TTL * 3);
+    let ended = lapsed.map(|at| at + seconds(1));
+    bench.machine.handle_exit(bench.now(), Exit { ended, lapsed, ..exit(0) });
+    assert_eq!(outcome(&mut bench), crate::slot::Outcome::Timeout);
+}
+
+#[test]
+fn with_kill_there_is_a_deadline_for_the_command_and_each_renewal_moves_it_on() {
+    let mut bench = Bench::running(kill());
+    let first = bench.machine.lease_deadline().unwrap();
+    assert_eq!((first.stop_at, first.kill_at), (bench.now().mono + seconds(53), bench.now().mono + seconds(58)));
+    bench.until_timer();
+    bench.renew();
+    assert_eq!(bench.machine.lease_deadline(), Some(first), "it was asked for, and not answered");
+    bench.renewal(Ok(Renewal::Renewed));
+    assert_eq!(bench.machine.lease_deadline().unwrap().kill_at, first.kill_at + TTL / 3);
+    bench.exits(0);
+    assert_eq!(bench.machine.lease_deadline(), None);
+}
+
+#[test]
+fn with_continue_there_is_no_deadline_for_the_command() {
+    assert_eq!(Bench::running(Policy::default()).machine.lease_deadline(), None);
+}

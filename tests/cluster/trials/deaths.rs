@@ -66,3 +66,23 @@ pub(super) fn a_node_stopped_beyond_its_lease_changes_nothing_that_is_anothers(p
     assert_eq!((stored::mark(&server, "work"), stored::counter(&server, "work")), (mark, counter));
     assert_eq!(place.runs().len(), 2);
 }
+
+pub(super) fn with_kill_the_job_of_a_stopped_node_is_dead_before_another_starts(place: &Place) {
+    let server = RedisServer::start();
+    // TERM comes 2.4 s before the lease lapses: enough for any machine.
+    let limits = "on_lost = \"kill\"\nlease_ttl = \"8s\"\nkill_after = \"2s\"\n";
+    let job = jobs::long_then_short("work", &jobs::one_slot(wait::SOON), 60.0, 0.2);
+    place.jobs(&jobs::file(&format!("{job}{limits}")));
+    let mut nodes = place.nodes(["a", "b"], &server.url());
+    let first = place.run_number(1);
+    named(&mut nodes, &first.node).freeze();
+    let second = place.end_of_run(2);
+    assert_eq!((second.attempt, second.overlap), (2, false), "the first run was alive when the second began");
+    let stopped = named(&mut nodes, &first.node);
+    stopped.thaw();
+    assert_eq!(stopped.says("run ended")["outcome"], "lost_lease");
+    stopped.says("recorded");
+    let told = place.json(&["attempts", "--all", "--job", "work"], &server.url());
+    assert_eq!((&told[0]["state"], &told[0]["runs"][0]["outcome"]), (&"done".into(), &"lost_lease".into()), "{told:#}");
+    assert_eq!(place.runs().len(), 2);
+}

@@ -54,6 +54,7 @@ pub(crate) fn all() -> Vec<(&'static str, Body)> {
         failures::a_command_that_does_not_exist_fails_with_127_and_uses_attempts_up,
         gaps::a_slot_that_ended_while_all_nodes_were_started_again_is_told_as_missed_once,
         deaths::a_node_killed_mid_run_takes_its_job_along_and_another_takes_over,
+        deaths::with_kill_the_job_of_a_stopped_node_is_dead_before_another_starts,
         deaths::a_node_stopped_beyond_its_lease_changes_nothing_that_is_anothers,
         links::a_lost_reply_to_a_claim_burns_no_attempt,
         links::a_lost_reply_to_a_completion_repeats_nothing,
