@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::guarding::{STORE, report, running, words_at, zone};
+use crate::guarding::{STORE, report, running, running_at, words_at, zone};
 use crate::program::Place;
+use crate::redis_server::RedisServer;
 use crate::wait;
 
 fn signal(child: &Child, signal: Signal) {
@@ -81,15 +82,17 @@ fn a_command_that_ended_in_time_has_succeeded_although_its_guard_stood_still() {
 
 #[test]
 fn with_kill_the_command_of_a_stopped_guard_is_dead_before_another_starts() {
-    let place = Place::new();
+    // A guard that is stopped in the middle of a step on SQLite would lock everybody out.
+    let (server, place) = (RedisServer::start(), Place::new());
     let flags = ["--on-lost", "kill", "--lease-ttl", "6s", "--report", "report.json"];
-    let (child, _out) = running(&place, &flags, "echo $$ >command; while :; do sleep 0.05; done");
+    let (child, _out) = running_at(&server.url(), &place, &flags, "echo $$ >command; while :; do sleep 0.05; done");
     wait::until_true("the command", || pid_in(&place, "command").is_some());
     signal(&child, Signal::STOP);
     // Whoever runs next looks whether the first is there.
     let (zone, command) = (zone(), pid_in(&place, "command").unwrap().to_string());
     let script = format!("test -e /proc/{command} && exit 9; exit 0");
-    let words = words_at(STORE, &zone, &["--wait", "45s"], &["/bin/sh", "-c", &script]);
+    let url = server.url();
+    let words = words_at(&url, &zone, &["--wait", "45s"], &["/bin/sh", "-c", &script]);
     assert_eq!(place.run(&words).code, 0, "the first was alive when the second began");
     signal(&child, Signal::CONT);
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(76));

@@ -119,6 +119,26 @@ async fn who_is_stopped_for_two_reasons_gets_term_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_keeper_that_stood_still_hears_of_its_renewal_before_it_looks_at_the_deadline() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = within(Duration::from_secs(5), FAR);
+    let (lease, renewals) = watch::channel(Some(first));
+    let line = "echo $PPID >shim; until [ -e go ]; do sleep 0.01; done; exit 4";
+    let mut running = launcher().launch(&shell_in(&dir, line), &run(), renewals).await;
+    let shim = pid_in(dir.path(), "shim");
+    signal(shim, Signal::STOP);
+    // The renewal comes behind some of these.
+    (0..8).for_each(|_| running.signal(28));
+    lease.send_replace(Some(within(FAR, FAR)));
+    let waited = tokio::time::timeout(first.stop_at.since(SystemClock.now().mono), running.wait()).await;
+    assert!(waited.is_err(), "{waited:?}");
+    signal(shim, Signal::CONT);
+    std::fs::write(dir.path().join("go"), "").unwrap();
+    let exit = end(&mut running).await;
+    assert_eq!((exit.status, exit.lapsed), (ExitStatus::Code(4), None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_stopped_keeper_is_woken_to_kill() {
     let dir = tempfile::tempdir().unwrap();
     let (mut running, _lease) = kept(&dir, "trap '' TERM; echo $PPID >shim; while :; do sleep 0.05; done").await;

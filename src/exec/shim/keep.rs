@@ -146,6 +146,11 @@ impl Keep {
         if asked {
             self.obey();
         }
+        // All that has come is heard before the deadline is looked at: a shim that stood still may find its renewal behind other
+        // requests. The socket's buffer bounds it.
+        while self.connected && self.control.has_request() {
+            self.obey();
+        }
     }
 
     fn next_look(&self) -> Option<Duration> {
