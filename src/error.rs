@@ -40,7 +40,7 @@ impl StoreError {
 
     /// True when asking again later can help without anybody changing anything.
     pub const fn is_transient(&self) -> bool {
-        matches!(self.kind, ErrorKind::Unavailable | ErrorKind::Timeout | ErrorKind::Overloaded)
+        self.kind.is_transient()
     }
 }
 
@@ -65,6 +65,11 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// See [`StoreError::is_transient`].
+    pub const fn is_transient(self) -> bool {
+        matches!(self, Self::Unavailable | Self::Timeout | Self::Overloaded)
+    }
+
     /// The word used in logs and metrics.
     pub const fn as_str(self) -> &'static str {
         match self {

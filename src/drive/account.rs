@@ -82,10 +82,10 @@ impl Account {
 
     pub(super) fn hear(&mut self, event: &Event) {
         match event {
-            Event::ClaimAnswered { answer, by } => {
+            Event::ClaimAnswered { answer, by, .. } => {
                 (self.answer, self.by, self.store_error) = (Some(*answer), by.clone(), None);
             }
-            Event::Granted { .. } => self.store_error = None,
+            Event::Granted { .. } | Event::RenewalAnswered { .. } => self.store_error = None,
             Event::StoreFailed { kind, message, .. } => self.store_error = Some((*kind, message.clone())),
             Event::RunStarted { attempt, fence, guarded, .. } => self.runs.push(begun(*attempt, *fence, *guarded)),
             other => self.hear_of_run(other),

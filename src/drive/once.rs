@@ -5,23 +5,21 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, Mono};
 use crate::drive::account::Account;
+use crate::drive::patience::{Limits, Next, Patience};
 use crate::drive::{Drive, Facts, Message, Tools, Work, timers};
 use crate::guard::{Assignment, Event, SlotMachine};
 use crate::observe::{NodeEvent, Observer};
-use crate::slot::{Outcome, Slot, Verdict};
-use crate::store::Store;
+use crate::slot::{Slot, Verdict};
+use crate::store::{Store, Wake, WakeKind, Wakeups};
 
-/// A run that goes on after its caller has lost patience is not hurried.
-const FOR_EVER: Duration = Duration::from_secs(366 * 86_400);
-
-/// A slot that begins this soon is waited for by whoever does not wait otherwise: it is this machine's clock that is ahead of
-/// the store's, and the caller's scheduler was right to start it.
-const AHEAD: Duration = Duration::from_secs(120);
+/// A subscription is made within this time, if its store is there.
+const FRESH: Duration = Duration::from_secs(1);
 
 /// One slot, driven for one caller.
 #[derive(Debug)]
@@ -38,23 +36,6 @@ pub struct Once {
     pub observer: Arc<dyn Observer>,
     /// How long the caller waits.
     pub patience: Patience,
-}
-
-/// How long the caller of [`Once`] waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
-    /// For others that hold the slot, and for another attempt after a failure. Zero: one look, one attempt.
-    pub wait: Duration,
-    /// For a store that does not answer, before anything was started.
-    pub store: Duration,
-    /// For a run that was asked to stop by a cancellation.
-    pub drain: Duration,
-}
-
-impl Patience {
-    fn deadline(self, now: Mono) -> Option<Mono> {
-        (self.wait > Duration::ZERO).then(|| now + self.wait)
-    }
 }
 
 /// Passes every event on, also to the loop.
@@ -80,32 +61,25 @@ impl Observer for Ear {
     }
 }
 
-/// When the caller gives up on what has not begun.
-struct Limits {
-    /// On others, and on more attempts; none for a caller that does not wait.
-    wait: Option<Mono>,
-    /// On a store that does not answer; none while it does.
-    store: Option<Mono>,
-    /// A run is in progress: it is waited for.
-    holding: bool,
-    /// The drive was told to leave.
-    left: bool,
-}
-
 impl Once {
-    /// Until the slot is done, or used up, or over, or the caller's patience is. A cancellation begins nothing more and stops
-    /// what runs after [`Patience::drain`].
+    /// Until the slot is done, or used up, or over, or the caller's patience is. A cancellation begins nothing more, stops
+    /// what runs after [`Patience::drain`], and cuts [`Patience::record`] short.
     pub async fn until_ended(self, cancel: CancellationToken) -> Account {
         let Self { assignment, work, store, clock, observer, patience } = self;
         let (heard, mut events) = mpsc::unbounded_channel();
         let (tell, inbox) = mpsc::unbounded_channel();
         let begun = clock.now();
-        let mut account = Account::new(assignment.slot.clone());
-        let mut limits = Limits { wait: patience.deadline(begun.mono), store: None, holding: false, left: false };
-        let mut wakeups = (patience.wait > Duration::ZERO).then(|| store.subscribe());
+        let slot = assignment.slot.clone();
+        let mut caller = Caller {
+            account: Account::new(slot.clone()),
+            limits: Limits::new(patience, slot, assignment.policy.lease_ttl, begun.mono),
+            clock: Arc::clone(&clock),
+            tell,
+        };
+        let mut hints = None;
         let observer: Arc<dyn Observer> = Arc::new(Ear { heard, other: observer });
         let tools = Arc::new(Tools {
-            store,
+            store: Arc::clone(&store),
             clock: Arc::clone(&clock),
             observer,
             facts: Facts::default(),
@@ -120,83 +94,102 @@ impl Once {
             tokio::select! {
                 biased;
                 Some(event) = events.recv() => {
-                    account.hear(&event);
-                    if limits.over_after(&event, clock.now().mono, patience) {
-                        leave(&tell, &mut limits, Duration::ZERO);
+                    if caller.hear(&event) == Next::Stay && hints.is_none() && caller.limits.waits() {
+                        hints = Some(Hints::of(&*store, clock.now().mono));
+                        caller.tell(Message::Wake(caller.limits.look()));
                     }
                 }
                 end = &mut drive => {
                     while let Ok(event) = events.try_recv() {
-                        account.hear(&event);
+                        caller.account.hear(&event);
                     }
-                    account.end = Some(end);
-                    return account;
+                    return Account { end: Some(end), ..caller.account };
                 }
                 () = cancel.cancelled(), if !cancelled => {
                     cancelled = true;
-                    leave(&tell, &mut limits, patience.drain);
+                    caller.cancel();
                 }
-                Some(wake) = next_wake(&mut wakeups) => drop(tell.send(Message::Wake(wake))),
-                () = timers::until(&*clock, limits.next()) => leave(&tell, &mut limits, FOR_EVER),
-            }
-        }
-    }
-}
-
-/// Nobody takes the message any more once the drive has ended.
-fn leave(tell: &mpsc::UnboundedSender<Message>, limits: &mut Limits, drain: Duration) {
-    // In a store's silence a long drain would be waited for in vain; a run that is in progress has it.
-    let drain = if limits.holding { drain } else { Duration::ZERO };
-    limits.left = true;
-    let _ = tell.send(Message::Leave(drain));
-}
-
-/// The next hint, for a caller that waits; a lost one is a reason to look.
-async fn next_wake(wakeups: &mut Option<crate::store::Wakeups>) -> Option<crate::store::Wake> {
-    use tokio::sync::broadcast::error::RecvError;
-    let Some(receiver) = wakeups else { return std::future::pending().await };
-    match receiver.recv().await {
-        Ok(wake) => Some(wake),
-        Err(RecvError::Lagged(_)) => Some(crate::store::Wake::Resync),
-        Err(RecvError::Closed) => {
-            *wakeups = None;
-            None
-        }
-    }
-}
-
-impl Limits {
-    /// When to leave what has not begun; none while something runs, or after leaving.
-    fn next(&self) -> Option<Mono> {
-        if self.holding || self.left {
-            return None;
-        }
-        self.store.map(|store| self.wait.map_or(store, |wait| wait.max(store))).or(self.wait)
-    }
-
-    /// Takes an event; true when nothing more is to be begun after it.
-    fn over_after(&mut self, event: &Event, now: Mono, patience: Patience) -> bool {
-        match event {
-            Event::StoreFailed { .. } if self.store.is_none() => self.store = Some(now + patience.store),
-            Event::Granted { .. } | Event::RunStarted { .. } => (self.holding, self.store) = (true, None),
-            Event::ClaimAnswered { answer, .. } => {
-                self.store = None;
-                if *answer == "early" {
-                    self.wait.get_or_insert(now + AHEAD);
-                    return false;
+                wake = next_hint(&mut hints, &*clock, &caller.limits) => caller.tell(Message::Wake(wake)),
+                () = timers::until(&*clock, caller.limits.next()) => {
+                    // The drive may have begun something in this very turn.
+                    while let Ok(event) = events.try_recv() {
+                        caller.hear(&event);
+                    }
+                    caller.look_at_limits();
                 }
-                return *answer != "claimed" && self.is_impatient(now);
             }
-            Event::Settled { outcome, .. } | Event::SettlementGivenUp { outcome, .. } => {
-                self.holding = false;
-                return *outcome != Outcome::Success && self.is_impatient(now);
-            }
-            _ => {}
         }
-        false
+    }
+}
+
+/// What the loop knows, and how it tells the drive.
+struct Caller {
+    account: Account,
+    limits: Limits,
+    clock: Arc<dyn Clock>,
+    tell: mpsc::UnboundedSender<Message>,
+}
+
+impl Caller {
+    fn hear(&mut self, event: &Event) -> Next {
+        self.account.hear(event);
+        let next = self.limits.hear(event, self.clock.now());
+        if next == Next::Leave {
+            self.leave();
+        }
+        next
     }
 
-    fn is_impatient(&self, now: Mono) -> bool {
-        self.wait.is_none_or(|wait| now >= wait)
+    fn cancel(&mut self) {
+        if self.limits.cancel(self.clock.now().mono) == Next::Leave {
+            self.leave();
+        }
+    }
+
+    fn look_at_limits(&mut self) {
+        if self.limits.next().is_none_or(|limit| self.clock.now().mono < limit) {
+            return;
+        }
+        if self.limits.is_recording() {
+            self.tell(Message::GiveUp);
+        }
+        self.leave();
+    }
+
+    fn leave(&mut self) {
+        let drain = self.limits.leave();
+        self.tell(Message::Leave(drain));
+    }
+
+    /// Nobody takes the message any more once the drive has ended.
+    fn tell(&self, message: Message) {
+        let _ = self.tell.send(message);
+    }
+}
+
+/// The subscription of a caller that waits.
+struct Hints {
+    wakeups: Wakeups,
+    /// Until then, that hints may have been lost says no more than that the subscription stands.
+    fresh: Mono,
+}
+
+impl Hints {
+    fn of(store: &dyn Store, now: Mono) -> Self {
+        Self { wakeups: store.subscribe(), fresh: now + FRESH }
+    }
+}
+
+/// The next hint, for a caller that waits; a lost one is a reason to look. So is that the slot is done: the answer says who
+/// did it.
+async fn next_hint(hints: &mut Option<Hints>, clock: &dyn Clock, limits: &Limits) -> Wake {
+    let Some(Hints { wakeups, fresh }) = hints else { return std::future::pending().await };
+    match wakeups.recv().await {
+        Ok(Wake::Slot { job, key, .. }) => Wake::Slot { job, key, what: WakeKind::Released },
+        Ok(Wake::Resync) if clock.now().mono < *fresh => limits.look(),
+        Ok(wake) => wake,
+        Err(RecvError::Lagged(_)) => Wake::Resync,
+        // There will be none: the machine looks by its timers.
+        Err(RecvError::Closed) => std::future::pending().await,
     }
 }

@@ -251,6 +251,7 @@ impl SlotMachine {
             Claim::Done(mark) => Some(mark.by.node.clone()),
             _ => None,
         };
-        self.tell(Event::ClaimAnswered { answer: claim.as_str(), by });
+        let foreign = matches!(claim, Claim::Held { by, .. } if by.attempt == 0);
+        self.tell(Event::ClaimAnswered { answer: claim.as_str(), by, foreign });
     }
 }

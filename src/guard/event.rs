@@ -15,6 +15,8 @@ pub enum Event {
         answer: &'static str,
         /// Who holds or did it, where that is the answer.
         by: Option<NodeName>,
+        /// The holder is another program's lock (`exec --key`): what it does in the slot, nobody knows.
+        foreign: bool,
     },
     /// The store granted a claim; the run that follows, if one does, is told by [`Event::RunStarted`]. Told again when
     /// the same claim had to be asked for again.

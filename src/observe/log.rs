@@ -22,7 +22,7 @@ impl Observer for LogObserver {
             | Event::Overtaken { .. } => {
                 lease_trouble(job, &key, event);
             }
-            Event::ClaimAnswered { answer, by } => {
+            Event::ClaimAnswered { answer, by, .. } => {
                 debug!(job, slot = key, answer, by = by.as_ref().map(NodeName::as_str), "claim answered");
             }
             // The answer to the claim has been told, and the start is about to be.

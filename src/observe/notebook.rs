@@ -157,7 +157,7 @@ impl Observer for Notebook {
 /// What an event says of the decision; none where the store's record or another event says it.
 fn decision(event: &Event) -> Option<Decision> {
     Some(match event {
-        Event::ClaimAnswered { answer, by } => return answered(answer, by.clone()),
+        Event::ClaimAnswered { answer, by, .. } => return answered(answer, by.clone()),
         Event::Granted { lease, .. } => Decision::Claimed { attempt: lease.attempt },
         Event::StoreFailed { message, .. } => Decision::store_away(message),
         Event::RunStarted { attempt, guarded, .. } => Decision::Started { attempt: *attempt, guarded: *guarded },
@@ -220,7 +220,7 @@ mod tests {
     }
 
     fn held(by: &str) -> Event {
-        Event::ClaimAnswered { answer: "held", by: Some(NodeName::new(by).unwrap()) }
+        Event::ClaimAnswered { answer: "held", by: Some(NodeName::new(by).unwrap()), foreign: false }
     }
 
     #[tokio::test]

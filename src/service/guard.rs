@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::drive::{Account, Entropy, Introduction, Once, Patience, Traces, older_slots};
+use crate::drive::{Account, Entropy, Introduction, Once, Patience, Traces, Wait, older_slots};
 use crate::guard::Assignment;
 use crate::job::{JobSpec, NodeName, hash};
 use crate::observe::Observer;
@@ -60,7 +60,8 @@ impl Guard {
         (node, entropy): (NodeName, Entropy),
         built: GuardBuilder,
     ) -> Self {
-        let patience = Patience { wait: built.wait, store: built.store_wait, drain: Duration::ZERO };
+        let wait = if built.wait.is_zero() { Wait::No } else { Wait::For(built.wait) };
+        let patience = Patience { wait, store: built.store_wait, record: None, drain: Duration::ZERO };
         let GuardBuilder { clock, observer, .. } = built;
         Self { store, clock, observer, entropy, node, spec, timetable, patience }
     }

@@ -9,9 +9,11 @@ use tokio::sync::Notify;
 
 use crate::clock::{Clock, ManualClock, Now, SystemClock};
 use crate::error::{ErrorKind, Op};
+use crate::guard::Event;
 use crate::job::OnLost;
+use crate::observe::{NodeEvent, Observer};
 use crate::service::{BuildError, Guard, GuardBuilder, GuardError, RunOutcome, Skipped, Standing, Stopped};
-use crate::slot::{Audit, Decision, Outcome, Period, Slot, SlotRecord};
+use crate::slot::{Audit, Decision, Outcome, Period, Slot, SlotRecord, Verdict};
 use crate::store::layer::{Call, Chaos, Fault, Layer, Layered, Reply};
 use crate::store::memory::MemoryStore;
 use crate::store::{JobEntry, JobOrigin, Store, StoreOptions};
@@ -91,6 +93,43 @@ async fn one_of_two_runs_and_the_other_is_told_who_does() {
     assert_eq!((run.attempt, run.overlapped, run.recorded), (1, false, true));
     assert_eq!(skipped(done(&b, &slot).await), Skipped::Done { by: Some("a".parse().unwrap()) });
     assert_eq!(bench.store.jobs().await.unwrap().len(), 1, "listings know the job");
+}
+
+/// Tells that a claim was answered.
+#[derive(Debug, Default)]
+struct Heard(Arc<Notify>);
+
+impl Observer for Heard {
+    fn slot(&self, _slot: &Slot, event: &Event) {
+        if matches!(event, Event::ClaimAnswered { .. }) {
+            self.0.notify_one();
+        }
+    }
+
+    fn closed(&self, _slot: &Slot, _verdict: Verdict) {}
+
+    fn node(&self, _event: &NodeEvent) {}
+}
+
+#[tokio::test]
+async fn who_waits_for_a_holder_that_succeeds_is_told_that_it_is_done() {
+    let (bench, heard) = (Bench::new(), Arc::new(Notify::new()));
+    let a = bench.builder("a").build().unwrap();
+    let b = bench.builder("b").wait(Duration::MAX).observer(Arc::new(Heard(Arc::clone(&heard)))).build().unwrap();
+    let slot = a.current_slot().unwrap();
+    let (begun, its) = (Notify::new(), slot.clone());
+    let holder = a.run(slot, |_| async {
+        begun.notify_one();
+        heard.notified().await;
+        Ok::<_, io::Error>(())
+    });
+    let waiting = async {
+        begun.notified().await;
+        skipped(done(&b, &its).await)
+    };
+    let (held, told) = tokio::join!(holder, waiting);
+    assert!(held.unwrap().is_done());
+    assert_eq!(told, Skipped::Done { by: Some("a".parse().unwrap()) });
 }
 
 /// What the registry says of the job, once it knows it.

@@ -66,7 +66,7 @@ pub(crate) fn running_at(
     (child, out)
 }
 
-fn signal(child: &Child, signal: rustix::process::Signal) {
+pub(crate) fn signal(child: &Child, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process(pid, signal).unwrap();
 }
@@ -139,17 +139,91 @@ fn braces_in_a_command_are_its_own() {
 }
 
 #[test]
-fn a_held_slot_is_left_alone_or_waited_for_and_taken_over() {
+fn a_held_slot_is_left_alone_only_if_that_is_asked_for_and_is_taken_over_otherwise() {
     let place = Place::new();
     let (mut holder, _out) = running(&place, &["--lease-ttl", "2s"], "exec sleep 60");
-    let held = exec(&place, &["--report", "report.json"], &["/bin/echo", "never"]);
-    assert_eq!((held.code, &*held.stdout), (0, ""));
+    let held = exec(&place, &["--no-wait", "--report", "report.json"], &["/bin/echo", "never"]);
+    assert_eq!((held.code, &*held.stdout, &*held.stderr), (0, "", ""));
     assert_eq!(report(&place)["result"], "held");
     assert!(report(&place)["by"].is_string());
+    let bounded = exec(&place, &["--wait", "100ms"], &["/bin/echo", "never"]);
+    assert_eq!((bounded.code, &*bounded.stdout, &*bounded.stderr), (0, "", ""));
     holder.kill().unwrap();
     holder.wait().unwrap();
-    let taken = exec(&place, &["--wait", "30s"], &["/bin/sh", "-c", "echo attempt $CRONWARD_ATTEMPT"]);
-    assert_eq!((taken.code, &*taken.stdout), (0, "attempt 2\n"));
+    let taken = exec(&place, &[], &["/bin/sh", "-c", "echo attempt $CRONWARD_ATTEMPT"]);
+    assert_eq!((taken.code, &*taken.stdout, &*taken.stderr), (0, "attempt 2\n", ""));
+}
+
+#[test]
+fn who_waits_for_a_holder_that_succeeds_says_done() {
+    for url in [STORE, &RedisServer::start().url()] {
+        let place = Place::new();
+        let (holder, _out) = running_at(url, &place, &["--node", "a"], "while ! test -e end; do sleep 0.02; done");
+        let zone = zone();
+        let mut waiting = place.command(&words_at(
+            url,
+            &zone,
+            &["--wait", "60s", "--report", "report.json"],
+            &["/bin/echo", "never"],
+        ));
+        let waiting = waiting.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // It has been told that the slot is held once it tells nothing and has not ended.
+        crate::wait::let_pass(std::time::Duration::from_secs(1));
+        std::fs::write(place.path().join("end"), "").unwrap();
+        assert_eq!(holder.wait_with_output().unwrap().status.code(), Some(0));
+        let ended: Ended = waiting.wait_with_output().unwrap().into();
+        assert_eq!((ended.code, &*ended.stdout, &*ended.stderr), (0, "", ""));
+        assert_eq!((&report(&place)["result"], &report(&place)["by"]), (&"done".into(), &"a".into()), "{url}");
+    }
+}
+
+#[test]
+fn a_slot_of_the_future_is_refused_at_once_with_its_start() {
+    let place = Place::with_jobs(&JOBS.replace("ZONE", "UTC"));
+    let future = "2099-01-01T00Z";
+    let line = ["exec", "--job", "push", "--slot", future, "--report", "report.json", "--", "/bin/echo", "never"];
+    for words in [&line[..], &["trigger", &format!("push@{future}"), "--report", "report.json"]] {
+        let refused = place.run(words);
+        assert_eq!((refused.code, &*refused.stdout), (69, ""), "{refused:?}");
+        let told =
+            "slot 2099-01-01T00Z of push starts at 2099-01-01 00:00:00 UTC; only current and past slots can be run";
+        assert_eq!(refused.stderr, format!("cronward: {told}\n"));
+        assert_eq!((&report(&place)["result"], &report(&place)["exit_code"]), (&"early".into(), &69.into()));
+    }
+}
+
+#[test]
+fn a_slot_that_is_skipped_for_a_pause_is_one_line() {
+    let place = Place::with_jobs(&JOBS.replace("ZONE", &zone()));
+    assert_eq!(place.run(&["migrate"]).code, 0);
+    assert_eq!(place.run(&["pause", "push", "--yes"]).code, 0);
+    let line = ["exec", "--job", "push", "--skip-exit-code", "7", "--", "/bin/echo", "never"];
+    let skipped = place.run(&line);
+    assert_eq!((skipped.code, &*skipped.stdout), (7, ""), "{skipped:?}");
+    assert_eq!(skipped.stderr.lines().count(), 1, "{skipped:?}");
+    assert!(skipped.stderr.contains("was skipped: the job is paused"), "{skipped:?}");
+}
+
+#[test]
+fn an_older_slot_that_runs_is_waited_for_during_one_lease_so_that_one_whose_machine_died_costs_no_slot() {
+    let jobs = JOBS
+        .replace("ZONE", &zone())
+        .replace("echo $CRONWARD_TRIGGER $CRONWARD_ATTEMPT; exit 1", "echo up; exec sleep 60");
+    let place = Place::with_jobs(&format!("{jobs}lease_ttl = \"2s\"\n"));
+    let mut older = place.command(&["trigger", "push@-1", "--past", "--yes", "--node", "a"]);
+    let mut older = older.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(older.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "up\n");
+    let line = ["exec", "--job", "push", "--skip-exit-code", "7", "--", "/bin/echo", "ran"];
+    let skipped = place.run(&line);
+    assert_eq!((skipped.code, &*skipped.stdout), (7, ""), "{skipped:?}");
+    assert_eq!(skipped.stderr.lines().count(), 1, "{skipped:?}");
+    assert!(skipped.stderr.contains("was skipped: an older slot of the job still runs on node a"), "{skipped:?}");
+    older.kill().unwrap();
+    older.wait().unwrap();
+    let ran = place.run(&line);
+    assert_eq!((ran.code, &*ran.stdout, &*ran.stderr), (0, "ran\n", ""));
 }
 
 #[test]
@@ -185,6 +259,24 @@ fn signals_are_passed_on_and_the_command_decides() {
 }
 
 #[test]
+fn a_signal_that_is_ignored_from_the_start_stays_ignored() {
+    let place = Place::new();
+    let zone = zone();
+    let script = "trap 'echo term; exit 9' TERM; echo up; while :; do sleep 0.05; done";
+    let program = [env!("CARGO_BIN_EXE_cronward")];
+    let line = [&program[..], &words(&zone, &[], &["/bin/sh", "-c", script])].concat();
+    let mut command = std::process::Command::new("nohup");
+    command.args(line).current_dir(place.path()).env_clear().env("PATH", "/usr/bin:/bin").stdin(Stdio::null());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(lines.next().as_deref(), Some("up"));
+    signal(&child, rustix::process::Signal::HUP);
+    signal(&child, rustix::process::Signal::TERM);
+    assert_eq!(lines.next().as_deref(), Some("term"));
+    assert_eq!(child.wait().unwrap().code(), Some(9));
+}
+
+#[test]
 fn a_command_that_a_signal_ends_is_told_as_a_shell_tells_it() {
     let place = Place::new();
     let (child, _out) = running(&place, &[], "exec sleep 60");
@@ -194,8 +286,17 @@ fn a_command_that_a_signal_ends_is_told_as_a_shell_tells_it() {
 
 #[test]
 fn a_store_that_is_away_is_one_line_and_try_again() {
-    let told =
-        Place::new().run(&["exec", "--store", "redis://127.0.0.1:1", "--job", "push", "--", "/bin/echo", "never"]);
+    let told = Place::new().run(&[
+        "exec",
+        "--store",
+        "redis://127.0.0.1:1",
+        "--job",
+        "push",
+        "--no-wait",
+        "--",
+        "/bin/echo",
+        "never",
+    ]);
     assert_eq!((told.code, &*told.stdout), (75, ""));
     assert_eq!(told.stderr.lines().count(), 1, "{}", told.stderr);
     assert!(told.stderr.contains("redis://127.0.0.1:1") && told.stderr.ends_with("the command was not started\n"));
@@ -209,7 +310,7 @@ fn a_password_in_the_url_is_mailed_to_nobody() {
     assert_eq!((winner.code, &*winner.stdout, &*winner.stderr), (0, "ran\n", ""));
     let loser = exec_at(&url, &place, &[], &["/bin/echo", "never"]);
     assert_eq!((loser.code, &*loser.stdout, &*loser.stderr), (0, "", ""));
-    let away = exec_at("redis://:hunter2@127.0.0.1:1", &place, &[], &["/bin/echo", "never"]);
+    let away = exec_at("redis://:hunter2@127.0.0.1:1", &place, &["--no-wait"], &["/bin/echo", "never"]);
     assert_eq!((away.code, away.stderr.lines().count()), (75, 1), "{}", away.stderr);
     let doctor = place.run(&["doctor", "--store", &url]);
     assert!(doctor.stderr.contains("url_file"), "whoever looks for faults is told: {}", doctor.stderr);

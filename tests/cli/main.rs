@@ -29,6 +29,10 @@ mod json;
 mod keeping;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod key;
+#[cfg(all(feature = "sqlite", feature = "redis"))]
+#[path = "../cluster/link.rs"]
+#[allow(dead_code, reason = "not all of it is needed here")]
+mod link;
 #[cfg(feature = "sqlite")]
 mod listings;
 #[cfg(feature = "sqlite")]
@@ -37,6 +41,9 @@ mod outside;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod past;
 mod program;
+#[cfg(all(feature = "sqlite", feature = "redis"))]
+#[path = "../support/proxy.rs"]
+mod proxy;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod redacted;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
@@ -49,12 +56,16 @@ mod slots;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod snapshots;
 mod streams;
+#[cfg(all(feature = "sqlite", feature = "redis"))]
+mod takeover;
 #[cfg(feature = "sqlite")]
 mod terminal;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod triggered;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod unlocked;
+#[cfg(all(feature = "sqlite", feature = "redis"))]
+mod unrecorded;
 mod usage;
 mod vixie;
 #[cfg(all(feature = "sqlite", feature = "redis"))]

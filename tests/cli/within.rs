@@ -87,7 +87,7 @@ fn a_lease_of_another_slot_is_nobodys_door() {
     let place = Place::new();
     let (mut holder, _out) = running_at(STORE, &place, &[], "exec sleep 60");
     let zone = zone();
-    let mut intruder = place.command(&words_at(STORE, &zone, &[], &["/bin/echo", "never"]));
+    let mut intruder = place.command(&words_at(STORE, &zone, &["--no-wait"], &["/bin/echo", "never"]));
     intruder.envs([("CRONWARD_JOB", "push"), ("CRONWARD_SLOT", "2026-11-21T00Z"), ("CRONWARD_ATTEMPT", "1")]);
     intruder.env("CRONWARD_LEASE_TOKEN", "0".repeat(32));
     let ended: Ended = intruder.output().unwrap().into();

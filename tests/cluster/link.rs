@@ -32,6 +32,12 @@ impl Link {
         self.proxy.aim(port);
     }
 
+    /// From now on, only for new connections.
+    #[allow(dead_code, reason = "not every test needs it")]
+    pub(crate) fn set_new(&self, mode: Mode) {
+        self.proxy.set_new(mode);
+    }
+
     /// From now on, for connections that stand and for new ones.
     pub(crate) fn set(&self, mode: Mode) {
         self.proxy.set(mode);

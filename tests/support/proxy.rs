@@ -34,6 +34,8 @@ pub enum Mode {
     LoseRequests,
     /// Replies are swallowed: the server has done what was asked.
     LoseReplies,
+    /// From the first request on that has these words in it, replies are swallowed, to that connection.
+    LoseRepliesTo(&'static str),
     /// Both are, and nothing closes: a link that is silently gone.
     BlackHole,
     /// Each piece is late by so much, in each direction, as on a long line: pieces do not wait for each other.
@@ -98,6 +100,11 @@ impl Proxy {
                 link.close.cancel();
             }
         }
+    }
+
+    /// From now on, only for new connections.
+    pub fn set_new(&self, mode: Mode) {
+        *self.fresh.lock().unwrap() = mode;
     }
 
     /// Closes every connection that stands.
@@ -191,11 +198,19 @@ async fn pass_late(to: &mut OwnedWriteHalf, late: &mut VecDeque<(Instant, Vec<u8
 /// Passes one piece on as the mode says. False when the connection ends.
 async fn spoil(to: &mut OwnedWriteHalf, piece: &[u8], link: &Link, requests: bool, swallowed: &mut bool) -> bool {
     let mode = *link.mode.lock().unwrap();
+    if let Mode::LoseRepliesTo(words) = mode
+        && requests
+        && piece.windows(words.len()).any(|part| part == words.as_bytes())
+    {
+        *link.mode.lock().unwrap() = Mode::LoseReplies;
+    }
     let swallow = match mode {
         Mode::BlackHole => true,
         Mode::LoseRequests => requests,
         Mode::LoseReplies => !requests,
-        Mode::Pass | Mode::Delay(_) | Mode::CutReply(_) | Mode::CutAfter(_) | Mode::Refuse => false,
+        Mode::Pass | Mode::LoseRepliesTo(_) | Mode::Delay(_) | Mode::CutReply(_) | Mode::CutAfter(_) | Mode::Refuse => {
+            false
+        }
     };
     if swallow {
         *swallowed = true;

@@ -9,14 +9,16 @@ use clap::ValueEnum;
 
 use crate::cli::store_args::StoreArgs;
 use crate::cli::values;
+use crate::drive::Wait;
 use crate::job::{JobName, KillMode, LockKey, MAX_ATTEMPTS_LIMIT, NodeName, OnLost};
 use crate::slot::{Period, SlotKey};
 
 /// Guard one command: of all the machines that start it, one runs it in each slot
 ///
-/// Put it in front of the command in every machine's crontab. Where another machine holds the slot, has done it, or the
-/// attempts are used up, it ends at once with 0 and says nothing. Otherwise it runs the command and ends with its exit code.
-/// A job of that name in the file lends its limits; flags win over it.
+/// Put it in front of the command in every machine's crontab. One machine runs the command and ends with its exit code. The
+/// others wait until the slot is done, its attempts are used up, or it is over, and end with 0 without a word; should the machine that
+/// runs it die or fail, one of them takes over. A slot that is skipped, because the job is paused or an older slot of it still
+/// runs, is one line on stderr. A job of that name in the file lends its limits; flags win over it.
 ///
 /// Stdin, stdout and stderr are the command's; what it writes is passed on through pipes, byte for byte. A terminal is not passed in
 /// as stdin: the command is not in its foreground and would be stopped for reading. Ctrl-Z is refused, because a guard that
@@ -58,9 +60,15 @@ pub(crate) struct ExecArgs {
     /// Hold this key in Redis during the run, too: the lock of an old script (SET KEY value NX EX) that runs elsewhere still
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<LockKey>,
-    /// Wait this long for a slot that another machine holds, to take it over, and for another attempt after a failure
+    /// Wait this long at most, also for a pause or an older slot, and for another attempt after a failure of its own
     #[arg(long, value_name = "SPAN", value_parser = values::span)]
     pub(crate) wait: Option<Duration>,
+    /// Leave at once where the slot cannot be started now, without taking over from a machine that dies or fails
+    #[arg(long, conflicts_with = "wait")]
+    pub(crate) no_wait: bool,
+    /// Wait at most this long for the store to record how the command ended [default: the lease TTL]
+    #[arg(long, value_name = "SPAN", value_parser = values::span)]
+    pub(crate) record_timeout: Option<Duration>,
     /// What becomes of the command when its lease is lost [default: the file's, or continue]
     #[arg(long, value_name = "WHAT")]
     pub(crate) on_lost: Option<OnLostWord>,
@@ -81,6 +89,17 @@ pub(crate) struct ExecArgs {
     /// The command and its arguments, after `--`; no shell, no placeholders
     #[arg(value_name = "CMD", required = true, last = true)]
     pub(crate) command: Vec<String>,
+}
+
+impl ExecArgs {
+    /// What keeps it.
+    pub(super) fn waits(&self) -> Wait {
+        match self.wait {
+            _ if self.no_wait => Wait::No,
+            Some(span) => Wait::For(span),
+            None => Wait::TakeOver,
+        }
+    }
 }
 
 /// Which slot.

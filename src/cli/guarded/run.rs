@@ -15,12 +15,12 @@ use crate::cli::guarded::forward::{Forwarded, Signals};
 use crate::cli::guarded::nested::{HOLDS_KEY, Outer};
 use crate::cli::guarded::report::{self, Report};
 use crate::cli::guarded::task::Task;
-use crate::cli::guarded::verdict::{Verdict, judge};
+use crate::cli::guarded::verdict::{Verdict, judge, not_begun};
 use crate::cli::session::connect;
 use crate::cli::store_args::StoreAddress;
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
-use crate::drive::{Account, Entropy, MOST_OLDER, Once, Patience, Traces, older_slots};
+use crate::drive::{Account, Entropy, MOST_OLDER, Once, Patience, Traces, Wait, older_slots};
 use crate::exec::{Launcher, Output};
 use crate::guard::Assignment;
 use crate::job::{CommandSpec, Concurrency, NodeName, Policy};
@@ -47,15 +47,18 @@ pub(crate) async fn exec(args: &ExecArgs, console: &mut Console) -> Result<(), F
         Err(failure) => return Err(not_opened(task.slot, failure, telling, console)),
     };
     let (output, trigger) = (Output::PassThrough, Trigger::Exec);
-    let guarded =
-        Guarded { task, address, store, node, signals, trigger, past: false, audit: None, wait: args.wait, output };
+    let (wait, record_timeout) = (args.waits(), args.record_timeout);
+    let (past, audit) = (false, None);
+    let guarded = Guarded { task, address, store, node, signals, trigger, past, audit, wait, record_timeout, output };
     let outer = Outer::of(&guarded.task, |name| std::env::var(name).ok());
     let (account, verdict) = match guarded.within_which(outer).await {
         Ok(Some(outer)) => guarded.within(&outer).await?,
         Ok(None) => {
             let signals = guarded.signals.clone();
             let account = guarded.run().await?;
-            let verdict = judge(&account, args.skip_exit_code, signals.ended_by());
+            let early = account.answer == Some("early");
+            let future = not_begun(&account.slot, SystemClock.now().wall).filter(|_| early);
+            let verdict = future.unwrap_or_else(|| judge(&account, args.skip_exit_code, signals.ended_by()));
             (account, verdict)
         }
         Err(error) => {
@@ -134,7 +137,9 @@ pub(super) struct Guarded {
     pub(super) past: bool,
     /// The person who asked.
     pub(super) audit: Option<Audit>,
-    pub(super) wait: Option<Duration>,
+    pub(super) wait: Wait,
+    /// For the store to record how the command ended; the lease's TTL if not said.
+    pub(super) record_timeout: Option<Duration>,
     /// What becomes of the command's output.
     pub(super) output: Output,
 }
@@ -200,7 +205,14 @@ impl Guarded {
     }
 
     fn patience(&self) -> Patience {
-        Patience { wait: self.wait.unwrap_or_default(), store: self.store_patience(), drain: Duration::ZERO }
+        let lease_ttl = self.task.spec.policy.lease_ttl;
+        let store = match self.wait {
+            // A claim of ours may have been granted unheard: until its lease has expired it is there to be found.
+            Wait::TakeOver => self.store_patience().max(lease_ttl),
+            Wait::No | Wait::For(_) => self.store_patience(),
+        };
+        let record = Some(self.record_timeout.unwrap_or(lease_ttl));
+        Patience { wait: self.wait, store, record, drain: Duration::ZERO }
     }
 
     /// How long a store may be silent before the command line gives up.

@@ -12,7 +12,7 @@ use crate::cli::failure::Failure;
 use crate::cli::guarded::report::Report;
 use crate::cli::guarded::run::{Guarded, Telling, finish, listen, node_name};
 use crate::cli::guarded::task::Task;
-use crate::cli::guarded::verdict::{Verdict, judge};
+use crate::cli::guarded::verdict::{Verdict, judge, not_begun};
 use crate::cli::lookup;
 use crate::cli::pasted::starter;
 use crate::cli::reference::SlotRef;
@@ -21,7 +21,7 @@ use crate::cli::store_args::StoreArgs;
 use crate::cli::verbs::{Deed, OperatorArgs};
 use crate::cli::{ExitCode, values};
 use crate::clock::later;
-use crate::drive::Account;
+use crate::drive::{Account, Wait};
 use crate::exec::Output;
 use crate::job::NodeName;
 use crate::slot::{Slot, Trigger};
@@ -47,6 +47,9 @@ pub(crate) struct TriggerArgs {
     /// Wait this long for a slot that another node holds
     #[arg(long, value_name = "SPAN", value_parser = values::span)]
     pub(crate) wait: Option<Duration>,
+    /// Wait at most this long for the store to record how the command ended [default: the lease TTL]
+    #[arg(long, value_name = "SPAN", value_parser = values::span)]
+    pub(crate) record_timeout: Option<Duration>,
     /// This node's name [default: the file's]
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<NodeName>,
@@ -72,6 +75,11 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
     if args.past && later(task.slot.end(), address.options.retention) <= now {
         console.note(format_args!("cronward: {} is older than what the store keeps: {FORGOTTEN}", task.slot));
     }
+    if let Some(verdict) = not_begun(&task.slot, now) {
+        let report = args.report.as_deref().map(Report::begin).transpose()?;
+        let telling = Telling { report, json: args.output.json, undo: None };
+        return finish(&Account::new(task.slot), &verdict, telling, console);
+    }
     let deed = deed(&task.slot, now, &args.store);
     if !deed.confirm(&args.operator, console)? {
         return Ok(());
@@ -88,7 +96,8 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
         trigger: Trigger::Manual,
         past: args.past,
         audit: Some(args.operator.audit("trigger")),
-        wait: args.wait,
+        wait: args.wait.map_or(Wait::No, Wait::For),
+        record_timeout: args.record_timeout,
         output: if args.output.json { Output::ToStderr } else { Output::PassThrough },
     };
     let account = guarded.run().await?;

@@ -1,10 +1,12 @@
 //! What an account means for the caller: an exit code, and the words where there is something to say.
 
+use chrono::{DateTime, Utc};
+
 use crate::cli::ExitCode;
 use crate::cli::failure::advice;
 use crate::drive::{Account, RunAccount};
 use crate::error::ErrorKind;
-use crate::slot::Outcome;
+use crate::slot::{Outcome, Slot};
 
 /// For the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,10 +25,41 @@ pub(super) fn judge(account: &Account, skipped: u8, ended_by: Option<i32>) -> Ve
         (Some(run), ..) => of_run(account, run),
         (None, _, Some(signal)) => Verdict { code: by_signal(signal), result: "interrupted", told: Vec::new() },
         (None, Some((kind, message)), None) => of_silence(*kind, message),
-        (None, None, None) => {
-            Verdict { code: skipped, result: account.answer.unwrap_or("unknown"), told: clock_is_ahead(account) }
-        }
+        (None, None, None) => of_answer(account, skipped),
     }
+}
+
+/// A slot of the future is refused: whoever named it meant another, or has to come again. None for a slot that has begun.
+pub(super) fn not_begun(slot: &Slot, now: DateTime<Utc>) -> Option<Verdict> {
+    if slot.start() <= now {
+        return None;
+    }
+    let (job, key, start) = (slot.job(), slot.key(), slot.start().format("%Y-%m-%d %H:%M:%S UTC"));
+    let why = format!("slot {key} of {job} starts at {start}; only current and past slots can be run");
+    Some(Verdict { code: ExitCode::StoreRefuses as u8, result: "early", told: vec![why] })
+}
+
+/// Nothing was started, for what the store has answered. Where another node runs the slot, has done it or used up its
+/// attempts, all is as it should be.
+fn of_answer(account: &Account, skipped: u8) -> Verdict {
+    let (slot, result) = (&account.slot, account.answer.unwrap_or("unknown"));
+    let (code, told) = match result {
+        "early" => (skipped, format!("{slot} has not begun by the store's clock: this machine's clock is ahead")),
+        "blocked" => {
+            let by = account.by.as_ref().map_or_else(String::new, |node| format!(" on node {node}"));
+            (skipped, format!("{slot} was skipped: an older slot of the job still runs{by} (concurrency = \"forbid\")"))
+        }
+        "paused" => {
+            (skipped, format!("{slot} was skipped: the job is paused (`cronward resume {}` ends that)", slot.job()))
+        }
+        // The store granted it when there was no time left to start anything.
+        "claimed" => (
+            ExitCode::TryAgain as u8,
+            format!("{slot} was granted too late and given back; the command was not started"),
+        ),
+        _ => return Verdict { code: skipped, result, told: Vec::new() },
+    };
+    Verdict { code, result, told: vec![told] }
 }
 
 fn of_run(account: &Account, run: &RunAccount) -> Verdict {
@@ -53,10 +86,22 @@ fn of_run(account: &Account, run: &RunAccount) -> Verdict {
             run.attempt
         ));
     }
-    if let (false, Some((_, error))) = (run.settled, &account.store_error) {
-        told.push(format!("{slot}: the store was not told how attempt {} ended: {error}", run.attempt));
-    }
+    told.extend((!run.settled).then(|| not_recorded(account, run)));
     Verdict { code, result: outcome.as_str(), told }
+}
+
+/// Nobody else knows how the run ended, nor that it did.
+fn not_recorded(account: &Account, run: &RunAccount) -> String {
+    let how = match (run.exit_code, run.signal) {
+        (Some(code), _) => format!("ended with exit code {code}"),
+        (None, Some(signal)) => format!("was ended by signal {signal}"),
+        (None, None) => "ended".to_owned(),
+    };
+    let error = account.store_error.as_ref().map_or("the store has not confirmed it", |(_, error)| error);
+    format!(
+        "{}: attempt {} {how}, which is not recorded: {error}; once its lease expires, another node may run the slot again",
+        account.slot, run.attempt
+    )
 }
 
 /// The command's own code, as a shell would have it.
@@ -73,20 +118,16 @@ fn by_signal(number: i32) -> u8 {
 }
 
 fn of_silence(kind: ErrorKind, message: &str) -> Verdict {
-    let transient = matches!(kind, ErrorKind::Unavailable | ErrorKind::Timeout | ErrorKind::Overloaded);
-    let (code, result) =
-        if transient { (ExitCode::TryAgain, "store_unavailable") } else { (ExitCode::StoreRefuses, "store_refuses") };
+    let (code, result) = if kind.is_transient() {
+        (ExitCode::TryAgain, "store_unavailable")
+    } else {
+        (ExitCode::StoreRefuses, "store_refuses")
+    };
     Verdict {
         code: code as u8,
         result,
         told: vec![format!("{message}; {}; the command was not started", advice(kind))],
     }
-}
-
-fn clock_is_ahead(account: &Account) -> Vec<String> {
-    let early = account.answer == Some("early");
-    let text = || format!("{} has not begun by the store's clock: this machine's clock is ahead", account.slot);
-    early.then(text).into_iter().collect()
 }
 
 #[cfg(test)]
@@ -143,10 +184,44 @@ mod tests {
 
     #[test]
     fn a_slot_that_is_held_done_or_used_up_is_silent() {
-        for answer in ["held", "done", "exhausted", "backoff", "paused", "blocked", "closed"] {
+        for answer in ["held", "done", "exhausted", "backoff", "closed"] {
             let verdict = judge(&Account { answer: Some(answer), ..account() }, 7, None);
             assert_eq!(verdict, Verdict { code: 7, result: answer, told: Vec::new() });
         }
+    }
+
+    #[test]
+    fn a_slot_that_is_skipped_is_told() {
+        for (answer, words) in [("blocked", "still runs on node b (concurrency"), ("paused", "cronward resume billing")]
+        {
+            let by = Some("b".parse().unwrap());
+            let verdict = judge(&Account { answer: Some(answer), by, ..account() }, 7, None);
+            assert_eq!((verdict.code, verdict.result, verdict.told.len()), (7, answer, 1));
+            assert!(verdict.told[0].contains(words), "{:?}", verdict.told);
+        }
+    }
+
+    #[test]
+    fn a_slot_of_the_future_is_refused_with_its_start() {
+        let slot = account().slot;
+        assert_eq!(not_begun(&slot, slot.start()), None);
+        let verdict = not_begun(&slot, "2026-11-21T13:59:59Z".parse().unwrap()).unwrap();
+        assert_eq!((verdict.code, verdict.result), (69, "early"));
+        let told =
+            "slot 2026-11-21T14Z of billing starts at 2026-11-21 14:00:00 UTC; only current and past slots can be run";
+        assert_eq!(verdict.told, [told]);
+    }
+
+    #[test]
+    fn what_is_not_recorded_is_told_with_what_comes_of_it() {
+        let mut account = ran(Outcome::Failure, Some(3), None);
+        account.runs[0].settled = false;
+        account.store_error = Some((ErrorKind::Timeout, "redis://h: fail: no answer".to_owned()));
+        let verdict = judge(&account, 0, Some(15));
+        assert_eq!((verdict.code, verdict.result), (3, "failure"));
+        let told = "billing@2026-11-21T14Z: attempt 1 ended with exit code 3, which is not recorded: redis://h: fail: no answer; \
+                    once its lease expires, another node may run the slot again";
+        assert_eq!(verdict.told, [told]);
     }
 
     #[test]

@@ -34,7 +34,7 @@ impl From<&Event> for Fact {
 
 fn claiming(event: &Event) -> Fact {
     match event {
-        Event::ClaimAnswered { answer, by } => Fact::ClaimAnswered { answer: (*answer).to_owned(), by: by.clone() },
+        Event::ClaimAnswered { answer, by, .. } => Fact::ClaimAnswered { answer: (*answer).to_owned(), by: by.clone() },
         Event::Granted { lease, used, max_attempts, retry_delay, poll, on_lost } => Fact::Granted {
             attempt: lease.attempt,
             used: *used,
