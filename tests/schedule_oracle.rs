@@ -79,6 +79,26 @@ const CHANGES: [(&str, &str); 14] = [
     ("Asia/Kathmandu", "1985-12-31T18:30:00"),
 ];
 
+const SECONDS: [&str; 4] = ["0", "*/13", "7,59", "*"];
+const DATES: [&str; 16] = [
+    "* * *",
+    "L * *",
+    "LW * *",
+    "15W 2,3 *",
+    "1W,31W * *",
+    "29 2 *",
+    "29 2 +MON",
+    "13 * FRI",
+    "13 * +FRI",
+    "* * FRI#L",
+    "* * MON#1,THU#3",
+    "* * 5L",
+    "*/2 * MON",
+    "L 6-9 SUN#5",
+    "31 */2 ?",
+    "? 12 SUN-TUE",
+];
+
 const MINUTES: [&str; 6] = ["0", "30", "*/20", "*", "5,35", "0-59/15"];
 const HOURS: [&str; 8] = ["*", "0", "2", "*/2", "1,2,3", "0-3", "23", "0-23"];
 
@@ -118,6 +138,25 @@ proptest! {
         if let Some(expected) = expected.iter().find(|tick| **tick > near).filter(|_| from < near) {
             prop_assert_eq!(schedule.next_after(near), Some(*expected), "{} in {} after {}", expression, zone, near);
         }
+    }
+
+    #[test]
+    fn the_calendar_is_searched_as_croner_searches_it(
+        second in prop::sample::select(&SECONDS[..]),
+        minute in prop::sample::select(&MINUTES[..]),
+        hour in prop::sample::select(&HOURS[..]),
+        date in prop::sample::select(&DATES[..]),
+        seconds in 0_i64..9_000_000_000,
+    ) {
+        let expression = format!("{second} {minute} {hour} {date}");
+        let (cron, ours) = (expression.parse::<Cron>().unwrap(), schedule(&expression, "UTC"));
+        let at = Utc.timestamp_opt(seconds, 0).unwrap();
+        let wall = at.naive_utc();
+        let next = cron.find_next_occurrence(&wall, false).unwrap().and_utc();
+        prop_assert_eq!(ours.next_after(at), Some(next), "{} after {}", expression, at);
+        let last = cron.find_previous_occurrence(&wall, true).ok().map(|last| last.and_utc());
+        let last = last.filter(|last| *last >= DateTime::UNIX_EPOCH);
+        prop_assert_eq!(ours.last_until(at), last, "{} until {}", expression, at);
     }
 
     #[test]

@@ -250,6 +250,10 @@ fn either_day_is_enough_when_both_are_restricted() {
         ("UTC", "0 0 13 * +FRI", "2026-01-01T00:00:00", &["2026-02-13T00:00:00", "2026-03-13T00:00:00"]),
         ("UTC", "0 0 ? * FRI", "2026-12-01T00:00:00", &["2026-12-04T00:00:00", "2026-12-11T00:00:00"]),
         ("UTC", "0 0 13 * *", "2026-12-01T00:00:00", &["2026-12-13T00:00:00", "2027-01-13T00:00:00"]),
+        // The day that the week begins with, and not the whole week.
+        ("UTC", "0 0 * * SUN-SUN", "2026-12-01T00:00:00", &["2026-12-06T00:00:00", "2026-12-13T00:00:00"]),
+        ("UTC", "0 0 * * 0-SUN", "2026-12-01T00:00:00", &["2026-12-06T00:00:00", "2026-12-13T00:00:00"]),
+        ("UTC", "0 0 * * SAT-SUN", "2026-12-01T00:00:00", &["2026-12-05T00:00:00", "2026-12-06T00:00:00"]),
     ]);
 }
 
@@ -284,6 +288,14 @@ fn an_expression_is_told_in_words() {
         ("*/15 * * * *", "At every 15 minutes."),
         ("@hourly", "At minute 0 past every hour."),
         ("0 0 13 * FRI", "At 00:00, on day 13 or Friday."),
+        // A step that does not divide its range is no "every".
+        ("*/7 * * * *", "At minute 0, 7, 14, 21, 28, 35, 42, 49, and 56 past every hour."),
+        ("*/59 * * * *", "At minute 0 and 59 past every hour."),
+        ("*/90 * * * *", "At minute 0 past every hour."),
+        ("0-20/2 * * * *", "At minute 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, and 20 past every hour."),
+        ("0-59/20 * * * *", "At every 20 minutes."),
+        ("0 0 1 */5 *", "At 00:00, on day 1, in January, June, and November."),
+        ("0 0 * * SUN-SUN", "At 00:00, on Sunday."),
     ] {
         assert_eq!(schedule(expression, "UTC").describe(), words);
     }

@@ -18,7 +18,7 @@ const WATCHED: Duration = Duration::from_secs(30);
 /// One heartbeat each 10 s: at the most four fall into 30 s, were the last to come early.
 const HEARTBEATS: u64 = 4;
 /// USER_HZ: what Linux counts processor time in, whatever its own timer's rate (time(7)).
-const TICKS_PER_SECOND: f64 = 100.0;
+pub(crate) const TICKS_PER_SECOND: f64 = 100.0;
 
 pub(crate) fn measure(table: &mut Table) {
     let redis = RedisServer::start();
@@ -70,10 +70,10 @@ fn jobs(url: &str) -> String {
 }
 
 /// The daemon's process; killed when dropped.
-struct Daemon(Child);
+pub(crate) struct Daemon(Child);
 
 impl Daemon {
-    fn start(file: &Path) -> Self {
+    pub(crate) fn start(file: &Path) -> Self {
         let mut command = Command::new(program());
         command.args(["run", "--no-http", "--log-format", "json", "--config"]).arg(file);
         command.stdin(Stdio::null()).stdout(Stdio::null());
@@ -85,18 +85,22 @@ impl Daemon {
     }
 
     /// User and system time (proc(5): fields 14 and 15 of stat).
-    fn cpu_ticks(&self) -> u64 {
-        let stat = self.proc("stat");
-        let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
-        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+    pub(crate) fn cpu_ticks(&self) -> u64 {
+        ticks(&self.proc("stat"), 11)
     }
 
     /// A number of /proc/PID/status; sizes are in KiB.
-    fn status(&self, name: &str) -> u64 {
+    pub(crate) fn status(&self, name: &str) -> u64 {
         let status = self.proc("status");
         let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap();
         line.split_whitespace().next().unwrap().parse().unwrap()
     }
+}
+
+/// User and system time of a stat of proc(5), whose first field behind the name is the third.
+pub(crate) fn ticks(stat: &str, user: usize) -> u64 {
+    let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+    fields[user].parse::<u64>().unwrap() + fields[user + 1].parse::<u64>().unwrap()
 }
 
 impl Drop for Daemon {

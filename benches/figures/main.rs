@@ -19,6 +19,7 @@ mod calls;
 #[cfg(feature = "etcd")]
 #[path = "../../tests/support/etcd_server.rs"]
 mod etcd_server;
+mod files;
 mod idle;
 mod machine;
 #[cfg(feature = "mysql")]
@@ -52,11 +53,12 @@ use table::Table;
 /// A group of figures: its name on the command line, and how it is measured.
 type Group = (&'static str, fn(&mut Table));
 
-const GROUPS: [Group; 7] = [
+const GROUPS: [Group; 8] = [
     ("calls", calls::measure),
     ("ticks", ticks::measure),
     ("burst", burst::measure),
     ("idle", idle::measure),
+    ("files", files::measure),
     ("side-by-side", side_by_side::measure),
     ("stores", stores::measure),
     ("processes", processes::measure),

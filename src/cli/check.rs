@@ -64,7 +64,7 @@ pub fn run(args: &Args, env: &Environment, out: &mut dyn Write, err: &mut dyn Wr
             return Ok(CONFIGURATION);
         }
     };
-    let outcome = config::load(&path, env);
+    let outcome = config::lint_file(&path, env);
     match args.format {
         Format::Pretty if !args.json => pretty(&outcome, out, err, color)?,
         Format::Pretty | Format::Json => json(&outcome, out)?,

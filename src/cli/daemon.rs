@@ -7,6 +7,7 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
 
 use crate::cli::failure::Failure;
 use crate::cli::session::connect;
@@ -157,14 +158,24 @@ impl Signals {
         })
     }
 
-    /// TERM and INT drain, a second one stops at once; HUP reads the file again.
-    async fn obey(mut self, commands: mpsc::Sender<Command>, mut reloader: Reloader) {
+    /// TERM and INT drain, a second one stops at once; HUP reads the file again, on a thread of its own: neither renewals nor
+    /// TERM wait for a long file or a slow disk.
+    async fn obey(mut self, commands: mpsc::Sender<Command>, reloader: Reloader) {
         let mut drain = reloader.file.node.drain;
+        let mut reading = Reading::default();
         loop {
             let command = tokio::select! {
                 _ = self.terminate.recv() => Some(Command::Shutdown(std::mem::take(&mut drain))),
                 _ = self.interrupt.recv() => Some(Command::Shutdown(std::mem::take(&mut drain))),
-                _ = self.hang_up.recv() => reloader.reload(),
+                _ = self.hang_up.recv() => {
+                    reading.ask(&reloader);
+                    None
+                }
+                read = reading.done() => {
+                    let command = reloader.take(read);
+                    reading.go_on(&reloader);
+                    command
+                }
             };
             if let Some(command) = command
                 && commands.send(command).await.is_err()
@@ -175,13 +186,45 @@ impl Signals {
     }
 }
 
+/// What came of reading the file: it, and the plan that it makes; else why it cannot be used.
+type Read = Result<(Config, Plan), String>;
+
+/// The file being read. One at a time; what is asked for meanwhile is one more.
+#[derive(Default)]
+struct Reading {
+    running: Option<JoinHandle<Read>>,
+    again: bool,
+}
+
+impl Reading {
+    fn ask(&mut self, reloader: &Reloader) {
+        if self.running.is_some() {
+            self.again = true;
+        } else {
+            self.running = Some(reloader.begin());
+        }
+    }
+
+    /// What was read, once it is; never where nothing is read. Nothing is lost when this is dropped.
+    async fn done(&mut self) -> Read {
+        let Some(running) = &mut self.running else { return std::future::pending().await };
+        let read = running.await.unwrap_or_else(|error| Err(format!("the file was not read: {error}")));
+        self.running = None;
+        read
+    }
+
+    fn go_on(&mut self, reloader: &Reloader) {
+        if std::mem::take(&mut self.again) {
+            self.running = Some(reloader.begin());
+        }
+    }
+}
+
 impl Reloader {
-    /// The file's jobs; none when the file cannot be used, which is told.
-    fn reload(&mut self) -> Option<Command> {
+    fn begin(&self) -> JoinHandle<Read> {
         // Before the store was first reached the service is starting, and a reload does not make it ready.
-        let started = self.health.borrow().store_seen.is_some();
         if let Ok(since) = NotifyState::monotonic_usec_now()
-            && started
+            && self.has_started()
         {
             tell(&[NotifyState::Reloading, since]);
         }
@@ -189,17 +232,30 @@ impl Reloader {
         if let Some(journal) = &self.journal {
             journal.reopen();
         }
-        let loaded = read(&self.path);
-        if started {
+        let path = self.path.clone();
+        tokio::task::spawn_blocking(move || {
+            let config = read(&path)?;
+            let plan = plan(&config);
+            Ok((config, plan))
+        })
+    }
+
+    fn has_started(&self) -> bool {
+        self.health.borrow().store_seen.is_some()
+    }
+
+    /// The file's jobs; none when the file cannot be used, which is told.
+    fn take(&self, read: Read) -> Option<Command> {
+        if self.has_started() {
             tell(&[NotifyState::Ready]);
         }
-        match loaded {
-            Ok(config) => {
+        match read {
+            Ok((config, plan)) => {
                 let moved = !self.address.from_command_line && config.store.url != self.file.store.url;
                 if moved || fixed(&config) != fixed(&self.file) {
                     tracing::warn!("[node] or [store] changed in the file: that needs a restart");
                 }
-                Some(Command::Reload(plan(&config)))
+                Some(Command::Reload(plan))
             }
             Err(message) => {
                 self.observer.node(&NodeEvent::ReloadRefused { message });

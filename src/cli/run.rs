@@ -6,7 +6,7 @@ use crate::cli::console::Console;
 use crate::cli::daemon::{self, Settings};
 use crate::cli::failure::Failure;
 use crate::cli::store_args::{self, StoreArgs};
-use crate::config::{Config, Severity};
+use crate::config::{self, Config, Severity};
 use crate::job::NodeName;
 use crate::observe::logging::{self, LogFormat};
 
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<(), Failure> {
     }
     // The jobs are in the file: `--store` alone cannot replace it here.
     let path = store_args::find(args.store.config.as_deref())?;
-    let (config, report) = store_args::read(&path, console)?;
+    let (config, report) = store_args::read(&path, console, config::lint_file)?;
     let settings = settings(args, path, config, console)?;
     logging::init(args.log_format).map_err(|error| Failure::Usage(error.to_string()))?;
     for finding in report.findings.iter().filter(|finding| finding.severity == Severity::Warning) {

@@ -6,7 +6,7 @@ use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, Environment, LoadError, Report};
-use crate::job::Namespace;
+use crate::job::{JobName, Namespace};
 use crate::store::{StoreOptions, secret_ranges};
 
 /// Which file, which store, whose keys.
@@ -49,9 +49,22 @@ impl StoreArgs {
         if self.config.is_none() && self.store.is_some() {
             return Ok(None);
         }
+        read(&self.found()?, console, config::load).map(|(config, _)| Some(config))
+    }
+
+    /// The same for a command that needs one job of the file and no other, and is started often: the file of a thousand jobs
+    /// is read as soon as that of one.
+    pub(crate) fn read_job(&self, job: &JobName, console: &mut Console) -> Result<Option<Config>, Failure> {
+        if self.config.is_none() && self.store.is_some() {
+            return Ok(None);
+        }
+        let load = |path: &Path, env: &Environment| config::load_job(path, env, job);
+        read(&self.found()?, console, load).map(|(config, _)| Some(config))
+    }
+
+    fn found(&self) -> Result<PathBuf, Failure> {
         let path = config::find(self.config.as_deref());
-        let path = path.map_err(|none| Failure::Configuration(format!("{none}, or a store with --store URL")))?;
-        read(&path, console).map(|(config, _)| Some(config))
+        path.map_err(|none| Failure::Configuration(format!("{none}, or a store with --store URL")))
     }
 
     /// The store that these arguments and the file name together. Warns of a password on the command line.
@@ -83,10 +96,14 @@ pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf, Failure> {
 }
 
 /// Reads one file. When it cannot be used, everything that is wrong with it goes to stderr; otherwise the report has
-/// warnings only.
-pub(crate) fn read(path: &Path, console: &mut Console) -> Result<(Config, Report), Failure> {
+/// warnings only. `load` says how much of it is looked at.
+pub(crate) fn read(
+    path: &Path,
+    console: &mut Console,
+    load: impl FnOnce(&Path, &Environment) -> Result<(Config, Report), LoadError>,
+) -> Result<(Config, Report), Failure> {
     let environment = Environment::of_process(SystemClock.now().wall);
-    match config::load(path, &environment) {
+    match load(path, &environment) {
         Ok(read) => Ok(read),
         Err(LoadError::Invalid(report)) => {
             console.report(&report);

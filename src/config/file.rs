@@ -3,7 +3,8 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::config::{Config, Environment, Report, parse, secrets};
+use crate::config::{Config, Diagnostic, Environment, Report, Severity, parse, secrets};
+use crate::job::JobName;
 
 /// Where the file is looked for when nobody names it, in this order.
 const SEARCHED: [&str; 2] = ["./jobs.toml", "/etc/cronward/jobs.toml"];
@@ -51,31 +52,101 @@ pub fn find(explicit: Option<&Path>) -> Result<PathBuf, NotFound> {
     }
 }
 
-/// Reads and checks a file. The report in `Ok` has warnings and notes only.
+/// Reads a file and says whether it can be used. The report in `Ok` has warnings only. What root would run from a file that
+/// others can write is refused.
 pub fn load(path: &Path, env: &Environment) -> Result<(Config, Report), LoadError> {
-    let shown = path.display().to_string();
-    let text = match read_text(path, LARGEST) {
-        Ok(text) => text,
-        Err(message) => return Err(LoadError::File { path: shown, message }),
-    };
-    let (config, mut report) = parse(&shown, text, env).map_err(|report| LoadError::Invalid(Box::new(report)))?;
-    secrets::warn_if_readable(&mut report, world_readable(path));
+    trusted(path, |shown, text| parse::parse(shown, text, env))
+}
+
+/// The same for one job of the file: see [`crate::config::parse_job`].
+pub fn load_job(path: &Path, env: &Environment, job: &JobName) -> Result<(Config, Report), LoadError> {
+    trusted(path, |shown, text| parse::parse_job(shown, text, env, job))
+}
+
+/// Reads a file and says everything that is worth saying about it. Runs nothing of it, so that a file which root would refuse
+/// is one with a warning.
+pub fn lint_file(path: &Path, env: &Environment) -> Result<(Config, Report), LoadError> {
+    let (config, mut report, access) = read(path, |shown, text| parse::lint(shown, text, env))?;
+    if let Some(why) = access.distrust(path) {
+        let message = format!("commands that run as root refuse this file: it {why}");
+        let finding =
+            Diagnostic { severity: Severity::Warning, code: "untrusted-file", message, span: 0..0, hint: None };
+        report.findings.insert(0, finding);
+    }
     Ok((config, report))
 }
 
-/// Whether every user of the host may read the file.
-fn world_readable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::metadata(path).is_ok_and(|data| data.permissions().mode() & 0o004 != 0)
+type Parsed = Result<(Config, Report), Report>;
+
+fn trusted(path: &Path, parse: impl FnOnce(&str, String) -> Parsed) -> Result<(Config, Report), LoadError> {
+    let (config, report, access) = read(path, parse)?;
+    match access.distrust(path) {
+        Some(message) => Err(LoadError::File { path: path.display().to_string(), message }),
+        None => Ok((config, report)),
+    }
+}
+
+fn read(path: &Path, parse: impl FnOnce(&str, String) -> Parsed) -> Result<(Config, Report, Access), LoadError> {
+    let shown = path.display().to_string();
+    let read = open(path).and_then(|file| Ok((Access::of(&file), text_of(file, LARGEST)?)));
+    let (access, text) = read.map_err(|message| LoadError::File { path: shown.clone(), message })?;
+    let (config, mut report) = parse(&shown, text).map_err(|report| LoadError::Invalid(Box::new(report)))?;
+    secrets::warn_if_readable(&mut report, access.mode & 0o004 != 0);
+    Ok((config, report, access))
+}
+
+/// Who may change or read an open file, and whose rights this process has. Of the file that was opened, not of its name,
+/// which may be another one's by now.
+struct Access {
+    owner: u32,
+    mode: u32,
+    root: bool,
+}
+
+impl Access {
+    fn of(file: &std::fs::File) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        let root = nix::unistd::geteuid().is_root();
+        // What cannot be asked for is trusted by nobody.
+        file.metadata().map_or(Self { owner: u32::MAX, mode: 0o777, root }, |data| Self {
+            owner: data.uid(),
+            mode: data.mode(),
+            root,
+        })
+    }
+
+    /// Why root should run nothing of the file, with the way out; none for everybody else.
+    fn distrust(&self, path: &Path) -> Option<String> {
+        let (owner, shown) = (self.owner, path.display());
+        if !self.root {
+            None
+        } else if owner != 0 {
+            Some(format!("belongs to user {owner}, who could let root run anything; chown root {shown}"))
+        } else if self.mode & 0o002 != 0 {
+            Some(format!("can be written by every user, who could let root run anything; chmod o-w {shown}"))
+        } else {
+            None
+        }
+    }
 }
 
 /// The text of a file of at most `limit` bytes; else what is wrong, without the path.
 pub(super) fn read_text(path: &Path, limit: u64) -> Result<String, String> {
-    let failed = |error: std::io::Error| format!("cannot be read: {}", reason(&error));
-    let file = std::fs::File::open(path).map_err(failed)?;
+    text_of(open(path)?, limit)
+}
+
+fn open(path: &Path) -> Result<std::fs::File, String> {
+    std::fs::File::open(path).map_err(|error| failed(&error))
+}
+
+fn failed(error: &std::io::Error) -> String {
+    format!("cannot be read: {}", reason(error))
+}
+
+fn text_of(file: std::fs::File, limit: u64) -> Result<String, String> {
     let mut bytes = Vec::new();
     // One byte more than allowed tells a full file from one that is too large, whatever its metadata says.
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > limit {
         return Err(format!("is larger than {} KiB: is it the right file?", limit / 1024));
     }
@@ -118,6 +189,15 @@ mod tests {
         std::fs::write(&path, b"a = 1\nb = \"\xff\"\n").unwrap();
         let error = read_text(&path, LARGEST).unwrap_err();
         assert_eq!(error, "is not UTF-8: byte 0xff at line 2, column 6; save the file as UTF-8");
+    }
+
+    #[test]
+    fn root_runs_nothing_of_a_file_that_others_can_write() {
+        let distrust = |root, owner, mode| Access { owner, mode, root }.distrust(Path::new("jobs.toml"));
+        assert_eq!(distrust(true, 0, 0o100_644), None);
+        assert!(distrust(true, 0, 0o100_646).unwrap().ends_with("; chmod o-w jobs.toml"));
+        assert!(distrust(true, 1_000, 0o100_600).unwrap().starts_with("belongs to user 1000, "));
+        assert_eq!(distrust(false, 1_000, 0o100_666), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::rc::Rc;
 
 use toml::Spanned;
 
@@ -9,7 +10,7 @@ use crate::config::command;
 use crate::config::reader::Section;
 use crate::config::sections::HOMES;
 use crate::config::settings::{Defaults, KEYS, Places};
-use crate::job::{JobName, JobSpec};
+use crate::job::{JobName, JobSpec, Policy};
 use crate::schedule::Timetable;
 
 const OWN_KEYS: &[&str] = &["description", "schedule", "command"];
@@ -24,7 +25,7 @@ pub(super) struct Draft {
     /// Where its own keys are.
     own: Places,
     /// Where the keys of `[defaults]` are.
-    inherited: Places,
+    inherited: Rc<Places>,
     /// Whether nothing was wrong with it so far.
     pub(super) sound: bool,
 }
@@ -46,8 +47,8 @@ impl Draft {
     }
 }
 
-/// Reads every job that has a usable name.
-pub(super) fn read(section: &Section<'_>, defaults: &Defaults) -> Vec<Draft> {
+/// Reads every job that has a usable name, or one alone.
+pub(super) fn read(section: &Section<'_>, defaults: &Defaults, only: Option<&JobName>) -> Vec<Draft> {
     let known: Vec<&str> = OWN_KEYS.iter().chain(KEYS).copied().collect();
     let draft = |(key, job): (&Spanned<Cow<'_, str>>, Section<'_>)| {
         let errors = job.ctx.errors();
@@ -57,7 +58,8 @@ pub(super) fn read(section: &Section<'_>, defaults: &Defaults) -> Vec<Draft> {
         draft.sound = job.ctx.errors() == errors;
         Some(draft)
     };
-    section.children().filter_map(draft).collect()
+    let is_wanted = |key: &Spanned<Cow<'_, str>>| only.is_none_or(|only| only.as_str() == key.get_ref().as_ref());
+    section.children().filter(|(key, _)| is_wanted(key)).filter_map(draft).collect()
 }
 
 fn name(job: &Section<'_>, key: &Spanned<Cow<'_, str>>) -> Option<JobName> {
@@ -87,8 +89,12 @@ fn one(job: &Section<'_>, name: JobName, defaults: &Defaults) -> Draft {
     let mut spec = settings.into_spec(name, schedule.clone().unwrap_or_default(), program);
     spec.description = job.text("description", "\"Push the hour's invoices\"");
     let timetable = schedule.and_then(|_| timetable(job, &spec));
-    let (own, inherited) = (job.places(), defaults.places.clone());
-    Draft { spec, timetable, name: job.span.clone(), own, inherited, sound: false }
+    let (own, inherited) = (job.places(), Rc::clone(&defaults.places));
+    let mut draft = Draft { spec, timetable, name: job.span.clone(), own, inherited, sound: false };
+    if let Some(timetable) = draft.timetable.as_ref().filter(|_| draft.place("lease_ttl").is_none()) {
+        draft.spec.policy.lease_ttl = Policy::default_lease_ttl(timetable.shortest_slot());
+    }
+    draft
 }
 
 fn schedule(job: &Section<'_>) -> Option<String> {

@@ -1,4 +1,4 @@
-//! Limits of a job that do not go together, or not with the length of its slots.
+//! Limits of a job that go together badly, or not with the length of its slots: lints.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::config::StoreConfig;
 use crate::config::context::Context;
 use crate::config::duration::format_duration;
 use crate::config::jobs::Draft;
-use crate::job::{Backoff, CLOCK_SKEW, Concurrency, OnLost};
+use crate::job::{Backoff, Concurrency};
 use crate::schedule::Timetable;
 use crate::slot::Period;
 
@@ -19,43 +19,32 @@ const ROUND_TRIPS: u32 = 3;
 /// Checks the limits of a job.
 pub(super) fn check(ctx: &Context<'_>, draft: &Draft, timetable: &Timetable, store: &StoreConfig) {
     lease(ctx, draft, store);
-    kill(ctx, draft);
     backoff(ctx, draft);
-    let slot = match draft.spec.period {
-        Period::Minute => Some(Duration::from_secs(60)),
-        Period::Hour => Some(Duration::from_secs(3_600)),
-        _ => timetable.longest_slot(ctx.env.now(), TICKS),
-    };
-    if let Some(slot) = slot {
-        done_ttl(ctx, draft, slot);
+    if let Some(slot) = slot_length(ctx, draft, timetable) {
         timeout(ctx, draft, slot);
         waits(ctx, draft, slot);
     }
 }
 
+/// How long a slot of the job is; the longest, where they differ.
+pub(super) fn slot_length(ctx: &Context<'_>, draft: &Draft, timetable: &Timetable) -> Option<Duration> {
+    match draft.spec.period {
+        Period::Minute => Some(Duration::from_secs(60)),
+        Period::Hour => Some(Duration::from_secs(3_600)),
+        _ => timetable.longest_slot(ctx.env.now(), TICKS),
+    }
+}
+
+/// A default is nobody's mistake.
 fn lease(ctx: &Context<'_>, draft: &Draft, store: &StoreConfig) {
+    let Some(place) = draft.place("lease_ttl") else { return };
     let least = store.op_timeout.saturating_mul(ROUND_TRIPS);
     let ttl = draft.spec.policy.lease_ttl;
     if ttl < least {
         let (ttl, least, trip) = (format_duration(ttl), format_duration(least), format_duration(store.op_timeout));
         let message = format!("lease_ttl = {ttl} is below three round trips to the store (op_timeout is {trip})");
         let hint = format!("write lease_ttl = \"{least}\" or more, or lower op_timeout in [store]");
-        ctx.warn("short-lease", draft.place_or_name("lease_ttl"), message, hint);
-    }
-}
-
-/// `on_lost = "kill"` promises that the command is dead before another node can start, which is when the lease ends. The
-/// lease was renewed at most one `lease_ttl` ago, so a command that may take that long to die cannot be dead in time: the
-/// promise would be broken each time, which is an error and no matter of taste.
-fn kill(ctx: &Context<'_>, draft: &Draft) {
-    let policy = &draft.spec.policy;
-    if policy.on_lost == OnLost::Kill && policy.kill_after >= policy.lease_ttl {
-        let (after, ttl) = (format_duration(policy.kill_after), format_duration(policy.lease_ttl));
-        let message = format!(
-            "on_lost = \"kill\" cannot stop the command before its lease ends: kill_after is {after}, lease_ttl is {ttl}"
-        );
-        let hint = "make kill_after at most a third of lease_ttl";
-        ctx.error("late-kill", draft.place_or_name("on_lost"), message, hint);
+        ctx.warn("short-lease", place, message, hint);
     }
 }
 
@@ -66,22 +55,6 @@ fn backoff(ctx: &Context<'_>, draft: &Draft) {
         let message = format!("retry_max_delay = {max} is below retry_delay = {delay}");
         let place = draft.place("retry_max_delay").unwrap_or_else(|| draft.place_or_name("retry_delay"));
         ctx.warn("short-max-delay", place, message, "make retry_max_delay the larger of the two");
-    }
-}
-
-/// Only where the same place says both `done_ttl` and what the slot is. A `done_ttl` inherited by a job with longer slots
-/// is no mistake: a marker never ends before its slot, see [`crate::job::Policy::done_ttl_for`].
-fn done_ttl(ctx: &Context<'_>, draft: &Draft, slot: Duration) {
-    let inherited_both = draft.own("period").is_none() && draft.spec.period != Period::Tick;
-    let Some(place) = draft.own("done_ttl").or_else(|| draft.place("done_ttl").filter(|_| inherited_both)) else {
-        return;
-    };
-    let least = slot.saturating_add(CLOCK_SKEW);
-    if draft.spec.policy.done_ttl < least {
-        let (ttl, slot) = (format_duration(draft.spec.policy.done_ttl), format_duration(slot));
-        let message = format!("done_ttl = {ttl} does not outlive the slot of {slot} and a minute of clock skew");
-        let hint = format!("write done_ttl = \"{}\" or more, or leave it out", format_duration(least));
-        ctx.error("short-done-ttl", place, message, hint);
     }
 }
 

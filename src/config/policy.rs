@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use crate::config::reader::Section;
 use crate::config::settings::{LONGEST, put};
-use crate::job::{Backoff, Concurrency, MAX_ATTEMPTS_LIMIT, OnLost, OnStoreError, Policy};
+use crate::job::{Backoff, Concurrency, MAX_ATTEMPTS_LIMIT, OnLost, OnStoreError, Policy, SHORTEST_LEASE_TTL};
 
 const fn seconds(number: u64) -> Duration {
     Duration::from_secs(number)
 }
 
-/// A lease shorter than half a second would be lost to any hiccup; one longer than a day is no lease.
-const LEASE_TTL: RangeInclusive<Duration> = Duration::from_millis(500)..=seconds(86_400);
+/// One longer than a day is no lease.
+const LEASE_TTL: RangeInclusive<Duration> = SHORTEST_LEASE_TTL..=seconds(86_400);
 const DONE_TTL: RangeInclusive<Duration> = seconds(1)..=LONGEST;
 const RETRY: RangeInclusive<Duration> = Duration::ZERO..=seconds(7 * 86_400);
 const KILL_AFTER: RangeInclusive<Duration> = Duration::ZERO..=seconds(3_600);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
+use std::rc::Rc;
 use std::time::Duration;
 
 use chrono_tz::Tz;
@@ -134,7 +135,7 @@ impl Settings {
 /// `[defaults]`, read once.
 pub(super) struct Defaults {
     pub(super) settings: Settings,
-    pub(super) places: Places,
+    pub(super) places: Rc<Places>,
 }
 
 /// Reads `[defaults]`.
@@ -142,7 +143,7 @@ pub(super) fn defaults(section: &Section<'_>) -> Defaults {
     section.only(KEYS, &[("[jobs.NAME]", &["description", "schedule", "command"])]);
     let mut settings = Settings::builtin();
     settings.read(section);
-    Defaults { settings, places: section.places() }
+    Defaults { settings, places: Rc::new(section.places()) }
 }
 
 fn zone(section: &Section<'_>) -> Option<Tz> {

@@ -8,5 +8,7 @@ mod spec;
 
 pub use command::{CommandSpec, DEFAULT_OUTPUT_LIMIT, KillMode, Program};
 pub use name::{JobName, LockKey, LockKeyError, NAME_RULE, NODE_NAME_RULE, NameError, Namespace, NodeName};
-pub use policy::{Backoff, CLOCK_SKEW, Concurrency, MAX_ATTEMPTS_LIMIT, OnLost, OnStoreError, Policy, RetryPolicy};
+pub use policy::{
+    Backoff, CLOCK_SKEW, Concurrency, MAX_ATTEMPTS_LIMIT, OnLost, OnStoreError, Policy, RetryPolicy, SHORTEST_LEASE_TTL,
+};
 pub use spec::JobSpec;

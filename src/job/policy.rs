@@ -88,10 +88,19 @@ pub struct Policy {
 /// The largest `max_attempts`: the fence keeps three decimal digits for the attempt.
 pub const MAX_ATTEMPTS_LIMIT: u32 = 999;
 
+/// A lease shorter than half a second would be lost to any hiccup.
+pub const SHORTEST_LEASE_TTL: Duration = Duration::from_millis(500);
+
 /// What the clocks of nodes and store may differ by before a done marker could end within its slot.
 pub const CLOCK_SKEW: Duration = Duration::from_secs(60);
 
 impl Policy {
+    /// The TTL of a lease where nobody says one, by the length of the shortest slot: a third of it, so that another node still
+    /// has time within the slot when one dies; at most a minute, and never below [`SHORTEST_LEASE_TTL`].
+    pub fn default_lease_ttl(shortest_slot: Duration) -> Duration {
+        (shortest_slot / 3).clamp(SHORTEST_LEASE_TTL, Duration::from_secs(60))
+    }
+
     /// The done marker's TTL for this slot: `done_ttl`, but never so short that the marker could end before the slot.
     pub fn done_ttl_for(&self, slot: &Slot) -> Duration {
         self.done_ttl.max(between(slot.start(), slot.end()).saturating_add(CLOCK_SKEW))
@@ -123,6 +132,15 @@ impl Default for Policy {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lease_is_a_third_of_a_short_slot_unless_somebody_says_more() {
+        for (slot_ms, ttl_ms) in [(1_000, 500), (2_000, 666), (60_000, 20_000), (180_000, 60_000), (86_400_000, 60_000)]
+        {
+            let ttl = Policy::default_lease_ttl(Duration::from_millis(slot_ms));
+            assert_eq!(ttl.as_millis(), ttl_ms, "{slot_ms}");
+        }
+    }
 
     #[test]
     fn a_done_marker_outlives_its_slot_whatever_done_ttl_says() {

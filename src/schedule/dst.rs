@@ -3,6 +3,7 @@
 use std::fmt;
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
+use chrono_tz::Tz;
 
 use super::zone::{changes, wall_clock};
 use crate::schedule::Timetable;
@@ -45,14 +46,24 @@ impl fmt::Display for DstNote {
     }
 }
 
+/// The changes of a zone's clock in `(from, to]`, in order; at most ten years are looked at.
+pub fn clock_changes(zone: Tz, from: DateTime<Utc>, to: DateTime<Utc>) -> Vec<DateTime<Utc>> {
+    let from = from.max(DateTime::UNIX_EPOCH);
+    let to = from.checked_add_signed(FURTHEST).map_or(from, |furthest| to.min(furthest));
+    changes(zone, from, to).collect()
+}
+
 impl Timetable {
     /// The changes of the clock in `(from, to]` that move, swallow or double ticks, in order; at most ten years are looked
     /// at. An expression that ticks at the same times of every hour does not notice a change by whole hours, and a fixed
     /// time that comes twice ticks once, as if there were no change: neither is told.
     pub fn dst_notes(&self, from: DateTime<Utc>, to: DateTime<Utc>) -> Vec<DstNote> {
-        let from = from.max(DateTime::UNIX_EPOCH);
-        let to = from.checked_add_signed(FURTHEST).map_or(from, |furthest| to.min(furthest));
-        changes(self.schedule().zone(), from, to).filter_map(|change| self.note(change)).collect()
+        self.dst_notes_at(&clock_changes(self.schedule().zone(), from, to))
+    }
+
+    /// The same for changes of the zone's clock that are known: who has many jobs in one zone looks for them once.
+    pub fn dst_notes_at(&self, changes: &[DateTime<Utc>]) -> Vec<DstNote> {
+        changes.iter().filter_map(|change| self.note(*change)).collect()
     }
 
     fn note(&self, change: DateTime<Utc>) -> Option<DstNote> {

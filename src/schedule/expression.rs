@@ -15,8 +15,9 @@ use std::sync::Arc;
 use chrono::{DateTime, TimeDelta, Utc};
 use chrono_tz::Tz;
 
+use super::memo;
 use super::search::Search;
-use super::syntax::{Compiled, compile};
+use super::syntax::Compiled;
 
 /// 2399-12-30: no tick is looked for later. Far from the ends of the calendar, where arithmetic would overflow.
 const LAST: DateTime<Utc> = match DateTime::from_timestamp(13_569_292_800, 0) {
@@ -32,6 +33,7 @@ const SHOWN: usize = 80;
 pub struct Schedule {
     text: Arc<str>,
     zone: Tz,
+    /// Shared by all schedules of one text.
     compiled: Arc<Compiled>,
 }
 
@@ -56,9 +58,9 @@ impl ScheduleError {
 impl Schedule {
     /// Compiles an expression: 5 fields, 6 with seconds first, or `@hourly` and the like.
     pub fn parse(expression: &str, zone: Tz) -> Result<Self, ScheduleError> {
-        let compiled =
-            compile(expression).map_err(|fault| ScheduleError::new(expression, fault.message, fault.hint))?;
-        Ok(Self { text: Arc::from(expression.trim()), zone, compiled: Arc::new(compiled) })
+        let compiled = memo::compiled(expression.trim());
+        let (text, compiled) = compiled.map_err(|fault| ScheduleError::new(expression, fault.message, fault.hint))?;
+        Ok(Self { text, zone, compiled })
     }
 
     /// The first tick strictly after an instant; none when there is none within the search limit, the years 1970 to 2399.
@@ -98,8 +100,12 @@ impl Schedule {
         &self.text
     }
 
+    pub(super) fn compiled(&self) -> &Compiled {
+        &self.compiled
+    }
+
     pub(super) fn search(&self) -> Search<'_> {
-        Search { cron: &self.compiled.cron, zone: self.zone, fixed: self.compiled.fixed }
+        Search { pattern: &self.compiled.pattern, zone: self.zone, fixed: self.compiled.fixed }
     }
 }
 

@@ -4,9 +4,12 @@ mod closer;
 mod dst;
 mod expression;
 mod lint;
+mod memo;
+mod pattern;
 mod place;
 mod plan;
 mod planner;
+mod remark;
 mod search;
 mod spread;
 mod syntax;
@@ -14,7 +17,10 @@ mod timetable;
 mod zone;
 
 pub use closer::Closer;
-pub use dst::{DstEffect, DstNote};
+pub use dst::{DstEffect, DstNote, clock_changes};
 pub use expression::{Schedule, ScheduleError};
 pub use planner::{Beat, Planner, Tick};
+pub use remark::Remark;
+#[cfg(test)]
+pub(crate) use syntax::compiled_here;
 pub use timetable::Timetable;

@@ -92,7 +92,10 @@ impl Planner {
     /// The current slot of a job is looked at by the next beat, also when its tick was handed out: what was made of the tick
     /// is gone, because the job's other settings changed.
     pub fn look_again(&mut self, job: &JobName) {
-        self.plans.iter_mut().filter(|plan| plan.timetable().job() == job).for_each(Plan::look_again);
+        // `set` leaves them in the order of their names.
+        if let Ok(at) = self.plans.binary_search_by(|plan| plan.timetable().job().cmp(job)) {
+            self.plans.get_mut(at).into_iter().for_each(Plan::look_again);
+        }
         self.idle_until = Some(DateTime::<Utc>::MIN_UTC);
     }
 

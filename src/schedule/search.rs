@@ -1,6 +1,6 @@
 //! The ticks of a compiled expression on the UTC time line, forwards and backwards.
 //!
-//! croner searches the calendar only (`NaiveDateTime`); what a change of the clock does to a tick is decided here, by the
+//! `pattern` searches the calendar only (`NaiveDateTime`); what a change of the clock does to a tick is decided here, by the
 //! rule of vixie cron:
 //!
 //! - A *fixed* expression (no `*` in its second, minute and hour) ticks once for each wall-clock time that it names: right
@@ -16,8 +16,8 @@
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use chrono_tz::Tz;
-use croner::Cron;
 
+use super::pattern::Pattern;
 use super::zone::{Wall, change_between, offset, resolve, wall_clock};
 
 /// A second: ticks are whole seconds.
@@ -26,7 +26,7 @@ const STEP: TimeDelta = TimeDelta::seconds(1);
 /// Where to look, and how times that the clock jumps over or repeats count.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Search<'a> {
-    pub(super) cron: &'a Cron,
+    pub(super) pattern: &'a Pattern,
     pub(super) zone: Tz,
     pub(super) fixed: bool,
 }
@@ -44,11 +44,11 @@ impl Search<'_> {
 
     /// The first wall-clock time after another that the expression names, whether or not it happens.
     pub(super) fn wall_after(self, wall: NaiveDateTime) -> Option<NaiveDateTime> {
-        self.cron.find_next_occurrence(&wall, false).ok()
+        self.pattern.next(wall)
     }
 
     fn wall_until(self, wall: NaiveDateTime) -> Option<NaiveDateTime> {
-        self.cron.find_previous_occurrence(&wall, true).ok()
+        self.pattern.last(wall)
     }
 
     fn next_fixed(self, after: DateTime<Utc>) -> Option<DateTime<Utc>> {
@@ -133,12 +133,11 @@ impl Search<'_> {
     /// Whether the times of day that the expression names stay the same when the clock is moved, so that a change passes
     /// unnoticed: every hour by whole hours, every half hour by half hours too.
     pub(super) fn shifts_into_itself(self, seconds: i64) -> bool {
-        let pattern = &self.cron.pattern;
-        let every_hour = pattern.hours.values().len() == 24;
-        let minutes = pattern.minutes.values();
-        let shifted = |minute: &u16| (i64::from(*minute) * 60 + seconds).rem_euclid(3_600);
-        let known = |second: i64| minutes.iter().any(|minute| i64::from(*minute) * 60 == second);
-        every_hour && minutes.iter().all(|minute| known(shifted(minute)))
+        let every_hour = self.pattern.hours.len() == 24;
+        let minutes = self.pattern.minutes;
+        let shifted = |minute: u32| (i64::from(minute) * 60 + seconds).rem_euclid(3_600);
+        let known = |second: i64| minutes.values().any(|minute| i64::from(minute) * 60 == second);
+        every_hour && minutes.values().all(|minute| known(shifted(minute)))
     }
 
     /// Seconds that the clock moves by at a change: positive when it goes forward.

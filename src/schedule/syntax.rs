@@ -4,16 +4,13 @@
 //! Stricter than croner where it would read something that nobody meant: a month's name in the minute field, an empty
 //! list item, a seventh field.
 
-use chrono::NaiveDate;
-use croner::Cron;
+use chrono::{DateTime, TimeDelta};
 use croner::parser::CronParser;
+
+use super::pattern::{Pattern, Set};
 
 /// The longest expression. Sixty minutes as a list take 170 characters.
 const LONGEST: usize = 200;
-
-/// What croner searches, as its seventh field. The Gregorian calendar repeats after 400 years, so an expression with no
-/// tick in these has none at all.
-const YEARS: &str = "1969-2399";
 
 /// What is wrong with an expression, and what to write instead.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,32 +28,59 @@ impl Fault {
 /// A compiled expression.
 #[derive(Debug)]
 pub(super) struct Compiled {
-    pub(super) cron: Cron,
+    pub(super) pattern: Pattern,
     /// No `*` in second, minute and hour; see `search`.
     pub(super) fixed: bool,
-    /// The six fields, as croner describes them.
-    fields: String,
+    /// The six fields, in capital letters.
+    fields: Box<str>,
 }
 
 impl Compiled {
-    /// The expression in words. Read again, because with the years it would say them, too.
+    /// The expression in words. croner takes a step for what is written and not for what fits: it says "every 7 minutes" of
+    /// `*/7`, which ticks at minute 56 and then at 0. So it is given the values, and a step only where that is regular.
     pub(super) fn words(&self) -> String {
-        CronParser::new().parse(&self.fields).map_or_else(|_| self.fields.clone(), |cron| cron.describe())
+        let [_, _, _, day, _, weekday] = self.fields();
+        let Pattern { seconds, minutes, hours, months, .. } = &self.pattern;
+        let (seconds, minutes, hours) = (regular(*seconds, 60), regular(*minutes, 60), regular(*hours, 24));
+        let months = if months.len() == 12 { "*".to_owned() } else { list(*months) };
+        let spelled = format!("{seconds} {minutes} {hours} {day} {months} {weekday}");
+        CronParser::new().parse(&spelled).map_or(spelled, |cron| cron.describe())
+    }
+
+    /// Second, minute, hour, day of month, month, day of week.
+    pub(super) fn fields(&self) -> [&str; 6] {
+        let mut fields = self.fields.split(' ');
+        [(); 6].map(|()| fields.next().unwrap_or("*"))
     }
 }
 
+/// The values of a field as they are said best: all, each n-th where these are evenly spread, or one by one.
+fn regular(set: Set, all: u32) -> String {
+    let step = all / set.len().max(1);
+    let even = set.len() > 1 && set.values().eq((0..all).step_by(usize::try_from(step).unwrap_or(1)));
+    match (even, step) {
+        (true, 1) => "*".to_owned(),
+        (true, step) => format!("*/{step}"),
+        (false, _) => list(set),
+    }
+}
+
+fn list(set: Set) -> String {
+    set.values().map(|value| value.to_string()).collect::<Vec<_>>().join(",")
+}
+
 /// One of the six fields.
-struct Field {
-    name: &'static str,
-    least: u32,
-    most: u32,
+pub(super) struct Field {
+    pub(super) name: &'static str,
+    pub(super) least: u32,
+    pub(super) most: u32,
     names: &'static [&'static str],
 }
 
 const MONTHS: [&str; 12] = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
 const DAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
 
-const FIELDS: [Field; 6] = [
+pub(super) const FIELDS: [Field; 6] = [
     Field { name: "second", least: 0, most: 59, names: &[] },
     Field { name: "minute", least: 0, most: 59, names: &[] },
     Field { name: "hour", least: 0, most: 23, names: &[] },
@@ -67,8 +91,21 @@ const FIELDS: [Field; 6] = [
 
 const FORM: &str = "write 5 fields: minute hour day-of-month month day-of-week, like \"0 * * * *\"; or 6 with seconds first; or @hourly";
 
+#[cfg(test)]
+thread_local! {
+    static COMPILED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// How many expressions this thread has compiled.
+#[cfg(test)]
+pub(crate) fn compiled_here() -> usize {
+    COMPILED.get()
+}
+
 /// Reads an expression.
 pub(super) fn compile(expression: &str) -> Result<Compiled, Fault> {
+    #[cfg(test)]
+    COMPILED.set(COMPILED.get() + 1);
     if expression.len() > LONGEST {
         return Err(Fault::new(format!("longer than {LONGEST} characters"), "use ranges and steps, like 0-30/5"));
     }
@@ -125,20 +162,31 @@ fn build(fields: [&str; 6]) -> Result<Compiled, Fault> {
     if let Some((_, (field, text))) = strange {
         return Err(field.fault(text));
     }
-    let joined = fields.join(" ");
-    let cron = CronParser::new().parse(&format!("{joined} {YEARS}")).map_err(|error| {
+    let weekday = sunday_alone(fields[5]);
+    let [second, minute, hour, day, month, _] = fields;
+    let joined = [second, minute, hour, day, month, &*weekday].join(" ");
+    let cron = CronParser::new().parse(&joined).map_err(|error| {
         let culprit = numbered().find(|(index, (_, text))| !reads_alone(text, *index));
         let whole = || Fault::new(format!("cannot be read: {error}"), FORM);
         culprit.map_or_else(whole, |(_, (field, text))| field.fault(text))
     })?;
-    let before_all = NaiveDate::from_ymd_opt(1969, 12, 31).and_then(|date| date.and_hms_opt(0, 0, 0));
-    if before_all.is_none_or(|start| cron.find_next_occurrence(&start, false).is_err()) {
+    let pattern = Pattern::of(&cron.pattern);
+    if pattern.next((DateTime::UNIX_EPOCH - TimeDelta::seconds(1)).naive_utc()).is_none() {
         return Err(Fault::new("never ticks: no date fits", "check the day against the month: 31 2 is no date"));
     }
-    let pattern = &cron.pattern;
-    let full = [(&pattern.seconds, 60), (&pattern.minutes, 60), (&pattern.hours, 24)];
-    let interval = fields.iter().zip(full).any(|(text, (part, all))| text.contains('*') || part.values().len() == all);
-    Ok(Compiled { fixed: !interval, cron, fields: joined })
+    let full = [(pattern.seconds, 60), (pattern.minutes, 60), (pattern.hours, 24)];
+    let interval = fields.iter().zip(full).any(|(text, (set, all))| text.contains('*') || set.len() == all);
+    Ok(Compiled { pattern, fixed: !interval, fields: joined.into() })
+}
+
+/// croner takes the second name of a range for the Sunday after the week, so that `SUN-SUN` would be every day.
+fn sunday_alone(list: &str) -> String {
+    let (both, list) = list.strip_prefix('+').map_or(("", list), |list| ("+", list));
+    let alone = |item: &str| match item.split_once("-SUN") {
+        Some((from, rest)) if from == "SUN" || from.parse() == Ok(0) => format!("0-0{rest}"),
+        _ => item.to_owned(),
+    };
+    both.to_owned() + &list.split(',').map(alone).collect::<Vec<_>>().join(",")
 }
 
 /// Whether croner reads a field when all others are `*`.
@@ -174,6 +222,12 @@ impl Field {
             }
             _ => number(word) || self.names.contains(&word),
         }
+    }
+
+    /// The value of a number or a name.
+    pub(super) fn number(&self, text: &str) -> Option<u32> {
+        let named = self.names.iter().position(|name| *name == text).and_then(|index| u32::try_from(index).ok());
+        named.map(|index| index + self.least).or_else(|| text.parse().ok())
     }
 
     /// What to write instead, by the mistakes that people make.

@@ -21,14 +21,85 @@ fn is_fine(text: &str) {
 
 #[test]
 fn ticks_beyond_the_first_of_a_slot_are_told_to_be_retries() {
+    let inherited = |period: &str, schedule| format!("[defaults]\nperiod = {period:?}\n{}", scheduled(schedule, ""));
     warns(
-        &scheduled("*/10 * * * *", ""),
-        "2:12 extra-ticks: the schedule ticks more than once per hour: the extra ticks are only retries",
+        &inherited("hour", "*/10 * * * *"),
+        "4:12 extra-ticks: this job will run at most once per hour, although its schedule fires more often",
     );
-    warns(&scheduled("0 */6 * * *", "period = \"day\""), "2:12 extra-ticks: the schedule ticks more than once per day");
+    warns(&inherited("day", "0 */6 * * *"), "4:12 extra-ticks: this job will run at most once per day");
+    is_fine(&scheduled("0 */6 * * *", "period = \"day\""));
+    is_fine(&scheduled("*/10 * * * *", "period = \"hour\""));
     is_fine(&scheduled("*/10 * * * *", "period = \"tick\""));
     is_fine(&scheduled("0 * * * *", ""));
     is_fine(&scheduled("*/10 * * * *", "enabled = false"));
+}
+
+#[test]
+fn a_schedule_that_fires_more_than_once_per_hour_needs_a_period() {
+    for schedule in ["*/5 * * * *", "* * * * *", "0,30 4 * * SUN", "*/10 * * * * *"] {
+        let text = scheduled(schedule, "");
+        assert!(report(&text).has_errors(), "{schedule}");
+        tells(
+            &text,
+            "2:12 unwritten-period: the schedule fires more than once per hour, but without a period the job runs at most \
+             once per hour (write period = \"tick\" to run it every time, or period = \"hour\" if once per hour is meant)",
+        );
+    }
+    // Neither does the wrong thing: it fires once per hour, or never.
+    is_fine(&scheduled("59 * * * *", ""));
+}
+
+#[test]
+fn a_step_beyond_its_range_is_told_with_what_is_left_of_it() {
+    warns(
+        &scheduled("*/90 * * * *", ""),
+        "2:12 long-step: minute \"*/90\" means minute 0 alone: the step is longer than the range 0-59 (write 0, or a step of \
+         at most 59)",
+    );
+    for (schedule, name) in [
+        ("10-20/15 * * * *", "minute \"10-20/15\""),
+        ("0 */24 * * *", "hour"),
+        ("0 0 */31 * *", "day-of-month"),
+        ("0 0 1 JAN-MAR/5 *", "month"),
+        ("0 0 * * */7", "day-of-week"),
+    ] {
+        warns(&scheduled(schedule, ""), &format!("2:12 long-step: {name}"));
+    }
+    for schedule in ["0 */23 * * *", "5-5/1 * * * *", "0 0 1 */11 *", "0 0 * * 1-5/4"] {
+        is_fine(&scheduled(schedule, ""));
+    }
+}
+
+#[test]
+fn two_days_of_which_one_begins_with_a_star_are_told_to_differ_from_cron() {
+    warns(
+        &scheduled("0 0 */2 * MON", ""),
+        "2:12 star-day: day-of-month */2 and day-of-week MON: cronward runs the job when either day fits; Debian's cron runs \
+         it only when both fit, because */2 begins with * (write +MON if both must fit, or 1-31/2 instead of */2 if either is \
+         enough)",
+    );
+    warns(&scheduled("0 0 13 * */2", ""), "2:12 star-day: day-of-month 13 and day-of-week */2");
+    for same in ["0 0 */2 * *", "0 0 * * */2", "0 0 1-31/2 * MON", "0 0 */2 * +MON", "0 0 13 * FRI", "0 0 0 */2 * MON"]
+    {
+        is_fine(&scheduled(same, ""));
+    }
+}
+
+#[test]
+fn the_default_lease_of_a_short_slot_is_a_third_of_it() {
+    let ttl = |text: &str| config(text).jobs.values().next().unwrap().policy.lease_ttl.as_millis();
+    assert_eq!(ttl(&scheduled("0 * * * *", "")), 60_000);
+    assert_eq!(ttl(&scheduled("* * * * *", "period = \"minute\"")), 20_000);
+    assert_eq!(ttl(&scheduled("*/2 * * * * *", "period = \"tick\"")), 666);
+    assert_eq!(ttl(&scheduled("0,20 * * * * *", "period = \"tick\"")), 6_666);
+    assert_eq!(ttl(&scheduled("59 59 23 * * *", "period = \"tick\"")), 60_000);
+    assert_eq!(ttl(&scheduled("* * * * * *", "period = \"tick\"")), 500, "never below what a lease can be");
+    assert_eq!(ttl(&scheduled("* * * * * *", "period = \"tick\"\nlease_ttl = \"9s\"")), 9_000);
+    assert_eq!(
+        ttl(&format!("[defaults]\nlease_ttl = \"7s\"\n{}", scheduled("* * * * *", "period = \"minute\""))),
+        7_000
+    );
+    is_fine(&scheduled("* * * * * *", "period = \"tick\"\nretry_delay = \"0s\""));
 }
 
 #[test]

@@ -17,7 +17,7 @@ mod lints;
 mod rendering;
 mod sections;
 
-use cronward::config::{Config, Environment, Report, parse};
+use cronward::config::{Config, Environment, Report, lint, parse};
 
 /// Noon of a Saturday, on a host without variables.
 fn env() -> Environment {
@@ -40,7 +40,7 @@ fn job(lines: &str) -> String {
 
 /// What is told of a text, whether it can be used or not.
 fn report(text: &str) -> Report {
-    match parse("jobs.toml", text.to_owned(), &env()) {
+    match lint("jobs.toml", text.to_owned(), &env()) {
         Ok((_, report)) => report,
         Err(report) => report,
     }

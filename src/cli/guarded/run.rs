@@ -34,7 +34,7 @@ const STORE_TRIES: u32 = 4;
 
 /// Guards one command. Nothing but the command says anything where all is as it should be: cron mails every word.
 pub(crate) async fn exec(args: &ExecArgs, console: &mut Console) -> Result<(), Failure> {
-    let file = args.store.read_file(console)?;
+    let file = args.store.read_job(&args.job, console)?;
     let mut address = args.store.address_unwarned(file.as_ref())?;
     address.options.lock_key.clone_from(&args.key);
     let task = Task::of_exec(args, file.as_ref(), SystemClock.now().wall)?;

@@ -64,6 +64,7 @@ pub(crate) fn all() -> Vec<(&'static str, Body)> {
         embedded::on_one_file_the_run_of_a_killed_daemon_is_taken_over,
         reloads::a_reload_leaves_the_running_command_alone_and_plans_what_is_new,
         reloads::a_file_with_an_error_changes_nothing_and_the_log_names_the_line,
+        reloads::a_file_that_cannot_be_read_yet_holds_up_neither_the_runs_nor_term,
         reloads::nodes_with_different_files_each_run_what_they_know_and_the_difference_is_stored,
         reloads::two_namespaces_on_one_server_do_not_meet,
         commands::a_command_that_ignores_term_is_killed_with_its_group_and_counts_as_timed_out,

@@ -45,6 +45,20 @@ pub(super) fn a_file_with_an_error_changes_nothing_and_the_log_names_the_line(pl
     assert!(node.is_running() && node.said("reloaded").is_empty());
 }
 
+pub(super) fn a_file_that_cannot_be_read_yet_holds_up_neither_the_runs_nor_term(place: &Place) {
+    let server = RedisServer::start();
+    place.jobs(&jobs::file(&jobs::recorded("beat", &jobs::every(2), 0.1, 0)));
+    let [mut node] = place.nodes(["a"], &server.url());
+    place.run_number(1);
+    // Whoever opens it waits for somebody who writes, as for a disk that hangs.
+    std::fs::remove_file(place.file("jobs.toml")).unwrap();
+    nix::unistd::mkfifo(&place.file("jobs.toml"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    node.hang_up();
+    place.run_number(place.runs().len() + 2);
+    node.terminate();
+    assert!(node.exits().success());
+}
+
 pub(super) fn nodes_with_different_files_each_run_what_they_know_and_the_difference_is_stored(place: &Place) {
     let server = RedisServer::start();
     let both = jobs::recorded("both", &jobs::every(2), 0.1, 0);

@@ -1,12 +1,14 @@
 //! What only shows when a job's keys are looked at together with its ticks, its node and its store.
 
-use chrono::TimeDelta;
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use chrono_tz::Tz;
 
 use crate::config::context::Context;
 use crate::config::jobs::Draft;
 use crate::config::{Diagnostic, NodeConfig, Severity, StoreConfig, limits};
-use crate::schedule::{DstEffect, DstNote, Timetable};
-use crate::slot::Period;
+use crate::schedule::{self, DstEffect, DstNote, Remark, Timetable};
 
 /// How far ahead changes of the clock are looked for: each zone that has them has them within a year.
 const DST_HORIZON: TimeDelta = TimeDelta::days(366);
@@ -17,43 +19,45 @@ pub(super) fn check(ctx: &Context<'_>, drafts: &[Draft], node: &NodeConfig, stor
         let message = "there are no jobs in the file".to_owned();
         ctx.warn("no-jobs", 0..0, message, "add one: [jobs.NAME] with a schedule and a command");
     }
+    let mut changes: BTreeMap<&str, Vec<DateTime<Utc>>> = BTreeMap::new();
     for draft in drafts.iter().filter(|draft| draft.sound) {
         let Some(timetable) = &draft.timetable else { continue };
-        if !timetable.ticks_in_some_slot(ctx.env.now()) {
-            never_ticks(ctx, draft);
-            continue;
-        }
         limits::check(ctx, draft, timetable, store);
         if draft.spec.enabled {
+            remarks(ctx, draft, timetable);
             extra_ticks(ctx, draft, timetable);
-            clock_changes(ctx, draft, timetable);
+            let zone = draft.spec.timezone;
+            let of_zone = changes.entry(zone.name()).or_insert_with(|| clock_changes(ctx, zone));
+            timetable.dst_notes_at(of_zone).iter().for_each(|note| ctx.add(clock_change(draft, note)));
             labels(ctx, draft, node);
         }
     }
 }
 
-fn never_ticks(ctx: &Context<'_>, draft: &Draft) {
-    let message = format!("{:?} never comes: the job would never run", draft.spec.schedule);
-    ctx.error("never-ticks", draft.place_or_name("schedule"), message, "look at the days and months of the schedule");
-}
-
+/// Where the job itself says its period, that is meant. Where it says none at all, that is an error.
 fn extra_ticks(ctx: &Context<'_>, draft: &Draft, timetable: &Timetable) {
     let period = draft.spec.period;
-    if period == Period::Tick || !timetable.ticks_per_slot_more_than_one(ctx.env.now()) {
+    if draft.own("period").is_some() || !timetable.ticks_per_slot_more_than_one() {
         return;
     }
-    let message = format!("the schedule ticks more than once per {period}: the extra ticks are only retries");
-    let hint = "the job is done once per slot; for one run per tick write period = \"tick\"";
+    let message = format!(
+        "this job will run at most once per {period}, although its schedule fires more often (period = \"{period}\" in [defaults])"
+    );
+    let hint =
+        format!("write period = \"tick\" in the job to run it every time, or period = \"{period}\" if that is meant");
     ctx.warn("extra-ticks", draft.place_or_name("schedule"), message, hint);
 }
 
-/// The first change of each kind; the others are the same in other years.
-fn clock_changes(ctx: &Context<'_>, draft: &Draft, timetable: &Timetable) {
-    let from = ctx.env.now();
-    let until = from.checked_add_signed(DST_HORIZON).unwrap_or(from);
-    for note in timetable.dst_notes(from, until) {
-        ctx.add(clock_change(draft, &note));
+fn remarks(ctx: &Context<'_>, draft: &Draft, timetable: &Timetable) {
+    for Remark { code, message, hint } in timetable.schedule().remarks() {
+        ctx.warn(code, draft.place_or_name("schedule"), message, hint);
     }
+}
+
+/// The first change of each kind; the others are the same in other years.
+fn clock_changes(ctx: &Context<'_>, zone: Tz) -> Vec<DateTime<Utc>> {
+    let from = ctx.env.now();
+    schedule::clock_changes(zone, from, from.checked_add_signed(DST_HORIZON).unwrap_or(from))
 }
 
 fn clock_change(draft: &Draft, note: &DstNote) -> Diagnostic {
