@@ -85,7 +85,8 @@ impl Catalog {
         }
     }
 
-    fn declare(&mut self, spec: &JobSpec) -> Result<(), Failure> {
+    /// Takes a job as a file says it.
+    pub(crate) fn declare(&mut self, spec: &JobSpec) -> Result<(), Failure> {
         let unusable = |error: ScheduleError| Failure::Configuration(format!("job {}: {error}", spec.name));
         let timetable = Timetable::of(spec).map_err(unusable)?;
         let known_since = self.jobs.get(&spec.name).and_then(|known| known.known_since);

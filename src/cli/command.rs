@@ -7,8 +7,8 @@ use crate::cli::failure::Failure;
 use crate::cli::session::block_on;
 use crate::cli::wrong::explain;
 use crate::cli::{
-    ExitCode, attempts, check, completions, demo, doctor, guarded, import, jobs, logs, man, migrate, next, nodes, run,
-    show, verbs, verify, why,
+    ExitCode, attempts, check, completions, demo, doctor, guarded, help, import, init, jobs, logs, man, migrate, next,
+    nodes, run, show, verbs, verify, why,
 };
 use crate::clock::SystemClock;
 
@@ -35,6 +35,7 @@ enum Verb {
     Run(run::Args),
     Demo(demo::Args),
     Exec(Box<guarded::ExecArgs>),
+    Init(init::Args),
     Check(check::Args),
     Next(next::Args),
     Jobs(jobs::Args),
@@ -55,6 +56,7 @@ enum Verb {
     Import(import::Args),
     Completions(completions::Args),
     Man(man::Args),
+    Help(help::Args),
 }
 
 /// How a listing is written.
@@ -97,6 +99,7 @@ impl Verb {
             Self::Demo(args) => block_on(demo::demo(args, console)),
             Self::Exec(args) => block_on(guarded::exec(args, console)),
             Self::Trigger(args) => block_on(guarded::trigger(args, console)),
+            Self::Init(args) => init::init(args, console),
             Self::Check(args) => check::show(args, console),
             Self::Next(args) => next::list(args, &SystemClock, console),
             Self::Jobs(args) => block_on(jobs::list(args, console)),
@@ -116,6 +119,7 @@ impl Verb {
             Self::Import(args) => import::import(args, console),
             Self::Completions(args) => completions::completions(args, console),
             Self::Man(args) => man::man(args, console),
+            Self::Help(args) => help::help(args, console),
         }
     }
 
@@ -128,8 +132,10 @@ impl Verb {
             | Self::Trigger(_)
             | Self::Migrate(_)
             | Self::Import(_)
+            | Self::Init(_)
             | Self::Completions(_)
-            | Self::Man(_) => false,
+            | Self::Man(_)
+            | Self::Help(_) => false,
             Self::Reset(args) => args.output.no_color,
             Self::Unlock(args) => args.output.no_color,
             Self::MarkDone(args) => args.output.no_color,

@@ -17,7 +17,9 @@ mod failure;
 #[cfg(test)]
 mod fixture;
 mod guarded;
+mod help;
 pub(crate) mod import;
+mod init;
 mod jobs;
 mod live;
 mod logs;

@@ -1,6 +1,7 @@
 //! `cronward next`: the coming ticks and their slots. No store is needed where a file says what the jobs are.
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use chrono_tz::Tz;
 
 use crate::cli::catalog::{Catalog, KnownJob};
 use crate::cli::command::OutputArgs;
@@ -13,16 +14,24 @@ use crate::cli::table::{self, Grid};
 use crate::cli::text::{instant, relative};
 use crate::cli::values;
 use crate::clock::Clock;
-use crate::job::JobName;
+use crate::job::{JobName, JobSpec, Program};
 use crate::observe::view::TickView;
+use crate::schedule::Schedule;
+use crate::slot::Period;
 
-/// The coming ticks and the slots they belong to
+/// The coming ticks and the slots they belong to; with --schedule those of an expression, without any file
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward next billing --count 5 --from 2027-03-27T12:00:00Z")]
 pub(crate) struct Args {
     /// Only this job's
     #[arg(value_name = "JOB")]
     pub(crate) job: Option<JobName>,
+    /// Those of this expression: 5 fields, 6 with seconds first, or @hourly and the like. Each tick is a slot of its own
+    #[arg(long, value_name = "EXPR", conflicts_with_all = ["job", "config", "store", "namespace"])]
+    pub(crate) schedule: Option<String>,
+    /// The time zone of --schedule [default: UTC]
+    #[arg(long, value_name = "ZONE", requires = "schedule", value_parser = values::zone)]
+    pub(crate) timezone: Option<Tz>,
     /// How many ticks
     #[arg(long, short = 'n', value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) count: u16,
@@ -38,7 +47,10 @@ pub(crate) struct Args {
 /// Lists ticks, the soonest first.
 pub(crate) fn list(args: &Args, clock: &dyn Clock, console: &mut Console) -> Result<(), Failure> {
     let now = clock.now().wall;
-    let catalog = catalog(args, console)?;
+    let catalog = match &args.schedule {
+        Some(expression) => expressed(expression, args.timezone.unwrap_or_default(), console)?,
+        None => catalog(args, console)?,
+    };
     let jobs = wanted(args, &catalog, console)?;
     let ticks = ticks(&jobs, args.from.unwrap_or(now), args.count.into());
     if args.output.json {
@@ -48,6 +60,27 @@ pub(crate) fn list(args: &Args, clock: &dyn Clock, console: &mut Console) -> Res
         console.note("no job has a coming tick");
     }
     print(&ticks, now, console)
+}
+
+/// An expression as a job, and in words on stderr with whatever may not be meant by it.
+fn expressed(expression: &str, zone: Tz, console: &mut Console) -> Result<Catalog, Failure> {
+    let nameless = JobName::new("schedule").map_err(|error| Failure::Internal(error.to_string()))?;
+    let spec = JobSpec {
+        timezone: zone,
+        period: Period::Tick,
+        ..JobSpec::new(nameless, expression, Program::Direct(Vec::new()))
+    };
+    let schedule = Schedule::parse(expression, zone).map_err(|error| {
+        let hint = error.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+        Failure::Usage(format!("--schedule {:?}: {}{hint}; write it like '0 * * * *'", error.expression, error.message))
+    })?;
+    console.note(format_args!("{} Time zone {zone}.", schedule.describe()));
+    for remark in schedule.remarks() {
+        console.warn(format_args!("{} ({})", remark.message, remark.hint));
+    }
+    let mut catalog = Catalog::default();
+    catalog.declare(&spec)?;
+    Ok(catalog)
 }
 
 /// The file's jobs; the registry's where only a store is named.
@@ -79,7 +112,7 @@ fn ticks(jobs: &[&KnownJob], from: DateTime<Utc>, count: usize) -> Vec<TickView>
 }
 
 fn ticks_of(job: &KnownJob, from: DateTime<Utc>, count: usize) -> Vec<TickView> {
-    let zone: chrono_tz::Tz = job.entry.timezone.parse().unwrap_or(chrono_tz::UTC);
+    let zone: Tz = job.entry.timezone.parse().unwrap_or_default();
     let view = |tick: DateTime<Utc>| {
         let local = tick.with_timezone(&zone).to_rfc3339_opts(SecondsFormat::AutoSi, true);
         Some(TickView::of(&job.timetable.slot_of(tick)?, tick, local, Vec::new()))
@@ -112,7 +145,6 @@ fn print(ticks: &[TickView], now: DateTime<Utc>, console: &mut Console) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::{JobSpec, Program};
     use crate::schedule::Timetable;
     use crate::store::JobEntry;
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
 use clap::ValueEnum;
 
 use crate::config::parse_duration;
@@ -20,6 +21,11 @@ pub(crate) fn instant(text: &str) -> Result<DateTime<Utc>, String> {
     rfc_3339.or_else(|_| text.parse::<SlotKey>().map(SlotKey::start)).map_err(|_| {
         format!("{text:?} is not an instant: write it like 2026-11-21T14:00:00Z, 2026-11-21T15:00:00+01:00 or 2026-11-21T14Z")
     })
+}
+
+/// An IANA time zone.
+pub(crate) fn zone(text: &str) -> Result<Tz, String> {
+    text.parse().map_err(|_| format!("{text:?} is no time zone: write an IANA name like UTC or Europe/Berlin"))
 }
 
 /// The states that can be asked for by name.

@@ -26,6 +26,7 @@ mount --bind \"$0/sbin\" /usr/sbin
 mount --bind \"$0/spool\" /var/spool/cron
 mount --bind \"$0/run\" /run
 mount --bind \"$0/cron.d\" /etc/cron.d
+mount --bind \"$0/bin\" /usr/local/bin
 if test -e /etc/crontab; then mount --bind \"$0/crontab\" /etc/crontab; fi
 exec /usr/sbin/cron -f";
 
@@ -43,12 +44,16 @@ struct Host {
 impl Host {
     fn start(place: &Place, name: &str, store: &str) -> Self {
         let folder = place.file(name);
-        for part in ["sbin", "spool/crontabs", "run", "cron.d", "mails"] {
+        for part in ["sbin", "bin", "spool/crontabs", "run", "cron.d", "mails"] {
             std::fs::create_dir_all(folder.join(part)).unwrap();
         }
         std::fs::copy("/usr/sbin/cron", folder.join("sbin/cron"))
             .expect("Debian's cron: make test-servers installs it");
         std::fs::write(folder.join("crontab"), "").unwrap();
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_cronward"), folder.join("bin/cronward")).unwrap();
+        let billed = folder.with_file_name("billed").display().to_string();
+        program(&folder.join("bin/bill"), &format!("#!/bin/sh\necho \"$0 $@\" >> {billed}\n"));
+        std::fs::write(folder.join("cron.d/billing"), documented(store)).unwrap();
         let mails = folder.join("mails").display().to_string();
         program(&folder.join("sbin/sendmail"), &SENDMAIL.replace("MAILS", &mails));
         let spool = folder.join("spool/crontabs/root");
@@ -92,6 +97,13 @@ fn program(path: &Path, text: &str) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
+/// The line of the README for `/etc/cron.d`, as it stands there but for the store and the time.
+fn documented(store: &str) -> String {
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    let line = readme.lines().find_map(|line| line.strip_prefix("0 * * * * root ")).expect("the README has the line");
+    format!("* * * * * root {}\n", line.replace("redis://redis.example/", store))
+}
+
 /// The guarded line, and one that shows that this cron mails what a command says.
 fn crontab(folder: &Path, name: &str, store: &str) -> String {
     let (exec, ended) = (env!("CARGO_BIN_EXE_cronward"), folder.join("ended").display().to_string());
@@ -119,6 +131,10 @@ pub(super) fn of_two_hosts_crons_one_runs_the_line_and_the_other_has_nothing_to_
     wait::within(LIMIT, "cron of both hosts has run its lines", || {
         hosts.iter().all(|host| !host.ended().is_empty() && !host.mails("unguarded").is_empty()).then_some(())
     });
+    let billed = wait::within(LIMIT, "the documented line has run from /etc/cron.d", || {
+        std::fs::read_to_string(place.file("billed")).ok().filter(|text| text.ends_with('\n'))
+    });
+    assert!(billed.starts_with("/usr/local/bin/bill --all\n"), "{billed}");
     let ran = std::fs::read_to_string(place.file("ran")).unwrap();
     let (winner, loser) = if ran.trim() == "left" { (&hosts[0], &hosts[1]) } else { (&hosts[1], &hosts[0]) };
     let mail = wait::until("what the command said is mailed", || winner.mails("exec").pop());
@@ -129,8 +145,9 @@ pub(super) fn of_two_hosts_crons_one_runs_the_line_and_the_other_has_nothing_to_
     assert_eq!(loser.mails("exec"), Vec::<String>::new());
     assert_eq!(std::fs::read_to_string(place.file("ran")).unwrap().lines().count(), 1, "{ran}");
     let slot = place.cronward(&["attempts", "--store", &server.url(), "--json", "--all"]);
-    let slots: serde_json::Value = serde_json::from_str(&slot.stdout).unwrap();
-    assert_eq!((&slots[0]["state"], &slots[0]["attempts"]), (&"done".into(), &1.into()), "{slots}");
+    let slots: Vec<serde_json::Value> = serde_json::from_str(&slot.stdout).unwrap();
+    let slots: Vec<_> = slots.into_iter().filter(|slot| slot["job"] == "bill").collect();
+    assert_eq!((&slots[0]["state"], &slots[0]["attempts"]), (&"done".into(), &1.into()), "{slots:?}");
 }
 
 /// Whether the cron of a host has no child: nothing runs, and nothing is being mailed.
