@@ -106,6 +106,7 @@ pub enum Op {
     Fail,
     GiveBack,
     Inspect,
+    Output,
     Close,
     Reset,
     Unlock,
@@ -125,7 +126,7 @@ pub enum Op {
 
 impl Op {
     /// Every operation, in the order of the trait.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Open,
         Self::Claim,
         Self::Renew,
@@ -133,6 +134,7 @@ impl Op {
         Self::Fail,
         Self::GiveBack,
         Self::Inspect,
+        Self::Output,
         Self::Close,
         Self::Reset,
         Self::Unlock,
@@ -154,7 +156,14 @@ impl Op {
     pub const fn is_read(self) -> bool {
         matches!(
             self,
-            Self::Open | Self::Inspect | Self::Pauses | Self::Jobs | Self::Nodes | Self::Notes | Self::Subscribe
+            Self::Open
+                | Self::Inspect
+                | Self::Output
+                | Self::Pauses
+                | Self::Jobs
+                | Self::Nodes
+                | Self::Notes
+                | Self::Subscribe
         )
     }
 
@@ -168,6 +177,7 @@ impl Op {
             Self::Fail => "fail",
             Self::GiveBack => "give_back",
             Self::Inspect => "inspect",
+            Self::Output => "output",
             Self::Close => "close",
             Self::Reset => "reset",
             Self::Unlock => "unlock",

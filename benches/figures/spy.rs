@@ -9,7 +9,9 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cronward::clock::between;
 use cronward::job::{JobName, NodeName};
-use cronward::slot::{Audit, DoneMark, Holder, Lease, NotePage, RunRecord, Slot, SlotRecord};
+use cronward::slot::{
+    Attempt, Audit, DoneMark, Holder, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token,
+};
 use cronward::store::{
     Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause,
     Release, Renewal, Settlement, Store, StoreError, Wakeups,
@@ -119,6 +121,10 @@ impl Store for Spy {
 
     async fn inspect(&self, slots: &[Slot]) -> Reply<(DateTime<Utc>, Vec<SlotRecord>)> {
         self.inner.inspect(slots).await
+    }
+
+    async fn output(&self, slot: &Slot, attempt: Attempt, token: Token) -> Reply<Option<OutputTail>> {
+        self.inner.output(slot, attempt, token).await
     }
 
     async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Reply<Closing> {

@@ -31,18 +31,23 @@ pub(crate) struct Args {
 pub(crate) async fn print(args: &Args, console: &mut Console) -> Result<(), Failure> {
     let session = Session::open(&args.store, console).await?;
     let (_, record) = lookup::find(&session, &args.slot).await?;
-    let Some(run) = choose(&record, args.attempt)? else {
+    let Some(mut run) = choose(&record, args.attempt)?.cloned() else {
         console.note(format_args!("{} has no attempt yet", record.slot));
         return if args.json { console.json(&None::<RunView>) } else { Ok(()) };
     };
+    session.read_output(&record.slot, &mut run).await?;
     if args.json {
-        return console.json(&RunView::of(&record, run));
+        return console.json(&RunView::of(&record, &run));
     }
-    match run.output.as_ref().filter(|output| !output.text.is_empty()) {
-        Some(output) => write(output, console),
-        None => {
+    match &run.output {
+        Some(output) if output.is_lost() => {
+            console.note(format_args!("attempt {} of {}: output {}", run.attempt, record.slot, output.lost()));
+            Ok(())
+        }
+        Some(output) if !output.text.is_empty() => write(output, console),
+        _ => {
             let (attempt, slot) = (run.attempt, &record.slot);
-            console.note(format_args!("attempt {attempt} of {slot} has no output ({})", ending(&record, run)));
+            console.note(format_args!("attempt {attempt} of {slot} has no output ({})", ending(&record, &run)));
             Ok(())
         }
     }

@@ -24,6 +24,7 @@ fn for_store(name: &str, namespace: &Namespace, slot: &Slot, location: &str) -> 
                 (mark.clone(), "lease, wait or done marker"),
                 (format!("{mark}:attempts"), "attempt counter"),
                 (format!("{mark}:log"), "each attempt, verdict, audit"),
+                (format!("{mark}:outputs"), "the end of each attempt's output"),
                 (format!("{mark}:notes"), "what nodes noted"),
             ]
         }
@@ -75,6 +76,7 @@ mod tests {
                 "cronward:prod:{billing@2026-11-21T14Z}",
                 "cronward:prod:{billing@2026-11-21T14Z}:attempts",
                 "cronward:prod:{billing@2026-11-21T14Z}:log",
+                "cronward:prod:{billing@2026-11-21T14Z}:outputs",
                 "cronward:prod:{billing@2026-11-21T14Z}:notes",
             ]
         );

@@ -11,7 +11,7 @@ use crate::cli::failure::Failure;
 use crate::cli::store_args::{StoreAddress, StoreArgs};
 use crate::clock::SystemClock;
 use crate::config::Config;
-use crate::slot::{Slot, SlotRecord};
+use crate::slot::{RunRecord, Slot, SlotRecord};
 use crate::store::{self, Store};
 
 /// Slots asked for at once: enough to make round trips cheap, few enough to hold no store up.
@@ -72,7 +72,15 @@ impl Session {
         Ok(())
     }
 
-    /// Records of slots, in the order asked, in as many steps as it takes.
+    /// Reads the output of a run into its record, where it may have left one.
+    pub(crate) async fn read_output(&self, slot: &Slot, run: &mut RunRecord) -> Result<(), Failure> {
+        if run.outcome.is_some() && run.output.is_none() {
+            run.output = self.store.output(slot, run.attempt, run.token).await?;
+        }
+        Ok(())
+    }
+
+    /// Records of slots without outputs, in the order asked, in as many steps as it takes.
     pub(crate) async fn inspect(&self, slots: &[Slot]) -> Result<Vec<SlotRecord>, Failure> {
         let mut records = Vec::with_capacity(slots.len());
         for batch in slots.chunks(BATCH) {

@@ -21,6 +21,9 @@ use crate::store::JobEntry;
 /// Lines of an attempt's output that are shown.
 const OUTPUT_LINES: usize = 10;
 
+/// The newest attempts whose outputs are read: each may have a megabyte.
+const OUTPUTS: usize = 16;
+
 /// One slot: its state, each attempt with the end of its output, its lease, and where it is kept
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward show billing@2026-11-21T14Z")]
@@ -37,7 +40,10 @@ pub(crate) struct Args {
 /// Shows the slot.
 pub(crate) async fn show(args: &Args, console: &mut Console) -> Result<(), Failure> {
     let session = Session::open(&args.store, console).await?;
-    let (job, record) = lookup::find(&session, &args.slot).await?;
+    let (job, mut record) = lookup::find(&session, &args.slot).await?;
+    for run in record.runs.iter_mut().rev().take(OUTPUTS) {
+        session.read_output(&record.slot, run).await?;
+    }
     if args.output.json {
         return console.json(&SlotView::of(&record, session.now, job.entry.max_attempts));
     }
@@ -106,8 +112,10 @@ impl Page<'_> {
         if let Some(message) = &run.message {
             field(page, "message", message);
         }
-        if let Some(output) = run.output.as_ref().filter(|output| !output.text.is_empty()) {
-            self.output(page, run, output);
+        match &run.output {
+            Some(output) if output.is_lost() => field(page, "output", &output.lost()),
+            Some(output) if !output.text.is_empty() => self.output(page, run, output),
+            _ => {}
         }
     }
 

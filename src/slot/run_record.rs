@@ -77,6 +77,18 @@ pub struct OutputTail {
     pub dropped_bytes: u64,
 }
 
+impl OutputTail {
+    /// Whether there was output and nothing of it was kept.
+    pub const fn is_lost(&self) -> bool {
+        self.text.is_empty() && self.dropped_bytes > 0
+    }
+
+    /// The same in words.
+    pub fn lost(&self) -> String {
+        format!("not kept: {} bytes (the store was nearly full, or output_limit is 0)", self.dropped_bytes)
+    }
+}
+
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
@@ -127,7 +139,8 @@ pub struct RunRecord {
     /// What went wrong, in words, where an exit code does not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// The end of its output.
+    /// The end of its output. A record that was read from a store has none here, unless nothing of the output was kept: see
+    /// [`crate::store::Store::output`]. Stands last: stores look for it there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputTail>,
 }

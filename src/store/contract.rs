@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use crate::job::{JobName, LockKey, Namespace};
-use crate::slot::{Audit, Lease, NotePage, RunRecord, Slot, SlotRecord};
+use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::{
     Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause,
     Release, Renewal, Settlement, StoreError, Wake,
@@ -98,8 +98,12 @@ pub trait Store: Debug + Send + Sync + 'static {
 
     /// What is known of each slot, in the order asked; also of those never touched. Reads only. The first part is the
     /// store's clock at the time of reading. The attempts are the larger of the counter and the largest attempt recorded,
-    /// as a claim counts them.
+    /// as a claim counts them. Without outputs, which may be long: a run whose output was not kept says how much went.
     async fn inspect(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), StoreError>;
+
+    /// The end of the output of one run of the slot; none where the run left none, or none was kept. Reads only, and alone reads
+    /// outputs: no other operation's time depends on their length.
+    async fn output(&self, slot: &Slot, attempt: Attempt, token: Token) -> Result<Option<OutputTail>, StoreError>;
 
     /// After the slot's end: records the verdict, once (L2). `done` when done; otherwise `failed` when attempts that
     /// count have reached `max_attempts`, `skipped` when none was made and a pause touched the slot, else `missed`.

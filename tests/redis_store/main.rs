@@ -29,6 +29,7 @@ mod doctor;
 mod keys;
 mod memory;
 mod outages;
+mod outputs;
 mod scripts;
 mod tls;
 mod wakeups;

@@ -122,7 +122,7 @@ impl Bench {
         granted(&request, self.store.claim(&request).await?)
     }
 
-    /// What is known of the slot.
+    /// What is known of the slot, with the outputs of its runs.
     pub async fn record(&self, slot: &Slot) -> Result<SlotRecord, Failure> {
         record(&*self.store, slot).await
     }
@@ -145,7 +145,12 @@ impl Bench {
 pub(super) async fn record(store: &dyn Store, slot: &Slot) -> Result<SlotRecord, Failure> {
     let (_, mut records) = store.inspect(std::slice::from_ref(slot)).await?;
     ensure_eq!(records.len(), 1, "one record for one slot");
-    records.pop().ok_or_else(|| Failure::from("no record".to_owned()))
+    let mut record = records.pop().ok_or_else(|| Failure::from("no record".to_owned()))?;
+    for run in &mut record.runs {
+        ensure_eq!(run.output, None, "outputs are read by their own operation");
+        run.output = store.output(slot, run.attempt, run.token).await?;
+    }
+    Ok(record)
 }
 
 pub(super) fn granted(request: &ClaimRequest, claim: Claim) -> Result<Lease, Failure> {

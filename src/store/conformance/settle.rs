@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::slot::{Mark, Outcome as Ended, RunRecord, Verdict};
+use crate::slot::{Lease, Mark, Outcome as Ended, OutputTail, RunRecord, Verdict};
 use crate::store::conformance::bench::{DONE, LEASE, WAIT, failed, given_back, is_about, is_recent, succeeded};
 use crate::store::conformance::case::case;
 use crate::store::conformance::{Bench, Case, Outcome};
@@ -29,7 +29,33 @@ pub(super) const CASES: &[Case] = &[
     case!("settle", a_stale_give_back_leaves_the_holder_alone, I1, I4, I5),
     case!("settle", a_failure_after_success_changes_nothing, I3, I7),
     case!("settle", one_attempt_number_of_two_tokens_keeps_both_records, L2),
+    case!("settle", each_run_has_an_output_of_its_own, L2),
+    case!("settle", a_failure_after_success_leaves_its_output),
 ];
+
+async fn each_run_has_an_output_of_its_own(bench: &Bench) -> Outcome {
+    let slot = bench.slot("job")?;
+    let first = bench.grant(&slot, "a").await?;
+    bench.store.fail(&first, &failed(&first), Duration::ZERO).await?;
+    let second = bench.grant(&slot, "b").await?;
+    let read = async |lease: &Lease| bench.store.output(&slot, lease.attempt, lease.token).await;
+    ensure_eq!(read(&second).await?, None, "no output before the end");
+    bench.store.complete(&second, &succeeded(&second), DONE).await?;
+    ensure_eq!(read(&first).await?, failed(&first).output);
+    ensure_eq!(read(&second).await?, succeeded(&second).output);
+    ensure_eq!(bench.store.output(&slot, 1, second.token).await?, None, "an attempt of another token");
+    Ok(())
+}
+
+async fn a_failure_after_success_leaves_its_output(bench: &Bench) -> Outcome {
+    let slot = bench.slot("job")?;
+    let lease = bench.grant(&slot, "a").await?;
+    bench.store.complete(&lease, &succeeded(&lease), DONE).await?;
+    let output = Some(OutputTail { text: "late".to_owned(), dropped_bytes: 0 });
+    bench.store.fail(&lease, &RunRecord { output, ..failed(&lease) }, WAIT).await?;
+    ensure_eq!(bench.store.output(&slot, lease.attempt, lease.token).await?, succeeded(&lease).output);
+    Ok(())
+}
 
 async fn success_is_recorded_with_marker_run_and_verdict(bench: &Bench) -> Outcome {
     let slot = bench.slot("job")?;

@@ -105,7 +105,7 @@ fn is_judged(kept: &Kept, at: Moment, pause: Option<&Pause>) {
     closed.now = kept.slot.end();
     let _ = closed.close(3, &node);
 
-    let record = kept.clone().record(at, Vec::new());
+    let record = kept.clone().record(at);
     let newest = record.runs.iter().map(|run| run.attempt).max();
     assert!(record.attempts >= newest.unwrap_or(0), "a counter that was lost is made up for");
 }

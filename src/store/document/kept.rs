@@ -159,8 +159,8 @@ impl Kept {
         }
     }
 
-    /// What is known of the slot, with the outputs that were found.
-    pub(in crate::store) fn record(self, at: Moment, outputs: Vec<OutputChange>) -> SlotRecord {
+    /// What is known of the slot but for the outputs.
+    pub(in crate::store) fn record(self, at: Moment) -> SlotRecord {
         let standing = self.mark.as_ref().filter(|mark| mark.until > at.now);
         let mark = standing.map_or(Mark::Free, |mark| mark.shown(at.now));
         let outdated = self.is_outdated(at);
@@ -169,13 +169,7 @@ impl Kept {
             let attempts = if outdated { 0 } else { counter };
             return SlotRecord { mark, attempts, ..SlotRecord::untouched(slot) };
         };
-        let Document { forgiven, verdict, mut runs, audit, .. } = document;
-        for found in outputs {
-            let own = |run: &&mut RunRecord| run.attempt == found.attempt && run.token == found.token;
-            if let Some(run) = runs.iter_mut().find(own) {
-                run.output = found.output;
-            }
-        }
+        let Document { forgiven, verdict, runs, audit, .. } = document;
         let attempts = runs.iter().map(|run| run.attempt).fold(counter, Attempt::max);
         SlotRecord { slot, attempts, forgiven, mark, verdict, runs, audit }
     }

@@ -16,7 +16,7 @@ pub(super) use entries::NoteText;
 #[cfg(feature = "zookeeper")]
 pub(super) use entries::NotesText;
 pub(super) use entries::{NodeText, PauseText};
-pub(super) use kept::{Change, Document, Kept, Moment, OutputChange, Subject};
+pub(super) use kept::{Change, Document, Kept, Moment, Subject};
 pub(super) use mark::{MarkChange, MarkText};
 
 /// Why a text cannot be read, as a lowercase fragment.

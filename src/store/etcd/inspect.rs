@@ -5,15 +5,14 @@ use futures_util::future::try_join_all;
 
 use super::api::{KeyValue, RangeRequest};
 use super::fault::Fault;
-use super::keys::Keys;
 use super::slots::{read_counter, read_document, read_json};
 use super::store::EtcdStore;
-use crate::slot::{Slot, SlotRecord};
-use crate::store::document::{Kept, OutputChange};
+use crate::slot::{Attempt, OutputTail, Slot, SlotRecord, Token};
+use crate::store::document::Kept;
 
-/// Slots of one transaction, four ranges each: a server takes 128 (`--max-txn-ops`).
-const AT_ONCE: usize = 30;
-const RANGES: usize = 4;
+/// Slots of one transaction, three ranges each: a server takes 128 (`--max-txn-ops`).
+const AT_ONCE: usize = 40;
+const RANGES: usize = 3;
 
 impl EtcdStore {
     /// The clock, and what is known of each slot, in the order asked.
@@ -29,7 +28,6 @@ impl EtcdStore {
                     RangeRequest::key(&self.keys.mark(slot)),
                     RangeRequest::key(&self.keys.attempts(slot)),
                     RangeRequest::key(&self.keys.document(slot)),
-                    RangeRequest::prefix(&self.keys.outputs(slot)),
                 ]
             });
             let found = self.read(ranges.collect()).await?;
@@ -40,7 +38,7 @@ impl EtcdStore {
     }
 
     async fn record(&self, slot: &Slot, found: &[Vec<KeyValue>]) -> Result<SlotRecord, Fault> {
-        let [mark, counter, document, outputs] = found else { return Err(Fault::odd_answer()) };
+        let [mark, counter, document] = found else { return Err(Fault::odd_answer()) };
         // A lease that has just ended is gone.
         let mark = self.found_mark(mark.first().cloned()).await?.unwrap_or_default();
         let at = self.moment();
@@ -51,13 +49,17 @@ impl EtcdStore {
             counter: read_counter(counter.first())?,
             document: read_document(document.first())?,
         };
-        let outputs = outputs.iter().map(output).collect::<Result<_, _>>()?;
-        Ok(kept.record(at, outputs))
+        Ok(kept.record(at))
     }
-}
 
-fn output(kv: &KeyValue) -> Result<OutputChange, Fault> {
-    let (attempt, token) = Keys::run_of(&kv.key)
-        .ok_or_else(|| Fault::foreign(&String::from_utf8_lossy(&kv.key), "no attempt's output has such a name"))?;
-    Ok(OutputChange { attempt, token, output: Some(read_json(kv)?) })
+    /// The end of one run's output.
+    pub(super) async fn output_of(
+        &self,
+        slot: &Slot,
+        attempt: Attempt,
+        token: Token,
+    ) -> Result<Option<OutputTail>, Fault> {
+        let found = self.read(vec![RangeRequest::key(&self.keys.output(slot, attempt, token))]).await?;
+        found.first().and_then(|found| found.first()).map(read_json).transpose()
+    }
 }

@@ -64,12 +64,6 @@ impl Keys {
         format!("{}{attempt}.{token}", self.outputs(slot))
     }
 
-    /// Which attempt's output it is.
-    pub(super) fn run_of(key: &[u8]) -> Option<(Attempt, Token)> {
-        let (attempt, token) = std::str::from_utf8(key).ok()?.rsplit_once('/')?.1.split_once('.')?;
-        Some((attempt.parse().ok()?, token.parse().ok()?))
-    }
-
     /// Every slot's notes.
     pub(super) fn all_notes(&self) -> String {
         format!("{}note/", self.root)
@@ -139,7 +133,7 @@ mod tests {
             assert_eq!(keys.slot_of(key.as_bytes()), Some("a.b@2026-11-21T14:30Z"));
         }
         let token = Token::from_bits(7);
-        assert_eq!(Keys::run_of(keys.output(&slot, 3, token).as_bytes()), Some((3, token)));
+        assert_eq!(keys.output(&slot, 3, token), format!("{}3.{token}", keys.outputs(&slot)));
         assert_eq!(Keys::name_of(keys.pause(slot.job()).as_bytes()), Some("a.b"));
         let (all, outputs) = keys.all_of("a.b@2026-11-21T14:30Z");
         assert_eq!(all, [keys.mark(&slot), keys.attempts(&slot), keys.document(&slot)]);

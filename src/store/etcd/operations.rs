@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use super::fault::Fault;
 use super::store::{Call, EtcdStore};
-use crate::slot::{Slot, SlotRecord};
+use crate::slot::{Attempt, OutputTail, Slot, SlotRecord, Token};
 use crate::store::document::Subject;
 use crate::store::image::Image;
 use crate::store::shelf::{Frame, Framed, Shelf};
@@ -56,6 +56,10 @@ impl Shelf for EtcdStore {
 
     async fn records(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), Fault> {
         self.records(slots).await
+    }
+
+    async fn output_kept(&self, slot: &Slot, attempt: Attempt, token: Token) -> Result<Option<OutputTail>, Fault> {
+        self.output_of(slot, attempt, token).await
     }
 
     async fn remove_old(&self, call: &Call) -> Result<u64, Fault> {

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
 
 use crate::job::{JobName, NodeName};
-use crate::slot::{Audit, Lease, NotePage, RunRecord, Slot, SlotRecord};
+use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::{
     Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause,
     Release, Renewal, Settlement, Store, StoreError, Wakeups,
@@ -83,6 +83,10 @@ impl<L: Layer> Store for Layered<L> {
 
     async fn inspect(&self, slots: &[Slot]) -> Reply<(DateTime<Utc>, Vec<SlotRecord>)> {
         self.around(Op::Inspect, &|| self.inner.inspect(slots)).await
+    }
+
+    async fn output(&self, slot: &Slot, attempt: Attempt, token: Token) -> Reply<Option<OutputTail>> {
+        self.around(Op::Output, &|| self.inner.output(slot, attempt, token)).await
     }
 
     async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Reply<Closing> {

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::between;
 use crate::job::NodeName;
-use crate::slot::{Mark, Slot, SlotRecord, Verdict, VerdictRecord};
+use crate::slot::{Attempt, Mark, OutputTail, RunRecord, Slot, SlotRecord, Token, Verdict, VerdictRecord};
 use crate::store::Closing;
 use crate::store::memory::ledger::{Ledger, Placed, Standing};
 
@@ -46,6 +46,11 @@ impl Ledger {
         slots.iter().map(|slot| self.record(slot, now)).collect()
     }
 
+    /// The end of the output of one run ([`crate::store::Store::output`]).
+    pub fn output(&self, slot: &Slot, attempt: Attempt, token: Token, now: DateTime<Utc>) -> Option<OutputTail> {
+        self.log(slot, now).run(attempt, token)?.output.clone()
+    }
+
     fn record(&self, slot: &Slot, now: DateTime<Utc>) -> SlotRecord {
         let log = self.log(slot, now);
         SlotRecord {
@@ -54,7 +59,7 @@ impl Ledger {
             forgiven: log.forgiven,
             mark: self.mark(slot, now).map_or(Mark::Free, |placed| placed.shown(now)),
             verdict: log.verdict.clone(),
-            runs: log.runs.clone(),
+            runs: log.runs.iter().map(|run| RunRecord { output: None, ..run.clone() }).collect(),
             audit: log.audit.clone(),
         }
     }

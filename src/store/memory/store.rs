@@ -10,7 +10,7 @@ use tokio::sync::broadcast;
 
 use crate::clock::Clock;
 use crate::job::{JobName, Namespace, NodeName};
-use crate::slot::{Audit, Lease, NotePage, RunRecord, Slot, SlotRecord};
+use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::memory::Ledger;
 use crate::store::{
     Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause,
@@ -126,6 +126,10 @@ impl Store for MemoryStore {
 
     async fn inspect(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), StoreError> {
         Ok(self.with_ledger(|ledger, now| (now, ledger.inspect(slots, now))))
+    }
+
+    async fn output(&self, slot: &Slot, attempt: Attempt, token: Token) -> Result<Option<OutputTail>, StoreError> {
+        Ok(self.with_ledger(|ledger, now| ledger.output(slot, attempt, token, now)))
     }
 
     async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Result<Closing, StoreError> {

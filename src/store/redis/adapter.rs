@@ -8,12 +8,13 @@ use chrono::{DateTime, Utc};
 use futures_util::future::try_join_all;
 
 use super::decode::Taking;
+use super::keys::output_field;
 use super::records::{cut_json, open_json};
 use super::script::{self, Args, Script};
 use super::store::{RedisStore, ttl, whole_millis};
 use super::{decode, records};
 use crate::job::{JobName, MAX_ATTEMPTS_LIMIT, NodeName};
-use crate::slot::{Audit, Lease, NotePage, RunRecord, Slot, SlotRecord};
+use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::{
     Applied, Capability, Claim, ClaimRequest, Closing, ErrorKind, HeartbeatReply, Intervention, JobEntry, NodeEntry,
     NodeReport, Op, Pause, Reach, Release, Renewal, Settlement, Store, StoreClock, StoreError, Wakeups,
@@ -74,22 +75,25 @@ impl Store for RedisStore {
     }
 
     async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Result<Settlement, StoreError> {
-        let args = self.about_lease(lease).arg(ttl(done_ttl)).arg(own_json(lease, run)).arg(claimed_ms(lease));
+        let args = self.about_ended(lease).arg(ttl(done_ttl)).arg(own_json(lease, run)).arg(claimed_ms(lease));
+        let args = with_output(args, lease, run);
         self.settle((Op::Complete, &self.keys.mark(&lease.slot)), &script::COMPLETE, &args, decode::settlement).await
     }
 
     async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Result<Release, StoreError> {
         let args = self
-            .about_lease(lease)
+            .about_ended(lease)
             .arg(whole_millis(retry_after))
             .arg(0)
             .arg(own_json(lease, run))
             .arg(claimed_ms(lease));
+        let args = with_output(args, lease, run);
         self.ask((Op::Fail, &self.keys.mark(&lease.slot)), &script::RELEASE, &args, decode::release).await
     }
 
     async fn give_back(&self, lease: &Lease, run: &RunRecord) -> Result<Release, StoreError> {
-        let args = self.about_lease(lease).arg(0).arg(1).arg(own_json(lease, run)).arg(claimed_ms(lease));
+        let args = self.about_ended(lease).arg(0).arg(1).arg(own_json(lease, run)).arg(claimed_ms(lease));
+        let args = with_output(args, lease, run);
         self.ask((Op::GiveBack, &self.keys.mark(&lease.slot)), &script::RELEASE, &args, decode::release).await
     }
 
@@ -99,6 +103,12 @@ impl Store for RedisStore {
         let answers = try_join_all(parts.map(async |part| self.inspect_part(part).await)).await?;
         let clock = answers.iter().map(|(now, _)| *now).min();
         Ok((clock.unwrap_or_default(), answers.into_iter().flat_map(|(_, records)| records).collect()))
+    }
+
+    async fn output(&self, slot: &Slot, attempt: Attempt, token: Token) -> Result<Option<OutputTail>, StoreError> {
+        let (key, field) = (self.keys.outputs(slot), output_field(attempt, token));
+        let command = redis::cmd("HGET").arg(&key).arg(&field).take();
+        self.call((Op::Output, &key), &command, |reply| records::output(reply, &key, &field)).await
     }
 
     async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Result<Closing, StoreError> {
@@ -267,8 +277,17 @@ fn claimed_ms(lease: &Lease) -> i64 {
     lease.claimed_at.timestamp_millis().max(0)
 }
 
-/// The run's record as it is stored: the lease says whose it is, whatever the record itself says.
+/// The run's record as it is stored, without its output: the lease says whose it is, whatever the record itself says.
 fn own_json(lease: &Lease, run: &RunRecord) -> String {
-    let own = RunRecord { attempt: lease.attempt, token: lease.token, ..run.clone() };
+    let own = RunRecord { attempt: lease.attempt, token: lease.token, output: None, ..run.clone() };
     serde_json::to_string(&own).unwrap_or_default()
+}
+
+/// What `lua/output.lua` takes: the run's field, its output, and how long that was before anything of it was dropped.
+fn with_output(args: Args, lease: &Lease, run: &RunRecord) -> Args {
+    let output = run.output.as_ref().filter(|output| !output.text.is_empty() || output.dropped_bytes > 0);
+    let whole = |output: &OutputTail| output.dropped_bytes.saturating_add(output.text.len() as u64);
+    args.arg(output_field(lease.attempt, lease.token))
+        .arg(output.and_then(|output| serde_json::to_string(output).ok()).unwrap_or_default())
+        .arg(output.map_or(0, whole))
 }

@@ -36,7 +36,7 @@ pub(super) struct Asked<'a> {
 
 impl Asked<'_> {
     const fn reads_only(self) -> bool {
-        matches!(self.op, Op::Inspect | Op::Jobs | Op::Nodes | Op::Pauses | Op::Notes)
+        matches!(self.op, Op::Inspect | Op::Output | Op::Jobs | Op::Nodes | Op::Pauses | Op::Notes)
     }
 
     fn error(self, fault: Fault) -> StoreError {

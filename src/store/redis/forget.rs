@@ -29,7 +29,7 @@ impl RedisStore {
         };
         let of_slots = trial.slots.iter().flat_map(|slot| {
             let keys = self.keys.slot(slot);
-            [keys.mark, keys.attempts, keys.log, self.keys.notes(slot)]
+            [keys.mark, keys.attempts, keys.log, self.keys.outputs(slot), self.keys.notes(slot)]
         });
         let own = std::iter::once(self.keys.pause(&trial.job)).chain(of_slots);
         listed.into_iter().map(field).chain(own.map(whole)).collect()

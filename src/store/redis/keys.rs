@@ -2,7 +2,7 @@
 //! break out of its place. Never talks to a server.
 
 use crate::job::{JobName, Namespace};
-use crate::slot::Slot;
+use crate::slot::{Attempt, Slot, Token};
 
 /// The names of one namespace's keys (invariant I9).
 #[derive(Clone, Debug)]
@@ -74,6 +74,12 @@ impl Keys {
         format!("{}:notes", self.mark(slot))
     }
 
+    /// The ends of a slot's outputs: a hash, one field per run ([`output_field`]). Beside the slot's keys, and no script of a rule
+    /// reads it.
+    pub(super) fn outputs(&self, slot: &Slot) -> String {
+        format!("{}:outputs", self.mark(slot))
+    }
+
     /// The registry of jobs: a hash, one field per job.
     pub(super) fn jobs(&self) -> String {
         format!("{}jobs", self.prefix)
@@ -95,6 +101,11 @@ impl Keys {
     }
 }
 
+/// The field of one run's output.
+pub(super) fn output_field(attempt: Attempt, token: Token) -> String {
+    format!("{attempt}.{token}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,6 +115,7 @@ mod tests {
         let keys = Keys::new(&Namespace::new("prod").unwrap());
         let slot = Slot::parse("billing", "2026-11-21T14Z", "2026-11-21T15Z").unwrap();
         assert_eq!(keys.notes(&slot), "cronward:prod:{billing@2026-11-21T14Z}:notes");
+        assert_eq!(keys.outputs(&slot), "cronward:prod:{billing@2026-11-21T14Z}:outputs");
         assert_eq!(keys.pause(slot.job()), "cronward:prod:{billing}:pause");
         assert_eq!(keys.longest(slot.job()), "cronward:prod:{billing}:longest");
         let in_cluster = Keys::in_cluster(&Namespace::new("prod").unwrap()).slot(&slot);

@@ -12,7 +12,7 @@ use super::decode::{Corrupt, Fields, MarkState, RawMark, instant, integer, json,
 use super::keys::SlotKeys;
 use crate::clock::later;
 use crate::job::JobName;
-use crate::slot::{Audit, DoneMark, Mark, NotePage, RunRecord, Slot, SlotRecord};
+use crate::slot::{Audit, DoneMark, Mark, NotePage, OutputTail, RunRecord, Slot, SlotRecord};
 use crate::store::{HeartbeatReply, JobEntry, NodeEntry, NodeReport, Pause};
 
 #[derive(Serialize, Deserialize)]
@@ -152,6 +152,12 @@ pub(super) fn notes(reply: &Value, key: &str) -> Result<Vec<NotePage>, Corrupt> 
     Ok(pages)
 }
 
+/// HGET of one run's output.
+pub(super) fn output(reply: &Value, key: &str, field: &str) -> Result<Option<OutputTail>, Corrupt> {
+    let foreign = |_| Corrupt::at(key, &format!("field {field:?} is no text"));
+    present(reply).map(|reply| json(text(reply).map_err(foreign)?, key, field)).transpose()
+}
+
 /// HGETALL of the list of jobs that were ever paused, by name.
 pub(super) fn paused_jobs(reply: &Value, key: &str) -> Result<Vec<JobName>, Corrupt> {
     let name = |field: &str| JobName::new(field).map_err(|_| Corrupt::at(key, &format!("field {field:?}")));
@@ -268,6 +274,7 @@ mod tests {
             let _ = slot_record(&reply, &asked[0].0, &asked[0].1);
             let _ = jobs(&reply, "jobs");
             let _ = notes(&reply, "notes");
+            let _ = output(&reply, "outputs", "1");
             let _ = paused_jobs(&reply, "pauses");
             let _ = pause(&reply, "pause");
             let _ = nodes(&reply, "nodes", Duration::MAX);

@@ -29,8 +29,8 @@ macro_rules! scripts {
 scripts! {
     (CLAIM, "prelude" "slot" "borrowed" "claim")
     (RENEW, "prelude" "slot" "borrowed" "renew")
-    (COMPLETE, "prelude" "slot" "borrowed" "complete")
-    (RELEASE, "prelude" "slot" "borrowed" "release")
+    (COMPLETE, "prelude" "slot" "borrowed" "output" "complete")
+    (RELEASE, "prelude" "slot" "borrowed" "output" "release")
     (CLOSE, "prelude" "slot" "close")
     (RESET, "prelude" "slot" "borrowed" "reset")
     (UNLOCK, "prelude" "slot" "borrowed" "unlock")

@@ -182,6 +182,12 @@ impl RedisStore {
     pub(super) fn about_lease(&self, lease: &Lease) -> Args {
         self.about(&lease.slot, self.borrowed()).arg(lease.token).arg(&lease.node).arg(lease.attempt)
     }
+
+    /// The same for a lease whose run has ended. What `lua/output.lua` takes comes last.
+    pub(super) fn about_ended(&self, lease: &Lease) -> Args {
+        let more = std::iter::once(self.keys.outputs(&lease.slot)).chain(self.borrowed());
+        self.about(&lease.slot, more).arg(lease.token).arg(&lease.node).arg(lease.attempt)
+    }
 }
 
 /// Whole milliseconds, at least one unless it is zero: a time-out of nothing would delete the key.

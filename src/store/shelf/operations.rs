@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use super::call::Call;
 use super::steps::Shelf;
 use crate::job::{JobName, NodeName};
-use crate::slot::{Audit, Lease, NotePage, RunRecord, Slot, SlotRecord};
+use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::document::Subject;
 use crate::store::image::Image;
 use crate::store::{
@@ -51,6 +51,10 @@ impl<S: Shelf> Store for S {
 
     async fn inspect(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), StoreError> {
         Call::new(Op::Inspect).within(self.frame(), self.records(slots)).await
+    }
+
+    async fn output(&self, slot: &Slot, attempt: Attempt, token: Token) -> Result<Option<OutputTail>, StoreError> {
+        Call::new(Op::Output).within(self.frame(), self.output_kept(slot, attempt, token)).await
     }
 
     async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Result<Closing, StoreError> {

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use super::call::{Call, Frame, Trouble};
 use crate::job::JobName;
-use crate::slot::{Audit, NotePage, Slot, SlotRecord};
+use crate::slot::{Attempt, Audit, NotePage, OutputTail, Slot, SlotRecord, Token};
 use crate::store::document::Subject;
 use crate::store::image::Image;
 use crate::store::{
@@ -51,6 +51,14 @@ pub(in crate::store) trait Shelf: Registry + Notes {
         &self,
         slots: &[Slot],
     ) -> impl Future<Output = Result<(DateTime<Utc>, Vec<SlotRecord>), Self::Fault>> + Send;
+
+    /// The end of one run's output.
+    fn output_kept(
+        &self,
+        slot: &Slot,
+        attempt: Attempt,
+        token: Token,
+    ) -> impl Future<Output = Result<Option<OutputTail>, Self::Fault>> + Send;
 
     /// Removes a batch of what is older than the retention; answers how many slots went. A slot whose marker lasts longer
     /// than its records is left until that has ended.

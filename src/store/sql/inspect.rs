@@ -9,7 +9,7 @@ use super::fault::Fault;
 use super::row;
 use super::session::{Columns, Session, values};
 use super::slots::{Scope, asked};
-use crate::slot::{Mark, RunRecord, Slot, SlotRecord};
+use crate::slot::{Attempt, Mark, OutputTail, RunRecord, Slot, SlotRecord, Token};
 
 /// A slot's identity in the tables.
 type Id = (String, i64);
@@ -44,6 +44,26 @@ pub(super) async fn inspect<S: Session>(
         records.push(record);
     }
     Ok((tx.now(), records))
+}
+
+/// The end of one run's output. It stands in the run's record, and `runs_read` leaves it out.
+pub(super) async fn output<S: Session>(
+    tx: &mut S,
+    scope: &Scope,
+    slot: &Slot,
+    attempt: Attempt,
+    token: Token,
+) -> Result<Option<OutputTail>, Fault> {
+    let mut named = values![scope.namespace.as_str(), slot.job().as_str(), slot.start()];
+    named.extend(values![i64::from(attempt), token.to_string()]);
+    let rows = tx.fetch(tx.texts().output_read, named).await?;
+    for found in &rows {
+        let run = row::record::<RunRecord>(found, "record").map_err(|why| Fault::row(slot, why))?;
+        if let Some(output) = run.and_then(|run| run.output) {
+            return Ok(Some(output));
+        }
+    }
+    Ok(None)
 }
 
 /// Fills in what the row says; answers whether its records are within the retention.

@@ -114,6 +114,7 @@ statements!($
     slot_load,
     slots_read,
     runs_read,
+    output_read,
     audit_read,
     pause_get,
     pause_set,

@@ -33,9 +33,6 @@ fn names(paths: &Paths, path: &str) {
         assert_eq!(paths.wake_of(&paths.wake(&wake)), Some(wake));
     }
     let name = path.rsplit('/').next().unwrap_or_default();
-    if let Some((attempt, token)) = Paths::run_of(name) {
-        assert_eq!(Paths::run_of(&Paths::output(attempt, token)), Some((attempt, token)));
-    }
     if let Some(key) = Paths::key_of(name) {
         assert_eq!(Paths::key_of(&key.to_string()), Some(key));
     }
@@ -51,7 +48,7 @@ fn slot(path: &str, data: &[u8]) -> Result<(), Fault> {
     let kept = kept(&slot, path, &text)?;
     let at = Moment { now: slot.start(), retention: StoreOptions::default().retention };
     let _ = text.log.map(|log| later(log.touched, at.retention));
-    let record = kept.record(at, Vec::new());
+    let record = kept.record(at);
     assert!(record.runs.len() + record.audit.len() <= data.len(), "no more comes out than went in");
     Ok(())
 }

@@ -64,12 +64,6 @@ impl Paths {
         format!("{attempt}.{token}")
     }
 
-    /// Which attempt's output has this name.
-    pub(super) fn run_of(name: &str) -> Option<(Attempt, Token)> {
-        let (attempt, token) = name.split_once('.')?;
-        Some((attempt.parse().ok()?, token.parse().ok()?))
-    }
-
     /// When the slot of this name began.
     pub(super) fn key_of(name: &str) -> Option<SlotKey> {
         name.parse().ok()
@@ -127,10 +121,8 @@ mod tests {
         let slot = Slot::parse("a.b", "2026-11-21T14:30Z", "2026-11-21T15Z").unwrap();
         assert_eq!(paths.slot(&slot), "/ops/cronward/prod/slot/a.b/2026-11-21T14:30Z");
         assert_eq!(Paths::key_of("2026-11-21T14:30Z"), Some(slot.key()));
-        let token = Token::from_bits(7);
-        assert_eq!(Paths::run_of(&Paths::output(3, token)), Some((3, token)));
         assert_eq!(paths.owner(&slot), format!("{}/owner", paths.slot(&slot)));
-        assert_eq!(Paths::run_of(OWNER), None);
+        assert_ne!(Paths::output(3, Token::from_bits(7)), OWNER);
         let wake = Wake::Job(slot.job().clone());
         assert_eq!(paths.wake_of(&paths.wake(&wake)), Some(wake));
         assert_eq!(paths.wake_of("/ops/cronward/prod/wake/nonsense"), None);

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::Clock;
 use crate::job::{JobName, Namespace, NodeName};
-use crate::slot::{Audit, Lease, NotePage, RunRecord, Slot, SlotRecord};
+use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::conformance::{MemorySetup, Probe, Scale, Setup};
 use crate::store::layer::Reply;
 use crate::store::memory::{Ledger, MemoryStore};
@@ -191,6 +191,10 @@ impl Store for Broken {
 
     async fn inspect(&self, slots: &[Slot]) -> Reply<(DateTime<Utc>, Vec<SlotRecord>)> {
         self.right.inspect(slots).await
+    }
+
+    async fn output(&self, slot: &Slot, attempt: Attempt, token: Token) -> Reply<Option<OutputTail>> {
+        self.right.output(slot, attempt, token).await
     }
 
     async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Reply<Closing> {

@@ -1,5 +1,6 @@
 -- Records a run that failed or was given back, and releases its lease if it still stands; nobody else's (I4).
 -- KEYS last the borrowed key, if there is one
+-- KEYS and the end of ARGV also have what output.lua takes
 -- ARGV 5 token, 6 node, 7 attempt, 8 wait (ms, 0 for none), 9 attempts to forgive (0 or 1), 10 the run's record,
 -- 11 claimed at (ms)
 local token, node, attempt, wait, refund, record = ARGV[5], ARGV[6], tonumber(ARGV[7]), ARGV[8], tonumber(ARGV[9]), ARGV[10]
@@ -24,6 +25,7 @@ end
 
 local borrowed = read_borrowed(token) or { state = 'other' }
 
+record = keep_output(attempt, token, record, now)
 keep(now)
 if held and wait == '0' then
   redis.call('DEL', MARK)

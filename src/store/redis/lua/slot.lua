@@ -125,12 +125,18 @@ local function overtaker(attempt, token, since)
   return above or latest
 end
 
--- An end is never overwritten by the lack of one, nor success by anything else (I7).
-local function write_run(attempt, token, record)
+-- Whether this record of a claim takes the place of the one that stands, and where that is. An end is never overwritten by the
+-- lack of one, nor success by anything else (I7).
+local function is_replaced(attempt, token, record)
   local field, old = find_run(attempt, token)
-  if old and has_succeeded(old) and not has_succeeded(record) then return end
-  if old and has_ended(old) and not has_ended(record) then return end
-  redis.call('HSET', LOG, field, record)
+  if old and has_succeeded(old) and not has_succeeded(record) then return false end
+  if old and has_ended(old) and not has_ended(record) then return false end
+  return true, field
+end
+
+local function write_run(attempt, token, record)
+  local replaces, field = is_replaced(attempt, token, record)
+  if replaces then redis.call('HSET', LOG, field, record) end
 end
 
 -- The record of a claim at the moment of its grant.

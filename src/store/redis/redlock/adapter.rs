@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use super::panel::Heard;
 use super::store::RedlockStore;
 use crate::job::{JobName, NodeName};
-use crate::slot::{Audit, Lease, Mark, NotePage, RunRecord, Slot, SlotRecord};
+use crate::slot::{Attempt, Audit, Lease, Mark, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::redis::RedisStore;
 use crate::store::redlock::{median, registry, renewal, settle};
 use crate::store::{
@@ -94,6 +94,13 @@ impl Store for RedlockStore {
 
     async fn inspect(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), StoreError> {
         self.inspect_slots(slots).await
+    }
+
+    async fn output(&self, slot: &Slot, attempt: Attempt, token: Token) -> Result<Option<OutputTail>, StoreError> {
+        let heard = self.panel.ask(call!(slot.clone(), |master, slot| master.output(&slot, attempt, token))).await;
+        // Each master keeps it, or has no room for it: one is enough.
+        let answer = self.is_enough(&heard).then(|| heard.answers().flatten().next().cloned());
+        self.settled(Op::Output, heard, answer)
     }
 
     async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Result<Closing, StoreError> {

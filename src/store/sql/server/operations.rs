@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use super::store::{Call, ServerStore, TRIES, Tried, contended};
 use super::{Dialect, Isolation};
 use crate::job::{JobName, NodeName};
-use crate::slot::{Audit, Lease, NotePage, RunRecord, Slot, SlotRecord};
+use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::sql::slots::Subject;
 use crate::store::sql::{inspect, notes, registry};
 use crate::store::{
@@ -81,6 +81,10 @@ impl<D: Dialect> Store for ServerStore<D> {
 
     async fn inspect(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), StoreError> {
         transaction!(self, Op::Inspect, Snapshot, |tx| inspect::inspect(tx, &self.scope, slots))
+    }
+
+    async fn output(&self, slot: &Slot, attempt: Attempt, token: Token) -> Result<Option<OutputTail>, StoreError> {
+        transaction!(self, Op::Output, Snapshot, |tx| inspect::output(tx, &self.scope, slot, attempt, token))
     }
 
     async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Result<Closing, StoreError> {

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 
 use super::store::{Call, SqliteStore};
 use crate::job::{JobName, NodeName};
-use crate::slot::{Audit, Lease, NotePage, RunRecord, Slot, SlotRecord};
+use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::sql::slots::Subject;
 use crate::store::sql::{inspect, notes, registry};
 use crate::store::{
@@ -88,6 +88,16 @@ impl Store for SqliteStore {
 
     async fn inspect(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), StoreError> {
         transaction!(self, Op::Inspect, reader.read, |tx| inspect::inspect(&mut tx, &self.shared.scope, slots))
+    }
+
+    async fn output(&self, slot: &Slot, attempt: Attempt, token: Token) -> Result<Option<OutputTail>, StoreError> {
+        transaction!(self, Op::Output, reader.read, |tx| inspect::output(
+            &mut tx,
+            &self.shared.scope,
+            slot,
+            attempt,
+            token
+        ))
     }
 
     async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Result<Closing, StoreError> {
