@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::job::NodeName;
-use crate::slot::{Attempt, Audit, DoneMark, Holder, Lease, Slot, Token, Trigger, Verdict};
+use crate::slot::{Attempt, Audit, DoneMark, Holder, Lease, Slot, SlotKey, Token, Trigger, Verdict};
 
 /// A request for a slot's lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,9 +23,9 @@ pub struct ClaimRequest {
     pub max_attempts: u32,
     /// Why.
     pub trigger: Trigger,
-    /// Other slots of the same job, during whose lease this one may not start (`concurrency = "forbid"`); may be empty. Older ones
-    /// only: some stores look at them without a lock, so of two claims at once that name each other both may be granted.
-    pub not_during: Vec<Slot>,
+    /// No other slot of the job may be leased when this one is granted (`concurrency = "forbid"` and `"replace"`). It is decided
+    /// in the step that grants: of two such claims at once, for two slots of a job, one is granted.
+    pub exclusive: bool,
     /// A person asks for this slot by name though it is over: [`Claim::Closed`] is passed over, every other check is made
     /// (invariant I6). A request of a schedule never says so.
     pub past: bool,
@@ -73,10 +73,10 @@ pub enum Claim {
         /// Until the pause ends by itself, if it does.
         remaining: Option<Duration>,
     },
-    /// A run of an older slot of the job holds its lease.
+    /// Another slot of the job is leased, and the request is exclusive.
     Blocked {
-        /// The older slot.
-        slot: Slot,
+        /// The other slot; of several the oldest.
+        key: SlotKey,
         /// Who runs it.
         by: Holder,
         /// Until that lease lapses, unless renewed.

@@ -21,18 +21,13 @@ pub(crate) fn measure(table: &mut Table) {
     let sample = block_on(lateness(one, Claims::Asked, Duration::from_secs(101)));
     table.within("tick → claim sent, 1 job, p99", Duration::from_millis(5), sample.p99(), &sample.words());
 
-    // As an hourly job: only the lease of the slot before can still stand.
-    let sample = block_on(lateness(many(Duration::from_secs(4)), Claims::Done, Duration::from_secs(25)));
+    let sample = block_on(lateness(many(), Claims::Done, Duration::from_secs(25)));
     let bound = Duration::from_millis(25);
     table.within("tick → claim sent, 1,000 jobs in one second, p99", bound, sample.p99(), &sample.words());
-
-    // As a job of each minute with a timeout of half an hour.
-    let sample = block_on(lateness(many(Duration::from_secs(157)), Claims::Done, Duration::from_secs(25)));
-    table.within("the same where each claim names 32 older slots, p99", bound, sample.p99(), &sample.words());
 }
 
-fn many(reach: Duration) -> Vec<JobSpec> {
-    (0..MANY).map(|number| work::ticking(number, "*/5 * * * * *", work::reaching_back(reach))).collect()
+fn many() -> Vec<JobSpec> {
+    (0..MANY).map(|number| work::ticking(number, "*/5 * * * * *", Policy::default())).collect()
 }
 
 /// How late the claims of these jobs are sent. What is current at the start is claimed late on purpose and left out.

@@ -50,7 +50,7 @@ pub(crate) fn claim(number: usize) -> ClaimRequest {
         lease_ttl: policy.lease_ttl,
         max_attempts: policy.max_attempts,
         trigger: Trigger::Schedule,
-        not_during: Vec::new(),
+        exclusive: false,
         past: false,
         audit: None,
     }

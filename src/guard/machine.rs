@@ -33,8 +33,6 @@ pub struct Assignment {
     pub trigger: Trigger,
     /// The tick, or when the run was asked for.
     pub scheduled_at: DateTime<Utc>,
-    /// Older slots whose lease forbids a start; see [`ClaimRequest::not_during`].
-    pub not_during: Vec<Slot>,
     /// Asked for by name although the slot is over; see [`ClaimRequest::past`]. Never set by a schedule.
     pub past: bool,
     /// The person who asked; see [`ClaimRequest::audit`]. Told with the first attempt alone.
@@ -274,7 +272,7 @@ impl SlotMachine {
             lease_ttl: a.policy.lease_ttl,
             max_attempts: a.policy.max_attempts,
             trigger: if retry { Trigger::Retry } else { a.trigger },
-            not_during: a.not_during.clone(),
+            exclusive: a.policy.concurrency.is_exclusive(),
             past: a.past,
             audit: a.audit.clone(),
         }

@@ -48,16 +48,23 @@ pub enum OnStoreError {
     Run,
 }
 
-/// This slot's run against an older slot's run of the same job.
+/// A slot's run against the run of another slot of the same job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Concurrency {
-    /// Waits within the slot until the older run is over.
+    /// Waits within the slot until the other run is over.
     Forbid,
     /// Runs beside it.
     Allow,
-    /// The node of the older run kills it.
+    /// The node of an older slot's run kills it; then as `Forbid`.
     Replace,
+}
+
+impl Concurrency {
+    /// Whether a slot is granted only while no other slot of the job is leased.
+    pub const fn is_exclusive(self) -> bool {
+        !matches!(self, Self::Allow)
+    }
 }
 
 /// The limits and policies of a job: all that the guard needs to know of it.
@@ -79,7 +86,7 @@ pub struct Policy {
     pub on_lost: OnLost,
     /// When the store is away at the tick.
     pub on_store_error: OnStoreError,
-    /// Against an older slot's run.
+    /// Against another slot's run.
     pub concurrency: Concurrency,
     /// Not started later than this after the tick; none means while the slot lasts.
     pub start_deadline: Option<Duration>,

@@ -106,21 +106,10 @@ impl Roll {
 
     /// Tells the slots of a job that run here and are older than this one.
     pub(super) fn tell_older(&self, slot: &Slot, message: &Message) {
-        for driven in self.older(slot) {
+        let older = |driven: &&Driven| driven.slot.start() < slot.start() && driven.is_holding();
+        for driven in self.of(slot.job()).filter(older) {
             driven.tell(message);
         }
-    }
-
-    /// Adds those of them to `named` that are not there: a node that stood still did not stop its command at the timeout, and
-    /// holds a slot for longer than its job's limits say.
-    pub(super) fn add_older(&self, slot: &Slot, named: &mut Vec<Slot>) {
-        let outlasting: Vec<Slot> =
-            self.older(slot).map(|driven| &driven.slot).filter(|older| !named.contains(older)).cloned().collect();
-        named.extend(outlasting);
-    }
-
-    fn older<'a>(&'a self, slot: &'a Slot) -> impl Iterator<Item = &'a Driven> {
-        self.of(slot.job()).filter(|driven| driven.slot.start() < slot.start() && driven.is_holding())
     }
 
     /// The job changed or is gone: every task of it is told to leave, and what has ended here is looked at anew by the
@@ -213,18 +202,18 @@ mod tests {
     }
 
     #[test]
-    fn an_older_slot_that_runs_here_forbids_a_start_however_old_it_is() {
+    fn the_older_slots_of_a_job_that_run_here_are_told_that_a_newer_one_replaces_them() {
         let mut roll = Roll::default();
-        let of = |job: &str, start: &str| Slot::parse(job, start, "2026-11-21T14Z").unwrap();
+        let of = |job: &str, start: &str| Slot::parse(job, start, "2026-11-21T16Z").unwrap();
         let (old, idle, other) = (of("a", "2026-11-21T02Z"), of("a", "2026-11-21T12Z"), of("b", "2026-11-21T13Z"));
-        let tasks = [&old, &idle, &other, &slot()].map(|slot| roll.enrol(slot.clone()));
-        for task in [0, 2, 3] {
+        let newer = of("a", "2026-11-21T15Z");
+        let mut tasks = [&old, &idle, &other, &slot(), &newer].map(|slot| roll.enrol(slot.clone()));
+        for task in [0, 2, 3, 4] {
             tasks[task].holding.store(true, Ordering::Relaxed);
         }
-        let mut named = vec![of("a", "2026-11-21T13Z")];
-        roll.add_older(&slot(), &mut named);
-        roll.add_older(&slot(), &mut named);
-        assert_eq!(named, [of("a", "2026-11-21T13Z"), old]);
+        roll.tell_older(&slot(), &Message::Replace);
+        let told = tasks.each_mut().map(|task| task.inbox.try_recv().is_ok());
+        assert_eq!(told, [true, false, false, false, false]);
     }
 
     #[test]

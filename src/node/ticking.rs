@@ -81,18 +81,15 @@ impl Node {
         if !self.roll.is_free(&slot) {
             return;
         }
-        let Some(entry) = self.entries.get_mut(job) else { return };
-        let (spec, mut not_during) = (Arc::clone(&entry.spec), entry.not_during(&slot));
-        if spec.policy.concurrency != Concurrency::Allow {
-            self.roll.add_older(&slot, &mut not_during);
-        }
+        let Some(entry) = self.entries.get(job) else { return };
+        let spec = Arc::clone(&entry.spec);
         if spec.policy.concurrency == Concurrency::Replace {
             self.roll.tell_older(&slot, &Message::Replace);
         }
         if trigger == Trigger::Schedule {
             self.notes.add(&slot, Decision::Ticked { tick: scheduled_at });
         }
-        let assignment = Assignment { not_during, ..self.assignment(&spec, slot, scheduled_at, trigger) };
+        let assignment = self.assignment(&spec, slot, scheduled_at, trigger);
         let enrolled = self.roll.enrol(assignment.slot.clone());
         let (slot, id) = (assignment.slot.clone(), enrolled.id);
         let tools = Arc::clone(&self.tools);
@@ -118,7 +115,6 @@ impl Node {
         }
     }
 
-    /// Names no older slots yet.
     fn assignment(&self, spec: &JobSpec, slot: Slot, scheduled_at: DateTime<Utc>, trigger: Trigger) -> Assignment {
         let capability = self.ports.store.capability();
         Assignment {
@@ -128,7 +124,6 @@ impl Node {
             node: self.identity.name.clone(),
             trigger,
             scheduled_at,
-            not_during: Vec::new(),
             past: false,
             audit: None,
             poll: (!capability.push).then_some(capability.poll),

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::drive::{Account, Entropy, Introduction, Once, Patience, Traces, Wait, older_slots};
+use crate::drive::{Account, Entropy, Introduction, Once, Patience, Traces, Wait};
 use crate::guard::Assignment;
 use crate::job::{JobSpec, NodeName, hash};
 use crate::observe::Observer;
@@ -141,7 +141,6 @@ impl Guard {
 
     fn once(&self, slot: Slot, orders: mpsc::UnboundedSender<Start>, standing: watch::Sender<Standing>) -> Once {
         let capability = self.store.capability();
-        let not_during = older_slots(&self.timetable, &self.spec.policy, &slot);
         let assignment = Assignment {
             slot,
             policy: self.spec.policy.clone(),
@@ -149,7 +148,6 @@ impl Guard {
             node: self.node.clone(),
             trigger: Trigger::Exec,
             scheduled_at: self.clock.now().wall,
-            not_during,
             past: false,
             audit: None,
             poll: (!capability.push).then_some(capability.poll),

@@ -104,7 +104,7 @@ impl Backend {
         self.lost_at = Some(now);
     }
 
-    /// Carries a request out. `id` is its slot, `older` those older slots of its job that may be leased.
+    /// Carries a request out. `id` is its slot.
     pub(super) fn process(
         &mut self,
         request: &Request,
@@ -154,10 +154,7 @@ impl Backend {
         (now, shown): (DateTime<Utc>, DateTime<Utc>),
         done: &mut Processed,
     ) {
-        let blocked = request.not_during.iter().any(|older| {
-            let shadow = self.kept.shadows.get(&(id.0, older.start().timestamp()));
-            shadow.is_some_and(|shadow| shadow.lease_at(now).is_some())
-        });
+        let blocked = request.exclusive && self.others(id).any(|(_, shadow)| shadow.lease_at(now).is_some());
         let answer = self.ask_ledger(request, now, shown);
         let shadow = self.shadow(id);
         let expected = shadow.claim(request, now, blocked);
@@ -173,6 +170,11 @@ impl Backend {
             }
         }
         done.answer = Some(Answer::Claim(answer));
+    }
+
+    /// What is known of the job's other slots.
+    pub(super) fn others(&self, id: SlotId) -> impl Iterator<Item = (&SlotId, &Shadow)> {
+        self.kept.shadows.range((id.0, i64::MIN)..=(id.0, i64::MAX)).filter(move |(other, _)| **other != id)
     }
 
     fn ask_ledger(&mut self, request: &ClaimRequest, now: DateTime<Utc>, shown: DateTime<Utc>) -> Claim {
@@ -196,7 +198,7 @@ impl Backend {
                 ledger.claim(&asked, now)
             }
             Some(Bug::LimitIgnored) => ledger.claim(&ClaimRequest { max_attempts: 9, ..request.clone() }, now),
-            Some(Bug::OlderIgnored) => ledger.claim(&ClaimRequest { not_during: Vec::new(), ..request.clone() }, now),
+            Some(Bug::OthersIgnored) => ledger.claim(&ClaimRequest { exclusive: false, ..request.clone() }, now),
             Some(Bug::DoneIsNotAbsorbing) => match ledger.claim(request, now) {
                 Claim::Done(_) => {
                     ledger.expire_mark(&request.slot, now);

@@ -22,8 +22,8 @@ bugs! {
     TokenIgnored,
     /// The store does not ask how many attempts there were.
     LimitIgnored,
-    /// The store does not look at the older slots that a claim names.
-    OlderIgnored,
+    /// The store does not look at what else runs of the job.
+    OthersIgnored,
     /// The store renews whoever asks.
     RenewsAnybodys,
     /// The store releases the lease whoever asks.

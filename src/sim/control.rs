@@ -44,7 +44,7 @@ impl Bug {
             Self::ClockStops => &[Check::Trust],
             Self::Mute => &[Check::Silence],
             Self::KillIgnored => &[Check::Outlived],
-            Self::OlderIgnored => &[Check::Beside],
+            Self::OthersIgnored => &[Check::Beside],
             Self::LooksLate => &[Check::Retry],
             Self::WatchdogOutlivesTheRun => &[Check::Afterwards],
             Self::CounterWithoutTtl => &[Check::Leak],

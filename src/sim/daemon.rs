@@ -179,15 +179,9 @@ impl Daemon {
             return;
         }
         let concurrency = entry.spec.policy.concurrency;
-        let mut assignment = assignment(entry, desk, slot.clone(), (scheduled_at, trigger));
-        let running = self.running_before(&slot);
-        if concurrency != Concurrency::Allow {
-            let unnamed = running.iter().map(|(_, older)| older).filter(|older| !assignment.not_during.contains(older));
-            let unnamed: Vec<Slot> = unnamed.cloned().collect();
-            assignment.not_during.extend(unnamed);
-        }
+        let assignment = assignment(entry, desk, slot.clone(), (scheduled_at, trigger));
         if concurrency == Concurrency::Replace {
-            for (task, _) in running {
+            for task in self.running_before(&slot) {
                 self.tell(desk, task, |machine, now| machine.handle_replaced(now));
             }
         }
@@ -200,10 +194,10 @@ impl Daemon {
     }
 
     /// The older slots of a job that run here.
-    fn running_before(&self, slot: &Slot) -> Vec<(u64, Slot)> {
+    fn running_before(&self, slot: &Slot) -> Vec<u64> {
         let older = |driven: &&Driven| driven.slot.job() == slot.job() && driven.slot.start() < slot.start();
         let running = self.roll.values().filter(older).filter(|driven| self.is_holding(driven.task));
-        running.map(|driven| (driven.task, driven.slot.clone())).collect()
+        running.map(|driven| driven.task).collect()
     }
 
     fn is_holding(&self, task: u64) -> bool {

@@ -85,15 +85,15 @@ impl World {
         }
     }
 
-    /// With `forbid` no older slot of the job is leased.
+    /// With `forbid` no other slot of the job is leased.
     fn look_beside(&mut self, id: SlotId, slot: &Slot) {
         let Some(job) = self.nature.scenario.jobs.get(id.0) else { return };
         if job.spec.policy.concurrency == Concurrency::Allow {
             return;
         }
         let now = self.nature.instant();
-        for (older, shadow) in self.backend.kept.shadows.range((id.0, i64::MIN)..id).rev() {
-            let (Some(lease), Some(story)) = (shadow.lease_at(now), self.nature.stories.get(older)) else { continue };
+        for (other, shadow) in self.backend.others(id) {
+            let (Some(lease), Some(story)) = (shadow.lease_at(now), self.nature.stories.get(other)) else { continue };
             // A late copy of a request can set a lease under which nothing runs.
             let run = self.nature.run_of(&story.slot, lease.token).filter(|run| run.ended.is_none());
             if run.is_some() {
@@ -122,14 +122,14 @@ impl World {
         }
     }
 
-    /// Until when an older slot's lease forbade a start.
+    /// Until when another slot's lease forbade a start.
     fn blocked_until(&self, id: SlotId) -> Option<DateTime<Utc>> {
         let job = self.nature.scenario.jobs.get(id.0)?;
         if job.spec.policy.concurrency == Concurrency::Allow {
             return None;
         }
-        let older = self.backend.kept.shadows.range((id.0, i64::MIN)..id);
-        older.map(|(_, shadow)| shadow.lease.map_or(shadow.freed, |lease| lease.until.max(shadow.freed))).max()
+        let others = self.backend.others(id);
+        others.map(|(_, shadow)| shadow.lease.map_or(shadow.freed, |lease| lease.until.max(shadow.freed))).max()
     }
 
     /// When a node that is well must have claimed a slot that is free since then; none where it need not.

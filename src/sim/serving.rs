@@ -115,7 +115,7 @@ impl World {
             lease_ttl: policy.lease_ttl,
             max_attempts: policy.max_attempts,
             trigger: Trigger::Schedule,
-            not_during: Vec::new(),
+            exclusive: false,
             past: false,
             audit: None,
         };

@@ -111,7 +111,7 @@ impl Shadow {
         self.runs.iter().any(|run| run.token == token && run.ended)
     }
 
-    /// What a claim must be answered; see `crate::store::Claim::as_str`. `blocked`: an older slot that it names is leased.
+    /// What a claim must be answered; see `crate::store::Claim::as_str`. `blocked`: it is exclusive, and another slot of its job is leased.
     pub(super) fn claim(&self, request: &ClaimRequest, now: DateTime<Utc>, blocked: bool) -> &'static str {
         let slot = &request.slot;
         if self.done_at(now).is_some() || self.verdict == Some(Verdict::Done) {

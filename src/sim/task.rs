@@ -6,9 +6,9 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::clock::{Mono, Now};
-use crate::drive::{Fact, longest_run};
+use crate::drive::Fact;
 use crate::guard::{Action, Assignment, SlotMachine};
-use crate::job::{Concurrency, OnStoreError};
+use crate::job::OnStoreError;
 use crate::sim::bug::Bug;
 use crate::sim::daemon::{Asked, Daemon, Desk, Entry};
 use crate::sim::faults::Fault;
@@ -22,9 +22,6 @@ use crate::store::{Claim, Op};
 
 /// From the order to start a command to its start, at the most.
 const SLOWEST_START: Duration = Duration::from_millis(20);
-
-/// Fewer than in `drive::older`: no run of a world lasts that long, and searching for the slots takes most of the time.
-const MOST_OLDER: usize = 24;
 
 /// One slot being driven.
 #[derive(Debug)]
@@ -356,10 +353,6 @@ pub(super) fn assignment(
     (scheduled_at, trigger): (DateTime<Utc>, Trigger),
 ) -> Assignment {
     let policy = entry.spec.policy.clone();
-    let not_during = match policy.concurrency {
-        Concurrency::Allow => Vec::new(),
-        Concurrency::Forbid | Concurrency::Replace => entry.timetable.older(&slot, longest_run(&policy), MOST_OLDER),
-    };
     let bits = (u128::from(desk.nature.dice.bits()) << 64) | u128::from(desk.nature.dice.bits() >> 32);
     Assignment {
         slot,
@@ -374,7 +367,6 @@ pub(super) fn assignment(
             .unwrap_or_else(|| crate::job::NodeName::nearest("n")),
         trigger,
         scheduled_at,
-        not_during,
         past: false,
         audit: None,
         poll: desk.nature.scenario.poll,

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use crate::clock::{between, later};
 use crate::job::NodeName;
 use crate::slot::{
-    Attempt, Audit, DoneMark, Holder, Lease, Mark, Outcome, RunRecord, Slot, Token, Verdict, VerdictRecord,
+    Attempt, Audit, DoneMark, Holder, Lease, Mark, Outcome, RunRecord, Slot, SlotKey, Token, Verdict, VerdictRecord,
 };
 use crate::store::{Pause, WakeKind};
 
@@ -69,8 +69,9 @@ pub(super) struct Image {
     pub(super) runs: Runs,
     /// The job's last pause.
     pub(super) pause: Option<Pause>,
-    /// What stands at the older slots that the request names.
-    pub(super) older: Vec<(Slot, StoredMark)>,
+    /// The marks of the job's other slots, the oldest slot first; of an exclusive claim alone. Leases that have ended, and marks
+    /// that are none, may be among them.
+    pub(super) others: Vec<(SlotKey, StoredMark)>,
     pub(super) effects: Effects,
 }
 

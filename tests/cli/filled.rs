@@ -148,7 +148,7 @@ async fn claim(store: &dyn Store, job: &str, node: &str, attempt: u32, now: Date
         lease_ttl: Duration::from_secs(600),
         max_attempts: 3,
         trigger: if attempt == 1 { Trigger::Schedule } else { Trigger::Retry },
-        not_during: Vec::new(),
+        exclusive: false,
         past: false,
         audit: None,
     };

@@ -13,7 +13,7 @@ use crate::{ended, granted, open, request, slot_of, store};
 /// Added in each direction. Each write is a sync to disk besides.
 const DELAY: Duration = Duration::from_millis(120);
 
-/// An older slot is named by each claim, and is done, as a rule.
+/// Each claim is exclusive.
 #[tokio::test]
 async fn a_first_claim_costs_two_round_trips_a_renewal_four_and_a_refusal_two() {
     let server = EtcdServer::start();
@@ -23,7 +23,7 @@ async fn a_first_claim_costs_two_round_trips_a_renewal_four_and_a_refusal_two() 
     direct.complete(&done, &ended(&done, Outcome::Success), Duration::from_secs(600)).await.unwrap();
     let after = |job: &str, claimer| {
         let slot = Slot::new(job.parse().unwrap(), older.start(), older.end()).unwrap();
-        ClaimRequest { not_during: vec![older.clone()], ..request(&slot, claimer) }
+        ClaimRequest { exclusive: true, ..request(&slot, claimer) }
     };
     for turn in 0..5 {
         granted(&direct, &after(&format!("held-{turn}"), 1)).await;

@@ -22,7 +22,7 @@ async fn a_claim_costs_one_round_trip_a_renewal_two_and_a_retry_three() {
     let older = slot_in("job", -2);
     let done = granted(&*store, &ClaimRequest { past: true, ..request(&older, 1) }).await;
     store.complete(&done, &failed(&done), Duration::from_secs(60)).await.unwrap();
-    let after = |job: &str, claimer| ClaimRequest { not_during: vec![older.clone()], ..request(&slot(job), claimer) };
+    let after = |job: &str, claimer| ClaimRequest { exclusive: true, ..request(&slot(job), claimer) };
     let warm = granted(&*store, &after("warm", 1)).await;
     store.fail(&warm, &failed(&warm), Duration::ZERO).await.unwrap();
     let lease = granted(&*store, &after("job", 1)).await;
@@ -35,7 +35,7 @@ async fn a_claim_costs_one_round_trip_a_renewal_two_and_a_retry_three() {
     let claim = round_trips(DELAY, async |turn| {
         granted(&*store, &after(&format!("job-{turn}"), 1)).await;
     });
-    assert_eq!(claim.await, 1, "a first claim that is granted, an older slot named");
+    assert_eq!(claim.await, 1, "a first claim that is granted, exclusively");
     let retry = round_trips(DELAY, async |turn| {
         granted(&*store, &after(&format!("again-{turn}"), 2)).await;
     });

@@ -164,7 +164,6 @@ impl Setup {
             node: name(node),
             trigger: Trigger::Schedule,
             scheduled_at: store_time(self.begin),
-            not_during: Vec::new(),
             past: false,
             audit: None,
             poll: None,

@@ -76,7 +76,7 @@ fn request(slot: &Slot, node: &str, token: u128) -> ClaimRequest {
         lease_ttl: LEASE,
         max_attempts: 9,
         trigger: Trigger::Schedule,
-        not_during: Vec::new(),
+        exclusive: false,
         past: false,
         audit: None,
     }

@@ -218,7 +218,7 @@ fn request(token: Tok) -> ClaimRequest {
         lease_ttl: ticks(1),
         max_attempts: u32::from(MAX_ATTEMPTS),
         trigger: Trigger::Schedule,
-        not_during: Vec::new(),
+        exclusive: false,
         past: false,
         audit: None,
     }

@@ -142,7 +142,7 @@ fn each_bug_that_is_put_in_on_purpose_is_found_and_each_check_finds_one() {
 /// soon, what is kept too long, a lease that nobody else came to take, a fault that another one excuses.
 const UNSEEN: &[Bug] = &[
     Bug::TokenIgnored,
-    Bug::OlderIgnored,
+    Bug::OthersIgnored,
     Bug::RenewsAnybodys,
     Bug::CounterWithoutTtl,
     Bug::ClosedAgain,

@@ -99,7 +99,7 @@ pub(crate) fn request(slot: &Slot, by: &str) -> ClaimRequest {
         lease_ttl: TTL,
         max_attempts: 3,
         trigger: Trigger::Schedule,
-        not_during: Vec::new(),
+        exclusive: false,
         past: false,
         audit: None,
     }

@@ -47,7 +47,7 @@ async fn whatever_is_in_the_way_is_seen_by_the_first_claim() {
 
     let older = slot_in("long", -1);
     let lease = granted(&*store, &ClaimRequest { past: true, ..request(&older, 1) }).await;
-    let newer = ClaimRequest { not_during: vec![older], ..request(&slot_in("long", 0), 2) };
+    let newer = ClaimRequest { exclusive: true, ..request(&slot_in("long", 0), 2) };
     assert!(matches!(fresh(&newer).await, Claim::Blocked { .. }));
     assert_eq!(database.number("SELECT count(*) FROM cronward_slots").await, 2);
     store.fail(&lease, &failed(&lease), Duration::ZERO).await.unwrap();

@@ -61,7 +61,7 @@ pub fn request(slot: &Slot, claimer: u128) -> ClaimRequest {
         lease_ttl: Duration::from_secs(60),
         max_attempts: 3,
         trigger: Trigger::Schedule,
-        not_during: Vec::new(),
+        exclusive: false,
         past: false,
         audit: None,
     }
@@ -129,9 +129,8 @@ pub async fn of_two_that_exclude_each_other_one_is_granted(stores: [Arc<dyn Stor
         let slots = [one, other.unwrap()];
         let claims = [0, 1].map(|index| {
             let store = Arc::clone(&stores[index]);
-            let not_during = vec![slots[1 - index].clone()];
             let claimer = u128::try_from(index + 1).unwrap();
-            let request = ClaimRequest { not_during, ..request(&slots[index], claimer) };
+            let request = ClaimRequest { exclusive: true, ..request(&slots[index], claimer) };
             tokio::spawn(async move { store.claim(&request).await.unwrap() })
         });
         let mut granted = 0;

@@ -32,11 +32,10 @@ async fn a_step_costs_two_round_trips_and_a_refusal_one() {
     let lease = granted(&store, &request(&held, 1)).await;
     link.set(Mode::Delay(DELAY));
     let pass = || clock.advance(Duration::from_secs(60));
-    // Each the first slot of its job, which names an older one.
+    // Each the first slot of its job.
     let first = |turn: u32| {
         let slot = slot_of(&format!("job-{turn}"));
-        let older = Slot::new(slot.job().clone(), slot.start() - chrono::TimeDelta::hours(2), slot.start()).unwrap();
-        ClaimRequest { not_during: vec![older], ..request(&slot, 1) }
+        ClaimRequest { exclusive: true, ..request(&slot, 1) }
     };
     let claim = round_trips(DELAY, async |turn| {
         pass();

@@ -288,7 +288,7 @@ impl Probe<'_> {
             lease_ttl: LEASE_TTL,
             max_attempts: 9,
             trigger: Trigger::Manual,
-            not_during: Vec::new(),
+            exclusive: false,
             past: false,
             audit: None,
         };

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use nix::unistd::gethostname;
 
 use crate::cli::ExitCode;
@@ -20,12 +19,11 @@ use crate::cli::session::connect;
 use crate::cli::store_args::StoreAddress;
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
-use crate::drive::{Account, Entropy, MOST_OLDER, Once, Patience, Traces, Wait, older_slots};
+use crate::drive::{Account, Entropy, Once, Patience, Traces, Wait};
 use crate::exec::{Launcher, Output};
 use crate::guard::Assignment;
-use crate::job::{CommandSpec, Concurrency, NodeName, Policy};
+use crate::job::{CommandSpec, NodeName};
 use crate::observe::FanOut;
-use crate::schedule::Timetable;
 use crate::slot::{Audit, Slot, Trigger};
 use crate::store::{self, Store};
 
@@ -179,16 +177,11 @@ impl Guarded {
     }
 
     fn assignment(&self, entropy: &Entropy) -> Assignment {
-        let Task { spec, timetable, slot, .. } = &self.task;
+        let Task { spec, slot, .. } = &self.task;
         let capability = self.store.capability();
         // Nobody is told when a foreign script lets its lock go.
         let polls = self.address.options.lock_key.is_some();
         let now = SystemClock.now().wall;
-        let not_during = if self.past && now >= slot.end() {
-            others_until(timetable, &spec.policy, slot, now)
-        } else {
-            older_slots(timetable, &spec.policy, slot)
-        };
         Assignment {
             slot: slot.clone(),
             policy: spec.policy.clone(),
@@ -196,7 +189,6 @@ impl Guarded {
             node: self.node.clone(),
             trigger: self.trigger,
             scheduled_at: now,
-            not_during,
             past: self.past,
             audit: self.audit.clone(),
             poll: (!capability.push || polls).then_some(capability.poll),
@@ -219,13 +211,4 @@ impl Guarded {
     pub(super) fn store_patience(&self) -> Duration {
         self.address.options.op_timeout * STORE_TRIES
     }
-}
-
-/// The slots whose lease forbids to start one that is over: whichever of the job may run now, the current one first.
-fn others_until(timetable: &Timetable, policy: &Policy, slot: &Slot, now: DateTime<Utc>) -> Vec<Slot> {
-    let Some(current) = timetable.slot_at(now).filter(|_| policy.concurrency != Concurrency::Allow) else {
-        return older_slots(timetable, policy, slot);
-    };
-    let older = older_slots(timetable, policy, &current);
-    std::iter::once(current).chain(older).filter(|other| other != slot).take(MOST_OLDER).collect()
 }

@@ -17,8 +17,6 @@ use std::time::Duration;
 pub(super) struct Task {
     /// The job: its limits, and what is started.
     pub(super) spec: JobSpec,
-    /// Its slots.
-    pub(super) timetable: Timetable,
     /// The slot.
     pub(super) slot: Slot,
     /// The hash of the job as it is run here. The file's own hash, where nothing is run otherwise than it says: that can be
@@ -50,13 +48,13 @@ impl Task {
             // Whoever names one slot by its key need not say how long the others are.
             certain: !matches!(args.slot, Some(SlotArg::Key(_))),
         });
-        Ok(Self { spec, timetable, slot, hash, introduction })
+        Ok(Self { spec, slot, hash, introduction })
     }
 
     /// A slot of a job of the file, run as that says.
     pub(super) fn of_file(spec: &JobSpec, slot: Slot) -> Result<Self, Failure> {
-        let (timetable, hash) = (timetable(spec)?, hash::of_job(spec));
-        Ok(Self { spec: spec.clone(), timetable, slot, hash, introduction: None })
+        let hash = hash::of_job(spec);
+        Ok(Self { spec: spec.clone(), slot, hash, introduction: None })
     }
 }
 

@@ -74,7 +74,7 @@ fn a_backoff_is_waited_out_and_the_look_comes_within_50_ms() {
 #[test]
 fn an_older_run_is_waited_out() {
     let older = Slot::parse("push", "2026-11-21T13Z", "2026-11-21T14Z").unwrap();
-    let wait = wait_after(Claim::Blocked { slot: older, by: other(), remaining: seconds(5) });
+    let wait = wait_after(Claim::Blocked { key: older.key(), by: other(), remaining: seconds(5) });
     assert!(wait >= seconds(5) && wait < seconds(6), "{wait:?}");
 }
 
@@ -98,7 +98,7 @@ fn the_time_that_remains_runs_on_while_the_answer_lies_unread() {
         Claim::Early { remaining },
         Claim::Held { by: other(), remaining },
         Claim::Backoff { remaining },
-        Claim::Blocked { slot: older, by: other(), remaining },
+        Claim::Blocked { key: older.key(), by: other(), remaining },
     ] {
         let (mut bench, _) = Bench::at_tick(Policy::default());
         bench.clock.advance(seconds(30));

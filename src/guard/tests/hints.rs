@@ -37,7 +37,7 @@ fn the_end_of_an_older_run_wakes_only_who_waits_for_it() {
     let older = Slot::parse("push", "2026-11-21T13Z", "2026-11-21T14Z").unwrap();
     let wake = Wake::Slot { job: older.job().clone(), key: older.key(), what: WakeKind::Done };
     let (mut bench, _) = Bench::at_tick(Policy::default());
-    bench.machine.handle_claim(bench.now(), Ok(Claim::Blocked { slot: older, by: other(), remaining: TTL }));
+    bench.machine.handle_claim(bench.now(), Ok(Claim::Blocked { key: older.key(), by: other(), remaining: TTL }));
     bench.machine.handle_wake(bench.now(), &wake);
     assert!(bench.until_timer() <= Duration::from_millis(50));
     bench.claim();

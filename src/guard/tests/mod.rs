@@ -45,7 +45,6 @@ fn assignment(policy: Policy) -> Assignment {
         node: NodeName::new("a").unwrap(),
         trigger: Trigger::Schedule,
         scheduled_at: slot().start(),
-        not_during: Vec::new(),
         past: false,
         audit: None,
         poll: None,

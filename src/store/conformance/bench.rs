@@ -105,7 +105,7 @@ impl Bench {
             lease_ttl: LEASE,
             max_attempts: 3,
             trigger: Trigger::Schedule,
-            not_during: Vec::new(),
+            exclusive: false,
             past: false,
             audit: None,
         })

@@ -20,7 +20,7 @@ pub(super) const CASES: &[Case] = &[
     case!("claim", used_up_attempts_end_the_slot, I5),
     case!("claim", no_attempts_allowed_means_none_granted, I5),
     case!("claim", a_paused_job_is_not_granted),
-    case!("claim", a_slot_is_blocked_while_an_older_one_runs),
+    case!("claim", an_exclusive_claim_is_blocked_while_an_older_slot_runs),
     case!("claim", the_checks_come_in_the_order_of_the_contract, I1, I3, I5),
     case!("claim", slots_and_jobs_do_not_touch_each_other, I1),
     case!("claim", the_end_is_no_part_of_a_slots_identity, I1),
@@ -173,14 +173,13 @@ async fn a_paused_job_is_not_granted(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_slot_is_blocked_while_an_older_one_runs(bench: &Bench) -> Outcome {
+async fn an_exclusive_claim_is_blocked_while_an_older_slot_runs(bench: &Bench) -> Outcome {
     let (older, slot) = (bench.span("job", -900, 7_200)?, bench.slot("job")?);
-    let idle = bench.span("job", -1_200, 7_200)?;
     let lease = bench.grant(&older, "a").await?;
-    let request = ClaimRequest { not_during: vec![idle, older.clone()], ..bench.request(&slot, "b")? };
+    let request = ClaimRequest { exclusive: true, ..bench.request(&slot, "b")? };
     let claim = bench.another().await?.claim(&request).await?;
-    let (blocker, by, remaining) = take!(claim, Claim::Blocked { slot, by, remaining } => (slot, by, remaining));
-    ensure_eq!((&blocker, by.node.as_str(), by.attempt), (&older, "a", 1));
+    let (blocker, by, remaining) = take!(claim, Claim::Blocked { key, by, remaining } => (key, by, remaining));
+    ensure_eq!((blocker, by.node.as_str(), by.attempt), (older.key(), "a", 1));
     ensure!(is_about(remaining, LEASE), "{remaining:?} remain");
     ensure_eq!(bench.probe.attempts(&slot).await?, None);
     // A wait after a failure is no run, and neither is a done marker.
@@ -196,7 +195,7 @@ async fn the_checks_come_in_the_order_of_the_contract(bench: &Bench) -> Outcome 
     let lease = bench.grant(&slot, "a").await?;
     bench.store.fail(&lease, &failed(&lease), WAIT).await?;
     bench.expire(&slot).await?;
-    let request = ClaimRequest { not_during: vec![older.clone()], ..bench.request(&slot, "b")? };
+    let request = ClaimRequest { exclusive: true, ..bench.request(&slot, "b")? };
     ensure_is!(bench.store.claim(&request).await?, Claim::Blocked { .. });
     bench.store.pause(slot.job(), None, &audit("pause")).await?;
     ensure_is!(bench.store.claim(&request).await?, Claim::Paused { .. });

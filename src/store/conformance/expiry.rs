@@ -30,7 +30,7 @@ async fn a_lapsed_lease_blocks_no_later_slot(bench: &Bench) -> Outcome {
     let (older, slot) = (bench.span("job", -900, 7_200)?, bench.slot("job")?);
     bench.grant(&older, "a").await?;
     bench.expire(&older).await?;
-    let request = ClaimRequest { not_during: vec![older], ..bench.request(&slot, "b")? };
+    let request = ClaimRequest { exclusive: true, ..bench.request(&slot, "b")? };
     ensure_is!(bench.store.claim(&request).await?, Claim::Claimed { .. });
     Ok(())
 }

@@ -138,7 +138,7 @@ async fn an_attempt_found_again_waits_like_any_other(bench: &Bench) -> Outcome {
     let (older, slot) = (bench.span("job", -900, 7_200)?, bench.slot("job")?);
     let (request, _) = lapsed(bench, &slot).await?;
     bench.grant(&older, "b").await?;
-    let request = ClaimRequest { not_during: vec![older], ..request };
+    let request = ClaimRequest { exclusive: true, ..request };
     ensure_is!(bench.store.claim(&request).await?, Claim::Blocked { .. });
     bench.store.pause(slot.job(), None, &audit("pause")).await?;
     ensure_is!(bench.store.claim(&request).await?, Claim::Paused { .. });
@@ -146,7 +146,7 @@ async fn an_attempt_found_again_waits_like_any_other(bench: &Bench) -> Outcome {
     ensure_eq!(bench.store.claim(&over).await?, Claim::Closed);
     ensure_eq!(bench.record(&slot).await?.mark, Mark::Free);
     bench.store.resume(slot.job(), &audit("resume")).await?;
-    let allowed = ClaimRequest { not_during: Vec::new(), ..request };
+    let allowed = ClaimRequest { exclusive: false, ..request };
     ensure_is!(bench.store.claim(&allowed).await?, Claim::Claimed { attempt: 1, used: 1, .. });
     Ok(())
 }

@@ -107,9 +107,9 @@ async fn the_attempts_of_a_slot_that_is_over_are_counted_and_limited(bench: &Ben
 async fn done_pauses_and_older_runs_hold_in_the_past_too(bench: &Bench) -> Outcome {
     let (slot, running) = (over(bench)?, bench.slot("job")?);
     bench.grant(&running, "b").await?;
-    let beside = ClaimRequest { not_during: vec![running.clone()], ..asked(bench, &slot, "a")? };
-    let by = take!(bench.store.claim(&beside).await?, Claim::Blocked { slot, .. } => slot);
-    ensure_eq!(by, running, "a newer slot may be named, too");
+    let beside = ClaimRequest { exclusive: true, ..asked(bench, &slot, "a")? };
+    let by = take!(bench.store.claim(&beside).await?, Claim::Blocked { key, .. } => key);
+    ensure_eq!(by, running.key(), "a newer slot counts, too");
     bench.store.pause(slot.job(), None, &audit("pause")).await?;
     ensure_eq!(bench.store.claim(&asked(bench, &slot, "a")?).await?, Claim::Paused { remaining: None });
     bench.store.mark_done(&slot, &audit("mark_done"), DONE).await?;

@@ -94,7 +94,7 @@ fn is_judged(kept: &Kept, at: Moment, pause: Option<&Pause>) {
         lease_ttl: Duration::from_secs(60),
         max_attempts: 3,
         trigger: Trigger::Schedule,
-        not_during: Vec::new(),
+        exclusive: false,
         past: false,
         audit: None,
     });

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::mark::MarkChange;
 use crate::clock::later;
-use crate::slot::{Attempt, Audit, Lease, Mark, OutputTail, RunRecord, Slot, SlotRecord, Token, VerdictRecord};
+use crate::slot::{
+    Attempt, Audit, Lease, Mark, OutputTail, RunRecord, Slot, SlotKey, SlotRecord, Token, VerdictRecord,
+};
 use crate::store::image::{Effects, Image, Row, Runs, StoredMark};
 use crate::store::{Pause, Wake};
 
@@ -19,15 +21,15 @@ pub(in crate::store) struct Subject {
     pub(in crate::store) token: Option<Token>,
     /// The lease's attempt; none for the token's newest, or the current lease's.
     pub(in crate::store) attempt: Option<Attempt>,
-    /// Older slots whose marks count.
-    pub(in crate::store) older: Vec<Slot>,
+    /// Whether the leases of the job's other slots count.
+    pub(in crate::store) exclusive: bool,
     /// Whether the job's pause counts.
     pub(in crate::store) pause: bool,
 }
 
 impl Subject {
     pub(in crate::store) fn slot(slot: &Slot) -> Self {
-        Self { slot: slot.clone(), token: None, attempt: None, older: Vec::new(), pause: false }
+        Self { slot: slot.clone(), token: None, attempt: None, exclusive: false, pause: false }
     }
 
     pub(in crate::store) fn lease(lease: &Lease) -> Self {
@@ -118,12 +120,12 @@ impl Kept {
         subject: &Subject,
         at: Moment,
         pause: Option<Pause>,
-        older: Vec<(Slot, StoredMark)>,
+        others: Vec<(SlotKey, StoredMark)>,
     ) -> Image {
         let recorded = self.current(at).map_or(&[][..], |document| &document.runs);
         let runs = runs(recorded, subject, self.mark.as_ref());
         let (slot, effects) = (self.slot.clone(), Effects::default());
-        Image { slot, now: at.now, row: self.row(at), runs, pause, older, effects }
+        Image { slot, now: at.now, row: self.row(at), runs, pause, others, effects }
     }
 
     /// What the rule has changed.

@@ -124,7 +124,6 @@ pub(super) struct Compare {
 /// `CompareTarget`.
 const CREATE: i32 = 1;
 const MOD: i32 = 2;
-const LEASE: i32 = 4;
 
 /// Of a key that is not there each is 0.
 #[derive(Clone, Copy, PartialEq, Eq, Oneof)]
@@ -380,9 +379,4 @@ pub(super) fn unchanged(key: &str, revision: i64) -> Compare {
 /// True while the key is not there.
 pub(super) fn absent(key: &str) -> Compare {
     Compare { target: CREATE, key: key.as_bytes().to_vec(), wanted: Some(Wanted::CreateRevision(0)) }
-}
-
-/// True while nothing stands there under an etcd lease, whatever else may.
-pub(super) fn unleased(key: &str) -> Compare {
-    Compare { target: LEASE, key: key.as_bytes().to_vec(), wanted: Some(Wanted::Lease(0)) }
 }

@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use super::api::{
     Compare, KeyValue, LeaseId, LeaseTimeToLiveResponse, RangeRequest, RequestOp, TxnRequest, TxnResponse, absent,
-    method, unchanged, unleased,
+    method, unchanged,
 };
 use super::fault::Fault;
 use super::store::{Call, EtcdStore};
 use super::write::{Spare, Written};
 use crate::clock::later;
-use crate::slot::Slot;
+use crate::slot::SlotKey;
 use crate::store::document::{Document, Kept, MarkChange, MarkText, Moment, PauseText, Subject};
 use crate::store::image::{Image, StoredMark};
 use crate::store::{Claim, ClaimRequest, Op, Pause, StoreError};
@@ -43,7 +43,8 @@ pub(super) struct Loaded {
     pub(super) kept: Kept,
     pub(super) at: Moment,
     pause: Option<Pause>,
-    older: Vec<(Slot, StoredMark)>,
+    /// The marks of the job's other slots.
+    others: Vec<(SlotKey, StoredMark)>,
     pub(super) read: Vec<Compare>,
     /// What is read again where that has changed.
     pub(super) keys: Vec<String>,
@@ -80,7 +81,7 @@ impl EtcdStore {
     pub(super) async fn grant_slot(&self, request: &ClaimRequest) -> Result<Claim, StoreError> {
         let subject = Subject {
             token: Some(request.token),
-            older: request.not_during.clone(),
+            exclusive: request.exclusive,
             pause: true,
             ..Subject::slot(&request.slot)
         };
@@ -118,7 +119,7 @@ impl EtcdStore {
             for _ in 0..MOST_TRIES {
                 let viewed = std::mem::replace(&mut view, View::Unread);
                 let Some(loaded) = self.load(&subject, viewed).await? else { continue };
-                let mut image = loaded.kept.image(&subject, loaded.at, loaded.pause.clone(), loaded.older.clone());
+                let mut image = loaded.kept.image(&subject, loaded.at, loaded.pause.clone(), loaded.others.clone());
                 let answer = rule(&mut image);
                 let change = loaded.kept.change(image, loaded.at);
                 if loaded.presumed && change.mark == MarkChange::Keep {
@@ -139,12 +140,13 @@ impl EtcdStore {
         answer
     }
 
-    /// The keys of a slot: mark, counter, document; the job's pause, if it counts; the marks of older slots.
+    /// The keys of a slot: mark, counter, document; the job's pause, if it counts.
     fn keys_of(&self, subject: &Subject) -> Vec<String> {
         let slot = &subject.slot;
         let mut keys = vec![self.keys.mark(slot), self.keys.attempts(slot), self.keys.document(slot)];
         keys.extend(subject.pause.then(|| self.keys.pause(slot.job())));
-        keys.extend(subject.older.iter().map(|older| self.keys.mark(older)));
+        // Where `subject.exclusive`, the place of what runs of the job is added here.
+        let _ = subject.exclusive;
         keys
     }
 
@@ -161,14 +163,12 @@ impl EtcdStore {
         }
     }
 
-    /// A slot that nobody has touched, of a job that was never paused, with no lease at an older slot.
+    /// A slot that nobody has touched, of a job that was never paused, with no lease at another slot.
     fn untouched(&self, subject: &Subject, keys: Vec<String>) -> Loaded {
-        let own = keys.len().saturating_sub(subject.older.len());
-        let (own, older) = keys.split_at_checked(own).unwrap_or_default();
-        let read = own.iter().map(|key| absent(key)).chain(older.iter().map(|key| unleased(key))).collect();
+        let read = keys.iter().map(|key| absent(key)).collect();
         let kept = Kept { slot: subject.slot.clone(), mark: None, counter: 0, document: None };
-        let (pause, older, granted) = (None, Vec::new(), Duration::ZERO);
-        Loaded { kept, at: self.moment(), pause, older, read, keys, presumed: true, revision: 0, lease: 0, granted }
+        let (pause, others, granted) = (None, Vec::new(), Duration::ZERO);
+        Loaded { kept, at: self.moment(), pause, others, read, keys, presumed: true, revision: 0, lease: 0, granted }
     }
 
     /// What was found at the slot's keys.
@@ -186,20 +186,16 @@ impl EtcdStore {
         let pause = if subject.pause { rest.next().flatten() } else { None };
         let revision = mark.as_ref().map_or(0, |kv| kv.mod_revision);
         let Some(mark) = self.found_mark(mark).await? else { return Ok(None) };
-        let mut older = Vec::new();
-        for (slot, kv) in subject.older.iter().zip(rest) {
-            let Some(found) = self.found_mark(kv).await? else { return Ok(None) };
-            older.push((slot.clone(), found));
-        }
+        // The job's other slots are loaded here.
+        let others = Vec::new();
         let counter = read_counter(counter.as_ref())?;
         let document = read_document(document.as_ref())?;
         let pause = pause.map(|kv| read_json::<PauseText>(&kv)).transpose()?.map(PauseText::pause);
         // After everything was read: what was found gone had run out before this instant.
         let at = self.moment();
-        let older = older.into_iter().filter_map(|(slot, found)| Some((slot, found.stored(at)?))).collect();
         let (lease, granted) = (mark.lease, mark.granted);
         let kept = Kept { slot: subject.slot.clone(), mark: mark.stored(at), counter, document };
-        Ok(Some(Loaded { kept, at, pause, older, read, keys, presumed: false, revision, lease, granted }))
+        Ok(Some(Loaded { kept, at, pause, others, read, keys, presumed: false, revision, lease, granted }))
     }
 
     /// Reads several ranges as they are at one moment.

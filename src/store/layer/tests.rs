@@ -32,7 +32,7 @@ fn request() -> ClaimRequest {
         lease_ttl: Duration::from_secs(60),
         max_attempts: 3,
         trigger: Trigger::Schedule,
-        not_during: Vec::new(),
+        exclusive: false,
         past: false,
         audit: None,
     }

@@ -91,11 +91,12 @@ impl Ledger {
     }
 
     fn blocked(&self, request: &ClaimRequest, now: DateTime<Utc>) -> Option<Claim> {
-        request.not_during.iter().find_map(|older| {
-            let placed = self.mark(older, now)?;
-            let (by, _) = placed.lease()?;
-            Some(Claim::Blocked { slot: older.clone(), by: by.clone(), remaining: placed.remaining(now) })
-        })
+        if !request.exclusive {
+            return None;
+        }
+        let (key, placed) = self.leases(request.slot.job(), now).find(|(key, _)| *key != request.slot.key())?;
+        let (by, _) = placed.lease()?;
+        Some(Claim::Blocked { key, by: by.clone(), remaining: placed.remaining(now) })
     }
 
     /// The lease is set again; the record and its number stay.

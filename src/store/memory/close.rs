@@ -67,6 +67,7 @@ impl Ledger {
     /// Removes what was kept for its time ([`crate::store::Store::purge`]).
     pub fn purge(&mut self, now: DateTime<Utc>) -> u64 {
         self.marks.retain(|_, placed| placed.until > now);
+        self.leased.retain(|id| self.marks.contains_key(id));
         self.purge_notes(now);
         let over = |(id, log)| self.is_over(log, now).then_some(id);
         let ids: Vec<_> = self.logs.iter().filter_map(over).take(PURGE_AT_ONCE).cloned().collect();

@@ -4,7 +4,7 @@
 //! lease, the wait after a failure, or the done marker. The *log* has the counter, the runs, the verdict and the
 //! operators' verbs, and is kept for the retention after its last change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -29,6 +29,8 @@ pub(super) fn id(slot: &Slot) -> SlotId {
 pub struct Ledger {
     pub(super) retention: Duration,
     pub(super) marks: BTreeMap<SlotId, Placed>,
+    /// Where a lease was placed and nothing has taken its place: a job's leases are found without looking at all its slots.
+    pub(super) leased: BTreeSet<SlotId>,
     pub(super) logs: BTreeMap<SlotId, Log>,
     pub(super) jobs: BTreeMap<JobName, JobEntry>,
     pub(super) nodes: BTreeMap<NodeName, NodeEntry>,
@@ -86,6 +88,7 @@ impl Ledger {
         Self {
             retention,
             marks: BTreeMap::new(),
+            leased: BTreeSet::new(),
             logs: BTreeMap::new(),
             jobs: BTreeMap::new(),
             nodes: BTreeMap::new(),
@@ -114,11 +117,23 @@ impl Ledger {
         }
     }
 
+    /// The leases that stand on slots of this job now, the oldest slot first.
+    pub(super) fn leases(&self, job: &JobName, now: DateTime<Utc>) -> impl Iterator<Item = (SlotKey, &Placed)> {
+        let of_job = self.leased.range((job.clone(), SlotKey::FIRST)..).take_while(move |(name, _)| name == job);
+        let placed = of_job.filter_map(|id| Some((id.1, self.marks.get(id)?)));
+        placed.filter(move |(_, placed)| placed.until > now)
+    }
+
     pub(super) fn place(&mut self, slot: &Slot, standing: Standing, until: DateTime<Utc>) {
+        self.lift(slot);
+        if matches!(standing, Standing::Lease { .. }) {
+            self.leased.insert(id(slot));
+        }
         self.marks.insert(id(slot), Placed { standing, until });
     }
 
     pub(super) fn lift(&mut self, slot: &Slot) {
+        self.leased.remove(&id(slot));
         self.marks.remove(&id(slot));
     }
 

@@ -53,9 +53,8 @@ impl Store for RedisStore {
 
     async fn claim(&self, request: &ClaimRequest) -> Result<Claim, StoreError> {
         let slot = &request.slot;
-        let older = request.not_during.iter().map(|older| self.keys.mark(older));
         let args = self
-            .about(slot, std::iter::once(self.keys.pause(slot.job())).chain(older).chain(self.borrowed()))
+            .about(slot, std::iter::once(self.keys.pause(slot.job())).chain(self.borrowed()))
             .arg(request.token)
             .arg(&request.node)
             .arg(ttl(request.lease_ttl))
@@ -65,8 +64,7 @@ impl Store for RedisStore {
             .arg(MAX_ATTEMPTS_LIMIT)
             .arg(u8::from(request.past))
             .arg(asked_by(request));
-        let read = |reply: &_| decode::claim(reply, &request.not_during);
-        self.ask((Op::Claim, &self.keys.mark(slot)), &script::CLAIM, &args, read).await
+        self.ask((Op::Claim, &self.keys.mark(slot)), &script::CLAIM, &args, decode::claim).await
     }
 
     async fn renew(&self, lease: &Lease) -> Result<Renewal, StoreError> {

@@ -11,7 +11,7 @@ use redis::Value;
 use serde::Deserialize;
 
 use crate::job::NodeName;
-use crate::slot::{DoneMark, Holder, Slot, Token, VerdictRecord};
+use crate::slot::{DoneMark, Holder, SlotKey, Token, VerdictRecord};
 use crate::store::{Claim, Closing, Intervention, Release, Renewal, Settlement};
 use crate::text::message;
 
@@ -119,6 +119,10 @@ impl<'a> Fields<'a> {
         instant(self.integer()?)
     }
 
+    fn key(&mut self) -> Result<SlotKey, Corrupt> {
+        self.text()?.parse().map_err(|_| Corrupt::reply("a slot has another form"))
+    }
+
     fn mark(&mut self) -> Result<RawMark, Corrupt> {
         let text = self.text()?;
         RawMark::parse(text).ok_or_else(|| Corrupt::reply("a mark has another form"))
@@ -179,8 +183,8 @@ pub(super) fn json<'a, T: Deserialize<'a>>(text: &'a str, key: &str, field: &str
     serde_json::from_str(text).map_err(|_| Corrupt::at(key, &format!("field {field:?} is not its JSON")))
 }
 
-/// The answer of `claim.lua`; `not_during` is what the request named.
-pub(super) fn claim(reply: &Value, not_during: &[Slot]) -> Result<Claim, Corrupt> {
+/// The answer of `claim.lua`.
+pub(super) fn claim(reply: &Value) -> Result<Claim, Corrupt> {
     let mut fields = Fields::of(reply)?;
     Ok(match fields.word {
         "claimed" => {
@@ -194,11 +198,7 @@ pub(super) fn claim(reply: &Value, not_during: &[Slot]) -> Result<Claim, Corrupt
             let left = fields.integer()?;
             Claim::Paused { remaining: (left >= 0).then(|| millis(left)) }
         }
-        "blocked" => {
-            let index = usize::try_from(fields.number()?).unwrap_or(usize::MAX);
-            let slot = not_during.get(index).cloned().ok_or_else(|| Corrupt::reply("it names a slot not asked for"))?;
-            Claim::Blocked { slot, by: fields.mark()?.by, remaining: fields.span()? }
-        }
+        "blocked" => Claim::Blocked { key: fields.key()?, by: fields.mark()?.by, remaining: fields.span()? },
         "early" => Claim::Early { remaining: fields.span()? },
         "closed" => Claim::Closed,
         _ => return fields.unknown(),

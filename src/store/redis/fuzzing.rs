@@ -27,7 +27,7 @@ fn decoded(reply: &Value, length: usize) -> bool {
     let asked = [(slot.clone(), keys)];
     let retention = Duration::MAX;
     let taken = [
-        told(decode::claim(reply, std::slice::from_ref(&slot))),
+        told(decode::claim(reply)),
         told(decode::renewal(reply)),
         told(decode::settlement(reply)),
         told(decode::release(reply)),

@@ -262,8 +262,7 @@ mod tests {
         #[test]
         fn no_answer_makes_a_decoder_panic(reply in values()) {
             let asked = asked();
-            let older = [asked[0].0.clone()];
-            let _ = decode::claim(&reply, &older);
+            let _ = decode::claim(&reply);
             let _ = decode::renewal(&reply);
             let _ = decode::settlement(&reply);
             let _ = decode::release(&reply);

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use crate::clock::between;
 use crate::job::MAX_ATTEMPTS_LIMIT;
 use crate::reply::{Claim, ClaimRequest};
-use crate::slot::{Attempt, DoneMark, Holder, Slot, Token};
+use crate::slot::{Attempt, DoneMark, Holder, SlotKey, Token};
 use crate::store::redlock::quorum::{Quorum, lasting, median};
 
 /// On what a claim is judged.
@@ -82,10 +82,10 @@ pub enum Found {
         /// Until the pause ends by itself, if it does.
         remaining: Option<Duration>,
     },
-    /// An older slot of the job is leased.
+    /// Another slot of the job is leased.
     Blocked {
-        /// Which.
-        slot: Slot,
+        /// Which; of several the oldest.
+        key: SlotKey,
         /// To whom.
         by: Holder,
         /// For how long.
@@ -310,8 +310,8 @@ impl Found {
             Self::Backoff { remaining } => (1, Claim::Backoff { remaining: *remaining }),
             Self::Spent => (2, Claim::Backoff { remaining: Duration::ZERO }),
             Self::Paused { remaining } => (3, Claim::Paused { remaining: *remaining }),
-            Self::Blocked { slot, by, remaining } => {
-                (4, Claim::Blocked { slot: slot.clone(), by: by.clone(), remaining: *remaining })
+            Self::Blocked { key, by, remaining } => {
+                (4, Claim::Blocked { key: *key, by: by.clone(), remaining: *remaining })
             }
             _ => return None,
         })

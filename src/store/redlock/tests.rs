@@ -32,7 +32,7 @@ fn request() -> ClaimRequest {
         lease_ttl: TTL,
         max_attempts: 2,
         trigger: Trigger::Schedule,
-        not_during: Vec::new(),
+        exclusive: false,
         past: false,
         audit: None,
     }

@@ -83,10 +83,9 @@ impl Image {
         if let Some(remaining) = self.pause.as_ref().and_then(|pause| pause.remaining(self.now)) {
             return Some(Claim::Paused { remaining });
         }
-        self.older.iter().find_map(|(slot, mark)| {
+        self.others.iter().find_map(|(key, mark)| {
             let runs = matches!(mark.standing, Standing::Lease(_)) && mark.until > self.now;
-            let blocked =
-                || Claim::Blocked { slot: slot.clone(), by: mark.by.clone(), remaining: mark.remaining(self.now) };
+            let blocked = || Claim::Blocked { key: *key, by: mark.by.clone(), remaining: mark.remaining(self.now) };
             runs.then(blocked)
         })
     }

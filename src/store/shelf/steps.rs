@@ -39,7 +39,7 @@ pub(in crate::store) trait Shelf: Registry + Notes {
     fn grant(&self, request: &ClaimRequest) -> impl Future<Output = Result<Claim, StoreError>> + Send {
         let subject = Subject {
             token: Some(request.token),
-            older: request.not_during.clone(),
+            exclusive: request.exclusive,
             pause: true,
             ..Subject::slot(&request.slot)
         };

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::cells::Cells;
 use super::fault::Fault;
 use super::image::{Effects, Image, Row, Runs, StoredMark};
 use super::last_run::with_last;
@@ -12,7 +11,7 @@ use super::row;
 use super::session::{Columns, Session, Value, values};
 use crate::clock::earlier;
 use crate::job::Namespace;
-use crate::slot::{Attempt, Lease, RunRecord, Slot, Token};
+use crate::slot::{Attempt, Lease, RunRecord, Slot, SlotKey, Token};
 
 /// Which slots are looked at, and which of their runs counts as the request's own.
 #[derive(Clone, Debug)]
@@ -22,15 +21,15 @@ pub(super) struct Subject {
     pub(super) token: Option<Token>,
     /// The lease's attempt; none for the token's newest, or the current lease's.
     pub(super) attempt: Option<Attempt>,
-    /// Older slots whose marks count.
-    pub(super) older: Vec<Slot>,
+    /// Whether the leases of the job's other slots count.
+    pub(super) exclusive: bool,
     /// Whether the job's pause counts.
     pub(super) pause: bool,
 }
 
 impl Subject {
     pub(super) fn slot(slot: &Slot) -> Self {
-        Self { slot: slot.clone(), token: None, attempt: None, older: Vec::new(), pause: false }
+        Self { slot: slot.clone(), token: None, attempt: None, exclusive: false, pause: false }
     }
 
     pub(super) fn lease(lease: &Lease) -> Self {
@@ -105,11 +104,11 @@ pub(super) async fn load_by<S: Session>(
     Ok((Loaded::read(scope, subject, (&found, last), now)?, found))
 }
 
-/// What `slot_load.sql` asks for: 1 to 3 the slot, 4 token, 5 attempt, 6 the older slots.
+/// What `slot_load.sql` asks for: 1 to 3 the slot, 4 token, 5 attempt, 6 other slots (none: see `Loaded::others`).
 fn asked_of(scope: &Scope, subject: &Subject) -> Vec<Value> {
     let mut values = scope.slot(&subject.slot);
     let token = subject.token.map(|token| token.to_string());
-    values.extend(values![token, subject.attempt.map(i64::from), asked(&subject.older)]);
+    values.extend(values![token, subject.attempt.map(i64::from), asked(&[])]);
     values
 }
 
@@ -135,17 +134,24 @@ impl Loaded {
             runs = Runs::default();
         }
         let pause = if subject.pause { row::pause_beside(found).map_err(odd)? } else { None };
-        let older = marks(found, &subject.older)?;
+        let others = Self::others(subject);
         let (slot, effects) = (slot.clone(), Effects::default());
-        let image = Image { slot, now, row: row.clone(), runs, pause, older, effects };
+        let image = Image { slot, now, row: row.clone(), runs, pause, others, effects };
         Ok(Self { image, row, touched: touched.unwrap_or(now), outdated })
     }
 
-    /// A slot that nobody has touched, of a job that is not paused, with no lease at an older slot.
+    /// The marks of the job's other slots.
+    const fn others(subject: &Subject) -> Vec<(SlotKey, StoredMark)> {
+        // Where `subject.exclusive`, they are loaded here.
+        let _ = subject.exclusive;
+        Vec::new()
+    }
+
+    /// A slot that nobody has touched, of a job that is not paused, with no lease at another slot.
     #[cfg(any(feature = "postgres", feature = "mysql"))]
     pub(super) fn untouched(slot: &Slot, now: DateTime<Utc>) -> Self {
         let (row, runs, effects) = (Row::default(), Runs::default(), Effects::default());
-        let image = Image { slot: slot.clone(), now, row: row.clone(), runs, pause: None, older: Vec::new(), effects };
+        let image = Image { slot: slot.clone(), now, row: row.clone(), runs, pause: None, others: Vec::new(), effects };
         Self { image, row, touched: now, outdated: false }
     }
 
@@ -218,26 +224,9 @@ impl Change<'_> {
     }
 }
 
-/// What stands, or stood, at each slot that has a mark, in the order asked.
-fn marks(found: &impl Columns, slots: &[Slot]) -> Result<Vec<(Slot, StoredMark)>, Fault> {
-    let Some(first) = slots.first() else { return Ok(Vec::new()) };
-    let rows = row::record::<Vec<Cells>>(found, "older").map_err(|why| Fault::row(first, why))?.unwrap_or_default();
-    let mut found = Vec::new();
-    for slot in slots {
-        let Some(row) = rows.iter().find(|row| is_of(*row, slot)) else { continue };
-        found.extend(row::mark(row).map_err(|why| Fault::row(slot, why))?.map(|mark| (slot.clone(), mark)));
-    }
-    Ok(found)
-}
-
 /// The slots as the `*_read.sql` texts take them. Names need no escapes: [`crate::job::NAME_RULE`].
 pub(super) fn asked(slots: &[Slot]) -> String {
     let pairs: Vec<String> =
         slots.iter().map(|slot| format!("[\"{}\",{}]", slot.job(), slot.start().timestamp_millis())).collect();
     format!("[{}]", pairs.join(","))
-}
-
-fn is_of(row: &impl Columns, slot: &Slot) -> bool {
-    row.text("job").is_ok_and(|job| job.as_deref() == Some(slot.job().as_str()))
-        && row.number("start_ms").is_ok_and(|start| start == Some(slot.start().timestamp_millis()))
 }

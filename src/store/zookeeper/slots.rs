@@ -14,7 +14,7 @@ use super::paths::OWNER;
 use super::store::{Call, ZookeeperStore};
 use super::writing::Written;
 use crate::job::JobName;
-use crate::slot::{Slot, Token};
+use crate::slot::{Slot, SlotKey, Token};
 use crate::store::document::{Document, Kept, MarkText, Moment, PauseText, Subject};
 use crate::store::image::{Image, StoredMark};
 use crate::store::{Pause, StoreError};
@@ -63,7 +63,8 @@ pub(super) struct Loaded {
     pub(super) token: Option<Token>,
     pub(super) at: Moment,
     pause: Option<Pause>,
-    older: Vec<(Slot, StoredMark)>,
+    /// The marks of the job's other slots.
+    others: Vec<(SlotKey, StoredMark)>,
     /// Other nodes that were read, with their versions; none of one that is not there.
     pub(super) read: Vec<(String, Option<i32>)>,
 }
@@ -80,7 +81,7 @@ impl ZookeeperStore {
             let session = self.link.session().await?;
             for _ in 0..MOST_TRIES {
                 let Some(loaded) = self.load(&session, &subject).await? else { continue };
-                let mut image = loaded.kept.image(&subject, loaded.at, loaded.pause.clone(), loaded.older.clone());
+                let mut image = loaded.kept.image(&subject, loaded.at, loaded.pause.clone(), loaded.others.clone());
                 let answer = rule(&mut image);
                 let change = loaded.kept.change(image, loaded.at);
                 if matches!(self.write(&call, &session, &loaded, change).await?, Written::Yes) {
@@ -98,7 +99,8 @@ impl ZookeeperStore {
         let path = self.paths.slot(slot);
         let mut asks = vec![Ask::Data(path.clone()), Ask::Children(path.clone()), Ask::Data(self.paths.owner(slot))];
         asks.extend([self.paths.slots_of(slot.job().as_str()), pauses.clone()].map(Ask::Data));
-        asks.extend(subject.older.iter().map(|older| Ask::Data(self.paths.slot(older))));
+        // Where `subject.exclusive`, the place of what runs of the job is added here.
+        let _ = subject.exclusive;
         // At the same time, so that a clock that has to be asked costs no round trip of its own.
         let (found, at) = try_join(self.read(session, asks), self.moment(session, false)).await?;
         let mut found = found.into_iter();
@@ -112,8 +114,9 @@ impl ZookeeperStore {
             _ => (SlotText::default(), None),
         };
         let mut known = read_pauses(&pauses, &text_of_pauses)?;
-        let mut read = vec![(pauses, Some(stat.version))];
-        let older = self.older(subject, found, &mut read)?;
+        let read = vec![(pauses, Some(stat.version))];
+        // The job's other slots are loaded here.
+        let others = Vec::new();
         Ok(Some(Loaded {
             kept: kept(slot, &path, &text)?,
             text,
@@ -124,30 +127,9 @@ impl ZookeeperStore {
             token: subject.token,
             at,
             pause: known.remove(slot.job()).filter(|_| subject.pause).map(PauseText::pause),
-            older,
+            others,
             read,
         }))
-    }
-
-    /// The marks of the older slots that the request names.
-    fn older(
-        &self,
-        subject: &Subject,
-        found: impl Iterator<Item = Found>,
-        read: &mut Vec<(String, Option<i32>)>,
-    ) -> Result<Vec<(Slot, StoredMark)>, Fault> {
-        let mut older = Vec::new();
-        for (slot, found) in subject.older.iter().zip(found) {
-            let path = self.paths.slot(slot);
-            let Found::Data(data, stat) = found else {
-                read.push((path, None));
-                continue;
-            };
-            let text: SlotText = read_json(&path, &data)?;
-            older.extend(stored(&path, text.mark)?.map(|mark| (slot.clone(), mark)));
-            read.push((path, Some(stat.version)));
-        }
-        Ok(older)
     }
 
     /// Reads several nodes as they are at one moment, and not before this call.

@@ -66,7 +66,10 @@ pub(super) fn controls() -> Vec<Control> {
         },
         Control { flaw: Arc::new(PastTakesTheLease), caught_by: &["past::a_slot_that_is_over_is_held_like_any_other"] },
         Control { flaw: Arc::new(PauseIsIgnored), caught_by: &["claim::a_paused_job_is_not_granted"] },
-        Control { flaw: Arc::new(OlderRunIsIgnored), caught_by: &["claim::a_slot_is_blocked_while_an_older_one_runs"] },
+        Control {
+            flaw: Arc::new(OtherRunsAreIgnored),
+            caught_by: &["claim::an_exclusive_claim_is_blocked_while_an_older_slot_runs"],
+        },
         Control {
             flaw: Arc::new(OneNamespace),
             caught_by: &[
@@ -280,11 +283,11 @@ impl Flaw for PauseIsIgnored {
 
 /// `concurrency = "forbid"` is not looked at.
 #[derive(Debug)]
-struct OlderRunIsIgnored;
+struct OtherRunsAreIgnored;
 
-impl Flaw for OlderRunIsIgnored {
+impl Flaw for OtherRunsAreIgnored {
     fn claim(&self, ledger: &mut Ledger, request: &ClaimRequest, now: DateTime<Utc>) -> Claim {
-        ledger.claim(&ClaimRequest { not_during: Vec::new(), ..request.clone() }, now)
+        ledger.claim(&ClaimRequest { exclusive: false, ..request.clone() }, now)
     }
 }
 

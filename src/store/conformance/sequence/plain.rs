@@ -30,7 +30,7 @@ pub(super) fn claim(answer: Claim) -> Claim {
         Claim::Done(mark) => Claim::Done(done(mark)),
         Claim::Backoff { remaining } => Claim::Backoff { remaining: whole(remaining) },
         Claim::Paused { remaining } => Claim::Paused { remaining: remaining.map(whole) },
-        Claim::Blocked { slot, by, remaining } => Claim::Blocked { slot, by, remaining: whole(remaining) },
+        Claim::Blocked { key, by, remaining } => Claim::Blocked { key, by, remaining: whole(remaining) },
         Claim::Early { remaining } => Claim::Early { remaining: whole(remaining) },
         Claim::Exhausted { .. } | Claim::Closed => answer,
     }

@@ -170,7 +170,7 @@ impl World {
         let actor = actor % ACTORS;
         let slot = self.slot(place)?;
         let fresh = ClaimRequest {
-            not_during: if place % PLACES == 1 { vec![self.slot(0)?] } else { Vec::new() },
+            exclusive: place % PLACES == 1,
             past: actor == 2,
             audit: (actor == 2).then(|| audit("trigger")),
             ..self.bench.request(&slot, &format!("n{actor}"))?

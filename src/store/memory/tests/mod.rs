@@ -47,7 +47,7 @@ fn request(token: u128) -> ClaimRequest {
         lease_ttl: LEASE,
         max_attempts: 3,
         trigger: Trigger::Schedule,
-        not_during: Vec::new(),
+        exclusive: false,
         past: false,
         audit: None,
     }

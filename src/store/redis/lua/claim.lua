@@ -1,6 +1,6 @@
 -- Grants the slot's lease, or says why not. Checks first, in the order of the contract; then SET, which carries its own
 -- TTL and is refused as a whole when memory is full or the user may not: in that case nothing has changed.
--- KEYS 4 the job's pause, 5… marks of the slots during which this one may not start; last the borrowed key, if there is one
+-- KEYS 4 the job's pause, 5 the borrowed key, if there is one
 -- ARGV 5 token, 6 node, 7 ttl, 8 max_attempts, 9 trigger, 10 start of the slot (ms), 11 the largest attempt number,
 -- 12 '1': asked for by name although the slot is over, 13 the JSON of the person who asks up to the time (empty: nobody)
 local token, node, ttl, trigger = ARGV[5], ARGV[6], ARGV[7], ARGV[9]
@@ -42,11 +42,6 @@ if pause then
   if not since then return { 'corrupt', KEYS[4], pause } end
   if till == math.huge then return { 'paused', -1 } end
   if till > now then return { 'paused', till - now } end
-end
-for i = 5, LOCK and #KEYS - 1 or #KEYS do
-  local older, foreign = read_mark(KEYS[i])
-  if foreign then return foreign end
-  if older.state == 'running' then return { 'blocked', i - 5, older.raw, older.left } end
 end
 
 if endless then return endless end

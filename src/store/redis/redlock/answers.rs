@@ -5,7 +5,7 @@ use std::time::Duration;
 use redis::Value;
 
 use crate::reply::Renewal;
-use crate::slot::{Attempt, DoneMark, Slot, VerdictRecord};
+use crate::slot::{Attempt, DoneMark, SlotKey, VerdictRecord};
 use crate::store::redis::decode::{self, Corrupt, RawMark, instant, integer, json, list, millis, text};
 use crate::store::redlock::claim::{Found, Look, Own};
 use crate::store::redlock::grant::{Ack, Said};
@@ -46,6 +46,10 @@ impl<'a> Items<'a> {
         Ok(millis(self.integer()?))
     }
 
+    fn key(&mut self) -> Result<SlotKey, Corrupt> {
+        self.text()?.parse().map_err(|_| unreadable("a slot has another form"))
+    }
+
     fn mark(&mut self) -> Result<RawMark, Corrupt> {
         RawMark::parse(self.text()?).ok_or_else(|| unreadable("a mark has another form"))
     }
@@ -68,8 +72,8 @@ fn counted(reply: &Value) -> Result<(Duration, Duration, &Value), Corrupt> {
     }
 }
 
-/// The answer of `reserve.lua`; `not_during` is what the request named.
-pub(super) fn look(reply: &Value, not_during: &[Slot]) -> Result<Look, Corrupt> {
+/// The answer of `reserve.lua`.
+pub(super) fn look(reply: &Value) -> Result<Look, Corrupt> {
     let (age, longest, answer) = counted(reply)?;
     let (_, mut items) = Items::open(answer)?;
     let now = instant(items.integer()?)?;
@@ -89,11 +93,7 @@ pub(super) fn look(reply: &Value, not_during: &[Slot]) -> Result<Look, Corrupt> 
             let left = items.integer()?;
             Found::Paused { remaining: (left >= 0).then(|| millis(left)) }
         }
-        "blocked" => {
-            let index = usize::try_from(items.number()?).unwrap_or(usize::MAX);
-            let slot = not_during.get(index).cloned().ok_or_else(|| unreadable("it names a slot not asked for"))?;
-            Found::Blocked { slot, by: items.mark()?.by, remaining: items.span()? }
-        }
+        "blocked" => Found::Blocked { key: items.key()?, by: items.mark()?.by, remaining: items.span()? },
         _ => return Err(unreadable("a word is not known")),
     };
     Ok(Look { age, longest, now, counter, forgiven, latest, found })

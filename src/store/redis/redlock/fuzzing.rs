@@ -19,9 +19,8 @@ const TTL: Duration = Duration::from_secs(60);
 
 /// What each decoder makes of the answer.
 pub(in crate::store::redis) fn answers(reply: &Value, slot: &Slot) -> [Result<(), Corrupt>; 5] {
-    let older = std::slice::from_ref(slot);
     [
-        answers::look(reply, older).map(|look| decided(slot, &[Some(look.clone()), None, Some(look)])),
+        answers::look(reply).map(|look| decided(slot, &[Some(look.clone()), None, Some(look)])),
         answers::ack(reply).map(drop),
         answers::renewal(reply).map(|answer| renewed(slot, &[Some(answer.clone()), Some(answer), None])),
         answers::verdict(reply, "log").map(drop),
@@ -38,7 +37,7 @@ fn decided(slot: &Slot, looks: &[Option<Look>]) {
         lease_ttl: TTL,
         max_attempts: 3,
         trigger: Trigger::Schedule,
-        not_during: vec![slot.clone()],
+        exclusive: true,
         past: false,
         audit: None,
     };

@@ -27,8 +27,7 @@ impl RedisStore {
     /// Asks this master to reserve the slot for a short while.
     pub(super) async fn reserve(&self, request: &ClaimRequest, reserved: Duration) -> Result<Look, StoreError> {
         let slot = &request.slot;
-        let older = request.not_during.iter().map(|older| self.keys.mark(older));
-        let more = std::iter::once(self.keys.pause(slot.job())).chain(older).chain(self.memory(slot));
+        let more = std::iter::once(self.keys.pause(slot.job())).chain(self.memory(slot));
         let args = self
             .about(slot, more)
             .arg(request.token)
@@ -39,8 +38,7 @@ impl RedisStore {
             .arg(slot.start().timestamp_millis())
             .arg(MAX_ATTEMPTS_LIMIT)
             .arg(u8::from(request.past));
-        let read = |reply: &_| answers::look(reply, &request.not_during);
-        self.ask((Op::Claim, &self.keys.mark(slot)), &script::RESERVE, &args, read).await
+        self.ask((Op::Claim, &self.keys.mark(slot)), &script::RESERVE, &args, answers::look).await
     }
 
     /// Writes the lease under its number.

@@ -51,7 +51,7 @@ impl<D: Dialect> Store for ServerStore<D> {
     async fn claim(&self, request: &ClaimRequest) -> Result<Claim, StoreError> {
         let subject = Subject {
             token: Some(request.token),
-            older: request.not_during.clone(),
+            exclusive: request.exclusive,
             pause: true,
             ..Subject::slot(&request.slot)
         };

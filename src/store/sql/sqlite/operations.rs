@@ -58,7 +58,7 @@ impl Store for SqliteStore {
     async fn claim(&self, request: &ClaimRequest) -> Result<Claim, StoreError> {
         let subject = Subject {
             token: Some(request.token),
-            older: request.not_during.clone(),
+            exclusive: request.exclusive,
             pause: true,
             ..Subject::slot(&request.slot)
         };

@@ -1,6 +1,6 @@
 -- The first half of a claim: keeps the slot for it for a short while where nothing is in its way here, and tells what is
 -- known here in any case. The checks are those of a claim, in its order. No number is taken.
--- KEYS 4 the job's pause, 5… marks of the slots during which this one may not start, the last two: see age.lua
+-- KEYS 4 the job's pause, the last two: see age.lua
 -- ARGV, from the end: token, node, ttl of the reservation, ttl of the lease, max_attempts, start of the slot (ms), the
 -- largest attempt number, '1': asked for by name although the slot is over
 local last = #ARGV - 1
@@ -54,11 +54,6 @@ if pause then
   if not since then return { 'corrupt', KEYS[4], pause } end
   if till == math.huge then return found('paused', -1) end
   if till > now then return found('paused', till - now) end
-end
-for i = 5, #KEYS - 2 do
-  local older, foreign = read_mark(KEYS[i])
-  if foreign then return foreign end
-  if older.state == 'running' and older.attempt > 0 then return found('blocked', i - 5, older.raw, older.left) end
 end
 
 write_mark('running', token, node, 0, now, reserved)
