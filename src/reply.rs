@@ -34,8 +34,8 @@ pub struct ClaimRequest {
     pub audit: Option<Audit>,
 }
 
-/// The answer to a claim. The store checks in this order and answers with the first that holds: done, early, closed,
-/// own token, held, exhausted, backoff, paused, blocked; otherwise it grants.
+/// The answer to a claim. The store checks in this order and answers with the first that holds: done, own
+/// token, early, closed, held, exhausted, backoff, paused, blocked; otherwise it grants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
     /// Granted, now or to an earlier send of the same request, whose lease may have lapsed since.

@@ -1,4 +1,19 @@
 //! Before a grant: looking, waiting, and what each answer to a claim means.
+//!
+//! **A lease that is not known of.** A claim whose answer was lost may have been granted. Nobody renews such a lease, nothing runs
+//! under it, and while it stands it keeps out every other slot of a job that may not overlap itself. So the claim is sent again
+//! with its token, at least once a second, beyond the slot's end and during a drain, until an answer comes or the lease would
+//! have lapsed. After done, the store looks for the caller's token before anything else, so each answer settles the question:
+//!
+//! - `Claimed`: it is held, and known of now. A slot that is over by then is given back at once, unstarted.
+//! - `Done`: the marker stands where the lease would, and nobody is granted a slot with that verdict any more.
+//! - `Held`, `Backoff`: something else stands at the key, so the lease does not. One of no time tells that the token was given
+//!   an end, by an operator's `unlock`.
+//! - `Early`, `Closed`, `Exhausted`, `Paused`, `Blocked`: come after the token was looked for. Nothing stands under it.
+//!
+//! What no answer tells of is a copy of the claim that is still on its way, past its time-out. It finds the slot as anybody's claim
+//! does; while the machine goes on, the next claim has the same token and finds what it was granted. After the machine has ended
+//! only a slot that was opened again can grant it anything, and that lapses after one `lease_ttl`.
 
 use std::time::Duration;
 
@@ -21,11 +36,14 @@ const SPREAD_RESYNC: Duration = Duration::from_secs(1);
 /// The shortest wait after a store error for a node that knows of a holder: holders repeat a failed renewal within this
 /// time, and the one who runs is to be the first at a store that has restarted empty.
 const HOLDER_FIRST: Duration = Duration::from_secs(1);
+/// The longest wait after a store error for a node that may hold the lease unknown to itself: it keeps the job's other slots out
+/// until the store is asked.
+const FIND_OUT: Duration = Duration::from_secs(1);
 
 impl SlotMachine {
     /// Asks the store, unless it is too late to start anything.
     pub(super) fn look(&mut self, now: Now) {
-        if self.start_until.is_some_and(|until| now.mono >= until) && !self.errors.maybe_held {
+        if self.start_until.is_some_and(|until| now.mono >= until) && !self.maybe_held() {
             self.tell(Event::StartDeadlinePassed);
             return self.finish(End::TooLate);
         }
@@ -38,12 +56,13 @@ impl SlotMachine {
     pub fn handle_claim(&mut self, now: Now, reply: Result<Claim, StoreError>) {
         let Phase::Claiming { sent } = self.phase else { return };
         match reply {
-            Err(error) => self.claim_failed(now, &error),
+            Err(error) => self.claim_failed(now, sent, &error),
             Ok(claim) => {
+                let first = self.errors.maybe_since.unwrap_or(sent);
                 self.errors = super::machine::Errors::default();
                 self.held = false;
                 self.tell_answer(&claim);
-                self.claim_answered(now, sent, claim);
+                self.claim_answered(now, (first, sent), claim);
                 // A hint that came while the claim was on its way may be news to the answer.
                 if let Some(hint) = self.hint.take() {
                     self.handle_wake(now, &hint);
@@ -52,11 +71,12 @@ impl SlotMachine {
         }
     }
 
-    fn claim_answered(&mut self, now: Now, sent: Mono, claim: Claim) {
+    /// `first` is when the first send that may have been granted was made.
+    fn claim_answered(&mut self, now: Now, (first, sent): (Mono, Mono), claim: Claim) {
         match claim {
             Claim::Claimed { attempt, used, at, revision } => {
                 let lease = Lease { revision, ..self.request().granted(attempt, at) };
-                self.granted(now, sent, lease, used);
+                self.granted(now, (first, sent), lease, used);
             }
             Claim::Done(_) => self.finish(End::Done),
             Claim::Closed => self.finish(End::Closed),
@@ -118,14 +138,16 @@ impl SlotMachine {
         if self.drain_until.is_some() { self.finish(End::Left) } else { self.wait(until, why) }
     }
 
-    fn claim_failed(&mut self, now: Now, error: &StoreError) {
+    fn claim_failed(&mut self, now: Now, sent: Mono, error: &StoreError) {
         self.tell_error(error);
         self.errors.in_a_row = self.errors.in_a_row.saturating_add(1);
-        self.errors.maybe_held |= error.applied == Applied::Maybe;
+        if error.applied == Applied::Maybe {
+            self.errors.maybe_since.get_or_insert(sent);
+        }
         let since = *self.errors.since.get_or_insert(now.mono);
         let patience = self.assignment.policy.lease_ttl;
         // A lease that may be held unknown to this node is worth finding, to give it back, until it has lapsed.
-        let found_out = !self.errors.maybe_held || now.mono.since(since) >= patience;
+        let found_out = !self.maybe_held() || now.mono.since(since) >= patience;
         if self.drain_until.is_some_and(|until| now.mono >= until || found_out) {
             return self.finish(End::Left);
         }
@@ -145,18 +167,20 @@ impl SlotMachine {
         }
         let pause = pace::store_error(self.errors.in_a_row);
         let pause = if self.held { pause.max(HOLDER_FIRST) } else { pause };
+        let pause = if self.maybe_held() { pause.min(FIND_OUT) } else { pause };
         let pause = pause + self.spread(pause / 4);
         // The token stays: if the claim was applied, the same token finds it again (I5).
         self.wait(now.mono + pause, Why::StoreError);
     }
 
-    fn granted(&mut self, now: Now, sent: Mono, mut lease: Lease, used: u32) {
+    fn granted(&mut self, now: Now, (first, sent): (Mono, Mono), mut lease: Lease, used: u32) {
         if used > 1 && lease.trigger == Trigger::Schedule {
             lease.trigger = Trigger::Retry;
         }
         let trust = TrustWindow::granted(sent, lease.ttl);
-        // By the store's clock; too late at the most, where the grant is one of an earlier send.
-        self.end = now.mono + crate::clock::between(lease.claimed_at, self.assignment.slot.end());
+        // By the store's clock: so long after the grant, which was made between the first send and now.
+        let left = crate::clock::between(lease.claimed_at, self.assignment.slot.end());
+        self.end = self.end.clamp((first + left).min(now.mono + left), now.mono + left);
         self.token = self.token.next();
         self.assignment.audit = None;
         self.tell_grant(&lease, used);
@@ -166,11 +190,14 @@ impl SlotMachine {
         if self.start_until.is_some_and(|until| now.mono >= until) {
             return self.give_back_unstarted(now, lease, trust, "the start deadline had passed");
         }
+        if now.mono >= self.end && !self.assignment.past {
+            return self.give_back_unstarted(now, lease, trust, "the slot was over when the grant was heard of");
+        }
         if !trust.holds(now.mono) {
             // The answer was so slow that another node may hold the slot by now: ask again as the same claim, which
             // begins a new window or learns who has it.
             self.token = lease.token;
-            self.errors.maybe_held = true;
+            self.errors.maybe_since = Some(first);
             return self.wait(now.mono + pace::store_error(1), Why::StoreError);
         }
         self.spawn(now, Hold::guarded(lease, trust, used));

@@ -134,8 +134,8 @@ pub(super) struct Errors {
     pub(super) in_a_row: u32,
     pub(super) since: Option<Mono>,
     pub(super) told: Option<crate::error::ErrorKind>,
-    /// A claim may have been applied: this node may hold the lease without knowing.
-    pub(super) maybe_held: bool,
+    /// When the first claim was sent that may have been applied.
+    pub(super) maybe_since: Option<Mono>,
 }
 
 impl SlotMachine {
@@ -199,6 +199,11 @@ impl SlotMachine {
         matches!(self.phase, Phase::Running(_) | Phase::Settling(_))
     }
 
+    /// A claim may have been granted without an answer: this node may hold the lease, and nobody would know.
+    pub const fn maybe_held(&self) -> bool {
+        self.errors.maybe_since.is_some()
+    }
+
     /// The slot.
     pub const fn slot(&self) -> &Slot {
         &self.assignment.slot
@@ -219,7 +224,7 @@ impl SlotMachine {
     pub fn handle_shutdown(&mut self, now: Now, drain: Duration) {
         self.drain_until = Some(now.mono + drain);
         match &self.phase {
-            Phase::Waiting(_) if self.errors.maybe_held => self.look(now),
+            Phase::Waiting(_) if self.maybe_held() => self.look(now),
             Phase::Waiting(_) => self.finish(End::Left),
             Phase::Running(_) => self.tend_run(now),
             _ => {}

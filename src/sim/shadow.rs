@@ -117,18 +117,21 @@ impl Shadow {
         if self.done_at(now).is_some() || self.verdict == Some(Verdict::Done) {
             return "done";
         }
-        if now < slot.start() {
-            return "early";
+        let lease = self.lease_at(now);
+        if lease.is_some_and(|lease| lease.token == request.token) {
+            return "claimed";
         }
-        if now >= slot.end() && !request.past {
-            return "closed";
-        }
-        match self.lease_at(now) {
-            Some(lease) if lease.token == request.token => return "claimed",
-            Some(_) => return "held",
-            None => {}
-        }
+        let over = now >= slot.end() && !request.past;
         if self.found_again(request.token, now).is_none() {
+            if now < slot.start() {
+                return "early";
+            }
+            if over {
+                return "closed";
+            }
+            if lease.is_some() {
+                return "held";
+            }
             if self.used() >= request.max_attempts || self.known >= 999 {
                 return "exhausted";
             }
@@ -136,7 +139,11 @@ impl Shadow {
                 return "backoff";
             }
         }
-        if blocked { "blocked" } else { "claimed" }
+        match blocked {
+            false => "claimed",
+            true if over => "closed",
+            true => "blocked",
+        }
     }
 
     /// The attempt that this token was granted and that nobody has followed: its lease lapsed before its sender heard of it.

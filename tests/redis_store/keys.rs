@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use cronward::slot::{Mark, Outcome};
-use cronward::store::{Applied, Claim, ErrorKind, Op, Renewal, Settlement, Store, StoreError};
+use cronward::slot::{Mark, Outcome, Slot};
+use cronward::store::{Applied, Claim, ClaimRequest, ErrorKind, Op, Renewal, Settlement, Store, StoreError};
 
 use crate::redis_server::RedisServer;
 use crate::{audit, ended, granted, mark_of, request, slot_of, store};
@@ -26,6 +26,11 @@ async fn the_keys_have_their_documented_names_and_every_one_has_a_ttl() {
         format!(r#"{{"attempt":1,"token":"{token}","node":"node-1","trigger":"schedule","claimed_ms":{at}}}"#)
     );
     assert!((1..=60_000).contains(&server.number(&["PTTL", &mark])));
+    let running = "cronward:default:{billing}:running";
+    let until = at + 60_000;
+    let held = server.text(&["HGET", running, &slot.key().to_string()]);
+    assert_eq!(held, Some(format!("{token} node-1 1 {until}")));
+    assert!((1..=60_000).contains(&server.number(&["PTTL", running])));
     let ahead = (slot.end() - crate::now()).num_seconds();
     for key in ["attempts", "log"] {
         // Seven days from the slot's end on.
@@ -40,6 +45,40 @@ async fn the_keys_have_their_documented_names_and_every_one_has_a_ttl() {
     assert!(server.text(&["HGET", &format!("{mark}:log"), "verdict"]).unwrap().contains(r#""verdict":"done""#));
     let all: Vec<String> = redis::from_redis_value(server.command(&["KEYS", "*"])).unwrap();
     assert_eq!(all.len(), 3, "{all:?}");
+}
+
+#[tokio::test]
+async fn what_runs_of_a_job_is_known_again_after_the_next_renewal_where_it_was_lost() {
+    let server = RedisServer::start();
+    let store = store(&server).await;
+    let slot = slot_of("billing");
+    let lease = granted(&store, &request(&slot, 1)).await;
+    server.command(&["DEL", "cronward:default:{billing}:running"]);
+    assert_eq!(store.renew(&lease).await.unwrap(), Renewal::Renewed);
+    let other = Slot::new(slot.job().clone(), slot.start() - chrono::TimeDelta::hours(1), slot.end()).unwrap();
+    let claim = store.claim(&ClaimRequest { exclusive: true, ..request(&other, 2) }).await.unwrap();
+    assert!(matches!(claim, Claim::Blocked { key, .. } if key == slot.key()), "{claim:?}");
+}
+
+#[tokio::test]
+async fn what_runs_of_a_job_never_grows_beyond_what_runs() {
+    let server = RedisServer::start();
+    let store = store(&server).await;
+    let running = "cronward:default:{billing}:running";
+    // Leases that nobody settled, of nodes that are gone.
+    let token = "0".repeat(32);
+    for hour in 10..20 {
+        let (key, value) = (format!("2026-11-21T{hour}Z"), format!("{token} node-9 1 1000"));
+        server.command(&["HSET", running, &key, &value]);
+    }
+    let slot = slot_of("billing");
+    granted(&store, &ClaimRequest { exclusive: true, ..request(&slot, 1) }).await;
+    assert_eq!(server.number(&["HLEN", running]), 1);
+    server.command(&["HSET", running, "2026-11-21T14Z", "what somebody else wrote"]);
+    let other = Slot::new(slot.job().clone(), slot.start() - chrono::TimeDelta::hours(1), slot.end()).unwrap();
+    let error = store.claim(&ClaimRequest { exclusive: true, ..request(&other, 2) }).await.unwrap_err();
+    assert_eq!((error.kind, error.applied), (ErrorKind::Corrupt, Applied::No), "{error}");
+    assert!(error.message.contains(running), "{error}");
 }
 
 #[tokio::test]

@@ -36,9 +36,12 @@ async fn who_asked_is_taken_back_with_the_grant_and_no_other_verb() {
     server.command(&["HSET", &log, "1", &begun]);
     let entry = server.text(&["HGET", &log, "audit.2"]).unwrap();
     let head = entry.split_inclusive("\"at_ms\":").next().unwrap();
-    let keys = [mark_of(&slot), format!("{}:attempts", mark_of(&slot)), log.clone()];
+    let running = format!("cronward:default:{{{}}}:running", slot.job());
+    let keys = [mark_of(&slot), format!("{}:attempts", mark_of(&slot)), log.clone(), running];
+    let named = slot.to_string();
     let (ends, token) = (slot.end().timestamp_millis().to_string(), asked.token.to_string());
-    let words = ["EVAL", UNDO, "3", &keys[0], &keys[1], &keys[2], "job", &ends, "60000", "wake", head, &token, "1"];
+    let words =
+        ["EVAL", UNDO, "4", &keys[0], &keys[1], &keys[2], &keys[3], &named, &ends, "60000", "wake", head, &token, "1"];
     server.command(&words);
     assert_eq!(server.text(&["HGET", &log, "1"]), None);
     let left: Vec<Option<String>> = (1..=3).map(|n| server.text(&["HGET", &log, &format!("audit.{n}")])).collect();

@@ -255,3 +255,48 @@ fn a_second_answer_to_one_claim_is_ignored() {
     bench.machine.handle_claim(bench.now(), granted(1));
     bench.silent();
 }
+
+/// The claim was applied, its answer lost, and the slot is over when the store is heard again.
+#[test]
+fn a_grant_that_is_heard_of_after_the_slots_end_is_given_back_unstarted() {
+    let (mut bench, first) = Bench::at_tick(Policy::default());
+    while bench.now().wall < slot().end() + chrono::TimeDelta::seconds(3) {
+        bench.machine.handle_claim(bench.now(), Err(error(Applied::Maybe)));
+        bench.until_timer();
+        assert_eq!(bench.claim().token, first.token);
+    }
+    bench.machine.handle_claim(bench.now(), granted(1));
+    assert!(matches!(bench.action(), Action::GiveBack { .. }));
+    bench.release(Ok(Release::Released));
+    bench.until_timer();
+    bench.claim();
+    bench.machine.handle_claim(bench.now(), Ok(Claim::Closed));
+    assert_eq!(bench.machine.ended(), Some(End::Closed));
+}
+
+/// The store was away for most of the slot, and granted the claim just now.
+#[test]
+fn a_grant_late_in_the_slot_is_run_however_long_the_store_was_away() {
+    let (mut bench, _) = Bench::at_tick(Policy::default());
+    while bench.now().wall < slot().end() - chrono::TimeDelta::seconds(60) {
+        bench.machine.handle_claim(bench.now(), Err(error(Applied::Maybe)));
+        bench.until_timer();
+        bench.claim();
+    }
+    let at = bench.now().wall;
+    bench.machine.handle_claim(bench.now(), Ok(Claim::Claimed { attempt: 1, used: 1, at, revision: None }));
+    bench.spawned();
+}
+
+#[test]
+fn a_node_that_may_hold_a_lease_unknowingly_asks_each_second() {
+    let (mut bench, _) = Bench::at_tick(Policy::default());
+    for _ in 0..20 {
+        bench.machine.handle_claim(bench.now(), Err(error(Applied::Maybe)));
+        assert!(bench.until_timer() <= Duration::from_millis(1_250));
+        bench.claim();
+    }
+    assert!(bench.machine.maybe_held());
+    bench.machine.handle_claim(bench.now(), held(TTL));
+    assert!(!bench.machine.maybe_held());
+}

@@ -79,6 +79,7 @@ pub fn cases() -> impl Iterator<Item = Case> {
         suite::attempts::CASES,
         suite::expiry::CASES,
         suite::window::CASES,
+        suite::beside::CASES,
         suite::past::CASES,
         suite::close::CASES,
         suite::operator::CASES,

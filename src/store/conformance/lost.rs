@@ -142,6 +142,7 @@ async fn an_attempt_found_again_waits_like_any_other(bench: &Bench) -> Outcome {
     ensure_is!(bench.store.claim(&request).await?, Claim::Blocked { .. });
     bench.store.pause(slot.job(), None, &audit("pause")).await?;
     ensure_is!(bench.store.claim(&request).await?, Claim::Paused { .. });
+    // After the slot's end it is never run, and waits for nothing.
     let over = ClaimRequest { slot: bench.span("job", -600, -1)?, ..request.clone() };
     ensure_eq!(bench.store.claim(&over).await?, Claim::Closed);
     ensure_eq!(bench.record(&slot).await?.mark, Mark::Free);

@@ -14,6 +14,7 @@ mod case;
 mod setup;
 
 mod attempts;
+mod beside;
 pub mod broken;
 mod claim;
 mod close;

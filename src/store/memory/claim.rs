@@ -14,19 +14,18 @@ use crate::store::{Claim, ClaimRequest};
 impl Ledger {
     /// Asks for the slot's lease ([`crate::store::Store::claim`]).
     pub fn claim(&mut self, request: &ClaimRequest, now: DateTime<Utc>) -> Claim {
-        if let Some(refusal) = self.done_or_outside(request, now) {
-            return refusal;
-        }
-        if let Some(answer) = self.own_or_held(request, now) {
+        if let Some(answer) = self.done_or_own(request, now) {
             return answer;
         }
         let again = self.unanswered(request, now);
         if again.is_none()
-            && let Some(refusal) = self.used_up_or_waiting(request, now)
+            && let Some(refusal) = self.outside_or_held(request, now).or_else(|| self.used_up_or_waiting(request, now))
         {
             return refusal;
         }
         match (self.paused_or_blocked(request, now), again) {
+            // An attempt that is found again after the slot's end is never run: it waits for nothing.
+            (Some(_), _) if is_over(request, now) => Claim::Closed,
             (Some(refusal), _) => refusal,
             (None, Some(lease)) => self.grant_again(&lease, now),
             (None, None) => self.grant(request, now),
@@ -34,28 +33,35 @@ impl Ledger {
     }
 
     /// Done is asked before the window, so that a slot that is over still tells that it was done. The verdict says so as
-    /// well: a marker that the store has lost repeats nothing (I3).
-    fn done_or_outside(&self, request: &ClaimRequest, now: DateTime<Utc>) -> Option<Claim> {
-        let slot = &request.slot;
-        match self.done_mark(slot, now) {
-            Some(mark) => Some(Claim::Done(mark)),
-            _ if now < slot.start() => Some(Claim::Early { remaining: between(now, slot.start()) }),
-            _ if now >= slot.end() && !request.past => Some(Claim::Closed),
-            _ => None,
+    /// well: a marker that the store has lost repeats nothing (I3). And the caller's own lease: the same token is one grant whose
+    /// reply was lost (I5), and whoever did not hear of it learns of it after the slot's end too, to give it back.
+    fn done_or_own(&mut self, request: &ClaimRequest, now: DateTime<Utc>) -> Option<Claim> {
+        if let Some(mark) = self.done_mark(&request.slot, now) {
+            return Some(Claim::Done(mark));
         }
-    }
-
-    /// The same token is one grant: its reply was lost, and it is told again (I5). Anybody else's lease stands (I1).
-    fn own_or_held(&mut self, request: &ClaimRequest, now: DateTime<Utc>) -> Option<Claim> {
         let used = self.log(&request.slot, now).used();
         let placed = self.mark(&request.slot, now)?;
         let Standing::Lease { by, token, at } = &placed.standing else { return None };
         if *token != request.token {
-            return Some(Claim::Held { by: by.clone(), remaining: placed.remaining(now) });
+            return None;
         }
         let again = Claim::Claimed { attempt: by.attempt, used, at: *at, revision: None };
         self.prolong(&request.slot, later(now, request.lease_ttl));
         Some(again)
+    }
+
+    /// Nothing is granted outside of the slot (I6), and nobody else's lease is taken (I1).
+    fn outside_or_held(&self, request: &ClaimRequest, now: DateTime<Utc>) -> Option<Claim> {
+        let start = request.slot.start();
+        if now < start {
+            return Some(Claim::Early { remaining: between(now, start) });
+        }
+        if is_over(request, now) {
+            return Some(Claim::Closed);
+        }
+        let placed = self.mark(&request.slot, now)?;
+        let (by, _) = placed.lease()?;
+        Some(Claim::Held { by: by.clone(), remaining: placed.remaining(now) })
     }
 
     /// The grant whose answer was lost and whose lease has lapsed since. It is the same attempt still, while its run has no
@@ -123,4 +129,9 @@ impl Ledger {
         self.place(&request.slot, lease, later(now, request.lease_ttl));
         Claim::Claimed { attempt, used, at: now, revision: None }
     }
+}
+
+/// Nothing new is granted any more, unless a person asks for the past.
+fn is_over(request: &ClaimRequest, now: DateTime<Utc>) -> bool {
+    now >= request.slot.end() && !request.past
 }

@@ -63,7 +63,8 @@ impl Store for RedisStore {
             .arg(slot.start().timestamp_millis())
             .arg(MAX_ATTEMPTS_LIMIT)
             .arg(u8::from(request.past))
-            .arg(asked_by(request));
+            .arg(asked_by(request))
+            .arg(u8::from(request.exclusive));
         self.ask((Op::Claim, &self.keys.mark(slot)), &script::CLAIM, &args, decode::claim).await
     }
 

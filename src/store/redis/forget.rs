@@ -31,7 +31,7 @@ impl RedisStore {
             let keys = self.keys.slot(slot);
             [keys.mark, keys.attempts, keys.log, self.keys.outputs(slot), self.keys.notes(slot)]
         });
-        let own = std::iter::once(self.keys.pause(&trial.job)).chain(of_slots);
+        let own = [self.keys.pause(&trial.job), self.keys.running(&trial.job)].into_iter().chain(of_slots);
         listed.into_iter().map(field).chain(own.map(whole)).collect()
     }
 }

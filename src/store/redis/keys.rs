@@ -15,7 +15,7 @@ pub(super) struct Keys {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tag {
     Slot,
-    /// In a cluster one step may look at keys of one tag alone, and a claim looks at its slot, at the job's older slots and at its
+    /// In a cluster one step may look at keys of one tag alone, and a claim looks at its slot, at what runs of the job and at its
     /// pause.
     #[cfg(any(feature = "redis-cluster", test))]
     Job,
@@ -55,6 +55,11 @@ impl Keys {
     /// `cronward:<ns>:{<job>}:pause`: the job's last pause.
     pub(super) fn pause(&self, job: &JobName) -> String {
         format!("{}{{{job}}}:pause", self.prefix)
+    }
+
+    /// `cronward:<ns>:{<job>}:running`: a hash, one field per slot that is leased.
+    pub(super) fn running(&self, job: &JobName) -> String {
+        format!("{}{{{job}}}:running", self.prefix)
     }
 
     /// `cronward:<ns>:{<job>}:longest`: the longest lease that was asked for, in ms. Of a Redlock's masters alone.
@@ -117,6 +122,7 @@ mod tests {
         assert_eq!(keys.notes(&slot), "cronward:prod:{billing@2026-11-21T14Z}:notes");
         assert_eq!(keys.outputs(&slot), "cronward:prod:{billing@2026-11-21T14Z}:outputs");
         assert_eq!(keys.pause(slot.job()), "cronward:prod:{billing}:pause");
+        assert_eq!(keys.running(slot.job()), "cronward:prod:{billing}:running");
         assert_eq!(keys.longest(slot.job()), "cronward:prod:{billing}:longest");
         let in_cluster = Keys::in_cluster(&Namespace::new("prod").unwrap()).slot(&slot);
         assert_eq!(in_cluster.log, "cronward:prod:{billing}@2026-11-21T14Z:log");

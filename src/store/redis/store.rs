@@ -166,7 +166,8 @@ impl RedisStore {
     /// What every script about a slot takes (`lua/slot.lua`), with further keys.
     pub(super) fn about(&self, slot: &Slot, more: impl IntoIterator<Item = String>) -> Args {
         let keys = self.keys.slot(slot);
-        Args::keys([keys.mark, keys.attempts, keys.log].into_iter().chain(more))
+        let running = self.keys.running(slot.job());
+        Args::keys([keys.mark, keys.attempts, keys.log, running].into_iter().chain(more))
             .arg(slot)
             .arg(slot.end().timestamp_millis())
             .arg(whole_millis(self.options.retention))

@@ -86,6 +86,8 @@ pub enum Found {
     Blocked {
         /// Which; of several the oldest.
         key: SlotKey,
+        /// Whose claim. A reservation is of attempt 0.
+        token: Token,
         /// To whom.
         by: Holder,
         /// For how long.
@@ -176,6 +178,10 @@ impl<'a> Terms<'a> {
         if heard.len() < self.quorum.majority() {
             return Some(Step::Unheard);
         }
+        // Whoever did not hear of its grant learns of it after the slot's end too, and gives it back.
+        if newest_own(heard).is_some_and(|(_, masters)| masters >= self.quorum.majority()) {
+            return None;
+        }
         let (now, slot) = (median(heard.iter().map(|look| look.now))?, &self.request.slot);
         if now < slot.start() {
             return Some(Step::Answer(Claim::Early { remaining: between(now, slot.start()) }));
@@ -222,10 +228,13 @@ impl<'a> Terms<'a> {
         if used >= self.request.max_attempts || counter >= MAX_ATTEMPTS_LIMIT {
             return Step::Answer(Claim::Exhausted { used });
         }
+        let over = heard.iter().any(|look| matches!(look.found, Found::Closed));
         let reason = heard.iter().filter_map(|look| look.found.reason()).min_by_key(|(order, _)| *order);
         match reason {
             Some((_, Claim::Backoff { .. })) => Step::Answer(Claim::Backoff { remaining: self.wait(heard) }),
+            Some((_, claim @ Claim::Blocked { .. })) => self.blocked(heard).unwrap_or(Step::Answer(claim)),
             Some((_, claim)) => Step::Answer(claim),
+            None if over => Step::Answer(Claim::Closed),
             None => self.young(heard),
         }
     }
@@ -240,13 +249,33 @@ impl<'a> Terms<'a> {
     }
 
     fn held(&self, heard: &[&Look]) -> Option<Step> {
-        let rivals: Vec<Rival<'_>> = heard.iter().filter_map(|look| look.found.rival()).collect();
+        let key = self.request.slot.key();
+        let rivals = heard.iter().filter_map(|look| look.found.rival(key)).collect();
+        self.contest(heard, rivals, |first, remaining| Claim::Held { by: first.by.clone(), remaining })
+    }
+
+    /// Another slot of the job: leased, or reserved by a claim that may come to nothing.
+    fn blocked(&self, heard: &[&Look]) -> Option<Step> {
+        let rivals = heard.iter().filter_map(|look| look.found.beside()).collect();
+        self.contest(heard, rivals, |first, remaining| Claim::Blocked {
+            key: first.key,
+            by: first.by.clone(),
+            remaining,
+        })
+    }
+
+    fn contest<'r>(
+        &self,
+        heard: &[&Look],
+        rivals: Vec<Rival<'r>>,
+        lost: impl FnOnce(&Rival<'r>, Duration) -> Claim,
+    ) -> Option<Step> {
         // Whoever has a number has had a majority; of those who have none, the smallest token goes first.
         let first = rivals.iter().max_by_key(|rival| (rival.by.attempt, std::cmp::Reverse(rival.token)))?;
         let same = rivals.iter().filter(|rival| rival.token == first.token);
         let left: Vec<Duration> = same.map(|rival| rival.remaining).collect();
         let settled = first.by.attempt > 0 || left.len() >= self.quorum.majority();
-        let answer = Claim::Held { by: first.by.clone(), remaining: lasting(self.quorum, left) };
+        let answer = lost(first, lasting(self.quorum, left));
         let reserves = heard.iter().any(|look| matches!(look.found, Found::Reserved { .. }));
         if !settled && reserves && self.request.token < first.token {
             return Some(Step::Again(answer));
@@ -277,6 +306,7 @@ fn newest_own(heard: &[&Look]) -> Option<(Own, usize)> {
 }
 
 struct Rival<'a> {
+    key: SlotKey,
     token: Token,
     by: &'a Holder,
     remaining: Duration,
@@ -297,9 +327,18 @@ impl Found {
         }
     }
 
-    const fn rival(&self) -> Option<Rival<'_>> {
+    const fn rival(&self, key: SlotKey) -> Option<Rival<'_>> {
         match self {
-            Self::Held { token, by, remaining } => Some(Rival { token: *token, by, remaining: *remaining }),
+            Self::Held { token, by, remaining } => Some(Rival { key, token: *token, by, remaining: *remaining }),
+            _ => None,
+        }
+    }
+
+    const fn beside(&self) -> Option<Rival<'_>> {
+        match self {
+            Self::Blocked { key, token, by, remaining } => {
+                Some(Rival { key: *key, token: *token, by, remaining: *remaining })
+            }
             _ => None,
         }
     }
@@ -310,7 +349,7 @@ impl Found {
             Self::Backoff { remaining } => (1, Claim::Backoff { remaining: *remaining }),
             Self::Spent => (2, Claim::Backoff { remaining: Duration::ZERO }),
             Self::Paused { remaining } => (3, Claim::Paused { remaining: *remaining }),
-            Self::Blocked { key, by, remaining } => {
+            Self::Blocked { key, by, remaining, .. } => {
                 (4, Claim::Blocked { key: *key, by: by.clone(), remaining: *remaining })
             }
             _ => return None,

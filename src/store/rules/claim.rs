@@ -5,23 +5,24 @@ use std::time::Duration;
 use crate::clock::between;
 use crate::job::MAX_ATTEMPTS_LIMIT;
 use crate::slot::Lease;
-use crate::store::image::{Image, Standing};
+use crate::store::image::{Image, Standing, StoredMark};
 use crate::store::{Claim, ClaimRequest};
 
 impl Image {
     /// Asks for the lease ([`crate::store::Store::claim`]).
     pub(in crate::store) fn claim(&mut self, request: &ClaimRequest) -> Claim {
-        if let Some(answer) = self.over_or_held(request) {
+        if let Some(answer) = self.done_or_own(request) {
             return answer;
         }
         let again = self.unanswered(request);
         if again.is_none()
-            && let Some(refusal) = self.used_up_or_waiting(request)
+            && let Some(refusal) = self.outside_or_held(request).or_else(|| self.used_up_or_waiting(request))
         {
             return refusal;
         }
         if let Some(refusal) = self.paused_or_blocked() {
-            return refusal;
+            // An attempt that is found again after the slot's end is never run: it waits for nothing.
+            return if self.is_over(request) { Claim::Closed } else { refusal };
         }
         if let Some(lease) = again {
             self.hold(&lease);
@@ -36,24 +37,32 @@ impl Image {
     }
 
     /// Done is asked before the window: a slot that is over still tells that it was done. The verdict tells it as well as
-    /// the marker, which may be lost (I3).
-    fn over_or_held(&mut self, request: &ClaimRequest) -> Option<Claim> {
+    /// the marker, which may be lost (I3). The caller's own lease as well: whoever did not hear of its grant learns of it after
+    /// the slot's end too, and gives it back.
+    fn done_or_own(&mut self, request: &ClaimRequest) -> Option<Claim> {
         if let Some(done) = self.done_mark() {
             return Some(Claim::Done(done));
         }
-        if self.now < self.slot.start() {
-            return Some(Claim::Early { remaining: between(self.now, self.slot.start()) });
-        }
-        if self.now >= self.slot.end() && !request.past {
-            return Some(Claim::Closed);
-        }
-        let lease = self.mark().cloned().filter(|mark| matches!(mark.standing, Standing::Lease(_)))?;
-        if lease.standing != Standing::Lease(request.token) {
-            return Some(Claim::Held { remaining: lease.remaining(self.now), by: lease.by });
-        }
+        let own = |mark: &&StoredMark| mark.standing == Standing::Lease(request.token);
+        let lease = self.mark().filter(own).cloned()?;
         // The same token is one grant: its reply was lost, and it is told again (I5).
         self.prolong(request.lease_ttl);
         Some(Claim::Claimed { attempt: lease.by.attempt, used: self.used(), at: lease.since, revision: None })
+    }
+
+    fn is_over(&self, request: &ClaimRequest) -> bool {
+        self.now >= self.slot.end() && !request.past
+    }
+
+    fn outside_or_held(&self, request: &ClaimRequest) -> Option<Claim> {
+        if self.now < self.slot.start() {
+            return Some(Claim::Early { remaining: between(self.now, self.slot.start()) });
+        }
+        if self.is_over(request) {
+            return Some(Claim::Closed);
+        }
+        let lease = self.held()?;
+        Some(Claim::Held { remaining: lease.remaining(self.now), by: lease.by.clone() })
     }
 
     /// The lease of a claim whose answer was lost and which has lapsed since: the newest attempt that counts, without a

@@ -147,6 +147,8 @@ impl Probe for RedisProbe {
 
     async fn expire_mark(&self, slot: &Slot) -> Result<(), String> {
         self.servers.command(&["PEXPIRE", &self.mark(slot), "0"]);
+        // The time of a lease runs out in both places.
+        self.servers.command(&["HDEL", &format!("{}{{{}}}:running", self.prefix, slot.job()), &slot.key().to_string()]);
         Ok(())
     }
 

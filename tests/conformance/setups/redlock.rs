@@ -94,6 +94,8 @@ impl Probe for Probes {
     async fn expire_mark(&self, slot: &Slot) -> Result<(), String> {
         for server in self.servers.iter() {
             server.command(&["PEXPIRE", &self.mark(slot), "0"]);
+            // The time of a lease runs out in both places.
+            server.command(&["HDEL", &format!("{}{{{}}}:running", self.prefix, slot.job()), &slot.key().to_string()]);
         }
         Ok(())
     }

@@ -71,6 +71,14 @@ pub(super) fn controls() -> Vec<Control> {
             caught_by: &["claim::an_exclusive_claim_is_blocked_while_an_older_slot_runs"],
         },
         Control {
+            flaw: Arc::new(NewerRunsAreIgnored),
+            caught_by: &["beside::a_newer_slot_blocks_an_exclusive_claim_too"],
+        },
+        Control {
+            flaw: Arc::new(ClosedBeforeItsOwnToken),
+            caught_by: &["beside::a_grant_that_is_heard_of_after_the_slots_end_is_given_back"],
+        },
+        Control {
             flaw: Arc::new(OneNamespace),
             caught_by: &[
                 "namespaces::a_slot_held_in_one_is_free_in_another",
@@ -288,6 +296,35 @@ struct OtherRunsAreIgnored;
 impl Flaw for OtherRunsAreIgnored {
     fn claim(&self, ledger: &mut Ledger, request: &ClaimRequest, now: DateTime<Utc>) -> Claim {
         ledger.claim(&ClaimRequest { exclusive: false, ..request.clone() }, now)
+    }
+}
+
+/// `concurrency = "forbid"` looks at older slots alone.
+#[derive(Debug)]
+struct NewerRunsAreIgnored;
+
+impl Flaw for NewerRunsAreIgnored {
+    fn claim(&self, ledger: &mut Ledger, request: &ClaimRequest, now: DateTime<Utc>) -> Claim {
+        match ledger.claim(request, now) {
+            Claim::Blocked { key, .. } if key > request.slot.key() => {
+                ledger.claim(&ClaimRequest { exclusive: false, ..request.clone() }, now)
+            }
+            other => other,
+        }
+    }
+}
+
+/// A slot that is over is closed to everybody, before anything is asked of the token.
+#[derive(Debug)]
+struct ClosedBeforeItsOwnToken;
+
+impl Flaw for ClosedBeforeItsOwnToken {
+    fn claim(&self, ledger: &mut Ledger, request: &ClaimRequest, now: DateTime<Utc>) -> Claim {
+        let over = now >= request.slot.end() && !request.past;
+        match ledger.clone().claim(request, now) {
+            Claim::Claimed { .. } if over => Claim::Closed,
+            _ => ledger.claim(request, now),
+        }
     }
 }
 

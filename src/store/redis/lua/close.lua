@@ -1,5 +1,5 @@
 -- After the slot's end: the first to ask records the verdict.
--- KEYS 4 the job's pause
+-- KEYS 5 the job's pause
 -- ARGV 5 max_attempts, 6 by, 7 start of the slot (ms)
 local max, by, starts = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
 local now = now_ms()
@@ -16,10 +16,10 @@ if slot.mark.state == 'done' then
 elseif slot.used >= max then
   verdict = 'failed'
 elseif slot.count == 0 then
-  local pause = redis.call('GET', KEYS[4])
+  local pause = redis.call('GET', KEYS[5])
   if pause then
     local since, till = read_pause(pause)
-    if not since then return { 'corrupt', KEYS[4], pause } end
+    if not since then return { 'corrupt', KEYS[5], pause } end
     if since < ENDS and till > starts then verdict = 'skipped' end
   end
 end
@@ -27,5 +27,6 @@ end
 recorded = '{"verdict":"' .. verdict .. '","by":"' .. by .. '","at_ms":' .. text(now) .. ',"attempt":0}'
 keep(now)
 redis.call('HSET', LOG, 'verdict', recorded)
+redis.call('HDEL', RUNNING, KEY)
 keep(now)
 return { 'first', recorded }

@@ -28,9 +28,12 @@ local borrowed = read_borrowed(token) or { state = 'other' }
 record = keep_output(attempt, token, record, now)
 keep(now)
 if held and wait == '0' then
-  redis.call('DEL', MARK)
+  clear_mark()
 elseif held then
   write_mark('backoff', token, node, attempt, now, wait)
+elseif mark.state == 'free' and slot.running and string.sub(slot.running, 1, 32) == token then
+  -- The mark was lost, what it left behind is this run's.
+  redis.call('HDEL', RUNNING, KEY)
 end
 write_run(attempt, token, record)
 -- A stale run may have a larger number than the counter of a server that lost its data: the next claim goes on from it.

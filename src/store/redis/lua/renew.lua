@@ -11,8 +11,10 @@ if bad then return bad end
 local borrowed = read_borrowed(token) or { state = 'other', node = 'unknown' }
 if mark.state == 'running' and mark.token == token then
   if borrowed.state == 'other' then return { 'lost', borrowed_mark(borrowed, now) } end
+  -- Before the first write: a key of a foreign type stops the script while nothing has changed.
+  redis.call('HGET', RUNNING, KEY)
   hold_borrowed(borrowed, token, node, ttl)
-  if mark.left < tonumber(ttl) then redis.call('PEXPIRE', MARK, ttl) end
+  prolong_mark(mark, ttl)
   return { 'renewed' }
 end
 if mark.state == 'running' then return { 'lost', mark.raw } end

@@ -11,7 +11,7 @@ local borrowed, unnamed = read_noted()
 if unnamed then return unnamed end
 
 keep(now)
-redis.call('DEL', MARK)
+clear_mark()
 settle_borrowed(borrowed, 0)
 redis.call('HSET', LOG, 'forgiven', slot.count)
 redis.call('HDEL', LOG, 'verdict')

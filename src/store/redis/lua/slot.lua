@@ -1,8 +1,9 @@
 -- Put before every script about one slot.
--- KEYS 1 mark, 2 attempts, 3 log
+-- KEYS 1 mark, 2 attempts, 3 log, 4 what runs of the job
 -- ARGV 1 job@key, 2 end of the slot (ms), 3 retention (ms), 4 channel
-local MARK, ATTEMPTS, LOG = KEYS[1], KEYS[2], KEYS[3]
+local MARK, ATTEMPTS, LOG, RUNNING = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local SLOT, ENDS, RETENTION, CHANNEL = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+local KEY = string.match(SLOT, '@(.+)$')
 
 local STATES = { running = true, backoff = true, done = true }
 
@@ -43,7 +44,7 @@ end
 local function read_slot()
   local mark, bad = read_mark(MARK)
   if bad then return nil, bad end
-  local slot = { mark = mark, count = 0, stored = false, forgiven = 0 }
+  local slot = { mark = mark, count = 0, stored = false, forgiven = 0, running = redis.call('HGET', RUNNING, KEY) }
   local forgiven = redis.call('HGET', LOG, 'forgiven')
   if forgiven then
     if not is_small_number(forgiven) then return nil, { 'corrupt', LOG, 'forgiven ' .. forgiven } end
@@ -145,8 +146,59 @@ local function begun(attempt, token, node, trigger, at)
     .. '","claimed_ms":' .. text(at) .. '}'
 end
 
+-- What runs of the job stands in one hash, a field for each slot that is leased: `<token> <node> <attempt> <until, ms>`. So an
+-- exclusive claim looks at what runs, and at nothing else. A field follows the mark of its slot: it is written in the step that
+-- sets or prolongs a lease, removed in the step that ends it, and does not count after the instant in it.
+-- PEXPIRE is allowed when memory is full, and what comes after it is not refused any more: a renewal goes through.
+local function note_running(token, node, attempt, ttl)
+  local left = redis.call('PTTL', RUNNING)
+  if left < ttl then redis.call('PEXPIRE', RUNNING, text(ttl)) end
+  redis.call('HSET', RUNNING, KEY, token .. ' ' .. node .. ' ' .. text(attempt) .. ' ' .. text(now_ms() + ttl))
+  if left == -2 then redis.call('PEXPIRE', RUNNING, text(ttl)) end
+end
+
 local function write_mark(state, token, node, attempt, at, ttl)
   redis.call('SET', MARK, state .. ' ' .. token .. ' ' .. node .. ' ' .. text(attempt) .. ' ' .. text(at), 'PX', ttl)
+  if state == 'running' then
+    note_running(token, node, attempt, tonumber(ttl))
+  else
+    redis.call('HDEL', RUNNING, KEY)
+  end
+end
+
+local function clear_mark()
+  redis.call('DEL', MARK)
+  redis.call('HDEL', RUNNING, KEY)
+end
+
+-- Makes a lease that stands last for `ttl` from now on; never shortens it.
+local function prolong_mark(mark, ttl)
+  ttl = tonumber(ttl)
+  if mark.left < ttl then redis.call('PEXPIRE', MARK, text(ttl)) end
+  note_running(mark.token, mark.node, mark.attempt, math.max(mark.left, ttl))
+end
+
+-- What else runs of the job: the oldest other slot, as the end of an answer, and the fields that have ended by their time.
+local function read_running(now)
+  local oldest, answer, ended = nil, nil, {}
+  local fields = redis.call('HGETALL', RUNNING)
+  for i = 1, #fields, 2 do
+    local key, raw = fields[i], fields[i + 1]
+    local token, node, attempt, till = string.match(raw, '^(%x+) (%w[%w._-]*) (%d+) (%d+)$')
+    local own = token and #till <= 15 and is_mark('running', token, node, attempt, till)
+    if not own or not string.find(key, '^%d%d%d%d%-%d%d%-%d%dT[%d:]+Z$') then
+      return nil, { 'corrupt', RUNNING, key .. ' ' .. raw }
+    end
+    -- Without its last letter a key that another one begins with is the smaller one, as its instant is.
+    local cut = string.sub(key, 1, -2)
+    if key ~= KEY and tonumber(till) <= now then
+      ended[#ended + 1] = key
+    elseif key ~= KEY and (not oldest or cut < oldest) then
+      oldest = cut
+      answer = { key, 'running ' .. token .. ' ' .. node .. ' ' .. attempt .. ' ' .. till, tonumber(till) - now }
+    end
+  end
+  return { other = answer, ended = ended }
 end
 
 -- A done marker that says what the recorded verdict says, where that is `done`: the marker itself may be lost.

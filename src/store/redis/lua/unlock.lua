@@ -12,7 +12,7 @@ local borrowed, unnamed = read_noted()
 if unnamed then return unnamed end
 
 keep(now)
-redis.call('DEL', MARK)
+clear_mark()
 settle_borrowed(borrowed, 0)
 local field, record = find_run(mark.attempt, mark.token)
 record = record or begun(mark.attempt, mark.token, mark.node, 'schedule', mark.at)

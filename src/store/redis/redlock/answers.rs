@@ -93,7 +93,11 @@ pub(super) fn look(reply: &Value) -> Result<Look, Corrupt> {
             let left = items.integer()?;
             Found::Paused { remaining: (left >= 0).then(|| millis(left)) }
         }
-        "blocked" => Found::Blocked { key: items.key()?, by: items.mark()?.by, remaining: items.span()? },
+        "blocked" => {
+            let (key, mark) = (items.key()?, items.mark()?);
+            let token = mark.token.ok_or_else(|| unreadable("a lease has no token"))?;
+            Found::Blocked { key, token, by: mark.by, remaining: items.span()? }
+        }
         _ => return Err(unreadable("a word is not known")),
     };
     Ok(Look { age, longest, now, counter, forgiven, latest, found })

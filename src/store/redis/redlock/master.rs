@@ -37,7 +37,8 @@ impl RedisStore {
             .arg(request.max_attempts)
             .arg(slot.start().timestamp_millis())
             .arg(MAX_ATTEMPTS_LIMIT)
-            .arg(u8::from(request.past));
+            .arg(u8::from(request.past))
+            .arg(u8::from(request.exclusive));
         self.ask((Op::Claim, &self.keys.mark(slot)), &script::RESERVE, &args, answers::look).await
     }
 
@@ -54,7 +55,8 @@ impl RedisStore {
             .arg(grant.at.timestamp_millis())
             .arg(grant.forgiven)
             .arg(asked_by(request))
-            .arg(u8::from(request.past));
+            .arg(u8::from(request.past))
+            .arg(u8::from(request.exclusive));
         self.ask((Op::Claim, &self.keys.mark(slot)), &script::GRANT, &args, answers::ack).await
     }
 

@@ -38,8 +38,8 @@ macro_rules! plain {
     };
 }
 
-pub(super) static RESERVE: LazyLock<Script> = counted!("#ARGV - 4", "lua/reserve.lua");
-pub(super) static GRANT: LazyLock<Script> = counted!("#ARGV - 5", "lua/grant.lua");
+pub(super) static RESERVE: LazyLock<Script> = counted!("#ARGV - 5", "lua/reserve.lua");
+pub(super) static GRANT: LazyLock<Script> = counted!("#ARGV - 6", "lua/grant.lua");
 pub(super) static RENEW: LazyLock<Script> = counted!("8", "../lua/renew.lua");
 pub(super) static BURN: LazyLock<Script> = plain!("lua/burn.lua");
 pub(super) static UNDO: LazyLock<Script> = plain!("lua/undo.lua");

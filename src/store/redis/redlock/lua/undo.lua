@@ -26,7 +26,7 @@ local slot, bad = read_slot()
 if bad then return bad end
 local mark = slot.mark
 local own = mark.state == 'running' and mark.token == token
-if own and (mark.attempt == 0 or mark.attempt == attempt) then redis.call('DEL', MARK) end
+if own and (mark.attempt == 0 or mark.attempt == attempt) then clear_mark() end
 if attempt == 0 then return { 'undone' } end
 
 local field, record = find_run(attempt, token)
