@@ -31,8 +31,7 @@ pub(crate) fn ticking(number: usize, schedule: &str, policy: Policy) -> JobSpec 
     JobSpec { period: Period::Tick, policy, ..JobSpec::new(job_name(number), schedule, program) }
 }
 
-/// Limits under which an older slot's lease can still stand for about this long: it decides how many older slots a claim
-/// has to name.
+/// Limits under which a run can last for about this long.
 pub(crate) fn reaching_back(span: Duration) -> Policy {
     let second = Duration::from_secs(1);
     Policy { timeout: Some(span - 2 * second), kill_after: second, lease_ttl: second, ..Policy::default() }

@@ -182,6 +182,11 @@ impl<'a> Terms<'a> {
         if newest_own(heard).is_some_and(|(_, masters)| masters >= self.quorum.majority()) {
             return None;
         }
+        self.outside(heard)
+    }
+
+    /// Nothing new is granted outside of the slot, by the median of the masters' clocks (I6).
+    fn outside(&self, heard: &[&Look]) -> Option<Step> {
         let (now, slot) = (median(heard.iter().map(|look| look.now))?, &self.request.slot);
         if now < slot.start() {
             return Some(Step::Answer(Claim::Early { remaining: between(now, slot.start()) }));
@@ -202,6 +207,9 @@ impl<'a> Terms<'a> {
             let used = own.attempt.saturating_sub(forgiven);
             return Step::Grant(Grant { attempt: own.attempt, used, at: own.at, forgiven, again: true });
         }
+        if let Some(step) = self.outside(heard) {
+            return step;
+        }
         let used = counter.saturating_sub(forgiven);
         if used >= self.request.max_attempts || counter >= MAX_ATTEMPTS_LIMIT {
             return Step::Answer(Claim::Exhausted { used });
@@ -219,7 +227,7 @@ impl<'a> Terms<'a> {
 
     /// The first reason in the order of the contract that any master gave, checked against what the others know.
     fn refusal(&self, heard: &[&Look]) -> Step {
-        if let Some(step) = self.held(heard) {
+        if let Some(step) = self.outside(heard).or_else(|| self.held(heard)) {
             return step;
         }
         let counter = heard.iter().map(|look| look.counter).max().unwrap_or(0);
@@ -228,13 +236,11 @@ impl<'a> Terms<'a> {
         if used >= self.request.max_attempts || counter >= MAX_ATTEMPTS_LIMIT {
             return Step::Answer(Claim::Exhausted { used });
         }
-        let over = heard.iter().any(|look| matches!(look.found, Found::Closed));
         let reason = heard.iter().filter_map(|look| look.found.reason()).min_by_key(|(order, _)| *order);
         match reason {
             Some((_, Claim::Backoff { .. })) => Step::Answer(Claim::Backoff { remaining: self.wait(heard) }),
             Some((_, claim @ Claim::Blocked { .. })) => self.blocked(heard).unwrap_or(Step::Answer(claim)),
             Some((_, claim)) => Step::Answer(claim),
-            None if over => Step::Answer(Claim::Closed),
             None => self.young(heard),
         }
     }

@@ -309,3 +309,32 @@ fn what_a_master_has_from_before_a_reset_that_it_missed_does_not_count() {
     assert_eq!((merged(6).mark, merged(6).verdict), (Mark::Free, None));
     assert_eq!(merged(4).mark, Mark::Done(done()), "done after the reset");
 }
+
+#[test]
+fn a_grant_of_this_very_claim_is_told_after_the_slots_end_and_nothing_new_is_granted() {
+    let late = |found| look(found).map(|look| Look { now: minute(70), counter: 1, ..look });
+    let own = || Found::Reserved { own: Some(Own { attempt: 1, at: minute(3) }) };
+    match step(&[late(own()), late(own()), late(Found::Closed)]) {
+        Step::Grant(grant) => assert!(grant.again && grant.attempt == 1, "{grant:?}"),
+        other => panic!("{other:?} instead of the grant"),
+    }
+    assert_eq!(step(&[late(own()), late(Found::Closed), late(Found::Closed)]), Step::Answer(Claim::Closed));
+    let another = late(own()).map(|look| Look { counter: 2, ..look });
+    assert_eq!(step(&[late(own()), late(own()), another]), Step::Answer(Claim::Closed));
+}
+
+#[test]
+fn of_two_slots_of_a_job_that_contend_the_smaller_token_goes_first() {
+    let key = "2026-11-21T13Z".parse().unwrap();
+    let beside = |token: u8, attempt| {
+        let by = by(token, attempt);
+        look(Found::Blocked { key, token: Token::from_bits(u128::from(token)), by, remaining: LEFT })
+    };
+    let own = request().token;
+    assert!(own > Token::from_bits(1) && own < Token::from_bits(255), "{own}");
+    let blocked = |step| matches!(step, Step::Answer(Claim::Blocked { key: by, .. }) if by == key);
+    assert!(matches!(step(&[look(free()), beside(255, 0), None]), Step::Again(Claim::Blocked { .. })));
+    assert!(blocked(step(&[look(free()), beside(1, 0), None])));
+    assert!(blocked(step(&[look(free()), beside(255, 1), None])), "it has a number");
+    assert!(blocked(step(&[look(free()), beside(255, 0), beside(255, 0)])), "it has a majority");
+}

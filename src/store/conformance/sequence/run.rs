@@ -170,7 +170,8 @@ impl World {
         let actor = actor % ACTORS;
         let slot = self.slot(place)?;
         let fresh = ClaimRequest {
-            exclusive: place % PLACES == 1,
+            // Two slots of a job that exclude each other.
+            exclusive: place % PLACES <= 1,
             past: actor == 2,
             audit: (actor == 2).then(|| audit("trigger")),
             ..self.bench.request(&slot, &format!("n{actor}"))?

@@ -75,7 +75,11 @@ fn a_slot_is_open_from_its_start_and_closed_at_its_end() {
     assert!(matches!(ledger.claim(&request(1), slot().start()), Claim::Claimed { attempt: 1, .. }));
     ledger.expire_mark(&slot(), slot().start());
     assert!(matches!(ledger.claim(&request(2), last), Claim::Claimed { attempt: 2, .. }));
-    assert_eq!(ledger.claim(&request(2), over), Claim::Closed, "also for the one who holds it");
+    assert_eq!(ledger.claim(&request(3), over), Claim::Closed);
+    assert!(
+        matches!(ledger.claim(&request(2), over), Claim::Claimed { attempt: 2, .. }),
+        "not for the one who holds it"
+    );
 }
 
 #[test]
