@@ -20,15 +20,15 @@ async fn stores_that_start_together_make_the_tables_once() {
     for answer in answers {
         answer.unwrap();
     }
-    assert_eq!(database.number("SELECT max(version) FROM cronward_schema").await, 3);
+    assert_eq!(database.number("SELECT max(version) FROM cronward_schema").await, 4);
     assert_eq!(database.number("SELECT count(*) FROM cronward_schema").await, 1);
 }
 
 #[tokio::test]
 async fn a_migration_says_what_it_did() {
     let database = Database::new().await;
-    assert_eq!(mysql::migrate(&database.url()).await.unwrap(), Migration { from: 0, to: 3 });
-    assert_eq!(mysql::migrate(&database.url()).await.unwrap(), Migration { from: 3, to: 3 });
+    assert_eq!(mysql::migrate(&database.url()).await.unwrap(), Migration { from: 0, to: 4 });
+    assert_eq!(mysql::migrate(&database.url()).await.unwrap(), Migration { from: 4, to: 4 });
 }
 
 /// The server commits after each table: a migration that was cut short is taken up again.
@@ -37,7 +37,7 @@ async fn a_migration_that_was_cut_short_is_taken_up_again() {
     let database = Database::new().await;
     mysql::migrate(&database.url()).await.unwrap();
     database.sql("UPDATE cronward_schema SET version = 0; DROP TABLE cronward_nodes").await;
-    assert_eq!(mysql::migrate(&database.url()).await.unwrap(), Migration { from: 0, to: 3 });
+    assert_eq!(mysql::migrate(&database.url()).await.unwrap(), Migration { from: 0, to: 4 });
     open(&database.url()).nodes().await.unwrap();
 }
 
@@ -47,7 +47,7 @@ async fn tables_of_an_earlier_version_are_brought_up() {
     let database = Database::new().await;
     mysql::migrate(&database.url()).await.unwrap();
     database.sql(&format!("{LAST_RUN_GONE}; UPDATE cronward_schema SET version = 1; DROP TABLE cronward_notes")).await;
-    assert_eq!(mysql::migrate(&database.url()).await.unwrap(), Migration { from: 1, to: 3 });
+    assert_eq!(mysql::migrate(&database.url()).await.unwrap(), Migration { from: 1, to: 4 });
     let slot = cronward::slot::Slot::parse("a", "2026-11-21T14Z", "2026-11-21T15Z").unwrap();
     assert_eq!(open(&database.url()).notes(&slot).await.unwrap(), []);
 }
@@ -62,7 +62,7 @@ async fn runs_that_an_earlier_version_wrote_are_known() {
     let old = "INSERT INTO cronward_runs SELECT namespace, job, start_ms, run_attempt, run_token, run_record
         FROM cronward_slots; UPDATE cronward_schema SET version = 2";
     database.sql(&format!("{old}; {LAST_RUN_GONE}")).await;
-    assert_eq!(mysql::migrate(&database.url()).await.unwrap(), Migration { from: 2, to: 3 });
+    assert_eq!(mysql::migrate(&database.url()).await.unwrap(), Migration { from: 2, to: 4 });
     let store = open(&database.url());
     // The same claim is not granted twice, and another one is the next attempt.
     assert!(!matches!(store.claim(&request(&slot("job"), 1)).await.unwrap(), Claim::Claimed { .. }));

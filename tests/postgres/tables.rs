@@ -15,15 +15,15 @@ async fn stores_that_start_together_make_the_tables_once() {
     for answer in answers {
         answer.unwrap();
     }
-    assert_eq!(database.number("SELECT max(version) FROM cronward_schema").await, 2);
+    assert_eq!(database.number("SELECT max(version) FROM cronward_schema").await, 3);
     assert_eq!(database.number("SELECT count(*) FROM cronward_schema").await, 1);
 }
 
 #[tokio::test]
 async fn a_migration_says_what_it_did() {
     let database = Database::new().await;
-    assert_eq!(postgres::migrate(&database.url()).await.unwrap(), Migration { from: 0, to: 2 });
-    assert_eq!(postgres::migrate(&database.url()).await.unwrap(), Migration { from: 2, to: 2 });
+    assert_eq!(postgres::migrate(&database.url()).await.unwrap(), Migration { from: 0, to: 3 });
+    assert_eq!(postgres::migrate(&database.url()).await.unwrap(), Migration { from: 3, to: 3 });
 }
 
 /// Tables of an earlier version get what they lack and keep what they have.
@@ -32,7 +32,7 @@ async fn tables_of_an_earlier_version_are_brought_up() {
     let database = Database::new().await;
     postgres::migrate(&database.url()).await.unwrap();
     database.sql("UPDATE cronward_schema SET version = 1; DROP TABLE cronward_notes").await;
-    assert_eq!(postgres::migrate(&database.url()).await.unwrap(), Migration { from: 1, to: 2 });
+    assert_eq!(postgres::migrate(&database.url()).await.unwrap(), Migration { from: 1, to: 3 });
     let slot = cronward::slot::Slot::parse("a", "2026-11-21T14Z", "2026-11-21T15Z").unwrap();
     assert_eq!(open(&database.url()).notes(&slot).await.unwrap(), []);
 }
@@ -90,6 +90,6 @@ async fn the_command_makes_the_tables_and_shows_no_password() {
         assert!(!format!("{told:?}").contains("secret@"), "{told:?}");
         String::from_utf8(told.stdout).unwrap()
     };
-    assert!(migrate().ends_with("made the tables, version 2\n"));
+    assert!(migrate().ends_with("made the tables, version 3\n"));
     assert!(migrate().ends_with("nothing to do\n"));
 }

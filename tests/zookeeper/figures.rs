@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cronward::clock::{Clock, ManualClock};
-use cronward::slot::{Outcome, Slot};
+use cronward::slot::Outcome;
 use cronward::store::zookeeper::ZookeeperStore;
 use cronward::store::{Claim, ClaimRequest, Renewal, Store, StoreOptions};
 

@@ -17,6 +17,7 @@ pub(super) const CASES: &[Case] = &[
     case!("races", one_of_many_claimers_wins_each_attempt_until_none_is_left, I1, I2, I5),
     case!("races", one_request_sent_many_times_at_once_is_one_grant, I5),
     case!("races", two_nodes_are_never_granted_the_same_slot, I1),
+    case!("races", of_exclusive_claims_at_once_of_a_jobs_slots_one_is_granted),
     case!("races", of_many_finishers_one_sets_the_marker, I3),
 ];
 
@@ -138,6 +139,31 @@ async fn two_nodes_are_never_granted_the_same_slot(bench: &Bench) -> Outcome {
     let both: Vec<&Slot> = a.intersection(b).collect();
     ensure!(both.is_empty(), "granted to both: {both:?}");
     ensure_eq!(a.len() + b.len(), scale.slots, "slots granted to one of them");
+    Ok(())
+}
+
+/// Of slots that nobody has touched, and of slots that have had an attempt: stores may grant these in another way.
+async fn of_exclusive_claims_at_once_of_a_jobs_slots_one_is_granted(bench: &Bench) -> Outcome {
+    for (job, again) in [("a", false), ("b", true), ("c", false), ("d", true)] {
+        let mut claimers = Vec::new();
+        for index in 0..8_u8 {
+            let slot = bench.span(job, -600 - i64::from(index), 7_200)?;
+            if again {
+                let lease = bench.grant(&slot, "z").await?;
+                bench.store.fail(&lease, &failed(&lease), std::time::Duration::ZERO).await?;
+            }
+            let request = ClaimRequest { exclusive: true, ..bench.request(&slot, &format!("n{index}"))? };
+            claimers.push((bench.another().await?, request));
+        }
+        let (won, blocked): (Vec<_>, Vec<_>) =
+            race(claimers).await?.into_iter().partition(|(_, claim)| matches!(claim, Claim::Claimed { .. }));
+        let winner = take!(won.as_slice(), [(winner, _)] => winner);
+        for (request, claim) in &blocked {
+            let by = take!(claim, Claim::Blocked { key, by, .. } => (*key, &by.node));
+            ensure_eq!(by, (winner.slot.key(), &winner.node), "{}", request.slot);
+        }
+        ensure_eq!(blocked.len(), 7);
+    }
     Ok(())
 }
 

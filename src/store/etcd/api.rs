@@ -117,8 +117,11 @@ pub(super) struct Compare {
     pub(super) target: i32,
     #[prost(bytes = "vec", tag = "3")]
     pub(super) key: Vec<u8>,
-    #[prost(oneof = "Wanted", tags = "5, 6, 8")]
+    #[prost(oneof = "Wanted", tags = "5, 6")]
     pub(super) wanted: Option<Wanted>,
+    /// With it the condition is one on each key of a range.
+    #[prost(bytes = "vec", tag = "64")]
+    pub(super) range_end: Vec<u8>,
 }
 
 /// `CompareTarget`.
@@ -132,8 +135,6 @@ pub(super) enum Wanted {
     CreateRevision(i64),
     #[prost(int64, tag = "6")]
     ModRevision(i64),
-    #[prost(int64, tag = "8")]
-    Lease(i64),
 }
 
 #[derive(Clone, PartialEq, Eq, Message)]
@@ -373,10 +374,21 @@ pub(super) fn unchanged(key: &str, revision: i64) -> Compare {
     if revision == 0 {
         return absent(key);
     }
-    Compare { target: MOD, key: key.as_bytes().to_vec(), wanted: Some(Wanted::ModRevision(revision)) }
+    Compare { target: MOD, wanted: Some(Wanted::ModRevision(revision)), ..absent(key) }
 }
 
 /// True while the key is not there.
 pub(super) fn absent(key: &str) -> Compare {
-    Compare { target: CREATE, key: key.as_bytes().to_vec(), wanted: Some(Wanted::CreateRevision(0)) }
+    let wanted = Some(Wanted::CreateRevision(0));
+    Compare { target: CREATE, key: key.as_bytes().to_vec(), wanted, range_end: Vec::new() }
+}
+
+/// True while of all keys with this prefix none is there but that one.
+pub(super) fn none_but(prefix: &str, key: &str) -> [Compare; 2] {
+    // The smallest key after it.
+    let next = format!("{key}\0");
+    [
+        Compare { range_end: key.as_bytes().to_vec(), ..absent(prefix) },
+        Compare { range_end: end_of(prefix), ..absent(&next) },
+    ]
 }

@@ -20,6 +20,16 @@ impl Keys {
         format!("{}mark/{slot}", self.root)
     }
 
+    /// Every slot of a job that is leased.
+    pub(super) fn leases(&self, job: &JobName) -> String {
+        format!("{}lease/{job}@", self.root)
+    }
+
+    /// The same as the mark, while that is a lease.
+    pub(super) fn lease(&self, slot: &Slot) -> String {
+        format!("{}lease/{slot}", self.root)
+    }
+
     /// The attempt counter, a plain integer.
     pub(super) fn attempts(&self, slot: &Slot) -> String {
         format!("{}attempts/{slot}", self.root)
@@ -35,10 +45,10 @@ impl Keys {
         format!("{}slot/", self.root)
     }
 
-    /// The name of a slot as it stands in the key of its document or mark.
+    /// The name of a slot as it stands in the key of its document, mark or lease.
     pub(super) fn slot_of<'a>(&self, key: &'a [u8]) -> Option<&'a str> {
         let rest = std::str::from_utf8(key).ok()?.strip_prefix(&self.root)?;
-        rest.strip_prefix("slot/").or_else(|| rest.strip_prefix("mark/"))
+        ["slot/", "mark/", "lease/"].iter().find_map(|part| rest.strip_prefix(part))
     }
 
     /// The same, read.
@@ -128,7 +138,8 @@ mod tests {
         let keys = Keys::new(&Namespace::new("prod").unwrap());
         let slot = Slot::parse("a.b", "2026-11-21T14:30Z", "2026-11-21T15Z").unwrap();
         assert_eq!(keys.mark(&slot), "/cronward/prod/mark/a.b@2026-11-21T14:30Z");
-        for key in [keys.mark(&slot), keys.document(&slot)] {
+        assert!(keys.lease(&slot).starts_with(&keys.leases(slot.job())));
+        for key in [keys.mark(&slot), keys.document(&slot), keys.lease(&slot)] {
             assert_eq!(keys.slot_key_of(key.as_bytes()), Some((slot.job().clone(), slot.key())));
             assert_eq!(keys.slot_of(key.as_bytes()), Some("a.b@2026-11-21T14:30Z"));
         }

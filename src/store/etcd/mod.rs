@@ -5,7 +5,8 @@
 //!   there). Otherwise it begins anew: nothing was done yet. So of many claimers one wins (I1, I5). A first claim reads nothing
 //!   before: it presumes a slot that nobody has touched, under the same condition.
 //! - **A lease** is a mark that stands under an etcd lease of its own. The cluster removes it, by the leader's steady
-//!   clock: no node's clock can shorten or lengthen it. Counter, document and done marker are kept without.
+//!   clock: no node's clock can shorten or lengthen it. A copy of it stands among the leases of its job, so that a slot that has to
+//!   run alone is granted on the condition that none but its own is there. Counter, document and done marker are kept without.
 //! - **Time** for everything else (when a slot begins and ends, how long a wait lasts) is the asking node's: etcd has no
 //!   clock that can be asked ([`StoreClock::Node`](crate::store::StoreClock)).
 //! - **Hints** come by a watch, also when a lease lapses. After a broken connection it goes on where it was.

@@ -195,6 +195,7 @@ impl EtcdStore {
         let Trial { job, node, slots } = trial;
         let mut success = vec![self.keys.job(job), self.keys.pause(job), self.keys.node(node)];
         success.extend(slots.iter().flat_map(|slot| self.keys.all_of(&slot.to_string()).0));
+        success.extend(slots.iter().map(|slot| self.keys.lease(slot)));
         let mut success: Vec<RequestOp> = success.iter().map(|key| delete(key)).collect();
         let below = slots.iter().flat_map(|slot| [self.keys.outputs(slot), self.keys.notes(slot)]);
         success.extend(below.map(|folder| delete_prefix(&folder)));

@@ -6,19 +6,22 @@
 //!
 //! A lease's mark stands under an etcd lease of its own, so that it ends by the cluster's time and not by any node's. It
 //! is read with the time that is left, and prolonged by keeping that etcd lease alive. Every other mark ends by the
-//! instant in its text.
+//! instant in its text. Beside the mark stands a copy of it under the same etcd lease, in the one place of all leases of the
+//! job: a claim that has to run alone holds only while no other slot's is there.
 
 use std::time::Duration;
 
+use futures_util::future::try_join;
+
 use super::api::{
     Compare, KeyValue, LeaseId, LeaseTimeToLiveResponse, RangeRequest, RequestOp, TxnRequest, TxnResponse, absent,
-    method, unchanged,
+    method, none_but, unchanged,
 };
 use super::fault::Fault;
 use super::store::{Call, EtcdStore};
 use super::write::{Spare, Written};
 use crate::clock::later;
-use crate::slot::SlotKey;
+use crate::slot::{Slot, SlotKey};
 use crate::store::document::{Document, Kept, MarkChange, MarkText, Moment, PauseText, Subject};
 use crate::store::image::{Image, StoredMark};
 use crate::store::{Claim, ClaimRequest, Op, Pause, StoreError};
@@ -43,11 +46,11 @@ pub(super) struct Loaded {
     pub(super) kept: Kept,
     pub(super) at: Moment,
     pause: Option<Pause>,
-    /// The marks of the job's other slots.
-    others: Vec<(SlotKey, StoredMark)>,
+    /// The oldest of the job's other slots that is leased.
+    other: Option<(SlotKey, StoredMark)>,
     pub(super) read: Vec<Compare>,
     /// What is read again where that has changed.
-    pub(super) keys: Vec<String>,
+    pub(super) ranges: Vec<RangeRequest>,
     /// Nothing was read.
     presumed: bool,
     /// When the mark was last written; 0 is none.
@@ -119,7 +122,8 @@ impl EtcdStore {
             for _ in 0..MOST_TRIES {
                 let viewed = std::mem::replace(&mut view, View::Unread);
                 let Some(loaded) = self.load(&subject, viewed).await? else { continue };
-                let mut image = loaded.kept.image(&subject, loaded.at, loaded.pause.clone(), loaded.others.clone());
+                let others = loaded.other.clone().into_iter().collect();
+                let mut image = loaded.kept.image(&subject, loaded.at, loaded.pause.clone(), others);
                 let answer = rule(&mut image);
                 let change = loaded.kept.change(image, loaded.at);
                 if loaded.presumed && change.mark == MarkChange::Keep {
@@ -145,57 +149,84 @@ impl EtcdStore {
         let slot = &subject.slot;
         let mut keys = vec![self.keys.mark(slot), self.keys.attempts(slot), self.keys.document(slot)];
         keys.extend(subject.pause.then(|| self.keys.pause(slot.job())));
-        // Where `subject.exclusive`, the place of what runs of the job is added here.
-        let _ = subject.exclusive;
         keys
+    }
+
+    /// The same, each as a range of one; then what is leased of the job, if that counts.
+    fn ranges_of(&self, subject: &Subject) -> Vec<RangeRequest> {
+        let mut ranges: Vec<_> = self.keys_of(subject).iter().map(|key| RangeRequest::key(key)).collect();
+        ranges.extend(subject.exclusive.then(|| RangeRequest::prefix(&self.keys.leases(subject.slot.job()))));
+        ranges
+    }
+
+    /// True while no other slot of the job is leased, if that counts.
+    fn alone(&self, subject: &Subject) -> impl Iterator<Item = Compare> {
+        let slot = &subject.slot;
+        let alone = subject.exclusive.then(|| none_but(&self.keys.leases(slot.job()), &self.keys.lease(slot)));
+        alone.into_iter().flatten()
     }
 
     /// The slot; none when its lease ended while it was read.
     async fn load(&self, subject: &Subject, view: View) -> Result<Option<Loaded>, Fault> {
-        let keys = self.keys_of(subject);
         match view {
-            View::Presumed => Ok(Some(self.untouched(subject, keys))),
-            View::Unread => {
-                let found = self.read(ranges(&keys).collect()).await?;
-                self.loaded(subject, keys, found).await
-            }
-            View::Found(found) => self.loaded(subject, keys, found).await,
+            View::Presumed => Ok(Some(self.untouched(subject))),
+            View::Unread => self.loaded(subject, self.read(self.ranges_of(subject)).await?).await,
+            View::Found(found) => self.loaded(subject, found).await,
         }
     }
 
     /// A slot that nobody has touched, of a job that was never paused, with no lease at another slot.
-    fn untouched(&self, subject: &Subject, keys: Vec<String>) -> Loaded {
-        let read = keys.iter().map(|key| absent(key)).collect();
+    fn untouched(&self, subject: &Subject) -> Loaded {
+        let read = self.keys_of(subject).iter().map(|key| absent(key)).chain(self.alone(subject)).collect();
         let kept = Kept { slot: subject.slot.clone(), mark: None, counter: 0, document: None };
-        let (pause, others, granted) = (None, Vec::new(), Duration::ZERO);
-        Loaded { kept, at: self.moment(), pause, others, read, keys, presumed: true, revision: 0, lease: 0, granted }
+        Loaded {
+            kept,
+            at: self.moment(),
+            pause: None,
+            other: None,
+            read,
+            ranges: self.ranges_of(subject),
+            presumed: true,
+            revision: 0,
+            lease: 0,
+            granted: Duration::ZERO,
+        }
     }
 
     /// What was found at the slot's keys.
-    async fn loaded(
-        &self,
-        subject: &Subject,
-        keys: Vec<String>,
-        found: Vec<Vec<KeyValue>>,
-    ) -> Result<Option<Loaded>, Fault> {
-        let found: Vec<Option<KeyValue>> = found.into_iter().map(|mut kvs| kvs.pop()).collect();
-        let revisions = found.iter().map(|kv| kv.as_ref().map_or(0, |kv| kv.mod_revision));
-        let read = keys.iter().zip(revisions).map(|(key, revision)| unchanged(key, revision)).collect();
-        let mut rest = found.into_iter();
-        let (mark, counter, document) = (rest.next().flatten(), rest.next().flatten(), rest.next().flatten());
-        let pause = if subject.pause { rest.next().flatten() } else { None };
+    async fn loaded(&self, subject: &Subject, found: Vec<Vec<KeyValue>>) -> Result<Option<Loaded>, Fault> {
+        let mut found = found.into_iter();
+        let keys = self.keys_of(subject);
+        let own: Vec<Option<KeyValue>> = found.by_ref().take(keys.len()).map(|mut kvs| kvs.pop()).collect();
+        let revisions = own.iter().map(|kv| kv.as_ref().map_or(0, |kv| kv.mod_revision));
+        let mut read: Vec<_> = keys.iter().zip(revisions).map(|(key, revision)| unchanged(key, revision)).collect();
+        let mut own = own.into_iter();
+        let (mark, counter, document) = (own.next().flatten(), own.next().flatten(), own.next().flatten());
+        let pause = own.next().flatten();
         let revision = mark.as_ref().map_or(0, |kv| kv.mod_revision);
-        let Some(mark) = self.found_mark(mark).await? else { return Ok(None) };
-        // The job's other slots are loaded here.
-        let others = Vec::new();
+        let other = self.oldest_but(&subject.slot, found.next().unwrap_or_default());
+        if other.is_none() {
+            read.extend(self.alone(subject));
+        }
+        let (key, other) = other.unzip();
+        let found = try_join(self.found_mark(mark), self.found_mark(other)).await?;
+        let (Some(mark), Some(other)) = found else { return Ok(None) };
         let counter = read_counter(counter.as_ref())?;
         let document = read_document(document.as_ref())?;
         let pause = pause.map(|kv| read_json::<PauseText>(&kv)).transpose()?.map(PauseText::pause);
         // After everything was read: what was found gone had run out before this instant.
         let at = self.moment();
+        let other = key.zip(other.stored(at));
         let (lease, granted) = (mark.lease, mark.granted);
         let kept = Kept { slot: subject.slot.clone(), mark: mark.stored(at), counter, document };
-        Ok(Some(Loaded { kept, at, pause, others, read, keys, presumed: false, revision, lease, granted }))
+        let ranges = self.ranges_of(subject);
+        Ok(Some(Loaded { kept, at, pause, other, read, ranges, presumed: false, revision, lease, granted }))
+    }
+
+    /// The oldest of a job's leased slots, but for this one.
+    fn oldest_but(&self, slot: &Slot, leases: Vec<KeyValue>) -> Option<(SlotKey, KeyValue)> {
+        let keyed = leases.into_iter().filter_map(|kv| Some((self.keys.slot_key_of(&kv.key)?.1, kv)));
+        keyed.filter(|(key, _)| *key != slot.key()).min_by_key(|(key, _)| *key)
     }
 
     /// Reads several ranges as they are at one moment.
@@ -226,11 +257,6 @@ impl EtcdStore {
             granted: Duration::from_secs(u64::try_from(left.granted_ttl).unwrap_or(0)),
         }))
     }
-}
-
-/// The keys, each as a range of one.
-pub(super) fn ranges(keys: &[String]) -> impl Iterator<Item = RangeRequest> {
-    keys.iter().map(|key| RangeRequest::key(key))
 }
 
 /// The counter; 0 where there is none.

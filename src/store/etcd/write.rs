@@ -8,7 +8,7 @@ use super::api::{
     TxnRequest, TxnResponse, delete, delete_prefix, method, put,
 };
 use super::fault::{Fault, is_lease_gone};
-use super::slots::{Loaded, json, ranges};
+use super::slots::{Loaded, json};
 use super::store::{Call, EtcdStore};
 use crate::clock::between;
 use crate::slot::Slot;
@@ -45,16 +45,19 @@ impl EtcdStore {
         change: Change,
         spare: &mut Option<Spare>,
     ) -> Result<Written, Fault> {
-        let mut ops = self.log_ops(&loaded.kept.slot, &change)?;
+        let slot = &loaded.kept.slot;
+        let mut ops = self.log_ops(slot, &change)?;
         match &change.mark {
             MarkChange::Keep => {}
-            MarkChange::Remove => ops.push(delete(&self.keys.mark(&loaded.kept.slot))),
+            MarkChange::Remove => {
+                ops.extend([&self.keys.mark(slot), &self.keys.lease(slot)].map(|key| delete(key)));
+            }
             mark if prolongs(loaded, mark) => {
                 if !self.keep_alive(call, loaded.lease).await? {
                     return Ok(Written::Overtaken(None));
                 }
             }
-            MarkChange::Prolong(mark) | MarkChange::Put(mark) => ops.push(self.mark_op(loaded, mark, spare).await?),
+            MarkChange::Prolong(mark) | MarkChange::Put(mark) => ops.extend(self.mark_ops(loaded, mark, spare).await?),
         }
         let kept = Written::Yes { mark: loaded.revision };
         if ops.is_empty() {
@@ -62,7 +65,7 @@ impl EtcdStore {
             return Ok(if sound { kept } else { Written::Overtaken(None) });
         }
         ops.extend(change.wake.as_ref().map(|wake| put(&self.keys.wake(), wake.to_string(), 0)));
-        let failure = ranges(&loaded.keys).map(RequestOp::from).collect();
+        let failure = loaded.ranges.iter().cloned().map(RequestOp::from).collect();
         let Some(answer) = self.txn(call, TxnRequest { failure, ..TxnRequest::when(loaded.read.clone(), ops) }).await?
         else {
             *spare = None;
@@ -80,14 +83,21 @@ impl EtcdStore {
         })
     }
 
-    /// The mark's new text, under an etcd lease if it is a lease.
-    async fn mark_op(&self, loaded: &Loaded, mark: &StoredMark, spare: &mut Option<Spare>) -> Result<RequestOp, Fault> {
-        let (key, text) = (&self.keys.mark(&loaded.kept.slot), MarkText::of(mark));
+    /// The mark's new text; under an etcd lease, and once more among the job's leases, if it is a lease.
+    async fn mark_ops(
+        &self,
+        loaded: &Loaded,
+        mark: &StoredMark,
+        spare: &mut Option<Spare>,
+    ) -> Result<[RequestOp; 2], Fault> {
+        let slot = &loaded.kept.slot;
+        let (key, among, text) = (self.keys.mark(slot), self.keys.lease(slot), MarkText::of(mark));
         if !text.is_lease() {
-            return Ok(put(key, json(&text)?, 0));
+            return Ok([put(&key, json(&text)?, 0), delete(&among)]);
         }
         let lease = self.grant(between(loaded.at.now, mark.until), spare).await?;
-        Ok(put(key, json(&text.without_end())?, lease))
+        let text = json(&text.without_end())?;
+        Ok([put(&key, text.clone(), lease), put(&among, text, lease)])
     }
 
     /// Everything of the slot but its mark.

@@ -80,6 +80,12 @@ pub(super) trait Session: Send {
         Ok(None)
     }
 
+    /// The last turn of the slot's job, where the dialect keeps turns: of two claims at once that must not both be granted, one
+    /// is, because no turn is taken twice.
+    fn last_turn(&self, _row: &Self::Row) -> Result<Option<i64>, Why> {
+        Ok(None)
+    }
+
     /// The instant by which a slot is judged that was read in this row.
     fn read_at(&self, row: &Self::Row) -> Result<DateTime<Utc>, Why>;
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use super::cells::Cells;
 use super::fault::Fault;
 use super::image::{Effects, Image, Row, Runs, StoredMark};
 use super::last_run::with_last;
@@ -78,6 +79,8 @@ pub(super) struct Loaded {
     touched: DateTime<Utc>,
     /// There are records, and they are older than the retention.
     outdated: bool,
+    /// The job's turn that a grant takes, where the slot has to run alone.
+    next_turn: Option<i64>,
 }
 
 /// Reads the slot, as of one instant; and the row that it was read from, for what only the dialect has in it.
@@ -101,14 +104,16 @@ pub(super) async fn load_by<S: Session>(
     let found = session.fetch(text, values).await?.into_iter().next();
     let found = found.ok_or_else(|| odd("nothing was answered".to_owned()))?;
     let (now, last) = (session.read_at(&found).map_err(odd)?, session.last_run(&found).map_err(odd)?);
-    Ok((Loaded::read(scope, subject, (&found, last), now)?, found))
+    let last_turn = session.last_turn(&found).map_err(odd)?;
+    let loaded = Loaded::read(scope, subject, (&found, last), now)?;
+    Ok((Loaded { next_turn: subject.exclusive.then(|| last_turn.unwrap_or(0).saturating_add(1)), ..loaded }, found))
 }
 
-/// What `slot_load.sql` asks for: 1 to 3 the slot, 4 token, 5 attempt, 6 other slots (none: see `Loaded::others`).
+/// What `slot_load.sql` asks for: 1 to 3 the slot, 4 token, 5 attempt, 6 whether it has to run alone.
 fn asked_of(scope: &Scope, subject: &Subject) -> Vec<Value> {
     let mut values = scope.slot(&subject.slot);
     let token = subject.token.map(|token| token.to_string());
-    values.extend(values![token, subject.attempt.map(i64::from), asked(&[])]);
+    values.extend(values![token, subject.attempt.map(i64::from), i64::from(subject.exclusive)]);
     values
 }
 
@@ -134,17 +139,10 @@ impl Loaded {
             runs = Runs::default();
         }
         let pause = if subject.pause { row::pause_beside(found).map_err(odd)? } else { None };
-        let others = Self::others(subject);
+        let others = other(found).map_err(odd)?.into_iter().collect();
         let (slot, effects) = (slot.clone(), Effects::default());
         let image = Image { slot, now, row: row.clone(), runs, pause, others, effects };
-        Ok(Self { image, row, touched: touched.unwrap_or(now), outdated })
-    }
-
-    /// The marks of the job's other slots.
-    const fn others(subject: &Subject) -> Vec<(SlotKey, StoredMark)> {
-        // Where `subject.exclusive`, they are loaded here.
-        let _ = subject.exclusive;
-        Vec::new()
+        Ok(Self { image, row, touched: touched.unwrap_or(now), outdated, next_turn: None })
     }
 
     /// A slot that nobody has touched, of a job that is not paused, with no lease at another slot.
@@ -152,7 +150,7 @@ impl Loaded {
     pub(super) fn untouched(slot: &Slot, now: DateTime<Utc>) -> Self {
         let (row, runs, effects) = (Row::default(), Runs::default(), Effects::default());
         let image = Image { slot: slot.clone(), now, row: row.clone(), runs, pause: None, others: Vec::new(), effects };
-        Self { image, row, touched: now, outdated: false }
+        Self { image, row, touched: now, outdated: false, next_turn: None }
     }
 
     /// What has to be written; none when the rule has changed nothing.
@@ -164,7 +162,7 @@ impl Loaded {
         // The retention begins with the last change, and never before the slot's end.
         let kept_from = if touched { image.now.max(image.slot.end()) } else { self.touched };
         let changed = touched || image.row != self.row;
-        changed.then_some(Change { image, kept_from, forget: touched && self.outdated })
+        changed.then_some(Change { image, kept_from, forget: touched && self.outdated, turn: self.next_turn })
     }
 }
 
@@ -174,6 +172,9 @@ pub(super) struct Change<'l> {
     kept_from: DateTime<Utc>,
     /// The slot's records are older than the retention: its runs and its audit go first.
     pub(super) forget: bool,
+    /// The job's turn that is taken with it; none where the row keeps what it has.
+    #[cfg_attr(not(any(feature = "postgres", feature = "mysql")), allow(dead_code, reason = "one process writes to a file"))]
+    pub(super) turn: Option<i64>,
 }
 
 impl Change<'_> {
@@ -186,7 +187,8 @@ impl Change<'_> {
     /// touched.
     pub(super) fn row(&self, scope: &Scope) -> Result<Vec<Value>, Fault> {
         let row = &self.image.row;
-        let mark = row.mark.as_ref();
+        // What has run out is nothing any more, and not in the way of whoever looks for what runs.
+        let mark = self.image.mark();
         let (word, token) = mark.map(|mark| row::standing_columns(mark.standing)).unzip();
         let verdict = row.verdict.as_ref().map(row::json).transpose().map_err(|why| self.odd(why))?;
         let mut values = self.slot(scope);
@@ -222,6 +224,14 @@ impl Change<'_> {
     fn odd(&self, why: row::Why) -> Fault {
         Fault::row(&self.image.slot, why)
     }
+}
+
+/// The oldest of the job's other slots that is leased, where that was asked.
+fn other(found: &impl Columns) -> Result<Option<(SlotKey, StoredMark)>, row::Why> {
+    let Some(other) = row::record::<Cells>(found, "other")? else { return Ok(None) };
+    let start = row::there(row::instant(&other, "start_ms")?, "start_ms")?;
+    let key = SlotKey::of(start).ok_or_else(|| format!("column start_ms: no slot begins at {start}"))?;
+    Ok(row::mark(&other)?.map(|mark| (key, mark)))
 }
 
 /// The slots as the `*_read.sql` texts take them. Names need no escapes: [`crate::job::NAME_RULE`].

@@ -8,6 +8,8 @@
 //! - **A lease** is a mark with its end, as in a database: a session that its servers give up after ten seconds must not end a
 //!   lease that its holder may trust for a minute, and a session goes on while the one who should renew hangs. The token says
 //!   whose lease it is, whatever the session.
+//! - **Alone.** What is leased of a job stands in one place, a node for each slot (`leases`). A grant of a slot that has to run alone
+//!   changes the node above them, under the condition of its version.
 //! - **A session** is watched all the same: beside each lease stands an ephemeral node (`owner`), which goes with the session
 //!   that wrote the lease last. A renewal that finds it gone, or another's, knows that the session was lost: the lease was in
 //!   doubt. The mark decides what became of it; if it still stands it is renewed, the node is made anew in the same step, and
@@ -22,6 +24,7 @@ mod fault;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod inspect;
+mod leases;
 mod link;
 mod notes;
 mod operations;

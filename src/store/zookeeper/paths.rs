@@ -20,8 +20,8 @@ impl Paths {
     }
 
     /// The folders of a namespace. The first is above all others.
-    pub(super) fn folders(&self) -> [String; 5] {
-        ["", "/slot", "/job", "/node", "/wake"].map(|part| format!("{}{part}", self.root))
+    pub(super) fn folders(&self) -> [String; 6] {
+        ["", "/slot", "/lease", "/job", "/node", "/wake"].map(|part| format!("{}{part}", self.root))
     }
 
     /// Every job's slots.
@@ -36,12 +36,32 @@ impl Paths {
 
     /// All that is kept of a slot but the outputs and the holder's session, which are below it.
     pub(super) fn slot(&self, slot: &Slot) -> String {
-        format!("{}/slot/{}/{}", self.root, slot.job(), slot.key())
+        self.slot_at(slot.job().as_str(), slot.key())
+    }
+
+    /// The same, by the slot's key.
+    pub(super) fn slot_at(&self, job: &str, key: SlotKey) -> String {
+        format!("{}/slot/{job}/{key}", self.root)
     }
 
     /// What goes with the session of the slot's holder.
     pub(super) fn owner(&self, slot: &Slot) -> String {
         format!("{}/{OWNER}", self.slot(slot))
+    }
+
+    /// The slots of a job that are leased. Its version counts the grants of slots that had to run alone.
+    pub(super) fn leases_of(&self, job: &str) -> String {
+        format!("{}/lease/{job}", self.root)
+    }
+
+    /// What is there while a slot's mark is a lease, also one that has run out.
+    pub(super) fn lease(&self, slot: &Slot) -> String {
+        format!("{}/lease/{}/{}", self.root, slot.job(), slot.key())
+    }
+
+    /// The same, of the slot with this node.
+    pub(super) fn lease_of(&self, slot: &str) -> Option<String> {
+        Some(format!("{}/lease{}", self.root, slot.strip_prefix(&self.slots())?))
     }
 
     /// Every job's notes.
@@ -123,6 +143,7 @@ mod tests {
         assert_eq!(Paths::key_of("2026-11-21T14:30Z"), Some(slot.key()));
         assert_eq!(paths.owner(&slot), format!("{}/owner", paths.slot(&slot)));
         assert_ne!(Paths::output(3, Token::from_bits(7)), OWNER);
+        assert_eq!(paths.lease_of(&paths.slot(&slot)), Some(paths.lease(&slot)));
         let wake = Wake::Job(slot.job().clone());
         assert_eq!(paths.wake_of(&paths.wake(&wake)), Some(wake));
         assert_eq!(paths.wake_of("/ops/cronward/prod/wake/nonsense"), None);

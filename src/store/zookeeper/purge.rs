@@ -31,9 +31,12 @@ impl ZookeeperStore {
         let paths = self.long_begun(&session, folders, earlier(at.now, at.retention), AT_ONCE).await?;
         let mut gone = 0;
         for part in paths.chunks(IN_ONE) {
-            let asks = part.iter().flat_map(|path| [Ask::Data(path.clone()), Ask::Children(path.clone())]);
+            let asks = part.iter().flat_map(|path| {
+                let lease = self.paths.lease_of(path).unwrap_or_default();
+                [Ask::Data(path.clone()), Ask::Children(path.clone()), Ask::Data(lease)]
+            });
             let found = self.read(&session, asks.collect()).await?;
-            for (path, found) in part.iter().zip(found.chunks(2)) {
+            for (path, found) in part.iter().zip(found.chunks(3)) {
                 gone += u64::from(self.remove(call, &session, path, found, at).await?);
             }
         }
@@ -79,7 +82,7 @@ impl ZookeeperStore {
         found: &[Found],
         at: Moment,
     ) -> Result<bool, Fault> {
-        let [Found::Data(data, stat), Found::Children(outputs)] = found else { return Ok(false) };
+        let [Found::Data(data, stat), Found::Children(outputs), lease] = found else { return Ok(false) };
         let text: SlotText = read_json(path, data)?;
         let stands = text.mark.is_some_and(|mark| mark.until().is_none_or(|until| until > at.now));
         let kept = text.log.is_some_and(|log| later(log.touched, at.retention) > at.now);
@@ -89,6 +92,9 @@ impl ZookeeperStore {
         let mut writer = session.client.new_multi_writer();
         for name in outputs {
             writer.add_delete(&format!("{path}/{name}"), None)?;
+        }
+        if let (Found::Data(..), Some(lease)) = (lease, self.paths.lease_of(path)) {
+            writer.add_delete(&lease, None)?;
         }
         writer.add_delete(path, Some(stat.version))?;
         self.committed(call, &mut writer).await
@@ -119,9 +125,9 @@ impl ZookeeperStore {
             let folder = self.paths.slot(slot);
             let outputs = self.children(session, folder.clone()).await?;
             paths.extend(outputs.iter().map(|name| format!("{folder}/{name}")));
-            paths.extend([folder, self.paths.note(slot)]);
+            paths.extend([folder, self.paths.note(slot), self.paths.lease(slot)]);
         }
-        paths.extend([self.paths.slots_of(job), self.paths.notes_of(job)]);
+        paths.extend([self.paths.slots_of(job), self.paths.notes_of(job), self.paths.leases_of(job)]);
         Ok(paths)
     }
 }

@@ -8,13 +8,14 @@ use serde::{Deserialize, Serialize};
 use zookeeper_client::{Error, MultiReadResult, Stat};
 
 use super::fault::Fault;
+use super::leases::Leases;
 use super::link::Session;
 use super::owner::Owner;
 use super::paths::OWNER;
 use super::store::{Call, ZookeeperStore};
 use super::writing::Written;
 use crate::job::JobName;
-use crate::slot::{Slot, SlotKey, Token};
+use crate::slot::{Slot, Token};
 use crate::store::document::{Document, Kept, MarkText, Moment, PauseText, Subject};
 use crate::store::image::{Image, StoredMark};
 use crate::store::{Pause, StoreError};
@@ -63,10 +64,10 @@ pub(super) struct Loaded {
     pub(super) token: Option<Token>,
     pub(super) at: Moment,
     pause: Option<Pause>,
-    /// The marks of the job's other slots.
-    others: Vec<(SlotKey, StoredMark)>,
-    /// Other nodes that were read, with their versions; none of one that is not there.
-    pub(super) read: Vec<(String, Option<i32>)>,
+    /// What is leased of the job.
+    pub(super) leases: Leases,
+    /// Other nodes that were read, with their versions.
+    pub(super) read: Vec<(String, i32)>,
 }
 
 impl ZookeeperStore {
@@ -81,7 +82,8 @@ impl ZookeeperStore {
             let session = self.link.session().await?;
             for _ in 0..MOST_TRIES {
                 let Some(loaded) = self.load(&session, &subject).await? else { continue };
-                let mut image = loaded.kept.image(&subject, loaded.at, loaded.pause.clone(), loaded.others.clone());
+                let others = loaded.leases.other.clone().into_iter().collect();
+                let mut image = loaded.kept.image(&subject, loaded.at, loaded.pause.clone(), others);
                 let answer = rule(&mut image);
                 let change = loaded.kept.change(image, loaded.at);
                 if matches!(self.write(&call, &session, &loaded, change).await?, Written::Yes) {
@@ -99,8 +101,7 @@ impl ZookeeperStore {
         let path = self.paths.slot(slot);
         let mut asks = vec![Ask::Data(path.clone()), Ask::Children(path.clone()), Ask::Data(self.paths.owner(slot))];
         asks.extend([self.paths.slots_of(slot.job().as_str()), pauses.clone()].map(Ask::Data));
-        // Where `subject.exclusive`, the place of what runs of the job is added here.
-        let _ = subject.exclusive;
+        asks.extend(self.leases_asked(subject));
         // At the same time, so that a clock that has to be asked costs no round trip of its own.
         let (found, at) = try_join(self.read(session, asks), self.moment(session, false)).await?;
         let mut found = found.into_iter();
@@ -114,9 +115,8 @@ impl ZookeeperStore {
             _ => (SlotText::default(), None),
         };
         let mut known = read_pauses(&pauses, &text_of_pauses)?;
-        let read = vec![(pauses, Some(stat.version))];
-        // The job's other slots are loaded here.
-        let others = Vec::new();
+        let read = vec![(pauses, stat.version)];
+        let leases = self.leases_found(session, subject, found, at).await?;
         Ok(Some(Loaded {
             kept: kept(slot, &path, &text)?,
             text,
@@ -127,7 +127,7 @@ impl ZookeeperStore {
             token: subject.token,
             at,
             pause: known.remove(slot.job()).filter(|_| subject.pause).map(PauseText::pause),
-            others,
+            leases,
             read,
         }))
     }
@@ -170,7 +170,7 @@ pub(super) fn outputs_of(children: Option<&Found>) -> Vec<String> {
 }
 
 /// A mark as a rule sees it.
-fn stored(path: &str, text: Option<MarkText>) -> Result<Option<StoredMark>, Fault> {
+pub(super) fn stored(path: &str, text: Option<MarkText>) -> Result<Option<StoredMark>, Fault> {
     let Some(text) = text else { return Ok(None) };
     let until = text.until().ok_or_else(|| Fault::foreign(path, "a mark without an end"))?;
     text.stored(until).map(Some).map_err(|why| Fault::foreign(path, &why))

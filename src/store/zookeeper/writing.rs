@@ -33,18 +33,17 @@ impl ZookeeperStore {
         }
         let mut writer = session.client.new_multi_writer();
         if !loaded.folder {
-            // The first slot of a job. Before all else: an older one that is not there is looked for in it, too.
+            // The first slot of a job.
             let folder = self.paths.slots_of(loaded.kept.slot.job().as_str());
             writer.add_create(&folder, b"", &self.link.options())?;
         }
         for (path, version) in &loaded.read {
-            match version {
-                Some(version) => writer.add_check_version(path, *version)?,
-                // There is no check for what is not there, but nothing can be made that is.
-                None => self.add_passing(&mut writer, path)?,
-            }
+            writer.add_check_version(path, *version)?;
         }
-        self.add_slot(&mut writer, loaded, &change)?;
+        let mark = mark_after(loaded, &change.mark);
+        let grants = matches!(change.mark, MarkChange::Put(_) | MarkChange::Prolong(_));
+        self.add_lease(&mut writer, (&loaded.kept.slot, &loaded.leases), mark.as_ref(), grants)?;
+        self.add_slot(&mut writer, loaded, mark, &change)?;
         self.add_outputs(&mut writer, loaded, &change)?;
         self.add_owner(&mut writer, loaded, tending)?;
         if let Some(wake) = &change.wake {
@@ -55,22 +54,25 @@ impl ZookeeperStore {
             self.doubt(session);
         }
         match self.commit(call, &mut writer).await? {
-            Written::Overtaken if !loaded.folder => {
-                // Another claim made the job's folder first; or it was the namespace that went meanwhile.
-                let folder = self.paths.slots_of(loaded.kept.slot.job().as_str());
-                session.client.mkdir(&folder, &self.link.options()).await?;
+            Written::Overtaken if !(loaded.folder && loaded.leases.is_there()) => {
+                // Another claim made the job's folders first; or it was the namespace that went meanwhile.
+                let job = loaded.kept.slot.job().as_str();
+                for folder in [self.paths.slots_of(job), self.paths.leases_of(job)] {
+                    session.client.mkdir(&folder, &self.link.options()).await?;
+                }
                 Ok(Written::Overtaken)
             }
             written => Ok(written),
         }
     }
 
-    fn add_slot(&self, writer: &mut MultiWriter<'_>, loaded: &Loaded, change: &Change) -> Result<(), Fault> {
-        let mark = match &change.mark {
-            MarkChange::Keep => loaded.text.mark.clone(),
-            MarkChange::Remove => None,
-            MarkChange::Prolong(mark) | MarkChange::Put(mark) => Some(MarkText::of(mark)),
-        };
+    fn add_slot(
+        &self,
+        writer: &mut MultiWriter<'_>,
+        loaded: &Loaded,
+        mark: Option<MarkText>,
+        change: &Change,
+    ) -> Result<(), Fault> {
         let text = SlotText {
             mark,
             attempts: change.counter.unwrap_or(loaded.text.attempts),
@@ -125,5 +127,15 @@ impl ZookeeperStore {
             }
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+/// The slot's mark after the step. What has run out is nothing any more.
+fn mark_after(loaded: &Loaded, change: &MarkChange) -> Option<MarkText> {
+    let stands = |mark: &MarkText| mark.until().is_none_or(|until| until > loaded.at.now);
+    match change {
+        MarkChange::Keep => loaded.text.mark.clone().filter(stands),
+        MarkChange::Remove => None,
+        MarkChange::Prolong(mark) | MarkChange::Put(mark) => Some(MarkText::of(mark)),
     }
 }

@@ -9,8 +9,12 @@ use crate::store::sql::server::{Access, Steps, pending};
 use crate::store::sql::session::{Columns, Session, values};
 use crate::store::{ErrorKind, Migration};
 
-const STEPS: Steps =
-    &[include_str!("0001_tables.sql"), include_str!("0002_notes.sql"), include_str!("0003_last_run.sql")];
+const STEPS: Steps = &[
+    include_str!("0001_tables.sql"),
+    include_str!("0002_notes.sql"),
+    include_str!("0003_last_run.sql"),
+    include_str!("0004_turns.sql"),
+];
 
 /// Brings the tables to the newest version, if that is allowed; waits as long for others who do the same.
 pub(super) async fn bring_up(session: &mut MySqlSession, access: Access, limit: Duration) -> Result<Migration, Fault> {

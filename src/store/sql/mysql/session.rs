@@ -79,6 +79,10 @@ impl Session for MySqlSession {
         row::record(row, "run_record")
     }
 
+    fn last_turn(&self, row: &MySqlRow) -> Result<Option<i64>, Why> {
+        row::number(row, "turn")
+    }
+
     fn read_at(&self, row: &MySqlRow) -> Result<DateTime<Utc>, Why> {
         row::now(row)
     }
@@ -208,7 +212,7 @@ impl MySqlSession {
         let run = run.unwrap_or_else(|| values![None::<i64>, None::<String>, None::<String>]);
         let saved = match basis {
             None => {
-                let values = [values, values![now], run, values![now, limit]].concat();
+                let values = [values, values![now], run, values![change.turn, now, limit]].concat();
                 self.execute(include_str!("slot_insert.sql"), values).await
             }
             Some(Basis { version, .. }) => {
@@ -216,7 +220,7 @@ impl MySqlSession {
                 let set = values.split_off(change.slot(scope).len());
                 let next = version.saturating_add(1).max(now.timestamp_millis());
                 let run = run.into_iter().flat_map(|value| [replaced.into(), value]).collect();
-                let values = [set, values![next], run, values, values![*version, now, limit]].concat();
+                let values = [set, values![next], run, values![change.turn], values, values![*version, now, limit]].concat();
                 self.execute(include_str!("slot_update.sql"), values).await
             }
         };

@@ -1,9 +1,10 @@
 -- One row, as of one instant: the server's clock; a slot's row with the run in it, and what a rule needs of the other runs, NULL
--- where there is none (what comes of all of them together: src/store/sql/last_run.rs); the job's last pause; the marks of other slots. Asked are the slot, the token and the attempt of the request's lease, and the
--- others as a JSON array of [job, start_ms]. Without an attempt, the token's newest run is its own; without either, the mark's is.
+-- where there is none (what comes of all of them together: src/store/sql/last_run.rs); the job's last pause; and where it has to
+-- run alone, the oldest of the job's other slots that is leased, and its last turn. Asked are the slot, the token and the attempt
+-- of the request's lease, and whether it has to run alone. Without an attempt, the token's newest run is its own; without either,
+-- the mark's is.
 SELECT
-    timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(3)) DIV 1000 AS now_ms,
-    s.version, s.counter, s.forgiven, s.mark, s.mark_token, s.mark_node, s.mark_attempt, s.mark_since_ms,
+    asked.now_ms, s.version, s.counter, s.forgiven, s.mark, s.mark_token, s.mark_node, s.mark_attempt, s.mark_since_ms,
     s.mark_until_ms, s.verdict, s.touched_ms, s.run_attempt, s.run_token, s.run_record,
     (SELECT max(r.attempt) FROM cronward_runs AS r
       WHERE r.namespace = asked.namespace AND r.job = asked.job AND r.start_ms = asked.start_ms) AS newest,
@@ -29,22 +30,27 @@ SELECT
         AND r.attempt = coalesce(asked.attempt, CASE WHEN asked.token IS NULL THEN s.mark_attempt ELSE r.attempt END)
       ORDER BY r.attempt DESC LIMIT 1) AS own,
     p.since_ms, p.until_ms, p.audit,
-    (SELECT CONVERT(json_arrayagg(json_object(
-            'job', o.job, 'start_ms', o.start_ms, 'mark', o.mark,
-            'mark_token', o.mark_token, 'mark_node', o.mark_node, 'mark_attempt', o.mark_attempt,
-            'mark_since_ms', o.mark_since_ms, 'mark_until_ms', o.mark_until_ms)) USING utf8mb4)
-       FROM json_table(asked.others, '$[*]' COLUMNS (
-            job      VARCHAR(64) CHARACTER SET ascii PATH '$[0]',
-            start_ms BIGINT PATH '$[1]'
-       )) AS other
-       JOIN cronward_slots AS o
-         ON o.namespace = asked.namespace AND o.job = other.job COLLATE ascii_bin AND o.start_ms = other.start_ms
-        AND o.mark IS NOT NULL) AS older
+    if(asked.alone,
+        (SELECT CONVERT(json_object(
+                'start_ms', o.start_ms, 'mark', o.mark, 'mark_token', o.mark_token, 'mark_node', o.mark_node,
+                'mark_attempt', o.mark_attempt, 'mark_since_ms', o.mark_since_ms, 'mark_until_ms', o.mark_until_ms)
+                USING utf8mb4)
+           FROM cronward_slots AS o
+          WHERE o.namespace = asked.namespace AND o.job = asked.job AND o.mark = 'lease'
+            AND o.start_ms <> asked.start_ms AND o.mark_until_ms > asked.now_ms
+          ORDER BY o.start_ms LIMIT 1),
+        NULL) AS other,
+    if(asked.alone,
+        (SELECT o.turn FROM cronward_slots AS o
+          WHERE o.namespace = asked.namespace AND o.job = asked.job AND o.turn IS NOT NULL
+          ORDER BY o.turn DESC LIMIT 1),
+        NULL) AS turn
 FROM (
     SELECT
+        timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(3)) DIV 1000 AS now_ms,
         CONVERT(? USING ascii) COLLATE ascii_bin AS namespace, CONVERT(? USING ascii) COLLATE ascii_bin AS job,
         CAST(? AS SIGNED) AS start_ms, CONVERT(? USING ascii) COLLATE ascii_bin AS token, CAST(? AS SIGNED) AS attempt,
-        ? AS others
+        CAST(? AS SIGNED) AS alone
 ) AS asked
 LEFT JOIN cronward_slots AS s
     ON s.namespace = asked.namespace AND s.job = asked.job AND s.start_ms = asked.start_ms

@@ -12,11 +12,11 @@ fn code(error: &sqlx::Error) -> Option<String> {
     Some(error.as_database_error()?.code()?.into_owned())
 }
 
-/// What an error tells about what was sent. A statement that the server refused is rolled back; a server that shuts down
-/// may do so between the commit and its answer.
+/// What an error tells about what was sent. A statement that the server refused is rolled back, so is one whose turn of the job
+/// another slot has taken meanwhile; a server that shuts down may do so between the commit and its answer.
 pub(super) fn sent(error: &sqlx::Error) -> Sent {
     match code(error).as_deref() {
-        Some("40001" | "40P01") => Sent::RolledBack,
+        Some("23505" | "40001" | "40P01") => Sent::RolledBack,
         // statement_completion_unknown
         Some("40003") | None => Sent::Unknown,
         Some(code) if ["08", "57P", "58", "XX"].iter().any(|class| code.starts_with(class)) => Sent::Unknown,

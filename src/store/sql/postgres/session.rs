@@ -46,6 +46,10 @@ impl Session for PgSession {
         self.now
     }
 
+    fn last_turn(&self, row: &PgRow) -> Result<Option<i64>, Why> {
+        row::number(row, "turn")
+    }
+
     fn read_at(&self, row: &PgRow) -> Result<DateTime<Utc>, Why> {
         row::now(row)
     }
@@ -117,7 +121,7 @@ impl PgSession {
         values.extend(change.run()?.unwrap_or_else(|| values![None::<i64>, None::<String>, None::<String>]));
         values.push(change.audit()?.unwrap_or(Value::Text(None)));
         let wake = wake_of(change.image).map(|wake| wake.to_string());
-        values.extend(values![channel(&scope.namespace), wake]);
+        values.extend(values![channel(&scope.namespace), wake, change.turn]);
         if !change.forget {
             return self.write_row(values).await;
         }

@@ -1,23 +1,21 @@
 -- Follows `loaded`, which is slot_load.sql: grants a slot of which there is no row yet, if it has begun and is not over, its job
--- is not paused, and no lease stands at an older slot. Whatever else it is, nothing is written, and a rule judges what was
--- read. $7 to $17 are the slot's row and $18 to $20 the run, as they would be had it been granted at its start ($3): the
+-- is not paused, and, where it has to run alone ($6), no other slot of the job is leased and the job's next turn is not taken
+-- meanwhile. Whatever else it is, nothing is written, and a rule judges what was read. $7 to $17 are the slot's row and $18 to $20 the run, as they would be had it been granted at its start ($3): the
 -- instants of the grant become the server's clock. No instant is later than the last that there is.
 fresh AS (
     INSERT INTO cronward_slots (
         namespace, job, start_ms, end_ms, counter, forgiven,
-        mark, mark_token, mark_node, mark_attempt, mark_since_ms, mark_until_ms, verdict, touched_ms, version
+        mark, mark_token, mark_node, mark_attempt, mark_since_ms, mark_until_ms, verdict, touched_ms, version, turn
     )
     SELECT
         $1, $2, $3, $7, $8, $9,
-        $10, $11, $12, $13, now_ms, least($15 + now_ms - $14, 8210266876799999), $16, $17, now_ms
+        $10, $11, $12, $13, now_ms, least($15 + now_ms - $14, 8210266876799999), $16, $17, now_ms,
+        CASE WHEN $6 <> 0 THEN coalesce(turn, 0) + 1 END
     FROM loaded
     WHERE version IS NULL AND now_ms >= $3 AND now_ms < $7
         AND NOT (since_ms IS NOT NULL AND coalesce(until_ms > now_ms, true))
-        AND NOT EXISTS (
-            SELECT FROM json_array_elements(older::json) AS o (slot)
-            WHERE slot ->> 'mark' = 'lease' AND (slot ->> 'mark_until_ms')::bigint > now_ms
-        )
-    ON CONFLICT (namespace, job, start_ms) DO NOTHING
+        AND other IS NULL
+    ON CONFLICT DO NOTHING
     RETURNING version AS granted
 ), ran AS (
     INSERT INTO cronward_runs (namespace, job, start_ms, attempt, token, record)

@@ -9,7 +9,8 @@ use crate::store::{ErrorKind, Migration};
 const APPLICATION_ID: i64 = 1_129_469_764;
 
 /// Step N brings a file from version N to N + 1, and sets `user_version` itself.
-const STEPS: [&str; 2] = [include_str!("0001_tables.sql"), include_str!("0002_notes.sql")];
+const STEPS: [&str; 3] =
+    [include_str!("0001_tables.sql"), include_str!("0002_notes.sql"), include_str!("0003_leased.sql")];
 
 /// What stands in a file's header.
 struct Header {
@@ -79,16 +80,16 @@ mod tests {
     fn a_new_file_gets_every_step_and_a_current_one_none() {
         let new = Header { application: 0, version: 0, tables: 0 };
         let old = Header { application: APPLICATION_ID, version: 1, tables: 6 };
-        let current = Header { application: APPLICATION_ID, version: 2, tables: 7 };
+        let current = Header { application: APPLICATION_ID, version: 3, tables: 7 };
         assert_eq!(pending(&new).unwrap().len(), STEPS.len());
-        assert_eq!(pending(&old).unwrap().len(), 1);
+        assert_eq!(pending(&old).unwrap().len(), 2);
         assert!(pending(&current).unwrap().is_empty());
     }
 
     #[test]
     fn a_newer_or_foreign_file_is_refused_with_a_way_out() {
         for (application, version, tables, part) in [
-            (APPLICATION_ID, 3, 7, "run the newer cronward"),
+            (APPLICATION_ID, 4, 7, "run the newer cronward"),
             (APPLICATION_ID, -1, 6, "run the newer cronward"),
             (0, 0, 3, "another program"),
             (7, 0, 0, "another program"),

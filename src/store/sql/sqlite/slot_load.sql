@@ -1,6 +1,6 @@
--- One row: a slot's row and what a rule needs of its runs, NULL where there is none; the job's last pause; the marks of other
--- slots. ?4 and ?5 are the token and the attempt of the request's lease. Without an attempt, the token's newest run is its own;
--- without either, the mark's is. ?6 is a JSON array of [job, start_ms]; CROSS JOIN keeps it the outer loop.
+-- One row: a slot's row and what a rule needs of its runs, NULL where there is none; the job's last pause; and where ?6 is not 0,
+-- the oldest of the job's other slots that is leased. ?4 and ?5 are the token and the attempt of the request's lease.
+-- Without an attempt, the token's newest run is its own; without either, the mark's is.
 SELECT
     s.counter, s.forgiven, s.mark, s.mark_token, s.mark_node, s.mark_attempt, s.mark_since_ms, s.mark_until_ms,
     s.verdict, s.touched_ms,
@@ -24,14 +24,15 @@ SELECT
         AND r.attempt = coalesce(?5, CASE WHEN ?4 IS NULL THEN s.mark_attempt ELSE r.attempt END)
       ORDER BY r.attempt DESC LIMIT 1) AS own,
     p.since_ms, p.until_ms, p.audit,
-    (SELECT json_group_array(json_object(
-            'job', o.job, 'start_ms', o.start_ms, 'mark', o.mark,
-            'mark_token', o.mark_token, 'mark_node', o.mark_node, 'mark_attempt', o.mark_attempt,
-            'mark_since_ms', o.mark_since_ms, 'mark_until_ms', o.mark_until_ms))
-       FROM json_each(?6) AS asked
-      CROSS JOIN slots AS o
-         ON o.namespace = ?1 AND o.job = asked.value ->> 0 AND o.start_ms = asked.value ->> 1
-        AND o.mark IS NOT NULL) AS older
+    CASE WHEN ?6 THEN
+        (SELECT json_object(
+                'start_ms', o.start_ms, 'mark', o.mark, 'mark_token', o.mark_token, 'mark_node', o.mark_node,
+                'mark_attempt', o.mark_attempt, 'mark_since_ms', o.mark_since_ms, 'mark_until_ms', o.mark_until_ms)
+           FROM slots AS o
+          WHERE o.namespace = ?1 AND o.job = ?2 AND o.mark = 'lease' AND o.start_ms <> ?3
+            AND o.mark_until_ms > CAST(round(unixepoch('subsec') * 1000) AS INTEGER)
+          ORDER BY o.start_ms LIMIT 1)
+    END AS other
 FROM (SELECT 1) AS always
 LEFT JOIN slots AS s ON s.namespace = ?1 AND s.job = ?2 AND s.start_ms = ?3
 LEFT JOIN pauses AS p ON p.namespace = ?1 AND p.job = ?2
