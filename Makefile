@@ -4,7 +4,7 @@ CARGO ?= cargo
 CARGO_DENY_VERSION = 0.20.2
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-servers model-long lint fmt clippy doc deny tree units fuzz-check sim sim-long sim-speed bench report chaos chaos-stores ci
+.PHONY: help test test-servers model-long lint fmt clippy doc deny tree units fuzz-check sim sim-long sim-speed bench overload report chaos chaos-stores ci
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -66,6 +66,9 @@ sim-speed: ## Measure how many slots one core simulates in a second; the figures
 
 bench: test-servers ## Measure the figures, and print them as a table
 	$(CARGO) bench --all-features --bench figures
+
+overload: test-servers ## Give a node more jobs than the machine can start, and print how far it gets; forty minutes
+	$(CARGO) bench --bench overload
 
 report: test-servers ## Try the guard at length, and write docs/reliability.md from what came of it
 	@MAKE="$(MAKE)" CARGO="$(CARGO)" scripts/report.sh

@@ -17,7 +17,7 @@ use crate::config::{self, Config, LoadError, NodeConfig};
 use crate::drive::Entropy;
 use crate::exec::{Launcher, Output};
 use crate::node::{Command, Health, Identity, Node, Plan, Ports};
-use crate::observe::{FanOut, Journal, LogObserver, NodeEvent, Observer};
+use crate::observe::{FanOut, Journal, NodeEvent, NodeLog, Observer};
 use crate::store::{self, JobEntry, Store};
 
 /// The loop, its timers and its sockets need little; a second thread keeps renewals going while the first is busy.
@@ -82,7 +82,7 @@ fn journal(path: Option<&Path>, clock: &Arc<dyn Clock>, identity: &Identity) -> 
 }
 
 fn observer(journal: Option<&Arc<Journal>>) -> Arc<dyn Observer> {
-    let log: Arc<dyn Observer> = Arc::new(LogObserver);
+    let log: Arc<dyn Observer> = Arc::new(NodeLog);
     match journal {
         Some(journal) => Arc::new(FanOut(vec![log, Arc::<Journal>::clone(journal)])),
         None => log,
@@ -105,6 +105,7 @@ fn plan(config: &Config) -> Plan {
         jobs: config.jobs.values().cloned().map(Arc::new).collect(),
         config_hash: config.hash(),
         job_hashes: config.job_hashes(),
+        max_running: config.node.max_running,
     }
 }
 

@@ -53,6 +53,8 @@ pub struct NodeConfig {
     pub drain: Duration,
     /// The file that every event is appended to; none without one.
     pub journal: Option<PathBuf>,
+    /// Runs at once, at the most.
+    pub max_running: usize,
 }
 
 /// `[store]`.

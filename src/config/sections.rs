@@ -9,9 +9,10 @@ use std::time::Duration;
 use crate::config::reader::Section;
 use crate::config::settings::{KEYS as DEFAULTS, LONGEST, put, put_some};
 use crate::config::{HttpConfig, NodeConfig, StoreConfig, store_url};
+use crate::drive::MAX_RUNNING;
 use crate::job::{Namespace, NodeName};
 
-const NODE: &[&str] = &["name", "labels", "drain", "journal"];
+const NODE: &[&str] = &["name", "labels", "drain", "journal", "max_running"];
 const STORE: &[&str] = &["url", "url_file", "namespace", "op_timeout", "retention"];
 const HTTP: &[&str] = &["listen", "read_only", "base_path"];
 
@@ -20,6 +21,8 @@ pub(super) const HOMES: &[(&str, &[&str])] =
     &[("[node]", NODE), ("[store]", STORE), ("[http]", HTTP), ("[defaults] or a job", DEFAULTS)];
 
 const DRAIN: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(7 * 86_400);
+/// Each run costs a keeper, a command and some file descriptors: more than that is no machine's.
+const RUNNING: RangeInclusive<i64> = 1..=100_000;
 const OP_TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(60);
 /// The attempt counter of a slot is a record: it has to outlive an hour at least. Longer slots are checked with the jobs.
 const RETENTION: RangeInclusive<Duration> = Duration::from_secs(3_600 + 60)..=LONGEST;
@@ -28,11 +31,13 @@ const RETENTION: RangeInclusive<Duration> = Duration::from_secs(3_600 + 60)..=LO
 pub(super) fn node(section: &Section<'_>) -> NodeConfig {
     section.only(NODE, HOMES);
     let drain = Duration::from_secs(600);
-    let mut node = NodeConfig { name: host_name(section), labels: BTreeMap::new(), drain, journal: None };
+    let name = host_name(section);
+    let mut node = NodeConfig { name, labels: BTreeMap::new(), drain, journal: None, max_running: MAX_RUNNING };
     put(&mut node.name, node_name(section));
     put(&mut node.labels, section.text_map("labels", "{ zone = \"eu-1\" }"));
     put(&mut node.drain, section.duration("drain", DRAIN));
     put_some(&mut node.journal, journal(section));
+    put(&mut node.max_running, max_running(section));
     node
 }
 
@@ -61,6 +66,10 @@ fn journal(section: &Section<'_>) -> Option<PathBuf> {
         return None;
     }
     Some(PathBuf::from(text))
+}
+
+fn max_running(section: &Section<'_>) -> Option<usize> {
+    usize::try_from(section.entry("max_running")?.integer(RUNNING, 512)?).ok()
 }
 
 /// Reads `[store]`.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use tokio::sync::Semaphore;
 
 use crate::drive::{Renewals, Started, Work};
@@ -47,6 +48,10 @@ impl Work for JobCommand {
 
 #[async_trait]
 impl Started for Running {
+    fn begun(&self) -> BoxFuture<'static, ()> {
+        Box::pin(Self::begun(self))
+    }
+
     fn terminate(&self) {
         Self::terminate(self);
     }

@@ -1,6 +1,7 @@
 //! Driving one slot: carries out what a [`crate::guard::SlotMachine`] asks for, with a runtime, a clock and a store.
 //!
 //! - [`Drive`] is one slot being driven; it decides nothing.
+//! - [`Gate`] is where many of them wait for their turn; `admission` decides whose it is.
 //! - [`Work`] is what a granted slot starts: a command (`command`), or a future of a service.
 //! - `entropy` draws random bits, `timers` sleeps: the only files that do.
 //!
@@ -8,11 +9,15 @@
 //! files or starts processes.
 
 mod account;
+mod admission;
 #[cfg(feature = "daemon")]
 mod command;
+#[cfg(test)]
+mod crowd_tests;
 mod entropy;
 #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "the daemon alone lives long enough to tell again"))]
 pub(crate) mod facts;
+mod gate;
 mod introduction;
 mod noted;
 mod once;
@@ -22,11 +27,13 @@ pub(crate) mod timers;
 mod work;
 
 pub use account::{Account, RunAccount};
+pub use admission::{Limits, MAX_RUNNING, Occupancy};
 #[cfg(feature = "daemon")]
 pub use command::{JobCommand, Launches};
 pub use entropy::Entropy;
 pub(crate) use facts::Fact;
 pub use facts::Facts;
+pub use gate::{Gate, Waiting};
 pub use introduction::Introduction;
 pub use noted::Traces;
 pub use once::Once;

@@ -6,13 +6,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, Mono};
 use crate::drive::account::Account;
 use crate::drive::patience::{Limits, Next, Patience};
-use crate::drive::{Drive, Facts, Message, Tools, Work, timers};
+use crate::drive::{Drive, Facts, Gate, Message, Tools, Work, timers};
 use crate::guard::{Assignment, Event, SlotMachine};
 use crate::observe::{NodeEvent, Observer};
 use crate::slot::{Slot, Verdict};
@@ -83,11 +83,11 @@ impl Once {
             clock: Arc::clone(&clock),
             observer,
             facts: Facts::default(),
-            claims: Semaphore::new(1),
+            gate: Gate::open(),
         });
         let machine = SlotMachine::new(assignment, begun);
         let holding = Arc::new(AtomicBool::new(false));
-        let drive = Drive { machine, work, tools, holding, inbox }.until_ended();
+        let drive = Drive { machine, work, tools, holding, place: None, inbox }.until_ended();
         tokio::pin!(drive);
         let mut cancelled = false;
         loop {

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 
-use crate::clock::Clock;
-use crate::drive::{Fact, Facts, Renewals, Started, Work, timers};
+use crate::clock::{Clock, Mono};
+use crate::drive::gate::{Permit, Turn, Waiting};
+use crate::drive::{Fact, Facts, Gate, Renewals, Started, Work, timers};
 use crate::guard::{Action, End, SlotMachine};
 use crate::observe::Observer;
 use crate::slot::{Exit, LeaseDeadline, RunContext, Token};
@@ -48,18 +49,33 @@ pub struct Tools {
     pub observer: Arc<dyn Observer>,
     /// What was done here.
     pub facts: Facts,
-    /// Bounds how many claims are on their way at once. A renewal or a settlement is never held up by it.
-    pub claims: Semaphore,
+    /// Where slots wait for their turn to be claimed.
+    pub gate: Arc<Gate>,
 }
 
 /// What came of an action.
 enum Outcome {
     Claim(Result<Claim, StoreError>),
+    /// A claim that was not sent, because the store is away.
+    Unasked(StoreError),
     /// Of the lease with this token.
     Renewal(Token, Result<Renewal, StoreError>),
     Settlement(Result<Settlement, StoreError>),
     Release(Result<Release, StoreError>),
     Started(Box<dyn Started>),
+    /// The command that was started runs, or never will.
+    Begun,
+}
+
+/// Where a drive is between two looks at its slot.
+#[derive(Default)]
+struct Turns {
+    /// Its turn is waited for.
+    next: Option<Waiting>,
+    /// It has room to claim and to run.
+    permit: Option<Permit>,
+    /// What the next claim is answered with, unsent.
+    refusal: Option<StoreError>,
 }
 
 /// The attempt that was begun here last.
@@ -83,6 +99,8 @@ pub struct Drive {
     pub tools: Arc<Tools>,
     /// Shown to the owner: this slot may be running here.
     pub holding: Arc<AtomicBool>,
+    /// Its place in the queue, where the owner has taken one for it.
+    pub place: Option<Waiting>,
     /// What the owner tells.
     pub inbox: mpsc::UnboundedReceiver<Message>,
 }
@@ -92,27 +110,65 @@ impl Drive {
     pub async fn until_ended(mut self) -> End {
         let mut pending: Pending = FuturesUnordered::new();
         let mut current = Current::default();
+        let mut turns = Turns { next: self.place.take(), ..Turns::default() };
         loop {
-            self.carry_out(&mut pending, &mut current);
+            self.carry_out(&mut pending, &mut current, &mut turns);
             self.holding.store(self.machine.is_holding(), Ordering::Relaxed);
             if let Some(end) = self.machine.ended() {
                 return end;
             }
             let clock = Arc::clone(&self.tools.clock);
-            let timeout = self.machine.poll_timeout();
+            let timeout = self.queue_up(&mut turns);
             tokio::select! {
-                Some(outcome) = pending.next() => self.feed(outcome, &mut current),
+                Some(outcome) = pending.next() => self.feed(outcome, (&mut pending, &mut current), &mut turns),
                 exit = ended(&mut current.started) => {
                     current = Current::default();
                     self.machine.handle_exit(clock.now(), exit);
                 }
                 Some(message) = self.inbox.recv() => self.obey(message),
-                () = timers::until(&*clock, timeout) => self.machine.handle_timeout(clock.now()),
+                turn = turn_of(&mut turns.next) => self.take_turn(turn, &mut turns),
+                () = timers::until(&*clock, timeout) => {
+                    let now = clock.now();
+                    if turns.next.is_some() {
+                        self.machine.handle_shed(now);
+                    } else if !self.machine.is_waiting() {
+                        self.machine.handle_timeout(now);
+                    }
+                }
             }
         }
     }
 
-    fn carry_out(&mut self, pending: &mut Pending, current: &mut Current) {
+    /// Takes or leaves a place in the queue, and makes room. Answers until when nothing is to be done.
+    fn queue_up(&self, turns: &mut Turns) -> Option<Mono> {
+        let due = self.machine.poll_timeout();
+        let waits = self.machine.is_waiting();
+        if waits {
+            turns.permit = None;
+        } else if turns.permit.is_none() && self.machine.is_holding() {
+            turns.permit = Some(self.tools.gate.count());
+        }
+        if !waits || due.is_none_or(|due| due > self.tools.clock.now().mono) {
+            turns.next = None;
+            return due;
+        }
+        if turns.next.is_none() {
+            turns.next = Some(self.tools.gate.enter(self.machine.slot()));
+            self.tools.gate.serve();
+        }
+        self.machine.worth_until()
+    }
+
+    fn take_turn(&mut self, turn: Turn, turns: &mut Turns) {
+        turns.next = None;
+        match turn {
+            Turn::Claim(permit) => turns.permit = Some(permit),
+            Turn::Away(error) => turns.refusal = Some(error),
+        }
+        self.machine.handle_timeout(self.tools.clock.now());
+    }
+
+    fn carry_out(&mut self, pending: &mut Pending, current: &mut Current, turns: &mut Turns) {
         // Before anything else: a renewal that took long is worth little already.
         if let (Some(lease), Some(deadline)) = (&current.lease, self.machine.lease_deadline()) {
             lease.send_if_modified(|known| known.replace(deadline) != Some(deadline));
@@ -126,7 +182,10 @@ impl Drive {
                     current.lease = Some(lease);
                     pending.push(Box::pin(self.start(context, renewals)));
                 }
-                Action::Claim(request) => pending.push(Box::pin(self.claim(request))),
+                Action::Claim(request) => match turns.refusal.take() {
+                    Some(error) => pending.push(Box::pin(std::future::ready(Outcome::Unasked(error)))),
+                    None => pending.push(Box::pin(claim(Arc::clone(&self.tools), request))),
+                },
                 Action::Complete { lease, run, done_ttl } => {
                     pending.push(Box::pin(complete(Arc::clone(&self.tools), Fact { lease, run, done_ttl })));
                 }
@@ -138,17 +197,24 @@ impl Drive {
         }
     }
 
-    fn feed(&mut self, outcome: Outcome, current: &mut Current) {
+    fn feed(&mut self, outcome: Outcome, (pending, current): (&mut Pending, &mut Current), turns: &mut Turns) {
         let now = self.tools.clock.now();
         match outcome {
             Outcome::Claim(reply) => self.machine.handle_claim(now, reply),
+            Outcome::Unasked(error) => self.machine.handle_claim(now, Err(error)),
             Outcome::Renewal(of, reply) => self.machine.handle_renewal(now, of, reply),
             Outcome::Settlement(reply) => self.machine.handle_settlement(now, reply),
             Outcome::Release(reply) => self.machine.handle_release(now, reply),
             Outcome::Started(started) => {
+                let begun = started.begun();
+                pending.push(Box::pin(async move {
+                    begun.await;
+                    Outcome::Begun
+                }));
                 current.started = Some(started);
                 self.machine.handle_started(now);
             }
+            Outcome::Begun => turns.permit.iter_mut().for_each(Permit::begun),
         }
     }
 
@@ -159,17 +225,10 @@ impl Drive {
             Message::Leave(drain) => self.machine.handle_shutdown(now, drain),
             Message::GiveUp => self.machine.handle_impatience(),
             Message::Replace => self.machine.handle_replaced(now),
+            // A look that is due waits for its turn.
+            Message::Look if self.machine.is_waiting() => {}
             Message::Look => self.machine.handle_timeout(now),
             Message::ClockSet => self.machine.handle_clock_set(now),
-        }
-    }
-
-    fn claim(&self, request: ClaimRequest) -> impl Future<Output = Outcome> + Send + use<> {
-        let tools = Arc::clone(&self.tools);
-        async move {
-            // Never closed; and if it were, asking at once would be right.
-            let _permit = tools.claims.acquire().await;
-            Outcome::Claim(tools.store.claim(&request).await)
         }
     }
 
@@ -184,6 +243,22 @@ async fn ended(running: &mut Option<Box<dyn Started>>) -> Exit {
         Some(running) => running.wait().await,
         None => std::future::pending().await,
     }
+}
+
+async fn turn_of(next: &mut Option<Waiting>) -> Turn {
+    match next {
+        Some(waiting) => waiting.turn().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn claim(tools: Arc<Tools>, request: ClaimRequest) -> Outcome {
+    let reply = tools.store.claim(&request).await;
+    match &reply {
+        Ok(_) => tools.gate.answered(),
+        Err(error) => tools.gate.failed(error),
+    }
+    Outcome::Claim(reply)
 }
 
 async fn ask(store: Arc<dyn Store>, action: Action) -> Outcome {

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
 use crate::slot::{Exit, LeaseDeadline, RunContext};
@@ -23,6 +24,9 @@ pub trait Work: Debug + Send + Sync + 'static {
 /// One attempt that was started. Dropping it stops it at once.
 #[async_trait]
 pub trait Started: Send {
+    /// Ends once the command itself runs, or never will.
+    fn begun(&self) -> BoxFuture<'static, ()>;
+
     /// Asks it to end.
     fn terminate(&self);
 

@@ -7,6 +7,7 @@ use tokio::net::UnixStream;
 use tokio::net::unix::ReadHalf;
 use tokio::process::Child;
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio_util::sync::DropGuard;
 
 use crate::clock::Mono;
 use crate::exec::capture::Capture;
@@ -30,6 +31,8 @@ pub(super) struct Attendant {
     pub(super) requests: UnboundedReceiver<Request>,
     /// Moves on with each renewal.
     pub(super) lease: Renewals,
+    /// Dropped once the command has begun, or never will.
+    pub(super) begun: Option<DropGuard>,
     /// The readers of the output.
     pub(super) capture: Capture,
 }
@@ -49,6 +52,7 @@ impl Attendant {
     /// Attends to the end: of the command, of what it left, and of the shim.
     pub(super) async fn attend(mut self) -> Exit {
         let story = self.converse().await;
+        drop(self.begun.take());
         // It ends by itself after its last report, or at the latest because the socket is closed now.
         drop(self.socket);
         let _ = self.shim.wait().await;
@@ -74,7 +78,12 @@ impl Attendant {
         loop {
             tokio::select! {
                 report = next_report(&mut lines) => match report {
-                    Some(report) => if story.takes_last(report) { return story },
+                    Some(report) => {
+                        drop(self.begun.take());
+                        if story.takes_last(report) {
+                            return story;
+                        }
+                    }
                     None => return story,
                 },
                 Some(request) = self.requests.recv() => {

@@ -12,6 +12,7 @@ use std::process::Stdio;
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
 
 use crate::exec::attend::Attendant;
 use crate::exec::capture::Capture;
@@ -114,8 +115,10 @@ impl Launcher {
         let pass_on = |stream: Option<Stream>| stream.map(|stream| self.streams.begin(stream));
         let pipes = pipes.into_iter().map(|(pipe, stream)| (pipe, pass_on(stream))).collect();
         let capture = Capture::begin(pipes, output_limit)?;
-        let attendant = Attendant { shim, socket, plan, requests, lease, capture };
-        Ok(Running::attended(sender, tokio::spawn(attendant.attend())))
+        let begun = CancellationToken::new();
+        let guard = Some(begun.clone().drop_guard());
+        let attendant = Attendant { shim, socket, plan, requests, lease, begun: guard, capture };
+        Ok(Running::attended(sender, begun, tokio::spawn(attendant.attend())))
     }
 
     async fn plan(&self, command: &CommandSpec, run: &RunContext) -> Result<Plan, Refusal> {

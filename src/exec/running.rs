@@ -3,6 +3,7 @@
 use rustix::process::Signal;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::{JoinError, JoinHandle};
+use tokio_util::sync::CancellationToken;
 
 use crate::exec::request::Request;
 use crate::slot::{Exit, ExitStatus};
@@ -11,6 +12,7 @@ use crate::slot::{Exit, ExitStatus};
 #[derive(Debug)]
 pub struct Running {
     requests: Option<UnboundedSender<Request>>,
+    begun: CancellationToken,
     end: End,
 }
 
@@ -21,14 +23,25 @@ enum End {
 }
 
 impl Running {
-    /// With an attendant, which takes requests and ends with the command.
-    pub(super) const fn attended(requests: UnboundedSender<Request>, attendant: JoinHandle<Exit>) -> Self {
-        Self { requests: Some(requests), end: End::Awaited(attendant) }
+    /// With an attendant, which takes requests, says when the command has begun, and ends with it.
+    pub(super) const fn attended(
+        requests: UnboundedSender<Request>,
+        begun: CancellationToken,
+        attendant: JoinHandle<Exit>,
+    ) -> Self {
+        Self { requests: Some(requests), begun, end: End::Awaited(attendant) }
     }
 
     /// Never started.
     pub(super) fn never(status: ExitStatus) -> Self {
-        Self { requests: None, end: End::Known(Exit::of(status)) }
+        let begun = CancellationToken::new();
+        begun.cancel();
+        Self { requests: None, begun, end: End::Known(Exit::of(status)) }
+    }
+
+    /// Ends once the command itself has begun, or it is known that it never will.
+    pub fn begun(&self) -> impl Future<Output = ()> + Send + 'static + use<> {
+        self.begun.clone().cancelled_owned()
     }
 
     /// Sends TERM to the group, once, and wakes what of it is stopped.

@@ -47,6 +47,10 @@ impl SlotMachine {
             self.tell(Event::StartDeadlinePassed);
             return self.finish(End::TooLate);
         }
+        // Only where the store was not heard of: otherwise it has the last word.
+        if self.errors.in_a_row > 0 && now.mono >= self.silent_until() {
+            return self.finish(End::Unknown);
+        }
         self.phase = Phase::Claiming { sent: now.mono };
         let request = self.request();
         self.act(Action::Claim(request));
@@ -151,7 +155,7 @@ impl SlotMachine {
         if self.drain_until.is_some_and(|until| now.mono >= until || found_out) {
             return self.finish(End::Left);
         }
-        if now.mono >= self.end + patience {
+        if now.mono >= self.silent_until() {
             return self.finish(End::Unknown);
         }
         if now.wall < self.assignment.slot.start() && self.drain_until.is_none() {
@@ -170,7 +174,14 @@ impl SlotMachine {
         let pause = if self.maybe_held() { pause.min(FIND_OUT) } else { pause };
         let pause = pause + self.spread(pause / 4);
         // The token stays: if the claim was applied, the same token finds it again (I5).
-        self.wait(now.mono + pause, Why::StoreError);
+        self.wait((now.mono + pause).min(self.silent_until()), Why::StoreError);
+    }
+
+    /// Until when a store that does not answer is asked: a slot that is over can be claimed by nobody, and a lease that may have
+    /// been granted has to be found until it would have lapsed. What a person asked for by name goes on as long.
+    fn silent_until(&self) -> Mono {
+        let may_be_held = self.maybe_held() || self.assignment.past;
+        if may_be_held { self.end + self.assignment.policy.lease_ttl } else { self.end }
     }
 
     fn granted(&mut self, now: Now, (first, sent): (Mono, Mono), mut lease: Lease, used: u32) {

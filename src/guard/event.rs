@@ -128,4 +128,6 @@ pub enum Event {
     },
     /// The start deadline after the tick has passed.
     StartDeadlinePassed,
+    /// The node was overloaded: it had no room to ask for the slot until its end, or its start deadline.
+    Shed,
 }

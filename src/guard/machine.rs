@@ -2,8 +2,9 @@
 //! `running` and `settling`.
 //!
 //! **Rules that hold in every phase.** A store's error never starts a command (I8); the one exception is asked for by
-//! name (`on_store_error = "run"`) and is loud. The wall clock never ends a slot: only the store's answer does, or its
-//! silence for one lease beyond the end. Every request that may have been applied is repeated with the same token.
+//! name (`on_store_error = "run"`) and is loud. The wall clock alone never ends a slot: the store's answer does, or its silence
+//! until the end, and for one lease longer where a claim may have been granted. Every request that may have been applied is
+//! repeated with the same token.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -54,8 +55,10 @@ pub enum End {
     Closed,
     /// The start deadline passed.
     TooLate,
-    /// The store was silent until long after the end.
+    /// The store was silent until the end; for one lease longer, where it may have granted one.
     Unknown,
+    /// The node had no room for it until its end: it was never asked for.
+    Shed,
     /// This node stopped looking: it shuts down, or the job changed.
     Left,
 }
@@ -141,6 +144,13 @@ pub(super) struct Errors {
 impl SlotMachine {
     /// A machine that looks at its slot at once.
     pub fn new(assignment: Assignment, now: Now) -> Self {
+        let mut machine = Self::waiting(assignment, now);
+        machine.look(now);
+        machine
+    }
+
+    /// A machine that is due to look at its slot, and does so at the next [`SlotMachine::handle_timeout`].
+    pub fn waiting(assignment: Assignment, now: Now) -> Self {
         let token = assignment.seed;
         let mut machine = Self {
             assignment,
@@ -159,7 +169,6 @@ impl SlotMachine {
             events: VecDeque::new(),
         };
         machine.handle_clock_set(now);
-        machine.look(now);
         machine
     }
 
@@ -204,6 +213,17 @@ impl SlotMachine {
         self.errors.maybe_since.is_some()
     }
 
+    /// True while nothing is held or asked, and nothing may be held unknown to this node: the next look can wait for its turn.
+    pub const fn is_waiting(&self) -> bool {
+        matches!(self.phase, Phase::Waiting(_)) && !self.maybe_held()
+    }
+
+    /// Until when a look that waits for its turn is worth anything; none where the slot's end does not matter.
+    pub fn worth_until(&self) -> Option<Mono> {
+        let until = self.start_until.map_or(self.end, |until| until.min(self.end));
+        (!self.assignment.past).then_some(until)
+    }
+
     /// The slot.
     pub const fn slot(&self) -> &Slot {
         &self.assignment.slot
@@ -216,6 +236,14 @@ impl SlotMachine {
             Phase::Running(_) => self.tend_run(now),
             Phase::Settling(_) => self.tend_settlement(now),
             _ => {}
+        }
+    }
+
+    /// The look that is due did not get its turn until [`SlotMachine::worth_until`].
+    pub fn handle_shed(&mut self, now: Now) {
+        if self.is_waiting() && self.worth_until().is_some_and(|until| until <= now.mono) {
+            self.tell(Event::Shed);
+            self.finish(End::Shed);
         }
     }
 

@@ -30,6 +30,19 @@ pub(super) enum Report {
     Noted,
 }
 
+impl Report {
+    /// Whether the store answered.
+    pub(super) const fn is_answer(&self) -> bool {
+        match self {
+            Self::Nodes { reply, .. } => reply.is_ok(),
+            Self::Heartbeat { reply, .. } => reply.is_ok(),
+            Self::Registered { reply, .. } => reply.is_ok(),
+            Self::Closed { reply, .. } => reply.is_ok(),
+            Self::Purged | Self::Noted => false,
+        }
+    }
+}
+
 /// Starts chores.
 #[derive(Clone, Debug)]
 pub(super) struct Chores {
@@ -41,7 +54,7 @@ pub(super) struct Chores {
 
 /// Between two purges of a store whose records do not expire by themselves.
 pub(super) const PURGE: Duration = Duration::from_secs(600);
-/// Verdicts asked for at one beat: after an outage they are many, and no tick may wait for them.
+/// Questions for a verdict on their way at once: after an outage they are many, and no tick may wait for them.
 pub(super) const CLOSINGS: usize = 64;
 
 impl Chores {

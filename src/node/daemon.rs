@@ -9,16 +9,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use tokio::sync::{Semaphore, broadcast, mpsc, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::clock::{Clock, Mono, Now};
-use crate::drive::{Entropy, Facts, Launches, Message, Tools, timers};
+use crate::drive::{Entropy, Facts, Gate, Launches, Limits, Message, Tools, timers};
 use crate::exec::Launcher;
 use crate::job::JobName;
 use crate::node::beat::Heart;
-use crate::node::chores::Chores;
+use crate::node::chores::{Chores, Report};
+use crate::node::digest::Digest;
 use crate::node::plan::Entry;
 use crate::node::presence::Presence;
 use crate::node::roll::Roll;
@@ -31,9 +32,6 @@ use crate::store::{Store, Wake, Wakeups};
 
 /// How far ahead ticks are armed: several beats, so that late and lost ones cost nothing.
 const HORIZON: Duration = Duration::from_secs(5);
-/// Claims on their way at once. Of 10,000 that are due together all but the first would wait in the store's client, and run
-/// into its time-out there; and a renewal would wait behind them.
-const CLAIMS: usize = 512;
 /// After the drain and the longest `kill_after`, time to record what was stopped.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
@@ -88,6 +86,8 @@ pub struct Node {
     pub(super) tools: Arc<Tools>,
     /// What is decided on slots, for people.
     pub(super) notes: Arc<Notebook>,
+    /// What is told in sums.
+    pub(super) digest: Arc<Digest>,
     pub(super) launches: Arc<Launches>,
     pub(super) plan: Plan,
     pub(super) entries: BTreeMap<JobName, Entry>,
@@ -114,18 +114,21 @@ impl Node {
         let ports = Ports { clock: Arc::clone(&clock), ..ports };
         let notes = Arc::new(Notebook::new(Arc::clone(&clock), identity.name.clone(), &identity.instance));
         let noting: Arc<dyn Observer> = Arc::<Notebook>::clone(&notes);
+        let digest = Arc::new(Digest::default());
+        let summing: Arc<dyn Observer> = Arc::<Digest>::clone(&digest);
         let tools = Arc::new(Tools {
             store: Arc::clone(&ports.store),
             clock,
-            observer: Arc::new(FanOut(vec![Arc::clone(&ports.observer), noting])),
+            observer: Arc::new(FanOut(vec![Arc::clone(&ports.observer), noting, summing])),
             facts: Facts::default(),
-            claims: Semaphore::new(CLAIMS),
+            gate: Gate::limited(Limits::of_node(plan.max_running)),
         });
         let mut node = Self {
             identity,
             time,
             tools,
             notes,
+            digest,
             launches: Arc::new(Launches::new(ports.launcher.clone())),
             plan,
             entries: BTreeMap::new(),
@@ -166,17 +169,21 @@ impl Node {
                 () = timers::until_wall(&*clock, self.next_fire()) => self.fire(clock.now()),
                 () = heart.beat() => {
                     self.beat(clock.now(), &chores);
-                    health.send_modify(|health| self.presence.show(health, self.roll.running().len()));
+                    self.show(&health);
                 }
                 () = timers::until(&*clock, Some(self.beat_overdue())) => {
                     self.beat(clock.now(), &chores);
-                    health.send_modify(|health| self.presence.show(health, self.roll.running().len()));
+                    self.show(&health);
                 }
                 wake = next_wake(&mut wakeups) => self.wake(clock.now(), &wake),
                 Some(ended) = self.tasks.join_next() => self.task_ended(ended),
                 Some(report) = reports.recv() => {
+                    // After an outage verdicts are many, and say nothing of the node.
+                    let is_news = !matches!(report, Report::Closed { .. });
                     self.reported(clock.now(), report, &chores);
-                    health.send_modify(|health| self.presence.show(health, self.roll.running().len()));
+                    if is_news {
+                        self.show(&health);
+                    }
                 }
                 command = commands.recv() => self.obey(clock.now(), command, &chores),
                 () = timers::until(&*clock, self.leave_by) => break,
@@ -187,6 +194,10 @@ impl Node {
         let _ = tokio::time::timeout(LAST_NOTES, self.notes.flush(&*self.ports.store)).await;
         self.ports.observer.node(&NodeEvent::Stopped);
         Ok(())
+    }
+
+    fn show(&self, health: &watch::Sender<Health>) {
+        health.send_modify(|health| self.presence.show(health, self.roll.running().count()));
     }
 
     /// What the store was not told until now it will not be told: each run says so, for whoever reads the journal.
@@ -210,7 +221,7 @@ impl Node {
     }
 
     fn shut_down(&mut self, now: Now, drain: Duration, chores: &Chores) {
-        let running = self.roll.running().len();
+        let running = self.roll.running().count();
         self.ports.observer.node(&NodeEvent::Draining { running, drain });
         let longest_kill = self.entries.values().map(|entry| entry.spec.policy.kill_after).max().unwrap_or_default();
         let leave_by = now.mono + drain + longest_kill + LAST_WORDS;
@@ -271,6 +282,7 @@ impl Node {
         // Every node closes every job's slots: those who may claim a job may all be dead.
         self.presence.closer.set(entries.values().map(|entry| entry.timetable.clone()).collect(), now.wall);
         self.notes.plan(self.plan.job_hashes.clone());
+        self.tools.gate.set(Limits::of_node(self.plan.max_running), |job| entries.contains_key(job));
         self.entries = entries;
     }
 }

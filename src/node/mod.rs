@@ -4,6 +4,7 @@
 //! - Each slot is a task of its own, a [`crate::drive::Drive`].
 //! - `roll` keeps the slots that are being driven, `chores` asks the store what is no slot's matter: heartbeats,
 //!   registration, verdicts, purging.
+//! - `digest` tells in sums what happens to many slots at once.
 //! - `store_time` puts a wall clock right that is far from the store's.
 //!
 //! Nothing here reads files, knows signals or writes to a terminal: plans and commands come in through a channel, health
@@ -12,6 +13,7 @@
 mod beat;
 mod chores;
 mod daemon;
+mod digest;
 mod health;
 mod plan;
 mod presence;

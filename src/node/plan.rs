@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
+use crate::drive::MAX_RUNNING;
 use crate::job::{JobName, JobSpec, NodeName};
 use crate::schedule::{ScheduleError, Timetable};
 use crate::store::{JobEntry, NodeReport};
@@ -23,7 +24,7 @@ pub struct Identity {
 }
 
 /// The jobs of one file.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Plan {
     /// Every job, also those that are disabled or for other nodes.
     pub jobs: Vec<Arc<JobSpec>>,
@@ -31,6 +32,14 @@ pub struct Plan {
     pub config_hash: String,
     /// Hash of each job.
     pub job_hashes: BTreeMap<JobName, String>,
+    /// Runs of this node at once, at the most.
+    pub max_running: usize,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self { jobs: Vec::new(), config_hash: String::new(), job_hashes: BTreeMap::new(), max_running: MAX_RUNNING }
+    }
 }
 
 /// A job with its compiled timetable.

@@ -53,6 +53,8 @@ pub(super) struct Presence {
     lost_since: Option<Mono>,
     clock_offset_ms: i64,
     first_contact: FirstContact,
+    /// Questions for a verdict that are on their way.
+    pub(super) closing: usize,
     purge_at: Option<Mono>,
     /// Up to when slots were noted that are not this node's to run.
     pub(super) passed_over: Option<DateTime<Utc>>,
@@ -77,6 +79,7 @@ impl Presence {
             lost_since: None,
             clock_offset_ms: 0,
             first_contact: FirstContact::Unread(None),
+            closing: 0,
             purge_at: None,
             passed_over: None,
         }
@@ -89,6 +92,11 @@ impl Presence {
     /// The next beat registers the plan, whatever the registry knew of it.
     pub(super) fn register_again(&mut self) {
         self.registered = None;
+    }
+
+    /// The next beat asks the store whether it answers.
+    pub(super) fn probe(&mut self) {
+        self.heartbeat_at = None;
     }
 
     pub(super) fn show(&self, health: &mut Health, running: usize) {
@@ -147,7 +155,7 @@ impl Node {
         self.presence.heartbeat_at = Some(now.mono + handover::HEARTBEAT);
         let mut report = self.plan.report(&self.identity);
         report.clock_offset_ms = self.presence.clock_offset_ms;
-        report.running = self.roll.running();
+        report.running = self.roll.running().map(ToString::to_string).collect();
         report.draining = self.presence.draining;
         let behind = self.presence.closer.behind(earlier(now.wall, handover::BEHIND));
         report.behind = behind.map(|(job, start)| (job.clone(), start)).collect();
@@ -157,6 +165,9 @@ impl Node {
 
     /// The answer to a chore.
     pub(super) fn reported(&mut self, now: Now, report: Report, chores: &Chores) {
+        if report.is_answer() {
+            self.tools.gate.answered();
+        }
         match report {
             Report::Nodes { sent, received, reply } => {
                 match reply {
@@ -186,7 +197,10 @@ impl Node {
                 self.registered(now, plan, reply);
                 self.attend(now, chores);
             }
-            Report::Closed { slot, reply } => self.closed(now, &slot, reply, chores),
+            Report::Closed { slot, reply } => {
+                self.presence.closing = self.presence.closing.saturating_sub(1);
+                self.closed(now, &slot, reply, chores);
+            }
             Report::Purged | Report::Noted => {}
         }
     }

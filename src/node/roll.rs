@@ -64,7 +64,7 @@ impl Roll {
         let Some(driven) = self.slots.get_mut(&key(slot)).filter(|driven| driven.id == id) else { return end };
         let end = if driven.retired && end == End::Exhausted { End::Left } else { end };
         driven.end = Some(end);
-        if matches!(end, End::Left | End::Unknown | End::TooLate) {
+        if matches!(end, End::Left | End::Unknown | End::TooLate | End::Shed) {
             self.slots.remove(&key(slot));
         }
         end
@@ -138,9 +138,9 @@ impl Roll {
         self.slots.range(first..).take_while(move |((name, _), _)| name == job).map(|(_, driven)| driven)
     }
 
-    /// What runs here now, as `job@key`.
-    pub(super) fn running(&self) -> Vec<String> {
-        self.slots.values().filter(|driven| driven.is_holding()).map(|driven| driven.slot.to_string()).collect()
+    /// What runs here now.
+    pub(super) fn running(&self) -> impl Iterator<Item = &Slot> {
+        self.slots.values().filter(|driven| driven.is_holding()).map(|driven| &driven.slot)
     }
 
     /// Forgets slots that have ended here and are over, and those whose task is gone without a word.

@@ -35,6 +35,10 @@ impl Node {
         }
         self.last_beat = Some(now);
         self.roll.sweep(now.wall);
+        if self.tools.gate.is_away() {
+            self.presence.probe();
+        }
+        self.sum_up(now);
         if self.leave_by.is_none() {
             let beat = self.planner.beat(now.wall);
             if !beat.look_back.is_empty() {
@@ -47,6 +51,14 @@ impl Node {
             self.fire(now);
         }
         self.attend(now, chores);
+    }
+
+    /// Tells what is told in sums.
+    fn sum_up(&self, now: Now) {
+        let is_closing = self.presence.closing > 0;
+        for event in self.digest.due(now.mono, self.tools.gate.occupancy(), is_closing) {
+            self.ports.observer.node(&event);
+        }
     }
 
     /// When the next armed tick is due.
@@ -62,6 +74,7 @@ impl Node {
             let tick = entry.remove();
             self.start(now, &tick.job, tick.slot, tick.at, Trigger::Schedule);
         }
+        self.tools.gate.serve();
     }
 
     /// When the next beat is late: the scheduler's beats follow the wall clock and stay away while that is set back.
@@ -69,7 +82,7 @@ impl Node {
         self.last_beat.map_or(Mono::default(), |last| last.mono + OVERDUE)
     }
 
-    /// Begins to drive a slot, unless it is driven or has ended here.
+    /// Begins to drive a slot, unless it is driven or has ended here. It waits until the gate is served.
     fn start(
         &mut self,
         now: Now,
@@ -92,12 +105,13 @@ impl Node {
         let assignment = self.assignment(&spec, slot, scheduled_at, trigger);
         let enrolled = self.roll.enrol(assignment.slot.clone());
         let (slot, id) = (assignment.slot.clone(), enrolled.id);
+        let place = Some(self.tools.gate.enter(&slot));
         let tools = Arc::clone(&self.tools);
         let work: Arc<dyn Work> = Arc::new(JobCommand { spec, launches: Arc::clone(&self.launches) });
         self.tasks.spawn(async move {
             // Made where it is driven: at a full hour the loop has many to start.
-            let machine = SlotMachine::new(assignment, now);
-            let drive = Drive { machine, work, tools, holding: enrolled.holding, inbox: enrolled.inbox };
+            let machine = SlotMachine::waiting(assignment, now);
+            let drive = Drive { machine, work, tools, holding: enrolled.holding, place, inbox: enrolled.inbox };
             Ended { end: drive.until_ended().await, slot, id, scheduled_at }
         });
     }
@@ -155,6 +169,7 @@ impl Node {
         {
             let job = slot.job().clone();
             self.start(now, &job, slot, now.wall, Trigger::Retry);
+            self.tools.gate.serve();
         }
     }
 
@@ -180,6 +195,7 @@ impl Node {
         let still = |entry: &Entry| entry.ours && entry.timetable.slot_with_key(slot.key()).as_ref() == Some(&slot);
         if slot.end() > now.wall && self.entries.get(&job).is_some_and(still) {
             self.start(now, &job, slot, scheduled_at, Trigger::Schedule);
+            self.tools.gate.serve();
         }
     }
 }

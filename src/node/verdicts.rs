@@ -9,9 +9,15 @@ use crate::store::{Closing, StoreError};
 impl Node {
     /// Asks for the verdicts that are due.
     pub(super) fn close_ended(&mut self, now: Now, chores: &Chores) {
-        for slot in self.presence.closer.due(now.wall, chores::CLOSINGS) {
+        let due = self.presence.closer.due(now.wall, chores::CLOSINGS.saturating_sub(self.presence.closing));
+        self.close_each(due, chores);
+    }
+
+    fn close_each(&mut self, slots: Vec<Slot>, chores: &Chores) {
+        for slot in slots {
             let Some(entry) = self.entries.get(slot.job()) else { continue };
             let max_attempts = entry.spec.policy.max_attempts;
+            self.presence.closing += 1;
             chores.close(slot, max_attempts, self.identity.name.clone());
         }
     }
@@ -21,11 +27,12 @@ impl Node {
         let reply = reply.map_err(|error| error.applied);
         let answered = self.presence.closer.answered(slot, now.wall, reply);
         if let Some(verdict) = answered.tell {
-            self.ports.observer.closed(slot, verdict);
+            self.tools.observer.closed(slot, verdict);
         }
-        // After an outage the next one is due as well, and need not wait for a beat.
+        // After an outage the job's next one is due as well, and need not wait for a beat.
         if answered.moved_on {
-            self.close_ended(now, chores);
+            let next = self.presence.closer.due_of(slot.job(), now.wall);
+            self.close_each(next, chores);
         }
     }
 }

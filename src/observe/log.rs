@@ -56,6 +56,8 @@ impl Observer for LogObserver {
                     "could not be recorded: the store was away too long"
                 );
             }
+            // Each minute's sum is told of the node.
+            Event::Shed => debug!(job, slot = key, "not started: the node was overloaded until the slot's end"),
             Event::StartDeadlinePassed => warn!(job, slot = key, "not started: the start deadline has passed"),
         }
     }
@@ -86,6 +88,28 @@ impl Observer for LogObserver {
                 let (job, slot) = (slot.job().as_str(), slot.key().to_string());
                 warn!(job, slot, "done recorded again: the store had forgotten it");
             }
+            NodeEvent::Overloaded { shed, jobs, waiting, running, is_full: true } => warn!(
+                shed,
+                jobs,
+                waiting,
+                running,
+                "overloaded: max_running is reached, slots wait or end unstarted; raise it or add nodes"
+            ),
+            NodeEvent::Overloaded { shed, jobs, waiting, running, is_full: false } => warn!(
+                shed,
+                jobs,
+                waiting,
+                running,
+                "overloaded: slots ended before they could be started; add nodes or processors, or run less often"
+            ),
+            NodeEvent::StoreFailing { slots, message } => {
+                warn!(slots, error = message, "slots cannot be claimed: the store fails");
+            }
+            NodeEvent::StoreFailingOver { slots } => info!(slots, "slots can be claimed again"),
+            NodeEvent::SlotsMissed { job, slots, first, last } => {
+                let (job, first, last) = (job.as_str(), first.to_string(), last.to_string());
+                error!(job, slots, first, last, "slots missed: no node ran them");
+            }
             NodeEvent::Gap { slots } => debug!(slots, "looking back at current slots"),
             NodeEvent::Reloaded { jobs, changed } => {
                 let changed: Vec<&str> = changed.iter().map(crate::job::JobName::as_str).collect();
@@ -96,6 +120,33 @@ impl Observer for LogObserver {
             NodeEvent::Stopped => info!("stopped"),
             NodeEvent::Fault { message } => error!(error = message, "internal fault"),
         }
+    }
+}
+
+/// The same for a node, which tells in sums what may happen to thousands of slots at once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NodeLog;
+
+impl Observer for NodeLog {
+    fn slot(&self, slot: &Slot, event: &Event) {
+        let (job, key) = (slot.job().as_str(), slot.key().to_string());
+        if let Event::StoreFailed { op, kind, message } = event {
+            debug!(job, slot = key, op = op.as_str(), kind = kind.as_str(), error = message, "store failed");
+        } else {
+            LogObserver.slot(slot, event);
+        }
+    }
+
+    fn closed(&self, slot: &Slot, verdict: Verdict) {
+        if verdict == Verdict::Missed {
+            debug!(job = slot.job().as_str(), slot = slot.key().to_string(), verdict = verdict.as_str(), "slot closed");
+        } else {
+            LogObserver.closed(slot, verdict);
+        }
+    }
+
+    fn node(&self, event: &NodeEvent) {
+        LogObserver.node(event);
     }
 }
 

@@ -12,6 +12,6 @@ pub mod view;
 
 pub use fan_out::FanOut;
 pub use journal::Journal;
-pub use log::LogObserver;
+pub use log::{LogObserver, NodeLog};
 pub use notebook::Notebook;
 pub use observer::{NodeEvent, Observer};

@@ -108,6 +108,16 @@ impl Notebook {
         self.put_away();
     }
 
+    /// An overloaded node lets thousands of short slots pass in a minute: pages that say no more than that would take the room of
+    /// those that say something.
+    fn strike_out(&self, slot: &Slot) {
+        let mut state = self.lock();
+        let key = (slot.job().clone(), slot.key());
+        if state.pages.get(&key).is_some_and(|open| open.saved == 0) {
+            state.pages.remove(&key);
+        }
+    }
+
     fn unsaved(&self) -> Vec<(Slot, NotePage, u64)> {
         let state = self.lock();
         let new = state.pages.values().filter(|open| open.saved < open.changes);
@@ -142,7 +152,9 @@ impl Notebook {
 
 impl Observer for Notebook {
     fn slot(&self, slot: &Slot, event: &Event) {
-        if let Some(decision) = decision(event) {
+        if *event == Event::Shed {
+            self.strike_out(slot);
+        } else if let Some(decision) = decision(event) {
             self.add(slot, decision);
         }
     }
@@ -170,7 +182,9 @@ fn decision(event: &Event) -> Option<Decision> {
         Event::Overtaken { attempt, by } => Decision::Overtaken { attempt: *attempt, by: by.node.clone() },
         Event::SettlementGivenUp { attempt, .. } => Decision::Unsettled { attempt: *attempt },
         Event::StartDeadlinePassed => Decision::TooLate,
-        Event::RenewalAnswered { .. }
+        // Struck out.
+        Event::Shed
+        | Event::RenewalAnswered { .. }
         | Event::RunTimedOut { .. }
         | Event::Settled { .. }
         | Event::AttemptsUsedUp { .. } => return None,
@@ -275,6 +289,14 @@ mod tests {
         let pages = desk.store.notes(&slot()).await.unwrap();
         let noted: Vec<_> = pages.iter().flat_map(|page| &page.notes).map(|note| &note.decision).collect();
         assert_eq!(noted, [&Decision::Held { by: Some(NodeName::new("b").unwrap()) }, &Decision::TooLate]);
+    }
+
+    #[test]
+    fn a_slot_that_the_node_had_no_room_for_takes_no_page() {
+        let desk = desk();
+        desk.notes.add(&slot(), Decision::Ticked { tick: slot().start() });
+        desk.notes.slot(&slot(), &Event::Shed);
+        assert_eq!(desk.notes.unsaved().len(), 0);
     }
 
     #[test]

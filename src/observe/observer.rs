@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::guard::Event;
 use crate::job::{JobName, JobSpec};
-use crate::slot::{Slot, Verdict};
+use crate::slot::{Slot, SlotKey, Verdict};
 
 /// Hears every event. Called from the node's loops: it may not block, and nothing depends on what it does.
 pub trait Observer: Debug + Send + Sync + 'static {
@@ -65,6 +65,42 @@ pub enum NodeEvent {
     DoneAgain {
         /// The slot.
         slot: Slot,
+    },
+    /// The node cannot start all that is due: it has no room, or is too slow. Told at most once a minute.
+    Overloaded {
+        /// Slots that ended before there was room for them, since the last such line.
+        shed: u64,
+        /// Of so many jobs.
+        jobs: usize,
+        /// Jobs of which a slot waits now.
+        waiting: usize,
+        /// Slots that are claimed, running or being recorded.
+        running: usize,
+        /// As many as `max_running` allows.
+        is_full: bool,
+    },
+    /// Slots that could not be asked for, because the store failed. Told at most once a minute.
+    StoreFailing {
+        /// How many, since the last such line.
+        slots: u64,
+        /// The last error, in one line.
+        message: String,
+    },
+    /// That is over.
+    StoreFailingOver {
+        /// How many they were in all.
+        slots: u64,
+    },
+    /// Slots of a job that ended and that nobody ran. This node recorded their verdicts one after the other.
+    SlotsMissed {
+        /// The job.
+        job: JobName,
+        /// How many.
+        slots: u64,
+        /// The first.
+        first: SlotKey,
+        /// The last; not each one between them was missed.
+        last: SlotKey,
     },
     /// Time jumped, or the node stood still: current slots are looked at again.
     Gap {

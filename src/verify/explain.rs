@@ -179,6 +179,9 @@ fn missed(history: &History, story: &Story) -> Option<String> {
 /// Nobody had the time for it: after the last run, and up to the end of the slot, no node could have claimed it for as long
 /// as a disturbance may last. What kept them is told as far as it is known; that something was there is not enough.
 fn kept_from_it(history: &History, story: &Story) -> Option<String> {
+    if let Some(node) = &story.shed_by {
+        return Some(format!("{node} was overloaded: it had no room for the slot until its end"));
+    }
     let (last, needed) = (story.runs.last(), history.aftermath(story));
     let mut ends = story.runs.iter().map(|run| history.end_of(story, run).or_else(|| unknown_end(history, story, run)));
     let from = ends.try_fold(story.slot.start(), |latest, end| Some(latest.max(end?)))?;

@@ -50,7 +50,11 @@ fn is_excused(history: &History, story: &Story, begun: DateTime<Utc>) -> bool {
     let told_to_wait = WAITS.iter().any(|answer| story.before_any_run.contains(*answer));
     let failed = story.obstacles.iter().any(|it| it.what == What::StoreFailed && it.from <= begun);
     let unknown = |node: &NodeName| !history.knows(node);
-    told_to_wait || failed || story.start_deadline_passed.is_some() || story.held_before_any_run.iter().any(unknown)
+    told_to_wait
+        || failed
+        || story.start_deadline_passed.is_some()
+        || story.shed_by.is_some()
+        || story.held_before_any_run.iter().any(unknown)
 }
 
 /// Since when a node could have begun the slot, if that was for the whole bound before `begun`.

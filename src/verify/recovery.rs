@@ -98,7 +98,7 @@ fn is_excused(
         due.bound,
         &who_waits_longer(history, story, run, (due, to)),
     );
-    other || kept || nobody || story.start_deadline_passed.is_some()
+    other || kept || nobody || story.start_deadline_passed.is_some() || story.shed_by.is_some()
 }
 
 /// The run's own node; and those that still wait at the end of the span, for longer than the others do, because a run of

@@ -43,6 +43,8 @@ pub(super) struct Story {
     pub(super) obstacles: Vec<Obstacle>,
     /// When somebody first told that its start deadline had passed.
     pub(super) start_deadline_passed: Option<DateTime<Utc>>,
+    /// A node that had no room for it until its end.
+    pub(super) shed_by: Option<NodeName>,
     /// Successes that were settled by who never told of a run: instance, when, the line.
     pub(super) settled_unseen: Vec<(usize, DateTime<Utc>, String)>,
     /// When each instance last spoke of it.
@@ -76,6 +78,7 @@ impl Story {
             held_before_any_run: BTreeSet::new(),
             obstacles: Vec::new(),
             start_deadline_passed: None,
+            shed_by: None,
             settled_unseen: Vec::new(),
             last_words: BTreeMap::new(),
             refunded: BTreeSet::new(),
@@ -110,6 +113,7 @@ impl Story {
             Fact::StartDeadlinePassed => {
                 self.start_deadline_passed = self.start_deadline_passed.or(Some(heard.at));
             }
+            Fact::Shed => self.shed_by = Some(heard.told.line.node.clone()),
             fact => self.of_a_run(heard, fact),
         }
         if self.lines.len() < MOST_LINES {

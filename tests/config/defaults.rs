@@ -19,6 +19,7 @@ fn a_file_that_says_nothing_has_every_default() {
     assert_eq!(config.node.name.as_str(), "web-1");
     assert_eq!(config.node.drain, Duration::from_secs(600));
     assert_eq!(config.node.journal, None);
+    assert_eq!(config.node.max_running, 512);
     assert_eq!(config.store.url, "sqlite");
     assert_eq!(config.store.namespace.as_str(), "default");
     assert_eq!(config.store.op_timeout, Duration::from_millis(500));

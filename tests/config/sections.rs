@@ -99,6 +99,15 @@ fn durations_are_told_with_their_bounds_and_what_to_write() {
     }
 }
 
+#[test]
+fn a_node_runs_as_many_at_once_as_its_file_says() {
+    assert_eq!(config(&with("[node]\nmax_running = 40")).node.max_running, 40);
+    for number in ["0", "100001"] {
+        let expected = format!("15 out-of-range: max_running is {number}, which is out of range (from 1 to 100000)");
+        tells(&with(&format!("[node]\nmax_running = {number}")), &format!("2:{expected}"));
+    }
+}
+
 #[cfg(feature = "redis-redlock")]
 #[test]
 fn a_redlock_has_an_odd_number_of_masters_and_says_what_it_cannot_promise() {

@@ -70,7 +70,8 @@ async fn a_right_that_is_missing_is_a_fault_that_names_the_operation() {
 async fn a_user_who_may_not_subscribe_hears_of_no_release_and_one_who_may_not_ask_for_info_is_told() {
     let server = RedisServer::start_with(&[KEPT]);
     let user = format!("redis://cronward:secret@127.0.0.1:{}", server.port());
-    let rules: Vec<String> = documented_permissions().into_iter().filter(|rule| rule != "+subscribe" && rule != "+info").collect();
+    let rules: Vec<String> =
+        documented_permissions().into_iter().filter(|rule| rule != "+subscribe" && rule != "+info").collect();
     server.allow(&rules);
     let told = doctor(&user).await;
     assert!(told.fix_of("wake-ups warning").contains("subscribing"));

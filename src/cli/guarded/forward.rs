@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use nix::libc::SIGTSTP;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -159,6 +160,10 @@ impl Work for Forwarded {
 
 #[async_trait]
 impl Started for Hearing {
+    fn begun(&self) -> BoxFuture<'static, ()> {
+        Box::pin(self.running.begun())
+    }
+
     fn terminate(&self) {
         self.running.terminate();
     }

@@ -52,19 +52,36 @@ fn a_store_that_comes_back_within_the_slot_gets_the_claim() {
     bench.spawned();
 }
 
-#[test]
-fn a_store_that_is_away_past_the_end_is_given_up_one_lease_later() {
-    let (mut bench, _) = Bench::at_tick(Policy::default());
+/// Until when a store is asked whose every answer is this error, after the slot's end.
+fn given_up_after(assignment: Assignment, applied: Applied) -> i64 {
+    let (mut bench, _) = Bench::with(assignment);
     while bench.machine.ended().is_none() {
-        bench.machine.handle_claim(bench.now(), Err(error(Applied::No)));
+        bench.machine.handle_claim(bench.now(), Err(error(applied)));
         if bench.machine.ended().is_none() {
             bench.until_timer();
-            bench.claim();
+            if bench.machine.ended().is_none() {
+                bench.claim();
+            }
         }
     }
     assert_eq!(bench.machine.ended(), Some(End::Unknown));
-    let over = bench.now().wall - slot().end();
-    assert!(over >= chrono::TimeDelta::seconds(60) && over < chrono::TimeDelta::seconds(70), "{over}");
+    (bench.now().wall - slot().end()).num_milliseconds()
+}
+
+#[test]
+fn a_slot_that_was_not_claimed_is_given_up_at_its_end_when_the_store_is_away() {
+    assert_eq!(given_up_after(assignment(Policy::default()), Applied::No), 0);
+}
+
+#[test]
+fn a_slot_that_may_be_held_is_asked_about_until_its_lease_would_have_lapsed() {
+    assert_eq!(given_up_after(assignment(Policy::default()), Applied::Maybe), 60_000);
+}
+
+#[test]
+fn a_slot_of_the_past_that_a_person_asked_for_is_asked_about_for_as_long() {
+    let past = Assignment { past: true, ..assignment(Policy::default()) };
+    assert_eq!(given_up_after(past, Applied::No), 60_000);
 }
 
 #[test]

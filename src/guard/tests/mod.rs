@@ -7,6 +7,7 @@ mod hints;
 mod retrying;
 mod running;
 mod settling;
+mod shedding;
 mod shutdown;
 
 use std::time::Duration;

@@ -11,7 +11,9 @@ const TOKEN_DIGITS: usize = 8;
 impl From<&Event> for Fact {
     fn from(event: &Event) -> Self {
         match event {
-            Event::ClaimAnswered { .. } | Event::Granted { .. } | Event::StartDeadlinePassed => claiming(event),
+            Event::ClaimAnswered { .. } | Event::Granted { .. } | Event::StartDeadlinePassed | Event::Shed => {
+                claiming(event)
+            }
             Event::RunStarted { .. } | Event::RunEnded { .. } | Event::RunTimedOut { .. } => running(event),
             Event::RenewalAnswered { .. }
             | Event::LeaseInDoubt { .. }
@@ -48,6 +50,7 @@ fn claiming(event: &Event) -> Fact {
             on_lost: *on_lost,
         },
         Event::StartDeadlinePassed => Fact::StartDeadlinePassed,
+        Event::Shed => Fact::Shed,
         _ => Fact::Unknown,
     }
 }
@@ -96,6 +99,14 @@ impl From<&NodeEvent> for Fact {
             NodeEvent::ClockOff { offset_ms } => Self::ClockOff { offset_ms: *offset_ms },
             NodeEvent::ClusterWasDown { gap } => Self::ClusterWasDown { gap_s: seconds(*gap) },
             NodeEvent::DoneAgain { slot } => Self::DoneAgain { of: slot.to_string() },
+            NodeEvent::Overloaded { shed, jobs, waiting, running, is_full } => {
+                Self::Overloaded { shed: *shed, jobs: *jobs, waiting: *waiting, running: *running, full: *is_full }
+            }
+            NodeEvent::StoreFailing { slots, message } => Self::StoreFailing { slots: *slots, error: message.clone() },
+            NodeEvent::StoreFailingOver { slots } => Self::StoreFailingOver { slots: *slots },
+            NodeEvent::SlotsMissed { job: _, slots, first, last } => {
+                Self::SlotsMissed { slots: *slots, first: first.to_string(), last: last.to_string() }
+            }
             NodeEvent::Gap { slots } => Self::Gap { slots: *slots },
             // Every job of the plan follows.
             NodeEvent::Reloaded { jobs, changed: _ } => Self::Reloaded { jobs: *jobs },

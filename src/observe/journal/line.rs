@@ -67,6 +67,25 @@ pub enum Fact {
     DoneAgain {
         of: String,
     },
+    Overloaded {
+        shed: u64,
+        jobs: usize,
+        waiting: usize,
+        running: usize,
+        full: bool,
+    },
+    StoreFailing {
+        slots: u64,
+        error: String,
+    },
+    StoreFailingOver {
+        slots: u64,
+    },
+    SlotsMissed {
+        slots: u64,
+        first: String,
+        last: String,
+    },
     Gap {
         slots: usize,
     },
@@ -158,6 +177,7 @@ pub enum Fact {
         outcome: Outcome,
     },
     StartDeadlinePassed,
+    Shed,
     StoreFailed {
         op: String,
         kind: String,

@@ -92,7 +92,11 @@ impl Observer for Journal {
     }
 
     fn node(&self, event: &NodeEvent) {
-        let job = if let NodeEvent::Planned { job, .. } = event { Some(&job.name) } else { None };
+        let job = match event {
+            NodeEvent::Planned { job, .. } => Some(&job.name),
+            NodeEvent::SlotsMissed { job, .. } => Some(job),
+            _ => None,
+        };
         self.put(self.stamp.line(None, job, event.into()));
     }
 }

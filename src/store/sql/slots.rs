@@ -173,7 +173,10 @@ pub(super) struct Change<'l> {
     /// The slot's records are older than the retention: its runs and its audit go first.
     pub(super) forget: bool,
     /// The job's turn that is taken with it; none where the row keeps what it has.
-    #[cfg_attr(not(any(feature = "postgres", feature = "mysql")), allow(dead_code, reason = "one process writes to a file"))]
+    #[cfg_attr(
+        not(any(feature = "postgres", feature = "mysql")),
+        allow(dead_code, reason = "one process writes to a file")
+    )]
     pub(super) turn: Option<i64>,
 }
 

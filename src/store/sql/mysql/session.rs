@@ -220,7 +220,8 @@ impl MySqlSession {
                 let set = values.split_off(change.slot(scope).len());
                 let next = version.saturating_add(1).max(now.timestamp_millis());
                 let run = run.into_iter().flat_map(|value| [replaced.into(), value]).collect();
-                let values = [set, values![next], run, values![change.turn], values, values![*version, now, limit]].concat();
+                let values =
+                    [set, values![next], run, values![change.turn], values, values![*version, now, limit]].concat();
                 self.execute(include_str!("slot_update.sql"), values).await
             }
         };

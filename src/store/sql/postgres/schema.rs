@@ -6,8 +6,7 @@ use crate::store::sql::fault::Fault;
 use crate::store::sql::server::{Access, Steps, pending};
 use crate::store::sql::session::{Session, values};
 
-const STEPS: Steps =
-    &[include_str!("0001_tables.sql"), include_str!("0002_notes.sql"), include_str!("0003_turns.sql")];
+const STEPS: Steps = &[include_str!("0001_tables.sql"), include_str!("0002_notes.sql"), include_str!("0003_turns.sql")];
 
 /// Brings the tables to the newest version, if that is allowed.
 pub(super) async fn bring_up(session: &mut PgSession, access: Access) -> Result<Migration, Fault> {
