@@ -65,7 +65,35 @@ impl Layer for Link {
 #[derive(Debug)]
 struct Machine(Semaphore);
 
+/// A machine on which commands hang before they have begun.
+#[derive(Debug)]
+struct Hung;
+
 struct Command;
+
+struct HungCommand;
+
+#[async_trait]
+impl Work for Hung {
+    async fn start(&self, _run: RunContext) -> Box<dyn Started> {
+        Box::new(HungCommand)
+    }
+}
+
+#[async_trait]
+impl Started for HungCommand {
+    fn begun(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::pending())
+    }
+
+    fn terminate(&self) {}
+
+    fn kill(&self) {}
+
+    async fn wait(&mut self) -> Exit {
+        std::future::pending().await
+    }
+}
 
 #[async_trait]
 impl Work for Machine {
@@ -127,7 +155,7 @@ struct Crowd {
     tools: Arc<Tools>,
     heard: Arc<Heard>,
     link: Link,
-    work: Arc<Machine>,
+    work: Arc<dyn Work>,
     tasks: JoinSet<End>,
     policy: Policy,
     seeds: u128,
@@ -168,7 +196,7 @@ impl Crowd {
                 poll: None,
                 seed: Token::from_bits(self.seeds << 64),
             };
-            let (tools, work) = (Arc::clone(&self.tools), Arc::<Machine>::clone(&self.work));
+            let (tools, work) = (Arc::clone(&self.tools), Arc::clone(&self.work));
             let place = Some(self.tools.gate.enter(&assignment.slot));
             self.tasks.spawn(async move {
                 let (_owner, inbox) = mpsc::unbounded_channel();
@@ -261,4 +289,18 @@ async fn without_the_store_a_job_that_says_so_runs_without_a_guard_also_when_nob
     assert_eq!(crowd.heard.unguarded.load(Ordering::Relaxed), 0);
     crowd.pass(Duration::from_secs(12)).await;
     assert_eq!(crowd.heard.unguarded.load(Ordering::Relaxed), 50);
+}
+
+#[tokio::test(start_paused = true)]
+async fn commands_that_hang_before_they_have_begun_do_not_hold_up_the_others_for_ever() {
+    let mut crowd = Crowd::new(policy(Concurrency::Allow));
+    let healthy = std::mem::replace(&mut crowd.work, Arc::new(Hung));
+    crowd.tick(8, Duration::from_secs(3_600));
+    crowd.pass(SECOND).await;
+    crowd.work = healthy;
+    crowd.tick(40, Duration::from_secs(60));
+    crowd.pass(SECOND).await;
+    assert_eq!(crowd.runs(), 0, "as many starts as there may be");
+    crowd.pass(Duration::from_secs(5)).await;
+    assert_eq!(crowd.runs(), 40);
 }

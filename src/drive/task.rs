@@ -21,6 +21,10 @@ use crate::store::{
     Applied, Claim, ClaimRequest, ErrorKind, Op, Release, Renewal, Settlement, Store, StoreError, Wake,
 };
 
+/// A command that has not begun by then waits for something else than a processor, a file system perhaps, and holds up the
+/// starts of no others.
+const LONGEST_START: Duration = Duration::from_secs(5);
+
 /// What the owner of a drive tells it.
 #[derive(Clone, Debug)]
 pub enum Message {
@@ -181,6 +185,7 @@ impl Drive {
                     let (lease, renewals) = watch::channel(self.machine.lease_deadline());
                     current.lease = Some(lease);
                     pending.push(Box::pin(self.start(context, renewals)));
+                    pending.push(Box::pin(begun_by_then(Arc::clone(&self.tools.clock))));
                 }
                 Action::Claim(request) => match turns.refusal.take() {
                     Some(error) => pending.push(Box::pin(std::future::ready(Outcome::Unasked(error)))),
@@ -259,6 +264,12 @@ async fn claim(tools: Arc<Tools>, request: ClaimRequest) -> Outcome {
         Err(error) => tools.gate.failed(error),
     }
     Outcome::Claim(reply)
+}
+
+async fn begun_by_then(clock: Arc<dyn Clock>) -> Outcome {
+    let then = clock.now().mono + LONGEST_START;
+    timers::until(&*clock, Some(then)).await;
+    Outcome::Begun
 }
 
 async fn ask(store: Arc<dyn Store>, action: Action) -> Outcome {

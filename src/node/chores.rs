@@ -56,6 +56,8 @@ pub(super) struct Chores {
 pub(super) const PURGE: Duration = Duration::from_secs(600);
 /// Questions for a verdict on their way at once: after an outage they are many, and no tick may wait for them.
 pub(super) const CLOSINGS: usize = 64;
+/// The same while slots wait for room.
+pub(super) const CLOSINGS_WHEN_BUSY: usize = 4;
 
 impl Chores {
     pub(super) fn nodes(&self) {

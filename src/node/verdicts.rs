@@ -9,12 +9,12 @@ use crate::store::{Closing, StoreError};
 impl Node {
     /// Asks for the verdicts that are due.
     pub(super) fn close_ended(&mut self, now: Now, chores: &Chores) {
-        let due = self.presence.closer.due(now.wall, chores::CLOSINGS.saturating_sub(self.presence.closing));
-        self.close_each(due, chores);
-    }
-
-    fn close_each(&mut self, slots: Vec<Slot>, chores: &Chores) {
-        for slot in slots {
+        // A verdict can wait, and a slot that waits to be run cannot.
+        let is_busy = self.tools.gate.occupancy().waiting > 0;
+        let most = if is_busy { chores::CLOSINGS_WHEN_BUSY } else { chores::CLOSINGS };
+        let room = most.saturating_sub(self.presence.closing);
+        let due = if room > 0 { self.presence.closer.due(now.wall, room) } else { Vec::new() };
+        for slot in due {
             let Some(entry) = self.entries.get(slot.job()) else { continue };
             let max_attempts = entry.spec.policy.max_attempts;
             self.presence.closing += 1;
@@ -29,10 +29,9 @@ impl Node {
         if let Some(verdict) = answered.tell {
             self.tools.observer.closed(slot, verdict);
         }
-        // After an outage the job's next one is due as well, and need not wait for a beat.
+        // After an outage the next one is due as well, and need not wait for a beat.
         if answered.moved_on {
-            let next = self.presence.closer.due_of(slot.job(), now.wall);
-            self.close_each(next, chores);
+            self.close_ended(now, chores);
         }
     }
 }

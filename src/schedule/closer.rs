@@ -120,11 +120,6 @@ impl Closer {
         due
     }
 
-    /// The same of one job.
-    pub fn due_of(&mut self, job: &JobName, now: DateTime<Utc>) -> Vec<Slot> {
-        self.jobs.get_mut(job).map(|place| place.due(now)).unwrap_or_default()
-    }
-
     /// The store's answer to the question for a slot's verdict, or whether the question may have been answered unheard.
     pub fn answered(&mut self, slot: &Slot, now: DateTime<Utc>, reply: Result<Closing, Applied>) -> Answered {
         let tell = match reply {
