@@ -117,7 +117,7 @@ async fn a_member_that_does_not_answer_is_left_for_another_within_one_call() {
     let server = EtcdServer::start();
     let silent = Proxy::before(server.port()).await;
     let url = format!("etcd://127.0.0.1:{},127.0.0.1:{}", silent.port(), server.port());
-    let store = open_within(&url, Duration::from_secs(2)).await;
+    let store = open_within(&url, Duration::from_secs(10)).await;
     let lease = granted(&store, &request(&slot_of("a"), 1)).await;
     assert_eq!(silent.connections(), 1);
     silent.set(Mode::BlackHole);
@@ -129,7 +129,7 @@ async fn a_member_that_does_not_answer_is_left_for_another_within_one_call() {
 async fn a_lost_reply_may_have_been_applied_and_burns_no_attempt() {
     let server = EtcdServer::start();
     let link = Proxy::before(server.port()).await;
-    let store = Arc::new(open_within(&format!("etcd://127.0.0.1:{}", link.port()), Duration::from_secs(1)).await);
+    let store = Arc::new(open_within(&format!("etcd://127.0.0.1:{}", link.port()), Duration::from_secs(5)).await);
     let slot = slot_of("push");
     granted(&*store, &request(&slot_of("first"), 1)).await;
     let request = request(&slot, 1);
@@ -159,7 +159,7 @@ async fn a_lost_reply_may_have_been_applied_and_burns_no_attempt() {
 async fn a_cluster_that_is_down_is_unavailable_and_nothing_was_applied() {
     let mut server = EtcdServer::start();
     server.kill();
-    let store = open_within(&server.url(), Duration::from_secs(2)).await;
+    let store = open_within(&server.url(), Duration::from_secs(10)).await;
     let error = store.claim(&request(&slot_of("a"), 1)).await.unwrap_err();
     assert_eq!((error.kind, error.applied), (ErrorKind::Unavailable, Applied::No), "{error}");
     server.start_again();
@@ -170,7 +170,7 @@ async fn a_cluster_that_is_down_is_unavailable_and_nothing_was_applied() {
 async fn a_cluster_without_a_majority_grants_nothing() {
     let mut members = EtcdServer::start_cluster();
     let url = EtcdServer::url_of(&members);
-    let store = open_within(&url, Duration::from_secs(2)).await;
+    let store = open_within(&url, Duration::from_secs(10)).await;
     granted(&store, &request(&slot_of("a"), 1)).await;
     members[0].kill();
     members[1].kill();
