@@ -7,12 +7,14 @@ use chrono_tz::Tz;
 
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
-use crate::cli::import::accounts::{Accounts, is_systems};
+use crate::cli::import::accounts::{Accounts, Judged, Lead, is_systems};
 use crate::cli::import::document;
-use crate::cli::import::item::{Item, ZoneSource};
+use crate::cli::import::item::{Item, Place, ZoneSource};
 use crate::cli::import::name::Names;
 use crate::cli::import::quote::comment;
 use crate::cli::import::table::{self, Source};
+use crate::cli::values;
+use crate::text::message;
 
 /// A crontab is a page; this is a shelf of them.
 const LARGEST: u64 = 1 << 20;
@@ -56,12 +58,8 @@ pub(crate) struct CrontabArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) user: Option<String>,
     /// The zone in which cron read the schedules [default: CRON_TZ or TZ of the crontab, else this machine's]
-    #[arg(long, value_name = "ZONE", value_parser = zone)]
+    #[arg(long, value_name = "ZONE", value_parser = values::zone)]
     pub(crate) timezone: Option<Tz>,
-}
-
-fn zone(text: &str) -> Result<Tz, String> {
-    text.parse().map_err(|_| format!("{text:?} is no time zone: write an IANA name like UTC or Europe/Berlin"))
 }
 
 /// Imports what is asked for.
@@ -76,24 +74,52 @@ pub(crate) fn import(args: &Args, console: &mut Console) -> Result<(), Failure> 
     for path in &args.files {
         let text = read(path)?;
         let file = if path.as_os_str() == "-" { "stdin".to_owned() } else { path.display().to_string() };
-        let system = is_system(args, path, &text, &accounts);
-        items.extend(table::read(&Source { file: &file, text: &text, system, zone }, &mut names));
+        let leads = table::leads(&text);
+        let judged = judge(args, path, &leads, &accounts);
+        let mut read =
+            table::read(&Source { file: &file, text: &text, system: judged.system, zone }, &mut names).into_iter();
+        // Behind the name of the file and before its entries.
+        items.extend(read.next());
+        items.extend(judged.doubted.iter().map(|lead| doubt(&file, lead, judged.system)));
+        items.extend(read);
     }
     console.print(&document::write(&items, zone, args.user.as_deref()))?;
     console.flush()?;
     tell(&items, console)
 }
 
-fn is_system(args: &CrontabArgs, path: &Path, text: &[u8], accounts: &Accounts) -> bool {
-    if args.system || args.personal || args.user.is_some() {
-        return args.system;
+/// Nobody doubts what the command line or the file's place says.
+fn judge<'l>(args: &CrontabArgs, path: &Path, leads: &'l [Lead], accounts: &Accounts) -> Judged<'l> {
+    if args.system || args.personal || args.user.is_some() || is_systems(path) {
+        let personal = args.personal || args.user.is_some();
+        return Judged { system: !personal, doubted: Vec::new() };
     }
-    let words = table::sixth_words(text);
-    is_systems(path) || accounts.lead(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    // Where cron looks for a program that has no path; of this machine, which need not be the crontab's.
+    accounts.judge(leads, |name| {
+        ["/usr/bin", "/bin", "/usr/sbin"].iter().any(|folder| Path::new(folder).join(name).exists())
+    })
 }
 
-/// Tells what was not imported, and how much was.
+/// What is told of a word that may be a user, in the text and on stderr.
+fn doubt(file: &str, lead: &Lead, system: bool) -> Item {
+    let word = message(&lead.word, 60);
+    let told = if system {
+        format!(
+            "{word} is taken for a user, though this machine has no such account: if it is a command, import with --personal"
+        )
+    } else {
+        format!("{word} is taken for a command: if it is a user, as in /etc/crontab, import with --system")
+    };
+    Item::Doubt(Place { file: file.to_owned(), line: lead.line }, told)
+}
+
+/// Tells what was guessed, what was not imported, and how much was.
 fn tell(items: &[Item], console: &mut Console) -> Result<(), Failure> {
+    for item in items {
+        if let Item::Doubt(place, told) = item {
+            console.warn(comment(&format!("{place}: {told}")));
+        }
+    }
     let refused = items.iter().filter_map(|item| if let Item::Refused(refused) = item { Some(refused) } else { None });
     let (mut left_out, mut wrong) = (0, false);
     for refused in refused {

@@ -41,7 +41,7 @@ pub(super) fn write(items: &[Item], zone: (Tz, ZoneSource), user: Option<&str>) 
             Item::File(file) => block = format!("# --- {}\n\n", comment(file)),
             Item::Comment(line) => line_of(&mut block, &comment(line)),
             Item::Gap => {}
-            Item::Note(place, told) => {
+            Item::Note(place, told) | Item::Doubt(place, told) => {
                 line_of(&mut block, &format!("# import: {}: {}", comment(&place.to_string()), comment(told)));
             }
             Item::Refused(refused) => {

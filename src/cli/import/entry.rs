@@ -45,10 +45,11 @@ fn schedule(text: &str) -> Option<(Vec<&str>, &str)> {
     Some((fields, rest.trim_start_matches([' ', '\t'])))
 }
 
-/// The word that follows the schedule, if there is one and more behind it.
-pub(super) fn sixth_word(text: &str) -> Option<&str> {
+/// The word that follows the schedule, if there is one, and whether there is more behind it.
+pub(super) fn sixth_word(text: &str) -> Option<(&str, bool)> {
     let (_, rest) = schedule(text)?;
-    rest.split_once([' ', '\t']).map(|(word, _)| word)
+    let (word, more) = rest.split_once([' ', '\t']).unwrap_or((rest, ""));
+    (!word.is_empty()).then_some((word, !more.trim().is_empty()))
 }
 
 /// Reads an entry, with a user in it or without.

@@ -31,6 +31,8 @@ pub(super) enum Item {
     Gap,
     /// Something that changes what the following lines mean, or that is left out for a reason.
     Note(Place, String),
+    /// Something that was guessed: told on stderr as well.
+    Doubt(Place, String),
     /// A line that is not imported.
     Refused(Refused),
     Job(Box<Job>),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono_tz::Tz;
 
+use crate::cli::import::accounts::Lead;
 use crate::cli::import::entry::{self, Refusal};
 use crate::cli::import::item::{Item, Job, Place, Refused, ZoneSource};
 use crate::cli::import::line::{Line, Numbered, lines};
@@ -46,13 +47,14 @@ pub(super) struct Source<'a> {
     pub(super) zone: (Tz, ZoneSource),
 }
 
-/// The sixth word of each entry: the user, in a system crontab.
-pub(super) fn sixth_words(text: &[u8]) -> Vec<String> {
-    let entries = lines(text).into_iter().filter_map(|line| match line.line {
-        Line::Entry(text) => Some(text),
-        _ => None,
-    });
-    entries.filter_map(|text| entry::sixth_word(&text).map(str::to_owned)).collect()
+/// What follows the schedule of each entry.
+pub(super) fn leads(text: &[u8]) -> Vec<Lead> {
+    let lead = |numbered: Numbered| {
+        let Line::Entry(text) = numbered.line else { return None };
+        let (word, followed) = entry::sixth_word(&text)?;
+        Some(Lead { line: numbered.number, word: word.to_owned(), followed })
+    };
+    lines(text).into_iter().filter_map(lead).collect()
 }
 
 /// Reads a crontab.
@@ -211,6 +213,7 @@ impl Table<'_> {
         let mut notes = entry.when.notes;
         notes.extend(told);
         notes.extend(guard(&entry.command));
+        notes.extend(redis_lock(&entry.command));
         if carriage_return {
             notes.push(
                 "the line ends as on Windows; cron makes that end a part of the command, and it is left out here"
@@ -255,5 +258,25 @@ fn guard(command: &str) -> Option<String> {
     let guard = words.iter().find(|word| GUARDS.contains(&&***word))?;
     Some(format!(
         "{guard} keeps two runs of one machine apart; concurrency = \"forbid\" does that here, for all machines at once"
+    ))
+}
+
+/// What to say of a lock in Redis that the command takes itself: `redis-cli SET key value NX EX …`, wherever it stands in the
+/// line.
+fn redis_lock(command: &str) -> Option<String> {
+    let segments = command.split([';', '|', '&', '\n']);
+    let key = segments.into_iter().find_map(|segment| {
+        let mut words = segment.split([' ', '\t', '"', '\'', '(', ')', '`', '$']).filter(|word| !word.is_empty());
+        words.find(|word| word.ends_with("redis-cli") || word.ends_with("valkey-cli"))?;
+        let is_set = |word: &&str| word.eq_ignore_ascii_case("set") || word.eq_ignore_ascii_case("setnx");
+        let verb = words.find(is_set)?;
+        let key = words.next()?;
+        let alone = verb.len() == "setnx".len() || words.any(|word| word.eq_ignore_ascii_case("nx"));
+        alone.then(|| brief(key))
+    })?;
+    Some(format!(
+        "redis-cli sets the lock {key} for one machine at a time: the lease of the job does that here, is renewed while the \
+         command runs, and is released at its end, so take the lock out. While other machines still take it, `cronward exec \
+         --key {key}` in their crontabs respects both"
     ))
 }

@@ -76,6 +76,21 @@ fn a_command_that_guards_itself_is_told_of() {
 }
 
 #[test]
+fn a_lock_that_the_command_takes_in_redis_is_told_of() {
+    for line in [
+        "redis-cli SET lock:push 1 NX EX 3600 && push",
+        "[ \"$(redis-cli -h r set lock:push $$ EX 60 nx)\" = OK ] && push",
+        "if redis-cli SETNX lock:push 1 | grep -q 1; then push; fi",
+    ] {
+        let document = import(&format!("0 * * * * {line}\n"));
+        assert!(document.contains("# import: redis-cli sets the lock lock:push for one machine"), "{document}");
+    }
+    for line in ["redis-cli SET lock:push 1 EX 3600", "redis-cli GET nx", "echo set x nx"] {
+        assert!(!import(&format!("0 * * * * {line}\n")).contains("sets the lock"), "{line}");
+    }
+}
+
+#[test]
 fn a_zone_is_cron_s_own_word_before_the_flag_and_tz_only_without_one() {
     let zones = |text: &str, source| {
         let source = Source { file: "c", text: text.as_bytes(), system: false, zone: (Tz::UTC, source) };
