@@ -117,6 +117,7 @@ fn is_wanted(args: &Args, candidate: &Candidate<'_>, record: &SlotRecord, now: D
     let job = candidate.job;
     let expected =
         job.entry.enabled && job.known_since.is_some_and(|since| since < candidate.slot.end()) && candidate.due;
+    let expected = expected && !job.is_nobodys(candidate.slot.start());
     if !expected && !is_touched(record) {
         return false;
     }

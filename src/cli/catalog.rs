@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::job::{JobName, JobSpec};
 use crate::schedule::{ScheduleError, Timetable};
 use crate::slot::Slot;
-use crate::store::JobEntry;
+use crate::store::{JobEntry, JobOrigin, NodeEntry};
 
 /// A job, with what is needed to compute its slots.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub(crate) struct KnownJob {
     pub(crate) timetable: Timetable,
     /// When the registry first heard of it; none when no node has run it yet. Slots before that are nobody's miss.
     pub(crate) known_since: Option<DateTime<Utc>>,
+    /// Nodes are alive, and none of them has it in its file.
+    pub(crate) orphaned: bool,
 }
 
 /// Which store's registry was asked.
@@ -57,6 +59,18 @@ impl Catalog {
         Ok(catalog)
     }
 
+    /// Which of the jobs the nodes have in their files, and had.
+    pub(crate) fn planned_by(mut self, nodes: &[NodeEntry], now: DateTime<Utc>) -> Self {
+        let alive: Vec<&NodeEntry> = nodes.iter().filter(|node| node.is_alive(now)).collect();
+        for job in self.jobs.values_mut().filter(|job| job.entry.origin == JobOrigin::File) {
+            let plans = |node: &&NodeEntry| node.plans(&job.entry.name);
+            let seen = nodes.iter().filter(plans).map(|node| node.seen).max();
+            job.entry.planned = job.entry.planned.max(seen);
+            job.orphaned = !alive.is_empty() && !alive.iter().any(|node| node.plans(&job.entry.name));
+        }
+        self
+    }
+
     /// Whose registry it was.
     pub(crate) fn of_store(self, asked: Asked) -> Self {
         Self { asked: Some(asked), ..self }
@@ -79,7 +93,10 @@ impl Catalog {
         match Timetable::parse(entry.name.clone(), &entry.schedule, &entry.timezone, &entry.period) {
             Ok(timetable) => {
                 let known_since = Some(entry.first_seen);
-                self.jobs.insert(entry.name.clone(), KnownJob { entry, spec: None, timetable, known_since });
+                self.jobs.insert(
+                    entry.name.clone(),
+                    KnownJob { entry, spec: None, timetable, known_since, orphaned: false },
+                );
             }
             Err(error) => self.warnings.push(format!("job {} of the registry is left out: {error}", entry.name)),
         }
@@ -90,8 +107,9 @@ impl Catalog {
         let unusable = |error: ScheduleError| Failure::Configuration(format!("job {}: {error}", spec.name));
         let timetable = Timetable::of(spec).map_err(unusable)?;
         let known_since = self.jobs.get(&spec.name).and_then(|known| known.known_since);
-        let entry = JobEntry::of(spec, known_since.unwrap_or(DateTime::UNIX_EPOCH));
-        let known = KnownJob { entry, spec: Some(Arc::new(spec.clone())), timetable, known_since };
+        let planned = self.jobs.get(&spec.name).and_then(|known| known.entry.planned);
+        let entry = JobEntry { planned, ..JobEntry::of(spec, known_since.unwrap_or(DateTime::UNIX_EPOCH)) };
+        let known = KnownJob { entry, spec: Some(Arc::new(spec.clone())), timetable, known_since, orphaned: false };
         self.jobs.insert(spec.name.clone(), known);
         Ok(())
     }
@@ -129,6 +147,11 @@ impl Catalog {
 }
 
 impl KnownJob {
+    /// Whether nobody was to run a slot that begins then: no node had the job in its file any more.
+    pub(crate) fn is_nobodys(&self, start: DateTime<Utc>) -> bool {
+        self.orphaned && self.entry.planned.is_none_or(|planned| planned <= start)
+    }
+
     /// The slots that may be the current one at `now`, best first: the slot of now, and, where that has no tick, the
     /// last slot that had one. Which of the two it is depends on whether anything happened in the first.
     pub(crate) fn current(&self, now: DateTime<Utc>) -> Vec<Slot> {

@@ -7,8 +7,8 @@ use crate::cli::failure::Failure;
 use crate::cli::session::block_on;
 use crate::cli::wrong::explain;
 use crate::cli::{
-    ExitCode, attempts, check, completions, demo, doctor, guarded, help, import, init, jobs, logs, man, migrate, next,
-    nodes, run, show, verbs, verify, why,
+    ExitCode, attempts, check, completions, demo, doctor, forget, guarded, help, import, init, jobs, logs, man,
+    migrate, next, nodes, run, show, verbs, verify, why,
 };
 use crate::clock::SystemClock;
 
@@ -52,6 +52,7 @@ enum Verb {
     MarkDone(verbs::MarkDoneArgs),
     Pause(verbs::PauseArgs),
     Resume(verbs::ResumeArgs),
+    Forget(forget::Args),
     Migrate(migrate::Args),
     Import(import::Args),
     Completions(completions::Args),
@@ -115,6 +116,7 @@ impl Verb {
             Self::MarkDone(args) => block_on(verbs::mark_done(args, console)),
             Self::Pause(args) => block_on(verbs::pause(args, console)),
             Self::Resume(args) => block_on(verbs::resume(args, console)),
+            Self::Forget(args) => block_on(forget::forget(args, console)),
             Self::Migrate(args) => block_on(migrate::migrate(args, console)),
             Self::Import(args) => import::import(args, console),
             Self::Completions(args) => completions::completions(args, console),
@@ -141,6 +143,7 @@ impl Verb {
             Self::MarkDone(args) => args.output.no_color,
             Self::Pause(args) => args.output.no_color,
             Self::Resume(args) => args.output.no_color,
+            Self::Forget(args) => args.output.no_color,
             Self::Demo(args) => args.no_color,
             Self::Check(args) => args.no_color,
             Self::Next(args) => args.output.no_color,

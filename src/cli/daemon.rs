@@ -54,6 +54,13 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let entropy = Entropy::from_system().map_err(|error| Failure::Internal(format!("no random source: {error}")))?;
     let identity = identity(&config.node, &entropy, &*clock);
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        node = %identity.name,
+        store = store.location(),
+        namespace = %address.options.namespace,
+        "cronward starts"
+    );
     let journal = journal(config.node.journal.as_deref(), &clock, &identity)?;
     let observer = observer(journal.as_ref());
     let (launcher, entropy) = (launcher(&address), Arc::new(entropy));

@@ -1,5 +1,6 @@
 //! Records made by hand, for tests of what is shown.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -9,7 +10,7 @@ use crate::slot::{
     Audit, DoneMark, Holder, Mark, Outcome, OutputTail, RunRecord, Slot, SlotRecord, Token, Trigger, Verdict,
     VerdictRecord,
 };
-use crate::store::{JobEntry, JobOrigin, Pause};
+use crate::store::{JobEntry, JobOrigin, NodeReport, Pause};
 
 /// Twelve minutes into the slot of every record here.
 pub(crate) const NOON: &str = "2026-11-21T12:12:00Z";
@@ -26,8 +27,28 @@ pub(crate) fn entry(name: &str) -> JobEntry {
         period: "hour".to_owned(),
         max_attempts: 3,
         enabled: true,
+        planned: None,
         origin: JobOrigin::File,
         first_seen: at("2026-11-01T00:00:00Z"),
+    }
+}
+
+/// What a node without jobs says of itself.
+pub(crate) fn report(name: &str, started_at: DateTime<Utc>) -> NodeReport {
+    NodeReport {
+        name: node(name),
+        instance: "i1".to_owned(),
+        version: "0.1.0".to_owned(),
+        config_hash: "c0ffee".to_owned(),
+        job_hashes: BTreeMap::new(),
+        labels: BTreeMap::new(),
+        started_at,
+        clock_offset_ms: 0,
+        running: Vec::new(),
+        draining: false,
+        stopped: false,
+        namesake: None,
+        behind: BTreeMap::new(),
     }
 }
 

@@ -8,11 +8,11 @@ use comfy_table::Cell;
 use crate::cli::catalog::KnownJob;
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
-use crate::cli::lookup::choose;
+use crate::cli::lookup::{choose, is_touched};
 use crate::cli::session::Session;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::table::{self, Grid};
-use crate::cli::text::{brief, relative};
+use crate::cli::text::{brief, instant, relative};
 use crate::cli::{values, watch};
 use crate::observe::view::{JobView, PauseView, SlotView};
 use crate::slot::{Slot, SlotState};
@@ -47,7 +47,18 @@ pub(crate) async fn list(args: &Args, console: &mut Console) -> Result<(), Failu
     if views.is_empty() {
         console.note(session.catalog.no_jobs());
     }
-    grid(&views, session.now, console).print(console)
+    grid(&views, session.now, console).print(console)?;
+    for view in views.iter().filter(|view| view.orphaned) {
+        console.note(orphan(view, &args.store));
+    }
+    Ok(())
+}
+
+/// A job that no node has in its file, in words.
+fn orphan(view: &JobView, store: &StoreArgs) -> String {
+    let since = view.last_planned.map(|at| format!(" since {}", instant(at))).unwrap_or_default();
+    let forget = store.command(format_args!("forget {}", view.job));
+    format!("{} is not in any live node's file{since}; `{forget}` removes it from this list", view.job)
 }
 
 /// Every job, with its slot and its pause.
@@ -61,7 +72,10 @@ pub(crate) async fn views(session: &Session) -> Result<Vec<JobView>, Failure> {
         let pause = pauses.iter().find(|(name, _)| *name == job.entry.name);
         views.push(JobView {
             paused: pause.and_then(|(_, pause)| PauseView::of(pause, session.now)),
-            current: current.map(|record| SlotView::of(&record, session.now, job.entry.max_attempts)),
+            current: current
+                .filter(|record| !job.orphaned || is_touched(record))
+                .map(|record| SlotView::of(&record, session.now, job.entry.max_attempts)),
+            orphaned: job.orphaned,
             ..JobView::of(&job.entry, next_tick(job, session.now))
         });
     }
@@ -70,7 +84,7 @@ pub(crate) async fn views(session: &Session) -> Result<Vec<JobView>, Failure> {
 
 /// The next tick; none for a job that is not planned.
 fn next_tick(job: &KnownJob, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
-    job.entry.enabled.then(|| job.timetable.schedule().next_after(now)).flatten()
+    (job.entry.enabled && !job.orphaned).then(|| job.timetable.schedule().next_after(now)).flatten()
 }
 
 /// The table.
@@ -95,6 +109,9 @@ pub(crate) fn grid(views: &[JobView], now: DateTime<Utc>, console: &Console) -> 
 fn state(view: &JobView, console: &Console) -> Cell {
     let state = view.current.as_ref().map(|slot| slot.state);
     match state {
+        Some(SlotState::Pending | SlotState::Retrying | SlotState::Missed) | None if view.orphaned => {
+            table::text("not planned")
+        }
         Some(SlotState::Pending | SlotState::Retrying) if view.paused.is_some() => table::text("paused"),
         Some(SlotState::Pending) | None if !view.enabled && view.origin == JobOrigin::File => table::text("disabled"),
         Some(state) => table::state(console, state),
@@ -181,6 +198,40 @@ mod tests {
         scene.pass(20);
         let later = views(&scene.session().await).await.unwrap();
         assert_eq!(later[0].paused, None, "a pause that is over is no pause");
+    }
+
+    #[tokio::test]
+    async fn a_job_that_left_the_file_of_every_live_node_says_so_and_has_no_next_tick() {
+        let mut scene = Scene::at("2026-11-21T12:10:00Z");
+        scene.register("billing", "0 * * * *").await;
+        scene.register("mail", "0 * * * *").await;
+        scene.node("a", &["billing", "mail"]).await;
+        let states = async |scene: &Scene| {
+            let views = views(&scene.session().await).await.unwrap();
+            views.iter().map(|view| (view.orphaned, view.next_tick.is_some(), view.last_planned)).collect::<Vec<_>>()
+        };
+        let began = fixture::at("2026-11-21T12:10:00Z");
+        assert_eq!(states(&scene).await, [(false, true, Some(began)), (false, true, Some(began))]);
+
+        // Nobody alive is nobody who could have left it out.
+        scene.pass(60);
+        assert!(states(&scene).await.iter().all(|(orphaned, ..)| !orphaned));
+        scene.node("b", &["mail"]).await;
+        assert_eq!(
+            states(&scene).await,
+            [(true, false, Some(began)), (false, true, Some(fixture::at("2026-11-21T13:10:00Z")))]
+        );
+        let session = scene.session().await;
+        let views = views(&session).await.unwrap();
+        let (mut console, out, _) = Console::captured(false);
+        grid(&views, session.now, &console).print(&mut console).unwrap();
+        let line = out.text().lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(line, "billing - not planned - - -");
+        assert_eq!(
+            orphan(&views[0], &StoreArgs::default()),
+            "billing is not in any live node's file since 2026-11-21 12:10:00 UTC; `cronward forget billing` removes it from \
+             this list"
+        );
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod exit_code;
 mod failure;
 #[cfg(test)]
 mod fixture;
+mod forget;
 mod guarded;
 mod help;
 pub(crate) mod import;

@@ -154,7 +154,7 @@ mod tests {
             ..JobSpec::new(JobName::new(name).unwrap(), schedule, Program::Direct(vec!["/bin/true".to_owned()]))
         };
         let entry = JobEntry { timezone: zone.to_owned(), ..crate::cli::fixture::entry(name) };
-        KnownJob { entry, spec: None, timetable: Timetable::of(&spec).unwrap(), known_since: None }
+        KnownJob { entry, spec: None, timetable: Timetable::of(&spec).unwrap(), known_since: None, orphaned: false }
     }
 
     fn listed(jobs: &[&KnownJob], from: &str, count: usize) -> String {

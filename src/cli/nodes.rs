@@ -11,7 +11,7 @@ use crate::cli::session::Session;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::table::{self, Grid};
 use crate::cli::text::{harmless, relative};
-use crate::observe::view::{NodeState, NodeView};
+use crate::observe::view::NodeView;
 
 /// Digits of a hash that are shown: enough to tell two apart.
 const DIGITS: usize = 6;
@@ -44,7 +44,7 @@ pub(crate) async fn list(args: &Args, console: &mut Console) -> Result<(), Failu
 fn print(views: &[NodeView], now: DateTime<Utc>, console: &mut Console) -> Result<(), Failure> {
     let mut grid = Grid::new(console, &["NODE", "STATE", "VERSION", "SEEN", "OFFSET", "RUNNING", "CONFIG"]);
     for view in views {
-        let gone = view.state == NodeState::Silent;
+        let gone = view.state.is_gone();
         let hash: String = view.config_hash.chars().take(DIGITS).collect();
         let mark = if view.differs.is_empty() { "" } else { " differs" };
         grid.row(vec![
@@ -70,7 +70,7 @@ fn print(views: &[NodeView], now: DateTime<Utc>, console: &mut Console) -> Resul
 
 /// What differs among the nodes that are alive, one line each.
 fn drift(views: &[NodeView]) -> Vec<String> {
-    let mut lines = Vec::new();
+    let mut lines = namesakes(views);
     for view in views.iter().filter(|view| !view.differs.is_empty()) {
         let jobs: Vec<&str> = view.differs.iter().map(|job| job.as_str()).collect();
         lines.push(format!(
@@ -80,12 +80,27 @@ fn drift(views: &[NodeView]) -> Vec<String> {
         ));
     }
     let mut versions: Vec<&str> =
-        views.iter().filter(|view| view.state != NodeState::Silent).map(|view| view.version.as_str()).collect();
+        views.iter().filter(|view| !view.state.is_gone()).map(|view| view.version.as_str()).collect();
     versions.sort_unstable();
     versions.dedup();
     if versions.len() > 1 {
         lines
             .push(format!("versions differ: {}; docs/operations.md says which may share a store", versions.join(", ")));
+    }
+    lines
+}
+
+/// Nodes that go by one name.
+fn namesakes(views: &[NodeView]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (index, view) in views.iter().enumerate().filter(|(_, view)| !view.state.is_gone()) {
+        let is_other = |other: &&NodeView| other.node == view.node && !other.state.is_gone();
+        if let Some(other) = views.iter().skip(index + 1).find(is_other) {
+            lines.push(format!(
+                "two nodes are named {}: instances {} and {}; give each a name of its own ([node] name, or run --node)",
+                view.node, view.instance, other.instance
+            ));
+        }
     }
     lines
 }
@@ -106,6 +121,7 @@ mod tests {
     use super::*;
     use crate::cli::fixture::{NOON, at, node};
     use crate::job::JobName;
+    use crate::observe::view::NodeState;
 
     fn view(name: &str, state: NodeState, differs: &[&str]) -> NodeView {
         NodeView {

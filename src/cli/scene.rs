@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cli::console::Console;
-use crate::cli::fixture::{at, entry, node};
+use crate::cli::fixture::{at, entry, node, report};
 use crate::cli::session::Session;
 use crate::cli::store_args::{StoreAddress, StoreArgs};
 use crate::clock::{Clock, ManualClock};
@@ -12,7 +12,7 @@ use crate::job::JobName;
 use crate::schedule::Timetable;
 use crate::slot::{Lease, Outcome, RunRecord, Token, Trigger};
 use crate::store::memory::MemoryStore;
-use crate::store::{Claim, ClaimRequest, JobEntry, Store, StoreOptions};
+use crate::store::{Claim, ClaimRequest, JobEntry, NodeReport, Store, StoreOptions};
 
 /// A store, its clock, and who has claimed so far.
 pub(crate) struct Scene {
@@ -33,6 +33,13 @@ impl Scene {
     pub(crate) async fn register(&self, name: &str, schedule: &str) {
         let entry = JobEntry { schedule: schedule.to_owned(), ..entry(name) };
         self.store.register(&[entry]).await.unwrap();
+    }
+
+    /// A node tells that it is alive, and has these jobs in its file.
+    pub(crate) async fn node(&mut self, name: &str, jobs: &[&str]) {
+        let now = self.clock.now().wall;
+        let job_hashes = jobs.iter().map(|job| (JobName::new(job).unwrap(), String::new())).collect();
+        self.store.heartbeat(&NodeReport { job_hashes, ..report(name, now) }).await.unwrap();
     }
 
     pub(crate) fn pass(&self, minutes: u64) {

@@ -55,9 +55,9 @@ impl Session {
         file: Option<&Config>,
         console: &mut Console,
     ) -> Result<Self, Failure> {
-        let (now, _) = store.inspect(&[]).await?;
+        let (now, nodes) = store.nodes().await?;
         let asked = Asked { location: store.location().to_owned(), listing: args.command("jobs") };
-        let catalog = Catalog::unite(file, store.jobs().await?)?.of_store(asked);
+        let catalog = Catalog::unite(file, store.jobs().await?)?.planned_by(&nodes, now).of_store(asked);
         for warning in &catalog.warnings {
             console.warn(warning);
         }
@@ -66,8 +66,8 @@ impl Session {
 
     /// Asks the store for the time and for its registry once more. What cannot be read of it was told the first time.
     pub(crate) async fn look_again(&mut self, file: Option<&Config>) -> Result<(), Failure> {
-        let (now, _) = self.store.inspect(&[]).await?;
-        self.catalog = Catalog::unite(file, self.store.jobs().await?)?.like(&self.catalog);
+        let (now, nodes) = self.store.nodes().await?;
+        self.catalog = Catalog::unite(file, self.store.jobs().await?)?.planned_by(&nodes, now).like(&self.catalog);
         self.now = now;
         Ok(())
     }

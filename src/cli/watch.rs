@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::drive::timers;
 use crate::job::JobName;
 use crate::observe::view::JobView;
+use crate::slot::SlotState;
 use crate::store::{StoreError, Wakeups};
 
 /// A hint is followed by others: a slot that ends and the next one that begins are shown in one step.
@@ -86,7 +87,12 @@ impl View {
     }
 
     fn show(&mut self, views: &[JobView], session: &Session, console: &mut Console) -> Result<(), Failure> {
-        let lines = jobs::grid(views, session.now, console).lines();
+        let mut views = views.to_vec();
+        if matches!(self, Self::Drawn { .. }) {
+            // A terminal may have fewer rows than there are jobs.
+            views.sort_by_key(urgency);
+        }
+        let lines = jobs::grid(&views, session.now, console).lines();
         match self {
             Self::Drawn { live, table, head } => {
                 *table = if views.is_empty() { vec![session.catalog.no_jobs()] } else { lines };
@@ -95,7 +101,7 @@ impl View {
             }
             Self::Appended { known, json, away } => {
                 *away = false;
-                append(known, *json, views, &lines, console)
+                append(known, *json, &views, &lines, console)
             }
         }
     }
@@ -112,6 +118,18 @@ impl View {
                 Ok(())
             }
         }
+    }
+}
+
+/// What needs a person comes first, and what is done last.
+fn urgency(view: &JobView) -> u8 {
+    match view.current.as_ref().map(|slot| slot.state) {
+        Some(SlotState::Failed | SlotState::Missed) => 0,
+        Some(SlotState::Retrying) => 1,
+        Some(SlotState::Running) => 2,
+        Some(SlotState::Pending) => 3,
+        Some(SlotState::Skipped) | None => 4,
+        Some(SlotState::Done) => 5,
     }
 }
 
@@ -197,6 +215,21 @@ mod tests {
         assert_eq!(written.lines().count(), 1, "{written}");
         let view: serde_json::Value = serde_json::from_str(&written).unwrap();
         assert_eq!(view["job"], "billing");
+    }
+
+    #[tokio::test]
+    async fn what_is_not_done_comes_first() {
+        let mut scene = Scene::at(NOON);
+        for job in ["a-done", "b-new", "c-running", "d-retrying"] {
+            scene.register(job, "0 * * * *").await;
+        }
+        scene.succeed("a-done", "n").await;
+        scene.claim("c-running", "n").await;
+        scene.fail("d-retrying", "n").await;
+        let mut views = jobs::views(&scene.session().await).await.unwrap();
+        views.sort_by_key(urgency);
+        let names: Vec<&str> = views.iter().map(|view| view.job.as_str()).collect();
+        assert_eq!(names, ["d-retrying", "c-running", "b-new", "a-done"]);
     }
 
     #[test]

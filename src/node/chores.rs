@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use tokio::sync::mpsc;
 
 use crate::clock::{Clock, Now};
@@ -18,8 +18,14 @@ use crate::store::{Closing, HeartbeatReply, JobEntry, NodeEntry, NodeReport, Sto
 pub(super) enum Report {
     /// The registry of nodes, with the node's clocks before and after.
     Nodes { sent: Now, received: Now, reply: Result<(DateTime<Utc>, Vec<NodeEntry>), StoreError> },
-    /// A heartbeat, with the node's clocks before and after.
-    Heartbeat { sent: Now, received: Now, reply: Result<HeartbeatReply, StoreError> },
+    /// A heartbeat, with the node's clocks before and after; and, where it was looked for one, the report of another node of the
+    /// same name.
+    Heartbeat {
+        sent: Now,
+        received: Now,
+        reply: Result<HeartbeatReply, StoreError>,
+        namesake: Option<Option<Box<NodeReport>>>,
+    },
     /// The registration of the plan with this number.
     Registered { plan: u64, reply: Result<Vec<JobEntry>, StoreError> },
     /// A verdict.
@@ -68,11 +74,17 @@ impl Chores {
         });
     }
 
-    pub(super) fn heartbeat(&self, report: NodeReport) {
+    /// Tells that the node is alive. `looks`: whether another node of its name is looked for first.
+    pub(super) fn heartbeat(&self, mut report: NodeReport, looks: bool) {
         self.start(move |chores| async move {
+            let nodes = if looks { chores.store.nodes().await.ok() } else { None };
+            let namesake = nodes.map(|(now, nodes)| namesake(&report, nodes, now));
+            if let Some(namesake) = &namesake {
+                report.namesake.clone_from(namesake);
+            }
             let sent = chores.clock.now();
             let reply = chores.store.heartbeat(&report).await;
-            Report::Heartbeat { sent, received: chores.clock.now(), reply }
+            Report::Heartbeat { sent, received: chores.clock.now(), reply, namesake }
         });
     }
 
@@ -114,5 +126,55 @@ impl Chores {
             // The loop may have ended; then nobody needs the answer.
             let _ = outbox.send(report);
         });
+    }
+}
+
+/// Another node that is alive and goes by the name of this one: the registry's entry is its, and it was heard of after this one
+/// had started. An entry from before is what this node left when it ran last.
+fn namesake(own: &NodeReport, nodes: Vec<NodeEntry>, now: DateTime<Utc>) -> Option<Box<NodeReport>> {
+    // The start is by the node's clock, the heartbeat by the store's.
+    let started = own.started_at - TimeDelta::milliseconds(own.clock_offset_ms);
+    let is_other = |entry: &NodeEntry| {
+        entry.report.name == own.name && entry.report.instance != own.instance && entry.seen > started
+    };
+    let other = nodes.into_iter().find(|entry| is_other(entry) && entry.is_alive(now))?;
+    Some(Box::new(NodeReport { namesake: None, ..other.report }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn report(instance: &str, started: &str) -> NodeReport {
+        NodeReport {
+            name: NodeName::new("a").unwrap(),
+            instance: instance.to_owned(),
+            version: "0.1.0".to_owned(),
+            config_hash: String::new(),
+            job_hashes: BTreeMap::new(),
+            labels: BTreeMap::new(),
+            started_at: started.parse().unwrap(),
+            clock_offset_ms: 0,
+            running: Vec::new(),
+            draining: false,
+            stopped: false,
+            namesake: None,
+            behind: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn another_node_of_the_same_name_is_one_that_was_heard_of_since_this_one_started() {
+        let (own, other) = (report("own", "2026-11-21T12:00:00Z"), report("other", "2026-11-21T09:00:00Z"));
+        let found = |report: &NodeReport, seen: &str| {
+            let entry = NodeEntry { report: report.clone(), seen: seen.parse().unwrap() };
+            namesake(&own, vec![entry], "2026-11-21T12:00:30Z".parse().unwrap()).map(|report| report.instance)
+        };
+        assert_eq!(found(&other, "2026-11-21T12:00:25Z").as_deref(), Some("other"));
+        assert_eq!(found(&other, "2026-11-21T11:59:59Z"), None, "this node ran before");
+        assert_eq!(found(&own, "2026-11-21T12:00:25Z"), None);
+        assert_eq!(found(&NodeReport { stopped: true, ..other }, "2026-11-21T12:00:25Z"), None);
     }
 }

@@ -191,7 +191,15 @@ impl Node {
         }
         heart.stop().await;
         self.give_up().await;
-        let _ = tokio::time::timeout(LAST_NOTES, self.notes.flush(&*self.ports.store)).await;
+        let report = self.last_report(clock.now()).filter(|_| self.tasks.is_empty());
+        let last_words = async {
+            self.notes.flush(&*self.ports.store).await;
+            if let Some(report) = &report {
+                // Without it the node is merely silent.
+                let _ = self.ports.store.heartbeat(report).await;
+            }
+        };
+        let _ = tokio::time::timeout(LAST_NOTES, last_words).await;
         self.ports.observer.node(&NodeEvent::Stopped);
         Ok(())
     }

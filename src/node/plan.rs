@@ -80,6 +80,8 @@ impl Plan {
             clock_offset_ms: 0,
             running: Vec::new(),
             draining: false,
+            stopped: false,
+            namesake: None,
             behind: BTreeMap::new(),
         }
     }

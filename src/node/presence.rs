@@ -13,10 +13,18 @@ use crate::node::chores::{self, Chores, Report};
 use crate::node::daemon::Node;
 use crate::observe::NodeEvent;
 use crate::schedule::Closer;
-use crate::store::{JobEntry, NodeEntry, StoreError, handover};
+use crate::store::{JobEntry, NodeEntry, NodeReport, StoreError, handover};
 
 /// Between two tries to reach a store that is away.
 const RECONNECT: Duration = Duration::from_secs(1);
+
+/// Between two registrations of a plan that has not changed: the registry knows by them which jobs nobody plans any more.
+const REFRESH: Duration = Duration::from_secs(3_600);
+
+/// Each so many heartbeats the node looks whether another one goes by its name. Not at the first: whoever was heard of before the
+/// node started may be itself.
+const NAMESAKE: u64 = 6;
+
 /// How far the node has come in taking over from those before it.
 #[derive(Debug)]
 enum FirstContact {
@@ -44,10 +52,16 @@ pub(super) struct Presence {
     registered: Option<u64>,
     registering: bool,
     register_at: Option<Mono>,
+    /// When the registry is told once more of a plan that it knows.
+    refresh_at: Option<Mono>,
     /// The registry refuses the plan, and that was told.
     refused: bool,
     heartbeat_at: Option<Mono>,
     heartbeat_sent: bool,
+    /// Heartbeats so far.
+    heartbeats: u64,
+    /// What another node of this name said, when it was looked for last.
+    namesake: Option<Box<NodeReport>>,
     reached: bool,
     seen: Option<Now>,
     lost_since: Option<Mono>,
@@ -71,9 +85,12 @@ impl Presence {
             registered: None,
             registering: false,
             register_at: None,
+            refresh_at: None,
             refused: false,
             heartbeat_at: None,
             heartbeat_sent: false,
+            heartbeats: 0,
+            namesake: None,
             reached: false,
             seen: None,
             lost_since: None,
@@ -123,7 +140,8 @@ impl Node {
             FirstContact::Unread(_) | FirstContact::Asked => return,
             FirstContact::Read(_) | FirstContact::Over => {}
         }
-        if !self.presence.is_registered() && !self.presence.registering && due(self.presence.register_at) {
+        let stale = !self.presence.is_registered() || self.presence.refresh_at.is_some_and(|at| at <= now.mono);
+        if stale && !self.presence.registering && due(self.presence.register_at) {
             self.presence.registering = true;
             chores.register(self.presence.plan, self.plan.registry(now.wall));
         }
@@ -153,14 +171,27 @@ impl Node {
         }
         self.presence.heartbeat_sent = true;
         self.presence.heartbeat_at = Some(now.mono + handover::HEARTBEAT);
+        let looks = self.presence.heartbeats % NAMESAKE == 1;
+        self.presence.heartbeats += 1;
+        self.note_not_selected(now);
+        chores.heartbeat(self.own_report(now), looks);
+    }
+
+    /// The last heartbeat of a node that leaves because it was told to; none where it has made none.
+    pub(super) fn last_report(&self, now: Now) -> Option<NodeReport> {
+        let began = matches!(self.presence.first_contact, FirstContact::Over);
+        began.then(|| NodeReport { stopped: true, ..self.own_report(now) })
+    }
+
+    fn own_report(&self, now: Now) -> NodeReport {
         let mut report = self.plan.report(&self.identity);
         report.clock_offset_ms = self.presence.clock_offset_ms;
         report.running = self.roll.running().map(ToString::to_string).collect();
         report.draining = self.presence.draining;
+        report.namesake.clone_from(&self.presence.namesake);
         let behind = self.presence.closer.behind(earlier(now.wall, handover::BEHIND));
         report.behind = behind.map(|(job, start)| (job.clone(), start)).collect();
-        self.note_not_selected(now);
-        chores.heartbeat(report);
+        report
     }
 
     /// The answer to a chore.
@@ -179,8 +210,11 @@ impl Node {
                 }
                 self.attend(now, chores);
             }
-            Report::Heartbeat { sent, received, reply } => {
+            Report::Heartbeat { sent, received, reply, namesake } => {
                 self.presence.heartbeat_sent = false;
+                if let Some(namesake) = namesake {
+                    self.presence.namesake = namesake;
+                }
                 match reply {
                     Ok(reply) => {
                         self.store_reached((sent, received), reply.now);
@@ -265,6 +299,8 @@ impl Node {
             Ok(jobs) => {
                 self.presence.registered = Some(plan);
                 self.presence.refused = false;
+                self.presence.register_at = None;
+                self.presence.refresh_at = Some(now.mono + REFRESH);
                 jobs.into_iter().map(|job| (job.name, job.first_seen)).collect()
             }
             Err(error) => {

@@ -237,6 +237,8 @@ impl Daemon {
             clock_offset_ms: self.ahead_ms,
             running: Vec::new(),
             draining: self.leave_by.is_some(),
+            stopped: false,
+            namesake: None,
             behind: behind.map(|(job, start)| (job.clone(), start)).collect(),
         }
     }

@@ -203,6 +203,21 @@ impl NotePage {
 }
 
 impl Decision {
+    /// The attempt that it is about.
+    pub const fn attempt(&self) -> Option<Attempt> {
+        match self {
+            Self::Claimed { attempt }
+            | Self::Started { attempt, .. }
+            | Self::Ended { attempt, .. }
+            | Self::LeaseInDoubt { attempt }
+            | Self::LeaseLost { attempt }
+            | Self::LeaseRestored { attempt }
+            | Self::Overtaken { attempt, .. }
+            | Self::Unsettled { attempt } => Some(*attempt),
+            _ => None,
+        }
+    }
+
     /// The store could not be asked; the text is cut to what a note may hold.
     pub fn store_away(message: &str) -> Self {
         Self::StoreAway { message: crate::text::message(message, LONGEST) }

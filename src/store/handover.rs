@@ -69,6 +69,8 @@ mod tests {
             clock_offset_ms: 0,
             running: Vec::new(),
             draining: false,
+            stopped: false,
+            namesake: None,
             behind: behind.iter().map(|(name, time)| (job(name), at(time))).collect(),
         };
         NodeEntry { report, seen: at(seen) }

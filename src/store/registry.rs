@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::clock::later;
 use crate::job::{JobName, JobSpec, NodeName};
 use crate::slot::Audit;
+use crate::store::handover::SILENCE;
 
 /// Who made the registry know a job, and so who has its command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +48,16 @@ pub struct JobEntry {
     /// Who made it known.
     #[serde(default, skip_serializing_if = "JobOrigin::is_file")]
     pub origin: JobOrigin,
+    /// When a node that has it in its file said so last, by that node's clock as it is put right by the store's; none where no
+    /// daemon did. To the hour: a node says so at its start, when it reads its file again, and once an hour. Its heartbeats name its
+    /// jobs, too.
+    #[serde(
+        default,
+        rename = "planned_ms",
+        with = "chrono::serde::ts_milliseconds_option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub planned: Option<DateTime<Utc>>,
     /// When the name was first registered, by the store's clock; ignored in a request. Stands last: stores look for it there.
     #[serde(rename = "first_seen_ms", with = "chrono::serde::ts_milliseconds")]
     pub first_seen: DateTime<Utc>,
@@ -62,6 +74,8 @@ impl JobEntry {
             max_attempts: spec.policy.max_attempts,
             enabled: spec.enabled,
             origin: JobOrigin::File,
+            // To the hour: a registration that is repeated finds nothing to write.
+            planned: now.duration_trunc(TimeDelta::hours(1)).ok(),
             first_seen: now,
         }
     }
@@ -86,7 +100,7 @@ impl JobEntry {
 
     /// The entry of a job that no daemon plans, seen now. Its schedule is no more than where its slots begin.
     pub fn unplanned(spec: &JobSpec, origin: JobOrigin, now: DateTime<Utc>) -> Self {
-        Self { enabled: false, origin, ..Self::of(spec, now) }
+        Self { enabled: false, origin, planned: None, ..Self::of(spec, now) }
     }
 }
 
@@ -114,6 +128,13 @@ pub struct NodeReport {
     pub running: Vec<String>,
     /// True while it finishes its runs before it leaves.
     pub draining: bool,
+    /// True in its last report: it left because it was told to.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub stopped: bool,
+    /// The report of another node that is alive and has the same name, where there is one: the two take each other's place in the
+    /// registry again and again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namesake: Option<Box<Self>>,
     /// Jobs whose ended slots it has not closed up to now, with the start of the oldest; should it die, another node goes
     /// on from there.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -127,6 +148,23 @@ pub struct NodeEntry {
     pub report: NodeReport,
     /// When that came, by the store's clock.
     pub seen: DateTime<Utc>,
+}
+
+impl NodeEntry {
+    /// Whether the node runs: it was heard of a moment ago, and has not left.
+    pub fn is_alive(&self, now: DateTime<Utc>) -> bool {
+        !self.report.stopped && later(self.seen, SILENCE) > now
+    }
+
+    /// Whether the node has the job in its file.
+    pub fn plans(&self, job: &JobName) -> bool {
+        self.report.job_hashes.contains_key(job)
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// The answer to a heartbeat.

@@ -118,6 +118,8 @@ fn report(name: &str, now: DateTime<Utc>) -> NodeReport {
         clock_offset_ms: 0,
         running: Vec::new(),
         draining: false,
+        stopped: false,
+        namesake: None,
         behind: BTreeMap::new(),
     }
 }
@@ -130,6 +132,7 @@ fn entry(name: &str) -> JobEntry {
         period: PERIOD.to_owned(),
         max_attempts: 3,
         enabled: true,
+        planned: None,
         origin: JobOrigin::File,
         first_seen: DateTime::UNIX_EPOCH,
     }

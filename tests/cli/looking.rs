@@ -17,6 +17,7 @@ const LOOKING: &[&[&str]] = &[
     &["mark-done", "push", "--yes"],
     &["pause", "push", "--yes"],
     &["resume", "push", "--yes"],
+    &["forget", "push", "--yes"],
     &["trigger", "push", "--yes"],
 ];
 

@@ -145,6 +145,7 @@ impl Line {
             told.replace(&store.file(), "[STORE]").replace(&store.place().path().display().to_string(), "[FOLDER]");
         let told = told.replace(&format!("cronward {}\n", env!("CARGO_PKG_VERSION")), "cronward [VERSION]\n");
         let told = told.replace(&format!("cronward {}\"", env!("CARGO_PKG_VERSION")), "cronward [VERSION]\"");
+        let told = told.replace(&format!("version=\"{}\"", env!("CARGO_PKG_VERSION")), "version=\"[VERSION]\"");
         if is_help { told } else { without_measures(&without_places(&redacted(&told))) }
     }
 }

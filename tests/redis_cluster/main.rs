@@ -294,6 +294,8 @@ fn report() -> NodeReport {
         clock_offset_ms: 0,
         running: Vec::new(),
         draining: false,
+        stopped: false,
+        namesake: None,
         behind: BTreeMap::new(),
     }
 }

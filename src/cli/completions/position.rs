@@ -70,7 +70,8 @@ impl<'a> Position<'a> {
 }
 
 fn takes_job(arg: &Arg) -> bool {
-    arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == "JOB" || name == "JOB[@SLOT]"))
+    arg.get_value_names()
+        .is_some_and(|names| names.iter().any(|name| ["JOB", "JOB[@SLOT]", "JOB|NODE"].contains(&name.as_str())))
 }
 
 #[cfg(test)]

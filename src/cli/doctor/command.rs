@@ -23,9 +23,6 @@ const SCRATCH: std::time::Duration = std::time::Duration::from_secs(300);
 /// Longer than any record is kept: nothing is older.
 const FOR_EVER: std::time::Duration = std::time::Duration::from_secs(100 * 365 * 86_400);
 
-/// The longest text in the table; what is not well is told in full below it.
-const LONGEST: usize = 56;
-
 /// What about the store in use can cost a slot: what can happen, and the line to change
 ///
 /// Tries each operation on a job and a node that nobody has, and removes them again; changes nothing else.
@@ -110,8 +107,11 @@ fn print(view: &DoctorView, console: &mut Console) -> Result<(), Failure> {
     console.print(&format!("{}\n", harmless(&view.store)))?;
     let mut grid = Grid::new(console, &["STATE", "CHECK", "FOUND"]);
     for finding in &view.findings {
-        let found = crate::text::message(&finding.found, LONGEST);
-        grid.row(vec![table::text(finding.severity.as_str()), table::text(&finding.check), table::text(found)]);
+        grid.row(vec![
+            table::text(finding.severity.as_str()),
+            table::text(&finding.check),
+            table::text(&finding.found),
+        ]);
     }
     grid.print(console)?;
     for Finding { check, severity, found, effect, fix } in &view.findings {

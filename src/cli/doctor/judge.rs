@@ -153,7 +153,8 @@ fn told_of_spare((op, error): &Failed<'_>) -> Finding {
 /// What was tried could not be removed.
 fn traces(left: &Left) -> Finding {
     let Left { trial, why } = left;
-    let found = format!("{} is still there: {why}", trial.job);
+    let job = trial.job.as_ref().map_or("", crate::job::JobName::as_str);
+    let found = format!("{job} is still there: {why}");
     let effect = "listings show a job and a node of that name, which no node has";
     let fix =
         "grant what docs/stores.md lists under Permissions; then delete that name from the jobs, nodes and pauses";

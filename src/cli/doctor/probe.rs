@@ -89,7 +89,7 @@ struct Scratch {
 impl Scratch {
     fn trial(&self) -> Trial {
         let slots = vec![self.now.clone(), self.past.clone()];
-        Trial { job: self.now.job().clone(), node: self.node.clone(), slots }
+        Trial { job: Some(self.now.job().clone()), node: Some(self.node.clone()), slots }
     }
 
     /// The job as a file would have it that never runs it.
@@ -101,6 +101,7 @@ impl Scratch {
             period: "hour".to_owned(),
             max_attempts: 1,
             enabled: false,
+            planned: None,
             first_seen: self.audit.at,
             origin: JobOrigin::File,
         }
@@ -118,6 +119,8 @@ impl Scratch {
             clock_offset_ms: 0,
             running: Vec::new(),
             draining: true,
+            stopped: false,
+            namesake: None,
             behind: BTreeMap::new(),
         }
     }

@@ -58,7 +58,7 @@ impl Deed {
     }
 
     /// Tells what came of it.
-    pub(super) fn tell(&self, answer: Intervention, output: OutputArgs, console: &mut Console) -> Result<(), Failure> {
+    pub(crate) fn tell(&self, answer: Intervention, output: OutputArgs, console: &mut Console) -> Result<(), Failure> {
         let Self { verb, target, effect, needless, undo, store } = self;
         let changed = match answer {
             Intervention::Applied => true,

@@ -2,8 +2,6 @@
 
 use std::fmt::Write;
 
-use chrono::{DateTime, Utc};
-
 use crate::cli::command::OutputArgs;
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
@@ -16,15 +14,7 @@ use crate::cli::text::harmless;
 use crate::cli::why::explain::{Explanation, explain};
 use crate::cli::why::timeline::timeline;
 use crate::cli::why::{Facts, clock};
-use crate::clock::later;
 use crate::observe::view::{DecisionView, WhyView};
-use crate::store::handover::SILENCE;
-
-/// How wide the table is at most: what is cut is whole in the JSON. No text is cut to less than [`SHORTEST`] for it.
-const WIDEST: usize = 80;
-
-/// Beside the names of nodes that are very long, the table is wider.
-const SHORTEST: usize = 24;
 
 /// Why a slot ran, or did not: each node's decisions in order, and one sentence
 ///
@@ -63,7 +53,7 @@ pub(super) async fn facts(session: &Session, wanted: &SlotRef, store: &StoreArgs
     let pages = session.store.notes(&record.slot).await?;
     let pauses = session.store.pauses().await?;
     let (now, nodes) = session.store.nodes().await?;
-    let alive = nodes.into_iter().filter(|node| later(node.seen, SILENCE) > now).map(|node| node.report.name);
+    let alive = nodes.into_iter().filter(|node| node.is_alive(now)).map(|node| node.report.name);
     let ticks = job.timetable.slots(record.slot.start(), record.slot.end());
     Ok(Facts {
         tick: ticks.map(|(_, tick)| tick).next(),
@@ -73,6 +63,7 @@ pub(super) async fn facts(session: &Session, wanted: &SlotRef, store: &StoreArgs
         has_command: job.spec.is_some(),
         store: store.clone(),
         known_since: job.known_since,
+        orphaned: job.is_nobodys(record.slot.start()),
         alive: alive.collect(),
         now: session.now,
         record,
@@ -94,36 +85,22 @@ fn view(facts: &Facts, decisions: Vec<DecisionView>, sentence: String, mend: Opt
     }
 }
 
-/// Harmless, and at most so many characters of it.
-fn cut(text: &str, most: usize) -> String {
-    let shown = harmless(text);
-    if shown.chars().count() <= most {
-        return shown.into_owned();
-    }
-    shown.chars().take(most.saturating_sub(1)).chain(['…']).collect()
-}
-
 /// The state, and the table.
 pub(super) fn print(facts: &Facts, decisions: &[DecisionView], console: &mut Console) -> Result<(), Failure> {
     let slot = &facts.record.slot;
     let state = facts.record.state(facts.now, facts.job.max_attempts);
     console.print(&format!("{slot}  {}\n", state.as_str()))?;
     let day = slot.start();
-    let length = |of: fn(&DecisionView, DateTime<Utc>) -> usize| decisions.iter().map(|it| of(it, day)).max();
-    let at = length(|it, day| clock(day, it.at).len()).unwrap_or_default();
-    let node = length(|it, _| it.node.as_ref().map_or(1, String::len)).unwrap_or_default().max("NODE".len());
-    let room = WIDEST.saturating_sub(at + node + 4);
     let mut grid = Grid::new(console, &["AT", "NODE", "DECISION"]);
     for decision in decisions {
         let again = match (decision.times, decision.until) {
             (0 | 1, _) | (_, None) => String::new(),
             (times, Some(until)) => format!(" ({times} times until {})", clock(day, until)),
         };
-        let text = cut(&decision.text, room.saturating_sub(again.len()).max(SHORTEST));
         grid.row(vec![
             table::text(clock(day, decision.at)),
             table::maybe(decision.node.as_deref()),
-            table::text(format!("{text}{again}")),
+            table::text(format!("{}{again}", decision.text)),
         ]);
     }
     grid.print(console)?;

@@ -213,6 +213,9 @@ fn pending(facts: &Facts) -> Explanation {
     if !facts.is_planned() {
         return unplanned::pending(facts, obstacle(facts));
     }
+    if facts.orphaned {
+        return orphaned(facts);
+    }
     if !facts.job.enabled {
         return Explanation::fine("it does not run: the job is not enabled in the file that was registered last");
     }
@@ -241,6 +244,14 @@ fn pending(facts: &Facts) -> Explanation {
     Explanation::mended(sentence, facts.again())
 }
 
+/// No live node has the job in its file.
+fn orphaned(facts: &Facts) -> Explanation {
+    let since = facts.job.planned.map(|at| format!(" since {}", facts.at(at))).unwrap_or_default();
+    let word = if facts.is_over() { "did" } else { "does" };
+    let sentence = format!("it {word} not run: the job is not in any live node's file{since}");
+    Explanation::mended(sentence, facts.store.command(format_args!("forget {}", facts.job.name)))
+}
+
 fn missed(facts: &Facts) -> Explanation {
     let sentence = if facts.record.attempts > 0 {
         let others = obstacle(facts).map(|why| format!("; then {why}")).unwrap_or_default();
@@ -257,6 +268,9 @@ fn missed(facts: &Facts) -> Explanation {
 /// Over, never claimed, and nobody noted why.
 fn unheard(facts: &Facts) -> Explanation {
     let slot = &facts.record.slot;
+    if facts.orphaned {
+        return orphaned(facts);
+    }
     if facts.tick.is_none() {
         return Explanation::fine(format!("it did not run: {} has no tick in it", facts.job.schedule));
     }

@@ -36,6 +36,8 @@ struct Facts {
     known_since: Option<DateTime<Utc>>,
     /// The slot's first tick; none where it has none.
     tick: Option<DateTime<Utc>>,
+    /// Nobody was to run it: nodes are alive, and none had the job in its file any more.
+    orphaned: bool,
     /// Nodes that are alive.
     alive: Vec<NodeName>,
     /// The store's clock.

@@ -10,7 +10,7 @@ use crate::cli::console::Console;
 use crate::cli::fixture::{self, NOON, at, node};
 use crate::cli::scene::Scene;
 use crate::job::Namespace;
-use crate::slot::{Decision, Mark, Outcome, RunRecord, Verdict, VerdictRecord};
+use crate::slot::{Decision, Mark, Note, Outcome, RunRecord, Verdict, VerdictRecord};
 use crate::store::JobOrigin;
 
 const OVER: &str = "2026-11-21T15:00:00Z";
@@ -34,6 +34,7 @@ fn about(record: SlotRecord, now: &str, pages: Vec<NotePage>) -> Facts {
         has_command: true,
         store: StoreArgs::default(),
         known_since: Some(at("2026-11-01T00:00:00Z")),
+        orphaned: false,
         alive: vec![node("a")],
         now: at(now),
     }
@@ -317,19 +318,59 @@ fn a_node_whose_own_definition_has_changed_meanwhile_does_not_differ_from_itself
 }
 
 #[test]
-fn the_table_fits_80_columns() {
-    let held = Decision::Held { by: Some(node("node-eu-1-hourly")) };
-    let mut pages = vec![page("node-eu-1-hourly", &[held.clone(), held, Decision::store_away(&"x".repeat(300))])];
-    pages
-        .push(NotePage { job_hash: Some("other".to_owned()), ..page("b", &[Decision::LeaseInDoubt { attempt: 999 }]) });
-    let facts = about(fixture::failed(), NOON, pages);
+fn away_from_a_terminal_no_text_is_cut() {
+    let away = Decision::StoreAway { message: "x".repeat(160) };
+    let facts = about(fixture::failed(), NOON, vec![page("node-eu-1-hourly", &[away])]);
     let (mut console, out, _) = Console::captured(false);
     print(&facts, &timeline(&facts), &mut console).unwrap();
-    for line in out.text().lines() {
-        assert!(line.chars().count() <= 80, "{line}");
+    assert!(out.text().contains(&format!("store away: {}\n", "x".repeat(160))), "{}", out.text());
+}
+
+#[test]
+fn what_happened_at_one_instant_is_told_in_the_order_of_cause() {
+    let began = fixture::at("2026-11-21T12:00:00Z");
+    let run = |attempt, outcome| RunRecord {
+        claimed_at: began,
+        ended_at: Some(began),
+        outcome: Some(outcome),
+        exit_code: Some(1),
+        ..fixture::begun(attempt, "a")
+    };
+    let record = SlotRecord {
+        attempts: 2,
+        runs: vec![run(1, Outcome::Failure), run(2, Outcome::Failure)],
+        ..fixture::untouched()
+    };
+    let note = |decision| Note { at: began, times: 1, until: None, decision };
+    let mut looked = page("b", &[]);
+    looked.notes = vec![note(Decision::Held { by: Some(node("a")) }), note(Decision::Ticked { tick: began })];
+    let told = timeline(&about(record, NOON, vec![looked]));
+    let told: Vec<_> = told.iter().map(|entry| (entry.what, entry.attempt)).collect();
+    assert_eq!(
+        told,
+        [
+            ("ticked", None),
+            ("claimed", Some(1)),
+            ("ended", Some(1)),
+            ("claimed", Some(2)),
+            ("ended", Some(2)),
+            ("held", None)
+        ]
+    );
+}
+
+#[test]
+fn a_job_that_left_the_file_of_every_live_node_is_named_as_the_reason() {
+    for (record, now, word) in [(fixture::untouched(), NOON, "does"), (missed(fixture::untouched()), OVER, "did")] {
+        let mut facts = Facts { orphaned: true, ..about(record, now, vec![]) };
+        facts.job.planned = Some(at("2026-11-21T11:30:00Z"));
+        assert_eq!(
+            said(&facts),
+            format!(
+                "it {word} not run: the job is not in any live node's file since 11:30:00\ncronward forget billing"
+            )
+        );
     }
-    assert!(out.text().contains("store away: xxxxxx"), "{}", out.text());
-    assert!(out.text().contains("held by node-eu-1-hourly (2 times until 12:00:01)\n"), "{}", out.text());
 }
 
 #[tokio::test]

@@ -26,13 +26,29 @@ pub(super) fn timeline(facts: &Facts) -> Vec<DecisionView> {
         entries
             .extend(page.notes.iter().filter(|note| !is_recorded(record, page, note)).map(|note| of_note(page, note)));
     }
-    // What happened at one instant stays in the order of cause: notes were added last, in their own order.
-    entries.sort_by_key(|entry| entry.at);
+    // Clocks have milliseconds, and much happens in one.
+    entries.sort_by_key(|entry| (entry.at, cause(entry)));
     entries
 }
 
+/// The order of what happened at one instant: first what makes nodes look, then each attempt from its claim to its end, then
+/// what others were answered, and last what comes of it all.
+fn cause(entry: &DecisionView) -> (u8, u32, u8) {
+    let step = match entry.what {
+        "config_differs" | "operator" | "ticked" | "asked" | "not_selected" | "early" => return (0, 0, 0),
+        "claimed" => 0,
+        "started" => 1,
+        "lease_in_doubt" | "lease_lost" | "lease_restored" => 2,
+        "ended" => 3,
+        "overtaken" | "unsettled" => return (3, 0, 0),
+        "verdict" => return (4, 0, 0),
+        _ => return (2, 0, 0),
+    };
+    (1, entry.attempt.unwrap_or(u32::MAX), step)
+}
+
 fn single(at: DateTime<Utc>, node: Option<&NodeName>, what: &'static str, text: String) -> DecisionView {
-    DecisionView { at, until: None, times: 1, node: node.map(ToString::to_string), what, text }
+    DecisionView { at, until: None, times: 1, node: node.map(ToString::to_string), attempt: None, what, text }
 }
 
 fn of_run(record: &SlotRecord, run: &RunRecord) -> Vec<DecisionView> {
@@ -44,8 +60,9 @@ fn of_run(record: &SlotRecord, run: &RunRecord) -> Vec<DecisionView> {
         0 => "began without a guard: the store was away".to_owned(),
         _ => claimed,
     };
-    let mut entries = vec![single(run.claimed_at, Some(&run.node), "claimed", claimed)];
-    let end = |at| single(at, Some(&run.node), "ended", format!("attempt {} ended: {ended}", run.attempt));
+    let of = |at, what, text| DecisionView { attempt: Some(run.attempt), ..single(at, Some(&run.node), what, text) };
+    let mut entries = vec![of(run.claimed_at, "claimed", claimed)];
+    let end = |at| of(at, "ended", format!("attempt {} ended: {ended}", run.attempt));
     entries.extend(run.ended_at.map(end));
     entries
 }
@@ -99,7 +116,8 @@ fn is_recorded(record: &SlotRecord, page: &NotePage, note: &Note) -> bool {
 
 fn of_note(page: &NotePage, note: &Note) -> DecisionView {
     let (what, text) = told(&note.decision);
-    DecisionView { at: note.at, until: note.until, times: note.times, node: Some(page.node.to_string()), what, text }
+    let (node, attempt) = (Some(page.node.to_string()), note.decision.attempt());
+    DecisionView { at: note.at, until: note.until, times: note.times, node, attempt, what, text }
 }
 
 fn by_whom(by: Option<&NodeName>) -> String {

@@ -25,6 +25,10 @@ pub struct JobView {
     pub origin: JobOrigin,
     /// The pause that is in force; null when it is not paused.
     pub paused: Option<PauseView>,
+    /// When a node that was alive had it in its file last; null where no daemon did.
+    pub last_planned: Option<DateTime<Utc>>,
+    /// Whether nodes are alive and none of them has it in its file: nobody runs it any more.
+    pub orphaned: bool,
     /// The next tick; null when there is none.
     pub next_tick: Option<DateTime<Utc>>,
     /// The current slot: the one of now if it has a tick or anything happened in it, else the last one that had a
@@ -77,6 +81,8 @@ impl JobView {
             enabled: entry.enabled,
             origin: entry.origin,
             paused: None,
+            last_planned: entry.planned,
+            orphaned: false,
             next_tick,
             current: None,
         }

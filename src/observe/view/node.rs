@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::clock::later;
 use crate::job::{JobName, NodeName};
-use crate::store::handover::SILENCE;
 use crate::store::{NodeEntry, NodeReport};
 
 /// One node: each element of `nodes --json`.
@@ -47,17 +45,25 @@ pub enum NodeState {
     Alive,
     /// The same, and it begins nothing more.
     Draining,
-    /// It left, or died, or does not reach the store.
+    /// It died, or does not reach the store.
     Silent,
+    /// It left because it was told to.
+    Stopped,
 }
 
 impl NodeState {
+    /// Whether it runs no more, as far as is known.
+    pub const fn is_gone(self) -> bool {
+        matches!(self, Self::Silent | Self::Stopped)
+    }
+
     /// The word used on screens and in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Alive => "alive",
             Self::Draining => "draining",
             Self::Silent => "silent",
+            Self::Stopped => "stopped",
         }
     }
 }
@@ -65,14 +71,22 @@ impl NodeState {
 impl NodeView {
     /// Every node, with what differs among those that are alive.
     pub fn all(nodes: &[NodeEntry], now: DateTime<Utc>) -> Vec<Self> {
-        let alive = nodes.iter().filter(|node| is_alive(node, now)).map(|node| &node.report);
+        // Two that go by one name take turns in the registry: whoever speaks brings the other along.
+        let both = |node: &NodeEntry| {
+            let namesake = node.report.namesake.as_deref().filter(|_| node.is_alive(now)).cloned();
+            let namesake = namesake.map(|report| NodeEntry { report, seen: node.seen });
+            [Some(node.clone()), namesake]
+        };
+        let nodes: Vec<NodeEntry> = nodes.iter().flat_map(both).flatten().collect();
+        let alive = nodes.iter().filter(|node| node.is_alive(now)).map(|node| &node.report);
         let usual = usual(&alive.collect::<Vec<_>>());
         nodes.iter().map(|node| Self::of(node, now, &usual)).collect()
     }
 
     fn of(entry: &NodeEntry, now: DateTime<Utc>, usual: &BTreeMap<&JobName, Option<&String>>) -> Self {
         let NodeEntry { report, seen } = entry;
-        let state = match (is_alive(entry, now), report.draining) {
+        let state = match (entry.is_alive(now), report.draining) {
+            (false, _) if report.stopped => NodeState::Stopped,
             (false, _) => NodeState::Silent,
             (true, true) => NodeState::Draining,
             (true, false) => NodeState::Alive,
@@ -90,16 +104,12 @@ impl NodeView {
                 * if report.clock_offset_ms < 0 { -1.0 } else { 1.0 },
             config_hash: report.config_hash.clone(),
             // What a node had that is gone says nothing of the cluster as it is.
-            differs: if state == NodeState::Silent { Vec::new() } else { differing.collect() },
+            differs: if state.is_gone() { Vec::new() } else { differing.collect() },
             labels: report.labels.clone(),
             running: report.running.clone(),
             behind: report.behind.keys().cloned().collect(),
         }
     }
-}
-
-fn is_alive(node: &NodeEntry, now: DateTime<Utc>) -> bool {
-    later(node.seen, SILENCE) > now
 }
 
 /// Of each job that some node has, what most of them have; none where most have it not. Of as many on each side the first by
@@ -132,6 +142,8 @@ mod tests {
             clock_offset_ms: -1_500,
             running: vec!["x@2026-11-21T12Z".to_owned()],
             draining: name == "d",
+            stopped: false,
+            namesake: None,
             behind: BTreeMap::new(),
         };
         NodeEntry { report, seen: format!("2026-11-21T{seen}Z").parse().unwrap() }
@@ -173,6 +185,17 @@ mod tests {
         assert_eq!(differs(&nodes), ["a ", "b x"]);
         let gone = [node("a", "11:00:00", &[("x", "1")]), node("b", "12:00:00", &[("x", "2")])];
         assert_eq!(differs(&gone), ["a ", "b "]);
+    }
+
+    #[test]
+    fn two_nodes_of_one_name_are_both_there_and_one_that_left_has_stopped() {
+        let mut first = node("a", "12:00:00", &[("x", "1")]);
+        first.report.namesake = Some(Box::new(NodeReport { instance: "j".to_owned(), ..first.report.clone() }));
+        let mut left = node("b", "12:00:05", &[]);
+        left.report.stopped = true;
+        let views = NodeView::all(&[first, left], "2026-11-21T12:00:10Z".parse().unwrap());
+        let shown: Vec<_> = views.iter().map(|view| (view.node.as_str(), &*view.instance, view.state)).collect();
+        assert_eq!(shown, [("a", "i", NodeState::Alive), ("a", "j", NodeState::Alive), ("b", "i", NodeState::Stopped)]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::job::JobName;
-use crate::slot::SlotState;
+use crate::slot::{Attempt, SlotState};
 
 /// Everything that is known to have been decided on one slot: `why --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -40,6 +40,8 @@ pub struct DecisionView {
     pub times: u32,
     /// The node; null where an operator decided.
     pub node: Option<String>,
+    /// The attempt that it is about; null where it is about none.
+    pub attempt: Option<Attempt>,
     /// A word for programs: `ticked asked not_selected claimed held done exhausted backoff paused blocked early closed too_late
     /// store_away started ended lease_in_doubt lease_lost lease_restored overtaken unsettled config_differs verdict operator
     /// unknown`.

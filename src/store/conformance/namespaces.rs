@@ -62,6 +62,7 @@ async fn the_registry_of_one_is_unknown_to_another(bench: &Bench) -> Outcome {
         period: "hour".to_owned(),
         max_attempts: 3,
         enabled: true,
+        planned: None,
         origin: crate::store::JobOrigin::File,
         first_seen: bench.began,
     };

@@ -33,6 +33,7 @@ fn job(name: &str, schedule: &str) -> Result<JobEntry, Failure> {
         period: "hour".to_owned(),
         max_attempts: 3,
         enabled: true,
+        planned: None,
         origin: JobOrigin::File,
         first_seen: DateTime::UNIX_EPOCH,
     })
@@ -50,6 +51,8 @@ fn report(bench: &Bench, node: &str, instance: &str) -> Result<NodeReport, Failu
         clock_offset_ms: -12,
         running: vec!["push@2026-11-21T14Z".to_owned()],
         draining: false,
+        stopped: false,
+        namesake: None,
         behind: std::collections::BTreeMap::new(),
     })
 }

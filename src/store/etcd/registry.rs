@@ -193,7 +193,8 @@ impl EtcdStore {
     /// Removes what a trial wrote, in one step.
     pub(in crate::store) async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
         let Trial { job, node, slots } = trial;
-        let mut success = vec![self.keys.job(job), self.keys.pause(job), self.keys.node(node)];
+        let of_job = job.iter().flat_map(|job| [self.keys.job(job), self.keys.pause(job)]);
+        let mut success: Vec<String> = of_job.chain(node.iter().map(|node| self.keys.node(node))).collect();
         success.extend(slots.iter().flat_map(|slot| self.keys.all_of(&slot.to_string()).0));
         success.extend(slots.iter().map(|slot| self.keys.lease(slot)));
         let mut success: Vec<RequestOp> = success.iter().map(|key| delete(key)).collect();

@@ -17,8 +17,10 @@ impl RedisStore {
 
     /// One command for each key: in a cluster each may be with another server.
     fn removals(&self, trial: &Trial) -> Vec<(String, Cmd)> {
-        let (job, node) = (trial.job.as_str(), trial.node.as_str());
-        let listed = [(self.keys.jobs(), job), (self.keys.nodes(), node), (self.keys.pauses(), job)];
+        let of_job =
+            trial.job.iter().flat_map(|job| [(self.keys.jobs(), job.as_str()), (self.keys.pauses(), job.as_str())]);
+        let of_node = trial.node.iter().map(|node| (self.keys.nodes(), node.as_str()));
+        let listed = of_job.chain(of_node);
         let field = |(key, name): (String, &str)| {
             let command = redis::cmd("HDEL").arg(&key).arg(name).take();
             (key, command)
@@ -31,7 +33,7 @@ impl RedisStore {
             let keys = self.keys.slot(slot);
             [keys.mark, keys.attempts, keys.log, self.keys.outputs(slot), self.keys.notes(slot)]
         });
-        let own = [self.keys.pause(&trial.job), self.keys.running(&trial.job)].into_iter().chain(of_slots);
-        listed.into_iter().map(field).chain(own.map(whole)).collect()
+        let of_job = trial.job.iter().flat_map(|job| [self.keys.pause(job), self.keys.running(job)]);
+        listed.map(field).chain(of_job.chain(of_slots).map(whole)).collect()
     }
 }

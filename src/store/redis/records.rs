@@ -332,6 +332,8 @@ mod tests {
             clock_offset_ms: 0,
             running: Vec::new(),
             draining: false,
+            stopped: false,
+            namesake: None,
             behind: BTreeMap::new(),
         };
         let stored: StoredNode = serde_json::from_str(&format!("{}5}}", open_json(&report, "seen_ms"))).unwrap();

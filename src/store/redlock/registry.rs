@@ -86,6 +86,7 @@ mod tests {
             period: "hour".to_owned(),
             max_attempts,
             enabled: true,
+            planned: None,
             origin,
             first_seen: DateTime::UNIX_EPOCH + TimeDelta::seconds(seen),
         }])

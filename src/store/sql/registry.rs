@@ -133,9 +133,15 @@ pub(super) async fn purge<S: Session>(tx: &mut S, scope: &Scope) -> Result<u64, 
 /// Removes what a trial wrote.
 pub(super) async fn forget<S: Session>(tx: &mut S, scope: &Scope, trial: &Trial) -> Result<(), Fault> {
     let (namespace, texts) = (scope.namespace.as_str(), tx.texts());
-    for text in [texts.trial_jobs, texts.trial_pauses, texts.trial_slots, texts.trial_notes] {
-        tx.execute(text, values![namespace, trial.job.as_str()]).await?;
+    let slots = [texts.trial_slots, texts.trial_notes].into_iter().filter(|_| !trial.slots.is_empty());
+    let texts_of_job = [texts.trial_jobs, texts.trial_pauses].into_iter().chain(slots);
+    if let Some(job) = &trial.job {
+        for text in texts_of_job {
+            tx.execute(text, values![namespace, job.as_str()]).await?;
+        }
     }
-    tx.execute(texts.trial_nodes, values![namespace, trial.node.as_str()]).await?;
+    if let Some(node) = &trial.node {
+        tx.execute(texts.trial_nodes, values![namespace, node.as_str()]).await?;
+    }
     Ok(())
 }

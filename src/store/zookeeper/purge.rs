@@ -112,22 +112,28 @@ impl ZookeeperStore {
                     Err(error) => return Err(Fault::from(error)),
                 }
             }
-            self.forget_pause(&call, &trial.job).await
+            match &trial.job {
+                Some(job) => self.forget_pause(&call, job).await,
+                None => Ok(()),
+            }
         };
         self.within(&call, work).await
     }
 
     /// The nodes of a trial, the lower ones first.
     async fn written(&self, session: &Session, trial: &Trial) -> Result<Vec<String>, Fault> {
-        let job = trial.job.as_str();
-        let mut paths = vec![self.paths.job(&trial.job), self.paths.node(&trial.node)];
+        let of_job = trial.job.iter().map(|job| self.paths.job(job));
+        let mut paths: Vec<String> = of_job.chain(trial.node.iter().map(|node| self.paths.node(node))).collect();
         for slot in &trial.slots {
             let folder = self.paths.slot(slot);
             let outputs = self.children(session, folder.clone()).await?;
             paths.extend(outputs.iter().map(|name| format!("{folder}/{name}")));
             paths.extend([folder, self.paths.note(slot), self.paths.lease(slot)]);
         }
-        paths.extend([self.paths.slots_of(job), self.paths.notes_of(job), self.paths.leases_of(job)]);
+        if let Some(job) = trial.job.as_ref().filter(|_| !trial.slots.is_empty()) {
+            paths.extend([self.paths.slots_of(job.as_str()), self.paths.notes_of(job.as_str())]);
+            paths.extend([self.paths.leases_of(job.as_str())]);
+        }
         Ok(paths)
     }
 }

@@ -16,6 +16,8 @@ fn report(name: &str, instance: &str) -> NodeReport {
         clock_offset_ms: 0,
         running: Vec::new(),
         draining: false,
+        stopped: false,
+        namesake: None,
         behind: std::collections::BTreeMap::new(),
     }
 }

@@ -88,7 +88,9 @@ impl RedisStore {
 
     /// Removes what a trial wrote here, the job's longest lease with it.
     pub(super) async fn forget_all(&self, trial: &Trial) -> Result<(), StoreError> {
-        let key = self.keys.longest(&trial.job);
+        // How long its leases may last counts as long as a slot of it may be held.
+        let Some(job) = trial.job.as_ref().filter(|_| !trial.slots.is_empty()) else { return self.forget(trial).await };
+        let key = self.keys.longest(job);
         let command = redis::cmd("DEL").arg(&key).take();
         let longest = self.call((Op::Purge, &key), &command, |_| Ok(())).await;
         self.forget(trial).await.and(longest)
