@@ -13,11 +13,11 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::clock::{Clock, Mono, Now, later};
-use crate::drive::{Drive, Facts, Gate, Limits, Started, Tools, Work};
+use crate::drive::{Drive, Facts, Gate, Limits, Renewals, Started, Tools, Work};
 use crate::guard::{Assignment, End, Event, SlotMachine};
 use crate::job::{Concurrency, NodeName, OnStoreError, Policy};
 use crate::observe::{NodeEvent, Observer};
-use crate::slot::{Exit, ExitStatus, OutputTail, RunContext, Slot, Token, Trigger, Verdict};
+use crate::slot::{Exit, ExitStatus, RunContext, Slot, Token, Trigger, Verdict};
 use crate::store::layer::{Call, Layer, Layered, Reply};
 use crate::store::memory::MemoryStore;
 use crate::store::{Applied, ErrorKind, Op, Store, StoreError, StoreOptions};
@@ -75,7 +75,7 @@ struct HungCommand;
 
 #[async_trait]
 impl Work for Hung {
-    async fn start(&self, _run: RunContext) -> Box<dyn Started> {
+    async fn start(&self, _run: RunContext, _lease: Renewals) -> Box<dyn Started> {
         Box::new(HungCommand)
     }
 }
@@ -98,7 +98,7 @@ impl Started for HungCommand {
 #[async_trait]
 impl Work for Machine {
     #[allow(clippy::disallowed_methods, reason = "time is virtual")]
-    async fn start(&self, _run: RunContext) -> Box<dyn Started> {
+    async fn start(&self, _run: RunContext, _lease: Renewals) -> Box<dyn Started> {
         let _processor = self.0.acquire().await;
         tokio::time::sleep(START).await;
         Box::new(Command)
@@ -116,7 +116,7 @@ impl Started for Command {
     fn kill(&self) {}
 
     async fn wait(&mut self) -> Exit {
-        Exit { status: ExitStatus::Code(0), output: OutputTail::default(), note: None }
+        Exit::of(ExitStatus::Code(0))
     }
 }
 
