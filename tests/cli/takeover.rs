@@ -44,8 +44,10 @@ impl Round<'_> {
     /// The crontab's line of one machine.
     fn start(&self, node: &str, url: &str, script: &str) -> Child {
         let (zone, job) = (zone(), self.job());
-        let slot = ["--slot", "day", "--timezone", &zone, "--lease-ttl", "2s"];
-        let line = [&["exec", "--store", url, "--job", &job, "--node", node][..], &slot].concat();
+        // A busy machine renews late, and is late to answer: neither is what is tried here. Who is cut off asks sooner again.
+        let file = if node == "a" { "quick.toml" } else { "patient.toml" };
+        let slot = ["--slot", "day", "--timezone", &zone, "--lease-ttl", "8s", "--record-timeout", "10m"];
+        let line = [&["exec", "--config", file, "--store", url, "--job", &job, "--node", node][..], &slot].concat();
         let mut command = self.place.command(&[&line[..], &["--", "/bin/sh", "-c", script]].concat());
         command.env("JOB", &job).env("PATH", "/usr/bin:/bin");
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -57,26 +59,19 @@ impl Round<'_> {
 
     /// The slot is done, whatever it took.
     fn is_done(&self) {
-        let show = ["show", &self.job(), "--store", &self.server.url(), "--json"];
-        // A busy machine may take longer than a listing waits for its store.
-        let shown = wait::until("the store answers", || Some(self.place.run(&show)).filter(|shown| shown.code != 75));
+        let show = ["show", &self.job(), "--config", "patient.toml", "--store", &self.server.url(), "--json"];
+        let shown = self.place.run(&show);
         let slot: Value = serde_json::from_str(&shown.stdout).unwrap_or_else(|error| panic!("{error}: {shown:?}"));
         assert_eq!(slot["state"], "done", "{}: {slot}", self.job());
         let ran = std::fs::read_to_string(self.file("ran")).unwrap_or_default();
         assert!(ran.lines().any(|line| line.ends_with(" ok")), "{}: {ran}", self.job());
     }
 
-    /// It says nothing, and is no failure; or it could not reach the store in time, be it that the machine is busy, and says so.
-    fn is_silent_or_cut_off(&self, ended: &Ended) {
-        if ended.code != 75 {
-            return self.is_silent(ended);
-        }
-        assert_eq!((&*ended.stdout, ended.stderr.lines().count()), ("", 1), "{}: {ended:?}", self.job());
-    }
-
-    /// It says nothing, and is no failure.
-    fn is_silent(&self, ended: &Ended) {
-        assert_eq!((ended.code, &*ended.stdout, &*ended.stderr), (0, "", ""), "{}", self.job());
+    /// It is no failure, and who did not run the command says nothing. On a busy machine one that did may have renewed its lease late.
+    fn is_quiet(&self, ended: &Ended) {
+        assert_eq!((ended.code, &*ended.stdout), (0, ""), "{}: {ended:?}", self.job());
+        let late = |line: &str| line.contains("was lost or in doubt");
+        assert!(ended.stderr.lines().all(late), "{}: {ended:?}", self.job());
     }
 }
 
@@ -87,9 +82,14 @@ fn ended(child: Child) -> Ended {
 /// Plays this round as often as it is asked for, several at once.
 fn play(round: impl Fn(&Round<'_>) + Sync) {
     let (place, server, next) = (Place::new(), RedisServer::start(), AtomicU32::new(0));
+    for (file, limit) in [("quick.toml", "500ms"), ("patient.toml", "5s")] {
+        let jobs = "[jobs.other]\nschedule = \"@daily\"\ncommand = \"true\"\n";
+        std::fs::write(place.path().join(file), format!("[store]\nurl = \"sqlite\"\nop_timeout = \"{limit}\"\n{jobs}"))
+            .unwrap();
+    }
     // Scripts are known from now on, so that a claim is one request.
     let warm = Round { number: 0, place: &place, server: &server };
-    warm.is_silent(&ended(warm.start("a", &server.url(), "echo ok > $JOB-ran")));
+    warm.is_quiet(&ended(warm.start("a", &server.url(), "echo ok > $JOB-ran")));
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
@@ -117,7 +117,7 @@ fn a_machine_that_dies_in_its_run_is_followed() {
         let mut killed = children.remove(index);
         killed.kill().unwrap();
         killed.wait().unwrap();
-        children.into_iter().for_each(|child| round.is_silent(&ended(child)));
+        children.into_iter().for_each(|child| round.is_quiet(&ended(child)));
         round.is_done();
     });
 }
@@ -129,7 +129,7 @@ fn a_machine_whose_run_fails_is_followed() {
         let all: Vec<Ended> = round.start_all(script).into_iter().map(ended).collect();
         let (failed, others): (Vec<_>, Vec<_>) = all.iter().partition(|ended| ended.code == 9);
         assert_eq!(failed.len(), 1, "{all:?}");
-        others.into_iter().for_each(|ended| round.is_silent(ended));
+        others.into_iter().for_each(|ended| round.is_quiet(ended));
         round.is_done();
     });
 }
@@ -157,10 +157,15 @@ fn a_machine_that_is_not_told_of_its_grant_finds_it_or_is_followed() {
                 link.set(Mode::Pass);
             }
         }
-        others.into_iter().for_each(|child| round.is_silent(&ended(child)));
+        others.into_iter().for_each(|child| round.is_quiet(&ended(child)));
         round.is_done();
         let cut_off = ended(cut_off);
         assert!(round.number % 3 != 0 || cut_off.code == 75, "{cut_off:?}");
-        round.is_silent_or_cut_off(&cut_off);
+        if cut_off.code == 75 {
+            // A machine that was not told in time says so.
+            assert_eq!((&*cut_off.stdout, cut_off.stderr.lines().count()), ("", 1), "{cut_off:?}");
+        } else {
+            round.is_quiet(&cut_off);
+        }
     });
 }
