@@ -45,7 +45,7 @@ impl Round<'_> {
     fn start(&self, node: &str, url: &str, script: &str) -> Child {
         let (zone, job) = (zone(), self.job());
         // A busy machine renews late, and is late to answer: neither is what is tried here. Who is cut off asks sooner again.
-        let file = if node == "a" { "quick.toml" } else { "patient.toml" };
+        let file = if url == self.server.url() { "patient.toml" } else { "quick.toml" };
         let slot = ["--slot", "day", "--timezone", &zone, "--lease-ttl", "8s", "--record-timeout", "10m"];
         let line = [&["exec", "--config", file, "--store", url, "--job", &job, "--node", node][..], &slot].concat();
         let mut command = self.place.command(&[&line[..], &["--", "/bin/sh", "-c", script]].concat());
