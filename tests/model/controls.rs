@@ -7,8 +7,8 @@ use cronward::job::OnLost;
 
 use crate::check::breaks;
 use crate::properties::{
-    ANSWERS, CLOSED, DONE, ERRORS, KILLED, LOOKED_AT, LOOKS_AGAIN, MAXIMUM, ONE_LEASE, RISE, SAME_TOKEN, STALE, STARTS,
-    SUCCESS, TOLD, VERDICT, WITHIN, every,
+    ANSWERS, CLOSED, DONE, ERRORS, KILLED, KNOWN, LOOKED_AT, LOOKS_AGAIN, MAXIMUM, ONE_LEASE, RISE, SAME_TOKEN, STALE,
+    STARTS, SUCCESS, TOLD, VERDICT, WITHIN, every,
 };
 use crate::setup::{Bug, Faults, NONE, Pace, Setup};
 
@@ -25,6 +25,7 @@ const CONTROLS: &[(Bug, Setup, &[&str])] = &[
     (Bug::HeldIgnored, PROMPT, &[ONE_LEASE, TOLD]),
     (Bug::LimitIgnored, PROMPT, &[MAXIMUM]),
     (Bug::EndIgnored, PROMPT, &[WITHIN]),
+    (Bug::ClosedFirst, Setup { end: 1, ttl: 4, horizon: 4, faults: LOSS, ..PROMPT }, &[KNOWN]),
     (Bug::RenewsAnybodys, STALLING, &[STALE, ONE_LEASE]),
     (Bug::PlainDelete, STALLING, &[STALE]),
     (Bug::CounterForgotten, PROMPT, &[RISE, MAXIMUM]),

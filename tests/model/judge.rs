@@ -155,8 +155,10 @@ impl Judge {
 
     /// I5, I6: what a grant may be.
     fn granted(&mut self, setup: &Setup, (tag, attempt): (Tag, u32), now: Tick, facts: &mut Facts) {
-        facts.note(Fact::GrantedOutside, now < setup.begin || now >= setup.end);
         let own = |grant: &&Grant| grant.tag == tag;
+        // One that was made within the slot is told after its end too, to be given back.
+        let told_again = self.grants.iter().filter(own).any(|grant| grant.attempt == attempt);
+        facts.note(Fact::GrantedOutside, !told_again && (now < setup.begin || now >= setup.end));
         if let Some(first) = self.grants.iter().filter(own).max_by_key(|grant| grant.attempt) {
             // Also when its lease has lapsed: the answer may have been lost. A token whose run is over is granted nothing.
             let newest = self.grants.iter().all(|grant| grant.attempt <= first.attempt);

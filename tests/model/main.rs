@@ -61,6 +61,14 @@ fn with_requests_and_replies_that_are_lost_or_late() {
     holds("a loss", setup, &[RETRY, EXHAUSTED, LOST_REPLY]);
 }
 
+/// The claim is applied, its answer lost, and the slot over before it is asked about: the lease, which is longer than the slot, would
+/// keep the job's next slot out.
+#[test]
+fn with_a_slot_that_is_shorter_than_a_lost_answer() {
+    let setup = Setup { end: 1, ttl: 4, horizon: 6, ..Setup::small(Pace::Prompt, Faults { losses: 1, ..NONE }) };
+    holds("a short slot and a loss", setup, &[LOST_REPLY, REFUND]);
+}
+
 #[test]
 fn with_requests_that_arrive_twice() {
     let setup = Setup { horizon: 5, ..Setup::small(Pace::Prompt, Faults { copies: 1, ..NONE }) };

@@ -5,7 +5,7 @@ use stateright::Property;
 
 use crate::judge::Fact;
 use crate::node::Machine;
-use crate::setup::{Pace, Setup};
+use crate::setup::{Faults, Pace, Setup, Tag};
 use crate::world::{Command, State, World, running};
 
 /// Something that is so in a state.
@@ -33,6 +33,7 @@ pub(crate) const TOLD: &str = "an overlap is told";
 pub(crate) const ANSWERS: &str = "an answer is its own claim's";
 pub(crate) const LOOKED_AT: &str = "L1 a slot is not left alone for longer than a lease and a look";
 pub(crate) const CLOSED: &str = "L2 a slot that is over has a verdict";
+pub(crate) const KNOWN: &str = "a lease does not outlast its node's look at the slot";
 pub(crate) const LOOKS_AGAIN: &str = "a node that waits looks again by the slot's end";
 pub(crate) const KILLED: &str = "on_lost = kill: no two commands run at once";
 
@@ -76,7 +77,7 @@ const SAFETY: [Law; 13] = [
 
 /// With prompt nodes and messages. Everything that can go on without a fault ends within bounds, so each is a property of
 /// single states. A call that failed is repeated within two ticks.
-const LIVENESS: [Law; 3] = [
+const LIVENESS: [Law; 4] = [
     Law {
         name: LOOKED_AT,
         holds: |world, state| state.idle <= world.setup.ttl.max(world.setup.retry) + 1 + delay(world, state),
@@ -87,6 +88,18 @@ const LIVENESS: [Law; 3] = [
             let over = state.now > world.setup.end && state.nodes.iter().any(|node| node.machine.is_some());
             let (held, recorded) = if over { world.holder(state) } else { (None, true) };
             recorded || held.is_some() || !world.is_calm(state)
+        },
+    },
+    // While it stands, it keeps out the next slot of a job that may not overlap itself.
+    Law {
+        name: KNOWN,
+        holds: |world, state| {
+            let ended = |machine: Machine| machine.ended.is_some();
+            let forgot = |token| state.nodes[usize::from(Tag::from(token).node)].machine.is_some_and(ended);
+            // What was sent for somebody who has died, was told to leave, or holds what the store forgot, may come late.
+            let orderly = Faults { losses: state.left.losses, ..world.setup.faults } == state.left;
+            let held = if orderly && world.is_calm(state) { world.holder(state).0 } else { None };
+            !held.is_some_and(forgot)
         },
     },
     Law {

@@ -66,6 +66,8 @@ pub(crate) enum Bug {
     LimitIgnored,
     /// A claim does not ask whether the slot is over.
     EndIgnored,
+    /// A slot that is over is closed before the token of a claim is looked for.
+    ClosedFirst,
     /// A renewal does not ask whose lease stands there.
     RenewsAnybodys,
     /// A release deletes whatever stands there.

@@ -290,6 +290,10 @@ impl Ledgers {
                 let token = Token::from_bits(request.token.bits() + 0x80);
                 Op::Claim(ClaimRequest { token, ..request })
             }
+            (Bug::ClosedFirst, Op::Claim(request)) if now >= self.slot.end() => {
+                let token = Token::from_bits(request.token.bits() + 0x80);
+                Op::Claim(ClaimRequest { token, ..request })
+            }
             (Bug::HeldIgnored, Op::Claim(request)) if held.is_some_and(|token| token != request.token) => {
                 ledger.expire_mark(&self.slot, now);
                 Op::Claim(request)

@@ -314,7 +314,8 @@ fn what_a_master_has_from_before_a_reset_that_it_missed_does_not_count() {
 fn a_grant_of_this_very_claim_is_told_after_the_slots_end_and_nothing_new_is_granted() {
     let late = |found| look(found).map(|look| Look { now: minute(70), counter: 1, ..look });
     let own = || Found::Reserved { own: Some(Own { attempt: 1, at: minute(3) }) };
-    match step(&[late(own()), late(own()), late(Found::Closed)]) {
+    let forgot = late(Found::Closed).map(|look| Look { counter: 0, ..look });
+    match step(&[late(own()), late(own()), forgot]) {
         Step::Grant(grant) => assert!(grant.again && grant.attempt == 1, "{grant:?}"),
         other => panic!("{other:?} instead of the grant"),
     }
