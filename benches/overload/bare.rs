@@ -28,7 +28,8 @@ pub(crate) fn rate(span: Duration) -> f64 {
                 let launcher = Launcher::new(program(), Output::Capture);
                 let command = CommandSpec::new(Program::Direct(vec!["/bin/true".to_owned()]));
                 while begun.elapsed() < span {
-                    let exit = launcher.launch(&command, &context()).await.wait().await;
+                    let exit =
+                        launcher.launch(&command, &context(), tokio::sync::watch::channel(None).1).await.wait().await;
                     assert_eq!(exit.status, ExitStatus::Code(0));
                     ran.fetch_add(1, Ordering::Relaxed);
                 }

@@ -60,8 +60,12 @@ pub(crate) async fn list(args: &Args, console: &mut Console) -> Result<(), Failu
     let session = Session::open(&args.store, console).await?;
     let listed = collect(&session, args).await?;
     if args.output.json {
-        let view = |slot: &Listed| SlotView::of(&slot.record, session.now, slot.max_attempts);
-        return console.json(&listed.iter().map(view).collect::<Vec<_>>());
+        // One slot after the other: their outputs together may be more than fits into memory.
+        let view = async |Listed { mut record, max_attempts }| {
+            session.read_outputs(&mut record).await?;
+            Ok(SlotView::of(&record, session.now, max_attempts))
+        };
+        return console.json_array(listed, view).await;
     }
     if session.catalog.is_empty() {
         console.note(session.catalog.no_jobs());

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, BufRead, BufWriter, IsTerminal, Write};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer as _, ser::SerializeSeq as _};
 
 use crate::cli::failure::Failure;
 use crate::config::Report;
@@ -53,6 +53,21 @@ impl Console {
     /// Writes one JSON document and a line end.
     pub(crate) fn json<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
         serde_json::to_writer_pretty(&mut self.out, value).map_err(io::Error::from)?;
+        Ok(self.out.write_all(b"\n")?)
+    }
+
+    /// Writes one JSON array and a line end. Each element is made when it is written, and not kept.
+    pub(crate) async fn json_array<T, E: Serialize>(
+        &mut self,
+        items: Vec<T>,
+        element: impl AsyncFn(T) -> Result<E, Failure>,
+    ) -> Result<(), Failure> {
+        let mut serializer = serde_json::Serializer::pretty(&mut self.out);
+        let mut array = serializer.serialize_seq(None).map_err(io::Error::from)?;
+        for item in items {
+            array.serialize_element(&element(item).await?).map_err(io::Error::from)?;
+        }
+        array.end().map_err(io::Error::from)?;
         Ok(self.out.write_all(b"\n")?)
     }
 

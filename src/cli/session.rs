@@ -14,6 +14,8 @@ use crate::config::Config;
 use crate::slot::{RunRecord, Slot, SlotRecord};
 use crate::store::{self, Store};
 
+/// The newest attempts of a slot whose outputs are read.
+const OUTPUTS: usize = 16;
 /// Slots asked for at once: enough to make round trips cheap, few enough to hold no store up.
 pub(crate) const BATCH: usize = 100;
 
@@ -76,6 +78,14 @@ impl Session {
     pub(crate) async fn read_output(&self, slot: &Slot, run: &mut RunRecord) -> Result<(), Failure> {
         if run.outcome.is_some() && run.output.is_none() {
             run.output = self.store.output(slot, run.attempt, run.token).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads the outputs of a slot's newest attempts into its record: each may have a megabyte.
+    pub(crate) async fn read_outputs(&self, record: &mut SlotRecord) -> Result<(), Failure> {
+        for run in record.runs.iter_mut().rev().take(OUTPUTS) {
+            self.read_output(&record.slot, run).await?;
         }
         Ok(())
     }

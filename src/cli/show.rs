@@ -21,9 +21,6 @@ use crate::store::JobEntry;
 /// Lines of an attempt's output that are shown.
 const OUTPUT_LINES: usize = 10;
 
-/// The newest attempts whose outputs are read: each may have a megabyte.
-const OUTPUTS: usize = 16;
-
 /// One slot: its state, each attempt with the end of its output, its lease, and where it is kept
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward show billing@2026-11-21T14Z")]
@@ -41,9 +38,7 @@ pub(crate) struct Args {
 pub(crate) async fn show(args: &Args, console: &mut Console) -> Result<(), Failure> {
     let session = Session::open(&args.store, console).await?;
     let (job, mut record) = lookup::find(&session, &args.slot).await?;
-    for run in record.runs.iter_mut().rev().take(OUTPUTS) {
-        session.read_output(&record.slot, run).await?;
-    }
+    session.read_outputs(&mut record).await?;
     if args.output.json {
         return console.json(&SlotView::of(&record, session.now, job.entry.max_attempts));
     }

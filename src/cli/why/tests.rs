@@ -291,9 +291,9 @@ fn record_and_notes_stand_in_one_order_and_what_both_tell_stands_once() {
         [
             "billing@2026-11-21T12Z done",
             "AT NODE DECISION",
-            "12:00:00 a claimed attempt 1 (schedule)",
             "12:00:00 a looked at it: its tick was 12:00:00",
             "12:00:00 b looked at it: its tick was 12:00:00",
+            "12:00:00 a claimed attempt 1 (schedule)",
             "12:00:01 b held by a (2 times until 12:00:02)",
             "12:00:01 a attempt 1 ended: success",
             "12:00:02 a recorded the verdict done",
