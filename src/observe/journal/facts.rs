@@ -132,3 +132,22 @@ fn plan(job: &JobSpec, ours: bool) -> Plan {
         start_deadline_s: job.policy.start_deadline.map(seconds),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::slot::SlotKey;
+
+    #[test]
+    fn sums_are_of_the_node_and_name_no_slot() {
+        let key: SlotKey = "2026-11-21T14Z".parse().unwrap();
+        for event in [
+            NodeEvent::Overloaded { shed: 1, jobs: 1, waiting: 1, running: 1, is_full: true },
+            NodeEvent::StoreFailing { slots: 1, message: "no answer".to_owned() },
+            NodeEvent::StoreFailingOver { slots: 1 },
+            NodeEvent::SlotsMissed { job: "push".parse().unwrap(), slots: 1, first: key, last: key },
+        ] {
+            assert!(!Fact::from(&event).is_of_slot(), "{event:?}");
+        }
+    }
+}

@@ -270,6 +270,10 @@ impl Fact {
                 | Self::Stopped
                 | Self::Fault { .. }
                 | Self::Dropped { .. }
+                | Self::Overloaded { .. }
+                | Self::StoreFailing { .. }
+                | Self::StoreFailingOver { .. }
+                | Self::SlotsMissed { .. }
                 | Self::Unknown
         )
     }
