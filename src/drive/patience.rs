@@ -16,7 +16,7 @@ const AHEAD: Duration = Duration::from_secs(120);
 /// long a server takes that only restarts or changes its role.
 const REFUSED: Duration = Duration::from_secs(2);
 
-/// Beyond the TTL of an older slot's lease: whoever waits for a lease to expire looks a moment later.
+/// Beyond the TTL of another slot's lease: whoever waits for a lease to expire looks a moment later.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// What is left for a request that is on its way when the caller is told to leave: recording takes a round trip, and not
@@ -29,7 +29,7 @@ pub enum Wait {
     /// Nothing: one look, one attempt.
     No,
     /// Another node's run of the slot, or the wait after its failure: the caller takes over should that node die or fail. One
-    /// attempt of its own. A run of an older slot is waited for until the lease of a node that died in it has expired. Who
+    /// attempt of its own. A run of another slot is waited for until the lease of a node that died in it has expired. Who
     /// waits so leaves at the slot's end, where the store says that it is over.
     TakeOver,
     /// Whatever keeps the slot from being started, and for another attempt after a failure of its own, for so long.

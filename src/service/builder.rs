@@ -146,7 +146,7 @@ impl GuardBuilder {
         self
     }
 
-    /// Against a run of an older slot of the job; it waits for that if not set. `Replace` is what a daemon does; here it is
+    /// Against a run of another slot of the job; it waits for that if not set. `Replace` is what a daemon does; here it is
     /// as `Forbid`.
     pub const fn concurrency(mut self, what: Concurrency) -> Self {
         self.policy.concurrency = what;

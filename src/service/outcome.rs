@@ -83,7 +83,7 @@ pub enum Skipped {
     Backoff,
     /// An operator paused the job.
     Paused,
-    /// An older slot of the job still runs.
+    /// Another slot of the job still runs.
     Blocked {
         /// The node that runs it.
         by: Option<NodeName>,

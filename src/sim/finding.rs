@@ -53,7 +53,7 @@ checks! {
     Silence,
     /// With `on_lost = "kill"` a command outlived its lease.
     Outlived,
-    /// With `concurrency = "forbid"` a run was granted beside an older slot's.
+    /// With `concurrency = "forbid"` a run was granted beside another slot's.
     Beside,
     /// A reported failure was not tried again in time, or not on another node.
     Retry,

@@ -98,7 +98,7 @@ pub enum Decision {
     Backoff,
     /// An operator paused the job.
     Paused,
-    /// An older slot of the job still runs.
+    /// Another slot of the job still runs.
     Blocked {
         /// Where.
         by: Option<NodeName>,

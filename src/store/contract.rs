@@ -68,7 +68,7 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// knows of. The same token again, while its lease stands, answers `Claimed` with the same attempt and a full TTL
     /// (I5). The same holds once its lease has lapsed, the number and the instant of the grant unchanged, while nothing
     /// stands at the key, its attempt is the newest and counts, and no other token has that number: `max_attempts` and the
-    /// limit of the counter are not asked, pauses and older slots are. Otherwise it is a new attempt; once its run has a
+    /// limit of the counter are not asked, pauses and other slots are. Otherwise it is a new attempt; once its run has a
     /// recorded end, `Backoff` with nothing left: a late copy of a request is no new one. A counter that has reached 999
     /// answers `Exhausted`, so that fences stay in order.
     ///

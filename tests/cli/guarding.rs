@@ -219,7 +219,7 @@ fn an_older_slot_that_runs_is_waited_for_during_one_lease_so_that_one_whose_mach
     let skipped = place.run(&line);
     assert_eq!((skipped.code, &*skipped.stdout), (7, ""), "{skipped:?}");
     assert_eq!(skipped.stderr.lines().count(), 1, "{skipped:?}");
-    assert!(skipped.stderr.contains("was skipped: an older slot of the job still runs on node a"), "{skipped:?}");
+    assert!(skipped.stderr.contains("was skipped: another slot of the job still runs on node a"), "{skipped:?}");
     older.kill().unwrap();
     older.wait().unwrap();
     let ran = place.run(&line);

@@ -17,7 +17,7 @@ use crate::slot::{Period, SlotKey};
 ///
 /// Put it in front of the command in every machine's crontab. One machine runs the command and ends with its exit code. The
 /// others wait until the slot is done, its attempts are used up, or it is over, and end with 0 without a word; should the machine that
-/// runs it die or fail, one of them takes over. A slot that is skipped, because the job is paused or an older slot of it still
+/// runs it die or fail, one of them takes over. A slot that is skipped, because the job is paused or another slot of it still
 /// runs, is one line on stderr. A job of that name in the file lends its limits; flags win over it.
 ///
 /// Stdin, stdout and stderr are the command's; what it writes is passed on through pipes, byte for byte. A terminal is not passed in
@@ -60,7 +60,7 @@ pub(crate) struct ExecArgs {
     /// Hold this key in Redis during the run, too: the lock of an old script (SET KEY value NX EX) that runs elsewhere still
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<LockKey>,
-    /// Wait this long at most, also for a pause or an older slot, and for another attempt after a failure of its own
+    /// Wait this long at most, also for a pause or another slot, and for another attempt after a failure of its own
     #[arg(long, value_name = "SPAN", value_parser = values::span)]
     pub(crate) wait: Option<Duration>,
     /// Leave at once where the slot cannot be started now, without taking over from a machine that dies or fails

@@ -47,7 +47,7 @@ fn of_answer(account: &Account, skipped: u8) -> Verdict {
         "early" => (skipped, format!("{slot} has not begun by the store's clock: this machine's clock is ahead")),
         "blocked" => {
             let by = account.by.as_ref().map_or_else(String::new, |node| format!(" on node {node}"));
-            (skipped, format!("{slot} was skipped: an older slot of the job still runs{by} (concurrency = \"forbid\")"))
+            (skipped, format!("{slot} was skipped: another slot of the job still runs{by} (concurrency = \"forbid\")"))
         }
         "paused" => {
             (skipped, format!("{slot} was skipped: the job is paused (`cronward resume {}` ends that)", slot.job()))

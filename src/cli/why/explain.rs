@@ -300,7 +300,7 @@ fn obstacle(facts: &Facts) -> Option<String> {
     type Kind = (fn(&Decision) -> bool, &'static str);
     let kinds: [Kind; 6] = [
         (|it| matches!(it, Decision::StoreAway { .. }), "could not reach the store"),
-        (|it| matches!(it, Decision::Blocked { .. }), "found an older slot of the job still running"),
+        (|it| matches!(it, Decision::Blocked { .. }), "found another slot of the job still running"),
         (|it| matches!(it, Decision::Paused), "found the job paused"),
         (|it| matches!(it, Decision::TooLate), "came after the start deadline"),
         (|it| matches!(it, Decision::Early), "asked before it had begun by the store's clock"),

@@ -141,7 +141,7 @@ fn a_slot_that_nobody_claimed_says_what_kept_each_node_from_it() {
     let other = || Some(node("z"));
     for (decision, reason) in [
         (Decision::store_away("x"), "nodes a and b could not reach the store"),
-        (Decision::Blocked { by: other() }, "nodes a and b found an older slot of the job still running"),
+        (Decision::Blocked { by: other() }, "nodes a and b found another slot of the job still running"),
         (Decision::TooLate, "nodes a and b came after the start deadline"),
         (Decision::Early, "nodes a and b asked before it had begun by the store's clock"),
         (Decision::Closed, "nodes a and b asked when it was over by the store's clock"),

@@ -135,7 +135,7 @@ fn told(decision: &Decision) -> (&'static str, String) {
         Decision::Exhausted => ("exhausted", "the attempts are used up".to_owned()),
         Decision::Backoff => ("backoff", "waits: an attempt has just failed".to_owned()),
         Decision::Paused => ("paused", "the job is paused".to_owned()),
-        Decision::Blocked { by } => ("blocked", format!("an older slot still runs on {}", by_whom(by.as_ref()))),
+        Decision::Blocked { by } => ("blocked", format!("another slot still runs on {}", by_whom(by.as_ref()))),
         Decision::Early => ("early", "clock refused: by the store's it had not begun".to_owned()),
         Decision::Closed => ("closed", "closed: by the store's clock it was over".to_owned()),
         Decision::TooLate => ("too_late", "the start deadline had passed".to_owned()),
