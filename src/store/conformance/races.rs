@@ -159,8 +159,15 @@ async fn of_exclusive_claims_at_once_of_a_jobs_slots_one_is_granted(bench: &Benc
             race(claimers).await?.into_iter().partition(|(_, claim)| matches!(claim, Claim::Claimed { .. }));
         let winner = take!(won.as_slice(), [(winner, _)] => winner);
         for (request, claim) in &blocked {
-            let by = take!(claim, Claim::Blocked { key, by, .. } => (*key, &by.node));
-            ensure_eq!(by, (winner.slot.key(), &winner.node), "{}", request.slot);
+            let (key, by) = take!(claim, Claim::Blocked { key, by, .. } => (*key, by));
+            // A store of several masters may answer with another contender's reservation, which is of no attempt yet.
+            let is_other = |(other, _): &&(ClaimRequest, Claim)| (other.slot.key(), &other.node) == (key, &by.node);
+            let of_contender = by.attempt == 0 && key != request.slot.key() && blocked.iter().any(|it| is_other(&it));
+            ensure!(
+                of_contender || (key, &by.node) == (winner.slot.key(), &winner.node),
+                "{}: {claim:?}",
+                request.slot
+            );
         }
         ensure_eq!(blocked.len(), 7);
     }
