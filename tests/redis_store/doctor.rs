@@ -79,7 +79,7 @@ async fn a_user_who_may_not_subscribe_hears_of_no_release_and_one_who_may_not_as
     assert_eq!(told.code, 1);
 }
 
-/// `+hdel` is used by what forgets old nodes, and by doctor itself.
+/// `+hdel` is used where a lease ends, by what forgets old nodes, and by doctor itself.
 #[tokio::test]
 async fn what_could_not_be_removed_is_told() {
     let server = RedisServer::start_with(&[KEPT]);
@@ -87,7 +87,7 @@ async fn what_could_not_be_removed_is_told() {
     server.allow(&documented_permissions().into_iter().filter(|rule| rule != "+hdel").collect::<Vec<_>>());
     let told = doctor(&user).await;
     assert!(told.found_of("traces warning").starts_with("doctor-"), "{:?}", told.bad);
-    assert_eq!(told.code, 1);
+    assert_eq!(told.code, 2);
 }
 
 /// The documented user may not ask for the configuration, and INFO tells it all the same.
