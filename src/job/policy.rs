@@ -105,7 +105,9 @@ impl Policy {
     /// The TTL of a lease where nobody says one, by the length of the shortest slot: a third of it, so that another node still
     /// has time within the slot when one dies; at most a minute, and never below [`SHORTEST_LEASE_TTL`].
     pub fn default_lease_ttl(shortest_slot: Duration) -> Duration {
-        (shortest_slot / 3).clamp(SHORTEST_LEASE_TTL, Duration::from_secs(60))
+        // Whole milliseconds, like every duration that a file or a store has.
+        let third = Duration::from_millis(u64::try_from(shortest_slot.as_millis() / 3).unwrap_or(u64::MAX));
+        third.clamp(SHORTEST_LEASE_TTL, Duration::from_secs(60))
     }
 
     /// The done marker's TTL for this slot: `done_ttl`, but never so short that the marker could end before the slot.
