@@ -173,7 +173,8 @@ fn missed(history: &History, story: &Story) -> Option<String> {
     }
     // Who closed it had counted fewer than were made: it is forgotten, or there were more by some file.
     let (_, most) = history.attempts_allowed(story).unwrap_or((0, usize::MAX));
-    if story.attempts_made() >= most { None } else { kept_from_it(history, story) }
+    let made = story.attempts_made().saturating_sub(story.refunds_untold());
+    if made >= most { None } else { kept_from_it(history, story) }
 }
 
 /// Nobody had the time for it: after the last run, and up to the end of the slot, no node could have claimed it for as long

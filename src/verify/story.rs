@@ -53,6 +53,8 @@ pub(super) struct Story {
     refunded: BTreeSet<(usize, Attempt)>,
     /// Attempts that another one took the place of, with their instance.
     overtaken: BTreeSet<(usize, Attempt)>,
+    /// Those that were to be given back, by what their node told: the store may have done so, though nobody was left to hear of it.
+    refund_ordered: BTreeSet<(usize, Attempt)>,
     /// The lines that say how it went, for whoever has to look.
     pub(super) lines: Vec<String>,
 }
@@ -83,6 +85,7 @@ impl Story {
             last_words: BTreeMap::new(),
             refunded: BTreeSet::new(),
             overtaken: BTreeSet::new(),
+            refund_ordered: BTreeSet::new(),
             lines: Vec::new(),
         }
     }
@@ -219,6 +222,9 @@ impl Story {
         if matches!(fact, Fact::Overtaken { .. }) {
             self.overtaken.insert((heard.instance, attempt));
         }
+        if matches!(fact, Fact::SettlementGivenUp { outcome: Outcome::GivenBack, .. }) {
+            self.refund_ordered.insert((heard.instance, attempt));
+        }
         let own = |run: &&mut Run| run.instance == Some(heard.instance) && run.attempt == attempt;
         let Some(run) = self.runs.iter_mut().rev().find(own) else {
             if settled_well {
@@ -303,6 +309,11 @@ impl Story {
     /// Attempts that were given back, which the store may have taken or not: another one had taken their place.
     pub(super) fn refunds_in_doubt(&self) -> usize {
         self.refunded.intersection(&self.overtaken).count()
+    }
+
+    /// Attempts that count as made, and that the store may have taken back without anybody's word: the answer was lost.
+    pub(super) fn refunds_untold(&self) -> usize {
+        self.refund_ordered.difference(&self.refunded).count()
     }
 
     /// The largest TTL of its leases, or of those that were planned.

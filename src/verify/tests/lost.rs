@@ -97,6 +97,16 @@ fn what_kept_the_nodes_for_a_moment_explains_no_loss_of_a_long_slot() {
 }
 
 #[test]
+fn an_attempt_that_was_given_back_without_an_answer_may_count_or_not() {
+    let away = Book::new().run("a", 0.1, 1.0, 1, "failure").run("b", 1.5, 2.0, 2, "failure");
+    let away = away.fault_until(3.0, 598.0, "partition", "store").granted("a", 599.0, 3);
+    let missed = |book: Book| book.closed("b", 602.0, "missed").later();
+    assert_eq!(missed(away.clone()).faulted(), ["lost"], "all three attempts were made");
+    let given_up = r#""event":"settlement_given_up","attempt":3,"outcome":"given_back""#;
+    missed(away.slot("a", 601.0, given_up)).is_clean_and(Class::Lost);
+}
+
+#[test]
 fn a_node_that_does_not_plan_the_job_or_lacks_lines_could_not_have_done_it() {
     let missed = |book: Book| book.closed("a", 602.0, "missed").later();
     let elsewhere = PLAN.replace(r#""ours":true"#, r#""ours":false"#);
