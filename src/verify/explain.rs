@@ -108,8 +108,10 @@ fn all_were_made(history: &History, story: &Story) -> Option<String> {
     } else {
         return None;
     };
-    // By another node's file there were more: it must have been kept from them.
-    if made + doubtful + untold >= most {
+    // By another node's file there were more: it must have been kept from them. Where attempts are untold, only the store's word
+    // says by whose file they were used up.
+    let by_the_store = made + doubtful < fewest && story.answers.contains("exhausted");
+    if made + doubtful + untold >= most || by_the_store {
         Some(said)
     } else {
         kept_from_it(history, story).map(|why| format!("{said}; {why}"))
