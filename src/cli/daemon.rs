@@ -47,9 +47,9 @@ pub(crate) fn start(settings: Settings) -> Result<(), Failure> {
 }
 
 async fn serve(settings: Settings) -> Result<(), Failure> {
-    let Settings { path, config, store: address } = settings;
+    let Settings { path, mut config, store: address } = settings;
     let store = connect(&address).await?;
-    let plan = plan(&config);
+    let plan = plan(&mut config);
     check_access(&*store, &plan).await?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let entropy = Entropy::from_system().map_err(|error| Failure::Internal(format!("no random source: {error}")))?;
@@ -107,13 +107,11 @@ async fn check_access(store: &dyn Store, plan: &Plan) -> Result<(), Failure> {
     }
 }
 
-fn plan(config: &Config) -> Plan {
-    Plan {
-        jobs: config.jobs.values().cloned().map(Arc::new).collect(),
-        config_hash: config.hash(),
-        job_hashes: config.job_hashes(),
-        max_running: config.node.max_running,
-    }
+/// The jobs are moved out of the file: ten thousand of them are not held twice.
+fn plan(config: &mut Config) -> Plan {
+    let (config_hash, job_hashes) = (config.hash(), config.job_hashes());
+    let jobs = std::mem::take(&mut config.jobs).into_values().map(Arc::new).collect();
+    Plan { jobs, config_hash, job_hashes, max_running: config.node.max_running }
 }
 
 fn identity(node: &NodeConfig, entropy: &Entropy, clock: &dyn Clock) -> Identity {
@@ -142,7 +140,7 @@ struct Signals {
 struct Reloader {
     path: PathBuf,
     address: StoreAddress,
-    /// What the daemon was started with.
+    /// What the daemon was started with, without its jobs.
     file: Config,
     observer: Arc<dyn Observer>,
     health: watch::Receiver<Health>,
@@ -242,8 +240,8 @@ impl Reloader {
         }
         let path = self.path.clone();
         tokio::task::spawn_blocking(move || {
-            let config = read(&path)?;
-            let plan = plan(&config);
+            let mut config = read(&path)?;
+            let plan = plan(&mut config);
             Ok((config, plan))
         })
     }
