@@ -74,7 +74,7 @@ pub(crate) fn watch(mode: &str, jobs: usize, light: usize, span: Duration) -> Wa
 
 fn write(path: &Path, store: &str, mode: &str, jobs: usize) {
     let mut text = format!("[store]\nurl = {store:?}\n");
-    let job = "schedule = \"* * * * * *\"\nperiod = \"tick\"\ncommand = [\"/bin/true\"]\nmax_attempts = 1";
+    let job = "schedule = \"* * * * * *\"\nslot = \"tick\"\ncommand = [\"/bin/true\"]\nmax_attempts = 1";
     for number in 0..jobs {
         let _ = writeln!(text, "[jobs.j{number}]\n{job}\nconcurrency = {mode:?}");
     }

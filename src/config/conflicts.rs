@@ -17,7 +17,7 @@ pub(super) fn check(ctx: &Context<'_>, drafts: &mut [Draft]) {
         let errors = ctx.errors();
         if let Some(timetable) = &draft.timetable {
             if timetable.ticks_in_some_slot(ctx.env.now()) {
-                unwritten_period(ctx, draft, timetable);
+                unwritten_slot(ctx, draft, timetable);
                 late_kill(ctx, draft);
                 short_done_ttl(ctx, draft, timetable);
             } else {
@@ -35,17 +35,17 @@ fn never_ticks(ctx: &Context<'_>, draft: &Draft) {
 
 /// A schedule that fires more often than the default slot is the mistake that is made most: each who writes it has to say
 /// which of the two is meant.
-fn unwritten_period(ctx: &Context<'_>, draft: &Draft, timetable: &Timetable) {
-    if !draft.spec.enabled || draft.place("period").is_some() || !timetable.ticks_per_slot_more_than_one() {
+fn unwritten_slot(ctx: &Context<'_>, draft: &Draft, timetable: &Timetable) {
+    if !draft.spec.enabled || draft.place("slot").is_some() || !timetable.ticks_per_slot_more_than_one() {
         return;
     }
     let period = draft.spec.period;
     let message = format!(
-        "the schedule fires more than once per {period}, but without a period the job runs at most once per {period}"
+        "the schedule fires more than once per {period}, but the job runs at most once per {period} unless its slot is written"
     );
     let hint =
-        format!("write period = \"tick\" to run it every time, or period = \"{period}\" if once per {period} is meant");
-    ctx.error("unwritten-period", draft.place_or_name("schedule"), message, hint);
+        format!("write slot = \"tick\" to run it every time, or slot = \"{period}\" if once per {period} is meant");
+    ctx.error("unwritten-slot", draft.place_or_name("schedule"), message, hint);
 }
 
 /// `on_lost = "kill"` promises that the command is dead before another node can start, which is when the lease ends. The
@@ -66,7 +66,7 @@ fn late_kill(ctx: &Context<'_>, draft: &Draft) {
 /// Only where the same place says both `done_ttl` and what the slot is. A `done_ttl` inherited by a job with longer slots
 /// is no mistake: a marker never ends before its slot, see [`crate::job::Policy::done_ttl_for`].
 fn short_done_ttl(ctx: &Context<'_>, draft: &Draft, timetable: &Timetable) {
-    let inherited_both = draft.own("period").is_none() && draft.spec.period != Period::Tick;
+    let inherited_both = draft.own("slot").is_none() && draft.spec.period != Period::Tick;
     let Some(place) = draft.own("done_ttl").or_else(|| draft.place("done_ttl").filter(|_| inherited_both)) else {
         return;
     };

@@ -89,6 +89,11 @@ impl<'a> Context<'a> {
         self.add(Diagnostic { severity: Severity::Warning, code, message, span, hint: hint.into().0 });
     }
 
+    /// Adds a note.
+    pub(super) fn note(&self, code: &'static str, span: Range<usize>, message: String, hint: impl Into<Hint>) {
+        self.add(Diagnostic { severity: Severity::Note, code, message, span, hint: hint.into().0 });
+    }
+
     /// Errors so far, also those that are not kept.
     pub(super) fn errors(&self) -> usize {
         self.errors.get()

@@ -34,17 +34,17 @@ pub(super) fn check(ctx: &Context<'_>, drafts: &[Draft], node: &NodeConfig, stor
     }
 }
 
-/// Where the job itself says its period, that is meant. Where it says none at all, that is an error.
+/// Where the job itself says its slot, that is meant. Where it says none at all, that is an error.
 fn extra_ticks(ctx: &Context<'_>, draft: &Draft, timetable: &Timetable) {
     let period = draft.spec.period;
-    if draft.own("period").is_some() || !timetable.ticks_per_slot_more_than_one() {
+    if draft.own("slot").is_some() || !timetable.ticks_per_slot_more_than_one() {
         return;
     }
     let message = format!(
-        "this job will run at most once per {period}, although its schedule fires more often (period = \"{period}\" in [defaults])"
+        "this job will run at most once per {period}, although its schedule fires more often (slot = \"{period}\" in [defaults])"
     );
     let hint =
-        format!("write period = \"tick\" in the job to run it every time, or period = \"{period}\" if that is meant");
+        format!("write slot = \"tick\" in the job to run it every time, or slot = \"{period}\" if that is meant");
     ctx.warn("extra-ticks", draft.place_or_name("schedule"), message, hint);
 }
 

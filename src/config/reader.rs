@@ -31,6 +31,9 @@ const FOREIGN: [(&str, &str); 15] = [
     ("KillMode", "kill_mode"),
 ];
 
+/// Keys that had another name before: it is still read, and `check` mentions the one of today.
+const RENAMED: [(&str, &str); 1] = [("period", "slot")];
+
 /// One table of the file, or an absent one: then every key is absent too.
 pub(super) struct Section<'a> {
     pub(super) ctx: &'a Context<'a>,
@@ -67,10 +70,26 @@ impl<'a> Section<'a> {
     /// Tells every key that is not one of `known`. `elsewhere` has the sections that other keys belong to.
     pub(super) fn only(&self, known: &[&str], elsewhere: &[(&str, &[&str])]) {
         for (key, _) in self.table.into_iter().flatten() {
-            if !known.contains(&key.get_ref().as_ref()) && !self.ctx.is_full() {
-                self.unknown(key, known, elsewhere);
+            let name = key.get_ref().as_ref();
+            if known.contains(&name) || self.ctx.is_full() {
+                continue;
+            }
+            match RENAMED.iter().find(|(old, new)| *old == name && known.contains(new)) {
+                Some((_, new)) => self.renamed(key, new),
+                None => self.unknown(key, known, elsewhere),
             }
         }
+    }
+
+    /// An old name is as good as the new one, unless both are there.
+    fn renamed(&self, key: &Spanned<std::borrow::Cow<'_, str>>, new: &str) {
+        let old = key.get_ref();
+        if self.table.is_some_and(|table| table.contains_key(new)) {
+            let message = format!("{old} is the old name of {new}, which is here too");
+            return self.ctx.error("renamed-key", key.span(), message, format!("remove {old}"));
+        }
+        let message = format!("{old} is the old name of {new}");
+        self.ctx.note("renamed-key", key.span(), message, format!("write {new} = … instead"));
     }
 
     fn unknown(&self, key: &Spanned<std::borrow::Cow<'_, str>>, known: &[&str], elsewhere: &[(&str, &[&str])]) {
@@ -93,13 +112,16 @@ impl<'a> Section<'a> {
 
     /// The value of a key.
     pub(super) fn entry(&self, key: &str) -> Option<Entry<'a>> {
-        let value = self.table.and_then(|table| table.get(key))?;
-        Some(Entry::new(self.ctx, key.to_owned(), value))
+        let table = self.table?;
+        let old = RENAMED.iter().find(|(_, new)| *new == key).map(|(old, _)| *old);
+        let (name, value) = [Some(key), old].into_iter().flatten().find_map(|name| Some((name, table.get(name)?)))?;
+        Some(Entry::new(self.ctx, name.to_owned(), value))
     }
 
     /// Where the value of each key is.
     pub(super) fn places(&self) -> BTreeMap<String, Range<usize>> {
-        self.table.into_iter().flatten().map(|(key, value)| (key.get_ref().to_string(), value.span())).collect()
+        let name = |key: &str| RENAMED.iter().find(|(old, _)| *old == key).map_or(key, |(_, new)| *new).to_owned();
+        self.table.into_iter().flatten().map(|(key, value)| (name(key.get_ref()), value.span())).collect()
     }
 
     /// A text that may refer to variables.

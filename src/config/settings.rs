@@ -16,7 +16,7 @@ use crate::slot::Period;
 /// The keys of `[defaults]`; a job has these and its own.
 pub(super) const KEYS: &[&str] = &[
     "timezone",
-    "period",
+    "slot",
     "lease_ttl",
     "done_ttl",
     "max_attempts",
@@ -97,7 +97,7 @@ impl Settings {
     /// Takes over what a section says. `env` and `only_on` are laid over key by key, everything else is replaced.
     pub(super) fn read(&mut self, section: &Section<'_>) {
         put(&mut self.timezone, zone(section));
-        put(&mut self.period, section.word("period", PERIODS));
+        put(&mut self.period, section.word("slot", PERIODS));
         policy::read(section, &mut self.policy);
         command::read_settings(section, &mut self.command);
         put(&mut self.enabled, section.boolean("enabled"));

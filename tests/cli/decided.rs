@@ -28,7 +28,7 @@ impl Daemon {
     fn start(place: &Place, name: &str, label: &str, attempts: u32) -> Self {
         let text = format!(
             "[node]\nname = \"{name}\"\nlabels = {{ zone = \"{label}\" }}\n[store]\nurl = \"{STORE}\"\nop_timeout = \"30s\"\n\
-             [jobs.push]\nschedule = \"* * * * * *\"\nperiod = \"day\"\ntimezone = \"{}\"\ncommand = \"true\"\n\
+             [jobs.push]\nschedule = \"* * * * * *\"\nslot = \"day\"\ntimezone = \"{}\"\ncommand = \"true\"\n\
              max_attempts = {attempts}\nonly_on = {{ zone = \"eu\" }}\n",
             zone()
         );

@@ -327,7 +327,7 @@ fn a_closed_stdout_is_no_failure_of_the_guard() {
 
 #[test]
 fn a_command_that_ignores_term_is_killed_after_its_grace() {
-    let job = "[jobs.push]\nschedule = \"0 0 * * *\"\nperiod = \"day\"\ncommand = \"true\"\n";
+    let job = "[jobs.push]\nschedule = \"0 0 * * *\"\nslot = \"day\"\ncommand = \"true\"\n";
     let limits = "timeout = \"2s\"\nkill_after = \"2s\"\n";
     let place = Place::with_jobs(&format!("[store]\nurl = \"{STORE}\"\n{job}{limits}timezone = \"{}\"\n", zone()));
     let script = "trap 'echo ignored' TERM; echo up; while :; do sleep 0.05; done";
@@ -353,7 +353,7 @@ url = "sqlite:store.db"
 
 [jobs.push]
 schedule = "0 0 * * *"
-period = "day"
+slot = "day"
 timezone = "ZONE"
 max_attempts = 1
 command = ["/bin/sh", "-c", "echo $CRONWARD_TRIGGER $CRONWARD_ATTEMPT; exit 1"]

@@ -18,7 +18,7 @@ op_timeout = "10s"
 
 [jobs.push]
 schedule = "0 0 * * *"
-period = "day"
+slot = "day"
 timezone = "ZONE"
 max_attempts = 2
 retry_delay = "1ms"

@@ -10,7 +10,7 @@ use crate::redis_server::RedisServer;
 const JOBS: &str = r#"
 [jobs.push]
 schedule = "0 0 * * *"
-period = "day"
+slot = "day"
 timezone = "ZONE"
 command = "true"
 "#;

@@ -35,7 +35,7 @@ pub(crate) fn long_then_short(name: &str, schedule: &str, long: f64, short: f64)
 
 /// Slots of so many seconds, a divisor of 60: each tick is one.
 pub(crate) fn every(seconds: u32) -> String {
-    format!("schedule = \"*/{seconds} * * * * *\"\nperiod = \"tick\"")
+    format!("schedule = \"*/{seconds} * * * * *\"\nslot = \"tick\"")
 }
 
 /// One slot, and room in it: an hour of which at least twenty minutes are left, whose only tick comes after `ahead`. No
@@ -46,7 +46,7 @@ pub(crate) fn one_slot(ahead: Duration) -> String {
     // Now and the tick are in one hour.
     let zone = if (2..35).contains(&tick.minute()) { "UTC" } else { "Asia/Kolkata" };
     let minute = if zone == "UTC" { tick.minute() } else { (tick.minute() + 30) % 60 };
-    format!("schedule = \"{} {minute} * * * *\"\ntimezone = \"{zone}\"\nperiod = \"hour\"", tick.second())
+    format!("schedule = \"{} {minute} * * * *\"\ntimezone = \"{zone}\"\nslot = \"hour\"", tick.second())
 }
 
 /// Hourly slots with a tick that is half an hour away: nothing is due now, and no slot ends within the next half hour.
@@ -54,7 +54,7 @@ pub(crate) fn far_away() -> String {
     let minute = Utc::now().minute();
     // In India the hours turn at half past: in one of the two zones this hour is less than half over.
     let zone = if minute < 30 { "UTC" } else { "Asia/Kolkata" };
-    format!("schedule = \"{} * * * *\"\ntimezone = \"{zone}\"\nperiod = \"hour\"", minute % 30 + 30)
+    format!("schedule = \"{} * * * *\"\ntimezone = \"{zone}\"\nslot = \"hour\"", minute % 30 + 30)
 }
 
 /// The whole second at least `ahead` from now.

@@ -34,7 +34,7 @@ fn check_text(text: impl AsRef<[u8]>, format: Format) -> Ran {
 #[test]
 fn a_good_file_is_explained_in_words_and_exits_0() {
     let text = job("")
-        + "[jobs.nightly]\nschedule = \"0 3 * * *\"\ntimezone = \"Asia/Tokyo\"\nperiod = \"tick\"\n\
+        + "[jobs.nightly]\nschedule = \"0 3 * * *\"\ntimezone = \"Asia/Tokyo\"\nslot = \"tick\"\n\
                           command = [\"true\"]\nmax_attempts = 1\nenabled = false\n";
     let ran = check_text(text, Format::Pretty);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
@@ -56,7 +56,7 @@ fn warnings_exit_0_and_errors_78_both_with_a_summary() {
         "{}",
         warned.out
     );
-    let wrong = check_text(job("timeout = \"2h\"\nmax_attempts = 0\nperiod = 3"), Format::Pretty);
+    let wrong = check_text(job("timeout = \"2h\"\nmax_attempts = 0\nslot = 3"), Format::Pretty);
     assert_eq!((wrong.code, wrong.err.as_str()), (78, ""));
     assert!(wrong.out.ends_with("\nFILE: 2 errors\n"), "{}", wrong.out);
 }

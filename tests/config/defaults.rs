@@ -42,7 +42,7 @@ fn every_key_of_a_job_is_read() {
         tags = ["t"]
         schedule = "@daily"
         timezone = "Europe/Berlin"
-        period = "day"
+        slot = "day"
         lease_ttl = "30s"
         done_ttl = "26h"
         max_attempts = 5
@@ -197,7 +197,7 @@ fn a_node_without_a_host_name_is_called_local_and_a_strange_host_name_is_made_to
 
 #[test]
 fn the_registry_gets_every_job_as_written() {
-    let entries = config(&job("period = \"tick\"\ntimezone = \"Europe/Berlin\"\nenabled = false")).entries();
+    let entries = config(&job("slot = \"tick\"\ntimezone = \"Europe/Berlin\"\nenabled = false")).entries();
     assert_eq!(entries.len(), 1);
     let entry = &entries[0];
     assert_eq!((entry.name.as_str(), entry.schedule.as_str()), ("a", "0 * * * *"));

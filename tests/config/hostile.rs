@@ -50,6 +50,7 @@ const PIECES: &[&str] = &[
     "command",
     "env",
     "period",
+    "slot",
     "timezone",
     "lease_ttl",
     "done_ttl",

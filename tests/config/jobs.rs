@@ -99,8 +99,8 @@ fn numbers_and_durations_out_of_range_are_told_with_the_range() {
 fn words_that_are_none_of_the_known_are_told_with_the_nearest() {
     for (line, expected) in [
         (
-            "period = \"hourly\"",
-            "4:10 bad-word: period cannot be \"hourly\" (did you mean \"hour\"? One of \"hour\", \"minute\", \"day\", \"tick\")",
+            "slot = \"hourly\"",
+            "4:8 bad-word: slot cannot be \"hourly\" (did you mean \"hour\"? One of \"hour\", \"minute\", \"day\", \"tick\")",
         ),
         (
             "retry_backoff = \"linear\"",

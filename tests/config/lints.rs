@@ -21,32 +21,46 @@ fn is_fine(text: &str) {
 
 #[test]
 fn ticks_beyond_the_first_of_a_slot_are_told_to_be_retries() {
-    let inherited = |period: &str, schedule| format!("[defaults]\nperiod = {period:?}\n{}", scheduled(schedule, ""));
+    let inherited = |period: &str, schedule| format!("[defaults]\nslot = {period:?}\n{}", scheduled(schedule, ""));
     warns(
         &inherited("hour", "*/10 * * * *"),
         "4:12 extra-ticks: this job will run at most once per hour, although its schedule fires more often",
     );
     warns(&inherited("day", "0 */6 * * *"), "4:12 extra-ticks: this job will run at most once per day");
-    is_fine(&scheduled("0 */6 * * *", "period = \"day\""));
-    is_fine(&scheduled("*/10 * * * *", "period = \"hour\""));
-    is_fine(&scheduled("*/10 * * * *", "period = \"tick\""));
+    is_fine(&scheduled("0 */6 * * *", "slot = \"day\""));
+    is_fine(&scheduled("*/10 * * * *", "slot = \"hour\""));
+    is_fine(&scheduled("*/10 * * * *", "slot = \"tick\""));
     is_fine(&scheduled("0 * * * *", ""));
     is_fine(&scheduled("*/10 * * * *", "enabled = false"));
 }
 
 #[test]
-fn a_schedule_that_fires_more_than_once_per_hour_needs_a_period() {
+fn a_schedule_that_fires_more_than_once_per_hour_needs_a_slot() {
     for schedule in ["*/5 * * * *", "* * * * *", "0,30 4 * * SUN", "*/10 * * * * *"] {
         let text = scheduled(schedule, "");
         assert!(report(&text).has_errors(), "{schedule}");
         tells(
             &text,
-            "2:12 unwritten-period: the schedule fires more than once per hour, but without a period the job runs at most \
-             once per hour (write period = \"tick\" to run it every time, or period = \"hour\" if once per hour is meant)",
+            "2:12 unwritten-slot: the schedule fires more than once per hour, but the job runs at most once per hour unless \
+             its slot is written (write slot = \"tick\" to run it every time, or slot = \"hour\" if once per hour is meant)",
         );
     }
     // Neither does the wrong thing: it fires once per hour, or never.
     is_fine(&scheduled("59 * * * *", ""));
+}
+
+#[test]
+fn the_old_name_of_a_key_is_read_and_mentioned() {
+    let old = scheduled("*/10 * * * *", "period = \"tick\"");
+    let job = |text: &str| config(text).jobs.into_values().next().unwrap();
+    assert_eq!(job(&old), job(&scheduled("*/10 * * * *", "slot = \"tick\"")));
+    tells(&old, "4:1 renamed-key: period is the old name of slot (write slot = … instead)");
+    assert_eq!((report(&old).count(Severity::Note), report(&old).count(Severity::Warning)), (1, 0));
+    let wrong = told(&scheduled("0 * * * *", "period = \"hourly\""));
+    assert!(wrong[1].starts_with("4:10 bad-word: period cannot be \"hourly\""), "the name in the file: {wrong:?}");
+    let both = scheduled("0 * * * *", "period = \"day\"\nslot = \"hour\"");
+    tells(&both, "4:1 renamed-key: period is the old name of slot, which is here too (remove period)");
+    assert!(report(&both).has_errors());
 }
 
 #[test]
@@ -89,17 +103,14 @@ fn two_days_of_which_one_begins_with_a_star_are_told_to_differ_from_cron() {
 fn the_default_lease_of_a_short_slot_is_a_third_of_it() {
     let ttl = |text: &str| config(text).jobs.values().next().unwrap().policy.lease_ttl.as_millis();
     assert_eq!(ttl(&scheduled("0 * * * *", "")), 60_000);
-    assert_eq!(ttl(&scheduled("* * * * *", "period = \"minute\"")), 20_000);
-    assert_eq!(ttl(&scheduled("*/2 * * * * *", "period = \"tick\"")), 666);
-    assert_eq!(ttl(&scheduled("0,20 * * * * *", "period = \"tick\"")), 6_666);
-    assert_eq!(ttl(&scheduled("59 59 23 * * *", "period = \"tick\"")), 60_000);
-    assert_eq!(ttl(&scheduled("* * * * * *", "period = \"tick\"")), 500, "never below what a lease can be");
-    assert_eq!(ttl(&scheduled("* * * * * *", "period = \"tick\"\nlease_ttl = \"9s\"")), 9_000);
-    assert_eq!(
-        ttl(&format!("[defaults]\nlease_ttl = \"7s\"\n{}", scheduled("* * * * *", "period = \"minute\""))),
-        7_000
-    );
-    is_fine(&scheduled("* * * * * *", "period = \"tick\"\nretry_delay = \"0s\""));
+    assert_eq!(ttl(&scheduled("* * * * *", "slot = \"minute\"")), 20_000);
+    assert_eq!(ttl(&scheduled("*/2 * * * * *", "slot = \"tick\"")), 666);
+    assert_eq!(ttl(&scheduled("0,20 * * * * *", "slot = \"tick\"")), 6_666);
+    assert_eq!(ttl(&scheduled("59 59 23 * * *", "slot = \"tick\"")), 60_000);
+    assert_eq!(ttl(&scheduled("* * * * * *", "slot = \"tick\"")), 500, "never below what a lease can be");
+    assert_eq!(ttl(&scheduled("* * * * * *", "slot = \"tick\"\nlease_ttl = \"9s\"")), 9_000);
+    assert_eq!(ttl(&format!("[defaults]\nlease_ttl = \"7s\"\n{}", scheduled("* * * * *", "slot = \"minute\""))), 7_000);
+    is_fine(&scheduled("* * * * * *", "slot = \"tick\"\nretry_delay = \"0s\""));
 }
 
 #[test]
@@ -110,9 +121,9 @@ fn a_done_marker_that_ends_within_its_slot_is_an_error() {
         &job("done_ttl = \"1h\""),
         "4:12 short-done-ttl: done_ttl = 1h does not outlive the slot of 1h and a minute of clock skew (write done_ttl = \"1h 1m\"",
     );
-    tells(&scheduled("@daily", "period = \"day\"\ndone_ttl = \"2h\""), "5:12 short-done-ttl");
+    tells(&scheduled("@daily", "slot = \"day\"\ndone_ttl = \"2h\""), "5:12 short-done-ttl");
     tells(&format!("[defaults]\ndone_ttl = \"30m\"\n{}", job("")), "2:12 short-done-ttl");
-    is_fine(&format!("[defaults]\ndone_ttl = \"2h\"\n{}", scheduled("@daily", "period = \"day\"")));
+    is_fine(&format!("[defaults]\ndone_ttl = \"2h\"\n{}", scheduled("@daily", "slot = \"day\"")));
     is_fine(&job("done_ttl = \"1h 1m\""));
 }
 
@@ -145,13 +156,13 @@ fn a_timeout_longer_than_the_slot_is_told_when_the_next_slot_waits_for_it() {
     warns(&job("timeout = \"2h\""), "4:11 long-timeout: timeout = 2h is longer than the slot of 1h");
     is_fine(&job("timeout = \"2h\"\nconcurrency = \"allow\""));
     is_fine(&job("timeout = \"none\""));
-    is_fine(&scheduled("* * * * *", "period = \"minute\""));
+    is_fine(&scheduled("* * * * *", "slot = \"minute\""));
 }
 
 #[test]
 fn waits_longer_than_the_slot_are_told() {
     warns(
-        &scheduled("*/5 * * * * *", "period = \"tick\""),
+        &scheduled("*/5 * * * * *", "slot = \"tick\""),
         "1:7 long-retry-delay: retry_delay = 10s is not shorter than the slot of 5s: nothing is ever retried",
     );
     warns(&job("retry_delay = \"1h\""), "4:15 long-retry-delay");
@@ -166,16 +177,16 @@ fn waits_longer_than_the_slot_are_told() {
 
 #[test]
 fn changes_of_the_clock_that_a_job_notices_are_told() {
-    let berlin = "timezone = \"Europe/Berlin\"\nperiod = \"day\"";
+    let berlin = "timezone = \"Europe/Berlin\"\nslot = \"day\"";
     tells(
         &scheduled("30 2 * * *", berlin),
         "2:12 dst-moved: in Europe/Berlin 2027-03-28 02:30:00 does not exist (the clock goes forward): ticks at 03:00:00 instead",
     );
     assert_eq!(report(&scheduled("30 2 * * *", berlin)).count(Severity::Note), 1);
-    let told = told(&scheduled("*/30 2 * * *", "timezone = \"Europe/Berlin\"\nperiod = \"tick\""));
+    let told = told(&scheduled("*/30 2 * * *", "timezone = \"Europe/Berlin\"\nslot = \"tick\""));
     assert!(told.iter().any(|line| line.contains("dst-swallowed")), "{told:#?}");
     assert!(told.iter().any(|line| line.contains("dst-doubled")), "{told:#?}");
-    is_fine(&scheduled("30 2 * * *", "period = \"day\""));
+    is_fine(&scheduled("30 2 * * *", "slot = \"day\""));
     is_fine(&scheduled("0 * * * *", "timezone = \"Europe/Berlin\""));
 }
 

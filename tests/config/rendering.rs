@@ -43,11 +43,11 @@ error[out-of-range]: max_attempts is 0, which is out of range
 
 #[test]
 fn a_report_for_logs_has_one_line_per_finding() {
-    let lines = report(&job("max_attempts = 0\nperiod = \"hourly\"")).to_string();
+    let lines = report(&job("max_attempts = 0\nslot = \"hourly\"")).to_string();
     assert_eq!(
         lines,
         "jobs.toml:4:16: error: max_attempts is 0, which is out of range (from 1 to 999)\n\
-         jobs.toml:5:10: error: period cannot be \"hourly\" (did you mean \"hour\"? One of \"hour\", \"minute\", \"day\", \"tick\")"
+         jobs.toml:5:8: error: slot cannot be \"hourly\" (did you mean \"hour\"? One of \"hour\", \"minute\", \"day\", \"tick\")"
     );
 }
 
@@ -60,7 +60,7 @@ fn colour_comes_only_when_asked() {
 
 #[test]
 fn a_text_of_escape_codes_reaches_no_terminal() {
-    let shown = report(&job("period = \"\\u001b[31mred\"\n\"\\u001b[2J\" = 1")).render(false);
+    let shown = report(&job("slot = \"\\u001b[31mred\"\n\"\\u001b[2J\" = 1")).render(false);
     assert!(!shown.contains('\u{1b}'), "{shown:?}");
 }
 

@@ -48,7 +48,7 @@ struct Node(Child);
 
 impl Node {
     fn start(dir: &Path, name: &str, url: &str) -> Self {
-        Self::start_with(dir, name, url, "schedule = \"0 0 * * *\"\nperiod = \"day\"", "")
+        Self::start_with(dir, name, url, "schedule = \"0 0 * * *\"\nslot = \"day\"", "")
     }
 
     /// With another schedule; `said` is what the command writes after the node's name.
@@ -121,7 +121,7 @@ async fn eventually_lists(store: &impl Store, name: &str) {
 fn next_slot() -> (String, DateTime<Utc>) {
     let starts = now().duration_trunc(TimeDelta::seconds(1)).unwrap() + TimeDelta::seconds(5);
     let ends = starts + TimeDelta::seconds(40);
-    (format!("schedule = \"{},{} * * * * *\"\nperiod = \"tick\"", starts.second(), ends.second()), starts)
+    (format!("schedule = \"{},{} * * * * *\"\nslot = \"tick\"", starts.second(), ends.second()), starts)
 }
 
 /// `cronward verify` of these journals: whether each slot was once or explained, and its report.

@@ -8,7 +8,7 @@ use crate::place::{Ended, Place};
 const DEFAULTS: &str = "[node]\ndrain = \"5s\"\n[defaults]\nlease_ttl = \"10s\"\nretry_delay = \"200ms\"\n";
 
 /// Every second of a day is a look, and the day is one slot: at whatever time it is, the work is due.
-const EVERY_DAY: &str = "schedule = \"* * * * * *\"\nperiod = \"day\"\n";
+const EVERY_DAY: &str = "schedule = \"* * * * * *\"\nslot = \"day\"\n";
 
 /// On a busy machine a start may take seconds.
 const PATIENT: [&str; 4] = ["--allowance", "10s", "--recorder", "runs"];

@@ -29,7 +29,7 @@ const JOBS: &str = r#"[node]
 drain = "2s"
 
 [defaults]
-period = "tick"
+slot = "tick"
 max_attempts = 3
 lease_ttl = "3s"
 retry_delay = "1s"

@@ -127,7 +127,7 @@ fn section(job: &Job, shared: &Shared) -> String {
     };
     put("schedule", &string(&job.schedule));
     if let Some(period) = job.period {
-        put("period", &format!("{}    # import: it can tick more than once in an hour", string(&period.to_string())));
+        put("slot", &format!("{}    # import: it can tick more than once in an hour", string(&period.to_string())));
     }
     if job.zone.0 != shared.zone.0 {
         put("timezone", &string(job.zone.0.name()));

@@ -97,7 +97,7 @@ pub(super) fn longest_slot() -> Duration {
 pub(super) fn file(generation: u32) -> String {
     let lease = LEASE_TTL.as_secs();
     let mut text = format!(
-        "[node]\ndrain = \"2s\"\n[defaults]\nperiod = \"tick\"\nlease_ttl = \"{lease}s\"\nretry_delay = \"200ms\"\n\
+        "[node]\ndrain = \"2s\"\n[defaults]\nslot = \"tick\"\nlease_ttl = \"{lease}s\"\nretry_delay = \"200ms\"\n\
          max_attempts = 3\nkill_after = \"500ms\"\ntimeout = \"20s\"\n\
          env = {{ LD_PRELOAD = \"\", GENERATION = \"{generation}\" }}\n"
     );

@@ -34,7 +34,7 @@ pub(super) fn a_file_with_an_error_changes_nothing_and_the_log_names_the_line(pl
     place.jobs(&jobs::file(&job));
     let [mut node] = place.nodes(["a"], &server.url());
     place.run_number(1);
-    let bad = jobs::file(&job.replace("period = \"tick\"", "period = \"tock\""));
+    let bad = jobs::file(&job.replace("slot = \"tick\"", "slot = \"tock\""));
     let line = 1 + bad.lines().position(|line| line.contains("tock")).unwrap();
     place.jobs(&bad);
     node.hang_up();
