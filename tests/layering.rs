@@ -1,4 +1,5 @@
-//! Holds `src/` to the picture in `ARCHITECTURE.md`: imports go down only, the core stays pure, files stay readable.
+//! Holds `src/` to the picture in `ARCHITECTURE.md`: imports go down only and never in a circle, the core stays pure, files stay
+//! readable, and a name means one thing.
 //!
 //! It reads text, not types: comments, string literals and test modules are blanked out first, and then every
 //! `crate::` and `super::` path is looked at. It never judges what code in `tests/` or `#[cfg(test)]` imports.
@@ -11,6 +12,10 @@
     reason = "a test says what it expects"
 )]
 
+#[path = "layering/circles.rs"]
+mod circles;
+#[path = "layering/names.rs"]
+mod names;
 #[path = "layering/rules.rs"]
 mod rules;
 #[path = "layering/source.rs"]
@@ -18,6 +23,8 @@ mod source;
 
 use std::path::{Path, PathBuf};
 
+use circles::{Sources, circles, unlisted};
+use names::overused;
 use rules::check;
 
 /// Every `.rs` file under a folder, sorted, so that a failure reads the same on every machine.
@@ -35,18 +42,131 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-#[test]
-fn the_source_keeps_to_its_layers() {
+/// The whole tree.
+fn sources() -> Sources {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let files = rust_files(&root);
     assert!(files.len() > 20, "only {} files found under {}", files.len(), root.display());
-    let mut broken = Vec::new();
-    for file in files {
-        let text = std::fs::read_to_string(&file).unwrap();
-        let name = file.strip_prefix(&root).unwrap().to_str().unwrap();
-        broken.extend(check(name, &text));
-    }
+    let name = |file: &Path| file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+    files.iter().map(|file| (name(file), std::fs::read_to_string(file).unwrap())).collect()
+}
+
+#[test]
+fn the_source_keeps_to_its_layers() {
+    let broken: Vec<String> = sources().iter().flat_map(|(name, text)| check(name, text)).collect();
     assert!(broken.is_empty(), "{} rules of ARCHITECTURE.md are broken:\n{}", broken.len(), broken.join("\n"));
+}
+
+#[test]
+fn files_know_each_other_in_no_circle_that_is_not_listed() {
+    assert_eq!(unlisted(&sources()), Vec::<String>::new());
+}
+
+#[test]
+fn no_name_of_a_type_stands_for_more_than_two() {
+    assert_eq!(overused(&sources()), Vec::<String>::new());
+}
+
+/// The circles of a made-up tree: each line `path: code`.
+fn made_up(files: &[(&str, &str)]) -> Vec<Vec<String>> {
+    let tree: Sources = files.iter().map(|(name, code)| ((*name).to_owned(), (*code).to_owned())).collect();
+    circles(&tree).into_iter().map(|circle| circle.files).collect()
+}
+
+#[test]
+fn two_files_that_import_from_each_other_are_a_circle() {
+    let found = made_up(&[
+        ("a/mod.rs", "mod one;\nmod two;"),
+        ("a/one.rs", "use crate::a::two::Two;\npub struct One(Two);"),
+        ("a/two.rs", "pub struct Two;\nfn f() -> super::one::One { todo!() }"),
+        ("a/three.rs", "use crate::a::one::One;"),
+    ]);
+    assert_eq!(found, [["a/one.rs", "a/two.rs"]]);
+}
+
+#[test]
+fn a_circle_is_seen_through_names_that_are_passed_on() {
+    let found = made_up(&[
+        ("a/mod.rs", "mod one;\npub use one::One as Renamed;"),
+        ("a/one.rs", "use crate::b::{self, Two};\npub struct One(Two);"),
+        ("b/mod.rs", "mod two;\nmod deep;\npub use deep::*;"),
+        ("b/deep.rs", "pub use super::two::Two;"),
+        ("b/two.rs", "pub struct Two;\nimpl Two { fn f(_: crate::a::Renamed) {} }"),
+    ]);
+    assert_eq!(found, [["a/one.rs", "b/two.rs"]]);
+}
+
+#[test]
+fn a_folder_that_only_passes_names_on_is_in_no_circle() {
+    let found = made_up(&[
+        ("a/mod.rs", "mod one;\nmod two;\npub use one::One;\npub use two::{Two, make};"),
+        ("a/one.rs", "pub struct One;"),
+        ("a/two.rs", "use crate::a::One;\npub struct Two(One);\npub fn make() {}"),
+    ]);
+    assert_eq!(found, Vec::<Vec<String>>::new());
+}
+
+#[test]
+fn what_a_folder_defines_or_calls_itself_counts() {
+    let folder = "mod one;\npub struct Shared;\npub fn all() { one::run() }";
+    let found = made_up(&[("a/mod.rs", folder), ("a/one.rs", "use super::Shared;\npub fn run() {}")]);
+    assert_eq!(found, [["a/mod.rs", "a/one.rs"]]);
+}
+
+#[test]
+fn an_imported_module_is_known_by_what_is_said_of_it() {
+    let found = made_up(&[
+        ("a.rs", "use crate::b;\nfn f() { b::g() }\npub fn h() {}"),
+        ("b.rs", "use crate::a as other;\npub fn g() { other::h() }"),
+    ]);
+    assert_eq!(found, [["a.rs", "b.rs"]]);
+}
+
+#[test]
+fn a_whole_modules_names_are_known_where_they_are_said() {
+    let found = made_up(&[
+        ("a.rs", "use crate::b::*;\npub struct One(Two);"),
+        ("b.rs", "use crate::a::*;\npub struct Two(Option<Box<One>>);\npub struct Unsaid;"),
+        ("c.rs", "use crate::b::*;"),
+    ]);
+    assert_eq!(found, [["a.rs", "b.rs"]]);
+}
+
+#[test]
+fn a_circle_of_more_than_two_is_one_circle_with_a_way_round() {
+    let tree: Sources = [
+        ("a.rs", "use crate::b::B;\npub struct A(B);"),
+        ("b.rs", "use crate::c::C;\npub struct B(C);"),
+        ("c.rs", "pub struct C;\nfn f(_: crate::a::A) {}"),
+    ]
+    .map(|(name, code)| (name.to_owned(), code.to_owned()))
+    .into();
+    let found = circles(&tree);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].way, ["a.rs", "b.rs", "c.rs", "a.rs"]);
+}
+
+#[test]
+fn tests_comments_and_strings_make_no_circle() {
+    let found = made_up(&[
+        ("lib.rs", "mod a;\nmod b;\n#[cfg(test)]\nmod fixture;"),
+        ("a.rs", "use crate::b::B;\npub struct A(B);\n#[cfg(test)]\nmod tests { use crate::fixture::scene; }"),
+        ("b.rs", "/// See [`crate::a::A`].\npub struct B;\nconst X: &str = \"crate::a::A\";"),
+        ("fixture.rs", "use crate::a::A;\npub fn scene() -> A { todo!() }"),
+        ("c.rs", "use crate::b::B;\n#[cfg(test)]\nmod tests { use crate::b::B; }"),
+    ]);
+    assert_eq!(found, Vec::<Vec<String>>::new());
+}
+
+#[test]
+fn a_third_type_of_one_name_is_told_and_so_is_an_exception_that_is_not_needed() {
+    let tree = |count: usize| -> Sources {
+        (0..count).map(|at| (format!("f{at}.rs"), "pub enum Fresh { A }\nimpl X { type Y = u8; }".to_owned())).collect()
+    };
+    let told = |count| overused(&tree(count)).into_iter().filter(|line| line.contains("Fresh")).collect::<Vec<_>>();
+    assert_eq!(told(2), Vec::<String>::new());
+    assert_eq!(told(3).len(), 1, "{:?}", told(3));
+    assert!(overused(&tree(0)).iter().any(|line| line.contains("lower it")));
 }
 
 /// What the checker says of a file that opens as it should and then has this code.

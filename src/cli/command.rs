@@ -8,7 +8,7 @@ use crate::cli::session::block_on;
 use crate::cli::wrong::explain;
 use crate::cli::{
     ExitCode, attempts, check, completions, demo, doctor, forget, guarded, help, import, init, jobs, logs, man,
-    migrate, next, nodes, run, show, verbs, verify, why,
+    migrate, next, nodes, run, show, verbs, verify, watch, why,
 };
 use crate::clock::SystemClock;
 
@@ -60,18 +60,6 @@ enum Verb {
     Help(help::Args),
 }
 
-/// How a listing is written.
-#[derive(Clone, Copy, Debug, Default, clap::Args)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct OutputArgs {
-    /// JSON with documented, stable fields
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// No colour; NO_COLOR in the environment does the same
-    #[arg(long)]
-    pub(crate) no_color: bool,
-}
-
 /// The command line, for completions and manual pages.
 pub fn command() -> clap::Command {
     Cronward::command()
@@ -103,6 +91,7 @@ impl Verb {
             Self::Init(args) => init::init(args, console),
             Self::Check(args) => check::show(args, console),
             Self::Next(args) => next::list(args, &SystemClock, console),
+            Self::Jobs(args) if args.watch => block_on(watch::watch(args, console)),
             Self::Jobs(args) => block_on(jobs::list(args, console)),
             Self::Attempts(args) => block_on(attempts::list(args, console)),
             Self::Show(args) => block_on(show::show(args, console)),

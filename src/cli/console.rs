@@ -8,6 +8,18 @@ use serde::{Serialize, Serializer as _, ser::SerializeSeq as _};
 use crate::cli::failure::Failure;
 use crate::config::Report;
 
+/// How a listing is written.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// JSON with documented, stable fields
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No colour; NO_COLOR in the environment does the same
+    #[arg(long)]
+    pub(crate) no_color: bool,
+}
+
 /// The two streams, and what is known of the first.
 pub(crate) struct Console {
     out: Box<dyn Write>,

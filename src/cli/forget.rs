@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::cli::command::OutputArgs;
-use crate::cli::console::Console;
+use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::session::Session;
 use crate::cli::store_args::StoreArgs;

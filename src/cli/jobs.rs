@@ -6,14 +6,14 @@ use chrono::{DateTime, Utc};
 use comfy_table::Cell;
 
 use crate::cli::catalog::KnownJob;
-use crate::cli::console::Console;
+use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::lookup::{choose, is_touched};
 use crate::cli::session::Session;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::table::{self, Grid};
 use crate::cli::text::{brief, instant, relative};
-use crate::cli::{values, watch};
+use crate::cli::values;
 use crate::observe::view::{JobView, PauseView, SlotView};
 use crate::slot::{Slot, SlotState};
 use crate::store::JobOrigin;
@@ -31,14 +31,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
     #[command(flatten)]
-    pub(crate) output: crate::cli::command::OutputArgs,
+    pub(crate) output: OutputArgs,
 }
 
 /// Lists the jobs of the file and of the store's registry.
 pub(crate) async fn list(args: &Args, console: &mut Console) -> Result<(), Failure> {
-    if args.watch {
-        return watch::watch(args, console).await;
-    }
     let session = Session::open(&args.store, console).await?;
     let views = views(&session).await?;
     if args.output.json {

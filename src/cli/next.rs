@@ -4,8 +4,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use chrono_tz::Tz;
 
 use crate::cli::catalog::{Catalog, KnownJob};
-use crate::cli::command::OutputArgs;
-use crate::cli::console::Console;
+use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::pasted::starter;
 use crate::cli::session::{Session, block_on};

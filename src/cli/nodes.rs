@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::cli::command::OutputArgs;
-use crate::cli::console::Console;
+use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::session::Session;
 use crate::cli::store_args::StoreArgs;

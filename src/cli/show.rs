@@ -4,8 +4,7 @@ use std::fmt::Write;
 
 use chrono::{DateTime, Utc};
 
-use crate::cli::command::OutputArgs;
-use crate::cli::console::Console;
+use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::lookup;
 use crate::cli::pasted::starter;

@@ -7,9 +7,8 @@ use std::path::PathBuf;
 use toml::de::DeValue;
 
 use crate::config::interpolate::is_variable_name;
-use crate::config::reader::Section;
+use crate::config::reader::{Section, put, put_some};
 use crate::config::secrets;
-use crate::config::settings::{put, put_some};
 use crate::config::value::Entry;
 use crate::exec::placeholders;
 use crate::job::{CommandSpec, KillMode, Program};

@@ -1,11 +1,13 @@
-//! What checking a file may know of the world around it: variables, the host's name, the date, files that hold secrets.
+//! What checking a file may know of the world around it: variables, the host's name, the date, files that hold secrets. Files are
+//! read within bounds.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
 
-use crate::config::file;
+use crate::config::diagnostic::position;
 
 /// What checking a file may know of the world around it.
 #[derive(Clone, PartialEq, Eq)]
@@ -58,9 +60,50 @@ impl Environment {
     /// The first line of a small file that holds a secret.
     pub(super) fn read_secret(&self, path: &Path) -> Result<String, String> {
         const LIMIT: u64 = 64 * 1024;
-        let text = file::read_text(path, LIMIT)?;
+        let text = read_text(path, LIMIT)?;
         Ok(text.lines().next().unwrap_or("").trim().to_owned())
     }
+}
+
+/// The text of a file of at most `limit` bytes; else what is wrong, without the path.
+fn read_text(path: &Path, limit: u64) -> Result<String, String> {
+    text_of(open(path)?, limit)
+}
+
+/// Opens a file to be read; else what is wrong, without the path.
+pub(super) fn open(path: &Path) -> Result<std::fs::File, String> {
+    std::fs::File::open(path).map_err(|error| failed(&error))
+}
+
+fn failed(error: &std::io::Error) -> String {
+    format!("cannot be read: {}", reason(error))
+}
+
+/// The text of an open file of at most `limit` bytes; else what is wrong, without the path.
+pub(super) fn text_of(file: std::fs::File, limit: u64) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    // One byte more than allowed tells a full file from one that is too large, whatever its metadata says.
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > limit {
+        return Err(format!("is larger than {} KiB: is it the right file?", limit / 1024));
+    }
+    String::from_utf8(bytes).map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to()))
+}
+
+fn reason(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        std::io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+fn not_utf8(bytes: &[u8], at: usize) -> String {
+    let valid = bytes.get(..at).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or("");
+    let (line, column) = position(valid, at);
+    let byte = bytes.get(at).copied().unwrap_or(0);
+    format!("is not UTF-8: byte {byte:#04x} at line {line}, column {column}; save the file as UTF-8")
 }
 
 /// Without values: they may be secrets.
@@ -90,5 +133,24 @@ mod tests {
     fn values_are_not_shown() {
         let env = Environment::new(DateTime::UNIX_EPOCH).with("TOKEN", "hunter2");
         assert!(!format!("{env:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn a_file_is_read_up_to_its_limit_and_no_further() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jobs.toml");
+        std::fs::write(&path, "x".repeat(2048)).unwrap();
+        assert_eq!(read_text(&path, 2048).unwrap().len(), 2048);
+        assert_eq!(read_text(&path, 2047).unwrap_err(), "is larger than 1 KiB: is it the right file?");
+        assert_eq!(read_text(folder.path(), 1).unwrap_err(), "cannot be read: it is a directory");
+    }
+
+    #[test]
+    fn what_is_not_text_is_told_with_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jobs.toml");
+        std::fs::write(&path, b"a = 1\nb = \"\xff\"\n").unwrap();
+        let error = read_text(&path, 2048).unwrap_err();
+        assert_eq!(error, "is not UTF-8: byte 0xff at line 2, column 6; save the file as UTF-8");
     }
 }

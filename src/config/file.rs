@@ -1,8 +1,8 @@
-//! Finding `jobs.toml` and reading it within bounds. The one file here that touches the disk.
+//! Finding `jobs.toml`, reading it within bounds, and whether root may run what it says.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::config::environment::{open, text_of};
 use crate::config::{Config, Diagnostic, Environment, Report, Severity, parse, secrets};
 use crate::job::JobName;
 
@@ -130,45 +130,6 @@ impl Access {
     }
 }
 
-/// The text of a file of at most `limit` bytes; else what is wrong, without the path.
-pub(super) fn read_text(path: &Path, limit: u64) -> Result<String, String> {
-    text_of(open(path)?, limit)
-}
-
-fn open(path: &Path) -> Result<std::fs::File, String> {
-    std::fs::File::open(path).map_err(|error| failed(&error))
-}
-
-fn failed(error: &std::io::Error) -> String {
-    format!("cannot be read: {}", reason(error))
-}
-
-fn text_of(file: std::fs::File, limit: u64) -> Result<String, String> {
-    let mut bytes = Vec::new();
-    // One byte more than allowed tells a full file from one that is too large, whatever its metadata says.
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
-    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > limit {
-        return Err(format!("is larger than {} KiB: is it the right file?", limit / 1024));
-    }
-    String::from_utf8(bytes).map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to()))
-}
-
-fn reason(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        std::io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
-        _ => error.to_string(),
-    }
-}
-
-fn not_utf8(bytes: &[u8], at: usize) -> String {
-    let valid = bytes.get(..at).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or("");
-    let (line, column) = super::diagnostic::position(valid, at);
-    let byte = bytes.get(at).copied().unwrap_or(0);
-    format!("is not UTF-8: byte {byte:#04x} at line {line}, column {column}; save the file as UTF-8")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,30 +144,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_text_is_told_with_its_place() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("jobs.toml");
-        std::fs::write(&path, b"a = 1\nb = \"\xff\"\n").unwrap();
-        let error = read_text(&path, LARGEST).unwrap_err();
-        assert_eq!(error, "is not UTF-8: byte 0xff at line 2, column 6; save the file as UTF-8");
-    }
-
-    #[test]
     fn root_runs_nothing_of_a_file_that_others_can_write() {
         let distrust = |root, owner, mode| Access { owner, mode, root }.distrust(Path::new("jobs.toml"));
         assert_eq!(distrust(true, 0, 0o100_644), None);
         assert!(distrust(true, 0, 0o100_646).unwrap().ends_with("; chmod o-w jobs.toml"));
         assert!(distrust(true, 1_000, 0o100_600).unwrap().starts_with("belongs to user 1000, "));
         assert_eq!(distrust(false, 1_000, 0o100_666), None);
-    }
-
-    #[test]
-    fn a_file_is_read_up_to_its_limit_and_no_further() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("jobs.toml");
-        std::fs::write(&path, "x".repeat(2048)).unwrap();
-        assert_eq!(read_text(&path, 2048).unwrap().len(), 2048);
-        assert_eq!(read_text(&path, 2047).unwrap_err(), "is larger than 1 KiB: is it the right file?");
-        assert_eq!(read_text(folder.path(), 1).unwrap_err(), "cannot be read: it is a directory");
     }
 }

@@ -3,8 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::config::reader::Section;
-use crate::config::settings::{LONGEST, put};
+use crate::config::reader::{LONGEST, Section, put};
 use crate::job::{Backoff, Concurrency, MAX_ATTEMPTS_LIMIT, OnLost, OnStoreError, Policy, SHORTEST_LEASE_TTL};
 
 const fn seconds(number: u64) -> Duration {

@@ -34,6 +34,9 @@ const FOREIGN: [(&str, &str); 15] = [
 /// Keys that had another name before: it is still read, and `check` mentions the one of today.
 const RENAMED: [(&str, &str); 1] = [("period", "slot")];
 
+/// A day more than a year, so that "365d" and "366d" both fit.
+pub(super) const LONGEST: Duration = Duration::from_secs(366 * 86_400);
+
 /// One table of the file, or an absent one: then every key is absent too.
 pub(super) struct Section<'a> {
     pub(super) ctx: &'a Context<'a>,
@@ -176,6 +179,20 @@ impl<'a> Section<'a> {
         let fields: Vec<Option<(String, String)>> =
             fields.into_iter().map(|(name, _, field)| read((name, field))).collect();
         fields.into_iter().collect()
+    }
+}
+
+/// Overwrites a default with what was read, if anything was.
+pub(super) fn put<T>(target: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *target = value;
+    }
+}
+
+/// The same for what has no default.
+pub(super) fn put_some<T>(target: &mut Option<T>, value: Option<T>) {
+    if value.is_some() {
+        *target = value;
     }
 }
 

@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::config::reader::Section;
-use crate::config::settings::{KEYS as DEFAULTS, LONGEST, put, put_some};
+use crate::config::reader::{LONGEST, Section, put, put_some};
+use crate::config::settings::KEYS as DEFAULTS;
 use crate::config::{HttpConfig, NodeConfig, StoreConfig, store_url};
 use crate::drive::MAX_RUNNING;
 use crate::job::{Namespace, NodeName};

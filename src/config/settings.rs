@@ -8,7 +8,7 @@ use std::time::Duration;
 use chrono_tz::Tz;
 
 use crate::config::nearest::nearest_zone;
-use crate::config::reader::Section;
+use crate::config::reader::{LONGEST, Section, put, put_some};
 use crate::config::{command, policy};
 use crate::job::{CommandSpec, JobName, JobSpec, Policy, Program};
 use crate::slot::Period;
@@ -49,9 +49,6 @@ pub(super) const KEYS: &[&str] = &[
 
 /// Where the value of each key is written.
 pub(super) type Places = BTreeMap<String, Range<usize>>;
-
-/// A day more than a year, so that "365d" and "366d" both fit.
-pub(super) const LONGEST: Duration = Duration::from_secs(366 * 86_400);
 
 const ALERT_AFTER: RangeInclusive<Duration> = Duration::from_secs(1)..=LONGEST;
 const JITTER: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(86_400);
@@ -159,18 +156,4 @@ fn zone(section: &Section<'_>) -> Option<Tz> {
     };
     entry.refuse("bad-timezone", &format!("{shown:?} is no time zone"), hint);
     None
-}
-
-/// Overwrites a default with what was read, if anything was.
-pub(super) fn put<T>(target: &mut T, value: Option<T>) {
-    if let Some(value) = value {
-        *target = value;
-    }
-}
-
-/// The same for what has no default.
-pub(super) fn put_some<T>(target: &mut Option<T>, value: Option<T>) {
-    if value.is_some() {
-        *target = value;
-    }
 }

@@ -4,17 +4,18 @@
 //! Only what the store has no record of is told: a slot that an operator has opened again keeps the record of its run.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::drive::{Tools, timers};
+use crate::clock::Clock;
+use crate::drive::timers;
 use crate::guard::Event;
 use crate::job::JobName;
-use crate::observe::NodeEvent;
+use crate::observe::{NodeEvent, Observer};
 use crate::slot::{Lease, Outcome, RunRecord, Slot, SlotKey, SlotRecord};
-use crate::store::{Settlement, StoreError};
+use crate::store::{Settlement, Store, StoreError};
 
 /// The wait before a store that did not answer is asked again.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
@@ -45,6 +46,37 @@ impl Facts {
         done.insert(key, fact);
     }
 
+    /// Tells the store again what it has forgotten, however often it must be asked.
+    pub(crate) async fn assert_again(&self, store: &dyn Store, clock: &dyn Clock, observer: &dyn Observer) {
+        while self.assert_once(store, clock.now().wall, observer).await.is_err() {
+            let again = clock.now().mono + TRY_AGAIN;
+            timers::until(clock, Some(again)).await;
+        }
+    }
+
+    async fn assert_once(
+        &self,
+        store: &dyn Store,
+        now: DateTime<Utc>,
+        observer: &dyn Observer,
+    ) -> Result<(), StoreError> {
+        let facts = self.lasting(now);
+        if facts.is_empty() {
+            return Ok(());
+        }
+        let slots: Vec<Slot> = facts.iter().map(|fact| fact.lease.slot.clone()).collect();
+        let (_, records) = store.inspect(&slots).await?;
+        for (fact, record) in facts.iter().zip(&records).filter(|(fact, record)| is_forgotten(fact, record)) {
+            let settlement = store.complete(&fact.lease, &fact.run, fact.done_ttl).await?;
+            observer.node(&NodeEvent::DoneAgain { slot: record.slot.clone() });
+            // Somebody else was granted the slot that this node had done: a repeat, and never a silent one.
+            if let Settlement::Overtaken { by } = settlement {
+                observer.slot(&record.slot, &Event::Overtaken { attempt: fact.lease.attempt, by });
+            }
+        }
+        Ok(())
+    }
+
     fn lasting(&self, now: DateTime<Utc>) -> Vec<Fact> {
         let mut done = self.lock();
         done.retain(|_, fact| fact.lease.slot.end() > now);
@@ -54,32 +86,6 @@ impl Facts {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<(JobName, SlotKey), Fact>> {
         self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Tells the store again what it has forgotten, however often it must be asked.
-pub(crate) async fn assert_again(tools: Arc<Tools>) {
-    while assert_once(&tools).await.is_err() {
-        let again = tools.clock.now().mono + TRY_AGAIN;
-        timers::until(&*tools.clock, Some(again)).await;
-    }
-}
-
-async fn assert_once(tools: &Tools) -> Result<(), StoreError> {
-    let facts = tools.facts.lasting(tools.clock.now().wall);
-    if facts.is_empty() {
-        return Ok(());
-    }
-    let slots: Vec<Slot> = facts.iter().map(|fact| fact.lease.slot.clone()).collect();
-    let (_, records) = tools.store.inspect(&slots).await?;
-    for (fact, record) in facts.iter().zip(&records).filter(|(fact, record)| is_forgotten(fact, record)) {
-        let settlement = tools.store.complete(&fact.lease, &fact.run, fact.done_ttl).await?;
-        tools.observer.node(&NodeEvent::DoneAgain { slot: record.slot.clone() });
-        // Somebody else was granted the slot that this node had done: a repeat, and never a silent one.
-        if let Settlement::Overtaken { by } = settlement {
-            tools.observer.slot(&record.slot, &Event::Overtaken { attempt: fact.lease.attempt, by });
-        }
-    }
-    Ok(())
 }
 
 /// Neither the run nor a later reset is known.

@@ -57,6 +57,13 @@ pub struct Tools {
     pub gate: Arc<Gate>,
 }
 
+impl Tools {
+    /// Tells the store again what was done here and it has forgotten.
+    pub(crate) async fn assert_again(self: Arc<Self>) {
+        self.facts.assert_again(&*self.store, &*self.clock, &*self.observer).await;
+    }
+}
+
 /// What came of an action.
 enum Outcome {
     Claim(Result<Claim, StoreError>),

@@ -7,16 +7,19 @@ use tokio::net::UnixStream;
 use tokio::net::unix::ReadHalf;
 use tokio::process::Child;
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::watch;
 use tokio_util::sync::DropGuard;
 
 use crate::clock::Mono;
 use crate::exec::capture::Capture;
-use crate::exec::launch::Renewals;
 use crate::exec::plan::Plan;
 use crate::exec::refusal::Refusal;
 use crate::exec::report::Report;
 use crate::exec::request::Request;
-use crate::slot::{Exit, ExitStatus};
+use crate::slot::{Exit, ExitStatus, LeaseDeadline};
+
+/// By when a command has to be over unless its lease is renewed; none where it may outlast it.
+pub type Renewals = watch::Receiver<Option<LeaseDeadline>>;
 
 /// Everything that belongs to one started shim.
 #[derive(Debug)]

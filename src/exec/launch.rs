@@ -11,17 +11,17 @@ use std::process::Stdio;
 
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::exec::attend::Attendant;
+use crate::exec::attend::{Attendant, Renewals};
 use crate::exec::capture::Capture;
 use crate::exec::passing::{Stream, Streams};
 use crate::exec::plan::Plan;
 use crate::exec::refusal::Refusal;
 use crate::exec::{Environment, Running, env_file, environment, placeholders, shim};
 use crate::job::{CommandSpec, Program};
-use crate::slot::{LeaseDeadline, RunContext};
+use crate::slot::RunContext;
 
 /// What becomes of a command's output, besides the tail that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +36,6 @@ pub enum Output {
     /// The same, with both passed on to stderr: stdout is this process's own.
     ToStderr,
 }
-
-/// By when a command has to be over unless its lease is renewed; none where it may outlast it.
-pub type Renewals = watch::Receiver<Option<LeaseDeadline>>;
 
 /// Starts commands.
 #[derive(Clone, Debug)]

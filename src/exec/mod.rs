@@ -34,6 +34,7 @@ mod tail;
 pub mod placeholders;
 pub mod shim;
 
+pub use attend::Renewals;
 pub use environment::{Environment, rfc3339};
-pub use launch::{Launcher, Output, Renewals};
+pub use launch::{Launcher, Output};
 pub use running::Running;

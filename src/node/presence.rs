@@ -13,7 +13,7 @@ use crate::node::chores::{self, Chores, Report};
 use crate::node::daemon::Node;
 use crate::observe::NodeEvent;
 use crate::schedule::Closer;
-use crate::store::{JobEntry, NodeEntry, NodeReport, StoreError, handover};
+use crate::store::{HEARTBEAT, JobEntry, NodeEntry, NodeReport, SILENCE, StoreError, handover};
 
 /// Between two tries to reach a store that is away.
 const RECONNECT: Duration = Duration::from_secs(1);
@@ -170,7 +170,7 @@ impl Node {
             return;
         }
         self.presence.heartbeat_sent = true;
-        self.presence.heartbeat_at = Some(now.mono + handover::HEARTBEAT);
+        self.presence.heartbeat_at = Some(now.mono + HEARTBEAT);
         let looks = self.presence.heartbeats % NAMESAKE == 1;
         self.presence.heartbeats += 1;
         self.note_not_selected(now);
@@ -318,7 +318,7 @@ impl Node {
         if let FirstContact::Read(closed) = std::mem::replace(&mut self.presence.first_contact, FirstContact::Over) {
             for (job, until) in closed {
                 // Those alive then may have died before they could close what ended just before.
-                let from = earlier(until, handover::SILENCE);
+                let from = earlier(until, SILENCE);
                 let from = first_seen.get(&job).map_or(from, |seen| from.max(*seen));
                 self.presence.closer.look_back(&job, from);
             }

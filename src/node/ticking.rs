@@ -9,7 +9,7 @@ use tokio::task::JoinError;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::clock::{Mono, Now, jumped};
-use crate::drive::{Drive, JobCommand, Message, Work, facts};
+use crate::drive::{Drive, JobCommand, Message, Work};
 use crate::guard::{Assignment, End, SlotMachine};
 use crate::job::{Concurrency, JobSpec};
 use crate::node::chores::Chores;
@@ -160,7 +160,7 @@ impl Node {
             // A store that was away may have lost its registry.
             self.presence.register_again();
             // And what was done: who asked before goes on from here.
-            let asserting = tokio::spawn(facts::assert_again(Arc::clone(&self.tools)));
+            let asserting = tokio::spawn(Arc::clone(&self.tools).assert_again());
             self.asserting = Some(AbortOnDropHandle::new(asserting));
         }
         if let Some(slot) = self.roll.wake(wake)

@@ -19,7 +19,8 @@ mod zone;
 pub use closer::Closer;
 pub use dst::{DstEffect, DstNote, clock_changes};
 pub use expression::{Schedule, ScheduleError};
-pub use planner::{Beat, Planner, Tick};
+pub use plan::{Beat, Tick};
+pub use planner::Planner;
 pub use remark::Remark;
 #[cfg(test)]
 pub(crate) use syntax::compiled_here;

@@ -2,12 +2,36 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::schedule::planner::{Beat, Tick};
+use crate::job::JobName;
 use crate::schedule::{Schedule, Timetable};
 use crate::slot::Slot;
 
 /// Spans kept. What is forgotten beyond them is at worst looked at again after the clock has gone back.
 const MOST_SPANS: usize = 8;
+
+/// One scheduled instant, to be fired at `fire_at`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tick {
+    /// The job.
+    pub job: JobName,
+    /// The scheduled instant.
+    pub at: DateTime<Utc>,
+    /// When to fire: `at` plus the job's fixed delay.
+    pub fire_at: DateTime<Utc>,
+    /// The slot that `at` belongs to.
+    pub slot: Slot,
+}
+
+/// What a beat brought.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Beat {
+    /// Ticks to arm, in the order in which they fire.
+    pub ticks: Vec<Tick>,
+    /// Current slots to look at once, because nobody could have armed their tick: at the start, after a gap, and for jobs
+    /// that are new since a reload; and a tick that a clock which has gone back had reached, once its time has come after all.
+    /// `fire_at` is not after the beat. At most one per job.
+    pub look_back: Vec<Tick>,
+}
 
 /// What brought a look at the current slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono_tz::Tz;
 
 use crate::clock::{Clock, SystemClock};
-use crate::drive::Entropy;
+use crate::drive::{Entropy, Patience, Wait};
 use crate::job::{Concurrency, JobName, JobSpec, MAX_ATTEMPTS_LIMIT, NameError, NodeName, OnLost, Policy, Program};
 use crate::observe::{LogObserver, Observer};
 use crate::schedule::{ScheduleError, Timetable};
@@ -60,14 +60,22 @@ pub struct GuardBuilder {
     timezone: Tz,
     period: Period,
     policy: Policy,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) observer: Arc<dyn Observer>,
-    pub(super) wait: Duration,
-    pub(super) store_wait: Duration,
+    clock: Arc<dyn Clock>,
+    observer: Arc<dyn Observer>,
+    wait: Duration,
+    store_wait: Duration,
+}
+
+impl Guard {
+    /// A guard for the job of this name, in a process of this name, on an open store. Names are judged by
+    /// [`GuardBuilder::build`]; give each process a name of its own, people read it.
+    pub fn builder(store: Arc<dyn Store>, job: impl Into<String>, node: impl Into<String>) -> GuardBuilder {
+        GuardBuilder::new(store, job.into(), node.into())
+    }
 }
 
 impl GuardBuilder {
-    pub(super) fn new(store: Arc<dyn Store>, job: String, node: String) -> Self {
+    fn new(store: Arc<dyn Store>, job: String, node: String) -> Self {
         Self {
             store,
             job,
@@ -199,7 +207,10 @@ impl GuardBuilder {
         };
         let timetable = Timetable::of(&spec)?;
         let entropy = Entropy::from_system().map_err(BuildError::Random)?;
-        Ok(Guard::new(Arc::clone(&self.store), (spec, timetable), (node, entropy), self))
+        let wait = if self.wait.is_zero() { Wait::No } else { Wait::For(self.wait) };
+        let patience = Patience { wait, store: self.store_wait, record: None, drain: Duration::ZERO };
+        let Self { store, clock, observer, .. } = self;
+        Ok(Guard { store, clock, observer, entropy, node, spec, timetable, patience })
     }
 
     fn limits(&self) -> Result<(), BuildError> {

@@ -4,19 +4,17 @@ use std::fmt::Display;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::drive::{Account, Entropy, Introduction, Once, Patience, Traces, Wait};
+use crate::drive::{Account, Entropy, Introduction, Once, Patience, Traces};
 use crate::guard::Assignment;
 use crate::job::{JobSpec, NodeName, hash};
 use crate::observe::Observer;
 use crate::schedule::Timetable;
-use crate::service::builder::GuardBuilder;
 use crate::service::remote::{Ear, Remote, Start, exit, interrupted};
 use crate::service::{GuardError, Hold, Run, RunOutcome, Skipped, Standing, Stopped};
 use crate::slot::{ExitStatus, Outcome, Slot, Trigger};
@@ -30,14 +28,14 @@ const LONGEST_MESSAGE: usize = 1_000;
 /// each is a claimer of its own.
 #[derive(Debug)]
 pub struct Guard {
-    store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
-    observer: Arc<dyn Observer>,
-    entropy: Entropy,
-    node: NodeName,
-    spec: JobSpec,
-    timetable: Timetable,
-    patience: Patience,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) observer: Arc<dyn Observer>,
+    pub(super) entropy: Entropy,
+    pub(super) node: NodeName,
+    pub(super) spec: JobSpec,
+    pub(super) timetable: Timetable,
+    pub(super) patience: Patience,
 }
 
 /// How an attempt ended in the caller's task.
@@ -48,24 +46,6 @@ enum Ended<T, E> {
 }
 
 impl Guard {
-    /// A guard for the job of this name, in a process of this name, on an open store. Names are judged by
-    /// [`GuardBuilder::build`]; give each process a name of its own, people read it.
-    pub fn builder(store: Arc<dyn Store>, job: impl Into<String>, node: impl Into<String>) -> GuardBuilder {
-        GuardBuilder::new(store, job.into(), node.into())
-    }
-
-    pub(super) fn new(
-        store: Arc<dyn Store>,
-        (spec, timetable): (JobSpec, Timetable),
-        (node, entropy): (NodeName, Entropy),
-        built: GuardBuilder,
-    ) -> Self {
-        let wait = if built.wait.is_zero() { Wait::No } else { Wait::For(built.wait) };
-        let patience = Patience { wait, store: built.store_wait, record: None, drain: Duration::ZERO };
-        let GuardBuilder { clock, observer, .. } = built;
-        Self { store, clock, observer, entropy, node, spec, timetable, patience }
-    }
-
     /// The slot of now, by this process's clock; the store judges by its own.
     ///
     /// # Errors
@@ -81,7 +61,7 @@ impl Guard {
     }
 
     /// Claims the slot, runs the work under its lease, and records how it ended. The work is called once for each attempt
-    /// that is made here: once, unless [`GuardBuilder::wait`] allows more.
+    /// that is made here: once, unless [`crate::service::GuardBuilder::wait`] allows more.
     ///
     /// Returns when the store knows the end, or has been away until long after the slot; the success of a work is recorded
     /// for as long as that takes. May be dropped at any time: a run that is in progress is dropped and given back, an end

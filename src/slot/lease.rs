@@ -8,21 +8,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::job::NodeName;
-use crate::slot::{Slot, Trigger};
-
-/// 1-based number of the claim within the slot; the whole cluster shares the count.
-pub type Attempt = u32;
-
-/// A number that rises with (slot start, attempt). A resource that remembers the largest it has seen can refuse older work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Fence(pub u64);
-
-impl fmt::Display for Fence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
+use crate::slot::{Attempt, Fence, Slot};
 
 /// 128 random bits that the *caller* makes for one claim, before the first send. The same token is one grant, however
 /// often the request is sent (invariant I5). It is shown to operators but never to the command.
@@ -86,6 +72,32 @@ impl TryFrom<String> for Token {
 impl From<Token> for String {
     fn from(token: Token) -> Self {
         token.to_string()
+    }
+}
+
+/// Why an attempt was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trigger {
+    /// Its tick.
+    Schedule,
+    /// An earlier attempt of the slot did not succeed.
+    Retry,
+    /// A person asked for it.
+    Manual,
+    /// `cronward exec`.
+    Exec,
+}
+
+impl Trigger {
+    /// The word used in keys, JSON and the command's environment.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Schedule => "schedule",
+            Self::Retry => "retry",
+            Self::Manual => "manual",
+            Self::Exec => "exec",
+        }
     }
 }
 

@@ -4,33 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::job::NodeName;
-use crate::slot::{Attempt, Lease, Token};
-
-/// Why an attempt was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Trigger {
-    /// Its tick.
-    Schedule,
-    /// An earlier attempt of the slot did not succeed.
-    Retry,
-    /// A person asked for it.
-    Manual,
-    /// `cronward exec`.
-    Exec,
-}
-
-impl Trigger {
-    /// The word used in keys, JSON and the command's environment.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Schedule => "schedule",
-            Self::Retry => "retry",
-            Self::Manual => "manual",
-            Self::Exec => "exec",
-        }
-    }
-}
+use crate::slot::{Attempt, Lease, Token, Trigger};
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -3,9 +3,24 @@
 use std::fmt;
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 
 use crate::job::{JobName, NameError};
-use crate::slot::{Attempt, Fence, SlotKey, SlotKeyError};
+use crate::slot::{SlotKey, SlotKeyError};
+
+/// 1-based number of the claim within the slot; the whole cluster shares the count.
+pub type Attempt = u32;
+
+/// A number that rises with (slot start, attempt). A resource that remembers the largest it has seen can refuse older work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Fence(pub u64);
+
+impl fmt::Display for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// One slot of one job: from `start` (inclusive) to `end` (exclusive), both UTC.
 ///

@@ -12,13 +12,7 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::between;
 use crate::job::JobName;
-use crate::store::NodeEntry;
-
-/// Between two heartbeats of a node.
-pub const HEARTBEAT: Duration = Duration::from_secs(10);
-
-/// No node for this long: nobody was alive. Also how long before its last heartbeat a node may have died.
-pub const SILENCE: Duration = HEARTBEAT.saturating_mul(2);
+use crate::store::registry::{HEARTBEAT, NodeEntry, SILENCE};
 
 /// A slot that ended this long ago and has no verdict yet is told as left behind. Not longer than a silence: what ended
 /// since then is looked for by who comes next, what ended before and is told by nobody would be lost.

@@ -28,13 +28,13 @@ pub mod redlock;
 mod registry;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "etcd", feature = "zookeeper"))]
 mod rules;
-mod secrets;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 mod shelf;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub mod sql;
 mod station;
 mod trial;
+mod url;
 #[cfg(feature = "zookeeper")]
 pub mod zookeeper;
 
@@ -49,8 +49,8 @@ pub use contract::{Store, StoreOptions, Wakeups};
 #[cfg(feature = "fuzzing")]
 pub use document::fuzzing::document_texts;
 pub use finding::{Finding, Severity};
-pub use open::{Migration, OpenError, SCHEMES, capability, examine, forget, migrate, open, stations};
-pub use registry::{HeartbeatReply, JobEntry, JobOrigin, NodeEntry, NodeReport, Pause};
-pub use secrets::{redact, secret_ranges, secrets, shown_scheme};
+pub use open::{capability, examine, forget, migrate, open, stations};
+pub use registry::{HEARTBEAT, HeartbeatReply, JobEntry, JobOrigin, NodeEntry, NodeReport, Pause, SILENCE};
 pub use station::Station;
 pub use trial::Trial;
+pub use url::{Migration, OpenError, SCHEMES, redact, secret_ranges, secrets, shown_scheme};

@@ -4,52 +4,10 @@ use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::store::layer::{Layered, Timeout};
-use crate::store::secrets::without_secrets;
-use crate::store::{Capability, Finding, Station, Store, StoreError, StoreOptions, Trial, redact, shown_scheme};
-
-/// The schemes that are known, with the cargo feature each needs.
-pub const SCHEMES: &[(&str, &str)] = &[
-    ("sqlite", "sqlite"),
-    ("redis", "redis"),
-    ("rediss", "redis"),
-    ("redis+unix", "redis"),
-    ("postgres", "postgres"),
-    ("postgresql", "postgres"),
-    ("mysql", "mysql"),
-    ("mariadb", "mysql"),
-    ("etcd", "etcd"),
-    ("etcds", "etcd"),
-    ("zookeeper", "zookeeper"),
-    ("redis+sentinel", "redis-sentinel"),
-    ("rediss+sentinel", "redis-sentinel"),
-    ("redis+cluster", "redis-cluster"),
-    ("rediss+cluster", "redis-cluster"),
-    ("redlock", "redis-redlock"),
-    ("redlocks", "redis-redlock"),
-    ("memory", ""),
-];
-
-/// Why a store could not be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// The url cannot be used as it is written.
-    #[error("store url {url:?}: {message}")]
-    Url {
-        /// The url, without secrets.
-        url: String,
-        /// What is wrong and what to write.
-        message: String,
-    },
-    /// A lock of a foreign program cannot be held there.
-    #[error("a foreign key can be held in one Redis only (also behind sentinels), not in {store}")]
-    LockKey {
-        /// What it is.
-        store: &'static str,
-    },
-    /// The store answered, or did not.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
+use crate::store::url::without_secrets;
+use crate::store::{
+    Capability, Finding, Migration, OpenError, SCHEMES, Station, Store, StoreOptions, Trial, redact, shown_scheme,
+};
 
 /// Opens the store at `url`. No connection is made where that can wait: a store that is away is found out by its first
 /// operation. `sqlite` alone is the embedded default: a file in `$STATE_DIRECTORY`, else in `$XDG_STATE_HOME/cronward`.
@@ -184,15 +142,6 @@ pub async fn forget(url: &str, options: StoreOptions, clock: Arc<dyn Clock>, tri
         _ => {}
     }
     Ok(())
-}
-
-/// What a migration did: the tables' version before and after.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Migration {
-    /// 0 when there were no tables.
-    pub from: i64,
-    /// The same as before when nothing was to do.
-    pub to: i64,
 }
 
 /// Makes the tables of the store at `url`, or brings them up to date; none for a store that has none to be made.

@@ -9,7 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::clock::later;
 use crate::job::{JobName, JobSpec, NodeName};
 use crate::slot::Audit;
-use crate::store::handover::SILENCE;
+
+/// Between two heartbeats of a node.
+pub const HEARTBEAT: Duration = Duration::from_secs(10);
+
+/// No node for this long: nobody was alive. Also how long before its last heartbeat a node may have died.
+pub const SILENCE: Duration = HEARTBEAT.saturating_mul(2);
 
 /// Who made the registry know a job, and so who has its command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

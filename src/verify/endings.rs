@@ -9,8 +9,7 @@ use crate::verify::chance::Service;
 use crate::verify::explain::time;
 use crate::verify::fault::Fault;
 use crate::verify::history::History;
-use crate::verify::report::Finding;
-use crate::verify::rules::finding;
+use crate::verify::report::{Finding, finding};
 use crate::verify::run::{Grant, Run};
 use crate::verify::story::Story;
 

@@ -1,28 +1,12 @@
 //! The judgement of every slot, and of the whole.
 
-use serde::Serialize;
-
 use crate::slot::Verdict;
 use crate::verify::explain::{self, Why};
 use crate::verify::history::{History, name};
 use crate::verify::inputs::Inputs;
-use crate::verify::report::{Explained, Finding, Report};
+use crate::verify::report::{Class, Explained, Finding, Report};
 use crate::verify::story::Story;
 use crate::verify::{recovery, rules};
-
-/// What became of a slot; the worst that is true of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Class {
-    /// One run, and it is done.
-    Once,
-    /// More than one run, one after the other.
-    Repeat,
-    /// Two runs at the same time.
-    Overlap,
-    /// It had a tick and nobody did it.
-    Lost,
-}
 
 /// The judgement of one slot.
 struct Judgement {
@@ -167,17 +151,5 @@ fn enter(report: &mut Report, story: &Story, judgement: Judgement) {
     } else if class != Class::Once {
         tally.explained += 1;
         report.explained.push(Explained { class, slot: name(&story.slot), why });
-    }
-}
-
-impl Class {
-    /// The word in reports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Once => "once",
-            Self::Repeat => "repeat",
-            Self::Overlap => "overlap",
-            Self::Lost => "lost",
-        }
     }
 }

@@ -39,5 +39,5 @@ mod tests;
 
 pub use fault::Fault;
 pub use inputs::{Inputs, Malformed, RecordedRun};
-pub use judge::{Class, check};
-pub use report::{Finding, Latency, Recovery, Report, Sample, Tally};
+pub use judge::check;
+pub use report::{Class, Finding, Latency, Recovery, Report, Sample, Tally};

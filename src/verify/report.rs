@@ -6,8 +6,35 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::verify::Class;
 use crate::verify::explain::seconds;
+use crate::verify::history::name;
+use crate::verify::story::Story;
+
+/// What became of a slot; the worst that is true of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// One run, and it is done.
+    Once,
+    /// More than one run, one after the other.
+    Repeat,
+    /// Two runs at the same time.
+    Overlap,
+    /// It had a tick and nobody did it.
+    Lost,
+}
+
+impl Class {
+    /// The word in reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::Repeat => "repeat",
+            Self::Overlap => "overlap",
+            Self::Lost => "lost",
+        }
+    }
+}
 
 /// What was found. The fields of its JSON are stable; spans are in seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -217,4 +244,14 @@ fn latency(f: &mut fmt::Formatter<'_>, after: &str, latency: &Latency) -> fmt::R
         f,
         "next attempt after a {after}: {count} seen, p50 {p50}, p99 {p99}, max {max}, at most {worst} of its bound"
     )
+}
+
+/// A slot breaks a rule.
+pub(super) fn finding<'a>(
+    rule: &'static str,
+    story: &Story,
+    message: String,
+    lines: impl IntoIterator<Item = &'a String>,
+) -> Finding {
+    Finding { rule, slot: name(&story.slot), message, lines: lines.into_iter().cloned().collect() }
 }

@@ -12,9 +12,9 @@ use crate::verify::endings;
 use crate::verify::explain::time;
 use crate::verify::fault::Fault;
 use crate::verify::first_start;
-use crate::verify::history::{History, TO_CLOSE, name};
+use crate::verify::history::{History, TO_CLOSE};
 use crate::verify::instance::Instance;
-use crate::verify::report::Finding;
+use crate::verify::report::{Finding, finding};
 use crate::verify::run::{Grant, Run};
 use crate::verify::story::Story;
 
@@ -50,16 +50,6 @@ fn unjudged(history: &History) -> Option<Finding> {
     let message =
         format!("more than {most} slots were planned, and only so many are judged: give journals of a shorter time");
     Some(Finding { rule: "too-many-slots", slot: "(all)".to_owned(), message, lines: Vec::new() })
-}
-
-/// A slot breaks a rule.
-pub(super) fn finding<'a>(
-    rule: &'static str,
-    story: &Story,
-    message: String,
-    lines: impl IntoIterator<Item = &'a String>,
-) -> Finding {
-    Finding { rule, slot: name(&story.slot), message, lines: lines.into_iter().cloned().collect() }
 }
 
 /// I6: by the store's clock for grants; by the nodes' (set right) or the recorder's for runs.

@@ -1,5 +1,6 @@
 //! The table of `ARCHITECTURE.md`, and the judgement of one file by it.
 
+use crate::circles::is_test_file;
 use crate::source::{blank, mentions, paths, without_tests};
 
 /// The layers from the ground up; a module knows what is below it, and beside it only what [`BESIDE`] lists.
@@ -9,7 +10,7 @@ const LAYERS: [&[&str]; 7] = [
     &["store", "exec", "observe"],
     &["drive"],
     &["node", "service", "sim", "verify"],
-    &["config", "web", "notify"],
+    &["config"],
     &["cli", "fuzzing"],
 ];
 
@@ -19,9 +20,6 @@ const BESIDE: &[(&str, &str)] = &[
     ("observe", "store"),
     // What simulated nodes write is judged as what real ones write.
     ("sim", "verify"),
-    // The edges read their own part of the file.
-    ("web", "config"),
-    ("notify", "config"),
     // A crontab is read by a command, and its parser is tried as the others are.
     ("fuzzing", "cli"),
 ];
@@ -77,8 +75,7 @@ pub(crate) fn check(name: &str, text: &str) -> Vec<String> {
     let blanked = blank(text);
     let code = without_tests(&blanked);
     let module = module_of(name);
-    let is_test = module.iter().any(|part| part == "tests" || part.ends_with("_tests"));
-    if is_test || name == "lib.rs" {
+    if is_test_file(name) || name == "lib.rs" {
         return found;
     }
     found.extend(length(name, text, &code));

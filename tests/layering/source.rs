@@ -1,5 +1,7 @@
 //! Just enough of Rust's grammar to read a file's imports: blanks what is not code, expands `use` trees.
 
+use std::collections::BTreeSet;
+
 /// The text with comments and the insides of string literals replaced by spaces; line breaks stay where they are.
 pub(crate) fn blank(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -173,4 +175,159 @@ pub(crate) fn mentions(code: &str, words: &str) -> bool {
 
 fn is_word(c: char) -> bool {
     c == '_' || c.is_alphanumeric()
+}
+
+/// One name that a file imports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Use {
+    /// What it is called here; `*` for all that a module has.
+    pub(crate) name: String,
+    /// Where it is from, as written.
+    pub(crate) path: Vec<String>,
+    /// Whether others may ask for it here: `pub use`.
+    pub(crate) passed_on: bool,
+}
+
+/// What the `use` statements of the code import, and the code without them and without `mod name;`.
+pub(crate) fn uses(code: &str) -> (Vec<Use>, String) {
+    let mut found = Vec::new();
+    let mut rest = String::with_capacity(code.len());
+    let mut at = 0;
+    while let Some(start) = code[at..].find("use ").map(|start| at + start) {
+        let before = code[..start].trim_end();
+        let opens = before.is_empty() || before.ends_with(['}', '{', ';', ']', ')']) || before.ends_with("pub");
+        let end = code[start..].find(';').map(|length| start + length);
+        let (Some(end), true) = (end, opens) else {
+            rest.push_str(&code[at..start + 4]);
+            at = start + 4;
+            continue;
+        };
+        rest.push_str(&code[at..start]);
+        let passed_on = before.ends_with("pub") || before.ends_with(')');
+        imported(&code[start + 4..end], &[], passed_on, &mut found);
+        at = end + 1;
+    }
+    rest.push_str(&code[at..]);
+    let said = rest.lines().filter(|line| !(line.contains("mod ") && line.trim_end().ends_with(';')));
+    let rest = said.collect::<Vec<_>>().join("\n");
+    (found, rest)
+}
+
+/// Reads one `use` tree to its end.
+fn imported(tree: &str, prefix: &[String], passed_on: bool, found: &mut Vec<Use>) {
+    let tree = tree.trim();
+    if let Some(open) = tree.find('{') {
+        let head = words(&tree[..open]);
+        let inside = &tree[open + 1..tree.rfind('}').unwrap_or(tree.len())];
+        let prefix = [prefix, &head].concat();
+        branches_of(inside).into_iter().for_each(|branch| imported(branch, &prefix, passed_on, found));
+        return;
+    }
+    let (path, alias) = tree.split_once(" as ").map_or((tree, None), |(path, alias)| (path, Some(alias.trim())));
+    let mut path = [prefix, &words(path)].concat();
+    if path.last().is_some_and(|last| last == "self") && path.len() > 1 {
+        path.pop();
+    }
+    let Some(last) = path.last().cloned() else { return };
+    let name = alias.unwrap_or(&last).to_owned();
+    if last == "*" {
+        path.pop();
+    }
+    found.push(Use { name, path, passed_on });
+}
+
+fn words(path: &str) -> Vec<String> {
+    path.split("::").map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}
+
+/// The parts between the commas of a group, each with the groups inside it.
+fn branches_of(group: &str) -> Vec<&str> {
+    let (mut depth, mut from, mut parts) = (0_usize, 0, Vec::new());
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                parts.push(&group[from..at]);
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&group[from..]);
+    parts.retain(|part| !part.trim().is_empty());
+    parts
+}
+
+/// The names that the code defines outside every brace, and in the modules that it has inside.
+pub(crate) fn defines(code: &str) -> BTreeSet<String> {
+    let words = ["struct", "enum", "trait", "union", "type", "fn", "const", "static", "macro_rules!"];
+    words.iter().flat_map(|word| defined(code, word)).collect()
+}
+
+/// The types that the code defines outside every brace.
+pub(crate) fn types(code: &str) -> BTreeSet<String> {
+    ["struct", "enum", "trait", "union", "type"].iter().flat_map(|word| defined(code, word)).collect()
+}
+
+/// The modules that the code has inside: `mod name { … }`.
+pub(crate) fn modules_inside(code: &str) -> BTreeSet<String> {
+    let bodies = defined(code, "mod");
+    bodies.into_iter().filter(|name| code.contains(&format!("mod {name} {{"))).collect()
+}
+
+/// The modules that the code declares for its tests only. The code still has them where `without_tests` left them.
+pub(crate) fn test_modules(blanked: &str) -> BTreeSet<String> {
+    let after = blanked.split("#[cfg(test)]").skip(1);
+    let declared = |text: &str| text.trim_start().split_once("mod ").map(|(_, rest)| leading_word(rest).to_owned());
+    after.filter(|text| leading_item(text).contains("mod ")).filter_map(declared).collect()
+}
+
+fn leading_item(text: &str) -> &str {
+    &text[..text.find(['{', ';', '=']).unwrap_or(text.len())]
+}
+
+fn leading_word(text: &str) -> &str {
+    &text[..text.find(|c| !is_word(c)).unwrap_or(text.len())]
+}
+
+/// The names after a word, outside every brace.
+fn defined(code: &str, word: &str) -> BTreeSet<String> {
+    let top = top_level(code);
+    let starts = top.match_indices(word).filter(|(at, _)| !top[..*at].chars().next_back().is_some_and(is_word));
+    let names = starts.filter_map(|(at, _)| {
+        let rest = &top[at + word.len()..];
+        rest.starts_with(char::is_whitespace).then(|| leading_word(rest.trim_start()).to_owned())
+    });
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+/// The code outside every brace, and that directly in modules.
+fn top_level(code: &str) -> String {
+    let mut out = String::new();
+    // For each open brace whether it is a module's.
+    let mut open: Vec<bool> = Vec::new();
+    let mut item = 0;
+    for c in code.chars() {
+        match c {
+            '{' => {
+                let head = out.get(item..).unwrap_or("");
+                open.push(open.iter().all(|module| *module) && head.split_whitespace().any(|word| word == "mod"));
+                out.push(' ');
+                item = out.len();
+            }
+            '}' => {
+                open.pop();
+                item = out.len();
+            }
+            _ if open.iter().all(|module| *module) => {
+                out.push(c);
+                if c == ';' {
+                    item = out.len();
+                }
+            }
+            _ => {}
+        }
+    }
+    out
 }

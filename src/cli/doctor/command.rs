@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::cli::command::OutputArgs;
-use crate::cli::console::Console;
+use crate::cli::console::{Console, OutputArgs};
 use crate::cli::doctor::judge::{Limits, judge, unreachable};
 use crate::cli::doctor::probe::{Left, Probe};
 use crate::cli::failure::Failure;

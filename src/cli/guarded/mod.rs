@@ -2,7 +2,7 @@
 //! ledger and attempts.
 //!
 //! ```text
-//!  args ─▶ task: the job, its slot, its policy ─▶ nested? ─▶ run: drives the slot once ─▶ verdict: exit code and words ─▶ report
+//!  args ─▶ task: the job, its slot, its policy ─▶ run: drives the slot once, or joins an outer run of it ─▶ verdict: exit code and words ─▶ report
 //! ```
 //!
 //! Where nothing goes wrong `exec` writes nothing of its own: cron mails every word. `trigger` is an operator's verb: it asks,
@@ -10,7 +10,6 @@
 
 mod args;
 mod forward;
-mod nested;
 mod report;
 mod run;
 mod task;

@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
+use crate::cli::ExitCode;
+use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::cli::guarded::verdict::Verdict;
 use crate::drive::{Account, RunAccount};
 use crate::job::{JobName, NodeName};
-use crate::slot::{Attempt, Fence, Outcome};
+use crate::slot::{Attempt, Fence, Outcome, Slot};
 
 /// What happened. These fields are a promise, as those of [`crate::observe::view`] are.
 #[derive(Debug, Serialize)]
@@ -142,4 +144,48 @@ fn run_view(run: &RunAccount) -> RunView<'_> {
         lease_lost: run.lost,
         recorded: run.settled,
     }
+}
+
+/// Where it is told what happened, besides stderr.
+#[derive(Debug, Default)]
+pub(super) struct Telling {
+    pub(super) report: Option<Report>,
+    /// On stdout, too.
+    pub(super) json: bool,
+    /// How far it can be taken back.
+    pub(super) undo: Option<String>,
+}
+
+/// Says what there is to say, and ends with the verdict's code.
+pub(super) fn finish(
+    account: &Account,
+    verdict: &Verdict,
+    telling: Telling,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    verdict.told.iter().for_each(|line| console.note(format_args!("cronward: {line}")));
+    if let Some(undo) = &telling.undo {
+        console.note(format_args!("cronward: to undo: {undo}"));
+    }
+    let view = view(account, verdict, telling.undo.as_deref());
+    if let Some(Err(error)) = telling.report.map(|report| report.finish(&view)) {
+        console.note(format_args!("cronward: {error}"));
+    }
+    if telling.json {
+        console.json(&view)?;
+    }
+    if verdict.code == 0 { Ok(()) } else { Err(Failure::Child(verdict.code)) }
+}
+
+/// A store that cannot even be opened is reported like one that refuses; whoever called is told by the failure itself.
+pub(super) fn not_opened(slot: Slot, failure: Failure, telling: Telling, console: &mut Console) -> Failure {
+    let code = failure.exit_code();
+    let result = if code == ExitCode::TryAgain { "store_unavailable" } else { "store_refuses" };
+    let verdict = Verdict { code: code as u8, result, told: vec![failure.to_string()] };
+    let account = Account::new(slot);
+    let view = view(&account, &verdict, None);
+    if let Some(Err(error)) = telling.report.map(|report| report.finish(&view)) {
+        console.note(format_args!("cronward: {error}"));
+    }
+    failure
 }

@@ -1,31 +1,43 @@
 //! `cronward exec`: from the command line to the exit code.
+//!
+//! A guarded command that guards the same slot again runs under the lease that is held already, instead of waiting for itself.
+//! The lease's token travels in the environment; only the outermost settles.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use nix::unistd::gethostname;
+use tokio::sync::watch;
 
-use crate::cli::ExitCode;
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::cli::guarded::args::ExecArgs;
 use crate::cli::guarded::forward::{Forwarded, Signals};
-use crate::cli::guarded::nested::{HOLDS_KEY, Outer};
-use crate::cli::guarded::report::{self, Report};
+use crate::cli::guarded::report::{Report, Telling, finish, not_opened};
 use crate::cli::guarded::task::Task;
 use crate::cli::guarded::verdict::{Verdict, judge, not_begun};
 use crate::cli::session::connect;
 use crate::cli::store_args::StoreAddress;
-use crate::clock::{Clock, SystemClock};
+use crate::clock::{Clock, Mono, SystemClock};
 use crate::config::Config;
-use crate::drive::{Account, Entropy, Once, Patience, Traces, Wait};
+use crate::drive::{Account, Entropy, Once, Patience, Started, Traces, Wait, Work, timers};
 use crate::exec::{Launcher, Output};
 use crate::guard::Assignment;
-use crate::job::{CommandSpec, NodeName};
+use crate::job::{CommandSpec, LockKey, NodeName, Policy};
 use crate::observe::FanOut;
-use crate::slot::{Audit, Slot, Trigger};
-use crate::store::{self, Store};
+use crate::slot::{Attempt, Audit, Exit, Mark, RunContext, Token, Trigger};
+use crate::store::{self, Store, StoreError};
+
+/// How deep the holds of one lease are nested; the outermost has none.
+const HOLDS: &str = "CRONWARD_HOLDS";
+
+/// The key of a foreign program that the outer run holds with its lease.
+const HOLDS_KEY: &str = "CRONWARD_HOLDS_KEY";
+
+/// The pause before a store that did not answer is asked again.
+const AGAIN: Duration = Duration::from_millis(200);
 
 /// A store that hangs or is away for a moment is asked again this often before the command line gives up.
 const STORE_TRIES: u32 = 4;
@@ -67,50 +79,6 @@ pub(crate) async fn exec(args: &ExecArgs, console: &mut Console) -> Result<(), F
         }
     };
     finish(&account, &verdict, telling, console)
-}
-
-/// Where it is told what happened, besides stderr.
-#[derive(Debug, Default)]
-pub(super) struct Telling {
-    pub(super) report: Option<Report>,
-    /// On stdout, too.
-    pub(super) json: bool,
-    /// How far it can be taken back.
-    pub(super) undo: Option<String>,
-}
-
-/// Says what there is to say, and ends with the verdict's code.
-pub(super) fn finish(
-    account: &Account,
-    verdict: &Verdict,
-    telling: Telling,
-    console: &mut Console,
-) -> Result<(), Failure> {
-    verdict.told.iter().for_each(|line| console.note(format_args!("cronward: {line}")));
-    if let Some(undo) = &telling.undo {
-        console.note(format_args!("cronward: to undo: {undo}"));
-    }
-    let view = report::view(account, verdict, telling.undo.as_deref());
-    if let Some(Err(error)) = telling.report.map(|report| report.finish(&view)) {
-        console.note(format_args!("cronward: {error}"));
-    }
-    if telling.json {
-        console.json(&view)?;
-    }
-    if verdict.code == 0 { Ok(()) } else { Err(Failure::Child(verdict.code)) }
-}
-
-/// A store that cannot even be opened is reported like one that refuses; whoever called is told by the failure itself.
-fn not_opened(slot: Slot, failure: Failure, telling: Telling, console: &mut Console) -> Failure {
-    let code = failure.exit_code();
-    let result = if code == ExitCode::TryAgain { "store_unavailable" } else { "store_refuses" };
-    let verdict = Verdict { code: code as u8, result, told: vec![failure.to_string()] };
-    let account = Account::new(slot);
-    let view = report::view(&account, &verdict, None);
-    if let Some(Err(error)) = telling.report.map(|report| report.finish(&view)) {
-        console.note(format_args!("cronward: {error}"));
-    }
-    failure
 }
 
 /// The file's name for this machine, or the host's.
@@ -210,5 +178,145 @@ impl Guarded {
     /// How long a store may be silent before the command line gives up.
     pub(super) fn store_patience(&self) -> Duration {
         self.address.options.op_timeout * STORE_TRIES
+    }
+}
+
+/// The lease that this process runs under, as its environment says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Outer {
+    token: Token,
+    attempt: Attempt,
+    /// Holds so far, the outermost included.
+    holds: u32,
+    trigger: Trigger,
+    revision: Option<u64>,
+    /// [`HOLDS_KEY`].
+    key: Option<LockKey>,
+}
+
+impl Outer {
+    /// From the environment, if that is of a run of this very slot.
+    fn of(task: &Task, variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let own = variable("CRONWARD_JOB")? == task.slot.job().as_str()
+            && variable("CRONWARD_SLOT")? == task.slot.key().to_string();
+        own.then_some(())?;
+        let word = variable("CRONWARD_TRIGGER").unwrap_or_default();
+        let all = [Trigger::Schedule, Trigger::Retry, Trigger::Manual, Trigger::Exec];
+        let trigger = all.into_iter().find(|trigger| trigger.as_str() == word).unwrap_or(Trigger::Exec);
+        Some(Self {
+            token: variable("CRONWARD_LEASE_TOKEN")?.parse().ok()?,
+            attempt: variable("CRONWARD_ATTEMPT")?.parse().ok()?,
+            holds: variable(HOLDS).and_then(|count| count.parse().ok()).unwrap_or(1),
+            trigger,
+            revision: variable("CRONWARD_FENCE_REVISION").and_then(|number| number.parse().ok()),
+            key: variable(HOLDS_KEY).and_then(|key| key.parse().ok()),
+        })
+    }
+
+    /// Whether that lease still holds the slot. Where the store does not say so within `patience` nobody knows: this process
+    /// may have outlived its run, whose slot is another's by now. An error starts nothing (I8), here as in any guard.
+    async fn still_holds(&self, store: &dyn Store, task: &Task, patience: Duration) -> Result<bool, StoreError> {
+        let until = SystemClock.now().mono + patience;
+        loop {
+            match store.inspect(std::slice::from_ref(&task.slot)).await {
+                Ok((_, records)) => {
+                    let own = |mark: &Mark| matches!(mark, Mark::Leased { token, .. } if *token == self.token);
+                    return Ok(records.iter().any(|record| own(&record.mark)));
+                }
+                Err(error) if error.is_transient() && SystemClock.now().mono < until => {
+                    timers::until(&SystemClock, Some(SystemClock.now().mono + AGAIN)).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The number of holds with one more.
+    const fn deeper(&self) -> u32 {
+        self.holds.saturating_add(1)
+    }
+
+    /// What the command is told: the run that it is part of.
+    fn context(&self, task: &Task, node: NodeName, now: DateTime<Utc>) -> RunContext {
+        RunContext {
+            slot: task.slot.clone(),
+            scheduled_at: now,
+            attempt: self.attempt,
+            max_attempts: task.spec.policy.max_attempts,
+            fence: task.slot.fence(self.attempt),
+            fence_revision: self.revision,
+            run_id: format!("{}-{}", self.attempt, self.holds),
+            node,
+            trigger: self.trigger,
+            deadline: None,
+            token: Some(self.token),
+            lease_held: true,
+        }
+    }
+}
+
+impl Guarded {
+    /// The outer run under whose lease this process stands, if it does.
+    async fn within_which(&self, outer: Option<Outer>) -> Result<Option<Outer>, StoreError> {
+        let Some(outer) = outer else { return Ok(None) };
+        let holds = outer.still_holds(&*self.store, &self.task, self.store_patience()).await?;
+        Ok(holds.then_some(outer))
+    }
+
+    /// Runs the command under the lease of an outer run of the same slot. That run renews the lease, and stops this process
+    /// with its own command if it must; the timeout is this one's own.
+    async fn within(&self, outer: &Outer) -> Result<(Account, Verdict), Failure> {
+        if let Some(key) = self.address.options.lock_key.as_ref().filter(|key| outer.key.as_ref() != Some(*key)) {
+            return Err(Failure::Usage(format!(
+                "--key {key}: this runs within a run of {}, which does not hold that key: give --key to the outermost exec",
+                self.task.slot
+            )));
+        }
+        if let Some(signal) = self.signals.ended_by() {
+            // It came while the store was asked: nothing has begun, and nothing is to begin.
+            let account = Account::new(self.task.slot.clone());
+            let verdict = judge(&account, 0, Some(signal));
+            return Ok((account, verdict));
+        }
+        let mut command = self.task.spec.command.clone();
+        command.env.insert(HOLDS.to_owned(), outer.deeper().to_string());
+        let context = outer.context(&self.task, self.node.clone(), SystemClock.now().wall);
+        let work = self.work(command);
+        let mut started = work.start(context.clone(), watch::channel(None).1).await;
+        let (exit, timed_out) = end_of(&mut *started, &self.task.spec.policy).await;
+        drop(started);
+        work.passed_on().await;
+        let account = Account::nested(&context, exit, timed_out);
+        let verdict = Verdict { result: "nested", ..judge(&account, 0, None) };
+        Ok((account, verdict))
+    }
+}
+
+/// The end of a command, and whether its timeout brought it about: TERM, and KILL where that was not enough.
+async fn end_of(started: &mut dyn Started, policy: &Policy) -> (Exit, bool) {
+    let within = |span: Duration| SystemClock.now().mono + span;
+    let due = policy.timeout.map(within);
+    if let Some(exit) = end_by(started, due).await {
+        return (exit, false);
+    }
+    started.terminate();
+    let exit = match end_by(started, Some(within(policy.kill_after))).await {
+        Some(exit) => exit,
+        None => {
+            started.kill();
+            started.wait().await
+        }
+    };
+    // What it left behind may have taken longer to stop than the command took.
+    let in_time = exit.ended.is_some_and(|ended| due.is_some_and(|due| ended < due));
+    (exit, !in_time)
+}
+
+/// The command's end, unless it is not there by then.
+async fn end_by(started: &mut dyn Started, due: Option<Mono>) -> Option<Exit> {
+    tokio::select! {
+        biased;
+        exit = started.wait() => Some(exit),
+        () = timers::until(&SystemClock, due) => None,
     }
 }

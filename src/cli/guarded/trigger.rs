@@ -6,11 +6,10 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::cli::catalog::KnownJob;
-use crate::cli::command::OutputArgs;
-use crate::cli::console::Console;
+use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
-use crate::cli::guarded::report::Report;
-use crate::cli::guarded::run::{Guarded, Telling, finish, listen, node_name};
+use crate::cli::guarded::report::{Report, Telling, finish};
+use crate::cli::guarded::run::{Guarded, listen, node_name};
 use crate::cli::guarded::task::Task;
 use crate::cli::guarded::verdict::{Verdict, judge, not_begun};
 use crate::cli::lookup;

@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use crate::cli::command::OutputArgs;
-use crate::cli::console::Console;
+use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::text::brief;

@@ -2,8 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::cli::command::OutputArgs;
-use crate::cli::console::Console;
+use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::pasted::quoted;
 use crate::cli::session::Session;

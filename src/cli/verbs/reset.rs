@@ -1,8 +1,7 @@
 //! `cronward reset J@S`: the slot begins anew.
 
 use crate::cli::catalog::KnownJob;
-use crate::cli::command::OutputArgs;
-use crate::cli::console::Console;
+use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::lookup;
 use crate::cli::pasted::starter;

@@ -1,7 +1,6 @@
 //! `cronward unlock J@S`: takes the lease from its holder.
 
-use crate::cli::command::OutputArgs;
-use crate::cli::console::Console;
+use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::lookup;
 use crate::cli::reference::SlotRef;

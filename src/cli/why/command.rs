@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::cli::command::OutputArgs;
-use crate::cli::console::Console;
+use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::lookup;
 use crate::cli::reference::SlotRef;
@@ -11,9 +10,9 @@ use crate::cli::session::Session;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::table::{self, Grid};
 use crate::cli::text::harmless;
-use crate::cli::why::explain::{Explanation, explain};
+use crate::cli::why::explain::explain;
 use crate::cli::why::timeline::timeline;
-use crate::cli::why::{Facts, clock};
+use crate::cli::why::{Explanation, Facts, clock};
 use crate::observe::view::{DecisionView, WhyView};
 
 /// Why a slot ran, or did not: each node's decisions in order, and one sentence

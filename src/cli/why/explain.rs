@@ -2,29 +2,11 @@
 
 use crate::cli::pasted::starter;
 use crate::cli::text::{brief, ending};
-use crate::cli::why::{Facts, clock, unplanned};
+use crate::cli::why::{Explanation, Facts, clock, unplanned};
 use crate::clock::between;
 use crate::job::NodeName;
 use crate::slot::{Audit, Decision, Mark, Outcome, RunRecord, SlotState, Verdict};
 use crate::store::JobOrigin;
-
-/// What is said of a slot at the end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Explanation {
-    pub(super) sentence: String,
-    /// A command line; none where nothing is to be mended.
-    pub(super) mend: Option<String>,
-}
-
-impl Explanation {
-    pub(super) fn fine(sentence: impl Into<String>) -> Self {
-        Self { sentence: sentence.into(), mend: None }
-    }
-
-    pub(super) fn mended(sentence: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { sentence: sentence.into(), mend: Some(mend.into()) }
-    }
-}
 
 /// Why it is as it is.
 pub(super) fn explain(facts: &Facts) -> Explanation {

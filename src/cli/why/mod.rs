@@ -44,6 +44,24 @@ struct Facts {
     now: DateTime<Utc>,
 }
 
+/// What is said of a slot at the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Explanation {
+    sentence: String,
+    /// A command line; none where nothing is to be mended.
+    mend: Option<String>,
+}
+
+impl Explanation {
+    fn fine(sentence: impl Into<String>) -> Self {
+        Self { sentence: sentence.into(), mend: None }
+    }
+
+    fn mended(sentence: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self { sentence: sentence.into(), mend: Some(mend.into()) }
+    }
+}
+
 /// An instant of the slot's day as people say it; with its date where that is another.
 fn clock(day: DateTime<Utc>, at: DateTime<Utc>) -> String {
     if day.date_naive() == at.date_naive() {

@@ -2,8 +2,7 @@
 //! it. No file has its command, so no verb here can run it. Pure.
 
 use crate::cli::text::brief;
-use crate::cli::why::Facts;
-use crate::cli::why::explain::Explanation;
+use crate::cli::why::{Explanation, Facts};
 use crate::clock::between;
 use crate::store::JobOrigin;
 

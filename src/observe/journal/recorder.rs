@@ -13,8 +13,8 @@ use rustix::fs::OFlags;
 use crate::clock::Clock;
 use crate::guard::Event;
 use crate::job::NodeName;
-use crate::observe::journal::line::{Fact, Line};
-use crate::observe::journal::writer::{Message, Open, Opened, Shared, Writer};
+use crate::observe::journal::line::Fact;
+use crate::observe::journal::writer::{Message, Open, Opened, Shared, Stamp, Writer};
 use crate::observe::{NodeEvent, Observer};
 use crate::slot::{Slot, Verdict};
 
@@ -27,20 +27,6 @@ pub struct Journal {
     queue: SyncSender<Message>,
     shared: Arc<Shared>,
     stamp: Stamp,
-}
-
-/// What every line begins with.
-#[derive(Clone, Debug)]
-pub(super) struct Stamp {
-    clock: Arc<dyn Clock>,
-    node: NodeName,
-    instance: String,
-}
-
-impl Stamp {
-    pub(super) fn line(&self, slot: Option<&Slot>, job: Option<&crate::job::JobName>, fact: Fact) -> String {
-        Line::of(self.clock.now().wall, (&self.node, &self.instance), (slot, job), fact).text()
-    }
 }
 
 impl Journal {

@@ -6,7 +6,7 @@ use std::sync::mpsc::Receiver;
 
 use super::*;
 use crate::clock::ManualClock;
-use crate::observe::journal::Fact;
+use crate::observe::journal::{Fact, Line};
 
 const LONG: Duration = Duration::from_secs(20);
 

@@ -7,8 +7,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 
-use crate::observe::journal::line::Fact;
-use crate::observe::journal::recorder::Stamp;
+use crate::clock::Clock;
+use crate::job::{JobName, NodeName};
+use crate::observe::journal::line::{Fact, Line};
+use crate::slot::Slot;
+
+/// What every line begins with.
+#[derive(Clone, Debug)]
+pub(super) struct Stamp {
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) node: NodeName,
+    pub(super) instance: String,
+}
+
+impl Stamp {
+    pub(super) fn line(&self, slot: Option<&Slot>, job: Option<&JobName>, fact: Fact) -> String {
+        Line::of(self.clock.now().wall, (&self.node, &self.instance), (slot, job), fact).text()
+    }
+}
 
 /// What the writer is told.
 #[derive(Debug)]

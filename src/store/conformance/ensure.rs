@@ -1,4 +1,41 @@
-//! Checks that answer with a message instead of a panic: library code never panics, not even this.
+//! Checks that answer with a message instead of a panic, and what a case comes to by them: library code never panics, not even
+//! this.
+
+use std::fmt;
+
+use crate::store::StoreError;
+
+/// What a case comes to.
+pub type Outcome = Result<(), Failure>;
+
+/// Why a case failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure(String);
+
+impl Failure {
+    /// At this place in the suite, for this reason.
+    pub(super) fn at(place: &str, reason: impl fmt::Display) -> Self {
+        Self(format!("{place}: {reason}"))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<String> for Failure {
+    fn from(reason: String) -> Self {
+        Self(reason)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self(format!("the store failed: {error} ({:?}, applied: {:?})", error.kind, error.applied))
+    }
+}
 
 /// The condition holds.
 macro_rules! ensure {

@@ -32,10 +32,13 @@ mod registry;
 mod renew;
 pub mod sequence;
 mod settle;
+mod suite;
 mod wake;
 mod window;
 
 pub use bench::Bench;
-pub use case::{Case, Failure, Outcome, cases, run_case};
+pub use case::Case;
+pub use ensure::{Failure, Outcome};
 pub use memory::MemorySetup;
 pub use setup::{Probe, Scale, Setup};
+pub use suite::{cases, run_case};

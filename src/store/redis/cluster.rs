@@ -61,7 +61,7 @@ impl Cluster {
             return Err(members.refuse("a cluster has only database 0: leave the path out"));
         }
         let data = members.data("", client)?;
-        let at = |seed| data.at(seed).map_err(|error| members.refuse(&error.to_string()));
+        let at = |seed: &Address| data.at(&seed.host, seed.port).map_err(|error| members.refuse(&error.to_string()));
         let listeners = members.hosts.iter().map(at).collect::<Result<Vec<_>, _>>()?;
         let listeners = Arc::new(AnyOf::new(listeners));
         let heard = Source::AnyOf(Arc::clone(&listeners));
@@ -172,7 +172,7 @@ impl Known {
         if let Some(link) = state.links.get(address) {
             return Ok(Arc::clone(link));
         }
-        let target = self.data.at(address).map_err(LinkError::Connect)?;
+        let target = self.data.at(&address.host, address.port).map_err(LinkError::Connect)?;
         let link = Arc::new(Link::new(Source::Fixed(Box::new(target)), self.op_timeout));
         state.links.insert(address.clone(), Arc::clone(&link));
         Ok(link)

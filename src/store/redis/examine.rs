@@ -6,8 +6,6 @@ use std::collections::BTreeMap;
 use redis::Value;
 
 use super::link::{Link, LinkError};
-use super::route::Route;
-use super::store::RedisStore;
 use crate::store::Finding;
 
 /// The longest that a server's own words may be.
@@ -20,33 +18,6 @@ struct Said {
     info: BTreeMap<String, String>,
     /// `CONFIG GET` is no part of the documented rights: what it would tell may be missing.
     config: BTreeMap<String, String>,
-}
-
-impl RedisStore {
-    /// Looks at the server; in a cluster at each master. What could not be asked for is a finding too.
-    pub(in crate::store) async fn examine(&self) -> Vec<Finding> {
-        match &self.route {
-            // That it cannot be reached is found out by whoever asks first.
-            Route::One(link) => look(link, self.name).await.unwrap_or_default(),
-            #[cfg(feature = "redis-cluster")]
-            Route::Many(cluster) => cluster.examine(self.name).await,
-        }
-    }
-
-    /// Looks at one of several servers that do not stand in for each other: it is told of which, also when it cannot be
-    /// reached, which the others then hide.
-    #[cfg(feature = "redis-redlock")]
-    pub(super) async fn examine_as_one_of_many(&self) -> Vec<Finding> {
-        let away = |error: &str| {
-            let effect = "when as many more go as make it a majority, nothing is claimed";
-            Finding::warning("server", error, effect, "start it; or look at its log")
-        };
-        match &self.route {
-            Route::One(link) => at_place(&self.location, look(link, self.name).await, away),
-            #[cfg(feature = "redis-cluster")]
-            Route::Many(_) => self.examine().await,
-        }
-    }
 }
 
 /// What is found at one server of several, with its place.

@@ -98,7 +98,7 @@ impl Sentinels {
         let mut known = self.known.master.subscribe();
         let found = tokio::time::timeout(limit / 2, known.wait_for(Option::is_some)).await;
         match found.ok().and_then(Result::ok).and_then(|master| master.clone()) {
-            Some(master) => self.data.at(&master.address),
+            Some(master) => self.data.at(&master.address.host, master.address.port),
             None => Err(RedisError::from(std::io::Error::other(self.known.unknown()))),
         }
     }

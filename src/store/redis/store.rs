@@ -5,6 +5,7 @@ use std::time::Duration;
 use redis::{Cmd, Value};
 
 use super::decode::Corrupt;
+use super::examine;
 use super::fault::Asked;
 use super::keys::Keys;
 use super::link::Link;
@@ -16,7 +17,7 @@ use super::wake::Listener;
 use crate::slot::{Lease, Slot};
 #[cfg(feature = "redis-cluster")]
 use crate::store::ErrorKind;
-use crate::store::{Op, OpenError, StoreError, StoreOptions, redact};
+use crate::store::{Finding, Op, OpenError, StoreError, StoreOptions, redact};
 
 /// The longest span that is sent, 100 years: what is added to a clock stays a number that Redis takes.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
@@ -200,4 +201,31 @@ pub(super) fn whole_millis(span: Duration) -> u128 {
 /// A TTL: at least a millisecond.
 pub(super) fn ttl(span: Duration) -> u128 {
     whole_millis(span).max(1)
+}
+
+impl RedisStore {
+    /// Looks at the server; in a cluster at each master. What could not be asked for is a finding too.
+    pub(in crate::store) async fn examine(&self) -> Vec<Finding> {
+        match &self.route {
+            // That it cannot be reached is found out by whoever asks first.
+            Route::One(link) => examine::look(link, self.name).await.unwrap_or_default(),
+            #[cfg(feature = "redis-cluster")]
+            Route::Many(cluster) => cluster.examine(self.name).await,
+        }
+    }
+
+    /// Looks at one of several servers that do not stand in for each other: it is told of which, also when it cannot be
+    /// reached, which the others then hide.
+    #[cfg(feature = "redis-redlock")]
+    pub(super) async fn examine_as_one_of_many(&self) -> Vec<Finding> {
+        let away = |error: &str| {
+            let effect = "when as many more go as make it a majority, nothing is claimed";
+            Finding::warning("server", error, effect, "start it; or look at its log")
+        };
+        match &self.route {
+            Route::One(link) => examine::at_place(&self.location, examine::look(link, self.name).await, away),
+            #[cfg(feature = "redis-cluster")]
+            Route::Many(_) => self.examine().await,
+        }
+    }
 }

@@ -106,9 +106,9 @@ impl Target {
 
     /// The same way in, at another address.
     #[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
-    pub(super) fn at(&self, address: &super::members::Address) -> Result<Self, redis::RedisError> {
+    pub(super) fn at(&self, host: &str, port: u16) -> Result<Self, redis::RedisError> {
         use redis::ConnectionAddr::{Tcp, TcpTls, Unix};
-        let (host, port) = (address.host.clone(), address.port);
+        let host = host.to_owned();
         let address = match self.info.addr().clone() {
             TcpTls { insecure, tls_params, .. } => TcpTls { host, port, insecure, tls_params },
             Tcp(..) | Unix(_) => Tcp(host, port),

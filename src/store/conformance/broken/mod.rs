@@ -8,18 +8,7 @@ mod lost;
 mod records;
 mod store;
 
-pub use store::{Broken, BrokenSetup, Flaw};
-
-use std::sync::Arc;
-
-/// A flaw with the cases that must catch it.
-#[derive(Clone, Debug)]
-pub struct Control {
-    /// What is broken.
-    pub flaw: Arc<dyn Flaw>,
-    /// Cases that fail because of it, among others.
-    pub caught_by: &'static [&'static str],
-}
+pub use store::{Broken, BrokenSetup, Control, Flaw};
 
 /// Every flaw.
 pub fn controls() -> Vec<Control> {

@@ -18,6 +18,15 @@ use crate::store::{
     Release, Renewal, Settlement, Store, Wakeups,
 };
 
+/// A flaw with the cases that must catch it.
+#[derive(Clone, Debug)]
+pub struct Control {
+    /// What is broken.
+    pub flaw: Arc<dyn Flaw>,
+    /// Cases that fail because of it, among others.
+    pub caught_by: &'static [&'static str],
+}
+
 /// What is broken. Each method is the right one unless a flaw says otherwise.
 pub trait Flaw: Debug + Send + Sync + 'static {
     /// `claim`.

@@ -1,5 +1,7 @@
 //! Each broken store is caught, by the cases that are there for it.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::clock::SystemClock;
 use crate::store::conformance::{Setup, cases, run_case};

@@ -1,12 +1,36 @@
-//! Where in a url its secrets are. Whoever shows a url, warns of one or keeps it from others asks here and nowhere else. Rather
-//! too much is hidden than too little: urls are also written wrongly, and are shown above all then. Never reads what a url
-//! leads to.
+//! The url of a store: which schemes there are, where its secrets are, and why it could not be opened. Never reads what a url
+//! leads to, and knows no store.
+//!
+//! Whoever shows a url, warns of one or keeps it from others asks here and nowhere else. Rather too much is hidden than too
+//! little: urls are also written wrongly, and are shown above all then.
 
 use std::ops::Range;
 
 use url::form_urlencoded;
 
-use super::SCHEMES;
+use crate::error::StoreError;
+
+/// The schemes that are known, with the cargo feature each needs.
+pub const SCHEMES: &[(&str, &str)] = &[
+    ("sqlite", "sqlite"),
+    ("redis", "redis"),
+    ("rediss", "redis"),
+    ("redis+unix", "redis"),
+    ("postgres", "postgres"),
+    ("postgresql", "postgres"),
+    ("mysql", "mysql"),
+    ("mariadb", "mysql"),
+    ("etcd", "etcd"),
+    ("etcds", "etcd"),
+    ("zookeeper", "zookeeper"),
+    ("redis+sentinel", "redis-sentinel"),
+    ("rediss+sentinel", "redis-sentinel"),
+    ("redis+cluster", "redis-cluster"),
+    ("rediss+cluster", "redis-cluster"),
+    ("redlock", "redis-redlock"),
+    ("redlocks", "redis-redlock"),
+    ("memory", ""),
+];
 
 /// Stores without users: a path may look like anything.
 const OPEN: [&str; 2] = ["sqlite", "memory"];
@@ -19,6 +43,37 @@ const TELLING: [&str; 4] = ["pass", "pwd", "secret", "token"];
 const LONGEST_SCHEME: usize = 20;
 /// What is so short stands in any message.
 const SHORT: usize = 4;
+
+/// Why a store could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The url cannot be used as it is written.
+    #[error("store url {url:?}: {message}")]
+    Url {
+        /// The url, without secrets.
+        url: String,
+        /// What is wrong and what to write.
+        message: String,
+    },
+    /// A lock of a foreign program cannot be held there.
+    #[error("a foreign key can be held in one Redis only (also behind sentinels), not in {store}")]
+    LockKey {
+        /// What it is.
+        store: &'static str,
+    },
+    /// The store answered, or did not.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What a migration did: the tables' version before and after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Migration {
+    /// 0 when there were no tables.
+    pub from: i64,
+    /// The same as before when nothing was to do.
+    pub to: i64,
+}
 
 /// Where the secrets of a url are, from left to right: the password, or the user where it stands in the place of one, and
 /// parameters like `pass`, `password` and `sentinel_pass`. A variable (`${NAME}`) is none.
