@@ -91,20 +91,65 @@ pub enum Claim {
     Closed,
 }
 
-impl Claim {
-    /// The word used in logs and metrics.
-    pub const fn as_str(&self) -> &'static str {
+/// Which answer to a claim it was, without what came with it: what is told on of a [`Claim`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClaimAnswer {
+    /// [`Claim::Claimed`].
+    Claimed,
+    /// [`Claim::Held`].
+    Held,
+    /// [`Claim::Done`].
+    Done,
+    /// [`Claim::Exhausted`].
+    Exhausted,
+    /// [`Claim::Backoff`].
+    Backoff,
+    /// [`Claim::Paused`].
+    Paused,
+    /// [`Claim::Blocked`].
+    Blocked,
+    /// [`Claim::Early`].
+    Early,
+    /// [`Claim::Closed`].
+    Closed,
+}
+
+impl ClaimAnswer {
+    /// The word in journals, logs and reports.
+    pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Claimed { .. } => "claimed",
-            Self::Held { .. } => "held",
-            Self::Done(_) => "done",
-            Self::Exhausted { .. } => "exhausted",
-            Self::Backoff { .. } => "backoff",
-            Self::Paused { .. } => "paused",
-            Self::Blocked { .. } => "blocked",
-            Self::Early { .. } => "early",
+            Self::Claimed => "claimed",
+            Self::Held => "held",
+            Self::Done => "done",
+            Self::Exhausted => "exhausted",
+            Self::Backoff => "backoff",
+            Self::Paused => "paused",
+            Self::Blocked => "blocked",
+            Self::Early => "early",
             Self::Closed => "closed",
         }
+    }
+}
+
+impl Claim {
+    /// Which answer it is.
+    pub const fn answer(&self) -> ClaimAnswer {
+        match self {
+            Self::Claimed { .. } => ClaimAnswer::Claimed,
+            Self::Held { .. } => ClaimAnswer::Held,
+            Self::Done(_) => ClaimAnswer::Done,
+            Self::Exhausted { .. } => ClaimAnswer::Exhausted,
+            Self::Backoff { .. } => ClaimAnswer::Backoff,
+            Self::Paused { .. } => ClaimAnswer::Paused,
+            Self::Blocked { .. } => ClaimAnswer::Blocked,
+            Self::Early { .. } => ClaimAnswer::Early,
+            Self::Closed => ClaimAnswer::Closed,
+        }
+    }
+
+    /// Its word: [`ClaimAnswer::as_str`].
+    pub const fn as_str(&self) -> &'static str {
+        self.answer().as_str()
     }
 }
 
@@ -139,6 +184,31 @@ pub enum Renewal {
     },
     /// The slot is done.
     Done(DoneMark),
+}
+
+/// Which answer to a renewal it was, without what came with it: what is told on of a [`Renewal`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RenewalAnswer {
+    /// [`Renewal::Renewed`].
+    Renewed,
+    /// [`Renewal::Restored`].
+    Restored,
+    /// [`Renewal::Lost`].
+    Lost,
+    /// [`Renewal::Done`].
+    Done,
+}
+
+impl RenewalAnswer {
+    /// The word in journals and logs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Renewed => "renewed",
+            Self::Restored => "restored",
+            Self::Lost => "lost",
+            Self::Done => "done",
+        }
+    }
 }
 
 /// The answer to a completion. The slot is done in both cases (invariant I3).

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::error::ErrorKind;
 use crate::guard::{End, Event};
 use crate::job::NodeName;
+use crate::reply::ClaimAnswer;
 use crate::slot::{Attempt, Exit, ExitStatus, Fence, Outcome, RunContext, Slot};
 
 /// What happened at a slot.
@@ -14,8 +15,8 @@ pub struct Account {
     pub slot: Slot,
     /// How it ended here; none while it has not.
     pub end: Option<End>,
-    /// The last answer to a claim, [`crate::reply::Claim::as_str`].
-    pub answer: Option<&'static str>,
+    /// The last answer to a claim.
+    pub answer: Option<ClaimAnswer>,
     /// Who holds it or did it, where that was the last answer.
     pub by: Option<NodeName>,
     /// The last error of the store, when no answer came after it.

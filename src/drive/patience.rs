@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::clock::{Mono, Now};
 use crate::error::{ErrorKind, Op};
 use crate::guard::Event;
+use crate::reply::ClaimAnswer;
 use crate::slot::{Outcome, Slot};
 use crate::wake::{Wake, WakeKind};
 
@@ -83,7 +84,7 @@ pub(super) struct Limits {
     /// Since when it has not answered.
     silent: Option<Mono>,
     /// The last answer to a claim.
-    answer: Option<&'static str>,
+    answer: Option<ClaimAnswer>,
     cancelled: bool,
     /// The drive was told to leave.
     left: bool,
@@ -158,7 +159,7 @@ impl Limits {
             Event::ClaimAnswered { answer, foreign, .. } => {
                 self.store_answered();
                 self.stage = Stage::Asking;
-                return self.answered(answer, *foreign, now);
+                return self.answered(*answer, *foreign, now);
             }
             Event::Settled { outcome, .. } | Event::SettlementGivenUp { outcome, .. } => {
                 self.stage = Stage::Asking;
@@ -182,34 +183,36 @@ impl Limits {
     }
 
     fn store_failed(&mut self, op: Op, kind: ErrorKind, now: Mono) {
+        use ClaimAnswer::{Backoff, Held};
         if op != Op::Claim {
             return;
         }
         // The answer that granted it came too late to start anything.
         self.stage = Stage::Asking;
         let since = *self.silent.get_or_insert(now);
-        let follows = self.patience.wait == Wait::TakeOver && matches!(self.answer, Some("held" | "backoff"));
+        let follows = self.patience.wait == Wait::TakeOver && matches!(self.answer, Some(Held | Backoff));
         let patience = if kind.is_transient() { self.patience.store } else { self.patience.store.min(REFUSED) };
         self.store = (!follows).then(|| since + patience);
     }
 
-    fn answered(&mut self, answer: &'static str, foreign: bool, now: Now) -> Next {
+    fn answered(&mut self, answer: ClaimAnswer, foreign: bool, now: Now) -> Next {
+        use ClaimAnswer::{Backoff, Blocked, Claimed, Closed, Done, Early, Exhausted, Held, Paused};
         let before = self.answer.replace(answer);
         match (answer, self.patience.wait) {
-            ("claimed" | "done" | "exhausted" | "closed", _) => return Next::Stay,
+            (Claimed | Done | Exhausted | Closed, _) => return Next::Stay,
             // By this machine's clock, too: whoever named it named the wrong one.
-            ("early", _) if now.wall < self.slot.start() => return Next::Leave,
-            ("early", _) => self.wait_at_most(AHEAD, now.mono),
-            (_, Wait::For(_)) => {}
-            (_, Wait::No) => return Next::Leave,
-            ("held" | "backoff", Wait::TakeOver) if !foreign => self.wait = None,
-            ("blocked", Wait::TakeOver) => {
-                if before != Some("blocked") {
+            (Early, _) if now.wall < self.slot.start() => return Next::Leave,
+            (Early, _) => self.wait_at_most(AHEAD, now.mono),
+            (Held | Backoff | Paused | Blocked, Wait::For(_)) => {}
+            (Held | Backoff | Paused | Blocked, Wait::No) => return Next::Leave,
+            (Held | Backoff, Wait::TakeOver) if !foreign => self.wait = None,
+            (Blocked, Wait::TakeOver) => {
+                if before != Some(Blocked) {
                     self.wait = None;
                 }
                 self.wait_at_most(self.lease_ttl + LOOK, now.mono);
             }
-            (_, Wait::TakeOver) => return Next::Leave,
+            (Held | Backoff | Paused, Wait::TakeOver) => return Next::Leave,
         }
         if self.wait.is_some_and(|wait| now.mono >= wait) { Next::Leave } else { Next::Stay }
     }
@@ -238,7 +241,7 @@ mod tests {
         Limits::new(patience, slot, TTL, at(0).mono)
     }
 
-    fn answered(answer: &'static str) -> Event {
+    fn answered(answer: ClaimAnswer) -> Event {
         Event::ClaimAnswered { answer, by: None, foreign: false }
     }
 
@@ -257,17 +260,21 @@ mod tests {
     #[test]
     fn who_takes_over_stays_for_a_run_and_for_the_wait_after_its_failure_and_for_nothing_else() {
         for (answer, next) in [
-            ("held", Next::Stay),
-            ("backoff", Next::Stay),
-            ("paused", Next::Leave),
-            ("early", Next::Stay),
-            ("blocked", Next::Stay),
+            (ClaimAnswer::Held, Next::Stay),
+            (ClaimAnswer::Backoff, Next::Stay),
+            (ClaimAnswer::Paused, Next::Leave),
+            (ClaimAnswer::Early, Next::Stay),
+            (ClaimAnswer::Blocked, Next::Stay),
         ] {
             let mut limits = limits(Wait::TakeOver);
-            assert_eq!(limits.hear(&answered(answer), at(1)), next, "{answer}");
-            assert!(limits.next().is_none() == ["held", "backoff", "paused"].contains(&answer), "{answer}");
+            assert_eq!(limits.hear(&answered(answer), at(1)), next, "{answer:?}");
+            assert!(
+                limits.next().is_none()
+                    == [ClaimAnswer::Held, ClaimAnswer::Backoff, ClaimAnswer::Paused].contains(&answer),
+                "{answer:?}"
+            );
         }
-        let foreign = Event::ClaimAnswered { answer: "held", by: None, foreign: true };
+        let foreign = Event::ClaimAnswered { answer: ClaimAnswer::Held, by: None, foreign: true };
         assert_eq!(
             limits(Wait::TakeOver).hear(&foreign, at(1)),
             Next::Leave,
@@ -279,16 +286,16 @@ mod tests {
     #[test]
     fn an_older_slot_is_waited_for_during_one_lease_and_then_no_longer() {
         let mut limits = limits(Wait::TakeOver);
-        assert_eq!(limits.hear(&answered("blocked"), at(1)), Next::Stay);
-        assert_eq!(limits.hear(&answered("blocked"), at(30)), Next::Stay);
+        assert_eq!(limits.hear(&answered(ClaimAnswer::Blocked), at(1)), Next::Stay);
+        assert_eq!(limits.hear(&answered(ClaimAnswer::Blocked), at(30)), Next::Stay);
         assert_eq!(limits.next(), Some((at(1).mono + TTL) + LOOK));
-        assert_eq!(limits.hear(&answered("blocked"), at(62)), Next::Leave);
+        assert_eq!(limits.hear(&answered(ClaimAnswer::Blocked), at(62)), Next::Leave);
     }
 
     #[test]
     fn without_a_wait_there_is_one_look_and_one_attempt() {
-        for answer in ["held", "backoff", "paused", "blocked"] {
-            assert_eq!(limits(Wait::No).hear(&answered(answer), at(1)), Next::Leave, "{answer}");
+        for answer in [ClaimAnswer::Held, ClaimAnswer::Backoff, ClaimAnswer::Paused, ClaimAnswer::Blocked] {
+            assert_eq!(limits(Wait::No).hear(&answered(answer), at(1)), Next::Leave, "{answer:?}");
         }
         for wait in [Wait::No, Wait::TakeOver] {
             let settled = Event::Settled { attempt: 1, outcome: Outcome::Failure };
@@ -304,7 +311,7 @@ mod tests {
         let early = |seconds: i64| {
             let now = at(1);
             let wall = now.wall + chrono::TimeDelta::seconds(seconds);
-            limits(Wait::TakeOver).hear(&answered("early"), Now { wall, ..now })
+            limits(Wait::TakeOver).hear(&answered(ClaimAnswer::Early), Now { wall, ..now })
         };
         assert_eq!((early(0), early(-10)), (Next::Stay, Next::Leave));
     }
@@ -317,7 +324,7 @@ mod tests {
         assert_eq!(limits.next(), Some(at(11).mono), "from the first error on");
         limits.hear(&failed(Op::Claim, ErrorKind::Denied), at(6));
         assert_eq!(limits.next(), Some(at(3).mono));
-        limits.hear(&answered("held"), at(7));
+        limits.hear(&answered(ClaimAnswer::Held), at(7));
         limits.hear(&failed(Op::Claim, ErrorKind::Timeout), at(8));
         assert_eq!(limits.next(), None, "who knows of a run waits on");
     }

@@ -16,7 +16,7 @@ use crate::drive::gate::{Permit, Turn, Waiting};
 use crate::drive::{Fact, Facts, Gate, Renewals, Started, Work, timers};
 use crate::guard::{Action, End, SlotMachine};
 use crate::observe::Observer;
-use crate::slot::{Exit, LeaseDeadline, RunContext, Token};
+use crate::slot::{Exit, Lease, LeaseDeadline, RunContext, Token};
 use crate::store::{
     Applied, Claim, ClaimRequest, ErrorKind, Op, Release, Renewal, Settlement, Store, StoreError, Wake,
 };
@@ -201,7 +201,18 @@ impl Drive {
                 Action::Complete { lease, run, done_ttl } => {
                     pending.push(Box::pin(complete(Arc::clone(&self.tools), Fact { lease, run, done_ttl })));
                 }
-                asked => pending.push(Box::pin(ask(Arc::clone(&self.tools.store), asked))),
+                Action::Renew { lease, within } => {
+                    pending.push(Box::pin(renew(Arc::clone(&self.tools.store), lease, within)));
+                }
+                Action::Fail { lease, run, retry_after } => {
+                    let store = Arc::clone(&self.tools.store);
+                    pending
+                        .push(Box::pin(async move { Outcome::Release(store.fail(&lease, &run, retry_after).await) }));
+                }
+                Action::GiveBack { lease, run } => {
+                    let store = Arc::clone(&self.tools.store);
+                    pending.push(Box::pin(async move { Outcome::Release(store.give_back(&lease, &run).await) }));
+                }
             }
         }
         while let Some(event) = self.machine.poll_event() {
@@ -279,19 +290,9 @@ async fn begun_by_then(clock: Arc<dyn Clock>) -> Outcome {
     Outcome::Begun
 }
 
-async fn ask(store: Arc<dyn Store>, action: Action) -> Outcome {
-    match action {
-        Action::Renew { lease, within } => {
-            let answer = tokio::time::timeout(within, store.renew(&lease)).await;
-            Outcome::Renewal(lease.token, answer.unwrap_or_else(|_| Err(too_late(&*store))))
-        }
-        Action::Fail { lease, run, retry_after } => Outcome::Release(store.fail(&lease, &run, retry_after).await),
-        Action::GiveBack { lease, run } => Outcome::Release(store.give_back(&lease, &run).await),
-        // `carry_out` has taken these.
-        Action::Claim(_) | Action::Spawn(_) | Action::Complete { .. } | Action::Terminate | Action::Kill => {
-            std::future::pending().await
-        }
-    }
+async fn renew(store: Arc<dyn Store>, lease: Lease, within: Duration) -> Outcome {
+    let answer = tokio::time::timeout(within, store.renew(&lease)).await;
+    Outcome::Renewal(lease.token, answer.unwrap_or_else(|_| Err(too_late(&*store))))
 }
 
 /// It is kept from when it is sent: a server that was replaced may acknowledge what its successor never heard of, and

@@ -290,6 +290,6 @@ impl SlotMachine {
             _ => None,
         };
         let foreign = matches!(claim, Claim::Held { by, .. } if by.attempt == 0);
-        self.tell(Event::ClaimAnswered { answer: claim.as_str(), by, foreign });
+        self.tell(Event::ClaimAnswered { answer: claim.answer(), by, foreign });
     }
 }

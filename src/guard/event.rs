@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::error::{ErrorKind, Op};
 use crate::job::{NodeName, OnLost};
+use crate::reply::{ClaimAnswer, RenewalAnswer};
 use crate::slot::{Attempt, Fence, Holder, Lease, Outcome, Trigger};
 
 /// Something worth telling.
@@ -11,8 +12,8 @@ use crate::slot::{Attempt, Fence, Holder, Lease, Outcome, Trigger};
 pub enum Event {
     /// The store answered a claim.
     ClaimAnswered {
-        /// [`crate::reply::Claim::as_str`].
-        answer: &'static str,
+        /// Which answer.
+        answer: ClaimAnswer,
         /// Who holds or did it, where that is the answer.
         by: Option<NodeName>,
         /// The holder is another program's lock (`exec --key`): what it does in the slot, nobody knows.
@@ -69,10 +70,10 @@ pub enum Event {
         /// What went wrong, in words.
         message: Option<String>,
     },
-    /// The store answered a renewal: `renewed`, `restored`, `lost`, `done`.
+    /// The store answered a renewal.
     RenewalAnswered {
-        /// The word.
-        answer: &'static str,
+        /// Which answer.
+        answer: RenewalAnswer,
     },
     /// The trust in the lease ended without an answer: another node may start.
     LeaseInDoubt {

@@ -7,7 +7,7 @@ use crate::error::StoreError;
 use crate::guard::machine::Phase;
 use crate::guard::{Action, Event, SlotMachine, TrustWindow, pace};
 use crate::job::{OnLost, Policy};
-use crate::reply::Renewal;
+use crate::reply::{Renewal, RenewalAnswer};
 use crate::slot::{Holder, Lease, LeaseDeadline, RunContext, Token};
 
 /// A lease and the command under it.
@@ -268,8 +268,8 @@ impl SlotMachine {
         match reply {
             Ok(Renewal::Renewed) => self.renewed(sent, false),
             Ok(Renewal::Restored) => self.renewed(sent, true),
-            Ok(Renewal::Lost { to }) => self.lost(now, "lost", to),
-            Ok(Renewal::Done(mark)) => self.lost(now, "done", Some(mark.by)),
+            Ok(Renewal::Lost { to }) => self.lost(now, RenewalAnswer::Lost, to),
+            Ok(Renewal::Done(mark)) => self.lost(now, RenewalAnswer::Done, Some(mark.by)),
             Err(error) => {
                 // Sooner than the next regular one, for there may be time for several before the trust ends.
                 let pause = (hold.lease.ttl / 10).clamp(Duration::from_millis(50), Duration::from_secs(1));
@@ -287,13 +287,14 @@ impl SlotMachine {
         hold.in_doubt = false;
         let attempt = hold.lease.attempt;
         self.errors = super::machine::Errors::default();
-        self.tell(Event::RenewalAnswered { answer: if restored { "restored" } else { "renewed" } });
+        let answer = if restored { RenewalAnswer::Restored } else { RenewalAnswer::Renewed };
+        self.tell(Event::RenewalAnswered { answer });
         if restored {
             self.tell(Event::LeaseRestored { attempt });
         }
     }
 
-    fn lost(&mut self, now: Now, answer: &'static str, to: Option<Holder>) {
+    fn lost(&mut self, now: Now, answer: RenewalAnswer, to: Option<Holder>) {
         let killing = self.assignment.policy.on_lost == OnLost::Kill && matches!(self.phase, Phase::Running(_));
         let Some(hold) = self.hold_mut() else { return };
         hold.renewing = Renewing::Over;
@@ -302,7 +303,7 @@ impl SlotMachine {
         self.tell(Event::RenewalAnswered { answer });
         // The marker may be our own: the success was recorded and the answer to it was lost.
         let own = |by: &Holder| by.attempt == attempt && by.node == self.assignment.node;
-        if answer != "done" || !to.as_ref().is_some_and(own) {
+        if answer != RenewalAnswer::Done || !to.as_ref().is_some_and(own) {
             self.tell(Event::LeaseLost { attempt, to, killing });
         }
         if killing {

@@ -23,11 +23,17 @@ impl Observer for LogObserver {
                 lease_trouble(job, &key, event);
             }
             Event::ClaimAnswered { answer, by, .. } => {
-                debug!(job, slot = key, answer, by = by.as_ref().map(NodeName::as_str), "claim answered");
+                debug!(
+                    job,
+                    slot = key,
+                    answer = answer.as_str(),
+                    by = by.as_ref().map(NodeName::as_str),
+                    "claim answered"
+                );
             }
             // The answer to the claim has been told, and the start is about to be.
             Event::Granted { .. } => {}
-            Event::RenewalAnswered { answer } => debug!(job, slot = key, answer, "renewal answered"),
+            Event::RenewalAnswered { answer } => debug!(job, slot = key, answer = answer.as_str(), "renewal answered"),
             Event::StoreFailed { op, kind, message } => {
                 warn!(job, slot = key, op = op.as_str(), kind = kind.as_str(), error = message, "store failed");
             }

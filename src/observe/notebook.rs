@@ -12,6 +12,7 @@ use crate::clock::{Clock, later};
 use crate::guard::Event;
 use crate::job::{JobName, NodeName};
 use crate::observe::{NodeEvent, Observer};
+use crate::reply::ClaimAnswer;
 use crate::slot::{Decision, NotePage, Slot, SlotKey, Verdict};
 use crate::store::{Store, StoreError};
 
@@ -169,7 +170,7 @@ impl Observer for Notebook {
 /// What an event says of the decision; none where the store's record or another event says it.
 fn decision(event: &Event) -> Option<Decision> {
     Some(match event {
-        Event::ClaimAnswered { answer, by, .. } => return answered(answer, by.clone()),
+        Event::ClaimAnswered { answer, by, .. } => return answered(*answer, by.clone()),
         Event::Granted { lease, .. } => Decision::Claimed { attempt: lease.attempt },
         Event::StoreFailed { message, .. } => Decision::store_away(message),
         Event::RunStarted { attempt, guarded, .. } => Decision::Started { attempt: *attempt, guarded: *guarded },
@@ -191,18 +192,18 @@ fn decision(event: &Event) -> Option<Decision> {
     })
 }
 
-fn answered(answer: &str, by: Option<NodeName>) -> Option<Decision> {
+fn answered(answer: ClaimAnswer, by: Option<NodeName>) -> Option<Decision> {
     Some(match answer {
-        "held" => Decision::Held { by },
-        "done" => Decision::Done { by },
-        "exhausted" => Decision::Exhausted,
-        "backoff" => Decision::Backoff,
-        "paused" => Decision::Paused,
-        "blocked" => Decision::Blocked { by },
-        "early" => Decision::Early,
-        "closed" => Decision::Closed,
+        ClaimAnswer::Held => Decision::Held { by },
+        ClaimAnswer::Done => Decision::Done { by },
+        ClaimAnswer::Exhausted => Decision::Exhausted,
+        ClaimAnswer::Backoff => Decision::Backoff,
+        ClaimAnswer::Paused => Decision::Paused,
+        ClaimAnswer::Blocked => Decision::Blocked { by },
+        ClaimAnswer::Early => Decision::Early,
+        ClaimAnswer::Closed => Decision::Closed,
         // The grant is told with its number.
-        _ => return None,
+        ClaimAnswer::Claimed => return None,
     })
 }
 
@@ -234,7 +235,7 @@ mod tests {
     }
 
     fn held(by: &str) -> Event {
-        Event::ClaimAnswered { answer: "held", by: Some(NodeName::new(by).unwrap()), foreign: false }
+        Event::ClaimAnswered { answer: ClaimAnswer::Held, by: Some(NodeName::new(by).unwrap()), foreign: false }
     }
 
     #[tokio::test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::drive::{Account, RunAccount};
 use crate::error::ErrorKind;
 use crate::job::{JobName, NodeName};
+use crate::reply::ClaimAnswer;
 use crate::slot::{Attempt, Fence, Slot};
 
 /// What came of it. That somebody else does the work is no error.
@@ -169,15 +170,15 @@ impl Skipped {
     pub(super) fn of(account: &Account) -> Option<Self> {
         let by = account.by.clone();
         Some(match account.answer? {
-            "held" => Self::Held { by },
-            "done" => Self::Done { by },
-            "exhausted" => Self::Exhausted,
-            "backoff" => Self::Backoff,
-            "paused" => Self::Paused,
-            "blocked" => Self::Blocked { by },
-            "early" => Self::Early,
-            "closed" => Self::Closed,
-            _ => return None,
+            ClaimAnswer::Held => Self::Held { by },
+            ClaimAnswer::Done => Self::Done { by },
+            ClaimAnswer::Exhausted => Self::Exhausted,
+            ClaimAnswer::Backoff => Self::Backoff,
+            ClaimAnswer::Paused => Self::Paused,
+            ClaimAnswer::Blocked => Self::Blocked { by },
+            ClaimAnswer::Early => Self::Early,
+            ClaimAnswer::Closed => Self::Closed,
+            ClaimAnswer::Claimed => return None,
         })
     }
 }

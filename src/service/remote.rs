@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::drive::{Renewals, Started, Work};
 use crate::guard::Event;
 use crate::observe::{NodeEvent, Observer};
+use crate::reply::RenewalAnswer;
 use crate::service::Standing;
 use crate::slot::{Exit, ExitStatus, RunContext, Slot, Verdict};
 
@@ -116,7 +117,9 @@ impl Observer for Ear {
         match event {
             Event::RunStarted { .. } | Event::LeaseRestored { .. } => drop(self.standing.send_replace(Standing::Held)),
             // Found by a renewal after all.
-            Event::RenewalAnswered { answer: "renewed" } => drop(self.standing.send_replace(Standing::Held)),
+            Event::RenewalAnswered { answer: RenewalAnswer::Renewed } => {
+                self.standing.send_replace(Standing::Held);
+            }
             Event::LeaseInDoubt { .. } => drop(self.standing.send_replace(Standing::InDoubt)),
             Event::LeaseLost { .. } => drop(self.standing.send_replace(Standing::Lost)),
             _ => {}

@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::guard::Event as Told;
+use crate::reply::ClaimAnswer;
 use crate::sim::message::Process;
 use crate::sim::time::Time;
 use crate::slot::{Attempt, Outcome, Slot, Token, Verdict};
@@ -121,7 +122,7 @@ impl Story {
             | Told::RunEnded { outcome: Outcome::LostLease, attempt, .. }
             | Told::RunStarted { guarded: false, attempt, .. } => self.alarms.push((by, *attempt)),
             Told::AttemptsUsedUp { .. } => self.given_up = true,
-            Told::ClaimAnswered { answer: "exhausted", .. } => self.given_up = true,
+            Told::ClaimAnswered { answer: ClaimAnswer::Exhausted, .. } => self.given_up = true,
             _ => {}
         }
     }

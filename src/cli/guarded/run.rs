@@ -27,6 +27,7 @@ use crate::exec::{Launcher, Output};
 use crate::guard::Assignment;
 use crate::job::{CommandSpec, LockKey, NodeName, Policy};
 use crate::observe::FanOut;
+use crate::reply::ClaimAnswer;
 use crate::slot::{Attempt, Audit, Exit, Mark, RunContext, Token, Trigger};
 use crate::store::{self, Store, StoreError};
 
@@ -66,7 +67,7 @@ pub(crate) async fn exec(args: &ExecArgs, console: &mut Console) -> Result<(), F
         Ok(None) => {
             let signals = guarded.signals.clone();
             let account = guarded.run().await?;
-            let early = account.answer == Some("early");
+            let early = account.answer == Some(ClaimAnswer::Early);
             let future = not_begun(&account.slot, SystemClock.now().wall).filter(|_| early);
             let verdict = future.unwrap_or_else(|| judge(&account, args.skip_exit_code, signals.ended_by()));
             (account, verdict)

@@ -23,6 +23,7 @@ use crate::clock::later;
 use crate::drive::{Account, Wait};
 use crate::exec::Output;
 use crate::job::NodeName;
+use crate::reply::ClaimAnswer;
 use crate::slot::{Slot, Trigger};
 
 /// What is told of a slot whose record may be gone.
@@ -142,18 +143,23 @@ fn refusal(account: &Account, store: &StoreArgs) -> Option<Verdict> {
     let slot = &account.slot;
     let (unlock, reset) = (store.command(format_args!("unlock {slot}")), store.command(format_args!("reset {slot}")));
     let by = account.by.as_ref().map_or_else(|| "another node".to_owned(), |node| format!("node {node}"));
-    let (code, why) = match account.answer? {
-        "held" => (ExitCode::TryAgain, format!("{by} holds it: wait with --wait, or `{unlock}`")),
-        "blocked" => (ExitCode::TryAgain, format!("another slot of the job runs on {by}: wait with --wait")),
-        "backoff" => (ExitCode::TryAgain, format!("an attempt has just failed: wait with --wait, or `{reset}`")),
-        "done" => (ExitCode::StoreRefuses, format!("{by} has done it: `{reset}` lets it run again")),
-        "exhausted" => (ExitCode::StoreRefuses, format!("its attempts are used up: `{reset}` forgives them")),
-        "paused" => {
+    let answer = account.answer?;
+    let (code, why) = match answer {
+        ClaimAnswer::Held => (ExitCode::TryAgain, format!("{by} holds it: wait with --wait, or `{unlock}`")),
+        ClaimAnswer::Blocked => (ExitCode::TryAgain, format!("another slot of the job runs on {by}: wait with --wait")),
+        ClaimAnswer::Backoff => {
+            (ExitCode::TryAgain, format!("an attempt has just failed: wait with --wait, or `{reset}`"))
+        }
+        ClaimAnswer::Done => (ExitCode::StoreRefuses, format!("{by} has done it: `{reset}` lets it run again")),
+        ClaimAnswer::Exhausted => {
+            (ExitCode::StoreRefuses, format!("its attempts are used up: `{reset}` forgives them"))
+        }
+        ClaimAnswer::Paused => {
             let resume = store.command(format_args!("resume {}", slot.job()));
             (ExitCode::StoreRefuses, format!("the job is paused: `{resume}`"))
         }
-        "closed" => (ExitCode::StoreRefuses, "it is over: --past runs it all the same".to_owned()),
-        _ => return None,
+        ClaimAnswer::Closed => (ExitCode::StoreRefuses, "it is over: --past runs it all the same".to_owned()),
+        ClaimAnswer::Claimed | ClaimAnswer::Early => return None,
     };
-    Some(Verdict { code: code as u8, result: account.answer?, told: vec![format!("{slot} was not run: {why}")] })
+    Some(Verdict { code: code as u8, result: answer.as_str(), told: vec![format!("{slot} was not run: {why}")] })
 }

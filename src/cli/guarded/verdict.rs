@@ -6,6 +6,7 @@ use crate::cli::ExitCode;
 use crate::cli::failure::advice;
 use crate::drive::{Account, RunAccount};
 use crate::error::ErrorKind;
+use crate::reply::ClaimAnswer;
 use crate::slot::{Outcome, Slot};
 
 /// For the caller.
@@ -42,22 +43,28 @@ pub(super) fn not_begun(slot: &Slot, now: DateTime<Utc>) -> Option<Verdict> {
 /// Nothing was started, for what the store has answered. Where another node runs the slot, has done it or used up its
 /// attempts, all is as it should be.
 fn of_answer(account: &Account, skipped: u8) -> Verdict {
-    let (slot, result) = (&account.slot, account.answer.unwrap_or("unknown"));
-    let (code, told) = match result {
-        "early" => (skipped, format!("{slot} has not begun by the store's clock: this machine's clock is ahead")),
-        "blocked" => {
+    let slot = &account.slot;
+    let result = account.answer.map_or("unknown", ClaimAnswer::as_str);
+    let (code, told) = match account.answer {
+        Some(ClaimAnswer::Early) => {
+            (skipped, format!("{slot} has not begun by the store's clock: this machine's clock is ahead"))
+        }
+        Some(ClaimAnswer::Blocked) => {
             let by = account.by.as_ref().map_or_else(String::new, |node| format!(" on node {node}"));
             (skipped, format!("{slot} was skipped: another slot of the job still runs{by} (concurrency = \"forbid\")"))
         }
-        "paused" => {
+        Some(ClaimAnswer::Paused) => {
             (skipped, format!("{slot} was skipped: the job is paused (`cronward resume {}` ends that)", slot.job()))
         }
         // The store granted it when there was no time left to start anything.
-        "claimed" => (
+        Some(ClaimAnswer::Claimed) => (
             ExitCode::TryAgain as u8,
             format!("{slot} was granted too late and given back; the command was not started"),
         ),
-        _ => return Verdict { code: skipped, result, told: Vec::new() },
+        Some(
+            ClaimAnswer::Held | ClaimAnswer::Done | ClaimAnswer::Exhausted | ClaimAnswer::Backoff | ClaimAnswer::Closed,
+        )
+        | None => return Verdict { code: skipped, result, told: Vec::new() },
     };
     Verdict { code, result, told: vec![told] }
 }
@@ -160,7 +167,7 @@ mod tests {
             lost: false,
             settled: true,
         };
-        Account { answer: Some("claimed"), runs: vec![run], ..account() }
+        Account { answer: Some(ClaimAnswer::Claimed), runs: vec![run], ..account() }
     }
 
     fn code(account: &Account) -> u8 {
@@ -184,19 +191,22 @@ mod tests {
 
     #[test]
     fn a_slot_that_is_held_done_or_used_up_is_silent() {
-        for answer in ["held", "done", "exhausted", "backoff", "closed"] {
+        use ClaimAnswer::{Backoff, Closed, Done, Exhausted, Held};
+        for answer in [Held, Done, Exhausted, Backoff, Closed] {
             let verdict = judge(&Account { answer: Some(answer), ..account() }, 7, None);
-            assert_eq!(verdict, Verdict { code: 7, result: answer, told: Vec::new() });
+            assert_eq!(verdict, Verdict { code: 7, result: answer.as_str(), told: Vec::new() });
         }
     }
 
     #[test]
     fn a_slot_that_is_skipped_is_told() {
-        for (answer, words) in [("blocked", "still runs on node b (concurrency"), ("paused", "cronward resume billing")]
-        {
+        for (answer, words) in [
+            (ClaimAnswer::Blocked, "still runs on node b (concurrency"),
+            (ClaimAnswer::Paused, "cronward resume billing"),
+        ] {
             let by = Some("b".parse().unwrap());
             let verdict = judge(&Account { answer: Some(answer), by, ..account() }, 7, None);
-            assert_eq!((verdict.code, verdict.result, verdict.told.len()), (7, answer, 1));
+            assert_eq!((verdict.code, verdict.result, verdict.told.len()), (7, answer.as_str(), 1));
             assert!(verdict.told[0].contains(words), "{:?}", verdict.told);
         }
     }

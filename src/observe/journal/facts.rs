@@ -11,14 +11,42 @@ const TOKEN_DIGITS: usize = 8;
 impl From<&Event> for Fact {
     fn from(event: &Event) -> Self {
         match event {
-            Event::ClaimAnswered { .. } | Event::Granted { .. } | Event::StartDeadlinePassed | Event::Shed => {
-                claiming(event)
+            Event::ClaimAnswered { answer, by, foreign: _ } => {
+                Self::ClaimAnswered { answer: answer.as_str().to_owned(), by: by.clone() }
             }
-            Event::RunStarted { .. } | Event::RunEnded { .. } | Event::RunTimedOut { .. } => running(event),
-            Event::RenewalAnswered { .. }
-            | Event::LeaseInDoubt { .. }
-            | Event::LeaseLost { .. }
-            | Event::LeaseRestored { .. } => holding(event),
+            Event::Granted { lease, used, max_attempts, retry_delay, poll, on_lost } => Self::Granted {
+                attempt: lease.attempt,
+                used: *used,
+                max_attempts: *max_attempts,
+                granted_at: lease.claimed_at,
+                token: lease.token.to_string().chars().take(TOKEN_DIGITS).collect(),
+                trigger: lease.trigger,
+                lease_ttl_s: seconds(lease.ttl),
+                retry_delay_s: seconds(*retry_delay),
+                poll_s: poll.map(seconds),
+                on_lost: *on_lost,
+            },
+            Event::RunStarted { attempt, fence, trigger, guarded } => {
+                Self::RunStarted { attempt: *attempt, fence: fence.0, trigger: *trigger, guarded: *guarded }
+            }
+            Event::RunEnded { attempt, outcome, exit_code, signal, duration, message } => Self::RunEnded {
+                attempt: *attempt,
+                outcome: *outcome,
+                exit_code: *exit_code,
+                signal: *signal,
+                duration_s: seconds(*duration),
+                note: message.clone(),
+            },
+            Event::RunTimedOut { attempt } => Self::RunTimedOut { attempt: *attempt },
+            Event::RenewalAnswered { answer } => Self::RenewalAnswered { answer: answer.as_str().to_owned() },
+            Event::LeaseInDoubt { attempt, killing } => Self::LeaseInDoubt { attempt: *attempt, killing: *killing },
+            Event::LeaseLost { attempt, to, killing } => Self::LeaseLost {
+                attempt: *attempt,
+                to: to.as_ref().map(|to| to.node.clone()),
+                to_attempt: to.as_ref().map(|to| to.attempt),
+                killing: *killing,
+            },
+            Event::LeaseRestored { attempt } => Self::LeaseRestored { attempt: *attempt },
             Event::Settled { attempt, outcome } => Self::Settled { attempt: *attempt, outcome: *outcome },
             Event::Overtaken { attempt, by } => {
                 Self::Overtaken { attempt: *attempt, by: by.node.clone(), by_attempt: by.attempt }
@@ -30,61 +58,9 @@ impl From<&Event> for Fact {
             Event::StoreFailed { op, kind, message } => {
                 Self::StoreFailed { op: op.as_str().to_owned(), kind: kind.as_str().to_owned(), error: message.clone() }
             }
+            Event::StartDeadlinePassed => Self::StartDeadlinePassed,
+            Event::Shed => Self::Shed,
         }
-    }
-}
-
-fn claiming(event: &Event) -> Fact {
-    match event {
-        Event::ClaimAnswered { answer, by, .. } => Fact::ClaimAnswered { answer: (*answer).to_owned(), by: by.clone() },
-        Event::Granted { lease, used, max_attempts, retry_delay, poll, on_lost } => Fact::Granted {
-            attempt: lease.attempt,
-            used: *used,
-            max_attempts: *max_attempts,
-            granted_at: lease.claimed_at,
-            token: lease.token.to_string().chars().take(TOKEN_DIGITS).collect(),
-            trigger: lease.trigger,
-            lease_ttl_s: seconds(lease.ttl),
-            retry_delay_s: seconds(*retry_delay),
-            poll_s: poll.map(seconds),
-            on_lost: *on_lost,
-        },
-        Event::StartDeadlinePassed => Fact::StartDeadlinePassed,
-        Event::Shed => Fact::Shed,
-        _ => Fact::Unknown,
-    }
-}
-
-fn running(event: &Event) -> Fact {
-    match event {
-        Event::RunStarted { attempt, fence, trigger, guarded } => {
-            Fact::RunStarted { attempt: *attempt, fence: fence.0, trigger: *trigger, guarded: *guarded }
-        }
-        Event::RunEnded { attempt, outcome, exit_code, signal, duration, message } => Fact::RunEnded {
-            attempt: *attempt,
-            outcome: *outcome,
-            exit_code: *exit_code,
-            signal: *signal,
-            duration_s: seconds(*duration),
-            note: message.clone(),
-        },
-        Event::RunTimedOut { attempt } => Fact::RunTimedOut { attempt: *attempt },
-        _ => Fact::Unknown,
-    }
-}
-
-fn holding(event: &Event) -> Fact {
-    match event {
-        Event::RenewalAnswered { answer } => Fact::RenewalAnswered { answer: (*answer).to_owned() },
-        Event::LeaseInDoubt { attempt, killing } => Fact::LeaseInDoubt { attempt: *attempt, killing: *killing },
-        Event::LeaseLost { attempt, to, killing } => Fact::LeaseLost {
-            attempt: *attempt,
-            to: to.as_ref().map(|to| to.node.clone()),
-            to_attempt: to.as_ref().map(|to| to.attempt),
-            killing: *killing,
-        },
-        Event::LeaseRestored { attempt } => Fact::LeaseRestored { attempt: *attempt },
-        _ => Fact::Unknown,
     }
 }
 
