@@ -24,7 +24,7 @@ mod source;
 use std::path::{Path, PathBuf};
 
 use circles::{Sources, circles, unlisted};
-use names::overused;
+use names::{named_stores, overused};
 use rules::check;
 
 /// Every `.rs` file under a folder, sorted, so that a failure reads the same on every machine.
@@ -65,6 +65,37 @@ fn files_know_each_other_in_no_circle_that_is_not_listed() {
 #[test]
 fn no_name_of_a_type_stands_for_more_than_two() {
     assert_eq!(overused(&sources()), Vec::<String>::new());
+}
+
+#[test]
+fn a_store_is_named_in_its_folder_and_in_one_table_alone() {
+    assert_eq!(named_stores(&sources()), Vec::<String>::new());
+}
+
+#[test]
+fn a_literal_that_names_a_store_elsewhere_is_told() {
+    let table = "pub const SCHEMES: &[(&str, &str)] = &[(\"redis\", \"redis\"), (\"memory\", \"\")];";
+    let told = |file: &str, code: &str| {
+        let tree = [("store/url.rs".to_owned(), table.to_owned()), (file.to_owned(), code.to_owned())];
+        named_stores(&tree.into()).len()
+    };
+    for code in [
+        "fn f(x: &str) -> bool { x == \"redis\" }",
+        "const X: &str = \"redis://h\";",
+        "const X: &str = r#\"memory\"#;",
+        "#[cfg(feature = \"redis\")]\nconst X: &str = \"memory\";",
+    ] {
+        assert_eq!(told("cli/show.rs", code), 1, "{code}");
+        assert_eq!(told("store/redis/keys.rs", code), 0, "{code}");
+    }
+    for code in [
+        "// \"redis\"\n/// \"redis\"",
+        "#[cfg(feature = \"redis\")]\nfn f() { cfg!(feature = \"redis\") }",
+        "const X: &str = \"see redis\"; const Y: &str = \"rediss-like\"; const Z: char = '\"';",
+        "#[cfg(test)]\nmod tests { const X: &str = \"redis\"; const ä: char = 'ä'; }",
+    ] {
+        assert_eq!(told("cli/show.rs", code), 0, "{code}");
+    }
 }
 
 /// The circles of a made-up tree: each line `path: code`.

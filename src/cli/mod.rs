@@ -30,7 +30,6 @@ mod migrate;
 mod next;
 mod nodes;
 mod pasted;
-mod raw_keys;
 mod reference;
 mod run;
 #[cfg(test)]

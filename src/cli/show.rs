@@ -8,14 +8,13 @@ use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::lookup;
 use crate::cli::pasted::starter;
-use crate::cli::raw_keys;
 use crate::cli::reference::SlotRef;
 use crate::cli::session::Session;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::text::{brief, ending, harmless, harmless_lines, instant};
 use crate::observe::view::SlotView;
 use crate::slot::{Mark, OutputTail, RunRecord, SlotRecord};
-use crate::store::JobEntry;
+use crate::store::{self, JobEntry};
 
 /// Lines of an attempt's output that are shown.
 const OUTPUT_LINES: usize = 10;
@@ -41,7 +40,8 @@ pub(crate) async fn show(args: &Args, console: &mut Console) -> Result<(), Failu
     if args.output.json {
         return console.json(&SlotView::of(&record, session.now, job.entry.max_attempts));
     }
-    let keys = raw_keys::of(&session, &record.slot);
+    let (address, location) = (&session.address, session.store.location());
+    let keys = store::where_kept(&address.url, location, &address.options.namespace, &record.slot);
     let page = Page { record: &record, job: &job.entry, now: session.now, keys, store: &args.store };
     console.print(&page.render())
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use chrono::DateTime;
 
 use crate::job::{JobName, JobSpec, Namespace, NodeName, hash};
-use crate::store::{JobEntry, StoreOptions};
+use crate::store::{EMBEDDED, JobEntry, StoreOptions};
 
 /// A file, read and checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,7 +87,7 @@ impl Default for StoreConfig {
     /// The embedded store, with the store's own defaults.
     fn default() -> Self {
         let StoreOptions { namespace, retention, op_timeout, .. } = StoreOptions::default();
-        Self { url: "sqlite".to_owned(), namespace, op_timeout, retention }
+        Self { url: EMBEDDED.to_owned(), namespace, op_timeout, retention }
     }
 }
 

@@ -6,6 +6,7 @@
 //! - `redis`, `sql`, `etcd` and `zookeeper` are adapters. They know the trait and the words, never each other and never `guard`.
 //! - [`open()`] turns a url into a store; the one file that names every adapter.
 
+mod backend;
 mod capability;
 mod contract;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
@@ -49,8 +50,10 @@ pub use contract::{Store, StoreOptions, Wakeups};
 #[cfg(feature = "fuzzing")]
 pub use document::fuzzing::document_texts;
 pub use finding::{Finding, Severity};
-pub use open::{capability, examine, forget, migrate, open, stations};
+pub use open::{capability, check_url, examine, forget, migrate, open, stations, where_kept};
 pub use registry::{HEARTBEAT, HeartbeatReply, JobEntry, JobOrigin, NodeEntry, NodeReport, Pause, SILENCE};
 pub use station::Station;
 pub use trial::Trial;
-pub use url::{Migration, OpenError, SCHEMES, redact, secret_ranges, secrets, shown_scheme};
+pub use url::{
+    Advice, EMBEDDED, Migration, OpenError, SCHEMES, UrlFault, redact, secret_ranges, secrets, shown_scheme,
+};

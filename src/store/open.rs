@@ -1,55 +1,69 @@
-//! From a url to a store: the one file that names every adapter.
+//! From a url to a store: the one file that names every adapter, in a table of one row each.
 
 use std::sync::Arc;
 
 use crate::clock::Clock;
+use crate::job::Namespace;
+use crate::slot::Slot;
+use crate::store::backend::Backend;
 use crate::store::layer::{Layered, Timeout};
-use crate::store::url::without_secrets;
+use crate::store::memory::MemoryBackend;
+use crate::store::url::{scheme, without_secrets};
 use crate::store::{
-    Capability, Finding, Migration, OpenError, SCHEMES, Station, Store, StoreOptions, Trial, redact, shown_scheme,
+    Advice, Capability, Finding, Migration, OpenError, SCHEMES, Station, Store, StoreOptions, Trial, UrlFault, redact,
+    shown_scheme,
 };
 
+/// The stores of this build, each with the cargo feature that it needs; [`SCHEMES`] has the schemes of each feature.
+const BACKENDS: &[(&str, &dyn Backend)] = &[
+    ("", &MemoryBackend),
+    #[cfg(feature = "sqlite")]
+    ("sqlite", &crate::store::sql::SqliteBackend),
+    #[cfg(feature = "postgres")]
+    ("postgres", &crate::store::sql::PostgresBackend),
+    #[cfg(feature = "mysql")]
+    ("mysql", &crate::store::sql::MysqlBackend),
+    #[cfg(feature = "redis")]
+    ("redis", &crate::store::redis::ONE_SERVER),
+    #[cfg(feature = "redis-sentinel")]
+    ("redis-sentinel", &crate::store::redis::SENTINEL),
+    #[cfg(feature = "redis-cluster")]
+    ("redis-cluster", &crate::store::redis::CLUSTER),
+    #[cfg(feature = "redis-redlock")]
+    ("redis-redlock", &crate::store::redis::RedlockBackend),
+    #[cfg(feature = "etcd")]
+    ("etcd", &crate::store::etcd::EtcdBackend),
+    #[cfg(feature = "zookeeper")]
+    ("zookeeper", &crate::store::zookeeper::ZookeeperBackend),
+];
+
+/// The row of a url's scheme; the error says why there is none.
+fn backend(url: &str) -> Result<&'static dyn Backend, OpenError> {
+    row(url).ok_or_else(|| unknown(url))
+}
+
+fn row(url: &str) -> Option<&'static dyn Backend> {
+    let feature = feature(url)?;
+    BACKENDS.iter().find(|(needs, _)| *needs == feature).map(|(_, backend)| *backend)
+}
+
 /// Opens the store at `url`. No connection is made where that can wait: a store that is away is found out by its first
-/// operation. `sqlite` alone is the embedded default: a file in `$STATE_DIRECTORY`, else in `$XDG_STATE_HOME/cronward`.
+/// operation. [`EMBEDDED`](crate::store::EMBEDDED) alone, without a path, is a url too.
 ///
 /// Adapters bound each call by `op_timeout` themselves and can say best what happened; a call that does not come back
 /// even after twice that time is given up here, so that nobody ever waits for ever.
+///
+/// # Errors
+/// [`OpenError::Url`] when the url cannot be used; [`OpenError::LockKey`] when the options ask for a foreign key and the store
+/// has no such thing; [`OpenError::Store`] when a store that is opened at once refuses.
 pub async fn open(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, OpenError> {
     let limit = options.op_timeout.saturating_mul(2);
-    let store = adapter(url, options, clock).await.map_err(|error| untold(url, error))?;
+    let backend = backend(url)?;
+    if options.lock_key.is_some() && !backend.holds_foreign_keys() {
+        return Err(OpenError::LockKey { store: backend.capability().name });
+    }
+    let store = backend.open(url, options, clock).await.map_err(|error| untold(url, error))?;
     Ok(Arc::new(Layered::new(store, Timeout::after(limit))))
-}
-
-async fn adapter(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, OpenError> {
-    let scheme = url.split_once(':').map_or(url, |(scheme, _)| scheme);
-    if options.lock_key.is_some() && !scheme.starts_with("redis") {
-        let other = capability(url).map(|capability| capability.name).ok_or_else(|| unknown(url, scheme))?;
-        return Err(OpenError::LockKey { store: other });
-    }
-    match scheme {
-        "memory" => Ok(Arc::new(crate::store::memory::MemoryStore::new(options, clock))),
-        #[cfg(feature = "sqlite")]
-        "sqlite" => Ok(Arc::new(crate::store::sql::SqliteStore::open(url, options).await?)),
-        #[cfg(feature = "postgres")]
-        "postgres" | "postgresql" => crate::store::sql::postgres::open(url, options),
-        #[cfg(feature = "mysql")]
-        "mysql" | "mariadb" => crate::store::sql::mysql::open(url, options),
-        #[cfg(feature = "redis")]
-        "redis" | "rediss" | "redis+unix" => Ok(Arc::new(crate::store::redis::RedisStore::open(url, options).await?)),
-        #[cfg(feature = "etcd")]
-        "etcd" | "etcds" => Ok(Arc::new(crate::store::etcd::EtcdStore::open(url, options, clock).await?)),
-        #[cfg(feature = "zookeeper")]
-        "zookeeper" => Ok(Arc::new(crate::store::zookeeper::ZookeeperStore::open(url, options, clock).await?)),
-        #[cfg(feature = "redis-sentinel")]
-        "redis+sentinel" | "rediss+sentinel" => {
-            Ok(Arc::new(crate::store::redis::RedisStore::open(url, options).await?))
-        }
-        #[cfg(feature = "redis-cluster")]
-        "redis+cluster" | "rediss+cluster" => Ok(Arc::new(crate::store::redis::RedisStore::open(url, options).await?)),
-        #[cfg(feature = "redis-redlock")]
-        "redlock" | "redlocks" => Ok(Arc::new(crate::store::redis::RedlockStore::open(url, options, clock).await?)),
-        _ => Err(unknown(url, scheme)),
-    }
 }
 
 /// Looks at what is particular to the store at `url`: how it keeps what it has acknowledged, and what can make it lose that.
@@ -58,33 +72,7 @@ async fn adapter(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Res
 /// # Errors
 /// As [`open()`].
 pub async fn examine(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Vec<Finding>, OpenError> {
-    examined(url, options, clock).await.map_err(|error| untold(url, error))
-}
-
-async fn examined(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Vec<Finding>, OpenError> {
-    let scheme = url.split_once(':').map_or(url, |(scheme, _)| scheme);
-    let _ = (&options, &clock);
-    match scheme {
-        #[cfg(feature = "sqlite")]
-        "sqlite" => Ok(crate::store::sql::SqliteStore::open(url, options).await?.examine().await),
-        #[cfg(feature = "postgres")]
-        "postgres" | "postgresql" => crate::store::sql::postgres::examine(url, &options).await,
-        #[cfg(feature = "mysql")]
-        "mysql" | "mariadb" => crate::store::sql::mysql::examine(url, &options).await,
-        #[cfg(feature = "redis-redlock")]
-        "redlock" | "redlocks" => {
-            Ok(crate::store::redis::RedlockStore::open(url, options, clock).await?.examine().await)
-        }
-        #[cfg(feature = "redis")]
-        redis if redis.starts_with("redis") => {
-            Ok(crate::store::redis::RedisStore::open(url, options).await?.examine().await)
-        }
-        #[cfg(feature = "etcd")]
-        "etcd" | "etcds" => Ok(crate::store::etcd::EtcdStore::open(url, options, clock).await?.examine().await),
-        #[cfg(feature = "zookeeper")]
-        "zookeeper" => Ok(crate::store::zookeeper::ZookeeperStore::open(url, options, clock).await?.examine().await),
-        _ => Ok(Vec::new()),
-    }
+    backend(url)?.examine(url, options, clock).await.map_err(|error| untold(url, error))
 }
 
 /// The servers of the store at `url`, where there are several with rights of their own; empty where there is one, or where they
@@ -93,22 +81,7 @@ async fn examined(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Re
 /// # Errors
 /// As [`open()`].
 pub async fn stations(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Vec<Station>, OpenError> {
-    stationed(url, options, clock).await.map_err(|error| untold(url, error))
-}
-
-#[allow(clippy::unused_async, reason = "which store has several servers depends on the features")]
-async fn stationed(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Vec<Station>, OpenError> {
-    let scheme = url.split_once(':').map_or(url, |(scheme, _)| scheme);
-    let _ = (&options, &clock);
-    match scheme {
-        #[cfg(feature = "redis-redlock")]
-        "redlock" | "redlocks" => Ok(crate::store::redis::RedlockStore::open(url, options, clock).await?.stations()),
-        #[cfg(feature = "redis-cluster")]
-        "redis+cluster" | "rediss+cluster" => {
-            Ok(crate::store::redis::RedisStore::open(url, options).await?.stations().await)
-        }
-        _ => Ok(Vec::new()),
-    }
+    backend(url)?.stations(url, options, clock).await.map_err(|error| untold(url, error))
 }
 
 /// Removes what a trial wrote at the store at `url`, and nothing else. A store in memory ends with its process.
@@ -116,32 +89,7 @@ async fn stationed(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> R
 /// # Errors
 /// As [`open()`]; [`OpenError::Store`] also when the store refuses.
 pub async fn forget(url: &str, options: StoreOptions, clock: Arc<dyn Clock>, trial: &Trial) -> Result<(), OpenError> {
-    let scheme = url.split_once(':').map_or(url, |(scheme, _)| scheme);
-    let _ = (&options, &clock, trial);
-    match scheme {
-        #[cfg(feature = "sqlite")]
-        "sqlite" => crate::store::sql::SqliteStore::open(url, options).await?.forget(trial).await?,
-        #[cfg(feature = "postgres")]
-        "postgres" | "postgresql" => crate::store::sql::postgres::forget(url, options, trial).await?,
-        #[cfg(feature = "mysql")]
-        "mysql" | "mariadb" => crate::store::sql::mysql::forget(url, options, trial).await?,
-        #[cfg(feature = "redis-redlock")]
-        "redlock" | "redlocks" => {
-            crate::store::redis::RedlockStore::open(url, options, clock).await?.forget(trial).await?;
-        }
-        #[cfg(feature = "redis")]
-        redis if redis.starts_with("redis") => {
-            crate::store::redis::RedisStore::open(url, options).await?.forget(trial).await?;
-        }
-        #[cfg(feature = "etcd")]
-        "etcd" | "etcds" => crate::store::etcd::EtcdStore::open(url, options, clock).await?.forget(trial).await?,
-        #[cfg(feature = "zookeeper")]
-        "zookeeper" => {
-            crate::store::zookeeper::ZookeeperStore::open(url, options, clock).await?.forget(trial).await?;
-        }
-        _ => {}
-    }
-    Ok(())
+    backend(url)?.forget(url, options, clock, trial).await.map_err(|error| untold(url, error))
 }
 
 /// Makes the tables of the store at `url`, or brings them up to date; none for a store that has none to be made.
@@ -149,58 +97,45 @@ pub async fn forget(url: &str, options: StoreOptions, clock: Arc<dyn Clock>, tri
 /// # Errors
 /// [`OpenError::Url`] when the url cannot be used; [`OpenError::Store`] when the store cannot be reached, or refuses.
 pub async fn migrate(url: &str) -> Result<Option<Migration>, OpenError> {
-    migrated(url).await.map_err(|error| untold(url, error))
-}
-
-#[allow(clippy::unused_async, reason = "which store has tables to wait for depends on the features")]
-async fn migrated(url: &str) -> Result<Option<Migration>, OpenError> {
-    let scheme = url.split_once(':').map_or(url, |(scheme, _)| scheme);
-    match scheme {
-        #[cfg(feature = "postgres")]
-        "postgres" | "postgresql" => crate::store::sql::postgres::migrate(url).await.map(Some),
-        #[cfg(feature = "mysql")]
-        "mysql" | "mariadb" => crate::store::sql::mysql::migrate(url).await.map(Some),
-        #[cfg(feature = "sqlite")]
-        "sqlite" => crate::store::sql::SqliteStore::migrate(url).await.map(Some),
-        // The others have no tables.
-        _ => capability(url).map(|_| None).ok_or_else(|| unknown(url, scheme)),
-    }
+    backend(url)?.migrate(url).await.map_err(|error| untold(url, error))
 }
 
 /// What the store at `url` can do, as far as its url tells; none for one that this build has not. Connects to nothing.
 pub fn capability(url: &str) -> Option<Capability> {
-    let scheme = url.split_once(':').map_or(url, |(scheme, _)| scheme);
-    match scheme {
-        "memory" => Some(crate::store::memory::CAPABILITY),
-        #[cfg(feature = "sqlite")]
-        "sqlite" => Some(crate::store::sql::SQLITE),
-        #[cfg(feature = "postgres")]
-        "postgres" | "postgresql" => Some(crate::store::sql::postgres::CAPABILITY),
-        #[cfg(feature = "mysql")]
-        "mysql" | "mariadb" => Some(crate::store::sql::mysql::CAPABILITY),
-        #[cfg(feature = "redis")]
-        "redis" | "rediss" | "redis+unix" => Some(crate::store::redis::CAPABILITY),
-        #[cfg(feature = "redis-sentinel")]
-        "redis+sentinel" | "rediss+sentinel" => {
-            Some(Capability { name: "redis-sentinel", ..crate::store::redis::CAPABILITY })
-        }
-        #[cfg(feature = "redis-cluster")]
-        "redis+cluster" | "rediss+cluster" => {
-            Some(Capability { name: "redis-cluster", ..crate::store::redis::CAPABILITY })
-        }
-        #[cfg(feature = "redis-redlock")]
-        "redlock" | "redlocks" => Some(crate::store::redis::REDLOCK),
-        #[cfg(feature = "etcd")]
-        "etcd" | "etcds" => Some(crate::store::etcd::CAPABILITY),
-        #[cfg(feature = "zookeeper")]
-        "zookeeper" => Some(crate::store::zookeeper::CAPABILITY),
-        _ => None,
-    }
+    row(url).map(|backend| backend.capability())
 }
 
-fn unknown(url: &str, scheme: &str) -> OpenError {
-    let message = match SCHEMES.iter().find(|(known, _)| *known == scheme) {
-        Some((_, feature)) => format!("this build has no {scheme}: build with the cargo feature {feature:?}"),
+/// Whether this build can open a url of a known scheme, as far as that is seen without reading or asking anything; and what
+/// whoever chooses this store should know.
+///
+/// # Errors
+/// [`UrlFault`] when it cannot, with the way out.
+pub fn check_url(url: &str) -> Result<Option<Advice>, UrlFault> {
+    let Some(backend) = row(url) else {
+        let what = format!("needs {}, which this build has not", scheme(url));
+        return Err(UrlFault {
+            what,
+            hint: format!("build with the cargo feature {:?}", feature(url).unwrap_or_default()),
+        });
+    };
+    backend.check(url)?;
+    Ok(backend.advice())
+}
+
+/// Where the store at `url`, which calls itself by `location`, keeps a slot; each name with what it is. For a person with
+/// `redis-cli`, `etcdctl` or `sqlite3` at hand: nothing is read.
+pub fn where_kept(url: &str, location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)> {
+    row(url).map_or_else(Vec::new, |backend| backend.where_kept(location, namespace, slot))
+}
+
+/// The cargo feature that a scheme needs.
+fn feature(url: &str) -> Option<&'static str> {
+    SCHEMES.iter().find(|(known, _)| *known == scheme(url)).map(|(_, feature)| *feature)
+}
+
+fn unknown(url: &str) -> OpenError {
+    let message = match feature(url) {
+        Some(feature) => format!("this build has no {}: build with the cargo feature {feature:?}", scheme(url)),
         None => {
             let known: Vec<&str> = SCHEMES.iter().map(|(known, _)| *known).collect();
             let known = known.join(", ");

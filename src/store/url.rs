@@ -32,6 +32,9 @@ pub const SCHEMES: &[(&str, &str)] = &[
     ("memory", ""),
 ];
 
+/// The embedded store, where no other is named: a file in `$STATE_DIRECTORY`, else in `$XDG_STATE_HOME/cronward`.
+pub const EMBEDDED: &str = "sqlite";
+
 /// Stores without users: a path may look like anything.
 const OPEN: [&str; 2] = ["sqlite", "memory"];
 /// Where a user without a password is usual. Elsewhere what stands alone before the `@` is a password that was meant as one.
@@ -64,6 +67,26 @@ pub enum OpenError {
     /// The store answered, or did not.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// Why a url cannot be meant. Quotes nothing of it but its scheme.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UrlFault {
+    /// What is wrong, after the url's name: `names no host`.
+    pub what: String,
+    /// What to write instead.
+    pub hint: String,
+}
+
+/// What a kind of store does not promise, told where it is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// The stable code of the note.
+    pub code: &'static str,
+    /// What is not promised.
+    pub message: &'static str,
+    /// What to do about it.
+    pub hint: &'static str,
 }
 
 /// What a migration did: the tables' version before and after.
@@ -150,7 +173,8 @@ pub(super) fn without_secrets(url: &str, message: String) -> String {
     message
 }
 
-fn scheme(url: &str) -> &str {
+/// What stands before the first `:`, or all of it; it may be no scheme at all.
+pub(super) fn scheme(url: &str) -> &str {
     url.split_once(':').map_or(url, |(scheme, _)| scheme)
 }
 

@@ -127,8 +127,6 @@ struct Tree {
     uses: BTreeMap<String, Vec<Use>>,
     /// Each file's code without its `use` statements.
     bodies: BTreeMap<String, String>,
-    /// Modules that exist for tests only: `#[cfg(test)] mod fixture;`.
-    tests: BTreeSet<Module>,
 }
 
 /// How many names a name may be passed on by: a `use` of oneself would be looked up for ever.
@@ -136,20 +134,13 @@ const LONGEST_CHAIN: usize = 12;
 
 impl Tree {
     fn read(sources: &Sources) -> Self {
-        let mut tree = Self {
-            defined: BTreeMap::new(),
-            files: BTreeMap::new(),
-            uses: BTreeMap::new(),
-            bodies: BTreeMap::new(),
-            tests: BTreeSet::new(),
-        };
+        let mut tree =
+            Self { defined: BTreeMap::new(), files: BTreeMap::new(), uses: BTreeMap::new(), bodies: BTreeMap::new() };
         for (name, text) in sources {
             tree.add(name, &blank(text));
         }
-        let tests = std::mem::take(&mut tree.tests);
-        let is_test =
-            |name: &String| (1..=module_of(name).len()).any(|length| tests.contains(&module_of(name)[..length]));
-        tree.bodies.retain(|name, _| !is_test(name));
+        let tests = test_files(sources);
+        tree.bodies.retain(|name, _| !tests.contains(name));
         tree
     }
 
@@ -157,7 +148,6 @@ impl Tree {
         let code = without_tests(blanked);
         let module = module_of(name);
         let child = |inside: String| [module.as_slice(), &[inside]].concat();
-        self.tests.extend(test_modules(blanked).into_iter().map(child));
         self.files.extend(modules_inside(&code).into_iter().map(|inside| (child(inside), name.to_owned())));
         self.defined.insert(name.to_owned(), defines(&code));
         let (uses, body) = uses(&code);
@@ -257,6 +247,18 @@ impl Tree {
         let Some(file) = self.files.get(module) else { return false };
         self.defined[file].contains(name) || self.uses[file].iter().any(|import| import.name == name)
     }
+}
+
+/// Files that exist for tests only: by their names, or `#[cfg(test)] mod fixture;` in the file above.
+pub(crate) fn test_files(sources: &Sources) -> BTreeSet<String> {
+    let mut declared: BTreeSet<Module> = BTreeSet::new();
+    for (name, text) in sources {
+        let module = module_of(name);
+        declared.extend(test_modules(&blank(text)).into_iter().map(|inside| [module.as_slice(), &[inside]].concat()));
+    }
+    let is_below = |module: &Module| (1..=module.len()).any(|length| declared.contains(&module[..length]));
+    let tests = sources.keys().filter(|name| is_test_file(name) || is_below(&module_of(name)));
+    tests.cloned().collect()
 }
 
 /// A file of tests by its name.

@@ -1,9 +1,10 @@
-//! How many types bear one name. A reader who meets `Fault` has to know which.
+//! How many types bear one name: a reader who meets `Fault` has to know which. And who names a store: its own folder, and one table.
 
 use std::collections::BTreeMap;
 
-use crate::circles::{Sources, is_test_file};
-use crate::source::{blank, types, without_tests};
+use crate::circles::{Sources, test_files};
+use crate::rules::ADAPTERS;
+use crate::source::{blank, literals, types, without_tests};
 
 /// The most types that one name may stand for.
 const MOST: usize = 2;
@@ -52,7 +53,8 @@ const EXCEPTIONS: &[(&str, usize)] = &[
 /// Names that stand for more types than they may, and exceptions that are higher than they need to be.
 pub(crate) fn overused(sources: &Sources) -> Vec<String> {
     let mut places: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for (file, text) in sources.iter().filter(|(file, _)| !is_test_file(file)) {
+    let tests = test_files(sources);
+    for (file, text) in sources.iter().filter(|(file, _)| !tests.contains(*file)) {
         for name in types(&without_tests(&blank(text))) {
             places.entry(name).or_default().push(file);
         }
@@ -67,4 +69,47 @@ pub(crate) fn overused(sources: &Sources) -> Vec<String> {
         (there < *count).then(|| format!("{name} stands for {there} types and its exception says {count}: lower it"))
     });
     over.chain(fewer).collect()
+}
+
+/// The table of the schemes, and of the backends by the cargo features.
+const STORE_TABLE: [&str; 2] = ["store/url.rs", "store/open.rs"];
+
+/// Files that mean something else by such a word.
+const OTHER_MEANING: [&str; 1] = [
+    // The users of a machine.
+    "cli/import/accounts.rs",
+];
+
+/// Adapters name themselves. What weighs Redlock's answers is a part of one, and the suite keeps stores with flaws.
+fn names_itself(folder: &str) -> bool {
+    ADAPTERS.contains(&folder) || matches!(folder, "redlock" | "conformance")
+}
+
+/// Literals that are the scheme or the feature of a store, or a url, outside its folder and the table.
+pub(crate) fn named_stores(sources: &Sources) -> Vec<String> {
+    let tests = test_files(sources);
+    let stores = store_names(&sources["store/url.rs"]);
+    let may = |file: &str| {
+        let folder = file.strip_prefix("store/").and_then(|rest| rest.split_once('/')).map(|(folder, _)| folder);
+        STORE_TABLE.contains(&file) || OTHER_MEANING.contains(&file) || folder.is_some_and(names_itself)
+    };
+    let mut found = Vec::new();
+    for (file, text) in sources.iter().filter(|(file, _)| !may(file) && !tests.contains(*file)) {
+        let names = |literal: &String| {
+            let start = &literal[..literal.find(':').unwrap_or(literal.len())];
+            stores.iter().any(|store| store == start)
+        };
+        let named = literals(text).into_iter().filter(names);
+        found.extend(named.map(|literal| format!("src/{file} names a store, {literal:?}: let its backend say it")));
+    }
+    found
+}
+
+/// What stands between the brackets of `SCHEMES`: each scheme and its feature.
+fn store_names(table: &str) -> Vec<String> {
+    let from = table.find("pub const SCHEMES").expect("the table of the schemes");
+    let to = from + table[from..].find("];").expect("its end");
+    let mut names = literals(&table[from..to]);
+    names.retain(|name| !name.is_empty());
+    names
 }

@@ -35,7 +35,7 @@ const APART: &[(&str, &str)] =
 const ABOVE_ADAPTERS: &[&str] = &["layer", "conformance"];
 
 /// The adapters.
-const ADAPTERS: &[&str] = &["redis", "sql", "etcd", "zookeeper", "memory"];
+pub(crate) const ADAPTERS: &[&str] = &["redis", "sql", "etcd", "zookeeper", "memory"];
 
 /// Modules that are pure: values in, values out.
 const PURE: &[&str] = &["slot", "job", "reply", "error", "wake", "text", "guard", "schedule", "verify", "sim"];

@@ -20,6 +20,38 @@ pub(crate) fn blank(text: &str) -> String {
     out
 }
 
+/// The string literals of the text outside its comments and tests, without quotes; not those that name a cargo feature.
+pub(crate) fn literals(text: &str) -> Vec<String> {
+    let mut masked = String::with_capacity(text.len());
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let length = not_code(rest, masked.chars().next_back());
+        let (head, tail) = rest.split_at(length.max(first.len_utf8()));
+        let is_text = length > 0 && (first == '"' || first == 'r');
+        if is_text && !masked.trim_end().ends_with("feature =") {
+            found.push((
+                masked.chars().count(),
+                head.trim_start_matches(['r', '#']).trim_matches(['"', '#']).to_owned(),
+            ));
+        }
+        // A quote stands for each character of a literal: it is no blank, and no brace.
+        let mask = |c: char| {
+            if c == '\n' || length == 0 {
+                c
+            } else if is_text {
+                '"'
+            } else {
+                ' '
+            }
+        };
+        masked.extend(head.chars().map(mask));
+        rest = tail;
+    }
+    let code: Vec<char> = without_tests(&masked).chars().collect();
+    found.into_iter().filter(|(at, _)| code[*at] == '"').map(|(_, literal)| literal).collect()
+}
+
 /// How many bytes at the start of `rest` are a comment, a string or a character; 0 when it begins with code.
 fn not_code(rest: &str, before: Option<char>) -> usize {
     if rest.starts_with("//") {
@@ -86,7 +118,7 @@ pub(crate) fn without_tests(blanked: &str) -> String {
     while let Some(at) = out[from..].find("#[cfg(test)]").map(|at| from + at) {
         let after = &out[at + "#[cfg(test)]".len()..];
         from = at + 1;
-        if !after.trim_start().starts_with("mod ") {
+        if !leading_item(after).split_whitespace().any(|word| word == "mod") {
             continue;
         }
         let end = after.find(['{', ';']).map_or(out.len(), |open| {

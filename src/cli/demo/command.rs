@@ -12,7 +12,7 @@ use crate::cli::demo::verdict;
 use crate::cli::failure::Failure;
 use crate::clock::{Clock, SystemClock};
 use crate::drive::Entropy;
-use crate::store::{self, StoreOptions};
+use crate::store::{self, EMBEDDED, StoreOptions};
 
 /// Three nodes in one terminal for half a minute: a failure, a node killed, the takeover, and the checker's verdict
 ///
@@ -50,7 +50,7 @@ pub(crate) async fn demo(args: &Args, console: &mut Console) -> Result<(), Failu
 
 async fn play(cluster: &mut Cluster, console: &mut Console) -> Result<(), Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let url = format!("sqlite:{}", cluster.store());
+    let url = format!("{EMBEDDED}:{}", cluster.store());
     let options = StoreOptions { op_timeout: std::time::Duration::from_secs(5), ..StoreOptions::default() };
     let opened = store::open(&url, options, Arc::clone(&clock)).await;
     let store = opened.map_err(|error| Failure::opening(error, true))?;

@@ -10,6 +10,7 @@ use crate::clock::later;
 use crate::job::JobName;
 use crate::schedule::Timetable;
 use crate::slot::Slot;
+use crate::store::EMBEDDED;
 
 /// The nodes.
 pub(super) const NODES: [&str; 3] = ["a", "b", "c"];
@@ -72,7 +73,7 @@ impl Script {
     /// The file of the nodes; `store` is the path of its database.
     pub(super) fn file(&self, store: &str) -> String {
         // In a file `$` begins a variable, and `$$` is the sign itself.
-        let quoted = toml::Value::String(format!("sqlite:{}", store.replace('$', "$$")));
+        let quoted = toml::Value::String(format!("{EMBEDDED}:{}", store.replace('$', "$$")));
         format!("[store]\nurl = {quoted}\nop_timeout = \"1s\"\n\n{}", JOBS.replace("SCHEDULE", &self.schedule))
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::cli::doctor::probe::{Left, Observed};
 use crate::clock::CLOCK_OFF;
-use crate::store::{Capability, Finding, Op, StoreClock, StoreError};
+use crate::store::{Capability, Finding, Op, Reach, StoreClock, StoreError};
 
 /// By what the measurements are judged.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub(super) fn judge(observed: &Observed, capability: Capability, limits: Limits)
         let effect = "what it has acknowledged may be lost with its process: a slot may be granted twice";
         let found = "it promises no more than its own persistence; see there";
         // Redis' own settings are looked at by its adapter: this is what no setting changes.
-        if capability.name == "memory" {
+        if capability.reach == Reach::Process {
             let fix = "[store] url: another store";
             findings.push(Finding::fault("durability", "it ends with its process", effect, fix));
         } else {

@@ -15,6 +15,7 @@
 //! - **Values are not believed.** What cannot be read ends in [`ErrorKind::Corrupt`](crate::store::ErrorKind).
 
 mod api;
+mod backend;
 mod examine;
 mod fault;
 #[cfg(feature = "fuzzing")]
@@ -31,5 +32,5 @@ mod target;
 mod watch;
 mod write;
 
-pub(super) use operations::CAPABILITY;
+pub(super) use backend::EtcdBackend;
 pub use store::EtcdStore;

@@ -4,6 +4,7 @@
 //! - [`Ledger`] is the rules alone: plain data, one method per operation, the time a parameter. No lock, no runtime.
 //! - [`MemoryStore`] is a ledger behind a lock and a clock: the [`super::Store`] for tests, examples and the simulator.
 
+mod backend;
 mod claim;
 mod close;
 mod ledger;
@@ -16,8 +17,8 @@ mod renew;
 mod settle;
 mod store;
 
+pub(super) use backend::MemoryBackend;
 pub use ledger::Ledger;
-pub(super) use store::CAPABILITY;
 pub use store::MemoryStore;
 
 #[cfg(test)]

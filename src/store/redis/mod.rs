@@ -11,6 +11,7 @@
 //! leases and done markers. The guard then repeats work rather than miss it, and says so.
 
 mod adapter;
+mod backend;
 #[cfg(feature = "redis-cluster")]
 mod cluster;
 mod decode;
@@ -44,9 +45,13 @@ mod target;
 mod told;
 mod wake;
 
-pub(super) use adapter::CAPABILITY;
+#[cfg(feature = "redis-cluster")]
+pub(super) use backend::CLUSTER;
+pub(super) use backend::ONE_SERVER;
 #[cfg(feature = "redis-redlock")]
-pub(super) use redlock::CAPABILITY as REDLOCK;
+pub(super) use backend::RedlockBackend;
+#[cfg(feature = "redis-sentinel")]
+pub(super) use backend::SENTINEL;
 #[cfg(feature = "redis-redlock")]
 pub use redlock::RedlockStore;
 pub use store::RedisStore;

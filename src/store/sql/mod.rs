@@ -12,6 +12,7 @@
 //! | `server` | what database servers have in common: connections, limits, steps that others come before |
 //! | `postgres`, `mysql` | the servers' own |
 
+mod backend;
 mod cells;
 mod fault;
 #[cfg(feature = "fuzzing")]
@@ -33,7 +34,11 @@ mod slots;
 mod sqlite;
 
 use super::image;
+#[cfg(feature = "mysql")]
+pub(super) use backend::MysqlBackend;
+#[cfg(feature = "postgres")]
+pub(super) use backend::PostgresBackend;
 #[cfg(feature = "sqlite")]
-pub(super) use sqlite::CAPABILITY as SQLITE;
+pub(super) use backend::SqliteBackend;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;

@@ -19,6 +19,7 @@
 //! - **Applied.** Only the step that writes can be `Maybe`; it is never sent twice.
 //! - **Nodes are not believed.** What cannot be read ends in [`ErrorKind::Corrupt`](crate::store::ErrorKind).
 
+mod backend;
 mod examine;
 mod fault;
 #[cfg(feature = "fuzzing")]
@@ -39,5 +40,5 @@ mod time;
 mod watch;
 mod writing;
 
-pub(super) use operations::CAPABILITY;
+pub(super) use backend::ZookeeperBackend;
 pub use store::ZookeeperStore;

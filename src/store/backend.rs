@@ -1,0 +1,75 @@
+//! What there is to a kind of store besides its operations: what its url may say, how it is opened and looked at, where it keeps
+//! a slot. Each adapter has one, and `open` has the table of them.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::clock::Clock;
+use crate::job::Namespace;
+use crate::slot::Slot;
+use crate::store::{Advice, Capability, Finding, Migration, OpenError, Station, Store, StoreOptions, Trial, UrlFault};
+
+/// A kind of store. What one has nothing of is as if it were asked and found nothing.
+#[async_trait]
+pub(super) trait Backend: Sync {
+    /// What it can do.
+    fn capability(&self) -> Capability;
+
+    /// Whether the url can be meant, as far as that is seen without reading or asking anything. [`Backend::open`] judges all of it.
+    fn check(&self, _url: &str) -> Result<(), UrlFault> {
+        Ok(())
+    }
+
+    /// What it does not promise, for whoever chooses it.
+    fn advice(&self) -> Option<Advice> {
+        None
+    }
+
+    /// Whether the lock of a foreign program can be held there ([`StoreOptions::lock_key`]).
+    fn holds_foreign_keys(&self) -> bool {
+        false
+    }
+
+    /// Opens it. No connection is made where that can wait.
+    async fn open(&self, url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, OpenError>;
+
+    /// What is particular to it; see [`crate::store::examine`].
+    async fn examine(
+        &self,
+        _url: &str,
+        _options: StoreOptions,
+        _clock: Arc<dyn Clock>,
+    ) -> Result<Vec<Finding>, OpenError> {
+        Ok(Vec::new())
+    }
+
+    /// Its servers, where there are several with rights of their own; see [`crate::store::stations`].
+    async fn stations(
+        &self,
+        _url: &str,
+        _options: StoreOptions,
+        _clock: Arc<dyn Clock>,
+    ) -> Result<Vec<Station>, OpenError> {
+        Ok(Vec::new())
+    }
+
+    /// Removes what a trial wrote.
+    async fn forget(
+        &self,
+        _url: &str,
+        _options: StoreOptions,
+        _clock: Arc<dyn Clock>,
+        _trial: &Trial,
+    ) -> Result<(), OpenError> {
+        Ok(())
+    }
+
+    /// Makes its tables, or brings them up to date; none where there are none to be made.
+    async fn migrate(&self, _url: &str) -> Result<Option<Migration>, OpenError> {
+        Ok(None)
+    }
+
+    /// Where the store at this location keeps a slot, each name with what it is; for a person with the store's own client at hand.
+    fn where_kept(&self, location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)>;
+}
