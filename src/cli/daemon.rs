@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::cli::failure::Failure;
-use crate::cli::session::connect;
+use crate::cli::session::connect_for_long;
 use crate::cli::store_args::StoreAddress;
 use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, LoadError, NodeConfig};
@@ -18,6 +18,7 @@ use crate::drive::Entropy;
 use crate::exec::{Launcher, Output};
 use crate::node::{Command, Health, Identity, Node, Plan, Ports};
 use crate::observe::{FanOut, Journal, NodeEvent, NodeLog, Observer};
+use crate::store::layer::Rotation;
 use crate::store::{self, JobEntry, Store};
 
 /// The loop, its timers and its sockets need little; a second thread keeps renewals going while the first is busy.
@@ -48,7 +49,8 @@ pub(crate) fn start(settings: Settings) -> Result<(), Failure> {
 
 async fn serve(settings: Settings) -> Result<(), Failure> {
     let Settings { path, mut config, store: address } = settings;
-    let store = connect(&address).await?;
+    let rotation = connect_for_long(&address).await?;
+    let store = rotation.store();
     let plan = plan(&mut config);
     check_access(&*store, &plan).await?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -69,8 +71,9 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     let (commands, inbox) = mpsc::channel(8);
     let (health, watched) = watch::channel(Health::default());
     let signals = Signals::listen()?;
+    let rotation = (!address.from_command_line).then_some(rotation);
     let reloader =
-        Reloader { path, address, file: config, observer, health: watched.clone(), journal: journal.clone() };
+        Reloader { path, rotation, file: config, observer, health: watched.clone(), journal: journal.clone() };
     tokio::spawn(signals.obey(commands, reloader));
     tokio::spawn(tell_service_manager(watched));
     let ended = node.run(inbox, health).await.map_err(|error| Failure::Internal(error.to_string()));
@@ -139,7 +142,8 @@ struct Signals {
 /// What a reload needs.
 struct Reloader {
     path: PathBuf,
-    address: StoreAddress,
+    /// Takes the store's url; none where the command line's is used instead.
+    rotation: Option<Arc<Rotation>>,
     /// What the daemon was started with, without its jobs.
     file: Config,
     observer: Arc<dyn Observer>,
@@ -151,7 +155,7 @@ struct Reloader {
 fn fixed(file: &Config) -> impl PartialEq {
     let (node, store) = (&file.node, &file.store);
     let kept = (node.labels.clone(), node.drain, node.journal.clone());
-    (kept, store.namespace.clone(), store.op_timeout, store.retention)
+    (kept, store.url_file.clone(), store.namespace.clone(), store.op_timeout, store.retention)
 }
 
 impl Signals {
@@ -246,6 +250,13 @@ impl Reloader {
         })
     }
 
+    /// In a task of its own: the store is asked whether it knows the new password.
+    fn offer(&self, url: String) {
+        if let Some(rotation) = self.rotation.clone() {
+            tokio::spawn(async move { rotation.offer(&url).await });
+        }
+    }
+
     fn has_started(&self) -> bool {
         self.health.borrow().store_seen.is_some()
     }
@@ -257,10 +268,10 @@ impl Reloader {
         }
         match read {
             Ok((config, plan)) => {
-                let moved = !self.address.from_command_line && config.store.url != self.file.store.url;
-                if moved || fixed(&config) != fixed(&self.file) {
+                if fixed(&config) != fixed(&self.file) {
                     tracing::warn!("[node] or [store] changed in the file: that needs a restart");
                 }
+                self.offer(config.store.url);
                 Some(Command::Reload(plan))
             }
             Err(message) => {

@@ -88,8 +88,12 @@ impl Scene {
 
     /// What a command begins with.
     pub(crate) async fn session(&self) -> Session {
-        let address =
-            StoreAddress { url: "memory".to_owned(), options: StoreOptions::default(), from_command_line: true };
+        let address = StoreAddress {
+            url: "memory".to_owned(),
+            options: StoreOptions::default(),
+            url_file: None,
+            from_command_line: true,
+        };
         let (mut console, _, _) = Console::captured(false);
         Session::on(Arc::clone(&self.store), address, &StoreArgs::default(), None, &mut console).await.unwrap()
     }

@@ -1,8 +1,10 @@
 //! An open store with the jobs that are known there: what every listing starts from.
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use crate::cli::catalog::{Asked, Catalog};
@@ -10,9 +12,10 @@ use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::cli::store_args::{StoreAddress, StoreArgs};
 use crate::clock::SystemClock;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::slot::{RunRecord, Slot, SlotRecord};
-use crate::store::{self, Store};
+use crate::store::layer::{Credentials, Rotation};
+use crate::store::{self, OpenError, Store, StoreOptions};
 
 /// The newest attempts of a slot whose outputs are read.
 const OUTPUTS: usize = 16;
@@ -100,10 +103,46 @@ impl Session {
     }
 }
 
-/// Opens a store.
+/// Opens a store. One whose url is in a file of its own goes on with what is written there once it refuses its password.
 pub(crate) async fn connect(address: &StoreAddress) -> Result<Arc<dyn Store>, Failure> {
-    let opened = store::open(&address.url, address.options.clone(), Arc::new(SystemClock)).await;
-    opened.map_err(|error| Failure::opening(error, address.from_command_line))
+    match address.url_file {
+        Some(_) => Ok(connect_for_long(address).await?.store()),
+        None => open(&address.url, &address.options).await.map_err(|error| address.failed(error)),
+    }
+}
+
+/// The same for whoever may be told of another url.
+pub(crate) async fn connect_for_long(address: &StoreAddress) -> Result<Arc<Rotation>, Failure> {
+    let store = open(&address.url, &address.options).await.map_err(|error| address.failed(error))?;
+    let written = Written { url_file: address.url_file.clone(), options: address.options.clone() };
+    Ok(Rotation::of(store, &address.url, Box::new(written), Arc::new(SystemClock)))
+}
+
+async fn open(url: &str, options: &StoreOptions) -> Result<Arc<dyn Store>, OpenError> {
+    store::open(url, options.clone(), Arc::new(SystemClock)).await
+}
+
+/// Credentials as they are written in `url_file`.
+#[derive(Debug)]
+struct Written {
+    url_file: Option<PathBuf>,
+    options: StoreOptions,
+}
+
+#[async_trait]
+impl Credentials for Written {
+    async fn read(&self) -> Result<Option<String>, String> {
+        let Some(path) = self.url_file.clone() else { return Ok(None) };
+        let shown = path.display().to_string();
+        // A disk that hangs holds up a thread, and nobody else.
+        let read = tokio::task::spawn_blocking(move || config::read_url_file(&path)).await;
+        let read = read.unwrap_or_else(|error| Err(error.to_string()));
+        read.map(Some).map_err(|error| format!("url_file {shown:?} {error}"))
+    }
+
+    async fn open(&self, url: &str) -> Result<Arc<dyn Store>, OpenError> {
+        open(url, &self.options).await
+    }
 }
 
 /// Runs one command to its end on this thread: a listing needs no more, and starts faster.

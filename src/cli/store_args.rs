@@ -7,7 +7,7 @@ use crate::cli::failure::Failure;
 use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, Environment, LoadError, Report};
 use crate::job::{JobName, Namespace};
-use crate::store::{StoreOptions, secret_ranges};
+use crate::store::{OpenError, StoreOptions, secret_ranges};
 
 /// Which file, which store, whose keys.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -31,6 +31,8 @@ pub(crate) struct StoreAddress {
     pub(crate) url: String,
     /// Whose keys, and limits.
     pub(crate) options: StoreOptions,
+    /// The file that the url was read from, and may be read from again; none where it stands elsewhere.
+    pub(crate) url_file: Option<PathBuf>,
     /// True when the url was given on the command line.
     pub(crate) from_command_line: bool,
 }
@@ -39,6 +41,11 @@ impl StoreAddress {
     /// For a command that makes no store.
     pub(crate) fn only_looked_at(self) -> Self {
         Self { options: StoreOptions { create: false, ..self.options }, ..self }
+    }
+
+    /// Why it could not be opened, with what to change.
+    pub(crate) fn failed(&self, error: OpenError) -> Failure {
+        Failure::opening(error, self.from_command_line)
     }
 }
 
@@ -84,9 +91,11 @@ impl StoreArgs {
         if let Some(namespace) = &self.namespace {
             options.namespace = namespace.clone();
         }
-        let url = self.store.clone().or_else(|| file.map(|config| config.store.url.clone()));
+        let own = file.filter(|_| self.store.is_none()).map(|config| &config.store);
+        let url = self.store.clone().or_else(|| own.map(|store| store.url.clone()));
         let url = url.ok_or_else(|| Failure::Usage("no store: give --config PATH or --store URL".to_owned()))?;
-        Ok(StoreAddress { url, options, from_command_line: self.store.is_some() })
+        let url_file = own.and_then(|store| store.url_file.clone());
+        Ok(StoreAddress { url, options, url_file, from_command_line: self.store.is_some() })
     }
 }
 

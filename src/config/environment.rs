@@ -56,17 +56,10 @@ impl Environment {
     pub const fn now(&self) -> DateTime<Utc> {
         self.now
     }
-
-    /// The first line of a small file that holds a secret.
-    pub(super) fn read_secret(&self, path: &Path) -> Result<String, String> {
-        const LIMIT: u64 = 64 * 1024;
-        let text = read_text(path, LIMIT)?;
-        Ok(text.lines().next().unwrap_or("").trim().to_owned())
-    }
 }
 
 /// The text of a file of at most `limit` bytes; else what is wrong, without the path.
-fn read_text(path: &Path, limit: u64) -> Result<String, String> {
+pub(super) fn read_text(path: &Path, limit: u64) -> Result<String, String> {
     text_of(open(path)?, limit)
 }
 

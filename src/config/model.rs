@@ -62,6 +62,8 @@ pub struct NodeConfig {
 pub struct StoreConfig {
     /// The url, from `url` or read from `url_file`. Holds secrets: never printed.
     pub url: String,
+    /// `url_file`; none where the url stands in the file itself.
+    pub url_file: Option<PathBuf>,
     /// Whose keys.
     pub namespace: Namespace,
     /// The longest wait for one answer.
@@ -87,7 +89,7 @@ impl Default for StoreConfig {
     /// The embedded store, with the store's own defaults.
     fn default() -> Self {
         let StoreOptions { namespace, retention, op_timeout, .. } = StoreOptions::default();
-        Self { url: EMBEDDED.to_owned(), namespace, op_timeout, retention }
+        Self { url: EMBEDDED.to_owned(), url_file: None, namespace, op_timeout, retention }
     }
 }
 
@@ -95,6 +97,7 @@ impl std::fmt::Debug for StoreConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("StoreConfig")
             .field("url", &crate::store::redact(&self.url))
+            .field("url_file", &self.url_file)
             .field("namespace", &self.namespace)
             .field("op_timeout", &self.op_timeout)
             .field("retention", &self.retention)

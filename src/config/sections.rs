@@ -76,7 +76,9 @@ fn max_running(section: &Section<'_>) -> Option<usize> {
 pub(super) fn store(section: &Section<'_>) -> StoreConfig {
     section.only(STORE, HOMES);
     let mut store = StoreConfig::default();
-    put(&mut store.url, store_url::read(section));
+    if let Some((url, file)) = store_url::read(section) {
+        (store.url, store.url_file) = (url, file);
+    }
     put(&mut store.namespace, namespace(section));
     put(&mut store.op_timeout, section.duration("op_timeout", OP_TIMEOUT));
     put(&mut store.retention, section.duration("retention", RETENTION));

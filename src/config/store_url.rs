@@ -1,7 +1,8 @@
 //! `url` and `url_file` of `[store]`. Whether the store is there is not for a file to say; whether its url can be meant is.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use crate::config::environment::read_text;
 use crate::config::nearest::nearest;
 use crate::config::reader::Section;
 use crate::config::secrets;
@@ -9,8 +10,20 @@ use crate::config::value::Entry;
 use crate::config::{Diagnostic, Severity};
 use crate::store::{Advice, SCHEMES, UrlFault, check_url, shown_scheme};
 
-/// The store's url, if the file names one.
-pub(super) fn read(section: &Section<'_>) -> Option<String> {
+/// A file with a url in it holds little else.
+const LARGEST: u64 = 64 * 1024;
+
+/// The url in a `url_file`: its first line.
+///
+/// # Errors
+/// Why there is none, without the path and without the url.
+pub fn read_url_file(path: &Path) -> Result<String, String> {
+    let text = read_text(path, LARGEST)?;
+    Ok(text.lines().next().unwrap_or("").trim().to_owned())
+}
+
+/// The store's url, if the file names one, and the file that it was read from.
+pub(super) fn read(section: &Section<'_>) -> Option<(String, Option<PathBuf>)> {
     match (section.entry("url"), section.entry("url_file")) {
         (Some(_), Some(file)) => {
             file.refuse(
@@ -23,17 +36,17 @@ pub(super) fn read(section: &Section<'_>) -> Option<String> {
         (Some(url), None) => {
             let text = url.filled_text("\"redis://127.0.0.1:6379\"")?;
             secrets::look_at_url(&url);
-            check(&url, "url", &text).then_some(text)
+            check(&url, "url", &text).then_some((text, None))
         }
         (None, Some(file)) => from_file(&file),
         (None, None) => None,
     }
 }
 
-fn from_file(file: &Entry<'_>) -> Option<String> {
+fn from_file(file: &Entry<'_>) -> Option<(String, Option<PathBuf>)> {
     let path = file.filled_text("\"/run/secrets/redis-url\"")?;
-    match file.ctx.env.read_secret(Path::new(&path)) {
-        Ok(url) => check(file, "its url", &url).then_some(url),
+    match read_url_file(Path::new(&path)) {
+        Ok(url) => check(file, "its url", &url).then(|| (url, Some(PathBuf::from(path)))),
         Err(message) => {
             let hint = "write the url into that file, on one line";
             file.refuse("unreadable-file", &format!("{path:?} {message}"), hint);

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
 
 use crate::job::{JobName, LockKey, Namespace};
 use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
@@ -21,7 +23,20 @@ use crate::store::{
 };
 
 /// The receiving end of wake-ups. A receiver that lags has lost hints: treat that as [`Wake::Resync`].
-pub type Wakeups = tokio::sync::broadcast::Receiver<Wake>;
+pub type Wakeups = broadcast::Receiver<Wake>;
+
+/// Passes one connection's hints on to others, until it has no more.
+pub(super) async fn pass_on(mut from: Wakeups, to: broadcast::Sender<Wake>) {
+    loop {
+        let wake = match from.recv().await {
+            Ok(wake) => wake,
+            Err(RecvError::Lagged(_)) => Wake::Resync,
+            Err(RecvError::Closed) => return,
+        };
+        // Nobody may be listening just now.
+        let _ = to.send(wake);
+    }
+}
 
 /// What a store is opened with, besides its url.
 #[derive(Clone, Debug, PartialEq, Eq)]

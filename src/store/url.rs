@@ -153,6 +153,38 @@ pub fn secrets(url: &str) -> Vec<String> {
     secrets
 }
 
+/// Whether two urls name one place in one way: they differ in user and password at the most. False where that cannot be told, and
+/// for stores without users.
+pub(super) fn same_place(one: &str, other: &str) -> bool {
+    one != other && without_login(one).is_some_and(|place| without_login(other) == Some(place))
+}
+
+/// The url without user and password. None where it cannot be told for sure what they are.
+fn without_login(url: &str) -> Option<String> {
+    let start = authority(url)?;
+    if OPEN.contains(&scheme(url)) || is_ambiguous(url, start) || url.contains('#') {
+        return None;
+    }
+    let end = end_of_authority(url, start);
+    let hosts = part(url, start..end).rsplit('@').next()?;
+    let (path, query) = part(url, end..url.len()).split_once('?').unwrap_or((part(url, end..url.len()), ""));
+    if scheme(url).starts_with("postgres") && path.len() <= 1 && !query.contains("dbname=") {
+        // A database that is not named has the name of the user.
+        return None;
+    }
+    let mut kept = Vec::new();
+    for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
+        // The rest of a value with a raw `&` in it may be the rest of a password.
+        let (name, _) = parameter.split_once('=')?;
+        kept.extend((!is_login(name)).then_some(parameter));
+    }
+    Some(format!("{}://{hosts}{path}?{}", scheme(url), kept.join("&")))
+}
+
+fn is_login(parameter: &str) -> bool {
+    is_telling(parameter) || decoded(parameter).to_lowercase().contains("user")
+}
+
 /// The scheme, unless what stands in its place may be something else.
 pub fn shown_scheme(url: &str) -> Option<&str> {
     let (scheme, _) = url.split_once(':')?;
@@ -371,6 +403,41 @@ mod tests {
             "jobs.db",
         ] {
             assert_eq!(found(url), [""; 0], "{url}");
+        }
+    }
+
+    #[test]
+    fn urls_that_differ_in_user_and_password_alone_name_one_place() {
+        for (one, other) in [
+            ("redis://u:a@h:1/2", "redis://v:b@h:1/2"),
+            ("redis://:a@h", "redis://h"),
+            ("redis://a@h", "redis://b%2F@h"),
+            ("redis+unix:///s?db=1&user=u&pass=a", "redis+unix:///s?db=1&user=v&pass=b"),
+            ("redis+sentinel://u:a@h,i/m?sentinel_pass=a&db=1", "redis+sentinel://u:b@h,i/m?sentinel_pass=b&db=1"),
+            ("postgres://u:a@h/d?sslmode=require", "postgres://v:b@h/d?sslmode=require"),
+            ("postgres:///d?host=/run/p&user=u&password=a", "postgres:///d?host=/run/p&user=v&password=b"),
+            ("redlock://u:a@a,b,c", "redlock://u:b@a,b,c"),
+            ("etcd://u:a@a,b", "etcd://u:b@a,b"),
+        ] {
+            assert!(same_place(one, other) && same_place(other, one), "{one} {other}");
+        }
+        for (one, other) in [
+            ("redis://u:a@h", "redis://u:a@h"),
+            ("redis://u:a@h", "redis://u:b@i"),
+            ("redis://u:a@h:1", "redis://u:b@h:2"),
+            ("redis://u:a@h/1", "redis://u:b@h/2"),
+            ("redis://u:a@h", "rediss://u:b@h"),
+            ("rediss://u:a@h?ca=/x", "rediss://u:b@h?ca=/y"),
+            ("redis://u:a@h", "redis://u:b/c@h"),
+            ("redis://u:a@h", "redis://u:b#c@h"),
+            ("postgres:///d?password=a", "postgres:///d?password=b&c"),
+            ("redlock://u:a@a,b,c", "redlock://u:b@a,b,d"),
+            ("sqlite:///a", "sqlite:///b"),
+            ("postgres://u:a@h", "postgres://v:b@h"),
+            ("redis://u:a@h", "u:b@h"),
+            ("redis://u:a@h", ""),
+        ] {
+            assert!(!same_place(one, other) && !same_place(other, one), "{one} {other}");
         }
     }
 

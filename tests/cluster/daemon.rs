@@ -23,6 +23,7 @@ pub(crate) struct Start<'a> {
 }
 
 impl<'a> Start<'a> {
+    /// `store` is the url; of the file where it is empty.
     pub(crate) fn new(place: &'a Place, name: &'a str, store: &'a str) -> Self {
         Self { place, name, store, config: "jobs.toml", namespace: None, variables: Vec::new(), clock: None }
     }
@@ -51,7 +52,8 @@ impl<'a> Start<'a> {
         let log =
             (0..).map(|n| self.place.file(&format!("{}-{n}.log", self.name))).find(|path| !path.exists()).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_cronward"));
-        command.args(["run", "--config", self.config, "--store", self.store, "--node", self.name]);
+        command.args(["run", "--config", self.config, "--node", self.name]);
+        command.args(["--store", self.store].iter().filter(|_| !self.store.is_empty()));
         command.args(["--log-format", "json", "--no-http"]);
         command.args(self.namespace.into_iter().flat_map(|namespace| ["--namespace", namespace]));
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     fn address(url: &str) -> StoreAddress {
-        StoreAddress { url: url.to_owned(), options: StoreOptions::default(), from_command_line: true }
+        StoreAddress { url: url.to_owned(), options: StoreOptions::default(), url_file: None, from_command_line: true }
     }
 
     fn shown(view: &DoctorView) -> String {

@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 
 use crate::job::{JobName, NodeName};
 use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
+use crate::store::layer::Current;
 use crate::store::{
     Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause,
     Release, Renewal, Settlement, Store, StoreError, Wakeups,
@@ -21,6 +22,9 @@ pub type Reply<T> = Result<T, StoreError>;
 /// One operation with its arguments. It may be made any number of times; each is a request of its own.
 pub type Call<'a, T> = &'a (dyn Fn() -> BoxFuture<'a, Reply<T>> + Send + Sync);
 
+/// The same, of the store that it is given.
+type Ask<'a, T> = &'a (dyn Fn(Arc<dyn Store>) -> BoxFuture<'a, Reply<T>> + Send + Sync);
+
 /// What a decorator does with each operation.
 #[async_trait]
 pub trait Layer: Debug + Send + Sync + 'static {
@@ -31,13 +35,18 @@ pub trait Layer: Debug + Send + Sync + 'static {
 /// A store with a layer around each of its operations.
 #[derive(Clone, Debug)]
 pub struct Layered<L> {
-    inner: Arc<dyn Store>,
+    inner: Arc<Current>,
     layer: L,
 }
 
 impl<L: Layer> Layered<L> {
     /// Puts `layer` around `inner`.
     pub fn new(inner: Arc<dyn Store>, layer: L) -> Self {
+        Self::over(Arc::new(Current::fixed(inner)), layer)
+    }
+
+    /// Puts `layer` around whichever store is the current one at the time of a call.
+    pub(super) const fn over(inner: Arc<Current>, layer: L) -> Self {
         Self { inner, layer }
     }
 
@@ -46,15 +55,15 @@ impl<L: Layer> Layered<L> {
         &self.layer
     }
 
-    async fn around<'a, T: Send + 'a>(&'a self, op: Op, call: Call<'a, T>) -> Reply<T> {
-        self.layer.around(op, self.inner.location(), call).await
+    async fn around<'a, T: Send + 'a>(&'a self, op: Op, ask: Ask<'a, T>) -> Reply<T> {
+        self.layer.around(op, self.inner.location(), &|| ask(self.inner.store())).await
     }
 }
 
 #[async_trait]
 impl<L: Layer> Store for Layered<L> {
     fn capability(&self) -> Capability {
-        self.inner.capability()
+        self.inner.store().capability()
     }
 
     fn location(&self) -> &str {
@@ -62,87 +71,87 @@ impl<L: Layer> Store for Layered<L> {
     }
 
     async fn claim(&self, request: &ClaimRequest) -> Reply<Claim> {
-        self.around(Op::Claim, &|| self.inner.claim(request)).await
+        self.around(Op::Claim, &|store| Box::pin(async move { store.claim(request).await })).await
     }
 
     async fn renew(&self, lease: &Lease) -> Reply<Renewal> {
-        self.around(Op::Renew, &|| self.inner.renew(lease)).await
+        self.around(Op::Renew, &|store| Box::pin(async move { store.renew(lease).await })).await
     }
 
     async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Reply<Settlement> {
-        self.around(Op::Complete, &|| self.inner.complete(lease, run, done_ttl)).await
+        self.around(Op::Complete, &|store| Box::pin(async move { store.complete(lease, run, done_ttl).await })).await
     }
 
     async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Reply<Release> {
-        self.around(Op::Fail, &|| self.inner.fail(lease, run, retry_after)).await
+        self.around(Op::Fail, &|store| Box::pin(async move { store.fail(lease, run, retry_after).await })).await
     }
 
     async fn give_back(&self, lease: &Lease, run: &RunRecord) -> Reply<Release> {
-        self.around(Op::GiveBack, &|| self.inner.give_back(lease, run)).await
+        self.around(Op::GiveBack, &|store| Box::pin(async move { store.give_back(lease, run).await })).await
     }
 
     async fn inspect(&self, slots: &[Slot]) -> Reply<(DateTime<Utc>, Vec<SlotRecord>)> {
-        self.around(Op::Inspect, &|| self.inner.inspect(slots)).await
+        self.around(Op::Inspect, &|store| Box::pin(async move { store.inspect(slots).await })).await
     }
 
     async fn output(&self, slot: &Slot, attempt: Attempt, token: Token) -> Reply<Option<OutputTail>> {
-        self.around(Op::Output, &|| self.inner.output(slot, attempt, token)).await
+        self.around(Op::Output, &|store| Box::pin(async move { store.output(slot, attempt, token).await })).await
     }
 
     async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Reply<Closing> {
-        self.around(Op::Close, &|| self.inner.close(slot, max_attempts, by)).await
+        self.around(Op::Close, &|store| Box::pin(async move { store.close(slot, max_attempts, by).await })).await
     }
 
     async fn reset(&self, slot: &Slot, audit: &Audit) -> Reply<Intervention> {
-        self.around(Op::Reset, &|| self.inner.reset(slot, audit)).await
+        self.around(Op::Reset, &|store| Box::pin(async move { store.reset(slot, audit).await })).await
     }
 
     async fn unlock(&self, slot: &Slot, audit: &Audit) -> Reply<Intervention> {
-        self.around(Op::Unlock, &|| self.inner.unlock(slot, audit)).await
+        self.around(Op::Unlock, &|store| Box::pin(async move { store.unlock(slot, audit).await })).await
     }
 
     async fn mark_done(&self, slot: &Slot, audit: &Audit, done_ttl: Duration) -> Reply<Intervention> {
-        self.around(Op::MarkDone, &|| self.inner.mark_done(slot, audit, done_ttl)).await
+        self.around(Op::MarkDone, &|store| Box::pin(async move { store.mark_done(slot, audit, done_ttl).await })).await
     }
 
     async fn pause(&self, job: &JobName, until: Option<DateTime<Utc>>, audit: &Audit) -> Reply<Intervention> {
-        self.around(Op::Pause, &|| self.inner.pause(job, until, audit)).await
+        self.around(Op::Pause, &|store| Box::pin(async move { store.pause(job, until, audit).await })).await
     }
 
     async fn resume(&self, job: &JobName, audit: &Audit) -> Reply<Intervention> {
-        self.around(Op::Resume, &|| self.inner.resume(job, audit)).await
+        self.around(Op::Resume, &|store| Box::pin(async move { store.resume(job, audit).await })).await
     }
 
     async fn pauses(&self) -> Reply<Vec<(JobName, Pause)>> {
-        self.around(Op::Pauses, &|| self.inner.pauses()).await
+        self.around(Op::Pauses, &|store| Box::pin(async move { store.pauses().await })).await
     }
 
     async fn register(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
-        self.around(Op::Register, &|| self.inner.register(jobs)).await
+        self.around(Op::Register, &|store| Box::pin(async move { store.register(jobs).await })).await
     }
 
     async fn jobs(&self) -> Reply<Vec<JobEntry>> {
-        self.around(Op::Jobs, &|| self.inner.jobs()).await
+        self.around(Op::Jobs, &|store| Box::pin(async move { store.jobs().await })).await
     }
 
     async fn heartbeat(&self, report: &NodeReport) -> Reply<HeartbeatReply> {
-        self.around(Op::Heartbeat, &|| self.inner.heartbeat(report)).await
+        self.around(Op::Heartbeat, &|store| Box::pin(async move { store.heartbeat(report).await })).await
     }
 
     async fn nodes(&self) -> Reply<(DateTime<Utc>, Vec<NodeEntry>)> {
-        self.around(Op::Nodes, &|| self.inner.nodes()).await
+        self.around(Op::Nodes, &|store| Box::pin(async move { store.nodes().await })).await
     }
 
     async fn purge(&self) -> Reply<u64> {
-        self.around(Op::Purge, &|| self.inner.purge()).await
+        self.around(Op::Purge, &|store| Box::pin(async move { store.purge().await })).await
     }
 
     async fn note(&self, pages: &[(Slot, NotePage)]) -> Reply<()> {
-        self.around(Op::Note, &|| self.inner.note(pages)).await
+        self.around(Op::Note, &|store| Box::pin(async move { store.note(pages).await })).await
     }
 
     async fn notes(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
-        self.around(Op::Notes, &|| self.inner.notes(slot)).await
+        self.around(Op::Notes, &|store| Box::pin(async move { store.notes(slot).await })).await
     }
 
     fn subscribe(&self) -> Wakeups {

@@ -1,19 +1,25 @@
 //! Decorators over any store. Each is a [`Layer`]: it is handed every operation as a call that it may make, bound,
-//! measure, lose or repeat, and knows nothing of what the operation means. Nothing here retries.
+//! measure, lose or repeat, and knows nothing of what the operation means. Nothing here repeats what may have been applied.
 //!
 //! - [`Timeout`] bounds every call.
 //! - [`Observe`] tells an observer of every call.
 //! - [`Chaos`] loses requests and replies, repeats and delays, from a seed or by a script.
+//! - [`Rotation`] goes on with another user or password once the store refuses the old one.
 
 mod chaos;
+mod current;
 mod layered;
 mod observe;
+mod rotation;
 mod timeout;
 
 pub use chaos::{Chaos, ChaosStore, Fault, Odds};
 pub use layered::{Call, Layer, Layered, Reply};
 pub use observe::{Observe, Observer, Seen};
+pub use rotation::{Credentials, Rotation};
 pub use timeout::Timeout;
+
+use current::Current;
 
 #[cfg(test)]
 mod tests;

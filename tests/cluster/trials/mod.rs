@@ -15,6 +15,7 @@ mod outages;
 mod overlaps;
 mod partitions;
 mod reloads;
+mod rotations;
 mod starts;
 mod stored;
 
@@ -67,6 +68,10 @@ pub(crate) fn all() -> Vec<(&'static str, Body)> {
         reloads::a_file_that_cannot_be_read_yet_holds_up_neither_the_runs_nor_term,
         reloads::nodes_with_different_files_each_run_what_they_know_and_the_difference_is_stored,
         reloads::two_namespaces_on_one_server_do_not_meet,
+        rotations::a_password_that_changed_is_read_again_once_it_is_refused_and_the_run_ends_as_done,
+        rotations::a_password_that_is_written_before_the_old_one_goes_is_taken_by_a_signal_and_nothing_is_refused,
+        rotations::a_url_of_another_store_or_a_wrong_password_leaves_the_old_one_in_use_and_says_so,
+        rotations::an_exec_whose_password_changes_records_its_success_with_the_new_one,
         commands::a_command_that_ignores_term_is_killed_with_its_group_and_counts_as_timed_out,
         commands::a_command_that_floods_its_output_is_done_and_its_last_bytes_are_kept,
         drains::a_run_that_outlasts_the_drain_is_given_back_and_done_by_another_node,

@@ -4,9 +4,9 @@
 use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::RecvError;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::store::contract::pass_on;
 use crate::store::{Wake, Wakeups};
 
 /// Hints that a receiver may lag behind by before it has lost some.
@@ -37,17 +37,5 @@ impl Chorus {
             *tasks = voices().into_iter().map(pass).collect();
         }
         hints
-    }
-}
-
-async fn pass_on(mut voice: Wakeups, hints: broadcast::Sender<Wake>) {
-    loop {
-        let wake = match voice.recv().await {
-            Ok(wake) => wake,
-            Err(RecvError::Lagged(_)) => Wake::Resync,
-            Err(RecvError::Closed) => return,
-        };
-        // Nobody may be listening just now.
-        let _ = hints.send(wake);
     }
 }
