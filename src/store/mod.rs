@@ -1,7 +1,8 @@
 //! The stores: the contract that each one keeps, and the adapters that keep it.
 //!
 //! - [`Store`] is the contract, one atomic step per operation; [`crate::reply`] has what it answers.
-//! - [`memory`] is the executable specification: what it answers is right by definition.
+//! - `rules` decide about a slot, on its `state`: the executable specification, run by every store but Redis.
+//! - [`memory`] keeps slots in this process.
 //! - [`layer`] decorates any store: a time limit, observation, chaos.
 //! - `redis`, `sql`, `etcd` and `zookeeper` are adapters. They know the trait and the words, never each other and never `guard`.
 //! - [`open()`] turns a url into a store; the one file that names every adapter.
@@ -15,8 +16,6 @@ mod document;
 pub mod etcd;
 mod finding;
 pub mod handover;
-#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "etcd", feature = "zookeeper"))]
-mod image;
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "etcd"))]
 mod known;
 pub mod layer;
@@ -27,12 +26,12 @@ pub mod redis;
 #[cfg(feature = "redis-redlock")]
 pub mod redlock;
 mod registry;
-#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "etcd", feature = "zookeeper"))]
 mod rules;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 mod shelf;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub mod sql;
+mod state;
 mod station;
 mod trial;
 mod url;

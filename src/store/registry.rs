@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::later;
 use crate::job::{JobName, JobSpec, NodeName};
 use crate::slot::Audit;
+use crate::store::state::Moment;
 
 /// Between two heartbeats of a node.
 pub const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -91,6 +92,13 @@ impl JobEntry {
         known.origin.is_file() && !self.origin.is_file()
     }
 
+    /// What is kept of the name once this is registered; none where that is what is kept already.
+    pub(super) fn registered(&self, known: Option<&Self>, now: DateTime<Utc>) -> Option<Self> {
+        let entry = Self { first_seen: known.map_or(now, |known| known.first_seen), ..self.clone() };
+        let stays = known.is_some_and(|known| *known == entry || entry.yields_to(known));
+        (!stays).then_some(entry)
+    }
+
     /// Each name once: of several entries of one name the last, unless that yields to one before it.
     pub fn by_name(entries: &[Self]) -> BTreeMap<&JobName, &Self> {
         let mut named: BTreeMap<&JobName, &Self> = BTreeMap::new();
@@ -159,6 +167,11 @@ impl NodeEntry {
     /// Whether the node runs: it was heard of a moment ago, and has not left.
     pub fn is_alive(&self, now: DateTime<Utc>) -> bool {
         !self.report.stopped && later(self.seen, SILENCE) > now
+    }
+
+    /// Whether it is still kept, and not yet forgotten for not being heard of.
+    pub(super) fn is_kept(&self, at: Moment) -> bool {
+        later(self.seen, at.retention) > at.now
     }
 
     /// Whether the node has the job in its file.

@@ -8,13 +8,14 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Document, Kept, MarkChange, MarkText, Moment, NodeText, NoteText, NotesText, PauseText, Subject};
+use super::{MarkText, NodeText, NoteText, NotesText, PauseText};
 use crate::clock::later;
 use crate::job::NodeName;
 use crate::reply::ClaimRequest;
 use crate::slot::{MOST_PAGES, NotePage, Slot, Token, Trigger};
 use crate::store::Pause;
-use crate::store::image::StoredMark;
+use crate::store::rules::SlotStep;
+use crate::store::state::{Change, Moment, SlotState, StoredMark};
 
 /// The lines are texts of whatever kind they can be; the first mark, document and pause are those of one slot. True when
 /// any is taken.
@@ -23,7 +24,7 @@ pub fn document_texts(bytes: &[u8]) -> bool {
     let (mut mark, mut log, mut pause, mut node, mut noted) = (None, None, None, None, false);
     for line in bytes.split(|byte| *byte == b'\n') {
         mark = mark.or_else(|| MarkText::read(line).ok());
-        log = log.or_else(|| reads_back::<Document>(line));
+        log = log.or_else(|| reads_back::<SlotState>(line));
         pause = pause.or_else(|| reads_back::<PauseText>(line));
         node = node.or_else(|| reads_back::<NodeText>(line));
         noted |= is_noted(line);
@@ -32,10 +33,10 @@ pub fn document_texts(bytes: &[u8]) -> bool {
     let _ = node.map(NodeText::entry);
     let pause = pause.map(PauseText::pause);
     let mark = mark.and_then(|text| stored(text, slot.end()));
-    let kept = Kept { slot, mark, counter: 1, document: log };
+    let stored = SlotState { mark, counter: 1, ..log.unwrap_or_default() };
     for retention in [Duration::ZERO, Duration::from_secs(30 * 86_400), Duration::MAX] {
-        let now = kept.slot.start() + TimeDelta::minutes(10);
-        is_judged(&kept, Moment { now, retention }, pause.as_ref());
+        let now = slot.start() + TimeDelta::minutes(10);
+        is_judged((&slot, &stored), Moment { now, retention }, pause.as_ref());
     }
     taken
 }
@@ -78,17 +79,16 @@ fn stored(text: MarkText, until: DateTime<Utc>) -> Option<StoredMark> {
     mark
 }
 
-fn is_judged(kept: &Kept, at: Moment, pause: Option<&Pause>) {
-    let subject = Subject { token: Some(Token::from_bits(1)), pause: true, ..Subject::slot(&kept.slot) };
-    let image = || kept.image(&subject, at, pause.cloned(), Vec::new());
-    let change = kept.change(image(), at);
-    let silent = change.counter.is_none() && change.document.is_none() && change.output.is_none();
-    assert!(silent && change.mark == MarkChange::Keep, "a rule that changes nothing writes nothing: {change:?}");
+fn is_judged((slot, stored): (&Slot, &SlotState), at: Moment, pause: Option<&Pause>) {
+    let step = || SlotStep { pause: pause.cloned(), ..SlotStep::new(slot, stored.current(at), at.now) };
+    let change = Change::between(stored, step(), at);
+    let silent = change.counter.is_none() && change.run.is_none() && change.audit.is_none();
+    assert!(silent && change.is_none(), "a rule that changes nothing writes nothing: {change:?}");
 
-    let mut claimed = image();
+    let mut claimed = step();
     let Ok(node) = NodeName::new("n") else { return };
     let _ = claimed.claim(&ClaimRequest {
-        slot: kept.slot.clone(),
+        slot: slot.clone(),
         token: Token::from_bits(1),
         node: node.clone(),
         lease_ttl: Duration::from_secs(60),
@@ -98,14 +98,11 @@ fn is_judged(kept: &Kept, at: Moment, pause: Option<&Pause>) {
         past: false,
         audit: None,
     });
-    let change = kept.change(claimed, at);
-    let written = change.document.is_none_or(|document| serde_json::to_vec(&document).is_ok());
-    assert!(written, "what a rule makes of it can be kept");
-    let mut closed = image();
-    closed.now = kept.slot.end();
-    let _ = closed.close(3, &node);
+    let change = Change::between(stored, claimed, at);
+    assert!(serde_json::to_vec(&change.state).is_ok(), "what a rule makes of it can be kept");
+    let _ = SlotStep { now: slot.end(), ..step() }.close(3, &node);
 
-    let record = kept.clone().record(at);
+    let record = stored.record(slot, at);
     let newest = record.runs.iter().map(|run| run.attempt).max();
     assert!(record.attempts >= newest.unwrap_or(0), "a counter that was lost is made up for");
 }

@@ -1,4 +1,4 @@
-//! The mark as a text, and what a rule makes of it.
+//! The mark as a text.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Why;
 use crate::job::NodeName;
 use crate::slot::{Attempt, Holder, Token};
-use crate::store::image::{Standing, StoredMark};
+use crate::store::state::{MarkKind, StoredMark};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -49,10 +49,10 @@ impl MarkText {
 
     /// A mark that ends by its text.
     pub(in crate::store) fn of(mark: &StoredMark) -> Self {
-        let (state, token) = match mark.standing {
-            Standing::Lease(token) => (Word::Running, Some(token)),
-            Standing::Wait(token) => (Word::Backoff, Some(token)),
-            Standing::Done(token) => (Word::Done, token),
+        let (state, token) = match mark.kind {
+            MarkKind::Lease(token) => (Word::Running, Some(token)),
+            MarkKind::Wait(token) => (Word::Backoff, Some(token)),
+            MarkKind::Done(token) => (Word::Done, token),
         };
         let Holder { node, attempt } = mark.by.clone();
         Self { state, node, attempt, token, since: mark.since, until: Some(mark.until) }
@@ -73,38 +73,13 @@ impl MarkText {
 
     /// As a rule sees it; `until` where the text does not say.
     pub(in crate::store) fn stored(self, until: DateTime<Utc>) -> Result<StoredMark, Why> {
-        let standing = match (self.state, self.token) {
-            (Word::Running, Some(token)) => Standing::Lease(token),
-            (Word::Backoff, Some(token)) => Standing::Wait(token),
-            (Word::Done, token) => Standing::Done(token),
+        let kind = match (self.state, self.token) {
+            (Word::Running, Some(token)) => MarkKind::Lease(token),
+            (Word::Backoff, Some(token)) => MarkKind::Wait(token),
+            (Word::Done, token) => MarkKind::Done(token),
             (_, None) => return Err("a lease without its token".to_owned()),
         };
         let by = Holder { node: self.node, attempt: self.attempt };
-        Ok(StoredMark { standing, by, since: self.since, until: self.until.unwrap_or(until) })
+        Ok(StoredMark { kind, by, since: self.since, until: self.until.unwrap_or(until) })
     }
-}
-
-/// What a rule has done to the mark.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::store) enum MarkChange {
-    Keep,
-    /// The same lease lasts until then.
-    Prolong(StoredMark),
-    Put(StoredMark),
-    Remove,
-}
-
-impl MarkChange {
-    pub(super) fn between(before: Option<&StoredMark>, after: Option<&StoredMark>) -> Self {
-        match (before, after) {
-            (before, after) if before == after => Self::Keep,
-            (_, None) => Self::Remove,
-            (Some(before), Some(after)) if is_prolonged(before, after) => Self::Prolong(after.clone()),
-            (_, Some(after)) => Self::Put(after.clone()),
-        }
-    }
-}
-
-fn is_prolonged(before: &StoredMark, after: &StoredMark) -> bool {
-    matches!(after.standing, Standing::Lease(_)) && StoredMark { until: after.until, ..before.clone() } == *after
 }

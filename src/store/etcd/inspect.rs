@@ -8,7 +8,7 @@ use super::fault::Fault;
 use super::slots::{read_counter, read_document, read_json};
 use super::store::EtcdStore;
 use crate::slot::{Attempt, OutputTail, Slot, SlotRecord, Token};
-use crate::store::document::Kept;
+use crate::store::state::SlotState;
 
 /// Slots of one transaction, three ranges each: a server takes 128 (`--max-txn-ops`).
 const AT_ONCE: usize = 40;
@@ -43,13 +43,9 @@ impl EtcdStore {
         let mark = self.found_mark(mark.first().cloned()).await?.unwrap_or_default();
         let at = self.moment();
         let mark = mark.stored(at);
-        let kept = Kept {
-            slot: slot.clone(),
-            mark,
-            counter: read_counter(counter.first())?,
-            document: read_document(document.first())?,
-        };
-        Ok(kept.record(at))
+        let counter = read_counter(counter.first())?;
+        let stored = SlotState { mark, counter, ..read_document(document.first())? };
+        Ok(stored.record(slot, at))
     }
 
     /// The end of one run's output.

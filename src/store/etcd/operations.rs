@@ -9,9 +9,9 @@ use chrono::{DateTime, Utc};
 use super::fault::Fault;
 use super::store::{Call, EtcdStore};
 use crate::slot::{Attempt, OutputTail, Slot, SlotRecord, Token};
-use crate::store::document::Subject;
-use crate::store::image::Image;
+use crate::store::rules::SlotStep;
 use crate::store::shelf::{Frame, Framed, Shelf};
+use crate::store::state::SlotQuery;
 use crate::store::{Capability, Claim, ClaimRequest, Reach, StoreClock, StoreError, Wakeups};
 
 /// How often somebody who waits looks again while there is no watch.
@@ -44,10 +44,10 @@ impl Shelf for EtcdStore {
     fn on_slot<T: Send>(
         &self,
         call: Call,
-        subject: Subject,
-        rule: impl Fn(&mut Image) -> T + Send + Sync,
+        query: SlotQuery,
+        rule: impl Fn(&mut SlotStep) -> T + Send + Sync,
     ) -> impl Future<Output = Result<T, StoreError>> + Send {
-        self.on_slot(call, subject, rule)
+        self.on_slot(call, query, rule)
     }
 
     async fn grant(&self, request: &ClaimRequest) -> Result<Claim, StoreError> {

@@ -12,11 +12,11 @@ use super::fault::Fault;
 use super::keys::Keys;
 use super::slots::{json, read_json};
 use super::store::{Call, EtcdStore};
-use crate::clock::later;
 use crate::job::JobName;
 use crate::slot::Audit;
-use crate::store::document::{Document, MarkText, NodeText, PauseText};
+use crate::store::document::{MarkText, NodeText, PauseText};
 use crate::store::shelf::Registry;
+use crate::store::state::SlotState;
 use crate::store::{HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause, StoreError, Trial, Wake};
 
 /// Changes of one transaction: a server takes 128 (`--max-txn-ops`).
@@ -53,7 +53,7 @@ impl Registry for EtcdStore {
         let text = json(&NodeText::of(NodeEntry { report: report.clone(), seen: at.now }))?;
         let mut success = vec![put(&key, text, 0)];
         for kv in known.iter().filter(|kv| kv.key != key.as_bytes()) {
-            let old = later(read_json::<NodeText>(kv)?.entry().seen, at.retention) <= at.now;
+            let old = !read_json::<NodeText>(kv)?.entry().is_kept(at);
             success.extend((old && success.len() < AT_ONCE).then(|| delete(&String::from_utf8_lossy(&kv.key))));
         }
         self.commit(call, TxnRequest::when(Vec::new(), success)).await?;
@@ -66,7 +66,7 @@ impl Registry for EtcdStore {
         let mut entries = Vec::with_capacity(known.len());
         for kv in &known {
             let entry = read_json::<NodeText>(kv)?.entry();
-            entries.extend((later(entry.seen, at.retention) > at.now).then_some(entry));
+            entries.extend(entry.is_kept(at).then_some(entry));
         }
         Ok((at.now, entries))
     }
@@ -124,19 +124,16 @@ impl EtcdStore {
         let mut changes = BTreeMap::new();
         for ((name, job), kvs) in jobs.into_iter().zip(&found) {
             let known = kvs.first().map(|kv| Ok::<_, Fault>((read_json::<JobEntry>(kv)?, kv.mod_revision)));
-            let known = known.transpose()?;
-            let first_seen = known.as_ref().map_or(now, |(known, _)| known.first_seen);
-            let entry = JobEntry { first_seen, ..job.clone() };
-            let revision = known.as_ref().map_or(0, |(_, revision)| *revision);
-            let stays = known.is_some_and(|(known, _)| known == entry || entry.yields_to(&known));
-            changes.insert(self.keys.job(name), (entry, revision, stays));
+            let (known, revision) = known.transpose()?.unzip();
+            if let Some(entry) = job.registered(known.as_ref(), now) {
+                changes.insert(self.keys.job(name), (entry, revision.unwrap_or(0)));
+            }
         }
-        changes.retain(|_, (_, _, stays)| !*stays);
         if changes.is_empty() {
             return Ok(true);
         }
-        let compare = changes.iter().map(|(key, (_, revision, _))| unchanged(key, *revision)).collect();
-        let puts = changes.iter().map(|(key, (entry, _, _))| Ok(put(key, json(entry)?, 0)));
+        let compare = changes.iter().map(|(key, (_, revision))| unchanged(key, *revision)).collect();
+        let puts = changes.iter().map(|(key, (entry, _))| Ok(put(key, json(entry)?, 0)));
         let success = puts.collect::<Result<_, Fault>>()?;
         self.commit(call, TxnRequest::when(compare, success)).await
     }
@@ -159,8 +156,7 @@ impl EtcdStore {
         let at = self.moment();
         let mut old = Vec::new();
         for kv in self.range(oldest).await? {
-            let document: Document = read_json(&kv)?;
-            old.extend((later(document.touched, at.retention) <= at.now).then_some(kv));
+            old.extend(read_json::<SlotState>(&kv)?.is_outdated(at).then_some(kv));
         }
         let mut gone = 0;
         for part in old.chunks(PURGE_IN_ONE) {

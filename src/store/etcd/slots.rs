@@ -22,8 +22,9 @@ use super::store::{Call, EtcdStore};
 use super::write::{Spare, Written};
 use crate::clock::later;
 use crate::slot::{Slot, SlotKey};
-use crate::store::document::{Document, Kept, MarkChange, MarkText, Moment, PauseText, Subject};
-use crate::store::image::{Image, StoredMark};
+use crate::store::document::{MarkText, PauseText};
+use crate::store::rules::SlotStep;
+use crate::store::state::{Change, MarkChange, Moment, SlotQuery, SlotState, StoredMark};
 use crate::store::{Claim, ClaimRequest, Op, Pause, StoreError};
 
 /// How often a step is tried anew when others change the same slot meanwhile. Each time one of them has got through.
@@ -43,7 +44,8 @@ enum View {
 
 /// A slot as it was read, and what must not have changed when it is written.
 pub(super) struct Loaded {
-    pub(super) kept: Kept,
+    pub(super) slot: Slot,
+    pub(super) stored: SlotState,
     pub(super) at: Moment,
     pause: Option<Pause>,
     /// The oldest of the job's other slots that is leased.
@@ -72,6 +74,13 @@ pub(super) struct FoundMark {
     granted: Duration,
 }
 
+impl Loaded {
+    fn step(&self) -> SlotStep {
+        let (pause, other) = (self.pause.clone(), self.other.clone());
+        SlotStep { pause, other, ..SlotStep::new(&self.slot, self.stored.current(self.at), self.at.now) }
+    }
+}
+
 impl FoundMark {
     /// As a rule sees it. A lease that is there stands, whatever this node's clock says and however long reading took.
     pub(super) fn stored(self, at: Moment) -> Option<StoredMark> {
@@ -82,14 +91,8 @@ impl FoundMark {
 impl EtcdStore {
     /// A claim, which is told the revision of the mark that it stands by.
     pub(super) async fn grant_slot(&self, request: &ClaimRequest) -> Result<Claim, StoreError> {
-        let subject = Subject {
-            token: Some(request.token),
-            exclusive: request.exclusive,
-            pause: true,
-            ..Subject::slot(&request.slot)
-        };
         let view = if self.known.is_new(&request.slot) { View::Presumed } else { View::Unread };
-        let step = self.step(Call::new(Op::Claim), subject, view, |image| image.claim(request));
+        let step = self.step(Call::new(Op::Claim), SlotQuery::claim(request), view, |step| step.claim(request));
         let (answer, written) = step.await?;
         Ok(match answer {
             Claim::Claimed { attempt, used, at, .. } => {
@@ -103,33 +106,32 @@ impl EtcdStore {
     pub(super) async fn on_slot<T: Send>(
         &self,
         call: Call,
-        subject: Subject,
-        rule: impl Fn(&mut Image) -> T + Send + Sync,
+        query: SlotQuery,
+        rule: impl Fn(&mut SlotStep) -> T + Send + Sync,
     ) -> Result<T, StoreError> {
-        self.step(call, subject, View::Unread, rule).await.map(|(answer, _)| answer)
+        self.step(call, query, View::Unread, rule).await.map(|(answer, _)| answer)
     }
 
     /// The same, with the revision of the mark that stands afterwards.
     async fn step<T: Send>(
         &self,
         call: Call,
-        subject: Subject,
+        query: SlotQuery,
         mut view: View,
-        rule: impl Fn(&mut Image) -> T + Send + Sync,
+        rule: impl Fn(&mut SlotStep) -> T + Send + Sync,
     ) -> Result<(T, i64), StoreError> {
         let mut spare = None;
         let work = async {
             for _ in 0..MOST_TRIES {
                 let viewed = std::mem::replace(&mut view, View::Unread);
-                let Some(loaded) = self.load(&subject, viewed).await? else { continue };
-                let others = loaded.other.clone().into_iter().collect();
-                let mut image = loaded.kept.image(&subject, loaded.at, loaded.pause.clone(), others);
-                let answer = rule(&mut image);
-                let change = loaded.kept.change(image, loaded.at);
+                let Some(loaded) = self.load(&query, viewed).await? else { continue };
+                let mut step = loaded.step();
+                let answer = rule(&mut step);
+                let change = Change::between(&loaded.stored, step, loaded.at);
                 if loaded.presumed && change.mark == MarkChange::Keep {
                     continue;
                 }
-                match self.write(&call, &loaded, change, &mut spare).await? {
+                match self.write(&call, &loaded, &change, &mut spare).await? {
                     Written::Yes { mark } => return Ok((answer, mark)),
                     Written::Overtaken(found) => view = found.map_or(View::Unread, View::Found),
                 }
@@ -145,47 +147,47 @@ impl EtcdStore {
     }
 
     /// The keys of a slot: mark, counter, document; the job's pause, if it counts.
-    fn keys_of(&self, subject: &Subject) -> Vec<String> {
-        let slot = &subject.slot;
+    fn keys_of(&self, query: &SlotQuery) -> Vec<String> {
+        let slot = &query.slot;
         let mut keys = vec![self.keys.mark(slot), self.keys.attempts(slot), self.keys.document(slot)];
-        keys.extend(subject.pause.then(|| self.keys.pause(slot.job())));
+        keys.extend(query.pause.then(|| self.keys.pause(slot.job())));
         keys
     }
 
     /// The same, each as a range of one; then what is leased of the job, if that counts.
-    fn ranges_of(&self, subject: &Subject) -> Vec<RangeRequest> {
-        let mut ranges: Vec<_> = self.keys_of(subject).iter().map(|key| RangeRequest::key(key)).collect();
-        ranges.extend(subject.exclusive.then(|| RangeRequest::prefix(&self.keys.leases(subject.slot.job()))));
+    fn ranges_of(&self, query: &SlotQuery) -> Vec<RangeRequest> {
+        let mut ranges: Vec<_> = self.keys_of(query).iter().map(|key| RangeRequest::key(key)).collect();
+        ranges.extend(query.exclusive.then(|| RangeRequest::prefix(&self.keys.leases(query.slot.job()))));
         ranges
     }
 
     /// True while no other slot of the job is leased, if that counts.
-    fn alone(&self, subject: &Subject) -> impl Iterator<Item = Compare> {
-        let slot = &subject.slot;
-        let alone = subject.exclusive.then(|| none_but(&self.keys.leases(slot.job()), &self.keys.lease(slot)));
+    fn alone(&self, query: &SlotQuery) -> impl Iterator<Item = Compare> {
+        let slot = &query.slot;
+        let alone = query.exclusive.then(|| none_but(&self.keys.leases(slot.job()), &self.keys.lease(slot)));
         alone.into_iter().flatten()
     }
 
     /// The slot; none when its lease ended while it was read.
-    async fn load(&self, subject: &Subject, view: View) -> Result<Option<Loaded>, Fault> {
+    async fn load(&self, query: &SlotQuery, view: View) -> Result<Option<Loaded>, Fault> {
         match view {
-            View::Presumed => Ok(Some(self.untouched(subject))),
-            View::Unread => self.loaded(subject, self.read(self.ranges_of(subject)).await?).await,
-            View::Found(found) => self.loaded(subject, found).await,
+            View::Presumed => Ok(Some(self.untouched(query))),
+            View::Unread => self.loaded(query, self.read(self.ranges_of(query)).await?).await,
+            View::Found(found) => self.loaded(query, found).await,
         }
     }
 
     /// A slot that nobody has touched, of a job that was never paused, with no lease at another slot.
-    fn untouched(&self, subject: &Subject) -> Loaded {
-        let read = self.keys_of(subject).iter().map(|key| absent(key)).chain(self.alone(subject)).collect();
-        let kept = Kept { slot: subject.slot.clone(), mark: None, counter: 0, document: None };
+    fn untouched(&self, query: &SlotQuery) -> Loaded {
+        let read = self.keys_of(query).iter().map(|key| absent(key)).chain(self.alone(query)).collect();
         Loaded {
-            kept,
+            slot: query.slot.clone(),
+            stored: SlotState::default(),
             at: self.moment(),
             pause: None,
             other: None,
             read,
-            ranges: self.ranges_of(subject),
+            ranges: self.ranges_of(query),
             presumed: true,
             revision: 0,
             lease: 0,
@@ -194,9 +196,9 @@ impl EtcdStore {
     }
 
     /// What was found at the slot's keys.
-    async fn loaded(&self, subject: &Subject, found: Vec<Vec<KeyValue>>) -> Result<Option<Loaded>, Fault> {
+    async fn loaded(&self, query: &SlotQuery, found: Vec<Vec<KeyValue>>) -> Result<Option<Loaded>, Fault> {
         let mut found = found.into_iter();
-        let keys = self.keys_of(subject);
+        let keys = self.keys_of(query);
         let own: Vec<Option<KeyValue>> = found.by_ref().take(keys.len()).map(|mut kvs| kvs.pop()).collect();
         let revisions = own.iter().map(|kv| kv.as_ref().map_or(0, |kv| kv.mod_revision));
         let mut read: Vec<_> = keys.iter().zip(revisions).map(|(key, revision)| unchanged(key, revision)).collect();
@@ -204,9 +206,9 @@ impl EtcdStore {
         let (mark, counter, document) = (own.next().flatten(), own.next().flatten(), own.next().flatten());
         let pause = own.next().flatten();
         let revision = mark.as_ref().map_or(0, |kv| kv.mod_revision);
-        let other = self.oldest_but(&subject.slot, found.next().unwrap_or_default());
+        let other = self.oldest_but(&query.slot, found.next().unwrap_or_default());
         if other.is_none() {
-            read.extend(self.alone(subject));
+            read.extend(self.alone(query));
         }
         let (key, other) = other.unzip();
         let found = try_join(self.found_mark(mark), self.found_mark(other)).await?;
@@ -218,9 +220,9 @@ impl EtcdStore {
         let at = self.moment();
         let other = key.zip(other.stored(at));
         let (lease, granted) = (mark.lease, mark.granted);
-        let kept = Kept { slot: subject.slot.clone(), mark: mark.stored(at), counter, document };
-        let ranges = self.ranges_of(subject);
-        Ok(Some(Loaded { kept, at, pause, other, read, ranges, presumed: false, revision, lease, granted }))
+        let stored = SlotState { mark: mark.stored(at), counter, ..document };
+        let (slot, ranges) = (query.slot.clone(), self.ranges_of(query));
+        Ok(Some(Loaded { slot, stored, at, pause, other, read, ranges, presumed: false, revision, lease, granted }))
     }
 
     /// The oldest of a job's leased slots, but for this one.
@@ -266,8 +268,9 @@ pub(super) fn read_counter(kv: Option<&KeyValue>) -> Result<u32, Fault> {
     number.ok_or_else(|| Fault::foreign(&String::from_utf8_lossy(&kv.key), "no number of attempts"))
 }
 
-pub(super) fn read_document(kv: Option<&KeyValue>) -> Result<Option<Document>, Fault> {
-    kv.map(read_json).transpose()
+/// All of a slot but the mark and the counter.
+pub(super) fn read_document(kv: Option<&KeyValue>) -> Result<SlotState, Fault> {
+    kv.map(read_json).transpose().map(Option::unwrap_or_default)
 }
 
 /// A value in JSON.

@@ -12,10 +12,10 @@ use super::link::Link;
 use super::target::Target;
 use super::watch::Listener;
 use crate::clock::Clock;
-use crate::store::document::Moment;
 use crate::store::known::Known;
 pub(super) use crate::store::shelf::Call;
 use crate::store::shelf::Framed;
+use crate::store::state::Moment;
 use crate::store::{OpenError, StoreError, StoreOptions, redact};
 
 /// A store in one etcd cluster.

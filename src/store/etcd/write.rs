@@ -12,8 +12,8 @@ use super::slots::{Loaded, json};
 use super::store::{Call, EtcdStore};
 use crate::clock::between;
 use crate::slot::Slot;
-use crate::store::document::{Change, MarkChange, MarkText};
-use crate::store::image::StoredMark;
+use crate::store::document::MarkText;
+use crate::store::state::{Change, MarkChange, StoredMark};
 
 /// The longest lease, 100 years in seconds.
 const LONGEST: u64 = 100 * 365 * 86_400;
@@ -42,11 +42,11 @@ impl EtcdStore {
         &self,
         call: &Call,
         loaded: &Loaded,
-        change: Change,
+        change: &Change,
         spare: &mut Option<Spare>,
     ) -> Result<Written, Fault> {
-        let slot = &loaded.kept.slot;
-        let mut ops = self.log_ops(slot, &change)?;
+        let slot = &loaded.slot;
+        let mut ops = self.log_ops(slot, change)?;
         match &change.mark {
             MarkChange::Keep => {}
             MarkChange::Remove => {
@@ -90,7 +90,7 @@ impl EtcdStore {
         mark: &StoredMark,
         spare: &mut Option<Spare>,
     ) -> Result<[RequestOp; 2], Fault> {
-        let slot = &loaded.kept.slot;
+        let slot = &loaded.slot;
         let (key, among, text) = (self.keys.mark(slot), self.keys.lease(slot), MarkText::of(mark));
         if !text.is_lease() {
             return Ok([put(&key, json(&text)?, 0), delete(&among)]);
@@ -108,12 +108,12 @@ impl EtcdStore {
             0 => delete(&attempts),
             _ => put(&attempts, counter.to_string(), 0),
         }));
-        if let Some(document) = &change.document {
-            ops.push(put(&self.keys.document(slot), json(document)?, 0));
+        if change.log {
+            ops.push(put(&self.keys.document(slot), json(&change.state)?, 0));
         }
-        let written = change.output.as_ref().map(|run| (self.keys.output(slot, run.attempt, run.token), &run.output));
+        let written = change.run.as_ref().map(|run| (self.keys.output(slot, run.attempt, run.token), &run.output));
         // A key may be changed once only: what was forgotten and is written again goes with the next purge.
-        match (written, change.forgets_outputs) {
+        match (written, change.forgets) {
             (Some((key, Some(output))), _) => ops.push(put(&key, json(output)?, 0)),
             (_, true) => ops.push(delete_prefix(&self.keys.outputs(slot))),
             (Some((key, None)), false) => ops.push(delete(&key)),
@@ -175,7 +175,7 @@ impl EtcdStore {
     /// Whether nothing has changed since it was read. Asked of a majority: a leader that has been replaced without noticing
     /// keeps leases alive that nobody else knows to be, but cannot answer this.
     async fn still(&self, loaded: &Loaded) -> Result<bool, Fault> {
-        let success = vec![RangeRequest::key(&self.keys.mark(&loaded.kept.slot)).into()];
+        let success = vec![RangeRequest::key(&self.keys.mark(&loaded.slot)).into()];
         let request = TxnRequest::when(loaded.read.clone(), success);
         Ok(self.link.ask::<_, TxnResponse>(method::TXN, request).await?.succeeded)
     }

@@ -1,20 +1,24 @@
-//! The ledger: all that one namespace's store knows, as plain data. It never reads a clock and never fails.
+//! The ledger: all that one namespace's store keeps, as plain data. It never reads a clock and never fails.
 //!
-//! Two things are kept of a slot, as every store keeps them. The *mark* stands at the slot's key and has its own TTL: a
-//! lease, the wait after a failure, or the done marker. The *log* has the counter, the runs, the verdict and the
-//! operators' verbs, and is kept for the retention after its last change.
+//! A slot is a [`SlotState`], on which the rules of `store::rules` decide; its outputs, which no rule asks for, stand beside it. The
+//! mark has its own TTL, all else is kept for the retention after its last change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::clock::{between, later};
 use crate::job::{JobName, NodeName};
-use crate::slot::{DoneMark, Holder, Mark, Slot, SlotKey, Token, VerdictRecord};
-use crate::store::memory::log::{Log, UNTOUCHED};
+use crate::slot::{Attempt, Audit, Lease, OutputTail, RunRecord, Slot, SlotKey, SlotRecord, Token};
 use crate::store::memory::notes::Noted;
-use crate::store::{JobEntry, NodeEntry, Pause, Wake, WakeKind};
+use crate::store::rules::SlotStep;
+use crate::store::state::{Change, MarkChange, Moment, SlotQuery, SlotState, StoredMark};
+use crate::store::{
+    Claim, ClaimRequest, Closing, Intervention, JobEntry, NodeEntry, Pause, Release, Renewal, Settlement, Wake,
+};
+
+/// The most slots that one [`Ledger::purge`] removes.
+const PURGE_AT_ONCE: u64 = 1_000;
 
 /// The identity of a slot: its end is no part of it.
 pub(super) type SlotId = (JobName, SlotKey);
@@ -23,15 +27,14 @@ pub(super) fn id(slot: &Slot) -> SlotId {
     (slot.job().clone(), slot.key())
 }
 
-/// The rules of the protocol on plain data. Each operation takes `now`, the store's clock; cloning it takes a snapshot,
-/// which is how a test makes a failover lose writes.
+/// One namespace's slots and registry. Each operation takes `now`, the store's clock; cloning it takes a snapshot, which is how
+/// a test makes a failover lose writes.
 #[derive(Clone, Debug)]
 pub struct Ledger {
-    pub(super) retention: Duration,
-    pub(super) marks: BTreeMap<SlotId, Placed>,
+    retention: Duration,
+    pub(super) slots: BTreeMap<SlotId, Kept>,
     /// Where a lease was placed and nothing has taken its place: a job's leases are found without looking at all its slots.
-    pub(super) leased: BTreeSet<SlotId>,
-    pub(super) logs: BTreeMap<SlotId, Log>,
+    leased: BTreeSet<SlotId>,
     pub(super) jobs: BTreeMap<JobName, JobEntry>,
     pub(super) nodes: BTreeMap<NodeName, NodeEntry>,
     pub(super) pauses: BTreeMap<JobName, Pause>,
@@ -39,46 +42,36 @@ pub struct Ledger {
     wakes: Vec<Wake>,
 }
 
-/// What was put at a slot's key, and until when it stands.
-#[derive(Clone, Debug)]
-pub(super) struct Placed {
-    pub(super) standing: Standing,
-    pub(super) until: DateTime<Utc>,
+/// What is kept of a slot.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Kept {
+    pub(super) state: SlotState,
+    pub(super) outputs: BTreeMap<(Attempt, Token), OutputTail>,
 }
 
-/// What can stand at a slot's key.
-#[derive(Clone, Debug)]
-pub(super) enum Standing {
-    /// A lease, granted `at`.
-    Lease { by: Holder, token: Token, at: DateTime<Utc> },
-    /// The wait after a failure of the attempt that had this token.
-    Backoff { by: Holder, token: Token },
-    /// Done; without a token when an operator said so.
-    Done { mark: DoneMark, token: Option<Token> },
-}
-
-impl Placed {
-    /// Until it ends, unless renewed.
-    pub(super) fn remaining(&self, now: DateTime<Utc>) -> Duration {
-        between(now, self.until)
+impl Kept {
+    /// All but the mark is gone.
+    pub(super) fn forget(&mut self) {
+        self.outputs.clear();
+        self.state = SlotState { mark: self.state.mark.take(), ..SlotState::default() };
     }
 
-    /// The lease, if it is one.
-    pub(super) const fn lease(&self) -> Option<(&Holder, Token)> {
-        match &self.standing {
-            Standing::Lease { by, token, .. } => Some((by, *token)),
-            Standing::Backoff { .. } | Standing::Done { .. } => None,
+    fn write(&mut self, change: Change) {
+        if change.forgets {
+            self.outputs.clear();
         }
-    }
-
-    /// As it is shown.
-    pub(super) fn shown(&self, now: DateTime<Utc>) -> Mark {
-        let remaining = self.remaining(now);
-        match &self.standing {
-            Standing::Lease { by, token, .. } => Mark::Leased { by: by.clone(), token: *token, remaining },
-            Standing::Backoff { by, .. } => Mark::Backoff { by: by.clone(), remaining },
-            Standing::Done { mark, .. } => Mark::Done(mark.clone()),
+        if let Some(run) = change.run {
+            let id = (run.attempt, run.token);
+            match run.output {
+                Some(output) => {
+                    self.outputs.insert(id, output);
+                }
+                None => {
+                    self.outputs.remove(&id);
+                }
+            }
         }
+        self.state = change.state;
     }
 }
 
@@ -87,9 +80,8 @@ impl Ledger {
     pub const fn new(retention: Duration) -> Self {
         Self {
             retention,
-            marks: BTreeMap::new(),
+            slots: BTreeMap::new(),
             leased: BTreeSet::new(),
-            logs: BTreeMap::new(),
             jobs: BTreeMap::new(),
             nodes: BTreeMap::new(),
             pauses: BTreeMap::new(),
@@ -98,74 +90,135 @@ impl Ledger {
         }
     }
 
+    /// Forgets everything, as a server that restarts without its data.
+    pub fn wipe(&mut self) {
+        *self = Self::new(self.retention);
+    }
+
     /// The hints to publish for what was done since the last call, in order.
     #[must_use]
     pub fn take_wakes(&mut self) -> Vec<Wake> {
         std::mem::take(&mut self.wakes)
     }
 
-    /// What stands at the slot's key now. What has run out is gone.
-    pub(super) fn mark(&self, slot: &Slot, now: DateTime<Utc>) -> Option<&Placed> {
-        self.marks.get(&id(slot)).filter(|placed| placed.until > now)
+    /// Asks for the slot's lease ([`crate::store::Store::claim`]).
+    pub fn claim(&mut self, request: &ClaimRequest, now: DateTime<Utc>) -> Claim {
+        self.on_slot(&SlotQuery::claim(request), now, |step| step.claim(request))
     }
 
-    /// Who has done the slot: the done marker, or the recorded verdict where the marker is gone.
-    pub(super) fn done_mark(&self, slot: &Slot, now: DateTime<Utc>) -> Option<DoneMark> {
-        match self.mark(slot, now).map(|placed| &placed.standing) {
-            Some(Standing::Done { mark, .. }) => Some(mark.clone()),
-            _ => self.log(slot, now).verdict.as_ref().and_then(VerdictRecord::done),
+    /// Makes the lease last for its TTL from now on ([`crate::store::Store::renew`]).
+    pub fn renew(&mut self, lease: &Lease, now: DateTime<Utc>) -> Renewal {
+        self.on_slot(&SlotQuery::lease(lease), now, |step| step.renew(lease))
+    }
+
+    /// Records success ([`crate::store::Store::complete`]).
+    pub fn complete(&mut self, lease: &Lease, run: &RunRecord, done_ttl: Duration, now: DateTime<Utc>) -> Settlement {
+        self.on_slot(&SlotQuery::lease(lease), now, |step| step.complete(lease, run, done_ttl))
+    }
+
+    /// Records a failed run and releases its lease ([`crate::store::Store::fail`]).
+    pub fn fail(&mut self, lease: &Lease, run: &RunRecord, retry_after: Duration, now: DateTime<Utc>) -> Release {
+        self.on_slot(&SlotQuery::lease(lease), now, |step| step.fail(lease, run, retry_after))
+    }
+
+    /// Releases the lease of a run that never began or was drained ([`crate::store::Store::give_back`]).
+    pub fn give_back(&mut self, lease: &Lease, run: &RunRecord, now: DateTime<Utc>) -> Release {
+        self.on_slot(&SlotQuery::lease(lease), now, |step| step.give_back(lease, run))
+    }
+
+    /// Records the verdict of a slot that is over, once ([`crate::store::Store::close`]).
+    pub fn close(&mut self, slot: &Slot, max_attempts: u32, by: &NodeName, now: DateTime<Utc>) -> Closing {
+        self.on_slot(&SlotQuery::close(slot), now, |step| step.close(max_attempts, by))
+    }
+
+    /// Forgives all attempts so far and opens the slot again ([`crate::store::Store::reset`]).
+    pub fn reset(&mut self, slot: &Slot, audit: &Audit, now: DateTime<Utc>) -> Intervention {
+        self.on_slot(&SlotQuery::slot(slot), now, |step| step.reset(audit))
+    }
+
+    /// Takes the lease from its holder ([`crate::store::Store::unlock`]).
+    pub fn unlock(&mut self, slot: &Slot, audit: &Audit, now: DateTime<Utc>) -> Intervention {
+        self.on_slot(&SlotQuery::slot(slot), now, |step| step.unlock(audit))
+    }
+
+    /// Marks the slot done without a run ([`crate::store::Store::mark_done`]).
+    pub fn mark_done(&mut self, slot: &Slot, audit: &Audit, done_ttl: Duration, now: DateTime<Utc>) -> Intervention {
+        self.on_slot(&SlotQuery::slot(slot), now, |step| step.mark_done(audit, done_ttl))
+    }
+
+    /// What is known of each slot, in the order asked ([`crate::store::Store::inspect`]).
+    pub fn inspect(&self, slots: &[Slot], now: DateTime<Utc>) -> Vec<SlotRecord> {
+        let untouched = SlotState::default();
+        let state = |slot| self.slots.get(&id(slot)).map_or(&untouched, |kept| &kept.state);
+        slots.iter().map(|slot| state(slot).record(slot, self.at(now))).collect()
+    }
+
+    /// The end of the output of one run ([`crate::store::Store::output`]).
+    pub fn output(&self, slot: &Slot, attempt: Attempt, token: Token, now: DateTime<Utc>) -> Option<OutputTail> {
+        let kept = self.slots.get(&id(slot)).filter(|kept| !kept.state.is_outdated(self.at(now)))?;
+        kept.outputs.get(&(attempt, token)).cloned()
+    }
+
+    /// Removes what was kept for its time ([`crate::store::Store::purge`]).
+    pub fn purge(&mut self, now: DateTime<Utc>) -> u64 {
+        let (at, mut gone) = (self.at(now), 0);
+        self.purge_notes(at);
+        self.slots.retain(|_, kept| {
+            if kept.state.mark(now).is_none() {
+                kept.state.mark = None;
+            }
+            if gone < PURGE_AT_ONCE && kept.state.is_outdated(at) {
+                kept.forget();
+                gone += 1;
+            }
+            kept.state != SlotState::default()
+        });
+        self.leased.retain(|id| self.slots.get(id).is_some_and(|kept| kept.state.mark.is_some()));
+        gone
+    }
+
+    pub(super) const fn at(&self, now: DateTime<Utc>) -> Moment {
+        Moment { now, retention: self.retention }
+    }
+
+    /// One rule on one slot.
+    fn on_slot<T>(&mut self, query: &SlotQuery, now: DateTime<Utc>, rule: impl FnOnce(&mut SlotStep) -> T) -> T {
+        let (at, slot, untouched) = (self.at(now), &query.slot, SlotState::default());
+        let stored = self.slots.get(&id(slot)).map_or(&untouched, |kept| &kept.state);
+        let pause = self.pauses.get(slot.job()).filter(|_| query.pause).cloned();
+        let other = if query.exclusive { self.other_lease(slot, now) } else { None };
+        let mut step = SlotStep { pause, other, ..SlotStep::new(slot, stored.current(at), now) };
+        let answer = rule(&mut step);
+        let change = Change::between(stored, step, at);
+        self.write(id(slot), change);
+        answer
+    }
+
+    fn write(&mut self, id: SlotId, change: Change) {
+        if change.is_none() {
+            return;
         }
-    }
-
-    /// The leases that stand on slots of this job now, the oldest slot first.
-    pub(super) fn leases(&self, job: &JobName, now: DateTime<Utc>) -> impl Iterator<Item = (SlotKey, &Placed)> {
-        let of_job = self.leased.range((job.clone(), SlotKey::FIRST)..).take_while(move |(name, _)| name == job);
-        let placed = of_job.filter_map(|id| Some((id.1, self.marks.get(id)?)));
-        placed.filter(move |(_, placed)| placed.until > now)
-    }
-
-    pub(super) fn place(&mut self, slot: &Slot, standing: Standing, until: DateTime<Utc>) {
-        self.lift(slot);
-        if matches!(standing, Standing::Lease { .. }) {
-            self.leased.insert(id(slot));
+        self.wakes.extend(change.wake.clone());
+        match &change.mark {
+            MarkChange::Keep | MarkChange::Prolong(_) => {}
+            MarkChange::Put(mark) if mark.is_lease() => {
+                self.leased.insert(id.clone());
+            }
+            MarkChange::Put(_) | MarkChange::Remove => {
+                self.leased.remove(&id);
+            }
         }
-        self.marks.insert(id(slot), Placed { standing, until });
+        self.slots.entry(id).or_default().write(change);
     }
 
-    pub(super) fn lift(&mut self, slot: &Slot) {
-        self.leased.remove(&id(slot));
-        self.marks.remove(&id(slot));
-    }
-
-    /// Makes what stands at the key last at least until `until`: a renewal never shortens.
-    pub(super) fn prolong(&mut self, slot: &Slot, until: DateTime<Utc>) {
-        if let Some(placed) = self.marks.get_mut(&id(slot)) {
-            placed.until = placed.until.max(until);
-        }
-    }
-
-    /// What is recorded of the slot; what was kept for its time is gone.
-    pub(super) fn log(&self, slot: &Slot, now: DateTime<Utc>) -> &Log {
-        self.logs.get(&id(slot)).filter(|log| !self.is_over(log, now)).unwrap_or(&UNTOUCHED)
-    }
-
-    /// The same, to be changed: its retention begins anew, and never before the slot's end.
-    pub(super) fn log_mut(&mut self, slot: &Slot, now: DateTime<Utc>) -> &mut Log {
-        let retention = self.retention;
-        let log = self.logs.entry(id(slot)).or_default();
-        if later(log.changed, retention) <= now {
-            *log = Log::default();
-        }
-        log.changed = now.max(slot.end());
-        log
-    }
-
-    pub(super) fn is_over(&self, log: &Log, now: DateTime<Utc>) -> bool {
-        later(log.changed, self.retention) <= now
-    }
-
-    pub(super) fn tell(&mut self, slot: &Slot, what: WakeKind) {
-        self.wakes.push(Wake::Slot { job: slot.job().clone(), key: slot.key(), what });
+    /// The oldest other slot of the job that is leased now.
+    fn other_lease(&self, slot: &Slot, now: DateTime<Utc>) -> Option<(SlotKey, StoredMark)> {
+        let (job, own) = (slot.job(), slot.key());
+        let of_job = self.leased.range((job.clone(), SlotKey::FIRST)..).take_while(|(name, _)| name == job);
+        of_job.filter(|(_, key)| *key != own).find_map(|id| {
+            let mark = self.slots.get(id)?.state.mark(now)?;
+            Some((id.1, mark.clone()))
+        })
     }
 
     pub(super) fn tell_job(&mut self, job: &JobName) {

@@ -1,20 +1,14 @@
-//! A store in this process's memory: the executable specification. What it answers is right by definition; the suite in
-//! `store::conformance` holds every other store to it.
+//! A store in this process's memory: for tests, examples, the model and the simulator.
 //!
-//! - [`Ledger`] is the rules alone: plain data, one method per operation, the time a parameter. No lock, no runtime.
-//! - [`MemoryStore`] is a ledger behind a lock and a clock: the [`super::Store`] for tests, examples and the simulator.
+//! - [`Ledger`] keeps the slots and the registry as plain data; the time is a parameter. No lock, no runtime. What it answers
+//!   about a slot is decided by `store::rules`, as in every store that does not decide by itself.
+//! - [`MemoryStore`] is a ledger behind a lock and a clock: the [`super::Store`].
 
 mod backend;
-mod claim;
-mod close;
 mod ledger;
-mod log;
 mod notes;
-mod operator;
 mod probe;
 mod registry;
-mod renew;
-mod settle;
 mod store;
 
 pub(super) use backend::MemoryBackend;

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::clock::later;
 use crate::slot::{NotePage, Slot};
 use crate::store::memory::ledger::{Ledger, id};
+use crate::store::state::Moment;
 
 /// One slot's pages.
 #[derive(Clone, Debug, Default)]
@@ -16,12 +17,19 @@ pub(super) struct Noted {
     kept_from: DateTime<Utc>,
 }
 
+impl Noted {
+    fn is_kept(&self, at: Moment) -> bool {
+        later(self.kept_from, at.retention) > at.now
+    }
+}
+
 impl Ledger {
     /// Keeps pages ([`crate::store::Store::note`]).
     pub fn note(&mut self, pages: &[(Slot, NotePage)], now: DateTime<Utc>) {
+        let at = self.at(now);
         for (slot, page) in pages {
             let noted = self.notes.entry(id(slot)).or_default();
-            if later(noted.kept_from, self.retention) <= now {
+            if !noted.is_kept(at) {
                 noted.pages.clear();
             }
             noted.kept_from = now.max(slot.end());
@@ -35,7 +43,7 @@ impl Ledger {
 
     /// The slot's pages ([`crate::store::Store::notes`]).
     pub fn notes(&self, slot: &Slot, now: DateTime<Utc>) -> Vec<NotePage> {
-        let noted = self.notes.get(&id(slot)).filter(|noted| later(noted.kept_from, self.retention) > now);
+        let noted = self.notes.get(&id(slot)).filter(|noted| noted.is_kept(self.at(now)));
         let mut pages: Vec<NotePage> = noted.into_iter().flat_map(|noted| noted.pages.values().cloned()).collect();
         NotePage::sort(&mut pages);
         pages
@@ -49,8 +57,7 @@ impl Ledger {
     }
 
     /// Removes what was kept for its time.
-    pub(super) fn purge_notes(&mut self, now: DateTime<Utc>) {
-        let retention = self.retention;
-        self.notes.retain(|_, noted| later(noted.kept_from, retention) > now);
+    pub(super) fn purge_notes(&mut self, at: Moment) {
+        self.notes.retain(|_, noted| noted.is_kept(at));
     }
 }

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use super::SlotStep;
 use crate::clock::between;
 use crate::job::MAX_ATTEMPTS_LIMIT;
 use crate::slot::Lease;
-use crate::store::image::{Image, Standing, StoredMark};
+use crate::store::state::{MarkKind, StoredMark};
 use crate::store::{Claim, ClaimRequest};
 
-impl Image {
+impl SlotStep {
     /// Asks for the lease ([`crate::store::Store::claim`]).
     pub(in crate::store) fn claim(&mut self, request: &ClaimRequest) -> Claim {
         if let Some(answer) = self.done_or_own(request) {
@@ -26,14 +27,19 @@ impl Image {
         }
         if let Some(lease) = again {
             self.hold(&lease);
-            return Claim::Claimed { attempt: lease.attempt, used: self.used(), at: lease.claimed_at, revision: None };
+            return Claim::Claimed {
+                attempt: lease.attempt,
+                used: self.state.used(),
+                at: lease.claimed_at,
+                revision: None,
+            };
         }
-        let attempt = self.known().saturating_add(1);
+        let attempt = self.state.known().saturating_add(1);
         self.grant(&request.granted(attempt, self.now));
         if let Some(audit) = &request.audit {
             self.record_audit(audit);
         }
-        Claim::Claimed { attempt, used: attempt.saturating_sub(self.row.forgiven), at: self.now, revision: None }
+        Claim::Claimed { attempt, used: self.state.used(), at: self.now, revision: None }
     }
 
     /// Done is asked before the window: a slot that is over still tells that it was done. The verdict tells it as well as
@@ -43,11 +49,11 @@ impl Image {
         if let Some(done) = self.done_mark() {
             return Some(Claim::Done(done));
         }
-        let own = |mark: &&StoredMark| mark.standing == Standing::Lease(request.token);
+        let own = |mark: &&StoredMark| mark.kind == MarkKind::Lease(request.token);
         let lease = self.mark().filter(own).cloned()?;
         // The same token is one grant: its reply was lost, and it is told again (I5).
         self.prolong(request.lease_ttl);
-        Some(Claim::Claimed { attempt: lease.by.attempt, used: self.used(), at: lease.since, revision: None })
+        Some(Claim::Claimed { attempt: lease.by.attempt, used: self.state.used(), at: lease.since, revision: None })
     }
 
     fn is_over(&self, request: &ClaimRequest) -> bool {
@@ -65,24 +71,26 @@ impl Image {
         Some(Claim::Held { remaining: lease.remaining(self.now), by: lease.by.clone() })
     }
 
-    /// The lease of a claim whose answer was lost and which has lapsed since: the newest attempt that counts, without a
-    /// recorded end, under this token and no other's.
+    /// The grant whose answer was lost and whose lease has lapsed since. It is the same attempt still, while its run has no
+    /// recorded end and nobody has followed it; a node that was cut off for a while costs none.
     fn unanswered(&self, request: &ClaimRequest) -> Option<Lease> {
-        let run = self.runs.own.as_ref().filter(|run| run.attempt == self.known() && run.token == request.token)?;
-        let followed = self.overtaker(run.attempt, run.claimed_at).is_some();
-        let free = self.mark().is_none() && !self.runs.spent && !followed && self.used() > 0;
-        free.then(|| request.granted(run.attempt, run.claimed_at))
+        if self.mark().is_some() {
+            return None;
+        }
+        let run = self.state.unanswered(request.token)?;
+        Some(request.granted(run.attempt, run.claimed_at))
     }
 
     fn used_up_or_waiting(&self, request: &ClaimRequest) -> Option<Claim> {
-        if self.used() >= request.max_attempts || self.known() >= MAX_ATTEMPTS_LIMIT {
-            return Some(Claim::Exhausted { used: self.used() });
+        let used = self.state.used();
+        if used >= request.max_attempts || self.state.known() >= MAX_ATTEMPTS_LIMIT {
+            return Some(Claim::Exhausted { used });
         }
         if let Some(wait) = self.mark() {
             return Some(Claim::Backoff { remaining: wait.remaining(self.now) });
         }
         // A late copy of a request whose run is over: its sender has gone on, and a grant would be nobody's (I5).
-        if self.runs.spent {
+        if self.state.is_spent(request.token) {
             return Some(Claim::Backoff { remaining: Duration::ZERO });
         }
         None
@@ -92,10 +100,7 @@ impl Image {
         if let Some(remaining) = self.pause.as_ref().and_then(|pause| pause.remaining(self.now)) {
             return Some(Claim::Paused { remaining });
         }
-        self.others.iter().find_map(|(key, mark)| {
-            let runs = matches!(mark.standing, Standing::Lease(_)) && mark.until > self.now;
-            let blocked = || Claim::Blocked { key: *key, by: mark.by.clone(), remaining: mark.remaining(self.now) };
-            runs.then(blocked)
-        })
+        let (key, lease) = self.other.as_ref().filter(|(_, mark)| mark.is_lease() && mark.until > self.now)?;
+        Some(Claim::Blocked { key: *key, by: lease.by.clone(), remaining: lease.remaining(self.now) })
     }
 }

@@ -1,10 +1,15 @@
-//! The rules of the contract, one file for each part of a slot's life, on an [`Image`](super::image::Image) of the slot.
+//! The rules of the contract, one file for each part of a slot's life. Each is one pure step on a [`SlotState`](super::state::SlotState): it sees what was
+//! read at one moment, changes the state, and answers.
 //!
-//! Each is one pure step: it sees what one transaction has read, changes the image, and answers. They are written from
-//! the contract, apart from those of the memory store, and the conformance suite holds the two against each other.
+//! Every store that does not decide by itself runs these and no others, the one in memory too: so what the model and the
+//! simulator visit is what SQL databases, etcd and ZooKeeper run. Redis' scripts and the simulator's reference are written from
+//! the contract by themselves, and are held against these.
 
 mod claim;
 mod close;
 mod operate;
 mod renew;
 mod settle;
+mod step;
+
+pub(super) use step::SlotStep;

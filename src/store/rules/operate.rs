@@ -2,38 +2,40 @@
 
 use std::time::Duration;
 
+use super::SlotStep;
 use crate::clock::later;
 use crate::job::NodeName;
-use crate::slot::{Audit, Holder, Outcome, RunRecord};
-use crate::store::image::{Image, Standing};
+use crate::slot::{Audit, Holder, Outcome};
+use crate::store::state::MarkKind;
 use crate::store::{Intervention, WakeKind};
 
-impl Image {
+impl SlotStep {
     /// Forgives all attempts so far and opens the slot again ([`crate::store::Store::reset`]).
     pub(in crate::store) fn reset(&mut self, audit: &Audit) -> Intervention {
         if let Some(held) = self.refused() {
             return held;
         }
-        self.row.forgiven = self.known();
-        self.row.mark = None;
-        self.row.verdict = None;
+        self.state.forgiven = self.state.known();
+        self.state.mark = None;
+        self.state.verdict = None;
         self.record_audit(audit);
-        self.effects.wake = Some(WakeKind::Released);
+        self.wake = Some(WakeKind::Released);
         Intervention::Applied
     }
 
     /// Takes the lease from its holder ([`crate::store::Store::unlock`]).
     pub(in crate::store) fn unlock(&mut self, audit: &Audit) -> Intervention {
-        if self.held().is_none() {
+        let Some((by, kind)) = self.held().map(|lease| (lease.by.clone(), lease.kind)) else {
             return Intervention::Unchanged;
-        }
-        self.row.mark = None;
-        if let Some(run) = self.runs.own.clone() {
-            let outcome = run.outcome.or(Some(Outcome::LostLease));
-            self.record(RunRecord { outcome, ..run });
+        };
+        self.state.mark = None;
+        let is_own = |attempt, token| by.attempt == attempt && kind == MarkKind::Lease(token);
+        let run = self.state.runs.iter_mut().find(|run| is_own(run.attempt, run.token));
+        if let Some(run) = run.filter(|run| run.outcome.is_none()) {
+            run.outcome = Some(Outcome::LostLease);
         }
         self.record_audit(audit);
-        self.effects.wake = Some(WakeKind::Released);
+        self.wake = Some(WakeKind::Released);
         Intervention::Applied
     }
 
@@ -42,15 +44,15 @@ impl Image {
         if let Some(held) = self.refused() {
             return held;
         }
-        if self.mark().is_some_and(|mark| matches!(mark.standing, Standing::Done(_))) {
+        if self.is_marked_done() {
             return Intervention::Unchanged;
         }
         let by = Holder { node: NodeName::nearest(&audit.who), attempt: 0 };
-        self.record_done(&by);
+        self.state.record_done(&by, self.now);
         self.record_audit(audit);
         let until = later(self.now, done_ttl);
-        self.place(Standing::Done(None), by, self.now, until);
-        self.effects.wake = Some(WakeKind::Done);
+        self.place(MarkKind::Done(None), by, self.now, until);
+        self.wake = Some(WakeKind::Done);
         Intervention::Applied
     }
 

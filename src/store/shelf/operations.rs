@@ -10,8 +10,8 @@ use super::call::Call;
 use super::steps::Shelf;
 use crate::job::{JobName, NodeName};
 use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
-use crate::store::document::Subject;
-use crate::store::image::Image;
+use crate::store::rules::SlotStep;
+use crate::store::state::SlotQuery;
 use crate::store::{
     Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause,
     Release, Renewal, Settlement, Store, StoreError, Wakeups,
@@ -32,21 +32,21 @@ impl<S: Shelf> Store for S {
     }
 
     async fn renew(&self, lease: &Lease) -> Result<Renewal, StoreError> {
-        self.on_slot(Call::new(Op::Renew), Subject::lease(lease), |image| image.renew(lease)).await
+        self.on_slot(Call::new(Op::Renew), SlotQuery::lease(lease), |step| step.renew(lease)).await
     }
 
     async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Result<Settlement, StoreError> {
-        let rule = |image: &mut Image| image.complete(lease, run, done_ttl);
-        self.on_slot(Call::new(Op::Complete), Subject::lease(lease), rule).await
+        let rule = |step: &mut SlotStep| step.complete(lease, run, done_ttl);
+        self.on_slot(Call::new(Op::Complete), SlotQuery::lease(lease), rule).await
     }
 
     async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Result<Release, StoreError> {
-        let rule = |image: &mut Image| image.fail(lease, run, retry_after);
-        self.on_slot(Call::new(Op::Fail), Subject::lease(lease), rule).await
+        let rule = |step: &mut SlotStep| step.fail(lease, run, retry_after);
+        self.on_slot(Call::new(Op::Fail), SlotQuery::lease(lease), rule).await
     }
 
     async fn give_back(&self, lease: &Lease, run: &RunRecord) -> Result<Release, StoreError> {
-        self.on_slot(Call::new(Op::GiveBack), Subject::lease(lease), |image| image.give_back(lease, run)).await
+        self.on_slot(Call::new(Op::GiveBack), SlotQuery::lease(lease), |step| step.give_back(lease, run)).await
     }
 
     async fn inspect(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), StoreError> {
@@ -58,21 +58,20 @@ impl<S: Shelf> Store for S {
     }
 
     async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Result<Closing, StoreError> {
-        let subject = Subject { pause: true, ..Subject::slot(slot) };
-        self.on_slot(Call::new(Op::Close), subject, |image| image.close(max_attempts, by)).await
+        self.on_slot(Call::new(Op::Close), SlotQuery::close(slot), |step| step.close(max_attempts, by)).await
     }
 
     async fn reset(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
-        self.on_slot(Call::new(Op::Reset), Subject::slot(slot), |image| image.reset(audit)).await
+        self.on_slot(Call::new(Op::Reset), SlotQuery::slot(slot), |step| step.reset(audit)).await
     }
 
     async fn unlock(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
-        self.on_slot(Call::new(Op::Unlock), Subject::slot(slot), |image| image.unlock(audit)).await
+        self.on_slot(Call::new(Op::Unlock), SlotQuery::slot(slot), |step| step.unlock(audit)).await
     }
 
     async fn mark_done(&self, slot: &Slot, audit: &Audit, done_ttl: Duration) -> Result<Intervention, StoreError> {
-        let rule = |image: &mut Image| image.mark_done(audit, done_ttl);
-        self.on_slot(Call::new(Op::MarkDone), Subject::slot(slot), rule).await
+        let rule = |step: &mut SlotStep| step.mark_done(audit, done_ttl);
+        self.on_slot(Call::new(Op::MarkDone), SlotQuery::slot(slot), rule).await
     }
 
     async fn pause(

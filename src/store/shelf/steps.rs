@@ -9,8 +9,8 @@ use chrono::{DateTime, Utc};
 use super::call::{Call, Frame, Trouble};
 use crate::job::JobName;
 use crate::slot::{Attempt, Audit, NotePage, OutputTail, Slot, SlotRecord, Token};
-use crate::store::document::Subject;
-use crate::store::image::Image;
+use crate::store::rules::SlotStep;
+use crate::store::state::SlotQuery;
 use crate::store::{
     Capability, Claim, ClaimRequest, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause,
     StoreError, Wakeups,
@@ -31,19 +31,13 @@ pub(in crate::store) trait Shelf: Registry + Notes {
     fn on_slot<T: Send>(
         &self,
         call: Call,
-        subject: Subject,
-        rule: impl Fn(&mut Image) -> T + Send + Sync,
+        query: SlotQuery,
+        rule: impl Fn(&mut SlotStep) -> T + Send + Sync,
     ) -> impl Future<Output = Result<T, StoreError>> + Send;
 
     /// A claim. A store that can grant one without reading first has its own way.
     fn grant(&self, request: &ClaimRequest) -> impl Future<Output = Result<Claim, StoreError>> + Send {
-        let subject = Subject {
-            token: Some(request.token),
-            exclusive: request.exclusive,
-            pause: true,
-            ..Subject::slot(&request.slot)
-        };
-        self.on_slot(Call::new(Op::Claim), subject, |image| image.claim(request))
+        self.on_slot(Call::new(Op::Claim), SlotQuery::claim(request), |step| step.claim(request))
     }
 
     /// The clock, and what is known of each slot, in the order asked.

@@ -9,7 +9,8 @@ use super::fault::Fault;
 use super::row;
 use super::session::{Columns, Session, values};
 use super::slots::{Scope, asked};
-use crate::slot::{Attempt, Mark, OutputTail, RunRecord, Slot, SlotRecord, Token};
+use crate::slot::{Attempt, OutputTail, RunRecord, Slot, SlotRecord, Token};
+use crate::store::state::SlotState;
 
 /// A slot's identity in the tables.
 type Id = (String, i64);
@@ -27,23 +28,17 @@ pub(super) async fn inspect<S: Session>(
     let rows = by_slot(read(tx, scope, tx.texts().slots_read, slots).await?)?;
     let runs = by_slot(read(tx, scope, tx.texts().runs_read, slots).await?)?;
     let audit = by_slot(read(tx, scope, tx.texts().audit_read, slots).await?)?;
-    let mut records = Vec::with_capacity(slots.len());
-    for slot in slots {
+    let state = |slot: &Slot| -> Result<SlotState, row::Why> {
         let id = id(slot);
-        let mut record = SlotRecord::untouched(slot.clone());
-        let odd = |why| Fault::row(slot, why);
-        if let Some(found) = rows.get(&id).and_then(|rows| rows.first()) {
-            let current = fill(&mut record, found, tx.now(), scope).map_err(odd)?;
-            if current {
-                record.runs = decode(runs.get(&id)).map_err(odd)?;
-                record.audit = decode(audit.get(&id)).map_err(odd)?;
-            }
-        }
-        record.runs.sort_by_key(|run: &RunRecord| (run.attempt, run.claimed_at, run.token));
-        record.attempts = record.runs.iter().map(|run| run.attempt).fold(record.attempts, u32::max);
-        records.push(record);
-    }
-    Ok((tx.now(), records))
+        let Some(row) = rows.get(&id).and_then(|rows| rows.first()) else { return Ok(SlotState::default()) };
+        let (runs, audit) = (decode(runs.get(&id))?, decode(audit.get(&id))?);
+        let mut stored = SlotState { runs, audit, ..row::slot_row(row)? };
+        stored.sort_runs();
+        Ok(stored)
+    };
+    let at = scope.at(tx.now());
+    let record = |slot: &Slot| Ok(state(slot).map_err(|why| Fault::row(slot, why))?.record(slot, at));
+    Ok((at.now, slots.iter().map(record).collect::<Result<_, Fault>>()?))
 }
 
 /// The end of one run's output. It stands in the run's record, and `runs_read` leaves it out.
@@ -64,20 +59,6 @@ pub(super) async fn output<S: Session>(
         }
     }
     Ok(None)
-}
-
-/// Fills in what the row says; answers whether its records are within the retention.
-fn fill(record: &mut SlotRecord, found: &impl Columns, now: DateTime<Utc>, scope: &Scope) -> Result<bool, row::Why> {
-    let row = row::slot_row(found)?;
-    let mark = row.mark.filter(|mark| mark.until > now);
-    record.mark = mark.map_or(Mark::Free, |mark| mark.shown(now));
-    let current = row::there(row::instant(found, "touched_ms")?, "touched_ms")? > scope.oldest(now);
-    if current {
-        record.attempts = row.counter;
-        record.forgiven = row.forgiven;
-        record.verdict = row.verdict;
-    }
-    Ok(current)
 }
 
 async fn read<S: Session>(tx: &mut S, scope: &Scope, sql: &'static str, slots: &[Slot]) -> Result<Vec<S::Row>, Fault> {

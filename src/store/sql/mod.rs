@@ -1,6 +1,6 @@
 //! Stores in SQL databases.
 //!
-//! A database keeps rows and makes a transaction atomic; the rules are Rust, on an image of one slot (`store::rules`), shared
+//! A database keeps rows and makes a transaction atomic; the rules are Rust, on the state of one slot (`store::rules`), shared
 //! with stores that are no databases. Each dialect
 //! has its own connection, its own texts (`*.sql`, one operation each) and its own errors; all else is shared.
 //!
@@ -18,7 +18,6 @@ mod fault;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod inspect;
-mod last_run;
 #[cfg(feature = "mysql")]
 pub mod mysql;
 mod notes;
@@ -33,7 +32,6 @@ mod slots;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
-use super::image;
 #[cfg(feature = "mysql")]
 pub(super) use backend::MysqlBackend;
 #[cfg(feature = "postgres")]

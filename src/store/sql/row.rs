@@ -6,10 +6,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::job::NodeName;
-use crate::slot::{Audit, Holder, Token};
+use crate::slot::{Audit, Holder, RunRecord, Token};
 use crate::store::Pause;
-use crate::store::image::{Row, Runs, Standing, StoredMark};
 use crate::store::sql::session::Columns;
+use crate::store::state::{MarkKind, SlotState, StoredMark};
 use crate::text::message;
 
 /// Why a column cannot be read, with its name.
@@ -49,14 +49,11 @@ pub(super) fn instant(row: &impl Columns, column: &str) -> Result<Option<DateTim
 
 /// A record in JSON that may be absent.
 pub(super) fn record<T: DeserializeOwned>(row: &impl Columns, column: &str) -> Result<Option<T>, Why> {
-    let Some(found) = text(row, column)? else { return Ok(None) };
-    serde_json::from_str(&found).map(Some).map_err(|error| odd(column, error))
+    text(row, column)?.map(|found| read(&found, column)).transpose()
 }
 
-/// A node's name that may be absent.
-pub(super) fn node(row: &impl Columns, column: &str) -> Result<Option<NodeName>, Why> {
-    let Some(found) = text(row, column)? else { return Ok(None) };
-    NodeName::new(&found).map(Some).map_err(|error| odd(column, error))
+fn read<T: DeserializeOwned>(found: &str, column: &str) -> Result<T, Why> {
+    serde_json::from_str(found).map_err(|error| odd(column, error))
 }
 
 /// The server's clock when the row was read.
@@ -65,16 +62,10 @@ pub(super) fn now(row: &impl Columns) -> Result<DateTime<Utc>, Why> {
     there(instant(row, "now_ms")?, "now_ms")
 }
 
-/// What a slot's runs come to.
-pub(super) fn runs(row: &impl Columns) -> Result<Runs, Why> {
-    Ok(Runs {
-        own: record(row, "own")?,
-        newest: count(row, "newest")?,
-        newest_other: count(row, "newest_other")?,
-        newest_other_node: node(row, "newest_other_node")?,
-        latest_other: record(row, "latest_other")?,
-        spent: count(row, "spent")? > 0,
-    })
+/// The records of a slot's runs, in no order.
+pub(super) fn runs(row: &impl Columns) -> Result<Vec<RunRecord>, Why> {
+    let records: Vec<String> = record(row, "runs")?.unwrap_or_default();
+    records.iter().map(|found| read(found, "runs")).collect()
 }
 
 /// The job's pause in a slot's row, where it has one.
@@ -109,13 +100,15 @@ pub(super) fn json<T: Serialize>(value: &T) -> Result<String, Why> {
     serde_json::to_string(value).map_err(|error| error.to_string())
 }
 
-/// A slot's row.
-pub(super) fn slot_row(row: &impl Columns) -> Result<Row, Why> {
-    Ok(Row {
-        counter: count(row, "counter")?,
-        forgiven: count(row, "forgiven")?,
+/// A slot's row: all but its runs and the operators' verbs.
+pub(super) fn slot_row(row: &impl Columns) -> Result<SlotState, Why> {
+    Ok(SlotState {
         mark: mark(row)?,
+        counter: count(row, "counter")?,
+        touched: instant(row, "touched_ms")?,
+        forgiven: count(row, "forgiven")?,
         verdict: record(row, "verdict")?,
+        ..SlotState::default()
     })
 }
 
@@ -125,7 +118,7 @@ pub(super) fn mark(row: &impl Columns) -> Result<Option<StoredMark>, Why> {
     let node = there(text(row, "mark_node")?, "mark_node")?;
     let node = NodeName::new(&node).map_err(|error| odd("mark_node", error))?;
     Ok(Some(StoredMark {
-        standing: standing(&word, token(row)?)?,
+        kind: kind(&word, token(row)?)?,
         by: Holder { node, attempt: count(row, "mark_attempt")? },
         since: there(instant(row, "mark_since_ms")?, "mark_since_ms")?,
         until: there(instant(row, "mark_until_ms")?, "mark_until_ms")?,
@@ -137,20 +130,20 @@ fn token(row: &impl Columns) -> Result<Option<Token>, Why> {
     found.parse().map(Some).map_err(|error| odd("mark_token", error))
 }
 
-fn standing(word: &str, token: Option<Token>) -> Result<Standing, Why> {
+fn kind(word: &str, token: Option<Token>) -> Result<MarkKind, Why> {
     match word {
-        "lease" => there(token, "mark_token").map(Standing::Lease),
-        "wait" => there(token, "mark_token").map(Standing::Wait),
-        "done" => Ok(Standing::Done(token)),
+        "lease" => there(token, "mark_token").map(MarkKind::Lease),
+        "wait" => there(token, "mark_token").map(MarkKind::Wait),
+        "done" => Ok(MarkKind::Done(token)),
         _ => Err(odd("mark", format!("{word:?} is no mark"))),
     }
 }
 
-/// The word and the token of a mark, as [`standing`] reads them.
-pub(super) const fn standing_columns(standing: Standing) -> (&'static str, Option<Token>) {
-    match standing {
-        Standing::Lease(token) => ("lease", Some(token)),
-        Standing::Wait(token) => ("wait", Some(token)),
-        Standing::Done(token) => ("done", token),
+/// The word and the token of a mark, as [`kind`] reads them.
+pub(super) const fn kind_columns(kind: MarkKind) -> (&'static str, Option<Token>) {
+    match kind {
+        MarkKind::Lease(token) => ("lease", Some(token)),
+        MarkKind::Wait(token) => ("wait", Some(token)),
+        MarkKind::Done(token) => ("done", token),
     }
 }

@@ -2,11 +2,11 @@
 
 use super::fault::Fault;
 use super::paths::Paths;
-use super::slots::{SlotText, json, kept, read_json, read_pauses};
-use crate::clock::later;
+use super::slots::{SlotText, json, read_json, read_pauses, state};
 use crate::slot::{OutputTail, Slot};
-use crate::store::document::{Moment, NodeText, NotesText};
+use crate::store::document::{NodeText, NotesText};
 use crate::store::shelf::Trouble;
+use crate::store::state::Moment;
 use crate::store::{JobEntry, Op, StoreOptions};
 
 /// The first line is the node's path, the rest what stands in it. True when that is something that cronward could have
@@ -45,10 +45,9 @@ fn slot(path: &str, data: &[u8]) -> Result<(), Fault> {
     let again = read_json::<SlotText>(path, &written).and_then(|text| json(&text))?;
     assert_eq!(again, written);
     let Ok(slot) = Slot::parse("a", "2026-11-21T14Z", "2026-11-21T15Z") else { return Ok(()) };
-    let kept = kept(&slot, path, &text)?;
+    let stored = state(path, &text)?;
     let at = Moment { now: slot.start(), retention: StoreOptions::default().retention };
-    let _ = text.log.map(|log| later(log.touched, at.retention));
-    let record = kept.record(at);
+    let record = stored.record(&slot, at);
     assert!(record.runs.len() + record.audit.len() <= data.len(), "no more comes out than went in");
     Ok(())
 }

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use super::fault::Fault;
 use super::paths::Paths;
-use super::slots::{Ask, Found, SlotText, kept, read_json};
+use super::slots::{Ask, Found, SlotText, read_json, state};
 use super::store::ZookeeperStore;
 use crate::slot::{Attempt, OutputTail, Slot, SlotRecord, Token};
 
@@ -29,7 +29,7 @@ impl ZookeeperStore {
                     Found::Data(data, _) => read_json(&path, data)?,
                     _ => SlotText::default(),
                 };
-                records.push(kept(slot, &path, &text)?.record(at));
+                records.push(state(&path, &text)?.record(slot, at));
             }
         }
         Ok((now, records))

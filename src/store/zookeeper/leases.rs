@@ -13,8 +13,8 @@ use super::paths::Paths;
 use super::slots::{Ask, Found, SlotText, json, read_json, stored};
 use super::store::ZookeeperStore;
 use crate::slot::{Slot, SlotKey};
-use crate::store::document::{MarkText, Moment, Subject};
-use crate::store::image::{Standing, StoredMark};
+use crate::store::document::MarkText;
+use crate::store::state::{Moment, SlotQuery, StoredMark};
 
 /// Slots of one request, and the most leases that have run out that one grant clears up.
 const AT_ONCE: usize = 30;
@@ -48,10 +48,10 @@ impl Leases {
 
 impl ZookeeperStore {
     /// What is asked for with the slot.
-    pub(super) fn leases_asked(&self, subject: &Subject) -> Vec<Ask> {
-        let job = self.paths.leases_of(subject.slot.job().as_str());
-        let mut asks = vec![Ask::Data(job.clone()), Ask::Data(self.paths.lease(&subject.slot))];
-        asks.extend(subject.exclusive.then_some(Ask::Children(job)));
+    pub(super) fn leases_asked(&self, query: &SlotQuery) -> Vec<Ask> {
+        let job = self.paths.leases_of(query.slot.job().as_str());
+        let mut asks = vec![Ask::Data(job.clone()), Ask::Data(self.paths.lease(&query.slot))];
+        asks.extend(query.exclusive.then_some(Ask::Children(job)));
         asks
     }
 
@@ -59,7 +59,7 @@ impl ZookeeperStore {
     pub(super) async fn leases_found(
         &self,
         session: &Session,
-        subject: &Subject,
+        query: &SlotQuery,
         mut found: impl Iterator<Item = Found>,
         at: Moment,
     ) -> Result<Leases, Fault> {
@@ -67,16 +67,16 @@ impl ZookeeperStore {
         let mut leases = Leases {
             version: if let Some(Found::Data(_, stat)) = job { Some(stat.version) } else { None },
             own: matches!(own, Some(Found::Data(..))),
-            exclusive: subject.exclusive,
+            exclusive: query.exclusive,
             other: None,
             lapsed: Vec::new(),
         };
         let Some(Found::Children(names)) = names else { return Ok(leases) };
         let mut keys: Vec<SlotKey> = names.iter().filter_map(|name| Paths::key_of(name)).collect();
-        keys.retain(|key| *key != subject.slot.key());
+        keys.retain(|key| *key != query.slot.key());
         keys.sort_unstable();
         for part in keys.chunks(AT_ONCE) {
-            self.look_at(session, &subject.slot, part, at, &mut leases).await?;
+            self.look_at(session, &query.slot, part, at, &mut leases).await?;
             if leases.other.is_some() {
                 break;
             }
@@ -101,7 +101,7 @@ impl ZookeeperStore {
                 _ => None,
             };
             let mark = stored(&path, slot.as_ref().and_then(|(text, _)| text.mark.clone()))?;
-            match mark.filter(|mark| mark.until > at.now && matches!(mark.standing, Standing::Lease(_))) {
+            match mark.filter(|mark| mark.until > at.now && mark.is_lease()) {
                 Some(mark) => {
                     leases.other = Some((*key, mark));
                     return Ok(());

@@ -1,6 +1,6 @@
 //! Slots in ZooKeeper, version 3.6 or later: one node per slot, guarded by its version.
 //!
-//! - **Atomic steps.** Each operation reads the slot's node, lets a rule decide on its image, and writes it back under the
+//! - **Atomic steps.** Each operation reads the slot's node, lets a rule decide on its state, and writes it back under the
 //!   condition that its version is the one that was read, together with what else it concerns (`multi`). Otherwise it
 //!   begins anew: nothing was done yet. So of many claimers one wins (I1, I5).
 //! - **Time** is the leader's: it stamps each change, and a small one is made to learn its clock (`time`). No node's wall

@@ -9,8 +9,7 @@ use super::link::Session;
 use super::slots::{Found, Loaded};
 use super::store::ZookeeperStore;
 use crate::store::Wake;
-use crate::store::document::MarkChange;
-use crate::store::image::{Standing, StoredMark};
+use crate::store::state::{MarkChange, MarkKind, StoredMark};
 
 /// Whose session it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,13 +41,13 @@ impl Owner {
     /// What a step does with it that does this to the mark.
     pub(super) fn tending(self, loaded: &Loaded, change: &MarkChange) -> Tending {
         let after = match change {
-            MarkChange::Keep => loaded.kept.mark.as_ref(),
+            MarkChange::Keep => loaded.stored.mark.as_ref(),
             MarkChange::Remove => None,
             MarkChange::Prolong(mark) | MarkChange::Put(mark) => Some(mark),
         };
-        let lease = |mark: &StoredMark| match mark.standing {
-            Standing::Lease(token) => Some(token),
-            Standing::Wait(_) | Standing::Done(_) => None,
+        let lease = |mark: &StoredMark| match mark.kind {
+            MarkKind::Lease(token) => Some(token),
+            MarkKind::Wait(_) | MarkKind::Done(_) => None,
         };
         match (after.filter(|mark| mark.until > loaded.at.now).and_then(lease), self) {
             // Whoever asks, a lease is its holder's to tend.
@@ -67,7 +66,7 @@ impl ZookeeperStore {
         loaded: &Loaded,
         tending: Tending,
     ) -> Result<(), Fault> {
-        let path = self.paths.owner(&loaded.kept.slot);
+        let path = self.paths.owner(&loaded.slot);
         // Should it go before the step does, the step begins anew.
         if tending == Tending::Remove || (tending == Tending::Take && loaded.owner == Owner::Other) {
             writer.add_delete(&path, None)?;

@@ -9,8 +9,8 @@ use super::link::Session;
 use super::paths::Paths;
 use super::slots::{Ask, Found, SlotText, read_json};
 use super::store::{Call, ZookeeperStore};
-use crate::clock::{earlier, later};
-use crate::store::document::Moment;
+use crate::clock::earlier;
+use crate::store::state::Moment;
 use crate::store::{Op, StoreError, Trial};
 
 /// The most slots that one purge looks at.
@@ -85,7 +85,7 @@ impl ZookeeperStore {
         let [Found::Data(data, stat), Found::Children(outputs), lease] = found else { return Ok(false) };
         let text: SlotText = read_json(path, data)?;
         let stands = text.mark.is_some_and(|mark| mark.until().is_none_or(|until| until > at.now));
-        let kept = text.log.is_some_and(|log| later(log.touched, at.retention) > at.now);
+        let kept = text.log.is_some_and(|log| !log.is_outdated(at));
         if stands || kept {
             return Ok(false);
         }

@@ -9,7 +9,6 @@ use super::fault::Fault;
 use super::link::Session;
 use super::slots::{Ask, Found, json, read_json, read_pauses};
 use super::store::{Call, ZookeeperStore};
-use crate::clock::later;
 use crate::job::JobName;
 use crate::slot::Audit;
 use crate::store::document::{NodeText, PauseText};
@@ -57,7 +56,7 @@ impl Registry for ZookeeperStore {
                 writer.add_create(&own, &text, &self.link.options())?;
             }
             for (path, text, version) in known {
-                if path != own && later(text.entry().seen, at.retention) <= at.now {
+                if path != own && !text.entry().is_kept(at) {
                     writer.add_delete(&path, Some(version))?;
                 }
             }
@@ -73,7 +72,7 @@ impl Registry for ZookeeperStore {
         let entries = self.entries::<NodeText>(&session, &self.paths.nodes()).await?;
         let at = self.moment(&session, false).await?;
         let entries = entries.into_iter().map(|(_, text, _)| text.entry());
-        Ok((at.now, entries.filter(|entry| later(entry.seen, at.retention) > at.now).collect()))
+        Ok((at.now, entries.filter(|entry| entry.is_kept(at)).collect()))
     }
 
     async fn pauses_known(&self) -> Result<Vec<(JobName, Pause)>, Fault> {
@@ -128,19 +127,12 @@ impl ZookeeperStore {
         let mut changes = false;
         for (name, job) in JobEntry::by_name(jobs) {
             let path = self.paths.job(name);
-            match known.iter().find(|(known, ..)| *known == path) {
-                Some((_, known, version)) => {
-                    let entry = JobEntry { first_seen: known.first_seen, ..job.clone() };
-                    if entry != *known && !entry.yields_to(known) {
-                        writer.add_set_data(&path, &json(&entry)?, Some(*version))?;
-                        changes = true;
-                    }
-                }
-                None => {
-                    let entry = JobEntry { first_seen: now, ..job.clone() };
-                    writer.add_create(&path, &json(&entry)?, &self.link.options())?;
-                    changes = true;
-                }
+            let known = known.iter().find(|(known, ..)| *known == path);
+            let Some(entry) = job.registered(known.map(|(_, known, _)| known), now) else { continue };
+            changes = true;
+            match known {
+                Some((_, _, version)) => writer.add_set_data(&path, &json(&entry)?, Some(*version))?,
+                None => writer.add_create(&path, &json(&entry)?, &self.link.options())?,
             }
         }
         Ok(!changes || self.committed_here(call, session, &mut writer).await?)

@@ -16,8 +16,9 @@ use super::store::{Call, ZookeeperStore};
 use super::writing::Written;
 use crate::job::JobName;
 use crate::slot::{Slot, Token};
-use crate::store::document::{Document, Kept, MarkText, Moment, PauseText, Subject};
-use crate::store::image::{Image, StoredMark};
+use crate::store::document::{MarkText, PauseText};
+use crate::store::rules::SlotStep;
+use crate::store::state::{Change, Moment, SlotQuery, SlotState, StoredMark};
 use crate::store::{Pause, StoreError};
 
 /// How often a step is tried anew when others change the same slot meanwhile. Each time one of them has got through.
@@ -32,7 +33,7 @@ pub(super) struct SlotText {
     #[serde(default)]
     pub(super) attempts: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) log: Option<Document>,
+    pub(super) log: Option<SlotState>,
 }
 
 /// What is asked of one node.
@@ -50,7 +51,8 @@ pub(super) enum Found {
 
 /// A slot as it was read, and what must not have changed when it is written.
 pub(super) struct Loaded {
-    pub(super) kept: Kept,
+    pub(super) slot: Slot,
+    pub(super) stored: SlotState,
     pub(super) text: SlotText,
     /// None when the node is not there.
     pub(super) version: Option<i32>,
@@ -70,23 +72,29 @@ pub(super) struct Loaded {
     pub(super) read: Vec<(String, i32)>,
 }
 
+impl Loaded {
+    fn step(&self) -> SlotStep {
+        let (pause, other) = (self.pause.clone(), self.leases.other.clone());
+        SlotStep { pause, other, ..SlotStep::new(&self.slot, self.stored.current(self.at), self.at.now) }
+    }
+}
+
 impl ZookeeperStore {
     /// One rule on one slot, in one atomic step.
     pub(super) async fn on_slot<T: Send>(
         &self,
         call: Call,
-        subject: Subject,
-        rule: impl Fn(&mut Image) -> T + Send + Sync,
+        query: SlotQuery,
+        rule: impl Fn(&mut SlotStep) -> T + Send + Sync,
     ) -> Result<T, StoreError> {
         let work = async {
             let session = self.link.session().await?;
             for _ in 0..MOST_TRIES {
-                let Some(loaded) = self.load(&session, &subject).await? else { continue };
-                let others = loaded.leases.other.clone().into_iter().collect();
-                let mut image = loaded.kept.image(&subject, loaded.at, loaded.pause.clone(), others);
-                let answer = rule(&mut image);
-                let change = loaded.kept.change(image, loaded.at);
-                if matches!(self.write(&call, &session, &loaded, change).await?, Written::Yes) {
+                let Some(loaded) = self.load(&session, &query).await? else { continue };
+                let mut step = loaded.step();
+                let answer = rule(&mut step);
+                let change = Change::between(&loaded.stored, step, loaded.at);
+                if matches!(self.write(&call, &session, &loaded, &change).await?, Written::Yes) {
                     return Ok(answer);
                 }
             }
@@ -96,12 +104,12 @@ impl ZookeeperStore {
     }
 
     /// Reads the slot; none when the namespace had to be made first.
-    async fn load(&self, session: &Session, subject: &Subject) -> Result<Option<Loaded>, Fault> {
-        let (slot, pauses) = (&subject.slot, self.paths.pauses());
+    async fn load(&self, session: &Session, query: &SlotQuery) -> Result<Option<Loaded>, Fault> {
+        let (slot, pauses) = (&query.slot, self.paths.pauses());
         let path = self.paths.slot(slot);
         let mut asks = vec![Ask::Data(path.clone()), Ask::Children(path.clone()), Ask::Data(self.paths.owner(slot))];
         asks.extend([self.paths.slots_of(slot.job().as_str()), pauses.clone()].map(Ask::Data));
-        asks.extend(self.leases_asked(subject));
+        asks.extend(self.leases_asked(query));
         // At the same time, so that a clock that has to be asked costs no round trip of its own.
         let (found, at) = try_join(self.read(session, asks), self.moment(session, false)).await?;
         let mut found = found.into_iter();
@@ -116,17 +124,18 @@ impl ZookeeperStore {
         };
         let mut known = read_pauses(&pauses, &text_of_pauses)?;
         let read = vec![(pauses, stat.version)];
-        let leases = self.leases_found(session, subject, found, at).await?;
+        let leases = self.leases_found(session, query, found, at).await?;
         Ok(Some(Loaded {
-            kept: kept(slot, &path, &text)?,
+            slot: slot.clone(),
+            stored: state(&path, &text)?,
             text,
             version,
             folder: matches!(folder, Some(Found::Data(..))),
             outputs: outputs_of(outputs.as_ref()),
             owner: Owner::of(owner.as_ref(), session),
-            token: subject.token,
+            token: query.token,
             at,
-            pause: known.remove(slot.job()).filter(|_| subject.pause).map(PauseText::pause),
+            pause: known.remove(slot.job()).filter(|_| query.pause).map(PauseText::pause),
             leases,
             read,
         }))
@@ -156,9 +165,9 @@ impl ZookeeperStore {
 }
 
 /// All that is kept of a slot but its outputs.
-pub(super) fn kept(slot: &Slot, path: &str, text: &SlotText) -> Result<Kept, Fault> {
+pub(super) fn state(path: &str, text: &SlotText) -> Result<SlotState, Fault> {
     let mark = stored(path, text.mark.clone())?;
-    Ok(Kept { slot: slot.clone(), mark, counter: text.attempts, document: text.log.clone() })
+    Ok(SlotState { mark, counter: text.attempts, ..text.log.clone().unwrap_or_default() })
 }
 
 /// The names of the outputs below a slot.

@@ -13,9 +13,9 @@ use super::target::Target;
 use super::time::LeaderClock;
 use super::watch::Listener;
 use crate::clock::Clock;
-use crate::store::document::Moment;
 pub(super) use crate::store::shelf::Call;
 use crate::store::shelf::Framed;
+use crate::store::state::Moment;
 use crate::store::{OpenError, StoreError, StoreOptions, redact};
 
 /// A store in one ZooKeeper ensemble.

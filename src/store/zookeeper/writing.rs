@@ -9,7 +9,8 @@ use super::owner::Tending;
 use super::paths::Paths;
 use super::slots::{Loaded, SlotText, json};
 use super::store::{Call, ZookeeperStore};
-use crate::store::document::{Change, MarkChange, MarkText};
+use crate::store::document::MarkText;
+use crate::store::state::{Change, MarkChange};
 
 /// How a write ended that did not fail.
 pub(super) enum Written {
@@ -24,17 +25,16 @@ impl ZookeeperStore {
         call: &Call,
         session: &Session,
         loaded: &Loaded,
-        change: Change,
+        change: &Change,
     ) -> Result<Written, Fault> {
         let tending = loaded.owner.tending(loaded, &change.mark);
-        let same = change.mark == MarkChange::Keep && change.counter.is_none() && change.document.is_none();
-        if same && tending != Tending::Take {
+        if change.is_none() && tending != Tending::Take {
             return Ok(Written::Yes);
         }
         let mut writer = session.client.new_multi_writer();
         if !loaded.folder {
             // The first slot of a job.
-            let folder = self.paths.slots_of(loaded.kept.slot.job().as_str());
+            let folder = self.paths.slots_of(loaded.slot.job().as_str());
             writer.add_create(&folder, b"", &self.link.options())?;
         }
         for (path, version) in &loaded.read {
@@ -42,9 +42,9 @@ impl ZookeeperStore {
         }
         let mark = mark_after(loaded, &change.mark);
         let grants = matches!(change.mark, MarkChange::Put(_) | MarkChange::Prolong(_));
-        self.add_lease(&mut writer, (&loaded.kept.slot, &loaded.leases), mark.as_ref(), grants)?;
-        self.add_slot(&mut writer, loaded, mark, &change)?;
-        self.add_outputs(&mut writer, loaded, &change)?;
+        self.add_lease(&mut writer, (&loaded.slot, &loaded.leases), mark.as_ref(), grants)?;
+        self.add_slot(&mut writer, loaded, mark, change)?;
+        self.add_outputs(&mut writer, loaded, change)?;
         self.add_owner(&mut writer, loaded, tending)?;
         if let Some(wake) = &change.wake {
             // Those who watch are told of the node that comes; that it goes at once leaves nothing to clear up.
@@ -56,7 +56,7 @@ impl ZookeeperStore {
         match self.commit(call, &mut writer).await? {
             Written::Overtaken if !(loaded.folder && loaded.leases.is_there()) => {
                 // Another claim made the job's folders first; or it was the namespace that went meanwhile.
-                let job = loaded.kept.slot.job().as_str();
+                let job = loaded.slot.job().as_str();
                 for folder in [self.paths.slots_of(job), self.paths.leases_of(job)] {
                     session.client.mkdir(&folder, &self.link.options()).await?;
                 }
@@ -76,9 +76,9 @@ impl ZookeeperStore {
         let text = SlotText {
             mark,
             attempts: change.counter.unwrap_or(loaded.text.attempts),
-            log: change.document.clone().or_else(|| loaded.text.log.clone()),
+            log: if change.log { Some(change.state.clone()) } else { loaded.text.log.clone() },
         };
-        let path = self.paths.slot(&loaded.kept.slot);
+        let path = self.paths.slot(&loaded.slot);
         if let Some(version) = loaded.version {
             return Ok(writer.add_set_data(&path, &json(&text)?, Some(version))?);
         }
@@ -92,10 +92,10 @@ impl ZookeeperStore {
     }
 
     fn add_outputs(&self, writer: &mut MultiWriter<'_>, loaded: &Loaded, change: &Change) -> Result<(), Fault> {
-        let folder = self.paths.slot(&loaded.kept.slot);
-        let written = change.output.as_ref().map(|run| (Paths::output(run.attempt, run.token), &run.output));
+        let folder = self.paths.slot(&loaded.slot);
+        let written = change.run.as_ref().map(|run| (Paths::output(run.attempt, run.token), &run.output));
         let is_written = |name: &String| written.as_ref().is_some_and(|(own, _)| own == name);
-        for name in loaded.outputs.iter().filter(|name| change.forgets_outputs && !is_written(name)) {
+        for name in loaded.outputs.iter().filter(|name| change.forgets && !is_written(name)) {
             writer.add_delete(&format!("{folder}/{name}"), None)?;
         }
         let Some((name, output)) = &written else { return Ok(()) };

@@ -15,7 +15,8 @@ use crate::store::sql::server::{
     Access, Dialect, Found, Grant, Isolation, MIGRATION_LIMIT, Sent, ServerStore, migrated,
 };
 use crate::store::sql::session::{Columns, Value};
-use crate::store::sql::slots::{Change, Loaded, Scope, Subject};
+use crate::store::sql::slots::{Loaded, Scope, SlotWrite};
+use crate::store::state::SlotQuery;
 use crate::store::{
     Capability, ErrorKind, Migration, OpenError, Reach, Store, StoreClock, StoreOptions, Trial, Wake, Wakeups,
 };
@@ -109,14 +110,14 @@ impl Dialect for MySql {
 
     async fn grant(
         session: &mut MySqlSession,
-        _scope: &Scope,
-        subject: &Subject,
+        scope: &Scope,
+        query: &SlotQuery,
         values: Vec<Value>,
     ) -> Result<Grant<Basis>, Fault> {
         let Some(at) = session.grant(values).await? else { return Ok(Grant::Refused) };
         // The number of the insertion may be none: where the table has a trigger, say.
-        let at = at.filter(|at| (subject.slot.start()..subject.slot.end()).contains(at));
-        let loaded = at.map(|at| Loaded::untouched(&subject.slot, at));
+        let at = at.filter(|at| (query.slot.start()..query.slot.end()).contains(at));
+        let loaded = at.map(|at| Loaded::untouched(&query.slot, scope.at(at)));
         let found = loaded.map(|loaded| Box::new(Found { loaded, basis: None, granted: true }));
         Ok(found.map_or(Grant::Untold, Grant::Found))
     }
@@ -142,11 +143,11 @@ impl Dialect for MySql {
     async fn write(
         session: &mut MySqlSession,
         scope: &Scope,
-        change: &Change<'_>,
+        write: &SlotWrite,
         basis: Option<&Basis>,
         limit: Duration,
     ) -> Result<bool, Fault> {
-        session.write(scope, change, basis, limit).await
+        session.write(scope, write, basis, limit).await
     }
 
     async fn tell(_session: &mut MySqlSession, _scope: &Scope, _wake: &Wake) -> Result<(), Fault> {

@@ -13,7 +13,7 @@ use crate::store::ErrorKind;
 use crate::store::sql::fault::Fault;
 use crate::store::sql::row::{self, Why};
 use crate::store::sql::session::{Columns, Session, Texts, Value, texts, values};
-use crate::store::sql::slots::{Change, Scope};
+use crate::store::sql::slots::{Scope, SlotWrite};
 
 static TEXTS: Texts = texts!();
 
@@ -164,29 +164,29 @@ impl MySqlSession {
     pub(super) async fn write(
         &mut self,
         scope: &Scope,
-        change: &Change<'_>,
+        write: &SlotWrite,
         basis: Option<&Basis>,
         limit: Duration,
     ) -> Result<bool, Fault> {
-        let (run, audit) = (change.run()?, change.audit()?);
+        let (run, audit) = (write.run()?, write.audit()?);
         // What is outlasted is forgotten, not kept.
-        if let (Some(run), Some(basis)) = (&change.image.effects.run, basis)
-            && !change.forget
+        if let (Some(run), Some(basis)) = (&write.change.run, basis)
+            && !write.change.forgets
             && basis.last_run.as_ref().is_some_and(|last| !last.is_of(run))
         {
-            let values = [change.slot(scope), values![basis.version]].concat();
+            let values = [write.slot(scope), values![basis.version]].concat();
             self.execute(include_str!("run_keep.sql"), values).await?;
         }
-        if audit.is_none() && !change.forget {
-            return self.save_row(scope, change, (run, basis), limit).await;
+        if audit.is_none() && !write.change.forgets {
+            return self.save_row(scope, write, (run, basis), limit).await;
         }
         self.run("START TRANSACTION").await?;
-        if !self.save_row(scope, change, (run, basis), limit).await? {
+        if !self.save_row(scope, write, (run, basis), limit).await? {
             self.run("ROLLBACK").await?;
             return Ok(false);
         }
-        let id = change.slot(scope);
-        if change.forget {
+        let id = write.slot(scope);
+        if write.change.forgets {
             self.execute(include_str!("runs_forget.sql"), id.clone()).await?;
             self.execute(include_str!("audit_forget.sql"), id.clone()).await?;
         }
@@ -202,26 +202,26 @@ impl MySqlSession {
     async fn save_row(
         &mut self,
         scope: &Scope,
-        change: &Change<'_>,
+        write: &SlotWrite,
         (run, basis): (Option<Vec<Value>>, Option<&Basis>),
         limit: Duration,
     ) -> Result<bool, Fault> {
-        let (now, limit) = (change.image.now, millis(limit));
-        let mut values = change.row(scope)?;
-        let replaced = i64::from(run.is_some() || change.forget);
+        let (now, limit) = (write.now, millis(limit));
+        let mut values = write.row(scope)?;
+        let replaced = i64::from(run.is_some() || write.change.forgets);
         let run = run.unwrap_or_else(|| values![None::<i64>, None::<String>, None::<String>]);
         let saved = match basis {
             None => {
-                let values = [values, values![now], run, values![change.turn, now, limit]].concat();
+                let values = [values, values![now], run, values![write.turn, now, limit]].concat();
                 self.execute(include_str!("slot_insert.sql"), values).await
             }
             Some(Basis { version, .. }) => {
                 // The condition stands behind what is set.
-                let set = values.split_off(change.slot(scope).len());
+                let set = values.split_off(write.slot(scope).len());
                 let next = version.saturating_add(1).max(now.timestamp_millis());
                 let run = run.into_iter().flat_map(|value| [replaced.into(), value]).collect();
                 let values =
-                    [set, values![next], run, values![change.turn], values, values![*version, now, limit]].concat();
+                    [set, values![next], run, values![write.turn], values, values![*version, now, limit]].concat();
                 self.execute(include_str!("slot_update.sql"), values).await
             }
         };

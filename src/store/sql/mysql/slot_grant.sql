@@ -27,7 +27,7 @@ FROM (
     SELECT
         timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(3)) DIV 1000 AS now_ms,
         CONVERT(? USING ascii) COLLATE ascii_bin AS namespace, CONVERT(? USING ascii) COLLATE ascii_bin AS job,
-        CAST(? AS SIGNED) AS start_ms, ? AS token, ? AS attempt, CAST(? AS SIGNED) AS alone,
+        CAST(? AS SIGNED) AS start_ms, CAST(? AS SIGNED) AS alone,
         CAST(? AS SIGNED) AS end_ms, ? AS counter, ? AS forgiven, ? AS mark, ? AS mark_token, ? AS mark_node,
         ? AS mark_attempt, CAST(? AS SIGNED) AS since_ms, CAST(? AS SIGNED) AS until_ms, ? AS verdict,
         ? AS touched_ms, ? AS run_attempt, ? AS run_token, CONVERT(? USING utf8mb4) AS run_record

@@ -15,7 +15,8 @@ use crate::store::sql::server::{
     Access, Dialect, Found, Grant, Isolation, MIGRATION_LIMIT, Sent, ServerStore, migrated,
 };
 use crate::store::sql::session::{Columns, Value};
-use crate::store::sql::slots::{self, Change, Scope, Subject};
+use crate::store::sql::slots::{self, Scope, SlotWrite};
+use crate::store::state::SlotQuery;
 use crate::store::{
     Capability, ErrorKind, Migration, OpenError, Reach, Store, StoreClock, StoreOptions, Trial, Wake, Wakeups,
 };
@@ -107,12 +108,12 @@ impl Dialect for Postgres {
     async fn grant(
         session: &mut PgSession,
         scope: &Scope,
-        subject: &Subject,
+        query: &SlotQuery,
         values: Vec<Value>,
     ) -> Result<Grant<i64>, Fault> {
         let text = concat!("WITH loaded AS (\n", include_str!("slot_load.sql"), "), ", include_str!("slot_grant.sql"));
-        let (loaded, row) = slots::load_by(session, scope, subject, (text, values)).await?;
-        let number = |column| row::number(&row, column).map_err(|why| Fault::row(&subject.slot, why));
+        let (loaded, row) = slots::load_by(session, scope, query, (text, values)).await?;
+        let number = |column| row::number(&row, column).map_err(|why| Fault::row(&query.slot, why));
         let found = Found { loaded, basis: number("version")?, granted: number("granted")?.is_some() };
         Ok(Grant::Found(Box::new(found)))
     }
@@ -138,11 +139,11 @@ impl Dialect for Postgres {
     async fn write(
         session: &mut PgSession,
         scope: &Scope,
-        change: &Change<'_>,
+        write: &SlotWrite,
         version: Option<&i64>,
         limit: Duration,
     ) -> Result<bool, Fault> {
-        session.write(scope, change, version.copied(), limit).await
+        session.write(scope, write, version.copied(), limit).await
     }
 
     async fn tell(session: &mut PgSession, scope: &Scope, wake: &Wake) -> Result<(), Fault> {

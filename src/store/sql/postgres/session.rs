@@ -10,9 +10,8 @@ use sqlx::{ConnectOptions, PgConnection, Row as _};
 use super::listen::channel;
 use crate::store::sql::fault::Fault;
 use crate::store::sql::row::{self, Why};
-use crate::store::sql::server::wake_of;
 use crate::store::sql::session::{Columns, Session, Texts, Value, texts, values};
-use crate::store::sql::slots::{Change, Scope};
+use crate::store::sql::slots::{Scope, SlotWrite};
 use crate::store::{ErrorKind, Wake};
 
 static TEXTS: Texts = texts!();
@@ -112,22 +111,22 @@ impl PgSession {
     pub(super) async fn write(
         &mut self,
         scope: &Scope,
-        change: &Change<'_>,
+        write: &SlotWrite,
         version: Option<i64>,
         limit: Duration,
     ) -> Result<bool, Fault> {
-        let mut values = change.row(scope)?;
-        values.extend(values![version, change.image.now, millis(limit)]);
-        values.extend(change.run()?.unwrap_or_else(|| values![None::<i64>, None::<String>, None::<String>]));
-        values.push(change.audit()?.unwrap_or(Value::Text(None)));
-        let wake = wake_of(change.image).map(|wake| wake.to_string());
-        values.extend(values![channel(&scope.namespace), wake, change.turn]);
-        if !change.forget {
+        let mut values = write.row(scope)?;
+        values.extend(values![version, write.now, millis(limit)]);
+        values.extend(write.run()?.unwrap_or_else(|| values![None::<i64>, None::<String>, None::<String>]));
+        values.push(write.audit()?.unwrap_or(Value::Text(None)));
+        let wake = write.change.wake.as_ref().map(ToString::to_string);
+        values.extend(values![channel(&scope.namespace), wake, write.turn]);
+        if !write.change.forgets {
             return self.write_row(values).await;
         }
         self.run("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
-        self.execute(include_str!("runs_forget.sql"), change.slot(scope)).await?;
-        self.execute(include_str!("audit_forget.sql"), change.slot(scope)).await?;
+        self.execute(include_str!("runs_forget.sql"), write.slot(scope)).await?;
+        self.execute(include_str!("audit_forget.sql"), write.slot(scope)).await?;
         let written = self.write_row(values).await?;
         self.run(if written { "COMMIT" } else { "ROLLBACK" }).await?;
         Ok(written)

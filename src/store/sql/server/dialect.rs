@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use crate::store::sql::fault::Fault;
 use crate::store::sql::row::Why;
 use crate::store::sql::session::{Columns, Session, Value};
-use crate::store::sql::slots::{Change, Loaded, Scope, Subject};
+use crate::store::sql::slots::{Loaded, Scope, SlotWrite};
+use crate::store::state::SlotQuery;
 use crate::store::{Capability, ErrorKind, Wake, Wakeups};
 
 /// What a transaction sees.
@@ -96,7 +97,7 @@ pub(in crate::store::sql) trait Dialect: Debug + Send + Sync + 'static {
     async fn grant(
         session: &mut Self::Session,
         scope: &Scope,
-        subject: &Subject,
+        query: &SlotQuery,
         values: Vec<Value>,
     ) -> Result<Grant<Self::Basis>, Fault>;
 
@@ -105,7 +106,7 @@ pub(in crate::store::sql) trait Dialect: Debug + Send + Sync + 'static {
     async fn write(
         session: &mut Self::Session,
         scope: &Scope,
-        change: &Change<'_>,
+        write: &SlotWrite,
         basis: Option<&Self::Basis>,
         limit: Duration,
     ) -> Result<bool, Fault>;

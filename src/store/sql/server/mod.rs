@@ -23,6 +23,4 @@ mod url;
 pub(super) use dialect::{Access, Dialect, Found, Grant, Isolation, Sent};
 pub(super) use schema::{MIGRATION_LIMIT, Steps, migrated, pending};
 pub(super) use store::ServerStore;
-#[cfg(feature = "postgres")]
-pub(super) use store::wake_of;
 pub(super) use url::take_access;

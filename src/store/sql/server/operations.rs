@@ -9,8 +9,8 @@ use super::store::{Call, ServerStore, TRIES, Tried, contended};
 use super::{Dialect, Isolation};
 use crate::job::{JobName, NodeName};
 use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
-use crate::store::sql::slots::Subject;
 use crate::store::sql::{inspect, notes, registry};
+use crate::store::state::SlotQuery;
 use crate::store::{
     Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause,
     Release, Renewal, Settlement, Store, StoreError, Trial, Wake, Wakeups,
@@ -49,34 +49,28 @@ impl<D: Dialect> Store for ServerStore<D> {
     }
 
     async fn claim(&self, request: &ClaimRequest) -> Result<Claim, StoreError> {
-        let subject = Subject {
-            token: Some(request.token),
-            exclusive: request.exclusive,
-            pause: true,
-            ..Subject::slot(&request.slot)
-        };
-        let request = request.clone();
-        self.on_slot(Op::Claim, subject, move |image| image.claim(&request)).await
+        let (query, request) = (SlotQuery::claim(request), request.clone());
+        self.on_slot(Op::Claim, query, move |step| step.claim(&request)).await
     }
 
     async fn renew(&self, lease: &Lease) -> Result<Renewal, StoreError> {
         let own = lease.clone();
-        self.on_slot(Op::Renew, Subject::lease(lease), move |image| image.renew(&own)).await
+        self.on_slot(Op::Renew, SlotQuery::lease(lease), move |step| step.renew(&own)).await
     }
 
     async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Result<Settlement, StoreError> {
         let (own, run) = (lease.clone(), run.clone());
-        self.on_slot(Op::Complete, Subject::lease(lease), move |image| image.complete(&own, &run, done_ttl)).await
+        self.on_slot(Op::Complete, SlotQuery::lease(lease), move |step| step.complete(&own, &run, done_ttl)).await
     }
 
     async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Result<Release, StoreError> {
         let (own, run) = (lease.clone(), run.clone());
-        self.on_slot(Op::Fail, Subject::lease(lease), move |image| image.fail(&own, &run, retry_after)).await
+        self.on_slot(Op::Fail, SlotQuery::lease(lease), move |step| step.fail(&own, &run, retry_after)).await
     }
 
     async fn give_back(&self, lease: &Lease, run: &RunRecord) -> Result<Release, StoreError> {
         let (own, run) = (lease.clone(), run.clone());
-        self.on_slot(Op::GiveBack, Subject::lease(lease), move |image| image.give_back(&own, &run)).await
+        self.on_slot(Op::GiveBack, SlotQuery::lease(lease), move |step| step.give_back(&own, &run)).await
     }
 
     async fn inspect(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), StoreError> {
@@ -88,24 +82,23 @@ impl<D: Dialect> Store for ServerStore<D> {
     }
 
     async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Result<Closing, StoreError> {
-        let subject = Subject { pause: true, ..Subject::slot(slot) };
         let by = by.clone();
-        self.on_slot(Op::Close, subject, move |image| image.close(max_attempts, &by)).await
+        self.on_slot(Op::Close, SlotQuery::close(slot), move |step| step.close(max_attempts, &by)).await
     }
 
     async fn reset(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
         let audit = audit.clone();
-        self.on_slot(Op::Reset, Subject::slot(slot), move |image| image.reset(&audit)).await
+        self.on_slot(Op::Reset, SlotQuery::slot(slot), move |step| step.reset(&audit)).await
     }
 
     async fn unlock(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
         let audit = audit.clone();
-        self.on_slot(Op::Unlock, Subject::slot(slot), move |image| image.unlock(&audit)).await
+        self.on_slot(Op::Unlock, SlotQuery::slot(slot), move |step| step.unlock(&audit)).await
     }
 
     async fn mark_done(&self, slot: &Slot, audit: &Audit, done_ttl: Duration) -> Result<Intervention, StoreError> {
         let audit = audit.clone();
-        self.on_slot(Op::MarkDone, Subject::slot(slot), move |image| image.mark_done(&audit, done_ttl)).await
+        self.on_slot(Op::MarkDone, SlotQuery::slot(slot), move |step| step.mark_done(&audit, done_ttl)).await
     }
 
     async fn pause(

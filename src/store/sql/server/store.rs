@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use super::pool::{Lane, Pool};
 use super::{Dialect, Found, Grant, Isolation, Sent};
-use crate::store::image::Image;
 use crate::store::known::Known;
+use crate::store::rules::SlotStep;
 use crate::store::sql::fault::Fault;
-use crate::store::sql::slots::{self, Loaded, Scope, Subject};
-use crate::store::{Applied, ErrorKind, Op, StoreError, StoreOptions, Wake};
+use crate::store::sql::slots::{self, Loaded, Scope, SlotWrite};
+use crate::store::state::SlotQuery;
+use crate::store::{Applied, ErrorKind, Op, StoreError, StoreOptions};
 
 /// How often a call begins anew because others came first. Each time somebody else's change was written, so that many
 /// nodes at one slot get on; the time limit ends it earlier on a slow server.
@@ -123,26 +124,30 @@ impl<D: Dialect> ServerStore<D> {
     pub(super) async fn on_slot<T: Send>(
         &self,
         op: Op,
-        subject: Subject,
-        rule: impl Fn(&mut Image) -> T + Send + Sync,
+        query: SlotQuery,
+        rule: impl Fn(&mut SlotStep) -> T + Send + Sync,
     ) -> Result<T, StoreError> {
         let call = Call::new(op);
-        let fresh = op == Op::Claim && self.known.is_new(&subject.slot);
+        let fresh = op == Op::Claim && self.known.is_new(&query.slot);
         let work = async {
             let mut lane = self.lane().await?;
             call.ask();
-            let mut first = if fresh { self.grant(&mut lane, &call, &subject, &rule).await? } else { None };
+            let mut first = if fresh { self.grant(&mut lane, &call, &query, &rule).await? } else { None };
             for _ in 0..TRIES {
                 let found = match first.take() {
                     Some(found) => found,
-                    None => self.load(&mut lane, &subject).await?,
+                    None => self.load(&mut lane, &query).await?,
                 };
-                let Found { mut loaded, basis, granted } = found;
-                let answer = rule(&mut loaded.image);
-                if granted || matches!(self.save(&mut lane, &call, &loaded, basis.as_ref()).await?, Tried::Answered(()))
+                let Found { loaded, basis, granted } = found;
+                let mut step = loaded.step();
+                let answer = rule(&mut step);
+                let write = loaded.write(step);
+                if granted || matches!(self.save(&mut lane, &call, &write, basis.as_ref()).await?, Tried::Answered(()))
                 {
                     lane.keep();
-                    self.told(&loaded.image);
+                    if let Some(wake) = write.change.wake {
+                        self.dialect.told(wake);
+                    }
                     return Ok(answer);
                 }
             }
@@ -158,16 +163,20 @@ impl<D: Dialect> ServerStore<D> {
         &self,
         lane: &mut Lane<'_, D>,
         call: &Call,
-        subject: &Subject,
-        rule: &impl Fn(&mut Image) -> T,
+        query: &SlotQuery,
+        rule: &impl Fn(&mut SlotStep) -> T,
     ) -> Result<Option<Found<D::Basis>>, Fault> {
-        let mut presumed = Loaded::untouched(&subject.slot, subject.slot.start());
-        rule(&mut presumed.image);
-        let Some(change) = presumed.change() else { return Ok(None) };
-        let Some(values) = slots::granting(&self.scope, subject, &change)? else { return Ok(None) };
+        let presumed = Loaded::untouched(&query.slot, self.scope.at(query.slot.start()));
+        let mut step = presumed.step();
+        rule(&mut step);
+        let write = presumed.write(step);
+        if write.change.is_none() {
+            return Ok(None);
+        }
+        let Some(values) = slots::granting(&self.scope, query, &write)? else { return Ok(None) };
         let session = lane.session(&self.dialect).await?;
         call.send();
-        match D::grant(session, &self.scope, subject, values).await {
+        match D::grant(session, &self.scope, query, values).await {
             Ok(Grant::Found(found)) => {
                 call.settle();
                 Ok(Some(*found))
@@ -194,16 +203,16 @@ impl<D: Dialect> ServerStore<D> {
     }
 
     /// Reads the slot. A connection that has died while it was idle is made anew.
-    async fn load(&self, lane: &mut Lane<'_, D>, subject: &Subject) -> Result<Found<D::Basis>, Fault> {
-        let loaded = slots::load(lane.session(&self.dialect).await?, &self.scope, subject).await;
+    async fn load(&self, lane: &mut Lane<'_, D>, query: &SlotQuery) -> Result<Found<D::Basis>, Fault> {
+        let loaded = slots::load(lane.session(&self.dialect).await?, &self.scope, query).await;
         let (loaded, row) = match loaded {
             Err(Fault::Sql(error)) if lane.is_reused() && D::sent(&error) == Sent::Unknown => {
                 lane.renew();
-                slots::load(lane.session(&self.dialect).await?, &self.scope, subject).await?
+                slots::load(lane.session(&self.dialect).await?, &self.scope, query).await?
             }
             done => done?,
         };
-        let basis = D::basis(&row).map_err(|why| Fault::row(&subject.slot, why))?;
+        let basis = D::basis(&row).map_err(|why| Fault::row(&query.slot, why))?;
         Ok(Found { loaded, basis, granted: false })
     }
 
@@ -211,13 +220,15 @@ impl<D: Dialect> ServerStore<D> {
         &self,
         lane: &mut Lane<'_, D>,
         call: &Call,
-        loaded: &Loaded,
+        write: &SlotWrite,
         basis: Option<&D::Basis>,
     ) -> Result<Tried<()>, Fault> {
-        let Some(change) = loaded.change() else { return Ok(Tried::Answered(())) };
+        if write.change.is_none() {
+            return Ok(Tried::Answered(()));
+        }
         let session = lane.session(&self.dialect).await?;
         call.send();
-        let written = D::write(session, &self.scope, &change, basis, self.limit).await;
+        let written = D::write(session, &self.scope, write, basis, self.limit).await;
         match written {
             Ok(true) => Ok(Tried::Answered(())),
             Ok(false) => {
@@ -287,18 +298,6 @@ impl<D: Dialect> ServerStore<D> {
             Err(fault) => self.failed(lane, call, fault).await,
         }
     }
-
-    fn told(&self, image: &Image) {
-        if let Some(wake) = wake_of(image) {
-            self.dialect.told(wake);
-        }
-    }
-}
-
-/// What is told of a slot once its change is written.
-pub(in crate::store::sql) fn wake_of(image: &Image) -> Option<Wake> {
-    let what = image.effects.wake?;
-    Some(Wake::Slot { job: image.slot.job().clone(), key: image.slot.key(), what })
 }
 
 pub(super) fn contended() -> Fault {

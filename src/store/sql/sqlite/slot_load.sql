@@ -1,30 +1,18 @@
--- One row: a slot's row and what a rule needs of its runs, NULL where there is none; the job's last pause; and where ?6 is not 0,
--- the oldest of the job's other slots that is leased. ?4 and ?5 are the token and the attempt of the request's lease.
--- Without an attempt, the token's newest run is its own; without either, the mark's is.
+-- One row: a slot's row and its runs' records without their outputs, NULL where there is none; the job's last pause; and where ?4
+-- is not 0, the oldest of the job's other slots that is leased. An output is a record's last field, and quotes inside of values
+-- are escaped, so what is cut off can only be that field.
 SELECT
     s.counter, s.forgiven, s.mark, s.mark_token, s.mark_node, s.mark_attempt, s.mark_since_ms, s.mark_until_ms,
     s.verdict, s.touched_ms,
-    (SELECT max(r.attempt) FROM runs AS r
-      WHERE r.namespace = ?1 AND r.job = ?2 AND r.start_ms = ?3) AS newest,
-    (SELECT max(r.attempt) FROM runs AS r
-      WHERE r.namespace = ?1 AND r.job = ?2 AND r.start_ms = ?3 AND r.token <> ?4) AS newest_other,
-    (SELECT json_extract(r.record, '$.node') FROM runs AS r
-      WHERE r.namespace = ?1 AND r.job = ?2 AND r.start_ms = ?3 AND r.token <> ?4
-      ORDER BY r.attempt DESC LIMIT 1) AS newest_other_node,
-    (SELECT r.record FROM runs AS r
-      WHERE r.namespace = ?1 AND r.job = ?2 AND r.start_ms = ?3 AND r.token <> ?4 AND r.attempt > 0
-      ORDER BY json_extract(r.record, '$.claimed_ms') DESC, r.attempt DESC LIMIT 1) AS latest_other,
-    -- A record is JSON in which quotes inside of values are escaped, so this can only be its own field.
-    (SELECT count(*) FROM runs AS r
-      WHERE r.namespace = ?1 AND r.job = ?2 AND r.start_ms = ?3 AND r.token = ?4
-        AND r.record LIKE '%"outcome":"%') AS spent,
-    (SELECT r.record FROM runs AS r
-      WHERE r.namespace = ?1 AND r.job = ?2 AND r.start_ms = ?3
-        AND r.token = coalesce(?4, s.mark_token)
-        AND r.attempt = coalesce(?5, CASE WHEN ?4 IS NULL THEN s.mark_attempt ELSE r.attempt END)
-      ORDER BY r.attempt DESC LIMIT 1) AS own,
+    (SELECT json_group_array(
+            CASE instr(r.record, ',"output":{')
+                WHEN 0 THEN r.record
+                ELSE substr(r.record, 1, instr(r.record, ',"output":{') - 1) || '}'
+            END)
+       FROM runs AS r
+      WHERE r.namespace = ?1 AND r.job = ?2 AND r.start_ms = ?3) AS runs,
     p.since_ms, p.until_ms, p.audit,
-    CASE WHEN ?6 THEN
+    CASE WHEN ?4 THEN
         (SELECT json_object(
                 'start_ms', o.start_ms, 'mark', o.mark, 'mark_token', o.mark_token, 'mark_node', o.mark_node,
                 'mark_attempt', o.mark_attempt, 'mark_since_ms', o.mark_since_ms, 'mark_until_ms', o.mark_until_ms)

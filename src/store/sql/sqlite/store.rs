@@ -13,9 +13,10 @@ use super::lane::{Connector, Lane, Tx};
 use super::place;
 use super::shared::Shared;
 use super::turn::{self, Job};
-use crate::store::image::Image;
+use crate::store::rules::SlotStep;
 use crate::store::sql::fault::Fault;
-use crate::store::sql::slots::{Scope, Subject};
+use crate::store::sql::slots::Scope;
+use crate::store::state::SlotQuery;
 use crate::store::{Applied, ErrorKind, Migration, Op, OpenError, StoreError, StoreOptions};
 
 /// Opening may have to recover the log of a process that was killed, and to wait for others that open the file.
@@ -126,10 +127,10 @@ impl SqliteStore {
     pub(super) async fn on_slot<T: Send + 'static>(
         &self,
         op: Op,
-        subject: Subject,
-        rule: impl Fn(&mut Image) -> T + Send + 'static,
+        query: SlotQuery,
+        rule: impl Fn(&mut SlotStep) -> T + Send + 'static,
     ) -> Result<T, StoreError> {
-        let (job, mut ticket) = Job::new(subject, rule);
+        let (job, mut ticket) = Job::new(query, rule);
         let turn = async {
             if self.turns.send(job).await.is_err() {
                 return Err((no_writer(), Applied::No));

@@ -9,7 +9,7 @@ use super::lane::Tx;
 use crate::store::sql::fault::Fault;
 use crate::store::sql::row::Why;
 use crate::store::sql::session::{Columns, Session, Texts, Value, texts, values};
-use crate::store::sql::slots::{Change, Scope};
+use crate::store::sql::slots::{Scope, SlotWrite};
 
 static TEXTS: Texts = texts!();
 
@@ -57,16 +57,19 @@ fn bound(sql: &'static str, values: Vec<Value>) -> sqlx::query::Query<'static, s
 
 /// Writes what a rule has changed. The transaction holds the write lock since before the slot was read, so nothing is
 /// overwritten.
-pub(super) async fn save(tx: &mut Tx<'_>, scope: &Scope, change: &Change<'_>) -> Result<(), Fault> {
-    let id = change.slot(scope);
-    if change.forget {
+pub(super) async fn save(tx: &mut Tx<'_>, scope: &Scope, write: &SlotWrite) -> Result<(), Fault> {
+    if write.change.is_none() {
+        return Ok(());
+    }
+    let id = write.slot(scope);
+    if write.change.forgets {
         tx.execute(include_str!("slot_forget.sql"), id.clone()).await?;
     }
-    tx.execute(include_str!("slot_save.sql"), change.row(scope)?).await?;
-    if let Some(run) = change.run()? {
+    tx.execute(include_str!("slot_save.sql"), write.row(scope)?).await?;
+    if let Some(run) = write.run()? {
         tx.execute(include_str!("run_save.sql"), [id.clone(), run].concat()).await?;
     }
-    if let Some(audit) = change.audit()? {
+    if let Some(audit) = write.audit()? {
         tx.execute(include_str!("audit_add.sql"), [id, values![audit]].concat()).await?;
     }
     Ok(())

@@ -15,9 +15,10 @@ use super::fault::{is_busy, meaning};
 use super::lane::Tx;
 use super::shared::Shared;
 use super::tables;
-use crate::store::image::Image;
+use crate::store::rules::SlotStep;
 use crate::store::sql::fault::Fault;
-use crate::store::sql::slots::{self, Subject};
+use crate::store::sql::slots;
+use crate::store::state::SlotQuery;
 use crate::store::{Applied, Wake};
 
 /// The most calls of one turn: other processes wait meanwhile.
@@ -32,7 +33,7 @@ pub(super) type Failed = (Fault, Applied);
 /// A call's rule with its answer's type erased.
 trait Work: Send {
     /// Applies the rule. Called again when a shared transaction was rolled back.
-    fn decide(&mut self, image: &mut Image);
+    fn decide(&mut self, step: &mut SlotStep);
     /// Answers the caller.
     fn end(self: Box<Self>, end: Result<(), Failed>);
 }
@@ -43,9 +44,9 @@ struct Typed<R, T> {
     reply: oneshot::Sender<Result<T, Failed>>,
 }
 
-impl<R: Fn(&mut Image) -> T + Send, T: Send> Work for Typed<R, T> {
-    fn decide(&mut self, image: &mut Image) {
-        self.answer = Some((self.rule)(image));
+impl<R: Fn(&mut SlotStep) -> T + Send, T: Send> Work for Typed<R, T> {
+    fn decide(&mut self, step: &mut SlotStep) {
+        self.answer = Some((self.rule)(step));
     }
 
     fn end(self: Box<Self>, end: Result<(), Failed>) {
@@ -60,7 +61,7 @@ impl<R: Fn(&mut Image) -> T + Send, T: Send> Work for Typed<R, T> {
 
 /// A call that waits for its turn.
 pub(super) struct Job {
-    subject: Subject,
+    query: SlotQuery,
     work: Box<dyn Work>,
     stage: Arc<AtomicU8>,
     refused: Option<Fault>,
@@ -96,13 +97,13 @@ impl<T> Drop for Ticket<T> {
 impl Job {
     /// One rule on one slot.
     pub(super) fn new<T: Send + 'static>(
-        subject: Subject,
-        rule: impl Fn(&mut Image) -> T + Send + 'static,
+        query: SlotQuery,
+        rule: impl Fn(&mut SlotStep) -> T + Send + 'static,
     ) -> (Self, Ticket<T>) {
         let (sender, reply) = oneshot::channel();
         let stage = Arc::new(AtomicU8::new(WAITING));
         let work = Box::new(Typed { rule, answer: None, reply: sender });
-        (Self { subject, work, stage: Arc::clone(&stage), refused: None, wake: None }, Ticket { reply, stage })
+        (Self { query, work, stage: Arc::clone(&stage), refused: None, wake: None }, Ticket { reply, stage })
     }
 
     /// From now on it is done, unless it was withdrawn before.
@@ -115,7 +116,7 @@ impl Job {
     async fn step(&mut self, tx: &mut Tx<'_>, shared: &Shared) -> Result<(), Fault> {
         // What an earlier transaction left, if that was rolled back.
         (self.refused, self.wake) = (None, None);
-        let mut loaded = match slots::load(tx, &shared.scope, &self.subject).await {
+        let loaded = match slots::load(tx, &shared.scope, &self.query).await {
             Ok((loaded, _)) => loaded,
             Err(fault @ Fault::Row(_)) => {
                 self.refused = Some(fault);
@@ -123,14 +124,11 @@ impl Job {
             }
             Err(fault) => return Err(fault),
         };
-        self.work.decide(&mut loaded.image);
-        let slot = &loaded.image.slot;
-        let wake = |what| Wake::Slot { job: slot.job().clone(), key: slot.key(), what };
-        self.wake = loaded.image.effects.wake.map(wake);
-        match loaded.change() {
-            Some(change) => tables::save(tx, &shared.scope, &change).await,
-            None => Ok(()),
-        }
+        let mut step = loaded.step();
+        self.work.decide(&mut step);
+        let write = loaded.write(step);
+        self.wake.clone_from(&write.change.wake);
+        tables::save(tx, &shared.scope, &write).await
     }
 
     fn end(self, shared: &Shared, end: Result<(), Failed>) {
