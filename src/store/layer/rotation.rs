@@ -20,7 +20,7 @@ use futures_util::future::{BoxFuture, Shared};
 
 use crate::clock::{Clock, Mono};
 use crate::store::layer::{Call, Current, Layer, Layered, Reply};
-use crate::store::secrets::same_place;
+use crate::store::url::same_place;
 use crate::store::{Applied, ErrorKind, Op, OpenError, Store};
 
 /// Between two readings of a url that is refused.
