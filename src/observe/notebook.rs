@@ -20,6 +20,10 @@ use crate::store::{Store, StoreError};
 /// memory.
 const MOST_SLOTS: usize = 20_000;
 
+/// Slots that the node had no room for and that are noted between two flushes: of thousands in a minute some are named, and the
+/// store is not asked to keep a page for each.
+const MOST_SHED: usize = 64;
+
 /// Pages that are handed to the store in one call.
 const AT_ONCE: usize = 200;
 
@@ -44,6 +48,8 @@ struct State {
     pages: BTreeMap<(JobName, SlotKey), Open>,
     /// Pages begun so far: the second part of their ids.
     begun: u64,
+    /// Noted since the last flush as those that there was no room for.
+    shed: usize,
     hashes: BTreeMap<JobName, String>,
 }
 
@@ -109,10 +115,15 @@ impl Notebook {
         self.put_away();
     }
 
-    /// An overloaded node lets thousands of short slots pass in a minute: pages that say no more than that would take the room of
-    /// those that say something.
-    fn strike_out(&self, slot: &Slot) {
+    /// An overloaded node lets thousands of short slots pass in a minute: beyond the first of them, pages that say no more than that
+    /// would take the room of those that say something.
+    fn shed(&self, slot: &Slot) {
         let mut state = self.lock();
+        if state.shed < MOST_SHED {
+            state.shed += 1;
+            drop(state);
+            return self.add(slot, Decision::Shed);
+        }
         let key = (slot.job().clone(), slot.key());
         if state.pages.get(&key).is_some_and(|open| open.saved == 0) {
             state.pages.remove(&key);
@@ -136,7 +147,9 @@ impl Notebook {
 
     fn put_away(&self) {
         let now: DateTime<Utc> = self.clock.now().wall;
-        self.lock().pages.retain(|_, open| open.saved < open.changes || later(open.slot.end(), LINGER) > now);
+        let mut state = self.lock();
+        state.shed = 0;
+        state.pages.retain(|_, open| open.saved < open.changes || later(open.slot.end(), LINGER) > now);
     }
 
     /// That the store is away is told of by those who need it; that it refuses notes and nothing else, by nobody else.
@@ -154,7 +167,7 @@ impl Notebook {
 impl Observer for Notebook {
     fn slot(&self, slot: &Slot, event: &Event) {
         if *event == Event::Shed {
-            self.strike_out(slot);
+            self.shed(slot);
         } else if let Some(decision) = decision(event) {
             self.add(slot, decision);
         }
@@ -183,7 +196,7 @@ fn decision(event: &Event) -> Option<Decision> {
         Event::Overtaken { attempt, by } => Decision::Overtaken { attempt: *attempt, by: by.node.clone() },
         Event::SettlementGivenUp { attempt, .. } => Decision::Unsettled { attempt: *attempt },
         Event::StartDeadlinePassed => Decision::TooLate,
-        // Struck out.
+        // Noted by itself.
         Event::Shed
         | Event::RenewalAnswered { .. }
         | Event::RunTimedOut { .. }
@@ -292,12 +305,24 @@ mod tests {
         assert_eq!(noted, [&Decision::Held { by: Some(NodeName::new("b").unwrap()) }, &Decision::TooLate]);
     }
 
-    #[test]
-    fn a_slot_that_the_node_had_no_room_for_takes_no_page() {
+    #[tokio::test]
+    async fn of_the_slots_that_the_node_had_no_room_for_some_are_noted_after_each_flush_and_the_others_take_no_page() {
         let desk = desk();
-        desk.notes.add(&slot(), Decision::Ticked { tick: slot().start() });
-        desk.notes.slot(&slot(), &Event::Shed);
-        assert_eq!(desk.notes.unsaved().len(), 0);
+        let shed = |second: i64| {
+            let start = slot().start() + chrono::TimeDelta::seconds(second);
+            let slot = Slot::new(slot().job().clone(), start, later(start, LINGER)).unwrap();
+            desk.notes.add(&slot, Decision::Ticked { tick: start });
+            desk.notes.slot(&slot, &Event::Shed);
+            slot
+        };
+        let first = shed(0);
+        (1..5_000).for_each(|second| drop(shed(second)));
+        assert_eq!(desk.notes.unsaved().len(), MOST_SHED);
+        desk.notes.flush(&*desk.store).await;
+        let pages = desk.store.notes(&first).await.unwrap();
+        assert_eq!(pages[0].notes.last().map(|note| &note.decision), Some(&Decision::Shed));
+        shed(5_000);
+        assert_eq!(desk.notes.unsaved().len(), 1);
     }
 
     #[test]

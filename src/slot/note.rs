@@ -109,6 +109,8 @@ pub enum Decision {
     Closed,
     /// The start deadline after the tick had passed.
     TooLate,
+    /// The node had no room to ask for it until it ended, or until its start deadline.
+    Shed,
     /// The store could not be asked, or refused.
     StoreAway {
         /// The error, in one line.

@@ -270,7 +270,8 @@ fn unheard(facts: &Facts) -> Explanation {
         Some(_) => {
             let closed = facts.record.verdict.as_ref().filter(|told| told.verdict == Verdict::Missed);
             let by = closed.map(|told| format!("; node {} found that at {}", told.by, facts.at(told.at)));
-            let sentence = format!("it did not run: no node was alive, or none could tell{}", by.unwrap_or_default());
+            let sentence =
+                format!("it did not run: no node was alive, or had room, or could tell{}", by.unwrap_or_default());
             Explanation::mended(sentence, facts.again())
         }
     }
@@ -280,11 +281,12 @@ fn unheard(facts: &Facts) -> Explanation {
 fn obstacle(facts: &Facts) -> Option<String> {
     /// Whether a decision is of this kind, and what such a node did.
     type Kind = (fn(&Decision) -> bool, &'static str);
-    let kinds: [Kind; 6] = [
+    let kinds: [Kind; 7] = [
         (|it| matches!(it, Decision::StoreAway { .. }), "could not reach the store"),
         (|it| matches!(it, Decision::Blocked { .. }), "found another slot of the job still running"),
         (|it| matches!(it, Decision::Paused), "found the job paused"),
         (|it| matches!(it, Decision::TooLate), "came after the start deadline"),
+        (|it| matches!(it, Decision::Shed), "had no room: the slot ended before it could be started"),
         (|it| matches!(it, Decision::Early), "asked before it had begun by the store's clock"),
         (|it| matches!(it, Decision::Closed), "asked when it was over by the store's clock"),
     ];

@@ -143,6 +143,7 @@ fn a_slot_that_nobody_claimed_says_what_kept_each_node_from_it() {
         (Decision::store_away("x"), "nodes a and b could not reach the store"),
         (Decision::Blocked { by: other() }, "nodes a and b found another slot of the job still running"),
         (Decision::TooLate, "nodes a and b came after the start deadline"),
+        (Decision::Shed, "nodes a and b had no room: the slot ended before it could be started"),
         (Decision::Early, "nodes a and b asked before it had begun by the store's clock"),
         (Decision::Closed, "nodes a and b asked when it was over by the store's clock"),
         (
@@ -161,7 +162,7 @@ fn without_any_note_the_record_alone_explains() {
     let told = said(&about(missed(fixture::untouched()), OVER, vec![]));
     assert_eq!(
         told,
-        format!("it did not run: no node was alive, or none could tell; node c found that at 13:00:00\n{PAST}")
+        format!("it did not run: no node was alive, or had room, or could tell; node c found that at 13:00:00\n{PAST}")
     );
     let young = Facts { known_since: Some(at(OVER)), ..about(fixture::untouched(), OVER, vec![]) };
     assert_eq!(said(&young), "it did not run: no node knew the job before 15:00:00");

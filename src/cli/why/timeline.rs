@@ -139,6 +139,7 @@ fn told(decision: &Decision) -> (&'static str, String) {
         Decision::Early => ("early", "clock refused: by the store's it had not begun".to_owned()),
         Decision::Closed => ("closed", "closed: by the store's clock it was over".to_owned()),
         Decision::TooLate => ("too_late", "the start deadline had passed".to_owned()),
+        Decision::Shed => ("shed", "had no room: the slot ended before it could be started".to_owned()),
         Decision::StoreAway { message } => ("store_away", format!("store away: {message}")),
         Decision::Started { attempt, guarded } => (
             "started",
