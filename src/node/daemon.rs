@@ -16,6 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::clock::{Clock, Mono, Now};
 use crate::drive::{Entropy, Facts, Gate, Launches, Limits, Message, Tools, timers};
 use crate::exec::Launcher;
+use crate::guard::Event;
 use crate::job::JobName;
 use crate::node::beat::Heart;
 use crate::node::chores::{Chores, Report};
@@ -28,6 +29,7 @@ use crate::node::ticking::Ended;
 use crate::node::{Health, Identity, Plan};
 use crate::observe::{FanOut, NodeEvent, Notebook, Observer};
 use crate::schedule::{Planner, ScheduleError, Tick};
+use crate::slot::{Slot, Verdict};
 use crate::store::{Store, Wake, Wakeups};
 
 /// How far ahead ticks are armed: several beats, so that late and lost ones cost nothing.
@@ -97,6 +99,8 @@ pub struct Node {
     pub(super) armed_count: u64,
     pub(super) roll: Roll,
     pub(super) tasks: JoinSet<Ended>,
+    /// Slots that this node let go of.
+    released: mpsc::UnboundedReceiver<Slot>,
     /// Tells the store what it may have forgotten.
     pub(super) asserting: Option<AbortOnDropHandle<()>>,
     pub(super) presence: Presence,
@@ -116,10 +120,12 @@ impl Node {
         let noting: Arc<dyn Observer> = Arc::<Notebook>::clone(&notes);
         let digest = Arc::new(Digest::default());
         let summing: Arc<dyn Observer> = Arc::<Digest>::clone(&digest);
+        let (releases, released) = mpsc::unbounded_channel();
+        let releasing: Arc<dyn Observer> = Arc::new(Releases(releases));
         let tools = Arc::new(Tools {
             store: Arc::clone(&ports.store),
             clock,
-            observer: Arc::new(FanOut(vec![Arc::clone(&ports.observer), noting, summing])),
+            observer: Arc::new(FanOut(vec![Arc::clone(&ports.observer), noting, summing, releasing])),
             facts: Facts::default(),
             gate: Gate::limited(Limits::of_node(plan.max_running)),
         });
@@ -137,6 +143,7 @@ impl Node {
             armed_count: 0,
             roll: Roll::default(),
             tasks: JoinSet::new(),
+            released,
             asserting: None,
             presence: Presence::new(ports.clock.now().mono),
             last_beat: None,
@@ -176,6 +183,7 @@ impl Node {
                     self.show(&health);
                 }
                 wake = next_wake(&mut wakeups) => self.wake(clock.now(), &wake),
+                Some(slot) = self.released.recv() => self.roll.released(&slot),
                 Some(ended) = self.tasks.join_next() => self.task_ended(ended),
                 Some(report) = reports.recv() => {
                     // After an outage verdicts are many, and say nothing of the node.
@@ -293,6 +301,23 @@ impl Node {
         self.tools.gate.set(Limits::of_node(self.plan.max_running), |job| entries.contains_key(job));
         self.entries = entries;
     }
+}
+
+/// Tells the loop of each slot that this node let go of: it has done it, or has given it back.
+#[derive(Debug)]
+struct Releases(mpsc::UnboundedSender<Slot>);
+
+impl Observer for Releases {
+    fn slot(&self, slot: &Slot, event: &Event) {
+        if matches!(event, Event::Settled { .. }) {
+            // The loop may have ended; then nobody waits here any more.
+            let _ = self.0.send(slot.clone());
+        }
+    }
+
+    fn closed(&self, _slot: &Slot, _verdict: Verdict) {}
+
+    fn node(&self, _event: &NodeEvent) {}
 }
 
 /// A run that goes on after its job has changed is not hurried.

@@ -98,6 +98,14 @@ impl Roll {
         }
     }
 
+    /// This node let go of a slot: the others of its job that wait here need not wait for the store to say so.
+    pub(super) fn released(&self, slot: &Slot) {
+        let wake = Wake::Slot { job: slot.job().clone(), key: slot.key(), what: WakeKind::Released };
+        for driven in self.of(slot.job()).filter(|driven| driven.slot.key() != slot.key()) {
+            driven.tell(&Message::Wake(wake.clone()));
+        }
+    }
+
     fn tell_job(&self, job: &JobName, message: &Message) {
         for driven in self.of(job) {
             driven.tell(message);
@@ -230,6 +238,20 @@ mod tests {
         for (is_told, mut inbox) in tasks {
             assert_eq!(inbox.try_recv().is_ok(), is_told);
         }
+    }
+
+    #[test]
+    fn a_slot_that_this_node_let_go_of_is_a_hint_to_the_others_of_its_job_and_not_to_itself() {
+        let mut roll = Roll::default();
+        let of = |job: &str, start: &str| Slot::parse(job, start, "2026-11-21T16Z").unwrap();
+        let (next, other) = (of("a", "2026-11-21T15Z"), of("b", "2026-11-21T15Z"));
+        let mut tasks = [&slot(), &next, &other].map(|slot| roll.enrol(slot.clone()));
+        roll.released(&slot());
+        let told = tasks.each_mut().map(|task| match task.inbox.try_recv() {
+            Ok(Message::Wake(wake)) => wake == released(),
+            _ => false,
+        });
+        assert_eq!(told, [false, true, false]);
     }
 
     #[test]
