@@ -62,6 +62,8 @@ pub(super) struct Presence {
     heartbeats: u64,
     /// What another node of this name said, when it was looked for last.
     namesake: Option<Box<NodeReport>>,
+    /// The instance of the one that was told of last.
+    told_namesake: Option<String>,
     reached: bool,
     seen: Option<Now>,
     lost_since: Option<Mono>,
@@ -91,6 +93,7 @@ impl Presence {
             heartbeat_sent: false,
             heartbeats: 0,
             namesake: None,
+            told_namesake: None,
             reached: false,
             seen: None,
             lost_since: None,
@@ -109,6 +112,14 @@ impl Presence {
     /// The next beat registers the plan, whatever the registry knew of it.
     pub(super) fn register_again(&mut self) {
         self.registered = None;
+    }
+
+    /// Another node of this name was looked for. What is to be told, where it is one that was not told of.
+    fn meet(&mut self, namesake: Option<Box<NodeReport>>) -> Option<NodeEvent> {
+        self.namesake = namesake;
+        let NodeReport { instance, started_at, .. } = &**self.namesake.as_ref()?;
+        let is_known = self.told_namesake.replace(instance.clone()).as_ref() == Some(instance);
+        (!is_known).then(|| NodeEvent::Namesake { instance: instance.clone(), started_at: *started_at })
     }
 
     /// The next beat asks the store whether it answers.
@@ -213,7 +224,8 @@ impl Node {
             Report::Heartbeat { sent, received, reply, namesake } => {
                 self.presence.heartbeat_sent = false;
                 if let Some(namesake) = namesake {
-                    self.presence.namesake = namesake;
+                    let news = self.presence.meet(namesake);
+                    news.iter().for_each(|event| self.ports.observer.node(event));
                 }
                 match reply {
                     Ok(reply) => {
@@ -323,5 +335,33 @@ impl Node {
                 self.presence.closer.look_back(&job, from);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::NodeName;
+    use crate::node::{Identity, Plan};
+
+    #[test]
+    fn another_node_of_the_same_name_is_told_once_and_the_next_one_again() {
+        let mut presence = Presence::new(Mono::default());
+        let other = |instance: &str| {
+            let name = NodeName::new("a").unwrap();
+            let (labels, started_at) = (BTreeMap::new(), DateTime::UNIX_EPOCH);
+            let identity = Identity { name, instance: instance.to_owned(), labels, started_at };
+            Some(Box::new(Plan::default().report(&identity)))
+        };
+        let told = |instance: &str| {
+            Some(NodeEvent::Namesake { instance: instance.to_owned(), started_at: DateTime::UNIX_EPOCH })
+        };
+        assert_eq!(presence.meet(None), None);
+        assert_eq!(presence.meet(other("b")), told("b"));
+        assert_eq!(presence.meet(other("b")), None);
+        // It was not heard of for a moment.
+        assert_eq!(presence.meet(None), None);
+        assert_eq!(presence.meet(other("b")), None);
+        assert_eq!(presence.meet(other("c")), told("c"));
     }
 }

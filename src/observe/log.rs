@@ -86,6 +86,13 @@ impl Observer for LogObserver {
             NodeEvent::StoreReached { away: Some(away) } => info!(away_s = away.as_secs(), "store is back"),
             NodeEvent::StoreLost { message } => error!(error = message, "store cannot be used: trying again"),
             NodeEvent::ClockOff { offset_ms } => warn!(offset_ms, "this node's clock and the store's differ"),
+            NodeEvent::Namesake { instance, started_at } => {
+                let started = started_at.to_rfc3339();
+                warn!(
+                    other = instance,
+                    started, "another live node has the name of this one: give each a name of its own"
+                );
+            }
             NodeEvent::RegistrationRefused { message } => error!(error = message, "jobs not registered"),
             NodeEvent::ClusterWasDown { gap } => {
                 warn!(gap_s = gap.as_secs(), "no node was alive: closing the slots that ended meanwhile");

@@ -4,6 +4,8 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
+
 use crate::guard::Event;
 use crate::job::{JobName, JobSpec};
 use crate::slot::{Slot, SlotKey, Verdict};
@@ -55,6 +57,13 @@ pub enum NodeEvent {
     ClockOff {
         /// The node's minus the store's, in milliseconds.
         offset_ms: i64,
+    },
+    /// Another node that is alive goes by the name of this one. Told once for each.
+    Namesake {
+        /// Its instance.
+        instance: String,
+        /// When it started, by its own clock.
+        started_at: DateTime<Utc>,
     },
     /// No node was alive for a while; the slots that ended meanwhile get their verdict now.
     ClusterWasDown {

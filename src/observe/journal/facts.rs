@@ -73,6 +73,9 @@ impl From<&NodeEvent> for Fact {
             NodeEvent::StoreLost { message } => Self::StoreLost { error: message.clone() },
             NodeEvent::RegistrationRefused { message } => Self::RegistrationRefused { error: message.clone() },
             NodeEvent::ClockOff { offset_ms } => Self::ClockOff { offset_ms: *offset_ms },
+            NodeEvent::Namesake { instance, started_at } => {
+                Self::Namesake { other: instance.clone(), started: *started_at }
+            }
             NodeEvent::ClusterWasDown { gap } => Self::ClusterWasDown { gap_s: seconds(*gap) },
             NodeEvent::DoneAgain { slot } => Self::DoneAgain { of: slot.to_string() },
             NodeEvent::Overloaded { shed, jobs, waiting, running, is_full } => {

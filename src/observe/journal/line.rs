@@ -61,6 +61,11 @@ pub enum Fact {
     ClockOff {
         offset_ms: i64,
     },
+    Namesake {
+        other: String,
+        #[serde(with = "instant")]
+        started: DateTime<Utc>,
+    },
     ClusterWasDown {
         gap_s: f64,
     },
@@ -263,6 +268,7 @@ impl Fact {
                 | Self::StoreLost { .. }
                 | Self::RegistrationRefused { .. }
                 | Self::ClockOff { .. }
+                | Self::Namesake { .. }
                 | Self::ClusterWasDown { .. }
                 | Self::DoneAgain { .. }
                 | Self::Gap { .. }

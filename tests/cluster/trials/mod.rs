@@ -83,6 +83,7 @@ pub(crate) fn all() -> Vec<(&'static str, Body)> {
         starts::a_store_that_is_away_makes_listings_say_try_again,
         starts::a_wrong_password_is_refused_at_once,
         starts::a_user_who_may_do_nothing_is_refused_at_once,
+        starts::of_two_live_nodes_of_one_name_each_that_meets_the_other_warns_once,
         starts::a_replica_takes_no_node_and_says_so,
         starts::a_server_that_is_no_redis_is_refused_at_once,
         starts::a_key_of_somebody_else_is_refused_at_once,

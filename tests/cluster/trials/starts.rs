@@ -90,6 +90,20 @@ pub(super) fn a_key_of_somebody_else_is_refused_at_once(place: &Place) {
     everything_is_refused(place, &server.url());
 }
 
+pub(super) fn of_two_live_nodes_of_one_name_each_that_meets_the_other_warns_once(place: &Place) {
+    let server = RedisServer::start();
+    place.jobs(&jobs::file(&jobs::recorded("work", &jobs::far_away(), 0.1, 0)));
+    let [first, second] = place.nodes(["a", "a"], &server.url());
+    let met = wait::until("one of them meets the other", || {
+        [&first, &second].into_iter().find_map(|node| node.said("another live node has the name").into_iter().next())
+    });
+    assert_eq!(met["level"], "WARN");
+    assert!(met["other"].as_str().is_some_and(|instance| !instance.is_empty()), "{met}");
+    for node in [&first, &second] {
+        assert!(node.said("another live node has the name").len() < 2);
+    }
+}
+
 /// A `jobs.toml` that nothing is to be said of, with the store's url in a file beside it: a password on a command line or
 /// in the file of jobs is warned of.
 fn store_in_file(place: &Place, url: &str) {
