@@ -4,7 +4,7 @@ CARGO ?= cargo
 CARGO_DENY_VERSION = 0.20.2
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-servers model-long lint fmt clippy doc deny tree units fuzz-check sim sim-fresh sim-long sim-speed bench overload report chaos chaos-stores ci
+.PHONY: help test test-servers model-long lint fmt clippy doc deny tree units fuzz-check sequences-long sim sim-fresh sim-long sim-speed bench overload report chaos chaos-stores ci
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -14,6 +14,10 @@ test-servers: ## Install the servers that the tests start, where they are missin
 
 model-long: ## Visit every state of larger worlds than `make test` does; minutes
 	$(CARGO) test --all-features --test model --test redlock_model -- --ignored --nocapture --test-threads 1
+
+# A sequence is ten operations or more; `make test` has 20,000 of them. Hours.
+sequences-long: test-servers ## Ask Redis two million random operations, and compare each answer with the rules
+	PROPTEST_CASES=200000 $(CARGO) test --all-features --test conformance -- redis::sequences --nocapture
 
 test: test-servers ## Run every test, with real servers and the documents' examples
 	$(CARGO) test --workspace --all-features

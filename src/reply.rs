@@ -154,6 +154,12 @@ impl Claim {
 }
 
 impl ClaimRequest {
+    /// A schedule's request for a slot that has not ended, beside whatever else of the job runs.
+    pub const fn new(slot: Slot, token: Token, node: NodeName, lease_ttl: Duration, max_attempts: u32) -> Self {
+        let trigger = Trigger::Schedule;
+        Self { slot, token, node, lease_ttl, max_attempts, trigger, exclusive: false, past: false, audit: None }
+    }
+
     /// The lease that a grant of this request is.
     pub fn granted(&self, attempt: Attempt, at: DateTime<Utc>) -> Lease {
         Lease {

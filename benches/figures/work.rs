@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use cronward::clock::{Clock, SystemClock};
 use cronward::job::{JobName, JobSpec, NodeName, Policy, Program};
-use cronward::slot::{Lease, Outcome, OutputTail, Period, RunRecord, Slot, Token, Trigger};
+use cronward::slot::{Lease, Outcome, OutputTail, Period, RunRecord, Slot, Token};
 use cronward::store::{Claim, ClaimRequest, Store, StoreOptions};
 
 /// Both clocks' wall, now.
@@ -42,35 +42,24 @@ pub(crate) fn claim(number: usize) -> ClaimRequest {
     let start = wall().trunc_subsecs(0) - TimeDelta::hours(1);
     let slot = Slot::new(job_name(number), start, start + TimeDelta::hours(2)).unwrap();
     let policy = Policy::default();
-    ClaimRequest {
+    ClaimRequest::new(
         slot,
-        token: Token::from_bits(0x9e37_79b9_7f4a_7c15_u128 << 64 | number as u128),
-        node: NodeName::new("bench-node").unwrap(),
-        lease_ttl: policy.lease_ttl,
-        max_attempts: policy.max_attempts,
-        trigger: Trigger::Schedule,
-        exclusive: false,
-        past: false,
-        audit: None,
-    }
+        Token::from_bits(0x9e37_79b9_7f4a_7c15_u128 << 64 | number as u128),
+        NodeName::new("bench-node").unwrap(),
+        policy.lease_ttl,
+        policy.max_attempts,
+    )
 }
 
 /// The record of a run that went well and said a line.
 pub(crate) fn success(lease: &Lease) -> RunRecord {
     RunRecord {
-        attempt: lease.attempt,
-        token: lease.token,
-        node: lease.node.clone(),
-        trigger: lease.trigger,
-        claimed_at: lease.claimed_at,
         started_at: Some(lease.claimed_at),
         ended_at: Some(lease.claimed_at),
         duration_ms: Some(1),
-        outcome: Some(Outcome::Success),
         exit_code: Some(0),
-        signal: None,
-        message: None,
         output: Some(OutputTail { text: "pushed 1,234 invoices\n".to_owned(), dropped_bytes: 0 }),
+        ..RunRecord::ended(lease, Outcome::Success)
     }
 }
 

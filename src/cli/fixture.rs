@@ -1,6 +1,5 @@
 //! Records made by hand, for tests of what is shown.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -36,19 +35,9 @@ pub(crate) fn entry(name: &str) -> JobEntry {
 /// What a node without jobs says of itself.
 pub(crate) fn report(name: &str, started_at: DateTime<Utc>) -> NodeReport {
     NodeReport {
-        name: node(name),
-        instance: "i1".to_owned(),
         version: "0.1.0".to_owned(),
         config_hash: "c0ffee".to_owned(),
-        job_hashes: BTreeMap::new(),
-        labels: BTreeMap::new(),
-        started_at,
-        clock_offset_ms: 0,
-        running: Vec::new(),
-        draining: false,
-        stopped: false,
-        namesake: None,
-        behind: BTreeMap::new(),
+        ..NodeReport::new(node(name), "i1", started_at)
     }
 }
 

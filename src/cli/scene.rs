@@ -10,7 +10,7 @@ use crate::cli::store_args::{StoreAddress, StoreArgs};
 use crate::clock::{Clock, ManualClock};
 use crate::job::JobName;
 use crate::schedule::Timetable;
-use crate::slot::{Lease, Outcome, RunRecord, Token, Trigger};
+use crate::slot::{Lease, Outcome, RunRecord, Token};
 use crate::store::memory::MemoryStore;
 use crate::store::{Claim, ClaimRequest, JobEntry, NodeReport, Store, StoreOptions};
 
@@ -49,17 +49,13 @@ impl Scene {
     /// A request for the job's slot of now, under the token of the next claim.
     pub(crate) fn request(&self, job: &str, node_name: &str) -> ClaimRequest {
         let timetable = Timetable::parse(JobName::new(job).unwrap(), "0 * * * *", "UTC", "hour").unwrap();
-        ClaimRequest {
-            slot: timetable.slot_at(self.clock.now().wall).unwrap(),
-            token: Token::from_bits(self.claims + 1),
-            node: node(node_name),
-            lease_ttl: Duration::from_secs(60),
-            max_attempts: 3,
-            trigger: Trigger::Schedule,
-            exclusive: false,
-            past: false,
-            audit: None,
-        }
+        ClaimRequest::new(
+            timetable.slot_at(self.clock.now().wall).unwrap(),
+            Token::from_bits(self.claims + 1),
+            node(node_name),
+            Duration::from_secs(60),
+            3,
+        )
     }
 
     /// A node claims the job's slot of now.

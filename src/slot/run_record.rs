@@ -138,4 +138,9 @@ impl RunRecord {
             output: None,
         }
     }
+
+    /// The record of a claim whose run has ended in this way, and of which no more is told.
+    pub fn ended(lease: &Lease, outcome: Outcome) -> Self {
+        Self { outcome: Some(outcome), ..Self::begun(lease) }
+    }
 }

@@ -53,19 +53,9 @@ mod tests {
 
     fn node(seen: &str, jobs: &[&str], behind: &[(&str, &str)]) -> NodeEntry {
         let report = NodeReport {
-            name: NodeName::new("a").unwrap(),
-            instance: String::new(),
-            version: String::new(),
-            config_hash: String::new(),
             job_hashes: jobs.iter().map(|name| (job(name), String::new())).collect(),
-            labels: BTreeMap::new(),
-            started_at: at("00:00:00"),
-            clock_offset_ms: 0,
-            running: Vec::new(),
-            draining: false,
-            stopped: false,
-            namesake: None,
             behind: behind.iter().map(|(name, time)| (job(name), at(time))).collect(),
+            ..NodeReport::new(NodeName::new("a").unwrap(), "", at("00:00:00"))
         };
         NodeEntry { report, seen: at(seen) }
     }

@@ -26,6 +26,7 @@ pub mod redis;
 #[cfg(feature = "redis-redlock")]
 pub mod redlock;
 mod registry;
+mod ruled;
 mod rules;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 mod shelf;

@@ -154,6 +154,27 @@ pub struct NodeReport {
     pub behind: BTreeMap<JobName, DateTime<Utc>>,
 }
 
+impl NodeReport {
+    /// What a node without jobs says of itself when it starts.
+    pub fn new(name: NodeName, instance: &str, started_at: DateTime<Utc>) -> Self {
+        Self {
+            name,
+            instance: instance.to_owned(),
+            version: String::new(),
+            config_hash: String::new(),
+            job_hashes: BTreeMap::new(),
+            labels: BTreeMap::new(),
+            started_at,
+            clock_offset_ms: 0,
+            running: Vec::new(),
+            draining: false,
+            stopped: false,
+            namesake: None,
+            behind: BTreeMap::new(),
+        }
+    }
+}
+
 /// A node as the registry knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeEntry {

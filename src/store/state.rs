@@ -6,12 +6,11 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::rules::SlotStep;
 use crate::clock::{between, later};
 use crate::slot::{
     Attempt, Audit, DoneMark, Holder, Lease, Mark, Outcome, RunRecord, Slot, SlotRecord, Token, Verdict, VerdictRecord,
 };
-use crate::store::{ClaimRequest, Wake};
+use crate::store::ClaimRequest;
 
 /// What was put at a slot's key. It counts only while `until` lies ahead.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,40 +75,6 @@ pub(super) struct SlotQuery {
     pub(super) exclusive: bool,
     /// Whether the job's pause counts.
     pub(super) pause: bool,
-}
-
-/// What a step has done to the mark.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum MarkChange {
-    Keep,
-    /// The same lease lasts until then.
-    Prolong(StoredMark),
-    Put(StoredMark),
-    Remove,
-}
-
-/// What has to be written after a step, all of it at once.
-#[derive(Clone, Debug)]
-#[cfg_attr(
-    not(all(feature = "etcd", feature = "sqlite", feature = "zookeeper")),
-    allow(dead_code, reason = "each store writes what it keeps apart; the one in memory keeps it whole")
-)]
-pub(super) struct Change {
-    /// The slot afterwards.
-    pub(super) state: SlotState,
-    pub(super) mark: MarkChange,
-    /// What the counter becomes; zero is none.
-    pub(super) counter: Option<Attempt>,
-    /// Whether anything but the mark has changed.
-    pub(super) log: bool,
-    /// The run whose record is new or has changed, with what becomes of its output: none is no output any more.
-    pub(super) run: Option<RunRecord>,
-    /// The operator's verb that was recorded.
-    pub(super) audit: Option<Audit>,
-    /// What was recorded before was kept for its time and goes: runs, verbs and outputs.
-    pub(super) forgets: bool,
-    /// What is told once it is written.
-    pub(super) wake: Option<Wake>,
 }
 
 impl StoredMark {
@@ -258,8 +223,8 @@ impl SlotState {
         SlotRecord { slot: slot.clone(), attempts, forgiven, mark, verdict, runs, audit }
     }
 
-    /// Whether something else is recorded than in the other.
-    fn differs(&self, other: &Self) -> bool {
+    /// Whether something else is recorded than in the other, whatever stands at the key.
+    pub(super) fn differs(&self, other: &Self) -> bool {
         let kept = |state: &Self| (state.counter, state.forgiven);
         kept(self) != kept(other)
             || self.verdict != other.verdict
@@ -273,50 +238,5 @@ fn may_replace(old: Option<Outcome>, new: Option<Outcome>) -> bool {
         (Some(Outcome::Success), new) => new == Some(Outcome::Success),
         (Some(_), None) => false,
         (Some(_) | None, _) => true,
-    }
-}
-
-impl MarkChange {
-    fn between(before: Option<&StoredMark>, after: Option<&StoredMark>) -> Self {
-        match (before, after) {
-            (before, after) if before == after => Self::Keep,
-            (_, None) => Self::Remove,
-            (Some(before), Some(after)) if is_prolonged(before, after) => Self::Prolong(after.clone()),
-            (_, Some(after)) => Self::Put(after.clone()),
-        }
-    }
-}
-
-fn is_prolonged(before: &StoredMark, after: &StoredMark) -> bool {
-    after.is_lease() && StoredMark { until: after.until, ..before.clone() } == *after
-}
-
-impl Change {
-    /// What a step has made of what was stored.
-    pub(super) fn between(stored: &SlotState, step: SlotStep, at: Moment) -> Self {
-        let SlotStep { slot, state: mut after, wake, .. } = step;
-        let before = stored.current(at);
-        let log = after.differs(&before);
-        let outdated = stored.is_outdated(at);
-        let run = after.runs.iter().find(|run| !before.runs.contains(run)).cloned();
-        for run in &mut after.runs {
-            run.output = None;
-        }
-        after.touched = if log { Some(at.now.max(slot.end())) } else { stored.touched };
-        Self {
-            mark: MarkChange::between(before.mark.as_ref(), after.mark.as_ref()),
-            counter: (after.counter != before.counter || (log && outdated)).then_some(after.counter),
-            log,
-            run,
-            audit: after.audit.get(before.audit.len()..).and_then(<[_]>::last).cloned(),
-            forgets: log && outdated,
-            wake: wake.map(|what| Wake::Slot { job: slot.job().clone(), key: slot.key(), what }),
-            state: after,
-        }
-    }
-
-    /// Whether nothing has to be written.
-    pub(super) fn is_none(&self) -> bool {
-        self.mark == MarkChange::Keep && !self.log
     }
 }

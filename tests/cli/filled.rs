@@ -1,6 +1,5 @@
 //! An SQLite store in which things have happened, filled through the library as nodes would.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -108,19 +107,9 @@ fn patient() -> StoreOptions {
 
 fn report(name: &str, now: DateTime<Utc>) -> NodeReport {
     NodeReport {
-        name: NodeName::new(name).unwrap(),
-        instance: "i1".to_owned(),
         version: "0.1.0".to_owned(),
         config_hash: "c0ffee".to_owned(),
-        job_hashes: BTreeMap::new(),
-        labels: BTreeMap::new(),
-        started_at: now,
-        clock_offset_ms: 0,
-        running: Vec::new(),
-        draining: false,
-        stopped: false,
-        namesake: None,
-        behind: BTreeMap::new(),
+        ..NodeReport::new(NodeName::new(name).unwrap(), "i1", now)
     }
 }
 
@@ -145,15 +134,14 @@ fn slot(job: &str, now: DateTime<Utc>) -> Slot {
 
 async fn claim(store: &dyn Store, job: &str, node: &str, attempt: u32, now: DateTime<Utc>) -> Lease {
     let request = ClaimRequest {
-        slot: slot(job, now),
-        token: Token::from_bits(u128::from(attempt)),
-        node: NodeName::new(node).unwrap(),
-        lease_ttl: Duration::from_secs(600),
-        max_attempts: 3,
         trigger: if attempt == 1 { Trigger::Schedule } else { Trigger::Retry },
-        exclusive: false,
-        past: false,
-        audit: None,
+        ..ClaimRequest::new(
+            slot(job, now),
+            Token::from_bits(u128::from(attempt)),
+            NodeName::new(node).unwrap(),
+            Duration::from_secs(600),
+            3,
+        )
     };
     match store.claim(&request).await.unwrap() {
         Claim::Claimed { attempt, at, .. } => request.granted(attempt, at),
@@ -170,18 +158,10 @@ async fn fail(store: &dyn Store, lease: &Lease, output: &str) {
 /// every machine.
 fn run(lease: &Lease, output: &str) -> RunRecord {
     RunRecord {
-        attempt: lease.attempt,
-        token: lease.token,
-        node: lease.node.clone(),
-        trigger: lease.trigger,
-        claimed_at: lease.claimed_at,
         started_at: Some(lease.claimed_at),
         ended_at: Some(lease.claimed_at),
         duration_ms: Some(400),
-        outcome: None,
-        exit_code: None,
-        signal: None,
-        message: None,
         output: Some(OutputTail { text: output.to_owned(), dropped_bytes: 0 }),
+        ..RunRecord::begun(lease)
     }
 }

@@ -1,6 +1,7 @@
 //! Random sequences of operations by proptest, shrunk to the shortest that shows a difference. `PROPTEST_CASES` and
 //! `PROPTEST_RNG_SEED` work as usual; without a seed it is a fixed one, so that a failure can be seen again.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use cronward::clock::SystemClock;
@@ -13,6 +14,9 @@ use tokio::runtime::Runtime;
 
 /// Steps of a sequence: long enough for every attempt of a slot to be used, short enough to be read.
 const STEPS: std::ops::Range<usize> = 1..40;
+
+/// Operations of a sequence, at least, taken over many of them: its other steps disturb the store, or find nobody who could ask.
+const OPERATIONS: u32 = 10;
 
 fn step() -> impl Strategy<Value = Step> {
     let (actor, place) = (0_u8..3, 0_u8..5);
@@ -37,13 +41,17 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The shortest sequence found that a setup answers otherwise than the specification, if any is found.
-fn difference(setup: &Arc<dyn Setup>, runtime: &Runtime, config: Config) -> Result<(), String> {
+/// The shortest sequence found that a setup answers otherwise than the specification, if any is found; otherwise how many
+/// operations were compared.
+fn difference(setup: &Arc<dyn Setup>, runtime: &Runtime, config: Config) -> Result<u64, String> {
     let mut runner = TestRunner::new(config);
+    let compared = Cell::new(0);
     let outcome = runner.run(&proptest::collection::vec(step(), STEPS), |steps| {
-        runtime.block_on(agree_on(Arc::clone(setup), "sequence", &steps)).map_err(TestCaseError::fail)
+        let agreed = runtime.block_on(agree_on(Arc::clone(setup), "sequence", &steps));
+        compared.set(compared.get() + u64::from(agreed.map_err(TestCaseError::fail)?));
+        Ok(())
     });
-    outcome.map_err(|error| match error {
+    outcome.map(|()| compared.get()).map_err(|error| match error {
         TestError::Fail(reason, steps) => format!("{reason}\nthe shortest sequence that shows it: {steps:#?}"),
         TestError::Abort(reason) => reason.to_string(),
     })
@@ -57,13 +65,20 @@ fn config() -> Config {
     config
 }
 
-/// A setup answers every sequence as the specification does.
+/// A setup answers every sequence as the specification does: as many operations as its scale asks for, or as many sequences as
+/// `PROPTEST_CASES` does.
 pub(crate) fn agree(setup: Arc<dyn Setup>, runtime: &Runtime) -> Result<(), String> {
     let mut config = config();
-    if std::env::var_os("PROPTEST_CASES").is_none() {
-        config.cases = setup.scale().sequences;
+    if std::env::var_os("PROPTEST_CASES").is_some() {
+        let compared = difference(&setup, runtime, config)?;
+        println!("{compared} operations were answered as specified");
+        return Ok(());
     }
-    difference(&setup, runtime, config)
+    let operations = setup.scale().operations;
+    config.cases = operations.div_ceil(OPERATIONS);
+    let compared = difference(&setup, runtime, config)?;
+    let enough = compared >= u64::from(operations);
+    if enough { Ok(()) } else { Err(format!("only {compared} operations were compared, not {operations}")) }
 }
 
 /// Flaws that no sequence shows: in a sequence no time passes, nobody else is there, hints are not heard, nothing is

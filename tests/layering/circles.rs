@@ -21,8 +21,6 @@ const TO_GO: &[&[&str]] = &[
     &["sim/backend.rs", "sim/rules.rs"],
     &["sim/jobs.rs", "sim/scenario.rs"],
     &["store/etcd/slots.rs", "store/etcd/write.rs"],
-    &["store/memory/ledger.rs", "store/memory/notes.rs"],
-    &["store/sql/last_run.rs", "store/sql/slots.rs"],
     &["store/sql/row.rs", "store/sql/session.rs"],
     &[
         "store/zookeeper/leases.rs",

@@ -32,7 +32,6 @@ mod tls_files;
 #[path = "../support/store_words.rs"]
 mod words;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -283,21 +282,7 @@ fn audit() -> Audit {
 }
 
 fn report() -> NodeReport {
-    NodeReport {
-        name: "n".parse().unwrap(),
-        instance: String::new(),
-        version: String::new(),
-        config_hash: String::new(),
-        job_hashes: BTreeMap::new(),
-        labels: BTreeMap::new(),
-        started_at: words::now(),
-        clock_offset_ms: 0,
-        running: Vec::new(),
-        draining: false,
-        stopped: false,
-        namesake: None,
-        behind: BTreeMap::new(),
-    }
+    NodeReport::new("n".parse().unwrap(), "", words::now())
 }
 
 /// CRC16 as the cluster specification has it, written down once more: the store's own is under test.

@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 use cronward::clock::SystemClock;
 use cronward::job::NodeName;
-use cronward::slot::{Lease, Outcome, Slot, Token, Trigger};
+use cronward::slot::{Lease, Outcome, Slot, Token};
 use cronward::store::redis::RedlockStore;
 use cronward::store::{Claim, ClaimRequest, Store, StoreError, StoreOptions};
 use redis_server::RedisServer;
@@ -69,17 +69,7 @@ fn slot_of(job: &str) -> Slot {
 }
 
 fn request(slot: &Slot, node: &str, token: u128) -> ClaimRequest {
-    ClaimRequest {
-        slot: slot.clone(),
-        token: Token::from_bits(token),
-        node: NodeName::new(node).unwrap(),
-        lease_ttl: LEASE,
-        max_attempts: 9,
-        trigger: Trigger::Schedule,
-        exclusive: false,
-        past: false,
-        audit: None,
-    }
+    ClaimRequest::new(slot.clone(), Token::from_bits(token), NodeName::new(node).unwrap(), LEASE, 9)
 }
 
 fn lease_of(request: &ClaimRequest, claim: Claim) -> Lease {

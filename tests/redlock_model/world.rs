@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use cronward::clock::later;
 use cronward::job::NodeName;
 use cronward::reply::ClaimRequest;
-use cronward::slot::{Slot, Token, Trigger};
+use cronward::slot::{Slot, Token};
 use cronward::store::redlock::Quorum;
 use cronward::store::redlock::claim::Terms;
 use stateright::{Model, Property};
@@ -211,17 +211,13 @@ pub(crate) fn slot(token: Tok) -> Slot {
 }
 
 fn request(token: Tok) -> ClaimRequest {
-    ClaimRequest {
-        slot: Slot::new("a".parse().unwrap(), start(), later(start(), ticks(100))).unwrap(),
-        token: token.real(),
-        node: NodeName::new(&format!("node-{}", token.0 & 1)).unwrap(),
-        lease_ttl: ticks(1),
-        max_attempts: u32::from(MAX_ATTEMPTS),
-        trigger: Trigger::Schedule,
-        exclusive: false,
-        past: false,
-        audit: None,
-    }
+    ClaimRequest::new(
+        Slot::new("a".parse().unwrap(), start(), later(start(), ticks(100))).unwrap(),
+        token.real(),
+        NodeName::new(&format!("node-{}", token.0 & 1)).unwrap(),
+        ticks(1),
+        u32::from(MAX_ATTEMPTS),
+    )
 }
 
 impl State {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use cronward::job::{JobName, NodeName};
-use cronward::slot::{Audit, Lease, Outcome, RunRecord, Slot, Token, Trigger};
+use cronward::slot::{Audit, Lease, Outcome, RunRecord, Slot, Token};
 use cronward::store::sql::SqliteStore;
 use cronward::store::{Claim, ClaimRequest, ErrorKind, OpenError, Store, StoreError, StoreOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -92,17 +92,7 @@ pub(crate) fn token() -> Token {
 }
 
 pub(crate) fn request(slot: &Slot, by: &str) -> ClaimRequest {
-    ClaimRequest {
-        slot: slot.clone(),
-        token: token(),
-        node: node(by),
-        lease_ttl: TTL,
-        max_attempts: 3,
-        trigger: Trigger::Schedule,
-        exclusive: false,
-        past: false,
-        audit: None,
-    }
+    ClaimRequest::new(slot.clone(), token(), node(by), TTL, 3)
 }
 
 pub(crate) async fn grant(store: &SqliteStore, slot: &Slot) -> Lease {
@@ -114,21 +104,7 @@ pub(crate) async fn grant(store: &SqliteStore, slot: &Slot) -> Lease {
 }
 
 pub(crate) fn ended(lease: &Lease, outcome: Outcome) -> RunRecord {
-    RunRecord {
-        attempt: lease.attempt,
-        token: lease.token,
-        node: lease.node.clone(),
-        trigger: lease.trigger,
-        claimed_at: lease.claimed_at,
-        started_at: None,
-        ended_at: None,
-        duration_ms: Some(1),
-        outcome: Some(outcome),
-        exit_code: None,
-        signal: None,
-        message: None,
-        output: None,
-    }
+    RunRecord { duration_ms: Some(1), ..RunRecord::ended(lease, outcome) }
 }
 
 pub(crate) fn audit(verb: &str) -> Audit {

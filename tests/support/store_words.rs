@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 use cronward::job::NodeName;
-use cronward::slot::{Audit, Lease, Outcome, RunRecord, Slot, Token, Trigger};
+use cronward::slot::{Audit, Lease, Outcome, RunRecord, Slot, Token};
 use cronward::store::{Claim, ClaimRequest, Store, Wake, Wakeups};
 
 /// A busy machine may take long; a test that waits for so long has failed.
@@ -54,17 +54,13 @@ pub fn mark_of(slot: &Slot) -> String {
 }
 
 pub fn request(slot: &Slot, claimer: u128) -> ClaimRequest {
-    ClaimRequest {
-        slot: slot.clone(),
-        token: Token::from_bits(claimer << 96 | claimer),
-        node: NodeName::new(&format!("node-{claimer}")).unwrap(),
-        lease_ttl: Duration::from_secs(60),
-        max_attempts: 3,
-        trigger: Trigger::Schedule,
-        exclusive: false,
-        past: false,
-        audit: None,
-    }
+    ClaimRequest::new(
+        slot.clone(),
+        Token::from_bits(claimer << 96 | claimer),
+        NodeName::new(&format!("node-{claimer}")).unwrap(),
+        Duration::from_secs(60),
+        3,
+    )
 }
 
 /// Claims, and panics unless it is granted.
@@ -77,19 +73,11 @@ pub async fn granted(store: &(impl Store + ?Sized), request: &ClaimRequest) -> L
 
 pub fn ended(lease: &Lease, outcome: Outcome) -> RunRecord {
     RunRecord {
-        attempt: lease.attempt,
-        token: lease.token,
-        node: lease.node.clone(),
-        trigger: lease.trigger,
-        claimed_at: lease.claimed_at,
         started_at: Some(lease.claimed_at),
         ended_at: Some(lease.claimed_at),
         duration_ms: Some(1),
-        outcome: Some(outcome),
         exit_code: Some(i32::from(outcome != Outcome::Success)),
-        signal: None,
-        message: None,
-        output: None,
+        ..RunRecord::ended(lease, outcome)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Uses the store as nodes and operators do, and measures. It works on a job, a node and slots with a random name that nobody
 //! has, and never removes what is not its own: what forgets the old is asked with a retention that nothing outlasts.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
@@ -109,19 +108,9 @@ impl Scratch {
 
     fn report(&self) -> NodeReport {
         NodeReport {
-            name: self.node.clone(),
-            instance: "doctor".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            config_hash: String::new(),
-            job_hashes: BTreeMap::new(),
-            labels: BTreeMap::new(),
-            started_at: self.audit.at,
-            clock_offset_ms: 0,
-            running: Vec::new(),
             draining: true,
-            stopped: false,
-            namesake: None,
-            behind: BTreeMap::new(),
+            ..NodeReport::new(self.node.clone(), "doctor", self.audit.at)
         }
     }
 }
@@ -285,15 +274,8 @@ impl Probe<'_> {
     /// The lease that was granted, or one that would have been.
     async fn claim(&self, scratch: &Scratch) -> (Lease, Option<StoreError>) {
         let request = ClaimRequest {
-            slot: scratch.now.clone(),
-            token: self.entropy.token(),
-            node: scratch.node.clone(),
-            lease_ttl: LEASE_TTL,
-            max_attempts: 9,
             trigger: Trigger::Manual,
-            exclusive: false,
-            past: false,
-            audit: None,
+            ..ClaimRequest::new(scratch.now.clone(), self.entropy.token(), scratch.node.clone(), LEASE_TTL, 9)
         };
         match self.store.claim(&request).await {
             Ok(Claim::Claimed { attempt, at, .. }) => (request.granted(attempt, at), None),

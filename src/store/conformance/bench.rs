@@ -8,7 +8,7 @@ use chrono::{DateTime, SubsecRound, Utc};
 
 use crate::clock::{earlier, later};
 use crate::job::{JobName, Namespace, NodeName};
-use crate::slot::{Audit, Lease, Outcome as Ended, OutputTail, RunRecord, Slot, SlotRecord, Token, Trigger};
+use crate::slot::{Audit, Lease, Outcome as Ended, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::conformance::{Failure, Probe, Scale, Setup};
 use crate::store::layer::{Chaos, ChaosStore, Fault};
 use crate::store::{Claim, ClaimRequest, Op, Store};
@@ -98,17 +98,7 @@ impl Bench {
 
     /// A request for the slot with a fresh token, at most three attempts.
     pub fn request(&self, slot: &Slot, node: &str) -> Result<ClaimRequest, Failure> {
-        Ok(ClaimRequest {
-            slot: slot.clone(),
-            token: self.token(),
-            node: node_name(node)?,
-            lease_ttl: LEASE,
-            max_attempts: 3,
-            trigger: Trigger::Schedule,
-            exclusive: false,
-            past: false,
-            audit: None,
-        })
+        Ok(ClaimRequest::new(slot.clone(), self.token(), node_name(node)?, LEASE, 3))
     }
 
     /// A fresh claim of the slot, whatever it is answered.

@@ -41,19 +41,13 @@ fn job(name: &str, schedule: &str) -> Result<JobEntry, Failure> {
 
 fn report(bench: &Bench, node: &str, instance: &str) -> Result<NodeReport, Failure> {
     Ok(NodeReport {
-        name: node_name(node)?,
-        instance: instance.to_owned(),
         version: "1.2.3".to_owned(),
         config_hash: "c0ffee".to_owned(),
         job_hashes: BTreeMap::from([(job_name("push")?, "abc".to_owned())]),
         labels: BTreeMap::from([("zone".to_owned(), "eu-1 \"{x}\"\n".to_owned())]),
-        started_at: bench.began,
         clock_offset_ms: -12,
         running: vec!["push@2026-11-21T14Z".to_owned()],
-        draining: false,
-        stopped: false,
-        namesake: None,
-        behind: std::collections::BTreeMap::new(),
+        ..NodeReport::new(node_name(node)?, instance, bench.began)
     })
 }
 

@@ -36,13 +36,13 @@ pub struct Scale {
     pub in_flight: usize,
     /// How long a hint, or the lapse of a lease, may be waited for.
     pub patience: Duration,
-    /// Random sequences of operations.
-    pub sequences: u32,
+    /// Operations in random sequences, at least.
+    pub operations: u32,
 }
 
 impl Default for Scale {
     fn default() -> Self {
-        Self { claimers: 64, slots: 10_000, in_flight: 32, patience: Duration::from_secs(10), sequences: 128 }
+        Self { claimers: 64, slots: 10_000, in_flight: 32, patience: Duration::from_secs(10), operations: 1_500 }
     }
 }
 

@@ -12,10 +12,10 @@ use super::{MarkText, NodeText, NoteText, NotesText, PauseText};
 use crate::clock::later;
 use crate::job::NodeName;
 use crate::reply::ClaimRequest;
-use crate::slot::{MOST_PAGES, NotePage, Slot, Token, Trigger};
+use crate::slot::{MOST_PAGES, NotePage, Slot, Token};
 use crate::store::Pause;
-use crate::store::rules::SlotStep;
-use crate::store::state::{Change, Moment, SlotState, StoredMark};
+use crate::store::rules::{Change, SlotStep};
+use crate::store::state::{Moment, SlotState, StoredMark};
 
 /// The lines are texts of whatever kind they can be; the first mark, document and pause are those of one slot. True when
 /// any is taken.
@@ -87,17 +87,8 @@ fn is_judged((slot, stored): (&Slot, &SlotState), at: Moment, pause: Option<&Pau
 
     let mut claimed = step();
     let Ok(node) = NodeName::new("n") else { return };
-    let _ = claimed.claim(&ClaimRequest {
-        slot: slot.clone(),
-        token: Token::from_bits(1),
-        node: node.clone(),
-        lease_ttl: Duration::from_secs(60),
-        max_attempts: 3,
-        trigger: Trigger::Schedule,
-        exclusive: false,
-        past: false,
-        audit: None,
-    });
+    let _ =
+        claimed.claim(&ClaimRequest::new(slot.clone(), Token::from_bits(1), node.clone(), Duration::from_secs(60), 3));
     let change = Change::between(stored, claimed, at);
     assert!(serde_json::to_vec(&change.state).is_ok(), "what a rule makes of it can be kept");
     let _ = SlotStep { now: slot.end(), ..step() }.close(3, &node);

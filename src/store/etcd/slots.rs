@@ -23,8 +23,8 @@ use super::write::{Spare, Written};
 use crate::clock::later;
 use crate::slot::{Slot, SlotKey};
 use crate::store::document::{MarkText, PauseText};
-use crate::store::rules::SlotStep;
-use crate::store::state::{Change, MarkChange, Moment, SlotQuery, SlotState, StoredMark};
+use crate::store::rules::{Change, MarkChange, SlotStep};
+use crate::store::state::{Moment, SlotQuery, SlotState, StoredMark};
 use crate::store::{Claim, ClaimRequest, Op, Pause, StoreError};
 
 /// How often a step is tried anew when others change the same slot meanwhile. Each time one of them has got through.

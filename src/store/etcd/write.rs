@@ -13,7 +13,8 @@ use super::store::{Call, EtcdStore};
 use crate::clock::between;
 use crate::slot::Slot;
 use crate::store::document::MarkText;
-use crate::store::state::{Change, MarkChange, StoredMark};
+use crate::store::rules::{Change, MarkChange};
+use crate::store::state::StoredMark;
 
 /// The longest lease, 100 years in seconds.
 const LONGEST: u64 = 100 * 365 * 86_400;

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use super::{Call, Chaos, Fault, Layer, Layered, Observe, Observer, Odds, Reply, Seen, Timeout};
 use crate::clock::ManualClock;
 use crate::job::{JobName, NodeName};
-use crate::slot::{Slot, Token, Trigger};
+use crate::slot::{Slot, Token};
 use crate::store::memory::MemoryStore;
 use crate::store::{Applied, Claim, ClaimRequest, ErrorKind, Op, Store, StoreOptions};
 
@@ -25,17 +25,7 @@ fn slot() -> Slot {
 }
 
 fn request() -> ClaimRequest {
-    ClaimRequest {
-        slot: slot(),
-        token: Token::from_bits(1),
-        node: NodeName::new("a").unwrap(),
-        lease_ttl: Duration::from_secs(60),
-        max_attempts: 3,
-        trigger: Trigger::Schedule,
-        exclusive: false,
-        past: false,
-        audit: None,
-    }
+    ClaimRequest::new(slot(), Token::from_bits(1), NodeName::new("a").unwrap(), Duration::from_secs(60), 3)
 }
 
 fn attempts(store: &MemoryStore) -> Option<u32> {

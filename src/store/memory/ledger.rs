@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::clock::later;
 use crate::job::{JobName, NodeName};
-use crate::slot::{Attempt, Audit, Lease, OutputTail, RunRecord, Slot, SlotKey, SlotRecord, Token};
-use crate::store::memory::notes::Noted;
-use crate::store::rules::SlotStep;
-use crate::store::state::{Change, MarkChange, Moment, SlotQuery, SlotState, StoredMark};
+use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotKey, SlotRecord, Token};
+use crate::store::rules::{Change, MarkChange, SlotStep};
+use crate::store::state::{Moment, SlotQuery, SlotState, StoredMark};
 use crate::store::{
     Claim, ClaimRequest, Closing, Intervention, JobEntry, NodeEntry, Pause, Release, Renewal, Settlement, Wake,
 };
@@ -40,6 +40,20 @@ pub struct Ledger {
     pub(super) pauses: BTreeMap<JobName, Pause>,
     pub(super) notes: BTreeMap<SlotId, Noted>,
     wakes: Vec<Wake>,
+}
+
+/// One slot's pages.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Noted {
+    pub(super) pages: BTreeMap<String, NotePage>,
+    /// The last change or the slot's end, whichever is later: the retention counts from there.
+    pub(super) kept_from: DateTime<Utc>,
+}
+
+impl Noted {
+    pub(super) fn is_kept(&self, at: Moment) -> bool {
+        later(self.kept_from, at.retention) > at.now
+    }
 }
 
 /// What is kept of a slot.
@@ -182,7 +196,12 @@ impl Ledger {
     }
 
     /// One rule on one slot.
-    fn on_slot<T>(&mut self, query: &SlotQuery, now: DateTime<Utc>, rule: impl FnOnce(&mut SlotStep) -> T) -> T {
+    pub(super) fn on_slot<T>(
+        &mut self,
+        query: &SlotQuery,
+        now: DateTime<Utc>,
+        rule: impl FnOnce(&mut SlotStep) -> T,
+    ) -> T {
         let (at, slot, untouched) = (self.at(now), &query.slot, SlotState::default());
         let stored = self.slots.get(&id(slot)).map_or(&untouched, |kept| &kept.state);
         let pause = self.pauses.get(slot.job()).filter(|_| query.pause).cloned();

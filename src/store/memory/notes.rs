@@ -4,24 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use crate::clock::later;
 use crate::slot::{NotePage, Slot};
 use crate::store::memory::ledger::{Ledger, id};
 use crate::store::state::Moment;
-
-/// One slot's pages.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Noted {
-    pages: BTreeMap<String, NotePage>,
-    /// The last change or the slot's end, whichever is later: the retention counts from there.
-    kept_from: DateTime<Utc>,
-}
-
-impl Noted {
-    fn is_kept(&self, at: Moment) -> bool {
-        later(self.kept_from, at.retention) > at.now
-    }
-}
 
 impl Ledger {
     /// Keeps pages ([`crate::store::Store::note`]).

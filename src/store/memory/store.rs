@@ -1,20 +1,22 @@
-//! A ledger behind a lock and a clock, as a [`Store`]. Nothing here decides anything: that is the ledger's.
+//! A ledger behind a lock and a clock, as a [store](crate::store::Store). Nothing here decides anything.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use chrono::{DateTime, SubsecRound, Utc};
 use tokio::sync::broadcast;
 
 use crate::clock::Clock;
-use crate::job::{JobName, Namespace, NodeName};
-use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
+use crate::job::{JobName, Namespace};
+use crate::slot::{Attempt, Audit, NotePage, OutputTail, Slot, SlotRecord, Token};
 use crate::store::memory::Ledger;
+use crate::store::ruled::{Reply, Ruled};
+use crate::store::rules::SlotStep;
+use crate::store::state::SlotQuery;
 use crate::store::{
-    Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause,
-    Reach, Release, Renewal, Settlement, Store, StoreClock, StoreError, StoreOptions, Wake, Wakeups,
+    Capability, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause, Reach, StoreClock,
+    StoreOptions, Wake, Wakeups,
 };
 
 /// Hints that a receiver may lag behind by before it has lost some.
@@ -94,8 +96,7 @@ pub(in crate::store) const CAPABILITY: Capability = Capability {
     expires_records: false,
 };
 
-#[async_trait]
-impl Store for MemoryStore {
+impl Ruled for MemoryStore {
     fn capability(&self) -> Capability {
         CAPABILITY
     }
@@ -104,97 +105,65 @@ impl Store for MemoryStore {
         "memory:"
     }
 
-    async fn claim(&self, request: &ClaimRequest) -> Result<Claim, StoreError> {
-        Ok(self.with_ledger(|ledger, now| ledger.claim(request, now)))
+    async fn on_slot<T: Send + 'static>(
+        &self,
+        _op: Op,
+        query: SlotQuery,
+        rule: impl Fn(&mut SlotStep) -> T + Send + Sync + 'static,
+    ) -> Reply<T> {
+        Ok(self.with_ledger(|ledger, now| ledger.on_slot(&query, now, rule)))
     }
 
-    async fn renew(&self, lease: &Lease) -> Result<Renewal, StoreError> {
-        Ok(self.with_ledger(|ledger, now| ledger.renew(lease, now)))
-    }
-
-    async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Result<Settlement, StoreError> {
-        Ok(self.with_ledger(|ledger, now| ledger.complete(lease, run, done_ttl, now)))
-    }
-
-    async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Result<Release, StoreError> {
-        Ok(self.with_ledger(|ledger, now| ledger.fail(lease, run, retry_after, now)))
-    }
-
-    async fn give_back(&self, lease: &Lease, run: &RunRecord) -> Result<Release, StoreError> {
-        Ok(self.with_ledger(|ledger, now| ledger.give_back(lease, run, now)))
-    }
-
-    async fn inspect(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), StoreError> {
+    async fn records(&self, slots: &[Slot]) -> Reply<(DateTime<Utc>, Vec<SlotRecord>)> {
         Ok(self.with_ledger(|ledger, now| (now, ledger.inspect(slots, now))))
     }
 
-    async fn output(&self, slot: &Slot, attempt: Attempt, token: Token) -> Result<Option<OutputTail>, StoreError> {
+    async fn output_kept(&self, slot: &Slot, attempt: Attempt, token: Token) -> Reply<Option<OutputTail>> {
         Ok(self.with_ledger(|ledger, now| ledger.output(slot, attempt, token, now)))
     }
 
-    async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Result<Closing, StoreError> {
-        Ok(self.with_ledger(|ledger, now| ledger.close(slot, max_attempts, by, now)))
-    }
-
-    async fn reset(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
-        Ok(self.with_ledger(|ledger, now| ledger.reset(slot, audit, now)))
-    }
-
-    async fn unlock(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
-        Ok(self.with_ledger(|ledger, now| ledger.unlock(slot, audit, now)))
-    }
-
-    async fn mark_done(&self, slot: &Slot, audit: &Audit, done_ttl: Duration) -> Result<Intervention, StoreError> {
-        Ok(self.with_ledger(|ledger, now| ledger.mark_done(slot, audit, done_ttl, now)))
-    }
-
-    async fn pause(
-        &self,
-        job: &JobName,
-        until: Option<DateTime<Utc>>,
-        audit: &Audit,
-    ) -> Result<Intervention, StoreError> {
+    async fn set_pause(&self, job: &JobName, until: Option<DateTime<Utc>>, audit: &Audit) -> Reply<Intervention> {
         Ok(self.with_ledger(|ledger, now| ledger.pause(job, until, audit, now)))
     }
 
-    async fn resume(&self, job: &JobName, audit: &Audit) -> Result<Intervention, StoreError> {
+    async fn end_pause(&self, job: &JobName, audit: &Audit) -> Reply<Intervention> {
         Ok(self.with_ledger(|ledger, now| ledger.resume(job, audit, now)))
     }
 
-    async fn pauses(&self) -> Result<Vec<(JobName, Pause)>, StoreError> {
+    async fn pauses_known(&self) -> Reply<Vec<(JobName, Pause)>> {
         Ok(self.with_ledger(|ledger, _| ledger.pauses()))
     }
 
-    async fn register(&self, jobs: &[JobEntry]) -> Result<Vec<JobEntry>, StoreError> {
+    async fn register_jobs(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
         Ok(self.with_ledger(|ledger, now| ledger.register(jobs, now)))
     }
 
-    async fn jobs(&self) -> Result<Vec<JobEntry>, StoreError> {
+    async fn jobs_known(&self) -> Reply<Vec<JobEntry>> {
         Ok(self.with_ledger(|ledger, _| ledger.jobs()))
     }
 
-    async fn heartbeat(&self, report: &NodeReport) -> Result<HeartbeatReply, StoreError> {
+    async fn beat(&self, report: &NodeReport) -> Reply<HeartbeatReply> {
         Ok(self.with_ledger(|ledger, now| ledger.heartbeat(report, now)))
     }
 
-    async fn nodes(&self) -> Result<(DateTime<Utc>, Vec<NodeEntry>), StoreError> {
+    async fn nodes_known(&self) -> Reply<(DateTime<Utc>, Vec<NodeEntry>)> {
         Ok(self.with_ledger(|ledger, now| (now, ledger.nodes(now))))
     }
 
-    async fn purge(&self) -> Result<u64, StoreError> {
+    async fn remove_old(&self) -> Reply<u64> {
         Ok(self.with_ledger(|ledger, now| ledger.purge(now)))
     }
 
-    async fn note(&self, pages: &[(Slot, NotePage)]) -> Result<(), StoreError> {
+    async fn note_pages(&self, pages: &[(Slot, NotePage)]) -> Reply<()> {
         self.with_ledger(|ledger, now| ledger.note(pages, now));
         Ok(())
     }
 
-    async fn notes(&self, slot: &Slot) -> Result<Vec<NotePage>, StoreError> {
+    async fn notes_known(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
         Ok(self.with_ledger(|ledger, now| ledger.notes(slot, now)))
     }
 
-    fn subscribe(&self) -> Wakeups {
+    fn hints(&self) -> Wakeups {
         self.enter(|room, _| room.wakes.subscribe())
     }
 }

@@ -322,19 +322,9 @@ mod tests {
         assert_eq!(stamped.at.timestamp_millis(), 5);
 
         let report = NodeReport {
-            name: "n".parse().unwrap(),
-            instance: "i".into(),
             version: "0".into(),
-            config_hash: String::new(),
-            job_hashes: BTreeMap::new(),
             labels: BTreeMap::from([("seen_ms".into(), "1".into())]),
-            started_at: DateTime::UNIX_EPOCH,
-            clock_offset_ms: 0,
-            running: Vec::new(),
-            draining: false,
-            stopped: false,
-            namesake: None,
-            behind: BTreeMap::new(),
+            ..NodeReport::new("n".parse().unwrap(), "i", DateTime::UNIX_EPOCH)
         };
         let stored: StoredNode = serde_json::from_str(&format!("{}5}}", open_json(&report, "seen_ms"))).unwrap();
         assert_eq!((stored.report, stored.seen.timestamp_millis()), (report, 5));

@@ -10,7 +10,7 @@ use super::renewal::{self, Answer};
 use super::{Quorum, record, settle};
 use crate::job::NodeName;
 use crate::reply::{Claim, ClaimRequest, Release, Renewal, Settlement};
-use crate::slot::{Audit, DoneMark, Holder, Mark, Slot, SlotRecord, Token, Trigger, Verdict, VerdictRecord};
+use crate::slot::{Audit, DoneMark, Holder, Mark, Slot, SlotRecord, Token, Verdict, VerdictRecord};
 
 const TTL: Duration = Duration::from_secs(60);
 const OLD: Duration = Duration::from_secs(61);
@@ -25,17 +25,7 @@ fn minute(minute: i64) -> DateTime<Utc> {
 }
 
 fn request() -> ClaimRequest {
-    ClaimRequest {
-        slot: slot(),
-        token: Token::from_bits(5),
-        node: NodeName::new("n5").unwrap(),
-        lease_ttl: TTL,
-        max_attempts: 2,
-        trigger: Trigger::Schedule,
-        exclusive: false,
-        past: false,
-        audit: None,
-    }
+    ClaimRequest::new(slot(), Token::from_bits(5), NodeName::new("n5").unwrap(), TTL, 2)
 }
 
 fn by(token: u8, attempt: u32) -> Holder {

@@ -5,6 +5,7 @@
 //! simulator visit is what SQL databases, etcd and ZooKeeper run. Redis' scripts and the simulator's reference are written from
 //! the contract by themselves, and are held against these.
 
+mod change;
 mod claim;
 mod close;
 mod operate;
@@ -12,4 +13,5 @@ mod renew;
 mod settle;
 mod step;
 
+pub(super) use change::{Change, MarkChange};
 pub(super) use step::SlotStep;

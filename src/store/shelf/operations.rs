@@ -1,24 +1,19 @@
-//! The contract, method by method, for every store that has the steps. What is decided is in
-//! [`rules`](crate::store::rules); what is written, in the adapter.
+//! Every store that has the steps keeps the contract: each call within its frame.
 
-use std::time::Duration;
-
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use super::call::Call;
-use super::steps::Shelf;
-use crate::job::{JobName, NodeName};
-use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
+use super::steps::{Notes, Registry, Shelf};
+use crate::job::JobName;
+use crate::slot::{Attempt, Audit, NotePage, OutputTail, Slot, SlotRecord, Token};
+use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
 use crate::store::state::SlotQuery;
 use crate::store::{
-    Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause,
-    Release, Renewal, Settlement, Store, StoreError, Wakeups,
+    Capability, Claim, ClaimRequest, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause, Wakeups,
 };
 
-#[async_trait]
-impl<S: Shelf> Store for S {
+impl<S: Shelf> Ruled for S {
     fn capability(&self) -> Capability {
         <S as Shelf>::capability()
     }
@@ -27,105 +22,74 @@ impl<S: Shelf> Store for S {
         self.frame().location
     }
 
-    async fn claim(&self, request: &ClaimRequest) -> Result<Claim, StoreError> {
-        self.grant(request).await
-    }
-
-    async fn renew(&self, lease: &Lease) -> Result<Renewal, StoreError> {
-        self.on_slot(Call::new(Op::Renew), SlotQuery::lease(lease), |step| step.renew(lease)).await
-    }
-
-    async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Result<Settlement, StoreError> {
-        let rule = |step: &mut SlotStep| step.complete(lease, run, done_ttl);
-        self.on_slot(Call::new(Op::Complete), SlotQuery::lease(lease), rule).await
-    }
-
-    async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Result<Release, StoreError> {
-        let rule = |step: &mut SlotStep| step.fail(lease, run, retry_after);
-        self.on_slot(Call::new(Op::Fail), SlotQuery::lease(lease), rule).await
-    }
-
-    async fn give_back(&self, lease: &Lease, run: &RunRecord) -> Result<Release, StoreError> {
-        self.on_slot(Call::new(Op::GiveBack), SlotQuery::lease(lease), |step| step.give_back(lease, run)).await
-    }
-
-    async fn inspect(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), StoreError> {
-        Call::new(Op::Inspect).within(self.frame(), self.records(slots)).await
-    }
-
-    async fn output(&self, slot: &Slot, attempt: Attempt, token: Token) -> Result<Option<OutputTail>, StoreError> {
-        Call::new(Op::Output).within(self.frame(), self.output_kept(slot, attempt, token)).await
-    }
-
-    async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Result<Closing, StoreError> {
-        self.on_slot(Call::new(Op::Close), SlotQuery::close(slot), |step| step.close(max_attempts, by)).await
-    }
-
-    async fn reset(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
-        self.on_slot(Call::new(Op::Reset), SlotQuery::slot(slot), |step| step.reset(audit)).await
-    }
-
-    async fn unlock(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
-        self.on_slot(Call::new(Op::Unlock), SlotQuery::slot(slot), |step| step.unlock(audit)).await
-    }
-
-    async fn mark_done(&self, slot: &Slot, audit: &Audit, done_ttl: Duration) -> Result<Intervention, StoreError> {
-        let rule = |step: &mut SlotStep| step.mark_done(audit, done_ttl);
-        self.on_slot(Call::new(Op::MarkDone), SlotQuery::slot(slot), rule).await
-    }
-
-    async fn pause(
+    async fn on_slot<T: Send + 'static>(
         &self,
-        job: &JobName,
-        until: Option<DateTime<Utc>>,
-        audit: &Audit,
-    ) -> Result<Intervention, StoreError> {
+        op: Op,
+        query: SlotQuery,
+        rule: impl Fn(&mut SlotStep) -> T + Send + Sync + 'static,
+    ) -> Reply<T> {
+        Shelf::on_slot(self, Call::new(op), query, rule).await
+    }
+
+    async fn grant(&self, request: &ClaimRequest) -> Reply<Claim> {
+        Shelf::grant(self, request).await
+    }
+
+    async fn records(&self, slots: &[Slot]) -> Reply<(DateTime<Utc>, Vec<SlotRecord>)> {
+        Call::new(Op::Inspect).within(self.frame(), Shelf::records(self, slots)).await
+    }
+
+    async fn output_kept(&self, slot: &Slot, attempt: Attempt, token: Token) -> Reply<Option<OutputTail>> {
+        Call::new(Op::Output).within(self.frame(), Shelf::output_kept(self, slot, attempt, token)).await
+    }
+
+    async fn set_pause(&self, job: &JobName, until: Option<DateTime<Utc>>, audit: &Audit) -> Reply<Intervention> {
         let call = Call::new(Op::Pause);
-        call.within(self.frame(), self.set_pause(&call, job, until, audit)).await
+        call.within(self.frame(), Registry::set_pause(self, &call, job, until, audit)).await
     }
 
-    async fn resume(&self, job: &JobName, audit: &Audit) -> Result<Intervention, StoreError> {
+    async fn end_pause(&self, job: &JobName, audit: &Audit) -> Reply<Intervention> {
         let call = Call::new(Op::Resume);
-        call.within(self.frame(), self.end_pause(&call, job, audit)).await
+        call.within(self.frame(), Registry::end_pause(self, &call, job, audit)).await
     }
 
-    async fn pauses(&self) -> Result<Vec<(JobName, Pause)>, StoreError> {
-        Call::new(Op::Pauses).within(self.frame(), self.pauses_known()).await
+    async fn pauses_known(&self) -> Reply<Vec<(JobName, Pause)>> {
+        Call::new(Op::Pauses).within(self.frame(), Registry::pauses_known(self)).await
     }
 
-    async fn register(&self, jobs: &[JobEntry]) -> Result<Vec<JobEntry>, StoreError> {
+    async fn register_jobs(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
         let call = Call::new(Op::Register);
-        call.within(self.frame(), self.register_jobs(&call, jobs)).await
+        call.within(self.frame(), Registry::register_jobs(self, &call, jobs)).await
     }
 
-    async fn jobs(&self) -> Result<Vec<JobEntry>, StoreError> {
-        Call::new(Op::Jobs).within(self.frame(), self.jobs_known()).await
+    async fn jobs_known(&self) -> Reply<Vec<JobEntry>> {
+        Call::new(Op::Jobs).within(self.frame(), Registry::jobs_known(self)).await
     }
 
-    async fn heartbeat(&self, report: &NodeReport) -> Result<HeartbeatReply, StoreError> {
+    async fn beat(&self, report: &NodeReport) -> Reply<HeartbeatReply> {
         let call = Call::new(Op::Heartbeat);
-        call.within(self.frame(), self.beat(&call, report)).await
+        call.within(self.frame(), Registry::beat(self, &call, report)).await
     }
 
-    async fn nodes(&self) -> Result<(DateTime<Utc>, Vec<NodeEntry>), StoreError> {
-        Call::new(Op::Nodes).within(self.frame(), self.nodes_known()).await
+    async fn nodes_known(&self) -> Reply<(DateTime<Utc>, Vec<NodeEntry>)> {
+        Call::new(Op::Nodes).within(self.frame(), Registry::nodes_known(self)).await
     }
 
-    async fn purge(&self) -> Result<u64, StoreError> {
+    async fn remove_old(&self) -> Reply<u64> {
         let call = Call::new(Op::Purge);
-        call.within(self.frame(), self.remove_old(&call)).await
+        call.within(self.frame(), Shelf::remove_old(self, &call)).await
     }
 
-    async fn note(&self, pages: &[(Slot, NotePage)]) -> Result<(), StoreError> {
+    async fn note_pages(&self, pages: &[(Slot, NotePage)]) -> Reply<()> {
         let call = Call::new(Op::Note);
-        call.within(self.frame(), self.note_pages(&call, pages)).await
+        call.within(self.frame(), Notes::note_pages(self, &call, pages)).await
     }
 
-    async fn notes(&self, slot: &Slot) -> Result<Vec<NotePage>, StoreError> {
-        Call::new(Op::Notes).within(self.frame(), self.notes_known(slot)).await
+    async fn notes_known(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
+        Call::new(Op::Notes).within(self.frame(), Notes::notes_known(self, slot)).await
     }
 
-    fn subscribe(&self) -> Wakeups {
+    fn hints(&self) -> Wakeups {
         Shelf::subscribe(self)
     }
 }

@@ -12,8 +12,8 @@ use crate::clock::earlier;
 use crate::job::Namespace;
 use crate::slot::{RunRecord, Slot, SlotKey};
 use crate::store::Pause;
-use crate::store::rules::SlotStep;
-use crate::store::state::{Change, Moment, SlotQuery, SlotState, StoredMark};
+use crate::store::rules::{Change, SlotStep};
+use crate::store::state::{Moment, SlotQuery, SlotState, StoredMark};
 
 /// Whose slots, and how long their records are kept.
 #[derive(Clone, Debug)]
@@ -217,4 +217,48 @@ pub(super) fn asked(slots: &[Slot]) -> String {
     let pairs: Vec<String> =
         slots.iter().map(|slot| format!("[\"{}\",{}]", slot.job(), slot.start().timestamp_millis())).collect();
     format!("[{}]", pairs.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::NodeName;
+    use crate::slot::{Lease, Outcome, Token};
+    use crate::store::ClaimRequest;
+    use crate::store::sql::cells::Cells;
+
+    fn slot() -> Slot {
+        Slot::parse("job", "2026-11-21T14Z", "2026-11-21T15Z").unwrap()
+    }
+
+    fn lease(token: u128, attempt: u32) -> Lease {
+        let minute = Duration::from_secs(60);
+        let request = ClaimRequest::new(slot(), Token::from_bits(token), NodeName::new("a").unwrap(), minute, 3);
+        request.granted(attempt, slot().start())
+    }
+
+    /// A row of `slot_load.sql` with these runs beside it.
+    fn row(runs: &[RunRecord]) -> Cells {
+        let runs: Vec<String> = runs.iter().map(|run| row::json(run).unwrap()).collect();
+        let runs = row::json(&row::json(&runs).unwrap()).unwrap();
+        let columns =
+            r#""counter":2,"forgiven":0,"mark":null,"verdict":null,"touched_ms":1,"since_ms":null,"other":null"#;
+        serde_json::from_str(&format!(r#"{{{columns},"runs":{runs}}}"#)).unwrap()
+    }
+
+    fn runs(row: &Cells, last: Option<RunRecord>) -> Vec<RunRecord> {
+        let at = Moment { now: slot().start(), retention: Duration::from_secs(60) };
+        Loaded::read(&SlotQuery::slot(&slot()), (row, last), at).unwrap().stored.runs
+    }
+
+    #[test]
+    fn the_run_in_the_row_takes_the_place_of_its_older_form_and_stands_in_order() {
+        let (first, second) = (RunRecord::ended(&lease(1, 1), Outcome::Failure), RunRecord::begun(&lease(2, 2)));
+        let ended = RunRecord::ended(&lease(2, 2), Outcome::Success);
+        assert_eq!(runs(&row(&[second.clone(), first.clone()]), Some(ended.clone())), [first.clone(), ended.clone()]);
+        assert_eq!(runs(&row(&[second]), Some(first.clone())).len(), 2);
+        assert_eq!(runs(&row(&[ended.clone()]), Some(first.clone())), [first.clone(), ended]);
+        assert_eq!(runs(&row(&[]), Some(first.clone())), [first.clone()]);
+        assert_eq!(runs(&row(&[first.clone()]), None), [first]);
+    }
 }

@@ -9,7 +9,8 @@ use super::link::Session;
 use super::slots::{Found, Loaded};
 use super::store::ZookeeperStore;
 use crate::store::Wake;
-use crate::store::state::{MarkChange, MarkKind, StoredMark};
+use crate::store::rules::MarkChange;
+use crate::store::state::{MarkKind, StoredMark};
 
 /// Whose session it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,8 +17,8 @@ use super::writing::Written;
 use crate::job::JobName;
 use crate::slot::{Slot, Token};
 use crate::store::document::{MarkText, PauseText};
-use crate::store::rules::SlotStep;
-use crate::store::state::{Change, Moment, SlotQuery, SlotState, StoredMark};
+use crate::store::rules::{Change, SlotStep};
+use crate::store::state::{Moment, SlotQuery, SlotState, StoredMark};
 use crate::store::{Pause, StoreError};
 
 /// How often a step is tried anew when others change the same slot meanwhile. Each time one of them has got through.

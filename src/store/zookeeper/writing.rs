@@ -10,7 +10,7 @@ use super::paths::Paths;
 use super::slots::{Loaded, SlotText, json};
 use super::store::{Call, ZookeeperStore};
 use crate::store::document::MarkText;
-use crate::store::state::{Change, MarkChange};
+use crate::store::rules::{Change, MarkChange};
 
 /// How a write ended that did not fail.
 pub(super) enum Written {

@@ -55,7 +55,7 @@ pub(super) async fn with_least_privilege() -> Result<Arc<dyn Setup>, String> {
     }
     server.sql(name, "ALTER USER cronward IDENTIFIED BY 'secret'").await;
     // The rules are the same as the owner's; what may be missing is a grant.
-    let scale = Scale { slots: 500, sequences: 16, ..Scale::default() };
+    let scale = Scale { slots: 500, operations: 200, ..Scale::default() };
     let url = format!("{}?migrate=off", server.url_of("cronward", name));
     Ok(Arc::new(Database { url, server, name, scale }))
 }

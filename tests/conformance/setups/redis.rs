@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cronward::job::Namespace;
 use cronward::slot::{Attempt, Slot};
-use cronward::store::conformance::{Probe, Setup};
+use cronward::store::conformance::{Probe, Scale, Setup};
 use cronward::store::redis::RedisStore;
 use cronward::store::{Store, StoreOptions};
 
@@ -105,6 +105,12 @@ impl Setup for Redis {
         };
         let store = RedisStore::open(&self.url, options).await.map_err(|error| error.to_string())?;
         Ok(Arc::new(store))
+    }
+
+    /// The scripts decide by themselves, so most is asked of one server that runs them.
+    fn scale(&self) -> Scale {
+        let operations = if self.url.starts_with("redis://") { 20_000 } else { Scale::default().operations };
+        Scale { operations, ..Scale::default() }
     }
 
     async fn probe(&self, namespace: &Namespace) -> Result<Box<dyn Probe>, String> {

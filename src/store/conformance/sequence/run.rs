@@ -70,18 +70,20 @@ struct World {
     requests: BTreeMap<Actor, ClaimRequest>,
     leases: BTreeMap<Actor, Lease>,
     last: Option<(Actor, Ask)>,
+    asked: u32,
 }
 
 /// Whether the store agrees with the specification on every answer of this sequence and on all that is known after each
-/// step. The message tells the first difference.
-pub async fn agree(setup: Arc<dyn Setup>, namespace: &str, steps: &[Step]) -> Result<(), String> {
+/// step; tells how many operations that were. The message tells the first difference.
+pub async fn agree(setup: Arc<dyn Setup>, namespace: &str, steps: &[Step]) -> Result<u32, String> {
     let told = |failure: Failure| failure.to_string();
     let mut world = World::open(setup, namespace).await.map_err(told)?;
     for (index, step) in steps.iter().enumerate() {
         let taken = world.take(*step).await;
         taken.map_err(|failure| format!("step {index}, {step:?}: {failure}"))?;
     }
-    world.compare_counters().await.map_err(told)
+    world.compare_counters().await.map_err(told)?;
+    Ok(world.asked)
 }
 
 impl World {
@@ -97,7 +99,7 @@ impl World {
         let now = bench.began;
         let ledger = Ledger::new(Duration::from_secs(7 * 86_400));
         let (requests, leases) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Self { bench, ledger, now, slots, requests, leases, last: None })
+        Ok(Self { bench, ledger, now, slots, requests, leases, last: None, asked: 0 })
     }
 
     async fn take(&mut self, step: Step) -> Result<(), Failure> {
@@ -182,6 +184,7 @@ impl World {
 
     async fn put(&mut self, actor: Actor, ask: Ask) -> Result<(), Failure> {
         let answered = ask.of_store(&*self.bench.store).await?;
+        self.asked += 1;
         // Who came later is told by the instants of grants, so the ledger grants at the store's.
         if let Some(Claim::Claimed { at, .. }) = answered.claim {
             self.now = self.now.max(at);

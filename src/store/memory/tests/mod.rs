@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::later;
 use crate::job::NodeName;
-use crate::slot::{Audit, Lease, Outcome, RunRecord, Slot, Token, Trigger};
+use crate::slot::{Audit, Lease, Outcome, RunRecord, Slot, Token};
 use crate::store::memory::Ledger;
 use crate::store::{Claim, ClaimRequest};
 
@@ -40,17 +40,7 @@ fn node(name: &str) -> NodeName {
 }
 
 fn request(token: u128) -> ClaimRequest {
-    ClaimRequest {
-        slot: slot(),
-        token: Token::from_bits(token),
-        node: node("a"),
-        lease_ttl: LEASE,
-        max_attempts: 3,
-        trigger: Trigger::Schedule,
-        exclusive: false,
-        past: false,
-        audit: None,
-    }
+    ClaimRequest::new(slot(), Token::from_bits(token), node("a"), LEASE, 3)
 }
 
 fn grant(ledger: &mut Ledger, token: u128, now: DateTime<Utc>) -> Lease {
@@ -61,7 +51,7 @@ fn grant(ledger: &mut Ledger, token: u128, now: DateTime<Utc>) -> Lease {
 }
 
 fn ended(lease: &Lease, outcome: Outcome) -> RunRecord {
-    RunRecord { outcome: Some(outcome), ..RunRecord::begun(lease) }
+    RunRecord::ended(lease, outcome)
 }
 
 fn audit() -> Audit {

@@ -5,21 +5,7 @@ use crate::slot::{Mark, Outcome, SlotRecord};
 use crate::store::{Claim, NodeReport};
 
 fn report(name: &str, instance: &str) -> NodeReport {
-    NodeReport {
-        name: node(name),
-        instance: instance.to_owned(),
-        version: String::new(),
-        config_hash: String::new(),
-        job_hashes: std::collections::BTreeMap::new(),
-        labels: std::collections::BTreeMap::new(),
-        started_at: start(),
-        clock_offset_ms: 0,
-        running: Vec::new(),
-        draining: false,
-        stopped: false,
-        namesake: None,
-        behind: std::collections::BTreeMap::new(),
-    }
+    NodeReport::new(node(name), instance, start())
 }
 
 #[test]

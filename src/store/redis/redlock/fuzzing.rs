@@ -30,17 +30,8 @@ pub(in crate::store::redis) fn answers(reply: &Value, slot: &Slot) -> [Result<()
 
 fn decided(slot: &Slot, looks: &[Option<Look>]) {
     let (Ok(quorum), Ok(node)) = (Quorum::of(3), NodeName::new("n")) else { return };
-    let request = ClaimRequest {
-        slot: slot.clone(),
-        token: Token::from_bits(1),
-        node,
-        lease_ttl: TTL,
-        max_attempts: 3,
-        trigger: Trigger::Schedule,
-        exclusive: true,
-        past: false,
-        audit: None,
-    };
+    let request =
+        ClaimRequest { exclusive: true, ..ClaimRequest::new(slot.clone(), Token::from_bits(1), node, TTL, 3) };
     let terms = Terms { quorum, request: &request, longest_lease: TTL, done_is_stale: false }.having_heard(looks);
     if let Step::Grant(grant) = terms.after_looks(looks) {
         assert!(grant.attempt > 0 && grant.used <= grant.attempt, "{grant:?}");

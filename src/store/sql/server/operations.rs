@@ -1,19 +1,17 @@
-//! The contract, method by method. What is decided is in `rules`; what is written, in the `*.sql` texts.
+//! What a store does besides its steps on slots. What is written is in the `*.sql` texts.
 
-use std::time::Duration;
-
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use super::store::{Call, ServerStore, TRIES, Tried, contended};
 use super::{Dialect, Isolation};
-use crate::job::{JobName, NodeName};
-use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
+use crate::job::JobName;
+use crate::slot::{Attempt, Audit, NotePage, OutputTail, Slot, SlotRecord, Token};
+use crate::store::ruled::{Reply, Ruled};
+use crate::store::rules::SlotStep;
 use crate::store::sql::{inspect, notes, registry};
 use crate::store::state::SlotQuery;
 use crate::store::{
-    Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause,
-    Release, Renewal, Settlement, Store, StoreError, Trial, Wake, Wakeups,
+    Capability, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause, Trial, Wake, Wakeups,
 };
 
 /// A call on the registry: takes a connection, begins to read or to write, works, commits; again while others come first. A
@@ -38,8 +36,7 @@ macro_rules! transaction {
     }};
 }
 
-#[async_trait]
-impl<D: Dialect> Store for ServerStore<D> {
+impl<D: Dialect> Ruled for ServerStore<D> {
     fn capability(&self) -> Capability {
         D::capability()
     }
@@ -48,65 +45,24 @@ impl<D: Dialect> Store for ServerStore<D> {
         &self.location
     }
 
-    async fn claim(&self, request: &ClaimRequest) -> Result<Claim, StoreError> {
-        let (query, request) = (SlotQuery::claim(request), request.clone());
-        self.on_slot(Op::Claim, query, move |step| step.claim(&request)).await
+    async fn on_slot<T: Send + 'static>(
+        &self,
+        op: Op,
+        query: SlotQuery,
+        rule: impl Fn(&mut SlotStep) -> T + Send + Sync + 'static,
+    ) -> Reply<T> {
+        self.step(op, query, rule).await
     }
 
-    async fn renew(&self, lease: &Lease) -> Result<Renewal, StoreError> {
-        let own = lease.clone();
-        self.on_slot(Op::Renew, SlotQuery::lease(lease), move |step| step.renew(&own)).await
-    }
-
-    async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Result<Settlement, StoreError> {
-        let (own, run) = (lease.clone(), run.clone());
-        self.on_slot(Op::Complete, SlotQuery::lease(lease), move |step| step.complete(&own, &run, done_ttl)).await
-    }
-
-    async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Result<Release, StoreError> {
-        let (own, run) = (lease.clone(), run.clone());
-        self.on_slot(Op::Fail, SlotQuery::lease(lease), move |step| step.fail(&own, &run, retry_after)).await
-    }
-
-    async fn give_back(&self, lease: &Lease, run: &RunRecord) -> Result<Release, StoreError> {
-        let (own, run) = (lease.clone(), run.clone());
-        self.on_slot(Op::GiveBack, SlotQuery::lease(lease), move |step| step.give_back(&own, &run)).await
-    }
-
-    async fn inspect(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), StoreError> {
+    async fn records(&self, slots: &[Slot]) -> Reply<(DateTime<Utc>, Vec<SlotRecord>)> {
         transaction!(self, Op::Inspect, Snapshot, |tx| inspect::inspect(tx, &self.scope, slots))
     }
 
-    async fn output(&self, slot: &Slot, attempt: Attempt, token: Token) -> Result<Option<OutputTail>, StoreError> {
+    async fn output_kept(&self, slot: &Slot, attempt: Attempt, token: Token) -> Reply<Option<OutputTail>> {
         transaction!(self, Op::Output, Snapshot, |tx| inspect::output(tx, &self.scope, slot, attempt, token))
     }
 
-    async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Result<Closing, StoreError> {
-        let by = by.clone();
-        self.on_slot(Op::Close, SlotQuery::close(slot), move |step| step.close(max_attempts, &by)).await
-    }
-
-    async fn reset(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
-        let audit = audit.clone();
-        self.on_slot(Op::Reset, SlotQuery::slot(slot), move |step| step.reset(&audit)).await
-    }
-
-    async fn unlock(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
-        let audit = audit.clone();
-        self.on_slot(Op::Unlock, SlotQuery::slot(slot), move |step| step.unlock(&audit)).await
-    }
-
-    async fn mark_done(&self, slot: &Slot, audit: &Audit, done_ttl: Duration) -> Result<Intervention, StoreError> {
-        let audit = audit.clone();
-        self.on_slot(Op::MarkDone, SlotQuery::slot(slot), move |step| step.mark_done(&audit, done_ttl)).await
-    }
-
-    async fn pause(
-        &self,
-        job: &JobName,
-        until: Option<DateTime<Utc>>,
-        audit: &Audit,
-    ) -> Result<Intervention, StoreError> {
+    async fn set_pause(&self, job: &JobName, until: Option<DateTime<Utc>>, audit: &Audit) -> Reply<Intervention> {
         let wake = Wake::Job(job.clone());
         let answer = transaction!(self, Op::Pause, Committed, |tx| async {
             let answer = registry::pause(tx, &self.scope, job, until, audit).await?;
@@ -116,7 +72,7 @@ impl<D: Dialect> Store for ServerStore<D> {
         Ok(answer)
     }
 
-    async fn resume(&self, job: &JobName, audit: &Audit) -> Result<Intervention, StoreError> {
+    async fn end_pause(&self, job: &JobName, audit: &Audit) -> Reply<Intervention> {
         let wake = Wake::Job(job.clone());
         let answer = transaction!(self, Op::Resume, Committed, |tx| async {
             let answer = registry::resume(tx, &self.scope, job, audit).await?;
@@ -128,49 +84,49 @@ impl<D: Dialect> Store for ServerStore<D> {
         Ok(answer)
     }
 
-    async fn pauses(&self) -> Result<Vec<(JobName, Pause)>, StoreError> {
+    async fn pauses_known(&self) -> Reply<Vec<(JobName, Pause)>> {
         transaction!(self, Op::Pauses, Snapshot, |tx| registry::pauses(tx, &self.scope))
     }
 
-    async fn register(&self, jobs: &[JobEntry]) -> Result<Vec<JobEntry>, StoreError> {
+    async fn register_jobs(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
         transaction!(self, Op::Register, Committed, |tx| registry::register(tx, &self.scope, jobs))
     }
 
-    async fn jobs(&self) -> Result<Vec<JobEntry>, StoreError> {
+    async fn jobs_known(&self) -> Reply<Vec<JobEntry>> {
         transaction!(self, Op::Jobs, Snapshot, |tx| registry::jobs(tx, &self.scope))
     }
 
-    async fn heartbeat(&self, report: &NodeReport) -> Result<HeartbeatReply, StoreError> {
+    async fn beat(&self, report: &NodeReport) -> Reply<HeartbeatReply> {
         transaction!(self, Op::Heartbeat, Committed, |tx| registry::heartbeat(tx, &self.scope, report))
     }
 
-    async fn nodes(&self) -> Result<(DateTime<Utc>, Vec<NodeEntry>), StoreError> {
+    async fn nodes_known(&self) -> Reply<(DateTime<Utc>, Vec<NodeEntry>)> {
         transaction!(self, Op::Nodes, Snapshot, |tx| registry::nodes(tx, &self.scope))
     }
 
-    async fn purge(&self) -> Result<u64, StoreError> {
+    async fn remove_old(&self) -> Reply<u64> {
         transaction!(self, Op::Purge, Committed, |tx| async {
             notes::purge(tx, &self.scope).await?;
             registry::purge(tx, &self.scope).await
         })
     }
 
-    async fn note(&self, pages: &[(Slot, NotePage)]) -> Result<(), StoreError> {
+    async fn note_pages(&self, pages: &[(Slot, NotePage)]) -> Reply<()> {
         transaction!(self, Op::Note, Committed, |tx| notes::note(tx, &self.scope, pages))
     }
 
-    async fn notes(&self, slot: &Slot) -> Result<Vec<NotePage>, StoreError> {
+    async fn notes_known(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
         transaction!(self, Op::Notes, Snapshot, |tx| notes::notes(tx, &self.scope, slot))
     }
 
-    fn subscribe(&self) -> Wakeups {
+    fn hints(&self) -> Wakeups {
         self.dialect.subscribe()
     }
 }
 
 impl<D: Dialect> ServerStore<D> {
     /// Removes what a trial wrote.
-    pub(in crate::store::sql) async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
+    pub(in crate::store::sql) async fn forget(&self, trial: &Trial) -> Reply<()> {
         transaction!(self, Op::Purge, Committed, |tx| registry::forget(tx, &self.scope, trial))
     }
 }

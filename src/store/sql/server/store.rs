@@ -121,7 +121,7 @@ impl<D: Dialect> ServerStore<D> {
     }
 
     /// One rule on one slot.
-    pub(super) async fn on_slot<T: Send>(
+    pub(super) async fn step<T: Send>(
         &self,
         op: Op,
         query: SlotQuery,

@@ -124,7 +124,7 @@ impl SqliteStore {
     }
 
     /// One rule on one slot, in its turn.
-    pub(super) async fn on_slot<T: Send + 'static>(
+    pub(super) async fn in_turn<T: Send + 'static>(
         &self,
         op: Op,
         query: SlotQuery,
