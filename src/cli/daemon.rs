@@ -13,7 +13,7 @@ use crate::cli::failure::Failure;
 use crate::cli::session::connect_for_long;
 use crate::cli::store_args::StoreAddress;
 use crate::clock::{Clock, SystemClock};
-use crate::config::{self, Config, LoadError, NodeConfig};
+use crate::config::{self, Config, LoadError, NodeConfig, StoreConfig};
 use crate::drive::Entropy;
 use crate::exec::{Launcher, Output};
 use crate::node::{Command, Health, Identity, Node, Plan, Ports};
@@ -250,10 +250,12 @@ impl Reloader {
         })
     }
 
-    /// In a task of its own: the store is asked whether it knows the new password.
-    fn offer(&self, url: String) {
-        if let Some(rotation) = self.rotation.clone() {
-            tokio::spawn(async move { rotation.offer(&url).await });
+    /// In a task of its own: the store is asked whether it knows the new password. A url of another file would be at odds with the
+    /// one that is read when the store refuses.
+    fn offer(&self, store: StoreConfig) {
+        let rotation = self.rotation.clone().filter(|_| store.url_file == self.file.store.url_file);
+        if let Some(rotation) = rotation {
+            tokio::spawn(async move { rotation.offer(&store.url).await });
         }
     }
 
@@ -271,7 +273,7 @@ impl Reloader {
                 if fixed(&config) != fixed(&self.file) {
                     tracing::warn!("[node] or [store] changed in the file: that needs a restart");
                 }
-                self.offer(config.store.url);
+                self.offer(config.store);
                 Some(Command::Reload(plan))
             }
             Err(message) => {

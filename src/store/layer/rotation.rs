@@ -1,7 +1,8 @@
 //! Goes on with another user or password: a store that refuses its credentials is opened again with those that are written
 //! by then, and what it refused is asked once more.
 //!
-//! - The url is read again when it is refused, at most once a second ([`Rotation::offer`] is for whoever has read it).
+//! - The url is read again when it is refused, at most once a second, and with each heartbeat: before the old credentials end,
+//!   and where nothing but the listening for wake-ups is refused. [`Rotation::offer`] is for whoever has read it.
 //! - It has to name the same place: another host, database or option is not taken, for leases stand where they were made.
 //! - New credentials are taken once the store has answered to them. Until then the old ones stay, so that a slip of the pen
 //!   costs nothing while they are good.
@@ -66,7 +67,7 @@ impl Debug for Held {
     }
 }
 
-/// The last time that the url was read because it was refused.
+/// The last time that the url was read here.
 #[derive(Debug, Default)]
 struct Reading {
     begun: Option<Mono>,
@@ -174,9 +175,13 @@ impl Rotation {
 
 #[async_trait]
 impl Layer for Arc<Rotation> {
-    async fn around<'a, T: Send + 'a>(&'a self, _op: Op, _location: &'a str, call: Call<'a, T>) -> Reply<T> {
+    async fn around<'a, T: Send + 'a>(&'a self, op: Op, _location: &'a str, call: Call<'a, T>) -> Reply<T> {
         let generation = self.current.generation();
         let reply = call().await;
+        if op == Op::Heartbeat {
+            // Nobody waits for what comes of it.
+            drop(self.read_again());
+        }
         let refused = matches!(&reply, Err(error) if error.kind == ErrorKind::Denied && error.applied == Applied::No);
         if refused && self.renewed(generation).await { call().await } else { reply }
     }
@@ -201,7 +206,7 @@ mod tests {
     struct Server {
         memory: MemoryStore,
         clock: ManualClock,
-        password: Mutex<&'static str>,
+        passwords: Mutex<Vec<&'static str>>,
         file: Mutex<Result<Option<String>, String>>,
         read: AtomicU32,
     }
@@ -219,7 +224,7 @@ mod tests {
     #[async_trait]
     impl Layer for Login {
         async fn around<'a, T: Send + 'a>(&'a self, op: Op, location: &'a str, call: Call<'a, T>) -> Reply<T> {
-            if *self.server.password.lock().unwrap() == self.password {
+            if self.server.passwords.lock().unwrap().contains(&&*self.password) {
                 return call().await;
             }
             Err(StoreError::new(ErrorKind::Denied, Applied::No, op, location, "wrong user or password"))
@@ -244,7 +249,7 @@ mod tests {
             Arc::new(Self {
                 memory: MemoryStore::new(StoreOptions::default(), Arc::new(clock.clone())),
                 clock,
-                password: Mutex::new("old"),
+                passwords: Mutex::new(vec!["old"]),
                 file: Mutex::new(Ok(Some(OLD.to_owned()))),
                 read: AtomicU32::new(0),
             })
@@ -260,7 +265,7 @@ mod tests {
         }
 
         fn change_password(&self) {
-            *self.password.lock().unwrap() = "new";
+            *self.passwords.lock().unwrap() = vec!["new"];
         }
 
         fn write(&self, url: &str) {
@@ -307,6 +312,19 @@ mod tests {
         assert_eq!(store.renew(&lease).await.unwrap(), Renewal::Renewed, "under the same lease");
         assert!(store.nodes().await.is_ok());
         assert_eq!(server.times_read(), 1, "nothing is read while nothing is refused");
+    }
+
+    #[tokio::test]
+    async fn what_is_written_before_the_old_password_ends_is_taken_with_a_heartbeat() {
+        let server = Server::start();
+        let rotation = server.rotation();
+        server.passwords.lock().unwrap().push("new");
+        server.write(NEW);
+        rotation.around(Op::Heartbeat, "", &|| Box::pin(async { Ok(()) })).await.unwrap();
+        assert!(rotation.renewed(0).await);
+        server.change_password();
+        assert!(rotation.store().nodes().await.is_ok());
+        assert_eq!(server.times_read(), 1, "nothing was refused");
     }
 
     #[tokio::test]
