@@ -114,7 +114,7 @@ pub(crate) async fn connect(address: &StoreAddress) -> Result<Arc<dyn Store>, Fa
 /// The same for whoever may be told of another url.
 pub(crate) async fn connect_for_long(address: &StoreAddress) -> Result<Arc<Rotation>, Failure> {
     let store = open(&address.url, &address.options).await.map_err(|error| address.failed(error))?;
-    let written = Written { url_file: address.url_file.clone(), options: address.options.clone() };
+    let written = UrlFile { url_file: address.url_file.clone(), options: address.options.clone() };
     Ok(Rotation::of(store, &address.url, Box::new(written), Arc::new(SystemClock)))
 }
 
@@ -124,13 +124,13 @@ async fn open(url: &str, options: &StoreOptions) -> Result<Arc<dyn Store>, OpenE
 
 /// Credentials as they are written in `url_file`.
 #[derive(Debug)]
-struct Written {
+struct UrlFile {
     url_file: Option<PathBuf>,
     options: StoreOptions,
 }
 
 #[async_trait]
-impl Credentials for Written {
+impl Credentials for UrlFile {
     async fn read(&self) -> Result<Option<String>, String> {
         let Some(path) = self.url_file.clone() else { return Ok(None) };
         let shown = path.display().to_string();

@@ -19,11 +19,11 @@ pub(super) struct Current {
     location: String,
     /// None where the store stays the same: its own hints need no relay.
     hints: Option<broadcast::Sender<Wake>>,
-    state: Mutex<State>,
+    state: Mutex<InUse>,
 }
 
 #[derive(Debug)]
-struct State {
+struct InUse {
     store: Arc<dyn Store>,
     /// How many there were before it.
     generation: u64,
@@ -35,7 +35,7 @@ impl Current {
     /// One that stays.
     pub(super) fn fixed(store: Arc<dyn Store>) -> Self {
         let location = store.location().to_owned();
-        Self { location, hints: None, state: Mutex::new(State { store, generation: 0, relay: None }) }
+        Self { location, hints: None, state: Mutex::new(InUse { store, generation: 0, relay: None }) }
     }
 
     /// One that may be replaced.
@@ -61,7 +61,7 @@ impl Current {
         let mut state = self.lock();
         let relay = state.relay.is_some().then(|| self.relay(&store)).flatten();
         let generation = state.generation + 1;
-        *state = State { store, generation, relay };
+        *state = InUse { store, generation, relay };
     }
 
     /// Hints from now on. Outside of a runtime there are none.
@@ -80,7 +80,7 @@ impl Current {
         Some(AbortOnDropHandle::new(runtime.spawn(pass_on(store.subscribe(), hints))))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, InUse> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -23,7 +23,7 @@ pub type Reply<T> = Result<T, StoreError>;
 pub type Call<'a, T> = &'a (dyn Fn() -> BoxFuture<'a, Reply<T>> + Send + Sync);
 
 /// The same, of the store that it is given.
-type Ask<'a, T> = &'a (dyn Fn(Arc<dyn Store>) -> BoxFuture<'a, Reply<T>> + Send + Sync);
+type CallOn<'a, T> = &'a (dyn Fn(Arc<dyn Store>) -> BoxFuture<'a, Reply<T>> + Send + Sync);
 
 /// What a decorator does with each operation.
 #[async_trait]
@@ -55,7 +55,7 @@ impl<L: Layer> Layered<L> {
         &self.layer
     }
 
-    async fn around<'a, T: Send + 'a>(&'a self, op: Op, ask: Ask<'a, T>) -> Reply<T> {
+    async fn around<'a, T: Send + 'a>(&'a self, op: Op, ask: CallOn<'a, T>) -> Reply<T> {
         self.layer.around(op, self.inner.location(), &|| ask(self.inner.store())).await
     }
 }
