@@ -6,6 +6,7 @@ use cronward::slot::Outcome;
 use cronward::store::{Applied, ErrorKind, Renewal, Store, Wake};
 
 use crate::etcd_server::EtcdServer;
+use crate::rotating::rotating;
 use crate::{LIMIT, ended, granted, open, request, slot_of, store};
 
 fn as_user(server: &EtcdServer, login: &str) -> String {
@@ -41,6 +42,23 @@ async fn a_login_that_the_server_has_forgotten_is_made_again() {
     server.kill();
     server.start_again();
     crate::eventually("the lease is renewed", async || store.renew(&lease).await.is_ok()).await;
+}
+
+#[tokio::test]
+async fn a_new_password_is_taken_once_the_old_one_is_refused_and_the_lease_goes_on() {
+    let server = EtcdServer::start();
+    server.want_users("/cronward/");
+    let (store, written) = rotating(&as_user(&server, "cronward:secret")).await;
+    let lease = granted(&*store, &request(&slot_of("push"), 1)).await;
+    let login = serde_json::json!({ "name": "root", "password": "root" });
+    let token = server.ask("auth/authenticate", &login)["token"].as_str().unwrap().to_owned();
+    let change = serde_json::json!({ "name": "cronward", "password": "fresh" });
+    server.ask_as("auth/user/changepw", &change, Some(&token)).unwrap();
+    *written.lock().unwrap() = as_user(&server, "cronward:fresh");
+    let renewed = async || matches!(store.renew(&lease).await, Ok(Renewal::Renewed));
+    crate::eventually("the lease is renewed", renewed).await;
+    let other = granted(&*store, &request(&slot_of("pull"), 2)).await;
+    assert_eq!(store.renew(&other).await.unwrap(), Renewal::Renewed);
 }
 
 #[tokio::test]

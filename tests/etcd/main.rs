@@ -18,6 +18,8 @@ mod etcd_server;
 mod patient;
 #[path = "../support/proxy.rs"]
 mod proxy;
+#[path = "../support/rotating.rs"]
+mod rotating;
 #[path = "../support/round_trips.rs"]
 mod round_trips;
 #[path = "../support/tls_files.rs"]

@@ -1,9 +1,10 @@
 //! Who may do what, and how a server is reached.
 
-use cronward::store::{Applied, ErrorKind};
+use cronward::store::{Applied, ErrorKind, Renewal};
 
-use crate::bench::{Database, open, request, slot};
+use crate::bench::{Database, eventually, granted, open, request, slot};
 use crate::mariadb_server::{MariadbServer, documented_grants};
+use crate::rotating::rotating;
 use crate::tls_files::TlsFiles;
 
 #[tokio::test]
@@ -12,6 +13,20 @@ async fn a_wrong_password_is_denied_and_never_shown() {
     let error = open(&database.url().replace("secret", "hunter2")).inspect(&[]).await.unwrap_err();
     assert_eq!((error.kind, error.applied), (ErrorKind::Denied, Applied::No), "{error}");
     assert!(!format!("{error} {error:?}").contains("hunter2"), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_new_password_is_taken_once_the_old_one_is_refused_and_the_lease_goes_on() {
+    let database = Database::new().await;
+    database.sql("CREATE USER turning IDENTIFIED BY 'secret'").await;
+    database.sql(&format!("GRANT ALL ON {}.* TO turning", database.name)).await;
+    let url = database.server.url_of("turning", &database.name);
+    let (store, written) = rotating(&url).await;
+    let lease = granted(&*store, &request(&slot("job"), 1)).await;
+    database.sql("ALTER USER turning IDENTIFIED BY 'fresh'").await;
+    database.sql("KILL USER turning").await;
+    *written.lock().unwrap() = url.replace("secret", "fresh");
+    eventually("the lease is renewed", async || matches!(store.renew(&lease).await, Ok(Renewal::Renewed))).await;
 }
 
 #[tokio::test]

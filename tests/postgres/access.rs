@@ -2,10 +2,11 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use cronward::store::{Applied, ErrorKind};
+use cronward::store::{Applied, ErrorKind, Renewal};
 
-use crate::bench::{Database, open, request, slot};
+use crate::bench::{Database, eventually, granted, open, request, slot};
 use crate::postgres_server::{PostgresServer, documented_grants};
+use crate::rotating::rotating;
 use crate::tls_files::TlsFiles;
 
 #[tokio::test]
@@ -14,6 +15,19 @@ async fn a_wrong_password_is_denied_and_never_shown() {
     let error = open(&database.url().replace("secret", "hunter2")).inspect(&[]).await.unwrap_err();
     assert_eq!((error.kind, error.applied), (ErrorKind::Denied, Applied::No), "{error}");
     assert!(!format!("{error} {error:?}").contains("hunter2"), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_new_password_is_taken_once_the_old_one_is_refused_and_the_lease_goes_on() {
+    let server = PostgresServer::start();
+    server.database("own").await;
+    server.sql("own", "CREATE ROLE turning LOGIN SUPERUSER PASSWORD 'secret'").await;
+    let (store, written) = rotating(&server.url_of("turning", "own")).await;
+    let lease = granted(&*store, &request(&slot("job"), 1)).await;
+    let sessions = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'turning'";
+    server.sql("own", &format!("ALTER ROLE turning PASSWORD 'fresh'; {sessions}")).await;
+    *written.lock().unwrap() = server.url_of("turning", "own").replace("secret", "fresh");
+    eventually("the lease is renewed", async || matches!(store.renew(&lease).await, Ok(Renewal::Renewed))).await;
 }
 
 #[tokio::test]

@@ -18,6 +18,8 @@ mod patient;
 mod postgres_server;
 #[path = "../support/proxy.rs"]
 mod proxy;
+#[path = "../support/rotating.rs"]
+mod rotating;
 #[path = "../support/round_trips.rs"]
 mod round_trips;
 #[path = "../support/server_grants.rs"]
