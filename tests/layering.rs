@@ -154,6 +154,17 @@ fn an_imported_module_is_known_by_what_is_said_of_it() {
 }
 
 #[test]
+fn a_function_that_bears_the_name_of_its_module_is_known_by_its_call() {
+    let found = made_up(&[
+        ("a/mod.rs", "mod line;\nmod help;\npub use line::line;"),
+        ("a/line.rs", "use crate::a::help;\npub fn line() { help::help() }"),
+        ("a/help.rs", "use crate::a::line;\npub fn help() { line() }"),
+        ("a/other.rs", "use crate::a::line;\npub fn other(x: X) { x.line(); y::line() }"),
+    ]);
+    assert_eq!(found, [["a/help.rs", "a/line.rs"]]);
+}
+
+#[test]
 fn a_whole_modules_names_are_known_where_they_are_said() {
     let found = made_up(&[
         ("a.rs", "use crate::b::*;\npub struct One(Two);"),

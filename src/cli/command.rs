@@ -7,8 +7,8 @@ use crate::cli::failure::Failure;
 use crate::cli::session::block_on;
 use crate::cli::wrong::explain;
 use crate::cli::{
-    ExitCode, attempts, check, completions, demo, doctor, forget, guarded, help, import, init, jobs, logs, man,
-    migrate, next, nodes, run, show, verbs, verify, watch, why,
+    ExitCode, attempts, check, completions, demo, doctor, forget, guarded, help, import, init, jobs, logs, migrate,
+    next, nodes, run, show, verbs, verify, watch, why,
 };
 use crate::clock::SystemClock;
 
@@ -56,8 +56,8 @@ enum Verb {
     Migrate(migrate::Args),
     Import(import::Args),
     Completions(completions::Args),
-    Man(man::Args),
-    Help(help::Args),
+    Man(help::ManArgs),
+    Help(help::HelpArgs),
 }
 
 /// The command line, for completions and manual pages.
@@ -76,7 +76,7 @@ fn obey() -> u8 {
     let parsed = command().try_get_matches().and_then(|matches| Cronward::from_arg_matches(&matches));
     match parsed {
         Ok(line) => finish(line.verb.call(&mut console), &mut console),
-        Err(told) => explain(&told, &mut console) as u8,
+        Err(told) => explain(&told, &command(), &mut console) as u8,
     }
 }
 
@@ -108,9 +108,9 @@ impl Verb {
             Self::Forget(args) => block_on(forget::forget(args, console)),
             Self::Migrate(args) => block_on(migrate::migrate(args, console)),
             Self::Import(args) => import::import(args, console),
-            Self::Completions(args) => completions::completions(args, console),
-            Self::Man(args) => man::man(args, console),
-            Self::Help(args) => help::help(args, console),
+            Self::Completions(args) => completions::completions(args, command(), console),
+            Self::Man(args) => help::man(args, command(), console),
+            Self::Help(args) => help::help(args, command(), console),
         }
     }
 

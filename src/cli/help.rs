@@ -1,21 +1,26 @@
-//! `cronward help COMMAND`: what `cronward COMMAND --help` says. Knows the command line and nothing else.
+//! `cronward help COMMAND` and `cronward man`: the command line as it tells of itself. Files are written only where they are told
+//! to.
 
-use crate::cli::command;
+use std::path::{Path, PathBuf};
+
+use clap::Command;
+use clap_mangen::Man;
+
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 
 /// The help of a command, as `cronward COMMAND --help`
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward help exec")]
-pub(crate) struct Args {
+pub(crate) struct HelpArgs {
     /// The command, like exec or import crontab; without one the list of all
     #[arg(value_name = "COMMAND", num_args = 0..=3)]
     pub(crate) command: Vec<String>,
 }
 
 /// Prints the help.
-pub(crate) fn help(args: &Args, console: &mut Console) -> Result<(), Failure> {
-    let mut root = command().color(if console.color { clap::ColorChoice::Auto } else { clap::ColorChoice::Never });
+pub(crate) fn help(args: &HelpArgs, commands: Command, console: &mut Console) -> Result<(), Failure> {
+    let mut root = commands.color(if console.color { clap::ColorChoice::Auto } else { clap::ColorChoice::Never });
     // Names of commands below others are complete only then.
     root.build();
     let mut wanted = &mut root;
@@ -30,4 +35,52 @@ pub(crate) fn help(args: &Args, console: &mut Console) -> Result<(), Failure> {
 fn unknown(name: &str) -> Failure {
     let shown: String = name.chars().take(60).collect();
     Failure::Usage(format!("there is no command {shown:?}: try one that `cronward help` lists"))
+}
+
+/// The manual page of cronward(1) on stdout; with --out one for each command, as files
+#[derive(Debug, clap::Args)]
+#[command(
+    before_help = "Example: cronward man --out /usr/local/share/man/man1",
+    after_help = "To read it at once: cronward man | man -l -"
+)]
+pub(crate) struct ManArgs {
+    /// The folder for cronward.1, cronward-run.1 and so on; it is made where it is missing
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// Writes the pages.
+pub(crate) fn man(args: &ManArgs, commands: Command, console: &mut Console) -> Result<(), Failure> {
+    let mut root = commands.disable_help_subcommand(true);
+    root.build();
+    let Some(folder) = &args.out else {
+        let mut page = Vec::new();
+        page_of(root, &mut page)?;
+        return console.print(&String::from_utf8_lossy(&page));
+    };
+    let pages = write(root, folder).map_err(|error| {
+        Failure::Usage(format!("cannot write to {}: {error}; name another folder with --out", folder.display()))
+    })?;
+    console.note(format_args!("wrote {pages} pages to {}", folder.display()));
+    Ok(())
+}
+
+/// The number of pages.
+fn write(root: Command, folder: &Path) -> std::io::Result<usize> {
+    std::fs::create_dir_all(folder)?;
+    let mut waiting = vec![root];
+    let mut pages = 0;
+    while let Some(command) = waiting.pop() {
+        waiting.extend(command.get_subcommands().cloned());
+        let name = Man::new(command.clone()).get_filename();
+        let mut page = Vec::new();
+        page_of(command, &mut page)?;
+        std::fs::write(folder.join(name), page)?;
+        pages += 1;
+    }
+    Ok(pages)
+}
+
+fn page_of(command: Command, page: &mut Vec<u8>) -> std::io::Result<()> {
+    Man::new(command).manual("cronward").render(page)
 }

@@ -25,7 +25,6 @@ mod jobs;
 mod live;
 mod logs;
 mod lookup;
-mod man;
 mod migrate;
 mod next;
 mod nodes;

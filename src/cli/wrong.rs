@@ -1,16 +1,16 @@
 //! What is said to a command line that cannot be used: one line, with the thing and the way out.
 
+use clap::Command;
 use clap::error::ErrorKind;
 
-use crate::cli::command;
 use crate::cli::console::Console;
 use crate::cli::exit_code::ExitCode;
 
 /// Shows what clap has to say: help and version on stdout with 0, a wrong command line on stderr with 64.
-pub(super) fn explain(told: &clap::Error, console: &mut Console) -> ExitCode {
+pub(super) fn explain(told: &clap::Error, commands: &Command, console: &mut Console) -> ExitCode {
     if told.use_stderr() && told.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        let verb = std::env::args().nth(1).filter(|verb| command().find_subcommand(verb).is_some());
-        console.note(one_line(told, verb.as_deref()));
+        let verb = std::env::args().nth(1).and_then(|verb| commands.find_subcommand(verb));
+        console.note(one_line(told, verb));
         return ExitCode::Usage;
     }
     // A reader that went away (`cronward --help | head -1`) is no failure.
@@ -19,7 +19,7 @@ pub(super) fn explain(told: &clap::Error, console: &mut Console) -> ExitCode {
 }
 
 /// clap's paragraphs as one line, like every other error: what is wrong, what may be meant, and whose help to read.
-fn one_line(told: &clap::Error, verb: Option<&str>) -> String {
+fn one_line(told: &clap::Error, verb: Option<&Command>) -> String {
     let text = told.to_string();
     let mut parts: Vec<String> = Vec::new();
     let kept =
@@ -32,12 +32,12 @@ fn one_line(told: &clap::Error, verb: Option<&str>) -> String {
         }
     }
     parts.extend(way_out(told.kind(), &parts.join("; "), verb));
-    let verb = verb.map(|verb| format!(" {verb}")).unwrap_or_default();
+    let verb = verb.map(|verb| format!(" {}", verb.get_name())).unwrap_or_default();
     format!("{}; see `cronward{verb} --help`", parts.join("; "))
 }
 
 /// What to do, where clap says only what is wrong.
-fn way_out(kind: ErrorKind, told: &str, verb: Option<&str>) -> Option<String> {
+fn way_out(kind: ErrorKind, told: &str, verb: Option<&Command>) -> Option<String> {
     let suggests = told.contains("; a similar ") || told.contains("; some similar ");
     match kind {
         ErrorKind::MissingRequiredArgument if told.contains('<') => {
@@ -53,8 +53,7 @@ fn way_out(kind: ErrorKind, told: &str, verb: Option<&str>) -> Option<String> {
 }
 
 /// The command line with which a command's help begins; that of the command below it, where it needs one.
-fn example_of(verb: &str) -> Option<String> {
-    let verb = command().find_subcommand(verb)?.clone();
+fn example_of(verb: &Command) -> Option<String> {
     let example = verb.get_before_help()?.to_string();
     Some(example.trim_start_matches("Example: ").to_owned())
 }
@@ -62,10 +61,12 @@ fn example_of(verb: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::command;
 
     fn told(words: &[&str]) -> String {
         let error = command().try_get_matches_from(words).unwrap_err();
-        one_line(&error, words.get(1).copied().filter(|verb| command().find_subcommand(verb).is_some()))
+        let commands = command();
+        one_line(&error, words.get(1).and_then(|verb| commands.find_subcommand(verb)))
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::source::{Use, blank, defines, mentions, modules_inside, paths, test_modules, uses, without_tests};
+use crate::source::{Use, blank, calls, defines, mentions, modules_inside, paths, test_modules, uses, without_tests};
 
 /// A file's path under `src/`, and its text.
 pub(crate) type Sources = BTreeMap<String, String>;
@@ -173,7 +173,10 @@ impl Tree {
                 Target::Module(whole) if import.name == "*" => {
                     self.globbed(&whole, body).into_iter().for_each(&mut meet)
                 }
-                Target::Module(alias) => aliases.push((import.name.clone(), alias)),
+                Target::Module(alias) => {
+                    self.called_like(&alias, &import.name, body).into_iter().for_each(&mut meet);
+                    aliases.push((import.name.clone(), alias));
+                }
                 // What is only passed on is known to whoever asks for it.
                 item if !import.passed_on || mentions(body, &import.name) => meet(item),
                 Target::Item(_) => {}
@@ -192,6 +195,13 @@ impl Tree {
         }
         found.retain(|file| file != name && self.bodies.contains_key(file));
         found
+    }
+
+    /// The function that a folder hands out under the name of a module in it, where the code calls one of that name.
+    fn called_like(&self, module: &[String], name: &str, body: &str) -> Option<Target> {
+        let (own, parent) = module.split_last().filter(|_| calls(body, name))?;
+        let import = self.uses[self.files.get(parent)?].iter().find(|import| import.name == *own)?;
+        Some(self.resolve(parent, &import.path, LONGEST_CHAIN))
     }
 
     fn children(&self, module: &[String]) -> Vec<(String, Module)> {

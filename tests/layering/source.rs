@@ -205,6 +205,14 @@ pub(crate) fn mentions(code: &str, words: &str) -> bool {
     })
 }
 
+/// True when the code calls a function of this name, not one at the end of a path or of a value.
+pub(crate) fn calls(code: &str, name: &str) -> bool {
+    code.match_indices(&format!("{name}(")).any(|(at, _)| {
+        let before = code[..at].chars().next_back();
+        !before.is_some_and(|c| is_word(c) || matches!(c, ':' | '.'))
+    })
+}
+
 fn is_word(c: char) -> bool {
     c == '_' || c.is_alphanumeric()
 }

@@ -1,8 +1,8 @@
 //! The scripts: what clap generates, and behind it the few lines that ask for names of jobs.
 
+use clap::Command;
 use clap_complete::Shell;
 
-use crate::cli::command;
 use crate::cli::completions::position::{config_of, wants_job};
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
@@ -45,16 +45,16 @@ pub(crate) enum Supported {
 }
 
 /// Writes the script, or for a script the names.
-pub(crate) fn completions(args: &Args, console: &mut Console) -> Result<(), Failure> {
+pub(crate) fn completions(args: &Args, commands: Command, console: &mut Console) -> Result<(), Failure> {
     match args.shell {
-        Some(shell) => console.print(&script(shell)),
-        None => console.print(&names(&args.words)),
+        Some(shell) => console.print(&script(shell, commands)),
+        None => console.print(&names(&commands, &args.words)),
     }
 }
 
 /// Every job of the file where a job is wanted. At a tab nobody reads messages: what is wrong is no name.
-fn names(words: &[String]) -> String {
-    if !wants_job(&command(), words) {
+fn names(commands: &Command, words: &[String]) -> String {
+    if !wants_job(commands, words) {
         return String::new();
     }
     let Ok(path) = config::find(config_of(words).as_deref()) else { return String::new() };
@@ -63,13 +63,13 @@ fn names(words: &[String]) -> String {
     jobs.keys().map(|name| format!("{name}\n")).collect()
 }
 
-fn script(shell: Supported) -> String {
+fn script(shell: Supported, commands: Command) -> String {
     match shell {
-        Supported::Bash => generated(Shell::Bash) + "\n" + BASH,
-        Supported::Fish => generated(Shell::Fish) + "\n" + FISH,
+        Supported::Bash => generated(Shell::Bash, commands) + "\n" + BASH,
+        Supported::Fish => generated(Shell::Fish, commands) + "\n" + FISH,
         Supported::Zsh => {
             // clap's function gets another name, and its last lines, which make it known, give way to ours.
-            let script = generated(Shell::Zsh);
+            let script = generated(Shell::Zsh, commands);
             let end = script.find("if [ \"$funcstack[1]\"").unwrap_or(script.len());
             let kept = script.get(..end).unwrap_or(&script);
             kept.replace("\n_cronward() {\n", "\n_cronward_words() {\n") + ZSH
@@ -77,21 +77,22 @@ fn script(shell: Supported) -> String {
     }
 }
 
-fn generated(shell: Shell) -> String {
+fn generated(shell: Shell, mut commands: Command) -> String {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut command(), "cronward", &mut script);
+    clap_complete::generate(shell, &mut commands, "cronward", &mut script);
     String::from_utf8_lossy(&script).into_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::command;
 
     #[test]
     fn what_clap_generates_still_has_the_lines_that_are_replaced() {
-        let zsh = script(Supported::Zsh);
+        let zsh = script(Supported::Zsh, command());
         assert_eq!(zsh.matches("\n_cronward_words() {\n").count(), 1);
         assert_eq!(zsh.matches("funcstack").count(), 1, "only ours is left");
-        assert!(script(Supported::Bash).trim_end().ends_with("cronward"));
+        assert!(script(Supported::Bash, command()).trim_end().ends_with("cronward"));
     }
 }
