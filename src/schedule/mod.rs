@@ -4,7 +4,6 @@ mod closer;
 mod dst;
 mod expression;
 mod lint;
-mod memo;
 mod pattern;
 mod place;
 mod plan;

@@ -5,19 +5,11 @@
 //! asked and audited like them, is in `guarded`.
 
 mod deed;
-mod mark_done;
-mod operator;
-mod pause;
-mod reset;
-mod resume;
+mod pauses;
+mod slots;
 #[cfg(test)]
 mod tests;
-mod unlock;
 
-pub(crate) use deed::Deed;
-pub(crate) use mark_done::{Args as MarkDoneArgs, mark_done};
-pub(crate) use operator::OperatorArgs;
-pub(crate) use pause::{Args as PauseArgs, pause};
-pub(crate) use reset::{Args as ResetArgs, reset};
-pub(crate) use resume::{Args as ResumeArgs, resume};
-pub(crate) use unlock::{Args as UnlockArgs, unlock};
+pub(crate) use deed::{Deed, OperatorArgs};
+pub(crate) use pauses::{PauseArgs, ResumeArgs, pause, resume};
+pub(crate) use slots::{MarkDoneArgs, ResetArgs, UnlockArgs, mark_done, reset, unlock};

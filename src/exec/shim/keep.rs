@@ -12,18 +12,18 @@
 //! and the daemon finds out when it is there again. Moving the deadline on is too late once TERM was sent for it.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use nix::sys::signal::SigSet;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, wait};
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
 
 use crate::clock::{Clock, Mono, SystemClock};
 use crate::exec::report::Report;
 use crate::exec::request::Request;
-use crate::exec::shim::alarm::Alarm;
 use crate::exec::shim::control::{Control, Input};
 use crate::exec::shim::descendants;
 use crate::job::KillMode;
@@ -284,5 +284,35 @@ impl Keep {
     /// While the daemon lives, the end of the command itself is waited for: it is not said that it ended when it did not.
     fn gives_up(&self, now: Mono) -> bool {
         matches!(self.phase, Phase::Killing(end) if now >= end) && (self.ended || !self.connected)
+    }
+}
+
+/// A descriptor that becomes readable at an instant of `CLOCK_BOOTTIME`. The time limit of a `poll` stands still while the
+/// machine is suspended, and a lease does not.
+#[derive(Debug)]
+struct Alarm(OwnedFd);
+
+impl Alarm {
+    /// One that is not set.
+    fn new() -> rustix::io::Result<Self> {
+        timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK).map(Self)
+    }
+
+    /// Sets it. One that had gone off is quiet again.
+    fn set(&self, at: Mono) {
+        let at = at.since_origin();
+        let never = Timespec { tv_sec: 0, tv_nsec: 0 };
+        // Zero would mean never.
+        let it_value = Timespec {
+            tv_sec: i64::try_from(at.as_secs()).unwrap_or(i64::MAX).max(1),
+            tv_nsec: at.subsec_nanos().into(),
+        };
+        let _ = timerfd_settime(&self.0, TimerfdTimerFlags::ABSTIME, &Itimerspec { it_interval: never, it_value });
+    }
+}
+
+impl AsFd for Alarm {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }

@@ -1,7 +1,6 @@
 //! The shim: `cronward __shim`, one small single-threaded process that keeps one command. No runtime, no logging, and no
 //! output of its own: its stdout and stderr are the command's.
 
-mod alarm;
 mod control;
 mod descendants;
 mod entry;

@@ -1,4 +1,6 @@
-//! `cronward pause J`: no slot of the job is started for a while.
+//! `cronward pause` and `resume`: whether slots of a job are started.
+
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
@@ -9,8 +11,7 @@ use crate::cli::session::Session;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::text::{harmless, instant, relative};
 use crate::cli::values;
-use crate::cli::verbs::OperatorArgs;
-use crate::cli::verbs::deed::Deed;
+use crate::cli::verbs::deed::{Deed, OperatorArgs};
 use crate::clock::later;
 use crate::job::JobName;
 use crate::store::Pause;
@@ -21,7 +22,7 @@ use crate::store::Pause;
 /// replaces this one.
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward pause billing --until 2h --reason 'database upgrade' --yes")]
-pub(crate) struct Args {
+pub(crate) struct PauseArgs {
     /// The job
     #[arg(value_name = "JOB")]
     pub(crate) job: JobName,
@@ -40,7 +41,7 @@ pub(crate) struct Args {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Until {
     /// So long from now.
-    After(std::time::Duration),
+    After(Duration),
     /// At this instant.
     At(DateTime<Utc>),
 }
@@ -54,12 +55,12 @@ fn until(text: &str) -> Result<Until, String> {
 }
 
 /// Pauses the job.
-pub(crate) async fn pause(args: &Args, console: &mut Console) -> Result<(), Failure> {
+pub(crate) async fn pause(args: &PauseArgs, console: &mut Console) -> Result<(), Failure> {
     let session = Session::open(&args.store, console).await?;
     pause_in(&session, args, console).await
 }
 
-pub(super) async fn pause_in(session: &Session, args: &Args, console: &mut Console) -> Result<(), Failure> {
+pub(super) async fn pause_in(session: &Session, args: &PauseArgs, console: &mut Console) -> Result<(), Failure> {
     let job = &session.catalog.find(&args.job)?.entry.name;
     let until = args.until.map(|until| match until {
         Until::After(span) => later(session.now, span),
@@ -96,18 +97,57 @@ pub(super) async fn pause_in(session: &Session, args: &Args, console: &mut Conso
 
 /// The pause that is in force. Somebody else's verb may still come between this look and the step of the store: whoever is
 /// asked agrees to what was seen.
-pub(super) async fn in_force(session: &Session, job: &JobName) -> Result<Option<Pause>, Failure> {
+async fn in_force(session: &Session, job: &JobName) -> Result<Option<Pause>, Failure> {
     let pauses = session.store.pauses().await?;
     let own = pauses.into_iter().find(|(name, _)| name == job).map(|(_, pause)| pause);
     Ok(own.filter(|pause| pause.remaining(session.now).is_some()))
 }
 
 /// The words that make such a pause.
-pub(super) fn again(job: &JobName, pause: &Pause) -> String {
+fn again(job: &JobName, pause: &Pause) -> String {
     let until = pause.until.map(|until| format!(" --until {}", instant(until))).unwrap_or_default();
     let why = harmless(&pause.audit.why);
     let why = if why.is_empty() { String::new() } else { format!(" --reason {}", quoted(&why)) };
     format!("pause {job}{until}{why}")
+}
+
+/// End the pause of a job: its current slot is started at once if it is due and not done
+#[derive(Debug, clap::Args)]
+#[command(before_help = "Example: cronward resume billing --reason 'upgrade is over' --yes")]
+pub(crate) struct ResumeArgs {
+    /// The job
+    #[arg(value_name = "JOB")]
+    pub(crate) job: JobName,
+    #[command(flatten)]
+    pub(crate) operator: OperatorArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Resumes the job.
+pub(crate) async fn resume(args: &ResumeArgs, console: &mut Console) -> Result<(), Failure> {
+    let session = Session::open(&args.store, console).await?;
+    resume_in(&session, args, console).await
+}
+
+pub(super) async fn resume_in(session: &Session, args: &ResumeArgs, console: &mut Console) -> Result<(), Failure> {
+    let job = &session.catalog.find(&args.job)?.entry.name;
+    let before = in_force(session, job).await?;
+    let deed = Deed {
+        verb: "resume",
+        target: job.to_string(),
+        effect: "its slots are started again".to_owned(),
+        needless: "it is not paused".to_owned(),
+        undo: args.store.command(before.map_or_else(|| format!("pause {job}"), |pause| again(job, &pause))),
+        store: args.store.clone(),
+    };
+    if !deed.confirm(&args.operator, console)? {
+        return Ok(());
+    }
+    let answer = session.store.resume(job, &args.operator.audit("resume")).await?;
+    deed.tell(answer, args.output, console)
 }
 
 #[cfg(test)]
@@ -116,7 +156,7 @@ mod tests {
 
     #[test]
     fn an_end_is_a_span_or_an_instant() {
-        assert_eq!(until("2h"), Ok(Until::After(std::time::Duration::from_secs(7_200))));
+        assert_eq!(until("2h"), Ok(Until::After(Duration::from_secs(7_200))));
         assert_eq!(until("2026-11-21T14Z"), Ok(Until::At("2026-11-21T14:00:00Z".parse().unwrap())));
         for text in ["", "soon", "0s", "-2h"] {
             assert!(until(text).unwrap_err().contains("2h"), "{text}");
