@@ -21,10 +21,19 @@ const EDGE: TimeDelta = TimeDelta::milliseconds(1);
 pub(super) enum Service {
     /// To claim the slot.
     Claiming,
+    /// The same, where attempts can have been made that nobody told of: an instance that was told that none is left need not go on
+    /// with the file that it had.
+    ClaimingMore,
     /// To close it, which those do too that may not claim it.
     Closing,
     /// To tell the store something: this instance.
     Telling(usize),
+}
+
+impl Service {
+    const fn is_claiming(self) -> bool {
+        matches!(self, Self::Claiming | Self::ClaimingMore)
+    }
 }
 
 /// What is asked, and of which slot.
@@ -131,8 +140,11 @@ impl Question<'_> {
     fn is_asked(&self, index: usize, instance: &Instance, (from, to): Span) -> bool {
         let claims = match self.service {
             Service::Telling(only) => return index == only,
-            Service::Claiming => true,
+            Service::Claiming | Service::ClaimingMore => true,
             Service::Closing => false,
+        };
+        let used_up = |since: DateTime<Utc>, at: DateTime<Utc>| {
+            self.service == Service::ClaimingMore && self.story.was_told_used_up(index, (since, at))
         };
         // Nobody claims a slot before its tick; nor, where files differ, one whose attempts are used up by the node's own.
         let may_claim = |tenure: &Tenure, fired: DateTime<Utc>, at: DateTime<Utc>| {
@@ -143,10 +155,11 @@ impl Question<'_> {
             let mut own = self.fired.iter().filter(|(tenure, _)| tenure.instance == index);
             own.any(|(tenure, fired)| {
                 let does = if claims { may_claim(tenure, *fired, at) } else { tenure.closes(&self.story.slot) };
-                tenure.from <= at && at <= tenure.to && does
+                tenure.from <= at && at <= tenure.to && does && !used_up(tenure.from, at)
             })
         };
-        instance.keeps_its_plan_to_itself() || (plans_at(from) && plans_at(to))
+        let planless = instance.keeps_its_plan_to_itself() && !used_up(instance.first, to);
+        planless || (plans_at(from) && plans_at(to))
     }
 
     fn serves(&self, index: usize, instance: &Instance, span: Span) -> bool {
@@ -162,14 +175,14 @@ impl Question<'_> {
                 let lived = instance.died.map_or(instance.last, |died| died.max(instance.last));
                 instance.first <= span.0 && span.1 <= lived && instance.in_touch(span) && !story.fails(index, span)
             }
-            Service::Claiming => instance.serves(span.0, span.1, history.horizon),
+            Service::Claiming | Service::ClaimingMore => instance.serves(span.0, span.1, history.horizon),
             // What the store answers to that is not told of each slot.
             Service::Closing => instance.serves(span.0, span.1, history.horizon) && instance.is_answered(span),
         };
         is_there
             && !instance.lacks_lines(span.0, span.1)
             && !history.faults.iter().any(strikes)
-            && !(self.service == Service::Claiming && (history.is_kept(story, index, span) || self.is_granted(span)))
+            && !(self.service.is_claiming() && (history.is_kept(story, index, span) || self.is_granted(span)))
     }
 
     /// A lease that nobody started a run under keeps the others away until it has lapsed.
@@ -210,6 +223,7 @@ impl Question<'_> {
         cuts.extend(history.tenures.iter().flat_map(|tenure| [tenure.from, tenure.to]));
         cuts.extend(history.faults.iter().flat_map(|fault| [Some(fault.at), fault.until]).flatten());
         cuts.extend(story.obstacles.iter().flat_map(|it| [Some(it.from), it.over(lease)]).flatten());
+        cuts.extend(story.told_used_up());
         cuts.extend(story.grants.iter().flat_map(|grant| [grant.at, later(grant.at, grant.lease_ttl)]));
         cuts.retain(|cut| (from..=to).contains(cut));
         cuts.sort();

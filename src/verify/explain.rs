@@ -108,13 +108,13 @@ fn all_were_made(history: &History, story: &Story) -> Option<String> {
     } else {
         return None;
     };
-    // By another node's file there were more: it must have been kept from them. Where attempts are untold, only the store's word
-    // says by whose file they were used up.
-    let by_the_store = made + doubtful < fewest && story.answers.contains("exhausted");
-    if made + doubtful + untold >= most || by_the_store {
+    // By another node's file there were more: it must have been kept from them. Where attempts are untold, the store's word to
+    // that very node says that they were used up by its file too.
+    let service = if made + doubtful < fewest { Service::ClaimingMore } else { Service::Claiming };
+    if made + doubtful + untold >= most {
         Some(said)
     } else {
-        kept_from_it(history, story).map(|why| format!("{said}; {why}"))
+        kept_from(history, story, service).map(|why| format!("{said}; {why}"))
     }
 }
 
@@ -182,6 +182,11 @@ fn missed(history: &History, story: &Story) -> Option<String> {
 /// Nobody had the time for it: after the last run, and up to the end of the slot, no node could have claimed it for as long
 /// as a disturbance may last. What kept them is told as far as it is known; that something was there is not enough.
 fn kept_from_it(history: &History, story: &Story) -> Option<String> {
+    kept_from(history, story, Service::Claiming)
+}
+
+/// The same, of the nodes that the service is one for.
+fn kept_from(history: &History, story: &Story, service: Service) -> Option<String> {
     if let Some(node) = &story.shed_by {
         return Some(format!("{node} was overloaded: it had no room for the slot until its end"));
     }
@@ -189,7 +194,7 @@ fn kept_from_it(history: &History, story: &Story) -> Option<String> {
     let mut ends = story.runs.iter().map(|run| history.end_of(story, run).or_else(|| unknown_end(history, story, run)));
     let from = ends.try_fold(story.slot.start(), |latest, end| Some(latest.max(end?)))?;
     let to = story.start_deadline_passed.map_or(story.slot.end(), |passed| passed.min(story.slot.end()));
-    if history.longest_service(story, Service::Claiming, (from, to)) >= needed {
+    if history.longest_service(story, service, (from, to)) >= needed {
         return None;
     }
     if story.start_deadline_passed.is_some() {

@@ -36,6 +36,8 @@ pub(super) struct Story {
     told_done: Vec<(DateTime<Utc>, NodeName, bool)>,
     /// What claims were answered.
     pub(super) answers: BTreeSet<String>,
+    /// Which instances were told that its attempts are used up, and when.
+    told_used_up: Vec<(usize, DateTime<Utc>)>,
     /// The same, before the first run; and who held the slot then.
     pub(super) before_any_run: BTreeSet<String>,
     pub(super) held_before_any_run: BTreeSet<NodeName>,
@@ -76,6 +78,7 @@ impl Story {
             done_at: None,
             told_done: Vec::new(),
             answers: BTreeSet::new(),
+            told_used_up: Vec::new(),
             before_any_run: BTreeSet::new(),
             held_before_any_run: BTreeSet::new(),
             obstacles: Vec::new(),
@@ -97,6 +100,7 @@ impl Story {
         Obstacle::hear(&mut self.obstacles, heard);
         match &heard.told.line.fact {
             Fact::ClaimAnswered { answer, by } => {
+                self.told_used_up.extend((answer == "exhausted").then_some((heard.instance, heard.at)));
                 self.answered(heard.at, answer, by.as_ref());
                 return;
             }
@@ -333,6 +337,16 @@ impl Story {
         last.map_or(0, |grant| {
             grant.used.saturating_sub(u32::from(self.refunded.contains(&(grant.instance, grant.attempt))))
         })
+    }
+
+    /// When instances were told that its attempts are used up.
+    pub(super) fn told_used_up(&self) -> impl Iterator<Item = DateTime<Utc>> {
+        self.told_used_up.iter().map(|(_, at)| *at)
+    }
+
+    /// Whether an instance was told in a span that its attempts are used up, by the file that it had.
+    pub(super) fn was_told_used_up(&self, instance: usize, (from, to): (DateTime<Utc>, DateTime<Utc>)) -> bool {
+        self.told_used_up.iter().any(|(told, at)| *told == instance && from <= *at && *at <= to)
     }
 
     /// The verdict that stands.

@@ -106,6 +106,27 @@ fn an_attempt_that_was_given_back_without_an_answer_may_count_or_not() {
     missed(away.slot("a", 601.0, given_up)).is_clean_and(Class::Lost);
 }
 
+/// The store has counted an attempt that no journal tells of, and by the file of the node that died there are four.
+#[test]
+fn that_no_attempt_is_left_by_one_file_is_the_stores_word_to_the_nodes_that_were_told_so() {
+    let plan = |attempts: u32| PLAN.replace(r#""max_attempts":3"#, &format!(r#""max_attempts":{attempts}"#));
+    let held = |book: Book, node| book.slot(node, 0.2, r#""event":"claim_answered","answer":"held","by":"c""#);
+    let begun =
+        |of_b| Book::new().up("c").node("a", -3.0, &plan(1)).node("b", -3.0, &plan(of_b)).node("c", -3.0, &plan(4));
+    let died = |of_b| held(held(begun(of_b), "a"), "b").fault(0.1, "kill", "c");
+    let failed = |book: Book| book.closed("a", 602.0, "failed").later();
+    let both = answered(answered(died(1), "a", 6.3, "exhausted"), "b", 6.4, "exhausted");
+    failed(both).is_clean_and(Class::Lost);
+    let one = answered(died(1), "a", 6.3, "exhausted");
+    assert_eq!(failed(one).faulted(), ["lost"], "the other one was not told so");
+    let of_four = answered(died(4), "a", 6.3, "exhausted");
+    assert_eq!(failed(of_four).faulted(), ["lost"], "by its file the other one had four");
+    let reloaded = answered(answered(died(1), "a", 6.3, "exhausted"), "b", 6.4, "exhausted").node("b", 30.0, &plan(4));
+    assert_eq!(failed(reloaded).faulted(), ["lost"], "it was told so by the file that it had before");
+    let at_its_end = answered(answered(died(1), "a", 6.3, "exhausted"), "b", 500.0, "exhausted");
+    assert_eq!(failed(at_its_end).faulted(), ["lost"], "it had the time to ask");
+}
+
 #[test]
 fn a_node_that_does_not_plan_the_job_or_lacks_lines_could_not_have_done_it() {
     let missed = |book: Book| book.closed("a", 602.0, "missed").later();
