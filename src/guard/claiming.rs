@@ -3,7 +3,8 @@
 //! **A lease that is not known of.** A claim whose answer was lost may have been granted. Nobody renews such a lease, nothing runs
 //! under it, and while it stands it keeps out every other slot of a job that may not overlap itself. So the claim is sent again
 //! with its token, at least once a second, beyond the slot's end and during a drain, until an answer comes or the lease would
-//! have lapsed. After done, the store looks for the caller's token before anything else, so each answer settles the question:
+//! have lapsed. Each such claim that the store hears prolongs the lease: so where nothing can be started any more it asks for a
+//! short one, which makes none last longer that nobody will use. After done, the store looks for the caller's token before anything else, so each answer settles the question:
 //!
 //! - `Claimed`: it is held, and known of now. A slot that is over by then is given back at once, unstarted.
 //! - `Done`: the marker stands where the lease would, and nobody is granted a slot with that verdict any more.
@@ -40,6 +41,12 @@ const HOLDER_FIRST: Duration = Duration::from_secs(1);
 /// until the store is asked.
 const FIND_OUT: Duration = Duration::from_secs(1);
 
+/// From the slot's end to the last look, and as much at random. At the end itself the store, by a clock that is a few milliseconds
+/// behind, would grant what can only be given back, and that lease would keep out the job's next slot, which begins then.
+const AFTER_THE_END: Duration = Duration::from_millis(250);
+/// What a claim asks for that is only to find out: time enough to give it back, and no more.
+const BRIEF: Duration = Duration::from_secs(2);
+
 impl SlotMachine {
     /// Asks the store, unless it is too late to start anything.
     pub(super) fn look(&mut self, now: Now) {
@@ -51,22 +58,26 @@ impl SlotMachine {
         if self.errors.in_a_row > 0 && now.mono >= self.silent_until() {
             return self.finish(End::Unknown);
         }
-        self.phase = Phase::Claiming { sent: now.mono };
-        let request = self.request();
+        let brief = self.maybe_held() && self.too_late_to_start(now).is_some();
+        self.phase = Phase::Claiming { sent: now.mono, brief };
+        let mut request = self.request();
+        if brief {
+            request.lease_ttl = request.lease_ttl.min(BRIEF);
+        }
         self.act(Action::Claim(request));
     }
 
     /// The answer to [`Action::Claim`]. Ignored when no claim is on its way.
     pub fn handle_claim(&mut self, now: Now, reply: Result<Claim, StoreError>) {
-        let Phase::Claiming { sent } = self.phase else { return };
+        let Phase::Claiming { sent, brief } = self.phase else { return };
         match reply {
-            Err(error) => self.claim_failed(now, sent, &error),
+            Err(error) => self.claim_failed(now, (sent, brief), &error),
             Ok(claim) => {
-                let first = self.errors.maybe_since.unwrap_or(sent);
+                let asked = Asked { first: self.errors.maybe_since.unwrap_or(sent), sent, brief };
                 self.errors = super::machine::Errors::default();
                 self.held = false;
                 self.tell_answer(&claim);
-                self.claim_answered(now, (first, sent), claim);
+                self.claim_answered(now, asked, claim);
                 // A hint that came while the claim was on its way may be news to the answer.
                 if let Some(hint) = self.hint.take() {
                     self.handle_wake(now, &hint);
@@ -75,12 +86,12 @@ impl SlotMachine {
         }
     }
 
-    /// `first` is when the first send that may have been granted was made.
-    fn claim_answered(&mut self, now: Now, (first, sent): (Mono, Mono), claim: Claim) {
+    fn claim_answered(&mut self, now: Now, asked: Asked, claim: Claim) {
+        let sent = asked.sent;
         match claim {
             Claim::Claimed { attempt, used, at, revision } => {
                 let lease = Lease { revision, ..self.request().granted(attempt, at) };
-                self.granted(now, (first, sent), lease, used);
+                self.granted(now, asked, lease, used);
             }
             Claim::Done(_) => self.finish(End::Done),
             Claim::Closed => self.finish(End::Closed),
@@ -125,14 +136,15 @@ impl SlotMachine {
         self.leave_or_wait(until, Why::Early);
     }
 
-    /// Waits for somebody else's time to run out; looks sooner where the store does not wake its waiters, and once at
+    /// Waits for somebody else's time to run out; looks sooner where the store does not wake its waiters, and once after
     /// the slot's end, where the store will say that it is over. The time that remains ran on while the answer was on its
     /// way, or lay unread on a node that stood still: it is counted from the instant before the claim was sent, and ends
     /// too early by the claim's way to the store at the most, which costs one more look.
     fn wait_for_others(&mut self, now: Now, over: Mono, spread: Duration, why: Why) {
         let until = over + self.spread(spread);
         let until = self.assignment.poll.map_or(until, |poll| until.min(now.mono + poll));
-        let until = if now.mono < self.end { until.min(self.end) } else { until };
+        let last = self.end + AFTER_THE_END + self.spread(AFTER_THE_END);
+        let until = if now.mono < self.end { until.min(last) } else { until };
         self.leave_or_wait(until, why);
     }
 
@@ -142,7 +154,7 @@ impl SlotMachine {
         if self.drain_until.is_some() { self.finish(End::Left) } else { self.wait(until, why) }
     }
 
-    fn claim_failed(&mut self, now: Now, sent: Mono, error: &StoreError) {
+    fn claim_failed(&mut self, now: Now, (sent, brief): (Mono, bool), error: &StoreError) {
         self.tell_error(error);
         self.errors.in_a_row = self.errors.in_a_row.saturating_add(1);
         if error.applied == Applied::Maybe {
@@ -150,8 +162,11 @@ impl SlotMachine {
         }
         let since = *self.errors.since.get_or_insert(now.mono);
         let patience = self.assignment.policy.lease_ttl;
+        if error.applied == Applied::Maybe && !brief {
+            self.errors.maybe_until = Some(now.mono + patience);
+        }
         // A lease that may be held unknown to this node is worth finding, to give it back, until it has lapsed.
-        let found_out = !self.maybe_held() || now.mono.since(since) >= patience;
+        let found_out = self.errors.maybe_until.is_none_or(|until| now.mono >= until);
         if self.drain_until.is_some_and(|until| now.mono >= until || found_out) {
             return self.finish(End::Left);
         }
@@ -184,7 +199,21 @@ impl SlotMachine {
         if may_be_held { self.end + self.assignment.policy.lease_ttl } else { self.end }
     }
 
-    fn granted(&mut self, now: Now, (first, sent): (Mono, Mono), mut lease: Lease, used: u32) {
+    /// Why nothing would be started that is granted now.
+    fn too_late_to_start(&self, now: Now) -> Option<&'static str> {
+        if self.drain_until.is_some() {
+            Some("the node was shutting down")
+        } else if self.start_until.is_some_and(|until| now.mono >= until) {
+            Some("the start deadline had passed")
+        } else if now.mono >= self.end && !self.assignment.past {
+            Some("the slot was over when the grant was heard of")
+        } else {
+            None
+        }
+    }
+
+    fn granted(&mut self, now: Now, asked: Asked, mut lease: Lease, used: u32) {
+        let Asked { first, sent, brief } = asked;
         if used > 1 && lease.trigger == Trigger::Schedule {
             lease.trigger = Trigger::Retry;
         }
@@ -195,20 +224,15 @@ impl SlotMachine {
         self.token = self.token.next();
         self.assignment.audit = None;
         self.tell_grant(&lease, used);
-        if self.drain_until.is_some() {
-            return self.give_back_unstarted(now, lease, trust, "the node was shutting down");
+        if let Some(why) = self.too_late_to_start(now) {
+            return self.give_back_unstarted(now, lease, trust, why);
         }
-        if self.start_until.is_some_and(|until| now.mono >= until) {
-            return self.give_back_unstarted(now, lease, trust, "the start deadline had passed");
-        }
-        if now.mono >= self.end && !self.assignment.past {
-            return self.give_back_unstarted(now, lease, trust, "the slot was over when the grant was heard of");
-        }
-        if !trust.holds(now.mono) {
-            // The answer was so slow that another node may hold the slot by now: ask again as the same claim, which
-            // begins a new window or learns who has it.
+        if brief || !trust.holds(now.mono) {
+            // The answer was so slow that another node may hold the slot by now, or the slot is not over after all: ask again as
+            // the same claim, which begins a new window or learns who has it.
             self.token = lease.token;
             self.errors.maybe_since = Some(first);
+            self.errors.maybe_until = Some(now.mono + lease.ttl);
             return self.wait(now.mono + pace::store_error(1), Why::StoreError);
         }
         self.spawn(now, Hold::guarded(lease, trust, used));
@@ -292,4 +316,15 @@ impl SlotMachine {
         let foreign = matches!(claim, Claim::Held { by, .. } if by.attempt == 0);
         self.tell(Event::ClaimAnswered { answer: claim.answer(), by, foreign });
     }
+}
+
+/// Of a claim that was answered.
+#[derive(Clone, Copy)]
+struct Asked {
+    /// When the first send was made that may have been granted.
+    first: Mono,
+    /// When the one that was answered was.
+    sent: Mono,
+    /// It asked for a short lease.
+    brief: bool,
 }

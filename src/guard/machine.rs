@@ -98,6 +98,8 @@ pub(super) enum Phase {
     Claiming {
         /// The instant before it was sent.
         sent: Mono,
+        /// It asks for a short lease: whatever it is granted is to be given back.
+        brief: bool,
     },
     /// The command is being started, or runs.
     Running(Box<Hold>),
@@ -139,6 +141,8 @@ pub(super) struct Errors {
     pub(super) told: Option<crate::error::ErrorKind>,
     /// When the first claim was sent that may have been applied.
     pub(super) maybe_since: Option<Mono>,
+    /// When the lease of the last such claim will have lapsed that was sent to start something.
+    pub(super) maybe_until: Option<Mono>,
 }
 
 impl SlotMachine {

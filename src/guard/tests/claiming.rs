@@ -300,3 +300,70 @@ fn a_node_that_may_hold_a_lease_unknowingly_asks_each_second() {
     bench.machine.handle_claim(bench.now(), held(TTL));
     assert!(!bench.machine.maybe_held());
 }
+
+/// What nobody will use is not to last longer because somebody asks whether it is there.
+#[test]
+fn a_claim_that_can_only_be_given_back_asks_for_a_short_lease() {
+    let policy = Policy { lease_ttl: TTL, ..Policy::default() };
+    let (mut bench, first) = Bench::at_tick(policy);
+    assert_eq!(first.lease_ttl, TTL);
+    let mut last = first;
+    while bench.now().wall < slot().end() + chrono::TimeDelta::seconds(3) {
+        bench.machine.handle_claim(bench.now(), Err(error(Applied::Maybe)));
+        bench.until_timer();
+        last = bench.claim();
+        let over = bench.now().wall >= slot().end();
+        assert_eq!(last.lease_ttl, if over { seconds(2) } else { TTL }, "{:?}", bench.now());
+    }
+    // By the store's clock the slot is not over after all: nothing is started under so short a lease.
+    let at = slot().end() - chrono::TimeDelta::minutes(1) + chrono::TimeDelta::milliseconds(1);
+    bench.pause(Duration::from_millis(10));
+    let late = Duration::from_secs(58 * 60);
+    bench.machine.handle_clock_set(Now { wall: crate::clock::earlier(bench.now().wall, late), ..bench.now() });
+    bench.machine.handle_claim(bench.now(), Ok(Claim::Claimed { attempt: 1, used: 1, at, revision: None }));
+    assert!(bench.machine.maybe_held());
+    bench.until_timer();
+    let again = bench.claim();
+    assert_eq!((again.token, again.lease_ttl), (last.token, TTL));
+}
+
+#[test]
+fn what_may_be_held_is_asked_about_in_a_drain_until_the_last_lease_that_was_asked_for_would_have_lapsed() {
+    let (mut bench, first) = Bench::at_tick(Policy { lease_ttl: TTL, ..Policy::default() });
+    let begun = bench.now().mono;
+    while bench.now().mono.since(begun) < TTL * 2 {
+        bench.machine.handle_claim(bench.now(), Err(error(Applied::Maybe)));
+        bench.until_timer();
+        assert_eq!(bench.claim().lease_ttl, TTL);
+    }
+    let last = bench.now().mono;
+    bench.machine.handle_shutdown(bench.now(), seconds(3_600));
+    while bench.machine.ended().is_none() {
+        bench.machine.handle_claim(bench.now(), Err(error(Applied::Maybe)));
+        if bench.machine.ended().is_none() {
+            bench.until_timer();
+            let asked = bench.claim();
+            assert_eq!((asked.token, asked.lease_ttl), (first.token, seconds(2)));
+        }
+    }
+    let asked_for = bench.now().mono.since(last);
+    assert!(asked_for >= TTL && asked_for < TTL + seconds(3), "{asked_for:?}");
+}
+
+/// At the end itself it would be granted by a store whose clock is behind, and keep out the slot that begins then.
+#[test]
+fn the_last_look_at_a_slot_that_somebody_holds_comes_when_it_is_over_by_clocks_that_are_well() {
+    let older = Slot::parse("push", "2026-11-21T13Z", "2026-11-21T14Z").unwrap();
+    let long = seconds(7_200);
+    let blocked = Claim::Blocked { key: older.key(), by: other(), remaining: long };
+    for answer in [Claim::Held { by: other(), remaining: long }, blocked, Claim::Paused { remaining: None }] {
+        let poll = Some(seconds(7_200));
+        let policy = Policy { lease_ttl: long, ..Policy::default() };
+        let (mut bench, _) = Bench::with(Assignment { poll, ..assignment(policy) });
+        bench.machine.handle_claim(bench.now(), Ok(answer));
+        bench.until_timer();
+        let after = bench.now().wall - slot().end();
+        assert!((250..=500).contains(&after.num_milliseconds()), "{after}");
+        bench.claim();
+    }
+}
