@@ -36,6 +36,9 @@ bugs! {
     DoneIsNotAbsorbing,
     /// The store judges the slot's window by the clock of whoever asks.
     WindowByNodesClock,
+    /// The store says of a slot that is over that it is closed before it looks for the caller's token, and so did the protocol: a
+    /// node whose claim was granted without an answer does not hear of it any more.
+    ClosedBeforeItsOwnToken,
     /// The store says of a verdict that it is new, however often it is asked for.
     ClosedAgain,
     /// The store has one ledger for all namespaces.

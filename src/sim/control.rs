@@ -3,6 +3,7 @@
 use crate::schedule::ScheduleError;
 use crate::sim::bug::Bug;
 use crate::sim::finding::{Check, Finding};
+use crate::sim::jobs::SHORT_FROM;
 use crate::sim::world::{Options, run};
 
 /// A bug that was found.
@@ -38,6 +39,7 @@ impl Bug {
             Self::OneNamespace => &[Check::I9],
             Self::NeverLooksAgain => &[Check::L1],
             Self::ClosesOnce => &[Check::L2],
+            Self::ClosedBeforeItsOwnToken => &[Check::L3],
             Self::NeverDoneAgain => &[Check::Loss],
             Self::ClosedAgain => &[Check::Answer],
             Self::RenewsAtTheTtl => &[Check::Lapse],
@@ -53,10 +55,18 @@ impl Bug {
     }
 }
 
+impl Bug {
+    /// From which seed on it is looked for: among worlds that have what it takes.
+    const fn first_seed(self) -> u64 {
+        if matches!(self, Self::ClosedBeforeItsOwnToken) { SHORT_FROM } else { 0 }
+    }
+}
+
 /// Looks for a bug in the worlds of the first seeds, `within` at the most; none when none of them shows it as it should.
 pub fn control(bug: Bug, within: u64) -> Result<Option<Control>, ScheduleError> {
     let options = Options { bug: Some(bug), ..Options::default() };
-    for seed in 0..within {
+    let first = bug.first_seed();
+    for seed in first..first.saturating_add(within) {
         let finding = run(seed, &options)?.finding.filter(|finding| bug.checks().contains(&finding.check));
         if let Some(finding) = finding {
             return Ok(Some(Control { bug, seed, finding, judged: by_journals(bug, seed)? }));
@@ -69,7 +79,8 @@ pub fn control(bug: Bug, within: u64) -> Result<Option<Control>, ScheduleError> 
 /// wrong comes of it.
 fn by_journals(bug: Bug, found: u64) -> Result<Option<(u64, String)>, ScheduleError> {
     let options = Options { bug: Some(bug), journals: true, ..Options::default() };
-    for seed in (0..JUDGED).chain([found]) {
+    let first = bug.first_seed();
+    for seed in (first..first.saturating_add(JUDGED)).chain([found]) {
         if let Some(text) = run(seed, &options)?.judged.and_then(|judged| judged.text) {
             return Ok(Some((seed, text)));
         }

@@ -40,6 +40,8 @@ checks! {
     L1,
     /// Every slot ends in a recorded verdict.
     L2,
+    /// No job is left idle by leases that nobody uses.
+    L3,
     /// Data that a store lost cost more than one repeat of a slot that was running or done, or was not told again by who
     /// had it.
     Loss,

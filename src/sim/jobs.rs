@@ -21,7 +21,18 @@ pub(super) struct Rhythm {
     /// The usual length of a slot.
     pub(super) period: Duration,
     pub(super) zone: Tz,
+    /// Slots are shorter than what strikes them.
+    pub(super) short: bool,
 }
+
+/// The first seed whose world may be one of short slots; see [`Rhythm::is_short`].
+pub const SHORT_FROM: u64 = 10_000_000;
+
+/// Each tick begins a slot of one to five seconds. What a job's policy takes from the length of a slot is the same for all.
+const SHORT: [&str; 5] = ["* * * * * *", "*/2 * * * * *", "*/3 * * * * *", "*/4 * * * * *", "*/5 * * * * *"];
+const SHORT_PERIOD: Duration = Duration::from_secs(5);
+/// Leases of short slots outlast them; the last is about what an hour's job has.
+const SHORT_LEASES: [Duration; 3] = [Duration::from_secs(8), Duration::from_secs(20), Duration::from_secs(57)];
 
 const RHYTHMS: [(Period, &[&str], u64); 7] = [
     (Period::Fixed(Duration::from_secs(20)), &["*/20 * * * * *", "*/10 * * * * *", "7,27,47 * * * * *"], 20),
@@ -54,6 +65,21 @@ const CHANGES: [(&str, Tz); 8] = [
 impl Rhythm {
     /// The rhythm, and when the world begins: one in eight begins before a change of the clock, with hours and days all do.
     pub(super) fn drawn(seed: u64, dice: &mut Dice) -> (Self, DateTime<Utc>) {
+        let (rhythm, epoch) = Self::usual(seed, dice);
+        if !Self::is_short(seed) {
+            return (rhythm, epoch);
+        }
+        let (span, period) = (Period::Tick, SHORT_PERIOD);
+        (Self { span, schedules: &SHORT, period, short: true, ..rhythm }, epoch)
+    }
+
+    /// Of the seeds from [`SHORT_FROM`] on one world in three has slots that are shorter than its outages. Those before it were
+    /// tried, and kept, before there were any: their worlds stay what they were, for the draw is a stream of its own.
+    fn is_short(seed: u64) -> bool {
+        seed >= SHORT_FROM && Dice::new(seed, 7).below(3) == 0
+    }
+
+    fn usual(seed: u64, dice: &mut Dice) -> (Self, DateTime<Utc>) {
         let mut calendar = Dice::new(seed, 6);
         // Hours take ten times as long to simulate, days a hundred times: one world in 48, and one in 960.
         let long = if calendar.below(20) == 0 { 6 } else { 5 };
@@ -61,7 +87,7 @@ impl Rhythm {
         let (span, schedules, seconds) = RHYTHMS.get(index).copied().unwrap_or(RHYTHMS[0]);
         let (period, zone) = (Duration::from_secs(seconds), dice.pick(&ZONES, Tz::UTC));
         let plain = instant(PLAIN) + TimeDelta::milliseconds(i64::try_from(dice.below(7_200_000)).unwrap_or(0));
-        let rhythm = Self { span, schedules, period, zone };
+        let rhythm = Self { span, schedules, period, zone, short: false };
         if index < 5 && calendar.below(8) > 0 {
             return (rhythm, plain);
         }
@@ -70,9 +96,15 @@ impl Rhythm {
         (Self { zone, ..rhythm }, earlier(instant(change), before))
     }
 
-    /// Faults strike for fewer days than hours.
-    pub(super) fn most_periods(&self) -> u32 {
-        if self.span == Period::Day { 2 } else { u32::MAX }
+    /// How long faults strike: for fewer days than hours, and in short slots twice as long, for leases are long there.
+    pub(super) fn struck_for(&self, periods: u32) -> Duration {
+        let most = if self.span == Period::Day { 2 } else { u32::MAX };
+        self.period * periods.min(most) * if self.short { 2 } else { 1 }
+    }
+
+    /// Of which a job's lease is one.
+    fn leases(&self) -> [Duration; 3] {
+        if self.short { SHORT_LEASES } else { [self.period / 10, self.period / 6, self.period / 4] }
     }
 }
 
@@ -108,17 +140,17 @@ pub(super) fn drawn(
     let mut spec = JobSpec::new(name, schedule, Program::Direct(vec!["true".to_owned()]));
     spec.timezone = rhythm.zone;
     spec.period = rhythm.span;
-    spec.policy = policy(rhythm.period, network, dice);
+    spec.policy = policy(rhythm, network, dice);
     spec.jitter = if dice.below(3) == 0 { rhythm.period / 20 } else { Duration::ZERO };
     let timetable = Timetable::of(&spec)?;
     let habit = habit(rhythm.period, &spec.policy, dice);
     Ok(Some(SimJob { spec: Arc::new(spec), timetable, habit }))
 }
 
-fn policy(period: Duration, network: &Network, dice: &mut Dice) -> Policy {
+fn policy(rhythm: &Rhythm, network: &Network, dice: &mut Dice) -> Policy {
+    let period = rhythm.period;
     let part = |of: u32| period / of;
-    let lease_ttl =
-        dice.pick(&[part(10), part(6), part(4)], part(6)).max(network.timeout * 2).min(Duration::from_secs(60));
+    let lease_ttl = dice.pick(&rhythm.leases(), part(6)).max(network.timeout * 2).min(Duration::from_secs(60));
     let delay = dice.pick(&[Duration::ZERO, part(60), part(20), part(8)], Duration::ZERO);
     let backoff = dice.pick(&[Backoff::Fixed, Backoff::Exponential], Backoff::Fixed);
     let timeout = dice.pick(&[None, Some(part(4)), Some(part(2)), Some(part(1))], None);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::clock::later;
-use crate::job::{Concurrency, OnLost};
+use crate::job::{Concurrency, OnLost, Policy};
 use crate::sim::again::TRY_AGAIN;
 use crate::sim::backend::{Grant, SlotId};
 use crate::sim::faults::Fault;
@@ -20,9 +20,9 @@ use crate::slot::{Slot, Verdict};
 use crate::store::{ClaimRequest, Closing};
 
 /// From the end of what stood there, or a tick, to the next grant: the protocol's second, and the ways there and back.
-const LOOK: Duration = Duration::from_secs(1);
+pub(super) const LOOK: Duration = Duration::from_secs(1);
 /// The longest that a node pauses after a store error, with its spread, and the spread of a resync.
-const LONGEST_PAUSE: Duration = Duration::from_millis(7_500);
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_millis(7_500);
 
 /// From a loss to the hint that hints were lost, at the most.
 const RESYNC: Duration = Duration::from_millis(500);
@@ -151,19 +151,28 @@ impl World {
         }
         let story = self.nature.stories.get(&id)?;
         let tick = clock.when_wall(scenario.epoch, story.tick);
-        // The failing node waits on top; two percent for clocks that drift.
-        let longest_delay = policy.retry.delay.max(policy.retry.max_delay);
-        let handicap = (longest_delay / 4).clamp(Duration::from_millis(250), Duration::from_secs(5));
-        let handicap = handicap.max(scenario.poll.unwrap_or_default() * 2);
+        let (longest_delay, handicap) = (longest_delay(policy), self.handicap(policy));
         // A failure that was reported after its lease had lapsed is waited out by its own node alone.
         let process = Process { node, start: host.start };
         let runs = story.runs.iter().filter_map(|run| self.nature.runs.get(*run));
         let failed = runs.filter(|run| run.by == process && run.ended.is_some()).count() > 0;
         let handicap = if failed { handicap + longest_delay } else { handicap };
-        let slack = (longest_delay + policy.lease_ttl + scenario.period) / 50 + scenario.network.most * 4;
+        let slack = self.slack(policy);
         let recovered = good + policy.lease_ttl + scenario.network.timeout + LONGEST_PAUSE + handicap;
         let due = scenario.time(free).max(tick) + LOOK + handicap + slack;
         (good < scenario.end).then(|| scenario.instant(due.max(recovered + LOOK + slack)))
+    }
+
+    /// What the failing node waits on top.
+    pub(super) fn handicap(&self, policy: &Policy) -> Duration {
+        let part = (longest_delay(policy) / 4).clamp(Duration::from_millis(250), Duration::from_secs(5));
+        part.max(self.nature.scenario.poll.unwrap_or_default() * 2)
+    }
+
+    /// Two percent for clocks that drift, and the ways there and back.
+    pub(super) fn slack(&self, policy: &Policy) -> Duration {
+        let scenario = &self.nature.scenario;
+        (longest_delay(policy) + policy.lease_ttl + scenario.period) / 50 + scenario.network.most * 4
     }
 
     /// A reported failure is tried again as soon as the wait is over, by another node than the one that failed.
@@ -302,6 +311,7 @@ impl World {
         if let Some(free) = shadow.free_since(now, u32::MAX) {
             self.look_at_waiting(id, free, now);
         }
+        self.look_at_idleness(id);
         if shadow.verdict != Some(Verdict::Done) {
             self.look_at_keepers(id);
         }
@@ -325,4 +335,9 @@ impl World {
             self.nature.break_off(Check::Loss, text);
         }
     }
+}
+
+/// The longest wait after a failure.
+fn longest_delay(policy: &Policy) -> Duration {
+    policy.retry.delay.max(policy.retry.max_delay)
 }

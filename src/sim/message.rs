@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::slot::{Lease, RunRecord, Slot, SlotRecord};
+use crate::slot::{Lease, RunRecord, Slot, SlotRecord, Token};
 use crate::store::{
     Applied, Claim, ClaimRequest, Closing, ErrorKind, HeartbeatReply, JobEntry, NodeEntry, NodeReport, Op, Release,
     Renewal, Settlement, StoreError,
@@ -62,6 +62,15 @@ impl Ask {
             Self::Nodes => Op::Nodes,
             Self::Heartbeat(_) => Op::Heartbeat,
             Self::Register(_) => Op::Register,
+        }
+    }
+
+    /// The token whose lease it asks for, or to be prolonged.
+    pub(super) const fn token(&self) -> Option<Token> {
+        match self {
+            Self::Claim(request) => Some(request.token),
+            Self::Renew(lease) => Some(lease.token),
+            _ => None,
         }
     }
 

@@ -14,9 +14,14 @@
 //!  scenario ─▶ world ─▶ nature: time, chance, network, commands, history
 //!               │   ├─▶ host, daemon, task: a node, as `crate::node` has it, without a runtime
 //!               │   └─▶ backend: the ledger, and a shadow of every slot
-//!               ├─▶ judge, verdicts: what was promised
+//!               ├─▶ judge, idle, verdicts: what was promised
 //!               └─▶ journals: what the nodes wrote, for `crate::verify`
 //! ```
+//!
+//! Of the seeds from [`SHORT_FROM`] on, one world in three is of slots of one to five seconds, which are shorter than what
+//! strikes them: a link that is cut, or carries requests and no answers, a node that stands still, a store that is away. Whether
+//! it is one is drawn from a stream of its own, and no world of a smaller seed is: the seeds that were kept show the worlds that
+//! they were kept for. CI has a range of its own for them, and of fresh seeds about all are large.
 //!
 //! What a node decides is shared: when a clock is put right and time has jumped ([`crate::clock`]), which verdicts are asked
 //! for and told ([`crate::schedule::Closer`]), where a node goes on that comes after others ([`crate::store::handover`]).
@@ -31,6 +36,7 @@ mod daemon;
 mod dice;
 mod faults;
 mod finding;
+mod idle;
 mod jobs;
 mod journals;
 mod judge;
@@ -56,6 +62,7 @@ pub use bug::Bug;
 pub use control::{Control, JUDGED, control};
 pub use faults::{Fault, FaultSet};
 pub use finding::{Check, Finding};
+pub use jobs::SHORT_FROM;
 pub use journals::Judged;
 pub use scenario::Limits;
 pub use shrink::{Shrunk, shrink};

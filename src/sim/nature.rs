@@ -71,6 +71,8 @@ pub(super) struct Nature {
     /// Since when nothing has kept a node from doing its work.
     pub(super) good_since: Vec<Time>,
     pub(super) cut_off_until: Vec<Time>,
+    /// No answer reaches a node before this.
+    pub(super) deaf_until: Vec<Time>,
     /// The starts of nodes whose heartbeat has reached the store.
     pub(super) heartbeats: BTreeSet<(usize, u32)>,
     /// Starts that the world has not looked at yet.
@@ -97,6 +99,7 @@ impl Nature {
             runs: Vec::new(),
             good_since: vec![Time::ZERO; nodes],
             cut_off_until: vec![Time::ZERO; nodes],
+            deaf_until: vec![Time::ZERO; nodes],
             heartbeats: BTreeSet::new(),
             spawned: Vec::new(),
             summary: Summary::default(),
@@ -154,6 +157,16 @@ impl Nature {
     /// The same for every node.
     pub(super) fn trouble_all(&mut self, until: Time) {
         self.good_since.iter_mut().for_each(|since| *since = (*since).max(until));
+    }
+
+    /// Whether no answer reaches a node.
+    pub(super) fn is_deaf(&self, node: usize) -> bool {
+        self.deaf_until.get(node).is_some_and(|until| *until > self.now)
+    }
+
+    /// The stories of the job of a slot, in order.
+    pub(super) fn of_job(&self, (job, _): SlotId) -> impl DoubleEndedIterator<Item = (&SlotId, &Story)> {
+        self.stories.range((job, i64::MIN)..=(job, i64::MAX))
     }
 
     pub(super) fn id(&self, slot: &Slot) -> Option<SlotId> {
@@ -227,6 +240,11 @@ impl Nature {
     pub(super) fn reply(&mut self, request: &Request, answer: Result<Answer, NoAnswer>, slow: Duration) {
         if request.unheard {
             return;
+        }
+        if self.is_deaf(request.from.node) {
+            self.strike(Fault::ReplyLost);
+            self.enter_message("loss", (request.from.node, request.ask.slot()), request.until);
+            return self.never_answered(request);
         }
         let rates = if self.is_calm() {
             (0, Duration::ZERO)

@@ -69,6 +69,8 @@ pub(super) struct Scenario {
     pub(super) lease_ttl: Duration,
     /// The usual length of a slot.
     pub(super) period: Duration,
+    /// Slots are shorter than what strikes them.
+    pub(super) short: bool,
     /// Faults strike before this.
     pub(super) faults_until: Time,
     /// The end of the world.
@@ -95,7 +97,7 @@ impl Scenario {
         let lease_ttl = jobs.iter().map(|job| job.spec.policy.lease_ttl).max().unwrap_or_default();
         let rates = Rates::drawn(mix, &mut Dice::new(seed, 3), lease_ttl);
         let poll = (dice.below(3) == 0).then(|| lease_ttl / 8);
-        let faults_until = rhythm.period * periods.min(limits.periods).min(rhythm.most_periods());
+        let faults_until = rhythm.struck_for(periods.min(limits.periods));
         // Long runs and the longest wait of a closer are over, then some slots without any fault.
         let rest = jobs.iter().map(SimJob::longest).max().unwrap_or_default() + lease_ttl * 2;
         let end = faults_until + rest + rhythm.period * 3 + Duration::from_secs(75);
@@ -121,6 +123,7 @@ impl Scenario {
             epoch,
             lease_ttl,
             period: rhythm.period,
+            short: rhythm.short,
             faults_until,
             end,
         })

@@ -68,6 +68,9 @@ impl World {
         if let (Some(grant), Some(id), Ask::Claim(claim)) = (processed.grant, id, &request.ask) {
             self.granted(request.from, id, claim, grant);
         }
+        if let Some(id) = id {
+            self.note_holder(request, id, processed.answer.as_ref());
+        }
         if let (Some(lapsed), Some(id), Some(slot)) = (processed.restored, id, request.ask.slot()) {
             self.look_at_lapse(id, slot, lapsed);
         }
@@ -92,7 +95,7 @@ impl World {
             let cut_off = self.nature.cut_off_until.get(node).is_some_and(|until| *until > self.nature.now);
             let Some(host) = self.hosts.get(node).filter(|host| host.daemon.is_some()) else { continue };
             let to = Process { node, start: host.start };
-            if lost || cut_off {
+            if lost || cut_off || self.nature.is_deaf(node) {
                 self.nature.strike(Fault::HintLost);
                 self.nature.enter_node("hint_lost", node, self.nature.now);
                 self.nature.trouble(node, self.nature.now);

@@ -45,6 +45,8 @@ pub(super) struct Story {
     pub(super) given_up: bool,
     /// Every grant of the slot.
     pub(super) grants: u32,
+    /// When a command of it could last not be started.
+    pub(super) not_started: Option<Time>,
 }
 
 /// One run of a command.
@@ -107,6 +109,7 @@ impl Story {
             done_lost: false,
             given_up: false,
             grants: 0,
+            not_started: None,
         }
     }
 

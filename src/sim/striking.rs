@@ -32,6 +32,15 @@ impl World {
                 self.nature.trouble(node, now + span);
                 self.reconnect(Some(node), now + span);
                 self.nature.cut_off_until.iter_mut().skip(node).take(1).for_each(|until| *until = now + span);
+                if self.nature.scenario.short {
+                    self.deafen(node, now + span);
+                }
+            }
+            Weather::Deafen(node, span) => {
+                self.nature.enter_node("partition", node, now + span);
+                self.nature.trouble(node, now + span);
+                self.reconnect(Some(node), now + span);
+                self.deafen(node, now + span);
             }
             Weather::Down(span, silent) => {
                 self.nature.strike(Fault::StoreDown);
@@ -74,6 +83,11 @@ impl World {
             Weather::Resync(node) => self.resync(node),
             Weather::Calm => self.calm(),
         }
+    }
+
+    /// No answer reaches a node, also none that is on its way.
+    fn deafen(&mut self, node: usize, until: Time) {
+        self.nature.deaf_until.iter_mut().skip(node).take(1).for_each(|deaf| *deaf = until);
     }
 
     /// A node's daemon dies, and its commands with it: the shim sees to that. It comes back after a while, if it is to.
@@ -130,6 +144,8 @@ impl World {
             let gone: Vec<Token> = shadow.runs.iter().map(|run| run.token).filter(|token| !kept(*token)).collect();
             forget(&mut self.nature.runs, &story.runs, &gone);
         }
+        // What stands again may be what its holder has given back.
+        self.holders.clear();
         self.nature.trouble_all(self.nature.now);
         self.reconnect(None, self.nature.now);
     }
@@ -167,7 +183,7 @@ impl World {
     fn well_again(&mut self) {
         let soon = self.nature.now + self.nature.scenario.network.timeout;
         let down = self.down.map_or(Time::ZERO, |(until, _)| until);
-        let cut_off = self.nature.cut_off_until.iter();
+        let cut_off = self.nature.cut_off_until.iter().zip(&self.nature.deaf_until).map(|(cut, deaf)| cut.max(deaf));
         for ((since, host), cut_off) in self.nature.good_since.iter_mut().zip(&self.hosts).zip(cut_off) {
             *since = soon.max(down).max(*cut_off).max(host.stopped_until.unwrap_or_default());
         }
@@ -180,7 +196,7 @@ impl World {
         self.nature.lift("partition");
         self.down = None;
         self.slow = Duration::ZERO;
-        self.nature.cut_off_until.iter_mut().for_each(|until| *until = now);
+        self.nature.cut_off_until.iter_mut().chain(&mut self.nature.deaf_until).for_each(|until| *until = now);
         self.well_again();
         for node in 0..self.hosts.len() {
             self.boot(node);

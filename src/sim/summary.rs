@@ -60,6 +60,8 @@ classes! {
 pub struct Summary {
     /// Worlds.
     pub worlds: u64,
+    /// Of these: slots are shorter than what strikes them.
+    pub short: u64,
     /// Of these: the offset of their time zone from UTC changes while they last.
     pub changes_of_offset: u64,
     /// Of these: the checker of journals judged what their nodes wrote, of so many slots.
@@ -83,6 +85,7 @@ impl Summary {
     /// Adds the figures of another.
     pub fn add(&mut self, other: &Self) {
         self.worlds += other.worlds;
+        self.short += other.short;
         self.changes_of_offset += other.changes_of_offset;
         self.judged += other.judged;
         self.judged_slots += other.judged_slots;
@@ -110,6 +113,7 @@ impl Summary {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:>12}  worlds", self.worlds)?;
+        writeln!(f, "{:>12}  of these: with slots of one to five seconds", self.short)?;
         writeln!(f, "{:>12}  of these: the clocks of their time zone change", self.changes_of_offset)?;
         let judged =
             format!("of these: the journals of their nodes were judged as well, with {} slots", self.judged_slots);

@@ -30,6 +30,8 @@ pub(super) struct Task {
     scheduled_at: DateTime<Utc>,
     /// The claim that the store last answered with a grant.
     pub(super) granted: Option<(Token, Attempt)>,
+    /// The token of its last claim.
+    pub(super) claimed: Option<Token>,
     lease: Option<Lease>,
     pub(super) run: Option<usize>,
     pub(super) timer: Option<Mono>,
@@ -39,7 +41,16 @@ pub(super) struct Task {
 
 impl Task {
     pub(super) const fn new(machine: SlotMachine, scheduled_at: DateTime<Utc>) -> Self {
-        Self { machine, scheduled_at, granted: None, lease: None, run: None, timer: None, ordered: Time::ZERO }
+        Self {
+            machine,
+            scheduled_at,
+            granted: None,
+            claimed: None,
+            lease: None,
+            run: None,
+            timer: None,
+            ordered: Time::ZERO,
+        }
     }
 }
 
@@ -90,6 +101,7 @@ impl Daemon {
             Action::Claim(request) => {
                 task.granted = None;
                 let token = request.token;
+                task.claimed = Some(token);
                 let now = desk.now;
                 self.ask(desk, Asked::Claim(id, token, now), Ask::Claim(request), None);
             }
@@ -194,6 +206,8 @@ impl Daemon {
         let rate = if desk.nature.is_calm() { 0 } else { desk.nature.scenario.rates.no_start };
         if desk.nature.dice.chance(rate) {
             desk.nature.strike(Fault::NoStart);
+            let now = desk.nature.now;
+            desk.nature.story(&context.slot).into_iter().for_each(|story| story.not_started = Some(now));
             let status = ExitStatus::NotStarted { code: 127, message: "not found".to_owned() };
             return self.tell(desk, id, |machine, now| {
                 machine.handle_started(now);

@@ -18,6 +18,8 @@ pub(super) enum Weather {
     Pause(usize, Duration),
     /// A node cannot reach the store for this long.
     CutOff(usize, Duration),
+    /// A node's requests reach the store and no answer reaches the node for this long.
+    Deafen(usize, Duration),
     /// The store is away for this long; it refuses connections, or is silent.
     Down(Duration, bool),
     /// Each answer takes up to this long more; until it is lifted.
@@ -59,7 +61,9 @@ fn strike(fault: Fault, scenario: &Scenario, dice: &mut Dice, all: &mut Vec<(Tim
     let at = dice.span(Time::ZERO, scenario.faults_until);
     let count = u64::try_from(scenario.nodes.len()).unwrap_or(1);
     let node = usize::try_from(dice.below(count)).unwrap_or(0);
-    let while_ = dice.span(Duration::from_millis(1), ttl * 3);
+    // In short slots most outlast some slots, and not a lease.
+    let most = if scenario.short { dice.pick(&[ttl / 8, ttl / 2, ttl * 2], ttl) } else { ttl * 3 };
+    let while_ = dice.span(Duration::from_millis(1), most);
     match fault {
         Fault::Crash => all.push((at, Weather::Crash(node, while_))),
         Fault::Pause => all.push((at, Weather::Pause(node, while_))),
@@ -84,6 +88,7 @@ fn strike(fault: Fault, scenario: &Scenario, dice: &mut Dice, all: &mut Vec<(Tim
                 nodes.map(|node| (at + dice.span(Duration::ZERO, Duration::from_secs(1)), Weather::Reload(node))),
             );
         }
+        Fault::ReplyLost if scenario.short => all.push((at, Weather::Deafen(node, while_))),
         Fault::RequestLost
         | Fault::ReplyLost
         | Fault::Delay

@@ -1,5 +1,6 @@
 //! A world: nodes, a store, and what happens to them, one event after the other. One thread, no runtime, one seed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use crate::sim::daemon::{Asked, Daemon, Desk};
 use crate::sim::dice::Dice;
 use crate::sim::faults::Fault;
 use crate::sim::finding::{Check, Finding};
+use crate::sim::idle::Holder;
 use crate::sim::journals::{Journals, Judged};
 use crate::sim::message::{Ask, Process};
 use crate::sim::nature::{Event, Nature};
@@ -48,6 +50,8 @@ pub(super) struct World {
     /// The store is away, and whether it is silent about it.
     pub(super) down: Option<(Time, bool)>,
     pub(super) slow: Duration,
+    /// Who was granted, or renewed, the last lease of a slot.
+    pub(super) holders: BTreeMap<SlotId, Holder>,
 }
 
 /// How to run a world.
@@ -111,7 +115,7 @@ impl World {
             nature.queue.push(at, Event::Weather(weather));
         }
         let backend = Backend::new(retention, options.bug);
-        let mut world = Self { nature, hosts, backend, down: None, slow: Duration::ZERO };
+        let mut world = Self { nature, hosts, backend, down: None, slow: Duration::ZERO, holders: BTreeMap::new() };
         world.set_clocks();
         world.count_unlike();
         for node in 0..world.hosts.len() {
@@ -166,6 +170,7 @@ impl World {
             self.judge();
         }
         self.nature.summary.worlds = 1;
+        self.nature.summary.short = u64::from(self.nature.scenario.short);
         self.nature.summary.changes_of_offset = u64::from(self.nature.scenario.changes_offset());
     }
 

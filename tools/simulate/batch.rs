@@ -82,6 +82,7 @@ impl Batch {
             "seeds": [first, next],
             "fresh": self.fresh,
             "worlds": self.summary.worlds,
+            "short": self.summary.short,
             "changes_of_offset": self.summary.changes_of_offset,
             "slots": self.summary.classes.slots,
             "judged": {"worlds": self.summary.judged, "slots": self.summary.judged_slots, "disagreements": self.disagreements},
