@@ -22,6 +22,9 @@ use crate::store::{
     Release, Renewal, Settlement, StoreError, Wake,
 };
 
+/// What an operation comes to.
+pub type Reply<T> = Result<T, StoreError>;
+
 /// The receiving end of wake-ups. A receiver that lags has lost hints: treat that as [`Wake::Resync`].
 pub type Wakeups = broadcast::Receiver<Wake>;
 

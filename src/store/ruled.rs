@@ -12,13 +12,11 @@ use super::rules::SlotStep;
 use super::state::SlotQuery;
 use crate::job::{JobName, NodeName};
 use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
+pub(super) use crate::store::contract::Reply;
 use crate::store::{
     Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause,
-    Release, Renewal, Settlement, Store, StoreError, Wakeups,
+    Release, Renewal, Settlement, Store, Wakeups,
 };
-
-/// What is answered, or why not.
-pub(super) type Reply<T> = Result<T, StoreError>;
 
 /// What an adapter does by itself. Each is the method of [`Store`] that has the same words, but for the first ones.
 pub(super) trait Ruled: Debug + Send + Sync + 'static {

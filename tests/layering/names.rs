@@ -42,7 +42,7 @@ const EXCEPTIONS: &[(&str, usize)] = &[
     ("Session", 3),
     ("Shared", 4),
     ("Source", 4),
-    ("Standing", 5),
+    ("Standing", 3),
     ("State", 8),
     ("Step", 3),
     ("Story", 3),

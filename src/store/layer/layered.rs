@@ -10,14 +10,12 @@ use futures_util::future::BoxFuture;
 
 use crate::job::{JobName, NodeName};
 use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
+use crate::store::contract::Reply;
 use crate::store::layer::Current;
 use crate::store::{
     Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause,
-    Release, Renewal, Settlement, Store, StoreError, Wakeups,
+    Release, Renewal, Settlement, Store, Wakeups,
 };
-
-/// What an operation comes to.
-pub type Reply<T> = Result<T, StoreError>;
 
 /// One operation with its arguments. It may be made any number of times; each is a request of its own.
 pub type Call<'a, T> = &'a (dyn Fn() -> BoxFuture<'a, Reply<T>> + Send + Sync);

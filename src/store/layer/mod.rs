@@ -13,8 +13,9 @@ mod observe;
 mod rotation;
 mod timeout;
 
+pub use crate::store::contract::Reply;
 pub use chaos::{Chaos, ChaosStore, Fault, Odds};
-pub use layered::{Call, Layer, Layered, Reply};
+pub use layered::{Call, Layer, Layered};
 pub use observe::{Observe, Observer, Seen};
 pub use rotation::{Credentials, Rotation};
 pub use timeout::Timeout;
