@@ -15,9 +15,9 @@ test-servers: ## Install the servers that the tests start, where they are missin
 model-long: ## Visit every state of larger worlds than `make test` does; minutes
 	$(CARGO) test --all-features --test model --test redlock_model -- --ignored --nocapture --test-threads 1
 
-# A sequence is ten operations or more; `make test` has 20,000 of them. Hours.
+# A sequence is about twelve operations; `make test` has 20,000 of them. Hours.
 sequences-long: test-servers ## Ask Redis two million random operations, and compare each answer with the rules
-	PROPTEST_CASES=200000 $(CARGO) test --all-features --test conformance -- redis::sequences --nocapture
+	PROPTEST_CASES=180000 $(CARGO) test --all-features --test conformance -- redis::sequences --nocapture
 
 test: test-servers ## Run every test, with real servers and the documents' examples
 	$(CARGO) test --workspace --all-features

@@ -1,7 +1,5 @@
 //! What was noted on slots, beside the ledger's own records. No rule reads it.
 
-use std::collections::BTreeMap;
-
 use chrono::{DateTime, Utc};
 
 use crate::slot::{NotePage, Slot};

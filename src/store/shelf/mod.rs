@@ -1,4 +1,4 @@
-//! What stores of keys and values have in common: the contract method by method, the frame of a call, and the hints. Each adapter
+//! What stores of keys and values have in common: the frame of a call, and the hints. Each adapter
 //! brings its few own steps (`Shelf`, `Registry`, `Notes`); this knows no server, keeps nothing and decides nothing about
 //! slots: that is done by [`rules`](super::rules), on a [`state`](super::state).
 
