@@ -20,7 +20,7 @@ use crate::observe::{NodeEvent, Observer};
 use crate::slot::{Exit, ExitStatus, RunContext, Slot, Token, Trigger, Verdict};
 use crate::store::layer::{Call, Layer, Layered, Reply};
 use crate::store::memory::MemoryStore;
-use crate::store::{Applied, ErrorKind, Op, Store, StoreError, StoreOptions};
+use crate::store::{Applied, Claim, ClaimRequest, ErrorKind, Op, Store, StoreError, StoreOptions};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// What one start takes of the machine's only processor.
@@ -41,10 +41,11 @@ impl Clock for Virtual {
     }
 }
 
-/// A store that does not answer claims while it is away.
+/// A store that does not answer claims while it is away, and refuses them while it is full.
 #[derive(Clone, Debug, Default)]
 struct Link {
     away: Arc<AtomicBool>,
+    full: Arc<AtomicBool>,
     unanswered: Arc<AtomicUsize>,
 }
 
@@ -56,6 +57,9 @@ impl Layer for Link {
             self.unanswered.fetch_add(1, Ordering::Relaxed);
             tokio::time::sleep(OP_TIMEOUT).await;
             return Err(StoreError::new(ErrorKind::Timeout, Applied::Maybe, op, location, "no answer"));
+        }
+        if op == Op::Claim && self.full.load(Ordering::Relaxed) {
+            return Err(StoreError::new(ErrorKind::Denied, Applied::No, op, location, "no room"));
         }
         call().await
     }
@@ -157,6 +161,7 @@ struct Crowd {
     link: Link,
     work: Arc<dyn Work>,
     tasks: JoinSet<End>,
+    ends: Vec<End>,
     policy: Policy,
     seeds: u128,
 }
@@ -175,7 +180,7 @@ impl Crowd {
             gate: Gate::limited(Limits { starts: 8, runs: 100 }),
         });
         let work = Arc::new(Machine(Semaphore::new(1)));
-        Self { tools, heard, link, work, tasks: JoinSet::new(), policy, seeds: 0 }
+        Self { tools, heard, link, work, tasks: JoinSet::new(), ends: Vec::new(), policy, seeds: 0 }
     }
 
     /// The tick of so many jobs, with a slot of this length.
@@ -210,7 +215,34 @@ impl Crowd {
     #[allow(clippy::disallowed_methods, reason = "time is virtual")]
     async fn pass(&mut self, span: Duration) {
         tokio::time::sleep(span).await;
-        while self.tasks.try_join_next().is_some() {}
+        while let Some(ended) = self.tasks.try_join_next() {
+            self.ends.push(ended.unwrap());
+        }
+    }
+
+    /// Another node takes the slots that [`Crowd::tick`] is about to begin, and runs each until after its end.
+    async fn hold(&mut self, jobs: usize, length: Duration) {
+        let now = self.tools.clock.now();
+        for job in 0..jobs {
+            self.seeds += 1;
+            let request = ClaimRequest {
+                slot: Slot::new(format!("j{job}").parse().unwrap(), now.wall, later(now.wall, length)).unwrap(),
+                token: Token::from_bits(self.seeds << 64),
+                node: NodeName::new("other").unwrap(),
+                lease_ttl: length * 2,
+                max_attempts: 1,
+                trigger: Trigger::Schedule,
+                exclusive: false,
+                past: false,
+                audit: None,
+            };
+            let claim = self.tools.store.claim(&request).await.unwrap();
+            assert!(matches!(claim, Claim::Claimed { .. }), "{claim:?}");
+        }
+    }
+
+    fn shed(&self) -> usize {
+        self.heard.shed.load(Ordering::Relaxed)
     }
 
     fn runs(&self) -> u32 {
@@ -303,4 +335,45 @@ async fn commands_that_hang_before_they_have_begun_do_not_hold_up_the_others_for
     assert_eq!(crowd.runs(), 0, "as many starts as there may be");
     crowd.pass(Duration::from_secs(5)).await;
     assert_eq!(crowd.runs(), 40);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_node_asks_once_more_about_a_slot_that_another_held_until_its_end_and_sheds_none() {
+    let mut crowd = Crowd::new(policy(Concurrency::Allow));
+    for _ in 0..5 {
+        crowd.hold(8, SECOND * 5).await;
+        crowd.tick(8, SECOND * 5);
+        crowd.pass(SECOND * 6).await;
+    }
+    assert_eq!(crowd.shed(), 0);
+    assert_eq!(crowd.ends, [End::Closed; 40]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slot_whose_claims_the_store_refused_until_its_end_is_not_shed() {
+    let mut crowd = Crowd::new(policy(Concurrency::Allow));
+    crowd.link.full.store(true, Ordering::Relaxed);
+    for _ in 0..5 {
+        crowd.tick(8, SECOND * 5);
+        crowd.pass(SECOND * 6).await;
+    }
+    assert_eq!(crowd.shed(), 0);
+    assert_eq!(crowd.ends, [End::Unknown; 40]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_node_sheds_what_waited_for_its_room_and_not_what_another_held_until_its_end() {
+    let mut crowd = Crowd::new(policy(Concurrency::Allow));
+    crowd.hold(6, SECOND * 4).await;
+    crowd.tick(6, SECOND * 4);
+    crowd.pass(SECOND).await;
+    let healthy = std::mem::replace(&mut crowd.work, Arc::new(Hung));
+    crowd.tick(8, Duration::from_secs(3_600));
+    crowd.pass(SECOND).await;
+    crowd.work = healthy;
+    crowd.tick(5, SECOND * 2);
+    crowd.pass(SECOND * 3).await;
+    assert_eq!(crowd.shed(), 5);
+    crowd.ends.sort_by_key(|end| *end == End::Shed);
+    assert_eq!(crowd.ends, [vec![End::Unknown; 6], vec![End::Shed; 5]].concat());
 }

@@ -83,6 +83,8 @@ enum Outcome {
 struct Turns {
     /// Its turn is waited for.
     next: Option<Waiting>,
+    /// Since then.
+    since: Mono,
     /// It has room to claim and to run.
     permit: Option<Permit>,
     /// What the next claim is answered with, unsent.
@@ -121,7 +123,8 @@ impl Drive {
     pub async fn until_ended(mut self) -> End {
         let mut pending: Pending = FuturesUnordered::new();
         let mut current = Current::default();
-        let mut turns = Turns { next: self.place.take(), ..Turns::default() };
+        let since = self.machine.poll_timeout().unwrap_or_default();
+        let mut turns = Turns { next: self.place.take(), since, ..Turns::default() };
         loop {
             self.carry_out(&mut pending, &mut current, &mut turns);
             self.holding.store(self.machine.is_holding(), Ordering::Relaxed);
@@ -131,6 +134,8 @@ impl Drive {
             let clock = Arc::clone(&self.tools.clock);
             let timeout = self.queue_up(&mut turns);
             tokio::select! {
+                // A turn that has come is taken also where the slot has just ended: only then had the node no room.
+                biased;
                 Some(outcome) = pending.next() => self.feed(outcome, (&mut pending, &mut current), &mut turns),
                 exit = ended(&mut current.started) => {
                     current = Current::default();
@@ -141,7 +146,7 @@ impl Drive {
                 () = timers::until(&*clock, timeout) => {
                     let now = clock.now();
                     if turns.next.is_some() {
-                        self.machine.handle_shed(now);
+                        self.machine.handle_shed(now, turns.since);
                     } else if !self.machine.is_waiting() {
                         self.machine.handle_timeout(now);
                     }
@@ -159,12 +164,13 @@ impl Drive {
         } else if turns.permit.is_none() && self.machine.is_holding() {
             turns.permit = Some(self.tools.gate.count());
         }
-        if !waits || due.is_none_or(|due| due > self.tools.clock.now().mono) {
+        let now = self.tools.clock.now().mono;
+        if !waits || due.is_none_or(|due| due > now) {
             turns.next = None;
             return due;
         }
         if turns.next.is_none() {
-            turns.next = Some(self.tools.gate.enter(self.machine.slot()));
+            (turns.next, turns.since) = (Some(self.tools.gate.enter(self.machine.slot())), now);
             self.tools.gate.serve();
         }
         self.machine.worth_until()

@@ -50,9 +50,8 @@ const BRIEF: Duration = Duration::from_secs(2);
 impl SlotMachine {
     /// Asks the store, unless it is too late to start anything.
     pub(super) fn look(&mut self, now: Now) {
-        if self.start_until.is_some_and(|until| now.mono >= until) && !self.maybe_held() {
-            self.tell(Event::StartDeadlinePassed);
-            return self.finish(End::TooLate);
+        if self.is_past_deadline(now) && !self.maybe_held() {
+            return self.finish_too_late();
         }
         // Only where the store was not heard of: otherwise it has the last word.
         if self.errors.in_a_row > 0 && now.mono >= self.silent_until() {
@@ -65,6 +64,15 @@ impl SlotMachine {
             request.lease_ttl = request.lease_ttl.min(BRIEF);
         }
         self.act(Action::Claim(request));
+    }
+
+    pub(super) fn is_past_deadline(&self, now: Now) -> bool {
+        self.start_until.is_some_and(|until| now.mono >= until)
+    }
+
+    pub(super) fn finish_too_late(&mut self) {
+        self.tell(Event::StartDeadlinePassed);
+        self.finish(End::TooLate);
     }
 
     /// The answer to [`Action::Claim`]. Ignored when no claim is on its way.

@@ -55,9 +55,10 @@ pub enum End {
     Closed,
     /// The start deadline passed.
     TooLate,
-    /// The store was silent until the end; for one lease longer, where it may have granted one.
+    /// The store was silent until the end, and for one lease longer where it may have granted one; or others had the slot until
+    /// then, and a full node did not ask what became of it.
     Unknown,
-    /// The node had no room for it until its end: it was never asked for.
+    /// It waited for room on this node until its end.
     Shed,
     /// This node stopped looking: it shuts down, or the job changed.
     Left,
@@ -243,11 +244,18 @@ impl SlotMachine {
         }
     }
 
-    /// The look that is due did not get its turn until [`SlotMachine::worth_until`].
-    pub fn handle_shed(&mut self, now: Now) {
-        if self.is_waiting() && self.worth_until().is_some_and(|until| until <= now.mono) {
-            self.tell(Event::Shed);
-            self.finish(End::Shed);
+    /// The look that is due has waited for its turn since then, and did not get it until [`SlotMachine::worth_until`]. One that
+    /// was due no sooner than that was kept from the slot by something else than a full node: another run, or the store.
+    pub fn handle_shed(&mut self, now: Now, since: Mono) {
+        let worth_until = self.worth_until().filter(|until| self.is_waiting() && *until <= now.mono);
+        match worth_until {
+            None => {}
+            Some(until) if since < until => {
+                self.tell(Event::Shed);
+                self.finish(End::Shed);
+            }
+            Some(_) if self.is_past_deadline(now) => self.finish_too_late(),
+            Some(_) => self.finish(End::Unknown),
         }
     }
 

@@ -26,13 +26,26 @@ fn a_slot_that_did_not_get_its_turn_is_shed_at_its_end_or_its_start_deadline_and
     let deadline = Policy { start_deadline: Some(seconds(60)), ..Policy::default() };
     for (policy, until) in [(Policy::default(), 3_600), (deadline, 60)] {
         let (mut machine, clock) = waiting(policy);
-        assert_eq!(machine.worth_until(), Some(clock.now().mono + seconds(until)));
+        let since = clock.now().mono;
+        assert_eq!(machine.worth_until(), Some(since + seconds(until)));
         clock.advance(seconds(until - 1));
-        machine.handle_shed(clock.now());
+        machine.handle_shed(clock.now(), since);
         assert_eq!(machine.ended(), None);
         clock.advance(seconds(1));
-        machine.handle_shed(clock.now());
+        machine.handle_shed(clock.now(), since);
         assert_eq!((machine.ended(), machine.poll_event()), (Some(End::Shed), Some(Event::Shed)));
+    }
+}
+
+#[test]
+fn a_slot_that_became_due_no_sooner_than_its_end_or_its_start_deadline_is_not_shed() {
+    let deadline = Policy { start_deadline: Some(seconds(60)), ..Policy::default() };
+    for (policy, until, end) in [(Policy::default(), 3_600, End::Unknown), (deadline, 60, End::TooLate)] {
+        let (mut machine, clock) = waiting(policy);
+        clock.advance(seconds(until));
+        machine.handle_shed(clock.now(), clock.now().mono);
+        assert_eq!(machine.ended(), Some(end));
+        assert_ne!(machine.poll_event(), Some(Event::Shed));
     }
 }
 
@@ -42,8 +55,9 @@ fn a_claim_that_may_have_been_applied_waits_for_no_turn_and_is_never_shed() {
     machine.handle_timeout(clock.now());
     machine.handle_claim(clock.now(), Err(error(Applied::Maybe)));
     assert!(!machine.is_waiting());
+    let since = clock.now().mono;
     clock.advance(seconds(3_600));
-    machine.handle_shed(clock.now());
+    machine.handle_shed(clock.now(), since);
     assert_eq!(machine.ended(), None);
 }
 
@@ -60,6 +74,6 @@ fn a_slot_of_the_past_is_never_shed() {
     let past = Assignment { past: true, ..assignment(Policy::default()) };
     let clock = ManualClock::at(slot().end());
     let mut machine = SlotMachine::waiting(past, clock.now());
-    machine.handle_shed(clock.now());
+    machine.handle_shed(clock.now(), clock.now().mono);
     assert_eq!((machine.worth_until(), machine.ended()), (None, None));
 }
