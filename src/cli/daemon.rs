@@ -34,8 +34,8 @@ pub(crate) struct Settings {
     pub(crate) store: StoreAddress,
 }
 
-/// Time for the journal's last lines: a disk that hangs may not hold the process up.
-const LAST_LINES: Duration = Duration::from_secs(1);
+/// Time for the last lines of the journal, and of the log: a disk or a reader that hangs may not hold the process up.
+pub(crate) const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// Runs a node until it is told to leave.
 pub(crate) fn start(settings: Settings) -> Result<(), Failure> {

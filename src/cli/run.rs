@@ -8,7 +8,7 @@ use crate::cli::failure::Failure;
 use crate::cli::store_args::{self, StoreArgs};
 use crate::config::{self, Config, Severity};
 use crate::job::NodeName;
-use crate::observe::logging::{self, LogFormat};
+use crate::observe::logging::{self, LogFormat, LoggingError};
 
 /// Runs the jobs of the file, together with every other node of the store
 #[derive(Debug, clap::Args)]
@@ -42,12 +42,25 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<(), Failure> {
     let path = store_args::find(args.store.config.as_deref())?;
     let (config, report) = store_args::read(&path, console, config::lint_file)?;
     let settings = settings(args, path, config, console)?;
-    logging::init(args.log_format).map_err(|error| Failure::Usage(error.to_string()))?;
+    let log = logging::init(args.log_format).map_err(no_log)?;
     for finding in report.findings.iter().filter(|finding| finding.severity == Severity::Warning) {
         let (line, hint) = (report.position(finding.span.start).0, finding.hint.as_deref());
         tracing::warn!(file = report.path, line, code = finding.code, hint, "{}", finding.message);
     }
-    daemon::start(settings)
+    let ended = daemon::start(settings);
+    if let Some(log) = log {
+        log.flush(daemon::LAST_LINES);
+    }
+    ended
+}
+
+fn no_log(error: LoggingError) -> Failure {
+    match error {
+        LoggingError::Stderr(_) => Failure::Internal(error.to_string()),
+        LoggingError::Filter { .. } | LoggingError::Journal(_) | LoggingError::Twice(_) => {
+            Failure::Usage(error.to_string())
+        }
+    }
 }
 
 /// Lets this process be killed when the one that started it ends. One that has ended already is no longer the parent.

@@ -10,6 +10,8 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
 
+pub use crate::observe::log_queue::LogQueue;
+
 /// Asked in this order for what is logged.
 const VARIABLES: [&str; 2] = ["CRONWARD_LOG", "RUST_LOG"];
 
@@ -48,25 +50,32 @@ pub enum LoggingError {
     /// There is no journal.
     #[error("cannot write to the journal: {0}; choose another --log-format")]
     Journal(#[source] io::Error),
+    /// The log needs a thread, or stderr is closed.
+    #[error("cannot log to stderr: {0}; allow this user more processes (`ulimit -u`), or choose --log-format journald")]
+    Stderr(#[source] io::Error),
     /// Something else logs already.
     #[error("the log is set up already: {0}")]
     Twice(#[from] TryInitError),
 }
 
-/// Sets up the log of this process, once.
-pub fn init(format: LogFormat) -> Result<(), LoggingError> {
+/// Sets up the log of this process, once. Where it goes to stderr, its owner lets the last lines be written at the end.
+pub fn init(format: LogFormat) -> Result<Option<LogQueue>, LoggingError> {
     let filter = filter(&|name| std::env::var(name).ok())?;
     let stream = std::env::var("JOURNAL_STREAM").ok();
     let chosen = choose(format, stream.as_deref(), stderr_file(), io::stderr().is_terminal());
-    let layer = match (chosen, format) {
+    let in_journal = if chosen == LogFormat::Journald { Some(journal()) } else { None };
+    let (layer, queue) = match (in_journal, format) {
+        (Some(Ok(layer)), _) => (layer, None),
         // Under systemd without a socket to the journal, its text form is better than no log.
-        (LogFormat::Journald, LogFormat::Auto) => journal().unwrap_or_else(|_| json()),
-        (LogFormat::Journald, _) => journal()?,
-        (LogFormat::Json, _) => json(),
-        (LogFormat::Pretty | LogFormat::Auto, _) => pretty(),
+        (Some(Err(error)), LogFormat::Journald) => return Err(error),
+        (in_journal, _) => {
+            let queue = LogQueue::to_stderr().map_err(LoggingError::Stderr)?;
+            let is_json = in_journal.is_some() || chosen == LogFormat::Json;
+            (if is_json { json(queue.clone()) } else { pretty(queue.clone()) }, Some(queue))
+        }
     };
     tracing_subscriber::registry().with(layer).with(filter).try_init()?;
-    Ok(())
+    Ok(queue)
 }
 
 type Boxed = Box<dyn Layer<Registry> + Send + Sync>;
@@ -76,13 +85,13 @@ fn journal() -> Result<Boxed, LoggingError> {
     Ok(layer.with_syslog_identifier("cronward".to_owned()).with_field_prefix(Some("CRONWARD".to_owned())).boxed())
 }
 
-fn json() -> Boxed {
-    fmt::layer().json().flatten_event(true).with_writer(io::stderr).boxed()
+fn json(queue: LogQueue) -> Boxed {
+    fmt::layer().json().flatten_event(true).with_writer(move || queue.clone()).boxed()
 }
 
-fn pretty() -> Boxed {
+fn pretty(queue: LogQueue) -> Boxed {
     let color = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    fmt::layer().compact().with_ansi(color).with_target(false).with_writer(io::stderr).boxed()
+    fmt::layer().compact().with_ansi(color).with_target(false).with_writer(move || queue.clone()).boxed()
 }
 
 /// What is logged.

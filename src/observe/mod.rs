@@ -5,6 +5,8 @@ mod fan_out;
 pub mod journal;
 mod log;
 #[cfg(feature = "daemon")]
+mod log_queue;
+#[cfg(feature = "daemon")]
 pub mod logging;
 mod notebook;
 mod observer;

@@ -51,6 +51,15 @@ impl<'a> Start<'a> {
     pub(crate) fn start(self) -> Daemon {
         let log =
             (0..).map(|n| self.place.file(&format!("{}-{n}.log", self.name))).find(|path| !path.exists()).unwrap();
+        self.start_with(File::create(&log).unwrap(), log)
+    }
+
+    /// The same, with another stderr than a file. What it logs cannot be asked for.
+    pub(crate) fn start_into(self, stderr: impl Into<Stdio>) -> Daemon {
+        self.start_with(stderr, PathBuf::new())
+    }
+
+    fn start_with(self, stderr: impl Into<Stdio>, log: PathBuf) -> Daemon {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cronward"));
         command.args(["run", "--config", self.config, "--node", self.name]);
         command.args(["--store", self.store].iter().filter(|_| !self.store.is_empty()));
@@ -64,7 +73,8 @@ impl<'a> Start<'a> {
             command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
         }
         command.current_dir(self.place.path()).stdin(Stdio::null()).stdout(Stdio::null());
-        Daemon::spawn(command, self.name, log)
+        command.stderr(stderr);
+        Daemon::run(command, self.name, log)
     }
 }
 
@@ -87,6 +97,10 @@ impl Daemon {
     /// Starts a process whose stderr is its log.
     pub(crate) fn spawn(mut command: Command, name: &str, log: PathBuf) -> Self {
         command.stderr(File::create(&log).unwrap());
+        Self::run(command, name, log)
+    }
+
+    fn run(mut command: Command, name: &str, log: PathBuf) -> Self {
         let child = command.spawn().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
         Self { child, name: name.to_owned(), log }
     }

@@ -10,6 +10,7 @@ mod failures;
 mod gaps;
 mod idle;
 mod links;
+mod logs;
 mod once;
 mod outages;
 mod overlaps;
@@ -63,6 +64,7 @@ pub(crate) fn all() -> Vec<(&'static str, Body)> {
         links::a_lease_that_the_server_forgot_mid_run_is_restored_and_nothing_runs_twice,
         embedded::two_daemons_on_one_file_do_every_slot_once,
         embedded::on_one_file_the_run_of_a_killed_daemon_is_taken_over,
+        logs::a_pipe_that_nobody_reads_holds_up_neither_the_jobs_nor_term,
         reloads::a_reload_leaves_the_running_command_alone_and_plans_what_is_new,
         reloads::a_file_with_an_error_changes_nothing_and_the_log_names_the_line,
         reloads::a_file_that_cannot_be_read_yet_holds_up_neither_the_runs_nor_term,

@@ -1,0 +1,182 @@
+//! The log's way to stderr: a thread of its own writes, and a bounded queue leads to it. A reader of stderr that does not read
+//! holds up that thread and nobody else: what does not fit is counted, and told where it is missing.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::time::Duration;
+
+/// Lines that wait to be written: minutes of a node's log, and a megabyte or two.
+const QUEUE: usize = 4_096;
+
+/// Takes whole lines, one in each `write`, and never waits.
+#[derive(Clone, Debug)]
+pub struct LogQueue {
+    queue: SyncSender<Message>,
+    /// Lines that did not fit and that nobody has been told of.
+    dropped: Arc<AtomicU64>,
+}
+
+#[derive(Debug)]
+enum Message {
+    Line(Vec<u8>),
+    /// So many are missing here.
+    Dropped(u64),
+    /// Everything before this is written.
+    Flush(SyncSender<()>),
+}
+
+thread_local! {
+    /// Of the writing thread alone: what it logs itself, until it is written.
+    static OWN: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
+}
+
+impl LogQueue {
+    /// Starts the thread that writes to this process's stderr. An error says that there is no such thread.
+    pub(super) fn to_stderr() -> io::Result<Self> {
+        // A descriptor of its own: whoever tells of a panic or a failure does not wait for the lock of `io::stderr`.
+        let stderr = File::from(io::stderr().as_fd().try_clone_to_owned()?);
+        let missing = |lines| tracing::warn!(lines, "log lines were dropped: nobody read them in time");
+        Self::to(stderr, QUEUE, missing)
+    }
+
+    /// `missing` logs that so many lines were dropped.
+    fn to(
+        writer: impl Write + Send + 'static,
+        most: usize,
+        missing: impl Fn(u64) + Send + 'static,
+    ) -> io::Result<Self> {
+        let (queue, messages) = mpsc::sync_channel(most);
+        let log = move || write_each(writer, &messages, &missing);
+        std::thread::Builder::new().name("log".to_owned()).spawn(log)?;
+        Ok(Self { queue, dropped: Arc::default() })
+    }
+
+    /// Waits until what was logged so far is written, but not longer than this; false when it was not.
+    pub fn flush(&self, within: Duration) -> bool {
+        let (done, written) = mpsc::sync_channel(1);
+        let asked = self.tell_dropped() && self.queue.try_send(Message::Flush(done)).is_ok();
+        asked && written.recv_timeout(within).is_ok()
+    }
+
+    fn put(&self, line: &[u8]) {
+        if !self.tell_dropped() || self.queue.try_send(Message::Line(line.to_owned())).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Queues how many lines are missing, if any; false when there is no room for that either.
+    fn tell_dropped(&self) -> bool {
+        let lines = self.dropped.swap(0, Ordering::Relaxed);
+        let told = lines == 0 || self.queue.try_send(Message::Dropped(lines)).is_ok();
+        if !told {
+            self.dropped.fetch_add(lines, Ordering::Relaxed);
+        }
+        told
+    }
+}
+
+impl Write for LogQueue {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        if !put_own(line) {
+            self.put(line);
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Until nobody logs any more.
+fn write_each(mut writer: impl Write, messages: &Receiver<Message>, missing: &dyn Fn(u64)) {
+    OWN.set(Some(Vec::new()));
+    while let Ok(message) = messages.recv() {
+        let written = match message {
+            Message::Line(line) => writer.write_all(&line),
+            Message::Dropped(lines) => {
+                missing(lines);
+                writer.write_all(&OWN.replace(Some(Vec::new())).unwrap_or_default())
+            }
+            // Whoever waited may have given up.
+            Message::Flush(done) => {
+                let _ = done.try_send(());
+                Ok(())
+            }
+        };
+        // A log that cannot be written has nobody to tell.
+        let _ = written;
+    }
+}
+
+/// On the writing thread: keeps the line for it, and answers true.
+fn put_own(line: &[u8]) -> bool {
+    OWN.with_borrow_mut(|own| own.as_mut().map(|own| own.extend_from_slice(line)).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each write is passed on, and then waits until it is let go.
+    struct Slow {
+        begun: mpsc::Sender<String>,
+        let_go: Receiver<()>,
+    }
+
+    impl Write for Slow {
+        fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+            let _ = self.begun.send(String::from_utf8(text.to_vec()).unwrap());
+            let _ = self.let_go.recv();
+            Ok(text.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// A queue with room for two, whose writer hangs in the first line.
+    fn hung() -> (LogQueue, mpsc::Sender<()>, Receiver<String>) {
+        let ((go, let_go), (begun, read)) = (mpsc::channel(), mpsc::channel());
+        let missing = |lines: u64| assert!(put_own(format!("{lines} missing").as_bytes()));
+        let mut queue = LogQueue::to(Slow { begun, let_go }, 2, missing).unwrap();
+        queue.write_all(b"first").unwrap();
+        assert_eq!(read.recv().unwrap(), "first");
+        (queue, go, read)
+    }
+
+    #[test]
+    fn lines_that_do_not_fit_are_counted_and_told_where_they_are_missing() {
+        let (mut queue, go, read) = hung();
+        for line in ["a", "b", "c", "d", "e"] {
+            queue.write_all(line.as_bytes()).unwrap();
+        }
+        for line in ["a", "b"] {
+            go.send(()).unwrap();
+            assert_eq!(read.recv().unwrap(), line);
+        }
+        queue.write_all(b"f").unwrap();
+        for line in ["3 missing", "f"] {
+            go.send(()).unwrap();
+            assert_eq!(read.recv().unwrap(), line);
+        }
+        go.send(()).unwrap();
+        assert!(LogQueue::flush(&queue, Duration::from_secs(60)));
+    }
+
+    #[test]
+    fn a_writer_that_hangs_is_not_waited_for() {
+        let (mut queue, _go, _read) = hung();
+        assert!(!LogQueue::flush(&queue, Duration::from_millis(1)));
+        for _ in 0..9 {
+            queue.write_all(b"a").unwrap();
+        }
+        assert!(!LogQueue::flush(&queue, Duration::from_secs(60)), "without room nothing is asked");
+    }
+}
