@@ -7,7 +7,7 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 
 use crate::cli::failure::Failure;
 use crate::cli::session::connect_for_long;
@@ -36,6 +36,9 @@ pub(crate) struct Settings {
 
 /// Time for the last lines of the journal, and of the log: a disk or a reader that hangs may not hold the process up.
 pub(crate) const LAST_LINES: Duration = Duration::from_secs(1);
+
+/// A file that is read for longer is not read: its disk, or the server that it is on, hangs.
+const LONGEST_READ: Duration = Duration::from_secs(30);
 
 /// Runs a node until it is told to leave.
 pub(crate) fn start(settings: Settings) -> Result<(), Failure> {
@@ -230,6 +233,17 @@ impl Reading {
     }
 }
 
+/// The file as it was read, unless that takes too long. What comes later is not taken: the next HUP reads it again.
+async fn in_time(reading: impl Future<Output = Result<Read, JoinError>>) -> Read {
+    match tokio::time::timeout(LONGEST_READ, reading).await {
+        Ok(read) => read.unwrap_or_else(|error| Err(format!("the file was not read: {error}"))),
+        Err(_) => Err(format!(
+            "the file, or its url_file, was not read within {} s; look after its disk, then send HUP again",
+            LONGEST_READ.as_secs()
+        )),
+    }
+}
+
 impl Reloader {
     fn begin(&self) -> JoinHandle<Read> {
         // Before the store was first reached the service is starting, and a reload does not make it ready.
@@ -243,11 +257,12 @@ impl Reloader {
             journal.reopen();
         }
         let path = self.path.clone();
-        tokio::task::spawn_blocking(move || {
+        let reading = tokio::task::spawn_blocking(move || {
             let mut config = read(&path)?;
             let plan = plan(&mut config);
             Ok((config, plan))
-        })
+        });
+        tokio::spawn(in_time(reading))
     }
 
     /// In a task of its own: the store is asked whether it knows the new password. A url of another file would be at odds with the
@@ -320,4 +335,17 @@ async fn tell_service_manager(mut watched: watch::Receiver<Health>) {
 /// Without a service manager there is nobody to tell, and nothing depends on being heard.
 fn tell(state: &[NotifyState<'_>]) {
     let _ = sd_notify::notify(state);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_file_that_is_not_read_in_time_is_a_refused_reload_and_no_end_of_reloads() {
+        let mut reading = Reading { running: Some(tokio::spawn(in_time(std::future::pending()))), again: false };
+        let refused = reading.done().await.map(drop).unwrap_err();
+        assert!(refused.contains("was not read within 30 s"), "{refused}");
+        assert!(reading.running.is_none(), "the next one can be read");
+    }
 }

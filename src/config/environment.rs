@@ -2,10 +2,13 @@
 //! read within bounds.
 
 use std::collections::BTreeMap;
+use std::fs::OpenOptions;
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
+use rustix::fs::OFlags;
 
 use crate::config::diagnostic::position;
 
@@ -63,9 +66,16 @@ pub(super) fn read_text(path: &Path, limit: u64) -> Result<String, String> {
     text_of(open(path)?, limit)
 }
 
-/// Opens a file to be read; else what is wrong, without the path.
+/// Opens a regular file to be read; else what is wrong, without the path. Nothing else is waited for: who opens a pipe with
+/// `O_NONBLOCK` need not wait for somebody to write (open(2)), and for a regular file that flag means nothing.
 pub(super) fn open(path: &Path) -> Result<std::fs::File, String> {
-    std::fs::File::open(path).map_err(|error| failed(&error))
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(|error| failed(&error))?;
+    let kind = file.metadata().map_err(|error| failed(&error))?.file_type();
+    if kind.is_file() || kind.is_dir() {
+        return Ok(file);
+    }
+    Err("is not a regular file (but a pipe or a device): write the text into a file".to_owned())
 }
 
 fn failed(error: &std::io::Error) -> String {
@@ -136,6 +146,17 @@ mod tests {
         assert_eq!(read_text(&path, 2048).unwrap().len(), 2048);
         assert_eq!(read_text(&path, 2047).unwrap_err(), "is larger than 1 KiB: is it the right file?");
         assert_eq!(read_text(folder.path(), 1).unwrap_err(), "cannot be read: it is a directory");
+    }
+
+    #[test]
+    fn a_pipe_and_a_device_are_refused_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("jobs.toml");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        for path in [&*pipe, Path::new("/dev/zero")] {
+            let error = read_text(path, 2048).unwrap_err();
+            assert!(error.starts_with("is not a regular file"), "{error}");
+        }
     }
 
     #[test]

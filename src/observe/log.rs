@@ -126,7 +126,12 @@ impl Observer for LogObserver {
             NodeEvent::Gap { slots } => debug!(slots, "looking back at current slots"),
             NodeEvent::Reloaded { jobs, changed } => {
                 let changed: Vec<&str> = changed.iter().map(crate::job::JobName::as_str).collect();
-                info!(jobs, changed = changed.join(" "), "reloaded");
+                let changed = changed.join(" ");
+                if *jobs == 0 {
+                    warn!(jobs, changed, "reloaded: the file has no jobs for this node, and it runs none from now on");
+                } else {
+                    info!(jobs, changed, "reloaded");
+                }
             }
             NodeEvent::ReloadRefused { message } => error!(error = message, "not reloaded: the old jobs stay in force"),
             NodeEvent::Draining { running, drain } => info!(running, drain_s = drain.as_secs(), "shutting down"),

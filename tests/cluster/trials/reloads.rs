@@ -45,16 +45,25 @@ pub(super) fn a_file_with_an_error_changes_nothing_and_the_log_names_the_line(pl
     assert!(node.is_running() && node.said("reloaded").is_empty());
 }
 
-pub(super) fn a_file_that_cannot_be_read_yet_holds_up_neither_the_runs_nor_term(place: &Place) {
+pub(super) fn a_pipe_in_the_files_place_is_refused_and_the_next_hup_reads_again(place: &Place) {
     let server = RedisServer::start();
-    place.jobs(&jobs::file(&jobs::recorded("beat", &jobs::every(2), 0.1, 0)));
+    let file = jobs::file(&jobs::recorded("beat", &jobs::every(2), 0.1, 0));
+    place.jobs(&file);
     let [mut node] = place.nodes(["a"], &server.url());
     place.run_number(1);
-    // Whoever opens it waits for somebody who writes, as for a disk that hangs.
+    // Nobody will ever write into it.
     std::fs::remove_file(place.file("jobs.toml")).unwrap();
     nix::unistd::mkfifo(&place.file("jobs.toml"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     node.hang_up();
-    place.run_number(place.runs().len() + 2);
+    let refusal = node.says("not reloaded");
+    assert!(refusal["error"].as_str().unwrap().contains("is not a regular file"), "{refusal}");
+    place.run_number(place.runs().len() + 1);
+    place.jobs(&file);
+    node.hang_up();
+    assert_eq!(node.says("reloaded")["level"], "INFO");
+    place.jobs(&jobs::file(""));
+    node.hang_up();
+    assert_eq!(node.says("reloaded: the file has no jobs")["level"], "WARN");
     node.terminate();
     assert!(node.exits().success());
 }
