@@ -99,7 +99,7 @@ impl Observer for LogObserver {
             }
             NodeEvent::DoneAgain { slot } => {
                 let (job, slot) = (slot.job().as_str(), slot.key().to_string());
-                warn!(job, slot, "done recorded again: the store had forgotten it");
+                warn!(job, slot, "done recorded again: the store had no record of this success");
             }
             NodeEvent::Overloaded { shed, jobs, waiting, running, is_full: true } => warn!(
                 shed,
@@ -121,7 +121,7 @@ impl Observer for LogObserver {
             NodeEvent::StoreFailingOver { slots } => info!(slots, "slots can be claimed again"),
             NodeEvent::SlotsMissed { job, slots, first, last } => {
                 let (job, first, last) = (job.as_str(), first.to_string(), last.to_string());
-                error!(job, slots, first, last, "slots missed: no node ran them");
+                error!(job, slots, first, last, "slots missed: they ended and no success was recorded");
             }
             NodeEvent::Gap { slots } => debug!(slots, "looking back at current slots"),
             NodeEvent::Reloaded { jobs, changed } => {

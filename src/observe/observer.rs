@@ -70,7 +70,7 @@ pub enum NodeEvent {
         /// For how long.
         gap: Duration,
     },
-    /// The store had forgotten that this node has done a slot: it was told again.
+    /// The store had no record that this node has done a slot: it was told again. It had forgotten it, or had not heard yet.
     DoneAgain {
         /// The slot.
         slot: Slot,
@@ -100,7 +100,7 @@ pub enum NodeEvent {
         /// How many they were in all.
         slots: u64,
     },
-    /// Slots of a job that ended and that nobody ran. This node recorded their verdicts one after the other.
+    /// Slots of a job that ended without a success, with attempts left: never started, or cut off. This node recorded their verdicts one after the other.
     SlotsMissed {
         /// The job.
         job: JobName,
