@@ -2,7 +2,7 @@
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::cli::console::Console;
+use crate::cli::console::{self, Console};
 use crate::cli::failure::Failure;
 use crate::cli::session::block_on;
 use crate::cli::wrong::explain;
@@ -67,8 +67,31 @@ pub fn command() -> clap::Command {
 
 /// Reads the command line, does what it says, and tells how that went.
 pub fn main() -> std::process::ExitCode {
+    tell_of_missing_threads();
     // A panic has told its place on stderr; a script still gets a code that means "internal".
     std::process::ExitCode::from(std::panic::catch_unwind(obey).unwrap_or(ExitCode::Internal as u8))
+}
+
+/// Where no thread can be started the runtime panics. That is no bug of the program, whose place anybody needs: it is one line. On the
+/// main thread it is the end, too: a runtime that is half made waits for ever for the threads that it has.
+fn tell_of_missing_threads() {
+    let of_a_bug = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| match panic.payload_as_str().and_then(missing_thread) {
+        Some(failure) => {
+            console::last_error(&failure);
+            if std::thread::current().name() == Some("main") {
+                std::process::exit(ExitCode::Internal as i32);
+            }
+        }
+        None => of_a_bug(panic),
+    }));
+}
+
+/// What is wrong, by the message of a panic of tokio.
+fn missing_thread(panic: &str) -> Option<Failure> {
+    let error = panic.strip_prefix("OS can't spawn worker thread: ")?;
+    let way_out = "allow this user more processes (`ulimit -u`; `TasksMax=` of a service), then try again";
+    Some(Failure::Internal(format!("cannot start a thread: {error}; {way_out}")))
 }
 
 fn obey() -> u8 {
@@ -170,6 +193,17 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn that_no_thread_can_be_started_is_told_with_the_way_out_and_other_panics_as_they_are() {
+        let told = missing_thread("OS can't spawn worker thread: Resource temporarily unavailable (os error 11)");
+        assert_eq!(
+            told.map(|failure| failure.to_string()).unwrap(),
+            "cannot start a thread: Resource temporarily unavailable (os error 11); allow this user more processes \
+             (`ulimit -u`; `TasksMax=` of a service), then try again"
+        );
+        assert!(missing_thread("index out of bounds").is_none());
     }
 
     #[test]

@@ -20,6 +20,12 @@ pub(crate) struct OutputArgs {
     pub(crate) no_color: bool,
 }
 
+/// [`Console::error`] of a process that is about to end, from wherever it is.
+pub(crate) fn last_error(message: impl Display) {
+    // There is nobody else to tell.
+    let _ = writeln!(io::stderr(), "error: {message}");
+}
+
 /// The two streams, and what is known of the first.
 pub(crate) struct Console {
     out: Box<dyn Write>,
