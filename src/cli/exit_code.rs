@@ -18,6 +18,8 @@ pub enum ExitCode {
     StoreRefuses = 69,
     /// A bug, or the machine failed it (stdout on a full disk).
     Internal = 70,
+    /// `exec`, `trigger`: the command succeeded, and its output could not be written (a full disk).
+    OutputLost = 74,
     /// The store cannot be reached, or not in time: try again.
     TryAgain = 75,
     /// `exec`: the lease was lost and the command was killed.

@@ -12,6 +12,7 @@ use tokio_util::sync::DropGuard;
 
 use crate::clock::Mono;
 use crate::exec::capture::Capture;
+use crate::exec::passing::OUTPUT_LOST;
 use crate::exec::plan::Plan;
 use crate::exec::refusal::Refusal;
 use crate::exec::report::Report;
@@ -38,6 +39,8 @@ pub(super) struct Attendant {
     pub(super) begun: Option<DropGuard>,
     /// The readers of the output.
     pub(super) capture: Capture,
+    /// The exit codes that mean success.
+    pub(super) success_codes: Vec<i32>,
 }
 
 /// What the shim has told.
@@ -63,8 +66,10 @@ impl Attendant {
             // The shim was killed, and with it the command itself (PR_SET_PDEATHSIG); this is for the rest of its group.
             let _ = kill_process_group(command, Signal::KILL);
         }
-        let output = self.capture.finish().await;
-        Exit { note: story.note(), ended: story.ended, lapsed: story.lapsed, status: story.into_status(), output }
+        let (output, unwritten) = self.capture.finish().await;
+        let (note, ended, lapsed) = (story.note(), story.ended, story.lapsed);
+        let exit = Exit { note, ended, lapsed, status: story.into_status(), output };
+        without_output(exit, unwritten, &self.success_codes)
     }
 
     async fn converse(&mut self) -> Story {
@@ -119,6 +124,24 @@ async fn next_report(lines: &mut Lines<BufReader<ReadHalf<'_>>>) -> Option<Repor
     Report::parse(&lines.next_line().await.ok()??)
 }
 
+/// The end of a run whose output could not be written: whoever reads it has not what the command believes to have written, so
+/// it has not succeeded.
+fn without_output(mut exit: Exit, unwritten: Vec<String>, success_codes: &[i32]) -> Exit {
+    if unwritten.is_empty() {
+        return exit;
+    }
+    let mut notes = unwritten;
+    match exit.status {
+        ExitStatus::Code(code) if success_codes.contains(&code) => {
+            notes.push(format!("the command itself ended with exit code {code}"));
+            exit.status = ExitStatus::Code(OUTPUT_LOST);
+        }
+        _ => {}
+    }
+    notes.extend(exit.note.take());
+    Exit { note: Some(notes.join("; ")), ..exit }
+}
+
 impl Story {
     /// Takes a report; true when it was the last one.
     fn takes_last(&mut self, report: Report) -> bool {
@@ -171,6 +194,22 @@ mod tests {
             story.takes_last(report.clone());
         }
         (story.note(), story.into_status())
+    }
+
+    #[test]
+    fn a_success_whose_output_was_lost_is_none() {
+        let lost = |status| {
+            let exit = Exit { note: Some("left".to_owned()), ..Exit::of(status) };
+            let exit = without_output(exit, vec!["full".to_owned()], &[0, 3]);
+            (exit.status, exit.note.unwrap())
+        };
+        let told = |code| (ExitStatus::Code(74), format!("full; the command itself ended with exit code {code}; left"));
+        assert_eq!([0, 3].map(|code| lost(ExitStatus::Code(code))), [0, 3].map(told));
+        for status in [ExitStatus::Code(1), ExitStatus::Signal(13)] {
+            assert_eq!(lost(status.clone()), (status, "full; left".to_owned()));
+        }
+        let whole = Exit::of(ExitStatus::Code(0));
+        assert_eq!(without_output(whole.clone(), Vec::new(), &[0]), whole);
     }
 
     #[test]

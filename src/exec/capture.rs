@@ -3,6 +3,9 @@
 //! queue is full the pipe is not read, and a command that writes on waits for its reader as it would without cronward. Once
 //! nothing of the command is left, the rest of the pipe is taken in at once, whether or not anybody reads.
 //!
+//! A pipe whose output cannot be written any more, such as to a full disk, is closed at once: the command then meets the error
+//! that it would have met without cronward.
+//!
 //! Memory for each pipe: the tail, one chunk, the queue ([`crate::exec::passing::QUEUE`] chunks), and at the end [`PIPE_MAX`].
 
 use std::io;
@@ -16,7 +19,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::exec::passing::Passing;
+use crate::exec::passing::{Outlet, Passing};
 use crate::exec::tail::Tail;
 use crate::slot::OutputTail;
 
@@ -35,6 +38,7 @@ const PIPE_MAX: usize = 1024 * 1024;
 pub(super) struct Capture {
     tail: Arc<Mutex<Tail>>,
     readers: JoinSet<()>,
+    outlets: Vec<Outlet>,
     ended: CancellationToken,
 }
 
@@ -44,18 +48,23 @@ impl Capture {
         let tail = Arc::new(Mutex::new(Tail::new(limit)));
         let ended = CancellationToken::new();
         let mut readers = JoinSet::new();
+        let outlets = pipes.iter().filter_map(|(_, passing)| Some(passing.as_ref()?.outlet().clone())).collect();
         for (pipe, passing) in pipes {
             let reader = Reader { pipe: Receiver::from_owned_fd(pipe)?, passing, tail: Arc::clone(&tail) };
             readers.spawn(reader.read(ended.clone()));
         }
-        Ok(Self { tail, readers, ended })
+        Ok(Self { tail, readers, outlets, ended })
     }
 
-    /// The tail, when nothing of the command is left to write.
-    pub(super) async fn finish(mut self) -> OutputTail {
+    /// The tail, and a line for each stream that could not be written, when nothing of the command is left to write.
+    pub(super) async fn finish(mut self) -> (OutputTail, Vec<String>) {
         self.ended.cancel();
         while self.readers.join_next().await.is_some() {}
-        self.tail.lock().unwrap_or_else(PoisonError::into_inner).text()
+        let mut unwritten = Vec::new();
+        for outlet in &self.outlets {
+            unwritten.extend(outlet.settled().await);
+        }
+        (self.tail.lock().unwrap_or_else(PoisonError::into_inner).text(), unwritten)
     }
 }
 
@@ -69,6 +78,7 @@ struct Reader {
 impl Reader {
     async fn read(mut self, ended: CancellationToken) {
         let mut buffer = vec![0; CHUNK];
+        let failed = self.passing.as_ref().map(Passing::failed).unwrap_or_default();
         loop {
             let step = async {
                 let room = self.room().await;
@@ -77,6 +87,8 @@ impl Reader {
             let (room, read) = tokio::select! {
                 biased;
                 () = ended.cancelled() => break,
+                // Closes the pipe.
+                () = failed.cancelled() => return,
                 step = step => step,
             };
             match read.ok().and_then(|count| buffer.get(..count)) {

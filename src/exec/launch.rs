@@ -87,9 +87,10 @@ impl Launcher {
     }
 
     /// Waits until the output of all commands that have ended has been passed on, at the pace of whoever reads it, or until
-    /// nobody reads it any more. A process that ends before that loses the rest. No command is to run any more.
-    pub async fn passed_on(&self) {
-        self.streams.passed_on().await;
+    /// nobody reads it any more. A process that ends before that loses the rest. No command is to run any more. The answer is a
+    /// line for each stream that could not be written, where the run's own end has not told it.
+    pub async fn passed_on(&self) -> Vec<String> {
+        self.streams.passed_on().await
     }
 
     async fn try_launch(&self, command: &CommandSpec, run: &RunContext, lease: Renewals) -> Result<Running, Refusal> {
@@ -101,20 +102,21 @@ impl Launcher {
         let in_shim =
             |error| Refusal::cannot_run(format_args!("the shim {} cannot be started: {error}", self.shim.display()));
         let started = started.await.map_err(io::Error::other).flatten().map_err(in_shim)?;
-        self.attend(started, plan, lease, command.output_limit).map_err(in_shim)
+        self.attend(started, plan, lease, command).map_err(in_shim)
     }
 
-    fn attend(&self, started: Started, plan: Plan, lease: Renewals, output_limit: usize) -> io::Result<Running> {
+    fn attend(&self, started: Started, plan: Plan, lease: Renewals, command: &CommandSpec) -> io::Result<Running> {
         let Started { shim, socket, pipes } = started;
         socket.set_nonblocking(true)?;
         let (sender, requests) = mpsc::unbounded_channel();
         let socket = UnixStream::from_std(socket)?;
         let pass_on = |stream: Option<Stream>| stream.map(|stream| self.streams.begin(stream));
         let pipes = pipes.into_iter().map(|(pipe, stream)| (pipe, pass_on(stream))).collect();
-        let capture = Capture::begin(pipes, output_limit)?;
+        let capture = Capture::begin(pipes, command.output_limit)?;
         let begun = CancellationToken::new();
         let guard = Some(begun.clone().drop_guard());
-        let attendant = Attendant { shim, socket, plan, requests, lease, begun: guard, capture };
+        let success_codes = command.success_codes.clone();
+        let attendant = Attendant { shim, socket, plan, requests, lease, begun: guard, capture, success_codes };
         Ok(Running::attended(sender, begun, tokio::spawn(attendant.attend())))
     }
 

@@ -3,19 +3,34 @@
 //! The exit of a command waits for nobody: what has been read and not been passed on yet lies in a queue, and whoever ends
 //! this process waits for [`Streams::passed_on`] first. Runs of one process follow each other on a stream: the output of a
 //! later attempt comes after all of the earlier one's.
+//!
+//! A reader that goes away ends nothing. Any other error of a write, such as a full disk, is the command's to feel: its pipe is
+//! closed at once, and a run whose output was lost has not succeeded.
 
 use std::fmt;
-use std::sync::Arc;
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::time::Duration;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// Chunks that wait for their reader while the command runs; then its pipe is left to fill up.
 pub(super) const QUEUE: usize = 4;
 
-type Sink = Arc<Mutex<Box<dyn AsyncWrite + Send + Unpin>>>;
+/// The exit code of a command that succeeded while its output was lost: `EX_IOERR`.
+pub(super) const OUTPUT_LOST: i32 = 74;
+
+/// How long the end of a run waits for a disk or a device to take the rest of its output.
+const DISK: Duration = Duration::from_secs(10);
+
+type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// This process's stdout and stderr.
 #[derive(Clone)]
@@ -23,6 +38,22 @@ pub(super) struct Streams {
     stdout: Sink,
     stderr: Sink,
     tasks: TaskTracker,
+    /// Of every run so far.
+    outlets: Arc<StdMutex<Vec<Outlet>>>,
+}
+
+/// One of them.
+#[derive(Clone)]
+struct Sink {
+    writer: Arc<Mutex<Writer>>,
+    /// A file or a device, which nobody reads at a pace of their own: writes end soon, and can fail.
+    is_prompt: bool,
+}
+
+impl Sink {
+    fn new(writer: impl AsyncWrite + Send + Unpin + 'static, is_prompt: bool) -> Self {
+        Self { writer: Arc::new(Mutex::new(Box::new(writer))), is_prompt }
+    }
 }
 
 /// Which of the two.
@@ -32,14 +63,27 @@ pub(super) enum Stream {
     Stderr,
 }
 
+impl fmt::Display for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Stdout => "stdout",
+            Self::Stderr => "stderr",
+        })
+    }
+}
+
 impl Default for Streams {
     fn default() -> Self {
-        Self {
-            stdout: Arc::new(Mutex::new(Box::new(tokio::io::stdout()))),
-            stderr: Arc::new(Mutex::new(Box::new(tokio::io::stderr()))),
-            tasks: TaskTracker::new(),
-        }
+        let stdout = Sink::new(tokio::io::stdout(), is_prompt(&io::stdout()));
+        Self::of(stdout, Sink::new(tokio::io::stderr(), is_prompt(&io::stderr())))
     }
+}
+
+/// Neither a pipe or a socket, nor a terminal, which can be stopped. Neither is a stream that is closed.
+fn is_prompt(stream: &(impl AsFd + IsTerminal)) -> bool {
+    let file = stream.as_fd().try_clone_to_owned().map(File::from);
+    let kind = file.and_then(|file| file.metadata()).map(|found| found.file_type());
+    kind.is_ok_and(|kind| !kind.is_fifo() && !kind.is_socket()) && !stream.is_terminal()
 }
 
 impl fmt::Debug for Streams {
@@ -49,6 +93,10 @@ impl fmt::Debug for Streams {
 }
 
 impl Streams {
+    fn of(stdout: Sink, stderr: Sink) -> Self {
+        Self { stdout, stderr, tasks: TaskTracker::new(), outlets: Arc::default() }
+    }
+
     /// Begins to pass on to one of them. Needs a runtime.
     pub(super) fn begin(&self, stream: Stream) -> Passing {
         let sink = match stream {
@@ -56,20 +104,65 @@ impl Streams {
             Stream::Stderr => &self.stderr,
         };
         let (chunks, waiting) = unbounded_channel();
-        self.tasks.spawn(pass_on(Arc::clone(sink), waiting));
-        Passing { chunks, room: Arc::new(Semaphore::new(QUEUE)) }
+        let outlet = Outlet::new(stream, sink.is_prompt);
+        self.outlets.lock().unwrap_or_else(PoisonError::into_inner).push(outlet.clone());
+        self.tasks.spawn(pass_on(Arc::clone(&sink.writer), waiting, outlet.clone()));
+        Passing { outlet, chunks, room: Arc::new(Semaphore::new(QUEUE)) }
     }
 
-    /// Waits until all output of commands that have ended has been passed on, or nobody listens any more.
-    pub(super) async fn passed_on(&self) {
+    /// Waits until all output of commands that have ended has been passed on, or nobody listens any more. What could not be
+    /// written, a line each, unless the end of its run has told it.
+    pub(super) async fn passed_on(&self) -> Vec<String> {
         self.tasks.close();
         self.tasks.wait().await;
+        let outlets = std::mem::take(&mut *self.outlets.lock().unwrap_or_else(PoisonError::into_inner));
+        outlets.iter().filter_map(Outlet::failure).collect()
+    }
+}
+
+/// What becomes of one run's output on a stream.
+#[derive(Clone, Debug)]
+pub(super) struct Outlet {
+    stream: Stream,
+    is_prompt: bool,
+    /// A write has failed.
+    failed: CancellationToken,
+    /// Everything was passed on, or nothing more will be.
+    over: CancellationToken,
+    failure: Arc<StdMutex<Option<String>>>,
+}
+
+impl Outlet {
+    fn new(stream: Stream, is_prompt: bool) -> Self {
+        let (failed, over) = (CancellationToken::new(), CancellationToken::new());
+        Self { stream, is_prompt, failed, over, failure: Arc::default() }
+    }
+
+    /// Waits for the rest of the output, where that goes to a file or a device, after its [`Passing`] was dropped. What could
+    /// not be written, in one line; told once.
+    pub(super) async fn settled(&self) -> Option<String> {
+        if self.is_prompt {
+            // A disk that hangs holds up the end of a run no longer; `Streams::passed_on` tells what comes of it.
+            let _ = tokio::time::timeout(DISK, self.over.cancelled()).await;
+        }
+        self.failure()
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn fail(&self, error: &io::Error) {
+        let line = format!("the command's {} could not be written: {error}", self.stream);
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
+        self.failed.cancel();
     }
 }
 
 /// One run's way to a stream. Dropping it ends the task behind it, once that has passed everything on.
 #[derive(Debug)]
 pub(super) struct Passing {
+    outlet: Outlet,
     /// Bounded by `room` while the command runs, and by its reader afterwards.
     chunks: UnboundedSender<Chunk>,
     room: Arc<Semaphore>,
@@ -83,6 +176,16 @@ struct Chunk {
 }
 
 impl Passing {
+    /// What becomes of the output.
+    pub(super) const fn outlet(&self) -> &Outlet {
+        &self.outlet
+    }
+
+    /// Cancelled as soon as a write fails for another reason than that nobody listens any more.
+    pub(super) fn failed(&self) -> CancellationToken {
+        self.outlet.failed.clone()
+    }
+
     /// Waits until there is room for a chunk; none where nobody listens any more.
     pub(super) async fn room(&self) -> Option<OwnedSemaphorePermit> {
         tokio::select! {
@@ -97,16 +200,84 @@ impl Passing {
     }
 }
 
-async fn pass_on(sink: Sink, mut waiting: UnboundedReceiver<Chunk>) {
+async fn pass_on(writer: Arc<Mutex<Writer>>, mut waiting: UnboundedReceiver<Chunk>, outlet: Outlet) {
+    let _over = outlet.over.clone().drop_guard();
     // Fair: whoever asked first has the stream first.
-    let mut sink = sink.lock().await;
+    let mut writer = writer.lock().await;
     while let Some(chunk) = waiting.recv().await {
         let passed = async {
-            sink.write_all(&chunk.bytes).await?;
-            sink.flush().await
+            writer.write_all(&chunk.bytes).await?;
+            writer.flush().await
         };
-        if passed.await.is_err() {
-            return;
+        match passed.await {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return,
+            Err(error) => return outlet.fail(&error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    use super::*;
+
+    /// Refuses every write.
+    struct Refusing(io::ErrorKind);
+
+    impl AsyncWrite for Refusing {
+        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+            Poll::Ready(Err(self.0.into()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    fn streams(stdout: io::ErrorKind, is_prompt: bool) -> Streams {
+        Streams::of(Sink::new(Refusing(stdout), is_prompt), Sink::new(tokio::io::sink(), is_prompt))
+    }
+
+    /// Passes a word on to each stream, and answers what becomes of it on stdout.
+    fn pass(streams: &Streams) -> Outlet {
+        let [stdout, stderr] = [Stream::Stdout, Stream::Stderr].map(|stream| streams.begin(stream));
+        assert!(stdout.pass(b"out", None) && stderr.pass(b"err", None));
+        stdout.outlet().clone()
+    }
+
+    const FULL: &str = "the command's stdout could not be written: no storage space";
+
+    #[tokio::test]
+    async fn a_stream_that_cannot_be_written_fails_the_run_that_wrote_to_it_and_is_told_once() {
+        let streams = streams(io::ErrorKind::StorageFull, true);
+        let outlet = pass(&streams);
+        outlet.failed.cancelled().await;
+        assert_eq!(outlet.settled().await.as_deref(), Some(FULL));
+        assert_eq!(streams.passed_on().await, [""; 0]);
+    }
+
+    #[tokio::test]
+    async fn what_fails_after_the_end_of_its_run_is_told_when_all_is_passed_on() {
+        let streams = streams(io::ErrorKind::StorageFull, false);
+        let outlet = pass(&streams);
+        assert_eq!(outlet.settled().await, None, "a reader's pace holds up no end");
+        assert_eq!(streams.passed_on().await, [FULL]);
+        assert_eq!(streams.passed_on().await, [""; 0]);
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_went_away_is_no_failure() {
+        let streams = streams(io::ErrorKind::BrokenPipe, true);
+        let outlet = pass(&streams);
+        assert_eq!(outlet.settled().await, None);
+        assert!(!outlet.failed.is_cancelled());
+        assert_eq!(streams.passed_on().await, [""; 0]);
     }
 }

@@ -325,6 +325,48 @@ fn a_closed_stdout_is_no_failure_of_the_guard() {
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(4), "it is read and kept all the same");
 }
 
+/// `cronward exec` with one of its streams on a device that is always full.
+fn on_a_full_disk(place: &Place, stdout_is_full: bool, command: &[&str]) -> Ended {
+    let zone = zone();
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut process = place.command(&words(&zone, &["--report", "report.json"], command));
+    if stdout_is_full {
+        process.stdout(full)
+    } else {
+        process.stderr(full)
+    };
+    process.output().unwrap().into()
+}
+
+#[test]
+fn a_command_whose_output_cannot_be_written_meets_the_end_of_its_pipe() {
+    let place = Place::new();
+    let told = on_a_full_disk(&place, true, &["/usr/bin/head", "-c", "5000000", "/dev/zero"]);
+    let line = "the command's stdout could not be written: No space left on device (os error 28)";
+    assert_eq!((told.code, &*told.stderr), (128 + 13, &*format!("cronward: {line}\n")), "SIGPIPE");
+    let report = report(&place);
+    assert_eq!((&report["result"], &report["messages"][0]), (&"killed".into(), &line.into()), "{report}");
+    let shown = place.run(&["show", "push", "--store", STORE]);
+    assert!(shown.stdout.lines().any(|line| line == "attempt 1  signal 13"), "{}", shown.stderr);
+}
+
+#[test]
+fn a_success_whose_output_cannot_be_written_is_a_failure_and_the_slot_is_not_done() {
+    let place = Place::new();
+    let told = on_a_full_disk(&place, true, &["/bin/echo", "lost"]);
+    assert_eq!((told.code, told.stderr.lines().count()), (74, 1), "{}", told.stderr);
+    let why =
+        "stdout could not be written: No space left on device (os error 28); the command itself ended with exit code 0";
+    assert!(told.stderr.contains(why), "{}", told.stderr);
+    let told = on_a_full_disk(&place, false, &["/bin/sh", "-c", "echo out; echo err >&2"]);
+    assert_eq!((told.code, &*told.stdout), (74, "out\n"));
+    let report = report(&place);
+    assert_eq!((&report["result"], &report["exit_code"]), (&"failure".into(), &74.into()), "{report}");
+    assert!(report["messages"][0].as_str().unwrap().contains("stderr could not be written"), "{report}");
+    let again = exec(&place, &[], &["/bin/sh", "-c", "echo attempt $CRONWARD_ATTEMPT"]);
+    assert_eq!((again.code, &*again.stdout), (0, "attempt 3\n"), "{}", again.stderr);
+}
+
 #[test]
 fn a_command_that_ignores_term_is_killed_after_its_grace() {
     let job = "[jobs.push]\nschedule = \"0 0 * * *\"\nslot = \"day\"\ncommand = \"true\"\n";

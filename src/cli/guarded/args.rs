@@ -29,7 +29,7 @@ use crate::slot::{Period, SlotKey};
 #[derive(Debug, clap::Args)]
 #[command(
     before_help = "Example: cronward exec --store redis://127.0.0.1/ --job billing -- /usr/local/bin/bill --all",
-    after_help = "Exit codes: the command's own, or 128 + the signal that ended it; 64 usage, 69 store refuses, 75 store unavailable, \
+    after_help = "Exit codes: the command's own, or 128 + the signal that ended it; 64 usage, 69 store refuses, 74 output lost, 75 store unavailable, \
                   76 lease lost and the command killed, 78 configuration, 124 timeout, 126 cannot run, 127 not found."
 )]
 pub(crate) struct ExecArgs {

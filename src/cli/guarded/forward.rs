@@ -133,11 +133,11 @@ pub(super) struct Forwarded {
 
 impl Forwarded {
     /// Waits until the command's output has been passed on, at the pace of whoever reads it: all is recorded by then. A signal
-    /// ends the wait, and the rest of the output is lost.
-    pub(super) async fn passed_on(&self) {
+    /// ends the wait, and the rest of the output is lost. A line for each stream that could not be written after the command's end.
+    pub(super) async fn passed_on(&self) -> Vec<String> {
         tokio::select! {
-            () = self.launcher.passed_on() => {}
-            () = self.signals.ended.cancelled() => {}
+            unwritten = self.launcher.passed_on() => unwritten,
+            () = self.signals.ended.cancelled() => Vec::new(),
         }
     }
 }

@@ -66,10 +66,11 @@ pub(crate) async fn exec(args: &ExecArgs, console: &mut Console) -> Result<(), F
         Ok(Some(outer)) => guarded.within(&outer).await?,
         Ok(None) => {
             let signals = guarded.signals.clone();
-            let account = guarded.run().await?;
+            let (account, unwritten) = guarded.run().await?;
             let early = account.answer == Some(ClaimAnswer::Early);
             let future = not_begun(&account.slot, SystemClock.now().wall).filter(|_| early);
             let verdict = future.unwrap_or_else(|| judge(&account, args.skip_exit_code, signals.ended_by()));
+            let verdict = verdict.with_unwritten(unwritten);
             (account, verdict)
         }
         Err(error) => {
@@ -112,8 +113,9 @@ pub(super) struct Guarded {
 }
 
 impl Guarded {
-    /// Claims the slot, runs the command, settles.
-    pub(super) async fn run(self) -> Result<Account, Failure> {
+    /// Claims the slot, runs the command, settles. Beside the account, a line for each of the command's streams that could not
+    /// be written after its end was recorded.
+    pub(super) async fn run(self) -> Result<(Account, Vec<String>), Failure> {
         let entropy =
             Entropy::from_system().map_err(|error| Failure::Internal(format!("no random source: {error}")))?;
         let assignment = self.assignment(&entropy);
@@ -132,8 +134,7 @@ impl Guarded {
             patience: self.patience(),
         };
         let account = once.until_noted(traces, self.signals.ended.clone()).await;
-        work.passed_on().await;
-        Ok(account)
+        Ok((account, work.passed_on().await))
     }
 
     pub(super) fn work(&self, mut command: CommandSpec) -> Arc<Forwarded> {
@@ -286,9 +287,9 @@ impl Guarded {
         let mut started = work.start(context.clone(), watch::channel(None).1).await;
         let (exit, timed_out) = end_of(&mut *started, &self.task.spec.policy).await;
         drop(started);
-        work.passed_on().await;
+        let unwritten = work.passed_on().await;
         let account = Account::nested(&context, exit, timed_out);
-        let verdict = Verdict { result: "nested", ..judge(&account, 0, None) };
+        let verdict = Verdict { result: "nested", ..judge(&account, 0, None).with_unwritten(unwritten) };
         Ok((account, verdict))
     }
 }

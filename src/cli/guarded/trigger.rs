@@ -100,8 +100,9 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
         record_timeout: args.record_timeout,
         output: if args.output.json { Output::ToStderr } else { Output::PassThrough },
     };
-    let account = guarded.run().await?;
+    let (account, unwritten) = guarded.run().await?;
     let verdict = refusal(&account, &args.store).unwrap_or_else(|| judge(&account, 0, signals.ended_by()));
+    let verdict = verdict.with_unwritten(unwritten);
     let undo = (!account.runs.is_empty()).then_some(deed.undo);
     finish(&account, &verdict, Telling { report, json: args.output.json, undo }, console)
 }

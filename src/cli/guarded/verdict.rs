@@ -20,6 +20,17 @@ pub(super) struct Verdict {
     pub(super) told: Vec<String>,
 }
 
+impl Verdict {
+    /// The same where output of a command that had ended could not be written, a line for each stream: its caller has no success.
+    pub(super) fn with_unwritten(mut self, unwritten: Vec<String>) -> Self {
+        if self.code == ExitCode::Success as u8 && !unwritten.is_empty() {
+            self.code = ExitCode::OutputLost as u8;
+        }
+        self.told.extend(unwritten);
+        self
+    }
+}
+
 /// Judges an account; `skipped` is the code for a command that was not started.
 pub(super) fn judge(account: &Account, skipped: u8, ended_by: Option<i32>) -> Verdict {
     match (account.last_run(), &account.store_error, ended_by) {
@@ -187,6 +198,16 @@ mod tests {
     fn what_the_guard_did_to_the_command_has_codes_of_its_own() {
         assert_eq!(code(&ran(Outcome::Timeout, Some(0), None)), 124);
         assert_eq!(code(&ran(Outcome::LostLease, None, Some(9))), 76);
+    }
+
+    #[test]
+    fn output_that_is_lost_after_the_end_is_told_and_no_success() {
+        let verdict = |exit_code| judge(&ran(Outcome::Success, Some(exit_code), None), 7, None);
+        assert_eq!(verdict(0).with_unwritten(Vec::new()), verdict(0));
+        for (exit_code, code) in [(0, 74), (3, 3)] {
+            let told = vec!["full".to_owned()];
+            assert_eq!(verdict(exit_code).with_unwritten(told.clone()), Verdict { code, told, ..verdict(exit_code) });
+        }
     }
 
     #[test]
