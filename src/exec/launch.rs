@@ -1,27 +1,34 @@
 //! Starting a command and holding on to it.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io;
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
+use nix::libc::O_NONBLOCK;
+use rustix::process::Signal;
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::exec::attend::{Attendant, Renewals};
 use crate::exec::capture::Capture;
 use crate::exec::passing::{Stream, Streams};
 use crate::exec::plan::Plan;
 use crate::exec::refusal::Refusal;
+use crate::exec::request::Request;
 use crate::exec::{Environment, Running, env_file, environment, placeholders, shim};
 use crate::job::{CommandSpec, Program};
-use crate::slot::RunContext;
+use crate::slot::{Exit, ExitStatus, RunContext};
+
+/// How long an `env_file` may take to be read. A mount that hangs costs an attempt no more.
+const READING: Duration = Duration::from_secs(10);
 
 /// What becomes of a command's output, besides the tail that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +51,16 @@ pub struct Launcher {
     output: Output,
     inherited: Environment,
     streams: Streams,
+}
+
+/// The variables of an `env_file`.
+type Variables = Vec<(String, String)>;
+
+/// What ties a run to its owner.
+struct Ties {
+    requests: mpsc::UnboundedReceiver<Request>,
+    lease: Renewals,
+    begun: DropGuard,
 }
 
 /// A shim that was started, and our ends of what it holds.
@@ -79,9 +96,18 @@ impl Launcher {
     ///
     /// `lease` is by when the command has to be over, where it must not outlast its lease, and is moved on after each renewal.
     /// Its shim goes by the last that it was told, also while this process stands still.
+    ///
+    /// Where there is an `env_file`, it is read after this has returned, so that the run can be stopped meanwhile.
     pub async fn launch(&self, command: &CommandSpec, run: &RunContext, lease: Renewals) -> Running {
-        match self.try_launch(command, run, lease).await {
-            Ok(running) => running,
+        let (sender, requests) = mpsc::unbounded_channel();
+        let begun = CancellationToken::new();
+        let ties = Ties { requests, lease, begun: begun.clone().drop_guard() };
+        if let Some(path) = command.env_file.clone() {
+            let attendant = self.clone().launch_with_file(path, command.clone(), run.clone(), ties);
+            return Running::attended(sender, begun, tokio::spawn(attendant));
+        }
+        match self.try_launch(command, run, Vec::new(), ties).await {
+            Ok(attendant) => Running::attended(sender, begun, tokio::spawn(attendant.attend())),
             Err(refusal) => Running::never(refusal.into()),
         }
     }
@@ -93,8 +119,32 @@ impl Launcher {
         self.streams.passed_on().await
     }
 
-    async fn try_launch(&self, command: &CommandSpec, run: &RunContext, lease: Renewals) -> Result<Running, Refusal> {
-        let plan = self.plan(command, run).await?;
+    /// Reads the `env_file`, starts the command and attends to it.
+    async fn launch_with_file(self, path: PathBuf, command: CommandSpec, run: RunContext, mut ties: Ties) -> Exit {
+        let read = tokio::select! {
+            biased;
+            signal = stopped(&mut ties.requests) => return stopped_before(signal, &path),
+            read = read_env_file(&path) => read,
+        };
+        let launched = match read {
+            Ok(variables) => self.try_launch(&command, &run, variables, ties).await,
+            Err(refusal) => Err(refusal),
+        };
+        match launched {
+            Ok(attendant) => attendant.attend().await,
+            Err(refusal) => Exit::of(refusal.into()),
+        }
+    }
+
+    /// `variables` are those of the `env_file`.
+    async fn try_launch(
+        &self,
+        command: &CommandSpec,
+        run: &RunContext,
+        variables: Variables,
+        ties: Ties,
+    ) -> Result<Attendant, Refusal> {
+        let plan = self.plan(command, run, variables)?;
         let (path, output, inherited) = (self.shim.clone(), self.output, self.inherited.clone());
         let label = run.slot.to_string();
         // Reading the binary may take the disk's time.
@@ -102,25 +152,22 @@ impl Launcher {
         let in_shim =
             |error| Refusal::cannot_run(format_args!("the shim {} cannot be started: {error}", self.shim.display()));
         let started = started.await.map_err(io::Error::other).flatten().map_err(in_shim)?;
-        self.attend(started, plan, lease, command).map_err(in_shim)
+        self.attendant(started, plan, ties, command).map_err(in_shim)
     }
 
-    fn attend(&self, started: Started, plan: Plan, lease: Renewals, command: &CommandSpec) -> io::Result<Running> {
+    fn attendant(&self, started: Started, plan: Plan, ties: Ties, command: &CommandSpec) -> io::Result<Attendant> {
         let Started { shim, socket, pipes } = started;
+        let Ties { requests, lease, begun } = ties;
         socket.set_nonblocking(true)?;
-        let (sender, requests) = mpsc::unbounded_channel();
         let socket = UnixStream::from_std(socket)?;
         let pass_on = |stream: Option<Stream>| stream.map(|stream| self.streams.begin(stream));
         let pipes = pipes.into_iter().map(|(pipe, stream)| (pipe, pass_on(stream))).collect();
         let capture = Capture::begin(pipes, command.output_limit)?;
-        let begun = CancellationToken::new();
-        let guard = Some(begun.clone().drop_guard());
         let success_codes = command.success_codes.clone();
-        let attendant = Attendant { shim, socket, plan, requests, lease, begun: guard, capture, success_codes };
-        Ok(Running::attended(sender, begun, tokio::spawn(attendant.attend())))
+        Ok(Attendant { shim, socket, plan, requests, lease, begun: Some(begun), capture, success_codes })
     }
 
-    async fn plan(&self, command: &CommandSpec, run: &RunContext) -> Result<Plan, Refusal> {
+    fn plan(&self, command: &CommandSpec, run: &RunContext, variables: Variables) -> Result<Plan, Refusal> {
         Ok(Plan {
             argv: argv(&command.program, run)?,
             cwd: command.cwd.clone().map(PathBuf::into_os_string).unwrap_or_default(),
@@ -128,21 +175,19 @@ impl Launcher {
             group: command.group.clone().unwrap_or_default(),
             lease: None,
             kill_mode: command.kill_mode,
-            env: self.environment(command, run).await?.into_variables(),
+            env: self.environment(command, run, variables).into_variables(),
         })
     }
 
-    async fn environment(&self, command: &CommandSpec, run: &RunContext) -> Result<Environment, Refusal> {
+    fn environment(&self, command: &CommandSpec, run: &RunContext, variables: Variables) -> Environment {
         let mut environment = self.inherited.clone();
         if command.user.is_some() {
             environment = environment.without_account();
         }
-        if let Some(path) = &command.env_file {
-            environment.extend(read_env_file(path).await?);
-        }
+        environment.extend(variables);
         environment.extend(&command.env);
         environment.extend(environment::variables(run));
-        Ok(environment)
+        environment
     }
 }
 
@@ -157,12 +202,76 @@ fn argv(program: &Program, run: &RunContext) -> Result<Vec<OsString>, Refusal> {
     }
 }
 
-async fn read_env_file(path: &Path) -> Result<Vec<(String, String)>, Refusal> {
-    let unreadable =
-        |error: &dyn std::fmt::Display| Refusal::cannot_run(format_args!("env_file {}: {error}", path.display()));
-    let bytes = tokio::fs::read(path).await.map_err(|error| unreadable(&error))?;
-    let text = String::from_utf8(bytes).map_err(|_| unreadable(&"it is not UTF-8 text"))?;
+/// The request that means the end, as the signal that it is.
+async fn stopped(requests: &mut mpsc::UnboundedReceiver<Request>) -> Signal {
+    let ends = [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::KILL];
+    loop {
+        match requests.recv().await {
+            Some(Request::Stop) => return Signal::TERM,
+            Some(Request::Kill) | None => return Signal::KILL,
+            Some(Request::Signal(signal)) if ends.contains(&signal) => return signal,
+            Some(Request::Signal(_) | Request::Lease(_)) => {}
+        }
+    }
+}
+
+fn stopped_before(signal: Signal, path: &Path) -> Exit {
+    let note = format!("it was stopped before it was started, while its env_file {} was read", path.display());
+    Exit { note: Some(note), ..Exit::of(ExitStatus::Signal(signal.as_raw())) }
+}
+
+/// In a thread of its own: nobody waits for one that hangs, not even the end of this process.
+async fn read_env_file(path: &Path) -> Result<Variables, Refusal> {
+    let (answer, answered) = oneshot::channel();
+    let its = path.to_owned();
+    // Nobody may wait for the answer any more.
+    let reader = std::thread::Builder::new().spawn(move || drop(answer.send(read_regular(&its))));
+    reader.map_err(|error| unreadable(path, &error))?;
+    let bytes = in_time(path, answered).await?;
+    let text = String::from_utf8(bytes).map_err(|_| unreadable(path, &"it is not UTF-8 text"))?;
     env_file::parse(path, &text).map_err(Refusal::cannot_run)
+}
+
+fn unreadable(path: &Path, why: &dyn std::fmt::Display) -> Refusal {
+    Refusal::cannot_run(format_args!("env_file {}: {why}", path.display()))
+}
+
+async fn in_time(path: &Path, answered: oneshot::Receiver<io::Result<Vec<u8>>>) -> Result<Vec<u8>, Refusal> {
+    let Ok(read) = tokio::time::timeout(READING, answered).await else {
+        let limit = READING.as_secs();
+        return Err(unreadable(
+            path,
+            &format_args!("not read within {limit} s: check whether its file system answers"),
+        ));
+    };
+    read.map_err(io::Error::other).flatten().map_err(|error| unreadable(path, &error))
+}
+
+/// Reads a regular file. What else a path can name may never end, or never begin.
+fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    be_regular(&std::fs::metadata(path)?)?;
+    // Should it be a pipe by now, opening it waits for nobody.
+    let mut file = File::options().read(true).custom_flags(O_NONBLOCK).open(path)?;
+    be_regular(&file.metadata()?)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn be_regular(found: &Metadata) -> io::Result<()> {
+    let kind = found.file_type();
+    let what = if kind.is_file() {
+        return Ok(());
+    } else if kind.is_dir() {
+        "directory"
+    } else if kind.is_fifo() {
+        "pipe"
+    } else if kind.is_socket() {
+        "socket"
+    } else {
+        "device"
+    };
+    Err(io::Error::other(format!("it is a {what}: name a regular file with KEY=value lines")))
 }
 
 /// Our ends of the pipes, and the writing ends of the command's stdout and stderr.
@@ -207,4 +316,35 @@ fn start(path: &Path, label: &str, output: Output, inherited: Environment) -> io
     command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(stdout).stderr(stderr);
     // The command goes out of scope here, and with it the writing ends of the pipes.
     Ok(Started { shim: command.spawn()?, socket, pipes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_file_that_is_not_read_in_time_is_refused_by_name() {
+        let (_reader_that_hangs, answered) = oneshot::channel();
+        let refusal = in_time(Path::new("/mnt/job.env"), answered).await.unwrap_err();
+        assert_eq!(
+            (refusal.code, refusal.message.as_str()),
+            (126, "env_file /mnt/job.env: not read within 10 s: check whether its file system answers")
+        );
+    }
+
+    #[tokio::test]
+    async fn what_means_the_end_is_heard_before_the_command_is_started() {
+        use Request::{Kill, Signal as Passed, Stop};
+        for (told, heard) in [
+            (vec![Passed(Signal::USR1), Stop], Signal::TERM),
+            (vec![Passed(Signal::INT)], Signal::INT),
+            (vec![Kill], Signal::KILL),
+            (vec![], Signal::KILL),
+        ] {
+            let (sender, mut requests) = mpsc::unbounded_channel();
+            told.iter().for_each(|request| sender.send(*request).unwrap());
+            drop(sender);
+            assert_eq!(stopped(&mut requests).await, heard, "{told:?}");
+        }
+    }
 }

@@ -73,6 +73,20 @@ async fn an_env_file_that_cannot_be_used_is_126_and_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_env_file_that_is_no_regular_file_is_refused_and_never_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("pipe.env");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    for (path, kind) in [(pipe.as_path(), "pipe"), (dir.path(), "directory"), (Path::new("/dev/zero"), "device")] {
+        let command = CommandSpec { env_file: Some(path.to_owned()), ..direct(&["true"]) };
+        let (code, message) = tokio::time::timeout(LIMIT, refusal_of(&command)).await.expect("it is not waited for");
+        let told = format!("env_file {}: it is a {kind}: name a regular file", path.display());
+        assert!(code == 126 && message.starts_with(&told), "{message}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn placeholders_are_for_lists_and_not_for_shell_lines() {
     let list = direct(&["echo", "--hour={slot}", "{{job}}", "{job}", "{attempt}"]);
     assert_eq!(output_of(&list).await, "--hour=2026-11-21T14Z {job} push 2\n");
