@@ -17,6 +17,8 @@ pub struct Account {
     pub end: Option<End>,
     /// The last answer to a claim.
     pub answer: Option<ClaimAnswer>,
+    /// Another answer came before it: something was waited for.
+    pub waited: bool,
     /// Who holds it or did it, where that was the last answer.
     pub by: Option<NodeName>,
     /// The last error of the store, when no answer came after it.
@@ -53,7 +55,7 @@ pub struct RunAccount {
 impl Account {
     /// Of a slot at which nothing has happened yet.
     pub(crate) const fn new(slot: Slot) -> Self {
-        Self { slot, end: None, answer: None, by: None, store_error: None, runs: Vec::new() }
+        Self { slot, end: None, answer: None, waited: false, by: None, store_error: None, runs: Vec::new() }
     }
 
     /// Of a command that ran within another run of the same slot, under its lease: nothing was asked or settled here.
@@ -84,6 +86,7 @@ impl Account {
     pub(super) fn hear(&mut self, event: &Event) {
         match event {
             Event::ClaimAnswered { answer, by, .. } => {
+                self.waited |= self.answer.is_some();
                 (self.answer, self.by, self.store_error) = (Some(*answer), by.clone(), None);
             }
             Event::Granted { .. } | Event::RenewalAnswered { .. } => self.store_error = None,

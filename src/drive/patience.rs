@@ -11,7 +11,7 @@ use crate::wake::{Wake, WakeKind};
 
 /// A slot that begins this soon is waited for by whoever does not wait otherwise: it is this machine's clock that is ahead of
 /// the store's, and the caller's scheduler was right to start it.
-const AHEAD: Duration = Duration::from_secs(120);
+const AHEAD: Duration = Duration::from_secs(5);
 
 /// A store that refuses (a password, a permission) rarely changes its mind: it is asked no longer than this, for that is how
 /// long a server takes that only restarts or changes its role.
@@ -156,10 +156,11 @@ impl Limits {
                 self.store_answered();
                 self.stage = Stage::Running;
             }
-            Event::ClaimAnswered { answer, foreign, .. } => {
+            Event::ClaimAnswered { answer, foreign, begins_in, .. } => {
                 self.store_answered();
                 self.stage = Stage::Asking;
-                return self.answered(*answer, *foreign, now);
+                let far = begins_in.is_some_and(|span| span > AHEAD);
+                return self.answered(*answer, *foreign, far, now);
             }
             Event::Settled { outcome, .. } | Event::SettlementGivenUp { outcome, .. } => {
                 self.stage = Stage::Asking;
@@ -195,14 +196,17 @@ impl Limits {
         self.store = (!follows).then(|| since + patience);
     }
 
-    fn answered(&mut self, answer: ClaimAnswer, foreign: bool, now: Now) -> Next {
+    /// `far`: the slot does not begin soon.
+    fn answered(&mut self, answer: ClaimAnswer, foreign: bool, far: bool, now: Now) -> Next {
         use ClaimAnswer::{Backoff, Blocked, Claimed, Closed, Done, Early, Exhausted, Held, Paused};
         let before = self.answer.replace(answer);
         match (answer, self.patience.wait) {
             (Claimed | Done | Exhausted | Closed, _) => return Next::Stay,
             // By this machine's clock, too: whoever named it named the wrong one.
             (Early, _) if now.wall < self.slot.start() => return Next::Leave,
-            (Early, _) => self.wait_at_most(AHEAD, now.mono),
+            // This machine's clock is wrong by more than clocks are.
+            (Early, Wait::No | Wait::TakeOver) if far => return Next::Leave,
+            (Early, _) => self.wait_at_most(AHEAD + LOOK, now.mono),
             (Held | Backoff | Paused | Blocked, Wait::For(_)) => {}
             (Held | Backoff | Paused | Blocked, Wait::No) => return Next::Leave,
             (Held | Backoff, Wait::TakeOver) if !foreign => self.wait = None,
@@ -242,7 +246,7 @@ mod tests {
     }
 
     fn answered(answer: ClaimAnswer) -> Event {
-        Event::ClaimAnswered { answer, by: None, foreign: false }
+        Event::ClaimAnswered { answer, by: None, foreign: false, begins_in: None }
     }
 
     fn failed(op: Op, kind: ErrorKind) -> Event {
@@ -274,7 +278,7 @@ mod tests {
                 "{answer:?}"
             );
         }
-        let foreign = Event::ClaimAnswered { answer: ClaimAnswer::Held, by: None, foreign: true };
+        let foreign = Event::ClaimAnswered { answer: ClaimAnswer::Held, by: None, foreign: true, begins_in: None };
         assert_eq!(
             limits(Wait::TakeOver).hear(&foreign, at(1)),
             Next::Leave,
@@ -314,6 +318,22 @@ mod tests {
             limits(Wait::TakeOver).hear(&answered(ClaimAnswer::Early), Now { wall, ..now })
         };
         assert_eq!((early(0), early(-10)), (Next::Stay, Next::Leave));
+    }
+
+    #[test]
+    fn a_clock_that_is_ahead_by_more_than_clocks_are_is_not_waited_for_unless_that_is_asked_for() {
+        let early = |wait, begins_in| {
+            let begins_in = Some(Duration::from_secs(begins_in));
+            let mut limits = limits(wait);
+            let answer = ClaimAnswer::Early;
+            let next = limits.hear(&Event::ClaimAnswered { answer, by: None, foreign: false, begins_in }, at(1));
+            (next, limits.next())
+        };
+        for wait in [Wait::No, Wait::TakeOver] {
+            assert_eq!(early(wait, 6), (Next::Leave, None), "{wait:?}");
+            assert_eq!(early(wait, 5), (Next::Stay, Some(at(1).mono + AHEAD + LOOK)), "{wait:?}");
+        }
+        assert_eq!(early(Wait::For(TTL), 6), (Next::Stay, Some(at(0).mono + TTL)));
     }
 
     #[test]

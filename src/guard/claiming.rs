@@ -322,7 +322,11 @@ impl SlotMachine {
             _ => None,
         };
         let foreign = matches!(claim, Claim::Held { by, .. } if by.attempt == 0);
-        self.tell(Event::ClaimAnswered { answer: claim.answer(), by, foreign });
+        let begins_in = match claim {
+            Claim::Early { remaining } => Some(*remaining),
+            _ => None,
+        };
+        self.tell(Event::ClaimAnswered { answer: claim.answer(), by, foreign, begins_in });
     }
 }
 

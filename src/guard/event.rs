@@ -18,6 +18,8 @@ pub enum Event {
         by: Option<NodeName>,
         /// The holder is another program's lock (`exec --key`): what it does in the slot, nobody knows.
         foreign: bool,
+        /// How long until the slot begins, by the store's clock, where it has not.
+        begins_in: Option<Duration>,
     },
     /// The store granted a claim; the run that follows, if one does, is told by [`Event::RunStarted`]. Told again when
     /// the same claim had to be asked for again.

@@ -248,7 +248,8 @@ mod tests {
     }
 
     fn held(by: &str) -> Event {
-        Event::ClaimAnswered { answer: ClaimAnswer::Held, by: Some(NodeName::new(by).unwrap()), foreign: false }
+        let by = Some(NodeName::new(by).unwrap());
+        Event::ClaimAnswered { answer: ClaimAnswer::Held, by, foreign: false, begins_in: None }
     }
 
     #[tokio::test]

@@ -178,6 +178,17 @@ fn who_waits_for_a_holder_that_succeeds_says_done() {
 }
 
 #[test]
+fn a_slot_that_is_over_by_the_stores_clock_is_refused_in_one_line() {
+    let place = Place::new();
+    let line = ["exec", "--store", STORE, "--job", "push", "--slot", "2026-01-01T13Z", "--report", "report.json"];
+    let refused = place.run(&[&line[..], &["--", "/bin/echo", "never"]].concat());
+    let told = "push@2026-01-01T13Z was not run: by the store's clock it ended at 2026-01-01 14:00:00 UTC";
+    assert_eq!((refused.code, &*refused.stdout, &*refused.stderr), (69, "", &*format!("cronward: {told}\n")));
+    let report = report(&place);
+    assert_eq!((&report["result"], &report["messages"][0]), (&"closed".into(), &told.into()), "{report}");
+}
+
+#[test]
 fn a_slot_of_the_future_is_refused_at_once_with_its_start() {
     let place = Place::with_jobs(&JOBS.replace("ZONE", "UTC"));
     let future = "2099-01-01T00Z";

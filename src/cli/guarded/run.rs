@@ -17,10 +17,10 @@ use crate::cli::guarded::args::ExecArgs;
 use crate::cli::guarded::forward::{Forwarded, Signals};
 use crate::cli::guarded::report::{Report, Telling, finish, not_opened};
 use crate::cli::guarded::task::Task;
-use crate::cli::guarded::verdict::{Verdict, judge, not_begun};
+use crate::cli::guarded::verdict::{Verdict, is_outside, judge, not_begun};
 use crate::cli::session::connect;
 use crate::cli::store_args::StoreAddress;
-use crate::clock::{Clock, Mono, SystemClock};
+use crate::clock::{Clock, Mono, SystemClock, offset_ms};
 use crate::config::Config;
 use crate::drive::{Account, Entropy, Once, Patience, Started, Traces, Wait, Work, timers};
 use crate::exec::{Launcher, Output};
@@ -28,7 +28,7 @@ use crate::guard::Assignment;
 use crate::job::{CommandSpec, LockKey, NodeName, Policy};
 use crate::observe::FanOut;
 use crate::reply::ClaimAnswer;
-use crate::slot::{Attempt, Audit, Exit, Mark, RunContext, Token, Trigger};
+use crate::slot::{Attempt, Audit, Exit, Mark, RunContext, Slot, Token, Trigger};
 use crate::store::{self, Store, StoreError};
 
 /// How deep the holds of one lease are nested; the outermost has none.
@@ -65,12 +65,12 @@ pub(crate) async fn exec(args: &ExecArgs, console: &mut Console) -> Result<(), F
     let (account, verdict) = match guarded.within_which(outer).await {
         Ok(Some(outer)) => guarded.within(&outer).await?,
         Ok(None) => {
-            let signals = guarded.signals.clone();
+            let (signals, store) = (guarded.signals.clone(), Arc::clone(&guarded.store));
             let (account, unwritten) = guarded.run().await?;
-            let early = account.answer == Some(ClaimAnswer::Early);
-            let future = not_begun(&account.slot, SystemClock.now().wall).filter(|_| early);
-            let verdict = future.unwrap_or_else(|| judge(&account, args.skip_exit_code, signals.ended_by()));
-            let verdict = verdict.with_unwritten(unwritten);
+            let verdict = judge(&account, args.skip_exit_code, signals.ended_by()).with_unwritten(unwritten);
+            let interrupted = signals.ended_by().is_some();
+            let verdict =
+                if is_outside(&account) && !interrupted { refused(&account, verdict, &*store).await } else { verdict };
             (account, verdict)
         }
         Err(error) => {
@@ -81,6 +81,24 @@ pub(crate) async fn exec(args: &ExecArgs, console: &mut Console) -> Result<(), F
         }
     };
     finish(&account, &verdict, telling, console)
+}
+
+/// Whose slot is not current by the store's clock: either another slot was named, or this machine's clock is wrong.
+async fn refused(account: &Account, verdict: Verdict, store: &dyn Store) -> Verdict {
+    let (slot, now) = (&account.slot, SystemClock.now().wall);
+    let future = not_begun(slot, now).filter(|_| account.answer == Some(ClaimAnswer::Early));
+    match future {
+        Some(future) => future,
+        None if slot.end() <= now => verdict,
+        None => verdict.with_clock(ahead_ms(slot, store).await),
+    }
+}
+
+/// How far this machine's clock is ahead of the store's, where that says what it shows.
+async fn ahead_ms(slot: &Slot, store: &dyn Store) -> Option<i64> {
+    let sent = SystemClock.now();
+    let (shown, _) = store.inspect(std::slice::from_ref(slot)).await.ok()?;
+    Some(offset_ms(sent, SystemClock.now(), shown))
 }
 
 /// The file's name for this machine, or the host's.

@@ -1,9 +1,12 @@
 //! What an account means for the caller: an exit code, and the words where there is something to say.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 
 use crate::cli::ExitCode;
 use crate::cli::failure::advice;
+use crate::config::format_duration;
 use crate::drive::{Account, RunAccount};
 use crate::error::ErrorKind;
 use crate::reply::ClaimAnswer;
@@ -29,6 +32,34 @@ impl Verdict {
         self.told.extend(unwritten);
         self
     }
+
+    /// The same of a slot that is current by this machine's clock alone, which is `ahead_ms` ahead of the store's, where that
+    /// is known.
+    pub(super) fn with_clock(mut self, ahead_ms: Option<i64>) -> Self {
+        let off = ahead_ms.map_or_else(String::new, |off| format_duration(rounded(off)) + " ");
+        let side = if self.result == ClaimAnswer::Early.as_str() { "ahead of" } else { "behind" };
+        if let Some(line) = self.told.last_mut() {
+            *line = format!("{line}; this machine's clock is {off}{side} the store's: set it right");
+        }
+        self
+    }
+}
+
+/// In seconds, where it is as much.
+fn rounded(milliseconds: i64) -> Duration {
+    let span = Duration::from_millis(milliseconds.unsigned_abs());
+    if span.as_secs() > 0 { Duration::from_secs(span.as_secs()) } else { span }
+}
+
+/// Whether the slot that was asked for is not current by the store's clock. Where somebody else's run was waited for until the
+/// slot's end, all is as it should be.
+pub(super) fn is_outside(account: &Account) -> bool {
+    let outside = match account.answer {
+        Some(ClaimAnswer::Early) => true,
+        Some(ClaimAnswer::Closed) => !account.waited,
+        _ => false,
+    };
+    outside && account.runs.is_empty() && account.store_error.is_none()
 }
 
 /// Judges an account; `skipped` is the code for a command that was not started.
@@ -46,9 +77,13 @@ pub(super) fn not_begun(slot: &Slot, now: DateTime<Utc>) -> Option<Verdict> {
     if slot.start() <= now {
         return None;
     }
-    let (job, key, start) = (slot.job(), slot.key(), slot.start().format("%Y-%m-%d %H:%M:%S UTC"));
+    let (job, key, start) = (slot.job(), slot.key(), to_the_second(slot.start()));
     let why = format!("slot {key} of {job} starts at {start}; only current and past slots can be run");
     Some(Verdict { code: ExitCode::StoreRefuses as u8, result: "early", told: vec![why] })
+}
+
+fn to_the_second(instant: DateTime<Utc>) -> impl std::fmt::Display {
+    instant.format("%Y-%m-%d %H:%M:%S UTC")
 }
 
 /// Nothing was started, for what the store has answered. Where another node runs the slot, has done it or used up its
@@ -56,9 +91,15 @@ pub(super) fn not_begun(slot: &Slot, now: DateTime<Utc>) -> Option<Verdict> {
 fn of_answer(account: &Account, skipped: u8) -> Verdict {
     let slot = &account.slot;
     let result = account.answer.map_or("unknown", ClaimAnswer::as_str);
+    let outside = ExitCode::StoreRefuses as u8;
     let (code, told) = match account.answer {
         Some(ClaimAnswer::Early) => {
-            (skipped, format!("{slot} has not begun by the store's clock: this machine's clock is ahead"))
+            let start = to_the_second(slot.start());
+            (outside, format!("{slot} was not run: by the store's clock it begins only at {start}"))
+        }
+        Some(ClaimAnswer::Closed) if !account.waited => {
+            let end = to_the_second(slot.end());
+            (outside, format!("{slot} was not run: by the store's clock it ended at {end}"))
         }
         Some(ClaimAnswer::Blocked) => {
             let by = account.by.as_ref().map_or_else(String::new, |node| format!(" on node {node}"));
@@ -159,6 +200,7 @@ mod tests {
             slot: Slot::parse("billing", "2026-11-21T14Z", "2026-11-21T15Z").unwrap(),
             end: Some(End::Left),
             answer: None,
+            waited: false,
             by: None,
             store_error: None,
             runs: Vec::new(),
@@ -214,8 +256,36 @@ mod tests {
     fn a_slot_that_is_held_done_or_used_up_is_silent() {
         use ClaimAnswer::{Backoff, Closed, Done, Exhausted, Held};
         for answer in [Held, Done, Exhausted, Backoff, Closed] {
-            let verdict = judge(&Account { answer: Some(answer), ..account() }, 7, None);
-            assert_eq!(verdict, Verdict { code: 7, result: answer.as_str(), told: Vec::new() });
+            let account = Account { answer: Some(answer), waited: true, ..account() };
+            assert_eq!(judge(&account, 7, None), Verdict { code: 7, result: answer.as_str(), told: Vec::new() });
+            assert!(!is_outside(&account));
+        }
+    }
+
+    #[test]
+    fn a_slot_that_is_not_current_by_the_stores_clock_is_refused_with_what_is_wrong_with_this_one() {
+        for (answer, ahead_ms, line) in [
+            (
+                ClaimAnswer::Closed,
+                Some(-3_599_870),
+                "it ended at 2026-11-21 15:00:00 UTC; this machine's clock is 59m 59s behind the store's: set it right",
+            ),
+            (
+                ClaimAnswer::Early,
+                Some(400),
+                "it begins only at 2026-11-21 14:00:00 UTC; this machine's clock is 400ms ahead of the store's: set it right",
+            ),
+            (
+                ClaimAnswer::Early,
+                None,
+                "it begins only at 2026-11-21 14:00:00 UTC; this machine's clock is ahead of the store's: set it right",
+            ),
+        ] {
+            let account = Account { answer: Some(answer), ..account() };
+            assert!(is_outside(&account));
+            let verdict = judge(&account, 7, None).with_clock(ahead_ms);
+            assert_eq!((verdict.code, verdict.result), (69, answer.as_str()));
+            assert_eq!(verdict.told, [format!("billing@2026-11-21T14Z was not run: by the store's clock {line}")]);
         }
     }
 

@@ -11,7 +11,7 @@ const TOKEN_DIGITS: usize = 8;
 impl From<&Event> for Fact {
     fn from(event: &Event) -> Self {
         match event {
-            Event::ClaimAnswered { answer, by, foreign: _ } => {
+            Event::ClaimAnswered { answer, by, foreign: _, begins_in: _ } => {
                 Self::ClaimAnswered { answer: answer.as_str().to_owned(), by: by.clone() }
             }
             Event::Granted { lease, used, max_attempts, retry_delay, poll, on_lost } => Self::Granted {
