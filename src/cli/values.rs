@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use clap::ValueEnum;
 
-use crate::config::parse_duration;
+use crate::config::{nearest_zone, parse_duration};
 use crate::slot::{SlotKey, SlotState};
 
 /// A span such as `24h`, `90m` or `1h 30m`, written as in the file.
@@ -25,7 +25,10 @@ pub(crate) fn instant(text: &str) -> Result<DateTime<Utc>, String> {
 
 /// An IANA time zone.
 pub(crate) fn zone(text: &str) -> Result<Tz, String> {
-    text.parse().map_err(|_| format!("{text:?} is no time zone: write an IANA name like UTC or Europe/Berlin"))
+    text.parse().map_err(|_| match nearest_zone(text) {
+        Some(near) => format!("{text:?} is no time zone: did you mean {near}?"),
+        None => format!("{text:?} is no time zone: write an IANA name like UTC or Europe/Berlin"),
+    })
 }
 
 /// The states that can be asked for by name.
@@ -82,6 +85,14 @@ mod tests {
         for text in ["", "now", "2026-11-21", "2026-11-21T14:00:00"] {
             assert!(instant(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_zone_that_is_none_is_told_with_the_nearest() {
+        assert_eq!(zone("Europe/Berlin"), Ok(Tz::Europe__Berlin));
+        let near = zone("Europe/Berln").unwrap_err();
+        assert_eq!(near, "\"Europe/Berln\" is no time zone: did you mean Europe/Berlin?");
+        assert!(zone("x/y/z/0").unwrap_err().contains("write an IANA name"));
     }
 
     #[test]

@@ -37,5 +37,6 @@ pub use environment::Environment;
 pub use file::{LoadError, NotFound, find, lint_file, load, load_job};
 pub use json::Finding;
 pub use model::{Config, HttpConfig, NodeConfig, StoreConfig};
+pub(crate) use nearest::nearest_zone;
 pub use parse::{lint, parse, parse_job};
 pub use store_url::read_url_file;

@@ -18,7 +18,7 @@ pub(super) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) 
 }
 
 /// The nearest IANA time zone: also `Berlin` for `Europe/Berlin`.
-pub(super) fn nearest_zone(word: &str) -> Option<&'static str> {
+pub(crate) fn nearest_zone(word: &str) -> Option<&'static str> {
     let zones = || chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name());
     let spelled = word.trim().replace(' ', "_");
     let city = |name: &&'static str| name.rsplit('/').next().is_some_and(|city| city.eq_ignore_ascii_case(&spelled));

@@ -108,6 +108,20 @@ fn what_cannot_be_started_or_takes_too_long_has_the_codes_of_the_shell_and_of_ti
 }
 
 #[test]
+fn a_command_line_that_names_no_program_or_no_time_zone_is_refused() {
+    let place = Place::new();
+    for program in ["", " "] {
+        let refused = exec(&place, &[], &[program]);
+        assert_eq!((refused.code, refused.stderr.lines().count()), (64, 1), "{refused:?}");
+        assert!(refused.stderr.starts_with("error: the command names no program: write it after --"), "{refused:?}");
+    }
+    let line = ["exec", "--store", STORE, "--job", "push", "--timezone", "Europe/Berln", "--", "/bin/echo", "never"];
+    let refused = place.run(&line);
+    assert_eq!((refused.code, &*refused.stdout), (64, ""));
+    assert!(refused.stderr.contains("\"Europe/Berln\" is no time zone: did you mean Europe/Berlin?"), "{refused:?}");
+}
+
+#[test]
 fn standard_input_reaches_the_command() {
     let place = Place::new();
     std::fs::write(place.path().join("in"), "from a file\n").unwrap();

@@ -40,7 +40,7 @@ pub(crate) struct ExecArgs {
     #[arg(long, value_name = "PERIOD|KEY")]
     pub(crate) slot: Option<SlotArg>,
     /// The time zone in which hours and days begin [default: the file's, or UTC]
-    #[arg(long, value_name = "ZONE")]
+    #[arg(long, value_name = "ZONE", value_parser = values::zone)]
     pub(crate) timezone: Option<Tz>,
     /// Attempts in all, over all machines [default: the file's, or 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_ATTEMPTS_LIMIT)))]

@@ -29,6 +29,10 @@ pub(super) struct Task {
 impl Task {
     /// What `exec` guards. The file's job of that name, if there is one, lends everything but its command.
     pub(super) fn of_exec(args: &ExecArgs, file: Option<&Config>, now: DateTime<Utc>) -> Result<Self, Failure> {
+        if args.command.first().is_none_or(|program| program.trim().is_empty()) {
+            let why = "the command names no program: write it after --, as in `-- /usr/local/bin/bill --all`";
+            return Err(Failure::Usage(why.to_owned()));
+        }
         let declared = file.and_then(|config| config.jobs.get(&args.job));
         let defined = defined(args, declared);
         let hash = hash::of_job(&defined);
