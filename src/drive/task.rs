@@ -58,7 +58,8 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Tells the store again what was done here and it has forgotten.
+    /// Tells the store again what was done here and it has forgotten. The daemon alone lives long enough.
+    #[cfg(feature = "daemon")]
     pub(crate) async fn assert_again(self: Arc<Self>) {
         self.facts.assert_again(&*self.store, &*self.clock, &*self.observer).await;
     }

@@ -171,7 +171,7 @@ impl Tree {
         for import in &self.uses[name] {
             match self.resolve(&module, &import.path, LONGEST_CHAIN) {
                 Target::Module(whole) if import.name == "*" => {
-                    self.globbed(&whole, body).into_iter().for_each(&mut meet)
+                    self.globbed(&whole, body).into_iter().for_each(&mut meet);
                 }
                 Target::Module(alias) => {
                     self.called_like(&alias, &import.name, body).into_iter().for_each(&mut meet);

@@ -257,8 +257,8 @@ mod tests {
         let ended = RunRecord::ended(&lease(2, 2), Outcome::Success);
         assert_eq!(runs(&row(&[second.clone(), first.clone()]), Some(ended.clone())), [first.clone(), ended.clone()]);
         assert_eq!(runs(&row(&[second]), Some(first.clone())).len(), 2);
-        assert_eq!(runs(&row(&[ended.clone()]), Some(first.clone())), [first.clone(), ended]);
-        assert_eq!(runs(&row(&[]), Some(first.clone())), [first.clone()]);
-        assert_eq!(runs(&row(&[first.clone()]), None), [first]);
+        assert_eq!(runs(&row(std::slice::from_ref(&ended)), Some(first.clone())), [first.clone(), ended]);
+        assert_eq!(runs(&row(&[]), Some(first.clone())), std::slice::from_ref(&first));
+        assert_eq!(runs(&row(std::slice::from_ref(&first)), None), [first]);
     }
 }
