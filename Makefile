@@ -20,7 +20,7 @@ sequences-long: test-servers ## Ask Redis two million random operations, and com
 	PROPTEST_CASES=180000 $(CARGO) test --all-features --test conformance -- redis::sequences --nocapture
 
 test: test-servers ## Run every test, with real servers and the documents' examples
-	$(CARGO) test --workspace --all-features
+	$(CARGO) test --workspace --all-features --no-fail-fast
 
 lint: fmt clippy ## Formatting and lints
 

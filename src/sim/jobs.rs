@@ -25,7 +25,7 @@ pub(super) struct Rhythm {
     pub(super) short: bool,
 }
 
-/// The first seed whose world may be one of short slots; see [`Rhythm::is_short`].
+/// The first seed whose world may be one of short slots; see `Rhythm::is_short`.
 pub const SHORT_FROM: u64 = 10_000_000;
 
 /// Each tick begins a slot of one to five seconds. What a job's policy takes from the length of a slot is the same for all.
