@@ -44,6 +44,9 @@ const FIND_OUT: Duration = Duration::from_secs(1);
 /// From the slot's end to the last look, and as much at random. At the end itself the store, by a clock that is a few milliseconds
 /// behind, would grant what can only be given back, and that lease would keep out the job's next slot, which begins then.
 const AFTER_THE_END: Duration = Duration::from_millis(250);
+/// A look that would come less than this before the slot's end is put off until after the end: its answer could come too late to start
+/// anything. Where the store is polled as often as slots follow one another, that would be so in slot after slot.
+const BEFORE_THE_END: Duration = Duration::from_millis(250);
 /// What a claim asks for that is only to find out: time enough to give it back, and no more.
 const BRIEF: Duration = Duration::from_secs(2);
 
@@ -81,7 +84,7 @@ impl SlotMachine {
         match reply {
             Err(error) => self.claim_failed(now, (sent, brief), &error),
             Ok(claim) => {
-                let asked = Asked { first: self.errors.maybe_since.unwrap_or(sent), sent, brief };
+                let asked = AnsweredClaim { first: self.errors.maybe_since.unwrap_or(sent), sent, brief };
                 self.errors = super::machine::Errors::default();
                 self.held = false;
                 self.tell_answer(&claim);
@@ -94,7 +97,7 @@ impl SlotMachine {
         }
     }
 
-    fn claim_answered(&mut self, now: Now, asked: Asked, claim: Claim) {
+    fn claim_answered(&mut self, now: Now, asked: AnsweredClaim, claim: Claim) {
         let sent = asked.sent;
         match claim {
             Claim::Claimed { attempt, used, at, revision } => {
@@ -152,7 +155,8 @@ impl SlotMachine {
         let until = over + self.spread(spread);
         let until = self.assignment.poll.map_or(until, |poll| until.min(now.mono + poll));
         let last = self.end + AFTER_THE_END + self.spread(AFTER_THE_END);
-        let until = if now.mono < self.end { until.min(last) } else { until };
+        let over_soon = now.mono < self.end && until + BEFORE_THE_END >= self.end;
+        let until = if over_soon { last } else { until };
         self.leave_or_wait(until, why);
     }
 
@@ -220,8 +224,8 @@ impl SlotMachine {
         }
     }
 
-    fn granted(&mut self, now: Now, asked: Asked, mut lease: Lease, used: u32) {
-        let Asked { first, sent, brief } = asked;
+    fn granted(&mut self, now: Now, asked: AnsweredClaim, mut lease: Lease, used: u32) {
+        let AnsweredClaim { first, sent, brief } = asked;
         if used > 1 && lease.trigger == Trigger::Schedule {
             lease.trigger = Trigger::Retry;
         }
@@ -332,7 +336,7 @@ impl SlotMachine {
 
 /// Of a claim that was answered.
 #[derive(Clone, Copy)]
-struct Asked {
+struct AnsweredClaim {
     /// When the first send was made that may have been granted.
     first: Mono,
     /// When the one that was answered was.

@@ -16,13 +16,13 @@ const QUEUE: usize = 4_096;
 /// Takes whole lines, one in each `write`, and never waits.
 #[derive(Clone, Debug)]
 pub struct LogQueue {
-    queue: SyncSender<Message>,
+    queue: SyncSender<Queued>,
     /// Lines that did not fit and that nobody has been told of.
     dropped: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
-enum Message {
+enum Queued {
     Line(Vec<u8>),
     /// So many are missing here.
     Dropped(u64),
@@ -59,12 +59,12 @@ impl LogQueue {
     /// Waits until what was logged so far is written, but not longer than this; false when it was not.
     pub fn flush(&self, within: Duration) -> bool {
         let (done, written) = mpsc::sync_channel(1);
-        let asked = self.tell_dropped() && self.queue.try_send(Message::Flush(done)).is_ok();
+        let asked = self.tell_dropped() && self.queue.try_send(Queued::Flush(done)).is_ok();
         asked && written.recv_timeout(within).is_ok()
     }
 
     fn put(&self, line: &[u8]) {
-        if !self.tell_dropped() || self.queue.try_send(Message::Line(line.to_owned())).is_err() {
+        if !self.tell_dropped() || self.queue.try_send(Queued::Line(line.to_owned())).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -72,7 +72,7 @@ impl LogQueue {
     /// Queues how many lines are missing, if any; false when there is no room for that either.
     fn tell_dropped(&self) -> bool {
         let lines = self.dropped.swap(0, Ordering::Relaxed);
-        let told = lines == 0 || self.queue.try_send(Message::Dropped(lines)).is_ok();
+        let told = lines == 0 || self.queue.try_send(Queued::Dropped(lines)).is_ok();
         if !told {
             self.dropped.fetch_add(lines, Ordering::Relaxed);
         }
@@ -94,17 +94,17 @@ impl Write for LogQueue {
 }
 
 /// Until nobody logs any more.
-fn write_each(mut writer: impl Write, messages: &Receiver<Message>, missing: &dyn Fn(u64)) {
+fn write_each(mut writer: impl Write, messages: &Receiver<Queued>, missing: &dyn Fn(u64)) {
     OWN.set(Some(Vec::new()));
     while let Ok(message) = messages.recv() {
         let written = match message {
-            Message::Line(line) => writer.write_all(&line),
-            Message::Dropped(lines) => {
+            Queued::Line(line) => writer.write_all(&line),
+            Queued::Dropped(lines) => {
                 missing(lines);
                 writer.write_all(&OWN.replace(Some(Vec::new())).unwrap_or_default())
             }
             // Whoever waited may have given up.
-            Message::Flush(done) => {
+            Queued::Flush(done) => {
                 let _ = done.try_send(());
                 Ok(())
             }

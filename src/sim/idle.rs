@@ -26,20 +26,12 @@ use crate::sim::message::{Answer, Process, Request};
 use crate::sim::shadow::Shadow;
 use crate::sim::story::Story;
 use crate::sim::time::Time;
-use crate::sim::world::World;
+use crate::sim::world::{Holder, World};
 use crate::slot::{Slot, Token, Verdict};
 use crate::store::{Claim, Renewal};
 
 /// What a clock may be off by that is right.
 const RIGHT: chrono::TimeDelta = chrono::TimeDelta::milliseconds(100);
-
-/// Who stands behind a lease.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Holder {
-    by: Process,
-    /// When the lease was last set, a guard of that node knew its token. Otherwise nobody gives it back.
-    known: bool,
-}
 
 impl World {
     /// Notes who stands behind a lease that was set, or prolonged.
@@ -50,7 +42,13 @@ impl World {
             _ => false,
         };
         if let (true, Some(token), Some(slot)) = (set, request.ask.token(), request.ask.slot()) {
-            let known = self.knows(request.from, slot, token);
+            // A copy that comes late prolongs the lease beyond what its sender can know of, and no shorter claim takes that back.
+            let is_late = self.nature.now > request.until;
+            let lasts = request.ask.lease_ttl().unwrap_or_default();
+            let until = self.backend.kept.shadows.get(&id).and_then(|shadow| shadow.lease).map(|lease| lease.until);
+            let is_its_own = until.is_none_or(|until| self.nature.scenario.time(until) <= self.nature.now + lasts);
+            let was_known = self.holders.get(&id).is_none_or(|holder| holder.known);
+            let known = !is_late && (is_its_own || was_known) && self.knows(request.from, slot, token);
             self.holders.insert(id, Holder { by: request.from, known });
         }
     }

@@ -74,6 +74,15 @@ impl Ask {
         }
     }
 
+    /// How long the lease is to last that it asks for, or asks to be prolonged.
+    pub(super) const fn lease_ttl(&self) -> Option<Duration> {
+        match self {
+            Self::Claim(request) => Some(request.lease_ttl),
+            Self::Renew(lease) => Some(lease.ttl),
+            _ => None,
+        }
+    }
+
     /// The one slot that it is about.
     pub(super) const fn slot(&self) -> Option<&Slot> {
         match self {

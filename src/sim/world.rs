@@ -15,7 +15,6 @@ use crate::sim::daemon::{Asked, Daemon, Desk};
 use crate::sim::dice::Dice;
 use crate::sim::faults::Fault;
 use crate::sim::finding::{Check, Finding};
-use crate::sim::idle::Holder;
 use crate::sim::journals::{Journals, Judged};
 use crate::sim::message::{Ask, Process};
 use crate::sim::nature::{Event, Nature};
@@ -39,6 +38,14 @@ pub(super) struct Host {
     pub(super) version: u64,
     /// What its wall clock showed when its daemon last looked at the current slots of all jobs.
     pub(super) looked: DateTime<Utc>,
+}
+
+/// Who stands behind a lease.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Holder {
+    pub(super) by: Process,
+    /// When the lease was last set, a guard of that node knew its token. Otherwise nobody gives it back.
+    pub(super) known: bool,
 }
 
 /// Nodes, store and nature.

@@ -90,7 +90,7 @@ fn take(args: &mut Args, word: &str, words: &mut impl Iterator<Item = String>) -
 /// The whole command that shows this very world again, with all its limits, for a shell at the root of the repository.
 pub(crate) fn replay(seed: u64, options: &Options) -> String {
     let mut line = format!(
-        "cargo run --profile simulation --quiet --no-default-features --features sim --bin simulate -- --seed {seed} --trace --no-shrink"
+        "cargo run --release --quiet --no-default-features --features sim --bin simulate -- --seed {seed} --trace --no-shrink"
     );
     let Limits { nodes, jobs, periods, faults } = options.limits;
     let limits = [

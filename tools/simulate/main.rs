@@ -1,4 +1,4 @@
-//! Runs simulated clusters: `make sim`, or `cargo run --profile simulation --no-default-features --features sim --bin simulate
+//! Runs simulated clusters: `make sim`, or `cargo run --release --no-default-features --features sim --bin simulate
 //! -- --seeds 0..10000`.
 //!
 //! `--seed N` runs one world, `--trace` shows every step of it. A world that breaks a promise is cut down to the smallest
