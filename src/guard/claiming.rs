@@ -44,9 +44,6 @@ const FIND_OUT: Duration = Duration::from_secs(1);
 /// From the slot's end to the last look, and as much at random. At the end itself the store, by a clock that is a few milliseconds
 /// behind, would grant what can only be given back, and that lease would keep out the job's next slot, which begins then.
 const AFTER_THE_END: Duration = Duration::from_millis(250);
-/// A look that would come less than this before the slot's end is put off until after the end: its answer could come too late to start
-/// anything. Where the store is polled as often as slots follow one another, that would be so in slot after slot.
-const BEFORE_THE_END: Duration = Duration::from_millis(250);
 /// What a claim asks for that is only to find out: time enough to give it back, and no more.
 const BRIEF: Duration = Duration::from_secs(2);
 
@@ -155,8 +152,7 @@ impl SlotMachine {
         let until = over + self.spread(spread);
         let until = self.assignment.poll.map_or(until, |poll| until.min(now.mono + poll));
         let last = self.end + AFTER_THE_END + self.spread(AFTER_THE_END);
-        let over_soon = now.mono < self.end && until + BEFORE_THE_END >= self.end;
-        let until = if over_soon { last } else { until };
+        let until = if now.mono < self.end { until.min(last) } else { until };
         self.leave_or_wait(until, why);
     }
 

@@ -112,7 +112,6 @@ const MENDED: &[(u64, &str)] = &[
         9012961,
         "a node that began as a slot ended took the slot for over by a clock put right with too little regard to doubt",
     ),
-    (20000072, "a store that is polled once a second granted each slot of a second in its last millisecond"),
     (
         20001090,
         "a late copy of a claim prolonged a lease beyond what its node could know of, and the law blamed the node",
@@ -173,7 +172,7 @@ const UNSEEN: &[Bug] = &[
     Bug::RenewsAnybodys,
     Bug::CounterWithoutTtl,
     Bug::ClosedAgain,
-    Bug::WatchdogOutlivesTheRun,
+    Bug::RenewsAtTheTtl,
     Bug::TimersFireAtOnce,
     Bug::Mute,
     Bug::NeverDoneAgain,

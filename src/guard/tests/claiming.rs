@@ -368,16 +368,3 @@ fn the_last_look_at_a_slot_that_somebody_holds_comes_when_it_is_over_by_clocks_t
         bench.claim();
     }
 }
-
-/// Where the store is polled, or a lease of another slot lapses, just before the end.
-#[test]
-fn a_look_that_would_come_just_before_the_end_is_put_off_until_after_it() {
-    let left = |bench: &Bench| (slot().end() - bench.now().wall).to_std().unwrap();
-    for (before, is_put_off) in [(200, true), (700, false)] {
-        let (mut bench, _) = Bench::at_tick(Policy { lease_ttl: seconds(7_200), ..Policy::default() });
-        let remaining = left(&bench) - Duration::from_millis(before);
-        bench.machine.handle_claim(bench.now(), held(remaining));
-        bench.until_timer();
-        assert_eq!(bench.now().wall >= slot().end() + chrono::TimeDelta::milliseconds(250), is_put_off, "{before}");
-    }
-}
