@@ -172,7 +172,7 @@ const UNSEEN: &[Bug] = &[
     Bug::RenewsAnybodys,
     Bug::CounterWithoutTtl,
     Bug::ClosedAgain,
-    Bug::RenewsAtTheTtl,
+    Bug::WatchdogOutlivesTheRun,
     Bug::TimersFireAtOnce,
     Bug::Mute,
     Bug::NeverDoneAgain,
