@@ -13,7 +13,7 @@ test-servers: ## Install the servers that the tests start, where they are missin
 	@scripts/install-test-servers.sh
 
 model-long: ## Visit every state of larger worlds than `make test` does; minutes
-	$(CARGO) test --all-features --test model --test redlock_model -- --ignored --nocapture --test-threads 1
+	$(CARGO) test --all-features --test model -- --ignored --nocapture --test-threads 1
 
 # A sequence is about twelve operations; `make test` has 20,000 of them. Hours.
 sequences-long: test-servers ## Ask Redis two million random operations, and compare each answer with the rules

@@ -202,6 +202,31 @@ mod tests {
         assert_eq!(a.since(b), Duration::ZERO);
     }
 
+    /// What is in force after a clock was found to be so far ahead.
+    fn corrected(before_ms: i64, offset_ms: i64, uncertain_ms: u64) -> i64 {
+        correction_ms(before_ms, offset_ms, Duration::from_millis(uncertain_ms)).unwrap_or(before_ms)
+    }
+
+    #[test]
+    fn a_clock_that_is_hours_off_is_put_right_and_one_that_is_nearly_right_is_left_alone() {
+        assert_eq!(corrected(0, 1_900, 1), 0);
+        assert_eq!(corrected(0, 3_600_000, 1), 3_600_000);
+        assert_eq!(corrected(3_600_000, -3_600_000, 1), -3_600_000);
+        assert_eq!(corrected(-3_600_000, 0, 1), 0, "somebody has set the clock");
+    }
+
+    #[test]
+    fn a_correction_does_not_follow_every_flutter() {
+        assert_eq!(corrected(3_600_000, 3_600_900, 1), 3_600_000);
+        assert_eq!(corrected(3_600_000, 3_601_100, 1), 3_601_100);
+    }
+
+    #[test]
+    fn an_answer_that_took_long_proves_little_of_a_clock() {
+        assert_eq!(corrected(0, 3_000, 2_000), 0);
+        assert_eq!(corrected(0, 5_000, 2_000), 5_000);
+    }
+
     #[test]
     fn arithmetic_at_the_ends_of_the_calendar_saturates() {
         let centuries = Duration::from_secs(u64::MAX);

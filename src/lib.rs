@@ -24,11 +24,14 @@ pub mod drive;
 pub mod error;
 #[cfg(feature = "daemon")]
 pub mod exec;
+#[cfg(feature = "daemon")]
+mod file;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 pub mod guard;
 pub mod job;
-#[cfg(feature = "daemon")]
+#[cfg(any(feature = "daemon", feature = "sim"))]
+#[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "a simulated node shows no health and keeps no notes"))]
 pub mod node;
 pub mod observe;
 pub mod reply;

@@ -24,7 +24,7 @@ mod source;
 use std::path::{Path, PathBuf};
 
 use circles::{Sources, circles, unlisted};
-use names::{named_stores, overused};
+use names::{files_that_name_every_store, named_stores, overused};
 use rules::check;
 
 /// Every `.rs` file under a folder, sorted, so that a failure reads the same on every machine.
@@ -70,6 +70,39 @@ fn no_name_of_a_type_stands_for_more_than_two() {
 #[test]
 fn a_store_is_named_in_its_folder_and_in_one_table_alone() {
     assert_eq!(named_stores(&sources()), Vec::<String>::new());
+}
+
+/// The list in `ARCHITECTURE.md` of what a new store touches, and its number.
+#[test]
+fn the_files_that_name_every_store_are_those_that_are_told_to_whoever_adds_one() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/ARCHITECTURE.md")).unwrap();
+    let section = page.split("### What a new store touches").nth(1).expect("the section");
+    let (list, _) = section.split_once("And around it:").expect("the list of src");
+    let sources = sources();
+    let files = files_that_name_every_store(&sources);
+    let untold: Vec<_> = files.iter().filter(|file| !list.contains(&format!("`{file}`"))).collect();
+    assert!(untold.is_empty(), "{untold:?} are not in the list");
+    let numbers = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
+    let told =
+        section.split("That is ").nth(1).and_then(|rest| rest.split_once(" files in `src`")).expect("the number");
+    assert_eq!(numbers.iter().position(|number| *number == told.0), Some(files.len()), "{files:?}");
+}
+
+#[test]
+fn an_entry_of_a_list_of_circles_that_is_gone_is_told() {
+    let gone = unlisted(&Sources::new());
+    for file in ["guard/machine.rs", "verify/tenure.rs"] {
+        assert!(gone.iter().any(|told| told.starts_with(file)), "{gone:?}");
+    }
+    // Two of three still know each other.
+    let rest = [
+        ("guard/mod.rs", "mod machine;\nmod running;"),
+        ("guard/machine.rs", "use crate::guard::running::Two;\npub struct One(Two);"),
+        ("guard/running.rs", "use crate::guard::machine::One;\npub struct Two(Box<One>);"),
+    ];
+    let gone = unlisted(&rest.map(|(name, code)| (name.to_owned(), code.to_owned())).into());
+    let told = |file: &str| gone.iter().any(|told| told.starts_with(file));
+    assert!(told("guard/settling.rs") && !told("guard/machine.rs") && !told("guard/running.rs"), "{gone:?}");
 }
 
 #[test]

@@ -46,7 +46,7 @@ pub enum Format {
 
 /// Checks a file for the command line.
 pub(crate) fn show(args: &Args, console: &mut Console) -> Result<(), Failure> {
-    let environment = Environment::of_process(SystemClock.now().wall);
+    let environment = Environment::of_process(SystemClock.now().wall).reading_streams();
     let (out, err, color) = console.streams();
     match run(args, &environment, out, err, color)? {
         USABLE => Ok(()),

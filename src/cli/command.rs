@@ -11,6 +11,7 @@ use crate::cli::{
     next, nodes, run, show, verbs, verify, watch, why,
 };
 use crate::clock::SystemClock;
+use crate::observe::logging;
 
 /// A guard for cron jobs on a cluster: every slot's work is done once, and nothing is lost, repeated or overlapped in
 /// silence.
@@ -67,23 +68,28 @@ pub fn command() -> clap::Command {
 
 /// Reads the command line, does what it says, and tells how that went.
 pub fn main() -> std::process::ExitCode {
-    tell_of_missing_threads();
+    tell_of_panics();
     // A panic has told its place on stderr; a script still gets a code that means "internal".
     std::process::ExitCode::from(std::panic::catch_unwind(obey).unwrap_or(ExitCode::Internal as u8))
 }
 
+/// A panic may be the end: what was logged before it is written first.
+///
 /// Where no thread can be started the runtime panics. That is no bug of the program, whose place anybody needs: it is one line. On the
 /// main thread it is the end, too: a runtime that is half made waits for ever for the threads that it has.
-fn tell_of_missing_threads() {
+fn tell_of_panics() {
     let of_a_bug = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| match panic.payload_as_str().and_then(missing_thread) {
-        Some(failure) => {
-            console::last_error(&failure);
-            if std::thread::current().name() == Some("main") {
-                std::process::exit(ExitCode::Internal as i32);
+    std::panic::set_hook(Box::new(move |panic| {
+        logging::let_last_lines_out();
+        match panic.payload_as_str().and_then(missing_thread) {
+            Some(failure) => {
+                console::last_error(&failure);
+                if std::thread::current().name() == Some("main") {
+                    std::process::exit(ExitCode::Internal as i32);
+                }
             }
+            None => of_a_bug(panic),
         }
-        None => of_a_bug(panic),
     }));
 }
 

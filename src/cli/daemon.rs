@@ -34,8 +34,8 @@ pub(crate) struct Settings {
     pub(crate) store: StoreAddress,
 }
 
-/// Time for the last lines of the journal, and of the log: a disk or a reader that hangs may not hold the process up.
-pub(crate) const LAST_LINES: Duration = Duration::from_secs(1);
+/// Time for the last lines of the journal: a disk that hangs may not hold the process up.
+const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// A file that is read for longer is not read: its disk, or the server that it is on, hangs.
 const LONGEST_READ: Duration = Duration::from_secs(30);

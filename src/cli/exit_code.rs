@@ -19,7 +19,7 @@ pub enum ExitCode {
     /// A bug, or the machine failed it (stdout on a full disk).
     Internal = 70,
     /// `exec`, `trigger`: the command succeeded, and its output could not be written (a full disk).
-    OutputLost = 74,
+    OutputLost = crate::slot::OUTPUT_LOST,
     /// The store cannot be reached, or not in time: try again.
     TryAgain = 75,
     /// `exec`: the lease was lost and the command was killed.

@@ -40,23 +40,19 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<(), Failure> {
     }
     // The jobs are in the file: `--store` alone cannot replace it here.
     let path = store_args::find(args.store.config.as_deref())?;
-    let (config, report) = store_args::read(&path, console, config::lint_file)?;
+    let (config, report) = store_args::read(&path, console, store_args::surroundings(), config::lint_file)?;
     let settings = settings(args, path, config, console)?;
-    let log = logging::init(args.log_format).map_err(no_log)?;
+    let _log = logging::init(args.log_format).map_err(no_log)?;
     for finding in report.findings.iter().filter(|finding| finding.severity == Severity::Warning) {
         let (line, hint) = (report.position(finding.span.start).0, finding.hint.as_deref());
         tracing::warn!(file = report.path, line, code = finding.code, hint, "{}", finding.message);
     }
-    let ended = daemon::start(settings);
-    if let Some(log) = log {
-        log.flush(daemon::LAST_LINES);
-    }
-    ended
+    daemon::start(settings)
 }
 
 fn no_log(error: LoggingError) -> Failure {
     match error {
-        LoggingError::Stderr(_) => Failure::Internal(error.to_string()),
+        LoggingError::Thread(_) => Failure::Internal(error.to_string()),
         LoggingError::Filter { .. } | LoggingError::Journal(_) | LoggingError::Twice(_) => {
             Failure::Usage(error.to_string())
         }

@@ -114,7 +114,7 @@ pub(crate) async fn connect(address: &StoreAddress) -> Result<Arc<dyn Store>, Fa
 /// The same for whoever may be told of another url.
 pub(crate) async fn connect_for_long(address: &StoreAddress) -> Result<Arc<Rotation>, Failure> {
     let store = open(&address.url, &address.options).await.map_err(|error| address.failed(error))?;
-    let written = UrlFile { url_file: address.url_file.clone(), options: address.options.clone() };
+    let written = UrlFile { url_file: address.url_file.clone(), options: address.options.clone().as_it_is() };
     Ok(Rotation::of(store, &address.url, Box::new(written), Arc::new(SystemClock)))
 }
 

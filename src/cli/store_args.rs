@@ -56,7 +56,7 @@ impl StoreArgs {
         if self.config.is_none() && self.store.is_some() {
             return Ok(None);
         }
-        read(&self.found()?, console, config::load).map(|(config, _)| Some(config))
+        read(&self.found()?, console, surroundings().reading_streams(), config::load).map(|(config, _)| Some(config))
     }
 
     /// The same for a command that needs one job of the file and no other, and is started often: the file of a thousand jobs
@@ -66,7 +66,7 @@ impl StoreArgs {
             return Ok(None);
         }
         let load = |path: &Path, env: &Environment| config::load_job(path, env, job);
-        read(&self.found()?, console, load).map(|(config, _)| Some(config))
+        read(&self.found()?, console, surroundings().reading_streams(), load).map(|(config, _)| Some(config))
     }
 
     fn found(&self) -> Result<PathBuf, Failure> {
@@ -104,14 +104,19 @@ pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf, Failure> {
     config::find(named).map_err(|error| Failure::Configuration(error.to_string()))
 }
 
+/// What a file may say besides its own text.
+pub(crate) fn surroundings() -> Environment {
+    Environment::of_process(SystemClock.now().wall)
+}
+
 /// Reads one file. When it cannot be used, everything that is wrong with it goes to stderr; otherwise the report has
 /// warnings only. `load` says how much of it is looked at.
 pub(crate) fn read(
     path: &Path,
     console: &mut Console,
+    environment: Environment,
     load: impl FnOnce(&Path, &Environment) -> Result<(Config, Report), LoadError>,
 ) -> Result<(Config, Report), Failure> {
-    let environment = Environment::of_process(SystemClock.now().wall);
     match load(path, &environment) {
         Ok(read) => Ok(read),
         Err(LoadError::Invalid(report)) => {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::config::environment::{open, text_of};
+use crate::config::environment::text_of;
 use crate::config::{Config, Diagnostic, Environment, Report, Severity, parse, secrets};
 use crate::job::JobName;
 
@@ -55,18 +55,18 @@ pub fn find(explicit: Option<&Path>) -> Result<PathBuf, NotFound> {
 /// Reads a file and says whether it can be used. The report in `Ok` has warnings only. What root would run from a file that
 /// others can write is refused.
 pub fn load(path: &Path, env: &Environment) -> Result<(Config, Report), LoadError> {
-    trusted(path, |shown, text| parse::parse(shown, text, env))
+    trusted(path, env, |shown, text| parse::parse(shown, text, env))
 }
 
 /// The same for one job of the file: see [`crate::config::parse_job`].
 pub fn load_job(path: &Path, env: &Environment, job: &JobName) -> Result<(Config, Report), LoadError> {
-    trusted(path, |shown, text| parse::parse_job(shown, text, env, job))
+    trusted(path, env, |shown, text| parse::parse_job(shown, text, env, job))
 }
 
 /// Reads a file and says everything that is worth saying about it. Runs nothing of it, so that a file which root would refuse
 /// is one with a warning.
 pub fn lint_file(path: &Path, env: &Environment) -> Result<(Config, Report), LoadError> {
-    let (config, mut report, access) = read(path, |shown, text| parse::lint(shown, text, env))?;
+    let (config, mut report, access) = read(path, env, |shown, text| parse::lint(shown, text, env))?;
     if let Some(why) = access.distrust(path) {
         let message = format!("commands that run as root refuse this file: it {why}");
         let finding =
@@ -78,17 +78,25 @@ pub fn lint_file(path: &Path, env: &Environment) -> Result<(Config, Report), Loa
 
 type Parsed = Result<(Config, Report), Report>;
 
-fn trusted(path: &Path, parse: impl FnOnce(&str, String) -> Parsed) -> Result<(Config, Report), LoadError> {
-    let (config, report, access) = read(path, parse)?;
+fn trusted(
+    path: &Path,
+    env: &Environment,
+    parse: impl FnOnce(&str, String) -> Parsed,
+) -> Result<(Config, Report), LoadError> {
+    let (config, report, access) = read(path, env, parse)?;
     match access.distrust(path) {
         Some(message) => Err(LoadError::File { path: path.display().to_string(), message }),
         None => Ok((config, report)),
     }
 }
 
-fn read(path: &Path, parse: impl FnOnce(&str, String) -> Parsed) -> Result<(Config, Report, Access), LoadError> {
+fn read(
+    path: &Path,
+    env: &Environment,
+    parse: impl FnOnce(&str, String) -> Parsed,
+) -> Result<(Config, Report, Access), LoadError> {
     let shown = path.display().to_string();
-    let read = open(path).and_then(|file| Ok((Access::of(&file), text_of(file, LARGEST)?)));
+    let read = env.open(path).and_then(|file| Ok((Access::of(&file), text_of(file, LARGEST)?)));
     let (access, text) = read.map_err(|message| LoadError::File { path: shown.clone(), message })?;
     let (config, mut report) = parse(&shown, text).map_err(|report| LoadError::Invalid(Box::new(report)))?;
     secrets::warn_if_readable(&mut report, access.mode & 0o004 != 0);

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use toml::Spanned;
 
 use crate::config::command;
-use crate::config::reader::Section;
+use crate::config::reader::{Section, put};
 use crate::config::sections::HOMES;
 use crate::config::settings::{Defaults, KEYS, Places};
 use crate::job::{JobName, JobSpec, Policy};
@@ -91,9 +91,11 @@ fn one(job: &Section<'_>, name: JobName, defaults: &Defaults) -> Draft {
     let timetable = schedule.and_then(|_| timetable(job, &spec));
     let (own, inherited) = (job.places(), Rc::clone(&defaults.places));
     let mut draft = Draft { spec, timetable, name: job.span.clone(), own, inherited, sound: false };
-    if let Some(timetable) = draft.timetable.as_ref().filter(|_| draft.place("lease_ttl").is_none()) {
-        draft.spec.policy.lease_ttl = Policy::default_lease_ttl(timetable.shortest_slot());
-    }
+    let shortest_slot = draft.timetable.as_ref().map(Timetable::shortest_slot);
+    let default = |key: &str| shortest_slot.filter(|_| draft.place(key).is_none());
+    let (lease_ttl, retry_delay) = (default("lease_ttl"), default("retry_delay"));
+    put(&mut draft.spec.policy.lease_ttl, lease_ttl.map(Policy::default_lease_ttl));
+    put(&mut draft.spec.policy.retry.delay, retry_delay.map(Policy::default_retry_delay));
     draft
 }
 

@@ -81,6 +81,7 @@ impl StoreConfig {
             op_timeout: self.op_timeout,
             lock_key: None,
             create: true,
+            migrate: true,
         }
     }
 }

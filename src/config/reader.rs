@@ -34,6 +34,10 @@ const FOREIGN: [(&str, &str); 15] = [
 /// Keys that had another name before: it is still read, and `check` mentions the one of today.
 const RENAMED: [(&str, &str); 1] = [("period", "slot")];
 
+/// The table of the jobs, which people write as a list, or in the singular.
+const JOBS: &str = "jobs";
+const JOB_FORM: &str = "write each job as [jobs.NAME]";
+
 /// A day more than a year, so that "365d" and "366d" both fit.
 pub(super) const LONGEST: Duration = Duration::from_secs(366 * 86_400);
 
@@ -56,7 +60,8 @@ impl<'a> Section<'a> {
     /// A table of this one. What is there and is no table is told.
     pub(super) fn child(&self, key: &str) -> Section<'a> {
         let entry = self.entry(key);
-        let table = entry.as_ref().and_then(|entry| entry.table(&format!("write it as [{key}]")));
+        let hint = if key == JOBS { JOB_FORM.to_owned() } else { format!("write it as [{key}]") };
+        let table = entry.as_ref().and_then(|entry| entry.table(&hint));
         Section { ctx: self.ctx, title: format!("[{key}]"), table, span: entry.map_or(0..0, |entry| entry.span()) }
     }
 
@@ -100,6 +105,7 @@ impl<'a> Section<'a> {
         let home = elsewhere.iter().find(|(_, keys)| keys.contains(&name)).map(|(title, _)| *title);
         let hint = match (meant(name, known), home) {
             (_, Some(home)) => format!("{name} belongs in {home}"),
+            (Some(JOBS), None) => JOB_FORM.to_owned(),
             (Some(near), None) => format!("did you mean {near}?"),
             (None, None) => format!("known here: {}", known.join(", ")),
         };

@@ -55,7 +55,7 @@ fn from_file(file: &Entry<'_>) -> Option<(String, Option<PathBuf>)> {
     }
 }
 
-/// Whether a url can be opened by this build. Of the url only the scheme is ever told.
+/// Whether a url can be opened by this build. No secret of it is ever told.
 fn check(entry: &Entry<'_>, what: &str, url: &str) -> bool {
     let scheme = url.split(':').next().unwrap_or("");
     if !SCHEMES.iter().any(|(known, _)| *known == scheme) {

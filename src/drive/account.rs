@@ -6,7 +6,7 @@ use crate::error::ErrorKind;
 use crate::guard::{End, Event};
 use crate::job::NodeName;
 use crate::reply::ClaimAnswer;
-use crate::slot::{Attempt, Exit, ExitStatus, Fence, Outcome, RunContext, Slot};
+use crate::slot::{Attempt, Exit, ExitStatus, Fence, OUTPUT_LOST, Outcome, RunContext, Slot};
 
 /// What happened at a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +65,7 @@ impl Account {
             ExitStatus::Code(0) => (Outcome::Success, Some(0), None, exit.note),
             ExitStatus::Code(code) => (Outcome::Failure, Some(code), None, exit.note),
             ExitStatus::Signal(signal) => (Outcome::Killed, None, Some(signal), exit.note),
+            ExitStatus::OutputLost => (Outcome::Failure, Some(OUTPUT_LOST.into()), None, exit.note),
             ExitStatus::NotStarted { code, message } => (Outcome::Failure, Some(code), None, Some(message)),
         };
         let only = RunAccount {

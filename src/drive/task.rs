@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::{mpsc, watch};
 
-use crate::clock::{Clock, Mono};
+use crate::clock::{Clock, Mono, Now};
 use crate::drive::gate::{Permit, Turn, Waiting};
 use crate::drive::{Fact, Facts, Gate, Renewals, Started, Work, timers};
 use crate::guard::{Action, End, SlotMachine};
@@ -40,6 +40,22 @@ pub enum Message {
     Look,
     /// The wall clock was put right by the store's.
     ClockSet,
+}
+
+impl Message {
+    /// Tells a slot's machine.
+    pub(crate) fn hand_to(&self, machine: &mut SlotMachine, now: Now) {
+        match self {
+            Self::Wake(wake) => machine.handle_wake(now, wake),
+            Self::Leave(drain) => machine.handle_shutdown(now, *drain),
+            Self::GiveUp => machine.handle_impatience(),
+            Self::Replace => machine.handle_replaced(now),
+            // A look that is due waits for its turn.
+            Self::Look if machine.is_waiting() => {}
+            Self::Look => machine.handle_timeout(now),
+            Self::ClockSet => machine.handle_clock_set(now),
+        }
+    }
 }
 
 /// What every drive of a process works with. Shared, not copied: 10,000 slots may wait.
@@ -142,7 +158,7 @@ impl Drive {
                     current = Current::default();
                     self.machine.handle_exit(clock.now(), exit);
                 }
-                Some(message) = self.inbox.recv() => self.obey(message),
+                Some(message) = self.inbox.recv() => message.hand_to(&mut self.machine, clock.now()),
                 turn = turn_of(&mut turns.next) => self.take_turn(turn, &mut turns),
                 () = timers::until(&*clock, timeout) => {
                     let now = clock.now();
@@ -245,20 +261,6 @@ impl Drive {
                 self.machine.handle_started(now);
             }
             Outcome::Begun => turns.permit.iter_mut().for_each(Permit::begun),
-        }
-    }
-
-    fn obey(&mut self, message: Message) {
-        let now = self.tools.clock.now();
-        match message {
-            Message::Wake(wake) => self.machine.handle_wake(now, &wake),
-            Message::Leave(drain) => self.machine.handle_shutdown(now, drain),
-            Message::GiveUp => self.machine.handle_impatience(),
-            Message::Replace => self.machine.handle_replaced(now),
-            // A look that is due waits for its turn.
-            Message::Look if self.machine.is_waiting() => {}
-            Message::Look => self.machine.handle_timeout(now),
-            Message::ClockSet => self.machine.handle_clock_set(now),
         }
     }
 

@@ -12,7 +12,6 @@ use tokio_util::sync::DropGuard;
 
 use crate::clock::Mono;
 use crate::exec::capture::Capture;
-use crate::exec::passing::OUTPUT_LOST;
 use crate::exec::plan::Plan;
 use crate::exec::refusal::Refusal;
 use crate::exec::report::Report;
@@ -134,7 +133,7 @@ fn without_output(mut exit: Exit, unwritten: Vec<String>, success_codes: &[i32])
     match exit.status {
         ExitStatus::Code(code) if success_codes.contains(&code) => {
             notes.push(format!("the command itself ended with exit code {code}"));
-            exit.status = ExitStatus::Code(OUTPUT_LOST);
+            exit.status = ExitStatus::OutputLost;
         }
         _ => {}
     }
@@ -200,11 +199,12 @@ mod tests {
     fn a_success_whose_output_was_lost_is_none() {
         let lost = |status| {
             let exit = Exit { note: Some("left".to_owned()), ..Exit::of(status) };
-            let exit = without_output(exit, vec!["full".to_owned()], &[0, 3]);
+            let exit = without_output(exit, vec!["full".to_owned()], &[0, 74]);
             (exit.status, exit.note.unwrap())
         };
-        let told = |code| (ExitStatus::Code(74), format!("full; the command itself ended with exit code {code}; left"));
-        assert_eq!([0, 3].map(|code| lost(ExitStatus::Code(code))), [0, 3].map(told));
+        let told =
+            |code| (ExitStatus::OutputLost, format!("full; the command itself ended with exit code {code}; left"));
+        assert_eq!([0, 74].map(|code| lost(ExitStatus::Code(code))), [0, 74].map(told));
         for status in [ExitStatus::Code(1), ExitStatus::Signal(13)] {
             assert_eq!(lost(status.clone()), (status, "full; left".to_owned()));
         }

@@ -1,10 +1,10 @@
 //! Reads a command's output to its end and keeps the tail. Never waits for ever for an end, and never for those who the
 //! output is passed on to: that is a task of its own ([`crate::exec::passing`]), behind a queue with a bound. While that
-//! queue is full the pipe is not read, and a command that writes on waits for its reader as it would without cronward. Once
-//! nothing of the command is left, the rest of the pipe is taken in at once, whether or not anybody reads.
+//! queue is full the pipe is not read, and a command that writes on waits for its reader. Once nothing of the command is left,
+//! the rest of the pipe is taken in at once, whether or not anybody reads.
 //!
-//! A pipe whose output cannot be written any more, such as to a full disk, is closed at once: the command then meets the error
-//! that it would have met without cronward.
+//! A pipe whose output cannot be written any more, such as to a full disk, is closed at once: at its next write the command then
+//! meets SIGPIPE or EPIPE, whatever the error was.
 //!
 //! Memory for each pipe: the tail, one chunk, the queue ([`crate::exec::passing::QUEUE`] chunks), and at the end [`PIPE_MAX`].
 

@@ -1,10 +1,78 @@
-//! Files of `KEY=value` lines. Reads text only; a value is never part of an error, since it may be a secret.
+//! Files of `KEY=value` lines. A value is never part of an error, since it may be a secret.
+//!
+//! A file is read in a thread of its own, for [`READING`] at most: nobody waits for one that hangs, not even the end of this
+//! process. Each path has one such thread at a time, so that a mount that hangs does not cost a thread for each attempt.
 //!
 //! The form is that of systemd's `EnvironmentFile=` and of containers: one variable a line, `#` and blank lines skipped,
 //! spaces around the value dropped, no expansion. A value in single quotes is taken as it stands; in double quotes a
 //! backslash escapes `"`, `\`, `$` and `` ` ``. There are no comments behind a value: `#` is part of it.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Mutex, oneshot};
+
+use crate::exec::refusal::Refusal;
+use crate::file;
+
+/// How long a file may take to be read. A mount that hangs costs an attempt no more.
+const READING: Duration = Duration::from_secs(10);
+
+/// The largest file that is read, in bytes: as much as the arguments and variables of a program may have all told, more or less.
+const LARGEST: u64 = 1024 * 1024;
+
+/// The variables of a file.
+pub(crate) type Variables = Vec<(String, String)>;
+
+/// The files that are being read.
+#[derive(Clone, Debug, Default)]
+pub(super) struct EnvFiles(Arc<StdMutex<HashMap<PathBuf, Arc<Mutex<()>>>>>);
+
+impl EnvFiles {
+    /// Reads a regular file.
+    pub(super) async fn read(&self, path: &Path) -> Result<Variables, Refusal> {
+        let bytes = self.in_turn(path, |path| file::read(file::open(path)?, LARGEST)).await;
+        let bytes = bytes.map_err(|why| unreadable(path, &why))?;
+        let text = String::from_utf8(bytes).map_err(|_| unreadable(path, &"is not UTF-8 text"))?;
+        parse(path, &text).map_err(Refusal::cannot_run)
+    }
+
+    async fn in_turn<T: Send + 'static>(
+        &self,
+        path: &Path,
+        read: impl FnOnce(&Path) -> Result<T, String> + Send + 'static,
+    ) -> Result<T, String> {
+        let (turn, its) = (self.turn(path), path.to_owned());
+        let reading = async move {
+            let turn = turn.lock_owned().await;
+            let (answer, answered) = oneshot::channel();
+            let reader = move || {
+                let read = read(&its);
+                drop(turn);
+                // Nobody may wait for the answer any more.
+                drop(answer.send(read));
+            };
+            std::thread::Builder::new().spawn(reader).map_err(|error| format!("cannot be read: {error}"))?;
+            answered.await.map_err(|_| "cannot be read: its reader is gone".to_owned())?
+        };
+        let read = tokio::time::timeout(READING, reading).await;
+        read.map_err(|_| format!("was not read within {} s: check whether its file system answers", READING.as_secs()))?
+    }
+
+    /// Held by whoever reads this file. Those that nobody holds or waits for are forgotten.
+    fn turn(&self, path: &Path) -> Arc<Mutex<()>> {
+        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+        Arc::clone(turns.entry(path.to_owned()).or_default())
+    }
+}
+
+fn unreadable(path: &Path, why: &dyn Display) -> Refusal {
+    Refusal::cannot_run(format_args!("env_file {} {why}", path.display()))
+}
 
 /// What is wrong with a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -16,7 +84,7 @@ pub(crate) struct EnvFileError {
 }
 
 /// Reads the variables of a text, in order; a later one of the same name wins with whoever applies them.
-pub(crate) fn parse(path: &Path, text: &str) -> Result<Vec<(String, String)>, EnvFileError> {
+pub(crate) fn parse(path: &Path, text: &str) -> Result<Variables, EnvFileError> {
     let mut variables = Vec::new();
     for (line, text) in (1..).zip(text.lines()) {
         let text = text.trim();
@@ -76,6 +144,32 @@ mod tests {
 
     fn read(text: &str) -> Result<Vec<(String, String)>, String> {
         parse(Path::new("/etc/push.env"), text).map_err(|error| error.to_string())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_file_that_hangs_is_refused_in_time_and_costs_one_thread_however_often_it_is_tried() {
+        let (files, path) = (EnvFiles::default(), Path::new("/mnt/job.env"));
+        let (begun, readers) = std::sync::mpsc::channel();
+        let (go, hung) = std::sync::mpsc::channel::<()>();
+        let hung = Arc::new(StdMutex::new(hung));
+        let hang = || {
+            let (begun, hung) = (begun.clone(), Arc::clone(&hung));
+            move |_: &Path| {
+                begun.send(()).unwrap();
+                let _ = hung.lock().unwrap().recv();
+                Ok(())
+            }
+        };
+        for _ in 0..3 {
+            let refused = files.in_turn(path, hang()).await.unwrap_err();
+            assert_eq!(refused, "was not read within 10 s: check whether its file system answers");
+        }
+        tokio::time::resume();
+        assert_eq!(files.in_turn(Path::new("/etc/job.env"), |_| Ok(7)).await, Ok(7), "another file has its own turn");
+        drop(go);
+        assert_eq!(files.in_turn(path, |_| Ok(8)).await, Ok(8), "it has come to life again");
+        drop(begun);
+        assert_eq!(readers.iter().count(), 1);
     }
 
     #[test]

@@ -1,34 +1,30 @@
 //! Starting a command and holding on to it.
 
 use std::ffi::OsString;
-use std::fs::{File, Metadata};
-use std::io::{self, Read};
+use std::fs::File;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
 
-use nix::libc::O_NONBLOCK;
 use rustix::process::Signal;
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::exec::attend::{Attendant, Renewals};
 use crate::exec::capture::Capture;
+use crate::exec::env_file::{EnvFiles, Variables};
 use crate::exec::passing::{Stream, Streams};
 use crate::exec::plan::Plan;
 use crate::exec::refusal::Refusal;
 use crate::exec::request::Request;
-use crate::exec::{Environment, Running, env_file, environment, placeholders, shim};
+use crate::exec::{Environment, Running, environment, placeholders, shim};
 use crate::job::{CommandSpec, Program};
 use crate::slot::{Exit, ExitStatus, RunContext};
-
-/// How long an `env_file` may take to be read. A mount that hangs costs an attempt no more.
-const READING: Duration = Duration::from_secs(10);
 
 /// What becomes of a command's output, besides the tail that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,10 +47,8 @@ pub struct Launcher {
     output: Output,
     inherited: Environment,
     streams: Streams,
+    env_files: EnvFiles,
 }
-
-/// The variables of an `env_file`.
-type Variables = Vec<(String, String)>;
 
 /// What ties a run to its owner.
 struct Ties {
@@ -76,7 +70,7 @@ impl Launcher {
     /// this process's environment; see [`Launcher::with_environment`].
     pub fn new(shim: PathBuf, output: Output) -> Self {
         let inherited = Environment::inherited(std::env::vars_os());
-        Self { shim, output, inherited, streams: Streams::default() }
+        Self { shim, output, inherited, streams: Streams::default(), env_files: EnvFiles::default() }
     }
 
     /// The same with another environment for commands to inherit.
@@ -124,7 +118,7 @@ impl Launcher {
         let read = tokio::select! {
             biased;
             signal = stopped(&mut ties.requests) => return stopped_before(signal, &path),
-            read = read_env_file(&path) => read,
+            read = self.env_files.read(&path) => read,
         };
         let launched = match read {
             Ok(variables) => self.try_launch(&command, &run, variables, ties).await,
@@ -220,60 +214,6 @@ fn stopped_before(signal: Signal, path: &Path) -> Exit {
     Exit { note: Some(note), ..Exit::of(ExitStatus::Signal(signal.as_raw())) }
 }
 
-/// In a thread of its own: nobody waits for one that hangs, not even the end of this process.
-async fn read_env_file(path: &Path) -> Result<Variables, Refusal> {
-    let (answer, answered) = oneshot::channel();
-    let its = path.to_owned();
-    // Nobody may wait for the answer any more.
-    let reader = std::thread::Builder::new().spawn(move || drop(answer.send(read_regular(&its))));
-    reader.map_err(|error| unreadable(path, &error))?;
-    let bytes = in_time(path, answered).await?;
-    let text = String::from_utf8(bytes).map_err(|_| unreadable(path, &"it is not UTF-8 text"))?;
-    env_file::parse(path, &text).map_err(Refusal::cannot_run)
-}
-
-fn unreadable(path: &Path, why: &dyn std::fmt::Display) -> Refusal {
-    Refusal::cannot_run(format_args!("env_file {}: {why}", path.display()))
-}
-
-async fn in_time(path: &Path, answered: oneshot::Receiver<io::Result<Vec<u8>>>) -> Result<Vec<u8>, Refusal> {
-    let Ok(read) = tokio::time::timeout(READING, answered).await else {
-        let limit = READING.as_secs();
-        return Err(unreadable(
-            path,
-            &format_args!("not read within {limit} s: check whether its file system answers"),
-        ));
-    };
-    read.map_err(io::Error::other).flatten().map_err(|error| unreadable(path, &error))
-}
-
-/// Reads a regular file. What else a path can name may never end, or never begin.
-fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
-    be_regular(&std::fs::metadata(path)?)?;
-    // Should it be a pipe by now, opening it waits for nobody.
-    let mut file = File::options().read(true).custom_flags(O_NONBLOCK).open(path)?;
-    be_regular(&file.metadata()?)?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-fn be_regular(found: &Metadata) -> io::Result<()> {
-    let kind = found.file_type();
-    let what = if kind.is_file() {
-        return Ok(());
-    } else if kind.is_dir() {
-        "directory"
-    } else if kind.is_fifo() {
-        "pipe"
-    } else if kind.is_socket() {
-        "socket"
-    } else {
-        "device"
-    };
-    Err(io::Error::other(format!("it is a {what}: name a regular file with KEY=value lines")))
-}
-
 /// Our ends of the pipes, and the writing ends of the command's stdout and stderr.
 type Pipes = (Vec<(OwnedFd, Option<Stream>)>, io::PipeWriter, io::PipeWriter);
 
@@ -321,16 +261,6 @@ fn start(path: &Path, label: &str, output: Output, inherited: Environment) -> io
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn a_file_that_is_not_read_in_time_is_refused_by_name() {
-        let (_reader_that_hangs, answered) = oneshot::channel();
-        let refusal = in_time(Path::new("/mnt/job.env"), answered).await.unwrap_err();
-        assert_eq!(
-            (refusal.code, refusal.message.as_str()),
-            (126, "env_file /mnt/job.env: not read within 10 s: check whether its file system answers")
-        );
-    }
 
     #[tokio::test]
     async fn what_means_the_end_is_heard_before_the_command_is_started() {

@@ -4,18 +4,21 @@
 //! this process waits for [`Streams::passed_on`] first. Runs of one process follow each other on a stream: the output of a
 //! later attempt comes after all of the earlier one's.
 //!
-//! A reader that goes away ends nothing. Any other error of a write, such as a full disk, is the command's to feel: its pipe is
-//! closed at once, and a run whose output was lost has not succeeded.
+//! A reader that goes away ends nothing: a pipe or a connection whose other end was closed, a terminal that is gone. Any other
+//! error of a write, such as a full disk, is the command's to feel: its pipe is closed at once, and a run whose output was lost
+//! has not succeeded.
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, IsTerminal};
-use std::os::fd::AsFd;
+use std::io::{self, Write};
+use std::os::fd::BorrowedFd;
 use std::os::unix::fs::FileTypeExt;
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
-use tokio::io::{AsyncWrite, AsyncWriteExt};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::termios::tcgetattr;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -24,13 +27,10 @@ use tokio_util::task::TaskTracker;
 /// Chunks that wait for their reader while the command runs; then its pipe is left to fill up.
 pub(super) const QUEUE: usize = 4;
 
-/// The exit code of a command that succeeded while its output was lost: `EX_IOERR`.
-pub(super) const OUTPUT_LOST: i32 = 74;
-
 /// How long the end of a run waits for a disk or a device to take the rest of its output.
 const DISK: Duration = Duration::from_secs(10);
 
-type Writer = Box<dyn AsyncWrite + Send + Unpin>;
+type Writer = Box<dyn Write + Send>;
 
 /// This process's stdout and stderr.
 #[derive(Clone)]
@@ -51,8 +51,33 @@ struct Sink {
 }
 
 impl Sink {
-    fn new(writer: impl AsyncWrite + Send + Unpin + 'static, is_prompt: bool) -> Self {
+    fn new(writer: impl Write + Send + 'static, is_prompt: bool) -> Self {
         Self { writer: Arc::new(Mutex::new(Box::new(writer))), is_prompt }
+    }
+
+    fn of(stream: BorrowedFd<'static>) -> Self {
+        Self::new(Blocking(stream), is_prompt(stream))
+    }
+}
+
+/// A stream whose writes wait for room, also where whoever made it wants them not to (`O_NONBLOCK`).
+struct Blocking(BorrowedFd<'static>);
+
+impl Write for Blocking {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            match rustix::io::write(self.0, bytes) {
+                // A signal ends this wait early, and an error of the stream: the write tells that.
+                Err(Errno::AGAIN) => {
+                    let _ = poll(&mut [PollFd::new(&self.0, PollFlags::OUT)], None);
+                }
+                written => return Ok(written?),
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -74,16 +99,26 @@ impl fmt::Display for Stream {
 
 impl Default for Streams {
     fn default() -> Self {
-        let stdout = Sink::new(tokio::io::stdout(), is_prompt(&io::stdout()));
-        Self::of(stdout, Sink::new(tokio::io::stderr(), is_prompt(&io::stderr())))
+        Self::of(Sink::of(rustix::stdio::stdout()), Sink::of(rustix::stdio::stderr()))
     }
 }
 
 /// Neither a pipe or a socket, nor a terminal, which can be stopped. Neither is a stream that is closed.
-fn is_prompt(stream: &(impl AsFd + IsTerminal)) -> bool {
-    let file = stream.as_fd().try_clone_to_owned().map(File::from);
+fn is_prompt(stream: BorrowedFd<'_>) -> bool {
+    let file = stream.try_clone_to_owned().map(File::from);
     let kind = file.and_then(|file| file.metadata()).map(|found| found.file_type());
-    kind.is_ok_and(|kind| !kind.is_fifo() && !kind.is_socket()) && !stream.is_terminal()
+    // Of a terminal that is gone nothing can be asked but whether it was one.
+    let is_terminal = matches!(tcgetattr(stream), Ok(_) | Err(Errno::IO));
+    kind.is_ok_and(|kind| !kind.is_fifo() && !kind.is_socket()) && !is_terminal
+}
+
+/// Whether a write has failed because nobody reads any more. A terminal that is gone says EIO, as a disk does that is broken.
+fn is_unread(error: &io::Error, is_prompt: bool) -> bool {
+    match Errno::from_io_error(error) {
+        Some(Errno::PIPE) => true,
+        Some(Errno::IO | Errno::CONNRESET | Errno::NOTCONN) => !is_prompt,
+        _ => false,
+    }
 }
 
 impl fmt::Debug for Streams {
@@ -203,15 +238,18 @@ impl Passing {
 async fn pass_on(writer: Arc<Mutex<Writer>>, mut waiting: UnboundedReceiver<Chunk>, outlet: Outlet) {
     let _over = outlet.over.clone().drop_guard();
     // Fair: whoever asked first has the stream first.
-    let mut writer = writer.lock().await;
+    let mut writer = writer.lock_owned().await;
     while let Some(chunk) = waiting.recv().await {
-        let passed = async {
-            writer.write_all(&chunk.bytes).await?;
-            writer.flush().await
-        };
-        match passed.await {
+        let writing = tokio::task::spawn_blocking(move || {
+            let passed = writer.write_all(&chunk.bytes).and_then(|()| writer.flush());
+            (writer, passed)
+        });
+        // Only the end of the runtime leaves it without an answer.
+        let Ok((held, passed)) = writing.await else { return };
+        writer = held;
+        match passed {
             Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return,
+            Err(error) if is_unread(&error, outlet.is_prompt) => return,
             Err(error) => return outlet.fail(&error),
         }
     }
@@ -219,30 +257,23 @@ async fn pass_on(writer: Arc<Mutex<Writer>>, mut waiting: UnboundedReceiver<Chun
 
 #[cfg(test)]
 mod tests {
-    use std::pin::Pin;
-    use std::task::{Context, Poll};
-
     use super::*;
 
     /// Refuses every write.
-    struct Refusing(io::ErrorKind);
+    struct Refusing(Errno);
 
-    impl AsyncWrite for Refusing {
-        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
-            Poll::Ready(Err(self.0.into()))
+    impl Write for Refusing {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
         }
 
-        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-            Poll::Ready(Ok(()))
-        }
-
-        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-            Poll::Ready(Ok(()))
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
         }
     }
 
-    fn streams(stdout: io::ErrorKind, is_prompt: bool) -> Streams {
-        Streams::of(Sink::new(Refusing(stdout), is_prompt), Sink::new(tokio::io::sink(), is_prompt))
+    fn streams(stdout: Errno, is_prompt: bool) -> Streams {
+        Streams::of(Sink::new(Refusing(stdout), is_prompt), Sink::new(io::sink(), is_prompt))
     }
 
     /// Passes a word on to each stream, and answers what becomes of it on stdout.
@@ -252,11 +283,11 @@ mod tests {
         stdout.outlet().clone()
     }
 
-    const FULL: &str = "the command's stdout could not be written: no storage space";
+    const FULL: &str = "the command's stdout could not be written: No space left on device (os error 28)";
 
     #[tokio::test]
     async fn a_stream_that_cannot_be_written_fails_the_run_that_wrote_to_it_and_is_told_once() {
-        let streams = streams(io::ErrorKind::StorageFull, true);
+        let streams = streams(Errno::NOSPC, true);
         let outlet = pass(&streams);
         outlet.failed.cancelled().await;
         assert_eq!(outlet.settled().await.as_deref(), Some(FULL));
@@ -265,7 +296,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_fails_after_the_end_of_its_run_is_told_when_all_is_passed_on() {
-        let streams = streams(io::ErrorKind::StorageFull, false);
+        let streams = streams(Errno::NOSPC, false);
         let outlet = pass(&streams);
         assert_eq!(outlet.settled().await, None, "a reader's pace holds up no end");
         assert_eq!(streams.passed_on().await, [FULL]);
@@ -274,10 +305,24 @@ mod tests {
 
     #[tokio::test]
     async fn a_reader_that_went_away_is_no_failure() {
-        let streams = streams(io::ErrorKind::BrokenPipe, true);
-        let outlet = pass(&streams);
-        assert_eq!(outlet.settled().await, None);
-        assert!(!outlet.failed.is_cancelled());
-        assert_eq!(streams.passed_on().await, [""; 0]);
+        for (error, is_prompt) in [
+            (Errno::PIPE, true),
+            (Errno::PIPE, false),
+            (Errno::IO, false),
+            (Errno::CONNRESET, false),
+            (Errno::NOTCONN, false),
+        ] {
+            let streams = streams(error, is_prompt);
+            let outlet = pass(&streams);
+            assert_eq!(outlet.settled().await, None, "{error}");
+            assert_eq!(streams.passed_on().await, [""; 0], "{error}");
+            assert!(!outlet.failed.is_cancelled(), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_disk_that_is_broken_is_no_reader_that_went_away() {
+        let told = pass(&streams(Errno::IO, true)).settled().await.unwrap();
+        assert_eq!(told, "the command's stdout could not be written: Input/output error (os error 5)");
     }
 }

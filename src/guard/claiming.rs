@@ -44,8 +44,14 @@ const FIND_OUT: Duration = Duration::from_secs(1);
 /// From the slot's end to the last look, and as much at random. At the end itself the store, by a clock that is a few milliseconds
 /// behind, would grant what can only be given back, and that lease would keep out the job's next slot, which begins then.
 const AFTER_THE_END: Duration = Duration::from_millis(250);
-/// What a claim asks for that is only to find out: time enough to give it back, and no more.
+/// A look at a slot that another slot of the job blocks is put off until after the end where it would come less than this before it:
+/// what it is granted could come too late to start anything. Where the store is polled as often as slots follow one another, that
+/// would be so in slot after slot. A retry is not put off: others wait for it.
+const BEFORE_THE_END: Duration = Duration::from_millis(250);
+/// What a claim asks for at the least that is only to find out: time enough to hear of the grant and to give it back, and no more.
 const BRIEF: Duration = Duration::from_secs(2);
+/// So many times as long as a claim was waited for in vain is time enough where the store is slow.
+const BRIEF_WAITS: u32 = 3;
 
 impl SlotMachine {
     /// Asks the store, unless it is too late to start anything.
@@ -61,7 +67,7 @@ impl SlotMachine {
         self.phase = Phase::Claiming { sent: now.mono, brief };
         let mut request = self.request();
         if brief {
-            request.lease_ttl = request.lease_ttl.min(BRIEF);
+            request.lease_ttl = request.lease_ttl.min(BRIEF.max(self.errors.slowest * BRIEF_WAITS));
         }
         self.act(Action::Claim(request));
     }
@@ -152,7 +158,14 @@ impl SlotMachine {
         let until = over + self.spread(spread);
         let until = self.assignment.poll.map_or(until, |poll| until.min(now.mono + poll));
         let last = self.end + AFTER_THE_END + self.spread(AFTER_THE_END);
-        let until = if now.mono < self.end { until.min(last) } else { until };
+        let is_late = why == Why::Older && until + BEFORE_THE_END >= self.end;
+        let until = if now.mono >= self.end {
+            until
+        } else if is_late {
+            last
+        } else {
+            until.min(last)
+        };
         self.leave_or_wait(until, why);
     }
 
@@ -165,6 +178,7 @@ impl SlotMachine {
     fn claim_failed(&mut self, now: Now, (sent, brief): (Mono, bool), error: &StoreError) {
         self.tell_error(error);
         self.errors.in_a_row = self.errors.in_a_row.saturating_add(1);
+        self.errors.slowest = self.errors.slowest.max(now.mono.since(sent));
         if error.applied == Applied::Maybe {
             self.errors.maybe_since.get_or_insert(sent);
         }

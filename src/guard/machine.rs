@@ -144,6 +144,8 @@ pub(super) struct Errors {
     pub(super) maybe_since: Option<Mono>,
     /// When the lease of the last such claim will have lapsed that was sent to start something.
     pub(super) maybe_until: Option<Mono>,
+    /// The longest that a claim was waited for in vain.
+    pub(super) slowest: Duration,
 }
 
 impl SlotMachine {

@@ -8,7 +8,7 @@ use crate::guard::machine::{Phase, Why};
 use crate::guard::running::{Cause, Hold, Renewing};
 use crate::guard::{Action, End, Event, SlotMachine, TrustWindow, pace};
 use crate::reply::{Release, Settlement};
-use crate::slot::{Exit, ExitStatus, Lease, Outcome, RunRecord};
+use crate::slot::{Exit, ExitStatus, Lease, OUTPUT_LOST, Outcome, RunRecord};
 
 /// A run that is over and has to be told to the store.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ impl SlotMachine {
             (Some(Cause::Drain), _) => Outcome::GivenBack,
             (Some(Cause::Replaced), _) | (None, ExitStatus::Signal(_)) => Outcome::Killed,
             (None, ExitStatus::Code(code)) if self.assignment.success_codes.contains(code) => Outcome::Success,
-            (None, ExitStatus::Code(_) | ExitStatus::NotStarted { .. }) => Outcome::Failure,
+            (None, ExitStatus::Code(_) | ExitStatus::OutputLost | ExitStatus::NotStarted { .. }) => Outcome::Failure,
         }
     }
 
@@ -227,6 +227,7 @@ fn record(ended: Now, hold: &Hold, outcome: Outcome, exit: Exit) -> RunRecord {
     let (exit_code, signal, failure) = match exit.status {
         ExitStatus::Code(code) => (Some(code), None, None),
         ExitStatus::Signal(signal) => (None, Some(signal), None),
+        ExitStatus::OutputLost => (Some(OUTPUT_LOST.into()), None, None),
         ExitStatus::NotStarted { code, message } => (Some(code), None, Some(message)),
     };
     let ran = hold.started.map(|started| ended.mono.since(started.mono));

@@ -101,13 +101,25 @@ pub const SHORTEST_LEASE_TTL: Duration = Duration::from_millis(500);
 /// What the clocks of nodes and store may differ by before a done marker could end within its slot.
 pub const CLOCK_SKEW: Duration = Duration::from_secs(60);
 
+/// The wait between attempts, where slots leave room for it.
+const RETRY_DELAY: Duration = Duration::from_secs(10);
+
+/// Whole milliseconds, like every duration that a file or a store has.
+fn part(slot: Duration, divisor: u128) -> Duration {
+    Duration::from_millis(u64::try_from(slot.as_millis() / divisor).unwrap_or(u64::MAX))
+}
+
 impl Policy {
     /// The TTL of a lease where nobody says one, by the length of the shortest slot: a third of it, so that another node still
     /// has time within the slot when one dies; at most a minute, and never below [`SHORTEST_LEASE_TTL`].
     pub fn default_lease_ttl(shortest_slot: Duration) -> Duration {
-        // Whole milliseconds, like every duration that a file or a store has.
-        let third = Duration::from_millis(u64::try_from(shortest_slot.as_millis() / 3).unwrap_or(u64::MAX));
-        third.clamp(SHORTEST_LEASE_TTL, Duration::from_secs(60))
+        part(shortest_slot, 3).clamp(SHORTEST_LEASE_TTL, Duration::from_secs(60))
+    }
+
+    /// The wait between attempts where nobody says one: a sixth of the shortest slot, so that the retries have room in it; at most
+    /// that of [`Policy::default`].
+    pub fn default_retry_delay(shortest_slot: Duration) -> Duration {
+        part(shortest_slot, 6).min(RETRY_DELAY)
     }
 
     /// The done marker's TTL for this slot: `done_ttl`, but never so short that the marker could end before the slot.
@@ -123,11 +135,7 @@ impl Default for Policy {
             lease_ttl: Duration::from_secs(60),
             done_ttl: Duration::from_secs(2 * 3_600),
             max_attempts: 3,
-            retry: RetryPolicy {
-                delay: Duration::from_secs(10),
-                backoff: Backoff::Fixed,
-                max_delay: Duration::from_secs(300),
-            },
+            retry: RetryPolicy { delay: RETRY_DELAY, backoff: Backoff::Fixed, max_delay: Duration::from_secs(300) },
             timeout: Some(Duration::from_secs(30 * 60)),
             kill_after: Duration::from_secs(10),
             on_lost: OnLost::Continue,
@@ -149,6 +157,15 @@ mod tests {
             let ttl = Policy::default_lease_ttl(Duration::from_millis(slot_ms));
             assert_eq!(ttl.as_millis(), ttl_ms, "{slot_ms}");
         }
+    }
+
+    #[test]
+    fn a_retry_waits_a_sixth_of_a_short_slot() {
+        for (slot_ms, delay_ms) in [(1_000, 166), (5_000, 833), (60_000, 10_000), (86_400_000, 10_000)] {
+            let delay = Policy::default_retry_delay(Duration::from_millis(slot_ms));
+            assert_eq!(delay.as_millis(), delay_ms, "{slot_ms}");
+        }
+        assert_eq!(Policy::default().retry.delay, Policy::default_retry_delay(Duration::MAX));
     }
 
     #[test]

@@ -1,132 +1,96 @@
-//! What a node asks its store besides the slots: heartbeats, registration, verdicts, purging. Each runs in a task of its
-//! own, so that a slow store never delays a tick, and reports back to the loop.
+//! Carries out what a node asks its store besides the slots: heartbeats, registration, verdicts, purging. Each question runs
+//! in a task of its own, so that a slow store never delays a tick, and reports back to the loop.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use futures_util::FutureExt;
 use tokio::sync::mpsc;
 
-use crate::clock::{Clock, Now};
+use crate::clock::Clock;
 use crate::job::NodeName;
+use crate::node::action::{Question, Report};
 use crate::observe::Notebook;
-use crate::slot::Slot;
-use crate::store::{Closing, HeartbeatReply, JobEntry, NodeEntry, NodeReport, Store, StoreError};
-
-/// What came of a chore.
-#[derive(Debug)]
-pub(super) enum Report {
-    /// The registry of nodes, with the node's clocks before and after.
-    Nodes { sent: Now, received: Now, reply: Result<(DateTime<Utc>, Vec<NodeEntry>), StoreError> },
-    /// A heartbeat, with the node's clocks before and after; and, where it was looked for one, the report of another node of the
-    /// same name.
-    Heartbeat {
-        sent: Now,
-        received: Now,
-        reply: Result<HeartbeatReply, StoreError>,
-        namesake: Option<Option<Box<NodeReport>>>,
-    },
-    /// The registration of the plan with this number.
-    Registered { plan: u64, reply: Result<Vec<JobEntry>, StoreError> },
-    /// A verdict.
-    Closed { slot: Slot, reply: Result<Closing, StoreError> },
-    /// Old records are gone, or not; the next time will do.
-    Purged,
-    /// What was noted is in the store, or not; the same.
-    Noted,
-}
-
-impl Report {
-    /// Whether the store answered.
-    pub(super) const fn is_answer(&self) -> bool {
-        match self {
-            Self::Nodes { reply, .. } => reply.is_ok(),
-            Self::Heartbeat { reply, .. } => reply.is_ok(),
-            Self::Registered { reply, .. } => reply.is_ok(),
-            Self::Closed { reply, .. } => reply.is_ok(),
-            Self::Purged | Self::Noted => false,
-        }
-    }
-}
+use crate::store::{Applied, ErrorKind, NodeEntry, NodeReport, Op, Store, StoreError};
 
 /// Starts chores.
 #[derive(Clone, Debug)]
 pub(super) struct Chores {
     pub(super) store: Arc<dyn Store>,
+    pub(super) node: NodeName,
+    /// The machine's own, by which the store's is measured.
     pub(super) clock: Arc<dyn Clock>,
     pub(super) notes: Arc<Notebook>,
     pub(super) outbox: mpsc::UnboundedSender<Report>,
 }
 
-/// Between two purges of a store whose records do not expire by themselves.
-pub(super) const PURGE: Duration = Duration::from_secs(600);
-/// Questions for a verdict on their way at once: after an outage they are many, and no tick may wait for them.
-pub(super) const CLOSINGS: usize = 64;
-/// The same while slots wait for room.
-pub(super) const CLOSINGS_WHEN_BUSY: usize = 4;
-
 impl Chores {
-    pub(super) fn nodes(&self) {
-        self.start(move |chores| async move {
-            let sent = chores.clock.now();
-            let reply = chores.store.nodes().await;
-            Report::Nodes { sent, received: chores.clock.now(), reply }
-        });
-    }
-
-    /// Tells that the node is alive. `looks`: whether another node of its name is looked for first.
-    pub(super) fn heartbeat(&self, mut report: NodeReport, looks: bool) {
-        self.start(move |chores| async move {
-            let nodes = if looks { chores.store.nodes().await.ok() } else { None };
-            let namesake = nodes.map(|(now, nodes)| namesake(&report, nodes, now));
-            if let Some(namesake) = &namesake {
-                report.namesake.clone_from(namesake);
-            }
-            let sent = chores.clock.now();
-            let reply = chores.store.heartbeat(&report).await;
-            Report::Heartbeat { sent, received: chores.clock.now(), reply, namesake }
-        });
-    }
-
-    pub(super) fn register(&self, plan: u64, jobs: Vec<JobEntry>) {
-        self.start(move |chores| async move { Report::Registered { plan, reply: chores.store.register(&jobs).await } });
-    }
-
-    pub(super) fn close(&self, slot: Slot, max_attempts: u32, node: NodeName) {
-        self.start(move |chores| async move {
-            let reply = chores.store.close(&slot, max_attempts, &node).await;
-            Report::Closed { slot, reply }
-        });
-    }
-
-    pub(super) fn purge(&self) {
-        self.start(move |chores| async move {
-            // Whatever is left is removed next time; a store that is away is told of by the heartbeat.
-            let _ = chores.store.purge().await;
-            Report::Purged
-        });
-    }
-
-    /// Hands over what was noted since the last heartbeat.
-    pub(super) fn note(&self) {
-        self.start(move |chores| async move {
-            chores.notes.flush(&*chores.store).await;
-            Report::Noted
-        });
-    }
-
-    fn start<F>(&self, chore: impl FnOnce(Self) -> F)
-    where
-        F: Future<Output = Report> + Send + 'static,
-    {
-        let outbox = self.outbox.clone();
-        let chore = chore(self.clone());
+    /// Asks. What nobody waits for is not reported.
+    pub(super) fn ask(&self, question: Question) {
+        let chores = self.clone();
         tokio::spawn(async move {
-            let report = chore.await;
-            // The loop may have ended; then nobody needs the answer.
-            let _ = outbox.send(report);
+            if let Some(report) = chores.answer(question).await {
+                // The loop may have ended; then nobody needs the answer.
+                let _ = chores.outbox.send(report);
+            }
         });
     }
+
+    async fn answer(&self, question: Question) -> Option<Report> {
+        match question {
+            Question::Nodes => {
+                let sent = self.clock.now();
+                let reply = self.answered(Op::Nodes, self.store.nodes()).await;
+                Some(Report::Nodes { sent, received: self.clock.now(), reply })
+            }
+            Question::Heartbeat { mut report, looks } => {
+                let nodes = if looks { self.answered(Op::Nodes, self.store.nodes()).await.ok() } else { None };
+                let namesake = nodes.map(|(now, nodes)| namesake(&report, nodes, now));
+                if let Some(namesake) = &namesake {
+                    report.namesake.clone_from(namesake);
+                }
+                let sent = self.clock.now();
+                let reply = self.answered(Op::Heartbeat, self.store.heartbeat(&report)).await;
+                Some(Report::Heartbeat { sent, received: self.clock.now(), reply, namesake })
+            }
+            Question::Register { plan, jobs } => {
+                let reply = self.answered(Op::Register, self.store.register(&jobs)).await;
+                Some(Report::Registered { plan, reply })
+            }
+            Question::Close { slot, max_attempts } => {
+                let reply = self.answered(Op::Close, self.store.close(&slot, max_attempts, &self.node)).await;
+                Some(Report::Closed { slot, reply })
+            }
+            Question::Purge => {
+                // Whatever is left is removed next time; a store that is away is told of by the heartbeat.
+                let _ = self.store.purge().await;
+                None
+            }
+            Question::Note => {
+                self.notes.flush(&*self.store).await;
+                None
+            }
+        }
+    }
+
+    async fn answered<T>(&self, op: Op, call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+        answered(op, self.store.location(), call).await
+    }
+}
+
+/// The answer to a call; an error where the code of the store panics in it. The node waits for each answer before it asks again: of a
+/// heartbeat that was never answered it would make no other.
+async fn answered<T>(
+    op: Op,
+    location: &str,
+    call: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    let panicked = |_| {
+        let message = "a fault of cronward itself: its code for this store panicked";
+        Err(StoreError::new(ErrorKind::Unavailable, Applied::Maybe, op, location, message))
+    };
+    AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(panicked)
 }
 
 /// Another node that is alive and goes by the name of this one: the registry's entry is its, and it was heard of after this one
@@ -163,6 +127,14 @@ mod tests {
             namesake: None,
             behind: BTreeMap::new(),
         }
+    }
+
+    #[tokio::test]
+    async fn a_call_that_panics_is_an_answer_and_may_have_been_applied() {
+        let error = answered::<()>(Op::Heartbeat, "memory:", async { panic!("no") }).await.unwrap_err();
+        assert!(error.is_transient(), "{error}");
+        assert_eq!(error.applied, Applied::Maybe);
+        assert!(error.to_string().contains("memory:: heartbeat: a fault of cronward itself"), "{error}");
     }
 
     #[test]

@@ -1,41 +1,38 @@
-//! The node's loop.
+//! The node's loop: drives the `NodeMachine` with a runtime.
 //!
-//! It waits for whatever comes first: a beat, the next armed tick, a wake-up, the end of a slot's task, the answer to a
-//! chore, a command. Each is handled without awaiting, so a tick is never late because of another job, the store, or a
-//! command.
+//! It waits for whatever comes first: a beat, the next armed tick, a wake-up, the end of a slot's drive, an answer of the store, a
+//! command. Each is handed to the machine, and what that wants is done without awaiting, so a tick is never late because of
+//! another job, the store, or a command.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use tokio::sync::{broadcast, mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::clock::{Clock, Mono, Now};
-use crate::drive::{Entropy, Facts, Gate, Launches, Limits, Message, Tools, timers};
+use crate::drive::{Drive, Entropy, Facts, Gate, JobCommand, Launches, Limits, Message, Tools, Work, timers};
 use crate::exec::Launcher;
-use crate::guard::Event;
-use crate::job::JobName;
+use crate::guard::{Assignment, End, Event, SlotMachine};
+use crate::job::NodeName;
+use crate::node::action::{Action, DriveId, Report, Start};
 use crate::node::beat::Heart;
-use crate::node::chores::{Chores, Report};
+use crate::node::chores::Chores;
 use crate::node::digest::Digest;
-use crate::node::plan::Entry;
-use crate::node::presence::Presence;
-use crate::node::roll::Roll;
+use crate::node::health::Health;
+use crate::node::machine::NodeMachine;
+use crate::node::plan::{Identity, Plan, Upkeep};
 use crate::node::store_time::StoreTime;
-use crate::node::ticking::Ended;
-use crate::node::{Health, Identity, Plan};
 use crate::observe::{FanOut, NodeEvent, Notebook, Observer};
-use crate::schedule::{Planner, ScheduleError, Tick};
+use crate::schedule::ScheduleError;
 use crate::slot::{Slot, Verdict};
-use crate::store::{Store, Wake, Wakeups};
+use crate::store::{HEARTBEAT, Store, Wake, Wakeups};
 
-/// How far ahead ticks are armed: several beats, so that late and lost ones cost nothing.
-const HORIZON: Duration = Duration::from_secs(5);
-/// After the drain and the longest `kill_after`, time to record what was stopped.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+/// A beat that has not come by then is not waited for.
+const OVERDUE: Duration = Duration::from_millis(1_700);
 
 /// Time for each run to say that the store was not told of its end.
 const TO_GIVE_UP: Duration = Duration::from_secs(1);
@@ -81,42 +78,35 @@ pub struct Ports {
 /// One running node.
 #[derive(Debug)]
 pub struct Node {
-    pub(super) identity: Identity,
-    pub(super) ports: Ports,
+    name: NodeName,
+    machine: NodeMachine,
+    ports: Ports,
     /// What `ports` and `tools` have as their clock.
-    pub(super) time: Arc<StoreTime>,
-    pub(super) tools: Arc<Tools>,
+    time: Arc<StoreTime>,
+    tools: Arc<Tools>,
     /// What is decided on slots, for people.
-    pub(super) notes: Arc<Notebook>,
+    notes: Arc<Notebook>,
     /// What is told in sums.
-    pub(super) digest: Arc<Digest>,
-    pub(super) launches: Arc<Launches>,
-    pub(super) plan: Plan,
-    pub(super) entries: BTreeMap<JobName, Entry>,
-    pub(super) planner: Planner,
-    /// Ticks that wait for their instant; the number keeps those of one instant apart.
-    pub(super) armed: BTreeMap<(DateTime<Utc>, u64), Tick>,
-    pub(super) armed_count: u64,
-    pub(super) roll: Roll,
-    pub(super) tasks: JoinSet<Ended>,
+    digest: Arc<Digest>,
+    launches: Arc<Launches>,
+    tasks: JoinSet<Ended>,
+    /// What is being driven, by its task.
+    drives: BTreeMap<tokio::task::Id, (DriveId, Slot)>,
+    inboxes: BTreeMap<DriveId, mpsc::UnboundedSender<Message>>,
     /// Slots that this node let go of.
     released: mpsc::UnboundedReceiver<Slot>,
     /// Tells the store what it may have forgotten.
-    pub(super) asserting: Option<AbortOnDropHandle<()>>,
-    pub(super) presence: Presence,
-    pub(super) last_beat: Option<Now>,
-    /// Set by a shutdown: when to give up on what still runs.
-    pub(super) leave_by: Option<Mono>,
+    asserting: Option<AbortOnDropHandle<()>>,
 }
 
 impl Node {
     /// A node that will do this plan.
     pub fn new(identity: Identity, ports: Ports, plan: Plan) -> Result<Self, NodeError> {
-        let entries = plan.compile(&identity)?;
         let time = StoreTime::over(ports.clock);
         let clock: Arc<dyn Clock> = Arc::clone(&time) as Arc<dyn Clock>;
         let ports = Ports { clock: Arc::clone(&clock), ..ports };
-        let notes = Arc::new(Notebook::new(Arc::clone(&clock), identity.name.clone(), &identity.instance));
+        let name = identity.name.clone();
+        let notes = Arc::new(Notebook::new(Arc::clone(&clock), name.clone(), &identity.instance));
         let noting: Arc<dyn Observer> = Arc::<Notebook>::clone(&notes);
         let digest = Arc::new(Digest::default());
         let summing: Arc<dyn Observer> = Arc::<Digest>::clone(&digest);
@@ -124,82 +114,61 @@ impl Node {
         let releasing: Arc<dyn Observer> = Arc::new(Releases(releases));
         let tools = Arc::new(Tools {
             store: Arc::clone(&ports.store),
-            clock,
+            clock: Arc::clone(&clock),
             observer: Arc::new(FanOut(vec![Arc::clone(&ports.observer), noting, summing, releasing])),
             facts: Facts::default(),
             gate: Gate::limited(Limits::of_node(plan.max_running)),
         });
-        let mut node = Self {
-            identity,
+        let upkeep = Upkeep { heartbeat: HEARTBEAT, purges: !ports.store.capability().expires_records };
+        Ok(Self {
+            name,
+            machine: NodeMachine::new(identity, upkeep, plan, clock.now())?,
             time,
             tools,
             notes,
             digest,
             launches: Arc::new(Launches::new(ports.launcher.clone())),
-            plan,
-            entries: BTreeMap::new(),
-            planner: Planner::new(HORIZON),
-            armed: BTreeMap::new(),
-            armed_count: 0,
-            roll: Roll::default(),
             tasks: JoinSet::new(),
+            drives: BTreeMap::new(),
+            inboxes: BTreeMap::new(),
             released,
             asserting: None,
-            presence: Presence::new(ports.clock.now().mono),
-            last_beat: None,
-            leave_by: None,
             ports,
-        };
-        node.take(entries);
-        Ok(node)
+        })
     }
 
     /// Runs until a shutdown is complete. Dropping the future kills every command of this node.
     pub async fn run(
         mut self,
-        mut commands: mpsc::Receiver<Command>,
+        commands: mpsc::Receiver<Command>,
         health: watch::Sender<Health>,
     ) -> Result<(), NodeError> {
         let heart = Heart::start().await?;
         let (outbox, mut reports) = mpsc::unbounded_channel();
-        let (store, notes) = (Arc::clone(&self.ports.store), Arc::clone(&self.notes));
-        let chores = Chores { store, clock: self.time.uncorrected(), notes, outbox };
+        let (store, notes, node) = (Arc::clone(&self.ports.store), Arc::clone(&self.notes), self.name.clone());
+        let chores = Chores { store, node, clock: self.time.uncorrected(), notes, outbox };
         let mut wakeups = self.ports.store.subscribe();
+        let mut commands = Some(commands);
         let clock = Arc::clone(&self.ports.clock);
-        self.ports
-            .observer
-            .node(&NodeEvent::Started { jobs: self.entries.values().filter(|entry| entry.ours).count() });
-        self.tell_plan();
+        self.carry_out(&chores);
         while !self.may_leave() {
             tokio::select! {
                 biased;
-                () = timers::until_wall(&*clock, self.next_fire()) => self.fire(clock.now()),
-                () = heart.beat() => {
-                    self.beat(clock.now(), &chores);
-                    self.show(&health);
-                }
-                () = timers::until(&*clock, Some(self.beat_overdue())) => {
-                    self.beat(clock.now(), &chores);
-                    self.show(&health);
-                }
-                wake = next_wake(&mut wakeups) => self.wake(clock.now(), &wake),
-                Some(slot) = self.released.recv() => self.roll.released(&slot),
-                Some(ended) = self.tasks.join_next() => self.task_ended(ended),
-                Some(report) = reports.recv() => {
-                    // After an outage verdicts are many, and say nothing of the node.
-                    let is_news = !matches!(report, Report::Closed { .. });
-                    self.reported(clock.now(), report, &chores);
-                    if is_news {
-                        self.show(&health);
-                    }
-                }
-                command = commands.recv() => self.obey(clock.now(), command, &chores),
-                () = timers::until(&*clock, self.leave_by) => break,
+                () = timers::until_wall(&*clock, self.machine.next_tick()) => self.machine.handle_ticks(clock.now()),
+                () = heart.beat() => self.beat(clock.now(), &health),
+                () = timers::until(&*clock, Some(self.beat_overdue())) => self.beat(clock.now(), &health),
+                wake = next_wake(&mut wakeups) => self.machine.handle_wake(clock.now(), &wake),
+                Some(slot) = self.released.recv() => self.machine.handle_released(&slot),
+                Some(ended) = self.tasks.join_next_with_id() => self.ended(clock.now(), ended),
+                Some(report) = reports.recv() => self.reported(clock.now(), report, &health),
+                command = Self::next_command(&mut commands) => self.obey(clock.now(), command),
+                () = timers::until(&*clock, self.machine.leave_by()) => break,
             }
+            self.carry_out(&chores);
         }
         heart.stop().await;
-        self.give_up().await;
-        let report = self.last_report(clock.now()).filter(|_| self.tasks.is_empty());
+        self.give_up(&chores).await;
+        let report = self.machine.last_report(clock.now()).filter(|_| self.tasks.is_empty());
         let last_words = async {
             self.notes.flush(&*self.ports.store).await;
             if let Some(report) = &report {
@@ -212,95 +181,176 @@ impl Node {
         Ok(())
     }
 
-    fn show(&self, health: &watch::Sender<Health>) {
-        health.send_modify(|health| self.presence.show(health, self.roll.running().count()));
-    }
-
     /// What the store was not told until now it will not be told: each run says so, for whoever reads the journal.
-    async fn give_up(&mut self) {
-        self.roll.tell_all(&Message::GiveUp);
+    async fn give_up(&mut self, chores: &Chores) {
+        self.machine.handle_impatience();
+        self.carry_out(chores);
         let all = async { while self.tasks.join_next().await.is_some() {} };
         let _ = tokio::time::timeout(TO_GIVE_UP, all).await;
     }
 
     fn may_leave(&self) -> bool {
-        self.leave_by.is_some() && self.tasks.is_empty()
+        self.machine.leave_by().is_some() && self.tasks.is_empty()
     }
 
-    fn obey(&mut self, now: Now, command: Option<Command>, chores: &Chores) {
+    /// When the next beat is late: the scheduler's beats follow the wall clock and stay away while that is set back.
+    fn beat_overdue(&self) -> Mono {
+        self.machine.last_beat().map_or(Mono::default(), |last| last.mono + OVERDUE)
+    }
+
+    fn beat(&mut self, now: Now, health: &watch::Sender<Health>) {
+        if self.tools.gate.is_away() {
+            self.machine.handle_store_away();
+        }
+        for event in self.digest.due(now.mono, self.tools.gate.occupancy(), self.machine.is_closing()) {
+            self.ports.observer.node(&event);
+        }
+        self.look_around();
+        self.machine.handle_beat(now);
+        self.show(health);
+    }
+
+    fn reported(&mut self, now: Now, report: Report, health: &watch::Sender<Health>) {
+        if report.is_answer() {
+            self.tools.gate.answered();
+        }
+        // After an outage verdicts are many, and say nothing of the node.
+        let is_news = !matches!(report, Report::Closed { .. });
+        self.look_around();
+        self.machine.handle_report(now, report);
+        if is_news {
+            self.show(health);
+        }
+    }
+
+    fn look_around(&mut self) {
+        self.machine.set_busy(self.tools.gate.occupancy().waiting > 0);
+    }
+
+    fn show(&self, health: &watch::Sender<Health>) {
+        health.send_replace(self.machine.health());
+    }
+
+    fn obey(&mut self, now: Now, command: Option<Command>) {
         match command {
-            Some(Command::Reload(plan)) => self.reload(now, plan, chores),
-            Some(Command::Shutdown(drain)) => self.shut_down(now, drain, chores),
+            Some(Command::Reload(plan)) => self.machine.handle_reload(now, plan),
+            Some(Command::Shutdown(drain)) => self.machine.handle_shutdown(now, drain),
             // Whoever could command is gone: the same as being told to leave at once.
-            None => self.shut_down(now, Duration::ZERO, chores),
+            None => self.machine.handle_shutdown(now, Duration::ZERO),
         }
     }
 
-    fn shut_down(&mut self, now: Now, drain: Duration, chores: &Chores) {
-        let running = self.roll.running().count();
-        self.ports.observer.node(&NodeEvent::Draining { running, drain });
-        let longest_kill = self.entries.values().map(|entry| entry.spec.policy.kill_after).max().unwrap_or_default();
-        let leave_by = now.mono + drain + longest_kill + LAST_WORDS;
-        self.leave_by = Some(self.leave_by.map_or(leave_by, |before| before.min(leave_by)));
-        self.armed.clear();
-        self.roll.tell_all(&Message::Leave(drain));
-        self.presence.draining = true;
-        self.send_heartbeat(now, chores);
+    /// The next command; of a channel that is closed no more than one word.
+    async fn next_command(commands: &mut Option<mpsc::Receiver<Command>>) -> Option<Command> {
+        let Some(open) = commands else { return std::future::pending().await };
+        let command = open.recv().await;
+        if command.is_none() {
+            *commands = None;
+        }
+        command
     }
 
-    fn reload(&mut self, now: Now, plan: Plan, chores: &Chores) {
-        let entries = match plan.compile(&self.identity) {
-            Ok(entries) => entries,
-            Err(error) => {
-                return self.ports.observer.node(&NodeEvent::ReloadRefused { message: error.to_string() });
+    /// A drive's task is over.
+    fn ended(&mut self, now: Now, ended: Result<(tokio::task::Id, Ended), JoinError>) {
+        let task = ended.as_ref().map_or_else(JoinError::id, |(task, _)| *task);
+        let drive = self.drives.remove(&task);
+        if let Some((id, _)) = &drive {
+            self.inboxes.remove(id);
+        }
+        match (ended, drive) {
+            (Ok((_, Ended { scheduled_at, end })), Some((id, slot))) => {
+                self.machine.handle_end(now, slot, id, scheduled_at, end);
             }
-        };
-        let same = |job: &JobName| {
-            let pair = (self.entries.get(job), entries.get(job));
-            matches!(pair, (Some(old), Some(new)) if old.spec == new.spec)
-        };
-        let changed: BTreeSet<JobName> =
-            self.entries.keys().chain(entries.keys()).filter(|job| !same(job)).cloned().collect();
-        // A tick that is armed is kept where the job still ticks then: the planner will not hand it out again.
-        let still_ticks = |job: &JobName| {
-            let pair = (self.entries.get(job), entries.get(job));
-            matches!(pair, (Some(old), Some(new)) if new.ours && old.timetable == new.timetable)
-        };
-        self.armed.retain(|_, tick| still_ticks(&tick.job));
-        let mut reopened = Vec::new();
-        for job in &changed {
-            reopened.extend(self.roll.retire(job, &Message::Leave(FOR_EVER)));
-        }
-        self.plan = plan;
-        self.take(entries);
-        // What waited was retired, its tick was handed out long ago: without another look the slot would be lost here.
-        changed.iter().for_each(|job| self.planner.look_again(job));
-        let jobs = self.entries.values().filter(|entry| entry.ours).count();
-        self.ports.observer.node(&NodeEvent::Reloaded { jobs, changed: changed.into_iter().collect() });
-        self.tell_plan();
-        self.presence.plan += 1;
-        for slot in reopened {
-            self.start_again(slot, now.wall);
-        }
-        self.beat(now, chores);
-    }
-
-    fn tell_plan(&self) {
-        for Entry { spec, ours, .. } in self.entries.values() {
-            self.ports.observer.node(&NodeEvent::Planned { job: Arc::clone(spec), ours: *ours });
+            (Ok(_), None) => {}
+            (Err(error), drive) => {
+                if let Some((id, slot)) = drive {
+                    self.machine.handle_lost(&slot, id);
+                }
+                if !error.is_cancelled() {
+                    self.ports.observer.node(&NodeEvent::Fault { message: error.to_string() });
+                }
+            }
         }
     }
 
-    /// Puts compiled jobs in force.
-    fn take(&mut self, entries: BTreeMap<JobName, Entry>) {
-        let now = self.ports.clock.now();
-        self.planner.set(entries.values().filter(|entry| entry.ours).map(|entry| entry.timetable.clone()).collect());
-        // Every node closes every job's slots: those who may claim a job may all be dead.
-        self.presence.closer.set(entries.values().map(|entry| entry.timetable.clone()).collect(), now.wall);
-        self.notes.plan(self.plan.job_hashes.clone());
-        self.tools.gate.set(Limits::of_node(self.plan.max_running), |job| entries.contains_key(job));
-        self.entries = entries;
+    /// Does what the machine wants.
+    fn carry_out(&mut self, chores: &Chores) {
+        while let Some(action) = self.machine.poll_action() {
+            match action {
+                Action::Ask(question) => chores.ask(question),
+                Action::Start(start) => self.start(start),
+                Action::Tell(id, message) => {
+                    if let Some(inbox) = self.inboxes.get(&id) {
+                        tell(inbox, message);
+                    }
+                }
+                Action::TellAll(message) => self.tell_all(&message),
+                Action::Emit(event) => self.ports.observer.node(&event),
+                Action::Announce(slot, verdict) => self.tools.observer.closed(&slot, verdict),
+                Action::Note(slot, decision) => self.notes.add(&slot, decision),
+                Action::CorrectClock { ahead_ms } => {
+                    self.time.correct(ahead_ms);
+                    self.tell_all(&Message::ClockSet);
+                }
+                Action::PlanTaken => {
+                    let (plan, entries) = (self.machine.plan(), self.machine.entries());
+                    self.notes.plan(plan.job_hashes.clone());
+                    self.tools.gate.set(Limits::of_node(plan.max_running), |job| entries.contains_key(job));
+                }
+                Action::AssertAgain => {
+                    let asserting = tokio::spawn(Arc::clone(&self.tools).assert_again());
+                    self.asserting = Some(AbortOnDropHandle::new(asserting));
+                }
+            }
+        }
+        self.tools.gate.serve();
     }
+
+    /// Begins to drive a slot. It waits until the gate is served.
+    fn start(&mut self, start: Start) {
+        let Start { id, spec, slot, scheduled_at, trigger, holding } = start;
+        let capability = self.ports.store.capability();
+        let assignment = Assignment {
+            slot: slot.clone(),
+            policy: spec.policy.clone(),
+            success_codes: spec.command.success_codes.clone(),
+            node: self.name.clone(),
+            trigger,
+            scheduled_at,
+            past: false,
+            audit: None,
+            poll: (!capability.push).then_some(capability.poll),
+            seed: self.ports.entropy.token(),
+        };
+        let (outbox, inbox) = mpsc::unbounded_channel();
+        let place = Some(self.tools.gate.enter(&slot));
+        let (tools, now) = (Arc::clone(&self.tools), self.ports.clock.now());
+        let work: Arc<dyn Work> = Arc::new(JobCommand { spec, launches: Arc::clone(&self.launches) });
+        let task = self.tasks.spawn(async move {
+            // Made where it is driven: at a full hour the loop has many to start.
+            let machine = SlotMachine::waiting(assignment, now);
+            let drive = Drive { machine, work, tools, holding, place, inbox };
+            Ended { end: drive.until_ended().await, scheduled_at }
+        });
+        self.drives.insert(task.id(), (id, slot));
+        self.inboxes.insert(id, outbox);
+    }
+
+    fn tell_all(&self, message: &Message) {
+        self.inboxes.values().for_each(|inbox| tell(inbox, message.clone()));
+    }
+}
+
+/// A drive that has ended hears nothing more, and need not.
+fn tell(inbox: &mpsc::UnboundedSender<Message>, message: Message) {
+    let _ = inbox.send(message);
+}
+
+/// How a slot's drive ended.
+#[derive(Debug)]
+struct Ended {
+    scheduled_at: DateTime<Utc>,
+    end: End,
 }
 
 /// Tells the loop of each slot that this node let go of: it has done it, or has given it back.
@@ -319,9 +369,6 @@ impl Observer for Releases {
 
     fn node(&self, _event: &NodeEvent) {}
 }
-
-/// A run that goes on after its job has changed is not hurried.
-const FOR_EVER: Duration = Duration::from_secs(366 * 86_400);
 
 /// The next hint. One that was lost is a reason to look at everything.
 async fn next_wake(wakeups: &mut Wakeups) -> Wake {

@@ -1,27 +1,41 @@
-//! One running node: drives slot machines with a runtime, a clock, a store and child processes.
+//! One running node.
 //!
-//! - [`Node`] is the loop: beats, ticks, wake-ups, endings, commands. It owns no rule of the protocol.
-//! - Each slot is a task of its own, a [`crate::drive::Drive`].
-//! - `roll` keeps the slots that are being driven, `chores` asks the store what is no slot's matter: heartbeats,
-//!   registration, verdicts, purging.
+//! - `NodeMachine` is what it does, without a runtime: planning, taking over, heartbeats, verdicts, reload and shutdown. It
+//!   owns no rule of the protocol.
+//! - [`Node`] is the loop that drives it with a runtime, a clock and a store; the simulator drives it in virtual time.
+//! - Each slot is a task of its own, a [`crate::drive::Drive`]; `active` keeps which slots are driven.
+//! - `membership` is the node as the cluster sees it, `chores` asks the store what is no slot's matter.
 //! - `digest` tells in sums what happens to many slots at once.
-//! - `store_time` puts a wall clock right that is far from the store's.
+//! - `store_time` shows a wall clock that was put right by the store's.
 //!
 //! Nothing here reads files, knows signals or writes to a terminal: plans and commands come in through a channel, health
 //! goes out through another.
 
+mod action;
+mod active;
+#[cfg(feature = "daemon")]
 mod beat;
+#[cfg(feature = "daemon")]
 mod chores;
+#[cfg(feature = "daemon")]
 mod daemon;
+#[cfg(feature = "daemon")]
 mod digest;
 mod health;
+mod machine;
+mod membership;
 mod plan;
-mod presence;
-mod roll;
+#[cfg(feature = "daemon")]
 mod store_time;
-mod ticking;
 mod verdicts;
 
+#[cfg(feature = "sim")]
+pub(crate) use action::{Action, DriveId, Question, Report, Start};
+#[cfg(feature = "daemon")]
 pub use daemon::{Command, Node, NodeError, Ports};
 pub use health::Health;
+#[cfg(feature = "sim")]
+pub(crate) use machine::NodeMachine;
+#[cfg(feature = "sim")]
+pub(crate) use plan::Upkeep;
 pub use plan::{Identity, Plan};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
@@ -21,6 +22,28 @@ pub struct Identity {
     pub labels: BTreeMap<String, String>,
     /// When it started, by its own clock.
     pub started_at: DateTime<Utc>,
+}
+
+/// What a node does for its store and its place in the cluster.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Upkeep {
+    /// Between two heartbeats.
+    pub(crate) heartbeat: Duration,
+    /// The store's records do not expire by themselves.
+    pub(crate) purges: bool,
+}
+
+impl Upkeep {
+    /// Who was not heard of for longer may be dead.
+    pub(super) fn silence(self) -> Duration {
+        self.heartbeat * 2
+    }
+
+    /// A slot that ended so long ago and has no verdict yet is told as left behind. Not longer than a silence: what ended since
+    /// then is looked for by who comes next, what ended before and is told by nobody would be lost.
+    pub(super) const fn behind(self) -> Duration {
+        self.heartbeat
+    }
 }
 
 /// The jobs of one file.
@@ -44,11 +67,11 @@ impl Default for Plan {
 
 /// A job with its compiled timetable.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
-    pub(super) spec: Arc<JobSpec>,
-    pub(super) timetable: Timetable,
+pub(crate) struct Entry {
+    pub(crate) spec: Arc<JobSpec>,
+    pub(crate) timetable: Timetable,
     /// This node claims it.
-    pub(super) ours: bool,
+    pub(crate) ours: bool,
 }
 
 impl Plan {

@@ -6,11 +6,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
 
 use chrono::TimeDelta;
 
-use crate::clock::{Clock, Now, correction_ms};
+use crate::clock::{Clock, Now};
 
 /// The clocks.
 #[derive(Debug)]
@@ -30,14 +29,9 @@ impl StoreTime {
         Arc::clone(&self.clock)
     }
 
-    /// The machine's wall clock was found to be `offset_ms` ahead of the store's, give or take `uncertain`. Answers
-    /// whether the time shown has changed by it.
-    pub(super) fn measured(&self, offset_ms: i64, uncertain: Duration) -> bool {
-        let corrected = correction_ms(self.ahead_ms.load(Ordering::Relaxed), offset_ms, uncertain);
-        if let Some(ahead_ms) = corrected {
-            self.ahead_ms.store(ahead_ms, Ordering::Relaxed);
-        }
-        corrected.is_some()
+    /// The machine's wall clock is so many milliseconds ahead of the store's.
+    pub(super) fn correct(&self, ahead_ms: i64) {
+        self.ahead_ms.store(ahead_ms, Ordering::Relaxed);
     }
 }
 
@@ -54,50 +48,16 @@ mod tests {
     use super::*;
     use crate::clock::ManualClock;
 
-    const HOUR_MS: i64 = 3_600_000;
-    const EXACT: Duration = Duration::from_millis(1);
-
-    fn clock() -> Arc<StoreTime> {
-        StoreTime::over(Arc::new(ManualClock::at("2026-11-21T15:00:00Z".parse().unwrap())))
-    }
-
-    fn shows(clock: &StoreTime) -> String {
-        clock.now().wall.format("%T").to_string()
-    }
-
     #[test]
-    fn a_clock_that_is_hours_off_is_put_right_and_one_that_is_nearly_right_is_left_alone() {
-        let clock = clock();
-        assert!(!clock.measured(1_900, EXACT));
-        assert_eq!(shows(&clock), "15:00:00");
-        assert!(clock.measured(HOUR_MS, EXACT));
-        assert_eq!(shows(&clock), "14:00:00");
-        assert!(clock.measured(-HOUR_MS, EXACT));
-        assert_eq!(shows(&clock), "16:00:00");
-        assert!(clock.measured(0, EXACT), "somebody has set the clock");
-        assert_eq!(shows(&clock), "15:00:00");
-    }
-
-    #[test]
-    fn the_correction_does_not_follow_every_flutter() {
-        let clock = clock();
-        assert!(clock.measured(HOUR_MS, EXACT));
-        assert!(!clock.measured(HOUR_MS + 900, EXACT));
-        assert!(clock.measured(HOUR_MS + 1_100, EXACT));
-    }
-
-    #[test]
-    fn an_answer_that_took_long_proves_little() {
-        let clock = clock();
-        assert!(!clock.measured(3_000, Duration::from_secs(2)));
-        assert!(clock.measured(5_000, Duration::from_secs(2)));
-    }
-
-    #[test]
-    fn monotonic_time_is_never_touched() {
-        let clock = clock();
-        let before = clock.now().mono;
-        clock.measured(HOUR_MS, EXACT);
+    fn a_clock_that_is_put_right_shows_the_stores_time_and_its_monotonic_clock_is_never_touched() {
+        let clock = StoreTime::over(Arc::new(ManualClock::at("2026-11-21T15:00:00Z".parse().unwrap())));
+        let (shows, before) = (|| clock.now().wall.format("%T").to_string(), clock.now().mono);
+        clock.correct(3_600_000);
+        assert_eq!(shows(), "14:00:00");
+        clock.correct(-3_600_000);
+        assert_eq!(shows(), "16:00:00");
+        clock.correct(0);
+        assert_eq!(shows(), "15:00:00");
         assert_eq!(clock.now().mono, before);
     }
 }

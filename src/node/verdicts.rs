@@ -1,37 +1,77 @@
-//! The verdicts of ended slots: asked for when they are due, told when this node was the one to record them.
+//! The verdicts of ended slots: asked for when they are due, told when this node was the one to record them. Pure.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
 
 use crate::clock::Now;
-use crate::node::chores::{self, Chores};
-use crate::node::daemon::Node;
+use crate::job::JobName;
+use crate::node::action::{Action, Outbox, Question};
+use crate::node::plan::Entry;
+use crate::schedule::Closer;
 use crate::slot::Slot;
 use crate::store::{Closing, StoreError};
 
-impl Node {
+/// Questions for a verdict on their way at once: after an outage they are many, and no tick may wait for them.
+const AT_ONCE: usize = 64;
+
+/// The same while slots wait for room to be run.
+const AT_ONCE_WHEN_BUSY: usize = 4;
+
+/// Which verdicts are owed, and which are being asked for.
+#[derive(Debug, Default)]
+pub(super) struct Verdicts {
+    pub(super) closer: Closer,
+    /// Questions that are on their way.
+    on_their_way: usize,
+    /// Slots wait for room to be run: a verdict can wait, and they cannot.
+    pub(super) busy: bool,
+}
+
+impl Verdicts {
+    pub(super) const fn is_asking(&self) -> bool {
+        self.on_their_way > 0
+    }
+
+    /// Forgets what was known of slots, and begins with those of that instant.
+    pub(super) fn begin_anew(&mut self, entries: &BTreeMap<JobName, Entry>, at: DateTime<Utc>) {
+        self.closer = Closer::default();
+        self.set(entries, at);
+    }
+
+    /// Takes the jobs of a plan.
+    pub(super) fn set(&mut self, entries: &BTreeMap<JobName, Entry>, now: DateTime<Utc>) {
+        self.closer.set(entries.values().map(|entry| entry.timetable.clone()).collect(), now);
+    }
+
     /// Asks for the verdicts that are due.
-    pub(super) fn close_ended(&mut self, now: Now, chores: &Chores) {
-        // A verdict can wait, and a slot that waits to be run cannot.
-        let is_busy = self.tools.gate.occupancy().waiting > 0;
-        let most = if is_busy { chores::CLOSINGS_WHEN_BUSY } else { chores::CLOSINGS };
-        let room = most.saturating_sub(self.presence.closing);
-        let due = if room > 0 { self.presence.closer.due(now.wall, room) } else { Vec::new() };
+    pub(super) fn ask(&mut self, now: Now, entries: &BTreeMap<JobName, Entry>, out: &mut Outbox) {
+        let most = if self.busy { AT_ONCE_WHEN_BUSY } else { AT_ONCE };
+        let room = most.saturating_sub(self.on_their_way);
+        let due = if room > 0 { self.closer.due(now.wall, room) } else { Vec::new() };
         for slot in due {
-            let Some(entry) = self.entries.get(slot.job()) else { continue };
+            let Some(entry) = entries.get(slot.job()) else { continue };
             let max_attempts = entry.spec.policy.max_attempts;
-            self.presence.closing += 1;
-            chores.close(slot, max_attempts, self.identity.name.clone());
+            self.on_their_way += 1;
+            out.push_back(Action::Ask(Question::Close { slot, max_attempts }));
         }
     }
 
-    /// The store's answer.
-    pub(super) fn closed(&mut self, now: Now, slot: &Slot, reply: Result<Closing, StoreError>, chores: &Chores) {
-        let reply = reply.map_err(|error| error.applied);
-        let answered = self.presence.closer.answered(slot, now.wall, reply);
-        if let Some(verdict) = answered.tell {
-            self.tools.observer.closed(slot, verdict);
-        }
+    /// The store's answer, or why there is none.
+    pub(super) fn answered(
+        &mut self,
+        now: Now,
+        slot: &Slot,
+        reply: Result<Closing, StoreError>,
+        entries: &BTreeMap<JobName, Entry>,
+        out: &mut Outbox,
+    ) {
+        self.on_their_way = self.on_their_way.saturating_sub(1);
+        let answered = self.closer.answered(slot, now.wall, reply.map_err(|error| error.applied));
+        out.extend(answered.tell.map(|verdict| Action::Announce(slot.clone(), verdict)));
         // After an outage the next one is due as well, and need not wait for a beat.
         if answered.moved_on {
-            self.close_ended(now, chores);
+            self.ask(now, entries, out);
         }
     }
 }

@@ -1,5 +1,6 @@
-//! The log's way to stderr: a thread of its own writes, and a bounded queue leads to it. A reader of stderr that does not read
-//! holds up that thread and nobody else: what does not fit is counted, and told where it is missing.
+//! The log's way to stderr or to the journal: a thread of its own writes, and a bounded queue leads to it. A reader that does not
+//! read holds up that thread and nobody else: what does not fit is counted, and told where it is missing. Whoever ends the process
+//! waits for the last lines, and not for long ([`Log`]).
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -13,9 +14,28 @@ use std::time::Duration;
 /// Lines that wait to be written: minutes of a node's log, and a megabyte or two.
 const QUEUE: usize = 4_096;
 
+/// Time for the last lines: a reader that hangs may not hold the end of the process up.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+/// The log of this process. Dropping it lets the last lines be written, for a second at most.
+#[derive(Debug)]
+pub struct Log(LogQueue);
+
+impl Log {
+    pub(super) const fn of(queue: LogQueue) -> Self {
+        Self(queue)
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.0.let_last_lines_out();
+    }
+}
+
 /// Takes whole lines, one in each `write`, and never waits.
 #[derive(Clone, Debug)]
-pub struct LogQueue {
+pub(super) struct LogQueue {
     queue: SyncSender<Queued>,
     /// Lines that did not fit and that nobody has been told of.
     dropped: Arc<AtomicU64>,
@@ -40,8 +60,13 @@ impl LogQueue {
     pub(super) fn to_stderr() -> io::Result<Self> {
         // A descriptor of its own: whoever tells of a panic or a failure does not wait for the lock of `io::stderr`.
         let stderr = File::from(io::stderr().as_fd().try_clone_to_owned()?);
+        Self::to_writer(stderr)
+    }
+
+    /// The same with another writer, which gets each line in a write of its own.
+    pub(super) fn to_writer(writer: impl Write + Send + 'static) -> io::Result<Self> {
         let missing = |lines| tracing::warn!(lines, "log lines were dropped: nobody read them in time");
-        Self::to(stderr, QUEUE, missing)
+        Self::to(writer, QUEUE, missing)
     }
 
     /// `missing` logs that so many lines were dropped.
@@ -56,11 +81,17 @@ impl LogQueue {
         Ok(Self { queue, dropped: Arc::default() })
     }
 
-    /// Waits until what was logged so far is written, but not longer than this; false when it was not.
-    pub fn flush(&self, within: Duration) -> bool {
+    /// Waits until what was logged so far is written, but not longer than this; false when it was not. The writing thread does
+    /// not wait for itself.
+    fn flush(&self, within: Duration) -> bool {
         let (done, written) = mpsc::sync_channel(1);
-        let asked = self.tell_dropped() && self.queue.try_send(Queued::Flush(done)).is_ok();
+        let asked = !put_own(&[]) && self.tell_dropped() && self.queue.try_send(Queued::Flush(done)).is_ok();
         asked && written.recv_timeout(within).is_ok()
+    }
+
+    /// For whoever ends the process, on whichever thread.
+    pub(super) fn let_last_lines_out(&self) {
+        self.flush(LAST_LINES);
     }
 
     fn put(&self, line: &[u8]) {
@@ -168,6 +199,35 @@ mod tests {
         }
         go.send(()).unwrap();
         assert!(LogQueue::flush(&queue, Duration::from_secs(60)));
+    }
+
+    #[test]
+    fn what_was_logged_is_written_once_the_log_is_dropped() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let mut queue = LogQueue::to(writer, QUEUE, |_| {}).unwrap();
+        let log = Log::of(queue.clone());
+        for _ in 0..1_000 {
+            queue.write_all(b"line\n").unwrap();
+        }
+        drop(log);
+        assert_eq!(rustix::io::ioctl_fionread(&reader).unwrap(), 5_000);
+        drop(queue);
+        assert_eq!(io::Read::read_to_end(&mut reader, &mut Vec::new()).unwrap(), 5_000);
+    }
+
+    #[test]
+    fn the_writing_thread_does_not_wait_for_itself() {
+        let (told, heard) = mpsc::channel();
+        let own: Arc<std::sync::OnceLock<LogQueue>> = Arc::default();
+        let of_thread = Arc::clone(&own);
+        let missing = move |_| {
+            told.send(of_thread.wait().flush(Duration::MAX)).unwrap();
+        };
+        let queue = LogQueue::to(io::sink(), 2, missing).unwrap();
+        own.set(queue.clone()).unwrap();
+        queue.dropped.fetch_add(1, Ordering::Relaxed);
+        assert!(queue.flush(Duration::MAX));
+        assert!(!heard.recv().unwrap(), "it was not written, and not waited for");
     }
 
     #[test]

@@ -4,13 +4,20 @@
 
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
+use std::sync::OnceLock;
 
 use clap::ValueEnum;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
 
-pub use crate::observe::log_queue::LogQueue;
+use crate::observe::journald::{Datagrams, Entries};
+use crate::observe::log_queue::LogQueue;
+
+pub use crate::observe::log_queue::Log;
+
+/// Where the log goes, for whoever ends the process from elsewhere.
+static QUEUE: OnceLock<LogQueue> = OnceLock::new();
 
 /// Asked in this order for what is logged.
 const VARIABLES: [&str; 2] = ["CRONWARD_LOG", "RUST_LOG"];
@@ -51,39 +58,42 @@ pub enum LoggingError {
     #[error("cannot write to the journal: {0}; choose another --log-format")]
     Journal(#[source] io::Error),
     /// The log needs a thread, or stderr is closed.
-    #[error("cannot log to stderr: {0}; allow this user more processes (`ulimit -u`), or choose --log-format journald")]
-    Stderr(#[source] io::Error),
+    #[error("cannot write a log: {0}; allow this user more processes (`ulimit -u`; `TasksMax=` of a service)")]
+    Thread(#[source] io::Error),
     /// Something else logs already.
     #[error("the log is set up already: {0}")]
     Twice(#[from] TryInitError),
 }
 
-/// Sets up the log of this process, once. Where it goes to stderr, its owner lets the last lines be written at the end.
-pub fn init(format: LogFormat) -> Result<Option<LogQueue>, LoggingError> {
+/// Lets the last lines be written, for a second at most: a panic may be the end of the process.
+pub(crate) fn let_last_lines_out() {
+    if let Some(queue) = QUEUE.get() {
+        queue.let_last_lines_out();
+    }
+}
+
+/// Sets up the log of this process, once. Its owner keeps the answer until the end.
+pub fn init(format: LogFormat) -> Result<Log, LoggingError> {
     let filter = filter(&|name| std::env::var(name).ok())?;
     let stream = std::env::var("JOURNAL_STREAM").ok();
     let chosen = choose(format, stream.as_deref(), stderr_file(), io::stderr().is_terminal());
-    let in_journal = if chosen == LogFormat::Journald { Some(journal()) } else { None };
-    let (layer, queue) = match (in_journal, format) {
-        (Some(Ok(layer)), _) => (layer, None),
+    let journal = (chosen == LogFormat::Journald).then(Datagrams::to_journal);
+    let (queue, layer): (_, fn(LogQueue) -> Boxed) = match journal {
+        Some(Ok(journal)) => (LogQueue::to_writer(journal), |queue| Entries(queue).boxed()),
+        Some(Err(error)) if format == LogFormat::Journald => return Err(LoggingError::Journal(error)),
         // Under systemd without a socket to the journal, its text form is better than no log.
-        (Some(Err(error)), LogFormat::Journald) => return Err(error),
-        (in_journal, _) => {
-            let queue = LogQueue::to_stderr().map_err(LoggingError::Stderr)?;
-            let is_json = in_journal.is_some() || chosen == LogFormat::Json;
-            (if is_json { json(queue.clone()) } else { pretty(queue.clone()) }, Some(queue))
-        }
+        Some(Err(_)) => (LogQueue::to_stderr(), json),
+        None => (LogQueue::to_stderr(), if chosen == LogFormat::Json { json } else { pretty }),
     };
+    let queue = queue.map_err(LoggingError::Thread)?;
+    let layer = layer(queue.clone());
     tracing_subscriber::registry().with(layer).with(filter).try_init()?;
-    Ok(queue)
+    // There is no other: a second log was refused.
+    let _ = QUEUE.set(queue.clone());
+    Ok(Log::of(queue))
 }
 
 type Boxed = Box<dyn Layer<Registry> + Send + Sync>;
-
-fn journal() -> Result<Boxed, LoggingError> {
-    let layer = tracing_journald::layer().map_err(LoggingError::Journal)?;
-    Ok(layer.with_syslog_identifier("cronward".to_owned()).with_field_prefix(Some("CRONWARD".to_owned())).boxed())
-}
 
 fn json(queue: LogQueue) -> Boxed {
     fmt::layer().json().flatten_event(true).with_writer(move || queue.clone()).boxed()

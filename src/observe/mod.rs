@@ -3,6 +3,8 @@
 
 mod fan_out;
 pub mod journal;
+#[cfg(feature = "daemon")]
+mod journald;
 mod log;
 #[cfg(feature = "daemon")]
 mod log_queue;

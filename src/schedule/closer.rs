@@ -102,9 +102,9 @@ impl Closer {
     /// go on with.
     pub fn behind(&self, than: DateTime<Utc>) -> impl Iterator<Item = (&JobName, DateTime<Utc>)> {
         self.jobs.iter().filter_map(move |(job, place)| {
-            let running = place.running.values().map(|(slot, _)| slot);
-            let oldest = running.chain(&place.head).min_by_key(|slot| slot.start())?;
-            (oldest.end() < than && !place.done.contains(&oldest.start())).then(|| (job, oldest.start()))
+            let running = place.running.values().map(|(slot, _)| slot.clone());
+            let oldest = running.chain(place.undone()).min_by_key(Slot::start)?;
+            (oldest.end() < than).then(|| (job, oldest.start()))
         })
     }
 
@@ -217,6 +217,14 @@ mod tests {
         assert_eq!(due(&mut closer, "2026-11-21T16:30:01Z"), [""; 0]);
         closer.closed(&slot("2026-11-21T14Z"));
         assert_eq!(due(&mut closer, "2026-11-21T16:30:02Z"), ["a@2026-11-21T15Z"]);
+    }
+
+    #[test]
+    fn a_node_that_stood_still_is_behind_with_what_followed_its_last_success() {
+        let mut closer = closer();
+        closer.settled(&slot("2026-11-21T14Z"));
+        let behind: Vec<_> = closer.behind(at("2026-11-21T20:00:00Z")).map(|(_, start)| start).collect();
+        assert_eq!(behind, [at("2026-11-21T15:00:00Z")]);
     }
 
     #[test]

@@ -90,6 +90,15 @@ impl Place {
         self.head.as_ref().is_some_and(|head| self.done.remove(&head.start()))
     }
 
+    /// The oldest slot from `head` on that is not known to be done.
+    pub(super) fn undone(&self) -> Option<Slot> {
+        let mut slot = self.head.clone()?;
+        while self.done.contains(&slot.start()) {
+            slot = first_slot(&self.timetable, slot.end())?;
+        }
+        Some(slot)
+    }
+
     pub(super) fn advance(&mut self) {
         self.state = State::Idle;
         let Some(head) = self.head.take() else { return };

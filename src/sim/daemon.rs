@@ -1,38 +1,36 @@
-//! One node's daemon, as `node::daemon`, `node::ticking` and `node::roll` have it, without a runtime: beats, ticks, the roll
-//! of driven slots, wake-ups, reload and shutdown. It dies with its process; what it decides, the shared code decides.
+//! One node's daemon: drives the machine that the real one drives (`node::NodeMachine`), without a runtime. It dies with its
+//! process; what it decides, the machine decides.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::clock::{Now, jumped};
-use crate::drive::Fact;
-use crate::guard::{End, SlotMachine};
-use crate::job::{Concurrency, JobName, JobSpec};
-use crate::observe::NodeEvent;
-use crate::schedule::{Planner, Tick, Timetable};
+use crate::clock::Now;
+use crate::drive::{Fact, MAX_RUNNING, Message};
+use crate::guard::{End, Event as Told, SlotMachine};
+use crate::job::{JobName, JobSpec, NodeName};
+use crate::node::{Action, DriveId, Identity, NodeMachine, Plan, Question, Report, Start, Upkeep};
+use crate::observe::journal::Fact as Line;
+use crate::schedule::ScheduleError;
 use crate::sim::again::Again;
 use crate::sim::bug::Bug;
-use crate::sim::message::{Ask, Process, Request};
+use crate::sim::message::{Answer, Ask, NoAnswer, Process, Request};
 use crate::sim::nature::{Event, Nature};
-use crate::sim::presence::Presence;
 use crate::sim::task::{Task, assignment};
 use crate::sim::time::{NodeClock, Time};
-use crate::slot::{Slot, SlotKey, Token, Trigger};
-use crate::store::{Wake, WakeKind};
-
-/// As in `node::daemon`.
-const HORIZON: Duration = Duration::from_secs(5);
-/// As in `node::daemon`.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+use crate::slot::{Slot, Token, Verdict};
+use crate::store::{Closing, Op, StoreError, Wake};
 
 /// What a daemon sees of the world while it handles one event.
 pub(super) struct Desk<'a> {
     pub(super) nature: &'a mut Nature,
     pub(super) process: Process,
+    /// As the daemon reads it.
     pub(super) clock: NodeClock,
+    /// As the machine has it, not put right by the store's.
+    pub(super) machine_clock: NodeClock,
     pub(super) now: Now,
     /// What the clocks show that were not put right by the store's.
     pub(super) uncorrected: Now,
@@ -40,21 +38,6 @@ pub(super) struct Desk<'a> {
     pub(super) dying: bool,
     /// The process has left, whatever it still waited for.
     pub(super) leaving: bool,
-}
-
-/// A slot on the roll.
-#[derive(Debug)]
-struct Driven {
-    task: u64,
-    slot: Slot,
-    end: Option<End>,
-}
-
-/// A job in force.
-#[derive(Clone, Debug)]
-pub(super) struct Entry {
-    pub(super) spec: Arc<JobSpec>,
-    pub(super) timetable: Timetable,
 }
 
 /// What a request was about.
@@ -77,262 +60,225 @@ pub(super) enum Asked {
 /// One start of a node's daemon.
 #[derive(Debug)]
 pub(super) struct Daemon {
-    pub(super) entries: BTreeMap<JobName, Entry>,
-    planner: Planner,
-    armed: BTreeMap<(DateTime<Utc>, u64), Tick>,
-    armed_count: u64,
-    roll: BTreeMap<(JobName, SlotKey), Driven>,
-    pub(super) tasks: BTreeMap<u64, Task>,
-    last_task: u64,
+    pub(super) machine: NodeMachine,
+    pub(super) tasks: BTreeMap<DriveId, Task>,
     pub(super) asked: BTreeMap<u64, Asked>,
     last_asked: u64,
-    pub(super) presence: Presence,
     pub(super) again: Again,
-    last_beat: Option<Now>,
-    pub(super) leave_by: Option<Time>,
+    /// The next armed tick that the world knows of.
+    armed: Option<DateTime<Utc>>,
+    /// When it leaves, whatever still runs; the world knows of it.
+    leaves: Option<Time>,
     /// Since when it has had each of its jobs without a break.
     pub(super) known: BTreeMap<JobName, Time>,
-    /// As in `node::store_time`: what the wall clock is ahead of the store's, in milliseconds.
-    pub(super) ahead_ms: i64,
+    /// What the wall clock is put right by, in milliseconds.
+    ahead_ms: i64,
 }
 
 impl Daemon {
-    pub(super) fn new(specs: Vec<Arc<JobSpec>>, desk: &Desk<'_>) -> Self {
-        let mut daemon = Self {
-            entries: BTreeMap::new(),
-            planner: Planner::new(HORIZON),
-            armed: BTreeMap::new(),
-            armed_count: 0,
-            roll: BTreeMap::new(),
+    pub(super) fn new(specs: Vec<Arc<JobSpec>>, desk: &Desk<'_>) -> Result<Self, ScheduleError> {
+        let scenario = &desk.nature.scenario;
+        let name = scenario.nodes.get(desk.process.node).cloned().unwrap_or_else(|| NodeName::nearest("n"));
+        let instance = desk.process.start.to_string();
+        let identity = Identity { name, instance, labels: BTreeMap::new(), started_at: desk.now.wall };
+        // The ledger forgets by itself what is old.
+        let upkeep = Upkeep { heartbeat: scenario.heartbeat, purges: false };
+        Ok(Self {
+            machine: NodeMachine::new(identity, upkeep, plan(specs), desk.now)?,
             tasks: BTreeMap::new(),
-            last_task: 0,
             asked: BTreeMap::new(),
             last_asked: 0,
-            presence: Presence::new(desk.now.mono),
             again: Again::default(),
-            last_beat: None,
-            leave_by: None,
+            armed: None,
+            leaves: None,
             known: BTreeMap::new(),
             ahead_ms: 0,
-        };
-        daemon.take(specs, desk);
-        daemon
+        })
     }
 
-    /// Puts a file in force.
-    fn take(&mut self, specs: Vec<Arc<JobSpec>>, desk: &Desk<'_>) {
-        let timetable = |spec: &JobSpec| desk.nature.scenario.job(&spec.name).map(|(_, job)| job.timetable.clone());
-        let entry = |spec: Arc<JobSpec>| Some((spec.name.clone(), Entry { timetable: timetable(&spec)?, spec }));
-        let entries: BTreeMap<_, _> = specs.into_iter().filter_map(entry).collect();
-        let timetables = || entries.values().map(|entry| entry.timetable.clone()).collect::<Vec<_>>();
-        let known = |job: &JobName| self.known.get(job).copied().unwrap_or(desk.nature.now);
-        self.known = entries.keys().map(|job| (job.clone(), known(job))).collect();
-        self.planner.set(timetables());
-        self.presence.closer.set(timetables(), desk.now.wall);
-        self.entries = entries;
+    /// Begins nothing more.
+    pub(super) const fn is_leaving(&self) -> bool {
+        self.machine.leave_by().is_some()
+    }
+
+    /// The job as this daemon has it.
+    pub(super) fn job(&self, job: &JobName) -> Option<&JobSpec> {
+        self.machine.entries().get(job).map(|entry| &*entry.spec)
     }
 
     /// A beat of the planner.
     pub(super) fn beat(&mut self, desk: &mut Desk<'_>) {
-        let now = desk.now;
-        if self.last_beat.is_some_and(|last| jumped(last, now)) {
-            for task in self.tasks.keys().copied().collect::<Vec<_>>() {
-                self.tell(desk, task, |machine, now| machine.handle_timeout(now));
-            }
-            self.presence.closer.hurry();
-        }
-        self.last_beat = Some(now);
-        self.roll.retain(|_, driven| driven.end.is_none() || driven.slot.end() > now.wall);
-        if self.leave_by.is_none() {
-            let beat = self.planner.beat(now.wall);
-            if !beat.look_back.is_empty() {
-                desk.tell(&NodeEvent::Gap { slots: beat.look_back.len() });
-            }
-            for tick in beat.look_back.into_iter().chain(beat.ticks) {
-                self.armed_count += 1;
-                self.armed.insert((tick.fire_at, self.armed_count), tick);
-            }
-            self.fire(desk);
-        }
-        self.attend(desk);
+        // What was armed by a clock that was set since may be due sooner.
+        self.armed = None;
+        self.machine.handle_beat(desk.now);
+        self.carry_out(desk);
     }
 
-    /// Starts every armed tick that is due, and comes back for the next.
+    /// An armed tick may be due.
     pub(super) fn fire(&mut self, desk: &mut Desk<'_>) {
-        while let Some(entry) = self.armed.first_entry()
-            && entry.key().0 <= desk.now.wall
-            && !desk.dying
-        {
-            let tick = entry.remove();
-            self.start(desk, &tick.job, tick.slot, tick.at, Trigger::Schedule);
-        }
-        if let Some(((at, _), _)) = self.armed.first_key_value() {
-            let when = desk.clock.when_wall(desk.nature.scenario.epoch, *at).max(desk.nature.now);
-            desk.nature.queue.push(when, Event::Fire(desk.process));
-        }
-    }
-
-    fn start(&mut self, desk: &mut Desk<'_>, job: &JobName, slot: Slot, scheduled_at: DateTime<Utc>, trigger: Trigger) {
-        let key = (job.clone(), slot.key());
-        let Some(entry) = self.entries.get(job) else { return };
-        if self.roll.contains_key(&key) {
-            return;
-        }
-        let concurrency = entry.spec.policy.concurrency;
-        let assignment = assignment(entry, desk, slot.clone(), (scheduled_at, trigger));
-        if concurrency == Concurrency::Replace {
-            for task in self.running_before(&slot) {
-                self.tell(desk, task, |machine, now| machine.handle_replaced(now));
-            }
-        }
-        self.last_task += 1;
-        let id = self.last_task;
-        self.roll.insert(key, Driven { task: id, slot, end: None });
-        let machine = SlotMachine::new(assignment, desk.now);
-        self.tasks.insert(id, Task::new(machine, scheduled_at));
-        self.tell(desk, id, |_, _| {});
-    }
-
-    /// The older slots of a job that run here.
-    fn running_before(&self, slot: &Slot) -> Vec<u64> {
-        let older = |driven: &&Driven| driven.slot.job() == slot.job() && driven.slot.start() < slot.start();
-        let running = self.roll.values().filter(older).filter(|driven| self.is_holding(driven.task));
-        running.map(|driven| driven.task).collect()
-    }
-
-    fn is_holding(&self, task: u64) -> bool {
-        self.tasks.get(&task).is_some_and(|task| task.machine.is_holding())
-    }
-
-    /// A task's machine has ended. One that left because its job changed makes room for the job as it is now.
-    pub(super) fn task_ended(
-        &mut self,
-        desk: &mut Desk<'_>,
-        slot: &Slot,
-        (task, end): (u64, End),
-        tick: DateTime<Utc>,
-    ) {
-        let key = (slot.job().clone(), slot.key());
-        if let Some(driven) = self.roll.get_mut(&key).filter(|driven| driven.task == task) {
-            driven.end = Some(end);
-            if matches!(end, End::Left | End::Unknown | End::TooLate) {
-                self.roll.remove(&key);
-            }
-        }
-        match end {
-            End::Done => self.presence.closer.settled(slot),
-            End::Left if self.leave_by.is_none() => self.start_again(desk, slot.clone(), tick),
-            _ => {}
-        }
-    }
-
-    fn start_again(&mut self, desk: &mut Desk<'_>, slot: Slot, tick: DateTime<Utc>) {
-        let job = slot.job().clone();
-        let still = |entry: &Entry| entry.timetable.slot_with_key(slot.key()).as_ref() == Some(&slot);
-        if slot.end() > desk.now.wall && self.entries.get(&job).is_some_and(still) {
-            self.start(desk, &job, slot, tick, Trigger::Schedule);
-        }
+        self.armed = None;
+        self.machine.handle_ticks(desk.now);
+        self.carry_out(desk);
     }
 
     /// A hint from the store.
     pub(super) fn wake(&mut self, desk: &mut Desk<'_>, wake: &Wake) {
-        let hinted = match wake {
-            Wake::Slot { job, key, what } => Some((job, *key, *what)),
-            Wake::Job(_) => None,
-            Wake::Resync => {
-                self.presence.closer.doubt_all();
-                self.presence.register_again();
-                self.tell_all_again(desk);
-                None
-            }
-        };
-        if let Some((job, key, WakeKind::Done)) = hinted
-            && let Some(slot) = self.entries.get(job).and_then(|entry| entry.timetable.slot_with_key(key))
-        {
-            self.presence.closer.settled(&slot);
-        }
-        let about = |driven: &&Driven| hinted.is_none_or(|(job, ..)| driven.slot.job() == job) && driven.end.is_none();
-        for task in self.roll.values().filter(about).map(|driven| driven.task).collect::<Vec<_>>() {
-            self.tell(desk, task, |machine, now| machine.handle_wake(now, wake));
-        }
-        if let Some((job, key, WakeKind::Released)) = hinted {
-            self.presence.closer.reopened(job, key.start());
-            self.reopen(desk, (job.clone(), key));
-        }
-    }
-
-    /// A slot that had ended here was released.
-    fn reopen(&mut self, desk: &mut Desk<'_>, id: (JobName, SlotKey)) {
-        let reopened = |driven: &&Driven| matches!(driven.end, Some(End::Done | End::Exhausted));
-        let Some(slot) = self.roll.get(&id).filter(reopened).map(|driven| driven.slot.clone()) else { return };
-        self.roll.remove(&id);
-        if slot.end() > desk.now.wall && self.leave_by.is_none() {
-            let at = desk.now.wall;
-            self.start(desk, &id.0, slot, at, Trigger::Retry);
-        }
+        self.machine.handle_wake(desk.now, wake);
+        self.carry_out(desk);
     }
 
     /// Nothing new begins; runs may go on for a while. Whoever asks a second time wants it to stop at once, as in
     /// `cli::daemon`.
     pub(super) fn shut_down(&mut self, desk: &mut Desk<'_>, drain: Duration) {
-        let drain = if self.leave_by.is_some() { Duration::ZERO } else { drain };
-        let running = self.tasks.values().filter(|task| task.machine.is_holding()).count();
-        desk.tell(&NodeEvent::Draining { running, drain });
-        let longest_kill = self.entries.values().map(|entry| entry.spec.policy.kill_after).max().unwrap_or_default();
-        let leave_by = desk.nature.now + drain + longest_kill + LAST_WORDS;
-        let leave_by = self.leave_by.map_or(leave_by, |before| before.min(leave_by));
-        self.leave_by = Some(leave_by);
-        self.armed.clear();
-        for task in self.tasks.keys().copied().collect::<Vec<_>>() {
-            self.tell(desk, task, |machine, now| machine.handle_shutdown(now, drain));
-        }
-        self.send_heartbeat(desk);
-        desk.nature.queue.push(leave_by, Event::Leaves(desk.process));
+        let drain = if self.is_leaving() { Duration::ZERO } else { drain };
+        self.machine.handle_shutdown(desk.now, drain);
+        self.carry_out(desk);
     }
 
     /// It leaves, whatever the store was not told.
     pub(super) fn give_up(&mut self, desk: &mut Desk<'_>) {
-        for task in self.tasks.keys().copied().collect::<Vec<_>>() {
-            self.tell(desk, task, |machine, _| machine.handle_impatience());
-        }
+        self.machine.handle_impatience();
+        self.carry_out(desk);
         desk.leaving = true;
     }
 
     /// The file was changed.
     pub(super) fn reload(&mut self, desk: &mut Desk<'_>, specs: Vec<Arc<JobSpec>>) {
-        let old = self.entries.clone();
-        self.take(specs, desk);
-        let same = |job: &JobName| matches!((old.get(job), self.entries.get(job)), (Some(old), Some(new)) if old.spec == new.spec);
-        let changed: BTreeSet<JobName> =
-            old.keys().chain(self.entries.keys()).filter(|job| !same(job)).cloned().collect();
-        // No reload of a world changes a schedule.
-        self.armed.retain(|_, tick| old.contains_key(&tick.job) && self.entries.contains_key(&tick.job));
-        let reopened = self.retire(desk, &changed);
-        changed.iter().for_each(|job| self.planner.look_again(job));
-        desk.tell(&NodeEvent::Reloaded { jobs: self.entries.len(), changed: changed.into_iter().collect() });
-        self.tell_plan(desk);
-        self.presence.plan += 1;
-        for slot in reopened {
-            let tick = desk.now.wall;
-            self.start_again(desk, slot, tick);
-        }
-        self.beat(desk);
+        self.armed = None;
+        self.machine.handle_reload(desk.now, plan(specs));
+        self.carry_out(desk);
     }
 
-    /// Every task of these jobs is told to leave; those slots are looked at anew that had ended for want of attempts.
-    fn retire(&mut self, desk: &mut Desk<'_>, changed: &BTreeSet<JobName>) -> Vec<Slot> {
-        let of = |driven: &&Driven| changed.contains(driven.slot.job());
-        let ended: Vec<_> = self
-            .roll
-            .values()
-            .filter(of)
-            .filter_map(|driven| Some(((driven.slot.job().clone(), driven.slot.key()), driven.end?)))
-            .collect();
-        for task in self.roll.values().filter(of).map(|driven| driven.task).collect::<Vec<_>>() {
-            self.tell(desk, task, |machine, now| machine.handle_shutdown(now, Duration::from_secs(366 * 86_400)));
+    /// A task's machine has ended.
+    pub(super) fn task_ended(&mut self, desk: &Desk<'_>, slot: &Slot, (id, end): (DriveId, End), tick: DateTime<Utc>) {
+        self.machine.handle_end(desk.now, slot.clone(), id, tick, end);
+    }
+
+    /// What came of a question that is no slot's.
+    pub(super) fn reported(&mut self, desk: &mut Desk<'_>, asked: Asked, answer: Result<Answer, NoAnswer>) {
+        let received = desk.uncorrected;
+        let none = |op: Op| move |none: NoAnswer| none.error(op);
+        let report = match asked {
+            Asked::Nodes(sent) => {
+                let reply = answer.map_err(none(Op::Nodes)).and_then(|answer| match answer {
+                    Answer::Nodes(now, nodes) => Ok((now, nodes)),
+                    _ => Err(unlike(Op::Nodes)),
+                });
+                Report::Nodes { sent, received, reply }
+            }
+            Asked::Heartbeat(sent) => {
+                let reply = answer.map_err(none(Op::Heartbeat)).and_then(|answer| match answer {
+                    Answer::Heartbeat(reply) => Ok(reply),
+                    _ => Err(unlike(Op::Heartbeat)),
+                });
+                Report::Heartbeat { sent, received, reply, namesake: None }
+            }
+            Asked::Register(plan) => {
+                let reply = answer.map_err(none(Op::Register)).and_then(|answer| match answer {
+                    Answer::Jobs(jobs) => Ok(jobs),
+                    _ => Err(unlike(Op::Register)),
+                });
+                Report::Registered { plan, reply }
+            }
+            Asked::Close(slot) => {
+                let reply = answer.map_err(none(Op::Close)).and_then(|answer| match answer {
+                    Answer::Closing(closing) => Ok(closing),
+                    _ => Err(unlike(Op::Close)),
+                });
+                // With the bug it takes no answer for one.
+                let once = desk.nature.is_bug(Bug::ClosesOnce);
+                let reply = if once { reply.or(Ok(Closing::Already(Verdict::Missed))) } else { reply };
+                Report::Closed { slot, reply }
+            }
+            _ => return,
+        };
+        self.machine.handle_report(desk.now, report);
+    }
+
+    /// Does what the machine wants, and lets the world know when it is due again.
+    pub(super) fn carry_out(&mut self, desk: &mut Desk<'_>) {
+        while !desk.dying
+            && let Some(action) = self.machine.poll_action()
+        {
+            self.do_for_node(desk, action);
         }
-        let gone = ended.into_iter().filter_map(|(key, end)| Some((self.roll.remove(&key)?.slot, end)));
-        gone.filter(|(_, end)| *end == End::Exhausted).map(|(slot, _)| slot).collect()
+        let (scenario, now) = (&desk.nature.scenario, desk.nature.now);
+        if let Some(at) = self.machine.next_tick().filter(|at| Some(*at) != self.armed) {
+            self.armed = Some(at);
+            let when = desk.clock.when_wall(scenario.epoch, at).max(now);
+            desk.nature.queue.push(when, Event::Fire(desk.process));
+        }
+        let leaves = self.machine.leave_by().map(|at| desk.clock.when(at).max(now));
+        if let Some(when) = leaves.filter(|_| leaves != self.leaves) {
+            self.leaves = leaves;
+            desk.nature.queue.push(when, Event::Leaves(desk.process));
+        }
+    }
+
+    fn do_for_node(&mut self, desk: &mut Desk<'_>, action: Action) {
+        match action {
+            Action::Ask(question) => self.ask_of_node(desk, question),
+            Action::Start(start) => self.start(desk, start),
+            Action::Tell(id, message) => self.pass_on(desk, id, &message),
+            Action::TellAll(message) => self.tell_all(desk, &message),
+            Action::Emit(event) => desk.tell(&event),
+            Action::Announce(slot, verdict) => announce(desk, &slot, verdict),
+            // Nobody reads the notes of a world.
+            Action::Note(..) => {}
+            Action::CorrectClock { ahead_ms } => {
+                self.ahead_ms = ahead_ms;
+                desk.nature.trouble(desk.process.node, desk.nature.now + Duration::from_secs(2));
+                desk.clock = self.corrected(desk.machine_clock);
+                desk.now = desk.clock.now(desk.nature.scenario.epoch, desk.nature.now);
+                self.armed = None;
+                self.tell_all(desk, &Message::ClockSet);
+            }
+            Action::PlanTaken => {
+                let known = |job: &JobName| self.known.get(job).copied().unwrap_or(desk.nature.now);
+                self.known = self.machine.entries().keys().map(|job| (job.clone(), known(job))).collect();
+            }
+            Action::AssertAgain => self.tell_all_again(desk),
+        }
+    }
+
+    fn start(&mut self, desk: &mut Desk<'_>, start: Start) {
+        let (id, scheduled_at) = (start.id, start.scheduled_at);
+        let holding = Arc::clone(&start.holding);
+        let machine = SlotMachine::new(assignment(start, desk), desk.now);
+        self.tasks.insert(id, Task::new(machine, scheduled_at, holding));
+        self.tell(desk, id, |_, _| {});
+    }
+
+    fn tell_all(&mut self, desk: &mut Desk<'_>, message: &Message) {
+        for id in self.tasks.keys().copied().collect::<Vec<_>>() {
+            self.pass_on(desk, id, message);
+        }
+    }
+
+    fn pass_on(&mut self, desk: &mut Desk<'_>, id: DriveId, message: &Message) {
+        self.tell(desk, id, |machine, now| message.hand_to(machine, now));
+    }
+
+    fn ask_of_node(&mut self, desk: &mut Desk<'_>, question: Question) {
+        let sent = desk.uncorrected;
+        match question {
+            Question::Nodes => self.ask(desk, Asked::Nodes(sent), Ask::Nodes, None),
+            Question::Heartbeat { report, .. } => {
+                self.ask(desk, Asked::Heartbeat(sent), Ask::Heartbeat(*report), None);
+            }
+            Question::Register { plan, jobs } => self.ask(desk, Asked::Register(plan), Ask::Register(jobs), None),
+            Question::Close { slot, max_attempts } => {
+                self.ask(desk, Asked::Close(slot.clone()), Ask::Close { slot, max_attempts }, None);
+            }
+            Question::Purge | Question::Note => {}
+        }
+    }
+
+    /// A drive has told something that the node acts on.
+    pub(super) fn overheard(&mut self, slot: &Slot, event: &Told) {
+        if matches!(event, Told::Settled { .. }) {
+            self.machine.handle_released(slot);
+        }
     }
 
     /// The clock as this daemon reads it.
@@ -367,6 +313,25 @@ impl Daemon {
 
     /// Whether a clean shutdown is complete.
     pub(super) fn may_leave(&self) -> bool {
-        self.leave_by.is_some() && self.tasks.is_empty()
+        self.is_leaving() && self.tasks.is_empty()
+    }
+}
+
+fn plan(specs: Vec<Arc<JobSpec>>) -> Plan {
+    let job_hashes = specs.iter().map(|spec| (spec.name.clone(), String::new())).collect();
+    Plan { jobs: specs, config_hash: String::new(), job_hashes, max_running: MAX_RUNNING }
+}
+
+/// An answer to another question: the simulator sends none.
+fn unlike(op: Op) -> StoreError {
+    NoAnswer::TIMEOUT.error(op)
+}
+
+fn announce(desk: &mut Desk<'_>, slot: &Slot, verdict: Verdict) {
+    let node = desk.process.node + 1;
+    desk.nature.note(|_| format!("  n{node} tells: {slot} is {}", verdict.as_str()));
+    desk.nature.write(desk.process, desk.uncorrected.wall, (Some(slot), None), || Line::Closed { verdict });
+    if let Some(story) = desk.nature.story(slot) {
+        story.announced += 1;
     }
 }

@@ -85,8 +85,8 @@ impl World {
     /// By what a node that could start a slot would do so; none if it could not.
     fn policy_of(&self, node: usize, story: &Story) -> Option<&Policy> {
         let host = self.hosts.get(node)?;
-        let daemon = host.daemon.as_ref().filter(|daemon| daemon.leave_by.is_none())?;
-        let policy = &daemon.entries.get(story.slot.job())?.spec.policy;
+        let daemon = host.daemon.as_ref().filter(|daemon| !daemon.is_leaving())?;
+        let policy = &daemon.job(story.slot.job())?.policy;
         let shown = daemon.corrected(host.clock).now(self.nature.scenario.epoch, self.nature.now).wall;
         let is_right = (shown - self.nature.instant()).abs() <= RIGHT;
         (is_right && policy.start_deadline.is_none()).then_some(policy)

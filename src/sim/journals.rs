@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, SubsecRound, Utc};
@@ -12,7 +11,7 @@ use chrono::{DateTime, SubsecRound, Utc};
 use crate::job::JobName;
 use crate::observe::NodeEvent;
 use crate::observe::journal::{Fact, Line};
-use crate::sim::daemon::{Daemon, Desk};
+use crate::sim::daemon::Desk;
 use crate::sim::faults::Fault;
 use crate::sim::message::Process;
 use crate::sim::nature::Nature;
@@ -42,20 +41,6 @@ impl Desk<'_> {
     pub(super) fn tell(&mut self, event: &NodeEvent) {
         let job = if let NodeEvent::Planned { job, .. } = event { Some(&job.name) } else { None };
         self.nature.write(self.process, self.uncorrected.wall, (None, job), || event.into());
-    }
-}
-
-impl Daemon {
-    /// It plans its jobs from now on.
-    pub(super) fn began(&self, desk: &mut Desk<'_>) {
-        desk.tell(&NodeEvent::Started { jobs: self.entries.len() });
-        self.tell_plan(desk);
-    }
-
-    pub(super) fn tell_plan(&self, desk: &mut Desk<'_>) {
-        for entry in self.entries.values() {
-            desk.tell(&NodeEvent::Planned { job: Arc::clone(&entry.spec), ours: true });
-        }
     }
 }
 

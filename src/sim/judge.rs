@@ -135,8 +135,8 @@ impl World {
     /// When a node that is well must have claimed a slot that is free since then; none where it need not.
     fn due_at(&self, node: usize, slot: &Slot, free: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let host = self.hosts.get(node)?;
-        let daemon = host.daemon.as_ref().filter(|daemon| daemon.leave_by.is_none())?;
-        let policy = &daemon.entries.get(slot.job())?.spec.policy;
+        let daemon = host.daemon.as_ref().filter(|daemon| !daemon.is_leaving())?;
+        let policy = &daemon.job(slot.job())?.policy;
         let id = self.nature.id(slot)?;
         let used = self.backend.kept.shadows.get(&id).map_or(0, |shadow| shadow.used());
         let busy = daemon.tasks.values().any(|task| task.machine.slot() == slot && task.machine.is_holding());
@@ -217,12 +217,12 @@ impl World {
     /// Whether a node that was well waited for the slot before then.
     fn was_waiting(&self, node: usize, slot: &Slot, before: DateTime<Utc>) -> bool {
         let Some(host) = self.hosts.get(node) else { return false };
-        let Some(daemon) = host.daemon.as_ref().filter(|daemon| daemon.leave_by.is_none()) else { return false };
-        let Some(entry) = daemon.entries.get(slot.job()) else { return false };
+        let Some(daemon) = host.daemon.as_ref().filter(|daemon| !daemon.is_leaving()) else { return false };
+        let Some(job) = daemon.job(slot.job()) else { return false };
         let id = self.nature.id(slot);
         let shadow = id.and_then(|id| self.backend.kept.shadows.get(&id));
-        let allowed = shadow.is_some_and(|shadow| shadow.used() <= entry.spec.policy.max_attempts);
-        let policy = &entry.spec.policy;
+        let allowed = shadow.is_some_and(|shadow| shadow.used() <= job.policy.max_attempts);
+        let policy = &job.policy;
         let calm = self.nature.scenario.network.timeout + LONGEST_PAUSE + policy.lease_ttl;
         let well =
             self.nature.good_since.get(node).is_some_and(|good| self.nature.scenario.instant(*good + calm) < before);

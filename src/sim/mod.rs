@@ -20,13 +20,14 @@
 //!
 //! Of the seeds from [`SHORT_FROM`] on, one world in three is of slots of one to five seconds, which are shorter than what
 //! strikes them: a link that is cut, or carries requests and no answers, a node that stands still, a store that is away. Whether
-//! it is one is drawn from a stream of its own, and no world of a smaller seed is: the seeds that were kept show the worlds that
-//! they were kept for. CI has a range of its own for them, and of fresh seeds about all are large.
+//! it is one is drawn from a stream of its own, and no world of a smaller seed is. CI has a range of its own for them, and of fresh
+//! seeds about all are large. A seed is one history of one version of this code: where the order changes in which a world draws its
+//! chances, its seeds are other worlds, and a seed that was kept shows another history than the one that it was kept for.
 //!
-//! What a node decides is shared: when a clock is put right and time has jumped ([`crate::clock`]), which verdicts are asked
-//! for and told ([`crate::schedule::Closer`]), where a node goes on that comes after others ([`crate::store::handover`]).
-//! What only passes messages on is copied from `crate::node`: a change of its `daemon`, `ticking`, `roll`, `presence` or
-//! `crate::drive` has to be made in `daemon`, `presence`, `task` and `again` here.
+//! What a node decides is decided by the code that a real one runs: [`crate::node`]'s machine and the machines of its slots. What
+//! only passes messages on is written here by itself: a change of `drive::task` has to be made in `task`, one of `drive::facts` in `again`.
+//! Not simulated are the queue before the claim (`drive::admission`), jobs that are another node's, nodes of one name, purging, notes and
+//! the last heartbeat of a node that leaves; and the end of a slot's drive reaches its node at once.
 
 mod again;
 mod backend;
@@ -42,7 +43,6 @@ mod journals;
 mod judge;
 mod message;
 mod nature;
-mod presence;
 mod queue;
 mod rules;
 mod scenario;

@@ -216,5 +216,5 @@ fn forget(all: &mut [Run], of_slot: &[usize], gone: &[Token]) {
 }
 
 fn gains(daemon: &Daemon, specs: &[std::sync::Arc<crate::job::JobSpec>]) -> bool {
-    specs.iter().any(|spec| !daemon.entries.contains_key(&spec.name))
+    specs.iter().any(|spec| daemon.job(&spec.name).is_none())
 }

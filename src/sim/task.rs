@@ -1,6 +1,8 @@
 //! Drives one slot machine, as `crate::drive` does: carries out its actions as messages and feeds it what comes of them.
 //! It decides nothing, and watches that the machine starts nothing that it may not.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -8,16 +10,17 @@ use chrono::{DateTime, Utc};
 use crate::clock::{Mono, Now};
 use crate::drive::Fact;
 use crate::guard::{Action, Assignment, SlotMachine};
-use crate::job::OnStoreError;
+use crate::job::{NodeName, OnStoreError};
+use crate::node::Start;
 use crate::sim::bug::Bug;
-use crate::sim::daemon::{Asked, Daemon, Desk, Entry};
+use crate::sim::daemon::{Asked, Daemon, Desk};
 use crate::sim::faults::Fault;
 use crate::sim::finding::Check;
 use crate::sim::message::{Answer, Ask, NoAnswer};
 use crate::sim::nature::Event;
 use crate::sim::story::Run;
 use crate::sim::time::Time;
-use crate::slot::{Attempt, Exit, ExitStatus, Lease, RunContext, Slot, Token, Trigger};
+use crate::slot::{Attempt, Exit, ExitStatus, Lease, RunContext, Token};
 use crate::store::{Claim, Op};
 
 /// From the order to start a command to its start, at the most.
@@ -37,10 +40,12 @@ pub(super) struct Task {
     pub(super) timer: Option<Mono>,
     /// When the start of the command was ordered.
     ordered: Time,
+    /// Shown to the node: the command may be running.
+    holding: Arc<AtomicBool>,
 }
 
 impl Task {
-    pub(super) const fn new(machine: SlotMachine, scheduled_at: DateTime<Utc>) -> Self {
+    pub(super) const fn new(machine: SlotMachine, scheduled_at: DateTime<Utc>, holding: Arc<AtomicBool>) -> Self {
         Self {
             machine,
             scheduled_at,
@@ -50,6 +55,7 @@ impl Task {
             run: None,
             timer: None,
             ordered: Time::ZERO,
+            holding,
         }
     }
 }
@@ -66,8 +72,10 @@ impl Daemon {
                 return;
             }
         }
+        task.holding.store(task.machine.is_holding(), Ordering::Relaxed);
         while let Some(event) = task.machine.poll_event() {
             desk.nature.hear(desk.process, desk.uncorrected.wall, &slot, &event);
+            self.overheard(&slot, &event);
         }
         if let Some(end) = task.machine.ended() {
             if let Some(run) = task.run.and_then(|run| desk.nature.runs.get_mut(run)) {
@@ -155,10 +163,7 @@ impl Daemon {
             Asked::Settlement(task, fact) => self.settled(desk, task, fact, answer),
             Asked::Inspect(round, facts) => self.looked_up(desk, round, facts, answer.ok()),
             Asked::Again(round, fact, rest) => self.told_again(desk, round, (&fact, rest), answer.ok()),
-            Asked::Nodes(sent) => self.nodes_read(desk, sent, answer.ok()),
-            Asked::Heartbeat(sent) => self.heartbeat_answered(desk, sent, answer.ok()),
-            Asked::Register(plan) => self.registered(desk, plan, answer.ok()),
-            Asked::Close(slot) => self.closed(desk, &slot, answer),
+            asked => self.reported(desk, asked, answer),
         }
     }
 
@@ -360,30 +365,20 @@ fn words(action: &Action) -> String {
 }
 
 /// What a task of a slot is to do.
-pub(super) fn assignment(
-    entry: &Entry,
-    desk: &mut Desk<'_>,
-    slot: Slot,
-    (scheduled_at, trigger): (DateTime<Utc>, Trigger),
-) -> Assignment {
-    let policy = entry.spec.policy.clone();
+pub(super) fn assignment(start: Start, desk: &mut Desk<'_>) -> Assignment {
+    let Start { spec, slot, scheduled_at, trigger, .. } = start;
     let bits = (u128::from(desk.nature.dice.bits()) << 64) | u128::from(desk.nature.dice.bits() >> 32);
+    let scenario = &desk.nature.scenario;
     Assignment {
         slot,
-        policy,
-        success_codes: entry.spec.command.success_codes.clone(),
-        node: desk
-            .nature
-            .scenario
-            .nodes
-            .get(desk.process.node)
-            .cloned()
-            .unwrap_or_else(|| crate::job::NodeName::nearest("n")),
+        policy: spec.policy.clone(),
+        success_codes: spec.command.success_codes.clone(),
+        node: scenario.nodes.get(desk.process.node).cloned().unwrap_or_else(|| NodeName::nearest("n")),
         trigger,
         scheduled_at,
         past: false,
         audit: None,
-        poll: desk.nature.scenario.poll,
+        poll: scenario.poll,
         seed: Token::from_bits(bits),
     }
 }

@@ -65,7 +65,7 @@ impl World {
     }
 
     /// Some node is to see to it that the slot gets its verdict: one that was there at its tick and still is, or, if they all
-    /// died, those that came after them, if the registry can tell them that there was somebody before.
+    /// died, those that came after them, if the registry can tell them that there was somebody before, and the job.
     fn is_accounted_for(&self, story: &Story) -> bool {
         let scenario = &self.nature.scenario;
         let mut attended = story.attended.iter();
@@ -76,7 +76,11 @@ impl World {
             // A heartbeat that arrives long after it was sent says of a dead node that it lives and is not behind.
             let late = [Fault::Delay, Fault::Duplicate, Fault::StoreSlow].iter().any(|fault| scenario.mix.has(*fault));
             let heard_of = attended.any(|process| self.nature.heartbeats.contains(&(process.node, process.start)));
-            return same_files && right && !late && self.backend.losses == 0 && heard_of;
+            // Who comes later cannot tell a slot from before the store first saw the job from one that was nobody's.
+            let jobs = self.backend.kept.ledger.jobs();
+            let entry = jobs.iter().find(|entry| entry.name == *story.slot.job());
+            let seen = entry.is_some_and(|entry| entry.first_seen < story.slot.end());
+            return same_files && right && !late && self.backend.losses == 0 && heard_of && seen;
         };
         let Some(host) = self.hosts.get(process.node) else { return false };
         let known = host.daemon.as_ref().and_then(|daemon| daemon.known.get(story.slot.job()).copied());

@@ -217,9 +217,10 @@ impl World {
         let clock = daemon.corrected(host.clock);
         let (now, uncorrected) = (clock.now(epoch, at), host.clock.now(epoch, at));
         let process = Process { node, start: host.start };
-        let mut desk =
-            Desk { nature: &mut self.nature, process, clock, now, uncorrected, dying: false, leaving: false };
+        let (nature, machine_clock) = (&mut self.nature, host.clock);
+        let mut desk = Desk { nature, process, clock, machine_clock, now, uncorrected, dying: false, leaving: false };
         work(&mut daemon, &mut desk);
+        daemon.carry_out(&mut desk);
         if desk.dying {
             self.nature.enter_node("kill", node, at);
             return self.die(node, None);
@@ -244,9 +245,11 @@ impl World {
         self.nature.note(|_| format!("n{} starts", node + 1));
         let (clock, uncorrected) = (host.clock, now);
         let nature = &mut self.nature;
-        let mut desk = Desk { nature, process, clock, now, uncorrected, dying: false, leaving: false };
-        let daemon = Daemon::new(specs, &desk);
-        daemon.began(&mut desk);
+        let machine_clock = clock;
+        let mut desk = Desk { nature, process, clock, machine_clock, now, uncorrected, dying: false, leaving: false };
+        // The simulator's own jobs have schedules that can be read: its timetables are made of them.
+        let Ok(mut daemon) = Daemon::new(specs, &desk) else { return };
+        daemon.carry_out(&mut desk);
         host.daemon = Some(daemon);
         let after = self.nature.dice.span(Duration::ZERO, Duration::from_millis(50));
         self.nature.queue.push(self.nature.now + after, Event::Beat(process));
@@ -270,8 +273,8 @@ impl World {
         self.stranger(id);
         let Some(story) = self.nature.stories.get_mut(&id) else { return };
         for (node, host) in self.hosts.iter().enumerate() {
-            let running = host.daemon.as_ref().filter(|daemon| daemon.leave_by.is_none());
-            let knows = running.is_some_and(|daemon| daemon.entries.contains_key(story.slot.job()));
+            let running = host.daemon.as_ref().filter(|daemon| !daemon.is_leaving());
+            let knows = running.is_some_and(|daemon| daemon.job(story.slot.job()).is_some());
             if knows && host.looked < story.slot.end() {
                 story.attended.push(Process { node, start: host.start });
             }

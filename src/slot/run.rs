@@ -69,6 +69,9 @@ impl Exit {
     }
 }
 
+/// The exit code of a run whose output was lost, where the command itself had succeeded: `EX_IOERR`.
+pub const OUTPUT_LOST: u8 = 74;
+
 /// The status of an ended command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExitStatus {
@@ -76,6 +79,9 @@ pub enum ExitStatus {
     Code(i32),
     /// A signal ended it.
     Signal(i32),
+    /// It exited as one that succeeds, and its output could not be written: a failure with [`OUTPUT_LOST`], whichever exit codes
+    /// mean success.
+    OutputLost,
     /// It was never started.
     NotStarted {
         /// 127 when it was not found, otherwise 126.

@@ -8,7 +8,17 @@ use async_trait::async_trait;
 use crate::clock::Clock;
 use crate::job::Namespace;
 use crate::slot::Slot;
-use crate::store::{Advice, Capability, Finding, Migration, OpenError, Station, Store, StoreOptions, Trial, UrlFault};
+use crate::store::{Advice, Capability, Finding, Migration, OpenError, Station, Store, StoreOptions, Trial};
+
+/// How far a url is read.
+#[cfg(any(feature = "redis", feature = "etcd"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Files {
+    /// With the files that it names.
+    Read,
+    /// Its text alone.
+    Unread,
+}
 
 /// A kind of store. What one has nothing of is as if it were asked and found nothing.
 #[async_trait]
@@ -16,9 +26,14 @@ pub(super) trait Backend: Sync {
     /// What it can do.
     fn capability(&self) -> Capability;
 
-    /// Whether the url can be meant, as far as that is seen without reading or asking anything. [`Backend::open`] judges all of it.
-    fn check(&self, _url: &str) -> Result<(), UrlFault> {
+    /// Refuses what [`Backend::open`] refuses for the text of the url alone: reads no file and no environment, and asks nobody.
+    fn check(&self, _url: &str) -> Result<(), OpenError> {
         Ok(())
+    }
+
+    /// What to write, where the reason of [`Backend::check`] does not say it.
+    fn form(&self, _url: &str) -> String {
+        String::new()
     }
 
     /// What it does not promise, for whoever chooses it.
@@ -65,7 +80,7 @@ pub(super) trait Backend: Sync {
         Ok(())
     }
 
-    /// Makes its tables, or brings them up to date; none where there are none to be made.
+    /// Makes its tables where there are none; nothing where there are none to be made.
     async fn migrate(&self, _url: &str) -> Result<Option<Migration>, OpenError> {
         Ok(None)
     }

@@ -56,6 +56,16 @@ pub struct StoreOptions {
     /// Whether a store that is a file is made where there is none. Whoever only looks would make an empty one of a path that is
     /// mistyped, and then find nothing wrong.
     pub create: bool,
+    /// Whether the tables of a database server are made where there are none.
+    pub migrate: bool,
+}
+
+impl StoreOptions {
+    /// For a connection that takes over from another one: it makes nothing and changes nothing by being opened.
+    #[must_use]
+    pub fn as_it_is(self) -> Self {
+        Self { create: false, migrate: false, ..self }
+    }
 }
 
 impl Default for StoreOptions {
@@ -66,6 +76,7 @@ impl Default for StoreOptions {
             op_timeout: Duration::from_millis(500),
             lock_key: None,
             create: true,
+            migrate: true,
         }
     }
 }
@@ -83,8 +94,8 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// ([`ClaimRequest::past`]) passes `Closed` over and obeys the rest.
     ///
     /// The attempt counter rises only when the lease is granted; it goes on from the largest attempt that the store
-    /// knows of. The same token again, while its lease stands, answers `Claimed` with the same attempt and a full TTL
-    /// (I5). The same holds once its lease has lapsed, the number and the instant of the grant unchanged, while nothing
+    /// knows of. The same token again, while its lease stands, answers `Claimed` with the same attempt (I5): its lease lasts for
+    /// the TTL that is asked for from now on, no longer, and never shorter than before. The same holds once its lease has lapsed, the number and the instant of the grant unchanged, while nothing
     /// stands at the key, its attempt is the newest and counts, and no other token has that number: `max_attempts` and the
     /// limit of the counter are not asked, pauses and other slots are. Otherwise it is a new attempt; once its run has a
     /// recorded end, `Backoff` with nothing left: a late copy of a request is no new one. A counter that has reached 999

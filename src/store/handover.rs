@@ -12,11 +12,7 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::between;
 use crate::job::JobName;
-use crate::store::registry::{HEARTBEAT, NodeEntry, SILENCE};
-
-/// A slot that ended this long ago and has no verdict yet is told as left behind. Not longer than a silence: what ended
-/// since then is looked for by who comes next, what ended before and is told by nobody would be lost.
-pub const BEHIND: Duration = HEARTBEAT;
+use crate::store::registry::{NodeEntry, SILENCE};
 
 /// Up to when the slots of a job are closed, for each job that some node had in its file.
 pub fn closed_until(nodes: &[NodeEntry]) -> BTreeMap<JobName, DateTime<Utc>> {

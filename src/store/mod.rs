@@ -16,7 +16,7 @@ mod document;
 pub mod etcd;
 mod finding;
 pub mod handover;
-#[cfg(any(feature = "postgres", feature = "mysql", feature = "etcd"))]
+#[cfg(feature = "etcd")]
 mod known;
 pub mod layer;
 pub mod memory;

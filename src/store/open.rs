@@ -92,7 +92,7 @@ pub async fn forget(url: &str, options: StoreOptions, clock: Arc<dyn Clock>, tri
     backend(url)?.forget(url, options, clock, trial).await.map_err(|error| untold(url, error))
 }
 
-/// Makes the tables of the store at `url`, or brings them up to date; none for a store that has none to be made.
+/// Makes the tables of the store at `url` where there are none; none for a store that has none to be made.
 ///
 /// # Errors
 /// [`OpenError::Url`] when the url cannot be used; [`OpenError::Store`] when the store cannot be reached, or refuses.
@@ -118,7 +118,7 @@ pub fn check_url(url: &str) -> Result<Option<Advice>, UrlFault> {
             hint: format!("build with the cargo feature {:?}", feature(url).unwrap_or_default()),
         });
     };
-    backend.check(url)?;
+    backend.check(url).map_err(|error| UrlFault::of(url, error, backend.form(url)))?;
     Ok(backend.advice())
 }
 
@@ -159,6 +159,121 @@ fn untold(url: &str, error: OpenError) -> OpenError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Urls that are read, of every store; a file that one names is there for none of them.
+    const FINE: &[&str] = &[
+        "memory:",
+        "sqlite",
+        "sqlite:/nowhere/a.db",
+        "postgres://u:p%2Fw@h:5432/d?sslmode=require&port=5433&migrate=off",
+        "postgresql:///d?host=/run/p&user=u%EF%BF%BD",
+        "mysql://u:p@h/d?ssl-mode=REQUIRED&ssl-ca=/nowhere/ca.pem",
+        "redis://u:p@h:1/2",
+        "rediss://h",
+        "redis+unix:///s?db=1&user=u&pass=p",
+        "redis+sentinel://u:p@a,b:1/m?db=2&sentinel_user=s&sentinel_pass=p&wait=1",
+        "redis+cluster://u:p@a,[::1]:2/0",
+        "redlock://u:p@a,b:7000,[::1]/2?longest_lease=60s",
+        "etcd://u:p@a,b:1,[::1]",
+        "zookeeper://u:p@a,b:1/ops",
+    ];
+
+    /// Urls that no store takes as they are written.
+    const REFUSED: &[&str] = &[
+        "sqlite:",
+        "sqlite:./x?create=true",
+        "sqlite:~/x",
+        "sqlite::memory:",
+        "sqlite:/x/",
+        "postgres://u:hunter2@h/db?bar=2",
+        "postgres://u:hunter2@h/d?sslmode=on",
+        "postgres://u:hunter2@h/d?port=x",
+        "postgres://u:hunter2@h/d?migrate=x",
+        "postgres://u:hunter2%FF@h/d",
+        "postgres://%FF%EF%BF%BD@h/d",
+        "postgres://%2Fs%FF/d",
+        "postgres://h/%FF",
+        "postgres://h:port/d",
+        "postgres:///d?password=x&hunter2",
+        "mysql://u:hunter2@h/db?zz=1",
+        "mysql://u:hunter2@h",
+        "mysql://u:hunter2@h/d?ssl-mode=on",
+        "mysql://u:hunter2%FF@h/d",
+        "redis://u:hunter2@127.0.0.1:1/0?foo=1",
+        "redis://u:hunter2@h/zero",
+        "redis://u:hunter2@h#insecure",
+        "redis://account@h",
+        "redis://0.0.0.0",
+        "redis:h",
+        "redis+unix:s",
+        "redis+unix:///s?db=x&pass=hunter2",
+        "rediss://u:hunter2@h?cert=/x",
+        "redis+sentinel://a",
+        "redis+sentinel://a/m?db=x",
+        "redis+sentinel://a/m?wait=x&sentinel_pass=hunter2",
+        "redis+sentinel:a/m",
+        "redis+cluster://u:hunter2@a/1",
+        "rediss+cluster://u:hunter2@a?tls=1",
+        "redlock://u:hunter2@a,b",
+        "redlock://u:hunter2@a,b,A",
+        "redlock://u:hunter2@a,b,c/zero",
+        "redlock://a,b,c?longest_lease=long",
+        "etcd://u:hunter2@h:1?x=1",
+        "etcd://u:hunter2@h/prefix",
+        "etcd://u:hun/hunter2@h",
+        "etcd://account@h",
+        "etcds://u:hunter2@a..b",
+        "etcds://u:hunter2@h?cert=/nowhere",
+        "zookeeper://u:hunter2@h:1?x=1",
+        "zookeeper://u:hunter2@h/a//b",
+        "zookeeper://h:port",
+    ];
+
+    /// Whether the text of the url is refused: no file of a store is made, and no server is there to be asked.
+    async fn is_refused(url: &str) -> bool {
+        let options = StoreOptions { create: false, ..StoreOptions::default() };
+        matches!(open(url, options, Arc::new(crate::clock::SystemClock)).await, Err(OpenError::Url { .. }))
+    }
+
+    /// Each url of this build with what a slip of the pen makes of it.
+    fn slips(url: &str) -> Vec<String> {
+        let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
+        let ends = ["?x=1", "&x=1", "#x", "/x/y", ":port", ",", "%FF", " ", "\u{7}"].map(|end| format!("{url}{end}"));
+        let starts = ["", "//", "//@", "//:@", "//,", "//..", "//-", "//0.0.0.0", "///", "//h/x", "//%FF/d", "//a@b@c"];
+        let starts = starts.map(|start| format!("{scheme}:{start}"));
+        let less = [1, 2, 3].map(|cut| format!("{scheme}:{}", rest.get(cut..).unwrap_or("")));
+        [ends.as_slice(), &starts, &less].concat()
+    }
+
+    #[tokio::test]
+    async fn what_is_refused_by_its_text_when_it_is_opened_is_refused_when_the_file_is_checked_and_nothing_else() {
+        for url in FINE.iter().filter(|url| row(url).is_some()) {
+            assert_eq!(check_url(url).err(), None, "{url}");
+        }
+        for url in REFUSED.iter().filter(|url| row(url).is_some()) {
+            assert!(is_refused(url).await, "{url}");
+            let fault = check_url(url).expect_err(url);
+            let told = format!("url {} ({})", fault.what, fault.hint);
+            assert!(!told.contains("hunter2") && !told.contains("account"), "{told}");
+            assert!(fault.hint.starts_with("write ") || fault.hint.contains("percent"), "{told}");
+        }
+        for url in FINE.iter().chain(REFUSED).flat_map(|url| slips(url)).filter(|url| row(url).is_some()) {
+            assert_eq!(check_url(&url).is_err(), is_refused(&url).await, "{url:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_url_names_is_not_read_to_check_it() {
+        for url in [
+            "rediss://h?ca=/nowhere/ca.pem",
+            "rediss+sentinel://h/m?ca=/nowhere/ca.pem",
+            "rediss+cluster://h?ca=/nowhere/ca.pem",
+            "redlocks://a,b,c?ca=/nowhere/ca.pem",
+            "etcds://h?ca=/nowhere/ca.pem&cert=/nowhere/cert.pem&key=/nowhere/key.pem",
+        ] {
+            assert!(row(url).is_none() || check_url(url).is_ok(), "{url}");
+        }
+    }
 
     #[test]
     fn what_a_store_lacks_is_one_line_and_a_database_that_pushes_lacks_nothing() {

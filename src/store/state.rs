@@ -51,7 +51,7 @@ pub(super) struct SlotState {
     /// its data, has a record for each token.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) runs: Vec<RunRecord>,
-    /// The operators' verbs. A store that keeps them apart reads none before a step.
+    /// The operators' verbs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) audit: Vec<Audit>,
 }

@@ -69,13 +69,31 @@ pub enum OpenError {
     Store(#[from] StoreError),
 }
 
-/// Why a url cannot be meant. Quotes nothing of it but its scheme.
+/// Why a url cannot be meant. Quotes no secret of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UrlFault {
-    /// What is wrong, after the url's name: `names no host`.
+    /// What is wrong, after the url's name: `cannot be used: it names no host`.
     pub what: String,
     /// What to write instead.
     pub hint: String,
+}
+
+/// What stands between the reason and the way out in the message of an [`OpenError`].
+const WAY_OUT: &str = ": write ";
+
+impl UrlFault {
+    /// What an adapter refuses. The hint is what its message says to write, or else `form`.
+    pub(super) fn of(url: &str, error: OpenError, form: String) -> Self {
+        let told = match error {
+            OpenError::Url { message, .. } => without_secrets(url, message),
+            other => other.to_string(),
+        };
+        let (what, hint) = match told.split_once(WAY_OUT) {
+            Some((what, way_out)) => (what, format!("write {way_out}")),
+            None => (told.as_str(), form),
+        };
+        Self { what: format!("cannot be used: {what}"), hint }
+    }
 }
 
 /// What a kind of store does not promise, told where it is chosen.
@@ -153,36 +171,32 @@ pub fn secrets(url: &str) -> Vec<String> {
     secrets
 }
 
-/// Whether two urls name one place in one way: they differ in user and password at the most. False where that cannot be told, and
-/// for stores without users.
-pub(super) fn same_place(one: &str, other: &str) -> bool {
-    one != other && without_login(one).is_some_and(|place| without_login(other) == Some(place))
+/// Whether two urls differ in a password and in nothing else. False where that cannot be told, and for stores without users.
+pub(super) fn differ_in_password(one: &str, other: &str) -> bool {
+    one != other && without_password(one).is_some_and(|rest| without_password(other) == Some(rest))
 }
 
-/// The url without user and password. None where it cannot be told for sure what they are.
-fn without_login(url: &str) -> Option<String> {
+/// The url without its passwords. None where it cannot be told for sure what they are.
+fn without_password(url: &str) -> Option<String> {
     let start = authority(url)?;
     if OPEN.contains(&scheme(url)) || is_ambiguous(url, start) || url.contains('#') {
         return None;
     }
     let end = end_of_authority(url, start);
-    let hosts = part(url, start..end).rsplit('@').next()?;
+    let (login, hosts) = part(url, start..end).rsplit_once('@').unwrap_or(("", part(url, start..end)));
+    let user = match login.split_once(':') {
+        Some((user, _)) => user,
+        None if LONE_USERS.contains(&scheme(url)) => login,
+        None => "",
+    };
     let (path, query) = part(url, end..url.len()).split_once('?').unwrap_or((part(url, end..url.len()), ""));
-    if scheme(url).starts_with("postgres") && path.len() <= 1 && !query.contains("dbname=") {
-        // A database that is not named has the name of the user.
-        return None;
-    }
     let mut kept = Vec::new();
     for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
         // The rest of a value with a raw `&` in it may be the rest of a password.
         let (name, _) = parameter.split_once('=')?;
-        kept.extend((!is_login(name)).then_some(parameter));
+        kept.extend((!is_telling(name)).then_some(parameter));
     }
-    Some(format!("{}://{hosts}{path}?{}", scheme(url), kept.join("&")))
-}
-
-fn is_login(parameter: &str) -> bool {
-    is_telling(parameter) || decoded(parameter).to_lowercase().contains("user")
+    Some(format!("{}://{user}@{hosts}{path}?{}", scheme(url), kept.join("&")))
 }
 
 /// The scheme, unless what stands in its place may be something else.
@@ -199,7 +213,7 @@ pub(super) fn without_secrets(url: &str, message: String) -> String {
         ranges.iter().flat_map(|range| part(url, range.clone()).split(cut)).filter(|piece| piece.len() >= SHORT);
     let mut told = pieces.filter(|piece| message.contains(piece));
     if told.next().is_some() || authority(url).is_some_and(|start| is_ambiguous(url, start)) {
-        return "it cannot be read: percent-encode special characters of the password (/ is %2F, ? %3F, # %23, & %26)"
+        return "it cannot be read: write special characters of the password percent-encoded (/ is %2F, ? %3F, # %23, & %26)"
             .to_owned();
     }
     message
@@ -407,22 +421,35 @@ mod tests {
     }
 
     #[test]
-    fn urls_that_differ_in_user_and_password_alone_name_one_place() {
+    fn urls_that_differ_in_a_password_are_told_from_those_that_differ_in_more() {
         for (one, other) in [
-            ("redis://u:a@h:1/2", "redis://v:b@h:1/2"),
+            ("redis://u:a@h:1/2", "redis://u:b@h:1/2"),
             ("redis://:a@h", "redis://h"),
             ("redis://a@h", "redis://b%2F@h"),
-            ("redis+unix:///s?db=1&user=u&pass=a", "redis+unix:///s?db=1&user=v&pass=b"),
+            ("redis+unix:///s?db=1&user=u&pass=a", "redis+unix:///s?db=1&user=u&pass=b"),
             ("redis+sentinel://u:a@h,i/m?sentinel_pass=a&db=1", "redis+sentinel://u:b@h,i/m?sentinel_pass=b&db=1"),
-            ("postgres://u:a@h/d?sslmode=require", "postgres://v:b@h/d?sslmode=require"),
-            ("postgres:///d?host=/run/p&user=u&password=a", "postgres:///d?host=/run/p&user=v&password=b"),
+            ("postgres://u:a@h/d?sslmode=require", "postgres://u:b@h/d?sslmode=require"),
+            ("postgres:///d?host=/run/p&user=u&password=a", "postgres:///d?host=/run/p&user=u&password=b"),
+            ("postgres://u@h/d", "postgres://u:b@h/d"),
+            ("postgres://u:a@h", "postgres://u:b@h"),
             ("redlock://u:a@a,b,c", "redlock://u:b@a,b,c"),
             ("etcd://u:a@a,b", "etcd://u:b@a,b"),
         ] {
-            assert!(same_place(one, other) && same_place(other, one), "{one} {other}");
+            assert!(differ_in_password(one, other) && differ_in_password(other, one), "{one} {other}");
         }
         for (one, other) in [
             ("redis://u:a@h", "redis://u:a@h"),
+            ("redis://u:a@h", "redis://v:a@h"),
+            ("redis://u:a@h", "redis://v:b@h"),
+            ("redis://u:a@h", "redis://:b@h"),
+            ("redis+unix:///s?user=u&pass=a", "redis+unix:///s?user=v&pass=b"),
+            (
+                "redis+sentinel://h/m?sentinel_user=u&sentinel_pass=a",
+                "redis+sentinel://h/m?sentinel_user=v&sentinel_pass=b",
+            ),
+            ("postgres://u:a@h/d", "postgres://v:b@h/d"),
+            ("postgres://u@h/d", "postgres://v@h/d"),
+            ("postgres://u:a@h/d", "postgres://u:b@h/d?migrate=off"),
             ("redis://u:a@h", "redis://u:b@i"),
             ("redis://u:a@h:1", "redis://u:b@h:2"),
             ("redis://u:a@h/1", "redis://u:b@h/2"),
@@ -433,11 +460,10 @@ mod tests {
             ("postgres:///d?password=a", "postgres:///d?password=b&c"),
             ("redlock://u:a@a,b,c", "redlock://u:b@a,b,d"),
             ("sqlite:///a", "sqlite:///b"),
-            ("postgres://u:a@h", "postgres://v:b@h"),
             ("redis://u:a@h", "u:b@h"),
             ("redis://u:a@h", ""),
         ] {
-            assert!(!same_place(one, other) && !same_place(other, one), "{one} {other}");
+            assert!(!differ_in_password(one, other) && !differ_in_password(other, one), "{one} {other}");
         }
     }
 

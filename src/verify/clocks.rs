@@ -36,6 +36,11 @@ pub(super) fn offsets(told: &[Told]) -> BTreeMap<String, TimeDelta> {
     known.filter(|(_, ahead)| ahead.abs() > LATENCY).collect()
 }
 
+/// What a node measured of its clock.
+pub(super) fn measured(offset_ms: i64) -> Option<TimeDelta> {
+    TimeDelta::try_milliseconds(offset_ms).filter(|offset| offset.abs() <= LARGEST)
+}
+
 impl Signs {
     fn take(&mut self, line: &Line) {
         match &line.fact {
@@ -44,8 +49,7 @@ impl Signs {
                 self.granted = Some(self.granted.map_or(ahead, |least| least.min(ahead)));
             }
             Fact::ClockOff { offset_ms } => {
-                let offset = TimeDelta::try_milliseconds(*offset_ms).filter(|offset| offset.abs() <= LARGEST);
-                self.measured = self.measured.or(offset);
+                self.measured = self.measured.or_else(|| measured(*offset_ms));
             }
             Fact::ClaimAnswered { answer, .. } if answer == "closed" => {
                 let behind = line.slot().map(|slot| slot.end() - line.at).filter(|behind| *behind > TimeDelta::zero());

@@ -8,7 +8,7 @@ use crate::slot::Verdict;
 use crate::verify::chance::Service;
 use crate::verify::explain::time;
 use crate::verify::fault::Fault;
-use crate::verify::history::History;
+use crate::verify::history::{History, LATENESS};
 use crate::verify::report::{Finding, finding};
 use crate::verify::run::{Grant, Run};
 use crate::verify::story::Story;
@@ -101,7 +101,10 @@ fn undone(history: &History, story: &Story, run: &Run) -> Option<Finding> {
         let excused = open || given_up || history.lines_are_missing_after(run) || blamed();
         return (!excused).then(|| finding("success-without-done", story, message(), &run.lines));
     }
-    let after = |(at, verdict, _): &&(_, Verdict, String)| run.settled < Some(*at) && *verdict != Verdict::Done;
+    // Two answers can overtake each other on their way: who stood still through its lease asks for the verdict of its own slot and
+    // settles it in the same moment.
+    let settled = run.settled.map(|settled| later(settled, LATENESS + history.allowance));
+    let after = |(at, verdict, _): &&(_, Verdict, String)| settled < Some(*at) && *verdict != Verdict::Done;
     let (_, verdict, line) = story.verdicts.iter().find(after).filter(|_| !blamed())?;
     let message = format!("{} was recorded as done, and then the slot as {}", run.words(), verdict.as_str());
     Some(finding("success-without-done", story, message, run.lines.iter().chain([line])))

@@ -238,14 +238,15 @@ pub(super) fn seconds(span: std::time::Duration) -> String {
 pub(super) fn common(history: &History, story: &Story, a: &Run, b: &Run) -> Option<String> {
     let measured = a.end_is_measured && b.measured;
     let doubt = if measured { std::time::Duration::ZERO } else { CLOCKS };
-    let Some(end) = history.end_of(story, a) else { return Some("for an unknown time".to_owned()) };
-    let both = end.min(history.end_of(story, b).unwrap_or(end));
+    let over = |run: &Run| run.over().or_else(|| history.end_of(story, run));
+    let Some(end) = over(a) else { return Some("for an unknown time".to_owned()) };
+    let both = end.min(over(b).unwrap_or(end));
     let common = between(b.start, both);
     if common > doubt {
         return Some(format!("for {}", seconds(common)));
     }
     // An older run that had no end of its own was met by the next one, alive; unless that met another one.
-    let alive = |run: &&Run| run.start < b.start && history.end_of(story, run).is_none_or(|end| end > b.start);
+    let alive = |run: &&Run| run.start < b.start && over(run).is_none_or(|end| end > b.start);
     let met_that = || story.runs.iter().filter(alive).all(|run| std::ptr::eq(run, a) || std::ptr::eq(run, b));
     (b.met_another && a.end.is_none() && met_that()).then(|| "as the later one found".to_owned())
 }

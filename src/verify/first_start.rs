@@ -64,7 +64,7 @@ fn able<'a>(
     tenure: &Tenure,
     (begun, bound): (DateTime<Utc>, Duration),
 ) -> Option<(DateTime<Utc>, &'a NodeName)> {
-    let instance = history.instances.get(tenure.instance).filter(|instance| !instance.clock_was_off)?;
+    let instance = history.instances.get(tenure.instance).filter(|instance| !instance.clock_was_off())?;
     let fired = tenure.fires(&story.slot)?;
     let earliest = fired.max(tenure.from + FIRST_LOOK);
     // What a node did after it was last heard of is not known.

@@ -7,6 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::job::{JobName, NodeName};
 use crate::observe::journal::{Fact, Plan};
+use crate::verify::clocks::measured;
 use crate::verify::inputs::Told;
 use crate::verify::obstacle::is_an_answer;
 
@@ -52,8 +53,9 @@ pub(super) struct Instance {
     planned_anew: Option<DateTime<Utc>>,
     /// From when to when lines of its journal are missing.
     pub(super) dropped: Vec<(DateTime<Utc>, DateTime<Utc>)>,
-    /// It told that its clock and the store's differ: unless it was granted something, nobody knows when it did what.
-    pub(super) clock_was_off: bool,
+    /// How much more its clock and the store's differed, as it told, than it is set right by: unless it was granted something,
+    /// nobody knows when it did what.
+    clock_off: Vec<TimeDelta>,
     /// When it began with another file.
     pub(super) reloads: Vec<DateTime<Utc>>,
     /// What it planned, and from when on.
@@ -80,7 +82,7 @@ impl Instance {
             gaps: Vec::new(),
             planned_anew: None,
             dropped: Vec::new(),
-            clock_was_off: false,
+            clock_off: Vec::new(),
             reloads: Vec::new(),
             plans: Vec::new(),
         }
@@ -113,7 +115,10 @@ impl Instance {
                 self.planned_anew = Some(at);
                 self.reloads.push(at);
             }
-            Fact::ClockOff { .. } => self.clock_was_off = true,
+            Fact::ClockOff { offset_ms } => {
+                let offset = measured(*offset_ms).unwrap_or(self.ahead);
+                self.clock_off.push(offset - self.ahead);
+            }
             Fact::Gap { .. } if self.planned_anew.take().is_some_and(|since| at < since + FIRST_LOOK) => {}
             Fact::Gap { .. } => {
                 self.gaps.push(at);
@@ -158,6 +163,19 @@ impl Instance {
         }
         let most = TimeDelta::from_std(MOST_OFF).unwrap_or_default();
         self.ahead.clamp(-most, most)
+    }
+
+    /// Whether it ever told that its clock and the store's differ.
+    pub(super) const fn clock_was_off(&self) -> bool {
+        !self.clock_off.is_empty()
+    }
+
+    /// How far its clock may have been ahead of what it is set right by at one time or another, where it told of it: by what it
+    /// told, and when it was right. A clock that is set while the node runs makes lines of before and after change places, so
+    /// nothing is said of when.
+    pub(super) fn leads(&self) -> impl Iterator<Item = TimeDelta> + '_ {
+        let right = self.clock_was_off().then_some(-self.ahead);
+        self.clock_off.iter().copied().chain(right)
     }
 
     /// How late it may fire a tick, by the store's clock.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::clock::later;
 use crate::job::JobName;
@@ -73,13 +73,27 @@ fn out_of_bounds(history: &History, story: &Story) -> Vec<Finding> {
         let by_own = own.map_or(run.start, |instance| run.ordered + instance.ahead_at(run.ordered));
         if run.start.max(by_own) + CLOCKS < start {
             found.push(finding("early-start", story, format!("{words}, before the slot's start"), &run.lines));
-        } else if run.start.min(by_own) >= later(end + TO_START, history.allowance)
+        } else if run.start.min(by_own).min(by_a_clock_that_was_set(history, run))
+            >= later(end + TO_START, history.allowance)
             && history.blame(story, (start, run.start), excused).is_none()
         {
             found.push(finding("late-start", story, format!("{words}, when the slot was over"), &run.lines));
         }
     }
     found
+}
+
+/// When a run began at the earliest, where its node's clock was set while it ran, as the node told: its lines are set right by one
+/// difference, and there was another one. Between its grant, by the store's clock, and its start lies what its lines say.
+fn by_a_clock_that_was_set(history: &History, run: &Run) -> DateTime<Utc> {
+    let own = run.instance.filter(|_| !run.measured).and_then(|index| history.instances.get(index));
+    let least = run.grant.as_ref().and_then(|grant| {
+        let told = history.heard.get(grant.line)?;
+        Some(grant.at + (run.ordered - told.at))
+    });
+    let Some((own, least)) = own.zip(least) else { return run.start };
+    let earliest = own.leads().map(|lead| (run.start - lead).max(least)).min();
+    earliest.map_or(run.start, |earliest| earliest.min(run.start))
 }
 
 /// I5.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::clock::later;
 use crate::job::{NodeName, OnLost};
 use crate::slot::{Attempt, Outcome};
 
@@ -37,8 +38,10 @@ pub(super) struct Run {
     pub(super) start: DateTime<Utc>,
     /// When its node ordered it to be started: a bound on nodes is not for the shell that writes a record.
     pub(super) ordered: DateTime<Utc>,
-    /// None when nobody told: its node died first, or it still runs.
+    /// When its end was told; none when nobody did: its node died first, or it still runs.
     pub(super) end: Option<DateTime<Utc>>,
+    /// For how long the command ran, by its node's monotonic clock: its keeper saw it end, and the node may tell of it later.
+    pub(super) ran: Option<Duration>,
     /// The start is the job's own.
     pub(super) measured: bool,
     /// The end is: a command that is killed records none.
@@ -73,6 +76,12 @@ impl Run {
     /// It ended, and not well.
     pub(super) fn failed(&self) -> bool {
         self.outcome.is_some_and(|outcome| outcome != Outcome::Success)
+    }
+
+    /// When the command was over, of a run whose end is told.
+    pub(super) fn over(&self) -> Option<DateTime<Utc>> {
+        let ran = self.ran.filter(|_| !self.end_is_measured);
+        self.end.map(|end| ran.map_or(end, |ran| end.min(later(self.start, ran))))
     }
 
     /// Whether it goes on until its lease is lost and longer.

@@ -57,6 +57,8 @@ pub(super) struct Story {
     overtaken: BTreeSet<(usize, Attempt)>,
     /// Those that were to be given back, by what their node told: the store may have done so, though nobody was left to hear of it.
     refund_ordered: BTreeSet<(usize, Attempt)>,
+    /// Grants that were heard of after the slot's end: they are given back unless the node's clock is behind.
+    granted_late: BTreeSet<(usize, Attempt)>,
     /// The lines that say how it went, for whoever has to look.
     pub(super) lines: Vec<String>,
 }
@@ -89,6 +91,7 @@ impl Story {
             refunded: BTreeSet::new(),
             overtaken: BTreeSet::new(),
             refund_ordered: BTreeSet::new(),
+            granted_late: BTreeSet::new(),
             lines: Vec::new(),
         }
     }
@@ -168,6 +171,10 @@ impl Story {
         if self.grants.iter().any(same) {
             return;
         }
+        // It is given back at once, whether the node lived to say so or not.
+        if heard.at >= self.slot.end() {
+            self.granted_late.insert((heard.instance, *attempt));
+        }
         self.grants.push(Grant {
             instance: heard.instance,
             attempt: *attempt,
@@ -194,6 +201,7 @@ impl Story {
             start: heard.at,
             ordered: heard.at,
             end: None,
+            ran: None,
             measured: false,
             end_is_measured: false,
             met_another: false,
@@ -239,7 +247,10 @@ impl Story {
         run.lines.push(heard.told.source.clone());
         run.trouble.extend(trouble);
         match fact {
-            Fact::RunEnded { outcome, .. } => (run.end, run.outcome) = (Some(heard.at), Some(*outcome)),
+            Fact::RunEnded { outcome, duration_s, .. } => {
+                (run.end, run.outcome) = (Some(heard.at), Some(*outcome));
+                run.ran = Some(span(*duration_s));
+            }
             Fact::Settled { .. } => run.settled = Some(heard.at),
             _ => {}
         }
@@ -268,6 +279,7 @@ impl Story {
             start: recorded.start,
             ordered: recorded.start,
             end: recorded.end,
+            ran: None,
             measured: true,
             end_is_measured: recorded.end.is_some(),
             met_another: recorded.overlap,
@@ -317,7 +329,10 @@ impl Story {
 
     /// Attempts that count as made, and that the store may have taken back without anybody's word: the answer was lost.
     pub(super) fn refunds_untold(&self) -> usize {
-        self.refund_ordered.difference(&self.refunded).count()
+        let ran = |of: &(usize, Attempt)| self.runs.iter().any(|run| (run.instance, run.attempt) == (Some(of.0), of.1));
+        let late = self.granted_late.iter().filter(|grant| !ran(grant));
+        let ordered: BTreeSet<_> = self.refund_ordered.iter().chain(late).collect();
+        ordered.into_iter().filter(|grant| !self.refunded.contains(grant)).count()
     }
 
     /// The largest TTL of its leases, or of those that were planned.

@@ -84,11 +84,25 @@ impl Book {
         )
     }
 
+    /// The run ends as its node tells of it.
     fn ends(self, node: &str, seconds: f64, attempt: u32, outcome: &str) -> Self {
+        let name = node.split_once('/').map_or(node, |(name, _)| name);
+        let started = |line: &&str| {
+            let of = |words: &str| line.contains(words);
+            of(&format!("\"node\":\"{name}\"")) && of(&format!("\"event\":\"run_started\",\"attempt\":{attempt},"))
+        };
+        let from = self.journals.lines().rev().find(started).and_then(|line| line.get(7..31));
+        let from: Option<DateTime<Utc>> = from.map(|from| from.parse().unwrap());
+        let ran = from.map_or(1.0, |from| (at(seconds) - from).as_seconds_f64().max(0.0));
+        self.ended_after(ran, node, seconds, attempt, outcome)
+    }
+
+    /// Its node tells of it later.
+    fn ended_after(self, ran: f64, node: &str, seconds: f64, attempt: u32, outcome: &str) -> Self {
         self.slot(
             node,
             seconds,
-            &format!(r#""event":"run_ended","attempt":{attempt},"outcome":"{outcome}","duration_s":1.0"#),
+            &format!(r#""event":"run_ended","attempt":{attempt},"outcome":"{outcome}","duration_s":{ran}"#),
         )
     }
 

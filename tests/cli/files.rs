@@ -1,5 +1,8 @@
 //! Commands that read `jobs.toml`.
 
+use std::io::Write;
+use std::process::Stdio;
+
 use crate::program::Place;
 
 const JOBS: &str = r#"
@@ -102,6 +105,35 @@ fn check_tells_its_findings_on_stdout_and_by_its_exit_code() {
     let bad = Place::with_jobs("[jobs.a]\nschedule = \"61 * * * *\"\ncommand = \"true\"\n").run(&["check"]);
     assert_eq!((bad.code, &*bad.stderr), (78, ""));
     assert!(bad.stdout.contains("jobs.toml:2"), "{}", bad.stdout);
+}
+
+/// Runs it with the jobs on its stdin, which is a pipe.
+fn fed(place: &Place, args: &[&str]) -> crate::program::Ended {
+    let mut command = place.command(args);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Who refuses it reads nothing.
+    let _ = child.stdin.take().unwrap().write_all(JOBS.as_bytes());
+    child.wait_with_output().unwrap().into()
+}
+
+#[test]
+fn a_file_that_is_read_once_may_be_a_pipe() {
+    let place = Place::new();
+    for path in ["/dev/stdin", "/proc/self/fd/0"] {
+        for verb in [&["check"][..], &["next", "nightly", "--count", "1"]] {
+            let told = fed(&place, &[verb, &["--config", path]].concat());
+            assert_eq!((told.code, &*told.stderr), (0, ""), "{verb:?} {path}");
+            assert!(told.stdout.contains("nightly"), "{}", told.stdout);
+        }
+    }
+}
+
+#[test]
+fn a_node_reads_its_file_again_and_refuses_a_pipe() {
+    let told = fed(&Place::new(), &["run", "--config", "/dev/stdin"]);
+    assert_eq!((told.code, &*told.stdout), (78, ""));
+    let why = "/dev/stdin: is not a regular file but a pipe: write the text into a file";
+    assert_eq!(told.stderr, format!("error: {why}\n"));
 }
 
 #[test]

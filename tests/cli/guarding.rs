@@ -350,6 +350,64 @@ fn a_closed_stdout_is_no_failure_of_the_guard() {
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(4), "it is read and kept all the same");
 }
 
+/// A command that says `up`, and says more once there is the file `go`.
+const SAYS_MORE: &str = "echo up; while ! test -e go; do sleep 0.02; done; echo more; echo still more";
+
+#[test]
+fn a_connection_that_is_reset_is_no_failure_of_the_guard() {
+    let place = Place::new();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let stream = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let mut reader = listener.accept().unwrap().0;
+    let zone = zone();
+    let mut command = place.command(&words(&zone, &[], &["/bin/sh", "-c", SAYS_MORE]));
+    let child = command.stdout(std::os::fd::OwnedFd::from(stream)).stderr(Stdio::piped()).spawn().unwrap();
+    drop(command);
+    std::io::Read::read_exact(&mut reader, &mut [0; 2]).unwrap();
+    // The line end is left unread: the other side learns of a reset, not of an end.
+    drop(reader);
+    std::fs::write(place.path().join("go"), "").unwrap();
+    let ended: Ended = child.wait_with_output().unwrap().into();
+    assert_eq!((ended.code, &*ended.stderr), (0, ""));
+}
+
+#[test]
+fn a_terminal_that_is_gone_is_no_failure_of_the_guard() {
+    let place = Place::new();
+    let zone = zone();
+    let command = place.command(&words(&zone, &["--report", "report.json"], &["/bin/sh", "-c", "eval \"$SCRIPT\""]));
+    // `script` ends without a word to anybody, as an ssh connection that breaks off.
+    let env = [("SCRIPT", SAYS_MORE)];
+    let mut terminal =
+        crate::terminal::script(&command, "trap '' HUP; exec", &env).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(terminal.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "up\r\n");
+    terminal.kill().unwrap();
+    terminal.wait().unwrap();
+    std::fs::write(place.path().join("go"), "").unwrap();
+    let is_whole = || std::fs::metadata(place.path().join("report.json")).is_ok_and(|found| found.len() > 0);
+    crate::wait::until_true("the end of the run", is_whole);
+    assert_eq!((&report(&place)["result"], &report(&place)["exit_code"]), (&"success".into(), &0.into()));
+}
+
+#[test]
+fn a_stdout_that_does_not_block_is_waited_for() {
+    let place = Place::new();
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    rustix::io::ioctl_fionbio(&writer, true).unwrap();
+    let zone = zone();
+    let mut command = place.command(&words(&zone, &[], &["/usr/bin/head", "-c", "300000", "/dev/zero"]));
+    let child = command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+    drop(command);
+    // Full: the next write has to wait.
+    crate::wait::until_true("a full pipe", || rustix::io::ioctl_fionread(&reader).unwrap() > 60_000);
+    let mut passed = Vec::new();
+    std::io::Read::read_to_end(&mut reader, &mut passed).unwrap();
+    let ended: Ended = child.wait_with_output().unwrap().into();
+    assert_eq!((ended.code, &*ended.stderr, passed.len()), (0, "", 300_000));
+}
+
 /// `cronward exec` with one of its streams on a device that is always full.
 fn on_a_full_disk(place: &Place, stdout_is_full: bool, command: &[&str]) -> Ended {
     let zone = zone();
@@ -390,6 +448,25 @@ fn a_success_whose_output_cannot_be_written_is_a_failure_and_the_slot_is_not_don
     assert!(report["messages"][0].as_str().unwrap().contains("stderr could not be written"), "{report}");
     let again = exec(&place, &[], &["/bin/sh", "-c", "echo attempt $CRONWARD_ATTEMPT"]);
     assert_eq!((again.code, &*again.stdout), (0, "attempt 3\n"), "{}", again.stderr);
+}
+
+#[test]
+fn lost_output_is_a_failure_also_where_its_exit_code_is_the_commands_own_success() {
+    let job = "[jobs.push]\nschedule = \"0 0 * * *\"\nslot = \"day\"\ncommand = \"echo lost; exit 74\"\n";
+    let place = Place::with_jobs(&format!(
+        "[store]\nurl = \"{STORE}\"\n{job}success_codes = [0, 74]\ntimezone = \"{}\"\n",
+        zone()
+    ));
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let line = ["trigger", "push", "--yes", "--report", "report.json"];
+    let told: Ended = place.command(&line).stdout(full).output().unwrap().into();
+    assert_eq!(told.code, 74, "{}", told.stderr);
+    assert!(told.stderr.contains("the command itself ended with exit code 74"), "{}", told.stderr);
+    assert_eq!((&report(&place)["result"], &report(&place)["exit_code"]), (&"failure".into(), &74.into()));
+    assert_eq!(place.run(&["reset", "push", "--yes"]).code, 0);
+    let again = place.run(&line);
+    assert_eq!((again.code, &*again.stdout), (74, "lost\n"), "{}", again.stderr);
+    assert_eq!(report(&place)["result"], "success", "the output was passed on, and 74 is what the job calls success");
 }
 
 #[test]

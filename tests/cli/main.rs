@@ -60,6 +60,8 @@ mod streams;
 mod takeover;
 #[cfg(feature = "sqlite")]
 mod terminal;
+#[cfg(feature = "redis")]
+mod threads;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod triggered;
 #[cfg(all(feature = "sqlite", feature = "redis"))]

@@ -16,7 +16,7 @@ fn show_tells_all_that_is_known_of_a_slot() {
         "\n    | no route\n",
         "\nattempt 2  running\n  node      b\n  trigger   retry\n",
         &format!("\nkept at\n  {file}  ("),
-        "\n  namespace = 'default' AND job = 'billing' AND start_ms = ",
+        "\n  namespace = 'default' AND job = 'billing' AND slot = '",
     ] {
         assert!(told.stdout.contains(part), "{part:?} is not in\n{}", told.stdout);
     }
@@ -30,7 +30,7 @@ fn the_rows_that_show_names_are_there() {
     let file = store.file();
     let count: i64 = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
         let mut file = <sqlx::SqliteConnection as sqlx::Connection>::connect(&file).await.unwrap();
-        let query = format!("SELECT count(*) FROM runs WHERE {rows}");
+        let query = format!("SELECT count(*) FROM outputs WHERE {rows}");
         sqlx::query_scalar(sqlx::AssertSqlSafe(query)).fetch_one(&mut file).await.unwrap()
     });
     assert_eq!(count, 3);

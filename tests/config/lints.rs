@@ -110,7 +110,27 @@ fn the_default_lease_of_a_short_slot_is_a_third_of_it() {
     assert_eq!(ttl(&scheduled("* * * * * *", "slot = \"tick\"")), 500, "never below what a lease can be");
     assert_eq!(ttl(&scheduled("* * * * * *", "slot = \"tick\"\nlease_ttl = \"9s\"")), 9_000);
     assert_eq!(ttl(&format!("[defaults]\nlease_ttl = \"7s\"\n{}", scheduled("* * * * *", "slot = \"minute\""))), 7_000);
-    is_fine(&scheduled("* * * * * *", "slot = \"tick\"\nretry_delay = \"0s\""));
+}
+
+#[test]
+fn the_default_retry_delay_of_a_short_slot_is_a_sixth_of_it() {
+    let delay = |text: &str| config(text).jobs.values().next().unwrap().policy.retry.delay.as_millis();
+    for (schedule, lines, millis) in [
+        ("0 * * * *", "", 10_000),
+        ("* * * * *", "slot = \"minute\"", 10_000),
+        ("*/30 * * * * *", "slot = \"tick\"", 5_000),
+        ("*/5 * * * * *", "slot = \"tick\"", 833),
+        ("* * * * * *", "slot = \"tick\"", 166),
+    ] {
+        assert_eq!(delay(&scheduled(schedule, lines)), millis, "{schedule}");
+        is_fine(&scheduled(schedule, lines));
+    }
+    let short = scheduled("*/5 * * * * *", "slot = \"tick\"");
+    assert_eq!(delay(&format!("{short}retry_delay = \"1s\"\n")), 1_000);
+    warns(
+        &format!("[defaults]\nretry_delay = \"10s\"\n{short}"),
+        "2:15 long-retry-delay: retry_delay = 10s is not shorter than the slot of 5s: nothing is ever retried",
+    );
 }
 
 #[test]
@@ -162,8 +182,8 @@ fn a_timeout_longer_than_the_slot_is_told_when_the_next_slot_waits_for_it() {
 #[test]
 fn waits_longer_than_the_slot_are_told() {
     warns(
-        &scheduled("*/5 * * * * *", "slot = \"tick\""),
-        "1:7 long-retry-delay: retry_delay = 10s is not shorter than the slot of 5s: nothing is ever retried",
+        &scheduled("*/5 * * * * *", "slot = \"tick\"\nretry_delay = \"10s\""),
+        "5:15 long-retry-delay: retry_delay = 10s is not shorter than the slot of 5s: nothing is ever retried",
     );
     warns(&job("retry_delay = \"1h\""), "4:15 long-retry-delay");
     is_fine(&job("retry_delay = \"1h\"\nmax_attempts = 1"));

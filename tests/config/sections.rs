@@ -46,6 +46,8 @@ fn a_key_or_a_section_that_is_there_twice_is_told_with_the_first() {
 fn unknown_keys_are_told_with_the_nearest_or_the_section_they_belong_to() {
     for (section, expected) in [
         ("[stor]", "1:2 unknown-key: unknown key stor (did you mean store?)"),
+        ("[[job]]\nschedule = \"@hourly\"", "1:3 unknown-key: unknown key job (write each job as [jobs.NAME])"),
+        ("[job.a]\nschedule = \"@hourly\"", "1:2 unknown-key: unknown key job (write each job as [jobs.NAME])"),
         ("[node]\nnaem = \"a\"", "2:1 unknown-key: unknown key naem in [node] (did you mean name?)"),
         ("[node]\nlisten = \"x\"", "2:1 unknown-key: unknown key listen in [node] (listen belongs in [http])"),
         ("[http]\nport = 1", "2:1 unknown-key: unknown key port in [http] (known here: listen, read_only, base_path)"),
@@ -64,7 +66,7 @@ fn a_section_that_is_no_table_is_told() {
     tells(&with("node = \"a\""), "1:8 wrong-type: node must be a table, not a string (write it as [node])");
     tells("jobs = 3", "1:8 wrong-type: jobs must be a table, not a whole number");
     tells("[jobs]\na = 3", "2:5 wrong-type: a must be a table, not a whole number (write it as [jobs.a])");
-    tells("[[jobs]]\nname = \"a\"", "1:1 wrong-type: jobs must be a table, not a list");
+    tells("[[jobs]]\nname = \"a\"", "1:1 wrong-type: jobs must be a table, not a list (write each job as [jobs.NAME])");
 }
 
 #[test]
@@ -112,9 +114,12 @@ fn a_node_runs_as_many_at_once_as_its_file_says() {
 #[test]
 fn a_redlock_has_an_odd_number_of_masters_and_says_what_it_cannot_promise() {
     for (url, expected) in [
-        ("redlock://a,b", "bad-url: url names 2 masters: three, five or seven make a majority worth having"),
-        ("redlock://a,b,c,d", "bad-url: url names 4 masters"),
-        ("redlocks://a,,c", "bad-url: url names no host, or an empty one (write redlocks://HOST1,HOST2,HOST3"),
+        (
+            "redlock://a,b",
+            "bad-url: url cannot be used: it names 2 master(s) (write redis:// for one, or name three, five or",
+        ),
+        ("redlock://a,b,c,d", "bad-url: url cannot be used: it names 4 masters: an even number"),
+        ("redlocks://a,,c", "bad-url: url cannot be used: one of its servers is no host (write host:port,host:port"),
         ("redlock://a:1,b:2,c:3/0", "redlock-limits: redlock: leases hold while most masters' clocks run at one rate"),
     ] {
         tells(&with(&format!("[store]\nurl = {url:?}")), &format!("2:7 {expected}"));
@@ -129,16 +134,20 @@ fn only_urls_that_this_build_can_open_are_taken() {
             "bad-url: url cannot be used: unknown scheme \"redsi\" (did you mean \"redis\"? Known schemes: sqlite",
         ),
         ("mongodb://h", "bad-url: url cannot be used: unknown scheme \"mongodb\" (known schemes: sqlite, redis"),
-        ("redis://", "bad-url: url names no host (write redis://HOST:6379"),
+        ("redis://", "bad-url: url cannot be used: it names no host (write redis://host:6379"),
+        (
+            "redis://h/0?foo=1",
+            "bad-url: url cannot be used: parameter \"foo\" is not known with redis; known are: none (write redis",
+        ),
         #[cfg(feature = "redis-sentinel")]
         (
             "redis+sentinel://h1,,h2/m",
-            "bad-url: url names no host, or an empty one (write redis+sentinel://HOST1,HOST2",
+            "bad-url: url cannot be used: one of its servers is no host (write host:port,host:port",
         ),
         #[cfg(feature = "redis-sentinel")]
         (
             "redis+sentinel://h1,h2",
-            "bad-url: url does not name the master that the sentinels watch (write redis+sentinel",
+            "bad-url: url cannot be used: it does not name the master that the sentinels watch (write /mymaster",
         ),
         #[cfg(not(feature = "redis-sentinel"))]
         (
@@ -146,11 +155,22 @@ fn only_urls_that_this_build_can_open_are_taken() {
             "bad-url: url needs redis+sentinel, which this build has not (build with the cargo feature",
         ),
         #[cfg(feature = "redis-cluster")]
-        (
-            "redis+cluster://",
-            "bad-url: url names no host, or an empty one (write redis+cluster://HOST1,HOST2,HOST3, with",
-        ),
+        ("redis+cluster://", "bad-url: url cannot be used: one of its servers is no host (write host:port,host:port"),
         ("", "empty: url is empty"),
+        #[cfg(feature = "sqlite")]
+        ("sqlite:./x?create=true", "bad-url: url cannot be used: it takes no options: nothing may follow the path"),
+        #[cfg(feature = "postgres")]
+        ("postgres://h/db?bar=2", "bad-url: url cannot be used: parameter \"bar\" is not known; known are sslmode"),
+        #[cfg(feature = "mysql")]
+        (
+            "mysql://h",
+            "bad-url: url cannot be used: it names no database (write mysql://user:password@host:3306/database",
+        ),
+        #[cfg(feature = "zookeeper")]
+        (
+            "zookeeper://h:1?x=1",
+            "bad-url: url cannot be used: it has parameters, and none is known here (write zookeeper",
+        ),
     ] {
         tells(&with(&format!("[store]\nurl = {url:?}")), &format!("2:7 {expected}"));
     }

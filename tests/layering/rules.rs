@@ -5,7 +5,7 @@ use crate::source::{blank, mentions, paths, without_tests};
 
 /// The layers from the ground up; a module knows what is below it, and beside it only what [`BESIDE`] lists.
 const LAYERS: [&[&str]; 7] = [
-    &["slot", "job", "clock", "reply", "error", "wake", "text"],
+    &["slot", "job", "clock", "reply", "error", "wake", "text", "file"],
     &["guard", "schedule"],
     &["store", "exec", "observe"],
     &["drive"],
@@ -18,7 +18,8 @@ const LAYERS: [&[&str]; 7] = [
 const BESIDE: &[(&str, &str)] = &[
     // The views that programs read are made of records and of the registry.
     ("observe", "store"),
-    // What simulated nodes write is judged as what real ones write.
+    // Simulated nodes are driven by the machine of real ones, and what they write is judged as what those write.
+    ("sim", "node"),
     ("sim", "verify"),
     // A crontab is read by a command, and its parser is tried as the others are.
     ("fuzzing", "cli"),
@@ -40,8 +41,17 @@ pub(crate) const ADAPTERS: &[&str] = &["redis", "sql", "etcd", "zookeeper", "mem
 /// Modules that are pure: values in, values out.
 const PURE: &[&str] = &["slot", "job", "reply", "error", "wake", "text", "guard", "schedule", "verify", "sim"];
 
-/// The parts of `store` that are as pure.
-const PURE_PARTS: &[&str] = &["redlock"];
+/// The parts of other modules that are as pure.
+const PURE_PARTS: &[(&str, &str)] = &[
+    ("store", "redlock"),
+    ("node", "action"),
+    ("node", "active"),
+    ("node", "health"),
+    ("node", "machine"),
+    ("node", "membership"),
+    ("node", "plan"),
+    ("node", "verdicts"),
+];
 
 /// What pure code never says.
 const IMPURE: &[&str] = &[
@@ -143,9 +153,13 @@ fn judge(module: &[String], layer: usize, target: &[String]) -> Option<String> {
     (!allowed).then(|| format!("{own} may not know {other} ({})", target.join("::")))
 }
 
+fn is_pure_part(module: &[String]) -> bool {
+    module.get(1).is_some_and(|part| PURE_PARTS.contains(&(module[0].as_str(), part.as_str())))
+}
+
 /// Adapters know the contract, not each other and not what stands above them.
 fn within_store(module: &[String], part: Option<&str>) -> Option<String> {
-    if module.get(1).is_some_and(|own| module[0] == "store" && PURE_PARTS.contains(&own.as_str())) {
+    if module[0] == "store" && is_pure_part(module) {
         let part = part.filter(|part| ADAPTERS.contains(part) || ABOVE_ADAPTERS.contains(part))?;
         return Some(format!("store::{} may not know store::{part}", module[1]));
     }
@@ -156,7 +170,7 @@ fn within_store(module: &[String], part: Option<&str>) -> Option<String> {
 }
 
 fn purity(module: &[String], code: &str) -> Vec<String> {
-    let part = module.get(1).filter(|part| module[0] == "store" && PURE_PARTS.contains(&part.as_str()));
+    let part = module.get(1).filter(|_| is_pure_part(module));
     let pure = if PURE.contains(&module[0].as_str()) { Some(&module[0]) } else { part };
     let Some(pure) = pure else { return Vec::new() };
     let said = IMPURE.iter().filter(|words| mentions(code, words));

@@ -33,6 +33,8 @@ mod memo;
 mod node;
 mod orders;
 mod properties;
+#[cfg(feature = "redis-redlock")]
+mod redlock;
 mod setup;
 mod store;
 mod turn;

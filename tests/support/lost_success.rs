@@ -18,7 +18,7 @@ use chrono::{DateTime, DurationRound, TimeDelta, Timelike, Utc};
 use cronward::slot::{Slot, SlotKey, Verdict};
 use cronward::store::Store;
 
-use crate::open;
+use super::open;
 use crate::redis_group::{PATIENCE, follows, until};
 use crate::redis_server::RedisServer;
 use crate::words::now;

@@ -22,6 +22,14 @@ pub type Written = Arc<Mutex<String>>;
 #[derive(Debug)]
 struct Note(Written);
 
+async fn opened(url: &str, options: StoreOptions) -> Result<Arc<dyn Store>, OpenError> {
+    cronward::store::open(url, options, Arc::new(SystemClock)).await
+}
+
+fn options() -> StoreOptions {
+    StoreOptions { op_timeout: Duration::from_secs(30), ..StoreOptions::default() }
+}
+
 #[async_trait]
 impl Credentials for Note {
     async fn read(&self) -> Result<Option<String>, String> {
@@ -29,8 +37,7 @@ impl Credentials for Note {
     }
 
     async fn open(&self, url: &str) -> Result<Arc<dyn Store>, OpenError> {
-        let options = StoreOptions { op_timeout: Duration::from_secs(30), ..StoreOptions::default() };
-        cronward::store::open(url, options, Arc::new(SystemClock)).await
+        opened(url, options().as_it_is()).await
     }
 }
 
@@ -38,6 +45,6 @@ impl Credentials for Note {
 pub async fn rotating(url: &str) -> (Arc<dyn Store>, Written) {
     let written = Arc::new(Mutex::new(url.to_owned()));
     let note = Note(Arc::clone(&written));
-    let store = note.open(url).await.unwrap();
+    let store = opened(url, options()).await.unwrap();
     (Rotation::of(store, url, Box::new(note), Arc::new(SystemClock)).store(), written)
 }

@@ -1,36 +1,12 @@
-//! The claim in one statement, on a database server: it writes what the rule would have written, is granted for nobody else's
-//! reasons, and is as safe to lose. The test crate that has it says how its tables show a grant (`crate::grant::GRANTED`).
+//! The first claim of a slot, on a database server: whatever is in the way is seen, and a connection that had died costs nothing.
 
 use std::time::Duration;
 
 use cronward::store::{Claim, ClaimRequest};
 
-use crate::bench::{Database, audit, failed, granted, open, request, slot, slot_in};
-use crate::grant::GRANTED;
+use super::bench::{Database, audit, failed, granted, open, request, slot, slot_in};
 
-#[tokio::test]
-async fn a_grant_in_one_statement_writes_what_the_rule_does() {
-    let database = Database::new().await;
-    let store = database.store().await;
-    // It has been asked for already, so it is read before it is granted.
-    let ruled = request(&slot("ruled"), 1);
-    store.pause(ruled.slot.job(), None, &audit("pause")).await.unwrap();
-    assert!(matches!(store.claim(&ruled).await.unwrap(), Claim::Paused { .. }));
-    store.resume(ruled.slot.job(), &audit("pause")).await.unwrap();
-    let lease = granted(&*store, &ruled).await;
-    let at_once = granted(&*store, &request(&slot("at-once"), 1)).await;
-    assert!(lease.claimed_at <= at_once.claimed_at);
-    let mut rows = Vec::new();
-    for (job, lease) in [("ruled", lease), ("at-once", at_once)] {
-        let sql = sqlx::AssertSqlSafe(GRANTED.replace("NAME", job));
-        rows.push(sqlx::query_scalar::<_, String>(sql).fetch_one(&mut database.connect().await).await.unwrap());
-        let since = format!("SELECT mark_since_ms FROM cronward_slots WHERE job = '{job}'");
-        assert_eq!(database.number(&since).await, lease.claimed_at.timestamp_millis());
-    }
-    assert_eq!(rows[0], rows[1]);
-}
-
-/// Each reason not to grant is in the statement: a store that has not seen the slot before says so, and writes nothing.
+/// A store that has not seen the slot before says so, and writes nothing.
 #[tokio::test]
 async fn whatever_is_in_the_way_is_seen_by_the_first_claim() {
     let database = Database::new().await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cronward::store::{Applied, ErrorKind};
 use futures_util::StreamExt;
 
-use crate::bench::{Database, failed, granted, open, request, slot};
+use super::bench::{Database, OUTLASTED, failed, granted, open, request, slot};
 use crate::patient::doctor;
 
 /// Users who are looked at side by side: most of the time is spent waiting for hints that do not come.
@@ -68,7 +68,7 @@ async fn is_missed_by_what_replaces_the_old(database: &Database, url: &str, tabl
     let owner = open(&database.url());
     let lease = granted(&*owner, &request(&slot, 1)).await;
     owner.fail(&lease, &failed(&lease), Duration::ZERO).await.unwrap();
-    database.sql(&format!("UPDATE cronward_slots SET touched_ms = 0 WHERE job = 'old-{index}'")).await;
+    database.sql(&format!("{OUTLASTED} WHERE job = 'old-{index}'")).await;
     let Err(error) = open(url).claim(&request(&slot, 2)).await else { return false };
     assert_eq!((error.kind, error.applied), (ErrorKind::Denied, Applied::No), "{error}");
     assert!(error.message.contains("docs/stores.md"), "{error}");

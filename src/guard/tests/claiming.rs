@@ -368,3 +368,30 @@ fn the_last_look_at_a_slot_that_somebody_holds_comes_when_it_is_over_by_clocks_t
         bench.claim();
     }
 }
+
+/// Where the store is polled, or the lease of another slot lapses, just before the end. A retry is not put off: others wait for it.
+#[test]
+fn a_look_at_a_blocked_slot_that_would_come_just_before_the_end_is_put_off_until_after_it() {
+    let older = Slot::parse("push", "2026-11-21T13Z", "2026-11-21T14Z").unwrap();
+    let blocked = |remaining| Claim::Blocked { key: older.key(), by: other(), remaining };
+    let is_put_off = |before: u64, answer: &dyn Fn(Duration) -> Claim| {
+        let (mut bench, _) = Bench::at_tick(Policy { lease_ttl: seconds(7_200), ..Policy::default() });
+        let left = crate::clock::between(bench.now().wall, slot().end());
+        bench.machine.handle_claim(bench.now(), Ok(answer(left - Duration::from_millis(before))));
+        bench.until_timer();
+        bench.now().wall >= slot().end() + chrono::TimeDelta::milliseconds(250)
+    };
+    assert!(is_put_off(200, &blocked));
+    assert!(!is_put_off(700, &blocked));
+    assert!(!is_put_off(240, &|remaining| Claim::Backoff { remaining }));
+}
+
+/// Else the lease would be over before the grant could be given back, and the attempt would count.
+#[test]
+fn where_the_store_is_slow_the_short_lease_is_longer() {
+    let (mut bench, _) = Bench::at_tick(Policy { lease_ttl: TTL, ..Policy::default() });
+    bench.pause(seconds(5));
+    bench.machine.handle_claim(bench.now(), Err(error(Applied::Maybe)));
+    bench.machine.handle_shutdown(bench.now(), seconds(3_600));
+    assert_eq!(bench.claim().lease_ttl, seconds(15));
+}

@@ -161,6 +161,17 @@ fn any_other_exit_code_is_a_failure_unless_the_job_calls_it_success() {
 }
 
 #[test]
+fn lost_output_is_a_failure_whichever_exit_codes_mean_success() {
+    let (mut bench, _) = Bench::with(Assignment { success_codes: vec![0, 74], ..assignment(Policy::default()) });
+    bench.machine.handle_claim(bench.now(), granted(1));
+    bench.spawned();
+    bench.machine.handle_started(bench.now());
+    bench.machine.handle_exit(bench.now(), Exit { status: ExitStatus::OutputLost, ..exit(0) });
+    let (run, _) = failed(&mut bench);
+    assert_eq!((run.outcome, run.exit_code), (Some(Outcome::Failure), Some(74)));
+}
+
+#[test]
 fn a_signal_that_cronward_did_not_send_is_recorded_as_killed() {
     let mut bench = Bench::running(Policy::default());
     bench.machine.handle_exit(bench.now(), Exit { status: ExitStatus::Signal(11), ..exit(0) });

@@ -1,12 +1,17 @@
 //! Cases: who may start. The order of the checks, one lease at a time, one token one grant.
 
+use std::time::Duration;
+
 use crate::slot::{Mark, Outcome as Ended, Trigger};
 use crate::store::conformance::bench::{
-    DONE, LEASE, WAIT, audit, failed, granted, is_about, is_recent, node_name, record, succeeded,
+    DONE, LEASE, WAIT, audit, failed, granted, is_about, is_recent, node_name, patiently, record, succeeded,
 };
 use crate::store::conformance::case::case;
 use crate::store::conformance::{Bench, Case, Outcome};
 use crate::store::{Claim, ClaimRequest};
+
+/// What is asked for when nothing can be started any more.
+const BRIEF: Duration = Duration::from_secs(2);
 
 pub(super) const CASES: &[Case] = &[
     case!("claim", a_free_slot_is_granted_as_attempt_one, I2, I5),
@@ -14,6 +19,8 @@ pub(super) const CASES: &[Case] = &[
     case!("claim", a_held_slot_is_not_granted_again, I1),
     case!("claim", a_refused_claim_changes_nothing, I1, I2, I4),
     case!("claim", the_same_token_is_one_grant_and_gets_a_full_ttl, I5),
+    case!("claim", a_claim_of_the_same_token_never_shortens, I1),
+    case!("claim", a_brief_claim_of_the_same_token_lasts_no_longer_than_it_asks),
     case!("claim", a_done_slot_is_never_granted, I3),
     case!("claim", a_failed_slot_waits_before_it_is_granted_again, I5),
     case!("claim", a_late_copy_of_a_request_whose_run_is_over_is_not_granted, I5),
@@ -96,6 +103,39 @@ async fn the_same_token_is_one_grant_and_gets_a_full_ttl(bench: &Bench) -> Outco
     Ok(())
 }
 
+async fn a_claim_of_the_same_token_never_shortens(bench: &Bench) -> Outcome {
+    let slot = bench.slot("job")?;
+    let lease = bench.grant(&slot, "a").await?;
+    let brief = ClaimRequest { token: lease.token, lease_ttl: BRIEF, ..bench.request(&slot, "a")? };
+    ensure_is!(bench.another().await?.claim(&brief).await?, Claim::Claimed { attempt: 1, .. });
+    let ttl = bench.probe.mark_ttl(&slot).await?.unwrap_or_default();
+    ensure!(is_about(ttl, LEASE), "the lease lasts {ttl:?}");
+    Ok(())
+}
+
+/// Whoever asks when nothing can be started any more lets no lease last that nobody uses.
+async fn a_brief_claim_of_the_same_token_lasts_no_longer_than_it_asks(bench: &Bench) -> Outcome {
+    let slot = bench.slot("job")?;
+    let first = ClaimRequest { lease_ttl: Duration::from_secs(5), ..bench.request(&slot, "a")? };
+    let lease = granted(&first, bench.store.claim(&first).await?)?;
+    for _ in 0..5 {
+        // Longer than a setup in a hurry waits for a hint.
+        let looked = patiently(bench, async || {
+            let left = bench.probe.mark_ttl(&slot).await?;
+            Ok(left.is_none_or(|left| left < BRIEF).then_some(()))
+        });
+        if looked.await.is_ok() {
+            break;
+        }
+    }
+    let claim = bench.store.claim(&ClaimRequest { lease_ttl: BRIEF, ..first }).await?;
+    let (attempt, at) = take!(claim, Claim::Claimed { attempt, at, .. } => (attempt, at));
+    ensure_eq!((attempt, at), (1, lease.claimed_at));
+    let ttl = bench.probe.mark_ttl(&slot).await?.unwrap_or_default();
+    ensure!(ttl <= BRIEF, "the lease lasts {ttl:?}");
+    Ok(())
+}
+
 async fn a_done_slot_is_never_granted(bench: &Bench) -> Outcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
@@ -129,8 +169,8 @@ async fn a_late_copy_of_a_request_whose_run_is_over_is_not_granted(bench: &Bench
     let slot = bench.slot("job")?;
     let request = bench.request(&slot, "a")?;
     let lease = granted(&request, bench.store.claim(&request).await?)?;
-    bench.store.fail(&lease, &failed(&lease), std::time::Duration::ZERO).await?;
-    ensure_eq!(bench.store.claim(&request).await?, Claim::Backoff { remaining: std::time::Duration::ZERO });
+    bench.store.fail(&lease, &failed(&lease), Duration::ZERO).await?;
+    ensure_eq!(bench.store.claim(&request).await?, Claim::Backoff { remaining: Duration::ZERO });
     ensure_eq!(bench.probe.attempts(&slot).await?, Some(1));
     ensure_eq!(bench.grant(&slot, "b").await?.attempt, 2);
     Ok(())
@@ -141,7 +181,7 @@ async fn used_up_attempts_end_the_slot(bench: &Bench) -> Outcome {
     for attempt in 1..=3 {
         let lease = bench.grant(&slot, "a").await?;
         ensure_eq!(lease.attempt, attempt);
-        bench.store.fail(&lease, &failed(&lease), std::time::Duration::ZERO).await?;
+        bench.store.fail(&lease, &failed(&lease), Duration::ZERO).await?;
     }
     ensure_eq!(bench.claim(&slot, "b").await?, Claim::Exhausted { used: 3 });
     ensure_eq!(bench.probe.attempts(&slot).await?, Some(3));
@@ -166,7 +206,7 @@ async fn a_paused_job_is_not_granted(bench: &Bench) -> Outcome {
     ensure_is!(bench.claim(&bench.slot("other")?, "a").await?, Claim::Claimed { .. });
     bench.store.pause(slot.job(), Some(bench.at(600)), &audit("pause")).await?;
     let remaining = take!(bench.claim(&slot, "a").await?, Claim::Paused { remaining: Some(left) } => left);
-    ensure!(is_about(remaining, std::time::Duration::from_secs(600)), "{remaining:?} remain");
+    ensure!(is_about(remaining, Duration::from_secs(600)), "{remaining:?} remain");
     bench.store.pause(slot.job(), Some(bench.at(-1)), &audit("pause")).await?;
     ensure_is!(bench.claim(&slot, "a").await?, Claim::Claimed { .. });
     ensure_eq!(bench.probe.attempts(&slot).await?, Some(1));

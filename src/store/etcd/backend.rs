@@ -1,16 +1,18 @@
 //! etcd as a kind of store: what is said of it where it is chosen, and where it keeps a slot.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
 use crate::clock::Clock;
 use crate::job::Namespace;
 use crate::slot::Slot;
-use crate::store::backend::Backend;
+use crate::store::backend::{Backend, Files};
 use crate::store::etcd::EtcdStore;
 use crate::store::etcd::keys::Keys;
 use crate::store::etcd::operations::CAPABILITY;
+use crate::store::etcd::target::{FORM, Target};
 use crate::store::{Advice, Capability, Finding, OpenError, Store, StoreOptions, Trial};
 
 /// etcd.
@@ -20,6 +22,14 @@ pub(in crate::store) struct EtcdBackend;
 impl Backend for EtcdBackend {
     fn capability(&self) -> Capability {
         CAPABILITY
+    }
+
+    fn check(&self, url: &str) -> Result<(), OpenError> {
+        Target::parse(url, Duration::ZERO, Files::Unread).map(drop)
+    }
+
+    fn form(&self, _url: &str) -> String {
+        FORM.to_owned()
     }
 
     fn advice(&self) -> Option<Advice> {

@@ -12,6 +12,7 @@ use super::link::Link;
 use super::target::Target;
 use super::watch::Listener;
 use crate::clock::Clock;
+use crate::store::backend::Files;
 use crate::store::known::Known;
 pub(super) use crate::store::shelf::Call;
 use crate::store::shelf::Framed;
@@ -39,7 +40,7 @@ impl EtcdStore {
     #[allow(clippy::unused_async, reason = "every store is opened by awaiting; others do connect")]
     pub async fn open(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         let keys = Keys::new(&options.namespace);
-        let link = Arc::new(Link::new(Target::parse(url, options.op_timeout)?, options.op_timeout));
+        let link = Arc::new(Link::new(Target::parse(url, options.op_timeout, Files::Read)?, options.op_timeout));
         let listener = Listener::new(link.another(), keys.clone());
         Ok(Self { keys, link, listener, location: redact(url), known: Known::default(), options, clock })
     }

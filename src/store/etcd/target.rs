@@ -6,15 +6,18 @@
 //!
 //! Anything else in a url is refused rather than ignored: an unknown parameter is a misspelt one.
 
-use std::path::Path;
 use std::time::Duration;
 
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 use url::form_urlencoded;
 
+use crate::store::backend::Files;
 use crate::store::{OpenError, redact};
 
 const PORT: u16 = 2_379;
+
+/// How a url is written.
+pub(super) const FORM: &str = "write etcd://HOST:2379, or several hosts with commas between them";
 
 /// A connection that is idle is asked so often whether it still stands. Servers refuse to be asked more often than every
 /// 5 s (`--grpc-keepalive-min-time`).
@@ -44,14 +47,14 @@ impl std::fmt::Debug for Login {
 
 impl Target {
     /// Reads a url. A connection may take `connect_limit` to be made.
-    pub(super) fn parse(url: &str, op_timeout: Duration) -> Result<Self, OpenError> {
+    pub(super) fn parse(url: &str, op_timeout: Duration, files: Files) -> Result<Self, OpenError> {
         let refuse = |message: String| OpenError::Url { url: redact(url), message };
         let parts = Parts::of(url).map_err(&refuse)?;
         let hosts: Vec<String> =
             parts.hosts.split(',').map(host_and_port).collect::<Result<_, _>>().map_err(&refuse)?;
         // With several members there is time to find that one of them is gone, and to ask another.
         let connect_limit = if hosts.len() > 1 { op_timeout / 4 } else { op_timeout / 2 };
-        let tls = parts.tls().map_err(&refuse)?;
+        let tls = parts.tls(files).map_err(&refuse)?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let endpoint = |host: String| endpoint(&format!("{scheme}://{host}"), tls.clone(), connect_limit);
         let endpoints = hosts.into_iter().map(endpoint).collect::<Result<_, _>>().map_err(&refuse)?;
@@ -69,7 +72,7 @@ struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     fn of(url: &'a str) -> Result<Self, String> {
-        let form = || "write etcd://HOST:2379, or several hosts with commas between them".to_owned();
+        let form = || format!("it names no host: {FORM}");
         let (scheme, rest) = url.split_once("://").ok_or_else(form)?;
         if rest.contains('#') {
             return Err("it has a #fragment, which means nothing here".to_owned());
@@ -97,7 +100,7 @@ impl<'a> Parts<'a> {
         Ok(Some(Login { user: decoded(user)?, password: decoded(password)? }))
     }
 
-    fn tls(&self) -> Result<Option<ClientTlsConfig>, String> {
+    fn tls(&self, files: Files) -> Result<Option<ClientTlsConfig>, String> {
         let (mut ca, mut cert, mut key) = (None, None, None);
         for (name, path) in form_urlencoded::parse(self.query.as_bytes()) {
             let place = match name.as_ref() {
@@ -106,19 +109,24 @@ impl<'a> Parts<'a> {
                 "key" if self.over_tls => &mut key,
                 _ => return Err(unknown_parameter(&name, self.over_tls)),
             };
-            *place = Some(read_pem(Path::new(path.as_ref()))?);
+            *place = Some(path.into_owned());
         }
         if !self.over_tls {
             return Ok(None);
         }
+        if cert.is_some() != key.is_some() {
+            return Err("a certificate needs its key: write both, ?cert=/path/cert.pem&key=/path/key.pem".to_owned());
+        }
+        if files == Files::Unread {
+            return Ok(Some(ClientTlsConfig::new()));
+        }
         let config = match ca {
-            Some(pem) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem)),
+            Some(ca) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(read_pem(&ca)?)),
             None => ClientTlsConfig::new().with_native_roots(),
         };
         match (cert, key) {
-            (Some(cert), Some(key)) => Ok(Some(config.identity(Identity::from_pem(cert, key)))),
-            (None, None) => Ok(Some(config)),
-            _ => Err("a certificate needs its key: name both, ?cert=/path/cert.pem&key=/path/key.pem".to_owned()),
+            (Some(cert), Some(key)) => Ok(Some(config.identity(Identity::from_pem(read_pem(&cert)?, read_pem(&key)?)))),
+            _ => Ok(Some(config)),
         }
     }
 }
@@ -146,13 +154,13 @@ fn host_and_port(text: &str) -> Result<String, String> {
     if plain { Ok(whole) } else { Err(bad()) }
 }
 
-fn read_pem(path: &Path) -> Result<Vec<u8>, String> {
-    let pem = std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+fn read_pem(path: &str) -> Result<Vec<u8>, String> {
+    let pem = std::fs::read(path).map_err(|error| format!("cannot read {path}: {error}"))?;
     let marker = b"-----BEGIN ";
     if pem.windows(marker.len()).any(|window| window == marker) {
         Ok(pem)
     } else {
-        Err(format!("{} holds nothing in PEM form", path.display()))
+        Err(format!("{path} holds nothing in PEM form"))
     }
 }
 
@@ -179,7 +187,7 @@ mod tests {
     use super::*;
 
     fn parse(url: &str) -> Result<Target, OpenError> {
-        Target::parse(url, Duration::from_millis(500))
+        Target::parse(url, Duration::from_millis(500), Files::Read)
     }
 
     fn hosts(url: &str) -> Vec<String> {

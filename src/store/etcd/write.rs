@@ -12,6 +12,7 @@ use super::slots::{Loaded, json};
 use super::store::{Call, EtcdStore};
 use crate::clock::between;
 use crate::slot::Slot;
+use crate::store::Op;
 use crate::store::document::MarkText;
 use crate::store::rules::{Change, MarkChange};
 use crate::store::state::StoredMark;
@@ -47,13 +48,14 @@ impl EtcdStore {
         spare: &mut Option<Spare>,
     ) -> Result<Written, Fault> {
         let slot = &loaded.slot;
+        let kept_alive = is_kept_alive(call, loaded, &change.mark);
         let mut ops = self.log_ops(slot, change)?;
         match &change.mark {
             MarkChange::Keep => {}
             MarkChange::Remove => {
                 ops.extend([&self.keys.mark(slot), &self.keys.lease(slot)].map(|key| delete(key)));
             }
-            mark if prolongs(loaded, mark) => {
+            _ if kept_alive => {
                 if !self.keep_alive(call, loaded.lease).await? {
                     return Ok(Written::Overtaken(None));
                 }
@@ -75,13 +77,11 @@ impl EtcdStore {
         if !answer.succeeded {
             return Ok(Written::Overtaken(Some(answer.found())));
         }
+        if change.mark == MarkChange::Keep || kept_alive {
+            return Ok(kept);
+        }
         self.settle_leases(loaded, &change.mark, spare);
-        let written = answer.header.map_or(0, |header| header.revision);
-        Ok(if change.mark == MarkChange::Keep || prolongs(loaded, &change.mark) {
-            kept
-        } else {
-            Written::Yes { mark: written }
-        })
+        Ok(Written::Yes { mark: answer.header.map_or(0, |header| header.revision) })
     }
 
     /// The mark's new text; under an etcd lease, and once more among the job's leases, if it is a lease.
@@ -183,11 +183,10 @@ impl EtcdStore {
 
     /// What the mark stood under is not needed any more; what it stands under now is no longer spare.
     fn settle_leases(&self, loaded: &Loaded, change: &MarkChange, spare: &mut Option<Spare>) {
-        match change {
-            MarkChange::Keep => return,
-            change if prolongs(loaded, change) => return,
-            MarkChange::Prolong(mark) | MarkChange::Put(mark) if MarkText::of(mark).is_lease() => *spare = None,
-            _ => {}
+        if let MarkChange::Prolong(mark) | MarkChange::Put(mark) = change
+            && MarkText::of(mark).is_lease()
+        {
+            *spare = None;
         }
         if loaded.lease != 0 {
             self.revoke(loaded.lease);
@@ -195,9 +194,14 @@ impl EtcdStore {
     }
 }
 
-/// Whether keeping the mark's etcd lease alive is enough: it is long enough for what the rule wants.
-fn prolongs(loaded: &Loaded, change: &MarkChange) -> bool {
-    matches!(change, MarkChange::Prolong(mark) if between(loaded.at.now, mark.until) <= loaded.granted)
+/// Whether keeping the mark's etcd lease alive is enough: it then lasts for the whole length that it was made with. A renewal wants
+/// what was made for its claim, or what the cluster makes at the least, and leaves the mark's revision as it is; a claim may ask for
+/// less than the one before it with the same token, and its lease lasts no longer than that.
+fn is_kept_alive(call: &Call, loaded: &Loaded, change: &MarkChange) -> bool {
+    let MarkChange::Prolong(mark) = change else { return false };
+    let wanted = between(loaded.at.now, mark.until);
+    let too_long = call.is_a(Op::Claim) && loaded.granted > Duration::from_secs(whole_seconds(wanted));
+    wanted <= loaded.granted && !too_long
 }
 
 /// Whole seconds, at least so long. The cluster makes a lease of less than two seconds last two.

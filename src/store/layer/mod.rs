@@ -4,7 +4,7 @@
 //! - [`Timeout`] bounds every call.
 //! - [`Observe`] tells an observer of every call.
 //! - [`Chaos`] loses requests and replies, repeats and delays, from a seed or by a script.
-//! - [`Rotation`] goes on with another user or password once the store refuses the old one.
+//! - [`Rotation`] goes on with another password once the store refuses the old one.
 
 mod chaos;
 mod current;

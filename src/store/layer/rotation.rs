@@ -1,12 +1,13 @@
-//! Goes on with another user or password: a store that refuses its credentials is opened again with those that are written
-//! by then, and what it refused is asked once more.
+//! Goes on with another password: a store that refuses its own is opened again with the one that is written by then, and what
+//! it refused is asked once more.
 //!
-//! - The url is read again when it is refused, at most once a second, and with each heartbeat: before the old credentials end,
+//! - The url is read again when it is refused, at most once a second, and with each heartbeat: before the old password ends,
 //!   and where nothing but the listening for wake-ups is refused. [`Rotation::offer`] is for whoever has read it.
-//! - It has to name the same place: another host, database or option is not taken, for leases stand where they were made.
-//! - New credentials are taken once the store has answered to them. Until then the old ones stay, so that a slip of the pen
-//!   costs nothing while they are good.
-//! - What was begun with the old ones ends with them. Wake-ups are subscribed to anew, and the first tells that some may have
+//! - It may differ in a password and in nothing else. Another user, host, database or option is not taken: leases stand where they
+//!   were made, and another user may be led to another place (PostgreSQL looks for tables by the user's name).
+//! - A new password is taken once the store has answered to it, and nothing is made or changed for that. Until then the old one
+//!   stays, so that a slip of the pen costs nothing while it is good.
+//! - What was begun with the old one ends with it. Wake-ups are subscribed to anew, and the first tells that some may have
 //!   been lost.
 //!
 //! What is asked once more was refused before anything was done ([`Applied::No`]): nothing that may have been applied is repeated.
@@ -21,12 +22,15 @@ use futures_util::future::{BoxFuture, Shared};
 
 use crate::clock::{Clock, Mono};
 use crate::store::layer::{Call, Current, Layer, Layered, Reply};
-use crate::store::url::same_place;
+use crate::store::url::differ_in_password;
 use crate::store::{Applied, ErrorKind, Op, OpenError, Store};
 
+/// Why a url is not taken whatever its password.
+const ELSEWHERE: &str =
+    "the url differs in more than its password: another user, host, database or option needs a restart";
 /// Between two readings of a url that is refused.
 const AGAIN: Duration = Duration::from_secs(1);
-/// A call that was refused waits so long for new credentials to be tried.
+/// A call that was refused waits so long for a new password to be tried.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Where credentials come from, and what they open.
@@ -38,11 +42,13 @@ pub trait Credentials: Debug + Send + Sync + 'static {
     /// Why it cannot be read, in one line without secrets.
     async fn read(&self) -> Result<Option<String>, String>;
 
-    /// Opens the store at a url, as [`crate::store::open()`].
+    /// Opens the store at a url, as [`crate::store::open()`], and makes nothing there ([`StoreOptions::as_it_is`]).
+    ///
+    /// [`StoreOptions::as_it_is`]: crate::store::StoreOptions::as_it_is
     async fn open(&self, url: &str) -> Result<Arc<dyn Store>, OpenError>;
 }
 
-/// The store in use, and how to go on with other credentials.
+/// The store in use, and how to go on with another password.
 #[derive(Debug)]
 pub struct Rotation {
     current: Arc<Current>,
@@ -88,12 +94,12 @@ impl Rotation {
         })
     }
 
-    /// The store with whichever credentials are good.
+    /// The store with whichever password is good.
     pub fn store(self: &Arc<Self>) -> Arc<dyn Store> {
         Arc::new(Layered::over(Arc::clone(&self.current), Arc::clone(self)))
     }
 
-    /// Takes the credentials of a url that was read, unless they are those in use. What is not taken is logged.
+    /// Takes the password of a url that was read, unless it is the one in use. What is not taken is logged.
     pub async fn offer(&self, url: &str) {
         let mut held = self.held.lock().await;
         // Whoever asks for it hears of it, also a second time.
@@ -101,8 +107,12 @@ impl Rotation {
         self.judge(&mut held, url).await;
     }
 
-    /// Whether there are other credentials by now than those of this generation.
+    /// Whether there is another password by now than that of this generation.
     async fn renewed(self: &Arc<Self>, generation: u64) -> bool {
+        if self.current.generation() != generation {
+            // Somebody else was refused first, and has read it.
+            return true;
+        }
         if let Some(pending) = self.read_again() {
             let _ = tokio::time::timeout(PATIENCE, pending).await;
         }
@@ -112,8 +122,9 @@ impl Rotation {
     /// The reading that is under way, or another one if it is time.
     fn read_again(self: &Arc<Self>) -> Option<Shared<BoxFuture<'static, ()>>> {
         let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pending) = reading.pending.as_ref().filter(|pending| pending.peek().is_none()) {
-            return Some(pending.clone());
+        // Whether it is over is seen by asking it: nobody may have waited for it.
+        if let Some(pending) = reading.pending.clone().filter(|pending| pending.clone().now_or_never().is_none()) {
+            return Some(pending);
         }
         let now = self.clock.now().mono;
         if reading.begun.is_some_and(|begun| now.since(begun) < AGAIN) {
@@ -141,14 +152,14 @@ impl Rotation {
             held.told.clear();
             return;
         }
-        if !same_place(&held.url, url) {
-            return self.refuse(held, "the url differs in more than its user and password, which needs a restart");
+        if !differ_in_password(&held.url, url) {
+            return self.refuse(held, ELSEWHERE);
         }
         match self.opened(url).await {
             Ok(store) => {
                 self.current.replace(store);
                 *held = Held { url: url.to_owned(), told: String::new() };
-                tracing::info!(store = self.current.location(), "the store's new user or password is in use");
+                tracing::info!(store = self.current.location(), "the store's new password is in use");
             }
             Err(error) => self.refuse(held, &error.to_string()),
         }
@@ -162,13 +173,16 @@ impl Rotation {
     }
 
     fn refuse(&self, held: &mut Held, why: &str) {
-        if held.told != why {
-            tracing::warn!(
-                store = self.current.location(),
-                error = why,
-                "the store's url changed and is not taken: the old one stays"
-            );
-            why.clone_into(&mut held.told);
+        if held.told == why {
+            return;
+        }
+        why.clone_into(&mut held.told);
+        let store = self.current.location();
+        if why == ELSEWHERE {
+            tracing::error!(store, error = why, "the store's url changed and is not taken: the old one stays");
+        } else {
+            // It may be right by the next reading.
+            tracing::warn!(store, error = why, "the store's url changed and is not taken: the old one stays");
         }
     }
 }
@@ -328,6 +342,42 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn who_is_refused_after_another_has_taken_the_new_password_goes_on_with_it_and_reads_nothing() {
+        let server = Server::start();
+        let rotation = server.rotation();
+        server.change_password();
+        server.write(NEW);
+        let (late, store) = (server.at(OLD), rotation.store());
+        let call = || -> BoxFuture<'_, Reply<_>> {
+            Box::pin(async {
+                if rotation.current.generation() > 0 {
+                    return store.nodes().await;
+                }
+                // Under way with the old one while another is refused.
+                store.nodes().await.unwrap();
+                server.clock.advance(AGAIN);
+                late.nodes().await
+            })
+        };
+        assert!(rotation.around(Op::Nodes, "", &call).await.is_ok());
+        assert_eq!(server.times_read(), 1, "by the other");
+    }
+
+    #[tokio::test]
+    async fn each_heartbeat_has_the_file_read_though_nobody_waits_for_it() {
+        let server = Server::start();
+        let rotation = server.rotation();
+        for times in 1..=3 {
+            rotation.around(Op::Heartbeat, "", &|| Box::pin(async { Ok(()) })).await.unwrap();
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(server.times_read(), times);
+            server.clock.advance(AGAIN);
+        }
+    }
+
+    #[tokio::test]
     async fn while_nothing_else_is_written_the_file_is_read_once_a_second() {
         let server = Server::start();
         let store = server.rotation().store();
@@ -348,11 +398,11 @@ mod tests {
         let server = Server::start();
         let rotation = server.rotation();
         let store = rotation.store();
-        for elsewhere in ["redis://u:new@other", "redis://u:new@h/1", "rediss://u:new@h", ""] {
+        for elsewhere in ["redis://u:new@other", "redis://u:new@h/1", "rediss://u:new@h", "redis://v:new@h", ""] {
             rotation.offer(elsewhere).await;
+            assert_eq!(rotation.held.lock().await.told, ELSEWHERE, "{elsewhere:?}");
             assert!(store.nodes().await.is_ok(), "{elsewhere:?}: the old one stays");
         }
-        assert!(rotation.held.lock().await.told.contains("restart"));
         server.change_password();
         server.write("redis://u:new@other");
         assert!(store.nodes().await.is_err());

@@ -8,32 +8,43 @@ use crate::clock::Clock;
 use crate::job::Namespace;
 use crate::slot::Slot;
 use crate::store::backend::Backend;
+#[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
+use crate::store::backend::Files;
 use crate::store::redis::RedisStore;
 use crate::store::redis::adapter::CAPABILITY;
 use crate::store::redis::keys::Keys;
 use crate::store::url::scheme;
-use crate::store::{Capability, Finding, OpenError, Store, StoreOptions, Trial, UrlFault};
+use crate::store::{Capability, Finding, OpenError, Store, StoreOptions, Trial};
 
 /// Redis where one server keeps a slot.
 pub(in crate::store) struct RedisBackend {
     name: &'static str,
-    check: fn(&str) -> Result<(), UrlFault>,
+    check: fn(&str) -> Result<(), OpenError>,
+    form: fn(&str) -> String,
     keys: fn(&Namespace) -> Keys,
 }
 
 /// One server.
 pub(in crate::store) const ONE_SERVER: RedisBackend =
-    RedisBackend { name: CAPABILITY.name, check: one_host, keys: Keys::new };
+    RedisBackend { name: CAPABILITY.name, check: super::target::check, form: of_host, keys: Keys::new };
 
 /// The master that sentinels name.
 #[cfg(feature = "redis-sentinel")]
-pub(in crate::store) const SENTINEL: RedisBackend =
-    RedisBackend { name: "redis-sentinel", check: hosts_and_master, keys: Keys::new };
+pub(in crate::store) const SENTINEL: RedisBackend = RedisBackend {
+    name: "redis-sentinel",
+    check: |url| super::sentinel::Sentinels::parse(url, "", Files::Unread).map(drop),
+    form: |url| of_hosts(url, "/mymaster"),
+    keys: Keys::new,
+};
 
 /// A cluster.
 #[cfg(feature = "redis-cluster")]
-pub(in crate::store) const CLUSTER: RedisBackend =
-    RedisBackend { name: "redis-cluster", check: hosts, keys: Keys::in_cluster };
+pub(in crate::store) const CLUSTER: RedisBackend = RedisBackend {
+    name: "redis-cluster",
+    check: |url| super::cluster::Cluster::parse(url, "", std::time::Duration::ZERO, Files::Unread).map(drop),
+    form: |url| of_hosts(url, ""),
+    keys: Keys::in_cluster,
+};
 
 #[async_trait]
 impl Backend for RedisBackend {
@@ -41,8 +52,12 @@ impl Backend for RedisBackend {
         Capability { name: self.name, ..CAPABILITY }
     }
 
-    fn check(&self, url: &str) -> Result<(), UrlFault> {
+    fn check(&self, url: &str) -> Result<(), OpenError> {
         (self.check)(url)
+    }
+
+    fn form(&self, url: &str) -> String {
+        (self.form)(url)
     }
 
     fn holds_foreign_keys(&self) -> bool {
@@ -103,8 +118,12 @@ impl Backend for RedlockBackend {
         crate::store::redis::redlock::CAPABILITY
     }
 
-    fn check(&self, url: &str) -> Result<(), UrlFault> {
-        masters(url)
+    fn check(&self, url: &str) -> Result<(), OpenError> {
+        super::redlock::check(url)
+    }
+
+    fn form(&self, url: &str) -> String {
+        of_hosts(url, "")
     }
 
     fn advice(&self) -> Option<crate::store::Advice> {
@@ -164,70 +183,19 @@ fn names(keys: &Keys, slot: &Slot) -> Vec<(String, &'static str)> {
     ]
 }
 
-fn fault(what: impl Into<String>, hint: String) -> Result<(), UrlFault> {
-    Err(UrlFault { what: what.into(), hint })
+fn of_host(url: &str) -> String {
+    match scheme(url) {
+        "redis+unix" => {
+            "write redis+unix:///path/to/socket, with ?db=0&user=USER&pass=PASSWORD if it needs them".to_owned()
+        }
+        scheme => format!("write {scheme}://HOST:6379/0, with USER:PASSWORD@ before the host if it needs them"),
+    }
 }
 
-fn one_host(url: &str) -> Result<(), UrlFault> {
+#[cfg(any(feature = "redis-sentinel", feature = "redis-cluster", feature = "redis-redlock"))]
+fn of_hosts(url: &str, path: &str) -> String {
     let scheme = scheme(url);
-    if scheme == "redis+unix" {
-        return Ok(());
-    }
-    let hint = format!("write {scheme}://HOST:6379, with USER:PASSWORD@ before the host if it needs them");
-    match url::Url::parse(url) {
-        Ok(parsed) if parsed.host_str().is_some_and(|host| !host.is_empty()) => Ok(()),
-        Ok(_) => fault("names no host", hint),
-        Err(error) => fault(format!("is no url: {error}"), hint),
-    }
-}
-
-/// The hosts of a list as they are written, and the path after them.
-#[cfg(any(feature = "redis-sentinel", feature = "redis-cluster", feature = "redis-redlock"))]
-fn parts(url: &str) -> (Vec<&str>, &str) {
-    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
-    let rest = rest.split(['?', '#']).next().unwrap_or("");
-    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-    (authority.rsplit('@').next().unwrap_or("").split(',').collect(), path)
-}
-
-#[cfg(any(feature = "redis-sentinel", feature = "redis-cluster", feature = "redis-redlock"))]
-fn no_host_is_empty(url: &str, name: &str) -> Result<(), UrlFault> {
-    if parts(url).0.iter().any(|host| host.is_empty()) {
-        return fault("names no host, or an empty one", of_hosts(url, name));
-    }
-    Ok(())
-}
-
-#[cfg(any(feature = "redis-sentinel", feature = "redis-cluster", feature = "redis-redlock"))]
-fn of_hosts(url: &str, name: &str) -> String {
-    let scheme = scheme(url);
-    format!("write {scheme}://HOST1,HOST2,HOST3{name}, with USER:PASSWORD@ before the hosts if the servers need them")
-}
-
-#[cfg(feature = "redis-cluster")]
-fn hosts(url: &str) -> Result<(), UrlFault> {
-    no_host_is_empty(url, "")
-}
-
-#[cfg(feature = "redis-sentinel")]
-fn hosts_and_master(url: &str) -> Result<(), UrlFault> {
-    no_host_is_empty(url, "/mymaster")?;
-    if parts(url).1.is_empty() {
-        return fault("does not name the master that the sentinels watch", of_hosts(url, "/mymaster"));
-    }
-    Ok(())
-}
-
-/// A majority needs an odd number of masters.
-#[cfg(feature = "redis-redlock")]
-fn masters(url: &str) -> Result<(), UrlFault> {
-    no_host_is_empty(url, "")?;
-    let count = parts(url).0.len();
-    if count < 3 || count.is_multiple_of(2) {
-        let what = format!("names {count} masters: three, five or seven make a majority worth having");
-        return fault(what, of_hosts(url, ""));
-    }
-    Ok(())
+    format!("write {scheme}://HOST1,HOST2,HOST3{path}, with USER:PASSWORD@ before the hosts if the servers need them")
 }
 
 #[cfg(test)]

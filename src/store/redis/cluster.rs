@@ -18,6 +18,7 @@ use super::members::{Address, Members};
 use super::slots::{SlotMap, slot_of};
 use super::source::{AnyOf, Source};
 use super::target::Target;
+use crate::store::backend::Files;
 use crate::store::{Finding, OpenError};
 
 /// Redirections that one call follows: a slot that moves more often meanwhile is not to be had just now.
@@ -55,12 +56,17 @@ pub(super) struct Redirection {
 
 impl Cluster {
     /// Reads `redis+cluster://[user:password@]h1,h2[?ca=…]`; answers where wake-ups are heard, too.
-    pub(super) fn parse(url: &str, client: &str, op_timeout: Duration) -> Result<(Self, Source), OpenError> {
+    pub(super) fn parse(
+        url: &str,
+        client: &str,
+        op_timeout: Duration,
+        files: Files,
+    ) -> Result<(Self, Source), OpenError> {
         let members = Members::parse(url, 6_379, &[])?;
         if !members.path.is_empty() && members.path != "0" {
             return Err(members.refuse("a cluster has only database 0: leave the path out"));
         }
-        let data = members.data("", client)?;
+        let data = members.data("", client, files)?;
         let at = |seed: &Address| data.at(&seed.host, seed.port).map_err(|error| members.refuse(&error.to_string()));
         let listeners = members.hosts.iter().map(at).collect::<Result<Vec<_>, _>>()?;
         let listeners = Arc::new(AnyOf::new(listeners));

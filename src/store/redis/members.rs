@@ -3,6 +3,8 @@
 
 #[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
 use super::target::Target;
+#[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
+use crate::store::backend::Files;
 use crate::store::{OpenError, redact};
 
 /// Where one server listens.
@@ -52,7 +54,8 @@ impl<'a> Members<'a> {
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         let (user, hosts) = authority.rsplit_once('@').map_or((None, authority), |(user, hosts)| (Some(user), hosts));
         let hosts: Option<Vec<Address>> = hosts.split(',').map(|host| Address::parse(host, default_port)).collect();
-        let hosts = hosts.ok_or_else(|| refuse("its list of servers is none: write host:port,host:port".to_owned()))?;
+        let hosts =
+            hosts.ok_or_else(|| refuse("one of its servers is no host: write host:port,host:port".to_owned()))?;
         let parameters = query.split('&').filter(|part| !part.is_empty());
         let parameters: Vec<_> = parameters.map(|part| part.split_once('=').unwrap_or((part, ""))).collect();
         let tls = scheme.starts_with("rediss") || scheme == "redlocks";
@@ -77,15 +80,21 @@ impl<'a> Members<'a> {
 
     /// How the servers that keep the data are reached; at the first address of the list until another is known.
     #[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
-    pub(super) fn data(&self, db: &str, name: &str) -> Result<Target, OpenError> {
+    pub(super) fn data(&self, db: &str, name: &str, files: Files) -> Result<Target, OpenError> {
         let first = self.hosts.first().map(Address::in_url).unwrap_or_default();
-        self.target(self.user, &format!("{first}/{db}"), name)
+        self.target(self.user, &format!("{first}/{db}"), name, files)
     }
 
     /// How one server of the list is reached, as this user (`user:password`).
     #[cfg(feature = "redis-sentinel")]
-    pub(super) fn listed(&self, address: &Address, user: Option<&str>, name: &str) -> Result<Target, OpenError> {
-        self.target(user, &address.in_url(), name)
+    pub(super) fn listed(
+        &self,
+        address: &Address,
+        user: Option<&str>,
+        name: &str,
+        files: Files,
+    ) -> Result<Target, OpenError> {
+        self.target(user, &address.in_url(), name, files)
     }
 
     /// A url that names one server.
@@ -97,8 +106,8 @@ impl<'a> Members<'a> {
     }
 
     #[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
-    fn target(&self, user: Option<&str>, rest: &str, name: &str) -> Result<Target, OpenError> {
-        Target::parse(&self.single(user, rest), name).map_err(|error| match error {
+    fn target(&self, user: Option<&str>, rest: &str, name: &str, files: Files) -> Result<Target, OpenError> {
+        Target::parse(&self.single(user, rest), name, files).map_err(|error| match error {
             OpenError::Url { message, .. } => self.refuse(&message),
             other => other,
         })

@@ -22,6 +22,7 @@ use super::members::{Address, Members};
 use super::target::Target;
 use super::told::{Failure, Told};
 use crate::store::OpenError;
+use crate::store::backend::Files;
 
 /// How often a sentinel is asked though nothing has happened.
 const ASK_EVERY: Duration = Duration::from_secs(1);
@@ -65,12 +66,13 @@ pub(super) struct Sentinels {
 impl Sentinels {
     /// Reads `redis+sentinel://[user:password@]h1,h2,h3/mymaster[?db=…&sentinel_user=…&sentinel_pass=…&wait=N]`. `client` is what
     /// the connections call themselves.
-    pub(super) fn parse(url: &str, client: &str) -> Result<Self, OpenError> {
+    pub(super) fn parse(url: &str, client: &str, files: Files) -> Result<Self, OpenError> {
         let members = Members::parse(url, 26_379, &["db", "sentinel_user", "sentinel_pass", "wait"])?;
         if members.path.is_empty() || members.path.contains('/') {
-            return Err(members.refuse("it must name the master that the sentinels watch: …/mymaster"));
+            return Err(members
+                .refuse("it does not name the master that the sentinels watch: write /mymaster after the sentinels"));
         }
-        let data = members.data(members.parameter("db").unwrap_or(""), client)?;
+        let data = members.data(members.parameter("db").unwrap_or(""), client, files)?;
         let user = match (members.parameter("sentinel_user"), members.parameter("sentinel_pass")) {
             (None, None) => None,
             (user, Some(password)) => Some(format!("{}:{password}", user.unwrap_or(""))),
@@ -81,7 +83,7 @@ impl Sentinels {
             Some(Ok(replicas)) if replicas <= MOST_REPLICAS => Some(replicas),
             Some(_) => return Err(members.refuse("wait is no number of replicas: write wait=1")),
         };
-        let listed = members.hosts.iter().map(|host| members.listed(host, user.as_deref(), client));
+        let listed = members.hosts.iter().map(|host| members.listed(host, user.as_deref(), client, files));
         let known = Knowledge {
             name: members.path.to_owned(),
             master: watch::Sender::new(None),
@@ -299,7 +301,7 @@ mod tests {
     fn only_a_url_with_servers_and_a_master_is_read() {
         for url in ["redis+sentinel://a,b:1/m?wait=1", "rediss+sentinel://u:p@a/m?db=2&sentinel_user=s&sentinel_pass=p"]
         {
-            assert!(Sentinels::parse(url, "test").is_ok(), "{url}");
+            assert!(Sentinels::parse(url, "test", Files::Read).is_ok(), "{url}");
         }
         for url in [
             "redis+sentinel://a,b",
@@ -309,13 +311,13 @@ mod tests {
             "redis+sentinel://a/m?wait=all",
             "redis+sentinel://a/m?wait=101",
         ] {
-            assert!(Sentinels::parse(url, "test").is_err(), "{url}");
+            assert!(Sentinels::parse(url, "test", Files::Read).is_err(), "{url}");
         }
     }
 
     #[test]
     fn the_first_master_is_no_change_and_the_next_one_is() {
-        let sentinels = Sentinels::parse("redis+sentinel://a/m", "test").unwrap();
+        let sentinels = Sentinels::parse("redis+sentinel://a/m", "test", Files::Read).unwrap();
         let expected = sentinels.version();
         let is_named = |port, epoch| {
             let address = Address { host: "10.0.0.1".to_owned(), port };

@@ -17,6 +17,7 @@ use super::wake::Listener;
 use crate::slot::{Lease, Slot};
 #[cfg(feature = "redis-cluster")]
 use crate::store::ErrorKind;
+use crate::store::backend::Files;
 use crate::store::{Finding, Op, OpenError, StoreError, StoreOptions, redact};
 
 /// The longest span that is sent, 100 years: what is added to a clock stays a number that Redis takes.
@@ -53,7 +54,7 @@ impl RedisStore {
         let (name, route, source) = match scheme {
             #[cfg(feature = "redis-sentinel")]
             "redis+sentinel" | "rediss+sentinel" => {
-                let sentinels = super::sentinel::Sentinels::parse(url, &client)?;
+                let sentinels = super::sentinel::Sentinels::parse(url, &client, Files::Read)?;
                 let wait = sentinels.wait;
                 let source = Source::Master(std::sync::Arc::new(sentinels));
                 replicas =
@@ -65,12 +66,12 @@ impl RedisStore {
                 if options.lock_key.is_some() {
                     return Err(OpenError::LockKey { store: "a Redis Cluster, which keeps it on another server" });
                 }
-                let (cluster, source) = super::cluster::Cluster::parse(url, &client, options.op_timeout)?;
+                let (cluster, source) = super::cluster::Cluster::parse(url, &client, options.op_timeout, Files::Read)?;
                 keys = Keys::in_cluster(&options.namespace);
                 ("redis-cluster", Route::Many(cluster), source)
             }
             _ => {
-                let source = Source::Fixed(Box::new(Target::parse(url, &client)?));
+                let source = Source::Fixed(Box::new(Target::parse(url, &client, Files::Read)?));
                 ("redis", Route::One(Box::new(Link::new(source.clone(), options.op_timeout))), source)
             }
         };

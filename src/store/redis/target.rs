@@ -13,6 +13,7 @@ use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
 use redis::{Client, Cmd, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo, TlsCertificates};
 use url::Url;
 
+use crate::store::backend::Files;
 use crate::store::{OpenError, redact};
 
 /// First keepalive probe after, and between two: a peer that is gone is noticed within about 20 s even on a connection
@@ -68,12 +69,20 @@ impl Login {
     }
 }
 
+/// Refuses the url of one server for its text.
+pub(super) fn check(url: &str) -> Result<(), OpenError> {
+    Target::parse(url, "", Files::Unread).map(drop)
+}
+
 impl Target {
     /// Reads a url. `name` is what the connection calls itself in CLIENT LIST.
-    pub(super) fn parse(text: &str, name: &str) -> Result<Self, OpenError> {
+    pub(super) fn parse(text: &str, name: &str, files: Files) -> Result<Self, OpenError> {
         let refuse = |message: String| OpenError::Url { url: redact(text), message };
-        let mut url = Url::parse(text).map_err(|error| refuse(format!("{error}; write redis://host:6379")))?;
-        let ca = take_parameters(&mut url).map_err(&refuse)?;
+        let mut url = Url::parse(text).map_err(|error| refuse(format!("{error}: write redis://host:6379")))?;
+        if url.scheme() != "redis+unix" && url.host_str().is_none_or(str::is_empty) {
+            return Err(refuse("it names no host: write redis://host:6379".to_owned()));
+        }
+        let ca = take_parameters(&mut url, files).map_err(&refuse)?;
         let info = url.into_connection_info().map_err(|error| refuse(told(&error)))?;
         let login = Login {
             user: info.redis_settings().username().map(str::to_owned),
@@ -120,8 +129,8 @@ impl Target {
     }
 }
 
-/// Takes `ca` out of the url and checks what else is in it; answers the CA's certificates.
-fn take_parameters(url: &mut Url) -> Result<Option<Vec<u8>>, String> {
+/// Takes `ca` out of the url and checks what else is in it; answers the CA's certificates, where they are read.
+fn take_parameters(url: &mut Url, files: Files) -> Result<Option<Vec<u8>>, String> {
     let known: &[&str] = match url.scheme() {
         "rediss" => &["ca"],
         "redis+unix" => &["db", "user", "pass"],
@@ -144,7 +153,7 @@ fn take_parameters(url: &mut Url) -> Result<Option<Vec<u8>>, String> {
     }
     let Some(path) = ca else { return Ok(None) };
     url.set_query(None);
-    read_ca(&path).map(Some)
+    if files == Files::Read { read_ca(&path).map(Some) } else { Ok(None) }
 }
 
 fn read_ca(path: &std::path::Path) -> Result<Vec<u8>, String> {
@@ -188,7 +197,7 @@ mod tests {
     use super::*;
 
     fn refused(url: &str) -> String {
-        Target::parse(url, "test").unwrap_err().to_string()
+        Target::parse(url, "test", Files::Read).unwrap_err().to_string()
     }
 
     #[test]
@@ -203,13 +212,13 @@ mod tests {
             "redis+unix:///run/redis.sock",
             "redis+unix:///run/redis.sock?db=2&user=u&pass=secret",
         ] {
-            assert!(Target::parse(url, "test").is_ok(), "{url}: {}", refused(url));
+            assert!(Target::parse(url, "test", Files::Read).is_ok(), "{url}: {}", refused(url));
         }
     }
 
     #[test]
     fn user_password_and_database_are_what_the_url_says() {
-        let target = Target::parse("redis://us%40er:p%2Fw@h/3", "test").unwrap();
+        let target = Target::parse("redis://us%40er:p%2Fw@h/3", "test", Files::Read).unwrap();
         assert_eq!(target.login.user.as_deref(), Some("us@er"));
         assert_eq!(target.login.password.as_deref(), Some("p/w"));
         assert_eq!(target.login.db, 3);
@@ -243,7 +252,7 @@ mod tests {
 
     #[test]
     fn the_password_is_in_no_debug_text() {
-        let target = Target::parse("redis://user:hunter2@h", "test").unwrap();
+        let target = Target::parse("redis://user:hunter2@h", "test", Files::Read).unwrap();
         assert!(!format!("{target:?}").contains("hunter2"));
     }
 }

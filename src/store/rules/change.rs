@@ -1,7 +1,7 @@
 //! What a step has made of a slot, for a store to write: all of it at once, or nothing.
 
 use super::step::SlotStep;
-use crate::slot::{Attempt, Audit, RunRecord};
+use crate::slot::{Attempt, RunRecord};
 use crate::store::Wake;
 use crate::store::state::{Moment, SlotState, StoredMark};
 
@@ -31,9 +31,7 @@ pub(in crate::store) struct Change {
     pub(in crate::store) log: bool,
     /// The run whose record is new or has changed, with what becomes of its output: none is no output any more.
     pub(in crate::store) run: Option<RunRecord>,
-    /// The operator's verb that was recorded.
-    pub(in crate::store) audit: Option<Audit>,
-    /// What was recorded before was kept for its time and goes: runs, verbs and outputs.
+    /// What was recorded before was kept for its time and goes, the outputs too.
     pub(in crate::store) forgets: bool,
     /// What is told once it is written.
     pub(in crate::store) wake: Option<Wake>,
@@ -71,7 +69,6 @@ impl Change {
             counter: (after.counter != before.counter || (log && outdated)).then_some(after.counter),
             log,
             run,
-            audit: after.audit.get(before.audit.len()..).and_then(<[_]>::last).cloned(),
             forgets: log && outdated,
             wake: wake.map(|what| Wake::Slot { job: slot.job().clone(), key: slot.key(), what }),
             state: after,
@@ -91,7 +88,7 @@ mod tests {
     use super::*;
     use crate::clock::later;
     use crate::job::NodeName;
-    use crate::slot::{Lease, Outcome, OutputTail, Slot, SlotRecord, Token};
+    use crate::slot::{Audit, Lease, Outcome, OutputTail, Slot, SlotRecord, Token};
     use crate::store::ClaimRequest;
     use crate::store::state::MarkKind;
 

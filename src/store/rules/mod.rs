@@ -2,8 +2,8 @@
 //! read at one moment, changes the state, and answers.
 //!
 //! Every store that does not decide by itself runs these and no others, the one in memory too: so what the model and the
-//! simulator visit is what SQL databases, etcd and ZooKeeper run. Redis' scripts and the simulator's reference are written from
-//! the contract by themselves, and are held against these.
+//! simulator visit is what runs in all of these. Redis' scripts and the simulator's reference are written from the contract by
+//! themselves, and are held against these.
 
 mod change;
 mod claim;

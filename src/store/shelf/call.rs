@@ -33,6 +33,11 @@ impl Call {
         Self { op, sent: AtomicBool::new(false) }
     }
 
+    #[cfg_attr(not(feature = "etcd"), allow(dead_code, reason = "others write a lease's end themselves"))]
+    pub(in crate::store) fn is_a(&self, op: Op) -> bool {
+        self.op == op
+    }
+
     pub(in crate::store) fn sending(&self) {
         self.sent.store(true, Ordering::Release);
     }

@@ -12,9 +12,8 @@ use crate::store::{Capability, Finding, Migration, OpenError, Store, StoreOption
 
 /// The database, and what finds a slot's rows there.
 fn rows(location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)> {
-    let (job, start) = (slot.job(), slot.start().timestamp_millis());
-    let row = format!("namespace = '{namespace}' AND job = '{job}' AND start_ms = {start}");
-    vec![(location.to_owned(), "the tables slots, runs, audit and notes"), (row, "the rows")]
+    let row = format!("namespace = '{namespace}' AND job = '{}' AND slot = '{}'", slot.job(), slot.key());
+    vec![(location.to_owned(), "the tables slots, outputs and notes"), (row, "the rows")]
 }
 
 /// SQLite.
@@ -26,6 +25,14 @@ pub(in crate::store) struct SqliteBackend;
 impl Backend for SqliteBackend {
     fn capability(&self) -> Capability {
         super::sqlite::CAPABILITY
+    }
+
+    fn check(&self, url: &str) -> Result<(), OpenError> {
+        super::sqlite::check(url)
+    }
+
+    fn form(&self, _url: &str) -> String {
+        "write sqlite:/path/to/file".to_owned()
     }
 
     async fn open(
@@ -76,6 +83,14 @@ impl Backend for PostgresBackend {
         super::postgres::CAPABILITY
     }
 
+    fn check(&self, url: &str) -> Result<(), OpenError> {
+        super::postgres::check(url)
+    }
+
+    fn form(&self, _url: &str) -> String {
+        super::postgres::FORM.to_owned()
+    }
+
     async fn open(
         &self,
         url: &str,
@@ -122,6 +137,14 @@ pub(in crate::store) struct MysqlBackend;
 impl Backend for MysqlBackend {
     fn capability(&self) -> Capability {
         super::mysql::CAPABILITY
+    }
+
+    fn check(&self, url: &str) -> Result<(), OpenError> {
+        super::mysql::check(url)
+    }
+
+    fn form(&self, _url: &str) -> String {
+        super::mysql::FORM.to_owned()
     }
 
     async fn open(
@@ -172,7 +195,7 @@ mod tests {
         let names: Vec<&str> = kept.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(
             names,
-            ["sqlite:/var/lib/cronward.sqlite", "namespace = 'prod' AND job = 'billing' AND start_ms = 1795269600000"]
+            ["sqlite:/var/lib/cronward.sqlite", "namespace = 'prod' AND job = 'billing' AND slot = '2026-11-21T14Z'"]
         );
     }
 }

@@ -2,29 +2,27 @@
 //!
 //! A database keeps rows and makes a transaction atomic; the rules are Rust, on the state of one slot (`store::rules`), shared
 //! with stores that are no databases. Each dialect
-//! has its own connection, its own texts (`*.sql`, one operation each) and its own errors; all else is shared.
+//! has its own connection, its own statements (`statements.sql`) and its own errors; all else is shared.
 //!
 //! | part | what it does |
 //! |---|---|
 //! | `session`, `row` | a connection, its statements and rows, as the shared code sees them |
-//! | `slots`, `registry`, `inspect` | what is read and written: the same tables in every dialect |
+//! | `slots`, `registry`, `schema` | what is read and written: the same tables in every dialect |
 //! | `sqlite` | one file, and the lock on it |
 //! | `server` | what database servers have in common: connections, limits, steps that others come before |
 //! | `postgres`, `mysql` | the servers' own |
 
 mod backend;
-mod cells;
 mod fault;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod inspect;
 #[cfg(feature = "mysql")]
 pub mod mysql;
-mod notes;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod registry;
 mod row;
+mod schema;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod server;
 mod session;

@@ -1,19 +1,28 @@
-//! The registry beside the slots in its tables: jobs, nodes, pauses; and the purge.
+//! What stands beside the slots in tables of its own: jobs, nodes, pauses, and notes on slots, which no rule reads and which a slot
+//! has that nobody claimed. And the purge.
+
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
 use super::fault::Fault;
 use super::row;
-use super::session::{Session, values};
-use super::slots::Scope;
+use super::session::{Columns, Session, Why, values};
+use super::slots::{Scope, asked};
 use crate::job::JobName;
-use crate::slot::Audit;
+use crate::slot::{Audit, NotePage, Slot};
 use crate::store::{HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause, Trial};
 
 /// The most slots that one purge removes: it must not keep others waiting for long.
 const PURGE_AT_ONCE: i64 = 500;
 
-fn odd(table: &str) -> impl Fn(row::Why) -> Fault + '_ {
+/// Pages of notes that one purge removes at the most.
+const PAGES_AT_ONCE: i64 = 5_000;
+
+/// Pages of one statement.
+const AT_ONCE: usize = 200;
+
+fn odd(table: &str) -> impl Fn(Why) -> Fault + '_ {
     move |why| Fault::Row(format!("table {table}: {why}"))
 }
 
@@ -126,6 +135,7 @@ pub(super) async fn nodes<S: Session>(tx: &mut S, scope: &Scope) -> Result<(Date
 
 /// Removes a batch of what is older than the retention; answers how many slots went.
 pub(super) async fn purge<S: Session>(tx: &mut S, scope: &Scope) -> Result<u64, Fault> {
+    purge_notes(tx, scope).await?;
     let values = values![scope.namespace.as_str(), scope.oldest(tx.now()), tx.now(), PURGE_AT_ONCE];
     Ok(tx.execute(tx.texts().purge, values).await?)
 }
@@ -143,5 +153,76 @@ pub(super) async fn forget<S: Session>(tx: &mut S, scope: &Scope, trial: &Trial)
     if let Some(node) = &trial.node {
         tx.execute(texts.trial_nodes, values![namespace, node.as_str()]).await?;
     }
+    Ok(())
+}
+
+/// Job and slot.
+type Id = (String, String);
+
+/// Keeps pages.
+pub(super) async fn note<S: Session>(tx: &mut S, scope: &Scope, pages: &[(Slot, NotePage)]) -> Result<(), Fault> {
+    for part in pages.chunks(AT_ONCE) {
+        // By name: nodes that note on the same slots at the same time never wait for each other in a circle.
+        let mut by_name = BTreeMap::new();
+        for (slot, page) in part {
+            let kept = tx.now().max(slot.end()).timestamp_millis();
+            let named = (slot.job().as_str(), slot.key().to_string(), page.id.as_str());
+            let record = row::json(page).map_err(odd("notes"))?;
+            by_name.insert(named, (page.last.timestamp_millis(), kept, record));
+        }
+        let rows: Vec<_> =
+            by_name.iter().map(|((job, slot, id), (last, kept, record))| (job, slot, id, last, kept, record)).collect();
+        let rows = row::json(&rows).map_err(odd("notes"))?;
+        tx.execute(tx.texts().notes_save, values![scope.namespace.as_str(), rows]).await?;
+        trim(tx, scope, part).await?;
+    }
+    Ok(())
+}
+
+/// Removes the pages that are too many.
+async fn trim<S: Session>(tx: &mut S, scope: &Scope, part: &[(Slot, NotePage)]) -> Result<(), Fault> {
+    let mut slots: Vec<Slot> = part.iter().map(|(slot, _)| slot.clone()).collect();
+    slots.sort();
+    slots.dedup();
+    let rows = tx.fetch(tx.texts().notes_there, values![scope.namespace.as_str(), asked(&slots)]).await?;
+    let mut kept: BTreeMap<Id, Vec<(DateTime<Utc>, String, ())>> = BTreeMap::new();
+    for found in &rows {
+        let Some((id, last, page)) = place(found).map_err(odd("notes"))? else { continue };
+        kept.entry(id).or_default().push((last, page, ()));
+    }
+    for ((job, slot), pages) in kept {
+        for (page, ()) in NotePage::surplus(pages) {
+            let named = values![scope.namespace.as_str(), job.as_str(), slot.as_str(), page];
+            tx.execute(tx.texts().notes_forget, named).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The slot that a row's page is of, when its last note was made, and its name; none where one of them is NULL.
+pub(super) fn place(found: &impl Columns) -> Result<Option<(Id, DateTime<Utc>, String)>, Why> {
+    let id = row::text(found, "job")?.zip(row::text(found, "slot")?);
+    let named = row::instant(found, "last_ms")?.zip(row::text(found, "page")?);
+    Ok(id.zip(named).map(|(id, (last, page))| (id, last, page)))
+}
+
+/// The page of a row.
+pub(super) fn page(found: &impl Columns) -> Result<NotePage, Why> {
+    row::there(row::record(found, "record")?, "record")
+}
+
+/// A slot's pages.
+pub(super) async fn notes<S: Session>(tx: &mut S, scope: &Scope, slot: &Slot) -> Result<Vec<NotePage>, Fault> {
+    let named = [scope.slot(slot), values![scope.oldest(tx.now())]].concat();
+    let rows = tx.fetch(tx.texts().notes_read, named).await?;
+    let mut pages: Vec<NotePage> = rows.iter().map(page).collect::<Result<_, _>>().map_err(odd("notes"))?;
+    NotePage::sort(&mut pages);
+    Ok(pages)
+}
+
+/// Removes a batch of those that are older than the retention.
+async fn purge_notes<S: Session>(tx: &mut S, scope: &Scope) -> Result<(), Fault> {
+    let values = values![scope.namespace.as_str(), scope.oldest(tx.now()), PAGES_AT_ONCE];
+    tx.execute(tx.texts().notes_purge, values).await.map(drop)?;
     Ok(())
 }

@@ -1,19 +1,15 @@
-//! From columns to words and back. Total: whatever stands in a row, reading it ends in a value or in a [`Fault`] that
-//! names the column.
+//! From columns to words and back. Total: whatever stands in a row, reading it ends in a value or in words that name the column.
 
 use chrono::{DateTime, Utc};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::job::NodeName;
-use crate::slot::{Audit, Holder, RunRecord, Token};
+use crate::slot::{Audit, Holder, OutputTail, SlotKey, Token};
 use crate::store::Pause;
-use crate::store::sql::session::Columns;
+use crate::store::sql::session::{Columns, Value, Why, values};
 use crate::store::state::{MarkKind, SlotState, StoredMark};
 use crate::text::message;
-
-/// Why a column cannot be read, with its name.
-pub(super) type Why = String;
 
 fn odd(column: &str, why: impl std::fmt::Display) -> Why {
     // What is found there may be part of the reason.
@@ -36,7 +32,7 @@ pub(super) fn there<T>(value: Option<T>, column: &str) -> Result<T, Why> {
 }
 
 /// A count from 0 to 2^32 - 1; absent is 0.
-pub(super) fn count(row: &impl Columns, column: &str) -> Result<u32, Why> {
+fn count(row: &impl Columns, column: &str) -> Result<u32, Why> {
     let found = number(row, column)?.unwrap_or(0);
     u32::try_from(found).map_err(|_| odd(column, format!("{found} is no count")))
 }
@@ -47,30 +43,26 @@ pub(super) fn instant(row: &impl Columns, column: &str) -> Result<Option<DateTim
     DateTime::from_timestamp_millis(found).map(Some).ok_or_else(|| odd(column, format!("{found} ms is no instant")))
 }
 
-/// A record in JSON that may be absent.
+/// What is there in JSON, and may be absent.
 pub(super) fn record<T: DeserializeOwned>(row: &impl Columns, column: &str) -> Result<Option<T>, Why> {
-    text(row, column)?.map(|found| read(&found, column)).transpose()
+    let read = |found: String| serde_json::from_str(&found).map_err(|error| odd(column, error));
+    text(row, column)?.map(read).transpose()
 }
 
-fn read<T: DeserializeOwned>(found: &str, column: &str) -> Result<T, Why> {
-    serde_json::from_str(found).map_err(|error| odd(column, error))
+/// The JSON of a record. Its types have no key or number that JSON lacks.
+pub(super) fn json<T: Serialize>(value: &T) -> Result<String, Why> {
+    serde_json::to_string(value).map_err(|error| error.to_string())
+}
+
+/// A slot's key, as it is shown.
+pub(super) fn key(row: &impl Columns) -> Result<SlotKey, Why> {
+    there(text(row, "slot")?, "slot")?.parse().map_err(|error| odd("slot", error))
 }
 
 /// The server's clock when the row was read.
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 pub(super) fn now(row: &impl Columns) -> Result<DateTime<Utc>, Why> {
     there(instant(row, "now_ms")?, "now_ms")
-}
-
-/// The records of a slot's runs, in no order.
-pub(super) fn runs(row: &impl Columns) -> Result<Vec<RunRecord>, Why> {
-    let records: Vec<String> = record(row, "runs")?.unwrap_or_default();
-    records.iter().map(|found| read(found, "runs")).collect()
-}
-
-/// The job's pause in a slot's row, where it has one.
-pub(super) fn pause_beside(row: &impl Columns) -> Result<Option<Pause>, Why> {
-    if number(row, "since_ms")?.is_some() { pause(row).map(Some) } else { Ok(None) }
 }
 
 /// The column `audit` of a pause: who began it, and within that who ended it.
@@ -88,62 +80,77 @@ impl PauseAudit {
     }
 }
 
-/// A pause.
+/// A pause, in its table.
 pub(super) fn pause(row: &impl Columns) -> Result<Pause, Why> {
-    let PauseAudit { audit, ended } = there(record(row, "audit")?, "audit")?;
-    let since = there(instant(row, "since_ms")?, "since_ms")?;
-    Ok(Pause { since, until: instant(row, "until_ms")?, audit, ended })
+    pause_in(row, ["since_ms", "until_ms", "audit"])
 }
 
-/// The JSON of a record. Its types have no key or number that JSON lacks.
-pub(super) fn json<T: Serialize>(value: &T) -> Result<String, Why> {
-    serde_json::to_string(value).map_err(|error| error.to_string())
+/// The job's pause in the row of a slot, where it has one.
+pub(super) fn pause_beside(row: &impl Columns) -> Result<Option<Pause>, Why> {
+    let columns @ [since, ..] = ["pause_since_ms", "pause_until_ms", "pause_audit"];
+    if number(row, since)?.is_some() { pause_in(row, columns).map(Some) } else { Ok(None) }
 }
 
-/// A slot's row: all but its runs and the operators' verbs.
-pub(super) fn slot_row(row: &impl Columns) -> Result<SlotState, Why> {
-    Ok(SlotState {
-        mark: mark(row)?,
-        counter: count(row, "counter")?,
-        touched: instant(row, "touched_ms")?,
-        forgiven: count(row, "forgiven")?,
-        verdict: record(row, "verdict")?,
-        ..SlotState::default()
-    })
+fn pause_in(row: &impl Columns, [since, until, by]: [&str; 3]) -> Result<Pause, Why> {
+    let PauseAudit { audit, ended } = there(record(row, by)?, by)?;
+    let since = there(instant(row, since)?, since)?;
+    Ok(Pause { since, until: instant(row, until)?, audit, ended })
 }
 
-/// The mark's columns; none when `mark` is NULL.
+/// The end of a run's output.
+pub(super) fn output(row: &impl Columns) -> Result<OutputTail, Why> {
+    there(record(row, "output")?, "output")
+}
+
+/// All that is kept of a slot but its outputs: its document, the counter, and what stands at its key.
+pub(super) fn state(row: &impl Columns) -> Result<SlotState, Why> {
+    let kept: SlotState = there(record(row, "document")?, "document")?;
+    Ok(SlotState { mark: mark(row)?, counter: count(row, "attempts")?, ..kept })
+}
+
+/// What stands at the key; none where `state` says so.
 pub(super) fn mark(row: &impl Columns) -> Result<Option<StoredMark>, Why> {
-    let Some(word) = text(row, "mark")? else { return Ok(None) };
-    let node = there(text(row, "mark_node")?, "mark_node")?;
-    let node = NodeName::new(&node).map_err(|error| odd("mark_node", error))?;
+    let word = there(text(row, "state")?, "state")?;
+    if word == NO_MARK {
+        return Ok(None);
+    }
+    let node = there(text(row, "node")?, "node")?;
+    let node = NodeName::new(&node).map_err(|error| odd("node", error))?;
     Ok(Some(StoredMark {
         kind: kind(&word, token(row)?)?,
-        by: Holder { node, attempt: count(row, "mark_attempt")? },
-        since: there(instant(row, "mark_since_ms")?, "mark_since_ms")?,
-        until: there(instant(row, "mark_until_ms")?, "mark_until_ms")?,
+        by: Holder { node, attempt: count(row, "attempt")? },
+        since: there(instant(row, "since_ms")?, "since_ms")?,
+        until: there(instant(row, "until_ms")?, "until_ms")?,
     }))
 }
 
+/// The word of a slot at whose key nothing stands.
+const NO_MARK: &str = "none";
+
 fn token(row: &impl Columns) -> Result<Option<Token>, Why> {
-    let Some(found) = text(row, "mark_token")? else { return Ok(None) };
-    found.parse().map(Some).map_err(|error| odd("mark_token", error))
+    let Some(found) = text(row, "token")? else { return Ok(None) };
+    found.parse().map(Some).map_err(|error| odd("token", error))
 }
 
 fn kind(word: &str, token: Option<Token>) -> Result<MarkKind, Why> {
     match word {
-        "lease" => there(token, "mark_token").map(MarkKind::Lease),
-        "wait" => there(token, "mark_token").map(MarkKind::Wait),
+        "running" => there(token, "token").map(MarkKind::Lease),
+        "backoff" => there(token, "token").map(MarkKind::Wait),
         "done" => Ok(MarkKind::Done(token)),
-        _ => Err(odd("mark", format!("{word:?} is no mark"))),
+        _ => Err(odd("state", format!("{word:?} is no state"))),
     }
 }
 
-/// The word and the token of a mark, as [`kind`] reads them.
-pub(super) const fn kind_columns(kind: MarkKind) -> (&'static str, Option<Token>) {
-    match kind {
-        MarkKind::Lease(token) => ("lease", Some(token)),
-        MarkKind::Wait(token) => ("wait", Some(token)),
+/// The columns of what stands at the key: state, node, attempt, token, since and until.
+pub(super) fn mark_columns(mark: Option<&StoredMark>) -> Vec<Value> {
+    let Some(mark) = mark else {
+        return values![NO_MARK, None::<String>, None::<i64>, None::<String>, None::<i64>, None::<i64>];
+    };
+    let (word, token) = match mark.kind {
+        MarkKind::Lease(token) => ("running", Some(token)),
+        MarkKind::Wait(token) => ("backoff", Some(token)),
         MarkKind::Done(token) => ("done", token),
-    }
+    };
+    let (node, attempt) = (mark.by.node.as_str(), i64::from(mark.by.attempt));
+    values![word, node, attempt, token.map(|token| token.to_string()), mark.since, mark.until]
 }

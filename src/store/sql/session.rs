@@ -6,8 +6,8 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use super::row::Why;
-use crate::slot::RunRecord;
+/// Why a column cannot be read, with its name.
+pub(super) type Why = String;
 
 /// A value for a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,17 +75,6 @@ pub(super) trait Session: Send {
     /// The instant by which everything in a transaction is judged.
     fn now(&self) -> DateTime<Utc>;
 
-    /// The run in a slot's row, where the dialect keeps the last one there.
-    fn last_run(&self, _row: &Self::Row) -> Result<Option<RunRecord>, Why> {
-        Ok(None)
-    }
-
-    /// The last turn of the slot's job, where the dialect keeps turns: of two claims at once that must not both be granted, one
-    /// is, because no turn is taken twice.
-    fn last_turn(&self, _row: &Self::Row) -> Result<Option<i64>, Why> {
-        Ok(None)
-    }
-
     /// The instant by which a slot is judged that was read in this row.
     fn read_at(&self, row: &Self::Row) -> Result<DateTime<Utc>, Why>;
 
@@ -95,51 +84,72 @@ pub(super) trait Session: Send {
     async fn execute(&mut self, sql: &'static str, values: Vec<Value>) -> Result<u64, sqlx::Error>;
 }
 
-/// Names the statements that every dialect has, once: `Texts`, and `texts!()`, which reads those of the folder of the file that
-/// says it. What a number stands for in a statement is the same in all dialects.
+/// The statements of a dialect's file, `-- name: NAME` before each.
+fn named(file: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    file.split("-- name: ").skip(1).filter_map(|block| block.split_once('\n')).map(|(name, text)| (name, text.trim()))
+}
+
+/// The statement of that name. A test of each dialect shows that there is one.
+pub(super) fn statement(file: &'static str, name: &str) -> &'static str {
+    named(file).find(|(known, _)| *known == name).map_or("", |(_, text)| text)
+}
+
+/// A set of statements, each named once: here and in the dialects' files.
 macro_rules! statements {
-    ($dollar:tt $($name:ident),* $(,)?) => {
-        /// The statements that every dialect has, each a file of its own with the same name.
+    ($(#[$doc:meta])* $set:ident { $($name:ident),* $(,)? }) => {
+        $(#[$doc])*
         #[derive(Debug)]
-        pub(super) struct Texts {
-            $(pub(super) $name: &'static str),*
+        pub(in crate::store::sql) struct $set {
+            $(pub(in crate::store::sql) $name: &'static str),*
         }
 
-        /// The statements of the folder of the file that says this.
-        macro_rules! texts {
-            () => {
-                $dollar crate::store::sql::session::Texts {
-                    $($name: include_str!(concat!(stringify!($name), ".sql"))),*
-                }
-            };
+        impl $set {
+            #[cfg(test)]
+            pub(in crate::store::sql) const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
+
+            pub(in crate::store::sql) fn of(file: &'static str) -> Self {
+                Self { $($name: $crate::store::sql::session::statement(file, stringify!($name))),* }
+            }
         }
     };
 }
+pub(super) use statements;
 
-statements!($
-    slot_load,
-    slots_read,
-    runs_read,
-    output_read,
-    audit_read,
-    pause_get,
-    pause_set,
-    pauses,
-    jobs_register,
-    jobs,
-    nodes_forget,
-    node_save,
-    nodes,
-    purge,
-    notes_save,
-    notes_there,
-    notes_read,
-    notes_forget,
-    notes_purge,
-    trial_jobs,
-    trial_nodes,
-    trial_pauses,
-    trial_slots,
-    trial_notes,
-);
-pub(super) use texts;
+statements! {
+    /// The statements that every dialect has. What a number stands for in one is the same in all dialects.
+    Texts {
+        slot_load,
+        slots_read,
+        output_read,
+        pause_get,
+        pause_set,
+        pauses,
+        jobs_register,
+        jobs,
+        nodes_forget,
+        node_save,
+        nodes,
+        purge,
+        notes_save,
+        notes_there,
+        notes_read,
+        notes_forget,
+        notes_purge,
+        trial_jobs,
+        trial_nodes,
+        trial_pauses,
+        trial_slots,
+        trial_notes,
+    }
+}
+
+/// What a dialect's file and the names in use do not share: a statement that nobody asks, a name without a statement, one that is
+/// there twice, and one that says nothing.
+#[cfg(test)]
+pub(super) fn unmatched(file: &'static str, own: &[&'static str]) -> Vec<String> {
+    let used = || Texts::NAMES.iter().chain(own);
+    let there = |name: &str| named(file).filter(|(known, text)| *known == name && !text.is_empty()).count();
+    let missing = used().filter(|name| there(name) != 1).map(|name| format!("{name} is there {} times", there(name)));
+    let idle = named(file).filter(|(name, _)| used().filter(|used| *used == name).count() != 1);
+    missing.chain(idle.map(|(name, _)| format!("{name} is not asked once"))).collect()
+}

@@ -1,16 +1,16 @@
-//! Slots in their tables: read into a state; what a rule has changed of it, as values for the dialect to write.
+//! Slots in their table: read into a state; what a rule has made of it, as values for the dialect to write; and many at once.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::cells::Cells;
 use super::fault::Fault;
 use super::row;
-use super::session::{Columns, Session, Value, values};
+use super::session::{Session, Value, Why, values};
 use crate::clock::earlier;
 use crate::job::Namespace;
-use crate::slot::{RunRecord, Slot, SlotKey};
+use crate::slot::{Attempt, OutputTail, Slot, SlotKey, SlotRecord, Token};
 use crate::store::Pause;
 use crate::store::rules::{Change, SlotStep};
 use crate::store::state::{Moment, SlotQuery, SlotState, StoredMark};
@@ -32,24 +32,10 @@ impl Scope {
         Moment { now, retention: self.retention }
     }
 
-    fn slot(&self, slot: &Slot) -> Vec<Value> {
-        values![self.namespace.as_str(), slot.job().as_str(), slot.start()]
+    /// A slot's identity: namespace, job, slot.
+    pub(super) fn slot(&self, slot: &Slot) -> Vec<Value> {
+        values![self.namespace.as_str(), slot.job().as_str(), slot.key().to_string()]
     }
-}
-
-/// What a dialect's statement asks for that reads a slot and may grant it; none where a verb is to be recorded with the grant.
-/// 1 to 4 as `slot_load.sql`, then the row without its identity (5 end, 6 counter, 7 forgiven, 8 to 13 the mark, 14 verdict,
-/// 15 when it was touched), and 16 to 18 the run.
-#[cfg(any(feature = "postgres", feature = "mysql"))]
-pub(super) fn granting(scope: &Scope, query: &SlotQuery, write: &SlotWrite) -> Result<Option<Vec<Value>>, Fault> {
-    if write.audit()?.is_some() {
-        return Ok(None);
-    }
-    let mut values = asked_of(scope, query);
-    let id = scope.slot(&query.slot).len();
-    values.extend(write.row(scope)?.into_iter().skip(id));
-    values.extend(write.run()?.unwrap_or_else(|| values![None::<i64>, None::<String>, None::<String>]));
-    Ok(Some(values))
 }
 
 /// A slot as it was read.
@@ -57,8 +43,9 @@ pub(super) fn granting(scope: &Scope, query: &SlotQuery, write: &SlotWrite) -> R
 pub(super) struct Loaded {
     slot: Slot,
     at: Moment,
-    /// Without the operators' verbs.
     stored: SlotState,
+    /// None where there is no row yet.
+    version: Option<i64>,
     pause: Option<Pause>,
     /// The oldest of the job's other slots that is leased.
     other: Option<(SlotKey, StoredMark)>,
@@ -66,63 +53,39 @@ pub(super) struct Loaded {
     next_turn: Option<i64>,
 }
 
-/// Reads the slot, as of one instant; and the row that it was read from, for what only the dialect has in it.
-pub(super) async fn load<S: Session>(
-    session: &mut S,
-    scope: &Scope,
-    query: &SlotQuery,
-) -> Result<(Loaded, S::Row), Fault> {
-    let text = session.texts().slot_load;
-    load_by(session, scope, query, (text, asked_of(scope, query))).await
+/// Reads the slot, as of one instant.
+pub(super) async fn load<S: Session>(session: &mut S, scope: &Scope, query: &SlotQuery) -> Result<Loaded, Fault> {
+    let asked = [scope.slot(&query.slot), values![i64::from(query.exclusive)]].concat();
+    let rows = session.fetch(session.texts().slot_load, asked).await?;
+    read(session, scope, query, &rows).map_err(|why| Fault::row(&query.slot, why))
 }
 
-/// The same, by another statement that answers such a row.
-pub(super) async fn load_by<S: Session>(
-    session: &mut S,
-    scope: &Scope,
-    query: &SlotQuery,
-    (text, values): (&'static str, Vec<Value>),
-) -> Result<(Loaded, S::Row), Fault> {
-    let odd = |why| Fault::row(&query.slot, why);
-    let found = session.fetch(text, values).await?.into_iter().next();
-    let found = found.ok_or_else(|| odd("nothing was answered".to_owned()))?;
-    let (now, last) = (session.read_at(&found).map_err(odd)?, session.last_run(&found).map_err(odd)?);
-    let last_turn = session.last_turn(&found).map_err(odd)?;
-    let loaded = Loaded::read(query, (&found, last), scope.at(now)).map_err(odd)?;
-    Ok((Loaded { next_turn: query.exclusive.then(|| last_turn.unwrap_or(0).saturating_add(1)), ..loaded }, found))
-}
-
-/// What `slot_load.sql` asks for: 1 to 3 the slot, 4 whether it has to run alone.
-fn asked_of(scope: &Scope, query: &SlotQuery) -> Vec<Value> {
-    let mut values = scope.slot(&query.slot);
-    values.push(i64::from(query.exclusive).into());
-    values
+fn read<S: Session>(session: &S, scope: &Scope, query: &SlotQuery, rows: &[S::Row]) -> Result<Loaded, Why> {
+    let (mut own, mut other): (_, Option<(SlotKey, StoredMark)>) = (None, None);
+    for found in rows {
+        if row::number(found, "other")? != Some(1) {
+            own = Some(found);
+        } else if let (key, Some(mark)) = (row::key(found)?, row::mark(found)?)
+            && other.as_ref().is_none_or(|(oldest, _)| key < *oldest)
+        {
+            other = Some((key, mark));
+        }
+    }
+    let found = own.ok_or("nothing was answered")?;
+    let version = row::number(found, "version")?;
+    let last_turn = row::number(found, "turn")?.unwrap_or(0);
+    Ok(Loaded {
+        slot: query.slot.clone(),
+        at: scope.at(session.read_at(found)?),
+        stored: if version.is_some() { row::state(found)? } else { SlotState::default() },
+        version,
+        pause: if query.pause { row::pause_beside(found)? } else { None },
+        other,
+        next_turn: query.exclusive.then_some(last_turn.saturating_add(1)),
+    })
 }
 
 impl Loaded {
-    /// From its row and the run in it.
-    fn read(
-        query: &SlotQuery,
-        (found, last): (&impl Columns, Option<RunRecord>),
-        at: Moment,
-    ) -> Result<Self, row::Why> {
-        let mut stored = SlotState { runs: row::runs(found)?, ..row::slot_row(found)? };
-        if let Some(last) = last {
-            // Where the others have it as well, theirs is the older form.
-            stored.runs.retain(|run| (run.attempt, run.token) != (last.attempt, last.token));
-            stored.runs.push(last);
-        }
-        stored.sort_runs();
-        let pause = if query.pause { row::pause_beside(found)? } else { None };
-        Ok(Self { slot: query.slot.clone(), at, stored, pause, other: other(found)?, next_turn: None })
-    }
-
-    /// A slot that nobody has touched, of a job that is not paused, with no lease at another slot.
-    #[cfg(any(feature = "postgres", feature = "mysql"))]
-    pub(super) fn untouched(slot: &Slot, at: Moment) -> Self {
-        Self { slot: slot.clone(), at, stored: SlotState::default(), pause: None, other: None, next_turn: None }
-    }
-
     /// For a rule to decide.
     pub(super) fn step(&self) -> SlotStep {
         let (pause, other) = (self.pause.clone(), self.other.clone());
@@ -132,8 +95,21 @@ impl Loaded {
     /// What has to be written after it.
     pub(super) fn write(&self, step: SlotStep) -> SlotWrite {
         let change = Change::between(&self.stored, step, self.at);
-        SlotWrite { slot: self.slot.clone(), now: self.at.now, change, turn: self.next_turn }
+        let had_ended = |run: (Attempt, Token)| self.stored.run(run.0, run.1).is_some_and(|run| run.outcome.is_some());
+        let output = change.run.as_ref().and_then(|run| match &run.output {
+            Some(output) => Some(OutputChange::Put(output.clone())),
+            None => had_ended((run.attempt, run.token)).then_some(OutputChange::Remove),
+        });
+        let (slot, now) = (self.slot.clone(), self.at.now);
+        SlotWrite { slot, now, change, output, version: self.version, turn: self.next_turn }
     }
+}
+
+/// What becomes of the output of the run whose record is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum OutputChange {
+    Put(OutputTail),
+    Remove,
 }
 
 /// What a rule has changed. Where it has changed anything, the row is written with it.
@@ -141,12 +117,11 @@ impl Loaded {
 pub(super) struct SlotWrite {
     slot: Slot,
     /// When the slot was read.
-    #[cfg_attr(
-        not(any(feature = "postgres", feature = "mysql")),
-        allow(dead_code, reason = "a file is locked from before the reading")
-    )]
     pub(super) now: DateTime<Utc>,
     pub(super) change: Change,
+    output: Option<OutputChange>,
+    /// The version of the row that was read.
+    pub(super) version: Option<i64>,
     /// The job's turn that is taken with it; none where the row keeps what it has.
     #[cfg_attr(
         not(any(feature = "postgres", feature = "mysql")),
@@ -156,109 +131,82 @@ pub(super) struct SlotWrite {
 }
 
 impl SlotWrite {
-    /// The slot's identity: 1 namespace, 2 job, 3 start.
+    /// The slot's identity: 1 namespace, 2 job, 3 slot.
     pub(super) fn slot(&self, scope: &Scope) -> Vec<Value> {
         scope.slot(&self.slot)
     }
 
-    /// The slot's row: its identity, then 4 end, 5 counter, 6 forgiven, 7 to 12 the mark, 13 verdict, 14 when it was
-    /// touched.
+    /// The slot's row: its identity, then 4 to 9 what stands at its key, 10 attempts, 11 verdict, 12 when it was touched, 13 the
+    /// document, 14 its new version, which is larger than any that a row of this slot has had, also one that was purged: it is
+    /// never below the clock.
     pub(super) fn row(&self, scope: &Scope) -> Result<Vec<Value>, Fault> {
         let state = &self.change.state;
-        // What has run out is nothing any more, and not in the way of whoever looks for what runs.
-        let mark = state.mark(self.now);
-        let (word, token) = mark.map(|mark| row::kind_columns(mark.kind)).unzip();
-        let verdict = state.verdict.as_ref().map(row::json).transpose().map_err(|why| self.odd(why))?;
         let mut values = self.slot(scope);
+        // What has run out is nothing any more, and not in the way of whoever looks for what runs.
+        values.extend(row::mark_columns(state.mark(self.now)));
+        let next = self.version.map_or(i64::MIN, |version| version.saturating_add(1));
         values.extend(values![
-            self.slot.end(),
             i64::from(state.counter),
-            i64::from(state.forgiven),
-            word.map(str::to_owned),
-            token.flatten().map(|token| token.to_string()),
-            mark.map(|mark| mark.by.node.as_str().to_owned()),
-            mark.map(|mark| i64::from(mark.by.attempt)),
-            mark.map(|mark| mark.since.timestamp_millis()),
-            mark.map(|mark| mark.until.timestamp_millis()),
-            verdict,
+            state.verdict.as_ref().map(|record| record.verdict.as_str().to_owned()),
             state.touched.unwrap_or(self.now),
+            row::json(state).map_err(|why| Fault::row(&self.slot, why))?,
+            next.max(self.now.timestamp_millis()),
         ]);
         Ok(values)
     }
 
-    /// The run's record, if there is one to write: attempt, token, record.
-    pub(super) fn run(&self) -> Result<Option<Vec<Value>>, Fault> {
-        let Some(run) = &self.change.run else { return Ok(None) };
-        let record = row::json(run).map_err(|why| self.odd(why))?;
-        Ok(Some(values![i64::from(run.attempt), run.token.to_string(), record]))
+    /// Whether outputs change with it.
+    #[cfg(feature = "mysql")]
+    pub(super) const fn has_outputs(&self) -> bool {
+        self.change.forgets || self.output.is_some()
     }
 
-    /// The operator's verb, if there is one to write.
-    pub(super) fn audit(&self) -> Result<Option<Value>, Fault> {
-        let Some(audit) = &self.change.audit else { return Ok(None) };
-        Ok(Some(row::json(audit).map_err(|why| self.odd(why))?.into()))
-    }
-
-    fn odd(&self, why: row::Why) -> Fault {
-        Fault::row(&self.slot, why)
+    /// The run whose output is written, or goes where that is NULL: attempt, token, output.
+    pub(super) fn output(&self) -> Result<Option<Vec<Value>>, Fault> {
+        let Some((run, output)) = self.change.run.as_ref().zip(self.output.as_ref()) else { return Ok(None) };
+        let output = match output {
+            OutputChange::Put(output) => Some(row::json(output).map_err(|why| Fault::row(&self.slot, why))?),
+            OutputChange::Remove => None,
+        };
+        Ok(Some(values![i64::from(run.attempt), run.token.to_string(), output]))
     }
 }
 
-/// The oldest of the job's other slots that is leased, where that was asked.
-fn other(found: &impl Columns) -> Result<Option<(SlotKey, StoredMark)>, row::Why> {
-    let Some(other) = row::record::<Cells>(found, "other")? else { return Ok(None) };
-    let start = row::there(row::instant(&other, "start_ms")?, "start_ms")?;
-    let key = SlotKey::of(start).ok_or_else(|| format!("column start_ms: no slot begins at {start}"))?;
-    Ok(row::mark(&other)?.map(|mark| (key, mark)))
-}
-
-/// The slots as the `*_read.sql` texts take them. Names need no escapes: [`crate::job::NAME_RULE`].
+/// The slots as the statements take them that read many. Names and keys need no escapes: [`crate::job::NAME_RULE`].
 pub(super) fn asked(slots: &[Slot]) -> String {
-    let pairs: Vec<String> =
-        slots.iter().map(|slot| format!("[\"{}\",{}]", slot.job(), slot.start().timestamp_millis())).collect();
+    let pairs: Vec<String> = slots.iter().map(|slot| format!("[\"{}\",\"{}\"]", slot.job(), slot.key())).collect();
     format!("[{}]", pairs.join(","))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::job::NodeName;
-    use crate::slot::{Lease, Outcome, Token};
-    use crate::store::ClaimRequest;
-    use crate::store::sql::cells::Cells;
-
-    fn slot() -> Slot {
-        Slot::parse("job", "2026-11-21T14Z", "2026-11-21T15Z").unwrap()
+/// The store's clock, and what is known of each slot, in the order asked: one statement, however many there are.
+pub(super) async fn inspect<S: Session>(
+    tx: &mut S,
+    scope: &Scope,
+    slots: &[Slot],
+) -> Result<(DateTime<Utc>, Vec<SlotRecord>), Fault> {
+    let rows = tx.fetch(tx.texts().slots_read, values![scope.namespace.as_str(), asked(slots)]).await?;
+    let mut found = HashMap::with_capacity(rows.len());
+    for row in &rows {
+        let id = row::text(row, "job").and_then(|job| Ok(job.zip(row::text(row, "slot")?)));
+        found.extend(id.map_err(|why| Fault::Row(format!("table slots: {why}")))?.map(|id| (id, row)));
     }
+    let at = scope.at(tx.now());
+    let record = |slot: &Slot| match found.get(&(slot.job().to_string(), slot.key().to_string())) {
+        Some(row) => Ok(row::state(*row).map_err(|why| Fault::row(slot, why))?.record(slot, at)),
+        None => Ok(SlotRecord::untouched(slot.clone())),
+    };
+    Ok((at.now, slots.iter().map(record).collect::<Result<_, Fault>>()?))
+}
 
-    fn lease(token: u128, attempt: u32) -> Lease {
-        let minute = Duration::from_secs(60);
-        let request = ClaimRequest::new(slot(), Token::from_bits(token), NodeName::new("a").unwrap(), minute, 3);
-        request.granted(attempt, slot().start())
-    }
-
-    /// A row of `slot_load.sql` with these runs beside it.
-    fn row(runs: &[RunRecord]) -> Cells {
-        let runs: Vec<String> = runs.iter().map(|run| row::json(run).unwrap()).collect();
-        let runs = row::json(&row::json(&runs).unwrap()).unwrap();
-        let columns =
-            r#""counter":2,"forgiven":0,"mark":null,"verdict":null,"touched_ms":1,"since_ms":null,"other":null"#;
-        serde_json::from_str(&format!(r#"{{{columns},"runs":{runs}}}"#)).unwrap()
-    }
-
-    fn runs(row: &Cells, last: Option<RunRecord>) -> Vec<RunRecord> {
-        let at = Moment { now: slot().start(), retention: Duration::from_secs(60) };
-        Loaded::read(&SlotQuery::slot(&slot()), (row, last), at).unwrap().stored.runs
-    }
-
-    #[test]
-    fn the_run_in_the_row_takes_the_place_of_its_older_form_and_stands_in_order() {
-        let (first, second) = (RunRecord::ended(&lease(1, 1), Outcome::Failure), RunRecord::begun(&lease(2, 2)));
-        let ended = RunRecord::ended(&lease(2, 2), Outcome::Success);
-        assert_eq!(runs(&row(&[second.clone(), first.clone()]), Some(ended.clone())), [first.clone(), ended.clone()]);
-        assert_eq!(runs(&row(&[second]), Some(first.clone())).len(), 2);
-        assert_eq!(runs(&row(std::slice::from_ref(&ended)), Some(first.clone())), [first.clone(), ended]);
-        assert_eq!(runs(&row(&[]), Some(first.clone())), std::slice::from_ref(&first));
-        assert_eq!(runs(&row(std::slice::from_ref(&first)), None), [first]);
-    }
+/// The end of one run's output.
+pub(super) async fn output<S: Session>(
+    tx: &mut S,
+    scope: &Scope,
+    slot: &Slot,
+    attempt: Attempt,
+    token: Token,
+) -> Result<Option<OutputTail>, Fault> {
+    let named = [scope.slot(slot), values![i64::from(attempt), token.to_string()]].concat();
+    let rows = tx.fetch(tx.texts().output_read, named).await?;
+    rows.first().map(row::output).transpose().map_err(|why| Fault::row(slot, why))
 }

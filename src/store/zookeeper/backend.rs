@@ -11,6 +11,7 @@ use crate::store::backend::Backend;
 use crate::store::zookeeper::ZookeeperStore;
 use crate::store::zookeeper::operations::CAPABILITY;
 use crate::store::zookeeper::paths::Paths;
+use crate::store::zookeeper::target::{FORM, Target};
 use crate::store::{Capability, Finding, OpenError, Store, StoreOptions, Trial};
 
 /// ZooKeeper.
@@ -20,6 +21,14 @@ pub(in crate::store) struct ZookeeperBackend;
 impl Backend for ZookeeperBackend {
     fn capability(&self) -> Capability {
         CAPABILITY
+    }
+
+    fn check(&self, url: &str) -> Result<(), OpenError> {
+        Target::parse(url).map(drop)
+    }
+
+    fn form(&self, _url: &str) -> String {
+        FORM.to_owned()
     }
 
     async fn open(&self, url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, OpenError> {

@@ -9,6 +9,9 @@ use crate::store::{OpenError, redact};
 
 const PORT: u16 = 2_181;
 
+/// How a url is written.
+pub(super) const FORM: &str = "write zookeeper://HOST:2181/chroot, or several hosts with commas between them";
+
 /// What sessions are made from.
 #[derive(Clone)]
 pub(super) struct Target {
@@ -32,7 +35,7 @@ impl Target {
     }
 
     fn read(url: &str) -> Result<Self, String> {
-        let form = || "write zookeeper://HOST:2181/chroot, or several hosts with commas between them".to_owned();
+        let form = || format!("it names no host: {FORM}");
         let (_, rest) = url.split_once("://").ok_or_else(form)?;
         if rest.contains(['?', '#']) {
             return Err("it has parameters, and none is known here".to_owned());

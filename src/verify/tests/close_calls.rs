@@ -256,6 +256,40 @@ fn a_run_without_a_guard_begins_by_the_clock_of_its_node() {
 }
 
 #[test]
+fn a_run_whose_end_its_node_told_of_late_was_over_when_its_keeper_saw_it_end() {
+    let book = |ran| {
+        let stood_still = Book::new().starts("a", 0.1, 1).ended_after(ran, "a", 30.0, 1, "killed");
+        let book = stood_still.run("b", 8.0, 9.0, 2, "success").later();
+        book.with("\"on_lost\":\"continue\"", "\"on_lost\":\"kill\"")
+    };
+    let overlaps = |book: Book| book.report().tally(Class::Overlap).slots;
+    assert_eq!((overlaps(book(5.0)), overlaps(book(29.9))), (0, 1));
+    let recorded = book(5.0).recorded("a", 0.1, Some(20.0), 1).recorded("b", 8.0, Some(9.0), 2);
+    assert_eq!(overlaps(recorded), 1, "the job's own word is the better one");
+}
+
+#[test]
+fn a_run_by_a_clock_that_was_set_while_its_node_ran_is_no_late_start() {
+    let told = |line: &str| Book::new().run("a", 0.1, 1.0, 1, "failure").node("a", 662.0, line);
+    // It is 14:09:58 when the second attempt is granted, and a minute later by a clock that was set in between.
+    let book = |line: &str| {
+        let late = told(line).run("a", 658.0, 659.0, 2, "success").later();
+        late.with(&format!("\"granted_at\":\"{}\"", text(658.0)), &format!("\"granted_at\":\"{}\"", text(598.0)))
+    };
+    assert!(!book(r#""event":"clock_off","offset_ms":60000"#).faulted().contains(&"late-start"));
+    assert!(book(FILLER).faulted().contains(&"late-start"), "nobody told of a clock");
+    assert!(book(r#""event":"clock_off","offset_ms":30000"#).faulted().contains(&"late-start"), "not so far");
+    // Set back by a minute, after the first attempt: its lines seem a minute later than they are.
+    let back = |line: &str| {
+        let book = Book::new().run("a", 580.0, 590.0, 1, "failure").run("a", 535.0, 536.0, 2, "success");
+        let book = book.node("a", 540.0, line).later();
+        book.with(&format!("\"granted_at\":\"{}\"", text(535.0)), &format!("\"granted_at\":\"{}\"", text(595.0)))
+    };
+    assert!(!back(r#""event":"clock_off","offset_ms":-60000"#).faulted().contains(&"late-start"));
+    assert!(back(FILLER).faulted().contains(&"late-start"));
+}
+
+#[test]
 fn a_job_that_met_another_run_alive_met_the_one_that_was() {
     let three = Book::new().starts("a", 0.1, 1).fault(1.0, "kill", "a").run("b", 8.0, 20.0, 2, "success");
     let three = three.told("b", 10.0, "lease_lost", 2).starts("c", 9.0, 3).ends("c", 12.0, 3, "success");

@@ -54,6 +54,10 @@ fn success_without_done_is_caught() {
     assert_eq!(undone.faulted(), ["success-without-done"]);
     let late = Book::new().run("a", 0.1, 605.0, 1, "success").closed("b", 602.0, "missed").later();
     late.is_clean_and(Class::Once);
+    // Its answer came a moment after that of the run's end, which the store heard later.
+    let overtaken = |at| Book::new().run("a", 0.1, 605.0, 1, "success").closed("b", at, "missed").later();
+    overtaken(605.4).is_clean_and(Class::Once);
+    assert_eq!(overtaken(606.0).faulted(), ["success-without-done"]);
 }
 
 /// The store's answer to somebody else is as good a proof that it has the success as the answer to its own node, and lost less often.

@@ -1,7 +1,10 @@
 //! A store that is away, or refuses, when a command of `cronward` begins.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::TcpListener;
+
+use serde_json::Value;
 
 use crate::manager::Manager;
 use crate::place::{Ended, Place};
@@ -99,8 +102,16 @@ pub(super) fn of_two_live_nodes_of_one_name_each_that_meets_the_other_warns_once
     });
     assert_eq!(met["level"], "WARN");
     assert!(met["other"].as_str().is_some_and(|instance| !instance.is_empty()), "{met}");
+    // Each looks for the other at every sixth heartbeat.
+    let mut heartbeats = BTreeMap::<String, BTreeSet<i64>>::new();
+    wait::within(4 * wait::LIMIT, "each of them has looked once more, and has made a heartbeat since", || {
+        let entry: Value = serde_json::from_str(&server.text(&["HGET", "cronward:default:nodes", "a"])?).unwrap();
+        let of_one = heartbeats.entry(entry["instance"].as_str()?.to_owned()).or_default();
+        of_one.insert(entry["seen_ms"].as_i64()?);
+        (heartbeats.len() == 2 && heartbeats.values().all(|beats| beats.len() >= 8)).then_some(())
+    });
     for node in [&first, &second] {
-        assert!(node.said("another live node has the name").len() < 2);
+        assert!(node.said("another live node has the name").len() < 2, "{}", node.text());
     }
 }
 

@@ -87,22 +87,22 @@ struct Raw {
 
 impl Raw {
     async fn update(&self, slot: &Slot, change: &str) -> Result<u64, String> {
-        let sql = format!("UPDATE cronward_slots SET {change} WHERE namespace = ? AND job = ? AND start_ms = ?");
+        let sql = format!("UPDATE cronward_slots SET {change} WHERE namespace = ? AND job = ? AND slot = ?");
         let done = sqlx::query(sqlx::AssertSqlSafe(sql))
             .bind(self.namespace.as_str())
             .bind(slot.job().as_str())
-            .bind(slot.start().timestamp_millis())
+            .bind(slot.key().to_string())
             .execute(&mut *self.conn.lock().await)
             .await;
         done.map(|done| done.rows_affected()).map_err(|error| error.to_string())
     }
 
     async fn number(&self, slot: &Slot, what: &str) -> Result<Option<i64>, String> {
-        let sql = format!("SELECT {what} FROM cronward_slots WHERE namespace = ? AND job = ? AND start_ms = ?");
+        let sql = format!("SELECT {what} FROM cronward_slots WHERE namespace = ? AND job = ? AND slot = ?");
         let found: Result<Option<Option<i64>>, _> = sqlx::query_scalar(sqlx::AssertSqlSafe(sql))
             .bind(self.namespace.as_str())
             .bind(slot.job().as_str())
-            .bind(slot.start().timestamp_millis())
+            .bind(slot.key().to_string())
             .fetch_optional(&mut *self.conn.lock().await)
             .await;
         found.map(Option::flatten).map_err(|error| error.to_string())
@@ -112,33 +112,33 @@ impl Raw {
 #[async_trait]
 impl Probe for Raw {
     async fn attempts(&self, slot: &Slot) -> Result<Option<Attempt>, String> {
-        let counter = self.number(slot, "nullif(counter, 0)").await?;
+        let counter = self.number(slot, "nullif(attempts, 0)").await?;
         counter.map(Attempt::try_from).transpose().map_err(|error| error.to_string())
     }
 
     async fn mark_ttl(&self, slot: &Slot) -> Result<Option<Duration>, String> {
-        let left = self.number(slot, &format!("mark_until_ms - {NOW}")).await?;
+        let left = self.number(slot, &format!("until_ms - {NOW}")).await?;
         Ok(left.and_then(|left| u64::try_from(left).ok()).filter(|left| *left > 0).map(Duration::from_millis))
     }
 
     async fn expire_mark(&self, slot: &Slot) -> Result<(), String> {
-        self.update(slot, &format!("mark_until_ms = {NOW}")).await.map(drop)
+        self.update(slot, &format!("until_ms = {NOW}")).await.map(drop)
     }
 
     async fn forget_counter(&self, slot: &Slot) -> Result<(), String> {
-        self.update(slot, "counter = 0").await.map(drop)
+        self.update(slot, "attempts = 0").await.map(drop)
     }
 
     async fn corrupt_mark(&self, slot: &Slot) -> Result<bool, String> {
-        Ok(self.update(slot, "mark = 'what somebody else wrote'").await? > 0)
+        Ok(self.update(slot, "state = 'what somebody else wrote'").await? > 0)
     }
 
     async fn age_notes(&self, slot: &Slot) -> Result<(), String> {
-        let sql = "UPDATE cronward_notes SET kept_from_ms = 0 WHERE namespace = ? AND job = ? AND start_ms = ?";
+        let sql = "UPDATE cronward_notes SET kept_from_ms = 0 WHERE namespace = ? AND job = ? AND slot = ?";
         let done = sqlx::query(sql)
             .bind(self.namespace.as_str())
             .bind(slot.job().as_str())
-            .bind(slot.start().timestamp_millis())
+            .bind(slot.key().to_string())
             .execute(&mut *self.conn.lock().await)
             .await;
         done.map(drop).map_err(|error| error.to_string())

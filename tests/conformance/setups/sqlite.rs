@@ -60,17 +60,17 @@ impl Raw {
         sqlx::query(sqlx::AssertSqlSafe(sql))
             .bind(self.namespace.as_str().to_owned())
             .bind(slot.job().as_str().to_owned())
-            .bind(slot.start().timestamp_millis())
+            .bind(slot.key().to_string())
     }
 
     async fn update(&self, slot: &Slot, change: &str) -> Result<u64, String> {
-        let sql = format!("UPDATE slots SET {change} WHERE namespace = ?1 AND job = ?2 AND start_ms = ?3");
+        let sql = format!("UPDATE slots SET {change} WHERE namespace = ?1 AND job = ?2 AND slot = ?3");
         let done = self.at(slot, sql).execute(&mut *self.conn.lock().await).await;
         done.map(|done| done.rows_affected()).map_err(|error| error.to_string())
     }
 
     async fn number(&self, slot: &Slot, what: &str) -> Result<Option<i64>, String> {
-        let sql = format!("SELECT {what} FROM slots WHERE namespace = ?1 AND job = ?2 AND start_ms = ?3");
+        let sql = format!("SELECT {what} FROM slots WHERE namespace = ?1 AND job = ?2 AND slot = ?3");
         let found = self.at(slot, sql).fetch_optional(&mut *self.conn.lock().await).await;
         let found = found.map_err(|error| error.to_string())?;
         found.map_or(Ok(None), |row| sqlx::Row::try_get(&row, 0).map_err(|error| error.to_string()))
@@ -80,29 +80,29 @@ impl Raw {
 #[async_trait]
 impl Probe for Raw {
     async fn attempts(&self, slot: &Slot) -> Result<Option<Attempt>, String> {
-        let counter = self.number(slot, "nullif(counter, 0)").await?;
+        let counter = self.number(slot, "nullif(attempts, 0)").await?;
         counter.map(Attempt::try_from).transpose().map_err(|error| error.to_string())
     }
 
     async fn mark_ttl(&self, slot: &Slot) -> Result<Option<Duration>, String> {
-        let left = self.number(slot, &format!("mark_until_ms - {NOW}")).await?;
+        let left = self.number(slot, &format!("until_ms - {NOW}")).await?;
         Ok(left.and_then(|left| u64::try_from(left).ok()).filter(|left| *left > 0).map(Duration::from_millis))
     }
 
     async fn expire_mark(&self, slot: &Slot) -> Result<(), String> {
-        self.update(slot, &format!("mark_until_ms = min(mark_until_ms, {NOW})")).await.map(drop)
+        self.update(slot, &format!("until_ms = min(until_ms, {NOW})")).await.map(drop)
     }
 
     async fn forget_counter(&self, slot: &Slot) -> Result<(), String> {
-        self.update(slot, "counter = 0").await.map(drop)
+        self.update(slot, "attempts = 0").await.map(drop)
     }
 
     async fn corrupt_mark(&self, slot: &Slot) -> Result<bool, String> {
-        Ok(self.update(slot, "mark = 'x''; DROP TABLE slots; --'").await? == 1)
+        Ok(self.update(slot, "state = 'x''; DROP TABLE slots; --'").await? == 1)
     }
 
     async fn age_notes(&self, slot: &Slot) -> Result<(), String> {
-        let sql = "UPDATE notes SET kept_from_ms = 0 WHERE namespace = ?1 AND job = ?2 AND start_ms = ?3";
+        let sql = "UPDATE notes SET kept_from_ms = 0 WHERE namespace = ?1 AND job = ?2 AND slot = ?3";
         let done = self.at(slot, sql.to_owned()).execute(&mut *self.conn.lock().await).await;
         done.map(drop).map_err(|error| error.to_string())
     }
@@ -110,7 +110,7 @@ impl Probe for Raw {
     async fn wipe(&self) -> Result<(), String> {
         let mut conn = self.conn.lock().await;
         for table in ["slots", "pauses", "jobs", "nodes", "notes"] {
-            // Runs and audit go with their slots.
+            // Outputs go with their slots.
             sqlx::query(sqlx::AssertSqlSafe(format!("DELETE FROM {table} WHERE namespace = ?1")))
                 .bind(self.namespace.as_str())
                 .execute(&mut *conn)

@@ -1,6 +1,7 @@
 //! Flaws of leases: who may start, who may renew, when a lease ends.
 
-use std::sync::Arc;
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -37,6 +38,11 @@ pub(super) fn controls() -> Vec<Control> {
                 "renew::a_lease_followed_by_a_smaller_number_that_ended_is_lost",
                 "settle::whoever_was_followed_by_a_smaller_number_hears_of_it",
             ],
+        },
+        Control { flaw: Arc::new(ClaimShortens), caught_by: &["claim::a_claim_of_the_same_token_never_shortens"] },
+        Control {
+            flaw: Arc::<ClaimRepeatsItsLength>::default(),
+            caught_by: &["claim::a_brief_claim_of_the_same_token_lasts_no_longer_than_it_asks"],
         },
         Control { flaw: Arc::new(RenewalOfAnybody), caught_by: &["renew::a_lease_that_was_followed_is_lost"] },
         Control { flaw: Arc::new(RenewalRestoresAnything), caught_by: &["renew::a_settled_lease_is_not_restored"] },
@@ -122,6 +128,41 @@ impl Flaw for ClaimForgetsItsToken {
             return ledger.claim(&ClaimRequest { token: request.token.next(), ..request.clone() }, now);
         }
         ledger.claim(request, now)
+    }
+}
+
+/// SET with the TTL of the request, also where its own token stands.
+#[derive(Debug)]
+struct ClaimShortens;
+
+impl Flaw for ClaimShortens {
+    fn claim(&self, ledger: &mut Ledger, request: &ClaimRequest, now: DateTime<Utc>) -> Claim {
+        let answer = ledger.claim(request, now);
+        if let Claim::Claimed { .. } = answer {
+            ledger.set_mark_ttl(&request.slot, request.lease_ttl, now);
+        }
+        answer
+    }
+}
+
+/// A lease that is made once and kept alive: asked for again, it lasts as long as the first time.
+#[derive(Default)]
+struct ClaimRepeatsItsLength(Mutex<Duration>);
+
+impl Debug for ClaimRepeatsItsLength {
+    /// Its name alone: flaws are listed by it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ClaimRepeatsItsLength")
+    }
+}
+
+impl Flaw for ClaimRepeatsItsLength {
+    fn claim(&self, ledger: &mut Ledger, request: &ClaimRequest, now: DateTime<Utc>) -> Claim {
+        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if ledger.mark_ttl(&request.slot, now).is_none() {
+            *made = request.lease_ttl;
+        }
+        ledger.claim(&ClaimRequest { lease_ttl: request.lease_ttl.max(*made), ..request.clone() }, now)
     }
 }
 

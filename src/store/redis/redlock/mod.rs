@@ -21,3 +21,4 @@ mod wake;
 
 pub(in crate::store) use adapter::CAPABILITY;
 pub use store::RedlockStore;
+pub(in crate::store::redis) use target::check;

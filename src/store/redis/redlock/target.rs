@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::store::OpenError;
 use crate::store::redis::members::Members;
+use crate::store::redis::target::check as check_one;
 use crate::store::redlock::Quorum;
 
 /// What a url says.
@@ -30,6 +31,11 @@ impl Target {
         let longest_lease = members.parameter("longest_lease").map_or(Ok(Duration::ZERO), seconds).map_err(refuse)?;
         Ok(Self { masters: members.urls(), quorum, longest_lease })
     }
+}
+
+/// Refuses a url for its text, and for that of the masters' urls.
+pub(in crate::store::redis) fn check(url: &str) -> Result<(), OpenError> {
+    Target::parse(url)?.masters.iter().try_for_each(|master| check_one(master))
 }
 
 /// Whole seconds or minutes.

@@ -6,17 +6,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::broadcast;
 
-use super::place::{self, Place};
-use super::session::{Basis, MySqlSession};
-use super::{fault, schema};
+use super::fault;
+use super::session::{MySqlSession, OWN, Place, resolve};
 use crate::store::sql::fault::Fault;
-use crate::store::sql::row::Why;
-use crate::store::sql::server::{
-    Access, Dialect, Found, Grant, Isolation, MIGRATION_LIMIT, Sent, ServerStore, migrated,
-};
-use crate::store::sql::session::{Columns, Value};
-use crate::store::sql::slots::{Loaded, Scope, SlotWrite};
-use crate::store::state::SlotQuery;
+use crate::store::sql::server::{Access, Dialect, Isolation, MIGRATION_LIMIT, Sent, ServerStore, migrated};
+use crate::store::sql::slots::{Scope, SlotWrite};
 use crate::store::{
     Capability, ErrorKind, Migration, OpenError, Reach, Store, StoreClock, StoreOptions, Trial, Wake, Wakeups,
 };
@@ -47,7 +41,8 @@ pub fn open(url: &str, options: StoreOptions) -> Result<Arc<dyn Store>, OpenErro
 }
 
 fn store(url: &str, options: StoreOptions) -> Result<ServerStore<MySql>, OpenError> {
-    let place = place::resolve(url)?;
+    let mut place = resolve(url)?;
+    place.access = place.access.within(&options);
     let location = place.location.clone();
     let dialect = MySql { place, hints: broadcast::Sender::new(HINTS) };
     Ok(ServerStore::new(dialect, location, options))
@@ -61,15 +56,15 @@ pub(in crate::store) async fn forget(url: &str, options: StoreOptions, trial: &T
     Ok(store(url, options)?.forget(trial).await?)
 }
 
-/// Makes the tables, or brings them up to date.
+/// Makes the tables.
 ///
 /// # Errors
 /// [`OpenError::Url`] when the url cannot be used; [`OpenError::Store`] when the server cannot be reached, or refuses.
 pub async fn migrate(url: &str) -> Result<Migration, OpenError> {
-    let place = place::resolve(url)?;
+    let place = resolve(url)?;
     let work = async {
         let mut session = MySqlSession::connect(&place.options, MIGRATION_LIMIT).await?;
-        schema::bring_up(&mut session, Access::Migrate, MIGRATION_LIMIT).await
+        session.bring_up(Access::Migrate, MIGRATION_LIMIT).await
     };
     migrated::<MySql>(&place.location, work).await
 }
@@ -84,7 +79,6 @@ struct MySql {
 #[async_trait]
 impl Dialect for MySql {
     type Session = MySqlSession;
-    type Basis = Basis;
 
     fn capability() -> Capability {
         CAPABILITY
@@ -100,32 +94,14 @@ impl Dialect for MySql {
 
     async fn connect(&self, limit: Duration) -> Result<MySqlSession, Fault> {
         let mut session = MySqlSession::connect(&self.place.options, limit).await?;
-        schema::bring_up(&mut session, self.place.access, limit).await?;
+        session.bring_up(self.place.access, limit).await?;
         Ok(session)
-    }
-
-    fn basis(row: &impl Columns) -> Result<Option<Basis>, Why> {
-        Basis::read(row)
-    }
-
-    async fn grant(
-        session: &mut MySqlSession,
-        scope: &Scope,
-        query: &SlotQuery,
-        values: Vec<Value>,
-    ) -> Result<Grant<Basis>, Fault> {
-        let Some(at) = session.grant(values).await? else { return Ok(Grant::Refused) };
-        // The number of the insertion may be none: where the table has a trigger, say.
-        let at = at.filter(|at| (query.slot.start()..query.slot.end()).contains(at));
-        let loaded = at.map(|at| Loaded::untouched(&query.slot, scope.at(at)));
-        let found = loaded.map(|loaded| Box::new(Found { loaded, basis: None, granted: true }));
-        Ok(found.map_or(Grant::Untold, Grant::Found))
     }
 
     async fn begin(session: &mut MySqlSession, isolation: Isolation) -> Result<(), Fault> {
         session
             .run(match isolation {
-                Isolation::Snapshot => include_str!("begin_snapshot.sql"),
+                Isolation::Snapshot => OWN.begin_snapshot,
                 Isolation::Committed => "START TRANSACTION",
             })
             .await?;
@@ -144,10 +120,9 @@ impl Dialect for MySql {
         session: &mut MySqlSession,
         scope: &Scope,
         write: &SlotWrite,
-        basis: Option<&Basis>,
         limit: Duration,
     ) -> Result<bool, Fault> {
-        session.write(scope, write, basis, limit).await
+        session.write(scope, write, limit).await
     }
 
     async fn tell(_session: &mut MySqlSession, _scope: &Scope, _wake: &Wake) -> Result<(), Fault> {

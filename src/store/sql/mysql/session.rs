@@ -1,5 +1,8 @@
-//! The tables through MySQL's eyes: its connection, its statements, and the writing of a slot, which one of them decides.
+//! The tables through MySQL's eyes: from the url to a connection, its statements, how they are made, and the writing of a slot, which one of them
+//! decides.
 
+use std::fmt;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -8,42 +11,85 @@ use sqlx::mysql::{MySqlArguments, MySqlConnectOptions, MySqlRow};
 use sqlx::{ConnectOptions, MySqlConnection, Row as _};
 
 use super::fault::is_duplicate;
-use crate::slot::RunRecord;
-use crate::store::ErrorKind;
 use crate::store::sql::fault::Fault;
-use crate::store::sql::row::{self, Why};
-use crate::store::sql::session::{Columns, Session, Texts, Value, texts, values};
+use crate::store::sql::row;
+use crate::store::sql::server::{Access, are_missing, take_access};
+use crate::store::sql::session::{Columns, Session, Texts, Value, Why, statements, values};
 use crate::store::sql::slots::{Scope, SlotWrite};
+use crate::store::{ErrorKind, Migration, OpenError, redact};
 
-static TEXTS: Texts = texts!();
+const FILE: &str = include_str!("statements.sql");
 
-/// What a row was when it was read.
-#[derive(Clone, Debug)]
-pub(in crate::store::sql) struct Basis {
-    version: i64,
-    last_run: Option<LastRun>,
-}
+/// Each of its statements can be run again; the version is written last.
+const SCHEMA: &str = include_str!("schema.sql");
 
-/// Whose run stands in the row.
-#[derive(Clone, Debug)]
-struct LastRun {
-    attempt: i64,
-    token: String,
-}
+static TEXTS: LazyLock<Texts> = LazyLock::new(|| Texts::of(FILE));
 
-impl Basis {
-    /// None where there is no row.
-    pub(super) fn read(row: &impl Columns) -> Result<Option<Self>, Why> {
-        let Some(version) = row::number(row, "version")? else { return Ok(None) };
-        let last = row::number(row, "run_attempt")?.zip(row::text(row, "run_token")?);
-        Ok(Some(Self { version, last_run: last.map(|(attempt, token)| LastRun { attempt, token }) }))
+/// What only MySQL is asked.
+pub(super) static OWN: LazyLock<Own> = LazyLock::new(|| Own::of(FILE));
+
+statements! {
+    /// The statements that no other dialect has.
+    Own {
+        greet,
+        is_mariadb,
+        limit_mariadb,
+        limit_mysql,
+        now,
+        settings,
+        begin_snapshot,
+        schema_lock,
+        schema_unlock,
+        schema_there,
+        schema_version,
+        slot_insert,
+        slot_update,
+        outputs_forget,
+        output_save,
+        output_remove,
     }
 }
 
-impl LastRun {
-    fn is_of(&self, run: &RunRecord) -> bool {
-        (self.attempt, self.token.as_str()) == (i64::from(run.attempt), run.token.to_string().as_str())
+/// The url's parameters, as sqlx and the client of MySQL name them.
+const PARAMETERS: [&str; 5] = ["ssl-mode", "ssl-ca", "ssl-cert", "ssl-key", "socket"];
+
+pub(in crate::store) const FORM: &str =
+    "write mysql://user:password@host:3306/database, special characters percent-encoded";
+
+/// Where the server is.
+#[derive(Clone)]
+pub(super) struct Place {
+    /// Holds the password: never printed.
+    pub(super) options: MySqlConnectOptions,
+    pub(super) access: Access,
+    /// For messages.
+    pub(super) location: String,
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").field("location", &self.location).field("access", &self.access).finish_non_exhaustive()
     }
+}
+
+/// What a url names.
+pub(super) fn resolve(url: &str) -> Result<Place, OpenError> {
+    let refuse = |message: String| OpenError::Url { url: redact(url), message };
+    let mut parsed = url::Url::parse(url).map_err(|error| refuse(format!("{error}: {FORM}")))?;
+    let access = take_access(&mut parsed, &PARAMETERS).map_err(&refuse)?;
+    let options =
+        MySqlConnectOptions::from_url(&parsed).map_err(|_| refuse(format!("a parameter is wrong: {FORM}")))?;
+    if options.get_database().is_none() {
+        return Err(refuse(format!("it names no database: {FORM}")));
+    }
+    // What the driver would set on each connection is set here, once, with the rest.
+    let options = options.pipes_as_concat(false).no_engine_substitution(false);
+    Ok(Place { options: options.disable_statement_logging(), access, location: redact(url) })
+}
+
+/// Refuses a url for its text. The driver reads neither a file nor the environment for it.
+pub(in crate::store) fn check(url: &str) -> Result<(), OpenError> {
+    resolve(url).map(drop)
 }
 
 /// One connection.
@@ -73,14 +119,6 @@ impl Session for MySqlSession {
 
     fn now(&self) -> DateTime<Utc> {
         self.now
-    }
-
-    fn last_run(&self, row: &MySqlRow) -> Result<Option<RunRecord>, Why> {
-        row::record(row, "run_record")
-    }
-
-    fn last_turn(&self, row: &MySqlRow) -> Result<Option<i64>, Why> {
-        row::number(row, "turn")
     }
 
     fn read_at(&self, row: &MySqlRow) -> Result<DateTime<Utc>, Why> {
@@ -121,11 +159,11 @@ impl MySqlSession {
         let mut session = Self { conn, now: DateTime::UNIX_EPOCH };
         // The variable of that name differs between the servers; the statement does not.
         session.run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED").await?;
-        session.execute(include_str!("greet.sql"), values![seconds(limit)]).await?;
-        if session.number(include_str!("is_mariadb.sql")).await? == Some(1) {
-            session.execute(include_str!("limit_mariadb.sql"), values![millis(limit), seconds(limit)]).await?;
+        session.execute(OWN.greet, values![seconds(limit)]).await?;
+        if session.number(OWN.is_mariadb).await? == Some(1) {
+            session.execute(OWN.limit_mariadb, values![millis(limit), seconds(limit)]).await?;
         } else {
-            session.execute(include_str!("limit_mysql.sql"), values![millis(limit)]).await?;
+            session.execute(OWN.limit_mysql, values![millis(limit)]).await?;
         }
         Ok(session)
     }
@@ -137,7 +175,7 @@ impl MySqlSession {
 
     /// Reads the server's clock.
     pub(super) async fn look(&mut self) -> Result<(), Fault> {
-        let now = self.number(include_str!("now.sql")).await?.unwrap_or(i64::MIN);
+        let now = self.number(OWN.now).await?.unwrap_or(i64::MIN);
         let odd = || Fault::known(ErrorKind::Unavailable, format!("the server's clock is at {now} ms"));
         self.now = DateTime::from_timestamp_millis(now).ok_or_else(odd)?;
         Ok(())
@@ -148,81 +186,87 @@ impl MySqlSession {
         sqlx::query_scalar(sql).fetch_one(&mut self.conn).await
     }
 
-    /// Grants a slot that nobody has touched, if nothing else is in the way; none where something is. Answers the number of the
-    /// insertion as an instant, which is that of the grant, if it is one.
-    pub(super) async fn grant(&mut self, values: Vec<Value>) -> Result<Option<Option<DateTime<Utc>>>, Fault> {
-        let inserted = match bound(include_str!("slot_grant.sql"), values).execute(&mut self.conn).await {
-            Err(error) if is_duplicate(&error) => return Ok(None),
-            done => done?,
-        };
-        let number = i64::try_from(inserted.last_insert_id()).ok();
-        Ok((inserted.rows_affected() > 0).then(|| number.and_then(DateTime::from_timestamp_millis)))
+    /// Makes the tables where there are none, if that is allowed: by one of the processes that start together; waits as long for
+    /// others who do the same.
+    pub(super) async fn bring_up(&mut self, access: Access, limit: Duration) -> Result<Migration, Fault> {
+        let found = self.version().await?;
+        if !are_missing(found, access)? {
+            return Ok(Migration { from: found, to: found });
+        }
+        self.lock(limit).await?;
+        let done = self.make(access).await;
+        // Else the lock would stay as long as the connection.
+        self.run(OWN.schema_unlock).await?;
+        done
     }
 
-    /// Writes what a rule has changed: one statement decides. False when the row is not as it was read any more. An operator's
-    /// verb, and what takes the place of records older than the retention, needs a transaction.
-    pub(super) async fn write(
-        &mut self,
-        scope: &Scope,
-        write: &SlotWrite,
-        basis: Option<&Basis>,
-        limit: Duration,
-    ) -> Result<bool, Fault> {
-        let (run, audit) = (write.run()?, write.audit()?);
-        // What is outlasted is forgotten, not kept.
-        if let (Some(run), Some(basis)) = (&write.change.run, basis)
-            && !write.change.forgets
-            && basis.last_run.as_ref().is_some_and(|last| !last.is_of(run))
-        {
-            let values = [write.slot(scope), values![basis.version]].concat();
-            self.execute(include_str!("run_keep.sql"), values).await?;
+    async fn lock(&mut self, limit: Duration) -> Result<(), Fault> {
+        let seconds = i64::try_from(limit.as_secs()).unwrap_or(i64::MAX).max(1);
+        let rows = self.fetch(OWN.schema_lock, values![seconds]).await?;
+        match rows.first().map(|row| row.number("locked")).transpose()?.flatten() {
+            Some(1) => Ok(()),
+            _ => Err(Fault::known(ErrorKind::Timeout, "another process makes the tables: try again".to_owned())),
         }
-        if audit.is_none() && !write.change.forgets {
-            return self.save_row(scope, write, (run, basis), limit).await;
+    }
+
+    async fn make(&mut self, access: Access) -> Result<Migration, Fault> {
+        // Read again: another process may have done it meanwhile.
+        let from = self.version().await?;
+        if are_missing(from, access)? {
+            self.run(SCHEMA).await?;
         }
+        Ok(Migration { from, to: self.version().await? })
+    }
+
+    /// 0 when there are no tables.
+    async fn version(&mut self) -> Result<i64, Fault> {
+        if self.number(OWN.schema_there).await? == Some(0) {
+            return Ok(0);
+        }
+        Ok(self.number(OWN.schema_version).await?.unwrap_or(0))
+    }
+
+    /// Writes what a rule has changed: one statement decides, and an output needs a transaction with another. False when the row is
+    /// not as it was read any more.
+    pub(super) async fn write(&mut self, scope: &Scope, write: &SlotWrite, limit: Duration) -> Result<bool, Fault> {
+        if !write.has_outputs() {
+            return self.save_row(scope, write, limit).await;
+        }
+        let output = write.output()?;
         self.run("START TRANSACTION").await?;
-        if !self.save_row(scope, write, (run, basis), limit).await? {
+        if !self.save_row(scope, write, limit).await? {
             self.run("ROLLBACK").await?;
             return Ok(false);
         }
         let id = write.slot(scope);
         if write.change.forgets {
-            self.execute(include_str!("runs_forget.sql"), id.clone()).await?;
-            self.execute(include_str!("audit_forget.sql"), id.clone()).await?;
+            self.execute(OWN.outputs_forget, id.clone()).await?;
         }
-        if let Some(audit) = audit {
-            self.execute(include_str!("audit_add.sql"), [id, values![audit]].concat()).await?;
+        match output.as_deref() {
+            Some([attempt, token, Value::Text(None)]) => {
+                let named = [id, vec![attempt.clone(), token.clone()]].concat();
+                self.execute(OWN.output_remove, named).await?;
+            }
+            Some(output) => {
+                self.execute(OWN.output_save, [&id, output].concat()).await?;
+            }
+            None => {}
         }
         self.run("COMMIT").await?;
         Ok(true)
     }
 
-    /// The row alone. Its new version is larger than any that a row of this slot has had, also one that was purged: it is
-    /// never below the clock.
-    async fn save_row(
-        &mut self,
-        scope: &Scope,
-        write: &SlotWrite,
-        (run, basis): (Option<Vec<Value>>, Option<&Basis>),
-        limit: Duration,
-    ) -> Result<bool, Fault> {
-        let (now, limit) = (write.now, millis(limit));
-        let mut values = write.row(scope)?;
-        let replaced = i64::from(run.is_some() || write.change.forgets);
-        let run = run.unwrap_or_else(|| values![None::<i64>, None::<String>, None::<String>]);
-        let saved = match basis {
-            None => {
-                let values = [values, values![now], run, values![write.turn, now, limit]].concat();
-                self.execute(include_str!("slot_insert.sql"), values).await
-            }
-            Some(Basis { version, .. }) => {
+    /// The row alone.
+    async fn save_row(&mut self, scope: &Scope, write: &SlotWrite, limit: Duration) -> Result<bool, Fault> {
+        let mut row = write.row(scope)?;
+        row.push(write.turn.into());
+        let fresh = values![write.now, millis(limit)];
+        let saved = match write.version {
+            None => self.execute(OWN.slot_insert, [row, fresh].concat()).await,
+            Some(version) => {
                 // The condition stands behind what is set.
-                let set = values.split_off(write.slot(scope).len());
-                let next = version.saturating_add(1).max(now.timestamp_millis());
-                let run = run.into_iter().flat_map(|value| [replaced.into(), value]).collect();
-                let values =
-                    [set, values![next], run, values![write.turn], values, values![*version, now, limit]].concat();
-                self.execute(include_str!("slot_update.sql"), values).await
+                let set = row.split_off(write.slot(scope).len());
+                self.execute(OWN.slot_update, [set, row, values![version], fresh].concat()).await
             }
         };
         match saved {
@@ -230,5 +274,44 @@ impl MySqlSession {
             Err(error) if is_duplicate(&error) => Ok(false),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::sql::session::unmatched;
+
+    #[test]
+    fn a_url_says_host_user_database_and_whether_tables_may_be_made() {
+        let place = resolve("mysql://u:p%40ss@db.example:3307/cron?migrate=off").unwrap();
+        assert_eq!((place.options.get_host(), place.options.get_port()), ("db.example", 3307));
+        assert_eq!((place.options.get_username(), place.options.get_database()), ("u", Some("cron")));
+        assert_eq!((place.access, place.location.as_str()), (Access::Use, "mysql://u:***@db.example:3307/cron"));
+        assert!(!format!("{place:?}").contains("p@ss"));
+    }
+
+    #[test]
+    fn a_unix_socket_is_named_by_its_path() {
+        let place = resolve("mysql://u@localhost/cron?socket=/run/mysqld/mysqld.sock").unwrap();
+        assert_eq!(place.options.get_socket().unwrap().to_str(), Some("/run/mysqld/mysqld.sock"));
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_without_its_secrets() {
+        for (url, part) in [
+            ("mysql://u:hunter2@h/d?sslmod=required", "\"sslmod\" is not known"),
+            ("mysql://u:hunter2@h/d?ssl-mode=perhaps", "a parameter is wrong"),
+            ("mysql://u:hunter2@h/d?migrate=yes", "\"on\" or \"off\""),
+            ("mysql://u:hunter2@h", "names no database"),
+        ] {
+            let message = resolve(url).map(|place| panic!("{place:?}")).map_err(|error| error.to_string()).unwrap_err();
+            assert!(message.contains(part) && !message.contains("hunter2"), "{message}");
+        }
+    }
+
+    #[test]
+    fn every_named_statement_is_used_and_every_name_that_is_used_is_there_once() {
+        assert_eq!(unmatched(FILE, Own::NAMES), [""; 0]);
     }
 }

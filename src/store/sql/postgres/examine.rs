@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::place;
-use super::session::PgSession;
+use super::session::{OWN, PgSession, resolve};
 use crate::store::sql::session::{Columns, Session, values};
 use crate::store::{Finding, OpenError, StoreOptions};
 
@@ -12,10 +11,10 @@ use crate::store::{Finding, OpenError, StoreOptions};
 /// # Errors
 /// [`OpenError::Url`] when the url cannot be used.
 pub(in crate::store) async fn examine(url: &str, options: &StoreOptions) -> Result<Vec<Finding>, OpenError> {
-    let place = place::resolve(url)?;
+    let place = resolve(url)?;
     let work = async {
         let mut session = PgSession::connect(&place.options, options.op_timeout).await.ok()?;
-        let rows = session.fetch(include_str!("settings.sql"), values![]).await.ok()?;
+        let rows = session.fetch(OWN.settings, values![]).await.ok()?;
         let pair = |row: &<PgSession as Session>::Row| row.text("name").ok()?.zip(row.text("setting").ok()?);
         Some(rows.iter().filter_map(pair).collect())
     };

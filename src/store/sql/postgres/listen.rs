@@ -10,7 +10,7 @@ use sqlx::postgres::{PgListener, PgPoolOptions};
 use tokio::sync::broadcast;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::place::Place;
+use super::session::{Place, channel};
 use crate::job::Namespace;
 use crate::store::{Wake, Wakeups};
 
@@ -23,11 +23,6 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 const LONGEST_LIMIT: Duration = Duration::from_secs(60);
 /// A link that was silent for so long is asked whether it still stands.
 const SILENCE: Duration = Duration::from_secs(5);
-
-/// The channel of a namespace: within the 63 bytes of a name ([`crate::job::NAME_RULE`] has 52 of them).
-pub(super) fn channel(namespace: &Namespace) -> String {
-    format!("cronward:{namespace}")
-}
 
 /// The channel and those who listen.
 #[derive(Debug)]

@@ -5,18 +5,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use super::fault;
 use super::listen::Listener;
-use super::place::{self, Place};
-use super::session::PgSession;
-use super::{fault, schema};
+use super::session::{PgSession, Place, resolve};
 use crate::store::sql::fault::Fault;
-use crate::store::sql::row::{self, Why};
-use crate::store::sql::server::{
-    Access, Dialect, Found, Grant, Isolation, MIGRATION_LIMIT, Sent, ServerStore, migrated,
-};
-use crate::store::sql::session::{Columns, Value};
-use crate::store::sql::slots::{self, Scope, SlotWrite};
-use crate::store::state::SlotQuery;
+use crate::store::sql::server::{Access, Dialect, Isolation, MIGRATION_LIMIT, Sent, ServerStore, migrated};
+use crate::store::sql::slots::{Scope, SlotWrite};
 use crate::store::{
     Capability, ErrorKind, Migration, OpenError, Reach, Store, StoreClock, StoreOptions, Trial, Wake, Wakeups,
 };
@@ -44,7 +38,8 @@ pub fn open(url: &str, options: StoreOptions) -> Result<Arc<dyn Store>, OpenErro
 }
 
 fn store(url: &str, options: StoreOptions) -> Result<ServerStore<Postgres>, OpenError> {
-    let place = place::resolve(url)?;
+    let mut place = resolve(url)?;
+    place.access = place.access.within(&options);
     let listener = Listener::new(place.clone(), &options.namespace, options.op_timeout);
     let location = place.location.clone();
     Ok(ServerStore::new(Postgres { place, listener }, location, options))
@@ -58,15 +53,15 @@ pub(in crate::store) async fn forget(url: &str, options: StoreOptions, trial: &T
     Ok(store(url, options)?.forget(trial).await?)
 }
 
-/// Makes the tables, or brings them up to date. The url's user becomes their owner.
+/// Makes the tables. The url's user becomes their owner.
 ///
 /// # Errors
 /// [`OpenError::Url`] when the url cannot be used; [`OpenError::Store`] when the server cannot be reached, or refuses.
 pub async fn migrate(url: &str) -> Result<Migration, OpenError> {
-    let place = place::resolve(url)?;
+    let place = resolve(url)?;
     let work = async {
         let mut session = PgSession::connect(&place.options, MIGRATION_LIMIT).await?;
-        schema::bring_up(&mut session, Access::Migrate).await
+        session.bring_up(Access::Migrate).await
     };
     migrated::<Postgres>(&place.location, work).await
 }
@@ -81,7 +76,6 @@ struct Postgres {
 #[async_trait]
 impl Dialect for Postgres {
     type Session = PgSession;
-    type Basis = i64;
 
     fn capability() -> Capability {
         CAPABILITY
@@ -97,25 +91,8 @@ impl Dialect for Postgres {
 
     async fn connect(&self, limit: Duration) -> Result<PgSession, Fault> {
         let mut session = PgSession::connect(&self.place.options, limit).await?;
-        schema::bring_up(&mut session, self.place.access).await?;
+        session.bring_up(self.place.access).await?;
         Ok(session)
-    }
-
-    fn basis(row: &impl Columns) -> Result<Option<i64>, Why> {
-        row::number(row, "version")
-    }
-
-    async fn grant(
-        session: &mut PgSession,
-        scope: &Scope,
-        query: &SlotQuery,
-        values: Vec<Value>,
-    ) -> Result<Grant<i64>, Fault> {
-        let text = concat!("WITH loaded AS (\n", include_str!("slot_load.sql"), "), ", include_str!("slot_grant.sql"));
-        let (loaded, row) = slots::load_by(session, scope, query, (text, values)).await?;
-        let number = |column| row::number(&row, column).map_err(|why| Fault::row(&query.slot, why));
-        let found = Found { loaded, basis: number("version")?, granted: number("granted")?.is_some() };
-        Ok(Grant::Found(Box::new(found)))
     }
 
     async fn begin(session: &mut PgSession, isolation: Isolation) -> Result<(), Fault> {
@@ -136,14 +113,8 @@ impl Dialect for Postgres {
         session.run("ROLLBACK").await
     }
 
-    async fn write(
-        session: &mut PgSession,
-        scope: &Scope,
-        write: &SlotWrite,
-        version: Option<&i64>,
-        limit: Duration,
-    ) -> Result<bool, Fault> {
-        session.write(scope, write, version.copied(), limit).await
+    async fn write(session: &mut PgSession, scope: &Scope, write: &SlotWrite, limit: Duration) -> Result<bool, Fault> {
+        session.write(scope, write, limit).await
     }
 
     async fn tell(session: &mut PgSession, scope: &Scope, wake: &Wake) -> Result<(), Fault> {

@@ -1,20 +1,122 @@
-//! The tables through PostgreSQL's eyes: its connection, its statements, and the writing of a slot in one of them.
+//! The tables through PostgreSQL's eyes: from the url to a connection, its statements, how they are made, and the writing of a slot.
 
+use std::fmt;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use sqlx::postgres::{PgArguments, PgConnectOptions, PgRow};
+use sqlx::postgres::{PgArguments, PgConnectOptions, PgRow, PgSslMode};
 use sqlx::{ConnectOptions, PgConnection, Row as _};
 
-use super::listen::channel;
+use crate::job::Namespace;
 use crate::store::sql::fault::Fault;
-use crate::store::sql::row::{self, Why};
-use crate::store::sql::session::{Columns, Session, Texts, Value, texts, values};
+use crate::store::sql::row;
+use crate::store::sql::server::{Access, are_missing, take_access};
+use crate::store::sql::session::{Columns, Session, Texts, Value, Why, statements, values};
 use crate::store::sql::slots::{Scope, SlotWrite};
-use crate::store::{ErrorKind, Wake};
+use crate::store::{ErrorKind, Migration, OpenError, Wake, redact};
 
-static TEXTS: Texts = texts!();
+const FILE: &str = include_str!("statements.sql");
+
+const SCHEMA: &str = include_str!("schema.sql");
+
+static TEXTS: LazyLock<Texts> = LazyLock::new(|| Texts::of(FILE));
+
+/// What only PostgreSQL is asked.
+pub(super) static OWN: LazyLock<Own> = LazyLock::new(|| Own::of(FILE));
+
+statements! {
+    /// The statements that no other dialect has.
+    Own {
+        greet,
+        now,
+        settings,
+        schema_lock,
+        schema_there,
+        schema_version,
+        tell,
+        slot_write,
+    }
+}
+
+/// The url's parameters, as sqlx and libpq name them.
+const PARAMETERS: [&str; 10] =
+    ["sslmode", "sslrootcert", "sslcert", "sslkey", "host", "port", "dbname", "user", "password", "application_name"];
+
+/// Where the server is.
+#[derive(Clone)]
+pub(super) struct Place {
+    /// Holds the password: never printed.
+    pub(super) options: PgConnectOptions,
+    pub(super) access: Access,
+    /// For messages.
+    pub(super) location: String,
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").field("location", &self.location).field("access", &self.access).finish_non_exhaustive()
+    }
+}
+
+/// What a url names.
+pub(super) fn resolve(url: &str) -> Result<Place, OpenError> {
+    let (parsed, access) = read(url)?;
+    let options = PgConnectOptions::from_url(&parsed).map_err(|_| refused(url, &wrong()))?;
+    let named = parsed.query_pairs().any(|(name, _)| name == "application_name");
+    let options = if named { options } else { options.application_name("cronward") };
+    Ok(Place { options: options.disable_statement_logging(), access, location: redact(url) })
+}
+
+pub(in crate::store) const FORM: &str =
+    "write postgres://user:password@host:5432/database, special characters percent-encoded";
+
+fn refused(url: &str, message: &str) -> OpenError {
+    OpenError::Url { url: redact(url), message: message.to_owned() }
+}
+
+fn wrong() -> String {
+    format!("a parameter is wrong: {FORM}")
+}
+
+/// Refuses a url for its text.
+pub(in crate::store) fn check(url: &str) -> Result<(), OpenError> {
+    read(url).map(drop)
+}
+
+/// What the text says. The driver would also read the environment and the file of passwords, so what it refuses of a text is
+/// refused here.
+fn read(url: &str) -> Result<(url::Url, Access), OpenError> {
+    let refuse = |message: String| refused(url, &message);
+    let mut parsed = url::Url::parse(url).map_err(|error| refuse(format!("{error}: {FORM}")))?;
+    let access = take_access(&mut parsed, &PARAMETERS).map_err(&refuse)?;
+    let is_value = |name: &str, value: &str| match name {
+        "sslmode" => value.parse::<PgSslMode>().is_ok(),
+        "port" => value.parse::<u16>().is_ok(),
+        _ => true,
+    };
+    // Only a host that is the path of a socket is decoded.
+    let socket = parsed.host_str().filter(|host| host.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("%2F")));
+    let texts = [Some(parsed.username()), parsed.password(), Some(parsed.path()), socket];
+    if parsed.query_pairs().all(|(name, value)| is_value(&name, &value)) && texts.into_iter().flatten().all(is_text) {
+        Ok((parsed, access))
+    } else {
+        Err(refuse(wrong()))
+    }
+}
+
+/// Whether a part of a url is UTF-8 when it is decoded: what is not becomes U+FFFD, unless that is written.
+fn is_text(encoded: &str) -> bool {
+    let other = encoded.to_ascii_uppercase().replace("%EF%BF%BD", "_");
+    let is_whole = |text: &str| !text.contains(char::REPLACEMENT_CHARACTER);
+    url::form_urlencoded::parse(other.as_bytes()).all(|(name, value)| is_whole(&name) && is_whole(&value))
+}
+
+/// The channel of a namespace: within the 63 bytes of a name ([`crate::job::NAME_RULE`] has 52 of them).
+pub(super) fn channel(namespace: &Namespace) -> String {
+    format!("cronward:{namespace}")
+}
 
 /// One connection.
 #[derive(Debug)]
@@ -43,10 +145,6 @@ impl Session for PgSession {
 
     fn now(&self) -> DateTime<Utc> {
         self.now
-    }
-
-    fn last_turn(&self, row: &PgRow) -> Result<Option<i64>, Why> {
-        row::number(row, "turn")
     }
 
     fn read_at(&self, row: &PgRow) -> Result<DateTime<Utc>, Why> {
@@ -79,7 +177,7 @@ impl PgSession {
     pub(super) async fn connect(options: &PgConnectOptions, limit: Duration) -> Result<Self, Fault> {
         let conn = options.connect().await?;
         let mut session = Self { conn, now: DateTime::UNIX_EPOCH };
-        session.fetch(include_str!("greet.sql"), values![millis(limit).to_string()]).await?;
+        session.fetch(OWN.greet, values![millis(limit).to_string()]).await?;
         Ok(session)
     }
 
@@ -90,7 +188,7 @@ impl PgSession {
 
     /// Reads the server's clock.
     pub(super) async fn look(&mut self) -> Result<(), Fault> {
-        let now: i64 = sqlx::query_scalar(include_str!("now.sql")).fetch_one(&mut self.conn).await?;
+        let now: i64 = sqlx::query_scalar(OWN.now).fetch_one(&mut self.conn).await?;
         let odd = || Fault::known(ErrorKind::Unavailable, format!("the server's clock is at {now} ms"));
         self.now = DateTime::from_timestamp_millis(now).ok_or_else(odd)?;
         Ok(())
@@ -103,37 +201,88 @@ impl PgSession {
 
     /// Publishes a hint when the transaction commits.
     pub(super) async fn tell(&mut self, scope: &Scope, wake: &Wake) -> Result<(), Fault> {
-        self.fetch(include_str!("tell.sql"), values![channel(&scope.namespace), wake.to_string()]).await?;
+        self.fetch(OWN.tell, values![channel(&scope.namespace), wake.to_string()]).await?;
         Ok(())
     }
 
-    /// Writes what a rule has changed. False when the row is not as it was read any more.
-    pub(super) async fn write(
-        &mut self,
-        scope: &Scope,
-        write: &SlotWrite,
-        version: Option<i64>,
-        limit: Duration,
-    ) -> Result<bool, Fault> {
-        let mut values = write.row(scope)?;
-        values.extend(values![version, write.now, millis(limit)]);
-        values.extend(write.run()?.unwrap_or_else(|| values![None::<i64>, None::<String>, None::<String>]));
-        values.push(write.audit()?.unwrap_or(Value::Text(None)));
-        let wake = write.change.wake.as_ref().map(ToString::to_string);
-        values.extend(values![channel(&scope.namespace), wake, write.turn]);
-        if !write.change.forgets {
-            return self.write_row(values).await;
+    /// Makes the tables where there are none, if that is allowed: by one of the processes that start together, in one transaction.
+    pub(super) async fn bring_up(&mut self, access: Access) -> Result<Migration, Fault> {
+        let found = self.version().await?;
+        if !are_missing(found, access)? {
+            return Ok(Migration { from: found, to: found });
         }
         self.run("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
-        self.execute(include_str!("runs_forget.sql"), write.slot(scope)).await?;
-        self.execute(include_str!("audit_forget.sql"), write.slot(scope)).await?;
-        let written = self.write_row(values).await?;
-        self.run(if written { "COMMIT" } else { "ROLLBACK" }).await?;
-        Ok(written)
+        // Until the end of the transaction; processes that start together wait for each other here.
+        self.run(OWN.schema_lock).await?;
+        // Read again: another process may have done it meanwhile.
+        let from = self.version().await?;
+        if are_missing(from, access)? {
+            self.run(SCHEMA).await?;
+        }
+        let to = self.version().await?;
+        self.run("COMMIT").await?;
+        Ok(Migration { from, to })
     }
 
-    async fn write_row(&mut self, values: Vec<Value>) -> Result<bool, Fault> {
-        let row = bound(include_str!("slot_write.sql"), values).fetch_one(&mut self.conn).await?;
+    /// 0 when there are no tables.
+    async fn version(&mut self) -> Result<i64, Fault> {
+        if self.number(OWN.schema_there).await? == Some(0) {
+            return Ok(0);
+        }
+        Ok(self.number(OWN.schema_version).await?.unwrap_or(0))
+    }
+
+    /// Writes what a rule has changed, in one statement. False when the row is not as it was read any more.
+    pub(super) async fn write(&mut self, scope: &Scope, write: &SlotWrite, limit: Duration) -> Result<bool, Fault> {
+        let mut values = write.row(scope)?;
+        let wake = write.change.wake.as_ref().map(ToString::to_string);
+        values.extend(values![write.version, write.now, millis(limit), write.turn, channel(&scope.namespace), wake]);
+        values.push(i64::from(write.change.forgets).into());
+        values.extend(write.output()?.unwrap_or_else(|| values![None::<i64>, None::<String>, None::<String>]));
+        let row = bound(OWN.slot_write, values).fetch_one(&mut self.conn).await?;
         Ok(row.try_get::<i64, _>("written")? > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::sql::session::unmatched;
+
+    fn refusal(url: &str) -> String {
+        resolve(url).map(|place| panic!("{place:?}")).map_err(|error| error.to_string()).unwrap_err()
+    }
+
+    #[test]
+    fn a_url_says_host_user_database_and_whether_tables_may_be_made() {
+        let place = resolve("postgres://u:p%40ss@db.example:5433/cron?migrate=off").unwrap();
+        assert_eq!((place.options.get_host(), place.options.get_port()), ("db.example", 5433));
+        assert_eq!((place.options.get_username(), place.options.get_database()), ("u", Some("cron")));
+        assert_eq!((place.access, place.location.as_str()), (Access::Use, "postgres://u:***@db.example:5433/cron"));
+        assert_eq!(resolve("postgres://h/d").unwrap().access, Access::Migrate);
+    }
+
+    #[test]
+    fn a_unix_socket_is_named_by_its_folder() {
+        let place = resolve("postgres:///cron?host=/run/postgresql&user=u").unwrap();
+        assert_eq!(place.options.get_socket().unwrap().to_str(), Some("/run/postgresql"));
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_without_its_secrets() {
+        for (url, part) in [
+            ("postgres://u:hunter2@h/d?sslmod=require", "\"sslmod\" is not known"),
+            ("postgres://u:hunter2@h/d?sslmode=perhaps", "a parameter is wrong"),
+            ("postgres://u:hunter2@h/d?migrate=yes", "\"on\" or \"off\""),
+            ("postgres://u:hunter2@h:port/d", "write postgres://"),
+        ] {
+            let message = refusal(url);
+            assert!(message.contains(part) && !message.contains("hunter2"), "{message}");
+        }
+    }
+
+    #[test]
+    fn every_named_statement_is_used_and_every_name_that_is_used_is_there_once() {
+        assert_eq!(unmatched(FILE, Own::NAMES), [""; 0]);
     }
 }

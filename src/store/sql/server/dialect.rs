@@ -1,16 +1,17 @@
-//! What a server's dialect has to know. It decides nothing about slots.
+//! What a server's dialect has to know, and how its tables are come by. It decides nothing about slots.
 
 use std::fmt::Debug;
+use std::future::Future;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use url::Url;
 
 use crate::store::sql::fault::Fault;
-use crate::store::sql::row::Why;
-use crate::store::sql::session::{Columns, Session, Value};
-use crate::store::sql::slots::{Loaded, Scope, SlotWrite};
-use crate::store::state::SlotQuery;
-use crate::store::{Capability, ErrorKind, Wake, Wakeups};
+use crate::store::sql::schema;
+use crate::store::sql::session::Session;
+use crate::store::sql::slots::{Scope, SlotWrite};
+use crate::store::{Applied, Capability, ErrorKind, Migration, Op, OpenError, StoreOptions, Wake, Wakeups};
 
 /// What a transaction sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,44 +33,11 @@ pub(in crate::store::sql) enum Sent {
     Unknown,
 }
 
-/// How the tables are come by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store::sql) enum Access {
-    /// Missing tables are made, old ones brought up to date.
-    Migrate,
-    /// They have to be there.
-    Use,
-}
-
-/// A slot as it was read, or granted by the way.
-#[derive(Debug)]
-pub(in crate::store::sql) struct Found<B> {
-    pub(in crate::store::sql) loaded: Loaded,
-    /// What a change is written on the condition of; none when there is no row.
-    pub(in crate::store::sql) basis: Option<B>,
-    /// It is granted: what the rule makes of it is written already.
-    pub(in crate::store::sql) granted: bool,
-}
-
-/// What became of a claim in one statement.
-#[derive(Debug)]
-pub(in crate::store::sql) enum Grant<B> {
-    /// The slot was read by the way, and perhaps granted.
-    Found(Box<Found<B>>),
-    /// Nothing was written, and nothing read.
-    Refused,
-    /// It was written, and the answer tells no more.
-    Untold,
-}
-
 /// A server's dialect, and how its server is reached.
 #[async_trait]
 pub(in crate::store::sql) trait Dialect: Debug + Send + Sync + 'static {
     /// A connection.
     type Session: Session + Debug;
-
-    /// What a write has to know of the row that it changes, its version above all.
-    type Basis: Send + Sync;
 
     fn capability() -> Capability;
 
@@ -89,25 +57,12 @@ pub(in crate::store::sql) trait Dialect: Debug + Send + Sync + 'static {
 
     async fn roll_back(session: &mut Self::Session) -> Result<(), sqlx::Error>;
 
-    /// The basis in a row of `slot_load.sql`.
-    fn basis(row: &impl Columns) -> Result<Option<Self::Basis>, Why>;
-
-    /// Grants a slot in one statement, if nobody has touched it and nothing else is in the way; otherwise nothing is written.
-    /// The values are those of [`slots::granting`](crate::store::sql::slots::granting).
-    async fn grant(
-        session: &mut Self::Session,
-        scope: &Scope,
-        query: &SlotQuery,
-        values: Vec<Value>,
-    ) -> Result<Grant<Self::Basis>, Fault>;
-
-    /// Writes a change of the row that has this basis, none for one that is not there yet, unless more than `limit` has
-    /// passed since it was read. False when nothing was written: somebody else's change came first.
+    /// Writes a change of a slot, if its row still has the version that was read, or is not there still, and no more than `limit` has
+    /// passed since. False when nothing was written: somebody else's change came first.
     async fn write(
         session: &mut Self::Session,
         scope: &Scope,
         write: &SlotWrite,
-        basis: Option<&Self::Basis>,
         limit: Duration,
     ) -> Result<bool, Fault>;
 
@@ -118,4 +73,88 @@ pub(in crate::store::sql) trait Dialect: Debug + Send + Sync + 'static {
     fn told(&self, wake: Wake);
 
     fn subscribe(&self) -> Wakeups;
+}
+
+/// How the tables are come by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store::sql) enum Access {
+    /// Missing tables are made.
+    Migrate,
+    /// They have to be there.
+    Use,
+}
+
+impl Access {
+    /// What the url allows, and whoever opens the store as well.
+    pub(in crate::store::sql) const fn within(self, options: &StoreOptions) -> Self {
+        if options.migrate { self } else { Self::Use }
+    }
+}
+
+/// Takes `migrate` out of the url, and refuses parameters that nobody knows: the driver would ignore them in silence.
+pub(in crate::store::sql) fn take_access(url: &mut Url, known: &[&str]) -> Result<Access, String> {
+    let pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
+    if let Some((unknown, _)) = pairs.iter().find(|(name, _)| name != "migrate" && !known.contains(&name.as_str())) {
+        return Err(format!("parameter {unknown:?} is not known; known are {}, migrate", known.join(", ")));
+    }
+    let access = match pairs.iter().find(|(name, _)| name == "migrate").map(|(_, value)| value.as_str()) {
+        None | Some("on") => Access::Migrate,
+        Some("off") => Access::Use,
+        Some(_) => return Err("migrate is \"on\" or \"off\"".to_owned()),
+    };
+    url.query_pairs_mut().clear().extend_pairs(pairs.iter().filter(|(name, _)| name != "migrate"));
+    Ok(access)
+}
+
+/// What is to be done with tables of a version that was never released.
+const WAY_OUT: &str = "stop all nodes, drop the tables whose names begin with cronward_, or name an empty database in the url, and \
+                       run `cronward migrate`";
+
+/// Whether the tables have to be made, if that is allowed.
+pub(in crate::store::sql) fn are_missing(version: i64, access: Access) -> Result<bool, Fault> {
+    let missing = schema::are_missing(version, WAY_OUT)?;
+    if missing && access == Access::Use {
+        let why = "its tables are missing: run `cronward migrate` as a user who may create them";
+        return Err(Fault::known(ErrorKind::Unsupported, why.to_owned()));
+    }
+    Ok(missing)
+}
+
+/// Making tables waits for others who do the same.
+pub(in crate::store::sql) const MIGRATION_LIMIT: Duration = Duration::from_secs(60);
+
+/// The outcome of making the tables, within the limit, as it is told.
+pub(in crate::store::sql) async fn migrated<D: Dialect>(
+    location: &str,
+    work: impl Future<Output = Result<Migration, Fault>>,
+) -> Result<Migration, OpenError> {
+    let done = tokio::time::timeout(MIGRATION_LIMIT, work).await.unwrap_or_else(|_| {
+        let message = format!("no answer within {MIGRATION_LIMIT:?}: somebody keeps a lock on the tables");
+        Err(Fault::known(ErrorKind::Timeout, message))
+    });
+    Ok(done.map_err(|fault| fault.into_error(Op::Open, Applied::Maybe, location, D::meaning))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(version: i64, access: Access) -> String {
+        are_missing(version, access).err().map(|fault| fault.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn who_may_not_migrate_is_told_who_has_to() {
+        assert!(are_missing(0, Access::Migrate).unwrap());
+        assert!(refusal(0, Access::Use).contains("`cronward migrate`"));
+        assert_eq!(refusal(schema::VERSION, Access::Use), "");
+    }
+
+    #[test]
+    fn tables_of_another_version_are_left_alone_and_older_ones_told_with_the_way_out() {
+        for access in [Access::Use, Access::Migrate] {
+            assert!(refusal(schema::VERSION + 1, access).contains("run the newer cronward"));
+            assert!(refusal(3, access).contains("drop the tables whose names begin with cronward_"));
+        }
+    }
 }

@@ -16,11 +16,7 @@
 mod dialect;
 mod operations;
 mod pool;
-mod schema;
 mod store;
-mod url;
 
-pub(super) use dialect::{Access, Dialect, Found, Grant, Isolation, Sent};
-pub(super) use schema::{MIGRATION_LIMIT, Steps, migrated, pending};
+pub(super) use dialect::{Access, Dialect, Isolation, MIGRATION_LIMIT, Sent, are_missing, migrated, take_access};
 pub(super) use store::ServerStore;
-pub(super) use url::take_access;

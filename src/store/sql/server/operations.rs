@@ -1,4 +1,4 @@
-//! What a store does besides its steps on slots. What is written is in the `*.sql` texts.
+//! What a store does besides its steps on slots. What is written is in the `statements.sql`.
 
 use chrono::{DateTime, Utc};
 
@@ -8,7 +8,7 @@ use crate::job::JobName;
 use crate::slot::{Attempt, Audit, NotePage, OutputTail, Slot, SlotRecord, Token};
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
-use crate::store::sql::{inspect, notes, registry};
+use crate::store::sql::{registry, slots};
 use crate::store::state::SlotQuery;
 use crate::store::{
     Capability, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause, Trial, Wake, Wakeups,
@@ -55,11 +55,11 @@ impl<D: Dialect> Ruled for ServerStore<D> {
     }
 
     async fn records(&self, slots: &[Slot]) -> Reply<(DateTime<Utc>, Vec<SlotRecord>)> {
-        transaction!(self, Op::Inspect, Snapshot, |tx| inspect::inspect(tx, &self.scope, slots))
+        transaction!(self, Op::Inspect, Snapshot, |tx| slots::inspect(tx, &self.scope, slots))
     }
 
     async fn output_kept(&self, slot: &Slot, attempt: Attempt, token: Token) -> Reply<Option<OutputTail>> {
-        transaction!(self, Op::Output, Snapshot, |tx| inspect::output(tx, &self.scope, slot, attempt, token))
+        transaction!(self, Op::Output, Snapshot, |tx| slots::output(tx, &self.scope, slot, attempt, token))
     }
 
     async fn set_pause(&self, job: &JobName, until: Option<DateTime<Utc>>, audit: &Audit) -> Reply<Intervention> {
@@ -105,18 +105,15 @@ impl<D: Dialect> Ruled for ServerStore<D> {
     }
 
     async fn remove_old(&self) -> Reply<u64> {
-        transaction!(self, Op::Purge, Committed, |tx| async {
-            notes::purge(tx, &self.scope).await?;
-            registry::purge(tx, &self.scope).await
-        })
+        transaction!(self, Op::Purge, Committed, |tx| registry::purge(tx, &self.scope))
     }
 
     async fn note_pages(&self, pages: &[(Slot, NotePage)]) -> Reply<()> {
-        transaction!(self, Op::Note, Committed, |tx| notes::note(tx, &self.scope, pages))
+        transaction!(self, Op::Note, Committed, |tx| registry::note(tx, &self.scope, pages))
     }
 
     async fn notes_known(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
-        transaction!(self, Op::Notes, Snapshot, |tx| notes::notes(tx, &self.scope, slot))
+        transaction!(self, Op::Notes, Snapshot, |tx| registry::notes(tx, &self.scope, slot))
     }
 
     fn hints(&self) -> Wakeups {

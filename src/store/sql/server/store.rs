@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::pool::{Lane, Pool};
-use super::{Dialect, Found, Grant, Isolation, Sent};
-use crate::store::known::Known;
+use super::{Dialect, Isolation, Sent};
 use crate::store::rules::SlotStep;
 use crate::store::sql::fault::Fault;
 use crate::store::sql::slots::{self, Loaded, Scope, SlotWrite};
@@ -25,7 +24,6 @@ pub(in crate::store::sql) struct ServerStore<D: Dialect> {
     pub(super) scope: Scope,
     limit: Duration,
     pub(super) location: String,
-    known: Known,
 }
 
 /// One call: what it is, how far it came, and whether something was sent whose outcome is not known.
@@ -33,13 +31,11 @@ pub(super) struct Call {
     op: Op,
     asked: AtomicBool,
     sent: AtomicBool,
-    /// The answer to something is lost for good: what is sent after it says nothing of it.
-    lost: AtomicBool,
 }
 
 impl Call {
     pub(super) const fn new(op: Op) -> Self {
-        Self { op, asked: AtomicBool::new(false), sent: AtomicBool::new(false), lost: AtomicBool::new(false) }
+        Self { op, asked: AtomicBool::new(false), sent: AtomicBool::new(false) }
     }
 
     /// It has a connection: what is waited for from now on is the server's answer.
@@ -56,13 +52,8 @@ impl Call {
         self.sent.store(false, Ordering::Release);
     }
 
-    fn lose(&self) {
-        self.lost.store(true, Ordering::Release);
-    }
-
     fn applied(&self) -> Applied {
-        let unknown = self.sent.load(Ordering::Acquire) || self.lost.load(Ordering::Acquire);
-        if unknown { Applied::Maybe } else { Applied::No }
+        if self.sent.load(Ordering::Acquire) { Applied::Maybe } else { Applied::No }
     }
 }
 
@@ -82,7 +73,6 @@ impl<D: Dialect> ServerStore<D> {
             scope: Scope { namespace: options.namespace, retention: options.retention },
             limit: options.op_timeout,
             location,
-            known: Known::default(),
         }
     }
 
@@ -128,22 +118,15 @@ impl<D: Dialect> ServerStore<D> {
         rule: impl Fn(&mut SlotStep) -> T + Send + Sync,
     ) -> Result<T, StoreError> {
         let call = Call::new(op);
-        let fresh = op == Op::Claim && self.known.is_new(&query.slot);
         let work = async {
             let mut lane = self.lane().await?;
             call.ask();
-            let mut first = if fresh { self.grant(&mut lane, &call, &query, &rule).await? } else { None };
             for _ in 0..TRIES {
-                let found = match first.take() {
-                    Some(found) => found,
-                    None => self.load(&mut lane, &query).await?,
-                };
-                let Found { loaded, basis, granted } = found;
+                let loaded = self.load(&mut lane, &query).await?;
                 let mut step = loaded.step();
                 let answer = rule(&mut step);
                 let write = loaded.write(step);
-                if granted || matches!(self.save(&mut lane, &call, &write, basis.as_ref()).await?, Tried::Answered(()))
-                {
+                if matches!(self.save(&mut lane, &call, &write).await?, Tried::Answered(())) {
                     lane.keep();
                     if let Some(wake) = write.change.wake {
                         self.dialect.told(wake);
@@ -156,80 +139,24 @@ impl<D: Dialect> ServerStore<D> {
         self.within(&call, work).await
     }
 
-    /// A claim in one statement, for a slot that nobody has touched: what the rule makes of such a slot at its beginning is
-    /// written at the server's instant instead, if the slot is so. Otherwise nothing is, and what was read by the way is judged
-    /// like any reading; none when there is none.
-    async fn grant<T>(
-        &self,
-        lane: &mut Lane<'_, D>,
-        call: &Call,
-        query: &SlotQuery,
-        rule: &impl Fn(&mut SlotStep) -> T,
-    ) -> Result<Option<Found<D::Basis>>, Fault> {
-        let presumed = Loaded::untouched(&query.slot, self.scope.at(query.slot.start()));
-        let mut step = presumed.step();
-        rule(&mut step);
-        let write = presumed.write(step);
-        if write.change.is_none() {
-            return Ok(None);
-        }
-        let Some(values) = slots::granting(&self.scope, query, &write)? else { return Ok(None) };
-        let session = lane.session(&self.dialect).await?;
-        call.send();
-        match D::grant(session, &self.scope, query, values).await {
-            Ok(Grant::Found(found)) => {
-                call.settle();
-                Ok(Some(*found))
-            }
-            Ok(Grant::Refused) => {
-                call.settle();
-                Ok(None)
-            }
-            // The same token reads back what it was granted.
-            Ok(Grant::Untold) => {
-                call.lose();
-                Ok(None)
-            }
-            // A connection that has died while it was idle. The same token reads back what may have been written.
-            Err(Fault::Sql(error)) if lane.is_reused() && D::sent(&error) == Sent::Unknown => {
-                call.lose();
-                lane.renew();
-                Ok(None)
-            }
-            Err(fault @ Fault::Sql(_)) => self.failed(lane, call, fault).await.map(|_: Tried<()>| None),
-            // A row that cannot be read says nothing of what was written.
-            Err(fault) => Err(fault),
-        }
-    }
-
     /// Reads the slot. A connection that has died while it was idle is made anew.
-    async fn load(&self, lane: &mut Lane<'_, D>, query: &SlotQuery) -> Result<Found<D::Basis>, Fault> {
-        let loaded = slots::load(lane.session(&self.dialect).await?, &self.scope, query).await;
-        let (loaded, row) = match loaded {
+    async fn load(&self, lane: &mut Lane<'_, D>, query: &SlotQuery) -> Result<Loaded, Fault> {
+        match slots::load(lane.session(&self.dialect).await?, &self.scope, query).await {
             Err(Fault::Sql(error)) if lane.is_reused() && D::sent(&error) == Sent::Unknown => {
                 lane.renew();
-                slots::load(lane.session(&self.dialect).await?, &self.scope, query).await?
+                slots::load(lane.session(&self.dialect).await?, &self.scope, query).await
             }
-            done => done?,
-        };
-        let basis = D::basis(&row).map_err(|why| Fault::row(&query.slot, why))?;
-        Ok(Found { loaded, basis, granted: false })
+            done => done,
+        }
     }
 
-    async fn save(
-        &self,
-        lane: &mut Lane<'_, D>,
-        call: &Call,
-        write: &SlotWrite,
-        basis: Option<&D::Basis>,
-    ) -> Result<Tried<()>, Fault> {
+    async fn save(&self, lane: &mut Lane<'_, D>, call: &Call, write: &SlotWrite) -> Result<Tried<()>, Fault> {
         if write.change.is_none() {
             return Ok(Tried::Answered(()));
         }
         let session = lane.session(&self.dialect).await?;
         call.send();
-        let written = D::write(session, &self.scope, write, basis, self.limit).await;
-        match written {
+        match D::write(session, &self.scope, write, self.limit).await {
             Ok(true) => Ok(Tried::Answered(())),
             Ok(false) => {
                 call.settle();

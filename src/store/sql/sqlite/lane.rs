@@ -1,22 +1,25 @@
 //! One connection, used by one call at a time, and opened again when it has become doubtful or its file was replaced.
 //!
-//! There are two of them, so that reading never waits for a writer. A pool would add nothing but memory: SQLite lets one
+//! There are two of them, which the calls of one store share, so that reading never waits for a writer. A pool would add nothing but memory: SQLite lets one
 //! process write at a time.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions, Connection, Sqlite, SqliteConnection, Transaction};
-use tokio::sync::Mutex;
+use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteRow, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection, Row as _, Sqlite, SqliteConnection, Transaction};
+use tokio::sync::{Mutex, broadcast};
 
 use super::fault::is_busy;
 use super::file::{self, FileId};
-use super::schema;
+use super::schema::{self, OWN, TEXTS};
 use crate::store::sql::fault::Fault;
-use crate::store::{ErrorKind, Migration};
+use crate::store::sql::session::{Columns, Session, Texts, Value, Why};
+use crate::store::sql::slots::Scope;
+use crate::store::{ErrorKind, Migration, Wake};
 
 /// Between two tries to connect while another process switches the new file to WAL, for which `busy_timeout` does not
 /// wait (sqlite.org/wal.html). The caller bounds the whole.
@@ -66,7 +69,7 @@ impl Connector {
         Ok((Open { conn, id }, done))
     }
 
-    /// Makes the file and its tables, or brings them up to date.
+    /// Makes the file and its tables where there are none.
     pub(super) async fn migrate(&self) -> Result<Migration, Fault> {
         let (open, done) = self.connect_when_free().await?;
         Ok(open.conn.close().await.map(|()| done)?)
@@ -158,7 +161,7 @@ impl<'c> Tx<'c> {
 
     /// Reads the clock, again where somebody joined since.
     pub(super) async fn look(&mut self) -> Result<(), Fault> {
-        let now: i64 = sqlx::query_scalar(include_str!("now.sql")).fetch_one(self.on()).await?;
+        let now: i64 = sqlx::query_scalar(OWN.now).fetch_one(self.on()).await?;
         let out_of_range = || Fault::known(ErrorKind::Unavailable, format!("the host's clock is at {now} ms"));
         self.now = DateTime::from_timestamp_millis(now).ok_or_else(out_of_range)?;
         Ok(())
@@ -171,5 +174,69 @@ impl<'c> Tx<'c> {
 
     pub(super) async fn commit(self) -> Result<(), Fault> {
         Ok(self.inner.commit().await?)
+    }
+}
+
+impl Columns for SqliteRow {
+    fn number(&self, column: &str) -> Result<Option<i64>, sqlx::Error> {
+        self.try_get(column)
+    }
+
+    fn text(&self, column: &str) -> Result<Option<String>, sqlx::Error> {
+        self.try_get(column)
+    }
+}
+
+#[async_trait]
+impl Session for Tx<'_> {
+    type Row = SqliteRow;
+
+    fn texts(&self) -> &'static Texts {
+        &TEXTS
+    }
+
+    fn now(&self) -> DateTime<Utc> {
+        self.now
+    }
+
+    fn read_at(&self, _row: &SqliteRow) -> Result<DateTime<Utc>, Why> {
+        Ok(self.now)
+    }
+
+    async fn fetch(&mut self, sql: &'static str, values: Vec<Value>) -> Result<Vec<SqliteRow>, sqlx::Error> {
+        bound(sql, values).fetch_all(self.on()).await
+    }
+
+    async fn execute(&mut self, sql: &'static str, values: Vec<Value>) -> Result<u64, sqlx::Error> {
+        Ok(bound(sql, values).execute(self.on()).await?.rows_affected())
+    }
+}
+
+fn bound(sql: &'static str, values: Vec<Value>) -> sqlx::query::Query<'static, sqlx::Sqlite, SqliteArguments> {
+    values.into_iter().fold(sqlx::query(sql), |query, value| match value {
+        Value::Text(text) => query.bind(text),
+        Value::Number(number) => query.bind(number),
+    })
+}
+
+/// Shared by the store and its [`turn`](super::turn)s.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) connector: Connector,
+    pub(super) writer: Lane,
+    pub(super) reader: Lane,
+    pub(super) scope: Scope,
+    /// For one call.
+    pub(super) limit: Duration,
+    /// For messages.
+    pub(super) location: String,
+    pub(super) wakes: broadcast::Sender<Wake>,
+}
+
+impl Shared {
+    /// Tells this process of a change that is written.
+    pub(super) fn tell(&self, wake: Wake) {
+        // No receiver is no fault: nobody waits.
+        let _ = self.wakes.send(wake);
     }
 }

@@ -19,10 +19,9 @@ mod lane;
 mod operations;
 mod place;
 mod schema;
-mod shared;
 mod store;
-mod tables;
 mod turn;
 
 pub(in crate::store) use operations::CAPABILITY;
+pub(in crate::store) use place::check;
 pub use store::SqliteStore;

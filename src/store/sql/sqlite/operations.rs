@@ -1,4 +1,4 @@
-//! What a store does besides its steps on slots. What is written is in the `*.sql` texts.
+//! What a store does besides its steps on slots. What is written is in the `statements.sql`.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::job::JobName;
 use crate::slot::{Attempt, Audit, NotePage, OutputTail, Slot, SlotRecord, Token};
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
-use crate::store::sql::{inspect, notes, registry};
+use crate::store::sql::{registry, slots};
 use crate::store::state::SlotQuery;
 use crate::store::{
     Capability, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause, Reach, StoreClock, Trial,
@@ -65,11 +65,11 @@ impl Ruled for SqliteStore {
     }
 
     async fn records(&self, slots: &[Slot]) -> Reply<(DateTime<Utc>, Vec<SlotRecord>)> {
-        transaction!(self, Op::Inspect, reader.read, |tx| inspect::inspect(&mut tx, &self.shared.scope, slots))
+        transaction!(self, Op::Inspect, reader.read, |tx| slots::inspect(&mut tx, &self.shared.scope, slots))
     }
 
     async fn output_kept(&self, slot: &Slot, attempt: Attempt, token: Token) -> Reply<Option<OutputTail>> {
-        transaction!(self, Op::Output, reader.read, |tx| inspect::output(
+        transaction!(self, Op::Output, reader.read, |tx| slots::output(
             &mut tx,
             &self.shared.scope,
             slot,
@@ -115,18 +115,15 @@ impl Ruled for SqliteStore {
     }
 
     async fn remove_old(&self) -> Reply<u64> {
-        transaction!(self, Op::Purge, writer.write, |tx| async {
-            notes::purge(&mut tx, &self.shared.scope).await?;
-            registry::purge(&mut tx, &self.shared.scope).await
-        })
+        transaction!(self, Op::Purge, writer.write, |tx| registry::purge(&mut tx, &self.shared.scope))
     }
 
     async fn note_pages(&self, pages: &[(Slot, NotePage)]) -> Reply<()> {
-        transaction!(self, Op::Note, writer.write, |tx| notes::note(&mut tx, &self.shared.scope, pages))
+        transaction!(self, Op::Note, writer.write, |tx| registry::note(&mut tx, &self.shared.scope, pages))
     }
 
     async fn notes_known(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
-        transaction!(self, Op::Notes, reader.read, |tx| notes::notes(&mut tx, &self.shared.scope, slot))
+        transaction!(self, Op::Notes, reader.read, |tx| registry::notes(&mut tx, &self.shared.scope, slot))
     }
 
     fn hints(&self) -> Wakeups {

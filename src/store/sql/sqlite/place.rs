@@ -26,6 +26,11 @@ pub(super) fn resolve(url: &str, env: Environment<'_>) -> Result<PathBuf, OpenEr
     refusal(path).map_or_else(|| Ok(PathBuf::from(path)), |message| Err(refuse(message)))
 }
 
+/// Refuses a url whose text names no path.
+pub(in crate::store) fn check(url: &str) -> Result<(), OpenError> {
+    if url.starts_with("sqlite:") { resolve(url, &|_| None).map(drop) } else { Ok(()) }
+}
+
 /// Why a text cannot be a path here, with what to write instead.
 fn refusal(path: &str) -> Option<&'static str> {
     if path.is_empty() {

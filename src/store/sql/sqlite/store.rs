@@ -9,9 +9,8 @@ use std::time::Duration;
 use tokio::sync::{broadcast, mpsc};
 
 use super::fault::into_error;
-use super::lane::{Connector, Lane, Tx};
+use super::lane::{Connector, Lane, Shared, Tx};
 use super::place;
-use super::shared::Shared;
 use super::turn::{self, Job};
 use crate::store::rules::SlotStep;
 use crate::store::sql::fault::Fault;
@@ -78,7 +77,7 @@ impl SqliteStore {
         Ok(store)
     }
 
-    /// Makes the file with its tables where there is none, or brings them up to date.
+    /// Makes the file with its tables where there is none.
     ///
     /// # Errors
     /// As [`SqliteStore::open`].

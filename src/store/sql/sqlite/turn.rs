@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use tokio::sync::{mpsc, oneshot};
 
 use super::fault::{is_busy, meaning};
-use super::lane::Tx;
-use super::shared::Shared;
-use super::tables;
+use super::lane::{Shared, Tx};
+use super::schema::OWN;
 use crate::store::rules::SlotStep;
 use crate::store::sql::fault::Fault;
-use crate::store::sql::slots;
+use crate::store::sql::session::{Session as _, Value};
+use crate::store::sql::slots::{self, Scope, SlotWrite};
 use crate::store::state::SlotQuery;
 use crate::store::{Applied, Wake};
 
@@ -117,7 +117,7 @@ impl Job {
         // What an earlier transaction left, if that was rolled back.
         (self.refused, self.wake) = (None, None);
         let loaded = match slots::load(tx, &shared.scope, &self.query).await {
-            Ok((loaded, _)) => loaded,
+            Ok(loaded) => loaded,
             Err(fault @ Fault::Row(_)) => {
                 self.refused = Some(fault);
                 return Ok(());
@@ -128,7 +128,7 @@ impl Job {
         self.work.decide(&mut step);
         let write = loaded.write(step);
         self.wake.clone_from(&write.change.wake);
-        tables::save(tx, &shared.scope, &write).await
+        save(tx, &shared.scope, &write).await
     }
 
     fn end(self, shared: &Shared, end: Result<(), Failed>) {
@@ -191,4 +191,28 @@ fn end(shared: &Shared, turn: Vec<Job>, outcome: Result<(), Failed>) {
         };
         job.end(shared, std::mem::replace(&mut outcome, same));
     }
+}
+
+/// Writes what a rule has changed. The transaction holds the write lock since before the slot was read, so nothing is
+/// overwritten.
+async fn save(tx: &mut Tx<'_>, scope: &Scope, write: &SlotWrite) -> Result<(), Fault> {
+    if write.change.is_none() {
+        return Ok(());
+    }
+    let id = write.slot(scope);
+    if write.change.forgets {
+        tx.execute(OWN.outputs_forget, id.clone()).await?;
+    }
+    tx.execute(OWN.slot_save, write.row(scope)?).await?;
+    match write.output()?.as_deref() {
+        Some([attempt, token, Value::Text(None)]) => {
+            let named = [id, vec![attempt.clone(), token.clone()]].concat();
+            tx.execute(OWN.output_remove, named).await?;
+        }
+        Some(output) => {
+            tx.execute(OWN.output_save, [&id, output].concat()).await?;
+        }
+        None => {}
+    }
+    Ok(())
 }

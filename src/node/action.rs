@@ -1,0 +1,107 @@
+//! What a node's machine wants done, and what it is told of it: plain data.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use chrono::{DateTime, Utc};
+
+use crate::clock::Now;
+use crate::drive::Message;
+use crate::job::JobSpec;
+use crate::observe::NodeEvent;
+use crate::slot::{Decision, Slot, Trigger, Verdict};
+use crate::store::{Closing, HeartbeatReply, JobEntry, NodeEntry, NodeReport, StoreError};
+
+/// Names the drive of a slot: a slot may be driven again after an operator opened it.
+pub(crate) type DriveId = u64;
+
+/// What is wanted, in order.
+pub(super) type Outbox = VecDeque<Action>;
+
+/// What a node's machine wants done.
+#[derive(Debug)]
+pub(crate) enum Action {
+    /// Ask the store. Its answer is a [`Report`].
+    Ask(Question),
+    /// Begin to drive a slot.
+    Start(Start),
+    /// Tell the drive of a slot.
+    Tell(DriveId, Message),
+    /// Tell every drive.
+    TellAll(Message),
+    /// Something happened to the node.
+    Emit(NodeEvent),
+    /// This node recorded the verdict of a slot, or may have.
+    Announce(Slot, Verdict),
+    /// Note a decision, for `cronward why`.
+    Note(Slot, Decision),
+    /// The wall clock runs ahead of the store's by so many milliseconds: from now on the node's clock is without them. Every
+    /// drive is told that it was put right.
+    CorrectClock { ahead_ms: i64 },
+    /// Another plan is in force.
+    PlanTaken,
+    /// Hints were lost: tell the store again what was done here and it has forgotten.
+    AssertAgain,
+}
+
+/// A slot to be driven.
+#[derive(Debug)]
+pub(crate) struct Start {
+    pub(crate) id: DriveId,
+    pub(crate) spec: Arc<JobSpec>,
+    pub(crate) slot: Slot,
+    pub(crate) scheduled_at: DateTime<Utc>,
+    pub(crate) trigger: Trigger,
+    /// Where the drive shows whether it may be running its command.
+    pub(crate) holding: Arc<AtomicBool>,
+}
+
+/// A question to the store that is no slot's.
+#[derive(Debug)]
+pub(crate) enum Question {
+    /// The registry of nodes.
+    Nodes,
+    /// A sign of life. `looks`: whether another node of this name is looked for first.
+    Heartbeat { report: Box<NodeReport>, looks: bool },
+    /// The registration of the plan with this number.
+    Register { plan: u64, jobs: Vec<JobEntry> },
+    /// The verdict of a slot that has ended.
+    Close { slot: Slot, max_attempts: u32 },
+    /// Take away old records. Nobody waits for the answer.
+    Purge,
+    /// Hand over what was noted. Nobody waits for the answer.
+    Note,
+}
+
+/// What came of a question.
+#[derive(Debug)]
+pub(crate) enum Report {
+    /// The registry of nodes, with the machine's own clocks before and after.
+    Nodes { sent: Now, received: Now, reply: Result<(DateTime<Utc>, Vec<NodeEntry>), StoreError> },
+    /// A heartbeat, with the machine's own clocks before and after; and, where it was looked for one, the report of another
+    /// node of the same name.
+    Heartbeat {
+        sent: Now,
+        received: Now,
+        reply: Result<HeartbeatReply, StoreError>,
+        namesake: Option<Option<Box<NodeReport>>>,
+    },
+    /// The registration of the plan with this number.
+    Registered { plan: u64, reply: Result<Vec<JobEntry>, StoreError> },
+    /// A verdict.
+    Closed { slot: Slot, reply: Result<Closing, StoreError> },
+}
+
+impl Report {
+    /// Whether the store answered.
+    #[cfg(feature = "daemon")]
+    pub(super) const fn is_answer(&self) -> bool {
+        match self {
+            Self::Nodes { reply, .. } => reply.is_ok(),
+            Self::Heartbeat { reply, .. } => reply.is_ok(),
+            Self::Registered { reply, .. } => reply.is_ok(),
+            Self::Closed { reply, .. } => reply.is_ok(),
+        }
+    }
+}

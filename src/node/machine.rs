@@ -1,0 +1,407 @@
+//! `NodeMachine`: what a node does, without doing any of it. It is told what happened, each time with [`Now`], and asked what
+//! to do:
+//!
+//! ```text
+//!  handle_beat  handle_ticks  handle_wake  handle_report  handle_end  handle_reload  handle_shutdown …
+//!  poll_action  → Ask Start Tell TellAll Emit Announce Note CorrectClock …
+//!  next_tick    → the instant at which handle_ticks is due
+//! ```
+//!
+//! It owns no rule of the protocol: each slot has a machine of its own (`guard`), in a drive that its driver starts. The daemon
+//! drives it with a runtime, the simulator in virtual time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::clock::{Mono, Now, jumped};
+use crate::drive::Message;
+use crate::guard::End;
+use crate::job::{Concurrency, JobName};
+use crate::node::action::{Action, DriveId, Outbox, Report, Start};
+use crate::node::active::ActiveSlots;
+use crate::node::health::Health;
+use crate::node::membership::{Context, Membership};
+use crate::node::plan::{Entry, Identity, Plan, Upkeep};
+use crate::observe::NodeEvent;
+use crate::schedule::{Planner, ScheduleError, Tick};
+use crate::slot::{Decision, Slot, Trigger};
+use crate::store::NodeReport;
+use crate::wake::{Wake, WakeKind};
+
+/// How far ahead ticks are armed: several beats, so that late and lost ones cost nothing.
+const HORIZON: Duration = Duration::from_secs(5);
+
+/// After the drain and the longest `kill_after`, time to record what was stopped.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// A run that goes on after its job has changed is not hurried.
+const FOR_EVER: Duration = Duration::from_secs(366 * 86_400);
+
+/// One node.
+#[derive(Debug)]
+pub(crate) struct NodeMachine {
+    identity: Identity,
+    upkeep: Upkeep,
+    plan: Plan,
+    entries: BTreeMap<JobName, Entry>,
+    planner: Planner,
+    /// Ticks that wait for their instant; the number keeps those of one instant apart.
+    armed: BTreeMap<(DateTime<Utc>, u64), Tick>,
+    armed_count: u64,
+    active: ActiveSlots,
+    membership: Membership,
+    last_beat: Option<Now>,
+    /// Set by a shutdown: when to give up on what still runs.
+    leave_by: Option<Mono>,
+    out: Outbox,
+}
+
+impl NodeMachine {
+    /// A node that will do this plan.
+    pub(crate) fn new(identity: Identity, upkeep: Upkeep, plan: Plan, now: Now) -> Result<Self, ScheduleError> {
+        let entries = plan.compile(&identity)?;
+        let mut machine = Self {
+            identity,
+            upkeep,
+            plan,
+            entries: BTreeMap::new(),
+            planner: Planner::new(HORIZON),
+            armed: BTreeMap::new(),
+            armed_count: 0,
+            active: ActiveSlots::default(),
+            membership: Membership::new(now.mono),
+            last_beat: None,
+            leave_by: None,
+            out: Outbox::new(),
+        };
+        machine.take(entries, now);
+        let jobs = machine.entries.values().filter(|entry| entry.ours).count();
+        machine.out.push_back(Action::Emit(NodeEvent::Started { jobs }));
+        machine.tell_plan();
+        Ok(machine)
+    }
+
+    /// What to do next; nothing until something happens.
+    pub(crate) fn poll_action(&mut self) -> Option<Action> {
+        self.out.pop_front()
+    }
+
+    /// When the next armed tick is due.
+    pub(crate) fn next_tick(&self) -> Option<DateTime<Utc>> {
+        self.armed.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// The last beat; none before the first.
+    pub(crate) const fn last_beat(&self) -> Option<Now> {
+        self.last_beat
+    }
+
+    /// Set by a shutdown: when to give up on what still runs.
+    pub(crate) const fn leave_by(&self) -> Option<Mono> {
+        self.leave_by
+    }
+
+    /// The jobs in force.
+    pub(crate) const fn entries(&self) -> &BTreeMap<JobName, Entry> {
+        &self.entries
+    }
+
+    /// The plan in force.
+    pub(crate) const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Whether verdicts are being asked for.
+    pub(crate) const fn is_closing(&self) -> bool {
+        self.membership.verdicts.is_asking()
+    }
+
+    /// How the node is.
+    pub(crate) fn health(&self) -> Health {
+        self.membership.health(self.active.running().count())
+    }
+
+    /// The last heartbeat of a node that leaves because it was told to; none where it has made none.
+    pub(crate) fn last_report(&mut self, now: Now) -> Option<NodeReport> {
+        let (membership, node, _) = self.membership();
+        membership.last_report(now, &node)
+    }
+
+    /// Whether slots wait for room to be run: what can wait is put off.
+    pub(crate) const fn set_busy(&mut self, busy: bool) {
+        self.membership.verdicts.busy = busy;
+    }
+
+    /// A request found the store away: the next beat asks whether it answers.
+    pub(crate) const fn handle_store_away(&mut self) {
+        self.membership.probe();
+    }
+
+    /// Plans ahead and does what is due once in a while.
+    pub(crate) fn handle_beat(&mut self, now: Now) {
+        self.membership.beats += 1;
+        if self.last_beat.is_some_and(|last| jumped(last, now)) {
+            self.out.push_back(Action::TellAll(Message::Look));
+            self.membership.verdicts.closer.hurry();
+        }
+        self.last_beat = Some(now);
+        self.active.sweep(now.wall);
+        if self.leave_by.is_none() {
+            let beat = self.planner.beat(now.wall);
+            if !beat.look_back.is_empty() {
+                self.out.push_back(Action::Emit(NodeEvent::Gap { slots: beat.look_back.len() }));
+            }
+            for tick in beat.look_back.into_iter().chain(beat.ticks) {
+                self.armed_count += 1;
+                self.armed.insert((tick.fire_at, self.armed_count), tick);
+            }
+            self.handle_ticks(now);
+        }
+        let (membership, node, out) = self.membership();
+        membership.attend(now, &node, out);
+    }
+
+    /// Starts every armed tick that is due.
+    pub(crate) fn handle_ticks(&mut self, now: Now) {
+        while let Some(entry) = self.armed.first_entry()
+            && entry.key().0 <= now.wall
+        {
+            let tick = entry.remove();
+            self.start(&tick.job, tick.slot, tick.at, Trigger::Schedule);
+        }
+    }
+
+    /// A hint from the store: it is passed on, and a slot that an operator opened is driven again.
+    pub(crate) fn handle_wake(&mut self, now: Now, wake: &Wake) {
+        if let Wake::Slot { job, key, what: WakeKind::Done } = wake
+            && let Some(slot) = self.entries.get(job).and_then(|entry| entry.timetable.slot_with_key(*key))
+        {
+            self.membership.verdicts.closer.settled(&slot);
+        }
+        if let Wake::Slot { job, key, what: WakeKind::Released } = wake {
+            self.membership.verdicts.closer.reopened(job, key.start());
+        }
+        if *wake == Wake::Resync {
+            self.membership.verdicts.closer.doubt_all();
+            // A store that was away may have lost its registry.
+            self.membership.register_again();
+            // And what was done: who asked before goes on from here.
+            self.out.push_back(Action::AssertAgain);
+        }
+        if let Some(slot) = self.active.wake(wake, &mut self.out)
+            && slot.end() > now.wall
+            && self.leave_by.is_none()
+        {
+            let job = slot.job().clone();
+            self.start(&job, slot, now.wall, Trigger::Retry);
+        }
+    }
+
+    /// A drive let go of its slot: it has done it, or has given it back.
+    pub(crate) fn handle_released(&mut self, slot: &Slot) {
+        self.active.released(slot, &mut self.out);
+    }
+
+    /// A drive has ended. One that left because its job changed makes room for the job as it is now.
+    pub(crate) fn handle_end(&mut self, now: Now, slot: Slot, id: DriveId, scheduled_at: DateTime<Utc>, end: End) {
+        match self.active.ended(&slot, id, end) {
+            End::Done => self.membership.verdicts.closer.settled(&slot),
+            End::Left if self.leave_by.is_none() => self.start_again(now, slot, scheduled_at),
+            _ => {}
+        }
+    }
+
+    /// A drive is gone without a word.
+    pub(crate) fn handle_lost(&mut self, slot: &Slot, id: DriveId) {
+        self.active.lost(slot, id);
+    }
+
+    /// What came of a question to the store.
+    pub(crate) fn handle_report(&mut self, now: Now, report: Report) {
+        let (membership, node, out) = self.membership();
+        membership.reported(now, report, &node, out);
+    }
+
+    /// Nothing new begins; what runs may go on for this long. A second one may shorten it.
+    pub(crate) fn handle_shutdown(&mut self, now: Now, drain: Duration) {
+        let running = self.active.running().count();
+        self.out.push_back(Action::Emit(NodeEvent::Draining { running, drain }));
+        let longest_kill = self.entries.values().map(|entry| entry.spec.policy.kill_after).max().unwrap_or_default();
+        let leave_by = now.mono + drain + longest_kill + LAST_WORDS;
+        self.leave_by = Some(self.leave_by.map_or(leave_by, |before| before.min(leave_by)));
+        self.armed.clear();
+        self.out.push_back(Action::TellAll(Message::Leave(drain)));
+        self.membership.draining = true;
+        let (membership, node, out) = self.membership();
+        membership.send_heartbeat(now, &node, out);
+    }
+
+    /// It waits no longer: what the store was not told until now it will not be told, and each run says so.
+    pub(crate) fn handle_impatience(&mut self) {
+        self.out.push_back(Action::TellAll(Message::GiveUp));
+    }
+
+    /// Takes other jobs. A plan that cannot be used leaves the old one in force.
+    pub(crate) fn handle_reload(&mut self, now: Now, plan: Plan) {
+        if self.leave_by.is_some() {
+            // What runs would be told of another drain, and what had ended would be begun again.
+            let refused = NodeEvent::ReloadRefused { message: "the node is shutting down".to_owned() };
+            return self.out.push_back(Action::Emit(refused));
+        }
+        let entries = match plan.compile(&self.identity) {
+            Ok(entries) => entries,
+            Err(error) => {
+                let refused = NodeEvent::ReloadRefused { message: error.to_string() };
+                return self.out.push_back(Action::Emit(refused));
+            }
+        };
+        let same = |job: &JobName| {
+            let pair = (self.entries.get(job), entries.get(job));
+            matches!(pair, (Some(old), Some(new)) if old.spec == new.spec)
+        };
+        let changed: BTreeSet<JobName> =
+            self.entries.keys().chain(entries.keys()).filter(|job| !same(job)).cloned().collect();
+        // A tick that is armed is kept where the job still ticks then: the planner will not hand it out again.
+        let still_ticks = |job: &JobName| {
+            let pair = (self.entries.get(job), entries.get(job));
+            matches!(pair, (Some(old), Some(new)) if new.ours && old.timetable == new.timetable)
+        };
+        self.armed.retain(|_, tick| still_ticks(&tick.job));
+        let mut reopened = Vec::new();
+        for job in &changed {
+            reopened.extend(self.active.retire(job, &Message::Leave(FOR_EVER), &mut self.out));
+        }
+        self.plan = plan;
+        self.take(entries, now);
+        // What waited was retired, its tick was handed out long ago: without another look the slot would be lost here.
+        changed.iter().for_each(|job| self.planner.look_again(job));
+        let jobs = self.entries.values().filter(|entry| entry.ours).count();
+        self.out.push_back(Action::Emit(NodeEvent::Reloaded { jobs, changed: changed.into_iter().collect() }));
+        self.tell_plan();
+        self.membership.plan += 1;
+        for slot in reopened {
+            self.start_again(now, slot, now.wall);
+        }
+        self.handle_beat(now);
+    }
+
+    /// Puts compiled jobs in force.
+    fn take(&mut self, entries: BTreeMap<JobName, Entry>, now: Now) {
+        self.planner.set(entries.values().filter(|entry| entry.ours).map(|entry| entry.timetable.clone()).collect());
+        // Every node closes every job's slots: those who may claim a job may all be dead.
+        self.membership.verdicts.set(&entries, now.wall);
+        self.entries = entries;
+        self.out.push_back(Action::PlanTaken);
+    }
+
+    fn tell_plan(&mut self) {
+        let planned = |Entry { spec, ours, .. }: &Entry| NodeEvent::Planned { job: Arc::clone(spec), ours: *ours };
+        self.out.extend(self.entries.values().map(planned).map(Action::Emit));
+    }
+
+    /// Begins to drive a slot, unless it is driven or has ended here.
+    fn start(&mut self, job: &JobName, slot: Slot, scheduled_at: DateTime<Utc>, trigger: Trigger) {
+        if !self.active.is_free(&slot) {
+            return;
+        }
+        let Some(entry) = self.entries.get(job) else { return };
+        let spec = Arc::clone(&entry.spec);
+        if spec.policy.concurrency == Concurrency::Replace {
+            self.active.tell_older(&slot, &Message::Replace, &mut self.out);
+        }
+        if trigger == Trigger::Schedule {
+            self.out.push_back(Action::Note(slot.clone(), Decision::Ticked { tick: scheduled_at }));
+        }
+        let (id, holding) = self.active.enrol(slot.clone());
+        self.out.push_back(Action::Start(Start { id, spec, slot, scheduled_at, trigger, holding }));
+    }
+
+    /// Drives a slot by the job's present entry, if the job still has that slot and is this node's to run.
+    fn start_again(&mut self, now: Now, slot: Slot, scheduled_at: DateTime<Utc>) {
+        let job = slot.job().clone();
+        let still = |entry: &Entry| entry.ours && entry.timetable.slot_with_key(slot.key()).as_ref() == Some(&slot);
+        if slot.end() > now.wall && self.entries.get(&job).is_some_and(still) {
+            self.start(&job, slot, scheduled_at, Trigger::Schedule);
+        }
+    }
+
+    fn membership(&mut self) -> (&mut Membership, Context<'_>, &mut Outbox) {
+        let node = Context {
+            identity: &self.identity,
+            upkeep: &self.upkeep,
+            plan: &self.plan,
+            entries: &self.entries,
+            active: &self.active,
+        };
+        (&mut self.membership, node, &mut self.out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{JobSpec, NodeName, Program};
+
+    fn now() -> Now {
+        Now { mono: Mono::default(), wall: "2026-11-21T14:00:00Z".parse().unwrap() }
+    }
+
+    fn plan(max_attempts: u32) -> Plan {
+        let mut spec = JobSpec::new("a".parse().unwrap(), "0 * * * *", Program::Direct(vec!["true".to_owned()]));
+        spec.policy.max_attempts = max_attempts;
+        Plan { jobs: vec![Arc::new(spec)], ..Plan::default() }
+    }
+
+    fn machine() -> NodeMachine {
+        let name = NodeName::new("n").unwrap();
+        let identity = Identity { name, instance: String::new(), labels: BTreeMap::new(), started_at: now().wall };
+        let upkeep = Upkeep { heartbeat: Duration::from_secs(10), purges: false };
+        NodeMachine::new(identity, upkeep, plan(3), now()).unwrap()
+    }
+
+    fn actions(machine: &mut NodeMachine) -> Vec<Action> {
+        std::iter::from_fn(|| machine.poll_action()).collect()
+    }
+
+    /// A slot of the job that is driven.
+    fn driven(machine: &mut NodeMachine) -> Start {
+        machine.handle_beat(now());
+        let start = actions(machine).into_iter().find_map(|action| match action {
+            Action::Start(start) => Some(start),
+            _ => None,
+        });
+        start.unwrap()
+    }
+
+    #[test]
+    fn a_reload_in_a_drain_neither_begins_a_slot_again_nor_tells_runs_of_another_drain() {
+        for end in [Some(End::Exhausted), None] {
+            let mut machine = machine();
+            let start = driven(&mut machine);
+            if let Some(end) = end {
+                machine.handle_end(now(), start.slot, start.id, start.scheduled_at, end);
+            }
+            machine.handle_shutdown(now(), Duration::from_secs(30));
+            actions(&mut machine);
+            machine.handle_reload(now(), plan(5));
+            let wanted = actions(&mut machine);
+            assert!(matches!(wanted.as_slice(), [Action::Emit(NodeEvent::ReloadRefused { .. })]), "{wanted:?}");
+        }
+    }
+
+    #[test]
+    fn a_slot_whose_drive_is_gone_without_a_word_is_driven_again_at_its_next_tick() {
+        let mut machine = machine();
+        let start = driven(&mut machine);
+        machine.handle_lost(&start.slot, start.id);
+        machine.handle_reload(now(), plan(5));
+        assert!(
+            actions(&mut machine)
+                .iter()
+                .any(|action| matches!(action, Action::Start(again) if again.slot == start.slot))
+        );
+    }
+}

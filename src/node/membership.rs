@@ -1,0 +1,422 @@
+//! The node as the cluster sees it: taking over from those before it, heartbeats, registration, the verdicts of ended slots,
+//! purging. Pure: it is told what the store answered, and what it wants goes to the machine's outbox.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::clock::{CLOCK_OFF, Mono, Now, correction_ms, earlier, no_earlier_than, offset_ms};
+use crate::job::JobName;
+use crate::node::action::{Action, Outbox, Question, Report};
+use crate::node::active::ActiveSlots;
+use crate::node::health::Health;
+use crate::node::plan::{Entry, Identity, Plan, Upkeep};
+use crate::node::verdicts::Verdicts;
+use crate::observe::NodeEvent;
+use crate::slot::Decision;
+use crate::store::{JobEntry, NodeEntry, NodeReport, StoreError, handover};
+
+/// Between two tries to reach a store that is away.
+const RECONNECT: Duration = Duration::from_secs(1);
+
+/// Between two registrations of a plan that has not changed: the registry knows by them which jobs nobody plans any more.
+const REFRESH: Duration = Duration::from_secs(3_600);
+
+/// Each so many heartbeats the node looks whether another one goes by its name. Not at the first: whoever was heard of before the
+/// node started may be itself.
+const NAMESAKE: u64 = 6;
+
+/// Between two purges of a store whose records do not expire by themselves.
+const PURGE: Duration = Duration::from_secs(600);
+
+/// Slots of one job that are noted as let pass between two heartbeats: more than one each second are no news.
+const MOST_PASSED_OVER: usize = 16;
+
+/// How far the node has come in taking over from those before it.
+#[derive(Debug)]
+enum FirstContact {
+    /// The registry of nodes is not read yet; the instant is when to ask (again).
+    Unread(Option<Mono>),
+    /// It is being read.
+    Asked,
+    /// It was read: up to when each job's slots are closed. The registry of jobs comes next.
+    Read(BTreeMap<JobName, DateTime<Utc>>),
+    /// The closer knows where to begin; heartbeats may take the place of the earlier ones.
+    Over,
+}
+
+/// What the node is besides.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Context<'a> {
+    pub(super) identity: &'a Identity,
+    pub(super) upkeep: &'a Upkeep,
+    pub(super) plan: &'a Plan,
+    pub(super) entries: &'a BTreeMap<JobName, Entry>,
+    pub(super) active: &'a ActiveSlots,
+}
+
+/// What the node knows of its own standing.
+#[derive(Debug)]
+pub(super) struct Membership {
+    pub(super) verdicts: Verdicts,
+    /// When the node began, by its monotonic clock: what ended since then is its to close, whatever its wall clock showed.
+    began: Mono,
+    pub(super) beats: u64,
+    pub(super) draining: bool,
+    /// Counts the plans that were in force.
+    pub(super) plan: u64,
+    /// The plan that the registry knows.
+    registered: Option<u64>,
+    registering: bool,
+    register_at: Option<Mono>,
+    /// When the registry is told once more of a plan that it knows.
+    refresh_at: Option<Mono>,
+    /// The registry refuses the plan, and that was told.
+    refused: bool,
+    heartbeat_at: Option<Mono>,
+    heartbeat_sent: bool,
+    /// Heartbeats so far.
+    heartbeats: u64,
+    /// What another node of this name said, when it was looked for last.
+    namesake: Option<Box<NodeReport>>,
+    /// The instance of the one that was told of last.
+    told_namesake: Option<String>,
+    reached: bool,
+    seen: Option<Now>,
+    lost_since: Option<Mono>,
+    clock_offset_ms: i64,
+    /// What the wall clock is put right by, in milliseconds; 0 while it is left alone.
+    ahead_ms: i64,
+    first_contact: FirstContact,
+    purge_at: Option<Mono>,
+    /// Up to when slots were noted that are not this node's to run.
+    passed_over: Option<DateTime<Utc>>,
+}
+
+impl Membership {
+    pub(super) fn new(began: Mono) -> Self {
+        Self {
+            verdicts: Verdicts::default(),
+            began,
+            beats: 0,
+            draining: false,
+            plan: 0,
+            registered: None,
+            registering: false,
+            register_at: None,
+            refresh_at: None,
+            refused: false,
+            heartbeat_at: None,
+            heartbeat_sent: false,
+            heartbeats: 0,
+            namesake: None,
+            told_namesake: None,
+            reached: false,
+            seen: None,
+            lost_since: None,
+            clock_offset_ms: 0,
+            ahead_ms: 0,
+            first_contact: FirstContact::Unread(None),
+            purge_at: None,
+            passed_over: None,
+        }
+    }
+
+    fn is_registered(&self) -> bool {
+        self.registered == Some(self.plan)
+    }
+
+    /// The next beat registers the plan, whatever the registry knew of it.
+    pub(super) const fn register_again(&mut self) {
+        self.registered = None;
+    }
+
+    /// Another node of this name was looked for. What is to be told, where it is one that was not told of.
+    fn meet(&mut self, namesake: Option<Box<NodeReport>>) -> Option<NodeEvent> {
+        self.namesake = namesake;
+        let NodeReport { instance, started_at, .. } = &**self.namesake.as_ref()?;
+        let is_known = self.told_namesake.replace(instance.clone()).as_ref() == Some(instance);
+        (!is_known).then(|| NodeEvent::Namesake { instance: instance.clone(), started_at: *started_at })
+    }
+
+    /// The next beat asks the store whether it answers.
+    pub(super) const fn probe(&mut self) {
+        self.heartbeat_at = None;
+    }
+
+    pub(super) fn health(&self, running: usize) -> Health {
+        Health {
+            beats: self.beats,
+            store_up: self.reached,
+            store_seen: self.seen.map(|now| now.wall),
+            clock_offset_ms: self.clock_offset_ms,
+            running,
+            draining: self.draining,
+        }
+    }
+}
+
+impl Membership {
+    /// Does what is due at a beat.
+    pub(super) fn attend(&mut self, now: Now, node: &Context<'_>, out: &mut Outbox) {
+        let due = |at: Option<Mono>| at.is_none_or(|at| at <= now.mono);
+        match self.first_contact {
+            FirstContact::Unread(at) if due(at) => {
+                self.first_contact = FirstContact::Asked;
+                return out.push_back(Action::Ask(Question::Nodes));
+            }
+            FirstContact::Unread(_) | FirstContact::Asked => return,
+            FirstContact::Read(_) | FirstContact::Over => {}
+        }
+        let stale = !self.is_registered() || self.refresh_at.is_some_and(|at| at <= now.mono);
+        if stale && !self.registering && due(self.register_at) {
+            self.registering = true;
+            out.push_back(Action::Ask(Question::Register { plan: self.plan, jobs: node.plan.registry(now.wall) }));
+        }
+        if matches!(self.first_contact, FirstContact::Over) {
+            if due(self.heartbeat_at) && !self.heartbeat_sent {
+                self.send_heartbeat(now, node, out);
+            }
+            if self.reached {
+                self.verdicts.ask(now, node.entries, out);
+                self.purge_if_due(now, node, out);
+            }
+        }
+    }
+
+    fn purge_if_due(&mut self, now: Now, node: &Context<'_>, out: &mut Outbox) {
+        if node.upkeep.purges && self.purge_at.is_none_or(|at| at <= now.mono) {
+            self.purge_at = Some(now.mono + PURGE);
+            out.push_back(Action::Ask(Question::Purge));
+        }
+    }
+
+    pub(super) fn send_heartbeat(&mut self, now: Now, node: &Context<'_>, out: &mut Outbox) {
+        if !matches!(self.first_contact, FirstContact::Over) {
+            // It would take the place of what those before this node have left behind.
+            return;
+        }
+        self.heartbeat_sent = true;
+        self.heartbeat_at = Some(now.mono + node.upkeep.heartbeat);
+        let looks = self.heartbeats % NAMESAKE == 1;
+        self.heartbeats += 1;
+        self.note_not_selected(now, node, out);
+        let report = Box::new(self.own_report(now, node));
+        out.push_back(Action::Ask(Question::Heartbeat { report, looks }));
+    }
+
+    /// Notes the slots that began since the last time and are for nodes with other labels: nothing else tells that this node
+    /// let them pass.
+    fn note_not_selected(&mut self, now: Now, node: &Context<'_>, out: &mut Outbox) {
+        let since = self.passed_over.replace(now.wall);
+        for Entry { spec, timetable, .. } in node.entries.values().filter(|entry| !entry.ours) {
+            let current = || timetable.slot_at(now.wall).map_or(now.wall, |slot| slot.start());
+            let wanted = wanted(&spec.only_on, &node.identity.labels);
+            for (slot, _) in timetable.slots(since.unwrap_or_else(current), now.wall).take(MOST_PASSED_OVER) {
+                out.push_back(Action::Note(slot, Decision::NotSelected { wanted: wanted.clone() }));
+            }
+        }
+    }
+
+    /// The last heartbeat of a node that leaves because it was told to; none where it has made none.
+    pub(super) fn last_report(&self, now: Now, node: &Context<'_>) -> Option<NodeReport> {
+        let began = matches!(self.first_contact, FirstContact::Over);
+        began.then(|| NodeReport { stopped: true, ..self.own_report(now, node) })
+    }
+
+    fn own_report(&self, now: Now, node: &Context<'_>) -> NodeReport {
+        let mut report = node.plan.report(node.identity);
+        report.clock_offset_ms = self.clock_offset_ms;
+        report.running = node.active.running().map(ToString::to_string).collect();
+        report.draining = self.draining;
+        report.namesake.clone_from(&self.namesake);
+        let behind = self.verdicts.closer.behind(earlier(now.wall, node.upkeep.behind()));
+        report.behind = behind.map(|(job, start)| (job.clone(), start)).collect();
+        report
+    }
+
+    /// The store's answer to a question.
+    pub(super) fn reported(&mut self, now: Now, report: Report, node: &Context<'_>, out: &mut Outbox) {
+        match report {
+            Report::Nodes { sent, received, reply } => {
+                let now = match reply {
+                    Ok((store_now, nodes)) => self.nodes_read((sent, received), now, store_now, (&nodes, node), out),
+                    Err(error) => {
+                        self.first_contact = FirstContact::Unread(Some(received.mono + RECONNECT));
+                        self.store_lost(sent, &error, out);
+                        now
+                    }
+                };
+                self.attend(now, node, out);
+            }
+            Report::Heartbeat { sent, received, reply, namesake } => {
+                self.heartbeat_sent = false;
+                if let Some(namesake) = namesake {
+                    out.extend(self.meet(namesake).map(Action::Emit));
+                }
+                let now = match reply {
+                    Ok(reply) => {
+                        out.push_back(Action::Ask(Question::Note));
+                        self.store_reached((sent, received), now, reply.now, node, out)
+                    }
+                    Err(error) => {
+                        self.heartbeat_at = Some(received.mono + RECONNECT);
+                        self.store_lost(sent, &error, out);
+                        now
+                    }
+                };
+                self.attend(now, node, out);
+            }
+            Report::Registered { plan, reply } => {
+                self.registered(now, plan, reply, node, out);
+                self.attend(now, node, out);
+            }
+            Report::Closed { slot, reply } => self.verdicts.answered(now, &slot, reply, node.entries, out),
+        }
+    }
+
+    fn store_lost(&mut self, sent: Now, error: &StoreError, out: &mut Outbox) {
+        self.reached = false;
+        if self.lost_since.is_none() {
+            self.lost_since = Some(sent.mono);
+            out.push_back(Action::Emit(NodeEvent::StoreLost { message: error.to_string() }));
+        }
+    }
+
+    /// Answers what time it is: the wall clock may have been put right.
+    fn store_reached(
+        &mut self,
+        (sent, received): (Now, Now),
+        now: Now,
+        store_now: DateTime<Utc>,
+        node: &Context<'_>,
+        out: &mut Outbox,
+    ) -> Now {
+        let offset = offset_ms(sent, received, store_now);
+        if offset.unsigned_abs() > CLOCK_OFF.as_millis().try_into().unwrap_or(u64::MAX)
+            && self.clock_offset_ms.abs_diff(offset) > 1_000
+        {
+            out.push_back(Action::Emit(NodeEvent::ClockOff { offset_ms: offset }));
+        }
+        self.clock_offset_ms = offset;
+        let uncertain = received.mono.since(sent.mono) / 2;
+        let mut right = now;
+        if let Some(ahead_ms) = correction_ms(self.ahead_ms, offset, uncertain) {
+            let back = TimeDelta::milliseconds(ahead_ms.saturating_sub(self.ahead_ms));
+            right.wall = now.wall.checked_sub_signed(back).unwrap_or(now.wall);
+            self.ahead_ms = ahead_ms;
+            self.wall_corrected(right, uncertain, node);
+            out.push_back(Action::CorrectClock { ahead_ms });
+        }
+        if !self.reached {
+            let away = self.lost_since.take().map(|since| received.mono.since(since));
+            out.push_back(Action::Emit(NodeEvent::StoreReached { away }));
+        }
+        self.reached = true;
+        self.seen = Some(received);
+        right
+    }
+
+    /// The wall clock was put right. What was known of slots by the wrong time before the first contact is void: nothing
+    /// was closed by it. Later the closer goes on where it was, whatever the clock.
+    fn wall_corrected(&mut self, now: Now, uncertain: Duration, node: &Context<'_>) {
+        if matches!(self.first_contact, FirstContact::Asked) {
+            // The first contact may have been long in coming. A slot that may have lasted then is asked about.
+            let began = no_earlier_than(self.began, now, uncertain);
+            self.verdicts.begin_anew(node.entries, began);
+        }
+        self.verdicts.closer.hurry();
+    }
+
+    /// The registry of nodes was read: what those before this one had closed.
+    fn nodes_read(
+        &mut self,
+        asked: (Now, Now),
+        now: Now,
+        store_now: DateTime<Utc>,
+        (nodes, node): (&[NodeEntry], &Context<'_>),
+        out: &mut Outbox,
+    ) -> Now {
+        let now = self.store_reached(asked, now, store_now, node, out);
+        if let Some(gap) = handover::silence(nodes, store_now) {
+            out.push_back(Action::Emit(NodeEvent::ClusterWasDown { gap }));
+        }
+        self.first_contact = FirstContact::Read(handover::closed_until(nodes));
+        now
+    }
+
+    /// The registry of jobs knows the plan, or will not take it. Either way the node takes over from those before it; a
+    /// job's slots from before it was first seen are nobody's.
+    fn registered(
+        &mut self,
+        now: Now,
+        plan: u64,
+        reply: Result<Vec<JobEntry>, StoreError>,
+        node: &Context<'_>,
+        out: &mut Outbox,
+    ) {
+        self.registering = false;
+        let first_seen: BTreeMap<JobName, DateTime<Utc>> = match reply {
+            Ok(jobs) => {
+                self.registered = Some(plan);
+                self.refused = false;
+                self.register_at = None;
+                self.refresh_at = Some(now.mono + REFRESH);
+                jobs.into_iter().map(|job| (job.name, job.first_seen)).collect()
+            }
+            Err(error) => {
+                self.register_at = Some(now.mono + RECONNECT);
+                if error.is_transient() {
+                    // The heartbeat tells of a store that is away; taking over can wait for it.
+                    return;
+                }
+                if !std::mem::replace(&mut self.refused, true) {
+                    out.push_back(Action::Emit(NodeEvent::RegistrationRefused { message: error.to_string() }));
+                }
+                BTreeMap::new()
+            }
+        };
+        if let FirstContact::Read(closed) = std::mem::replace(&mut self.first_contact, FirstContact::Over) {
+            for (job, until) in closed {
+                // Those alive then may have died before they could close what ended just before.
+                let from = earlier(until, node.upkeep.silence());
+                let from = first_seen.get(&job).map_or(from, |seen| from.max(*seen));
+                self.verdicts.closer.look_back(&job, from);
+            }
+        }
+    }
+}
+
+/// What a job asks for and these labels lack.
+fn wanted(only_on: &BTreeMap<String, String>, labels: &BTreeMap<String, String>) -> String {
+    let lacking = only_on.iter().filter(|(label, value)| labels.get(*label) != Some(*value));
+    lacking.map(|(label, value)| format!("{label}={value}")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::NodeName;
+
+    #[test]
+    fn another_node_of_the_same_name_is_told_once_and_the_next_one_again() {
+        let mut membership = Membership::new(Mono::default());
+        let other = |instance: &str| {
+            let name = NodeName::new("a").unwrap();
+            let (labels, started_at) = (BTreeMap::new(), DateTime::UNIX_EPOCH);
+            let identity = Identity { name, instance: instance.to_owned(), labels, started_at };
+            Some(Box::new(Plan::default().report(&identity)))
+        };
+        let told = |instance: &str| {
+            Some(NodeEvent::Namesake { instance: instance.to_owned(), started_at: DateTime::UNIX_EPOCH })
+        };
+        assert_eq!(membership.meet(None), None);
+        assert_eq!(membership.meet(other("b")), told("b"));
+        assert_eq!(membership.meet(other("b")), None);
+        // It was not heard of for a moment.
+        assert_eq!(membership.meet(None), None);
+        assert_eq!(membership.meet(other("b")), None);
+        assert_eq!(membership.meet(other("c")), told("c"));
+    }
+}

@@ -1,2 +1,0 @@
--- Every known job, by name.
-SELECT name, first_seen_ms, entry FROM cronward_jobs WHERE namespace = ? ORDER BY name

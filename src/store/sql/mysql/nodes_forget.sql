@@ -1,2 +1,0 @@
--- Removes nodes that were last seen at or before the instant.
-DELETE FROM cronward_nodes WHERE namespace = ? AND seen_ms <= ?

@@ -1,2 +1,0 @@
--- As schema_lock.sql.
-DO release_lock(concat('cronward.', md5(database())))

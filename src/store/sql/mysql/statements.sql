@@ -1,0 +1,278 @@
+-- What is asked of MySQL and MariaDB: each statement by its name. The values of a statement that every dialect has stand in the same
+-- order in all of them.
+
+-- name: greet
+-- For this connection, whatever the server's defaults are: nothing is cut in silence, and a lock is waited for at most so many
+-- seconds.
+SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', SESSION innodb_lock_wait_timeout = ?
+
+-- name: is_mariadb
+-- MariaDB says so in its version.
+SELECT CAST(instr(version(), 'MariaDB') > 0 AS SIGNED) AS is_mariadb
+
+-- name: limit_mariadb
+-- A statement that takes longer than so many milliseconds is given up, and a transaction in which nothing happens for so many
+-- seconds is rolled back: a client that was stopped keeps no lock.
+SET SESSION max_statement_time = ? / 1000, SESSION idle_transaction_timeout = ?
+
+-- name: limit_mysql
+-- A SELECT that takes longer than so many milliseconds is given up; a client that was stopped loses its locks after a minute.
+SET SESSION max_execution_time = ?, SESSION wait_timeout = 60
+
+-- name: now
+-- The server's clock in epoch milliseconds. UNIX_TIMESTAMP() would go through the session's time zone.
+SELECT timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(3)) DIV 1000 AS now_ms
+
+-- name: settings
+-- What the server says of how it keeps what it answers.
+SELECT 'version' AS name, CAST(@@global.version AS CHAR) AS setting
+UNION ALL SELECT 'read_only', CAST(@@global.read_only AS CHAR)
+UNION ALL SELECT 'innodb_flush_log_at_trx_commit', CAST(@@global.innodb_flush_log_at_trx_commit AS CHAR)
+UNION ALL SELECT 'log_bin', CAST(@@global.log_bin AS CHAR)
+UNION ALL SELECT 'sync_binlog', CAST(@@global.sync_binlog AS CHAR)
+UNION ALL SELECT 'innodb_doublewrite', CAST(@@global.innodb_doublewrite AS CHAR)
+
+-- name: begin_snapshot
+-- Everything as of one instant.
+SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
+START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY
+
+-- name: schema_lock
+-- One lock for all who make the tables of this database; its name has a limit that a database's name can exceed.
+SELECT CAST(get_lock(concat('cronward.', md5(database())), ?) AS SIGNED) AS locked
+
+-- name: schema_unlock
+-- As `schema_lock`.
+DO release_lock(concat('cronward.', md5(database())))
+
+-- name: schema_there
+-- Whether there is a table of versions.
+SELECT count(*) FROM information_schema.tables WHERE table_schema = database() AND table_name = 'cronward_schema'
+
+-- name: schema_version
+-- The version of the tables.
+SELECT max(version) FROM cronward_schema
+
+-- name: slot_insert
+-- Writes the row of a slot that had none, with the job's turn that it takes, unless that was read too long ago: the last two values
+-- are when, and how many milliseconds ago it may be. Fails when there is one by now, or the turn is taken.
+INSERT INTO cronward_slots (
+    namespace, job, slot, state, node, attempt, token, since_ms, until_ms, attempts, verdict, touched_ms, document, version,
+    turn
+)
+SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM dual
+WHERE timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(3)) DIV 1000 - ? <= ?
+
+-- name: slot_update
+-- Writes the row of a slot if it still has the version that was read, unless that was too long ago, as in `slot_insert`. Fails when
+-- the job's turn that it takes is taken by another slot.
+UPDATE cronward_slots SET
+    state      = ?,
+    node       = ?,
+    attempt    = ?,
+    token      = ?,
+    since_ms   = ?,
+    until_ms   = ?,
+    attempts   = ?,
+    verdict    = ?,
+    touched_ms = ?,
+    document   = ?,
+    version    = ?,
+    turn       = coalesce(?, turn)
+WHERE namespace = ? AND job = ? AND slot = ? AND version = ?
+    AND timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(3)) DIV 1000 - ? <= ?
+
+-- name: outputs_forget
+-- Removes the outputs of a slot whose records are older than the retention.
+DELETE FROM cronward_outputs WHERE namespace = ? AND job = ? AND slot = ?
+
+-- name: output_save
+-- Writes the end of a run's output, in place of an earlier one of the same claim.
+INSERT INTO cronward_outputs (namespace, job, slot, attempt, token, output)
+VALUES (?, ?, ?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE output = VALUES(output)
+
+-- name: output_remove
+-- Removes a run's output, with the record that it belonged to.
+DELETE FROM cronward_outputs WHERE namespace = ? AND job = ? AND slot = ? AND attempt = ? AND token = ?
+
+-- name: slot_load
+-- One row as of one instant, the server's clock: a slot's row, NULL where there is none, and the job's last pause; and where it has
+-- to run alone, the job's last turn, and a row more, with `other` 1, for each of the job's other slots that is leased. Asked are the
+-- slot, and whether it has to run alone. The server would take the primary key, and read every slot of the job.
+WITH asked AS (
+    SELECT
+        timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(3)) DIV 1000 AS now_ms,
+        CONVERT(? USING ascii) COLLATE ascii_bin AS namespace, CONVERT(? USING ascii) COLLATE ascii_bin AS job,
+        CONVERT(? USING ascii) COLLATE ascii_bin AS slot, CAST(? AS SIGNED) AS alone
+)
+SELECT
+    0 AS other, asked.now_ms, s.slot, s.version, s.state, s.node, s.attempt, s.token, s.since_ms, s.until_ms, s.attempts,
+    s.document,
+    if(asked.alone,
+        (SELECT t.turn FROM cronward_slots AS t
+          WHERE t.namespace = asked.namespace AND t.job = asked.job AND t.turn IS NOT NULL
+          ORDER BY t.turn DESC LIMIT 1),
+        NULL) AS turn,
+    p.since_ms AS pause_since_ms, p.until_ms AS pause_until_ms, p.audit AS pause_audit
+FROM asked
+LEFT JOIN cronward_slots AS s ON s.namespace = asked.namespace AND s.job = asked.job AND s.slot = asked.slot
+LEFT JOIN cronward_pauses AS p ON p.namespace = asked.namespace AND p.job = asked.job
+UNION ALL
+SELECT
+    1, asked.now_ms, o.slot, o.version, o.state, o.node, o.attempt, o.token, o.since_ms, o.until_ms, o.attempts,
+    NULL, NULL, NULL, NULL, NULL
+FROM asked
+JOIN cronward_slots AS o FORCE INDEX (slots_by_state)
+    ON o.namespace = asked.namespace AND o.job = asked.job AND o.state = 'running' AND o.slot <> asked.slot
+    AND o.until_ms > asked.now_ms
+WHERE asked.alone
+
+-- name: slots_read
+-- The rows of many slots. Asked are the namespace, and a JSON array of [job, slot].
+SELECT STRAIGHT_JOIN
+    t.job, t.slot, t.state, t.node, t.attempt, t.token, t.since_ms, t.until_ms, t.attempts, t.document
+FROM (SELECT CONVERT(? USING ascii) COLLATE ascii_bin AS namespace, ? AS slots) AS asked
+JOIN json_table(asked.slots, '$[*]' COLUMNS (
+    job  VARCHAR(64) CHARACTER SET ascii PATH '$[0]',
+    slot VARCHAR(32) CHARACTER SET ascii PATH '$[1]'
+)) AS named
+JOIN cronward_slots AS t
+    ON t.namespace = asked.namespace AND t.job = named.job COLLATE ascii_bin AND t.slot = named.slot COLLATE ascii_bin
+
+-- name: output_read
+-- The end of one run's output.
+SELECT output FROM cronward_outputs WHERE namespace = ? AND job = ? AND slot = ? AND attempt = ? AND token = ?
+
+-- name: pause_get
+-- A job's last pause; nobody else changes it until this transaction ends.
+SELECT job, since_ms, until_ms, audit FROM cronward_pauses WHERE namespace = ? AND job = ? FOR UPDATE
+
+-- name: pause_set
+-- Sets a job's pause in place of an earlier one.
+INSERT INTO cronward_pauses (namespace, job, since_ms, until_ms, audit)
+VALUES (?, ?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE since_ms = VALUES(since_ms), until_ms = VALUES(until_ms), audit = VALUES(audit)
+
+-- name: pauses
+-- Every job's last pause, by name.
+SELECT job, since_ms, until_ms, audit FROM cronward_pauses WHERE namespace = ? ORDER BY job
+
+-- name: jobs_register
+-- Makes the registry know jobs; first_seen_ms of a known name is kept, and so is an entry of a file where the new one is from
+-- elsewhere: only such a one says where it is from, and quotes inside of values are escaped. Asked are the namespace, the time,
+-- and a JSON array of [name, entry]. A column that names no character set has the server's, which may lack most letters. WHERE
+-- TRUE tells the parser that ON begins no join.
+INSERT INTO cronward_jobs (namespace, name, first_seen_ms, entry)
+SELECT asked.namespace, job.name, asked.now_ms, job.entry
+FROM (SELECT CONVERT(? USING ascii) AS namespace, CAST(? AS SIGNED) AS now_ms, ? AS jobs) AS asked
+JOIN json_table(asked.jobs, '$[*]' COLUMNS (
+    name  VARCHAR(64) CHARACTER SET ascii PATH '$[0]',
+    entry LONGTEXT CHARACTER SET utf8mb4 PATH '$[1]'
+)) AS job
+WHERE TRUE
+ON DUPLICATE KEY UPDATE entry = IF(
+    LOCATE('"origin":"', VALUES(entry)) > 0 AND LOCATE('"origin":"', cronward_jobs.entry) = 0,
+    cronward_jobs.entry,
+    VALUES(entry)
+)
+
+-- name: jobs
+-- Every known job, by name.
+SELECT name, first_seen_ms, entry FROM cronward_jobs WHERE namespace = ? ORDER BY name
+
+-- name: nodes_forget
+-- Removes nodes that were last seen at or before the instant.
+DELETE FROM cronward_nodes WHERE namespace = ? AND seen_ms <= ?
+
+-- name: node_save
+-- A node's last report; one per name.
+INSERT INTO cronward_nodes (namespace, name, instance, seen_ms, report)
+VALUES (?, ?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE instance = VALUES(instance), seen_ms = VALUES(seen_ms), report = VALUES(report)
+
+-- name: nodes
+-- Every node that was seen after the instant, by name.
+SELECT name, seen_ms, report FROM cronward_nodes WHERE namespace = ? AND seen_ms > ? ORDER BY name
+
+-- name: purge
+-- Removes slots whose records were last changed at or before the first instant, except where a mark still stands at the
+-- second; so many at most. The one with the last turn of a job that is known is left: the next turn follows it.
+DELETE FROM cronward_slots
+WHERE namespace = ? AND touched_ms <= ? AND (until_ms IS NULL OR until_ms <= ?)
+    AND NOT (turn IS NOT NULL AND EXISTS (
+        SELECT 1 FROM (
+            SELECT
+                j.namespace, j.name,
+                (SELECT t.turn FROM cronward_slots AS t
+                  WHERE t.namespace = j.namespace AND t.job = j.name AND t.turn IS NOT NULL
+                  ORDER BY t.turn DESC LIMIT 1) AS turn
+            FROM cronward_jobs AS j
+        ) AS last
+        WHERE last.namespace = cronward_slots.namespace AND last.name = cronward_slots.job
+            AND last.turn = cronward_slots.turn
+    ))
+ORDER BY touched_ms
+LIMIT ?
+
+-- name: notes_save
+-- Keeps pages; each takes the place of its earlier form. Asked are the namespace, and a JSON array of [job, slot, page, last,
+-- kept from, record]. A column that names no character set has the server's, which may lack most letters. WHERE TRUE tells the
+-- parser that ON begins no join.
+INSERT INTO cronward_notes (namespace, job, slot, page, last_ms, kept_from_ms, record)
+SELECT asked.namespace, n.job, n.slot, n.page, n.last_ms, n.kept_from_ms, n.record
+FROM (SELECT CONVERT(? USING ascii) AS namespace, ? AS pages) AS asked
+JOIN json_table(asked.pages, '$[*]' COLUMNS (
+    job          VARCHAR(64) PATH '$[0]',
+    slot         VARCHAR(32) PATH '$[1]',
+    page         VARCHAR(64) PATH '$[2]',
+    last_ms      BIGINT PATH '$[3]',
+    kept_from_ms BIGINT PATH '$[4]',
+    record       LONGTEXT CHARACTER SET utf8mb4 PATH '$[5]'
+)) AS n
+WHERE TRUE
+ON DUPLICATE KEY UPDATE last_ms = VALUES(last_ms), kept_from_ms = VALUES(kept_from_ms), record = VALUES(record)
+
+-- name: notes_there
+-- The pages of many slots without what is in them, asked as in `slots_read`.
+SELECT STRAIGHT_JOIN
+    t.job, t.slot, t.page, t.last_ms
+FROM (SELECT CONVERT(? USING ascii) COLLATE ascii_bin AS namespace, ? AS slots) AS asked
+JOIN json_table(asked.slots, '$[*]' COLUMNS (
+    job  VARCHAR(64) CHARACTER SET ascii PATH '$[0]',
+    slot VARCHAR(32) CHARACTER SET ascii PATH '$[1]'
+)) AS named
+JOIN cronward_notes AS t
+    ON t.namespace = asked.namespace AND t.job = named.job COLLATE ascii_bin AND t.slot = named.slot COLLATE ascii_bin
+
+-- name: notes_read
+-- A slot's pages, unless they were last changed at or before the instant.
+SELECT record FROM cronward_notes WHERE namespace = ? AND job = ? AND slot = ? AND kept_from_ms > ?
+
+-- name: notes_forget
+-- Removes one page.
+DELETE FROM cronward_notes WHERE namespace = ? AND job = ? AND slot = ? AND page = ?
+
+-- name: notes_purge
+-- Removes pages that were kept from the instant on or before; so many at most.
+DELETE FROM cronward_notes WHERE namespace = ? AND kept_from_ms <= ? ORDER BY kept_from_ms LIMIT ?
+
+-- name: trial_jobs
+-- Removes a job that was only tried from the registry.
+DELETE FROM cronward_jobs WHERE namespace = ? AND name = ?
+
+-- name: trial_nodes
+-- Removes a node that was only tried.
+DELETE FROM cronward_nodes WHERE namespace = ? AND name = ?
+
+-- name: trial_pauses
+-- Removes the pause of a job that was only tried.
+DELETE FROM cronward_pauses WHERE namespace = ? AND job = ?
+
+-- name: trial_slots
+-- Removes every slot of a job that was only tried.
+DELETE FROM cronward_slots WHERE namespace = ? AND job = ?
+
+-- name: trial_notes
+-- Removes what was noted on a job that was only tried.
+DELETE FROM cronward_notes WHERE namespace = ? AND job = ?

@@ -1,2 +1,0 @@
--- Removes one page.
-DELETE FROM cronward_notes WHERE namespace = $1 AND job = $2 AND start_ms = $3 AND page = $4

@@ -1,0 +1,93 @@
+-- The tables, version 5. Instants are epoch milliseconds in UTC; what is JSON is as src/slot and src/store/state.rs write it. Names
+-- are compared byte by byte.
+
+-- One row.
+CREATE TABLE cronward_schema (
+    version bigint NOT NULL
+);
+INSERT INTO cronward_schema (version) VALUES (5);
+
+-- One row per slot that was ever touched. What stands at its key are state ('running', 'backoff', 'done' or 'none'), node, attempt,
+-- token, since_ms and until_ms; it counts only until then. attempts is the counter. All else that is recorded is in the document,
+-- of which verdict and touched_ms are copies: the one for people, the other for the purge. Each change gives the row a version that
+-- no row of the slot has had before. Of two slots of a job that are claimed at once, each of which must run alone, one is granted:
+-- such a grant takes the job's next turn, and no turn is taken twice.
+CREATE TABLE cronward_slots (
+    namespace  text COLLATE "C" NOT NULL,
+    job        text COLLATE "C" NOT NULL,
+    slot       text COLLATE "C" NOT NULL,
+    state      text NOT NULL,
+    node       text,
+    attempt    bigint,
+    token      text,
+    since_ms   bigint,
+    until_ms   bigint,
+    attempts   bigint NOT NULL,
+    verdict    text,
+    touched_ms bigint NOT NULL,
+    document   text NOT NULL,
+    version    bigint NOT NULL,
+    turn       bigint,
+    PRIMARY KEY (namespace, job, slot)
+) WITH (fillfactor = 70);
+
+-- What runs of a job is found without looking at its other slots. Without the end of the lease, so that a renewal changes no index.
+CREATE INDEX cronward_slots_running ON cronward_slots (namespace, job) WHERE state = 'running';
+
+CREATE UNIQUE INDEX cronward_slots_turns ON cronward_slots (namespace, job, turn) WHERE turn IS NOT NULL;
+
+-- For the purge alone.
+CREATE INDEX cronward_slots_by_age ON cronward_slots (namespace, touched_ms);
+
+-- The end of each run's output. No rule asks for it. Two tokens may share an attempt number after data was lost.
+CREATE TABLE cronward_outputs (
+    namespace text COLLATE "C" NOT NULL,
+    job       text COLLATE "C" NOT NULL,
+    slot      text COLLATE "C" NOT NULL,
+    attempt   bigint NOT NULL,
+    token     text COLLATE "C" NOT NULL,
+    output    text NOT NULL,
+    PRIMARY KEY (namespace, job, slot, attempt, token),
+    FOREIGN KEY (namespace, job, slot) REFERENCES cronward_slots ON DELETE CASCADE
+);
+
+CREATE TABLE cronward_pauses (
+    namespace text COLLATE "C" NOT NULL,
+    job       text COLLATE "C" NOT NULL,
+    since_ms  bigint NOT NULL,
+    until_ms  bigint,
+    audit     text NOT NULL,
+    PRIMARY KEY (namespace, job)
+);
+
+CREATE TABLE cronward_jobs (
+    namespace     text COLLATE "C" NOT NULL,
+    name          text COLLATE "C" NOT NULL,
+    first_seen_ms bigint NOT NULL,
+    entry         text NOT NULL,
+    PRIMARY KEY (namespace, name)
+);
+
+CREATE TABLE cronward_nodes (
+    namespace text COLLATE "C" NOT NULL,
+    name      text COLLATE "C" NOT NULL,
+    instance  text NOT NULL,
+    seen_ms   bigint NOT NULL,
+    report    text NOT NULL,
+    PRIMARY KEY (namespace, name)
+);
+
+-- What nodes noted on slots, for people. One row per page. No rule reads it.
+CREATE TABLE cronward_notes (
+    namespace    text COLLATE "C" NOT NULL,
+    job          text COLLATE "C" NOT NULL,
+    slot         text COLLATE "C" NOT NULL,
+    page         text COLLATE "C" NOT NULL,
+    last_ms      bigint NOT NULL,
+    kept_from_ms bigint NOT NULL,
+    record       text NOT NULL,
+    PRIMARY KEY (namespace, job, slot, page)
+) WITH (fillfactor = 70);
+
+-- For the purge alone.
+CREATE INDEX cronward_notes_by_age ON cronward_notes (namespace, kept_from_ms);

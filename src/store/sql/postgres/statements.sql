@@ -1,0 +1,245 @@
+-- What is asked of PostgreSQL: each statement by its name. What a number stands for in a statement that every dialect has is the
+-- same in all of them.
+
+-- name: greet
+-- For this connection: what takes longer than $1 milliseconds is given up, whatever the server's defaults are.
+SELECT
+    set_config('default_transaction_isolation', 'read committed', false),
+    set_config('default_transaction_read_only', 'off', false),
+    set_config('statement_timeout', $1, false),
+    set_config('lock_timeout', $1, false),
+    set_config('idle_in_transaction_session_timeout', $1, false),
+    set_config('client_min_messages', 'error', false)
+
+-- name: now
+-- The server's clock in epoch milliseconds. now() would be the transaction's beginning.
+SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms
+
+-- name: settings
+-- What the server says of how it keeps what it answers.
+SELECT name::text AS name, setting::text AS setting
+FROM pg_catalog.pg_settings
+WHERE name IN (
+    'server_version', 'synchronous_commit', 'fsync', 'full_page_writes', 'synchronous_standby_names',
+    'default_transaction_read_only'
+)
+UNION ALL
+SELECT 'in_recovery', pg_catalog.pg_is_in_recovery()::text
+
+-- name: schema_lock
+-- "CRWD": one lock for all who make the tables, held until the transaction ends.
+SELECT pg_advisory_xact_lock(1129469764)
+
+-- name: schema_there
+-- Whether there is a table of versions. to_regclass() would go on saying what it said before another process made it.
+SELECT count(*) FROM pg_catalog.pg_class WHERE relname = 'cronward_schema' AND pg_catalog.pg_table_is_visible(oid)
+
+-- name: schema_version
+-- The version of the tables.
+SELECT max(version) FROM cronward_schema
+
+-- name: tell
+-- Publishes a hint when the transaction commits.
+SELECT pg_notify($1, $2)
+
+-- name: slot_write
+-- Writes what a rule has changed, all of it or nothing. $1 to $14 are the slot's row; $15 the version that was read, NULL when
+-- there was no row; $16 when it was read, and $17 how long ago that may be; $18 the job's turn that it takes; $19 and $20 the
+-- channel and a hint; $21 is not 0 where all outputs of the slot go; $22 to $24 a run's attempt, token and output, which goes where
+-- it is NULL. Each but the row may be NULL. A version is larger than any that a row of this slot has had, also one that was
+-- purged: it is never below the clock. Fails where the turn was taken by another slot.
+WITH fresh AS (
+    INSERT INTO cronward_slots (
+        namespace, job, slot, state, node, attempt, token, since_ms, until_ms, attempts, verdict, touched_ms, document, version,
+        turn
+    )
+    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $18
+    WHERE $15 IS NULL AND floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - $16 <= $17
+    ON CONFLICT DO NOTHING
+    RETURNING 1
+), changed AS (
+    UPDATE cronward_slots SET
+        state      = $4,
+        node       = $5,
+        attempt    = $6,
+        token      = $7,
+        since_ms   = $8,
+        until_ms   = $9,
+        attempts   = $10,
+        verdict    = $11,
+        touched_ms = $12,
+        document   = $13,
+        version    = $14,
+        turn       = coalesce($18, turn)
+    WHERE namespace = $1 AND job = $2 AND slot = $3 AND version = $15
+        AND floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - $16 <= $17
+    RETURNING 1
+), saved AS (
+    SELECT 1 FROM fresh UNION ALL SELECT 1 FROM changed
+), gone AS (
+    DELETE FROM cronward_outputs AS o USING saved
+    WHERE ($21 <> 0 OR $22 IS NOT NULL) AND o.namespace = $1 AND o.job = $2 AND o.slot = $3
+        AND ($21 <> 0 OR (o.attempt = $22 AND o.token = $23))
+        AND NOT ($24 IS NOT NULL AND o.attempt = $22 AND o.token = $23)
+), kept AS (
+    INSERT INTO cronward_outputs (namespace, job, slot, attempt, token, output)
+    SELECT $1, $2, $3, $22, $23, $24 FROM saved WHERE $24 IS NOT NULL
+    ON CONFLICT (namespace, job, slot, attempt, token) DO UPDATE SET output = excluded.output
+), told AS (
+    SELECT pg_notify($19, $20) FROM saved WHERE $20 IS NOT NULL
+)
+SELECT (SELECT count(*) FROM saved) AS written, (SELECT count(*) FROM told) AS hints
+
+-- name: slot_load
+-- One row as of one instant, the server's clock: a slot's row, NULL where there is none, and the job's last pause; and where $4 is
+-- not 0, the job's last turn, and a row more, with `other` 1, for each of the job's other slots that is leased.
+WITH clock AS MATERIALIZED (
+    SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms
+)
+SELECT
+    0::bigint AS other, clock.now_ms, s.slot, s.version, s.state, s.node, s.attempt, s.token, s.since_ms, s.until_ms, s.attempts,
+    s.document,
+    CASE WHEN $4 <> 0 THEN
+        (SELECT max(t.turn) FROM cronward_slots AS t WHERE t.namespace = $1 AND t.job = $2)
+    END AS turn,
+    p.since_ms AS pause_since_ms, p.until_ms AS pause_until_ms, p.audit AS pause_audit
+FROM clock
+LEFT JOIN cronward_slots AS s ON s.namespace = $1 AND s.job = $2 AND s.slot = $3
+LEFT JOIN cronward_pauses AS p ON p.namespace = $1 AND p.job = $2
+UNION ALL
+SELECT
+    1, clock.now_ms, o.slot, o.version, o.state, o.node, o.attempt, o.token, o.since_ms, o.until_ms, o.attempts,
+    NULL, NULL, NULL, NULL, NULL
+FROM clock
+JOIN cronward_slots AS o
+    ON o.namespace = $1 AND o.job = $2 AND o.state = 'running' AND o.slot <> $3 AND o.until_ms > clock.now_ms
+WHERE $4 <> 0
+
+-- name: slots_read
+-- The rows of many slots. $2 is a JSON array of [job, slot].
+SELECT
+    s.job, s.slot, s.state, s.node, s.attempt, s.token, s.since_ms, s.until_ms, s.attempts, s.document
+FROM json_array_elements($2::text::json) AS asked (named)
+JOIN cronward_slots AS s
+    ON s.namespace = $1 AND s.job = named ->> 0 AND s.slot = named ->> 1
+
+-- name: output_read
+-- The end of one run's output.
+SELECT output FROM cronward_outputs WHERE namespace = $1 AND job = $2 AND slot = $3 AND attempt = $4 AND token = $5
+
+-- name: pause_get
+-- A job's last pause; nobody else changes it until this transaction ends.
+SELECT job, since_ms, until_ms, audit FROM cronward_pauses WHERE namespace = $1 AND job = $2 FOR UPDATE
+
+-- name: pause_set
+-- Sets a job's pause in place of an earlier one.
+INSERT INTO cronward_pauses (namespace, job, since_ms, until_ms, audit)
+VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (namespace, job) DO UPDATE SET
+    since_ms = excluded.since_ms, until_ms = excluded.until_ms, audit = excluded.audit
+
+-- name: pauses
+-- Every job's last pause, by name.
+SELECT job, since_ms, until_ms, audit FROM cronward_pauses WHERE namespace = $1 ORDER BY job
+
+-- name: jobs_register
+-- Makes the registry know jobs; first_seen_ms of a known name is kept, and so is an entry of a file where the new one is from
+-- elsewhere: only such a one says where it is from, and quotes inside of values are escaped. $3 is a JSON array of [name,
+-- entry].
+INSERT INTO cronward_jobs AS known (namespace, name, first_seen_ms, entry)
+SELECT $1, job ->> 0, $2, job ->> 1 FROM json_array_elements($3::text::json) AS asked (job)
+ON CONFLICT (namespace, name) DO UPDATE SET entry = excluded.entry WHERE known.entry <> excluded.entry
+  AND (strpos(excluded.entry, '"origin":"') = 0 OR strpos(known.entry, '"origin":"') > 0)
+
+-- name: jobs
+-- Every known job, by name.
+SELECT name, first_seen_ms, entry FROM cronward_jobs WHERE namespace = $1 ORDER BY name
+
+-- name: nodes_forget
+-- Removes nodes that were last seen at or before $2. One that somebody else removes is left to them.
+DELETE FROM cronward_nodes
+WHERE (namespace, name) IN (
+    SELECT namespace, name FROM cronward_nodes WHERE namespace = $1 AND seen_ms <= $2 FOR UPDATE SKIP LOCKED
+)
+
+-- name: node_save
+-- A node's last report; one per name.
+INSERT INTO cronward_nodes (namespace, name, instance, seen_ms, report)
+VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (namespace, name) DO UPDATE SET
+    instance = excluded.instance, seen_ms = excluded.seen_ms, report = excluded.report
+
+-- name: nodes
+-- Every node that was seen after $2, by name.
+SELECT name, seen_ms, report FROM cronward_nodes WHERE namespace = $1 AND seen_ms > $2 ORDER BY name
+
+-- name: purge
+-- Removes at most $4 slots whose records were last changed at or before $2, except where a mark still stands at $3. One that
+-- somebody changes now is left alone, and so is the one with the last turn of a job that is known: the next turn follows it.
+DELETE FROM cronward_slots
+WHERE (namespace, job, slot) IN (
+    SELECT namespace, job, slot FROM cronward_slots AS s
+    WHERE namespace = $1 AND touched_ms <= $2 AND (until_ms IS NULL OR until_ms <= $3)
+        AND NOT (
+            s.turn IS NOT NULL
+            AND EXISTS (SELECT FROM cronward_jobs AS j WHERE j.namespace = s.namespace AND j.name = s.job)
+            AND s.turn = (SELECT max(t.turn) FROM cronward_slots AS t WHERE t.namespace = s.namespace AND t.job = s.job)
+        )
+    ORDER BY touched_ms
+    LIMIT $4
+    FOR UPDATE SKIP LOCKED
+)
+
+-- name: notes_save
+-- Keeps pages; each takes the place of its earlier form. $2 is a JSON array of [job, slot, page, last, kept from, record].
+INSERT INTO cronward_notes (namespace, job, slot, page, last_ms, kept_from_ms, record)
+SELECT $1, n ->> 0, n ->> 1, n ->> 2, (n ->> 3)::bigint, (n ->> 4)::bigint, n ->> 5
+FROM json_array_elements($2::text::json) AS asked (n)
+ON CONFLICT (namespace, job, slot, page) DO UPDATE SET
+    last_ms = excluded.last_ms, kept_from_ms = excluded.kept_from_ms, record = excluded.record
+
+-- name: notes_there
+-- The pages of many slots without what is in them; $2 as in `slots_read`.
+SELECT n.job, n.slot, n.page, n.last_ms
+FROM json_array_elements($2::text::json) AS asked (named)
+JOIN cronward_notes AS n
+    ON n.namespace = $1 AND n.job = named ->> 0 AND n.slot = named ->> 1
+
+-- name: notes_read
+-- A slot's pages, unless they were last changed at or before $4.
+SELECT record FROM cronward_notes WHERE namespace = $1 AND job = $2 AND slot = $3 AND kept_from_ms > $4
+
+-- name: notes_forget
+-- Removes one page.
+DELETE FROM cronward_notes WHERE namespace = $1 AND job = $2 AND slot = $3 AND page = $4
+
+-- name: notes_purge
+-- Removes at most $3 pages that were kept from $2 on or before. One that somebody changes now is left alone.
+DELETE FROM cronward_notes
+WHERE (namespace, job, slot, page) IN (
+    SELECT namespace, job, slot, page FROM cronward_notes
+    WHERE namespace = $1 AND kept_from_ms <= $2
+    ORDER BY kept_from_ms
+    LIMIT $3
+    FOR UPDATE SKIP LOCKED
+)
+
+-- name: trial_jobs
+-- Removes a job that was only tried from the registry.
+DELETE FROM cronward_jobs WHERE namespace = $1 AND name = $2
+
+-- name: trial_nodes
+-- Removes a node that was only tried.
+DELETE FROM cronward_nodes WHERE namespace = $1 AND name = $2
+
+-- name: trial_pauses
+-- Removes the pause of a job that was only tried.
+DELETE FROM cronward_pauses WHERE namespace = $1 AND job = $2
+
+-- name: trial_slots
+-- Removes every slot of a job that was only tried.
+DELETE FROM cronward_slots WHERE namespace = $1 AND job = $2
+
+-- name: trial_notes
+-- Removes what was noted on a job that was only tried.
+DELETE FROM cronward_notes WHERE namespace = $1 AND job = $2

@@ -1,2 +1,0 @@
--- Publishes a hint when the transaction commits.
-SELECT pg_notify($1, $2)

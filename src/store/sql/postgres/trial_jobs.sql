@@ -1,2 +1,0 @@
--- Removes a job that was only tried from the registry.
-DELETE FROM cronward_jobs WHERE namespace = $1 AND name = $2

@@ -1,2 +1,0 @@
--- Every node that was seen after ?2, by name.
-SELECT name, seen_ms, report FROM nodes WHERE namespace = ?1 AND seen_ms > ?2 ORDER BY name

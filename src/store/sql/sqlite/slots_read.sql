@@ -1,7 +1,0 @@
--- The rows of many slots. ?2 is a JSON array of [job, start_ms]; CROSS JOIN keeps it the outer loop.
-SELECT
-    s.job, s.start_ms, s.counter, s.forgiven, s.mark, s.mark_token, s.mark_node, s.mark_attempt, s.mark_since_ms,
-    s.mark_until_ms, s.verdict, s.touched_ms
-FROM json_each(?2) AS asked
-CROSS JOIN slots AS s
-    ON s.namespace = ?1 AND s.job = asked.value ->> 0 AND s.start_ms = asked.value ->> 1

@@ -1,0 +1,52 @@
+//! What a call costs: its round trips, counted by the time that a slow link adds to it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cronward::store::{Claim, ClaimRequest, Store};
+
+use crate::postgres::bench::{Database, failed, granted, open, request, slot, slot_in};
+use crate::proxy::{Mode, Proxy};
+use crate::round_trips::round_trips;
+
+/// Added in each direction.
+const DELAY: Duration = Duration::from_millis(40);
+
+#[tokio::test]
+async fn a_claim_costs_two_round_trips_a_renewal_two_and_a_refusal_one() {
+    let database = Database::new().await;
+    database.store().await;
+    let proxy = Proxy::before(database.server.port()).await;
+    let store: Arc<dyn Store> = open(&format!("postgres://owner:secret@127.0.0.1:{}/{}", proxy.port(), database.name));
+    // The connection is made and has seen each statement once; an older slot is done, as a rule.
+    let older = slot_in("job", -2);
+    let done = granted(&*store, &ClaimRequest { past: true, ..request(&older, 1) }).await;
+    store.complete(&done, &failed(&done), Duration::from_secs(60)).await.unwrap();
+    let after = |job: &str, claimer| ClaimRequest { exclusive: true, ..request(&slot(job), claimer) };
+    let warm = granted(&*store, &after("warm", 1)).await;
+    store.fail(&warm, &failed(&warm), Duration::ZERO).await.unwrap();
+    let lease = granted(&*store, &after("job", 1)).await;
+    assert!(matches!(store.claim(&after("job", 2)).await.unwrap(), Claim::Held { .. }));
+    proxy.set(Mode::Delay(DELAY));
+    let claim = round_trips(DELAY, async |turn| {
+        granted(&*store, &after(&format!("job-{turn}"), 1)).await;
+    });
+    assert_eq!(claim.await, 2, "a first claim that is granted, exclusively");
+    let renewal = round_trips(DELAY, async |_| {
+        store.renew(&lease).await.unwrap();
+    });
+    assert_eq!(renewal.await, 2, "a renewal");
+    let refusal = round_trips(DELAY, async |_| {
+        assert!(matches!(store.claim(&after("job", 2)).await.unwrap(), Claim::Held { .. }));
+    });
+    assert_eq!(refusal.await, 1, "a refusal");
+    for turn in 0..5 {
+        let first = database.store().await;
+        let lease = granted(&*first, &after(&format!("again-{turn}"), 1)).await;
+        first.fail(&lease, &failed(&lease), Duration::ZERO).await.unwrap();
+    }
+    let retry = round_trips(DELAY, async |turn| {
+        granted(&*store, &after(&format!("again-{turn}"), 2)).await;
+    });
+    assert_eq!(retry.await, 2, "the second attempt, by another node");
+}
