@@ -1,13 +1,7 @@
 //! What is missing or away outside of the command line: files and stores.
 
-use std::net::TcpListener;
-
 use crate::program::{Place, cronward};
-
-/// A port of this machine where nobody listens: it was free a moment ago.
-fn closed_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
+use crate::redis_server::ports::free_port;
 
 #[test]
 fn without_a_file_and_without_a_store_it_says_what_to_give() {
@@ -30,7 +24,7 @@ fn a_file_that_is_named_and_not_there_is_a_configuration_error() {
 
 #[test]
 fn a_store_that_is_away_is_one_line_and_asks_to_try_again() {
-    let url = format!("redis://:hunter2@127.0.0.1:{}/", closed_port());
+    let url = format!("redis://:hunter2@127.0.0.1:{}/", free_port());
     let place = Place::new();
     for args in [&["jobs"][..], &["attempts"], &["show", "billing"], &["logs", "billing"], &["next"]] {
         let told = place.run(&[args, &["--store", &url]].concat());

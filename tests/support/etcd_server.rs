@@ -13,7 +13,7 @@
 )]
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -23,6 +23,9 @@ use base64::engine::general_purpose::STANDARD;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+#[path = "ports.rs"]
+mod ports;
 
 /// A cluster may take so long to answer first, on a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -374,9 +377,8 @@ fn found(answer: &Value) -> Vec<Found> {
 }
 
 fn free_ports() -> Ports {
-    let listeners: Vec<TcpListener> = (0..3).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
-    let port = |index: usize| listeners[index].local_addr().expect("its address").port();
-    Ports { client: port(0), peer: port(1), tls: port(2) }
+    let [client, peer, tls] = ports::free_ports();
+    Ports { client, peer, tls }
 }
 
 fn spawn(arguments: &[String]) -> Child {

@@ -11,7 +11,6 @@
     reason = "a test says what it expects; no test uses all of it"
 )]
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -22,8 +21,16 @@ use sqlx::mysql::MySqlConnectOptions;
 use sqlx::{ConnectOptions, Connection, MySqlConnection};
 use tempfile::TempDir;
 
+use self::ports::free_port;
+
+#[path = "ports.rs"]
+mod ports;
+
 /// A server may take so long to start, on a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(90);
+
+/// A server that is there answers so soon; one that takes longer is asked again.
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 const HINT: &str = "apt-get install mariadb-server";
 
@@ -169,7 +176,7 @@ impl MariadbServer {
             if self.child.try_wait().expect("the child can be asked").is_some() {
                 return false;
             }
-            if self.try_connect("mysql").await.is_ok() {
+            if tokio::time::timeout(ANSWER_LIMIT, self.try_connect("mysql")).await.is_ok_and(|made| made.is_ok()) {
                 return true;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -212,13 +219,11 @@ fn program(name: &str) -> Command {
     command
 }
 
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port()
-}
-
 fn spawn(dir: &Path, port: u16, options: &[String]) -> Child {
     let mut command = program("mariadbd");
     command.args(["--no-defaults", "--bind-address=127.0.0.1", "--skip-name-resolve", "--skip-log-bin"]);
+    // A day by default: a test that waits for a lock of a table would wait for ever.
+    command.arg("--lock-wait-timeout=100");
     // In the operating system's hands is enough: nothing in a test outlives the machine.
     command.args(["--innodb-flush-log-at-trx-commit=2", "--innodb-flush-method=nosync", "--innodb-doublewrite=0"]);
     command.args(["--innodb-buffer-pool-size=64M", "--max-connections=600", "--innodb-use-native-aio=0"]);

@@ -11,7 +11,6 @@
     reason = "a test says what it expects; no test uses all of it"
 )]
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -22,12 +21,24 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Connection, PgConnection};
 use tempfile::TempDir;
 
+use self::ports::free_port;
+
+#[path = "ports.rs"]
+mod ports;
+
 /// A server may take so long to start, on a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-/// Nothing in a test outlives its server, so the disk is not waited for.
+/// A server that is there answers so soon; one that takes longer is asked again.
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+
+/// It kills what does not end with it after five seconds.
+const END_LIMIT: Duration = Duration::from_secs(20);
+
+/// Nothing in a test outlives its server, so the disk is not waited for. Without a limit a test that waits for a lock would
+/// wait for ever.
 const CONFIG: &str = "listen_addresses = '127.0.0.1'\nfsync = off\nfull_page_writes = off\nmax_connections = 600\n\
-                      shared_buffers = 64MB\njit = off\nlog_min_messages = fatal\n";
+                      shared_buffers = 64MB\njit = off\nlog_min_messages = fatal\nlock_timeout = 100s\n";
 
 /// A running server.
 #[derive(Debug)]
@@ -127,7 +138,7 @@ impl PostgresServer {
 
     /// Stops the process where it is, with all that serve connections.
     pub fn pause(&self) {
-        self.signal_all(Signal::STOP);
+        assert!(self.signal_all(Signal::STOP), "the server is there to be stopped");
     }
 
     /// Stops one of the processes that serve connections, until [`Self::unpause`].
@@ -141,11 +152,22 @@ impl PostgresServer {
     }
 
     /// Ends it at once, as a crash.
+    #[allow(clippy::disallowed_methods, reason = "a real process: there is no signal to wait for but its end")]
     pub fn kill(&mut self) {
-        if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
-            let _ = kill_process(pid(self.child.id()), Signal::QUIT);
+        let ended = |child: &mut Child| child.try_wait().is_ok_and(|ended| ended.is_some());
+        if ended(&mut self.child) {
+            return;
         }
-        let _ = self.child.wait();
+        let _ = kill_process(pid(self.child.id()), Signal::QUIT);
+        // A test may have failed while the server stood still.
+        self.unpause();
+        let limit = Instant::now() + END_LIMIT;
+        while !ended(&mut self.child) && Instant::now() < limit {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        if !ended(&mut self.child) {
+            self.crash();
+        }
     }
 
     /// kill -9, of the server and of all that serve connections.
@@ -160,13 +182,14 @@ impl PostgresServer {
         assert!(wait_until_it_answers(&mut self.child, self.dir.path(), self.port), "postgres does not start again");
     }
 
-    fn signal_all(&self, signal: Signal) {
+    /// False when the server has ended.
+    fn signal_all(&self, signal: Signal) -> bool {
         let children = format!("/proc/{0}/task/{0}/children", self.child.id());
-        let children = std::fs::read_to_string(children).expect("the server's children");
+        let children = std::fs::read_to_string(children).unwrap_or_default();
         for child in children.split_whitespace().filter_map(|child| child.parse().ok()) {
             let _ = kill_process(pid(child), signal);
         }
-        kill_process(pid(self.child.id()), signal).expect("the server is there to be signalled");
+        kill_process(pid(self.child.id()), signal).is_ok()
     }
 }
 
@@ -213,10 +236,6 @@ fn program(name: &str) -> Command {
     command
 }
 
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port()
-}
-
 fn spawn(data: &Path, port: u16) -> Child {
     let mut command = program("postgres");
     command.arg("-D").arg(data).arg("-p").arg(port.to_string());
@@ -247,9 +266,10 @@ fn wait_until_it_answers(child: &mut Child, folder: &Path, port: u16) -> bool {
         // Tests call this with a runtime and without one.
         let asked = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(async { connect(&folder, port, "postgres").await.map(drop) })
+            let asked = connect(&folder, port, "postgres");
+            runtime.block_on(async { tokio::time::timeout(ANSWER_LIMIT, asked).await.is_ok_and(|made| made.is_ok()) })
         });
-        if asked.join().is_ok_and(|answer| answer.is_ok()) {
+        if asked.join().unwrap_or(false) {
             return true;
         }
         std::thread::sleep(Duration::from_millis(20));

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use redis::Value;
 
-use crate::redis_server::RedisServer;
+use crate::redis_server::{RedisServer, ports};
 
 /// Elections and first syncs take seconds, on a busy machine more.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -161,8 +161,8 @@ impl ClusterGroup {
     /// `start` answers a server and the port by which the others know it.
     fn start_as(full_coverage: &str, start: impl Fn(&[(&str, &str)]) -> (RedisServer, u16)) -> Self {
         // Kept until the server starts whose bus it is: others draw their ports meanwhile.
-        let kept: Vec<_> = (0..6).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
-        let buses: Vec<u16> = kept.iter().map(|bus| bus.local_addr().expect("its port").port()).collect();
+        let kept: Vec<_> = (0..6).map(|_| ports::held()).collect();
+        let buses: Vec<u16> = kept.iter().map(ports::port_of).collect();
         let start = |(kept, bus): (TcpListener, &u16)| {
             drop(kept);
             start(&[

@@ -11,7 +11,6 @@
     reason = "a test says what it expects; no test uses all of it"
 )]
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -19,6 +18,11 @@ use std::time::{Duration, Instant};
 use redis::{Connection, RedisResult, Value};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+
+use self::ports::free_port;
+
+#[path = "ports.rs"]
+pub mod ports;
 
 /// A server may take so long to answer its first PING, on a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(20);
@@ -281,10 +285,6 @@ pub fn documented_permissions() -> Vec<String> {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/stores.md")).expect("docs/stores.md");
     let line = page.lines().find_map(|line| line.strip_prefix("ACL SETUSER cronward on >PASSWORD "));
     line.expect("an ACL line in docs/stores.md").split(' ').map(str::to_owned).collect()
-}
-
-pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port()
 }
 
 fn spawn(dir: &TempDir, port: u16, config: &[(String, String)], dies_with_its_starter: bool) -> Child {

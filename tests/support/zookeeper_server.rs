@@ -12,7 +12,7 @@
 )]
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use zookeeper_client::{Client, Error};
+
+#[path = "ports.rs"]
+mod ports;
 
 /// Java may take so long to start, on a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(180);
@@ -214,10 +217,8 @@ pub async fn remove_all(client: &Client, path: &str) -> Result<(), Error> {
 }
 
 fn free_ports() -> Ports {
-    // All are held until all are chosen, so that they differ.
-    let listeners: Vec<TcpListener> = (0..3).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
-    let port = |index: usize| listeners[index].local_addr().expect("its address").port();
-    Ports { client: port(0), quorum: port(1), election: port(2) }
+    let [client, quorum, election] = ports::free_ports();
+    Ports { client, quorum, election }
 }
 
 fn write_config(dir: &Path, index: usize, all: &[Ports], tick: Duration) {
