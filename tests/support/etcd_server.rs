@@ -24,6 +24,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+#[allow(clippy::duplicate_mod, reason = "each kind of server can be had alone")]
 #[path = "ports.rs"]
 mod ports;
 

@@ -23,6 +23,7 @@ use tempfile::TempDir;
 
 use self::ports::free_port;
 
+#[allow(clippy::duplicate_mod, reason = "each kind of server can be had alone")]
 #[path = "ports.rs"]
 mod ports;
 

@@ -21,6 +21,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use zookeeper_client::{Client, Error};
 
+#[allow(clippy::duplicate_mod, reason = "each kind of server can be had alone")]
 #[path = "ports.rs"]
 mod ports;
 
