@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use cronward::job::{JobSpec, Program};
 use cronward::slot::{Lease, Outcome, OutputTail, RunRecord};
-use cronward::store::{Applied, Claim, ClaimRequest, ErrorKind, JobEntry, Settlement, Store};
+use cronward::store::{Applied, Claim, ClaimRequest, ErrorKind, Settlement, Store};
 
-use super::bench::{Database, OUTLASTED, audit, failed, granted, open, request, slot, slot_in};
-use crate::words::{ended, now};
+use super::bench::{Database, OUTLASTED, audit, failed, granted, open, request, run, slot, slot_in};
+use crate::words::ended;
 
 const SLOTS: &str = "SELECT count(*) FROM cronward_slots";
+const TURNS: &str = "SELECT count(*) FROM cronward_turns";
 const OUTPUTS: &str = "SELECT count(*) FROM cronward_outputs";
 
 /// Each run of the slot `job`: attempt, outcome.
@@ -117,22 +117,63 @@ async fn a_purge_takes_outputs_with_their_slots() {
     assert_eq!((database.number(SLOTS).await, database.number(OUTPUTS).await), (1, 1));
 }
 
-/// The next turn of a job follows its last one. Of a slot that never had to run alone nothing is kept for that.
+/// A slot of `job` that has to run alone.
+fn alone(hours: i64, claimer: u128) -> ClaimRequest {
+    ClaimRequest { exclusive: true, past: true, ..request(&slot_in("job", hours), claimer) }
+}
+
+/// Turns are the server's, and are not kept for ever.
 #[tokio::test]
-async fn a_purge_leaves_a_known_job_the_slot_with_its_last_turn_and_no_other() {
+async fn a_purge_takes_the_old_turns_of_jobs_that_have_no_slots() {
     let database = Database::new().await;
     let store = database.store().await;
-    let spec = JobSpec::new("job".parse().unwrap(), "0 * * * *", Program::Direct(vec!["true".to_owned()]));
-    store.register(&[JobEntry::of(&spec, now())]).await.unwrap();
-    for (hours, exclusive) in [(-3, true), (-2, false), (-1, true), (0, false)] {
-        let asked = ClaimRequest { exclusive, past: true, ..request(&slot_in("job", hours), 1) };
-        let lease = granted(&*store, &asked).await;
+    for hours in [-1, 0] {
+        let lease = granted(&*store, &alone(hours, 1)).await;
         store.fail(&lease, &failed(&lease), Duration::ZERO).await.unwrap();
     }
     database.sql(OUTLASTED).await;
-    assert_eq!(store.purge().await.unwrap(), 3);
-    let left = store.inspect(&[slot_in("job", -1)]).await.unwrap().1;
-    assert_eq!((database.number(SLOTS).await, left[0].slot.clone()), (1, slot_in("job", -1)));
+    assert_eq!((store.purge().await.unwrap(), database.number(TURNS).await), (2, 1), "the turn is of just now");
+    database.sql("UPDATE cronward_turns SET turn = 1").await;
+    granted(&*store, &request(&slot("job"), 2)).await;
+    assert_eq!((store.purge().await.unwrap(), database.number(TURNS).await), (0, 1), "the job has a slot");
+    database.sql("DELETE FROM cronward_slots").await;
+    assert_eq!((store.purge().await.unwrap(), database.number(TURNS).await), (0, 0));
+    granted(&*store, &alone(0, 3)).await;
+}
+
+/// A claim that stands still between its reading and its writing is not granted beside another slot of the job, however often that
+/// one was claimed and given back meanwhile.
+#[tokio::test]
+async fn a_claim_that_stalled_is_judged_anew_when_another_slot_of_the_job_was_claimed_twice() {
+    let database = Database::new().await;
+    let store = database.store().await;
+    for hours in [-1, 0] {
+        let lease = granted(&*store, &alone(hours, 1)).await;
+        store.fail(&lease, &failed(&lease), Duration::ZERO).await.unwrap();
+    }
+    let mut other = database.connect().await;
+    run(&mut other, "BEGIN").await;
+    run(&mut other, "SELECT * FROM cronward_slots ORDER BY namespace, job, slot LIMIT 1 FOR UPDATE").await;
+    let stalled = tokio::spawn({
+        let store = database.store().await;
+        async move { store.claim(&alone(-1, 2)).await.unwrap() }
+    });
+    // It has read that nothing runs.
+    database.until_waiting(1).await;
+    let beside = tokio::spawn(async move {
+        let first = alone(0, 3);
+        let Claim::Claimed { attempt, at, .. } = store.claim(&first).await.unwrap() else { return false };
+        let lease = first.granted(attempt, at);
+        store.fail(&lease, &failed(&lease), Duration::ZERO).await.unwrap();
+        granted(&*store, &alone(0, 4)).await;
+        true
+    });
+    database.until_waiting_or(2, || beside.is_finished()).await;
+    run(&mut other, "COMMIT").await;
+    let stalled = stalled.await.unwrap();
+    assert_ne!(beside.await.unwrap(), matches!(stalled, Claim::Claimed { .. }), "{stalled:?}");
+    let running = "SELECT count(*) FROM cronward_slots WHERE state = 'running'";
+    assert_eq!(database.number(running).await, 1);
 }
 
 /// What is no document is told with the slot that it is of, and concerns no other slot.

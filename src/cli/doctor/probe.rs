@@ -275,6 +275,8 @@ impl Probe<'_> {
     async fn claim(&self, scratch: &Scratch) -> (Lease, Option<StoreError>) {
         let request = ClaimRequest {
             trigger: Trigger::Manual,
+            // As most jobs claim: where that takes a right of its own, it is tried.
+            exclusive: true,
             ..ClaimRequest::new(scratch.now.clone(), self.entropy.token(), scratch.node.clone(), LEASE_TTL, 9)
         };
         match self.store.claim(&request).await {

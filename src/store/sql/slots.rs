@@ -38,6 +38,25 @@ impl Scope {
     }
 }
 
+/// The turn of a job, of whose slots one runs at a time: who writes with it has read all that was granted before.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(
+    not(any(feature = "postgres", feature = "mysql")),
+    allow(dead_code, reason = "one process writes to a file")
+)]
+pub(super) struct Turn {
+    /// None where the job has had none yet.
+    pub(super) read: Option<i64>,
+    pub(super) next: i64,
+}
+
+impl Turn {
+    /// Never below the clock: larger than any before, also of a job whose turns were purged.
+    fn after(read: Option<i64>, now: DateTime<Utc>) -> Self {
+        Self { read, next: read.map_or(i64::MIN, |turn| turn.saturating_add(1)).max(now.timestamp_millis()) }
+    }
+}
+
 /// A slot as it was read.
 #[derive(Debug)]
 pub(super) struct Loaded {
@@ -49,8 +68,8 @@ pub(super) struct Loaded {
     pause: Option<Pause>,
     /// The oldest of the job's other slots that is leased.
     other: Option<(SlotKey, StoredMark)>,
-    /// The job's turn that a grant takes, where the slot has to run alone.
-    next_turn: Option<i64>,
+    /// The job's turn, where the slot has to run alone.
+    turn: Option<Turn>,
 }
 
 /// Reads the slot, as of one instant.
@@ -73,15 +92,16 @@ fn read<S: Session>(session: &S, scope: &Scope, query: &SlotQuery, rows: &[S::Ro
     }
     let found = own.ok_or("nothing was answered")?;
     let version = row::number(found, "version")?;
-    let last_turn = row::number(found, "turn")?.unwrap_or(0);
+    let now = session.read_at(found)?;
+    let turn = query.exclusive.then(|| row::number(found, "turn").map(|read| Turn::after(read, now))).transpose()?;
     Ok(Loaded {
         slot: query.slot.clone(),
-        at: scope.at(session.read_at(found)?),
+        at: scope.at(now),
         stored: if version.is_some() { row::state(found)? } else { SlotState::default() },
         version,
         pause: if query.pause { row::pause_beside(found)? } else { None },
         other,
-        next_turn: query.exclusive.then_some(last_turn.saturating_add(1)),
+        turn,
     })
 }
 
@@ -101,7 +121,7 @@ impl Loaded {
             None => had_ended((run.attempt, run.token)).then_some(OutputChange::Remove),
         });
         let (slot, now) = (self.slot.clone(), self.at.now);
-        SlotWrite { slot, now, change, output, version: self.version, turn: self.next_turn }
+        SlotWrite { slot, now, change, output, version: self.version, turn: self.turn }
     }
 }
 
@@ -122,12 +142,12 @@ pub(super) struct SlotWrite {
     output: Option<OutputChange>,
     /// The version of the row that was read.
     pub(super) version: Option<i64>,
-    /// The job's turn that is taken with it; none where the row keeps what it has.
+    /// The job's turn that is taken with it; none where the slot need not run alone.
     #[cfg_attr(
         not(any(feature = "postgres", feature = "mysql")),
         allow(dead_code, reason = "one process writes to a file")
     )]
-    pub(super) turn: Option<i64>,
+    pub(super) turn: Option<Turn>,
 }
 
 impl SlotWrite {
@@ -136,21 +156,38 @@ impl SlotWrite {
         scope.slot(&self.slot)
     }
 
+    /// The job's identity: 1 namespace, 2 job.
+    #[cfg(feature = "mysql")]
+    pub(super) fn job(&self, scope: &Scope) -> Vec<Value> {
+        values![scope.namespace.as_str(), self.slot.job().as_str()]
+    }
+
+    /// The document of a slot that nothing has happened to, and a version below that of the row that is written.
+    #[cfg(feature = "mysql")]
+    pub(super) fn untouched(&self) -> Result<(String, i64), Fault> {
+        let state = SlotState { touched: Some(self.now), ..SlotState::default() };
+        let document = row::json(&state).map_err(|why| Fault::row(&self.slot, why))?;
+        Ok((document, self.next_version().saturating_sub(1)))
+    }
+
+    /// Larger than any version that a row of this slot has had, also one that was purged: it is never below the clock.
+    fn next_version(&self) -> i64 {
+        self.version.map_or(i64::MIN, |version| version.saturating_add(1)).max(self.now.timestamp_millis())
+    }
+
     /// The slot's row: its identity, then 4 to 9 what stands at its key, 10 attempts, 11 verdict, 12 when it was touched, 13 the
-    /// document, 14 its new version, which is larger than any that a row of this slot has had, also one that was purged: it is
-    /// never below the clock.
+    /// document, 14 its new version.
     pub(super) fn row(&self, scope: &Scope) -> Result<Vec<Value>, Fault> {
         let state = &self.change.state;
         let mut values = self.slot(scope);
         // What has run out is nothing any more, and not in the way of whoever looks for what runs.
         values.extend(row::mark_columns(state.mark(self.now)));
-        let next = self.version.map_or(i64::MIN, |version| version.saturating_add(1));
         values.extend(values![
             i64::from(state.counter),
             state.verdict.as_ref().map(|record| record.verdict.as_str().to_owned()),
             state.touched.unwrap_or(self.now),
             row::json(state).map_err(|why| Fault::row(&self.slot, why))?,
-            next.max(self.now.timestamp_millis()),
+            self.next_version(),
         ]);
         Ok(values)
     }

@@ -102,6 +102,11 @@ impl Database {
 
     /// Returns when so many sessions of this database wait for a lock of a row, or by a name.
     pub(crate) async fn until_waiting(&self, sessions: i64) {
+        self.until_waiting_or(sessions, || false).await;
+    }
+
+    /// The same, or when something else is so.
+    pub(crate) async fn until_waiting_or(&self, sessions: i64, is_so: impl Fn() -> bool) {
         let waiting = format!(
             "SELECT count(*) FROM information_schema.processlist WHERE db = '{}' AND id <> connection_id()
              AND (state = 'User lock' OR id IN (
@@ -109,7 +114,7 @@ impl Database {
             self.name
         );
         // The server shows transactions as of the last time that nobody had asked for a tenth of a second.
-        let ask = async || self.number(&waiting).await >= sessions;
+        let ask = async || is_so() || self.number(&waiting).await >= sessions;
         eventually_each(Duration::from_millis(150), "sessions wait for a lock", ask).await;
     }
 }

@@ -91,11 +91,17 @@ impl Database {
 
     /// Returns when so many sessions of this database wait for a lock.
     pub(crate) async fn until_waiting(&self, sessions: i64) {
+        self.until_waiting_or(sessions, || false).await;
+    }
+
+    /// The same, or when something else is so.
+    pub(crate) async fn until_waiting_or(&self, sessions: i64, is_so: impl Fn() -> bool) {
         let waiting = format!(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = '{}' AND wait_event_type = 'Lock'",
             self.name
         );
-        eventually("sessions wait for a lock", async || self.number(&waiting).await >= sessions).await;
+        let ask = async || is_so() || self.number(&waiting).await >= sessions;
+        eventually("sessions wait for a lock", ask).await;
     }
 }
 

@@ -67,14 +67,25 @@ async fn a_master_that_evicts_is_a_fault(group: &ClusterGroup) {
 }
 
 async fn slots_that_nobody_keeps_are_a_fault(group: &ClusterGroup) {
-    until("nobody keeps the last slots", || {
-        for server in group.servers.iter().rev() {
-            // Whoever hears of them again from another forgets them again.
-            let _ = server.try_command(&["CLUSTER", "DELSLOTSRANGE", "16000", "16383"]);
+    let forgotten = || {
+        until("nobody keeps the last slots", || {
+            for server in group.servers.iter().rev() {
+                // Whoever hears of them again from another forgets them again.
+                let _ = server.try_command(&["CLUSTER", "DELSLOTSRANGE", "16000", "16383"]);
+            }
+            group.servers.iter().all(|server| info(server, "cluster_slots_assigned") == "16000")
+        });
+    };
+    forgotten();
+    let mut told = doctor(&group.url()).await;
+    for _ in 0..10 {
+        if told.names().contains(&"slots fault") {
+            break;
         }
-        group.servers.iter().all(|server| info(server, "cluster_slots_assigned") == "16000")
-    });
-    let told = doctor(&group.url()).await;
+        // What one had sent before it forgot them has come to another since.
+        forgotten();
+        told = doctor(&group.url()).await;
+    }
     assert_eq!(told.found_of("slots fault"), "384 of the cluster's slots are kept by nobody");
     assert!(told.fix_of("slots fault").starts_with("redis-cli --cluster fix"));
     assert_eq!(told.code, 2);

@@ -125,6 +125,14 @@ impl Dialect for MySql {
         session.write(scope, write, limit).await
     }
 
+    fn turns_purge() -> &'static str {
+        OWN.turns_purge
+    }
+
+    fn trial_turns() -> &'static str {
+        OWN.trial_turns
+    }
+
     async fn tell(_session: &mut MySqlSession, _scope: &Scope, _wake: &Wake) -> Result<(), Fault> {
         // It tells nobody: see `told`.
         Ok(())

@@ -10,8 +10,7 @@ CREATE TABLE IF NOT EXISTS cronward_schema (
 -- One row per slot that was ever touched. What stands at its key are state ('running', 'backoff', 'done' or 'none'), node, attempt,
 -- token, since_ms and until_ms; it counts only until then. attempts is the counter. All else that is recorded is in the document,
 -- of which verdict and touched_ms are copies: the one for people, the other for the purge. Each change gives the row a version that
--- no row of the slot has had before. Of two slots of a job that are claimed at once, each of which must run alone, one is granted:
--- such a grant takes the next turn of the job, and no turn is taken twice.
+-- no row of the slot has had before.
 CREATE TABLE IF NOT EXISTS cronward_slots (
     namespace  VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
     job        VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
@@ -27,13 +26,20 @@ CREATE TABLE IF NOT EXISTS cronward_slots (
     touched_ms BIGINT NOT NULL,
     document   LONGTEXT CHARACTER SET utf8mb4 NOT NULL,
     version    BIGINT NOT NULL,
-    turn       BIGINT,
     PRIMARY KEY (namespace, job, slot),
     -- What runs of a job is found without looking at its other slots.
     KEY slots_by_state (namespace, job, state),
-    UNIQUE KEY slots_by_turn (namespace, job, turn),
     -- For the purge alone.
     KEY slots_by_age (namespace, touched_ms)
+) ENGINE = InnoDB;
+
+-- Of two slots of a job that are claimed at once, each of which must run alone, one is granted: such a grant gives the job another
+-- turn, and is written only while the job has the turn that was read.
+CREATE TABLE IF NOT EXISTS cronward_turns (
+    namespace VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    job       VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    turn      BIGINT NOT NULL,
+    PRIMARY KEY (namespace, job)
 ) ENGINE = InnoDB;
 
 -- The end of the output of each run. No rule asks for it. Two tokens may share an attempt number after data was lost.

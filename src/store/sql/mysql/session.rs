@@ -44,6 +44,11 @@ statements! {
         schema_version,
         slot_insert,
         slot_update,
+        slot_grant,
+        slot_begin,
+        turn_begin,
+        turns_purge,
+        trial_turns,
         outputs_forget,
         output_save,
         output_remove,
@@ -256,16 +261,36 @@ impl MySqlSession {
         Ok(true)
     }
 
+    /// Makes the row of a slot that had none; answers the version that it has unless somebody else has made it.
+    async fn begin_slot(&mut self, scope: &Scope, write: &SlotWrite) -> Result<i64, Fault> {
+        let (untouched, version) = write.untouched()?;
+        let values = values![write.now, untouched, version];
+        self.execute(OWN.slot_begin, [write.slot(scope), values].concat()).await?;
+        Ok(version)
+    }
+
     /// The row alone.
     async fn save_row(&mut self, scope: &Scope, write: &SlotWrite, limit: Duration) -> Result<bool, Fault> {
         let mut row = write.row(scope)?;
-        row.push(write.turn.into());
         let fresh = values![write.now, millis(limit)];
-        let saved = match write.version {
-            None => self.execute(OWN.slot_insert, [row, fresh].concat()).await,
-            Some(version) => {
-                // The condition stands behind what is set.
-                let set = row.split_off(write.slot(scope).len());
+        // The condition stands behind what is set.
+        let mut split = || row.split_off(write.slot(scope).len());
+        let saved = match (write.turn, write.version) {
+            (Some(turn), version) => {
+                let version = match version {
+                    Some(version) => version,
+                    None => self.begin_slot(scope, write).await?,
+                };
+                if turn.read.is_none() {
+                    self.execute(OWN.turn_begin, write.job(scope)).await?;
+                }
+                let read = values![version, turn.read.unwrap_or(0)];
+                let set = split();
+                self.execute(OWN.slot_grant, [values![turn.next], set, row, read, fresh].concat()).await
+            }
+            (None, None) => self.execute(OWN.slot_insert, [row, fresh].concat()).await,
+            (None, Some(version)) => {
+                let set = split();
                 self.execute(OWN.slot_update, [set, row, values![version], fresh].concat()).await
             }
         };

@@ -54,18 +54,16 @@ SELECT count(*) FROM information_schema.tables WHERE table_schema = database() A
 SELECT max(version) FROM cronward_schema
 
 -- name: slot_insert
--- Writes the row of a slot that had none, with the job's turn that it takes, unless that was read too long ago: the last two values
--- are when, and how many milliseconds ago it may be. Fails when there is one by now, or the turn is taken.
+-- Writes the row of a slot that had none, unless that was read too long ago: the last two values are when, and how many milliseconds
+-- ago it may be. Fails when there is one by now.
 INSERT INTO cronward_slots (
-    namespace, job, slot, state, node, attempt, token, since_ms, until_ms, attempts, verdict, touched_ms, document, version,
-    turn
+    namespace, job, slot, state, node, attempt, token, since_ms, until_ms, attempts, verdict, touched_ms, document, version
 )
-SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM dual
+SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM dual
 WHERE timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(3)) DIV 1000 - ? <= ?
 
 -- name: slot_update
--- Writes the row of a slot if it still has the version that was read, unless that was too long ago, as in `slot_insert`. Fails when
--- the job's turn that it takes is taken by another slot.
+-- Writes the row of a slot if it still has the version that was read, unless that was too long ago, as in `slot_insert`.
 UPDATE cronward_slots SET
     state      = ?,
     node       = ?,
@@ -77,10 +75,40 @@ UPDATE cronward_slots SET
     verdict    = ?,
     touched_ms = ?,
     document   = ?,
-    version    = ?,
-    turn       = coalesce(?, turn)
+    version    = ?
 WHERE namespace = ? AND job = ? AND slot = ? AND version = ?
     AND timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(3)) DIV 1000 - ? <= ?
+
+-- name: slot_grant
+-- The same if the job still has the turn that was read, too: with it the job has another one. Asked are the turn, what is set, the
+-- slot, the version and the turn that were read, and when. One statement: nobody waits for a lock while a node thinks. Both rows are
+-- there already.
+UPDATE cronward_turns AS t
+JOIN cronward_slots AS s ON s.namespace = t.namespace AND s.job = t.job
+SET
+    t.turn       = ?,
+    s.state      = ?,
+    s.node       = ?,
+    s.attempt    = ?,
+    s.token      = ?,
+    s.since_ms   = ?,
+    s.until_ms   = ?,
+    s.attempts   = ?,
+    s.verdict    = ?,
+    s.touched_ms = ?,
+    s.document   = ?,
+    s.version    = ?
+WHERE t.namespace = ? AND t.job = ? AND s.slot = ? AND s.version = ? AND t.turn = ?
+    AND timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(3)) DIV 1000 - ? <= ?
+
+-- name: slot_begin
+-- Makes the row of a slot that nothing has happened to, for `slot_grant` to change: namespace, job, slot, when, document, version.
+INSERT IGNORE INTO cronward_slots (namespace, job, slot, state, attempts, touched_ms, document, version)
+VALUES (?, ?, ?, 'none', 0, ?, ?, ?)
+
+-- name: turn_begin
+-- Makes the row of a job that had no turn, with a turn that nobody has been granted: for `slot_grant` to change.
+INSERT IGNORE INTO cronward_turns (namespace, job, turn) VALUES (?, ?, 0)
 
 -- name: outputs_forget
 -- Removes the outputs of a slot whose records are older than the retention.
@@ -109,15 +137,12 @@ WITH asked AS (
 SELECT
     0 AS other, asked.now_ms, s.slot, s.version, s.state, s.node, s.attempt, s.token, s.since_ms, s.until_ms, s.attempts,
     s.document,
-    if(asked.alone,
-        (SELECT t.turn FROM cronward_slots AS t
-          WHERE t.namespace = asked.namespace AND t.job = asked.job AND t.turn IS NOT NULL
-          ORDER BY t.turn DESC LIMIT 1),
-        NULL) AS turn,
+    t.turn,
     p.since_ms AS pause_since_ms, p.until_ms AS pause_until_ms, p.audit AS pause_audit
 FROM asked
 LEFT JOIN cronward_slots AS s ON s.namespace = asked.namespace AND s.job = asked.job AND s.slot = asked.slot
 LEFT JOIN cronward_pauses AS p ON p.namespace = asked.namespace AND p.job = asked.job
+LEFT JOIN cronward_turns AS t ON asked.alone AND t.namespace = asked.namespace AND t.job = asked.job
 UNION ALL
 SELECT
     1, asked.now_ms, o.slot, o.version, o.state, o.node, o.attempt, o.token, o.since_ms, o.until_ms, o.attempts,
@@ -197,23 +222,18 @@ SELECT name, seen_ms, report FROM cronward_nodes WHERE namespace = ? AND seen_ms
 
 -- name: purge
 -- Removes slots whose records were last changed at or before the first instant, except where a mark still stands at the
--- second; so many at most. The one with the last turn of a job that is known is left: the next turn follows it.
+-- second; so many at most.
 DELETE FROM cronward_slots
 WHERE namespace = ? AND touched_ms <= ? AND (until_ms IS NULL OR until_ms <= ?)
-    AND NOT (turn IS NOT NULL AND EXISTS (
-        SELECT 1 FROM (
-            SELECT
-                j.namespace, j.name,
-                (SELECT t.turn FROM cronward_slots AS t
-                  WHERE t.namespace = j.namespace AND t.job = j.name AND t.turn IS NOT NULL
-                  ORDER BY t.turn DESC LIMIT 1) AS turn
-            FROM cronward_jobs AS j
-        ) AS last
-        WHERE last.namespace = cronward_slots.namespace AND last.name = cronward_slots.job
-            AND last.turn = cronward_slots.turn
-    ))
 ORDER BY touched_ms
 LIMIT ?
+
+-- name: turns_purge
+-- Removes the turns from the instant or before of jobs that have no slots. The next turn of such a job is never below the clock.
+DELETE FROM cronward_turns
+WHERE namespace = ? AND turn <= ? AND NOT EXISTS (
+    SELECT 1 FROM cronward_slots AS s WHERE s.namespace = cronward_turns.namespace AND s.job = cronward_turns.job
+)
 
 -- name: notes_save
 -- Keeps pages; each takes the place of its earlier form. Asked are the namespace, and a JSON array of [job, slot, page, last,
@@ -276,3 +296,7 @@ DELETE FROM cronward_slots WHERE namespace = ? AND job = ?
 -- name: trial_notes
 -- Removes what was noted on a job that was only tried.
 DELETE FROM cronward_notes WHERE namespace = ? AND job = ?
+
+-- name: trial_turns
+-- Removes the turn of a job that was only tried.
+DELETE FROM cronward_turns WHERE namespace = ? AND job = ?

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::fault;
 use super::listen::Listener;
-use super::session::{PgSession, Place, resolve};
+use super::session::{OWN, PgSession, Place, resolve};
 use crate::store::sql::fault::Fault;
 use crate::store::sql::server::{Access, Dialect, Isolation, MIGRATION_LIMIT, Sent, ServerStore, migrated};
 use crate::store::sql::slots::{Scope, SlotWrite};
@@ -115,6 +115,14 @@ impl Dialect for Postgres {
 
     async fn write(session: &mut PgSession, scope: &Scope, write: &SlotWrite, limit: Duration) -> Result<bool, Fault> {
         session.write(scope, write, limit).await
+    }
+
+    fn turns_purge() -> &'static str {
+        OWN.turns_purge
+    }
+
+    fn trial_turns() -> &'static str {
+        OWN.trial_turns
     }
 
     async fn tell(session: &mut PgSession, scope: &Scope, wake: &Wake) -> Result<(), Fault> {

@@ -10,8 +10,7 @@ INSERT INTO cronward_schema (version) VALUES (5);
 -- One row per slot that was ever touched. What stands at its key are state ('running', 'backoff', 'done' or 'none'), node, attempt,
 -- token, since_ms and until_ms; it counts only until then. attempts is the counter. All else that is recorded is in the document,
 -- of which verdict and touched_ms are copies: the one for people, the other for the purge. Each change gives the row a version that
--- no row of the slot has had before. Of two slots of a job that are claimed at once, each of which must run alone, one is granted:
--- such a grant takes the job's next turn, and no turn is taken twice.
+-- no row of the slot has had before.
 CREATE TABLE cronward_slots (
     namespace  text COLLATE "C" NOT NULL,
     job        text COLLATE "C" NOT NULL,
@@ -27,17 +26,23 @@ CREATE TABLE cronward_slots (
     touched_ms bigint NOT NULL,
     document   text NOT NULL,
     version    bigint NOT NULL,
-    turn       bigint,
     PRIMARY KEY (namespace, job, slot)
 ) WITH (fillfactor = 70);
 
 -- What runs of a job is found without looking at its other slots. Without the end of the lease, so that a renewal changes no index.
 CREATE INDEX cronward_slots_running ON cronward_slots (namespace, job) WHERE state = 'running';
 
-CREATE UNIQUE INDEX cronward_slots_turns ON cronward_slots (namespace, job, turn) WHERE turn IS NOT NULL;
-
 -- For the purge alone.
 CREATE INDEX cronward_slots_by_age ON cronward_slots (namespace, touched_ms);
+
+-- Of two slots of a job that are claimed at once, each of which must run alone, one is granted: such a grant gives the job another
+-- turn, and is written only while the job has the turn that was read.
+CREATE TABLE cronward_turns (
+    namespace text COLLATE "C" NOT NULL,
+    job       text COLLATE "C" NOT NULL,
+    turn      bigint NOT NULL,
+    PRIMARY KEY (namespace, job)
+) WITH (fillfactor = 70);
 
 -- The end of each run's output. No rule asks for it. Two tokens may share an attempt number after data was lost.
 CREATE TABLE cronward_outputs (

@@ -37,6 +37,8 @@ statements! {
         schema_version,
         tell,
         slot_write,
+        turns_purge,
+        trial_turns,
     }
 }
 
@@ -236,7 +238,8 @@ impl PgSession {
     pub(super) async fn write(&mut self, scope: &Scope, write: &SlotWrite, limit: Duration) -> Result<bool, Fault> {
         let mut values = write.row(scope)?;
         let wake = write.change.wake.as_ref().map(ToString::to_string);
-        values.extend(values![write.version, write.now, millis(limit), write.turn, channel(&scope.namespace), wake]);
+        let (next, read) = (write.turn.map(|turn| turn.next), write.turn.and_then(|turn| turn.read));
+        values.extend(values![write.version, write.now, millis(limit), next, read, channel(&scope.namespace), wake]);
         values.push(i64::from(write.change.forgets).into());
         values.extend(write.output()?.unwrap_or_else(|| values![None::<i64>, None::<String>, None::<String>]));
         let row = bound(OWN.slot_write, values).fetch_one(&mut self.conn).await?;

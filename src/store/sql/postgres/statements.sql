@@ -43,18 +43,24 @@ SELECT max(version) FROM cronward_schema
 SELECT pg_notify($1, $2)
 
 -- name: slot_write
--- Writes what a rule has changed, all of it or nothing. $1 to $14 are the slot's row; $15 the version that was read, NULL when
--- there was no row; $16 when it was read, and $17 how long ago that may be; $18 the job's turn that it takes; $19 and $20 the
--- channel and a hint; $21 is not 0 where all outputs of the slot go; $22 to $24 a run's attempt, token and output, which goes where
--- it is NULL. Each but the row may be NULL. A version is larger than any that a row of this slot has had, also one that was
--- purged: it is never below the clock. Fails where the turn was taken by another slot.
-WITH fresh AS (
+-- Writes what a rule has changed: the row and all that belongs to it, or nothing but a turn, which does no harm. $1 to $14 are the
+-- slot's row; $15 the version that was read, NULL when there was no row; $16 when it was read, and $17 how long ago that may be; $18
+-- and $19 the job's turn after it, and the one that was read; $20 and $21 the channel and a hint; $22 is not 0 where all outputs of
+-- the slot go; $23 to $25 a run's attempt, token and output, which goes where it is NULL. Each but the row may be NULL. Versions and
+-- turns are larger than any that there were, also in rows that were purged: they are never below the clock. Who waits for another's
+-- turn to be written finds that it is not the one that was read.
+WITH taken AS (
+    INSERT INTO cronward_turns AS t (namespace, job, turn)
+    SELECT $1, $2, $18 WHERE $18 IS NOT NULL
+    ON CONFLICT (namespace, job) DO UPDATE SET turn = excluded.turn WHERE t.turn = $19
+    RETURNING 1
+), fresh AS (
     INSERT INTO cronward_slots (
-        namespace, job, slot, state, node, attempt, token, since_ms, until_ms, attempts, verdict, touched_ms, document, version,
-        turn
+        namespace, job, slot, state, node, attempt, token, since_ms, until_ms, attempts, verdict, touched_ms, document, version
     )
-    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $18
-    WHERE $15 IS NULL AND floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - $16 <= $17
+    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14
+    WHERE $15 IS NULL AND CASE WHEN $18 IS NULL OR EXISTS (SELECT FROM taken) THEN
+        floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - $16 <= $17 END
     ON CONFLICT DO NOTHING
     RETURNING 1
 ), changed AS (
@@ -69,24 +75,24 @@ WITH fresh AS (
         verdict    = $11,
         touched_ms = $12,
         document   = $13,
-        version    = $14,
-        turn       = coalesce($18, turn)
+        version    = $14
     WHERE namespace = $1 AND job = $2 AND slot = $3 AND version = $15
-        AND floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - $16 <= $17
+        AND CASE WHEN $18 IS NULL OR EXISTS (SELECT FROM taken) THEN
+            floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - $16 <= $17 END
     RETURNING 1
 ), saved AS (
     SELECT 1 FROM fresh UNION ALL SELECT 1 FROM changed
 ), gone AS (
     DELETE FROM cronward_outputs AS o USING saved
-    WHERE ($21 <> 0 OR $22 IS NOT NULL) AND o.namespace = $1 AND o.job = $2 AND o.slot = $3
-        AND ($21 <> 0 OR (o.attempt = $22 AND o.token = $23))
-        AND NOT ($24 IS NOT NULL AND o.attempt = $22 AND o.token = $23)
+    WHERE ($22 <> 0 OR $23 IS NOT NULL) AND o.namespace = $1 AND o.job = $2 AND o.slot = $3
+        AND ($22 <> 0 OR (o.attempt = $23 AND o.token = $24))
+        AND NOT ($25 IS NOT NULL AND o.attempt = $23 AND o.token = $24)
 ), kept AS (
     INSERT INTO cronward_outputs (namespace, job, slot, attempt, token, output)
-    SELECT $1, $2, $3, $22, $23, $24 FROM saved WHERE $24 IS NOT NULL
+    SELECT $1, $2, $3, $23, $24, $25 FROM saved WHERE $25 IS NOT NULL
     ON CONFLICT (namespace, job, slot, attempt, token) DO UPDATE SET output = excluded.output
 ), told AS (
-    SELECT pg_notify($19, $20) FROM saved WHERE $20 IS NOT NULL
+    SELECT pg_notify($20, $21) FROM saved WHERE $21 IS NOT NULL
 )
 SELECT (SELECT count(*) FROM saved) AS written, (SELECT count(*) FROM told) AS hints
 
@@ -99,13 +105,12 @@ WITH clock AS MATERIALIZED (
 SELECT
     0::bigint AS other, clock.now_ms, s.slot, s.version, s.state, s.node, s.attempt, s.token, s.since_ms, s.until_ms, s.attempts,
     s.document,
-    CASE WHEN $4 <> 0 THEN
-        (SELECT max(t.turn) FROM cronward_slots AS t WHERE t.namespace = $1 AND t.job = $2)
-    END AS turn,
+    t.turn,
     p.since_ms AS pause_since_ms, p.until_ms AS pause_until_ms, p.audit AS pause_audit
 FROM clock
 LEFT JOIN cronward_slots AS s ON s.namespace = $1 AND s.job = $2 AND s.slot = $3
 LEFT JOIN cronward_pauses AS p ON p.namespace = $1 AND p.job = $2
+LEFT JOIN cronward_turns AS t ON $4 <> 0 AND t.namespace = $1 AND t.job = $2
 UNION ALL
 SELECT
     1, clock.now_ms, o.slot, o.version, o.state, o.node, o.attempt, o.token, o.since_ms, o.until_ms, o.attempts,
@@ -175,18 +180,23 @@ SELECT name, seen_ms, report FROM cronward_nodes WHERE namespace = $1 AND seen_m
 
 -- name: purge
 -- Removes at most $4 slots whose records were last changed at or before $2, except where a mark still stands at $3. One that
--- somebody changes now is left alone, and so is the one with the last turn of a job that is known: the next turn follows it.
+-- somebody changes now is left alone.
 DELETE FROM cronward_slots
 WHERE (namespace, job, slot) IN (
-    SELECT namespace, job, slot FROM cronward_slots AS s
+    SELECT namespace, job, slot FROM cronward_slots
     WHERE namespace = $1 AND touched_ms <= $2 AND (until_ms IS NULL OR until_ms <= $3)
-        AND NOT (
-            s.turn IS NOT NULL
-            AND EXISTS (SELECT FROM cronward_jobs AS j WHERE j.namespace = s.namespace AND j.name = s.job)
-            AND s.turn = (SELECT max(t.turn) FROM cronward_slots AS t WHERE t.namespace = s.namespace AND t.job = s.job)
-        )
     ORDER BY touched_ms
     LIMIT $4
+    FOR UPDATE SKIP LOCKED
+)
+
+-- name: turns_purge
+-- Removes the turns from $2 or before of jobs that have no slots. The next turn of such a job is never below the clock.
+DELETE FROM cronward_turns
+WHERE (namespace, job) IN (
+    SELECT namespace, job FROM cronward_turns AS t
+    WHERE namespace = $1 AND turn <= $2
+        AND NOT EXISTS (SELECT FROM cronward_slots AS s WHERE s.namespace = t.namespace AND s.job = t.job)
     FOR UPDATE SKIP LOCKED
 )
 
@@ -243,3 +253,7 @@ DELETE FROM cronward_slots WHERE namespace = $1 AND job = $2
 -- name: trial_notes
 -- Removes what was noted on a job that was only tried.
 DELETE FROM cronward_notes WHERE namespace = $1 AND job = $2
+
+-- name: trial_turns
+-- Removes the turn of a job that was only tried.
+DELETE FROM cronward_turns WHERE namespace = $1 AND job = $2

@@ -66,6 +66,12 @@ pub(in crate::store::sql) trait Dialect: Debug + Send + Sync + 'static {
         limit: Duration,
     ) -> Result<bool, Fault>;
 
+    /// The statement that removes the turns up to an instant of the jobs of a namespace that have no slots.
+    fn turns_purge() -> &'static str;
+
+    /// The statement that removes the turn of a job that was only tried.
+    fn trial_turns() -> &'static str;
+
     /// Tells the others once the transaction is committed, where the server can.
     async fn tell(session: &mut Self::Session, scope: &Scope, wake: &Wake) -> Result<(), Fault>;
 

@@ -8,6 +8,8 @@ use crate::job::JobName;
 use crate::slot::{Attempt, Audit, NotePage, OutputTail, Slot, SlotRecord, Token};
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
+use crate::store::sql::fault::Fault;
+use crate::store::sql::session::{Session as _, values};
 use crate::store::sql::{registry, slots};
 use crate::store::state::SlotQuery;
 use crate::store::{
@@ -105,7 +107,12 @@ impl<D: Dialect> Ruled for ServerStore<D> {
     }
 
     async fn remove_old(&self) -> Reply<u64> {
-        transaction!(self, Op::Purge, Committed, |tx| registry::purge(tx, &self.scope))
+        transaction!(self, Op::Purge, Committed, |tx| async {
+            let slots = registry::purge(tx, &self.scope).await?;
+            let oldest = self.scope.oldest(tx.now());
+            tx.execute(D::turns_purge(), values![self.scope.namespace.as_str(), oldest]).await?;
+            Ok::<_, Fault>(slots)
+        })
     }
 
     async fn note_pages(&self, pages: &[(Slot, NotePage)]) -> Reply<()> {
@@ -124,6 +131,12 @@ impl<D: Dialect> Ruled for ServerStore<D> {
 impl<D: Dialect> ServerStore<D> {
     /// Removes what a trial wrote.
     pub(in crate::store::sql) async fn forget(&self, trial: &Trial) -> Reply<()> {
-        transaction!(self, Op::Purge, Committed, |tx| registry::forget(tx, &self.scope, trial))
+        transaction!(self, Op::Purge, Committed, |tx| async {
+            registry::forget(tx, &self.scope, trial).await?;
+            if let Some(job) = &trial.job {
+                tx.execute(D::trial_turns(), values![self.scope.namespace.as_str(), job.as_str()]).await?;
+            }
+            Ok::<_, Fault>(())
+        })
     }
 }
