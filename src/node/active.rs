@@ -28,6 +28,8 @@ struct Active {
     end: Option<End>,
     /// It was told to leave, because its job has changed.
     retired: bool,
+    /// The slot was let go of, or opened by an operator, since this drive began: what it last heard may be from before that.
+    reopened: bool,
 }
 
 impl ActiveSlots {
@@ -40,7 +42,14 @@ impl ActiveSlots {
     pub(super) fn enrol(&mut self, slot: Slot) -> (DriveId, Arc<AtomicBool>) {
         self.last_id += 1;
         let holding = Arc::new(AtomicBool::new(false));
-        let active = Active { id: self.last_id, slot, holding: Arc::clone(&holding), end: None, retired: false };
+        let active = Active {
+            id: self.last_id,
+            slot,
+            holding: Arc::clone(&holding),
+            end: None,
+            retired: false,
+            reopened: false,
+        };
         self.slots.insert(key(&active.slot), active);
         (self.last_id, holding)
     }
@@ -54,15 +63,20 @@ impl ActiveSlots {
 
     /// A drive has ended. Its slot stays known, so that later ticks of it cost nothing, unless the node only stopped
     /// looking, or was too late for one tick of several. Answers how it ended as far as the job is concerned: one whose
-    /// attempts were used up before it read that it was to leave knows of those of the old file only.
-    pub(super) fn ended(&mut self, slot: &Slot, id: DriveId, end: End) -> End {
-        let Some(active) = self.slots.get_mut(&key(slot)).filter(|active| active.id == id) else { return end };
+    /// attempts were used up before it read that it was to leave knows of those of the old file only. None when the store's last
+    /// answer may be from before the slot was opened again: it is to be asked once more, also where others have only let go of it.
+    pub(super) fn ended(&mut self, slot: &Slot, id: DriveId, end: End) -> Option<End> {
+        let Some(active) = self.slots.get_mut(&key(slot)).filter(|active| active.id == id) else { return Some(end) };
         let end = if active.retired && end == End::Exhausted { End::Left } else { end };
+        if active.reopened && matches!(end, End::Done | End::Exhausted) {
+            self.slots.remove(&key(slot));
+            return None;
+        }
         active.end = Some(end);
         if matches!(end, End::Left | End::Unknown | End::TooLate | End::Shed) {
             self.slots.remove(&key(slot));
         }
-        end
+        Some(end)
     }
 
     /// Passes a hint on. Answers the slot if it had ended here and the hint says that it can be claimed again.
@@ -72,14 +86,13 @@ impl ActiveSlots {
             Wake::Job(job) => self.tell_job(job, &Message::Wake(wake.clone()), out),
             Wake::Slot { job, key, what } => {
                 self.tell_job(job, &Message::Wake(wake.clone()), out);
-                let reopened = |active: &&Active| matches!(active.end, Some(End::Done | End::Exhausted));
                 if *what == WakeKind::Released {
                     let id = (job.clone(), *key);
-                    let slot = self.slots.get(&id).filter(reopened).map(|active| active.slot.clone());
-                    if slot.is_some() {
-                        self.slots.remove(&id);
+                    let active = self.slots.get_mut(&id)?;
+                    active.reopened = true;
+                    if matches!(active.end, Some(End::Done | End::Exhausted)) {
+                        return self.slots.remove(&id).map(|active| active.slot);
                     }
-                    return slot;
                 }
             }
         }
@@ -195,10 +208,22 @@ mod tests {
     fn a_slot_that_an_operator_opened_is_driven_again() {
         let mut active = ActiveSlots::default();
         let (id, _) = active.enrol(slot());
-        assert_eq!(active.wake(&released(), &mut Outbox::new()), None);
         active.ended(&slot(), id, End::Exhausted);
         assert_eq!(active.wake(&released(), &mut Outbox::new()), Some(slot()));
         assert!(active.is_free(&slot()));
+    }
+
+    #[test]
+    fn a_slot_that_an_operator_opens_while_its_drive_ends_is_driven_again_once() {
+        for end in [End::Done, End::Exhausted] {
+            let mut active = ActiveSlots::default();
+            let (id, _) = active.enrol(slot());
+            // The store had answered the last claim before, and the end is on its way.
+            assert_eq!(active.wake(&released(), &mut Outbox::new()), None);
+            assert_eq!((active.ended(&slot(), id, end), active.is_free(&slot())), (None, true));
+            let (id, _) = active.enrol(slot());
+            assert_eq!((active.ended(&slot(), id, end), active.is_free(&slot())), (Some(end), false));
+        }
     }
 
     #[test]
@@ -268,10 +293,10 @@ mod tests {
         let mut active = ActiveSlots::default();
         let (id, _) = active.enrol(slot());
         active.retire(slot().job(), &Message::Look, &mut Outbox::new());
-        assert_eq!(active.ended(&slot(), id, End::Exhausted), End::Left);
+        assert_eq!(active.ended(&slot(), id, End::Exhausted), Some(End::Left));
         assert!(active.is_free(&slot()));
         let (id, _) = active.enrol(slot());
-        assert_eq!(active.ended(&slot(), id, End::Exhausted), End::Exhausted);
+        assert_eq!(active.ended(&slot(), id, End::Exhausted), Some(End::Exhausted));
     }
 
     #[test]

@@ -191,10 +191,13 @@ impl NodeMachine {
             // And what was done: who asked before goes on from here.
             self.out.push_back(Action::AssertAgain);
         }
-        if let Some(slot) = self.active.wake(wake, &mut self.out)
-            && slot.end() > now.wall
-            && self.leave_by.is_none()
-        {
+        if let Some(slot) = self.active.wake(wake, &mut self.out) {
+            self.start_reopened(now, slot);
+        }
+    }
+
+    fn start_reopened(&mut self, now: Now, slot: Slot) {
+        if slot.end() > now.wall && self.leave_by.is_none() {
             let job = slot.job().clone();
             self.start(&job, slot, now.wall, Trigger::Retry);
         }
@@ -208,9 +211,10 @@ impl NodeMachine {
     /// A drive has ended. One that left because its job changed makes room for the job as it is now.
     pub(crate) fn handle_end(&mut self, now: Now, slot: Slot, id: DriveId, scheduled_at: DateTime<Utc>, end: End) {
         match self.active.ended(&slot, id, end) {
-            End::Done => self.membership.verdicts.closer.settled(&slot),
-            End::Left if self.leave_by.is_none() => self.start_again(now, slot, scheduled_at),
-            _ => {}
+            Some(End::Done) => self.membership.verdicts.closer.settled(&slot),
+            Some(End::Left) if self.leave_by.is_none() => self.start_again(now, slot, scheduled_at),
+            Some(_) => {}
+            None => self.start_reopened(now, slot),
         }
     }
 
