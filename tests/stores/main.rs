@@ -31,11 +31,10 @@ mod words;
 mod zookeeper_server;
 
 mod etcd;
-mod mariadb;
-mod postgres;
 mod redis;
 mod redis_cluster;
 mod redis_sentinel;
 mod redlock;
+mod sql_server;
 mod sqlite;
 mod zookeeper;

@@ -6,7 +6,8 @@ use std::time::Duration;
 use cronward::store::{Applied, ErrorKind};
 use futures_util::StreamExt;
 
-use super::bench::{Database, OUTLASTED, failed, granted, open, request, slot};
+use super::database::{Database, failed, granted, open, request, slot};
+use super::dialect::{self, OUTLASTED};
 use crate::patient::doctor;
 
 /// Users who are looked at side by side: most of the time is spent waiting for hints that do not come.
@@ -36,23 +37,24 @@ fn rights(grants: &[String]) -> Vec<Right> {
     rights
 }
 
-/// `make` turns a documented statement into the same for a user of another name, with the password `secret`.
-pub(crate) async fn each_is_missed(grants: Vec<String>, make: impl Fn(&str, &str) -> String) {
+#[tokio::test]
+async fn each_documented_grant_is_missed_by_a_user_who_lacks_it() {
     let database = Database::new().await;
     database.store().await;
+    let grants = dialect::documented_grants();
     let rights = rights(&grants);
     assert!(rights.len() > 20, "{rights:?}");
-    let user = |index: usize| format!("without_{index}");
+    let user = |index: usize| database.user(&format!("without_{index}"));
     // One after the other: who may do what with a table is one row, which two statements cannot change at once.
     for (index, Right { privilege, table }) in rights.iter().enumerate() {
         for grant in &grants {
-            database.sql(&make(grant, &user(index))).await;
+            database.sql(&dialect::granted_to(&user(index), grant)).await;
         }
         database.sql(&format!("REVOKE {privilege} ON {table} FROM {}", user(index))).await;
     }
     let looks = rights.iter().enumerate().map(async |(index, right)| {
         let table = &right.table;
-        let url = database.server.url_of(&user(index), &database.name);
+        let url = database.url_of(&user(index));
         let told = doctor(&url).await;
         let is_told = told.bad.iter().any(|(_, finding)| finding["found"].as_str().unwrap().contains(table.as_str()));
         (!is_told && !is_missed_by_what_replaces_the_old(&database, &url, table, index).await).then_some(right)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cronward::store::{Wake, WakeKind, Wakeups};
 
-use crate::postgres::bench::{Database, failed, granted, request, slot};
+use super::suite::database::{Database, failed, granted, request, slot};
 
 async fn next(hints: &mut Wakeups) -> Wake {
     tokio::time::timeout(Duration::from_secs(20), hints.recv()).await.expect("a hint").unwrap()
@@ -35,7 +35,10 @@ async fn what_was_rolled_back_wakes_nobody() {
     assert_eq!(next(&mut hints).await, Wake::Resync);
     database.sql("CREATE SEQUENCE tries").await;
     database
-        .before_each_write("IF nextval('tries') = 1 THEN RAISE EXCEPTION 'no' USING ERRCODE = '53100'; END IF;")
+        .before_each(
+            "INSERT OR UPDATE",
+            "IF nextval('tries') = 1 THEN RAISE EXCEPTION 'no' USING ERRCODE = '53100'; END IF;",
+        )
         .await;
     store.fail(&lease, &failed(&lease), Duration::ZERO).await.unwrap_err();
     store.fail(&lease, &failed(&lease), Duration::ZERO).await.unwrap();

@@ -2,17 +2,11 @@
 
 use std::time::Duration;
 
-use cronward::slot::{OutputTail, RunRecord};
 use cronward::store::{Applied, Claim, ErrorKind, Renewal, Settlement};
 
-use crate::mariadb::bench::{
-    CLOSE_GATE, Database, OPEN_GATE, WAIT_AT_GATE, eventually, failed, granted, open, open_within, request, run, slot,
-};
-use crate::mariadb_server::MariadbServer;
+use super::database::{Database, eventually, failed, granted, open, open_within, request, run, slot};
+use super::dialect::{self, BROKEN_OFF, CLOSE_GATE, CONNECTIONS, OPEN_GATE, WAIT_AT_GATE, WAITING_SESSION};
 use crate::proxy::{Mode, Proxy};
-
-/// Connections to the database.
-const CONNECTIONS: &str = "SELECT count(*) FROM information_schema.processlist WHERE db = 'NAME'";
 
 /// The answer to a commit is lost; the same request again reads it back.
 #[tokio::test]
@@ -20,10 +14,36 @@ async fn a_lost_answer_to_a_commit_burns_no_attempt() {
     let database = Database::new().await;
     database.store().await;
     let proxy = Proxy::before(database.server.port()).await;
-    let url = format!("mysql://owner:secret@127.0.0.1:{}/{}", proxy.port(), database.name);
-    let store = open_within(&url, Duration::from_secs(10));
+    let store = open_within(&database.url_by(proxy.port()), Duration::from_secs(5));
+    store.inspect(&[]).await.unwrap();
+    database.before_each("INSERT", WAIT_AT_GATE).await;
+    let mut gate = database.connect().await;
+    run(&mut gate, CLOSE_GATE).await;
+    let first = request(&slot("job"), 1);
+    let claiming = tokio::spawn({
+        let (store, first) = (store.clone(), first.clone());
+        async move { store.claim(&first).await }
+    });
+    // The write has arrived and waits; from here on nothing comes back.
+    database.until_waiting(1).await;
+    proxy.set(Mode::LoseReplies);
+    run(&mut gate, OPEN_GATE).await;
+    let error = claiming.await.unwrap().unwrap_err();
+    assert_eq!((error.kind, error.applied), (ErrorKind::Timeout, Applied::Maybe), "{error}");
+    assert_eq!(database.number("SELECT attempts FROM cronward_slots").await, 1);
+    proxy.set(Mode::Pass);
+    proxy.cut();
+    assert!(matches!(store.claim(&first).await.unwrap(), Claim::Claimed { attempt: 1, used: 1, .. }));
+}
+
+/// A renewal is one statement and its own transaction.
+#[tokio::test]
+async fn a_lost_answer_to_a_renewal_is_found_out() {
+    let database = Database::new().await;
+    database.store().await;
+    let proxy = Proxy::before(database.server.port()).await;
+    let store = open_within(&database.url_by(proxy.port()), Duration::from_secs(10));
     let lease = granted(&*store, &request(&slot("job"), 1)).await;
-    // A renewal is one statement and its own transaction.
     database.before_each("UPDATE", WAIT_AT_GATE).await;
     let mut gate = database.connect().await;
     run(&mut gate, CLOSE_GATE).await;
@@ -50,22 +70,22 @@ async fn wherever_the_answers_stop_the_same_token_is_one_grant() {
     let database = Database::new().await;
     database.store().await;
     let proxy = Proxy::before(database.server.port()).await;
-    let url = format!("mysql://owner:secret@127.0.0.1:{}/{}", proxy.port(), database.name);
     for answers in 0..8 {
-        let store = open_within(&url, Duration::from_secs(5));
+        let store = open_within(&database.url_by(proxy.port()), Duration::from_secs(5));
         let (warm, first) = (slot(&format!("warm-{answers}")), request(&slot(&format!("job-{answers}")), 1));
         granted(&*store, &request(&warm, 1)).await;
         proxy.set(Mode::CutAfter(answers));
         let outcome = store.claim(&first).await;
         proxy.set(Mode::Pass);
         if let Err(error) = &outcome {
-            assert_eq!(error.kind, ErrorKind::Unavailable, "{answers}: {error}");
+            assert!(BROKEN_OFF.contains(&error.kind), "{answers}: {error}");
         }
         let lease = granted(&*open(&database.url()), &first).await;
         assert_eq!(lease.attempt, 1, "{answers}: {outcome:?}");
     }
 }
 
+/// The connection is closed before the commit: the outcome is not known to the caller, and nothing was written.
 #[tokio::test]
 async fn a_connection_that_ends_before_the_commit_leaves_nothing() {
     let database = Database::new().await;
@@ -78,11 +98,9 @@ async fn a_connection_that_ends_before_the_commit_leaves_nothing() {
         let (store, first) = (store.clone(), first.clone());
         async move { store.claim(&first).await }
     });
-    let waiting = "SELECT coalesce(max(id), 0) FROM information_schema.processlist
-        WHERE state = 'User lock' AND db = database()";
-    eventually("it waits before the row is there", async || database.number(waiting).await > 0).await;
-    let killed = database.number(waiting).await;
-    database.sql(&format!("KILL CONNECTION {killed}")).await;
+    database.until_waiting(1).await;
+    let session = database.number(WAITING_SESSION).await;
+    database.sql(&dialect::kill(session)).await;
     let error = claiming.await.unwrap().unwrap_err();
     assert_eq!((error.kind, error.applied), (ErrorKind::Unavailable, Applied::Maybe), "{error}");
     run(&mut gate, OPEN_GATE).await;
@@ -92,18 +110,17 @@ async fn a_connection_that_ends_before_the_commit_leaves_nothing() {
 
 #[tokio::test]
 async fn a_restart_is_met_by_new_connections_and_keeps_every_lease() {
-    let mut server = MariadbServer::start_with(&["--innodb-flush-log-at-trx-commit=1"]).await;
-    server.database("own").await;
-    let store = open(&server.url("own"));
+    let mut database = Database::alone_on(dialect::start_that_syncs().await).await;
+    let store = open(&database.url());
     let held = slot("held");
     let lease = granted(&*store, &request(&held, 1)).await;
     // Several connections that the restart breaks.
     let slots: Vec<_> = (0..6).map(|index| slot(&format!("job-{index}"))).collect();
     futures_util::future::join_all(slots.iter().map(|slot| store.inspect(std::slice::from_ref(slot)))).await;
-    server.kill();
+    database.own_server().kill();
     let away = store.claim(&request(&held, 2)).await.unwrap_err();
     assert_eq!((away.kind, away.applied), (ErrorKind::Unavailable, Applied::No), "{away}");
-    server.start_again().await;
+    dialect::start_again(database.own_server()).await;
     assert!(matches!(store.claim(&request(&held, 2)).await.unwrap(), Claim::Held { .. }));
     assert_eq!(store.complete(&lease, &failed(&lease), Duration::from_secs(60)).await.unwrap(), Settlement::Recorded);
 }
@@ -111,85 +128,34 @@ async fn a_restart_is_met_by_new_connections_and_keeps_every_lease() {
 /// A server that ends while a claim is under way: the same token finds out what became of it.
 #[tokio::test]
 async fn a_restart_in_the_middle_of_a_claim_is_one_grant_in_the_end() {
-    let mut server = MariadbServer::start().await;
-    server.database("own").await;
-    let store = open(&server.url("own"));
-    store.inspect(&[]).await.unwrap();
-    server
-        .sql("own", &format!("CREATE TRIGGER wait BEFORE INSERT ON cronward_slots FOR EACH ROW {WAIT_AT_GATE}"))
-        .await;
-    let mut gate = server.connect("own").await;
+    let mut database = Database::alone_on(dialect::start().await).await;
+    let store = database.store().await;
+    database.before_each("INSERT", WAIT_AT_GATE).await;
+    let mut gate = database.connect().await;
     run(&mut gate, CLOSE_GATE).await;
     let first = request(&slot("job"), 1);
     let claiming = tokio::spawn({
         let (store, first) = (store.clone(), first.clone());
         async move { store.claim(&first).await }
     });
-    crate::mariadb::bench::eventually("the claim is under way", async || {
-        let waiting = "SELECT count(*) FROM information_schema.processlist WHERE state = 'User lock'";
-        sqlx::query_scalar::<_, i64>(waiting).fetch_one(&mut server.connect("own").await).await.unwrap() == 1
-    })
-    .await;
-    server.kill();
+    database.until_waiting(1).await;
+    database.own_server().kill();
     let error = claiming.await.unwrap().unwrap_err();
     assert_eq!((error.kind, error.applied), (ErrorKind::Unavailable, Applied::Maybe), "{error}");
-    server.start_again().await;
+    dialect::start_again(database.own_server()).await;
     assert!(matches!(store.claim(&first).await.unwrap(), Claim::Claimed { attempt: 1, used: 1, .. }));
 }
 
 #[tokio::test]
 async fn a_server_that_stands_still_ends_the_call_in_time_and_is_used_again() {
-    let server = MariadbServer::start().await;
-    server.database("own").await;
-    let store = open_within(&server.url("own"), Duration::from_secs(2));
+    let database = Database::alone_on(dialect::start().await).await;
+    let store = open_within(&database.url(), Duration::from_secs(2));
     store.inspect(&[]).await.unwrap();
-    server.pause();
+    database.server.pause();
     let error = store.claim(&request(&slot("job"), 1)).await.unwrap_err();
-    server.unpause();
+    database.server.unpause();
     assert_eq!(error.kind, ErrorKind::Timeout, "{error}");
-    crate::mariadb::bench::eventually("it answers again", async || {
-        store.claim(&request(&slot("job"), 1)).await.is_ok()
-    })
-    .await;
-}
-
-/// What is stopped in the middle of a transaction, which only the end of a run with an output has, keeps nobody waiting for long.
-#[tokio::test]
-async fn a_client_that_stops_in_the_middle_of_a_write_loses_its_locks() {
-    let database = Database::new().await;
-    let store = database.store().await;
-    let lease = granted(&*store, &request(&slot("job"), 1)).await;
-    database.before_each("UPDATE", WAIT_AT_GATE).await;
-    let mut gate = database.connect().await;
-    run(&mut gate, CLOSE_GATE).await;
-    let (freeze, frozen) = tokio::sync::oneshot::channel::<()>();
-    let (told, is_frozen) = tokio::sync::oneshot::channel::<()>();
-    let (thaw, thawed) = std::sync::mpsc::channel::<()>();
-    let stopped = std::thread::spawn({
-        let (url, lease) = (database.url(), lease.clone());
-        let run = RunRecord { output: Some(OutputTail::default()), ..failed(&lease) };
-        move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(async {
-                let store = open_within(&url, Duration::from_secs(2));
-                let call = tokio::spawn(async move { store.fail(&lease, &run, Duration::ZERO).await });
-                frozen.await.unwrap();
-                told.send(()).unwrap();
-                // Nothing of this runtime goes on until then, the call neither.
-                let _ = thawed.recv();
-                call.await.unwrap()
-            })
-        }
-    });
-    database.until_waiting(1).await;
-    freeze.send(()).unwrap();
-    is_frozen.await.unwrap();
-    // Now the row is written, in a transaction that nobody goes on with.
-    run(&mut gate, OPEN_GATE).await;
-    assert_eq!(store.renew(&lease).await.unwrap(), Renewal::Renewed);
-    thaw.send(()).unwrap();
-    let outcome = tokio::task::spawn_blocking(|| stopped.join().unwrap()).await.unwrap();
-    assert_eq!(outcome.unwrap_err().kind, ErrorKind::Unavailable);
+    eventually("it answers again", async || store.claim(&request(&slot("job"), 1)).await.is_ok()).await;
 }
 
 /// More calls at once than there are connections, and no limit that a number could not hold.
@@ -202,15 +168,14 @@ async fn many_calls_at_once_share_the_connections() {
     let claims: Vec<_> = (0..100).map(|index| request(&slot(&format!("job-{index}")), 1)).collect();
     let answers = futures_util::future::join_all(claims.iter().map(|request| store.claim(request))).await;
     assert!(answers.iter().all(|answer| matches!(answer, Ok(Claim::Claimed { attempt: 1, .. }))), "{answers:?}");
-    let connections = CONNECTIONS.replace("NAME", &database.name);
     // The store's, the first store's, this question's, and where there is one, that for hints.
-    assert!(database.number(&connections).await <= 11);
+    assert!(database.number(CONNECTIONS).await <= 11);
     let _ = hints.try_recv();
 }
 
 #[tokio::test]
 async fn a_server_that_is_away_is_told_without_the_password() {
-    let store = open("mysql://u:hunter2@127.0.0.1:1/d");
+    let store = open(&format!("{}://u:hunter2@127.0.0.1:1/d", dialect::SCHEME));
     let error = store.inspect(&[]).await.unwrap_err();
     assert_eq!((error.kind, error.applied), (ErrorKind::Unavailable, Applied::No));
     let whole = format!("{error} {error:?} {store:?}");

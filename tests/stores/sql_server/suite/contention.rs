@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use cronward::store::{Applied, Claim, ErrorKind, Renewal};
 
-use crate::mariadb::bench::{CLOSE_GATE, Database, OPEN_GATE, WAIT_AT_GATE, granted, open_within, request, run, slot};
+use super::database::{Database, eventually, granted, open_within, request, run, slot, until_seen};
+use super::dialect::{CLOSE_GATE, DISK_IS_FULL, OPEN_GATE, WAIT_AT_GATE};
 
 /// Sessions by hand: the row changes after it was read and before it is written.
 #[tokio::test]
@@ -51,55 +52,6 @@ async fn two_first_claims_of_a_slot_are_one_grant() {
     assert_eq!((winners, losers), (1, 1), "{answers:?}");
 }
 
-/// Two sessions each hold a row that the other waits for; the server rolls the smaller transaction back, the store's.
-#[tokio::test]
-async fn a_deadlock_is_tried_again_and_is_one_grant() {
-    let database = Database::new().await;
-    let store = database.store().await;
-    let lease = granted(&*store, &request(&slot("job"), 1)).await;
-    database.sql("CREATE TABLE gate (id INT PRIMARY KEY) ENGINE = InnoDB").await;
-    database.sql("INSERT INTO gate VALUES (1)").await;
-    database.sql("CREATE TABLE much (id INT) ENGINE = InnoDB").await;
-    database.before_each("UPDATE", "UPDATE gate SET id = 1 WHERE id = 1").await;
-    let mut other = database.connect().await;
-    run(&mut other, "START TRANSACTION").await;
-    run(&mut other, "SELECT * FROM gate FOR UPDATE").await;
-    // Whoever has written less is rolled back.
-    run(&mut other, "INSERT INTO much VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10)").await;
-    let renewing = tokio::spawn({
-        let (store, lease) = (store.clone(), lease.clone());
-        async move { store.renew(&lease).await }
-    });
-    // The store has the slot's row and waits for the other's; now the other waits for the slot's.
-    database.until_waiting(1).await;
-    run(&mut other, "SELECT * FROM cronward_slots FOR UPDATE").await;
-    run(&mut other, "COMMIT").await;
-    assert_eq!(renewing.await.unwrap().unwrap(), Renewal::Renewed);
-    let deadlocks = "SELECT CAST(variable_value AS SIGNED) FROM information_schema.global_status
-                     WHERE variable_name = 'INNODB_DEADLOCKS'";
-    assert!(database.number(deadlocks).await >= 1);
-    assert_eq!(store.inspect(&[slot("job")]).await.unwrap().1[0].attempts, 1);
-}
-
-/// What a cluster of servers answers at the commit when another of them was first.
-#[tokio::test]
-async fn a_transaction_that_the_server_rolled_back_is_tried_again() {
-    let database = Database::new().await;
-    let store = database.store().await;
-    database.sql("CREATE SEQUENCE tries").await;
-    let body = "BEGIN
-        IF nextval(tries) < 4 THEN
-            SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213, MESSAGE_TEXT = 'told to';
-        END IF;
-    END";
-    database.before_each("INSERT", body).await;
-    assert!(matches!(
-        store.claim(&request(&slot("job"), 1)).await.unwrap(),
-        Claim::Claimed { attempt: 1, used: 1, .. }
-    ));
-    assert_eq!(database.number("SELECT nextval(tries)").await, 5);
-}
-
 #[tokio::test]
 async fn a_row_that_somebody_keeps_locked_ends_the_call_in_time() {
     let database = Database::new().await;
@@ -112,11 +64,11 @@ async fn a_row_that_somebody_keeps_locked_ends_the_call_in_time() {
     let error = hasty.renew(&lease).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Timeout, "{error}");
     // The server gives the statement up as well: nothing of it comes later.
-    let waiting = "SELECT count(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'";
-    // InnoDB answers from a copy that it makes anew only when it was not asked for 100 ms.
-    let pause = Duration::from_millis(150);
-    crate::mariadb::bench::eventually_each(pause, "nobody waits", async || database.number(waiting).await == 0).await;
+    until_seen("nobody waits", async || database.waiting().await == 0).await;
     run(&mut other, "ROLLBACK").await;
+    // It has to connect anew, in the same time.
+    let renewed = async || hasty.renew(&lease).await.is_ok_and(|renewal| renewal == Renewal::Renewed);
+    eventually("the lease is renewed", renewed).await;
     assert_eq!(store.renew(&lease).await.unwrap(), Renewal::Renewed);
 }
 
@@ -124,7 +76,7 @@ async fn a_row_that_somebody_keeps_locked_ends_the_call_in_time() {
 async fn a_refused_write_was_not_applied() {
     let database = Database::new().await;
     let store = database.store().await;
-    database.before_each("INSERT", "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1114, MESSAGE_TEXT = 'told to'").await;
+    database.before_each("INSERT", DISK_IS_FULL).await;
     let error = store.claim(&request(&slot("job"), 1)).await.unwrap_err();
     assert_eq!((error.kind, error.applied), (ErrorKind::Overloaded, Applied::No), "{error}");
 }

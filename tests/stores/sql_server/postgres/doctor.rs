@@ -1,7 +1,7 @@
 //! `cronward doctor` before PostgreSQL: what a crash loses, who takes no writes, a grant that is missing.
 
+use super::suite::database::open;
 use crate::patient::{doctor, lists_nothing};
-use crate::postgres::bench::open;
 use crate::postgres_server::{PostgresServer, documented_grants};
 
 #[tokio::test]

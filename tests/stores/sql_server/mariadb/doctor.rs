@@ -1,6 +1,6 @@
 //! `cronward doctor` before MariaDB: what a crash loses, who takes no writes, a grant that is missing.
 
-use crate::mariadb::bench::open;
+use super::suite::database::open;
 use crate::mariadb_server::{MariadbServer, documented_grants};
 use crate::patient::{doctor, lists_nothing};
 

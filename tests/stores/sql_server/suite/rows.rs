@@ -1,5 +1,4 @@
-//! A slot on a database server is one row: each run is there once, as it was written last, and its output stands apart. The test
-//! crate that has this says how records are made old (`super::bench::OUTLASTED`).
+//! A slot on a database server is one row: each run is there once, as it was written last, and its output stands apart.
 
 use std::time::Duration;
 
@@ -7,7 +6,8 @@ use cronward::job::{JobSpec, Program};
 use cronward::slot::{Lease, Outcome, OutputTail, RunRecord};
 use cronward::store::{Applied, Claim, ClaimRequest, ErrorKind, JobEntry, Settlement, Store};
 
-use super::bench::{Database, OUTLASTED, audit, failed, granted, open, request, slot, slot_in};
+use super::database::{Database, audit, failed, granted, open, request, slot, slot_in};
+use super::dialect::{OUTLASTED, SECTION};
 use crate::words::{ended, now};
 
 const SLOTS: &str = "SELECT count(*) FROM cronward_slots";
@@ -180,7 +180,7 @@ async fn the_query_of_the_documents_finds_what_failed() {
         store.close(&over, 1, &request(&over, 1).node).await.unwrap();
     }
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/stores.md")).unwrap();
-    let section = page.split("\n## ").find(|section| section.starts_with(super::bench::SECTION)).unwrap();
+    let section = page.split("\n## ").find(|section| section.starts_with(SECTION)).unwrap();
     let query = section.lines().find(|line| line.starts_with("SELECT ")).unwrap().to_owned();
     let found: Vec<(String, String, i64, String)> =
         sqlx::query_as(sqlx::AssertSqlSafe(query)).fetch_all(&mut database.connect().await).await.unwrap();

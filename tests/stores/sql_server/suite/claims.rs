@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cronward::store::{Claim, ClaimRequest};
 
-use super::bench::{Database, audit, failed, granted, open, request, slot, slot_in};
+use super::database::{Database, audit, failed, granted, open, request, slot, slot_in};
 
 /// A store that has not seen the slot before says so, and writes nothing.
 #[tokio::test]
