@@ -19,8 +19,8 @@ model-long: ## Visit every state of larger worlds than `make test` does; minutes
 sequences-long: test-servers ## Ask Redis two million random operations, and compare each answer with the rules
 	PROPTEST_CASES=180000 $(CARGO) test --all-features --test conformance -- redis::sequences --nocapture
 
-test: test-servers ## Run every test, with real servers and the documents' examples
-	$(CARGO) test --workspace --all-features --no-fail-fast
+test: test-servers ## Run every test, with real servers and the documents' examples; ends with a table
+	@scripts/run-tests.sh $(CARGO) test --workspace --all-features --no-fail-fast
 
 lint: fmt clippy ## Formatting and lints
 
