@@ -47,13 +47,7 @@ mod past;
 mod process;
 mod program;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
-#[path = "../support/proxy.rs"]
-mod proxy;
-#[cfg(all(feature = "sqlite", feature = "redis"))]
 mod redacted;
-#[cfg(all(feature = "sqlite", feature = "redis"))]
-#[path = "../support/redis_server.rs"]
-mod redis_server;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod reported;
 #[cfg(feature = "sqlite")]
@@ -61,6 +55,8 @@ mod slots;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod snapshots;
 mod streams;
+#[path = "../support/mod.rs"]
+mod support;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod takeover;
 #[cfg(feature = "sqlite")]
@@ -84,3 +80,6 @@ mod wait;
 mod watching;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod within;
+
+#[cfg(all(feature = "sqlite", feature = "redis"))]
+use support::{proxy, redis_server};

@@ -7,7 +7,7 @@ use crate::mariadb_server::MariadbServer;
 
 #[tokio::test]
 async fn a_server_that_takes_no_writes_is_told() {
-    let server = MariadbServer::start().await;
+    let server = MariadbServer::start();
     server.database("own").await;
     open(&server.url("own")).inspect(&[]).await.unwrap();
     server

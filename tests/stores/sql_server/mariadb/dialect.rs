@@ -57,34 +57,30 @@ pub(crate) const WRITTEN_BY_A_CLAIM: &[&str] = &["cronward_slots"];
 pub(crate) const CHECKED_BY: &str = "ssl-mode=verify_identity&ssl-ca";
 pub(crate) const CA_OPTION: &str = "ssl-ca";
 
-pub(crate) async fn start_to_share() -> Server {
-    MariadbServer::start().await
+pub(crate) fn start_to_share() -> Server {
+    MariadbServer::start()
 }
 
-pub(crate) async fn start() -> Server {
-    MariadbServer::start().await
+pub(crate) fn start() -> Server {
+    MariadbServer::start()
 }
 
 /// What it commits survives a crash.
-pub(crate) async fn start_that_syncs() -> Server {
-    MariadbServer::start_with(&["--innodb-flush-log-at-trx-commit=1"]).await
+pub(crate) fn start_that_syncs() -> Server {
+    MariadbServer::start_with(&["--innodb-flush-log-at-trx-commit=1"])
 }
 
-pub(crate) async fn start_with_tls(files: &TlsFiles) -> Server {
+pub(crate) fn start_with_tls(files: &TlsFiles) -> Server {
     files.let_others_read();
     let option = |name: &str, file: &str| format!("--ssl-{name}={}", files.dir().join(file).display());
     let options = [option("ca", "ca.pem"), option("cert", "cert.pem"), option("key", "key.pem")];
-    MariadbServer::start_with(&options.each_ref().map(String::as_str)).await
-}
-
-pub(crate) async fn start_again(server: &mut Server) {
-    server.start_again().await;
+    MariadbServer::start_with(&options.each_ref().map(String::as_str))
 }
 
 /// A database whose clock is three hours ahead of this process's, and the url of a user for whom it is: `init_connect` sets the
 /// time of plain users.
 pub(crate) async fn three_hours_ahead() -> (Database, String) {
-    let server = MariadbServer::start_with(&["--init-connect=SET timestamp = unix_timestamp() + 10800"]).await;
+    let server = MariadbServer::start_with(&["--init-connect=SET timestamp = unix_timestamp() + 10800"]);
     let database = Database::alone_on(server).await;
     store::migrate(&database.url()).await.unwrap();
     database.sql(&user_of_all("plain", &database.name)).await;

@@ -6,7 +6,7 @@ use crate::patient::{doctor, lists_nothing};
 
 #[tokio::test]
 async fn a_server_that_syncs_is_well_and_what_it_may_not_write_is_told() {
-    let server = MariadbServer::start_with(&["--innodb-flush-log-at-trx-commit=1", "--innodb-doublewrite=ON"]).await;
+    let server = MariadbServer::start_with(&["--innodb-flush-log-at-trx-commit=1", "--innodb-doublewrite=ON"]);
     server.database("own").await;
     open(&server.url("own")).inspect(&[]).await.unwrap();
     for grant in documented_grants() {
@@ -26,7 +26,7 @@ async fn a_server_that_syncs_is_well_and_what_it_may_not_write_is_told() {
 
 #[tokio::test]
 async fn a_server_that_takes_no_writes_is_a_fault() {
-    let server = MariadbServer::start().await;
+    let server = MariadbServer::start();
     server.database("own").await;
     open(&server.url("own")).inspect(&[]).await.unwrap();
     let readers = "CREATE USER plain IDENTIFIED BY 'secret'; GRANT ALL ON own.* TO plain; SET GLOBAL read_only = 1";

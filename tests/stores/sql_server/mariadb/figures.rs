@@ -8,7 +8,7 @@ use crate::mariadb_server::MariadbServer;
 /// What runs of a job has an index, and its other slots are not looked at.
 #[tokio::test]
 async fn an_exclusive_claim_reads_no_more_however_many_slots_the_job_has_had() {
-    let server = MariadbServer::start().await;
+    let server = MariadbServer::start();
     server.database("own").await;
     let store = open(&server.url("own"));
     store.inspect(&[]).await.unwrap();

@@ -55,20 +55,20 @@ pub(crate) const CHECKED_BY: &str = "sslmode=verify-full&sslrootcert";
 pub(crate) const CA_OPTION: &str = "sslrootcert";
 
 /// A deadlock is found at once.
-pub(crate) async fn start_to_share() -> Server {
+pub(crate) fn start_to_share() -> Server {
     PostgresServer::start_with("deadlock_timeout = 20ms")
 }
 
-pub(crate) async fn start() -> Server {
+pub(crate) fn start() -> Server {
     PostgresServer::start()
 }
 
 /// What it commits survives a crash.
-pub(crate) async fn start_that_syncs() -> Server {
+pub(crate) fn start_that_syncs() -> Server {
     PostgresServer::start_with("fsync = on")
 }
 
-pub(crate) async fn start_with_tls(files: &TlsFiles) -> Server {
+pub(crate) fn start_with_tls(files: &TlsFiles) -> Server {
     // The server reads its key as its own user, and refuses one that others can read.
     files.let_others_read();
     let (key, folder) = (files.dir().join("key.pem"), files.dir().display());
@@ -80,10 +80,6 @@ pub(crate) async fn start_with_tls(files: &TlsFiles) -> Server {
     PostgresServer::start_with(&format!(
         "ssl = on\nssl_cert_file = '{folder}/cert.pem'\nssl_key_file = '{folder}/key.pem'\n"
     ))
-}
-
-pub(crate) async fn start_again(server: &mut Server) {
-    server.start_again();
 }
 
 /// A database whose clock is three hours ahead of this process's, and the url of a user for whom it is.

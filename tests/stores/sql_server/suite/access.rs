@@ -78,7 +78,7 @@ async fn a_unix_socket_is_a_way_to_the_server() {
 #[tokio::test]
 async fn over_tls_the_certificate_is_checked_against_the_ca_that_the_url_names() {
     let files = TlsFiles::make();
-    let database = Database::alone_on(dialect::start_with_tls(&files).await).await;
+    let database = Database::alone_on(dialect::start_with_tls(&files)).await;
     let checked_by = |files: &TlsFiles| format!("{}?{}={}", database.url(), dialect::CHECKED_BY, files.ca().display());
     open(&checked_by(&files)).inspect(&[]).await.unwrap();
     let error = open(&checked_by(&TlsFiles::make())).inspect(&[]).await.unwrap_err();

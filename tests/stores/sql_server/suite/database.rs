@@ -32,7 +32,7 @@ impl Database {
             match shared.upgrade() {
                 Some(server) => server,
                 None => {
-                    let server = Arc::new(dialect::start_to_share().await);
+                    let server = Arc::new(dialect::start_to_share());
                     *shared = Arc::downgrade(&server);
                     server
                 }

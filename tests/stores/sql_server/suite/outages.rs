@@ -110,7 +110,7 @@ async fn a_connection_that_ends_before_the_commit_leaves_nothing() {
 
 #[tokio::test]
 async fn a_restart_is_met_by_new_connections_and_keeps_every_lease() {
-    let mut database = Database::alone_on(dialect::start_that_syncs().await).await;
+    let mut database = Database::alone_on(dialect::start_that_syncs()).await;
     let store = open(&database.url());
     let held = slot("held");
     let lease = granted(&*store, &request(&held, 1)).await;
@@ -120,7 +120,7 @@ async fn a_restart_is_met_by_new_connections_and_keeps_every_lease() {
     database.own_server().kill();
     let away = store.claim(&request(&held, 2)).await.unwrap_err();
     assert_eq!((away.kind, away.applied), (ErrorKind::Unavailable, Applied::No), "{away}");
-    dialect::start_again(database.own_server()).await;
+    database.own_server().start_again();
     assert!(matches!(store.claim(&request(&held, 2)).await.unwrap(), Claim::Held { .. }));
     assert_eq!(store.complete(&lease, &failed(&lease), Duration::from_secs(60)).await.unwrap(), Settlement::Recorded);
 }
@@ -128,7 +128,7 @@ async fn a_restart_is_met_by_new_connections_and_keeps_every_lease() {
 /// A server that ends while a claim is under way: the same token finds out what became of it.
 #[tokio::test]
 async fn a_restart_in_the_middle_of_a_claim_is_one_grant_in_the_end() {
-    let mut database = Database::alone_on(dialect::start().await).await;
+    let mut database = Database::alone_on(dialect::start()).await;
     let store = database.store().await;
     database.before_each("INSERT", WAIT_AT_GATE).await;
     let mut gate = database.connect().await;
@@ -142,13 +142,13 @@ async fn a_restart_in_the_middle_of_a_claim_is_one_grant_in_the_end() {
     database.own_server().kill();
     let error = claiming.await.unwrap().unwrap_err();
     assert_eq!((error.kind, error.applied), (ErrorKind::Unavailable, Applied::Maybe), "{error}");
-    dialect::start_again(database.own_server()).await;
+    database.own_server().start_again();
     assert!(matches!(store.claim(&first).await.unwrap(), Claim::Claimed { attempt: 1, used: 1, .. }));
 }
 
 #[tokio::test]
 async fn a_server_that_stands_still_ends_the_call_in_time_and_is_used_again() {
-    let database = Database::alone_on(dialect::start().await).await;
+    let database = Database::alone_on(dialect::start()).await;
     let store = open_within(&database.url(), Duration::from_secs(2));
     store.inspect(&[]).await.unwrap();
     database.server.pause();
