@@ -25,6 +25,16 @@ mod sqlite;
 mod support;
 mod zookeeper;
 
-use support::{
-    etcd_server, mariadb_server, postgres_server, proxy, redis_group, redis_server, tls_files, zookeeper_server,
-};
+#[cfg(feature = "etcd")]
+use support::etcd_server;
+#[cfg(feature = "mysql")]
+use support::mariadb_server;
+#[cfg(feature = "postgres")]
+use support::postgres_server;
+#[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
+use support::redis_group;
+#[cfg(feature = "redis")]
+use support::redis_server;
+#[cfg(feature = "zookeeper")]
+use support::zookeeper_server;
+use support::{proxy, tls_files};
