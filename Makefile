@@ -13,14 +13,14 @@ test-servers: ## Install the servers that the tests start, where they are missin
 	@scripts/install-test-servers.sh
 
 model-long: ## Visit every state of larger worlds than `make test` does; minutes
-	$(CARGO) test --all-features --test model -- --ignored --nocapture --test-threads 1
+	$(CARGO) test --all-features --test protocol model:: -- --ignored --nocapture --test-threads 1
 
 # A sequence is about twelve operations; `make test` has 20,000 of them. Hours.
 sequences-long: test-servers ## Ask Redis two million random operations, and compare each answer with the rules
 	PROPTEST_CASES=180000 $(CARGO) test --all-features --test conformance -- redis::sequences --nocapture
 
-test: test-servers ## Run every test, with real servers and the documents' examples
-	$(CARGO) test --workspace --all-features --no-fail-fast
+test: test-servers ## Run every test, with real servers and the documents' examples; ends with a table
+	@scripts/run-tests.sh $(CARGO) test --workspace --all-features --no-fail-fast
 
 lint: fmt clippy ## Formatting and lints
 
@@ -59,7 +59,7 @@ sim: ## Simulate clusters under every fault: 300,000 slots, the same each time; 
 	$(SIMULATE) --seeds 10_000_000..11_000_000 --slots 100_000
 	$(SIMULATE) --slots 200_000 --controls
 
-# Most worlds are drawn anew, and told. What a fresh seed finds is kept in tests/simulation.
+# Most worlds are drawn anew, and told. What a fresh seed finds is kept in tests/protocol/simulation.
 sim-fresh: ## The same on fresh seeds
 	$(SIMULATE) --slots 200_000 --fresh --keep-going
 

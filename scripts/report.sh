@@ -45,7 +45,7 @@ trap 'kill "$simulation" 2>/dev/null || true' EXIT
 
 # The controls are among the model's quick tests. They come before the real nodes: by then the simulation is compiled.
 export CRONWARD_MODEL_JSON="$PWD/$folder/model.jsonl"
-part "$CARGO" test --all-features --test model
+part "$CARGO" test --all-features --test protocol model::
 part "$MAKE" chaos
 part "$MAKE" chaos-stores
 part "$MAKE" model-long

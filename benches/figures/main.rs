@@ -16,37 +16,32 @@
 
 mod burst;
 mod calls;
-#[cfg(feature = "etcd")]
-#[path = "../../tests/support/etcd_server.rs"]
-mod etcd_server;
 mod files;
 mod idle;
 mod machine;
-#[cfg(feature = "mysql")]
-#[path = "../../tests/support/mariadb_server.rs"]
-mod mariadb_server;
-#[cfg(feature = "postgres")]
-#[path = "../../tests/support/postgres_server.rs"]
-mod postgres_server;
 mod processes;
-#[path = "../../tests/support/proxy.rs"]
-mod proxy;
-#[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
-#[path = "../../tests/support/redis_group.rs"]
-mod redis_group;
-#[path = "../../tests/support/redis_server.rs"]
-mod redis_server;
 mod rig;
 mod sample;
 mod side_by_side;
 mod spy;
 mod stores;
+#[path = "../../tests/support/mod.rs"]
+mod support;
 mod table;
 mod ticks;
 mod work;
+
+#[cfg(feature = "etcd")]
+use support::etcd_server;
+#[cfg(feature = "mysql")]
+use support::mariadb_server;
+#[cfg(feature = "postgres")]
+use support::postgres_server;
+#[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
+use support::redis_group;
 #[cfg(feature = "zookeeper")]
-#[path = "../../tests/support/zookeeper_server.rs"]
-mod zookeeper_server;
+use support::zookeeper_server;
+use support::{proxy, redis_server};
 
 use table::Table;
 

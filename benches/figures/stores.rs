@@ -126,7 +126,7 @@ async fn contenders() -> Vec<Contender> {
     }
     #[cfg(feature = "mysql")]
     {
-        let server = crate::mariadb_server::MariadbServer::start().await;
+        let server = crate::mariadb_server::MariadbServer::start();
         server.database("bench").await;
         all.push(Contender::new("mariadb", server.url("bench"), Sent::Over(vec![server.port()]), server));
     }

@@ -22,8 +22,10 @@ mod bare;
 #[path = "../figures/machine.rs"]
 mod machine;
 mod node;
-#[path = "../../tests/support/redis_server.rs"]
-mod redis_server;
+#[path = "../../tests/support/mod.rs"]
+mod support;
+
+use support::redis_server;
 
 use std::time::Duration;
 

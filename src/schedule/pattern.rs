@@ -9,7 +9,7 @@ use croner::{CronComponent, CronPattern};
 /// date in them has none at all.
 const YEARS: std::ops::RangeInclusive<i32> = 1969..=2399;
 
-// The marks of one value in croner 4, whose constants are not public; `tests/schedule/oracle.rs` holds this file to croner.
+// The marks of one value in croner 4, whose constants are not public; `tests/protocol/schedule/oracle.rs` holds this file to croner.
 const PLAIN: u8 = 1;
 const LAST: u8 = 1 << 6;
 const NEAREST_WEEKDAY: u8 = 1 << 7;

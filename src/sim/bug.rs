@@ -1,6 +1,6 @@
 //! Bugs to be switched on one at a time: the simulator must catch each of them, or what it lets pass proves nothing. None of
 //! them is in the code that is simulated: they change the store's rules or the driver around the machine. One that the model
-//! (`tests/model`) has as well has the same name there.
+//! (`tests/protocol/model`) has as well has the same name there.
 
 macro_rules! bugs {
     ($($(#[$doc:meta])* $name:ident,)*) => {

@@ -1,11 +1,12 @@
 //! `cronward why` over what real nodes and crontabs noted, and over jobs that only a crontab knows.
 
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 
 use crate::filled::Filled;
 use crate::guarding::{STORE, running, zone};
+use crate::process::Killed;
 use crate::program::{Ended, Place};
 use crate::wait;
 
@@ -20,36 +21,17 @@ fn decided(why: &Value, what: &str) -> Vec<String> {
     of_kind.map(|it| format!("{}: {}", it["node"].as_str().unwrap(), it["text"].as_str().unwrap())).collect()
 }
 
-/// A daemon, killed when dropped.
-struct Daemon(Child);
-
-impl Daemon {
-    /// With a file of its own: its label, and how many attempts the job has.
-    fn start(place: &Place, name: &str, label: &str, attempts: u32) -> Self {
-        let text = format!(
-            "[node]\nname = \"{name}\"\nlabels = {{ zone = \"{label}\" }}\n[store]\nurl = \"{STORE}\"\nop_timeout = \"30s\"\n\
-             [jobs.push]\nschedule = \"* * * * * *\"\nslot = \"day\"\ntimezone = \"{}\"\ncommand = \"true\"\n\
-             max_attempts = {attempts}\nonly_on = {{ zone = \"eu\" }}\n",
-            zone()
-        );
-        std::fs::write(place.path().join(format!("{name}.toml")), text).unwrap();
-        let mut command = place.command(&["run", "--config", &format!("{name}.toml")]);
-        Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
-    }
-
-    /// It leaves as it is asked to, and notes what it has not yet.
-    fn leaves(mut self) {
-        let pid = rustix::process::Pid::from_raw(i32::try_from(self.0.id()).unwrap()).unwrap();
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-        wait::until("the daemon's end", || self.0.try_wait().unwrap());
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// A daemon with a file of its own: its label, and how many attempts the job has.
+fn daemon(place: &Place, name: &str, label: &str, attempts: u32) -> Killed {
+    let text = format!(
+        "[node]\nname = \"{name}\"\nlabels = {{ zone = \"{label}\" }}\n[store]\nurl = \"{STORE}\"\nop_timeout = \"30s\"\n\
+         [jobs.push]\nschedule = \"* * * * * *\"\nslot = \"day\"\ntimezone = \"{}\"\ncommand = \"true\"\n\
+         max_attempts = {attempts}\nonly_on = {{ zone = \"eu\" }}\n",
+        zone()
+    );
+    std::fs::write(place.path().join(format!("{name}.toml")), text).unwrap();
+    let mut command = place.command(&["run", "--config", &format!("{name}.toml")]);
+    Killed(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
 }
 
 #[test]
@@ -57,15 +39,15 @@ fn why_tells_of_nodes_that_were_not_selected_and_of_those_with_another_file() {
     let place = Place::new();
     // Made before the daemon gets to it: whoever looks makes none.
     assert_eq!(place.run(&["migrate", "--store", STORE]).code, 0);
-    let a = Daemon::start(&place, "a", "eu", 3);
+    let a = daemon(&place, "a", "eu", 3);
     wait::until("a's run", || {
         let jobs = json(&place, &["jobs"]);
         (jobs[0]["current"]["state"] == "done").then_some(())
     });
-    let b = Daemon::start(&place, "b", "us", 4);
+    let b = daemon(&place, "b", "us", 4);
     wait::until("b's heartbeat", || (json(&place, &["nodes"]).as_array().unwrap().len() == 2).then_some(()));
-    a.leaves();
-    b.leaves();
+    a.leave();
+    b.leave();
     let exec = |node: &str, flags: &[&str]| {
         let base = ["exec", "--config", "a.toml", "--job", "push", "--node", node];
         let told = place.run(&[&base[..], flags, &["--", "sh", "-c", "true"]].concat());

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
+use crate::process::{lives, signal};
 use crate::program::{Ended, Place};
-use crate::terminal;
+use crate::{terminal, wait};
 
 /// The demo promises to end within a minute.
 const A_MINUTE: Duration = Duration::from_secs(60);
@@ -35,11 +36,6 @@ fn played(play: impl Fn() -> Ended) -> Ended {
 fn pids(text: &str) -> Vec<u32> {
     let named = text.split("(process ").skip(1);
     named.map(|rest| rest.split(')').next().unwrap().parse().unwrap()).collect()
-}
-
-fn lives(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, fields)| !fields.starts_with('Z'))
 }
 
 fn nothing_is_left(place: &Path, pids: &[u32]) {
@@ -109,23 +105,18 @@ fn whoever_interrupts_it_finds_nothing_left() {
     let (child, mut lines) = running(&place);
     let pids = pids(&lines.next().unwrap().unwrap());
     assert!(lines.any(|line| line.unwrap().contains("holds the lease")), "a node runs something");
-    kill_process(Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap(), Signal::INT).unwrap();
+    signal(child.id(), Signal::INT);
     let ended: Ended = child.wait_with_output().unwrap().into();
     assert_eq!((ended.code, &*ended.stderr), (130, ""));
     nothing_is_left(place.path(), &pids);
 }
 
 #[test]
-#[allow(clippy::disallowed_methods, reason = "processes end in their own time: they are looked at until a deadline")]
 fn its_nodes_do_not_outlive_it() {
     let place = fast_place();
     let (mut child, mut lines) = running(&place);
     let pids = pids(&lines.next().unwrap().unwrap());
     child.kill().unwrap();
     child.wait().unwrap();
-    let start = Instant::now();
-    while pids.iter().any(|pid| lives(*pid)) {
-        assert!(start.elapsed() < Duration::from_secs(20), "a node outlives the demo");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait::until_true("the end of its nodes", || !pids.iter().any(|pid| lives(*pid)));
 }

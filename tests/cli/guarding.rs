@@ -4,8 +4,10 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 use std::sync::OnceLock;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::process::signal;
 use crate::program::{Ended, Place};
 use crate::redis_server::RedisServer;
 
@@ -64,11 +66,6 @@ pub(crate) fn running_at(
     out.read_line(&mut line).unwrap();
     assert_eq!(line, "up\n");
     (child, out)
-}
-
-pub(crate) fn signal(child: &Child, signal: rustix::process::Signal) {
-    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    rustix::process::kill_process(pid, signal).unwrap();
 }
 
 pub(crate) fn report(place: &Place) -> Value {
@@ -275,9 +272,9 @@ fn signals_are_passed_on_and_the_command_decides() {
     );
     let mut line = String::new();
     out.read_line(&mut line).unwrap();
-    signal(&child, rustix::process::Signal::USR1);
+    signal(child.id(), Signal::USR1);
     out.read_line(&mut line).unwrap();
-    signal(&child, rustix::process::Signal::TERM);
+    signal(child.id(), Signal::TERM);
     out.read_line(&mut line).unwrap();
     assert_eq!(line, "set\nusr1\nterm\n");
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(9));
@@ -295,8 +292,8 @@ fn a_signal_that_is_ignored_from_the_start_stays_ignored() {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert_eq!(lines.next().as_deref(), Some("up"));
-    signal(&child, rustix::process::Signal::HUP);
-    signal(&child, rustix::process::Signal::TERM);
+    signal(child.id(), Signal::HUP);
+    signal(child.id(), Signal::TERM);
     assert_eq!(lines.next().as_deref(), Some("term"));
     assert_eq!(child.wait().unwrap().code(), Some(9));
 }
@@ -305,7 +302,7 @@ fn a_signal_that_is_ignored_from_the_start_stays_ignored() {
 fn a_command_that_a_signal_ends_is_told_as_a_shell_tells_it() {
     let place = Place::new();
     let (child, _out) = running(&place, &[], "exec sleep 60");
-    signal(&child, rustix::process::Signal::TERM);
+    signal(child.id(), Signal::TERM);
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(143));
 }
 

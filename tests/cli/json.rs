@@ -131,9 +131,9 @@ fn samples() -> Vec<(&'static str, Value)> {
 }
 
 /// One slot of node a, done by one run.
-const WELL: &str = include_str!("../verify/well.jsonl");
+const WELL: &str = include_str!("verify/well.jsonl");
 /// The same slot, done by another node at the same time.
-const BROKEN: &str = include_str!("../verify/broken.jsonl");
+const BROKEN: &str = include_str!("verify/broken.jsonl");
 
 /// A slot whose first attempt failed, and one that was begun before its start; the last line is cut.
 fn eventful() -> String {

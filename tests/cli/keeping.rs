@@ -1,29 +1,16 @@
 //! Who stands still, and who goes on all the same: readers of the output, the guard, the keeper.
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 use crate::guarding::{STORE, report, running, running_at, words_at, zone};
+use crate::process::{lives, pid_in, signal};
 use crate::program::Place;
 use crate::redis_server::RedisServer;
 use crate::wait;
-
-fn signal(child: &Child, signal: Signal) {
-    kill_process(Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap(), signal).unwrap();
-}
-
-/// The number that a command leaves in a file.
-fn pid_in(place: &Place, name: &str) -> Option<u32> {
-    std::fs::read_to_string(place.path().join(name)).ok()?.strip_suffix('\n')?.parse().ok()
-}
-
-fn lives(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, fields)| !fields.starts_with('Z'))
-}
 
 fn is_done(place: &Place) -> bool {
     place.run(&["show", "push", "--store", STORE]).stdout.contains("success")
@@ -56,7 +43,7 @@ fn a_signal_ends_the_wait_for_a_reader_and_the_result_stays() {
     wait::until_true("the end in the store", || {
         place.run(&["show", "push", "--store", STORE]).stdout.contains("exit 3")
     });
-    signal(&child, Signal::TERM);
+    signal(child.id(), Signal::TERM);
     wait::until_true("the end of the guard", || child.try_wait().unwrap().is_some());
     assert_eq!(child.wait().unwrap().code(), Some(3));
 }
@@ -68,14 +55,14 @@ fn a_command_that_ended_in_time_has_succeeded_although_its_guard_stood_still() {
     let flags = ["--timeout", "8s", "--report", "report.json"];
     let (child, _out) = running(&place, &flags, "echo $$ >command; until test -e go; do sleep 0.05; done");
     let begun = Instant::now();
-    wait::until_true("the command", || pid_in(&place, "command").is_some());
-    signal(&child, Signal::STOP);
+    wait::until_true("the command", || pid_in(place.path(), "command").is_some());
+    signal(child.id(), Signal::STOP);
     std::fs::write(place.path().join("go"), "").unwrap();
-    let command = pid_in(&place, "command").unwrap();
+    let command = pid_in(place.path(), "command").unwrap();
     wait::until_true("the end of the command", || !lives(command));
     assert!(begun.elapsed() < TIMEOUT, "the machine is too slow for this test");
     wait::let_pass(TIMEOUT.saturating_sub(begun.elapsed()) + Duration::from_millis(200));
-    signal(&child, Signal::CONT);
+    signal(child.id(), Signal::CONT);
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
     assert_eq!(report(&place)["result"], "success");
 }
@@ -86,15 +73,15 @@ fn with_kill_the_command_of_a_stopped_guard_is_dead_before_another_starts() {
     let (server, place) = (RedisServer::start(), Place::new());
     let flags = ["--on-lost", "kill", "--lease-ttl", "6s", "--report", "report.json"];
     let (child, _out) = running_at(&server.url(), &place, &flags, "echo $$ >command; while :; do sleep 0.05; done");
-    wait::until_true("the command", || pid_in(&place, "command").is_some());
-    signal(&child, Signal::STOP);
+    wait::until_true("the command", || pid_in(place.path(), "command").is_some());
+    signal(child.id(), Signal::STOP);
     // Whoever runs next looks whether the first is there.
-    let (zone, command) = (zone(), pid_in(&place, "command").unwrap().to_string());
+    let (zone, command) = (zone(), pid_in(place.path(), "command").unwrap().to_string());
     let script = format!("test -e /proc/{command} && exit 9; exit 0");
     let url = server.url();
     let words = words_at(&url, &zone, &["--wait", "45s"], &["/bin/sh", "-c", &script]);
     assert_eq!(place.run(&words).code, 0, "the first was alive when the second began");
-    signal(&child, Signal::CONT);
+    signal(child.id(), Signal::CONT);
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(76));
     assert_eq!(report(&place)["result"], "lost_lease");
 }
@@ -103,7 +90,7 @@ fn with_kill_the_command_of_a_stopped_guard_is_dead_before_another_starts() {
 fn ctrl_z_does_not_suspend_a_guard_whose_lease_runs_on() {
     let place = Place::new();
     let (mut child, _out) = running(&place, &[], "until test -e go; do sleep 0.05; done");
-    signal(&child, Signal::TSTP);
+    signal(child.id(), Signal::TSTP);
     let (tell, heard) = std::sync::mpsc::channel();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     std::thread::spawn(move || {
@@ -128,11 +115,11 @@ fn a_daemon_that_a_command_leaves_lives_on_where_that_is_asked_for() {
         let words: Vec<&str> = words.into_iter().map(|word| if word == "push" { kill_mode } else { word }).collect();
         let ended = place.command(&words).env("PATH", "/usr/bin:/bin").output().unwrap();
         assert!(ended.status.success(), "{ended:?}");
-        let daemon = pid_in(&place, "daemon").unwrap();
+        let daemon = pid_in(place.path(), "daemon").unwrap();
         assert_eq!(lives(daemon), is_left, "{kill_mode}");
         std::fs::remove_file(place.path().join("daemon")).unwrap();
         if is_left {
-            kill_process(Pid::from_raw(i32::try_from(daemon).unwrap()).unwrap(), Signal::KILL).unwrap();
+            signal(daemon, Signal::KILL);
         }
     }
 }

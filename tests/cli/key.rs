@@ -2,13 +2,13 @@
 
 use std::cell::Cell;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use redis::Value;
 
 use crate::guarding::zone;
 use crate::program::{Ended, Place};
 use crate::redis_server::{RedisServer, documented_permissions};
+use crate::wait;
 
 /// What people write: whoever sets the key runs, and leaves it to lapse.
 const OLD_SCRIPT: &str = r#"
@@ -40,16 +40,8 @@ fn running(place: &Place, server: &RedisServer, flags: &[&str]) -> Child {
     let script = "echo > up; while ! test -e end; do sleep 0.05; done";
     let child =
         command(place, &server.url(), flags, script).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    until(|| place.path().join("up").exists());
+    wait::until_true("the command", || place.path().join("up").exists());
     child
-}
-
-fn until(holds: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < Duration::from_secs(30), "not within 30 s");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 fn value(server: &RedisServer) -> Option<String> {
@@ -88,7 +80,7 @@ fn execs_lease_keeps_the_old_script_out_and_so_does_the_slot_that_is_done() {
     assert!(value(&server).is_some_and(|value| value.starts_with("cronward ") && value.ends_with(" web-2")));
     // Three leases long: each is renewed at every third of it.
     let (renewals, last) = (Cell::new(0), Cell::new(left_ms(&server)));
-    until(|| {
+    wait::until_true("several renewals", || {
         assert_eq!(old_script(&server), "");
         let left = left_ms(&server);
         assert!((1..=2_000).contains(&left), "{left} ms");
@@ -123,7 +115,7 @@ fn a_lock_without_an_end_is_told_loudly_and_nothing_starts() {
 
 fn verb(place: &Place, server: &RedisServer, verb: &str) -> Ended {
     // The registry hears of a job that no file knows as soon as its command runs.
-    until(|| server.number(&["HEXISTS", "cronward:default:jobs", "billing"]) == 1);
+    wait::until_true("the job", || server.number(&["HEXISTS", "cronward:default:jobs", "billing"]) == 1);
     place.run(&[verb, "billing", "--store", &server.url(), "--yes"])
 }
 
@@ -169,7 +161,7 @@ fn a_user_who_may_not_use_the_holders_key_is_told_its_name_and_unlocks_nothing()
     let child = running(&place, &server, &["--lease-ttl", "600s"]);
     let before = value(&server);
     server.allow(&documented_permissions());
-    until(|| server.number(&["HEXISTS", "cronward:default:jobs", "billing"]) == 1);
+    wait::until_true("the job", || server.number(&["HEXISTS", "cronward:default:jobs", "billing"]) == 1);
     let url = format!("redis://cronward:secret@127.0.0.1:{}", server.port());
     let refused = place.run(&["unlock", "billing", "--store", &url, "--yes"]);
     assert_eq!(refused.code, 69, "{refused:?}");

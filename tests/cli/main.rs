@@ -1,20 +1,24 @@
-//! The real binary, as a person and a script see it: exit codes, streams, words.
+//! The real binary, as a person and a script see it: exit codes, streams, words. With it what it reads, `jobs.toml` and journals,
+//! and the commands that it starts.
 #![cfg(feature = "daemon")]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::print_stdout,
     clippy::disallowed_methods,
     missing_docs,
     reason = "a test says what it expects; real processes are judged by the machine's clock"
 )]
 
 mod completing;
+mod config;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod decided;
 #[cfg(feature = "sqlite")]
 mod demo;
+mod exec;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod explained;
 mod files;
@@ -40,15 +44,10 @@ mod looking;
 mod outside;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod past;
+mod process;
 mod program;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
-#[path = "../support/proxy.rs"]
-mod proxy;
-#[cfg(all(feature = "sqlite", feature = "redis"))]
 mod redacted;
-#[cfg(all(feature = "sqlite", feature = "redis"))]
-#[path = "../support/redis_server.rs"]
-mod redis_server;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod reported;
 #[cfg(feature = "sqlite")]
@@ -56,6 +55,8 @@ mod slots;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod snapshots;
 mod streams;
+#[path = "../support/mod.rs"]
+mod support;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod takeover;
 #[cfg(feature = "sqlite")]
@@ -69,8 +70,9 @@ mod unlocked;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod unrecorded;
 mod usage;
+#[cfg(feature = "sqlite")]
+mod verify;
 mod vixie;
-#[cfg(all(feature = "sqlite", feature = "redis"))]
 #[path = "../cluster/wait.rs"]
 #[allow(dead_code, reason = "not all of it is needed here")]
 mod wait;
@@ -78,3 +80,6 @@ mod wait;
 mod watching;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod within;
+
+#[cfg(all(feature = "sqlite", feature = "redis"))]
+use support::{proxy, redis_server};

@@ -1,7 +1,7 @@
 //! What is missing or away outside of the command line: files and stores.
 
 use crate::program::{Place, cronward};
-use crate::redis_server::ports::free_port;
+use crate::support::ports::free_port;
 
 #[test]
 fn without_a_file_and_without_a_store_it_says_what_to_give() {

@@ -37,8 +37,12 @@ impl Place {
     #[allow(dead_code, reason = "for the commands that read a file")]
     pub(crate) fn with_jobs(text: &str) -> Self {
         let place = Self::new();
-        std::fs::write(place.path().join("jobs.toml"), text).unwrap();
+        place.write("jobs.toml", text);
         place
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path().join(name), text).unwrap();
     }
 
     /// The binary in this place, not started.

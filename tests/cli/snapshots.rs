@@ -11,9 +11,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 use crate::filled::Filled;
+use crate::process::signal;
 use crate::program::Ended;
 use crate::redacted::redacted;
 use crate::redis_server::RedisServer;
@@ -156,7 +157,7 @@ fn until_term(mut command: Command) -> Ended {
     let mut stderr = String::new();
     for line in BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap) {
         if line.contains("store reached") {
-            kill_process(Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap(), Signal::TERM).unwrap();
+            signal(child.id(), Signal::TERM);
         }
         stderr += &format!("{line}\n");
     }

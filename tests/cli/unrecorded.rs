@@ -6,8 +6,9 @@ use std::process::{Child, ChildStdout, Stdio};
 
 use rustix::process::Signal;
 
-use crate::guarding::{report, running_at, signal, words_at, zone};
+use crate::guarding::{report, running_at, words_at, zone};
 use crate::past::on_each_store_with;
+use crate::process::signal;
 use crate::program::{Ended, Place};
 use crate::redis_server::RedisServer;
 use crate::wait;
@@ -61,7 +62,7 @@ fn a_signal_ends_the_waiting_for_a_store_that_stands_still() {
         let (child, _out) = started(&place, &server, &["--lease-ttl", "600s"]);
         server.pause();
         end(&place, &child);
-        signal(&child, number);
+        signal(child.id(), number);
         let ended = ended(child);
         assert_eq!(ended.code, 3, "the command's own code, after {number:?}: {}", ended.stderr);
         is_told(&ended);
@@ -107,7 +108,7 @@ fn each_signal_of_several_is_passed_on_while_the_command_runs() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert_eq!(lines.next().as_deref(), Some("up"));
     for (number, word) in [(Signal::TERM, "term"), (Signal::INT, "int")].repeat(40) {
-        signal(&child, number);
+        signal(child.id(), number);
         assert_eq!(lines.next().as_deref(), Some(word));
     }
     end(&place, &child);

@@ -14,39 +14,35 @@
     missing_docs,
     reason = "a test says what it expects; real processes are judged by the machine's clock"
 )]
+#![allow(clippy::duplicate_mod, reason = "what is alike for two database servers is said once")]
 
 mod chaos;
 mod daemon;
-#[cfg(feature = "etcd")]
-#[path = "../support/etcd_server.rs"]
-mod etcd_server;
 mod inconclusive;
 mod jobs;
 mod library_node;
 mod link;
 mod manager;
-#[cfg(feature = "mysql")]
-#[path = "../support/mariadb_server.rs"]
-mod mariadb_server;
 mod place;
-#[cfg(feature = "postgres")]
-#[path = "../support/postgres_server.rs"]
-mod postgres_server;
-#[path = "../support/proxy.rs"]
-mod proxy;
 mod recorder;
-#[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
-#[path = "../support/redis_group.rs"]
-mod redis_group;
-#[path = "../support/redis_server.rs"]
-mod redis_server;
 mod stall;
 mod wait;
-#[cfg(feature = "zookeeper")]
-#[path = "../support/zookeeper_server.rs"]
-mod zookeeper_server;
 
+#[path = "../support/mod.rs"]
+mod support;
 mod trials;
+
+#[cfg(feature = "etcd")]
+use support::etcd_server;
+#[cfg(feature = "mysql")]
+use support::mariadb_server;
+#[cfg(feature = "postgres")]
+use support::postgres_server;
+#[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
+use support::redis_group;
+#[cfg(feature = "zookeeper")]
+use support::zookeeper_server;
+use support::{proxy, redis_server};
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -12,30 +12,25 @@
     unreachable_pub,
     reason = "a test says what it expects"
 )]
+#![allow(clippy::duplicate_mod, reason = "what is alike for two database servers is said once")]
 
-#[cfg(feature = "etcd")]
-#[path = "../support/etcd_server.rs"]
-mod etcd_server;
-#[cfg(feature = "mysql")]
-#[path = "../support/mariadb_server.rs"]
-mod mariadb_server;
-#[cfg(feature = "postgres")]
-#[path = "../support/postgres_server.rs"]
-mod postgres_server;
-#[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
-#[path = "../support/redis_group.rs"]
-mod redis_group;
-#[cfg(feature = "redis")]
-#[path = "../support/redis_server.rs"]
-mod redis_server;
 mod sequences;
 mod setups;
-#[cfg(feature = "redis")]
-#[path = "../support/tls_files.rs"]
-mod tls_files;
+#[path = "../support/mod.rs"]
+mod support;
+
+#[cfg(feature = "etcd")]
+use support::etcd_server;
+#[cfg(feature = "mysql")]
+use support::mariadb_server;
+#[cfg(feature = "postgres")]
+use support::postgres_server;
+#[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
+use support::redis_group;
 #[cfg(feature = "zookeeper")]
-#[path = "../support/zookeeper_server.rs"]
-mod zookeeper_server;
+use support::zookeeper_server;
+#[cfg(feature = "redis")]
+use support::{redis_server, tls_files};
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};

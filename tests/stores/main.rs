@@ -4,38 +4,37 @@
 #![allow(missing_docs, reason = "a test says what it expects")]
 #![allow(clippy::duplicate_mod, reason = "what is alike for two stores is tried on the bench of each")]
 
-#[path = "../support/etcd_server.rs"]
-mod etcd_server;
-#[path = "../support/mariadb_server.rs"]
-mod mariadb_server;
 #[cfg(feature = "daemon")]
 #[path = "../support/doctor.rs"]
 mod patient;
-#[path = "../support/postgres_server.rs"]
-mod postgres_server;
-#[path = "../support/proxy.rs"]
-mod proxy;
-#[path = "../support/redis_group.rs"]
-mod redis_group;
-#[path = "../support/redis_server.rs"]
-mod redis_server;
 #[path = "../support/rotating.rs"]
 mod rotating;
 #[path = "../support/round_trips.rs"]
 mod round_trips;
-#[path = "../support/tls_files.rs"]
-mod tls_files;
 #[path = "../support/store_words.rs"]
 mod words;
-#[path = "../support/zookeeper_server.rs"]
-mod zookeeper_server;
 
 mod etcd;
-mod mariadb;
-mod postgres;
 mod redis;
 mod redis_cluster;
 mod redis_sentinel;
 mod redlock;
+mod sql_server;
 mod sqlite;
+#[path = "../support/mod.rs"]
+mod support;
 mod zookeeper;
+
+#[cfg(feature = "etcd")]
+use support::etcd_server;
+#[cfg(feature = "mysql")]
+use support::mariadb_server;
+#[cfg(feature = "postgres")]
+use support::postgres_server;
+#[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
+use support::redis_group;
+#[cfg(feature = "redis")]
+use support::redis_server;
+#[cfg(feature = "zookeeper")]
+use support::zookeeper_server;
+use support::{proxy, tls_files};

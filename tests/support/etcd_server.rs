@@ -15,18 +15,16 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-#[allow(clippy::duplicate_mod, reason = "each kind of server can be had alone")]
-#[path = "ports.rs"]
-mod ports;
+use super::ports;
+use super::server_process::{ServerProcess, started};
 
 /// A cluster may take so long to answer first, on a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -34,7 +32,7 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 /// A running member.
 #[derive(Debug)]
 pub struct EtcdServer {
-    child: Child,
+    process: ServerProcess,
     dir: TempDir,
     ports: Ports,
     arguments: Vec<String>,
@@ -66,15 +64,11 @@ impl EtcdServer {
     /// One member alone, with further arguments.
     pub fn start_with(arguments: &[&str]) -> Self {
         let arguments: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-        // Another process may take the port between its choice and its use.
-        for _ in 0..5 {
+        started(&format!("etcd with {arguments:?}"), || {
             let ports = free_ports();
-            let mut server = Self::spawned("m0", ports, &format!("m0=http://127.0.0.1:{}", ports.peer), &arguments);
-            if server.wait_until_it_answers() {
-                return server;
-            }
-        }
-        panic!("etcd does not start with {arguments:?}");
+            let server = Self::spawned("m0", ports, &format!("m0=http://127.0.0.1:{}", ports.peer), &arguments);
+            server.answers().then_some(server)
+        })
     }
 
     /// One member that also speaks TLS, with `ca.pem`, `cert.pem` and `key.pem` from a folder.
@@ -90,7 +84,7 @@ impl EtcdServer {
 
     /// Three members.
     pub fn start_cluster() -> Vec<Self> {
-        for _ in 0..5 {
+        started("a cluster of three etcd members", || {
             let ports: Vec<Ports> = (0..3).map(|_| free_ports()).collect();
             let name = |index: usize| format!("m{index}");
             let cluster: Vec<String> = ports
@@ -100,13 +94,10 @@ impl EtcdServer {
                 .collect();
             let cluster = cluster.join(",");
             let members = ports.iter().enumerate();
-            let mut members: Vec<Self> =
+            let members: Vec<Self> =
                 members.map(|(index, ports)| Self::spawned(&name(index), *ports, &cluster, &[])).collect();
-            if members.iter_mut().all(Self::wait_until_it_answers) {
-                return members;
-            }
-        }
-        panic!("a cluster of three etcd members does not start");
+            members.iter().all(Self::answers).then_some(members)
+        })
     }
 
     fn spawned(name: &str, ports: Ports, cluster: &str, arguments: &[String]) -> Self {
@@ -132,7 +123,7 @@ impl EtcdServer {
             all.extend([name.to_owned(), value.to_owned()]);
         }
         all.extend(arguments.iter().cloned());
-        Self { child: spawn(&all), dir, ports, arguments: all }
+        Self { process: spawn(&all), dir, ports, arguments: all }
     }
 
     /// `etcd://127.0.0.1:port`.
@@ -276,53 +267,33 @@ impl EtcdServer {
 
     /// Stops the process where it is: it keeps its connections and answers nothing.
     pub fn pause(&self) {
-        self.signal(Signal::STOP);
+        self.process.pause();
     }
 
     /// Lets a stopped process go on.
     pub fn unpause(&self) {
-        self.signal(Signal::CONT);
+        self.process.unpause();
     }
 
     /// Ends it at once, as a crash.
     pub fn kill(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.process.kill();
     }
 
     /// Starts it again with its data after [`Self::kill`].
     pub fn start_again(&mut self) {
-        self.child = spawn(&self.arguments);
-        assert!(self.wait_until_it_answers(), "etcd does not start again");
-    }
-
-    fn signal(&self, signal: Signal) {
-        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a pid");
-        kill_process(pid, signal).expect("the server is there to be signalled");
+        self.process = spawn(&self.arguments);
+        assert!(self.answers(), "etcd does not start again");
     }
 
     /// False when it ended instead.
-    #[allow(clippy::disallowed_methods, reason = "a real process: there is no signal to wait for but its answer")]
-    fn wait_until_it_answers(&mut self) -> bool {
-        let limit = Instant::now() + START_LIMIT;
-        while Instant::now() < limit {
-            if self.child.try_wait().expect("the child can be asked").is_some() {
-                return false;
-            }
-            match self.try_ask("kv/range", &json!({ "key": encoded("none") })) {
-                Ok(_) => return true,
-                // It wants to know who asks: it is there.
-                Err(error) if error.contains("user name is empty") => return true,
-                Err(_) => std::thread::sleep(Duration::from_millis(20)),
-            }
-        }
-        panic!("etcd at port {} does not answer within {START_LIMIT:?}", self.ports.client);
-    }
-}
-
-impl Drop for EtcdServer {
-    fn drop(&mut self) {
-        self.kill();
+    fn answers(&self) -> bool {
+        let what = || format!("an answer of etcd at port {}", self.ports.client);
+        self.process.wait_until(START_LIMIT, what, || {
+            let asked = self.try_ask("kv/range", &json!({ "key": encoded("none") }));
+            // It wants to know who asks: it is there.
+            asked.map_or_else(|error| error.contains("user name is empty"), |_| true)
+        })
     }
 }
 
@@ -382,8 +353,6 @@ fn free_ports() -> Ports {
     Ports { client, peer, tls }
 }
 
-fn spawn(arguments: &[String]) -> Child {
-    let mut command = Command::new("etcd");
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().unwrap_or_else(|error| panic!("cannot run etcd ({error}): apt-get install etcd-server"))
+fn spawn(arguments: &[String]) -> ServerProcess {
+    ServerProcess::spawn(Command::new("etcd").args(arguments), "etcd-server")
 }

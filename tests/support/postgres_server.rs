@@ -12,26 +12,19 @@
 )]
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use nix::unistd::{Uid, User};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Signal, kill_process};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Connection, PgConnection};
 use tempfile::TempDir;
 
-use self::ports::free_port;
-
-#[allow(clippy::duplicate_mod, reason = "each kind of server can be had alone")]
-#[path = "ports.rs"]
-mod ports;
+use super::ports::free_port;
+use super::server_process::{ServerProcess, pid, started};
+use super::sql_server::{self, Programs};
 
 /// A server may take so long to start, on a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(60);
-
-/// A server that is there answers so soon; one that takes longer is asked again.
-const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 /// It kills what does not end with it after five seconds.
 const END_LIMIT: Duration = Duration::from_secs(20);
@@ -41,10 +34,12 @@ const END_LIMIT: Duration = Duration::from_secs(20);
 const CONFIG: &str = "listen_addresses = '127.0.0.1'\nfsync = off\nfull_page_writes = off\nmax_connections = 600\n\
                       shared_buffers = 64MB\njit = off\nlog_min_messages = fatal\nlock_timeout = 100s\n";
 
+const PROGRAMS: Programs = Programs { user: "postgres", package: "postgresql" };
+
 /// A running server.
 #[derive(Debug)]
 pub struct PostgresServer {
-    child: Child,
+    process: ServerProcess,
     dir: TempDir,
     port: u16,
 }
@@ -67,31 +62,23 @@ impl PostgresServer {
     }
 
     fn start_asking(config: &str, for_what: &str) -> Self {
-        let dir = TempDir::with_prefix("cronward-postgres-").expect("a temporary folder");
-        let user = unprivileged();
-        if let Some(user) = &user {
-            std::os::unix::fs::chown(dir.path(), Some(user.uid.as_raw()), Some(user.gid.as_raw())).unwrap();
-        }
+        let dir = PROGRAMS.folder();
         let (data, password) = (dir.path().join("data"), dir.path().join("password"));
         std::fs::write(&password, "secret").unwrap();
-        let mut initdb = program("initdb");
+        let mut initdb = PROGRAMS.command("initdb", folders());
         initdb.arg("-D").arg(&data).args(["-U", "owner", "--no-sync", "--no-locale", "-E", "UTF8"]);
         initdb.args(["--auth-local=trust", &format!("--auth-host={for_what}")]).arg("--pwfile").arg(&password);
-        let made = initdb.output().unwrap_or_else(|error| panic!("cannot run initdb ({error}): {HINT}"));
-        assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
+        PROGRAMS.make(&mut initdb);
         let more = format!("{CONFIG}unix_socket_directories = '{}'\n{config}\n", dir.path().display());
         let file = data.join("postgresql.conf");
         let standard = std::fs::read_to_string(&file).unwrap();
         std::fs::write(&file, standard + &more).unwrap();
-        // Another process may take the port between its choice and its use.
-        for _ in 0..5 {
+        let (process, port) = started(&format!("postgres with {more}"), || {
             let port = free_port();
-            let mut child = spawn(&data, port);
-            if wait_until_it_answers(&mut child, dir.path(), port) {
-                return Self { child, dir, port };
-            }
-        }
-        panic!("postgres does not start with {more}");
+            let process = spawn(&data, port);
+            answers(&process, dir.path(), port).then_some((process, port))
+        });
+        Self { process, dir, port }
     }
 
     /// `postgres://owner:secret@127.0.0.1:port/database`.
@@ -137,6 +124,11 @@ impl PostgresServer {
         self.sql("postgres", &format!("CREATE DATABASE {name}")).await;
     }
 
+    /// The process; another one after each start.
+    pub fn process(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Stops the process where it is, with all that serve connections.
     pub fn pause(&self) {
         assert!(self.signal_all(Signal::STOP), "the server is there to be stopped");
@@ -155,42 +147,39 @@ impl PostgresServer {
     /// Ends it at once, as a crash.
     #[allow(clippy::disallowed_methods, reason = "a real process: there is no signal to wait for but its end")]
     pub fn kill(&mut self) {
-        let ended = |child: &mut Child| child.try_wait().is_ok_and(|ended| ended.is_some());
-        if ended(&mut self.child) {
+        if self.process.has_ended() {
             return;
         }
-        let _ = kill_process(pid(self.child.id()), Signal::QUIT);
+        let _ = kill_process(pid(self.process.id()), Signal::QUIT);
         // A test may have failed while the server stood still.
         self.unpause();
         let limit = Instant::now() + END_LIMIT;
-        while !ended(&mut self.child) && Instant::now() < limit {
+        while !self.process.has_ended() && Instant::now() < limit {
             std::thread::sleep(Duration::from_millis(5));
         }
-        if !ended(&mut self.child) {
-            self.crash();
-        }
+        self.crash();
     }
 
     /// kill -9, of the server and of all that serve connections.
     pub fn crash(&mut self) {
         self.signal_all(Signal::KILL);
-        let _ = self.child.wait();
+        self.process.kill();
     }
 
     /// Starts it again at the same port after [`Self::kill`] or [`Self::crash`], with what was committed.
     pub fn start_again(&mut self) {
-        self.child = spawn(&self.dir.path().join("data"), self.port);
-        assert!(wait_until_it_answers(&mut self.child, self.dir.path(), self.port), "postgres does not start again");
+        self.process = spawn(&self.dir.path().join("data"), self.port);
+        assert!(answers(&self.process, self.dir.path(), self.port), "postgres does not start again");
     }
 
     /// False when the server has ended.
     fn signal_all(&self, signal: Signal) -> bool {
-        let children = format!("/proc/{0}/task/{0}/children", self.child.id());
+        let children = format!("/proc/{0}/task/{0}/children", self.process.id());
         let children = std::fs::read_to_string(children).unwrap_or_default();
         for child in children.split_whitespace().filter_map(|child| child.parse().ok()) {
             let _ = kill_process(pid(child), signal);
         }
-        kill_process(pid(self.child.id()), signal).is_ok()
+        kill_process(pid(self.process.id()), signal).is_ok()
     }
 }
 
@@ -202,46 +191,23 @@ impl Drop for PostgresServer {
 
 /// The statements in docs/stores.md that give a user all it needs.
 pub fn documented_grants() -> Vec<String> {
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/stores.md")).expect("docs/stores.md");
-    let section = page.split("\n## ").find(|section| section.starts_with("PostgreSQL")).expect("a section");
-    let grants = section.lines().filter(|line| line.starts_with("GRANT ") || line.starts_with("CREATE ROLE "));
-    grants.map(str::to_owned).collect()
+    sql_server::documented_grants("PostgreSQL", "CREATE ROLE ")
 }
 
-const HINT: &str = "apt-get install postgresql";
-
-fn pid(id: u32) -> Pid {
-    i32::try_from(id).ok().and_then(Pid::from_raw).expect("a pid")
-}
-
-/// PostgreSQL refuses to run as root.
-fn unprivileged() -> Option<User> {
-    let named = |name| User::from_name(name).ok().flatten();
-    Uid::effective().is_root().then(|| named("postgres").or_else(|| named("nobody")).expect("a user for the server"))
-}
-
-/// A program of PostgreSQL, run as a user that it accepts: on PATH, or where Debian has it.
-fn program(name: &str) -> Command {
-    let path = std::env::var_os("PATH").unwrap_or_default();
+/// On PATH, or where Debian has them: the newest.
+fn folders() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
         .map(|versions| versions.flatten().map(|version| version.path().join("bin")).collect())
         .unwrap_or_default();
     folders.sort();
-    folders.extend(std::env::split_paths(&path));
-    let found = folders.iter().rev().map(|folder| folder.join(name)).find(|program| program.is_file());
-    let found = found.unwrap_or_else(|| panic!("there is no {name}: {HINT}"));
-    let Some(user) = unprivileged() else { return Command::new(found) };
-    let mut command = Command::new("setpriv");
-    command.arg(format!("--reuid={}", user.uid)).arg(format!("--regid={}", user.gid)).arg("--clear-groups").arg(found);
-    command.current_dir("/");
-    command
+    folders.extend(sql_server::path());
+    folders.reverse();
+    folders
 }
 
-fn spawn(data: &Path, port: u16) -> Child {
-    let mut command = program("postgres");
-    command.arg("-D").arg(data).arg("-p").arg(port.to_string());
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().unwrap_or_else(|error| panic!("cannot run postgres ({error}): {HINT}"))
+fn spawn(data: &Path, port: u16) -> ServerProcess {
+    let mut command = PROGRAMS.command("postgres", folders());
+    ServerProcess::spawn(command.arg("-D").arg(data).arg("-p").arg(port.to_string()), PROGRAMS.package)
 }
 
 async fn connect(folder: &Path, port: u16, database: &str) -> Result<PgConnection, sqlx::Error> {
@@ -256,24 +222,7 @@ async fn connect(folder: &Path, port: u16, database: &str) -> Result<PgConnectio
 }
 
 /// False when it ended instead.
-#[allow(clippy::disallowed_methods, reason = "a real process: there is no signal to wait for but its answer")]
-fn wait_until_it_answers(child: &mut Child, folder: &Path, port: u16) -> bool {
-    let (folder, limit) = (folder.to_owned(), Instant::now() + START_LIMIT);
-    while Instant::now() < limit {
-        if child.try_wait().expect("the child can be asked").is_some() {
-            return false;
-        }
-        let folder = folder.clone();
-        // Tests call this with a runtime and without one.
-        let asked = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            let asked = connect(&folder, port, "postgres");
-            runtime.block_on(async { tokio::time::timeout(ANSWER_LIMIT, asked).await.is_ok_and(|made| made.is_ok()) })
-        });
-        if asked.join().unwrap_or(false) {
-            return true;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    panic!("postgres at port {port} does not answer within {START_LIMIT:?}");
+fn answers(process: &ServerProcess, dir: &Path, port: u16) -> bool {
+    let what = || format!("an answer of postgres at port {port}");
+    process.wait_until(START_LIMIT, what, || sql_server::answers(connect(dir, port, "postgres")))
 }

@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 
 use redis::Value;
 
-use crate::redis_server::{RedisServer, ports};
+use super::ports;
+use super::redis_server::RedisServer;
 
 /// Elections and first syncs take seconds, on a busy machine more.
 pub const PATIENCE: Duration = Duration::from_secs(60);

@@ -12,18 +12,14 @@
 )]
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 use redis::{Connection, RedisResult, Value};
-use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use self::ports::free_port;
-
-#[allow(clippy::duplicate_mod, reason = "each kind of server can be had alone")]
-#[path = "ports.rs"]
-pub mod ports;
+use super::ports::free_port;
+use super::server_process::{ServerProcess, started};
 
 /// A server may take so long to answer its first PING, on a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(20);
@@ -31,7 +27,7 @@ const START_LIMIT: Duration = Duration::from_secs(20);
 /// A running server.
 #[derive(Debug)]
 pub struct RedisServer {
-    child: Child,
+    process: ServerProcess,
     dir: TempDir,
     port: u16,
     config: Vec<(String, String)>,
@@ -56,17 +52,13 @@ impl RedisServer {
 
     fn start_as(config: &[(&str, &str)], dies_with_its_starter: bool) -> Self {
         let config: Vec<_> = config.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        // Another process may take the port between its choice and its use.
-        for _ in 0..5 {
+        started(&format!("redis-server with {config:?}"), || {
             let dir = TempDir::with_prefix("cronward-redis-").expect("a temporary folder");
             let port = free_port();
-            let child = spawn(&dir, port, &config, dies_with_its_starter);
-            let mut server = Self { child, dir, port, config: config.clone(), dies_with_its_starter };
-            if server.wait_until_it_answers() {
-                return server;
-            }
-        }
-        panic!("redis-server does not start with {config:?}");
+            let process = spawn(&dir, port, &config, dies_with_its_starter);
+            let server = Self { process, dir, port, config: config.clone(), dies_with_its_starter };
+            server.answers().then_some(server)
+        })
     }
 
     /// A sentinel: lines of configuration that begin with `sentinel` make it one.
@@ -186,24 +178,23 @@ impl RedisServer {
 
     /// Stops the process where it is: it keeps its connections and answers nothing.
     pub fn pause(&self) {
-        self.signal(Signal::STOP);
+        self.process.pause();
     }
 
     /// Lets a stopped process go on.
     pub fn unpause(&self) {
-        self.signal(Signal::CONT);
+        self.process.unpause();
     }
 
     /// Ends it at once, as a crash.
     pub fn kill(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.process.kill();
     }
 
     /// Starts it again at the same port after [`Self::kill`]. What was not saved is gone.
     pub fn start_again(&mut self) {
-        self.child = spawn(&self.dir, self.port, &self.config, self.dies_with_its_starter);
-        assert!(self.wait_until_it_answers(), "redis-server does not start again");
+        self.process = spawn(&self.dir, self.port, &self.config, self.dies_with_its_starter);
+        assert!(self.answers(), "redis-server does not start again");
     }
 
     /// Crashes and starts again without its data.
@@ -229,14 +220,14 @@ impl RedisServer {
         let slow = [("key-load-delay", "50000"), ("loading-process-events-interval-bytes", "1024")];
         let slow = slow.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let config = [&self.config[..], &slow[..]].concat();
-        self.child = spawn(&self.dir, self.port, &config, self.dies_with_its_starter);
+        self.process = spawn(&self.dir, self.port, &config, self.dies_with_its_starter);
         self.wait_until(|answer| answer.is_err_and(|error| error.code() == Some("LOADING")));
     }
 
     /// What is left is loaded at once.
     pub fn end_loading(&mut self) {
         self.command(&["CONFIG", "SET", "key-load-delay", "0"]);
-        assert!(self.wait_until_it_answers(), "redis-server ends when its data is loaded");
+        assert!(self.answers(), "redis-server ends when its data is loaded");
     }
 
     /// Saves, ends and starts again with its data.
@@ -246,38 +237,17 @@ impl RedisServer {
         self.start_again();
     }
 
-    fn signal(&self, signal: Signal) {
-        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a pid");
-        kill_process(pid, signal).expect("the server is there to be signalled");
-    }
-
     /// False when it ended instead.
-    fn wait_until_it_answers(&mut self) -> bool {
+    fn answers(&self) -> bool {
         // A password of its own is for the test to know.
         self.wait_until(|answer| answer.map_or_else(|error| error.code() == Some("NOAUTH"), |_| true))
     }
 
     /// Waits until it answers a PING so. False when it ended instead.
-    #[allow(clippy::disallowed_methods, reason = "a real process: there is no signal to wait for but its answer")]
-    fn wait_until(&mut self, is_so: impl Fn(RedisResult<Value>) -> bool) -> bool {
-        let limit = Instant::now() + START_LIMIT;
-        while Instant::now() < limit {
-            if self.child.try_wait().expect("the child can be asked").is_some() {
-                return false;
-            }
-            // Its own socket, so that no other server can answer for it.
-            if is_so(self.try_command(&["PING"])) {
-                return true;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        panic!("redis-server at port {} does not answer so within {START_LIMIT:?}", self.port);
-    }
-}
-
-impl Drop for RedisServer {
-    fn drop(&mut self) {
-        self.kill();
+    fn wait_until(&self, is_so: impl Fn(RedisResult<Value>) -> bool) -> bool {
+        let what = || format!("the right answer of redis-server at port {}", self.port);
+        // Its own socket, so that no other server can answer for it.
+        self.process.wait_until(START_LIMIT, what, || is_so(self.try_command(&["PING"])))
     }
 }
 
@@ -288,7 +258,7 @@ pub fn documented_permissions() -> Vec<String> {
     line.expect("an ACL line in docs/stores.md").split(' ').map(str::to_owned).collect()
 }
 
-fn spawn(dir: &TempDir, port: u16, config: &[(String, String)], dies_with_its_starter: bool) -> Child {
+fn spawn(dir: &TempDir, port: u16, config: &[(String, String)], dies_with_its_starter: bool) -> ServerProcess {
     let socket = dir.path().join("redis.sock");
     let _ = std::fs::remove_file(&socket);
     if config.iter().any(|(name, _)| name.starts_with("sentinel ")) {
@@ -300,8 +270,7 @@ fn spawn(dir: &TempDir, port: u16, config: &[(String, String)], dies_with_its_st
         std::fs::write(&file, lines).expect("a file in a temporary folder");
         let mut command = Command::new("redis-server");
         command.arg(file).arg("--sentinel");
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        return command.spawn().unwrap_or_else(|error| panic!("cannot run redis-server ({error})"));
+        return ServerProcess::spawn(&mut command, "redis-server");
     }
     let mut command = Command::new(if dies_with_its_starter { "setpriv" } else { "redis-server" });
     if dies_with_its_starter {
@@ -314,6 +283,5 @@ fn spawn(dir: &TempDir, port: u16, config: &[(String, String)], dies_with_its_st
         // As redis-server reads its own command line: a value of several words is several arguments.
         command.args(value.split(' '));
     }
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().unwrap_or_else(|error| panic!("cannot run redis-server ({error}): apt-get install redis-server"))
+    ServerProcess::spawn(&mut command, "redis-server")
 }

@@ -14,16 +14,14 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use zookeeper_client::{Client, Error};
 
-#[allow(clippy::duplicate_mod, reason = "each kind of server can be had alone")]
-#[path = "ports.rs"]
-mod ports;
+use super::ports;
+use super::server_process::{ServerProcess, started};
 
 /// Java may take so long to start, on a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(180);
@@ -34,7 +32,7 @@ const JAR: &str = "/usr/share/java/zookeeper.jar";
 /// A running server.
 #[derive(Debug)]
 pub struct ZookeeperServer {
-    child: Child,
+    process: ServerProcess,
     dir: TempDir,
     port: u16,
 }
@@ -64,21 +62,17 @@ impl ZookeeperServer {
     }
 
     fn start_group(size: usize, tick: Duration) -> Vec<Self> {
-        // Another process may take a port between its choice and its use.
-        for _ in 0..5 {
+        started(&format!("ZooKeeper, {size} of them,"), || {
             let ports: Vec<Ports> = (0..size).map(|_| free_ports()).collect();
-            let mut servers: Vec<Self> = (0..size).map(|index| Self::spawned(index, &ports, tick)).collect();
-            if servers.iter_mut().all(Self::wait_until_it_answers) {
-                return servers;
-            }
-        }
-        panic!("ZooKeeper does not start, {size} of them");
+            let servers: Vec<Self> = (0..size).map(|index| Self::spawned(index, &ports, tick)).collect();
+            servers.iter().all(Self::answers).then_some(servers)
+        })
     }
 
     fn spawned(index: usize, all: &[Ports], tick: Duration) -> Self {
         let dir = TempDir::with_prefix("cronward-zookeeper-").expect("a temporary folder");
         write_config(dir.path(), index, all, tick);
-        Self { child: spawn(dir.path()), dir, port: all[index].client }
+        Self { process: spawn(dir.path()), dir, port: all[index].client }
     }
 
     /// The url of several servers.
@@ -110,29 +104,28 @@ impl ZookeeperServer {
 
     /// Stops the process where it is: it keeps its connections and answers nothing.
     pub fn pause(&self) {
-        self.signal(Signal::STOP);
+        self.process.pause();
     }
 
     /// Lets a stopped process go on.
     pub fn unpause(&self) {
-        self.signal(Signal::CONT);
+        self.process.unpause();
     }
 
     /// Ends it at once, as a crash.
     pub fn kill(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.process.kill();
     }
 
     /// Starts it again with its data after [`Self::kill`].
     pub fn start_again(&mut self) {
-        self.child = spawn(self.dir.path());
-        assert!(self.wait_until_it_answers(), "ZooKeeper does not start again");
+        self.process = spawn(self.dir.path());
+        assert!(self.answers(), "ZooKeeper does not start again");
     }
 
     /// The process; another one after each start.
     pub fn process(&self) -> u32 {
-        self.child.id()
+        self.process.id()
     }
 
     /// `3.8.0`.
@@ -165,33 +158,13 @@ impl ZookeeperServer {
         Some(answer)
     }
 
-    fn signal(&self, signal: Signal) {
-        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a pid");
-        kill_process(pid, signal).expect("the server is there to be signalled");
-    }
-
     /// False when it ended instead.
-    #[allow(clippy::disallowed_methods, reason = "a real process: there is no signal to wait for but its answer")]
-    fn wait_until_it_answers(&mut self) -> bool {
-        let limit = Instant::now() + START_LIMIT;
-        while Instant::now() < limit {
-            if self.child.try_wait().expect("the child can be asked").is_some() {
-                return false;
-            }
-            if self.four_letters("ruok").is_some_and(|answer| answer == "imok")
+    fn answers(&self) -> bool {
+        let what = || format!("an answer of ZooKeeper at port {}", self.port);
+        self.process.wait_until(START_LIMIT, what, || {
+            self.four_letters("ruok").is_some_and(|answer| answer == "imok")
                 && self.four_letters("srvr").is_some_and(|answer| answer.contains("Mode:"))
-            {
-                return true;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        panic!("ZooKeeper at port {} does not answer within {START_LIMIT:?}", self.port);
-    }
-}
-
-impl Drop for ZookeeperServer {
-    fn drop(&mut self) {
-        self.kill();
+        })
     }
 }
 
@@ -243,11 +216,10 @@ fn write_config(dir: &Path, index: usize, all: &[Ports], tick: Duration) {
     std::fs::write(dir.join("zoo.cfg"), lines).expect("the folder can be written");
 }
 
-fn spawn(dir: &Path) -> Child {
+fn spawn(dir: &Path) -> ServerProcess {
     assert!(Path::new(JAR).exists(), "there is no {JAR}: apt-get install zookeeper");
     let mut command = Command::new("java");
     command.args(["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", JAR]);
     command.arg("org.apache.zookeeper.server.quorum.QuorumPeerMain").arg(dir.join("zoo.cfg"));
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().unwrap_or_else(|error| panic!("cannot run java ({error}): apt-get install zookeeper"))
+    ServerProcess::spawn(&mut command, "zookeeper")
 }

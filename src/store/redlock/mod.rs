@@ -1,7 +1,7 @@
 //! Redlock: what a majority of independent masters said, put together. `docs/redlock.md` is its specification.
 //!
 //! Pure: answers and times come in, a decision goes out. Nothing here talks to a server, waits or reads a clock; the adapter
-//! that asks the masters is `store::redis::redlock`, and `tests/model/redlock` visits every history of a small cluster with
+//! that asks the masters is `store::redis::redlock`, and `tests/protocol/model/redlock` visits every history of a small cluster with
 //! these very functions.
 //!
 //! | part | what it decides |

@@ -1,4 +1,4 @@
-//! What answers come to, one rule each. Every order of them is for `tests/model/redlock`.
+//! What answers come to, one rule each. Every order of them is for `tests/protocol/model/redlock`.
 
 use std::time::Duration;
 

@@ -1,155 +1,23 @@
-//! A real MariaDB: as the owner of the tables, and as a user with the documented grants only. Each has a database of its
-//! own on one server.
+//! A real MariaDB.
 
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use cronward::store::sql::mysql as store;
+use sqlx::MySqlConnection as Connection;
 
-use async_trait::async_trait;
-use cronward::job::Namespace;
-use cronward::slot::{Attempt, Slot};
-use cronward::store::conformance::{Probe, Scale, Setup};
-use cronward::store::sql::mysql;
-use cronward::store::{Store, StoreOptions};
-use sqlx::MySqlConnection;
-use tokio::sync::Mutex;
+use crate::mariadb_server::{MariadbServer as Server, documented_grants};
 
-use crate::mariadb_server::{MariadbServer, documented_grants};
+#[path = "sql_server.rs"]
+mod sql_server;
 
+pub(super) use sql_server::{as_owner, with_least_privilege};
+
+/// The server's clock, in milliseconds.
 const NOW: &str = "timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(3)) DIV 1000";
 
-/// The server that all set-ups share, for as long as one of them lives.
-static SERVER: Mutex<Weak<MariadbServer>> = Mutex::const_new(Weak::new());
-
-async fn server() -> Arc<MariadbServer> {
-    let mut shared = SERVER.lock().await;
-    if let Some(server) = shared.upgrade() {
-        return server;
-    }
-    let server = Arc::new(MariadbServer::start().await);
-    *shared = Arc::downgrade(&server);
-    server
+fn new_password(user: &str, password: &str) -> String {
+    format!("ALTER USER {user} IDENTIFIED BY '{password}'")
 }
 
-struct Database {
-    server: Arc<MariadbServer>,
-    name: &'static str,
-    url: String,
-    scale: Scale,
-}
-
-pub(super) async fn as_owner() -> Result<Arc<dyn Setup>, String> {
-    let (server, name) = (server().await, "owner_db");
-    server.database(name).await;
-    let url = server.url(name);
-    // The probes look before the first store has made the tables.
-    mysql::migrate(&url).await.map_err(|error| error.to_string())?;
-    Ok(Arc::new(Database { url, server, name, scale: Scale::default() }))
-}
-
-pub(super) async fn with_least_privilege() -> Result<Arc<dyn Setup>, String> {
-    let (server, name) = (server().await, "least_db");
-    server.database(name).await;
-    mysql::migrate(&server.url(name)).await.map_err(|error| error.to_string())?;
-    for grant in documented_grants() {
-        server.sql(name, &grant).await;
-    }
-    server.sql(name, "ALTER USER cronward IDENTIFIED BY 'secret'").await;
-    // The rules are the same as the owner's; what may be missing is a grant.
-    let scale = Scale { slots: 500, operations: 200, ..Scale::default() };
-    let url = format!("{}?migrate=off", server.url_of("cronward", name));
-    Ok(Arc::new(Database { url, server, name, scale }))
-}
-
-#[async_trait]
-impl Setup for Database {
-    async fn connect(&self, namespace: &Namespace) -> Result<Arc<dyn Store>, String> {
-        // The contests want every answer, also from a busy machine.
-        let op_timeout = Duration::from_secs(20);
-        let options = StoreOptions { namespace: namespace.clone(), op_timeout, ..StoreOptions::default() };
-        mysql::open(&self.url, options).map_err(|error| error.to_string())
-    }
-
-    async fn probe(&self, namespace: &Namespace) -> Result<Box<dyn Probe>, String> {
-        let conn = Mutex::new(self.server.connect(self.name).await);
-        Ok(Box::new(Raw { namespace: namespace.clone(), conn }))
-    }
-
-    fn scale(&self) -> Scale {
-        self.scale
-    }
-}
-
-/// A superuser's connection that shares nothing with the stores.
-struct Raw {
-    namespace: Namespace,
-    conn: Mutex<MySqlConnection>,
-}
-
-impl Raw {
-    async fn update(&self, slot: &Slot, change: &str) -> Result<u64, String> {
-        let sql = format!("UPDATE cronward_slots SET {change} WHERE namespace = ? AND job = ? AND slot = ?");
-        let done = sqlx::query(sqlx::AssertSqlSafe(sql))
-            .bind(self.namespace.as_str())
-            .bind(slot.job().as_str())
-            .bind(slot.key().to_string())
-            .execute(&mut *self.conn.lock().await)
-            .await;
-        done.map(|done| done.rows_affected()).map_err(|error| error.to_string())
-    }
-
-    async fn number(&self, slot: &Slot, what: &str) -> Result<Option<i64>, String> {
-        let sql = format!("SELECT {what} FROM cronward_slots WHERE namespace = ? AND job = ? AND slot = ?");
-        let found: Result<Option<Option<i64>>, _> = sqlx::query_scalar(sqlx::AssertSqlSafe(sql))
-            .bind(self.namespace.as_str())
-            .bind(slot.job().as_str())
-            .bind(slot.key().to_string())
-            .fetch_optional(&mut *self.conn.lock().await)
-            .await;
-        found.map(Option::flatten).map_err(|error| error.to_string())
-    }
-}
-
-#[async_trait]
-impl Probe for Raw {
-    async fn attempts(&self, slot: &Slot) -> Result<Option<Attempt>, String> {
-        let counter = self.number(slot, "nullif(attempts, 0)").await?;
-        counter.map(Attempt::try_from).transpose().map_err(|error| error.to_string())
-    }
-
-    async fn mark_ttl(&self, slot: &Slot) -> Result<Option<Duration>, String> {
-        let left = self.number(slot, &format!("until_ms - {NOW}")).await?;
-        Ok(left.and_then(|left| u64::try_from(left).ok()).filter(|left| *left > 0).map(Duration::from_millis))
-    }
-
-    async fn expire_mark(&self, slot: &Slot) -> Result<(), String> {
-        self.update(slot, &format!("until_ms = {NOW}")).await.map(drop)
-    }
-
-    async fn forget_counter(&self, slot: &Slot) -> Result<(), String> {
-        self.update(slot, "attempts = 0").await.map(drop)
-    }
-
-    async fn corrupt_mark(&self, slot: &Slot) -> Result<bool, String> {
-        Ok(self.update(slot, "state = 'what somebody else wrote'").await? > 0)
-    }
-
-    async fn age_notes(&self, slot: &Slot) -> Result<(), String> {
-        let sql = "UPDATE cronward_notes SET kept_from_ms = 0 WHERE namespace = ? AND job = ? AND slot = ?";
-        let done = sqlx::query(sql)
-            .bind(self.namespace.as_str())
-            .bind(slot.job().as_str())
-            .bind(slot.key().to_string())
-            .execute(&mut *self.conn.lock().await)
-            .await;
-        done.map(drop).map_err(|error| error.to_string())
-    }
-
-    async fn wipe(&self) -> Result<(), String> {
-        for table in ["slots", "pauses", "jobs", "nodes", "notes"] {
-            let sql = format!("DELETE FROM cronward_{table} WHERE namespace = ?");
-            let done = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(self.namespace.as_str());
-            done.execute(&mut *self.conn.lock().await).await.map_err(|error| error.to_string())?;
-        }
-        Ok(())
-    }
+/// A statement whose values are marked by `?`, as this server wants it.
+fn with_marks(sql: &str) -> String {
+    sql.to_owned()
 }

@@ -1,5 +1,5 @@
 //! Redlock on real servers: masters that die, hang and forget. That it keeps the contract while they are well is shown by the
-//! conformance suite, and that it stays right in every order of messages by `tests/model/redlock`.
+//! conformance suite, and that it stays right in every order of messages by `tests/protocol/model/redlock`.
 
 #![cfg(feature = "redis-redlock")]
 #![allow(

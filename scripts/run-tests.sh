@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Runs the tests by the command that is given (`cargo test …`), passes on what is said, and ends as it ended. Last of all comes one
+# table: a row for each suite. A trial is inconclusive when its machine was too slow for it: it has neither passed nor failed.
+# What failed is named below, and so is what had taken more than a minute and was not heard of again: a test that hangs would
+# use up all of the time and be named nowhere in what is left of the output. With TEST_LIMIT (60m) all ends by then.
+set -uo pipefail
+
+told=$(mktemp)
+trap 'rm -f "$told"' EXIT
+[ ! -t 1 ] || export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-always}
+
+if [ -n "${TEST_LIMIT:-}" ]; then
+    timeout "$TEST_LIMIT" "$@" 2>&1 | tee "$told"
+else
+    "$@" 2>&1 | tee "$told"
+fi
+status=${PIPESTATUS[0]}
+
+awk '
+    function begin(name) {
+        suite = name
+        suites[++count] = name
+        passed[name] = failed[name] = inconclusive[name] = 0
+        seconds[name] = "-"
+    }
+    { gsub(/\033\[[0-9;]*m/, "") }
+    # Running tests/cli/main.rs (target/debug/deps/cli-0123456789abcdef)
+    /^ +Running (unittests )?[^ ]+ \(/ {
+        name = $2 == "unittests" ? $3 : $2
+        if (name ~ /^tests\//) {
+            sub(/^tests\//, "", name)
+            sub(/(\/main)?\.rs$/, "", name)
+        }
+        begin(name)
+        next
+    }
+    /^ +Doc-tests / { begin("doc-tests"); next }
+    !count { next }
+    / has been running for over 60 seconds/ && $1 == "test" { slow[suite "\t" $2]; next }
+    # "cluster::trial: inconclusive: why"; it may be made once more, and pass.
+    $2 == "inconclusive:" { too_slow[suite "\t" substr($1, 1, length($1) - 1)] }
+    $1 == "test" && / \.\.\. / {
+        delete slow[suite "\t" $2]
+        if (/ \.\.\. FAILED/) wrong[++faults] = suite "\t" $2
+        if (/ \.\.\. ignored/ && (suite "\t" $2) in too_slow) inconclusive[suite]++
+        if (/ \.\.\. ok/) passed[suite]++
+        if (/ \.\.\. FAILED/) failed[suite]++
+        next
+    }
+    # The last word on a suite: what tests print can spoil the line of one.
+    /^test result: / {
+        for (field = 3; field < NF; field++) {
+            if ($(field + 1) == "passed;") passed[suite] = $field + 0
+            if ($(field + 1) == "failed;") failed[suite] = $field + 0
+        }
+        seconds[suite] = "0"
+        if (match($0, /finished in [0-9.]+s/)) seconds[suite] = substr($0, RSTART + 12, RLENGTH - 13)
+    }
+    END {
+        if (!count) exit
+        width = length("suite")
+        for (i = 1; i <= count; i++) if (length(suites[i]) > width) width = length(suites[i])
+        row = "%-" width "s  %7s  %7s  %12s  %8s\n"
+        print ""
+        printf row, "suite", "passed", "failed", "inconclusive", "seconds"
+        for (i = 1; i <= count; i++) {
+            name = suites[i]
+            printf row, name, passed[name], failed[name], inconclusive[name], seconds[name]
+            all_passed += passed[name]; all_failed += failed[name]; all_inconclusive += inconclusive[name]
+            all_seconds += seconds[name]
+        }
+        printf row, "all", all_passed + 0, all_failed + 0, all_inconclusive + 0, sprintf("%.2f", all_seconds)
+        for (i = 1; i <= faults; i++) tell("failed", wrong[i])
+        for (name in slow) tell("did not end", name)
+        for (i = 1; i <= count; i++) if (seconds[suites[i]] == "-") print "did not end: the suite " suites[i]
+    }
+    function tell(what, test) {
+        sub("\t", ": ", test)
+        print what ": " test
+    }' "$told"
+exit "$status"

@@ -1,0 +1,78 @@
+//! Larger worlds, some minutes each. They are left out of an ordinary run, by name, and run by `make model-long`.
+
+use cronward::job::OnLost;
+
+use super::check::holds;
+use super::properties::{EXHAUSTED, LOST_REPLY, OVERLAP, RESTORED, RETRY, TAKEOVER};
+use super::setup::{Faults, NONE, Pace, Setup};
+
+fn stalling(faults: Faults) -> Setup {
+    Setup::small(Pace::Stalling, faults)
+}
+
+fn short(faults: Faults) -> Setup {
+    Setup { end: 3, horizon: 3, ..stalling(faults) }
+}
+
+#[test]
+#[ignore = "minutes: make model-long"]
+fn with_a_crash_and_messages_that_stall_in_a_longer_slot() {
+    let faults = Faults { crashes: 1, ..NONE };
+    holds("long: stalls, a crash", stalling(faults), &[RETRY, EXHAUSTED, TAKEOVER, OVERLAP]);
+}
+
+#[test]
+#[ignore = "minutes: make model-long"]
+fn with_kill_in_a_longer_slot_no_two_commands_run_at_once() {
+    let kill = Setup { on_lost: OnLost::Kill, ..Setup::small(Pace::Responsive, NONE) };
+    holds("long: kill", kill, &[RETRY, EXHAUSTED]);
+}
+
+#[test]
+#[ignore = "minutes: make model-long"]
+fn with_a_copy_and_messages_that_stall() {
+    holds("long: stalls, a copy", stalling(Faults { copies: 1, ..NONE }), &[RETRY, EXHAUSTED, OVERLAP]);
+}
+
+#[test]
+#[ignore = "minutes: make model-long"]
+fn with_a_loss_and_a_copy() {
+    let setup = Setup { horizon: 5, ..Setup::small(Pace::Prompt, Faults { losses: 1, copies: 1, ..NONE }) };
+    holds("long: a loss, a copy", setup, &[RETRY, EXHAUSTED, LOST_REPLY]);
+}
+
+#[test]
+#[ignore = "minutes: make model-long"]
+fn with_a_store_that_forgets_and_messages_that_stall() {
+    holds("long: stalls, a wipe", short(Faults { wipes: 1, ..NONE }), &[RETRY, EXHAUSTED, RESTORED]);
+}
+
+#[test]
+#[ignore = "minutes: make model-long"]
+fn with_a_loss_and_messages_that_stall() {
+    holds("long: stalls, a loss", short(Faults { losses: 1, ..NONE }), &[RETRY, EXHAUSTED, LOST_REPLY]);
+}
+
+#[test]
+#[ignore = "minutes: make model-long"]
+fn with_kill_and_a_loss_no_two_commands_run_at_once() {
+    let faults = Faults { losses: 1, ..NONE };
+    let kill = Setup { on_lost: OnLost::Kill, end: 3, horizon: 4, ..Setup::small(Pace::Responsive, faults) };
+    holds("long: kill, a loss", kill, &[RETRY, EXHAUSTED]);
+}
+
+#[test]
+#[ignore = "minutes: make model-long"]
+fn with_a_crash_a_restart_and_a_store_that_forgets() {
+    let faults = Faults { crashes: 1, restarts: 1, wipes: 1, ..NONE };
+    let setup = Setup::small(Pace::Prompt, faults);
+    holds("long: a crash, a restart, a wipe", setup, &[RETRY, EXHAUSTED, TAKEOVER, RESTORED]);
+}
+
+#[test]
+#[ignore = "minutes: make model-long"]
+fn with_three_nodes_a_crash_and_a_loss() {
+    let faults = Faults { crashes: 1, losses: 1, ..NONE };
+    let setup = Setup { nodes: 3, ..Setup::small(Pace::Prompt, faults) };
+    holds("long: three nodes", setup, &[RETRY, EXHAUSTED, TAKEOVER]);
+}

@@ -1,0 +1,168 @@
+//! What must always hold, and what must be possible, by the numbers of `docs/PROTOCOL.md`.
+
+use cronward::job::OnLost;
+use stateright::Property;
+
+use super::judge::Fact;
+use super::node::Machine;
+use super::setup::{Faults, Pace, Setup, Tag};
+use super::world::{Command, State, World, running};
+
+/// Something that is so in a state.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Law {
+    pub(crate) name: &'static str,
+    pub(crate) holds: fn(&World, &State) -> bool,
+}
+
+/// The name under which the checker knows all laws of a world.
+const EVERY_LAW: &str = "every law holds";
+
+pub(crate) const ONE_LEASE: &str = "I1 one lease";
+pub(crate) const RISE: &str = "I2 attempts rise";
+pub(crate) const DONE: &str = "I3 done is absorbing";
+pub(crate) const STALE: &str = "I4 a stale holder changes nothing";
+pub(crate) const MAXIMUM: &str = "I5 at most max_attempts grants";
+pub(crate) const SAME_TOKEN: &str = "I5 the same token is one grant";
+pub(crate) const WITHIN: &str = "I6 granted within the slot";
+pub(crate) const SUCCESS: &str = "I7 done means success";
+pub(crate) const ERRORS: &str = "I8 an error starts nothing";
+pub(crate) const STARTS: &str = "a run starts under its lease";
+pub(crate) const VERDICT: &str = "L2 one verdict, the right one";
+pub(crate) const TOLD: &str = "an overlap is told";
+pub(crate) const ANSWERS: &str = "an answer is its own claim's";
+pub(crate) const LOOKED_AT: &str = "L1 a slot is not left alone for longer than a lease and a look";
+pub(crate) const CLOSED: &str = "L2 a slot that is over has a verdict";
+pub(crate) const KNOWN: &str = "a lease does not outlast its node's look at the slot";
+pub(crate) const LOOKS_AGAIN: &str = "a node that waits looks again by the slot's end";
+pub(crate) const KILLED: &str = "on_lost = kill: no two commands run at once";
+
+pub(crate) const RETRY: &str = "a retry";
+pub(crate) const EXHAUSTED: &str = "exhaustion";
+pub(crate) const TAKEOVER: &str = "a takeover after a crash";
+pub(crate) const RESTORED: &str = "a restored lease";
+pub(crate) const OVERLAP: &str = "an overlap, told";
+pub(crate) const LOST_REPLY: &str = "a lost reply that burns no attempt";
+pub(crate) const REFUND: &str = "a refund";
+pub(crate) const EARLY: &str = "a claim that is too early";
+
+macro_rules! never {
+    ($name:ident, $($fact:ident),+) => {
+        Law { name: $name, holds: |_, state| !($(state.facts.has(Fact::$fact))||+) }
+    };
+}
+
+macro_rules! seen {
+    ($name:ident, $fact:ident) => {
+        Law { name: $name, holds: |_, state| state.facts.has(Fact::$fact) }
+    };
+}
+
+/// The laws that a step can break.
+const SAFETY: [Law; 13] = [
+    never!(ONE_LEASE, TwoLeases),
+    never!(RISE, AttemptFell),
+    never!(DONE, DoneTakenBack),
+    never!(STALE, StaleHolderChanged),
+    never!(MAXIMUM, TooManyGrants),
+    never!(SAME_TOKEN, TokenGrantedTwice),
+    never!(WITHIN, GrantedOutside),
+    never!(SUCCESS, DoneWithoutSuccess),
+    never!(ERRORS, ErrorStarted),
+    never!(STARTS, StartedWithoutLease),
+    never!(VERDICT, ToldTwice, WrongVerdict),
+    never!(TOLD, SilentOverlap),
+    never!(ANSWERS, AnswerMixedUp),
+];
+
+/// With prompt nodes and messages. Everything that can go on without a fault ends within bounds, so each is a property of
+/// single states. A call that failed is repeated within two ticks.
+const LIVENESS: [Law; 4] = [
+    Law {
+        name: LOOKED_AT,
+        holds: |world, state| state.idle <= world.setup.ttl.max(world.setup.retry) + 1 + delay(world, state),
+    },
+    Law {
+        name: CLOSED,
+        holds: |world, state| {
+            let over = state.now > world.setup.end && state.nodes.iter().any(|node| node.machine.is_some());
+            let (held, recorded) = if over { world.holder(state) } else { (None, true) };
+            recorded || held.is_some() || !world.is_calm(state)
+        },
+    },
+    // While it stands, it keeps out the next slot of a job that may not overlap itself.
+    Law {
+        name: KNOWN,
+        holds: |world, state| {
+            let ended = |machine: Machine| machine.ended.is_some();
+            let forgot = |token| state.nodes[usize::from(Tag::from(token).node)].machine.is_some_and(ended);
+            // What was sent for somebody who has died, was told to leave, or holds what the store forgot, may come late.
+            let orderly = Faults { losses: state.left.losses, ..world.setup.faults } == state.left;
+            let held = if orderly && world.is_calm(state) { world.holder(state).0 } else { None };
+            !held.is_some_and(forgot)
+        },
+    },
+    Law {
+        name: LOOKS_AGAIN,
+        holds: |world, state| {
+            let latest = (world.setup.end + 1).max(state.now + 2);
+            let looks = |machine: Machine| machine.ended.is_some() || machine.due.is_some_and(|due| due <= latest);
+            let waiting = state.nodes.iter().filter(|node| node.command == Command::None);
+            !world.is_calm(state) || waiting.filter_map(|node| node.machine).all(looks)
+        },
+    },
+];
+
+/// With nodes that do at once what is due.
+const NO_OVERLAP: Law = Law { name: KILLED, holds: |_, state| running(state) < 2 };
+
+/// What has to be possible, in one world or another: a law that nothing could break says nothing.
+const WITNESSES: [Law; 8] = [
+    seen!(RETRY, Retry),
+    seen!(EXHAUSTED, Exhausted),
+    seen!(TAKEOVER, Takeover),
+    seen!(RESTORED, Restored),
+    seen!(OVERLAP, OverlapTold),
+    seen!(LOST_REPLY, LostReplyFree),
+    seen!(REFUND, Refunded),
+    seen!(EARLY, TooEarly),
+];
+
+/// The laws of a world.
+pub(crate) fn laws(setup: &Setup) -> Vec<Law> {
+    let mut laws = SAFETY.to_vec();
+    if setup.pace == Pace::Prompt {
+        laws.extend(LIVENESS);
+    }
+    if setup.pace == Pace::Responsive && setup.on_lost == OnLost::Kill {
+        laws.push(NO_OVERLAP);
+    }
+    laws
+}
+
+/// Every law there is.
+pub(crate) fn every() -> impl Iterator<Item = &'static str> {
+    SAFETY.iter().chain(&LIVENESS).chain([&NO_OVERLAP]).map(|law| law.name)
+}
+
+/// What the checker looks at. Each property costs it a look-up in each state, so the laws are one where none should be
+/// broken; of the witnesses only those are looked for that are asked for.
+pub(crate) fn of(world: &World) -> Vec<Property<World>> {
+    let mut all = if world.setup.bug.is_some() {
+        world.laws.iter().map(|law| Property::always(law.name, law.holds)).collect()
+    } else {
+        vec![Property::always(EVERY_LAW, |world: &World, state: &State| broken(world, state).is_empty())]
+    };
+    let asked = WITNESSES.iter().filter(|seen| world.possible.contains(&seen.name));
+    all.extend(asked.map(|seen| Property::sometimes(seen.name, seen.holds)));
+    all
+}
+
+/// The laws that a state breaks.
+pub(crate) fn broken(world: &World, state: &State) -> Vec<&'static str> {
+    world.laws.iter().filter(|law| !(law.holds)(world, state)).map(|law| law.name).collect()
+}
+
+fn delay(world: &World, state: &State) -> u8 {
+    2 * (world.setup.faults.losses - state.left.losses)
+}

@@ -1,0 +1,339 @@
+//! The store's side: the real `store::memory::Ledger`, each of whose steps is computed once and remembered; and the bugs
+//! that can be put around it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use cronward::job::NodeName;
+use cronward::reply::{Claim, ClaimRequest, Closing, Release, Renewal, Settlement};
+use cronward::slot::{Lease, Mark, Outcome, RunRecord, Slot, SlotRecord, Token, Trigger, Verdict};
+use cronward::store::memory::Ledger;
+use cronward::wake::{Wake, WakeKind};
+
+use super::memo::{Id, Memo, Numbered};
+use super::node::Messages;
+use super::setup::{Bug, MAX_ATTEMPTS, Setup, Tick, name, store_time, ticks};
+
+/// A request.
+#[derive(Clone, Debug)]
+pub(crate) enum Op {
+    Claim(ClaimRequest),
+    Renew(Lease),
+    Complete(Lease, RunRecord, Duration),
+    Fail(Lease, RunRecord, Duration),
+    GiveBack(Lease, RunRecord),
+}
+
+/// Which request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Kind {
+    Claim,
+    Renew,
+    Complete,
+    Fail,
+    GiveBack,
+}
+
+/// The store's answer.
+#[derive(Clone, Debug)]
+pub(crate) enum Reply {
+    Claim(Claim),
+    Renewal(Renewal),
+    Settlement(Settlement),
+    Release(Release),
+}
+
+impl Op {
+    pub(crate) const fn kind(&self) -> Kind {
+        match self {
+            Self::Claim(_) => Kind::Claim,
+            Self::Renew(_) => Kind::Renew,
+            Self::Complete(..) => Kind::Complete,
+            Self::Fail(..) => Kind::Fail,
+            Self::GiveBack(..) => Kind::GiveBack,
+        }
+    }
+
+    pub(crate) const fn token(&self) -> Token {
+        match self {
+            Self::Claim(request) => request.token,
+            Self::Renew(lease) | Self::Complete(lease, ..) | Self::Fail(lease, ..) | Self::GiveBack(lease, _) => {
+                lease.token
+            }
+        }
+    }
+
+    /// The attempt that the caller believes to have; none before a claim.
+    pub(crate) const fn attempt(&self) -> Option<u32> {
+        match self {
+            Self::Claim(_) => None,
+            Self::Renew(lease) | Self::Complete(lease, ..) | Self::Fail(lease, ..) | Self::GiveBack(lease, _) => {
+                Some(lease.attempt)
+            }
+        }
+    }
+
+    /// A record tells people when and how a run went. The protocol reads none of that, so it is left out: two histories
+    /// that differ in it alone are one.
+    pub(crate) fn without_times(mut self) -> Self {
+        match &mut self {
+            Self::Claim(request) => request.trigger = Trigger::Schedule,
+            Self::Renew(lease) | Self::Complete(lease, ..) | Self::Fail(lease, ..) | Self::GiveBack(lease, _) => {
+                lease.trigger = Trigger::Schedule;
+                lease.claimed_at = lease.slot.start();
+            }
+        }
+        if let Self::Complete(_, run, _) | Self::Fail(_, run, _) | Self::GiveBack(_, run) = &mut self {
+            *run = RunRecord {
+                trigger: Trigger::Schedule,
+                claimed_at: store_time(0),
+                started_at: None,
+                ended_at: None,
+                duration_ms: None,
+                exit_code: None,
+                signal: None,
+                message: None,
+                output: None,
+                ..run.clone()
+            };
+        }
+        self
+    }
+}
+
+macro_rules! read {
+    ($name:ident, $variant:ident, $type:ty) => {
+        pub(crate) fn $name(&self) -> $type {
+            let Self::$variant(reply) = self else { unreachable!("a {} for {self:?}", stringify!($variant)) };
+            reply.clone()
+        }
+    };
+}
+
+impl Reply {
+    /// What remains after the end of the world is all one.
+    fn within(mut self, longest: Duration) -> Self {
+        if let Self::Claim(Claim::Held { remaining, .. } | Claim::Backoff { remaining }) = &mut self {
+            *remaining = longest.min(*remaining);
+        }
+        self
+    }
+
+    read!(claim, Claim, Claim);
+    read!(renewal, Renewal, Renewal);
+    read!(settlement, Settlement, Settlement);
+    read!(release, Release, Release);
+}
+
+/// One step of the store.
+#[derive(Debug)]
+pub(crate) struct Served {
+    pub(crate) ledger: Id,
+    pub(crate) reply: Id,
+    pub(crate) before: Arc<View>,
+    pub(crate) after: Arc<View>,
+    pub(crate) wakes: Vec<WakeKind>,
+}
+
+/// What the contract shows of the slot.
+#[derive(Debug)]
+pub(crate) struct View {
+    /// Its remaining times are as of some instant: see `until`.
+    pub(crate) record: SlotRecord,
+    pub(crate) counter: Option<u32>,
+    /// When a lease or a wait runs out.
+    pub(crate) until: Option<Duration>,
+}
+
+/// All ledgers that were met, as they are at an instant, and all steps that were made.
+#[derive(Debug)]
+pub(crate) struct Ledgers {
+    known: Numbered<(Ledger, Arc<View>)>,
+    served: Memo<(Id, Id, Tick), Arc<Served>>,
+    aged: Memo<(Id, Tick), Id>,
+    closed: Memo<(Id, Tick), (Id, Option<Verdict>)>,
+    slot: Slot,
+    far: Duration,
+    bug: Option<Bug>,
+}
+
+impl Ledgers {
+    pub(crate) fn new(setup: &Setup) -> Self {
+        Self {
+            known: Numbered::default(),
+            served: Memo::default(),
+            aged: Memo::default(),
+            closed: Memo::default(),
+            slot: setup.slot(),
+            far: ticks(setup.far()),
+            bug: setup.bug,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// A store that knows nothing.
+    pub(crate) fn empty(&mut self, now: Tick) -> Id {
+        self.keep(Ledger::new(Duration::from_secs(86_400)), now)
+    }
+
+    /// What is known of the slot, as it was when this ledger was kept.
+    pub(crate) fn view(&self, ledger: Id) -> &Arc<View> {
+        &self.known.get(ledger).1
+    }
+
+    /// The same ledger later: what has run out is gone.
+    pub(crate) fn age(&mut self, ledger: Id, now: Tick) -> Id {
+        if let Some(id) = self.aged.get(&(ledger, now)) {
+            return *id;
+        }
+        let id = self.keep(self.known.get(ledger).0.clone(), now);
+        self.aged.insert((ledger, now), id);
+        id
+    }
+
+    pub(crate) fn serve(&mut self, ledger: Id, op: Id, now: Tick, messages: &mut Messages) -> Arc<Served> {
+        let key = (ledger, op, now);
+        if !self.served.contains_key(&key) {
+            let mut moved = self.known.get(ledger).0.clone();
+            let before = Arc::clone(self.view(ledger));
+            let reply = self.apply(&mut moved, messages.ops.get(op).clone(), store_time(now));
+            let reply = reply.within(self.far.saturating_sub(ticks(now)));
+            let reply = messages.replies.id(format!("{reply:?}"), reply);
+            let wakes = moved.take_wakes().into_iter().filter_map(what).collect();
+            let ledger = self.keep(moved, now);
+            let after = Arc::clone(self.view(ledger));
+            self.served.insert(key, Arc::new(Served { ledger, reply, before, after, wakes }));
+        }
+        Arc::clone(&self.served[&key])
+    }
+
+    /// Some node closes the slot; the verdict if it is the first to do so.
+    pub(crate) fn close(&mut self, ledger: Id, now: Tick) -> (Id, Option<Verdict>) {
+        if let Some(closed) = self.closed.get(&(ledger, now)) {
+            return *closed;
+        }
+        let mut moved = self.known.get(ledger).0.clone();
+        let verdict = match moved.close(&self.slot, MAX_ATTEMPTS, &name(0), store_time(now)) {
+            Closing::First(verdict) => Some(verdict),
+            Closing::Already(verdict) if self.bug == Some(Bug::ClosedAgain) => Some(verdict),
+            Closing::Already(_) | Closing::Running { .. } | Closing::Open { .. } => None,
+        };
+        let closed = (self.keep(moved, now), verdict);
+        self.closed.insert((ledger, now), closed);
+        closed
+    }
+
+    /// A ledger's key is what the contract shows of it at this instant, without the times of records; but when a run was
+    /// claimed that goes on is told to its claimer once more, who asks again. The contract does not show
+    /// whose token a wait or a done marker has: the record of that attempt does, unless two runs of one node have one
+    /// number (the store was wiped in between), and then the whole ledger is the key.
+    fn keep(&mut self, mut ledger: Ledger, now: Tick) -> Id {
+        // What has run out is gone for good: at another tick the same key may not bring it back.
+        ledger.purge(store_time(now));
+        let record = ledger.inspect(std::slice::from_ref(&self.slot), store_time(now)).remove(0);
+        let until = ledger.mark_ttl(&self.slot, store_time(now)).map(|left| (ticks(now) + left).min(self.far));
+        let mut runs: Vec<_> = record.runs.iter().map(shown).collect();
+        runs.sort_by_key(|run| (run.0, run.1, run.2));
+        let twice = runs.windows(2).any(|two| (two[0].0, two[0].1) == (two[1].0, two[1].1));
+        let whole = twice.then_some(&ledger);
+        let mark = match &record.mark {
+            Mark::Free => String::new(),
+            Mark::Leased { by, token, .. } => format!("lease {by:?} {token}"),
+            Mark::Backoff { by, .. } => format!("wait {by:?}"),
+            Mark::Done(mark) => format!("done {:?}", mark.by),
+        };
+        let until = if matches!(record.mark, Mark::Done(_)) { None } else { until };
+        let verdict = record.verdict.as_ref().map(|recorded| recorded.verdict);
+        let counted = (ledger.counter(&self.slot), record.attempts, record.forgiven);
+        let key = format!("{mark} {until:?} {verdict:?} {counted:?} {runs:?} {whole:?}");
+        let counter = ledger.counter(&self.slot);
+        self.known.id(key, (ledger, Arc::new(View { record, counter, until })))
+    }
+
+    fn apply(&self, ledger: &mut Ledger, op: Op, now: DateTime<Utc>) -> Reply {
+        let op = self.bug.map_or_else(|| op.clone(), |bug| self.spoil(bug, ledger, op.clone(), now));
+        match op {
+            Op::Claim(request) => Reply::Claim(match ledger.claim(&request, now) {
+                Claim::Early { .. } if self.bug == Some(Bug::EarlyForLong) => Claim::Early { remaining: ticks(100) },
+                answer => answer,
+            }),
+            Op::Renew(lease) => Reply::Renewal(ledger.renew(&lease, now)),
+            Op::Complete(lease, run, done_ttl) => Reply::Settlement(ledger.complete(&lease, &run, done_ttl, now)),
+            Op::Fail(lease, run, _) if self.bug == Some(Bug::FailureIsDone) => {
+                ledger.complete(&lease, &run, ticks(100), now);
+                Reply::Release(Release::Released)
+            }
+            Op::Fail(lease, run, retry_after) if self.bug == Some(Bug::CounterForgotten) => {
+                let answer = ledger.fail(&lease, &run, retry_after, now);
+                ledger.forget_log(&self.slot);
+                Reply::Release(answer)
+            }
+            Op::Fail(lease, run, retry_after) => Reply::Release(ledger.fail(&lease, &run, retry_after, now)),
+            Op::GiveBack(lease, run) => Reply::Release(ledger.give_back(&lease, &run, now)),
+        }
+    }
+
+    /// Does beforehand what a store with this bug would do, or changes the request to what such a store would see.
+    fn spoil(&self, bug: Bug, ledger: &mut Ledger, op: Op, now: DateTime<Utc>) -> Op {
+        let view = ledger.inspect(std::slice::from_ref(&self.slot), now).remove(0);
+        let held = match view.mark {
+            Mark::Leased { token, .. } => Some(token),
+            _ => None,
+        };
+        match (bug, op) {
+            (Bug::TokenIgnored, Op::Claim(request)) if held == Some(request.token) => {
+                ledger.expire_mark(&self.slot, now);
+                let token = Token::from_bits(request.token.bits() + 0x80);
+                Op::Claim(ClaimRequest { token, ..request })
+            }
+            (Bug::ClosedFirst, Op::Claim(request)) if now >= self.slot.end() => {
+                let token = Token::from_bits(request.token.bits() + 0x80);
+                Op::Claim(ClaimRequest { token, ..request })
+            }
+            (Bug::HeldIgnored, Op::Claim(request)) if held.is_some_and(|token| token != request.token) => {
+                ledger.expire_mark(&self.slot, now);
+                Op::Claim(request)
+            }
+            (Bug::LimitIgnored, Op::Claim(request)) => Op::Claim(ClaimRequest { max_attempts: 9, ..request }),
+            (Bug::EndIgnored, Op::Claim(request)) => {
+                let slot = Slot::new(self.slot.job().clone(), self.slot.start(), store_time(Tick::MAX)).unwrap();
+                Op::Claim(ClaimRequest { slot, ..request })
+            }
+            (Bug::RenewsAnybodys, Op::Renew(lease)) => {
+                let token = held.unwrap_or(lease.token);
+                Op::Renew(Lease { token, ..lease })
+            }
+            (Bug::PlainDelete, op @ (Op::Fail(..) | Op::GiveBack(..))) => {
+                ledger.expire_mark(&self.slot, now);
+                op
+            }
+            (Bug::RefundsAgain, op @ Op::GiveBack(..)) if held != Some(op.token()) => {
+                ledger.set_forgiven(&self.slot, view.forgiven + 1);
+                op
+            }
+            (Bug::DoneOverwritten, op @ Op::Complete(..)) => {
+                ledger.expire_mark(&self.slot, now);
+                op
+            }
+            (_, op) => op,
+        }
+    }
+}
+
+type Shown<'a> = (&'a NodeName, u32, Token, Option<Outcome>, Option<DateTime<Utc>>);
+
+fn shown(run: &RunRecord) -> Shown<'_> {
+    let claimed_at = run.outcome.is_none().then_some(run.claimed_at);
+    (&run.node, run.attempt, run.token, run.outcome, claimed_at)
+}
+
+fn what(wake: Wake) -> Option<WakeKind> {
+    match wake {
+        Wake::Slot { what, .. } => Some(what),
+        Wake::Job(_) | Wake::Resync => None,
+    }
+}

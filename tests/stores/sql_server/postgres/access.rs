@@ -1,0 +1,38 @@
+//! Servers in the place of others: one that has no tables yet, and a standby.
+
+use cronward::store::{Applied, ErrorKind};
+
+use super::suite::database::{Database, eventually, request, slot};
+use crate::postgres_server::PostgresServer;
+use crate::rotating::rotating;
+
+/// A server that stands in the place of the old one, and has the new password but not the tables.
+#[tokio::test]
+async fn whoever_takes_a_new_password_makes_no_tables() {
+    let server = PostgresServer::start();
+    server.database("own").await;
+    server.sql("own", "CREATE ROLE turning LOGIN SUPERUSER PASSWORD 'secret'").await;
+    let (store, written) = rotating(&server.url_of("turning", "own")).await;
+    store.inspect(&[]).await.unwrap();
+    let sessions = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'turning'";
+    let emptied = "DROP SCHEMA public CASCADE; CREATE SCHEMA public; ALTER ROLE turning PASSWORD 'fresh'";
+    server.sql("own", &format!("{emptied}; {sessions}")).await;
+    *written.lock().unwrap() = server.url_of("turning", "own").replace("secret", "fresh");
+    eventually("the old one is refused, or the new one taken", async || {
+        store.inspect(&[]).await.map_or_else(|error| error.kind == ErrorKind::Denied, |_| true)
+    })
+    .await;
+    let none = "ASSERT NOT EXISTS (SELECT FROM pg_tables WHERE tablename LIKE 'cronward%')";
+    server.sql("own", &format!("DO $$ BEGIN {none}; END $$")).await;
+}
+
+/// What a standby answers to a write, made by a trigger.
+#[tokio::test]
+async fn a_standby_that_takes_no_writes_is_told() {
+    let database = Database::new().await;
+    let store = database.store().await;
+    database.before_each("INSERT OR UPDATE", "RAISE EXCEPTION 'cannot execute UPDATE' USING ERRCODE = '25006';").await;
+    let error = store.claim(&request(&slot("job"), 1)).await.unwrap_err();
+    assert_eq!((error.kind, error.applied), (ErrorKind::ReadOnly, Applied::No), "{error}");
+    assert!(error.message.contains("name the primary"), "{error}");
+}

@@ -1,0 +1,111 @@
+//! A server as a process: started, waited for until it answers, signalled by its pid, and killed when dropped.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    reason = "a test says what it expects; no test uses all of it"
+)]
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+
+/// How often a server is started at the most.
+const TRIES: usize = 5;
+
+/// Starts a server, or several that belong together. None when it ended instead: then it is tried again, for another process
+/// may take a port between its choice and its use.
+pub fn started<T>(what: &str, start: impl FnMut() -> Option<T>) -> T {
+    let found = std::iter::repeat_with(start).take(TRIES).flatten().next();
+    found.unwrap_or_else(|| panic!("{what} does not start"))
+}
+
+/// A running process.
+#[derive(Debug)]
+pub struct ServerProcess {
+    child: Child,
+    /// It was waited for: its number may be another's by now.
+    is_gone: bool,
+}
+
+impl ServerProcess {
+    /// `package` is where the program comes from.
+    pub fn spawn(command: &mut Command, package: &str) -> Self {
+        Self::spawn_with_log(command, package, Stdio::null())
+    }
+
+    /// The same where what it says is kept.
+    pub fn spawn_with_log(command: &mut Command, package: &str, log: impl Into<Stdio>) -> Self {
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn();
+        let child = child.unwrap_or_else(|error| {
+            panic!("cannot run {} ({error}): apt-get install {package}", command.get_program().display())
+        });
+        Self { child, is_gone: false }
+    }
+
+    /// Its number; another one after each start.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn pid(&self) -> Pid {
+        pid(self.id())
+    }
+
+    /// Whether it has ended, by itself or because it was killed.
+    pub fn has_ended(&self) -> bool {
+        let left_as_it_is = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let ended = || waitid(WaitId::Pid(self.pid()), left_as_it_is).expect("the child can be asked");
+        self.is_gone || ended().is_some()
+    }
+
+    /// Waits until it is so, and panics with this text when it is not. False when the process ended instead.
+    #[allow(clippy::disallowed_methods, reason = "a real process: there is no signal to wait for but its answer")]
+    pub fn wait_until(&self, limit: Duration, what: impl Fn() -> String, is_so: impl Fn() -> bool) -> bool {
+        let begun = Instant::now();
+        while begun.elapsed() < limit {
+            if self.has_ended() {
+                return false;
+            }
+            if is_so() {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("not within {limit:?}: {}", what());
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(self.pid(), signal).expect("the server is there to be signalled");
+    }
+
+    /// Stops it where it is: it keeps its connections and answers nothing.
+    pub fn pause(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets it go on.
+    pub fn unpause(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    /// Ends it at once, as a crash.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.is_gone = true;
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+pub fn pid(id: u32) -> Pid {
+    i32::try_from(id).ok().and_then(Pid::from_raw).expect("a pid")
+}
