@@ -9,7 +9,7 @@ use super::suite::database::{Database, eventually, granted, request, run, slot};
 async fn a_deadlock_is_tried_again_and_is_one_grant() {
     let database = Database::new().await;
     // A session looks for a deadlock once, so long after it began to wait: by then the other has to wait, too.
-    database.sql(&format!("ALTER DATABASE {} SET deadlock_timeout = '8s'", database.name)).await;
+    database.sql(&format!("ALTER DATABASE {} SET deadlock_timeout = '4s'", database.name)).await;
     let store = database.store().await;
     let (job, first) = (slot("job"), request(&slot("job"), 1));
     let lease = granted(&*store, &first).await;
@@ -26,7 +26,8 @@ async fn a_deadlock_is_tried_again_and_is_one_grant() {
     run(&mut other, "COMMIT").await;
     assert_eq!(renewing.await.unwrap().unwrap(), Renewal::Renewed);
     let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
-    eventually("the deadlock is counted", async || database.number(deadlocks).await == 1).await;
+    // The store may have the row again before the other wakes up.
+    eventually("the deadlock is counted", async || database.number(deadlocks).await >= 1).await;
     assert_eq!(store.inspect(&[job]).await.unwrap().1[0].attempts, 1);
 }
 
