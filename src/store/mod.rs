@@ -9,15 +9,15 @@
 
 mod backend;
 mod capability;
-mod contract;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
-mod document;
+mod codec;
+mod contract;
 #[cfg(feature = "etcd")]
 pub mod etcd;
 mod finding;
 pub mod handover;
-#[cfg(feature = "etcd")]
-mod known;
+#[cfg(any(feature = "etcd", feature = "zookeeper"))]
+mod keyed;
 pub mod layer;
 pub mod memory;
 mod open;
@@ -28,8 +28,6 @@ pub mod redlock;
 mod registry;
 mod ruled;
 mod rules;
-#[cfg(any(feature = "etcd", feature = "zookeeper"))]
-mod shelf;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub mod sql;
 mod state;
@@ -46,9 +44,9 @@ pub use crate::error::{Applied, ErrorKind, Op, StoreError};
 pub use crate::reply::{Claim, ClaimRequest, Closing, Intervention, Release, Renewal, Settlement};
 pub use crate::wake::{Wake, WakeKind, WakeParseError};
 pub use capability::{Capability, Reach, StoreClock};
-pub use contract::{Store, StoreOptions, Wakeups};
 #[cfg(feature = "fuzzing")]
-pub use document::fuzzing::document_texts;
+pub use codec::fuzzing::document_texts;
+pub use contract::{Store, StoreOptions, Wakeups};
 pub use finding::{Finding, Severity};
 pub use open::{capability, check_url, examine, forget, migrate, open, stations, where_kept};
 pub use registry::{HEARTBEAT, HeartbeatReply, JobEntry, JobOrigin, NodeEntry, NodeReport, Pause, SILENCE};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tonic::{Code, Status};
 
-use crate::store::shelf::Trouble;
+use crate::store::keyed::Trouble;
 use crate::store::{Applied, ErrorKind, Op, StoreError};
 use crate::text::message;
 

@@ -16,21 +16,17 @@
 
 mod api;
 mod backend;
-mod examine;
 mod fault;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod inspect;
 mod keys;
 mod link;
-mod notes;
-mod operations;
+mod read;
 mod registry;
 mod slots;
 mod store;
 mod target;
 mod watch;
-mod write;
 
 pub(super) use backend::EtcdBackend;
 pub use store::EtcdStore;

@@ -1,7 +1,9 @@
-//! The store: how it is opened, and what time it is.
+//! The store: what it can do, how it is opened, what time it is, and which slots it was asked for before.
 
+use std::collections::HashSet;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use chrono::SubsecRound;
 
@@ -12,12 +14,25 @@ use super::link::Link;
 use super::target::Target;
 use super::watch::Listener;
 use crate::clock::Clock;
+use crate::slot::Slot;
 use crate::store::backend::Files;
-use crate::store::known::Known;
-pub(super) use crate::store::shelf::Call;
-use crate::store::shelf::Framed;
+use crate::store::keyed::{Call, Frame, Framed};
 use crate::store::state::Moment;
-use crate::store::{OpenError, StoreError, StoreOptions, redact};
+use crate::store::{Capability, OpenError, Reach, StoreClock, StoreError, StoreOptions, redact};
+
+/// How often somebody who waits looks again while there is no watch.
+const POLL: Duration = Duration::from_secs(5);
+
+/// What it can do.
+pub(super) const CAPABILITY: Capability = Capability {
+    name: "etcd",
+    reach: Reach::Network,
+    clock: StoreClock::Node,
+    push: true,
+    poll: POLL,
+    durable: true,
+    expires_records: false,
+};
 
 /// A store in one etcd cluster.
 #[derive(Debug)]
@@ -27,7 +42,7 @@ pub struct EtcdStore {
     pub(super) listener: Listener,
     pub(super) options: StoreOptions,
     pub(super) location: String,
-    pub(super) known: Known,
+    pub(super) seen: SeenSlots,
     clock: Arc<dyn Clock>,
 }
 
@@ -42,7 +57,7 @@ impl EtcdStore {
         let keys = Keys::new(&options.namespace);
         let link = Arc::new(Link::new(Target::parse(url, options.op_timeout, Files::Read)?, options.op_timeout));
         let listener = Listener::new(link.another(), keys.clone());
-        Ok(Self { keys, link, listener, location: redact(url), known: Known::default(), options, clock })
+        Ok(Self { keys, link, listener, location: redact(url), seen: SeenSlots::default(), options, clock })
     }
 
     /// Now, as this node has it, in the milliseconds that are stored.
@@ -67,5 +82,50 @@ impl EtcdStore {
                 tracing::debug!(lease, %error, "an etcd lease that is not needed is left to lapse");
             }
         });
+    }
+}
+
+impl Framed for EtcdStore {
+    type Fault = Fault;
+
+    fn frame(&self) -> Frame<'_> {
+        Frame { location: &self.location, limit: self.options.op_timeout }
+    }
+}
+
+/// So many are remembered; then all are forgotten, which costs the next claim of each one more round trip at the most.
+const MOST_SEEN: usize = 1_000;
+
+/// The slots that were claimed by this store, whatever came of it.
+#[derive(Debug, Default)]
+pub(super) struct SeenSlots(Mutex<HashSet<Slot>>);
+
+impl SeenSlots {
+    /// True the first time that it is asked about a slot.
+    pub(super) fn is_new(&self, slot: &Slot) -> bool {
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if slots.len() >= MOST_SEEN {
+            slots.clear();
+        }
+        slots.insert(slot.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+
+    #[test]
+    fn a_slot_is_new_once_and_what_is_remembered_is_bounded() {
+        let first = Slot::parse("a", "2026-11-21T14Z", "2026-11-21T15Z").unwrap();
+        let seen = SeenSlots::default();
+        assert!(seen.is_new(&first) && !seen.is_new(&first));
+        for hour in 1..3_000 {
+            let span = TimeDelta::hours(hour);
+            assert!(seen.is_new(&Slot::new(first.job().clone(), first.start() + span, first.end() + span).unwrap()));
+        }
+        assert!(seen.0.lock().unwrap().len() <= MOST_SEEN);
     }
 }

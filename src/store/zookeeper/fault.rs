@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use zookeeper_client::{Error, MultiWriteError};
 
-use crate::store::shelf::Trouble;
+use crate::store::keyed::Trouble;
 use crate::store::{Applied, ErrorKind, Op, StoreError};
 use crate::text::message;
 

@@ -10,7 +10,7 @@
 //!   whose lease it is, whatever the session.
 //! - **Alone.** What is leased of a job stands in one place, a node for each slot (`leases`). A grant of a slot that has to run alone
 //!   changes the node above them, under the condition of its version.
-//! - **A session** is watched all the same: beside each lease stands an ephemeral node (`owner`), which goes with the session
+//! - **A session** is watched all the same: beside each lease stands an ephemeral node, its owner, which goes with the session
 //!   that wrote the lease last. A renewal that finds it gone, or another's, knows that the session was lost: the lease was in
 //!   doubt. The mark decides what became of it; if it still stands it is renewed, the node is made anew in the same step, and
 //!   `Resync` tells the other holders to renew at once.
@@ -20,25 +20,18 @@
 //! - **Nodes are not believed.** What cannot be read ends in [`ErrorKind::Corrupt`](crate::store::ErrorKind).
 
 mod backend;
-mod examine;
 mod fault;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod inspect;
 mod leases;
 mod link;
-mod notes;
-mod operations;
-mod owner;
-mod paths;
+mod nodes;
 mod purge;
 mod registry;
 mod slots;
 mod store;
-mod target;
 mod time;
 mod watch;
-mod writing;
 
 pub(super) use backend::ZookeeperBackend;
 pub use store::ZookeeperStore;

@@ -1,22 +1,37 @@
-//! The store: how it is opened, and what time it is.
+//! The store: what it can do, how it is opened, what time it is, and how several nodes are read at one moment.
 
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
-use zookeeper_client::Error;
+use futures_util::future::try_join;
+use zookeeper_client::{Error, MultiReadResult};
 
 use super::fault::Fault;
+use super::link::Target;
 use super::link::{Link, Session};
-use super::paths::Paths;
-use super::target::Target;
+use super::nodes::{Ask, Found, Paths};
 use super::time::LeaderClock;
 use super::watch::Listener;
 use crate::clock::Clock;
-pub(super) use crate::store::shelf::Call;
-use crate::store::shelf::Framed;
+use crate::store::keyed::{Call, Frame, Framed};
 use crate::store::state::Moment;
-use crate::store::{OpenError, StoreError, StoreOptions, redact};
+use crate::store::{Capability, OpenError, Reach, StoreClock, StoreError, StoreOptions, redact};
+
+/// How often somebody who waits looks again while there is no session.
+const POLL: Duration = Duration::from_secs(5);
+
+/// What it can do.
+pub(super) const CAPABILITY: Capability = Capability {
+    name: "zookeeper",
+    reach: Reach::Network,
+    clock: StoreClock::Server,
+    push: true,
+    poll: POLL,
+    durable: true,
+    expires_records: false,
+};
 
 /// A store in one ZooKeeper ensemble.
 #[derive(Debug)]
@@ -74,5 +89,35 @@ impl ZookeeperStore {
         work: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, StoreError> {
         call.within(self.frame(), work).await
+    }
+
+    /// Reads several nodes as they are at one moment, and not before this call.
+    pub(super) async fn read(&self, session: &Session, asks: Vec<Ask>) -> Result<Vec<Found>, Fault> {
+        // Asked before the reading, on the same connection: a server that lags behind the leader catches up first.
+        let caught_up = session.client.sync(&self.paths.pauses());
+        let mut reader = session.client.new_multi_reader();
+        for ask in asks {
+            match ask {
+                Ask::Data(path) => reader.add_get_data(&path)?,
+                Ask::Children(path) => reader.add_get_children(&path)?,
+            }
+        }
+        let ((), results) = try_join(caught_up, reader.commit()).await?;
+        let found = results.into_iter().map(|result| match result {
+            MultiReadResult::Data { data, stat } => Ok(Found::Data(data, stat)),
+            MultiReadResult::Children { children } => Ok(Found::Children(children)),
+            MultiReadResult::Error { err: Error::NoNode } => Ok(Found::Nothing),
+            MultiReadResult::Error { err } => Err(err.into()),
+            _ => Err(Fault::odd_answer()),
+        });
+        found.collect()
+    }
+}
+
+impl Framed for ZookeeperStore {
+    type Fault = Fault;
+
+    fn frame(&self) -> Frame<'_> {
+        Frame { location: &self.location, limit: self.options.op_timeout }
     }
 }

@@ -1,8 +1,17 @@
-//! The names of the nodes, made to be read by a person with `zkCli.sh get /cronward/…`.
+//! The nodes: their names, made to be read by a person with `zkCli.sh get /cronward/…`, and what stands
+//! in them. All of a slot but the outputs is one node, so that one version guards it.
 
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use zookeeper_client::Stat;
+
+use super::fault::Fault;
 use crate::job::{JobName, Namespace, NodeName};
 use crate::slot::{Attempt, Slot, SlotKey, Token};
 use crate::store::Wake;
+use crate::store::codec::{MarkText, PauseText};
+use crate::store::state::{SlotState, StoredMark};
 
 /// The name of the ephemeral node below a slot whose lease is held. No output has such a name.
 pub(super) const OWNER: &str = "owner";
@@ -129,6 +138,67 @@ impl Paths {
     pub(super) fn wake_of(&self, path: &str) -> Option<Wake> {
         path.strip_prefix(&self.wakes())?.strip_prefix('/')?.parse().ok()
     }
+}
+
+/// The node of a slot.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct SlotText {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) mark: Option<MarkText>,
+    /// The attempt counter.
+    #[serde(default)]
+    pub(super) attempts: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) log: Option<SlotState>,
+}
+
+/// What is asked of one node.
+pub(super) enum Ask {
+    Data(String),
+    Children(String),
+}
+
+/// What was found there; nothing where the node is not there.
+pub(super) enum Found {
+    Data(Vec<u8>, Stat),
+    Children(Vec<String>),
+    Nothing,
+}
+
+/// All that is kept of a slot but its outputs.
+pub(super) fn state(path: &str, text: &SlotText) -> Result<SlotState, Fault> {
+    let mark = stored(path, text.mark.clone())?;
+    Ok(SlotState { mark, counter: text.attempts, ..text.log.clone().unwrap_or_default() })
+}
+
+/// The names of the outputs below a slot.
+pub(super) fn outputs_of(children: Option<&Found>) -> Vec<String> {
+    match children {
+        Some(Found::Children(names)) => names.iter().filter(|name| *name != OWNER).cloned().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A mark as a rule sees it.
+pub(super) fn stored(path: &str, text: Option<MarkText>) -> Result<Option<StoredMark>, Fault> {
+    let Some(text) = text else { return Ok(None) };
+    let until = text.until().ok_or_else(|| Fault::foreign(path, "a mark without an end"))?;
+    text.stored(until).map(Some).map_err(|why| Fault::foreign(path, &why))
+}
+
+/// Every job's pause.
+pub(super) fn read_pauses(path: &str, data: &[u8]) -> Result<BTreeMap<JobName, PauseText>, Fault> {
+    read_json(path, data)
+}
+
+/// A node in JSON.
+pub(super) fn read_json<T: serde::de::DeserializeOwned>(path: &str, data: &[u8]) -> Result<T, Fault> {
+    serde_json::from_slice(data).map_err(|error| Fault::foreign(path, &error.to_string()))
+}
+
+/// A record's JSON. Its types have no key or number that JSON lacks.
+pub(super) fn json<T: serde::Serialize>(value: &T) -> Result<Vec<u8>, Fault> {
+    serde_json::to_vec(value).map_err(|error| Fault::foreign("a record", &error.to_string()))
 }
 
 #[cfg(test)]
