@@ -12,9 +12,9 @@ mod capability;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 mod codec;
 mod contract;
+mod doctor;
 #[cfg(feature = "etcd")]
 pub mod etcd;
-mod finding;
 pub mod handover;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 mod keyed;
@@ -31,8 +31,6 @@ mod rules;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub mod sql;
 mod state;
-mod station;
-mod trial;
 mod url;
 #[cfg(feature = "zookeeper")]
 pub mod zookeeper;
@@ -47,11 +45,11 @@ pub use capability::{Capability, Reach, StoreClock};
 #[cfg(feature = "fuzzing")]
 pub use codec::fuzzing::document_texts;
 pub use contract::{Store, StoreOptions, Wakeups};
-pub use finding::{Finding, Severity};
+pub use doctor::Station;
+pub use doctor::Trial;
+pub use doctor::{Finding, Severity};
 pub use open::{capability, check_url, examine, forget, migrate, open, stations, where_kept};
 pub use registry::{HEARTBEAT, HeartbeatReply, JobEntry, JobOrigin, NodeEntry, NodeReport, Pause, SILENCE};
-pub use station::Station;
-pub use trial::Trial;
 pub use url::{
     Advice, EMBEDDED, Migration, OpenError, SCHEMES, UrlFault, redact, secret_ranges, secrets, shown_scheme,
 };

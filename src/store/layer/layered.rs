@@ -1,20 +1,26 @@
-//! A store under a layer: the one place that spells out every operation. It decides nothing.
+//! A store under a layer: the one place that spells out every operation, and decides nothing. The store below may be taken over from
+//! by another connection to the same place: a call keeps the store that it was begun with; hints go on coming, from the one that is
+//! current.
+//!
+//! Beside it stand the two smallest layers: a bound on every call, and an observer who is told of each.
 
 use std::fmt::Debug;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
+use tokio::sync::broadcast;
+use tokio_util::task::AbortOnDropHandle;
 
+use crate::clock::Clock;
 use crate::job::{JobName, NodeName};
 use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
-use crate::store::contract::Reply;
-use crate::store::layer::Current;
+use crate::store::contract::{Reply, pass_on};
 use crate::store::{
-    Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause,
-    Release, Renewal, Settlement, Store, Wakeups,
+    Applied, Capability, Claim, ClaimRequest, Closing, ErrorKind, HeartbeatReply, Intervention, JobEntry, NodeEntry,
+    NodeReport, Op, Pause, Release, Renewal, Settlement, Store, StoreError, Wake, Wakeups,
 };
 
 /// One operation with its arguments. It may be made any number of times; each is a request of its own.
@@ -154,5 +160,153 @@ impl<L: Layer> Store for Layered<L> {
 
     fn subscribe(&self) -> Wakeups {
         self.inner.subscribe()
+    }
+}
+
+/// Hints that a receiver may lag behind by before it has lost some.
+const HINTS: usize = 1_024;
+
+/// The store that calls go to.
+#[derive(Debug)]
+pub(super) struct Current {
+    /// Of the first one: all are at one place.
+    location: String,
+    /// None where the store stays the same: its own hints need no relay.
+    hints: Option<broadcast::Sender<Wake>>,
+    state: Mutex<InUse>,
+}
+
+#[derive(Debug)]
+struct InUse {
+    store: Arc<dyn Store>,
+    /// How many there were before it.
+    generation: u64,
+    /// Passes its hints on, from the first subscription.
+    relay: Option<AbortOnDropHandle<()>>,
+}
+
+impl Current {
+    /// One that stays.
+    pub(super) fn fixed(store: Arc<dyn Store>) -> Self {
+        let location = store.location().to_owned();
+        Self { location, hints: None, state: Mutex::new(InUse { store, generation: 0, relay: None }) }
+    }
+
+    /// One that may be replaced.
+    pub(super) fn replaceable(store: Arc<dyn Store>) -> Self {
+        Self { hints: Some(broadcast::Sender::new(HINTS)), ..Self::fixed(store) }
+    }
+
+    pub(super) fn location(&self) -> &str {
+        &self.location
+    }
+
+    pub(super) fn store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.lock().store)
+    }
+
+    /// Another one for each store that took over.
+    pub(super) fn generation(&self) -> u64 {
+        self.lock().generation
+    }
+
+    /// From now on calls go to `store`. Whoever listens hears its hints; the first of them tells that some may have been lost.
+    pub(super) fn replace(&self, store: Arc<dyn Store>) {
+        let mut state = self.lock();
+        let relay = state.relay.is_some().then(|| self.relay(&store)).flatten();
+        let generation = state.generation + 1;
+        *state = InUse { store, generation, relay };
+    }
+
+    /// Hints from now on. Outside of a runtime there are none.
+    pub(super) fn subscribe(&self) -> Wakeups {
+        let Some(hints) = &self.hints else { return self.store().subscribe() };
+        let receiver = hints.subscribe();
+        let mut state = self.lock();
+        if state.relay.is_none() {
+            state.relay = self.relay(&state.store);
+        }
+        receiver
+    }
+
+    fn relay(&self, store: &Arc<dyn Store>) -> Option<AbortOnDropHandle<()>> {
+        let (hints, runtime) = (self.hints.clone()?, tokio::runtime::Handle::try_current().ok()?);
+        Some(AbortOnDropHandle::new(runtime.spawn(pass_on(store.subscribe(), hints))))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, InUse> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Gives up on each call after a time. What was sent may still be carried out: [`Applied::Maybe`], except for reads.
+///
+/// `Layered::new(store, Timeout::after(options.op_timeout))`.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeout {
+    limit: Duration,
+}
+
+impl Timeout {
+    /// A bound of `limit` per call; usually [`crate::store::StoreOptions::op_timeout`].
+    pub const fn after(limit: Duration) -> Self {
+        Self { limit }
+    }
+}
+
+#[async_trait]
+impl Layer for Timeout {
+    async fn around<'a, T: Send + 'a>(&'a self, op: Op, location: &'a str, call: Call<'a, T>) -> Reply<T> {
+        match tokio::time::timeout(self.limit, call()).await {
+            Ok(reply) => reply,
+            Err(_) => {
+                let applied = if op.is_read() { Applied::No } else { Applied::Maybe };
+                let message = format!("no answer within {:?}", self.limit);
+                Err(StoreError::new(ErrorKind::Timeout, applied, op, location, message))
+            }
+        }
+    }
+}
+
+/// One call, as it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The operation.
+    pub op: Op,
+    /// From before the request was sent until the answer, or the lack of one.
+    pub took: Duration,
+    /// What kind of trouble it met, if it met any.
+    pub error: Option<(ErrorKind, Applied)>,
+}
+
+/// Who is told. Called on the caller's task after each call: it should be quick.
+pub trait Observer: Debug + Send + Sync + 'static {
+    /// A call has ended.
+    fn seen(&self, call: Seen);
+}
+
+/// Tells an observer of each call, with times by the given clock.
+#[derive(Clone, Debug)]
+pub struct Observe {
+    observer: Arc<dyn Observer>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Observe {
+    /// Tells `observer`.
+    pub fn new(observer: Arc<dyn Observer>, clock: Arc<dyn Clock>) -> Self {
+        Self { observer, clock }
+    }
+}
+
+#[async_trait]
+impl Layer for Observe {
+    async fn around<'a, T: Send + 'a>(&'a self, op: Op, _location: &'a str, call: Call<'a, T>) -> Reply<T> {
+        let asked = self.clock.now().mono;
+        let reply = call().await;
+        let took = self.clock.now().mono.since(asked);
+        let error = reply.as_ref().err().map(|error| (error.kind, error.applied));
+        self.observer.seen(Seen { op, took, error });
+        reply
     }
 }

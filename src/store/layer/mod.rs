@@ -7,20 +7,13 @@
 //! - [`Rotation`] goes on with another password once the store refuses the old one.
 
 mod chaos;
-mod current;
 mod layered;
-mod observe;
 mod rotation;
-mod timeout;
 
 pub use crate::store::contract::Reply;
 pub use chaos::{Chaos, ChaosStore, Fault, Odds};
-pub use layered::{Call, Layer, Layered};
-pub use observe::{Observe, Observer, Seen};
+pub use layered::{Call, Layer, Layered, Observe, Observer, Seen, Timeout};
 pub use rotation::{Credentials, Rotation};
-pub use timeout::Timeout;
-
-use current::Current;
 
 #[cfg(test)]
 mod tests;

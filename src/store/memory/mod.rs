@@ -4,15 +4,12 @@
 //!   about a slot is decided by `store::rules`, as in every store that does not decide by itself.
 //! - [`MemoryStore`] is a ledger behind a lock and a clock: the [`super::Store`].
 
-mod backend;
 mod ledger;
-mod notes;
 mod probe;
-mod registry;
 mod store;
 
-pub(super) use backend::MemoryBackend;
 pub use ledger::Ledger;
+pub(super) use store::MemoryBackend;
 pub use store::MemoryStore;
 
 #[cfg(test)]

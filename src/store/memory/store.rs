@@ -1,22 +1,25 @@
-//! A ledger behind a lock and a clock, as a [store](crate::store::Store). Nothing here decides anything.
+//! A ledger behind a lock and a clock, as a [store](crate::store::Store), opened empty and gone with its process. Nothing here
+//! decides anything.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use chrono::{DateTime, SubsecRound, Utc};
 use tokio::sync::broadcast;
 
 use crate::clock::Clock;
 use crate::job::{JobName, Namespace};
 use crate::slot::{Attempt, Audit, NotePage, OutputTail, Slot, SlotRecord, Token};
+use crate::store::backend::Backend;
 use crate::store::memory::Ledger;
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
 use crate::store::state::SlotQuery;
 use crate::store::{
-    Capability, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause, Reach, StoreClock,
-    StoreOptions, Wake, Wakeups,
+    Capability, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, OpenError, Pause, Reach, Store,
+    StoreClock, StoreOptions, Wake, Wakeups,
 };
 
 /// Hints that a receiver may lag behind by before it has lost some.
@@ -165,5 +168,28 @@ impl Ruled for MemoryStore {
 
     fn hints(&self) -> Wakeups {
         self.enter(|room, _| room.wakes.subscribe())
+    }
+}
+
+/// The store in memory.
+pub(in crate::store) struct MemoryBackend;
+
+#[async_trait]
+impl Backend for MemoryBackend {
+    fn capability(&self) -> Capability {
+        CAPABILITY
+    }
+
+    async fn open(
+        &self,
+        _url: &str,
+        options: StoreOptions,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<dyn Store>, OpenError> {
+        Ok(Arc::new(MemoryStore::new(options, clock)))
+    }
+
+    fn where_kept(&self, _location: &str, _namespace: &Namespace, _slot: &Slot) -> Vec<(String, &'static str)> {
+        Vec::new()
     }
 }

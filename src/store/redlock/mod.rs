@@ -8,19 +8,13 @@
 //! |---|---|
 //! | `quorum` | how many masters are a majority, and what may hold beyond the answers that came |
 //! | `claim` | from the looks at all masters to a number, a wait or a refusal |
-//! | `grant` | whether a number that was written made a lease |
-//! | `renewal` | whether a lease still stands |
-//! | `settle` | how a run's end was taken |
-//! | `record` | one slot's record from the masters' records |
-//! | `registry` | jobs, nodes, pauses and notes from what the masters keep |
+//! | `lease` | whether a number that was written made a lease, whether it still stands, and how a run's end was taken |
+//! | `records` | one slot's record from the masters' records; jobs, nodes, pauses and notes from what they keep |
 
 pub mod claim;
-pub mod grant;
+pub mod lease;
 pub mod quorum;
-pub mod record;
-pub mod registry;
-pub mod renewal;
-pub mod settle;
+pub mod records;
 #[cfg(test)]
 mod tests;
 

@@ -7,9 +7,6 @@
 
 mod change;
 mod claim;
-mod close;
-mod operate;
-mod renew;
 mod settle;
 mod step;
 

@@ -2,23 +2,19 @@
 //!
 //! - Each master is a [`super::RedisStore`] of its own, with its own connection and the same keys and scripts.
 //! - A claim has two halves, `lua/reserve.lua` and `lua/grant.lua`; what came to nothing is taken back by `lua/undo.lua`.
-//! - `panel` asks all at once and waits no longer than it takes a majority, and a little grace.
+//! - `masters` asks all at once and waits no longer than it takes a majority, and a little grace.
 //!
 //! Nothing here weighs an answer; nothing here asks a master the same thing twice, but where a contest is undecided.
 
 mod adapter;
-mod answers;
-mod claiming;
+mod claim;
 #[cfg(feature = "fuzzing")]
 pub(super) mod fuzzing;
 mod master;
-mod panel;
-mod script;
+mod masters;
 mod slots;
 mod store;
-mod target;
-mod wake;
 
 pub(in crate::store) use adapter::CAPABILITY;
 pub use store::RedlockStore;
-pub(in crate::store::redis) use target::check;
+pub(in crate::store::redis) use store::check;

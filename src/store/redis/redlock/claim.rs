@@ -7,13 +7,13 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use super::master::Success;
-use super::panel::{Heard, Panel};
+use super::masters::{Heard, Masters};
 use super::store::RedlockStore;
 use crate::clock::{Mono, between, later};
 use crate::slot::{Attempt, Mark, Outcome as Ended, SlotRecord};
 use crate::store::redis::RedisStore;
 use crate::store::redlock::claim::{Found, Grant, Look, Step, Terms};
-use crate::store::redlock::grant::{Ack, Outcome, Said};
+use crate::store::redlock::lease::{Ack, Outcome, Said};
 use crate::store::{Applied, Claim, ClaimRequest, ErrorKind, Op, StoreError};
 
 /// The pause before whoever goes first in a contest looks again: the others take back meanwhile.
@@ -44,7 +44,7 @@ impl RedlockStore {
 
     fn terms<'a>(&self, request: &'a ClaimRequest, done_is_stale: bool) -> Terms<'a> {
         let longest_lease = self.longest_lease(request.slot.job(), request.lease_ttl);
-        Terms { quorum: self.panel.quorum, request, longest_lease, done_is_stale }
+        Terms { quorum: self.masters.quorum, request, longest_lease, done_is_stale }
     }
 
     async fn round(&self, request: &Arc<ClaimRequest>, began: Mono, stale: bool) -> Result<Round, StoreError> {
@@ -72,7 +72,7 @@ impl RedlockStore {
             }
             Step::Unheard => {
                 self.take_back(request, &looks, 0).await;
-                Err(StoreError { applied: Applied::No, ..self.panel.too_few(Op::Claim, &self.location, looks) })
+                Err(StoreError { applied: Applied::No, ..self.masters.too_few(Op::Claim, &self.location, looks) })
             }
             Step::Young { remaining } => {
                 self.take_back(request, &looks, 0).await;
@@ -85,7 +85,7 @@ impl RedlockStore {
     async fn look(&self, request: &Arc<ClaimRequest>, terms: &Terms<'_>) -> Heard<Look> {
         // As long as a claim may take: what is left behind by one that was cut off is gone soon.
         let reserved = self.options.op_timeout;
-        let (quorum, least_age) = (self.panel.quorum, terms.least_age());
+        let (quorum, least_age) = (self.masters.quorum, terms.least_age());
         let call = |master: Arc<RedisStore>| {
             let request = Arc::clone(request);
             async move { master.reserve(&request, reserved).await }
@@ -95,7 +95,7 @@ impl RedlockStore {
             let (heard, yes) = (said.iter().flatten().count(), said.iter().flatten().filter(counts).count());
             yes >= quorum.majority() || (heard >= quorum.majority() && !quorum.may_hold(yes, heard))
         };
-        self.panel.ask_until(call, enough).await
+        self.masters.ask_until(call, enough).await
     }
 
     async fn grant(
@@ -105,7 +105,7 @@ impl RedlockStore {
         grant: Grant,
         began: Mono,
     ) -> Result<Round, StoreError> {
-        let quorum = self.panel.quorum;
+        let quorum = self.masters.quorum;
         let call = |master: Arc<RedisStore>| {
             let request = Arc::clone(request);
             async move { master.grant(&request, grant).await }
@@ -115,7 +115,7 @@ impl RedlockStore {
             let heard = said.iter().flatten().count();
             yes >= quorum.majority() || !quorum.may_hold(yes, heard)
         };
-        let acks = self.panel.ask_until(call, enough).await;
+        let acks = self.masters.ask_until(call, enough).await;
         match terms.after_grants(&grant, &acks.said, self.clock.now().mono.since(began)) {
             Outcome::Claimed(claim) => Ok(Round::Over(claim)),
             Outcome::Void(claim) => {
@@ -127,7 +127,7 @@ impl RedlockStore {
                 self.read_all(request).await
             }
             Outcome::Unknown => {
-                let error = self.panel.too_few(Op::Claim, &self.location, acks);
+                let error = self.masters.too_few(Op::Claim, &self.location, acks);
                 Err(StoreError { applied: Applied::Maybe, ..error })
             }
         }
@@ -140,7 +140,7 @@ impl RedlockStore {
             let request = Arc::clone(request);
             async move { master.burn(&request.slot, grant.attempt).await }
         };
-        let burnt = !grant.again && self.is_enough(&self.panel.ask(burn).await);
+        let burnt = !grant.again && self.is_enough(&self.masters.ask(burn).await);
         // Otherwise what was granted somewhere lapses by itself.
         self.take_back(request, acks, if burnt { grant.attempt } else { 0 }).await;
     }
@@ -157,14 +157,14 @@ impl RedlockStore {
         let mut sure: FuturesUnordered<_> = FuturesUnordered::new();
         for (index, said) in heard.said.iter().enumerate() {
             match said.as_ref().map(Takes::has_taken) {
-                Some(true) => sure.push(self.panel.send(index, &undo)),
+                Some(true) => sure.push(self.masters.send(index, &undo)),
                 Some(false) => {}
-                None => drop(self.panel.send(index, &undo)),
+                None => drop(self.masters.send(index, &undo)),
             }
         }
         // Whoever answered before answers again; the others are told, and not waited for.
         let told = async { while sure.next().await.is_some() {} };
-        let _ = tokio::time::timeout(Panel::patience(self.options.op_timeout), told).await;
+        let _ = tokio::time::timeout(Masters::patience(self.options.op_timeout), told).await;
     }
 
     /// A done marker that not all have: success that the others have forgotten or never heard of, or one from before a reset.
@@ -181,7 +181,7 @@ impl RedlockStore {
             async move { master.heal(&slot, &success).await }
         };
         // Whoever cannot be told now is told by the next claim.
-        let _ = self.panel.ask(heal).await;
+        let _ = self.masters.ask(heal).await;
         Ok(Round::Over(Claim::Done(mark)))
     }
 

@@ -1,17 +1,25 @@
-//! The masters, asked all at once. An answer is waited for until enough have come, then for a little grace, and never longer
-//! than a master may take: one that hangs does not make a claim long. What was sent is carried out also when nobody waits.
+//! The masters, asked all at once, and heard all at once.
+//!
+//! An answer is waited for until enough have come, then for a little grace, and never longer than a master may take: one that hangs
+//! does not make a claim long. What was sent is carried out also when nobody waits.
+//!
+//! Hints from any master are hints. Each is passed on: the first tells that something changed, the later ones that more masters know of
+//! it, and the guard looks no more often than its own waits allow.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
+use tokio_util::task::AbortOnDropHandle;
 
+use crate::store::contract::pass_on;
 use crate::store::redis::RedisStore;
 use crate::store::redlock::Quorum;
-use crate::store::{Applied, ErrorKind, Op, StoreError};
+use crate::store::{Applied, ErrorKind, Op, StoreError, Wake, Wakeups};
 
 /// How much of an operation's time limit one master may take: a claim asks twice and may have to take back.
 const PATIENCE: u32 = 4;
@@ -21,8 +29,8 @@ const GRACE: u32 = 25;
 
 /// The masters.
 #[derive(Debug)]
-pub(super) struct Panel {
-    pub(super) masters: Vec<Arc<RedisStore>>,
+pub(super) struct Masters {
+    pub(super) all: Vec<Arc<RedisStore>>,
     pub(super) quorum: Quorum,
     op_timeout: Duration,
 }
@@ -36,14 +44,14 @@ pub(super) struct Heard<T> {
 
 type Reply<T> = (usize, Result<T, StoreError>);
 
-impl Panel {
+impl Masters {
     pub(super) fn new(masters: Vec<RedisStore>, quorum: Quorum, op_timeout: Duration) -> Self {
-        Self { masters: masters.into_iter().map(Arc::new).collect(), quorum, op_timeout }
+        Self { all: masters.into_iter().map(Arc::new).collect(), quorum, op_timeout }
     }
 
     /// One of them by itself.
     pub(super) fn of_one(master: Arc<RedisStore>, op_timeout: Duration) -> Self {
-        Self { masters: vec![master], quorum: Quorum::one(), op_timeout }
+        Self { all: vec![master], quorum: Quorum::one(), op_timeout }
     }
 
     /// The longest that one master may take.
@@ -71,9 +79,9 @@ impl Panel {
         T: Send + 'static,
         F: Future<Output = Result<T, StoreError>> + Send + 'static,
     {
-        let everybody = 0..self.masters.len();
+        let everybody = 0..self.all.len();
         let mut pending: FuturesUnordered<_> = everybody.map(|index| self.send(index, &call)).collect();
-        let mut heard = Heard::nothing(self.masters.len());
+        let mut heard = Heard::nothing(self.all.len());
         let patience = Self::patience(self.op_timeout);
         let limit = tokio::time::timeout(patience, listen(&mut pending, &mut heard, |said| enough(said)));
         if limit.await.is_ok() && !pending.is_empty() {
@@ -91,7 +99,7 @@ impl Panel {
         T: Send + 'static,
         F: Future<Output = Result<T, StoreError>> + Send + 'static,
     {
-        let task: Option<JoinHandle<_>> = self.masters.get(index).map(|master| tokio::spawn(call(Arc::clone(master))));
+        let task: Option<JoinHandle<_>> = self.all.get(index).map(|master| tokio::spawn(call(Arc::clone(master))));
         async move {
             let answer = match task {
                 Some(task) => task.await.ok(),
@@ -109,7 +117,7 @@ impl Panel {
         let mut told = Vec::new();
         let (mut kind, mut applied) = (ErrorKind::Timeout, Applied::No);
         for (index, (said, error)) in heard.said.iter().zip(heard.errors).enumerate() {
-            let place = self.masters.get(index).map_or("", |master| master.location.as_str());
+            let place = self.all.get(index).map_or("", |master| master.location.as_str());
             match (said, error) {
                 (Some(_), _) => applied = Applied::Maybe,
                 (None, Some(error)) => {
@@ -179,5 +187,36 @@ async fn listen<T, F: Future<Output = Reply<T>>>(
     while !enough(&heard.said) {
         let Some(reply) = pending.next().await else { return };
         heard.note(reply);
+    }
+}
+
+/// Hints that a receiver may lag behind by before it has lost some.
+const HINTS: usize = 4_096;
+
+/// Those who listen, and the tasks that bring them every master's hints.
+#[derive(Debug)]
+pub(super) struct MergedHints {
+    hints: broadcast::Sender<Wake>,
+    tasks: Mutex<Vec<AbortOnDropHandle<()>>>,
+}
+
+impl Default for MergedHints {
+    fn default() -> Self {
+        Self { hints: broadcast::Sender::new(HINTS), tasks: Mutex::default() }
+    }
+}
+
+impl MergedHints {
+    /// Hints from now on; `of_masters` are the masters' own, asked for once. Outside of a runtime there are none.
+    pub(super) fn subscribe(&self, of_masters: impl FnOnce() -> Vec<Wakeups>) -> Wakeups {
+        let hints = self.hints.subscribe();
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        if tasks.is_empty()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let pass = |hints| AbortOnDropHandle::new(runtime.spawn(pass_on(hints, self.hints.clone())));
+            *tasks = of_masters().into_iter().map(pass).collect();
+        }
+        hints
     }
 }

@@ -1,12 +1,20 @@
-//! One slot's record from what the masters know of it. Knowledge adds up: the larger counter, an end over none, success over
-//! any other end. What only a minority has of a lease is none.
+//! What the masters keep, put together.
+//!
+//! - One slot's record: knowledge adds up, the larger counter, an end over none, success over any other end. What only a minority
+//!   has of a lease is none.
+//! - Jobs, nodes, pauses and notes: whatever any of them knows, the newest of it.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use crate::slot::{Attempt, DoneMark, Holder, Mark, Outcome, RunRecord, SlotRecord, Token, Verdict, VerdictRecord};
-use crate::store::redlock::quorum::{Quorum, lasting};
+use crate::job::{JobName, NodeName};
+use crate::slot::{
+    Attempt, DoneMark, Holder, MOST_PAGES, Mark, NotePage, Outcome, RunRecord, SlotRecord, Token, Verdict,
+    VerdictRecord,
+};
+use crate::store::redlock::quorum::{Quorum, lasting, median};
+use crate::store::{JobEntry, NodeEntry, Pause};
 
 /// What is known of the slot; none when too few masters answered.
 pub fn merge(quorum: Quorum, records: &[Option<SlotRecord>]) -> Option<SlotRecord> {
@@ -134,5 +142,100 @@ const fn weight(outcome: Option<Outcome>) -> u8 {
         Some(Outcome::LostLease) => 1,
         Some(Outcome::Success) => 3,
         Some(_) => 2,
+    }
+}
+
+/// Every job that any master knows, first seen when the first of them saw it.
+pub fn jobs(known: &[Option<Vec<JobEntry>>]) -> Vec<JobEntry> {
+    let mut jobs: BTreeMap<&JobName, Vec<&JobEntry>> = BTreeMap::new();
+    for job in known.iter().flatten().flatten() {
+        jobs.entry(&job.name).or_default().push(job);
+    }
+    jobs.into_values().filter_map(|entries| job(&entries)).collect()
+}
+
+/// As most masters have it; a master that missed the last registration has the one before. What a file's daemon said is kept
+/// against what came from elsewhere, as each master keeps it.
+fn job(entries: &[&JobEntry]) -> Option<JobEntry> {
+    let first_seen = entries.iter().map(|entry| entry.first_seen).min()?;
+    let is_kept = |entry: &&&JobEntry| !entries.iter().any(|other| entry.yields_to(other));
+    let entries: Vec<&JobEntry> = entries.iter().filter(is_kept).copied().collect();
+    let bare = |entry: &JobEntry| JobEntry { first_seen, ..entry.clone() };
+    let count = |entry: &JobEntry| entries.iter().filter(|other| bare(other) == bare(entry)).count();
+    // Of equals the first: `max_by_key` would take the last.
+    entries.iter().rev().max_by_key(|entry| count(entry)).map(|entry| bare(entry))
+}
+
+/// Every node that any master knows, by its newest report.
+pub fn nodes(known: &[Option<Vec<NodeEntry>>]) -> Vec<NodeEntry> {
+    let mut nodes: BTreeMap<&NodeName, Vec<&NodeEntry>> = BTreeMap::new();
+    for node in known.iter().flatten().flatten() {
+        nodes.entry(&node.report.name).or_default().push(node);
+    }
+    nodes.into_values().filter_map(|entries| node(&entries)).collect()
+}
+
+fn node(entries: &[&NodeEntry]) -> Option<NodeEntry> {
+    let newest = entries.iter().max_by_key(|entry| entry.seen)?;
+    let same = entries.iter().filter(|entry| entry.report == newest.report);
+    Some(NodeEntry { report: newest.report.clone(), seen: median(same.map(|entry| entry.seen))? })
+}
+
+/// Every page that any master keeps, each as it was written last; the newest that a store keeps.
+pub fn notes(known: &[Option<Vec<NotePage>>]) -> Vec<NotePage> {
+    let mut pages: BTreeMap<&str, &NotePage> = BTreeMap::new();
+    for page in known.iter().flatten().flatten() {
+        let newest = pages.entry(&page.id).or_insert(page);
+        if page.last > newest.last {
+            *newest = page;
+        }
+    }
+    let mut newest: Vec<NotePage> = pages.into_values().cloned().collect();
+    newest.sort_by_key(|page| std::cmp::Reverse(page.last));
+    newest.truncate(MOST_PAGES);
+    NotePage::sort(&mut newest);
+    newest
+}
+
+/// Every job's last pause, as the last verb left it.
+pub fn pauses(known: &[Option<Vec<(JobName, Pause)>>]) -> Vec<(JobName, Pause)> {
+    let mut pauses: BTreeMap<&JobName, &Pause> = BTreeMap::new();
+    for (job, pause) in known.iter().flatten().flatten() {
+        let last = pauses.entry(job).or_insert(pause);
+        if pause.last().at > last.last().at {
+            *last = pause;
+        }
+    }
+    pauses.into_iter().map(|(job, pause)| (job.clone(), pause.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{DateTime, TimeDelta};
+
+    use super::*;
+    use crate::store::JobOrigin;
+
+    fn entry(origin: JobOrigin, max_attempts: u32, seen: i64) -> Option<Vec<JobEntry>> {
+        Some(vec![JobEntry {
+            name: JobName::new("push").unwrap(),
+            schedule: "0 * * * *".to_owned(),
+            timezone: "UTC".to_owned(),
+            period: "hour".to_owned(),
+            max_attempts,
+            enabled: true,
+            planned: None,
+            origin,
+            first_seen: DateTime::UNIX_EPOCH + TimeDelta::seconds(seen),
+        }])
+    }
+
+    #[test]
+    fn a_job_is_as_most_have_it_and_a_files_word_stands_against_any_number_of_others() {
+        let (file, crontab) = (JobOrigin::File, JobOrigin::Crontab);
+        let known = [entry(file, 3, 3), entry(file, 9, 2), entry(file, 9, 4)];
+        assert_eq!(jobs(&known), entry(file, 9, 2).unwrap());
+        let known = [entry(crontab, 3, 1), None, entry(file, 9, 2), entry(crontab, 3, 5)];
+        assert_eq!(jobs(&known), entry(file, 9, 1).unwrap());
     }
 }

@@ -15,7 +15,7 @@ const GONE: u32 = 60;
 
 /// What is known of one sentinel.
 #[derive(Clone, Debug, Default)]
-struct Voice {
+struct SentinelReply {
     answer: Option<(Address, i64)>,
     /// Why it has not answered since.
     failure: Option<Failure>,
@@ -33,36 +33,36 @@ pub(super) enum Failure {
 
 /// What the sentinels said last.
 #[derive(Clone, Debug)]
-pub(super) struct Told(Vec<Voice>);
+pub(super) struct SentinelReplies(Vec<SentinelReply>);
 
-impl Told {
+impl SentinelReplies {
     pub(super) fn by(sentinels: usize) -> Self {
-        Self(vec![Voice::default(); sentinels])
+        Self(vec![SentinelReply::default(); sentinels])
     }
 
     /// A sentinel names the master.
     pub(super) fn answer(&mut self, sentinel: usize, address: Address, epoch: i64) {
-        if let Some(voice) = self.0.get_mut(sentinel) {
-            *voice = Voice { answer: Some((address, epoch)), ..Voice::default() };
+        if let Some(reply) = self.0.get_mut(sentinel) {
+            *reply = SentinelReply { answer: Some((address, epoch)), ..SentinelReply::default() };
         }
     }
 
     /// A sentinel refuses to answer, or cannot be asked. What it refused is kept until it answers: a time-out that follows
     /// tells nothing of what is to be mended.
     pub(super) fn failure(&mut self, sentinel: usize, failure: Failure) {
-        let Some(voice) = self.0.get_mut(sentinel) else { return };
+        let Some(reply) = self.0.get_mut(sentinel) else { return };
         let told =
-            voice.failure.take().filter(|told| matches!((told, &failure), (Failure::Refused(_), Failure::Silent(_))));
-        voice.failure = told.or(Some(failure));
-        voice.failures = voice.failures.saturating_add(1);
-        if voice.failures >= GONE {
-            voice.answer = None;
+            reply.failure.take().filter(|told| matches!((told, &failure), (Failure::Refused(_), Failure::Silent(_))));
+        reply.failure = told.or(Some(failure));
+        reply.failures = reply.failures.saturating_add(1);
+        if reply.failures >= GONE {
+            reply.answer = None;
         }
     }
 
     /// Why one of them does not answer: what was refused before what is silent.
     pub(super) fn why_not(&self) -> &str {
-        match self.0.iter().filter_map(|voice| voice.failure.as_ref()).max() {
+        match self.0.iter().filter_map(|reply| reply.failure.as_ref()).max() {
             Some(Failure::Refused(why) | Failure::Silent(why)) => why,
             None => "none can be reached",
         }
@@ -70,7 +70,7 @@ impl Told {
 
     /// The master and its epoch, where any of them has named one.
     pub(super) fn master(&self, known: Option<&Address>) -> Option<(Address, i64)> {
-        let answers = || self.0.iter().filter_map(|voice| voice.answer.as_ref());
+        let answers = || self.0.iter().filter_map(|reply| reply.answer.as_ref());
         let epoch = answers().map(|(_, epoch)| *epoch).max()?;
         let mut votes: BTreeMap<&Address, usize> = BTreeMap::new();
         for (address, _) in answers().filter(|(_, of)| *of == epoch) {
@@ -91,7 +91,7 @@ mod tests {
 
     /// The master after these answers, one after the other: who said it, the port, the epoch.
     fn after(said: &[(usize, u16, i64)]) -> (u16, i64) {
-        let (mut told, mut known) = (Told::by(3), None);
+        let (mut told, mut known) = (SentinelReplies::by(3), None);
         for (sentinel, port, epoch) in said {
             told.answer(*sentinel, address(*port), *epoch);
             known = told.master(known.as_ref().map(|(address, _)| address));
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_sentinel_that_is_gone_for_good_keeps_nobody_at_the_old_master() {
-        let mut told = Told::by(2);
+        let mut told = SentinelReplies::by(2);
         told.answer(0, address(1), 7);
         told.answer(1, address(2), 0);
         (1..GONE).for_each(|_| told.failure(0, silent()));
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_refusal_is_told_until_its_sentinel_answers_whatever_fails_meanwhile() {
-        let mut told = Told::by(2);
+        let mut told = SentinelReplies::by(2);
         assert_eq!(told.why_not(), "none can be reached");
         told.failure(0, silent());
         assert_eq!(told.why_not(), "timed out");
