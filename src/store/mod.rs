@@ -8,7 +8,6 @@
 //! - [`open()`] turns a url into a store; the one file that names every adapter.
 
 mod backend;
-mod capability;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 mod codec;
 mod contract;
@@ -41,7 +40,7 @@ pub mod conformance;
 pub use crate::error::{Applied, ErrorKind, Op, StoreError};
 pub use crate::reply::{Claim, ClaimRequest, Closing, Intervention, Release, Renewal, Settlement};
 pub use crate::wake::{Wake, WakeKind, WakeParseError};
-pub use capability::{Capability, Reach, StoreClock};
+pub use backend::{Capability, Reach, StoreClock};
 #[cfg(feature = "fuzzing")]
 pub use codec::fuzzing::document_texts;
 pub use contract::{Store, StoreOptions, Wakeups};

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 
 use super::api::{AlarmRequest, AlarmResponse, MemberListResponse, Nothing, StatusResponse, method};
 use super::keys::Keys;
-use super::store::{CAPABILITY, EtcdStore};
 use super::target::{FORM, Target};
+use super::{CAPABILITY, EtcdStore};
 use crate::clock::Clock;
 use crate::job::Namespace;
 use crate::slot::Slot;

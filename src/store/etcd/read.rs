@@ -9,12 +9,12 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use futures_util::future::{try_join, try_join_all};
 
+use super::EtcdStore;
 use super::api::{
     Compare, KeyValue, LeaseId, LeaseTimeToLiveResponse, RangeRequest, RequestOp, TxnRequest, TxnResponse, absent,
     method, none_but, unchanged,
 };
 use super::fault::Fault;
-use super::store::EtcdStore;
 use crate::clock::later;
 use crate::slot::{Attempt, OutputTail, Slot, SlotKey, SlotRecord, Token};
 use crate::store::Pause;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
+use super::EtcdStore;
 use super::api::{
     ASCEND, Answer, BY_CHANGE, KeyValue, RangeRequest, RangeResponse, RequestOp, TxnRequest, TxnResponse, delete,
     delete_prefix, method, put, unchanged,
@@ -11,7 +12,6 @@ use super::api::{
 use super::fault::Fault;
 use super::keys::Keys;
 use super::read::{json, read_json};
-use super::store::EtcdStore;
 use crate::clock::later;
 use crate::job::JobName;
 use crate::slot::{Audit, MOST_PAGES, NotePage, Slot};

@@ -18,7 +18,7 @@ use super::api::{
 };
 use super::fault::{Fault, is_lease_gone};
 use super::read::{Loaded, View, json};
-use super::store::{CAPABILITY, EtcdStore};
+use super::{CAPABILITY, EtcdStore};
 use crate::clock::between;
 use crate::slot::{Attempt, OutputTail, Slot, SlotRecord, Token};
 use crate::store::codec::MarkText;

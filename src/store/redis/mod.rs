@@ -1,7 +1,7 @@
 //! The store in Redis (5 or later; users and TLS since 6): one server, the master that sentinels name, a cluster, or a
 //! majority of masters that know nothing of each other (`redlock`).
 //!
-//! - Each operation is one Lua script in `lua/`, one file each, run by hash; nobody else's clock judges but the server's.
+//! - Each operation is one Lua script, put together from the files in `lua/`, run by hash; nobody else's clock judges but the server's.
 //! - `link` is the one connection to a server that all calls share; `wake` the other one, which listens; where they
 //!   lead is asked of `sentinel` where that may change.
 //! - `route` sends a call to the server that keeps its key: there is only one, or `cluster` knows.

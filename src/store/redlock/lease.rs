@@ -12,7 +12,7 @@ use chrono::{DateTime, Utc};
 use crate::reply::{Claim, Intervention, Release, Renewal, Settlement};
 use crate::slot::{DoneMark, Holder, Lease};
 use crate::store::redlock::claim::{Grant, Terms};
-use crate::store::redlock::quorum::{Quorum, drift, lasting};
+use crate::store::redlock::{Quorum, drift, lasting};
 
 /// One master's answer to a [`Grant`].
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use crate::slot::{
     Attempt, DoneMark, Holder, MOST_PAGES, Mark, NotePage, Outcome, RunRecord, SlotRecord, Token, Verdict,
     VerdictRecord,
 };
-use crate::store::redlock::quorum::{Quorum, lasting, median};
+use crate::store::redlock::{Quorum, lasting, median};
 use crate::store::{JobEntry, NodeEntry, Pause};
 
 /// What is known of the slot; none when too few masters answered.

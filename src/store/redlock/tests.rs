@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::claim::{Found, Grant, Look, Own, Step, Terms};
 use super::lease::{self, Ack, Answer, Outcome, Said};
-use super::{Quorum, records};
+use super::{Quorum, QuorumError, lasting, median, records};
 use crate::job::NodeName;
 use crate::reply::{Claim, ClaimRequest, Release, Renewal, Settlement};
 use crate::slot::{Audit, DoneMark, Holder, Mark, Slot, SlotRecord, Token, Verdict, VerdictRecord};
@@ -327,4 +327,40 @@ fn of_two_slots_of_a_job_that_contend_the_smaller_token_goes_first() {
     assert!(blocked(step(&[look(free()), beside(1, 0), None])));
     assert!(blocked(step(&[look(free()), beside(255, 1), None])), "it has a number");
     assert!(blocked(step(&[look(free()), beside(255, 0), beside(255, 0)])), "it has a majority");
+}
+
+#[test]
+fn one_two_or_an_even_number_of_masters_is_refused_with_a_way_out() {
+    assert!(Quorum::of(1).unwrap_err().to_string().contains("redis://"));
+    assert_eq!(Quorum::of(2), Err(QuorumError::TooFew(2)));
+    assert!(Quorum::of(4).unwrap_err().to_string().contains("leave one out"));
+    assert_eq!(Quorum::of(17), Err(QuorumError::TooMany(17)));
+    assert_eq!([3, 5, 7].map(|masters| Quorum::of(masters).unwrap().majority()), [2, 3, 4]);
+}
+
+#[test]
+fn a_minority_does_not_move_the_median() {
+    assert_eq!(median([1, 2, 1_000]), Some(2));
+    assert_eq!(median([0, 5, 6, 7, 1_000]), Some(6));
+    assert_eq!(median([5, 7]), Some(5));
+    assert_eq!(median(Vec::<u8>::new()), None);
+}
+
+#[test]
+fn what_could_be_true_of_a_majority_is_not_taken_for_false() {
+    let five = Quorum::of(5).unwrap();
+    assert!(five.may_hold(1, 3));
+    assert!(!five.may_hold(1, 4));
+    assert!(five.may_hold(3, 5));
+    assert!(!five.may_hold(2, 5));
+}
+
+#[test]
+fn a_lease_lasts_for_as_long_as_a_majority_has_it() {
+    let three = Quorum::of(3).unwrap();
+    let left = |seconds: &[u64]| lasting(three, seconds.iter().copied().map(Duration::from_secs).collect()).as_secs();
+    assert_eq!(left(&[9, 1, 5]), 5);
+    assert_eq!(left(&[9, 1]), 1);
+    assert_eq!(left(&[9]), 9);
+    assert_eq!(left(&[]), 0);
 }

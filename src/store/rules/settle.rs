@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use super::SlotStep;
-use super::step::holder;
+use super::holder;
 use crate::clock::{between, later};
 use crate::job::NodeName;
 use crate::slot::{Audit, Holder, Lease, Outcome, RunRecord, Verdict, VerdictRecord};

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::link::{FORM, Target};
 use super::nodes::Paths;
-use super::store::{CAPABILITY, ZookeeperStore};
+use super::{CAPABILITY, ZookeeperStore};
 use crate::clock::Clock;
 use crate::job::Namespace;
 use crate::slot::Slot;

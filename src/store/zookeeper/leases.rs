@@ -14,10 +14,10 @@ use std::sync::atomic::Ordering;
 use chrono::{DateTime, Utc};
 use zookeeper_client::MultiWriter;
 
+use super::ZookeeperStore;
 use super::fault::Fault;
 use super::link::Session;
 use super::nodes::{Ask, Found, Paths, SlotText, json, read_json, stored};
-use super::store::ZookeeperStore;
 use crate::slot::{Slot, SlotKey, Token};
 use crate::store::Wake;
 use crate::store::codec::MarkText;

@@ -29,9 +29,129 @@ mod nodes;
 mod purge;
 mod registry;
 mod slots;
-mod store;
 mod time;
 mod watch;
 
 pub(super) use backend::ZookeeperBackend;
-pub use store::ZookeeperStore;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use futures_util::future::try_join;
+use zookeeper_client::{Error, MultiReadResult};
+
+use crate::clock::Clock;
+use crate::store::keyed::{Call, Frame, Framed};
+use crate::store::state::Moment;
+use crate::store::{Capability, OpenError, Reach, StoreClock, StoreError, StoreOptions, redact};
+use fault::Fault;
+use link::Target;
+use link::{Link, Session};
+use nodes::{Ask, Found, Paths};
+use time::LeaderClock;
+use watch::Listener;
+
+/// How often somebody who waits looks again while there is no session.
+const POLL: Duration = Duration::from_secs(5);
+
+/// What it can do.
+pub(super) const CAPABILITY: Capability = Capability {
+    name: "zookeeper",
+    reach: Reach::Network,
+    clock: StoreClock::Server,
+    push: true,
+    poll: POLL,
+    durable: true,
+    expires_records: false,
+};
+
+/// A store in one ZooKeeper ensemble.
+#[derive(Debug)]
+pub struct ZookeeperStore {
+    pub(super) paths: Paths,
+    pub(super) link: Arc<Link>,
+    pub(super) listener: Listener,
+    pub(super) location: String,
+    pub(super) options: StoreOptions,
+    /// The last session that is known to have come after one that held leases.
+    pub(super) doubted: AtomicU64,
+    clock: Arc<dyn Clock>,
+    leader: LeaderClock,
+}
+
+impl ZookeeperStore {
+    /// Opens the store at `zookeeper://` (docs/stores.md has the forms). Only the url is judged here: no session is begun
+    /// before the first operation, so an ensemble that is down is that one's error.
+    ///
+    /// # Errors
+    /// [`OpenError::Url`] when the url cannot be used.
+    #[allow(clippy::unused_async, reason = "every store is opened by awaiting; others do connect")]
+    pub async fn open(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
+        let target = Target::parse(url)?;
+        let paths = Paths::new(&target.chroot, &options.namespace);
+        let link = Arc::new(Link::new(target.clone(), paths.clone()));
+        // A session of its own: a busy one would hold hints up.
+        let listener = Listener::new(Link::new(target, paths.clone()), paths.clone());
+        let leader = LeaderClock::default();
+        let (location, doubted) = (redact(url), AtomicU64::default());
+        Ok(Self { paths, link, listener, location, options, doubted, clock, leader })
+    }
+
+    /// Now, by the leader's clock.
+    pub(super) async fn moment(&self, session: &Session, anew: bool) -> Result<Moment, Fault> {
+        let measure = async || match self.stamp(session).await {
+            Err(Error::NoNode) => {
+                self.link.prepare(&session.client).await?;
+                Ok(self.stamp(session).await?)
+            }
+            stamp => Ok::<_, Fault>(stamp?),
+        };
+        let now = self.leader.now(&*self.clock, (session.generation, anew), measure).await?;
+        Ok(Moment { now, retention: self.options.retention })
+    }
+
+    async fn stamp(&self, session: &Session) -> Result<i64, Error> {
+        session.client.set_data(&self.paths.clock(), b"", None).await.map(|stat| stat.mtime)
+    }
+
+    /// Runs a call's work within the limit and gives its error the words of the contract.
+    pub(super) async fn within<T>(
+        &self,
+        call: &Call,
+        work: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, StoreError> {
+        call.within(self.frame(), work).await
+    }
+
+    /// Reads several nodes as they are at one moment, and not before this call.
+    pub(super) async fn read(&self, session: &Session, asks: Vec<Ask>) -> Result<Vec<Found>, Fault> {
+        // Asked before the reading, on the same connection: a server that lags behind the leader catches up first.
+        let caught_up = session.client.sync(&self.paths.pauses());
+        let mut reader = session.client.new_multi_reader();
+        for ask in asks {
+            match ask {
+                Ask::Data(path) => reader.add_get_data(&path)?,
+                Ask::Children(path) => reader.add_get_children(&path)?,
+            }
+        }
+        let ((), results) = try_join(caught_up, reader.commit()).await?;
+        let found = results.into_iter().map(|result| match result {
+            MultiReadResult::Data { data, stat } => Ok(Found::Data(data, stat)),
+            MultiReadResult::Children { children } => Ok(Found::Children(children)),
+            MultiReadResult::Error { err: Error::NoNode } => Ok(Found::Nothing),
+            MultiReadResult::Error { err } => Err(err.into()),
+            _ => Err(Fault::odd_answer()),
+        });
+        found.collect()
+    }
+}
+
+impl Framed for ZookeeperStore {
+    type Fault = Fault;
+
+    fn frame(&self) -> Frame<'_> {
+        Frame { location: &self.location, limit: self.options.op_timeout }
+    }
+}

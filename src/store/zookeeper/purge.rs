@@ -4,11 +4,11 @@
 use chrono::{DateTime, Utc};
 use zookeeper_client::Error;
 
+use super::ZookeeperStore;
 use super::fault::Fault;
 use super::link::Session;
 use super::nodes::Paths;
 use super::nodes::{Ask, Found, SlotText, read_json};
-use super::store::ZookeeperStore;
 use crate::clock::earlier;
 use crate::store::keyed::Call;
 use crate::store::state::Moment;

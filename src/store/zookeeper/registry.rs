@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use serde::de::DeserializeOwned;
 
+use super::ZookeeperStore;
 use super::fault::Fault;
 use super::link::Session;
 use super::nodes::{Ask, Found, json, read_json, read_pauses};
-use super::store::ZookeeperStore;
 use crate::clock::{earlier, later};
 use crate::job::JobName;
 use crate::slot::{Audit, NotePage, Slot};

@@ -10,7 +10,7 @@ use super::fault::{Fault, cause, is_overtaken};
 use super::leases::{Asks, Leases, Owner, Tending};
 use super::link::Session;
 use super::nodes::{Ask, Found, Paths, SlotText, json, outputs_of, read_json, read_pauses, state};
-use super::store::{CAPABILITY, ZookeeperStore};
+use super::{CAPABILITY, ZookeeperStore};
 use crate::slot::{Attempt, OutputTail, Slot, SlotRecord, Token};
 use crate::store::codec::{MarkText, PauseText};
 use crate::store::keyed::{Call, Keyed};

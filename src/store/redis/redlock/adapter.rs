@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
+use super::RedlockStore;
 use super::masters::Heard;
-use super::store::RedlockStore;
 use crate::job::{JobName, NodeName};
 use crate::slot::{Attempt, Audit, Lease, Mark, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::redis::RedisStore;

@@ -6,9 +6,9 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
+use super::RedlockStore;
 use super::master::Success;
 use super::masters::{Heard, Masters};
-use super::store::RedlockStore;
 use crate::clock::{Mono, between, later};
 use crate::slot::{Attempt, Mark, Outcome as Ended, SlotRecord};
 use crate::store::redis::RedisStore;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
+use super::RedlockStore;
 use super::masters::Heard;
-use super::store::RedlockStore;
 use crate::clock::between;
 use crate::job::NodeName;
 use crate::slot::{Mark, Slot, SlotRecord, Verdict, VerdictRecord};
