@@ -200,7 +200,7 @@ impl EtcdStore {
     }
 
     /// The clock, and what is known of each slot, in the order asked.
-    pub(super) async fn records(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), Fault> {
+    pub(super) async fn read_records(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), Fault> {
         if slots.is_empty() {
             // An empty question asks for the clock, and whether the store is there.
             self.read(vec![RangeRequest::key(&self.keys.wake())]).await?;

@@ -154,7 +154,7 @@ impl EtcdStore {
 
     /// Removes a batch of what is older than the retention; answers how many slots went. A slot whose marker lasts longer
     /// than its records is left until that has ended.
-    pub(super) async fn remove_old(&self, call: &Call) -> Result<u64, Fault> {
+    pub(super) async fn purge_slots(&self, call: &Call) -> Result<u64, Fault> {
         self.remove_old_notes(call).await?;
         let oldest = RangeRequest {
             limit: PURGE_AT_ONCE,

@@ -79,7 +79,7 @@ impl Keyed for EtcdStore {
     }
 
     async fn records(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), Fault> {
-        self.records(slots).await
+        self.read_records(slots).await
     }
 
     async fn output_kept(&self, slot: &Slot, attempt: Attempt, token: Token) -> Result<Option<OutputTail>, Fault> {
@@ -87,7 +87,7 @@ impl Keyed for EtcdStore {
     }
 
     async fn remove_old(&self, call: &Call) -> Result<u64, Fault> {
-        self.remove_old(call).await
+        self.purge_slots(call).await
     }
 
     fn subscribe(&self) -> Wakeups {
