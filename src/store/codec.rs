@@ -184,11 +184,12 @@ pub(super) mod fuzzing {
     use serde::Serialize;
     use serde::de::DeserializeOwned;
 
-    use super::*;
+    use super::{MarkText, NodeText, NoteText, NotesText, PauseText};
     use crate::clock::later;
     use crate::job::NodeName;
     use crate::reply::ClaimRequest;
     use crate::slot::{MOST_PAGES, NotePage, Slot, Token};
+    use crate::store::Pause;
     use crate::store::rules::{Change, SlotStep};
     use crate::store::state::{Moment, SlotState, StoredMark};
 

@@ -53,7 +53,7 @@ use watch::Listener;
 const POLL: Duration = Duration::from_secs(5);
 
 /// What it can do.
-pub(super) const CAPABILITY: Capability = Capability {
+const CAPABILITY: Capability = Capability {
     name: "etcd",
     reach: Reach::Network,
     clock: StoreClock::Node,
@@ -66,12 +66,12 @@ pub(super) const CAPABILITY: Capability = Capability {
 /// A store in one etcd cluster.
 #[derive(Debug)]
 pub struct EtcdStore {
-    pub(super) keys: Keys,
-    pub(super) link: Arc<Link>,
-    pub(super) listener: Listener,
-    pub(super) options: StoreOptions,
-    pub(super) location: String,
-    pub(super) seen: SeenSlots,
+    keys: Keys,
+    link: Arc<Link>,
+    listener: Listener,
+    options: StoreOptions,
+    location: String,
+    seen: SeenSlots,
     clock: Arc<dyn Clock>,
 }
 
@@ -90,21 +90,17 @@ impl EtcdStore {
     }
 
     /// Now, as this node has it, in the milliseconds that are stored.
-    pub(super) fn moment(&self) -> Moment {
+    fn moment(&self) -> Moment {
         Moment { now: self.clock.now().wall.trunc_subsecs(3), retention: self.options.retention }
     }
 
     /// Runs a call's work within the limit and gives its error the words of the contract.
-    pub(super) async fn within<T>(
-        &self,
-        call: &Call,
-        work: impl Future<Output = Result<T, Fault>>,
-    ) -> Result<T, StoreError> {
+    async fn within<T>(&self, call: &Call, work: impl Future<Output = Result<T, Fault>>) -> Result<T, StoreError> {
         call.within(self.frame(), work).await
     }
 
     /// Gives up an etcd lease that nothing stands under, in the background. Should that fail, it lapses by itself.
-    pub(super) fn revoke(&self, lease: i64) {
+    fn revoke(&self, lease: i64) {
         let link = Arc::clone(&self.link);
         tokio::spawn(async move {
             if let Err(error) = link.call::<_, Nothing>(method::LEASE_REVOKE, LeaseId { id: lease }).await {
@@ -127,11 +123,11 @@ const MOST_SEEN: usize = 1_000;
 
 /// The slots that were claimed by this store, whatever came of it.
 #[derive(Debug, Default)]
-pub(super) struct SeenSlots(Mutex<HashSet<Slot>>);
+struct SeenSlots(Mutex<HashSet<Slot>>);
 
 impl SeenSlots {
     /// True the first time that it is asked about a slot.
-    pub(super) fn is_new(&self, slot: &Slot) -> bool {
+    fn is_new(&self, slot: &Slot) -> bool {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if slots.len() >= MOST_SEEN {
             slots.clear();

@@ -61,7 +61,7 @@ pub(super) struct Loaded {
 
 /// A mark as it was read.
 #[derive(Default)]
-pub(super) struct FoundMark {
+struct FoundMark {
     text: Option<MarkText>,
     /// What is left of a lease.
     left: Duration,
@@ -177,7 +177,7 @@ impl EtcdStore {
     }
 
     /// A mark with the time that is left to it; none when its lease has just ended.
-    pub(super) async fn found_mark(&self, kv: Option<KeyValue>) -> Result<Option<FoundMark>, Fault> {
+    async fn found_mark(&self, kv: Option<KeyValue>) -> Result<Option<FoundMark>, Fault> {
         let Some(kv) = kv else { return Ok(Some(FoundMark::default())) };
         let foreign = |why: &str| Fault::foreign(&String::from_utf8_lossy(&kv.key), why);
         let text = MarkText::read(&kv.value).map_err(|why| foreign(&why))?;

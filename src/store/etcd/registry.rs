@@ -264,7 +264,7 @@ impl EtcdStore {
     }
 
     /// Removes a batch of what is older than the retention.
-    pub(super) async fn remove_old_notes(&self, call: &Call) -> Result<(), Fault> {
+    async fn remove_old_notes(&self, call: &Call) -> Result<(), Fault> {
         let all = RangeRequest::prefix(&self.keys.all_notes());
         let oldest = RangeRequest { limit: PURGED_PAGES, sort_order: ASCEND, sort_target: BY_CHANGE, ..all };
         let at = self.moment();

@@ -59,7 +59,7 @@ impl<L: Layer> Layered<L> {
     }
 
     /// Puts `layer` around whichever store is the current one at the time of a call.
-    pub(super) const fn over(inner: Arc<Current>, layer: L) -> Self {
+    const fn over(inner: Arc<Current>, layer: L) -> Self {
         Self { inner, layer }
     }
 
@@ -177,7 +177,7 @@ const HINTS: usize = 1_024;
 
 /// The store that calls go to.
 #[derive(Debug)]
-pub(super) struct Current {
+struct Current {
     /// Of the first one: all are at one place.
     location: String,
     /// None where the store stays the same: its own hints need no relay.
@@ -196,13 +196,13 @@ struct InUse {
 
 impl Current {
     /// One that stays.
-    pub(super) fn fixed(store: Arc<dyn Store>) -> Self {
+    fn fixed(store: Arc<dyn Store>) -> Self {
         let location = store.location().to_owned();
         Self { location, hints: None, state: Mutex::new(InUse { store, generation: 0, relay: None }) }
     }
 
     /// One that may be replaced.
-    pub(super) fn replaceable(store: Arc<dyn Store>) -> Self {
+    fn replaceable(store: Arc<dyn Store>) -> Self {
         Self { hints: Some(broadcast::Sender::new(HINTS)), ..Self::fixed(store) }
     }
 
@@ -220,7 +220,7 @@ impl Current {
     }
 
     /// From now on calls go to `store`. Whoever listens hears its hints; the first of them tells that some may have been lost.
-    pub(super) fn replace(&self, store: Arc<dyn Store>) {
+    fn replace(&self, store: Arc<dyn Store>) {
         let mut state = self.lock();
         let relay = state.relay.is_some().then(|| self.relay(&store)).flatten();
         let generation = state.generation + 1;
@@ -228,7 +228,7 @@ impl Current {
     }
 
     /// Hints from now on. Outside of a runtime there are none.
-    pub(super) fn subscribe(&self) -> Wakeups {
+    fn subscribe(&self) -> Wakeups {
         let Some(hints) = &self.hints else { return self.store().subscribe() };
         let receiver = hints.subscribe();
         let mut state = self.lock();

@@ -23,7 +23,7 @@ use crate::store::{
 const PURGE_AT_ONCE: u64 = 1_000;
 
 /// The identity of a slot: its end is no part of it.
-pub(super) type SlotId = (JobName, SlotKey);
+type SlotId = (JobName, SlotKey);
 
 pub(super) fn id(slot: &Slot) -> SlotId {
     (slot.job().clone(), slot.key())
@@ -38,22 +38,22 @@ pub struct Ledger {
     /// Where a lease was placed and nothing has taken its place: a job's leases are found without looking at all its slots.
     leased: BTreeSet<SlotId>,
     pub(super) jobs: BTreeMap<JobName, JobEntry>,
-    pub(super) nodes: BTreeMap<NodeName, NodeEntry>,
-    pub(super) pauses: BTreeMap<JobName, Pause>,
-    pub(super) notes: BTreeMap<SlotId, Noted>,
+    nodes: BTreeMap<NodeName, NodeEntry>,
+    pauses: BTreeMap<JobName, Pause>,
+    notes: BTreeMap<SlotId, Noted>,
     wakes: Vec<Wake>,
 }
 
 /// One slot's pages.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Noted {
-    pub(super) pages: BTreeMap<String, NotePage>,
+struct Noted {
+    pages: BTreeMap<String, NotePage>,
     /// The last change or the slot's end, whichever is later: the retention counts from there.
-    pub(super) kept_from: DateTime<Utc>,
+    kept_from: DateTime<Utc>,
 }
 
 impl Noted {
-    pub(super) fn is_kept(&self, at: Moment) -> bool {
+    fn is_kept(&self, at: Moment) -> bool {
         later(self.kept_from, at.retention) > at.now
     }
 }
@@ -62,7 +62,7 @@ impl Noted {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kept {
     pub(super) state: SlotState,
-    pub(super) outputs: BTreeMap<(Attempt, Token), OutputTail>,
+    outputs: BTreeMap<(Attempt, Token), OutputTail>,
 }
 
 impl Kept {
@@ -242,7 +242,7 @@ impl Ledger {
         })
     }
 
-    pub(super) fn tell_job(&mut self, job: &JobName) {
+    fn tell_job(&mut self, job: &JobName) {
         self.wakes.push(Wake::Job(job.clone()));
     }
 }
@@ -340,7 +340,7 @@ impl Ledger {
     }
 
     /// Removes what was kept for its time.
-    pub(super) fn purge_notes(&mut self, at: Moment) {
+    fn purge_notes(&mut self, at: Moment) {
         self.notes.retain(|_, noted| noted.is_kept(at));
     }
 }

@@ -96,7 +96,7 @@ impl MemoryStore {
 }
 
 /// What it can do.
-pub(in crate::store) const CAPABILITY: Capability = Capability {
+const CAPABILITY: Capability = Capability {
     name: "memory",
     reach: Reach::Process,
     clock: StoreClock::Host,

@@ -21,7 +21,7 @@ use crate::store::{
 };
 
 /// Slots that one `inspect` script reads: bounds how long the server is kept from others.
-pub(super) const SLOTS_AT_ONCE: usize = 200;
+const SLOTS_AT_ONCE: usize = 200;
 
 /// How often a verb is sent that is answered with the name of a foreign key: once without, once with it, and once more should
 /// the slot have been claimed with another in between.
@@ -293,7 +293,7 @@ fn with_output(args: Args, lease: &Lease, run: &RunRecord) -> Args {
 
 impl RedisStore {
     /// Keeps pages; those of one part are kept in one step.
-    pub(super) async fn note_pages(&self, pages: &[(Slot, NotePage)]) -> Result<(), StoreError> {
+    async fn note_pages(&self, pages: &[(Slot, NotePage)]) -> Result<(), StoreError> {
         // Where servers share the keys, those of one job are with one of them.
         let of_one_job = pages.chunk_by(|(a, _), (b, _)| !self.route.is_shared() || a.job() == b.job());
         let parts = of_one_job.flat_map(|pages| pages.chunks(SLOTS_AT_ONCE));

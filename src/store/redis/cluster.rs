@@ -62,7 +62,7 @@ impl SlotMap {
     }
 
     /// How many slots nobody keeps.
-    pub(super) fn homeless(&self) -> usize {
+    fn homeless(&self) -> usize {
         (0..SLOTS).filter(|slot| self.owner(*slot).is_none()).count()
     }
 

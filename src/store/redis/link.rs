@@ -118,7 +118,7 @@ impl Endpoint {
     }
 
     /// Whether whoever answers must say that it is the master.
-    pub(super) const fn wants_master(&self) -> bool {
+    const fn wants_master(&self) -> bool {
         match self {
             #[cfg(feature = "redis-sentinel")]
             Self::Master(_) => true,

@@ -247,10 +247,10 @@ async fn within<T>(work: impl Future<Output = Result<T, RedisError>>) -> Result<
 /// What an answer to `SENTINEL MASTER` says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Named {
-    pub(super) address: Address,
+    address: Address,
     pub(super) epoch: i64,
     /// This sentinel leads a failover that is not over.
-    pub(super) in_failover: bool,
+    in_failover: bool,
 }
 
 impl Named {

@@ -88,14 +88,14 @@ pub fn median<T: Ord>(values: impl IntoIterator<Item = T>) -> Option<T> {
 
 /// Of what is left at each master that has it, until when a majority has it: after that it stands nowhere or at too few. With
 /// fewer than a majority, the longest that the others may have too.
-pub(super) fn lasting(quorum: Quorum, mut left: Vec<Duration>) -> Duration {
+fn lasting(quorum: Quorum, mut left: Vec<Duration>) -> Duration {
     left.sort_unstable_by(|a, b| b.cmp(a));
     let index = if left.len() >= quorum.majority() { quorum.majority() - 1 } else { 0 };
     left.get(index).copied().unwrap_or_default()
 }
 
 /// What clocks that run at slightly different rates may be apart after `span` (Redlock's own figure).
-pub(super) fn drift(span: Duration) -> Duration {
+fn drift(span: Duration) -> Duration {
     span / 100 + Duration::from_millis(2)
 }
 

@@ -48,45 +48,45 @@ impl SlotStep {
     }
 
     /// The lease that somebody holds now.
-    pub(super) fn held(&self) -> Option<&StoredMark> {
+    fn held(&self) -> Option<&StoredMark> {
         self.mark().filter(|mark| mark.is_lease())
     }
 
     /// Whether this lease stands now.
-    pub(super) fn holds(&self, lease: &Lease) -> bool {
+    fn holds(&self, lease: &Lease) -> bool {
         self.mark().is_some_and(|mark| mark.kind == MarkKind::Lease(lease.token))
     }
 
     /// Whether the slot is marked as done.
-    pub(super) fn is_marked_done(&self) -> bool {
+    fn is_marked_done(&self) -> bool {
         self.mark().is_some_and(StoredMark::is_done)
     }
 
     /// Who has done the slot: the done marker, or the recorded verdict where the marker is gone.
-    pub(super) fn done_mark(&self) -> Option<DoneMark> {
+    fn done_mark(&self) -> Option<DoneMark> {
         let mark = self.mark().filter(|mark| mark.is_done());
         mark.map(StoredMark::done).or_else(|| self.state.verdict.as_ref().and_then(VerdictRecord::done))
     }
 
     /// Puts the lease at the key, for its TTL from now on, and begins its run's record.
-    pub(super) fn grant(&mut self, lease: &Lease) {
+    fn grant(&mut self, lease: &Lease) {
         self.state.write_run(RunRecord::begun(lease));
         self.hold(lease);
     }
 
     /// The same, its record being there.
-    pub(super) fn hold(&mut self, lease: &Lease) {
+    fn hold(&mut self, lease: &Lease) {
         self.state.counter = self.state.counter.max(lease.attempt);
         let until = later(self.now, lease.ttl);
         self.place(MarkKind::Lease(lease.token), holder(lease), lease.claimed_at, until);
     }
 
-    pub(super) fn place(&mut self, kind: MarkKind, by: Holder, since: DateTime<Utc>, until: DateTime<Utc>) {
+    fn place(&mut self, kind: MarkKind, by: Holder, since: DateTime<Utc>, until: DateTime<Utc>) {
         self.state.mark = Some(StoredMark { kind, by, since, until });
     }
 
     /// Makes what stands at the key last for `ttl` from now on; never shortens it.
-    pub(super) fn prolong(&mut self, ttl: Duration) {
+    fn prolong(&mut self, ttl: Duration) {
         let until = later(self.now, ttl);
         if let Some(mark) = self.state.mark.as_mut() {
             mark.until = mark.until.max(until);
@@ -94,12 +94,12 @@ impl SlotStep {
     }
 
     /// Records an operator's verb at the store's time.
-    pub(super) fn record_audit(&mut self, audit: &Audit) {
+    fn record_audit(&mut self, audit: &Audit) {
         self.state.audit.push(Audit { at: self.now, ..audit.clone() });
     }
 }
 
 /// Who holds the lease.
-pub(super) fn holder(lease: &Lease) -> Holder {
+fn holder(lease: &Lease) -> Holder {
     Holder { node: lease.node.clone(), attempt: lease.attempt }
 }

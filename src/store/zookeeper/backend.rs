@@ -72,7 +72,7 @@ const SERVERS: &str = "/zookeeper/config";
 
 impl ZookeeperStore {
     /// Looks at the ensemble.
-    pub(in crate::store) async fn examine(&self) -> Vec<Finding> {
+    async fn examine(&self) -> Vec<Finding> {
         // That it cannot be reached is found out by whoever asks first.
         let Ok(session) = self.link.session().await else { return Vec::new() };
         let limit = self.options.op_timeout;

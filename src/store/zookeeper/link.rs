@@ -27,7 +27,7 @@ pub(super) const FORM: &str = "write zookeeper://HOST:2181/chroot, or several ho
 #[derive(Clone)]
 pub(super) struct Target {
     /// The servers, as the client library takes them.
-    pub(super) servers: String,
+    servers: String,
     /// Below which node everything is; empty, or with a slash before each part.
     pub(super) chroot: String,
     /// `user:password` for the scheme `digest`.

@@ -57,7 +57,7 @@ use watch::Listener;
 const POLL: Duration = Duration::from_secs(5);
 
 /// What it can do.
-pub(super) const CAPABILITY: Capability = Capability {
+const CAPABILITY: Capability = Capability {
     name: "zookeeper",
     reach: Reach::Network,
     clock: StoreClock::Server,
@@ -70,13 +70,13 @@ pub(super) const CAPABILITY: Capability = Capability {
 /// A store in one ZooKeeper ensemble.
 #[derive(Debug)]
 pub struct ZookeeperStore {
-    pub(super) paths: Paths,
-    pub(super) link: Arc<Link>,
-    pub(super) listener: Listener,
-    pub(super) location: String,
-    pub(super) options: StoreOptions,
+    paths: Paths,
+    link: Arc<Link>,
+    listener: Listener,
+    location: String,
+    options: StoreOptions,
     /// The last session that is known to have come after one that held leases.
-    pub(super) doubted: AtomicU64,
+    doubted: AtomicU64,
     clock: Arc<dyn Clock>,
     leader: LeaderClock,
 }
@@ -100,7 +100,7 @@ impl ZookeeperStore {
     }
 
     /// Now, by the leader's clock.
-    pub(super) async fn moment(&self, session: &Session, anew: bool) -> Result<Moment, Fault> {
+    async fn moment(&self, session: &Session, anew: bool) -> Result<Moment, Fault> {
         let measure = async || match self.stamp(session).await {
             Err(Error::NoNode) => {
                 self.link.prepare(&session.client).await?;
@@ -117,16 +117,12 @@ impl ZookeeperStore {
     }
 
     /// Runs a call's work within the limit and gives its error the words of the contract.
-    pub(super) async fn within<T>(
-        &self,
-        call: &Call,
-        work: impl Future<Output = Result<T, Fault>>,
-    ) -> Result<T, StoreError> {
+    async fn within<T>(&self, call: &Call, work: impl Future<Output = Result<T, Fault>>) -> Result<T, StoreError> {
         call.within(self.frame(), work).await
     }
 
     /// Reads several nodes as they are at one moment, and not before this call.
-    pub(super) async fn read(&self, session: &Session, asks: Vec<Ask>) -> Result<Vec<Found>, Fault> {
+    async fn read(&self, session: &Session, asks: Vec<Ask>) -> Result<Vec<Found>, Fault> {
         // Asked before the reading, on the same connection: a server that lags behind the leader catches up first.
         let caught_up = session.client.sync(&self.paths.pauses());
         let mut reader = session.client.new_multi_reader();

@@ -14,7 +14,7 @@ use crate::store::codec::{MarkText, PauseText};
 use crate::store::state::{SlotState, StoredMark};
 
 /// The name of the ephemeral node below a slot whose lease is held. No output has such a name.
-pub(super) const OWNER: &str = "owner";
+const OWNER: &str = "owner";
 
 /// One namespace's nodes.
 #[derive(Clone, Debug)]

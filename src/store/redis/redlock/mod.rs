@@ -31,14 +31,14 @@ use masters::{Heard, Masters, MergedHints};
 
 /// What a url says.
 #[derive(Debug)]
-pub(super) struct Target {
-    pub(super) masters: Vec<String>,
-    pub(super) quorum: Quorum,
-    pub(super) longest_lease: Duration,
+struct Target {
+    masters: Vec<String>,
+    quorum: Quorum,
+    longest_lease: Duration,
 }
 
 impl Target {
-    pub(super) fn parse(url: &str) -> Result<Self, OpenError> {
+    fn parse(url: &str) -> Result<Self, OpenError> {
         let members = Members::parse(url, 6_379, &["longest_lease"])?;
         let refuse = |message: String| members.refuse(&message);
         let mut known = BTreeSet::new();
@@ -71,15 +71,15 @@ fn seconds(text: &str) -> Result<Duration, String> {
 /// A store whose leases stand on a majority of independent Redis masters.
 #[derive(Debug)]
 pub struct RedlockStore {
-    pub(super) masters: Masters,
-    pub(super) hints: MergedHints,
-    pub(super) options: StoreOptions,
-    pub(super) location: String,
+    masters: Masters,
+    hints: MergedHints,
+    options: StoreOptions,
+    location: String,
     /// What the url says.
     longest_lease: Duration,
     /// The longest that this process has asked for, by job: a file that was read again may have a shorter one by now.
     asked: Mutex<BTreeMap<JobName, Duration>>,
-    pub(super) clock: Arc<dyn Clock>,
+    clock: Arc<dyn Clock>,
 }
 
 impl RedlockStore {
@@ -116,7 +116,7 @@ impl RedlockStore {
     }
 
     /// The longest lease of the job that is known here, when this one is asked for.
-    pub(super) fn longest_lease(&self, job: &JobName, asked: Duration) -> Duration {
+    fn longest_lease(&self, job: &JobName, asked: Duration) -> Duration {
         let mut known = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let longest = known.get(job).copied().unwrap_or_default().max(asked);
         known.insert(job.clone(), longest);
@@ -124,7 +124,7 @@ impl RedlockStore {
     }
 
     /// The answer that was weighed, or the error that says why there is none.
-    pub(super) fn settled<T, A>(&self, op: Op, heard: Heard<A>, answer: Option<T>) -> Result<T, StoreError> {
+    fn settled<T, A>(&self, op: Op, heard: Heard<A>, answer: Option<T>) -> Result<T, StoreError> {
         answer.ok_or_else(|| self.masters.too_few(op, &self.location, heard))
     }
 }
