@@ -8,16 +8,15 @@
 //! - [`open()`] turns a url into a store; the one file that names every adapter.
 
 mod backend;
-mod capability;
-mod contract;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
-mod document;
+mod codec;
+mod contract;
+mod doctor;
 #[cfg(feature = "etcd")]
 pub mod etcd;
-mod finding;
 pub mod handover;
-#[cfg(feature = "etcd")]
-mod known;
+#[cfg(any(feature = "etcd", feature = "zookeeper"))]
+mod keyed;
 pub mod layer;
 pub mod memory;
 mod open;
@@ -28,13 +27,9 @@ pub mod redlock;
 mod registry;
 mod ruled;
 mod rules;
-#[cfg(any(feature = "etcd", feature = "zookeeper"))]
-mod shelf;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub mod sql;
 mod state;
-mod station;
-mod trial;
 mod url;
 #[cfg(feature = "zookeeper")]
 pub mod zookeeper;
@@ -45,15 +40,15 @@ pub mod conformance;
 pub use crate::error::{Applied, ErrorKind, Op, StoreError};
 pub use crate::reply::{Claim, ClaimRequest, Closing, Intervention, Release, Renewal, Settlement};
 pub use crate::wake::{Wake, WakeKind, WakeParseError};
-pub use capability::{Capability, Reach, StoreClock};
-pub use contract::{Store, StoreOptions, Wakeups};
+pub use backend::{Capability, Reach, StoreClock};
 #[cfg(feature = "fuzzing")]
-pub use document::fuzzing::document_texts;
-pub use finding::{Finding, Severity};
+pub use codec::fuzzing::document_texts;
+pub use contract::{Store, StoreOptions, Wakeups};
+pub use doctor::Station;
+pub use doctor::Trial;
+pub use doctor::{Finding, Severity};
 pub use open::{capability, check_url, examine, forget, migrate, open, stations, where_kept};
 pub use registry::{HEARTBEAT, HeartbeatReply, JobEntry, JobOrigin, NodeEntry, NodeReport, Pause, SILENCE};
-pub use station::Station;
-pub use trial::Trial;
 pub use url::{
     Advice, EMBEDDED, Migration, OpenError, SCHEMES, UrlFault, redact, secret_ranges, secrets, shown_scheme,
 };

@@ -202,7 +202,7 @@ impl SlotState {
     }
 
     /// In the order in which they are shown.
-    pub(super) fn sort_runs(&mut self) {
+    fn sort_runs(&mut self) {
         self.runs.sort_by_key(|run| (run.attempt, run.claimed_at, run.token));
     }
 

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use crate::job::MAX_ATTEMPTS_LIMIT;
 use crate::slot::{Lease, Outcome as Ended};
-use crate::store::conformance::bench::{DONE, failed, given_back, granted, succeeded};
-use crate::store::conformance::case::case;
+use crate::store::conformance::bench::{DONE, case, failed, given_back, granted, succeeded};
 use crate::store::conformance::{Bench, Case, Outcome};
 use crate::store::{Claim, ClaimRequest, Renewal};
 

@@ -1,5 +1,9 @@
-//! What a case works with: connections, a probe, and the words of the protocol made short. It checks nothing itself.
+//! A case: a claim about every store, with the invariants that it checks, and how it is run. And what it works with: connections, a
+//! probe, and the words of the protocol made short, which check nothing themselves.
 
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,9 +13,39 @@ use chrono::{DateTime, SubsecRound, Utc};
 use crate::clock::{earlier, later};
 use crate::job::{JobName, Namespace, NodeName};
 use crate::slot::{Audit, Lease, Outcome as Ended, OutputTail, RunRecord, Slot, SlotRecord, Token};
-use crate::store::conformance::{Failure, Probe, Scale, Setup};
+use crate::store::conformance::{Failure, Outcome, Probe, Scale, Setup};
 use crate::store::layer::{Chaos, ChaosStore, Fault};
 use crate::store::{Claim, ClaimRequest, Op, Store};
+
+type Run = for<'a> fn(&'a Bench) -> Pin<Box<dyn Future<Output = Outcome> + 'a>>;
+
+/// A claim about every store.
+#[derive(Clone, Copy)]
+pub struct Case {
+    /// The claim, after its group: `claim::a_free_slot_is_granted`.
+    pub name: &'static str,
+    /// The invariants that it checks, as the protocol numbers them.
+    pub invariants: &'static [&'static str],
+    pub(super) run: Run,
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?}", self.name, self.invariants)
+    }
+}
+
+/// A case of the group from an `async fn(&Bench) -> Outcome` and its invariants.
+macro_rules! case {
+    ($group:literal, $run:ident $(, $invariant:ident)*) => {
+        $crate::store::conformance::Case {
+            name: concat!($group, "::", stringify!($run)),
+            invariants: &[$(stringify!($invariant)),*],
+            run: |bench| Box::pin($run(bench)),
+        }
+    };
+}
+pub(super) use case;
 
 /// TTL of leases: longer than any case takes.
 pub(super) const LEASE: Duration = Duration::from_secs(60);

@@ -5,8 +5,7 @@ use std::time::Duration;
 use futures_util::future::join;
 
 use crate::slot::{Lease, Slot};
-use crate::store::conformance::bench::{DONE, WAIT, audit, failed, given_back, granted, succeeded};
-use crate::store::conformance::case::case;
+use crate::store::conformance::bench::{DONE, WAIT, audit, case, failed, given_back, granted, succeeded};
 use crate::store::conformance::{Bench, Case, Failure, Outcome};
 use crate::store::{Claim, ClaimRequest, Closing, Intervention, Release, Renewal};
 

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use crate::slot::{Mark, Outcome as Ended, Trigger};
 use crate::store::conformance::bench::{
-    DONE, LEASE, WAIT, audit, failed, granted, is_about, is_recent, node_name, patiently, record, succeeded,
+    DONE, LEASE, WAIT, audit, case, failed, granted, is_about, is_recent, node_name, patiently, record, succeeded,
 };
-use crate::store::conformance::case::case;
 use crate::store::conformance::{Bench, Case, Outcome};
 use crate::store::{Claim, ClaimRequest};
 

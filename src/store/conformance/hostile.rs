@@ -2,8 +2,7 @@
 //! cronward did not write.
 
 use crate::slot::{Audit, Mark, OutputTail, RunRecord, Verdict};
-use crate::store::conformance::bench::{DONE, WAIT, audit, failed, node_name, succeeded};
-use crate::store::conformance::case::case;
+use crate::store::conformance::bench::{DONE, WAIT, audit, case, failed, node_name, succeeded};
 use crate::store::conformance::{Bench, Case, Outcome};
 use crate::store::{Claim, ClaimRequest, ErrorKind, StoreError};
 

@@ -2,9 +2,8 @@
 
 use crate::slot::{Mark, Verdict};
 use crate::store::conformance::bench::{
-    DONE, LEASE, WAIT, audit, failed, given_back, granted, is_about, node_name, succeeded,
+    DONE, LEASE, WAIT, audit, case, failed, given_back, granted, is_about, node_name, succeeded,
 };
-use crate::store::conformance::case::case;
 use crate::store::conformance::{Bench, Case, Outcome};
 use crate::store::layer::Fault;
 use crate::store::{Applied, Claim, Closing, Intervention, Op, Release, Renewal, Settlement, Store, StoreError};

@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use crate::slot::{Lease, Mark, Slot};
-use crate::store::conformance::bench::{DONE, LEASE, WAIT, audit, failed, granted, is_about, is_recent, succeeded};
-use crate::store::conformance::case::case;
+use crate::store::conformance::bench::{
+    DONE, LEASE, WAIT, audit, case, failed, granted, is_about, is_recent, succeeded,
+};
 use crate::store::conformance::{Bench, Case, Failure, Outcome};
 use crate::store::layer::Fault;
 use crate::store::{Applied, Claim, ClaimRequest, Intervention, Op, Renewal, Store};

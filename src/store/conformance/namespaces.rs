@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use crate::slot::{Mark, SlotRecord};
-use crate::store::conformance::bench::{DONE, audit, granted, job_name, node_name, record, succeeded};
-use crate::store::conformance::case::case;
+use crate::store::conformance::bench::{DONE, audit, case, granted, job_name, node_name, record, succeeded};
 use crate::store::conformance::{Bench, Case, Outcome};
 use crate::store::{Claim, Closing, WakeKind};
 

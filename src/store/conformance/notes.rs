@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use crate::clock::later;
 use crate::slot::{Decision, MOST_PAGES, NotePage, Slot, SlotRecord};
-use crate::store::conformance::bench::{node_name, record};
-use crate::store::conformance::case::case;
+use crate::store::conformance::bench::{case, node_name, record};
 use crate::store::conformance::{Bench, Case, Failure, Outcome};
 use crate::store::{Claim, Store};
 

@@ -7,8 +7,7 @@ use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
 
 use crate::slot::{Mark, Slot};
-use crate::store::conformance::bench::{DONE, failed, granted, succeeded};
-use crate::store::conformance::case::case;
+use crate::store::conformance::bench::{DONE, case, failed, granted, succeeded};
 use crate::store::conformance::{Bench, Case, Failure, Outcome};
 use crate::store::{Claim, ClaimRequest, Settlement, Store};
 

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::DateTime;
 
-use crate::store::conformance::bench::{audit, is_recent, job_name, node_name};
-use crate::store::conformance::case::case;
+use crate::store::conformance::bench::{audit, case, is_recent, job_name, node_name};
 use crate::store::conformance::{Bench, Case, Failure, Outcome};
 use crate::store::{Intervention, JobEntry, JobOrigin, NodeReport};
 

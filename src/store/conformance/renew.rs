@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use crate::slot::{Lease, Mark};
-use crate::store::conformance::bench::{DONE, LEASE, WAIT, audit, failed, given_back, is_about, succeeded};
-use crate::store::conformance::case::case;
+use crate::store::conformance::bench::{DONE, LEASE, WAIT, audit, case, failed, given_back, is_about, succeeded};
 use crate::store::conformance::{Bench, Case, Outcome};
 use crate::store::{Claim, Release, Renewal};
 

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use crate::slot::{Lease, Mark, Outcome as Ended, OutputTail, RunRecord, Verdict};
-use crate::store::conformance::bench::{DONE, LEASE, WAIT, failed, given_back, is_about, is_recent, succeeded};
-use crate::store::conformance::case::case;
+use crate::store::conformance::bench::{DONE, LEASE, WAIT, case, failed, given_back, is_about, is_recent, succeeded};
 use crate::store::conformance::{Bench, Case, Outcome};
 use crate::store::{Claim, Release, Settlement};
 

@@ -3,8 +3,7 @@
 
 use std::time::Duration;
 
-use crate::store::conformance::bench::{DONE, LEASE, audit, failed, given_back, succeeded};
-use crate::store::conformance::case::case;
+use crate::store::conformance::bench::{DONE, LEASE, audit, case, failed, given_back, succeeded};
 use crate::store::conformance::{Bench, Case, Failure, Outcome};
 use crate::store::{Wake, WakeKind, Wakeups};
 

@@ -65,31 +65,31 @@ pub(super) struct RangeResponse {
 }
 
 #[derive(Clone, PartialEq, Eq, Message)]
-pub(super) struct PutRequest {
+struct PutRequest {
     #[prost(bytes = "vec", tag = "1")]
-    pub(super) key: Vec<u8>,
+    key: Vec<u8>,
     #[prost(bytes = "vec", tag = "2")]
-    pub(super) value: Vec<u8>,
+    value: Vec<u8>,
     #[prost(int64, tag = "3")]
-    pub(super) lease: i64,
+    lease: i64,
 }
 
 #[derive(Clone, PartialEq, Eq, Message)]
-pub(super) struct DeleteRangeRequest {
+struct DeleteRangeRequest {
     #[prost(bytes = "vec", tag = "1")]
-    pub(super) key: Vec<u8>,
+    key: Vec<u8>,
     #[prost(bytes = "vec", tag = "2")]
-    pub(super) range_end: Vec<u8>,
+    range_end: Vec<u8>,
 }
 
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct RequestOp {
     #[prost(oneof = "Operation", tags = "1, 2, 3")]
-    pub(super) request: Option<Operation>,
+    request: Option<Operation>,
 }
 
 #[derive(Clone, PartialEq, Eq, Oneof)]
-pub(super) enum Operation {
+enum Operation {
     #[prost(message, tag = "1")]
     Range(RangeRequest),
     #[prost(message, tag = "2")]
@@ -114,14 +114,14 @@ pub(super) enum Answer {
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct Compare {
     #[prost(int32, tag = "2")]
-    pub(super) target: i32,
+    target: i32,
     #[prost(bytes = "vec", tag = "3")]
-    pub(super) key: Vec<u8>,
+    key: Vec<u8>,
     #[prost(oneof = "Wanted", tags = "5, 6")]
-    pub(super) wanted: Option<Wanted>,
+    wanted: Option<Wanted>,
     /// With it the condition is one on each key of a range.
     #[prost(bytes = "vec", tag = "64")]
-    pub(super) range_end: Vec<u8>,
+    range_end: Vec<u8>,
 }
 
 /// `CompareTarget`.
@@ -130,7 +130,7 @@ const MOD: i32 = 2;
 
 /// Of a key that is not there each is 0.
 #[derive(Clone, Copy, PartialEq, Eq, Oneof)]
-pub(super) enum Wanted {
+enum Wanted {
     #[prost(int64, tag = "5")]
     CreateRevision(i64),
     #[prost(int64, tag = "6")]
@@ -214,7 +214,7 @@ pub(super) struct StatusResponse {
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(super) struct AlarmRequest {
     #[prost(int32, tag = "1")]
-    pub(super) action: i32,
+    action: i32,
 }
 
 #[derive(Clone, PartialEq, Eq, Message)]

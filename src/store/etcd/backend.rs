@@ -1,18 +1,19 @@
-//! etcd as a kind of store: what is said of it where it is chosen, and where it keeps a slot.
+//! etcd as a kind of store: what is said of it where it is chosen, where it keeps a slot, and what about a cluster can betray the
+//! guard: its members, alarms, room in the database. That is judged by `judge`, which is pure, and nothing is changed.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 
+use super::api::{AlarmRequest, AlarmResponse, MemberListResponse, Nothing, StatusResponse, method};
+use super::keys::Keys;
+use super::target::{FORM, Target};
+use super::{CAPABILITY, EtcdStore};
 use crate::clock::Clock;
 use crate::job::Namespace;
 use crate::slot::Slot;
 use crate::store::backend::{Backend, Files};
-use crate::store::etcd::EtcdStore;
-use crate::store::etcd::keys::Keys;
-use crate::store::etcd::operations::CAPABILITY;
-use crate::store::etcd::target::{FORM, Target};
 use crate::store::{Advice, Capability, Finding, OpenError, Store, StoreOptions, Trial};
 
 /// etcd.
@@ -50,7 +51,7 @@ impl Backend for EtcdBackend {
         options: StoreOptions,
         clock: Arc<dyn Clock>,
     ) -> Result<Vec<Finding>, OpenError> {
-        Ok(EtcdStore::open(url, options, clock).await?.examine().await)
+        Ok(EtcdStore::open(url, options, clock).await?.examine_cluster().await)
     }
 
     async fn forget(
@@ -75,9 +76,103 @@ impl Backend for EtcdBackend {
     }
 }
 
+/// `--quota-backend-bytes` unless it is set.
+const QUOTA: u64 = 2 * 1024 * 1024 * 1024;
+
+/// `AlarmType.NOSPACE`.
+const NO_SPACE: i32 = 1;
+
+/// What the cluster says of itself; what could not be asked for is missing.
+#[derive(Clone, Debug, Default)]
+struct Said {
+    status: Option<StatusResponse>,
+    members: Option<usize>,
+    alarms: Option<Vec<i32>>,
+}
+
+impl EtcdStore {
+    /// Looks at the cluster.
+    async fn examine_cluster(&self) -> Vec<Finding> {
+        let work = async {
+            let status = self.link.ask::<_, StatusResponse>(method::STATUS, Nothing {}).await.ok();
+            let members = self.link.ask::<_, MemberListResponse>(method::MEMBER_LIST, Nothing {}).await.ok();
+            let alarms = self.link.ask::<_, AlarmResponse>(method::ALARM, AlarmRequest::default()).await.ok();
+            let kinds = |answer: AlarmResponse| answer.alarms.iter().map(|alarm| alarm.kind).collect();
+            Said { status, members: members.map(|answer| answer.members.len()), alarms: alarms.map(kinds) }
+        };
+        let limit = self.options.op_timeout.saturating_mul(3);
+        let said = tokio::time::timeout(limit, work).await.unwrap_or_default();
+        judge(&said)
+    }
+}
+
+/// What is to be said of a cluster that says this of itself.
+fn judge(said: &Said) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    match &said.status {
+        None => {
+            let effect = "a database that fills up is not foreseen";
+            let fix = "let a user with the role root run doctor";
+            findings.push(Finding::warning("status", "this user may not ask for it", effect, fix));
+        }
+        Some(status) => {
+            findings.push(Finding::ok("version", format!("etcd {}", status.version)));
+            findings.push(quorum(status));
+            findings.push(room(status));
+        }
+    }
+    findings.extend(said.members.map(members));
+    findings.push(match said.alarms.as_deref() {
+        None => Finding::ok("alarms", "this user may not ask for them"),
+        Some([]) => Finding::ok("alarms", "none"),
+        Some(alarms) => {
+            let what = if alarms.contains(&NO_SPACE) { "NOSPACE" } else { "CORRUPT" };
+            let effect = "the cluster takes no writes: nothing is claimed";
+            let fix = "etcdctl compact, etcdctl defrag, then etcdctl alarm disarm";
+            Finding::fault("alarms", what, effect, fix)
+        }
+    });
+    findings
+}
+
+fn quorum(status: &StatusResponse) -> Finding {
+    if status.leader == 0 {
+        let effect = "without a leader it answers nothing: nothing is claimed";
+        return Finding::fault("leader", "none", effect, "start its members: a majority must be up");
+    }
+    Finding::ok("leader", "there is one")
+}
+
+fn room(status: &StatusResponse) -> Finding {
+    let size = u64::try_from(status.db_size).unwrap_or(0);
+    let found = format!("{} MiB in its database", size / (1024 * 1024));
+    if size > QUOTA / 10 * 8 {
+        let effect = "a full database takes no writes: nothing is claimed";
+        let fix = "etcd --auto-compaction-retention=1h --quota-backend-bytes=8589934592, then etcdctl defrag";
+        return Finding::warning("room", found, effect, fix);
+    }
+    Finding::ok("room", found)
+}
+
+fn members(count: usize) -> Finding {
+    let found = format!("{count}");
+    match count {
+        0..=1 => {
+            let effect = "when this member is down there is no other: nothing starts";
+            Finding::warning("members", found, effect, "etcd: run three members")
+        }
+        even if even % 2 == 0 => {
+            let effect = "an even number bears no more losses than one member less";
+            Finding::warning("members", found, effect, "etcd: run an odd number of members")
+        }
+        _ => Finding::ok("members", found),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Severity;
 
     #[test]
     fn the_keys_are_those_that_stores_md_promises() {
@@ -94,5 +189,24 @@ mod tests {
                 "/cronward/prod/note/billing@2026-11-21T14Z/",
             ]
         );
+    }
+
+    fn trouble(change: impl Fn(&mut Said)) -> Vec<String> {
+        let status = StatusResponse { version: "3.4.23".to_owned(), db_size: 1, leader: 7 };
+        let mut said = Said { status: Some(status), members: Some(3), alarms: Some(vec![]) };
+        change(&mut said);
+        let bad = judge(&said).into_iter().filter(|finding| finding.severity > Severity::Ok);
+        bad.map(|finding| format!("{} {}", finding.check, finding.severity.as_str())).collect()
+    }
+
+    #[test]
+    fn each_thing_that_can_betray_the_guard_is_told_with_its_weight() {
+        assert_eq!(trouble(|_| ()), [""; 0]);
+        assert_eq!(trouble(|said| said.alarms = Some(vec![NO_SPACE])), ["alarms fault"]);
+        assert_eq!(trouble(|said| said.members = Some(1)), ["members warning"]);
+        assert_eq!(trouble(|said| said.members = Some(4)), ["members warning"]);
+        assert_eq!(trouble(|said| said.status.as_mut().unwrap().leader = 0), ["leader fault"]);
+        assert_eq!(trouble(|said| said.status.as_mut().unwrap().db_size = 2_000_000_000), ["room warning"]);
+        assert_eq!(trouble(|said| said.status = None), ["status warning"]);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tonic::{Code, Status};
 
-use crate::store::shelf::Trouble;
+use crate::store::keyed::Trouble;
 use crate::store::{Applied, ErrorKind, Op, StoreError};
 use crate::text::message;
 
@@ -21,10 +21,10 @@ type Source = Box<dyn std::error::Error + Send + Sync + 'static>;
 /// Trouble below the trait. It knows neither the operation nor what that had sent before.
 #[derive(Debug)]
 pub(in crate::store) struct Fault {
-    pub(super) kind: ErrorKind,
+    kind: ErrorKind,
     message: String,
     /// The server, or the lack of a connection, tells that nothing of the request was done.
-    pub(super) refused: bool,
+    refused: bool,
     /// Another member may know better.
     pub(super) elsewhere: bool,
     source: Option<Source>,

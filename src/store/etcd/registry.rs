@@ -1,21 +1,23 @@
-//! The registry beside the slots: jobs, nodes, pauses; and the purge.
+//! What stands beside the slots: jobs, nodes, pauses, and the notes, a key for each page, which no rule reads; and the purge.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
+use super::EtcdStore;
 use super::api::{
-    ASCEND, BY_CHANGE, KeyValue, RangeRequest, RangeResponse, RequestOp, TxnRequest, delete, delete_prefix, method,
-    put, unchanged,
+    ASCEND, Answer, BY_CHANGE, KeyValue, RangeRequest, RangeResponse, RequestOp, TxnRequest, TxnResponse, delete,
+    delete_prefix, method, put, unchanged,
 };
 use super::fault::Fault;
 use super::keys::Keys;
-use super::slots::{json, read_json};
-use super::store::{Call, EtcdStore};
+use super::read::{json, read_json};
+use crate::clock::later;
 use crate::job::JobName;
-use crate::slot::Audit;
-use crate::store::document::{MarkText, NodeText, PauseText};
-use crate::store::shelf::Registry;
+use crate::slot::{Audit, MOST_PAGES, NotePage, Slot};
+use crate::store::codec::{MarkText, NodeText, NoteText, PauseText};
+use crate::store::keyed::Call;
+use crate::store::keyed::{Notes, Registry};
 use crate::store::state::SlotState;
 use crate::store::{HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause, StoreError, Trial, Wake};
 
@@ -30,6 +32,13 @@ const PURGE_AT_ONCE: i64 = 200;
 
 /// Slots that are removed in one transaction, four changes each.
 const PURGE_IN_ONE: usize = 25;
+
+/// Pages of one transaction, two operations each: a server takes 128 (`--max-txn-ops`).
+const PAGES_AT_ONCE: usize = 50;
+
+/// The most pages that one purge looks at, and that go in one transaction.
+const PURGED_PAGES: i64 = 1_000;
+const PURGED_PAGES_IN_ONE: usize = 50;
 
 impl Registry for EtcdStore {
     async fn jobs_known(&self) -> Result<Vec<JobEntry>, Fault> {
@@ -145,7 +154,7 @@ impl EtcdStore {
 
     /// Removes a batch of what is older than the retention; answers how many slots went. A slot whose marker lasts longer
     /// than its records is left until that has ended.
-    pub(super) async fn remove_old(&self, call: &Call) -> Result<u64, Fault> {
+    pub(super) async fn purge_slots(&self, call: &Call) -> Result<u64, Fault> {
         self.remove_old_notes(call).await?;
         let oldest = RangeRequest {
             limit: PURGE_AT_ONCE,
@@ -199,5 +208,75 @@ impl EtcdStore {
         let call = Call::new(Op::Purge);
         let request = TxnRequest::when(Vec::new(), success);
         self.within(&call, async { self.commit(&call, request).await.map(drop) }).await
+    }
+}
+
+impl Notes for EtcdStore {
+    async fn note_pages(&self, call: &Call, pages: &[(Slot, NotePage)]) -> Result<(), Fault> {
+        for part in pages.chunks(PAGES_AT_ONCE) {
+            let now = self.moment().now;
+            let mut success = Vec::with_capacity(part.len() * 2);
+            for (slot, page) in part {
+                let text = NoteText { kept_from: now.max(slot.end()), page: page.clone() };
+                success.push(put(&self.keys.note(slot, &page.id), json(&text)?, 0));
+            }
+            // How many there are, with those that were changed the longest ago; what this very step writes is counted.
+            success.extend(part.iter().map(|(slot, _)| RequestOp::from(self.oldest(slot))));
+            call.sending();
+            let answer: TxnResponse = self.link.call(method::TXN, TxnRequest::when(Vec::new(), success)).await?;
+            call.answered();
+            self.trim(call, answer).await?;
+        }
+        Ok(())
+    }
+
+    async fn notes_known(&self, slot: &Slot) -> Result<Vec<NotePage>, Fault> {
+        let found = self.read(vec![RangeRequest::prefix(&self.keys.notes(slot))]).await?;
+        let at = self.moment();
+        let mut pages = Vec::new();
+        for kv in found.iter().flatten() {
+            let text: NoteText = read_json(kv)?;
+            pages.extend((later(text.kept_from, at.retention) > at.now).then_some(text.page));
+        }
+        NotePage::sort(&mut pages);
+        Ok(pages)
+    }
+}
+
+impl EtcdStore {
+    fn oldest(&self, slot: &Slot) -> RangeRequest {
+        let all = RangeRequest::prefix(&self.keys.notes(slot));
+        RangeRequest { limit: 1, sort_order: ASCEND, sort_target: BY_CHANGE, ..all }
+    }
+
+    async fn trim(&self, call: &Call, answer: TxnResponse) -> Result<(), Fault> {
+        let most = i64::try_from(MOST_PAGES).unwrap_or(i64::MAX);
+        for response in answer.responses {
+            let Some(Answer::Range(RangeResponse { kvs, count })) = response.response else { continue };
+            // A page at a time: each step adds few, and there is always a next one.
+            if let Some(kv) = kvs.first().filter(|_| count > most) {
+                let key = String::from_utf8_lossy(&kv.key);
+                let (compare, success) = (vec![unchanged(&key, kv.mod_revision)], vec![delete(&key)]);
+                self.commit(call, TxnRequest::when(compare, success)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a batch of what is older than the retention.
+    async fn remove_old_notes(&self, call: &Call) -> Result<(), Fault> {
+        let all = RangeRequest::prefix(&self.keys.all_notes());
+        let oldest = RangeRequest { limit: PURGED_PAGES, sort_order: ASCEND, sort_target: BY_CHANGE, ..all };
+        let at = self.moment();
+        let mut old: Vec<KeyValue> = Vec::new();
+        for kv in self.read(vec![oldest]).await?.into_iter().flatten() {
+            let text: NoteText = read_json(&kv)?;
+            old.extend((later(text.kept_from, at.retention) <= at.now).then_some(kv));
+        }
+        for part in old.chunks(PURGED_PAGES_IN_ONE) {
+            let success = part.iter().map(|kv| delete(&String::from_utf8_lossy(&kv.key))).collect();
+            self.commit(call, TxnRequest::when(Vec::new(), success)).await?;
+        }
+        Ok(())
     }
 }

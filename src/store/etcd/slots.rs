@@ -4,94 +4,70 @@
 //! A claim of a slot that this store has not been asked for before does not read it: as a rule nobody has touched it, so that
 //! is presumed, and the write holds only where it is so. A refusal is never given on a presumption.
 //!
-//! A lease's mark stands under an etcd lease of its own, so that it ends by the cluster's time and not by any node's. It
-//! is read with the time that is left, and prolonged by keeping that etcd lease alive. Every other mark ends by the
-//! instant in its text. Beside the mark stands a copy of it under the same etcd lease, in the one place of all leases of the
-//! job: a claim that has to run alone holds only while no other slot's is there.
+//! What is written is one transaction. A lease's mark is prolonged by keeping the etcd lease alive that it stands under. Beside
+//! the mark stands a copy of it under the same etcd lease, in the one place of all leases of the job: a claim that has to run
+//! alone holds only while no other slot's is there.
 
 use std::time::Duration;
 
-use futures_util::future::try_join;
+use chrono::{DateTime, Utc};
 
 use super::api::{
-    Compare, KeyValue, LeaseId, LeaseTimeToLiveResponse, RangeRequest, RequestOp, TxnRequest, TxnResponse, absent,
-    method, none_but, unchanged,
+    KeyValue, LeaseGrantRequest, LeaseGrantResponse, LeaseId, LeaseKeepAliveResponse, RangeRequest, RequestOp,
+    TxnRequest, TxnResponse, delete, delete_prefix, method, put,
 };
-use super::fault::Fault;
-use super::store::{Call, EtcdStore};
-use super::write::{Spare, Written};
-use crate::clock::later;
-use crate::slot::{Slot, SlotKey};
-use crate::store::document::{MarkText, PauseText};
+use super::fault::{Fault, is_lease_gone};
+use super::read::{Loaded, View, json};
+use super::{CAPABILITY, EtcdStore};
+use crate::clock::between;
+use crate::slot::{Attempt, OutputTail, Slot, SlotRecord, Token};
+use crate::store::codec::MarkText;
+use crate::store::keyed::{Call, Keyed};
 use crate::store::rules::{Change, MarkChange, SlotStep};
-use crate::store::state::{Moment, SlotQuery, SlotState, StoredMark};
-use crate::store::{Claim, ClaimRequest, Op, Pause, StoreError};
+use crate::store::state::{SlotQuery, StoredMark};
+use crate::store::{Capability, Claim, ClaimRequest, Op, StoreError, Wakeups};
 
 /// How often a step is tried anew when others change the same slot meanwhile. Each time one of them has got through.
 const MOST_TRIES: usize = 200;
 
-/// What a lease that is there lasts at least: it may have run out, but the cluster has not yet removed it.
-const LEAST_LEFT: Duration = Duration::from_millis(250);
+/// The longest lease, 100 years in seconds.
+const LONGEST: u64 = 100 * 365 * 86_400;
 
-/// Where a step begins.
-enum View {
-    /// Nobody is taken to have touched the slot.
-    Presumed,
-    Unread,
-    /// Read already, by the write that came too late.
-    Found(Vec<Vec<KeyValue>>),
-}
-
-/// A slot as it was read, and what must not have changed when it is written.
-pub(super) struct Loaded {
-    pub(super) slot: Slot,
-    pub(super) stored: SlotState,
-    pub(super) at: Moment,
-    pause: Option<Pause>,
-    /// The oldest of the job's other slots that is leased.
-    other: Option<(SlotKey, StoredMark)>,
-    pub(super) read: Vec<Compare>,
-    /// What is read again where that has changed.
-    pub(super) ranges: Vec<RangeRequest>,
-    /// Nothing was read.
-    presumed: bool,
-    /// When the mark was last written; 0 is none.
-    pub(super) revision: i64,
-    /// The etcd lease that the mark stands under; 0 is none.
-    pub(super) lease: i64,
-    /// Its whole length.
-    pub(super) granted: Duration,
-}
-
-/// A mark as it was read.
-#[derive(Default)]
-pub(super) struct FoundMark {
-    text: Option<MarkText>,
-    /// What is left of a lease.
-    left: Duration,
-    /// The etcd lease that it stands under, and its whole length.
+/// An etcd lease that was made for a mark and is not used yet.
+#[derive(Clone, Copy, Debug)]
+struct Spare {
     lease: i64,
-    granted: Duration,
+    /// Its length in seconds.
+    ttl: i64,
 }
 
-impl Loaded {
-    fn step(&self) -> SlotStep {
-        let (pause, other) = (self.pause.clone(), self.other.clone());
-        SlotStep { pause, other, ..SlotStep::new(&self.slot, self.stored.current(self.at), self.at.now) }
+/// What came of a write.
+enum Written {
+    Yes {
+        /// When the mark that stands now was written.
+        mark: i64,
+    },
+    /// Something that was read has changed; what is there instead, where that is known.
+    Overtaken(Option<Vec<Vec<KeyValue>>>),
+}
+
+impl Keyed for EtcdStore {
+    fn capability() -> Capability {
+        CAPABILITY
     }
-}
 
-impl FoundMark {
-    /// As a rule sees it. A lease that is there stands, whatever this node's clock says and however long reading took.
-    pub(super) fn stored(self, at: Moment) -> Option<StoredMark> {
-        self.text?.stored(later(at.now, self.left)).ok()
+    async fn on_slot<T: Send>(
+        &self,
+        call: Call,
+        query: SlotQuery,
+        rule: impl Fn(&mut SlotStep) -> T + Send + Sync,
+    ) -> Result<T, StoreError> {
+        self.step(call, query, View::Unread, rule).await.map(|(answer, _)| answer)
     }
-}
 
-impl EtcdStore {
-    /// A claim, which is told the revision of the mark that it stands by.
-    pub(super) async fn grant_slot(&self, request: &ClaimRequest) -> Result<Claim, StoreError> {
-        let view = if self.known.is_new(&request.slot) { View::Presumed } else { View::Unread };
+    /// It is told the revision of the mark that it stands by.
+    async fn grant(&self, request: &ClaimRequest) -> Result<Claim, StoreError> {
+        let view = if self.seen.is_new(&request.slot) { View::Presumed } else { View::Unread };
         let step = self.step(Call::new(Op::Claim), SlotQuery::claim(request), view, |step| step.claim(request));
         let (answer, written) = step.await?;
         Ok(match answer {
@@ -102,17 +78,25 @@ impl EtcdStore {
         })
     }
 
-    /// One rule on one slot, in one atomic step.
-    pub(super) async fn on_slot<T: Send>(
-        &self,
-        call: Call,
-        query: SlotQuery,
-        rule: impl Fn(&mut SlotStep) -> T + Send + Sync,
-    ) -> Result<T, StoreError> {
-        self.step(call, query, View::Unread, rule).await.map(|(answer, _)| answer)
+    async fn records(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), Fault> {
+        self.read_records(slots).await
     }
 
-    /// The same, with the revision of the mark that stands afterwards.
+    async fn output_kept(&self, slot: &Slot, attempt: Attempt, token: Token) -> Result<Option<OutputTail>, Fault> {
+        self.output_of(slot, attempt, token).await
+    }
+
+    async fn remove_old(&self, call: &Call) -> Result<u64, Fault> {
+        self.purge_slots(call).await
+    }
+
+    fn subscribe(&self) -> Wakeups {
+        self.listener.subscribe()
+    }
+}
+
+impl EtcdStore {
+    /// One rule on one slot, in one atomic step, with the revision of the mark that stands afterwards.
     async fn step<T: Send>(
         &self,
         call: Call,
@@ -146,140 +130,184 @@ impl EtcdStore {
         answer
     }
 
-    /// The keys of a slot: mark, counter, document; the job's pause, if it counts.
-    fn keys_of(&self, query: &SlotQuery) -> Vec<String> {
-        let slot = &query.slot;
-        let mut keys = vec![self.keys.mark(slot), self.keys.attempts(slot), self.keys.document(slot)];
-        keys.extend(query.pause.then(|| self.keys.pause(slot.job())));
-        keys
-    }
-
-    /// The same, each as a range of one; then what is leased of the job, if that counts.
-    fn ranges_of(&self, query: &SlotQuery) -> Vec<RangeRequest> {
-        let mut ranges: Vec<_> = self.keys_of(query).iter().map(|key| RangeRequest::key(key)).collect();
-        ranges.extend(query.exclusive.then(|| RangeRequest::prefix(&self.keys.leases(query.slot.job()))));
-        ranges
-    }
-
-    /// True while no other slot of the job is leased, if that counts.
-    fn alone(&self, query: &SlotQuery) -> impl Iterator<Item = Compare> {
-        let slot = &query.slot;
-        let alone = query.exclusive.then(|| none_but(&self.keys.leases(slot.job()), &self.keys.lease(slot)));
-        alone.into_iter().flatten()
-    }
-
-    /// The slot; none when its lease ended while it was read.
-    async fn load(&self, query: &SlotQuery, view: View) -> Result<Option<Loaded>, Fault> {
-        match view {
-            View::Presumed => Ok(Some(self.untouched(query))),
-            View::Unread => self.loaded(query, self.read(self.ranges_of(query)).await?).await,
-            View::Found(found) => self.loaded(query, found).await,
+    /// Writes the change, all of it or nothing.
+    async fn write(
+        &self,
+        call: &Call,
+        loaded: &Loaded,
+        change: &Change,
+        spare: &mut Option<Spare>,
+    ) -> Result<Written, Fault> {
+        let slot = &loaded.slot;
+        let kept_alive = is_kept_alive(call, loaded, &change.mark);
+        let mut ops = self.log_ops(slot, change)?;
+        match &change.mark {
+            MarkChange::Keep => {}
+            MarkChange::Remove => {
+                ops.extend([&self.keys.mark(slot), &self.keys.lease(slot)].map(|key| delete(key)));
+            }
+            _ if kept_alive => {
+                if !self.keep_alive(call, loaded.lease).await? {
+                    return Ok(Written::Overtaken(None));
+                }
+            }
+            MarkChange::Prolong(mark) | MarkChange::Put(mark) => ops.extend(self.mark_ops(loaded, mark, spare).await?),
         }
-    }
-
-    /// A slot that nobody has touched, of a job that was never paused, with no lease at another slot.
-    fn untouched(&self, query: &SlotQuery) -> Loaded {
-        let read = self.keys_of(query).iter().map(|key| absent(key)).chain(self.alone(query)).collect();
-        Loaded {
-            slot: query.slot.clone(),
-            stored: SlotState::default(),
-            at: self.moment(),
-            pause: None,
-            other: None,
-            read,
-            ranges: self.ranges_of(query),
-            presumed: true,
-            revision: 0,
-            lease: 0,
-            granted: Duration::ZERO,
+        let kept = Written::Yes { mark: loaded.revision };
+        if ops.is_empty() {
+            let sound = change.mark == MarkChange::Keep || self.still(loaded).await?;
+            return Ok(if sound { kept } else { Written::Overtaken(None) });
         }
-    }
-
-    /// What was found at the slot's keys.
-    async fn loaded(&self, query: &SlotQuery, found: Vec<Vec<KeyValue>>) -> Result<Option<Loaded>, Fault> {
-        let mut found = found.into_iter();
-        let keys = self.keys_of(query);
-        let own: Vec<Option<KeyValue>> = found.by_ref().take(keys.len()).map(|mut kvs| kvs.pop()).collect();
-        let revisions = own.iter().map(|kv| kv.as_ref().map_or(0, |kv| kv.mod_revision));
-        let mut read: Vec<_> = keys.iter().zip(revisions).map(|(key, revision)| unchanged(key, revision)).collect();
-        let mut own = own.into_iter();
-        let (mark, counter, document) = (own.next().flatten(), own.next().flatten(), own.next().flatten());
-        let pause = own.next().flatten();
-        let revision = mark.as_ref().map_or(0, |kv| kv.mod_revision);
-        let other = self.oldest_but(&query.slot, found.next().unwrap_or_default());
-        if other.is_none() {
-            read.extend(self.alone(query));
+        ops.extend(change.wake.as_ref().map(|wake| put(&self.keys.wake(), wake.to_string(), 0)));
+        let failure = loaded.ranges.iter().cloned().map(RequestOp::from).collect();
+        let Some(answer) = self.txn(call, TxnRequest { failure, ..TxnRequest::when(loaded.read.clone(), ops) }).await?
+        else {
+            *spare = None;
+            return Ok(Written::Overtaken(None));
+        };
+        if !answer.succeeded {
+            return Ok(Written::Overtaken(Some(answer.found())));
         }
-        let (key, other) = other.unzip();
-        let found = try_join(self.found_mark(mark), self.found_mark(other)).await?;
-        let (Some(mark), Some(other)) = found else { return Ok(None) };
-        let counter = read_counter(counter.as_ref())?;
-        let document = read_document(document.as_ref())?;
-        let pause = pause.map(|kv| read_json::<PauseText>(&kv)).transpose()?.map(PauseText::pause);
-        // After everything was read: what was found gone had run out before this instant.
-        let at = self.moment();
-        let other = key.zip(other.stored(at));
-        let (lease, granted) = (mark.lease, mark.granted);
-        let stored = SlotState { mark: mark.stored(at), counter, ..document };
-        let (slot, ranges) = (query.slot.clone(), self.ranges_of(query));
-        Ok(Some(Loaded { slot, stored, at, pause, other, read, ranges, presumed: false, revision, lease, granted }))
+        if change.mark == MarkChange::Keep || kept_alive {
+            return Ok(kept);
+        }
+        self.settle_leases(loaded, &change.mark, spare);
+        Ok(Written::Yes { mark: answer.header.map_or(0, |header| header.revision) })
     }
 
-    /// The oldest of a job's leased slots, but for this one.
-    fn oldest_but(&self, slot: &Slot, leases: Vec<KeyValue>) -> Option<(SlotKey, KeyValue)> {
-        let keyed = leases.into_iter().filter_map(|kv| Some((self.keys.slot_key_of(&kv.key)?.1, kv)));
-        keyed.filter(|(key, _)| *key != slot.key()).min_by_key(|(key, _)| *key)
-    }
-
-    /// Reads several ranges as they are at one moment.
-    pub(super) async fn read(&self, ranges: Vec<RangeRequest>) -> Result<Vec<Vec<KeyValue>>, Fault> {
-        let request = TxnRequest::when(Vec::new(), ranges.into_iter().map(RequestOp::from).collect());
-        Ok(self.link.ask::<_, TxnResponse>(method::TXN, request).await?.found())
-    }
-
-    /// A mark with the time that is left to it; none when its lease has just ended.
-    pub(super) async fn found_mark(&self, kv: Option<KeyValue>) -> Result<Option<FoundMark>, Fault> {
-        let Some(kv) = kv else { return Ok(Some(FoundMark::default())) };
-        let foreign = |why: &str| Fault::foreign(&String::from_utf8_lossy(&kv.key), why);
-        let text = MarkText::read(&kv.value).map_err(|why| foreign(&why))?;
+    /// The mark's new text; under an etcd lease, and once more among the job's leases, if it is a lease.
+    async fn mark_ops(
+        &self,
+        loaded: &Loaded,
+        mark: &StoredMark,
+        spare: &mut Option<Spare>,
+    ) -> Result<[RequestOp; 2], Fault> {
+        let slot = &loaded.slot;
+        let (key, among, text) = (self.keys.mark(slot), self.keys.lease(slot), MarkText::of(mark));
         if !text.is_lease() {
-            text.until().ok_or_else(|| foreign("a mark without an end"))?;
-            return Ok(Some(FoundMark { text: Some(text), ..FoundMark::default() }));
+            return Ok([put(&key, json(&text)?, 0), delete(&among)]);
         }
-        if kv.lease == 0 {
-            return Err(foreign("a lease that never ends"));
+        let lease = self.grant(between(loaded.at.now, mark.until), spare).await?;
+        let text = json(&text.without_end())?;
+        Ok([put(&key, text.clone(), lease), put(&among, text, lease)])
+    }
+
+    /// Everything of the slot but its mark.
+    fn log_ops(&self, slot: &Slot, change: &Change) -> Result<Vec<RequestOp>, Fault> {
+        let mut ops = Vec::new();
+        let attempts = self.keys.attempts(slot);
+        ops.extend(change.counter.map(|counter| match counter {
+            0 => delete(&attempts),
+            _ => put(&attempts, counter.to_string(), 0),
+        }));
+        if change.log {
+            ops.push(put(&self.keys.document(slot), json(&change.state)?, 0));
         }
-        let left: LeaseTimeToLiveResponse = self.link.ask(method::LEASE_TIME_TO_LIVE, LeaseId { id: kv.lease }).await?;
-        // -1 is no lease; what it held is gone as well.
-        let Ok(seconds) = u64::try_from(left.ttl) else { return Ok(None) };
-        Ok(Some(FoundMark {
-            text: Some(text.without_end()),
-            left: Duration::from_secs(seconds).max(LEAST_LEFT),
-            lease: kv.lease,
-            granted: Duration::from_secs(u64::try_from(left.granted_ttl).unwrap_or(0)),
-        }))
+        let written = change.run.as_ref().map(|run| (self.keys.output(slot, run.attempt, run.token), &run.output));
+        // A key may be changed once only: what was forgotten and is written again goes with the next purge.
+        match (written, change.forgets) {
+            (Some((key, Some(output))), _) => ops.push(put(&key, json(output)?, 0)),
+            (_, true) => ops.push(delete_prefix(&self.keys.outputs(slot))),
+            (Some((key, None)), false) => ops.push(delete(&key)),
+            (None, false) => {}
+        }
+        Ok(ops)
+    }
+
+    /// False when something has changed.
+    pub(super) async fn commit(&self, call: &Call, request: TxnRequest) -> Result<bool, Fault> {
+        Ok(self.txn(call, request).await?.is_some_and(|answer| answer.succeeded))
+    }
+
+    /// None when the etcd lease is gone that something was to stand under; then nothing was done.
+    async fn txn(&self, call: &Call, request: TxnRequest) -> Result<Option<TxnResponse>, Fault> {
+        call.sending();
+        match self.link.call::<_, TxnResponse>(method::TXN, request).await {
+            Ok(answer) => {
+                call.answered();
+                Ok(Some(answer))
+            }
+            Err(fault) if is_lease_gone(&fault) => {
+                call.answered();
+                Ok(None)
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// An etcd lease for at least this long. One that an earlier try of the same call has made is as good: nobody's trust began
+    /// before the call.
+    async fn grant(&self, span: Duration, spare: &mut Option<Spare>) -> Result<i64, Fault> {
+        let ttl = i64::try_from(whole_seconds(span)).unwrap_or(i64::MAX);
+        match spare.take() {
+            Some(made) if made.ttl == ttl => {
+                *spare = Some(made);
+                return Ok(made.lease);
+            }
+            Some(made) => self.revoke(made.lease),
+            None => {}
+        }
+        let granted: LeaseGrantResponse = self.link.ask(method::LEASE_GRANT, LeaseGrantRequest { ttl }).await?;
+        if granted.id == 0 {
+            tracing::debug!(error = granted.error, "etcd grants no lease");
+            return Err(Fault::odd_answer());
+        }
+        *spare = Some(Spare { lease: granted.id, ttl });
+        Ok(granted.id)
+    }
+
+    /// The etcd lease lasts for its whole length from now on. False when it is gone.
+    async fn keep_alive(&self, call: &Call, lease: i64) -> Result<bool, Fault> {
+        call.sending();
+        let kept: LeaseKeepAliveResponse = self.link.ask(method::LEASE_KEEP_ALIVE, LeaseId { id: lease }).await?;
+        call.answered();
+        Ok(kept.ttl > 0)
+    }
+
+    /// Whether nothing has changed since it was read. Asked of a majority: a leader that has been replaced without noticing
+    /// keeps leases alive that nobody else knows to be, but cannot answer this.
+    async fn still(&self, loaded: &Loaded) -> Result<bool, Fault> {
+        let success = vec![RangeRequest::key(&self.keys.mark(&loaded.slot)).into()];
+        let request = TxnRequest::when(loaded.read.clone(), success);
+        Ok(self.link.ask::<_, TxnResponse>(method::TXN, request).await?.succeeded)
+    }
+
+    /// What the mark stood under is not needed any more; what it stands under now is no longer spare.
+    fn settle_leases(&self, loaded: &Loaded, change: &MarkChange, spare: &mut Option<Spare>) {
+        if let MarkChange::Prolong(mark) | MarkChange::Put(mark) = change
+            && MarkText::of(mark).is_lease()
+        {
+            *spare = None;
+        }
+        if loaded.lease != 0 {
+            self.revoke(loaded.lease);
+        }
     }
 }
 
-/// The counter; 0 where there is none.
-pub(super) fn read_counter(kv: Option<&KeyValue>) -> Result<u32, Fault> {
-    let Some(kv) = kv else { return Ok(0) };
-    let number = std::str::from_utf8(&kv.value).ok().and_then(|text| text.parse().ok());
-    number.ok_or_else(|| Fault::foreign(&String::from_utf8_lossy(&kv.key), "no number of attempts"))
+/// Whether keeping the mark's etcd lease alive is enough: it then lasts for the whole length that it was made with. A renewal wants
+/// what was made for its claim, or what the cluster makes at the least, and leaves the mark's revision as it is; a claim may ask for
+/// less than the one before it with the same token, and its lease lasts no longer than that.
+fn is_kept_alive(call: &Call, loaded: &Loaded, change: &MarkChange) -> bool {
+    let MarkChange::Prolong(mark) = change else { return false };
+    let wanted = between(loaded.at.now, mark.until);
+    let too_long = call.is_a(Op::Claim) && loaded.granted > Duration::from_secs(whole_seconds(wanted));
+    wanted <= loaded.granted && !too_long
 }
 
-/// All of a slot but the mark and the counter.
-pub(super) fn read_document(kv: Option<&KeyValue>) -> Result<SlotState, Fault> {
-    kv.map(read_json).transpose().map(Option::unwrap_or_default)
+/// Whole seconds, at least so long. The cluster makes a lease of less than two seconds last two.
+fn whole_seconds(span: Duration) -> u64 {
+    span.as_secs().saturating_add(u64::from(span.subsec_nanos() > 0)).clamp(1, LONGEST)
 }
 
-/// A value in JSON.
-pub(super) fn read_json<T: serde::de::DeserializeOwned>(kv: &KeyValue) -> Result<T, Fault> {
-    let odd = |error: serde_json::Error| Fault::foreign(&String::from_utf8_lossy(&kv.key), &error.to_string());
-    serde_json::from_slice(&kv.value).map_err(odd)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// A record's JSON. Its types have no key or number that JSON lacks.
-pub(super) fn json<T: serde::Serialize>(value: &T) -> Result<Vec<u8>, Fault> {
-    serde_json::to_vec(value).map_err(|error| Fault::foreign("a record", &error.to_string()))
+    #[test]
+    fn a_lease_lasts_at_least_as_long_as_was_asked() {
+        let seconds = |millis| whole_seconds(Duration::from_millis(millis));
+        assert_eq!([seconds(0), seconds(1), seconds(1_000), seconds(1_001), seconds(59_999)], [1, 1, 1, 2, 60]);
+        assert_eq!(whole_seconds(Duration::MAX), LONGEST);
+    }
 }

@@ -14,7 +14,7 @@ use super::api::{DELETE, WatchCreateRequest, WatchEvent, WatchOrder, WatchReques
 use super::fault::Fault;
 use super::keys::Keys;
 use super::link::Link;
-use crate::store::shelf::{Hints, Teller};
+use crate::store::keyed::{Hints, Teller};
 use crate::store::{Wake, WakeKind, Wakeups};
 
 /// The wait before a connection is made again; it doubles up to the longest.

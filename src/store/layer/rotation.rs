@@ -21,7 +21,8 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 
 use crate::clock::{Clock, Mono};
-use crate::store::layer::{Call, Current, Layer, Layered, Reply};
+use crate::store::layer::Reply;
+use crate::store::layer::{Call, Current, Layer, Layered};
 use crate::store::url::differ_in_password;
 use crate::store::{Applied, ErrorKind, Op, OpenError, Store};
 

@@ -1,7 +1,8 @@
 //! The ledger: all that one namespace's store keeps, as plain data. It never reads a clock and never fails.
 //!
 //! A slot is a [`SlotState`], on which the rules of `store::rules` decide; its outputs, which no rule asks for, stand beside it. The
-//! mark has its own TTL, all else is kept for the retention after its last change.
+//! mark has its own TTL, all else is kept for the retention after its last change. Beside the slots stand which jobs and nodes there
+//! are, which jobs are paused, and what was noted on slots, which no rule reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,14 +15,15 @@ use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, 
 use crate::store::rules::{Change, MarkChange, SlotStep};
 use crate::store::state::{Moment, SlotQuery, SlotState, StoredMark};
 use crate::store::{
-    Claim, ClaimRequest, Closing, Intervention, JobEntry, NodeEntry, Pause, Release, Renewal, Settlement, Wake,
+    Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause, Release,
+    Renewal, Settlement, Wake,
 };
 
 /// The most slots that one [`Ledger::purge`] removes.
 const PURGE_AT_ONCE: u64 = 1_000;
 
 /// The identity of a slot: its end is no part of it.
-pub(super) type SlotId = (JobName, SlotKey);
+type SlotId = (JobName, SlotKey);
 
 pub(super) fn id(slot: &Slot) -> SlotId {
     (slot.job().clone(), slot.key())
@@ -36,22 +38,22 @@ pub struct Ledger {
     /// Where a lease was placed and nothing has taken its place: a job's leases are found without looking at all its slots.
     leased: BTreeSet<SlotId>,
     pub(super) jobs: BTreeMap<JobName, JobEntry>,
-    pub(super) nodes: BTreeMap<NodeName, NodeEntry>,
-    pub(super) pauses: BTreeMap<JobName, Pause>,
-    pub(super) notes: BTreeMap<SlotId, Noted>,
+    nodes: BTreeMap<NodeName, NodeEntry>,
+    pauses: BTreeMap<JobName, Pause>,
+    notes: BTreeMap<SlotId, Noted>,
     wakes: Vec<Wake>,
 }
 
 /// One slot's pages.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Noted {
-    pub(super) pages: BTreeMap<String, NotePage>,
+struct Noted {
+    pages: BTreeMap<String, NotePage>,
     /// The last change or the slot's end, whichever is later: the retention counts from there.
-    pub(super) kept_from: DateTime<Utc>,
+    kept_from: DateTime<Utc>,
 }
 
 impl Noted {
-    pub(super) fn is_kept(&self, at: Moment) -> bool {
+    fn is_kept(&self, at: Moment) -> bool {
         later(self.kept_from, at.retention) > at.now
     }
 }
@@ -60,7 +62,7 @@ impl Noted {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kept {
     pub(super) state: SlotState,
-    pub(super) outputs: BTreeMap<(Attempt, Token), OutputTail>,
+    outputs: BTreeMap<(Attempt, Token), OutputTail>,
 }
 
 impl Kept {
@@ -240,7 +242,105 @@ impl Ledger {
         })
     }
 
-    pub(super) fn tell_job(&mut self, job: &JobName) {
+    fn tell_job(&mut self, job: &JobName) {
         self.wakes.push(Wake::Job(job.clone()));
+    }
+}
+
+impl Ledger {
+    /// Makes the registry know these jobs ([`crate::store::Store::register`]).
+    pub fn register(&mut self, jobs: &[JobEntry], now: DateTime<Utc>) -> Vec<JobEntry> {
+        for job in jobs {
+            if let Some(entry) = job.registered(self.jobs.get(&job.name), now) {
+                self.jobs.insert(job.name.clone(), entry);
+            }
+        }
+        self.jobs()
+    }
+
+    /// Every known job, by name ([`crate::store::Store::jobs`]).
+    pub fn jobs(&self) -> Vec<JobEntry> {
+        self.jobs.values().cloned().collect()
+    }
+
+    /// Records that the node is alive ([`crate::store::Store::heartbeat`]). There is one entry per name: an instance
+    /// replaces the earlier one.
+    pub fn heartbeat(&mut self, report: &NodeReport, now: DateTime<Utc>) -> HeartbeatReply {
+        let at = self.at(now);
+        self.nodes.retain(|_, entry| entry.is_kept(at));
+        self.nodes.insert(report.name.clone(), NodeEntry { report: report.clone(), seen: now });
+        HeartbeatReply { now }
+    }
+
+    /// Every known node, by name ([`crate::store::Store::nodes`]).
+    pub fn nodes(&self, now: DateTime<Utc>) -> Vec<NodeEntry> {
+        self.nodes.values().filter(|entry| entry.is_kept(self.at(now))).cloned().collect()
+    }
+
+    /// Grants no slot of the job for a while ([`crate::store::Store::pause`]).
+    pub fn pause(
+        &mut self,
+        job: &JobName,
+        until: Option<DateTime<Utc>>,
+        audit: &Audit,
+        now: DateTime<Utc>,
+    ) -> Intervention {
+        self.pauses.insert(job.clone(), Pause::begun(until, audit, now));
+        self.tell_job(job);
+        Intervention::Applied
+    }
+
+    /// Ends the pause now ([`crate::store::Store::resume`]). Its record then names who ended it, too.
+    pub fn resume(&mut self, job: &JobName, audit: &Audit, now: DateTime<Utc>) -> Intervention {
+        let Some(ended) = self.pauses.get(job).cloned().and_then(|pause| pause.end(audit, now)) else {
+            return Intervention::Unchanged;
+        };
+        self.pauses.insert(job.clone(), ended);
+        self.tell_job(job);
+        Intervention::Applied
+    }
+
+    /// Every job's last pause, by name ([`crate::store::Store::pauses`]).
+    pub fn pauses(&self) -> Vec<(JobName, Pause)> {
+        self.pauses.iter().map(|(job, pause)| (job.clone(), pause.clone())).collect()
+    }
+}
+
+impl Ledger {
+    /// Keeps pages ([`crate::store::Store::note`]).
+    pub fn note(&mut self, pages: &[(Slot, NotePage)], now: DateTime<Utc>) {
+        let at = self.at(now);
+        for (slot, page) in pages {
+            let noted = self.notes.entry(id(slot)).or_default();
+            if !noted.is_kept(at) {
+                noted.pages.clear();
+            }
+            noted.kept_from = now.max(slot.end());
+            noted.pages.insert(page.id.clone(), page.clone());
+            let kept = noted.pages.values().map(|page| (page.last, page.id.clone(), ())).collect();
+            for (id, ()) in NotePage::surplus(kept) {
+                noted.pages.remove(&id);
+            }
+        }
+    }
+
+    /// The slot's pages ([`crate::store::Store::notes`]).
+    pub fn notes(&self, slot: &Slot, now: DateTime<Utc>) -> Vec<NotePage> {
+        let noted = self.notes.get(&id(slot)).filter(|noted| noted.is_kept(self.at(now)));
+        let mut pages: Vec<NotePage> = noted.into_iter().flat_map(|noted| noted.pages.values().cloned()).collect();
+        NotePage::sort(&mut pages);
+        pages
+    }
+
+    /// The slot's pages become as old as can be: for probes.
+    pub fn age_notes(&mut self, slot: &Slot) {
+        if let Some(noted) = self.notes.get_mut(&id(slot)) {
+            noted.kept_from = DateTime::UNIX_EPOCH;
+        }
+    }
+
+    /// Removes what was kept for its time.
+    fn purge_notes(&mut self, at: Moment) {
+        self.notes.retain(|_, noted| noted.is_kept(at));
     }
 }

@@ -4,16 +4,202 @@
 //!   about a slot is decided by `store::rules`, as in every store that does not decide by itself.
 //! - [`MemoryStore`] is a ledger behind a lock and a clock: the [`super::Store`].
 
-mod backend;
 mod ledger;
-mod notes;
 mod probe;
-mod registry;
-mod store;
 
-pub(super) use backend::MemoryBackend;
 pub use ledger::Ledger;
-pub use store::MemoryStore;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, SubsecRound, Utc};
+use tokio::sync::broadcast;
+
+use crate::clock::Clock;
+use crate::job::{JobName, Namespace};
+use crate::slot::{Attempt, Audit, NotePage, OutputTail, Slot, SlotRecord, Token};
+use crate::store::backend::Backend;
+use crate::store::ruled::{Reply, Ruled};
+use crate::store::rules::SlotStep;
+use crate::store::state::SlotQuery;
+use crate::store::{
+    Capability, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, OpenError, Pause, Reach, Store,
+    StoreClock, StoreOptions, Wake, Wakeups,
+};
+
+/// Hints that a receiver may lag behind by before it has lost some.
+const HINTS: usize = 1_024;
+
+/// A store in this process's memory. A clone is another connection to the same data.
+#[derive(Clone, Debug)]
+pub struct MemoryStore {
+    shared: Arc<Shared>,
+    namespace: Namespace,
+}
+
+#[derive(Debug)]
+struct Shared {
+    clock: Arc<dyn Clock>,
+    retention: Duration,
+    rooms: Mutex<BTreeMap<Namespace, Room>>,
+}
+
+/// One namespace's data and its listeners.
+#[derive(Debug)]
+struct Room {
+    ledger: Ledger,
+    wakes: broadcast::Sender<Wake>,
+}
+
+impl Room {
+    fn new(retention: Duration) -> Self {
+        Self { ledger: Ledger::new(retention), wakes: broadcast::Sender::new(HINTS) }
+    }
+}
+
+impl MemoryStore {
+    /// An empty store that judges time by `clock`.
+    pub fn new(options: StoreOptions, clock: Arc<dyn Clock>) -> Self {
+        let rooms = Mutex::new(BTreeMap::new());
+        let shared = Shared { clock, retention: options.retention, rooms };
+        Self { shared: Arc::new(shared), namespace: options.namespace }
+    }
+
+    /// The same store as seen from another namespace.
+    #[must_use]
+    pub fn beside(&self, namespace: Namespace) -> Self {
+        Self { shared: Arc::clone(&self.shared), namespace }
+    }
+
+    /// Works on the namespace's ledger itself, at the store's time, and publishes what is to be told: for probes, the
+    /// simulator, and stores that are broken on purpose.
+    pub fn with_ledger<T>(&self, work: impl FnOnce(&mut Ledger, DateTime<Utc>) -> T) -> T {
+        self.enter(|room, now| {
+            let answer = work(&mut room.ledger, now);
+            for wake in room.ledger.take_wakes() {
+                // No receiver is no fault: nobody waits.
+                let _ = room.wakes.send(wake);
+            }
+            answer
+        })
+    }
+
+    fn enter<T>(&self, work: impl FnOnce(&mut Room, DateTime<Utc>) -> T) -> T {
+        let mut rooms = self.shared.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        // Read under the lock, so that time does not go back between two operations. Milliseconds, as every store has.
+        let now = self.shared.clock.now().wall.trunc_subsecs(3);
+        let room = rooms.entry(self.namespace.clone()).or_insert_with(|| Room::new(self.shared.retention));
+        work(room, now)
+    }
+}
+
+/// What it can do.
+const CAPABILITY: Capability = Capability {
+    name: "memory",
+    reach: Reach::Process,
+    clock: StoreClock::Host,
+    push: true,
+    poll: Duration::from_secs(1),
+    durable: false,
+    expires_records: false,
+};
+
+impl Ruled for MemoryStore {
+    fn capability(&self) -> Capability {
+        CAPABILITY
+    }
+
+    fn location(&self) -> &str {
+        "memory:"
+    }
+
+    async fn on_slot<T: Send + 'static>(
+        &self,
+        _op: Op,
+        query: SlotQuery,
+        rule: impl Fn(&mut SlotStep) -> T + Send + Sync + 'static,
+    ) -> Reply<T> {
+        Ok(self.with_ledger(|ledger, now| ledger.on_slot(&query, now, rule)))
+    }
+
+    async fn records(&self, slots: &[Slot]) -> Reply<(DateTime<Utc>, Vec<SlotRecord>)> {
+        Ok(self.with_ledger(|ledger, now| (now, ledger.inspect(slots, now))))
+    }
+
+    async fn output_kept(&self, slot: &Slot, attempt: Attempt, token: Token) -> Reply<Option<OutputTail>> {
+        Ok(self.with_ledger(|ledger, now| ledger.output(slot, attempt, token, now)))
+    }
+
+    async fn set_pause(&self, job: &JobName, until: Option<DateTime<Utc>>, audit: &Audit) -> Reply<Intervention> {
+        Ok(self.with_ledger(|ledger, now| ledger.pause(job, until, audit, now)))
+    }
+
+    async fn end_pause(&self, job: &JobName, audit: &Audit) -> Reply<Intervention> {
+        Ok(self.with_ledger(|ledger, now| ledger.resume(job, audit, now)))
+    }
+
+    async fn pauses_known(&self) -> Reply<Vec<(JobName, Pause)>> {
+        Ok(self.with_ledger(|ledger, _| ledger.pauses()))
+    }
+
+    async fn register_jobs(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
+        Ok(self.with_ledger(|ledger, now| ledger.register(jobs, now)))
+    }
+
+    async fn jobs_known(&self) -> Reply<Vec<JobEntry>> {
+        Ok(self.with_ledger(|ledger, _| ledger.jobs()))
+    }
+
+    async fn beat(&self, report: &NodeReport) -> Reply<HeartbeatReply> {
+        Ok(self.with_ledger(|ledger, now| ledger.heartbeat(report, now)))
+    }
+
+    async fn nodes_known(&self) -> Reply<(DateTime<Utc>, Vec<NodeEntry>)> {
+        Ok(self.with_ledger(|ledger, now| (now, ledger.nodes(now))))
+    }
+
+    async fn remove_old(&self) -> Reply<u64> {
+        Ok(self.with_ledger(|ledger, now| ledger.purge(now)))
+    }
+
+    async fn note_pages(&self, pages: &[(Slot, NotePage)]) -> Reply<()> {
+        self.with_ledger(|ledger, now| ledger.note(pages, now));
+        Ok(())
+    }
+
+    async fn notes_known(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
+        Ok(self.with_ledger(|ledger, now| ledger.notes(slot, now)))
+    }
+
+    fn hints(&self) -> Wakeups {
+        self.enter(|room, _| room.wakes.subscribe())
+    }
+}
+
+/// The store in memory.
+pub(in crate::store) struct MemoryBackend;
+
+#[async_trait]
+impl Backend for MemoryBackend {
+    fn capability(&self) -> Capability {
+        CAPABILITY
+    }
+
+    async fn open(
+        &self,
+        _url: &str,
+        options: StoreOptions,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<dyn Store>, OpenError> {
+        Ok(Arc::new(MemoryStore::new(options, clock)))
+    }
+
+    fn where_kept(&self, _location: &str, _namespace: &Namespace, _slot: &Slot) -> Vec<(String, &'static str)> {
+        Vec::new()
+    }
+}
 
 #[cfg(test)]
 mod tests;

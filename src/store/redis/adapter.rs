@@ -14,14 +14,14 @@ use super::script::{self, Args, Script};
 use super::store::{RedisStore, ttl, whole_millis};
 use super::{decode, records};
 use crate::job::{JobName, MAX_ATTEMPTS_LIMIT, NodeName};
-use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
+use crate::slot::{Attempt, Audit, Lease, MOST_PAGES, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::{
     Applied, Capability, Claim, ClaimRequest, Closing, ErrorKind, HeartbeatReply, Intervention, JobEntry, NodeEntry,
     NodeReport, Op, Pause, Reach, Release, Renewal, Settlement, Store, StoreClock, StoreError, Wakeups,
 };
 
 /// Slots that one `inspect` script reads: bounds how long the server is kept from others.
-pub(super) const SLOTS_AT_ONCE: usize = 200;
+const SLOTS_AT_ONCE: usize = 200;
 
 /// How often a verb is sent that is answered with the name of a foreign key: once without, once with it, and once more should
 /// the slot have been claimed with another in between.
@@ -289,4 +289,25 @@ fn with_output(args: Args, lease: &Lease, run: &RunRecord) -> Args {
     args.arg(output_field(lease.attempt, lease.token))
         .arg(output.and_then(|output| serde_json::to_string(output).ok()).unwrap_or_default())
         .arg(output.map_or(0, whole))
+}
+
+impl RedisStore {
+    /// Keeps pages; those of one part are kept in one step.
+    async fn note_pages(&self, pages: &[(Slot, NotePage)]) -> Result<(), StoreError> {
+        // Where servers share the keys, those of one job are with one of them.
+        let of_one_job = pages.chunk_by(|(a, _), (b, _)| !self.route.is_shared() || a.job() == b.job());
+        let parts = of_one_job.flat_map(|pages| pages.chunks(SLOTS_AT_ONCE));
+        try_join_all(parts.map(async |part| self.note_part(part).await)).await.map(drop)
+    }
+
+    async fn note_part(&self, part: &[(Slot, NotePage)]) -> Result<(), StoreError> {
+        let keys: Vec<String> = part.iter().map(|(slot, _)| self.keys.notes(slot)).collect();
+        let about = keys.first().cloned().unwrap_or_default();
+        let mut args = Args::keys(keys).arg(whole_millis(self.options.retention)).arg(MOST_PAGES);
+        for (slot, page) in part {
+            let text = serde_json::to_string(page).unwrap_or_default();
+            args = args.arg(slot.end().timestamp_millis()).arg(&page.id).arg(text);
+        }
+        self.ask((Op::Note, &about), &script::NOTE, &args, |_| Ok(())).await
+    }
 }

@@ -1,9 +1,15 @@
-//! Redis as four kinds of stores: one server, the master behind sentinels, a cluster, and with Redlock a majority of masters.
+//! Redis as four kinds of stores: one server, the master behind sentinels, a cluster, and with Redlock a majority of masters. What a
+//! trial wrote is removed by naming every key, and never by looking for others.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use redis::Cmd;
 
+#[cfg(feature = "redis-cluster")]
+use super::cluster::slot_of;
+#[cfg(feature = "redis-cluster")]
+use super::route::Route;
 use crate::clock::Clock;
 use crate::job::Namespace;
 use crate::slot::Slot;
@@ -14,7 +20,7 @@ use crate::store::redis::RedisStore;
 use crate::store::redis::adapter::CAPABILITY;
 use crate::store::redis::keys::Keys;
 use crate::store::url::scheme;
-use crate::store::{Capability, Finding, OpenError, Store, StoreOptions, Trial};
+use crate::store::{Capability, Finding, Op, OpenError, Store, StoreError, StoreOptions, Trial};
 
 /// Redis where one server keeps a slot.
 pub(in crate::store) struct RedisBackend {
@@ -196,6 +202,60 @@ fn of_host(url: &str) -> String {
 fn of_hosts(url: &str, path: &str) -> String {
     let scheme = scheme(url);
     format!("write {scheme}://HOST1,HOST2,HOST3{path}, with USER:PASSWORD@ before the hosts if the servers need them")
+}
+
+impl RedisStore {
+    /// Removes what a trial wrote. One refusal does not keep the rest; the first is told.
+    pub(super) async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
+        let mut first = Ok(());
+        for (key, command) in self.removals(trial) {
+            first = first.and(self.call((Op::Purge, &key), &command, |_| Ok(())).await);
+        }
+        first
+    }
+
+    /// One command for each key: in a cluster each may be with another server.
+    fn removals(&self, trial: &Trial) -> Vec<(String, Cmd)> {
+        let of_job =
+            trial.job.iter().flat_map(|job| [(self.keys.jobs(), job.as_str()), (self.keys.pauses(), job.as_str())]);
+        let of_node = trial.node.iter().map(|node| (self.keys.nodes(), node.as_str()));
+        let listed = of_job.chain(of_node);
+        let field = |(key, name): (String, &str)| {
+            let command = redis::cmd("HDEL").arg(&key).arg(name).take();
+            (key, command)
+        };
+        let whole = |key: String| {
+            let command = redis::cmd("DEL").arg(&key).take();
+            (key, command)
+        };
+        let of_slots = trial.slots.iter().flat_map(|slot| {
+            let keys = self.keys.slot(slot);
+            [keys.mark, keys.attempts, keys.log, self.keys.outputs(slot), self.keys.notes(slot)]
+        });
+        let of_job = trial.job.iter().flat_map(|job| [self.keys.pause(job), self.keys.running(job)]);
+        listed.map(field).chain(of_job.chain(of_slots).map(whole)).collect()
+    }
+}
+
+#[cfg(feature = "redis-cluster")]
+impl RedisStore {
+    /// Each master of the cluster, as it tells now who they are, to be tried by itself: through the jobs whose keys it keeps. None of a
+    /// single server.
+    async fn stations(self) -> Vec<crate::store::Station> {
+        let Route::Many(cluster) = &self.route else { return Vec::new() };
+        // That no server tells of the cluster is found out by whoever asks first.
+        let Some(map) = cluster.map().await.map(Arc::new) else { return Vec::new() };
+        let keys = self.keys.clone();
+        let store: Arc<dyn Store> = Arc::new(self);
+        let masters: std::collections::BTreeSet<_> = map.owners().cloned().collect();
+        let station = |master| {
+            let (map, keys) = (Arc::clone(&map), keys.clone());
+            // All keys of a job are kept together.
+            let keeps = move |job: &crate::job::JobName| map.owner(slot_of(&keys.pause(job))) == Some(&master);
+            crate::store::Station::of_some(Arc::clone(&store), keeps)
+        };
+        masters.into_iter().map(station).collect()
+    }
 }
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ impl<'a> Fields<'a> {
         text(self.next()?)
     }
 
-    pub(super) fn integer(&mut self) -> Result<i64, Corrupt> {
+    fn integer(&mut self) -> Result<i64, Corrupt> {
         integer(self.next()?)
     }
 

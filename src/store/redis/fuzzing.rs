@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use redis::Value;
 
-use super::cluster::redirection;
+use super::cluster::{SlotMap, redirection};
 use super::decode::{self, Corrupt, RawMark};
 use super::keys::Keys;
 use super::link::LinkError;
 use super::members::Address;
-use super::slots::SlotMap;
-use super::told::Told;
+use super::sentinel_reply::SentinelReplies;
 use super::{records, redlock, sentinel};
 use crate::slot::{Slot, SlotRecord};
 use crate::store::{Pause, StoreOptions};
@@ -73,7 +72,7 @@ fn is_named(reply: &Value) -> bool {
                 named.as_ref().is_some_and(|named| epoch <= named.epoch),
                 "a word counts for more than it is worth"
             );
-            let mut told = Told::by(1);
+            let mut told = SentinelReplies::by(1);
             told.answer(0, address.clone(), epoch);
             assert_eq!(told.master(None), Some((address, epoch)));
         }

@@ -1,4 +1,5 @@
-//! One connection to the server, made when first needed and made again when it broke. Many calls share it.
+//! One connection to the server, made when first needed and made again when it broke. Many calls share it. It leads to one address for
+//! ever, to the master that the sentinels name, or to any server of a cluster.
 //!
 //! Why not the client library's own ConnectionManager: it keeps a failed connection for ever when the failure was an
 //! answer (a wrong password that was put right, "max number of clients"), it never gives up a link that silently drops
@@ -9,6 +10,8 @@
 //! - after two calls in a row that were not answered in time, or given up by their caller, a new connection is made;
 //! - nothing is ever sent twice.
 
+#[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
+use std::sync::Arc;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -17,8 +20,112 @@ use futures_util::future::{BoxFuture, Shared};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, RedisError, Value};
 
-use super::source::Source;
-use super::target::Login;
+#[cfg(feature = "redis-sentinel")]
+use super::sentinel::Sentinels;
+use super::target::{Login, Target};
+
+/// Where a connection leads.
+#[derive(Clone, Debug)]
+pub(super) enum Endpoint {
+    /// One address, whatever answers there.
+    Fixed(Box<Target>),
+    /// The master that the sentinels name.
+    #[cfg(feature = "redis-sentinel")]
+    Master(Arc<Sentinels>),
+    /// One after the other: all of them know what one is told.
+    #[cfg(feature = "redis-cluster")]
+    AnyOf(Arc<AnyOf>),
+}
+
+/// The servers that a url of a cluster names.
+#[cfg(feature = "redis-cluster")]
+#[derive(Debug)]
+pub(super) struct AnyOf {
+    targets: Vec<Target>,
+    turn: std::sync::atomic::AtomicUsize,
+    /// Rises when a server that kept something keeps nothing any more.
+    replaced: tokio::sync::watch::Sender<u64>,
+}
+
+#[cfg(feature = "redis-cluster")]
+impl AnyOf {
+    pub(super) fn new(targets: Vec<Target>) -> Self {
+        Self { targets, turn: std::sync::atomic::AtomicUsize::new(0), replaced: tokio::sync::watch::Sender::new(0) }
+    }
+
+    /// A server was replaced: what it had not passed on is lost, and hints with it.
+    pub(super) fn was_replaced(&self) {
+        self.replaced.send_modify(|version| *version += 1);
+    }
+}
+
+impl Endpoint {
+    /// Where to connect now. Waits for it no longer than `limit`.
+    #[allow(clippy::unused_async, reason = "some wait for an answer; which depends on the features")]
+    pub(super) async fn target(&self, limit: Duration) -> Result<Target, RedisError> {
+        match self {
+            Self::Fixed(target) => {
+                let _ = limit;
+                Ok((**target).clone())
+            }
+            #[cfg(feature = "redis-sentinel")]
+            Self::Master(sentinels) => sentinels.master(limit).await,
+            #[cfg(feature = "redis-cluster")]
+            Self::AnyOf(targets) => {
+                let turn = targets.turn.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                let target = targets.targets.get(turn % targets.targets.len().max(1));
+                target.cloned().ok_or_else(|| RedisError::from(std::io::Error::other("no server is named")))
+            }
+        }
+    }
+
+    /// Changes when connections that stand lead to the wrong server by now, and when a server of a cluster was replaced by one
+    /// that may know less: the wake-ups are then subscribed to anew, and `Resync` is told.
+    pub(super) fn version(&self) -> u64 {
+        match self {
+            #[cfg(feature = "redis-sentinel")]
+            Self::Master(sentinels) => sentinels.version(),
+            #[cfg(feature = "redis-cluster")]
+            Self::AnyOf(servers) => *servers.replaced.borrow(),
+            Self::Fixed(_) => 0,
+        }
+    }
+
+    /// Ends when [`Self::version`] is another than this.
+    pub(super) async fn moved(&self, version: u64) {
+        match self {
+            #[cfg(feature = "redis-sentinel")]
+            Self::Master(sentinels) => sentinels.moved(version).await,
+            #[cfg(feature = "redis-cluster")]
+            Self::AnyOf(servers) => {
+                // The sender lives as long as this does.
+                let _ = servers.replaced.subscribe().wait_for(|now| *now != version).await;
+            }
+            Self::Fixed(_) => {
+                let _ = version;
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Something failed that a change of master explains.
+    pub(super) fn doubt(&self) {
+        match self {
+            #[cfg(feature = "redis-sentinel")]
+            Self::Master(sentinels) => sentinels.ask_again(),
+            _ => {}
+        }
+    }
+
+    /// Whether whoever answers must say that it is the master.
+    const fn wants_master(&self) -> bool {
+        match self {
+            #[cfg(feature = "redis-sentinel")]
+            Self::Master(_) => true,
+            _ => false,
+        }
+    }
+}
 
 /// Calls in a row without an answer after which the link is given up for dead.
 const UNANSWERED_LIMIT: u32 = 2;
@@ -40,14 +147,14 @@ struct State {
     pending: Option<Pending>,
     /// Counts connections, so that a late failure of an old one does not break a new one.
     generation: u64,
-    /// The source's version when it was made.
+    /// The endpoint's version when it was made.
     version: u64,
     unanswered: u32,
 }
 
 /// The connection and what is needed to make it again.
 pub(super) struct Link {
-    source: Source,
+    endpoint: Endpoint,
     op_timeout: Duration,
     state: Mutex<State>,
 }
@@ -60,13 +167,13 @@ impl std::fmt::Debug for Link {
 
 impl Link {
     /// A link that does not connect before its first call.
-    pub(super) fn new(source: Source, op_timeout: Duration) -> Self {
-        Self { source, op_timeout, state: Mutex::default() }
+    pub(super) fn new(endpoint: Endpoint, op_timeout: Duration) -> Self {
+        Self { endpoint, op_timeout, state: Mutex::default() }
     }
 
     /// Whether it is asked anew which server is the master.
     pub(super) const fn finds_masters(&self) -> bool {
-        self.source.wants_master()
+        self.endpoint.wants_master()
     }
 
     /// Sends one command and waits for its answer, at most `op_timeout` after the connection stands.
@@ -96,7 +203,7 @@ impl Link {
             Ok(connection) => connection,
             Err(error) => {
                 self.forget(generation);
-                self.source.doubt();
+                self.endpoint.doubt();
                 return Err(LinkError::Connect(error));
             }
         };
@@ -104,7 +211,7 @@ impl Link {
         let answer = send(connection).await.and_then(Value::extract_error);
         let doubtful = |error: &RedisError| !is_answer(error) || is_elsewhere(error) || error.code() == Some("LOADING");
         if answer.as_ref().is_err_and(doubtful) {
-            self.source.doubt();
+            self.endpoint.doubt();
         }
         match &answer {
             Err(error) if error.is_timeout() => drop(unanswered),
@@ -120,12 +227,12 @@ impl Link {
     /// The standing connection, or an attempt at one that all who wait share.
     fn connection(&self) -> (u64, Pending) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let version = self.source.version();
+        let version = self.endpoint.version();
         if let Some(pending) = state.pending.as_ref().filter(|_| state.version == version) {
             return (state.generation, pending.clone());
         }
         // In a task of its own, so that a caller who gives up does not stop it for the others.
-        let attempt = tokio::spawn(connect(self.source.clone(), self.op_timeout));
+        let attempt = tokio::spawn(connect(self.endpoint.clone(), self.op_timeout));
         let pending = attempt.map(|joined| joined.unwrap_or_else(|_| Err(closed()))).boxed().shared();
         *state = State { pending: Some(pending.clone()), generation: state.generation + 1, version, unanswered: 0 };
         (state.generation, pending)
@@ -185,15 +292,15 @@ fn closed() -> RedisError {
 
 /// Connects, logs in and names the connection. Half of `op_timeout` at most, so that a call that has to connect first
 /// can still be answered within the whole.
-async fn connect(source: Source, op_timeout: Duration) -> Result<MultiplexedConnection, RedisError> {
+async fn connect(endpoint: Endpoint, op_timeout: Duration) -> Result<MultiplexedConnection, RedisError> {
     let limit = op_timeout / 2;
     let config =
         AsyncConnectionConfig::new().set_connection_timeout(Some(limit)).set_response_timeout(Some(op_timeout));
     let greeted = async {
-        let target = source.target(limit).await?;
+        let target = endpoint.target(limit).await?;
         let mut connection = target.client.get_multiplexed_async_connection_with_config(&config).await?;
         greet(&mut connection, &target.login).await?;
-        if source.wants_master() {
+        if endpoint.wants_master() {
             check_role(&mut connection).await?;
         }
         Ok(connection)

@@ -1,9 +1,9 @@
 //! The store in Redis (5 or later; users and TLS since 6): one server, the master that sentinels name, a cluster, or a
 //! majority of masters that know nothing of each other (`redlock`).
 //!
-//! - Each operation is one Lua script in `lua/`, one file each, run by hash; nobody else's clock judges but the server's.
-//! - `link` is the one connection to a server that all calls share; `wake` the other one, which listens. `source` says
-//!   where they lead, asking `sentinel` where that may change.
+//! - Each operation is one Lua script, put together from the files in `lua/`, run by hash; nobody else's clock judges but the server's.
+//! - `link` is the one connection to a server that all calls share; `wake` the other one, which listens; where they
+//!   lead is asked of `sentinel` where that may change.
 //! - `route` sends a call to the server that keeps its key: there is only one, or `cluster` knows.
 //! - `decode` and `records` read answers and are total; `fault` is the table of errors.
 //!
@@ -17,14 +17,12 @@ mod cluster;
 mod decode;
 mod examine;
 mod fault;
-mod forget;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod keys;
 mod link;
 #[cfg(any(feature = "redis-sentinel", feature = "redis-cluster", feature = "redis-redlock"))]
 mod members;
-mod notes;
 mod records;
 #[cfg(feature = "redis-redlock")]
 mod redlock;
@@ -34,15 +32,10 @@ mod route;
 mod script;
 #[cfg(feature = "redis-sentinel")]
 mod sentinel;
-#[cfg(feature = "redis-cluster")]
-mod slots;
-mod source;
-#[cfg(feature = "redis-cluster")]
-mod stations;
+#[cfg(feature = "redis-sentinel")]
+mod sentinel_reply;
 mod store;
 mod target;
-#[cfg(feature = "redis-sentinel")]
-mod told;
 mod wake;
 
 #[cfg(feature = "redis-cluster")]

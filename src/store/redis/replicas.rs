@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use redis::Value;
 
+use super::link::Endpoint;
 use super::link::{Link, LinkError};
 use super::route::Route;
-use super::source::Source;
 
 /// The replicas that a success is to reach.
 #[derive(Debug)]
@@ -26,8 +26,8 @@ pub(super) struct Replicas {
 
 impl Replicas {
     /// Half of `op_timeout` is for the write, half for the replicas.
-    pub(super) fn new(wanted: u32, source: Source, op_timeout: Duration) -> Self {
-        let route = Route::One(Box::new(Link::new(source, op_timeout)));
+    pub(super) fn new(wanted: u32, endpoint: Endpoint, op_timeout: Duration) -> Self {
+        let route = Route::One(Box::new(Link::new(endpoint, op_timeout)));
         Self { wanted, patience: op_timeout / 2, route, short: AtomicBool::new(false) }
     }
 

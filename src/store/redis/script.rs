@@ -1,4 +1,4 @@
-//! The operations as Lua scripts: one file each in `lua/`, sent by hash, and in full when the server does not know the
+//! The operations as Lua scripts: one file each in `lua/`, those of the registry in one, sent by hash, and in full when the server does not know the
 //! hash. A server may forget a script at any time (SCRIPT FLUSH, a restart, eviction since Redis 7.4), so every call can
 //! fall back. Nothing that a user wrote is ever part of a script's text: it goes in as KEYS and ARGV.
 
@@ -17,10 +17,11 @@ pub(super) struct Script {
 }
 
 macro_rules! scripts {
-    ($(($name:ident, $($part:literal)*))*) => {
+    ($(($name:ident, $($part:literal)* $(=> $call:literal)?))*) => {
         $(
-            pub(super) static $name: LazyLock<Script> =
-                LazyLock::new(|| Script::new(concat!($(include_str!(concat!("lua/", $part, ".lua"))),*)));
+            pub(super) static $name: LazyLock<Script> = LazyLock::new(|| {
+                Script::new(concat!($(include_str!(concat!("lua/", $part, ".lua"))),* $(, "return ", $call, "()\n")?))
+            });
         )*
     };
 }
@@ -36,11 +37,11 @@ scripts! {
     (UNLOCK, "prelude" "slot" "borrowed" "unlock")
     (MARK_DONE, "prelude" "slot" "mark_done")
     (INSPECT, "prelude" "inspect")
-    (PAUSE, "prelude" "pause")
-    (RESUME, "prelude" "resume")
-    (REGISTER, "prelude" "register")
-    (HEARTBEAT, "prelude" "heartbeat")
-    (NODES, "prelude" "nodes")
+    (PAUSE, "prelude" "registry" => "pause")
+    (RESUME, "prelude" "registry" => "resume")
+    (REGISTER, "prelude" "registry" => "register")
+    (HEARTBEAT, "prelude" "registry" => "heartbeat")
+    (NODES, "prelude" "registry" => "nodes")
     (NOTE, "prelude" "note")
 }
 

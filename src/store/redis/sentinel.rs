@@ -1,6 +1,6 @@
 //! Which server is the master, as the sentinels say. Each of them is asked in a task of its own: at once when a failover
 //! ends (`+switch-master`) or a connection fails, and every second in any case, since a message may be lost. Of several
-//! answers the one of the highest epoch counts; `told` has the rule.
+//! answers the one of the highest epoch counts; `sentinel_reply` has the rule.
 //!
 //! The sentinel that leads a failover goes on naming the old master until every replica follows the new one, and that with the
 //! new epoch; for it alone the failover is in progress. It is then asked for the address in the other way, which tells the
@@ -19,8 +19,8 @@ use tokio::sync::{Notify, watch};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::members::{Address, Members};
+use super::sentinel_reply::{Failure, SentinelReplies};
 use super::target::Target;
-use super::told::{Failure, Told};
 use crate::store::OpenError;
 use crate::store::backend::Files;
 
@@ -49,7 +49,7 @@ struct Knowledge {
     master: watch::Sender<Option<Master>>,
     /// Somebody doubts what is known.
     doubt: Notify,
-    told: Mutex<Told>,
+    told: Mutex<SentinelReplies>,
 }
 
 /// The sentinels of one master.
@@ -88,7 +88,7 @@ impl Sentinels {
             name: members.path.to_owned(),
             master: watch::Sender::new(None),
             doubt: Notify::new(),
-            told: Mutex::new(Told::by(members.hosts.len())),
+            told: Mutex::new(SentinelReplies::by(members.hosts.len())),
         };
         let listed = listed.collect::<Result<_, _>>()?;
         Ok(Self { listed, data, wait, known: Arc::new(known), tasks: Mutex::default() })
@@ -134,12 +134,12 @@ impl Sentinels {
 }
 
 impl Knowledge {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Told> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, SentinelReplies> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What follows from what was told so far. Where nothing does, what was known stays.
-    fn learn(&self, note: impl FnOnce(&mut Told)) {
+    fn learn(&self, note: impl FnOnce(&mut SentinelReplies)) {
         let mut told = self.lock();
         note(&mut told);
         self.master.send_if_modified(|known| {
@@ -247,10 +247,10 @@ async fn within<T>(work: impl Future<Output = Result<T, RedisError>>) -> Result<
 /// What an answer to `SENTINEL MASTER` says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Named {
-    pub(super) address: Address,
+    address: Address,
     pub(super) epoch: i64,
     /// This sentinel leads a failover that is not over.
-    pub(super) in_failover: bool,
+    in_failover: bool,
 }
 
 impl Named {

@@ -8,10 +8,10 @@ use super::decode::Corrupt;
 use super::examine;
 use super::fault::Asked;
 use super::keys::Keys;
+use super::link::Endpoint;
 use super::link::Link;
 use super::route::Route;
 use super::script::{Args, Script};
-use super::source::Source;
 use super::target::Target;
 use super::wake::Listener;
 use crate::slot::{Lease, Slot};
@@ -51,31 +51,32 @@ impl RedisStore {
         let mut keys = Keys::new(&options.namespace);
         #[cfg(feature = "redis-sentinel")]
         let mut replicas = None;
-        let (name, route, source) = match scheme {
+        let (name, route, endpoint) = match scheme {
             #[cfg(feature = "redis-sentinel")]
             "redis+sentinel" | "rediss+sentinel" => {
                 let sentinels = super::sentinel::Sentinels::parse(url, &client, Files::Read)?;
                 let wait = sentinels.wait;
-                let source = Source::Master(std::sync::Arc::new(sentinels));
+                let endpoint = Endpoint::Master(std::sync::Arc::new(sentinels));
                 replicas =
-                    wait.map(|wanted| super::replicas::Replicas::new(wanted, source.clone(), options.op_timeout));
-                ("redis-sentinel", Route::One(Box::new(Link::new(source.clone(), options.op_timeout))), source)
+                    wait.map(|wanted| super::replicas::Replicas::new(wanted, endpoint.clone(), options.op_timeout));
+                ("redis-sentinel", Route::One(Box::new(Link::new(endpoint.clone(), options.op_timeout))), endpoint)
             }
             #[cfg(feature = "redis-cluster")]
             "redis+cluster" | "rediss+cluster" => {
                 if options.lock_key.is_some() {
                     return Err(OpenError::LockKey { store: "a Redis Cluster, which keeps it on another server" });
                 }
-                let (cluster, source) = super::cluster::Cluster::parse(url, &client, options.op_timeout, Files::Read)?;
+                let (cluster, endpoint) =
+                    super::cluster::Cluster::parse(url, &client, options.op_timeout, Files::Read)?;
                 keys = Keys::in_cluster(&options.namespace);
-                ("redis-cluster", Route::Many(cluster), source)
+                ("redis-cluster", Route::Many(cluster), endpoint)
             }
             _ => {
-                let source = Source::Fixed(Box::new(Target::parse(url, &client, Files::Read)?));
-                ("redis", Route::One(Box::new(Link::new(source.clone(), options.op_timeout))), source)
+                let endpoint = Endpoint::Fixed(Box::new(Target::parse(url, &client, Files::Read)?));
+                ("redis", Route::One(Box::new(Link::new(endpoint.clone(), options.op_timeout))), endpoint)
             }
         };
-        let listener = Listener::new(source, keys.wake(), options.op_timeout);
+        let listener = Listener::new(endpoint, keys.wake(), options.op_timeout);
         Ok(Self {
             keys,
             listener,

@@ -13,7 +13,7 @@ use redis::aio::{PubSubSink, PubSubStream};
 use tokio::sync::broadcast;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::source::Source;
+use super::link::Endpoint;
 use crate::store::{Wake, Wakeups};
 
 /// Hints that a receiver may lag behind by before it has lost some.
@@ -27,7 +27,7 @@ const SILENCE: Duration = Duration::from_secs(5);
 /// The channel and those who listen.
 #[derive(Debug)]
 pub(super) struct Listener {
-    source: Source,
+    endpoint: Endpoint,
     channel: String,
     /// The longest wait for a connection and for an answer on it.
     limit: Duration,
@@ -39,9 +39,9 @@ pub(super) struct Listener {
 
 impl Listener {
     /// A listener that does not connect before the first subscription.
-    pub(super) fn new(source: Source, channel: String, limit: Duration) -> Self {
+    pub(super) fn new(endpoint: Endpoint, channel: String, limit: Duration) -> Self {
         let (refused, task) = (Arc::default(), Mutex::default());
-        Self { source, channel, limit, hints: broadcast::Sender::new(HINTS), refused, task }
+        Self { endpoint, channel, limit, hints: broadcast::Sender::new(HINTS), refused, task }
     }
 
     /// False while the server refuses the subscription.
@@ -57,7 +57,7 @@ impl Listener {
             && task.as_ref().is_none_or(AbortOnDropHandle::is_finished)
         {
             let ears = Ears {
-                source: self.source.clone(),
+                endpoint: self.endpoint.clone(),
                 channel: self.channel.clone(),
                 limit: self.limit,
                 hints: self.hints.clone(),
@@ -72,7 +72,7 @@ impl Listener {
 
 /// What the task has of the listener.
 struct Ears {
-    source: Source,
+    endpoint: Endpoint,
     channel: String,
     limit: Duration,
     hints: broadcast::Sender<Wake>,
@@ -85,7 +85,7 @@ impl Ears {
     async fn listen(self) {
         let mut wait = SHORTEST_WAIT;
         loop {
-            let version = self.source.version();
+            let version = self.endpoint.version();
             match self.connect().await {
                 Ok((sink, messages)) => {
                     wait = SHORTEST_WAIT;
@@ -94,12 +94,12 @@ impl Ears {
                     tokio::select! {
                         () = self.relay(sink, messages) => {}
                         // What is published at the old master is heard by nobody.
-                        () = self.source.moved(version) => {}
+                        () = self.endpoint.moved(version) => {}
                     }
                     tracing::debug!(channel = self.channel, "the connection for wake-ups broke");
                 }
                 Err(error) => {
-                    self.source.doubt();
+                    self.endpoint.doubt();
                     self.failed(&error);
                     wait = (wait * 2).min(LONGEST_WAIT);
                 }
@@ -124,7 +124,7 @@ impl Ears {
 
     async fn connect(&self) -> Result<(PubSubSink, PubSubStream), RedisError> {
         let subscribed = async {
-            let target = self.source.target(self.limit).await?;
+            let target = self.endpoint.target(self.limit).await?;
             let (mut sink, messages) = target.listener.get_async_pubsub().await?.split();
             sink.subscribe(&self.channel).await?;
             Ok((sink, messages))

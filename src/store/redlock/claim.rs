@@ -11,7 +11,7 @@ use crate::clock::between;
 use crate::job::MAX_ATTEMPTS_LIMIT;
 use crate::reply::{Claim, ClaimRequest};
 use crate::slot::{Attempt, DoneMark, Holder, SlotKey, Token};
-use crate::store::redlock::quorum::{Quorum, lasting, median};
+use crate::store::redlock::{Quorum, lasting, median};
 
 /// On what a claim is judged.
 #[derive(Clone, Copy, Debug)]

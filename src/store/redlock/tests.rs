@@ -5,9 +5,8 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::claim::{Found, Grant, Look, Own, Step, Terms};
-use super::grant::{Ack, Outcome, Said};
-use super::renewal::{self, Answer};
-use super::{Quorum, record, settle};
+use super::lease::{self, Ack, Answer, Outcome, Said};
+use super::{Quorum, QuorumError, lasting, median, records};
 use crate::job::NodeName;
 use crate::reply::{Claim, ClaimRequest, Release, Renewal, Settlement};
 use crate::slot::{Audit, DoneMark, Holder, Mark, Slot, SlotRecord, Token, Verdict, VerdictRecord};
@@ -118,7 +117,7 @@ fn a_master_that_forgot_a_longer_lease_than_is_asked_for_now_does_not_count_whil
     let said = |age, longest| Some(Answer { age, longest, said: Renewal::Renewed });
     let renewed = |longest| {
         let answers = [said(TTL * 2, TTL), said(TTL * 1_000, longest), None];
-        renewal::renewal(Quorum::of(3).unwrap(), &lease, Duration::ZERO, &answers)
+        lease::renewal(Quorum::of(3).unwrap(), &lease, Duration::ZERO, &answers)
     };
     assert_eq!((renewed(TTL), renewed(TTL * 10)), (Some(Renewal::Renewed), None));
 }
@@ -239,7 +238,7 @@ fn a_renewal_is_a_majority_of_old_masters_and_a_minority_is_no_knowledge() {
     let lease = request().granted(1, minute(1));
     let said = |said: Renewal| Some(Answer { age: OLD, longest: TTL, said });
     let young = |said: Renewal| Some(Answer { age: Duration::ZERO, longest: TTL, said });
-    let of = |answers: &[Option<Answer>]| renewal::renewal(Quorum::of(3).unwrap(), &lease, Duration::ZERO, answers);
+    let of = |answers: &[Option<Answer>]| lease::renewal(Quorum::of(3).unwrap(), &lease, Duration::ZERO, answers);
     let lost = |attempt| Renewal::Lost { to: Some(by(9, attempt)) };
     assert_eq!(of(&[said(Renewal::Renewed), said(Renewal::Renewed), said(lost(0))]), Some(Renewal::Renewed));
     assert_eq!(of(&[said(Renewal::Renewed), said(Renewal::Restored), None]), Some(Renewal::Restored));
@@ -260,14 +259,14 @@ fn a_claim_that_came_to_nothing_has_overtaken_nobody() {
     let quorum = Quorum::of(3).unwrap();
     let other = || Settlement::Overtaken { by: by(9, 2) };
     assert_eq!(
-        settle::settlement(quorum, &[Some(Settlement::Recorded), Some(other()), Some(Settlement::Recorded)]),
+        lease::settlement(quorum, &[Some(Settlement::Recorded), Some(other()), Some(Settlement::Recorded)]),
         Some(Settlement::Recorded)
     );
-    assert_eq!(settle::settlement(quorum, &[Some(Settlement::Recorded), Some(other()), None]), Some(other()));
-    assert_eq!(settle::settlement(quorum, &[Some(Settlement::Recorded), None, None]), None);
+    assert_eq!(lease::settlement(quorum, &[Some(Settlement::Recorded), Some(other()), None]), Some(other()));
+    assert_eq!(lease::settlement(quorum, &[Some(Settlement::Recorded), None, None]), None);
     let (free, gone) = (Some(Release::Released), Some(Release::Expired));
-    assert_eq!(settle::release(quorum, &[free.clone(), gone.clone(), gone.clone()]), Some(Release::Expired));
-    assert_eq!(settle::release(quorum, &[free, gone, None]), Some(Release::Released));
+    assert_eq!(lease::release(quorum, &[free.clone(), gone.clone(), gone.clone()]), Some(Release::Expired));
+    assert_eq!(lease::release(quorum, &[free, gone, None]), Some(Release::Released));
 }
 
 fn known(mark: Mark) -> Option<SlotRecord> {
@@ -281,7 +280,7 @@ fn leased(token: u8) -> Mark {
 #[test]
 fn a_lease_that_no_majority_can_have_is_none() {
     let merged =
-        |records: &[Option<SlotRecord>]| record::merge(Quorum::of(3).unwrap(), records).map(|record| record.mark);
+        |records: &[Option<SlotRecord>]| records::merge(Quorum::of(3).unwrap(), records).map(|record| record.mark);
     assert_eq!(merged(&[known(leased(1)), known(leased(1)), known(Mark::Free)]), Some(leased(1)));
     assert_eq!(merged(&[known(leased(1)), known(Mark::Free), None]), Some(leased(1)), "the third may have it");
     assert_eq!(merged(&[known(leased(1)), known(Mark::Free), known(Mark::Free)]), Some(Mark::Free));
@@ -295,7 +294,7 @@ fn what_a_master_has_from_before_a_reset_that_it_missed_does_not_count() {
     let missed = known(Mark::Done(done())).map(|record| SlotRecord { verdict: Some(verdict), ..record });
     let told = |minutes| known(Mark::Free).map(|record| SlotRecord { audit: vec![reset(minute(minutes))], ..record });
     let merged =
-        |minutes| record::merge(Quorum::of(3).unwrap(), &[missed.clone(), told(minutes), told(minutes)]).unwrap();
+        |minutes| records::merge(Quorum::of(3).unwrap(), &[missed.clone(), told(minutes), told(minutes)]).unwrap();
     assert_eq!((merged(6).mark, merged(6).verdict), (Mark::Free, None));
     assert_eq!(merged(4).mark, Mark::Done(done()), "done after the reset");
 }
@@ -328,4 +327,40 @@ fn of_two_slots_of_a_job_that_contend_the_smaller_token_goes_first() {
     assert!(blocked(step(&[look(free()), beside(1, 0), None])));
     assert!(blocked(step(&[look(free()), beside(255, 1), None])), "it has a number");
     assert!(blocked(step(&[look(free()), beside(255, 0), beside(255, 0)])), "it has a majority");
+}
+
+#[test]
+fn one_two_or_an_even_number_of_masters_is_refused_with_a_way_out() {
+    assert!(Quorum::of(1).unwrap_err().to_string().contains("redis://"));
+    assert_eq!(Quorum::of(2), Err(QuorumError::TooFew(2)));
+    assert!(Quorum::of(4).unwrap_err().to_string().contains("leave one out"));
+    assert_eq!(Quorum::of(17), Err(QuorumError::TooMany(17)));
+    assert_eq!([3, 5, 7].map(|masters| Quorum::of(masters).unwrap().majority()), [2, 3, 4]);
+}
+
+#[test]
+fn a_minority_does_not_move_the_median() {
+    assert_eq!(median([1, 2, 1_000]), Some(2));
+    assert_eq!(median([0, 5, 6, 7, 1_000]), Some(6));
+    assert_eq!(median([5, 7]), Some(5));
+    assert_eq!(median(Vec::<u8>::new()), None);
+}
+
+#[test]
+fn what_could_be_true_of_a_majority_is_not_taken_for_false() {
+    let five = Quorum::of(5).unwrap();
+    assert!(five.may_hold(1, 3));
+    assert!(!five.may_hold(1, 4));
+    assert!(five.may_hold(3, 5));
+    assert!(!five.may_hold(2, 5));
+}
+
+#[test]
+fn a_lease_lasts_for_as_long_as_a_majority_has_it() {
+    let three = Quorum::of(3).unwrap();
+    let left = |seconds: &[u64]| lasting(three, seconds.iter().copied().map(Duration::from_secs).collect()).as_secs();
+    assert_eq!(left(&[9, 1, 5]), 5);
+    assert_eq!(left(&[9, 1]), 1);
+    assert_eq!(left(&[9]), 9);
+    assert_eq!(left(&[]), 0);
 }

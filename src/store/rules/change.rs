@@ -1,6 +1,6 @@
 //! What a step has made of a slot, for a store to write: all of it at once, or nothing.
 
-use super::step::SlotStep;
+use super::SlotStep;
 use crate::slot::{Attempt, RunRecord};
 use crate::store::Wake;
 use crate::store::state::{Moment, SlotState, StoredMark};

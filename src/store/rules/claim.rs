@@ -1,4 +1,5 @@
-//! `claim`: who may start. Checked in the order of [`Claim`]; a refusal changes nothing.
+//! How a holder has its lease: `claim`, who may start, checked in the order of [`Claim`], where a refusal changes nothing; and `renew`,
+//! by which a holder makes its lease last and nothing of anybody else's is changed (I4).
 
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use crate::clock::between;
 use crate::job::MAX_ATTEMPTS_LIMIT;
 use crate::slot::Lease;
 use crate::store::state::{MarkKind, StoredMark};
-use crate::store::{Claim, ClaimRequest};
+use crate::store::{Claim, ClaimRequest, Renewal};
 
 impl SlotStep {
     /// Asks for the lease ([`crate::store::Store::claim`]).
@@ -102,5 +103,34 @@ impl SlotStep {
         }
         let (key, lease) = self.other.as_ref().filter(|(_, mark)| mark.is_lease() && mark.until > self.now)?;
         Some(Claim::Blocked { key: *key, by: lease.by.clone(), remaining: lease.remaining(self.now) })
+    }
+}
+
+impl SlotStep {
+    /// Makes the lease last for its TTL from now on ([`crate::store::Store::renew`]).
+    pub(in crate::store) fn renew(&mut self, lease: &Lease) -> Renewal {
+        let Some(mark) = self.mark().cloned() else {
+            return self.done_mark().map_or_else(|| self.restore(lease), Renewal::Done);
+        };
+        match mark.kind {
+            MarkKind::Lease(token) if token == lease.token => {
+                self.prolong(lease.ttl);
+                Renewal::Renewed
+            }
+            MarkKind::Lease(_) => Renewal::Lost { to: Some(mark.by) },
+            MarkKind::Wait(_) => Renewal::Lost { to: None },
+            MarkKind::Done(_) => Renewal::Done(mark.done()),
+        }
+    }
+
+    /// The key is absent. Where nothing says that this claim ended or was followed by another, its run still goes on,
+    /// and without its lease a second run could start beside it.
+    fn restore(&mut self, lease: &Lease) -> Renewal {
+        let followed = self.state.known() > lease.attempt || self.state.overtaker(lease).is_some();
+        if self.state.has_ended(lease) || followed {
+            return Renewal::Lost { to: None };
+        }
+        self.grant(lease);
+        Renewal::Restored
     }
 }

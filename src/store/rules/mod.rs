@@ -7,11 +7,99 @@
 
 mod change;
 mod claim;
-mod close;
-mod operate;
-mod renew;
 mod settle;
-mod step;
 
 pub(super) use change::{Change, MarkChange};
-pub(super) use step::SlotStep;
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::clock::later;
+use crate::slot::{Audit, DoneMark, Holder, Lease, RunRecord, Slot, SlotKey, VerdictRecord};
+use crate::store::state::{MarkKind, SlotState, StoredMark};
+use crate::store::{Pause, WakeKind};
+
+/// All that a rule sees, and what it leaves to be written and told.
+#[derive(Debug)]
+pub(in crate::store) struct SlotStep {
+    pub(in crate::store) slot: Slot,
+    /// The store's clock.
+    pub(in crate::store) now: DateTime<Utc>,
+    /// What counts of the slot at that instant.
+    pub(in crate::store) state: SlotState,
+    /// The job's last pause, where that was asked for.
+    pub(in crate::store) pause: Option<Pause>,
+    /// The oldest of the job's other slots that is leased, where that was asked for. Its lease may have run out since.
+    pub(in crate::store) other: Option<(SlotKey, StoredMark)>,
+    /// What is told once the change is written.
+    pub(in crate::store) wake: Option<WakeKind>,
+}
+
+impl SlotStep {
+    /// A step of a job that is not paused, with no lease at another slot.
+    pub(in crate::store) fn new(slot: &Slot, state: SlotState, now: DateTime<Utc>) -> Self {
+        Self { slot: slot.clone(), now, state, pause: None, other: None, wake: None }
+    }
+
+    /// What stands at the key now.
+    pub(super) fn mark(&self) -> Option<&StoredMark> {
+        self.state.mark(self.now)
+    }
+
+    /// The lease that somebody holds now.
+    fn held(&self) -> Option<&StoredMark> {
+        self.mark().filter(|mark| mark.is_lease())
+    }
+
+    /// Whether this lease stands now.
+    fn holds(&self, lease: &Lease) -> bool {
+        self.mark().is_some_and(|mark| mark.kind == MarkKind::Lease(lease.token))
+    }
+
+    /// Whether the slot is marked as done.
+    fn is_marked_done(&self) -> bool {
+        self.mark().is_some_and(StoredMark::is_done)
+    }
+
+    /// Who has done the slot: the done marker, or the recorded verdict where the marker is gone.
+    fn done_mark(&self) -> Option<DoneMark> {
+        let mark = self.mark().filter(|mark| mark.is_done());
+        mark.map(StoredMark::done).or_else(|| self.state.verdict.as_ref().and_then(VerdictRecord::done))
+    }
+
+    /// Puts the lease at the key, for its TTL from now on, and begins its run's record.
+    fn grant(&mut self, lease: &Lease) {
+        self.state.write_run(RunRecord::begun(lease));
+        self.hold(lease);
+    }
+
+    /// The same, its record being there.
+    fn hold(&mut self, lease: &Lease) {
+        self.state.counter = self.state.counter.max(lease.attempt);
+        let until = later(self.now, lease.ttl);
+        self.place(MarkKind::Lease(lease.token), holder(lease), lease.claimed_at, until);
+    }
+
+    fn place(&mut self, kind: MarkKind, by: Holder, since: DateTime<Utc>, until: DateTime<Utc>) {
+        self.state.mark = Some(StoredMark { kind, by, since, until });
+    }
+
+    /// Makes what stands at the key last for `ttl` from now on; never shortens it.
+    fn prolong(&mut self, ttl: Duration) {
+        let until = later(self.now, ttl);
+        if let Some(mark) = self.state.mark.as_mut() {
+            mark.until = mark.until.max(until);
+        }
+    }
+
+    /// Records an operator's verb at the store's time.
+    fn record_audit(&mut self, audit: &Audit) {
+        self.state.audit.push(Audit { at: self.now, ..audit.clone() });
+    }
+}
+
+/// Who holds the lease.
+fn holder(lease: &Lease) -> Holder {
+    Holder { node: lease.node.clone(), attempt: lease.attempt }
+}

@@ -1,14 +1,19 @@
-//! How a run ends: `complete`, `fail`, `give_back`. The run's own record is written in any case; the mark is changed by
-//! `complete` always, and by the others only where it is their own lease (I4).
+//! How a slot ends.
+//!
+//! - `complete`, `fail`, `give_back`: the run's own record is written in any case; the mark is changed by `complete` always, and by
+//!   the others only where it is their own lease (I4).
+//! - `close`: the verdict of a slot that is over, once (L2).
+//! - `reset`, `unlock`, `mark_done`: the operators' verbs. Each that changes something is recorded.
 
 use std::time::Duration;
 
 use super::SlotStep;
-use super::step::holder;
-use crate::clock::later;
-use crate::slot::{Lease, RunRecord};
+use super::holder;
+use crate::clock::{between, later};
+use crate::job::NodeName;
+use crate::slot::{Audit, Holder, Lease, Outcome, RunRecord, Verdict, VerdictRecord};
 use crate::store::state::MarkKind;
-use crate::store::{Release, Settlement, WakeKind};
+use crate::store::{Closing, Intervention, Release, Settlement, WakeKind};
 
 impl SlotStep {
     /// Records success ([`crate::store::Store::complete`]).
@@ -77,5 +82,89 @@ fn is_of(kind: MarkKind, lease: &Lease) -> bool {
     match kind {
         MarkKind::Lease(token) | MarkKind::Wait(token) | MarkKind::Done(Some(token)) => token == lease.token,
         MarkKind::Done(None) => false,
+    }
+}
+
+impl SlotStep {
+    /// Records the verdict ([`crate::store::Store::close`]): refused while the slot is open, then if it was recorded
+    /// before, then while a run goes on.
+    pub(in crate::store) fn close(&mut self, max_attempts: u32, by: &NodeName) -> Closing {
+        if self.now < self.slot.end() {
+            return Closing::Open { remaining: between(self.now, self.slot.end()) };
+        }
+        if let Some(record) = &self.state.verdict {
+            return Closing::Already(record.verdict);
+        }
+        if let Some(lease) = self.held() {
+            return Closing::Running { by: lease.by.clone(), remaining: lease.remaining(self.now) };
+        }
+        let verdict = self.verdict(max_attempts);
+        self.state.verdict = Some(VerdictRecord { verdict, by: by.clone(), at: self.now, attempt: 0 });
+        Closing::First(verdict)
+    }
+
+    fn verdict(&self, max_attempts: u32) -> Verdict {
+        let paused = || self.pause.as_ref().is_some_and(|pause| pause.touches(self.slot.start(), self.slot.end()));
+        if self.is_marked_done() {
+            Verdict::Done
+        } else if self.state.used() >= max_attempts {
+            Verdict::Failed
+        } else if self.state.known() == 0 && paused() {
+            Verdict::Skipped
+        } else {
+            Verdict::Missed
+        }
+    }
+}
+
+impl SlotStep {
+    /// Forgives all attempts so far and opens the slot again ([`crate::store::Store::reset`]).
+    pub(in crate::store) fn reset(&mut self, audit: &Audit) -> Intervention {
+        if let Some(held) = self.refused() {
+            return held;
+        }
+        self.state.forgiven = self.state.known();
+        self.state.mark = None;
+        self.state.verdict = None;
+        self.record_audit(audit);
+        self.wake = Some(WakeKind::Released);
+        Intervention::Applied
+    }
+
+    /// Takes the lease from its holder ([`crate::store::Store::unlock`]).
+    pub(in crate::store) fn unlock(&mut self, audit: &Audit) -> Intervention {
+        let Some((by, kind)) = self.held().map(|lease| (lease.by.clone(), lease.kind)) else {
+            return Intervention::Unchanged;
+        };
+        self.state.mark = None;
+        let is_own = |attempt, token| by.attempt == attempt && kind == MarkKind::Lease(token);
+        let run = self.state.runs.iter_mut().find(|run| is_own(run.attempt, run.token));
+        if let Some(run) = run.filter(|run| run.outcome.is_none()) {
+            run.outcome = Some(Outcome::LostLease);
+        }
+        self.record_audit(audit);
+        self.wake = Some(WakeKind::Released);
+        Intervention::Applied
+    }
+
+    /// Marks the slot done without a run ([`crate::store::Store::mark_done`]).
+    pub(in crate::store) fn mark_done(&mut self, audit: &Audit, done_ttl: Duration) -> Intervention {
+        if let Some(held) = self.refused() {
+            return held;
+        }
+        if self.is_marked_done() {
+            return Intervention::Unchanged;
+        }
+        let by = Holder { node: NodeName::nearest(&audit.who), attempt: 0 };
+        self.state.record_done(&by, self.now);
+        self.record_audit(audit);
+        let until = later(self.now, done_ttl);
+        self.place(MarkKind::Done(None), by, self.now, until);
+        self.wake = Some(WakeKind::Done);
+        Intervention::Applied
+    }
+
+    fn refused(&self) -> Option<Intervention> {
+        self.held().map(|lease| Intervention::Held { by: lease.by.clone(), remaining: lease.remaining(self.now) })
     }
 }

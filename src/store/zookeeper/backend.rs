@@ -1,17 +1,17 @@
-//! ZooKeeper as a kind of store, and where it keeps a slot.
+//! ZooKeeper as a kind of store: what is said of it where it is chosen, where it keeps a slot, and what about an ensemble can betray
+//! the guard: how many servers it has. That is judged by `judge`, which is pure, and nothing is changed.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::link::{FORM, Target};
+use super::nodes::Paths;
+use super::{CAPABILITY, ZookeeperStore};
 use crate::clock::Clock;
 use crate::job::Namespace;
 use crate::slot::Slot;
 use crate::store::backend::Backend;
-use crate::store::zookeeper::ZookeeperStore;
-use crate::store::zookeeper::operations::CAPABILITY;
-use crate::store::zookeeper::paths::Paths;
-use crate::store::zookeeper::target::{FORM, Target};
 use crate::store::{Capability, Finding, OpenError, Store, StoreOptions, Trial};
 
 /// ZooKeeper.
@@ -67,9 +67,46 @@ impl Backend for ZookeeperBackend {
     }
 }
 
+/// Where an ensemble keeps its own list of servers (ZooKeeper 3.5 or later); anybody may read it.
+const SERVERS: &str = "/zookeeper/config";
+
+impl ZookeeperStore {
+    /// Looks at the ensemble.
+    async fn examine(&self) -> Vec<Finding> {
+        // That it cannot be reached is found out by whoever asks first.
+        let Ok(session) = self.link.session().await else { return Vec::new() };
+        let limit = self.options.op_timeout;
+        let listed = tokio::time::timeout(limit, session.client.get_data(SERVERS)).await;
+        let listed = listed.ok().and_then(Result::ok).map(|(data, _)| String::from_utf8_lossy(&data).into_owned());
+        judge(listed.as_deref())
+    }
+}
+
+/// What is to be said of an ensemble with this list of servers.
+fn judge(listed: Option<&str>) -> Vec<Finding> {
+    let Some(listed) = listed else {
+        return vec![Finding::ok("servers", "this user may not ask for them")];
+    };
+    let voting = |line: &&str| line.starts_with("server.") && !line.contains(":observer");
+    let count = listed.lines().filter(voting).count();
+    vec![match count {
+        // A server alone lists nobody.
+        0 | 1 => {
+            let effect = "when this server is down there is no other: nothing starts";
+            Finding::warning("servers", "one", effect, "zoo.cfg: run three servers")
+        }
+        even if even % 2 == 0 => {
+            let effect = "an even number bears no more losses than one server less";
+            Finding::warning("servers", format!("{even}"), effect, "zoo.cfg: run an odd number of servers")
+        }
+        odd => Finding::ok("servers", format!("{odd}")),
+    }]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Severity;
 
     #[test]
     fn the_nodes_are_those_that_stores_md_promises() {
@@ -87,5 +124,21 @@ mod tests {
                 ]
             );
         }
+    }
+
+    fn severity(listed: &str) -> Severity {
+        judge(Some(listed)).remove(0).severity
+    }
+
+    #[test]
+    fn an_ensemble_of_one_or_of_an_even_number_is_warned_of() {
+        let server = |n: usize| format!("server.{n}=h{n}:2888:3888:participant;2181\n");
+        let servers = |count: usize| (1..=count).map(server).collect::<String>() + "version=100000000";
+        assert_eq!(
+            [0, 1, 2, 3, 4, 5].map(|count| severity(&servers(count)) == Severity::Ok),
+            [false, false, false, true, false, true]
+        );
+        let observed = servers(3) + "\nserver.4=h4:2888:3888:observer;2181";
+        assert_eq!(severity(&observed), Severity::Ok);
     }
 }

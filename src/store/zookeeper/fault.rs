@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use zookeeper_client::{Error, MultiWriteError};
 
-use crate::store::shelf::Trouble;
+use crate::store::keyed::Trouble;
 use crate::store::{Applied, ErrorKind, Op, StoreError};
 use crate::text::message;
 
@@ -18,7 +18,7 @@ const SHOWN: usize = 160;
 /// Trouble below the trait. It knows neither the operation nor what that had sent before.
 #[derive(Clone, Debug)]
 pub(in crate::store) struct Fault {
-    pub(super) kind: ErrorKind,
+    kind: ErrorKind,
     message: String,
     /// The server, or the lack of a session, tells that nothing of the request was done.
     refused: bool,

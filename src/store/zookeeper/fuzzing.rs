@@ -1,11 +1,11 @@
 //! A door for the fuzz target: any bytes as a node of ZooKeeper, its path and what stands in it. Only behind its feature.
 
 use super::fault::Fault;
-use super::paths::Paths;
-use super::slots::{SlotText, json, read_json, read_pauses, state};
+use super::nodes::Paths;
+use super::nodes::{SlotText, json, read_json, read_pauses, state};
 use crate::slot::{OutputTail, Slot};
-use crate::store::document::{NodeText, NotesText};
-use crate::store::shelf::Trouble;
+use crate::store::codec::{NodeText, NotesText};
+use crate::store::keyed::Trouble;
 use crate::store::state::Moment;
 use crate::store::{JobEntry, Op, StoreOptions};
 

@@ -1,20 +1,28 @@
-//! The slots of a job that are leased: a node for each, below one of the job, so that what runs is found without looking at the
-//! job's other slots. A slot's node there is made and removed in the step that makes its mark a lease or no lease any more; whose
-//! the lease is, and until when, stands in the mark alone.
+//! What stands beside the mark of a leased slot.
 //!
-//! A grant of a slot that has to run alone changes the job's node under the condition of its version: of two at once one is made.
-//! The others only make and remove nodes below it, and never come in each other's way.
+//! - Of each job the slots that are leased: a node for each, below one of the job, so that what runs is found without looking at
+//!   the job's other slots. A slot's node there is made and removed in the step that makes its mark a lease or no lease any more.
+//!   A grant of a slot that has to run alone changes the job's node under the condition of its version: of two at once one is
+//!   made. The others only make and remove nodes below it, and never come in each other's way.
+//! - Of each lease its owner, an ephemeral node: the servers remove it when the session ends that last wrote the lease. That it is
+//!   gone, or another session's, tells a holder that its session was lost and its lease is in doubt.
+//!
+//! Neither excludes anybody or grants anything: whose a lease is, and until when, stands in the mark alone.
 
+use std::sync::atomic::Ordering;
+
+use chrono::{DateTime, Utc};
 use zookeeper_client::MultiWriter;
 
+use super::ZookeeperStore;
 use super::fault::Fault;
 use super::link::Session;
-use super::paths::Paths;
-use super::slots::{Ask, Found, SlotText, json, read_json, stored};
-use super::store::ZookeeperStore;
-use crate::slot::{Slot, SlotKey};
-use crate::store::document::MarkText;
-use crate::store::state::{Moment, SlotQuery, StoredMark};
+use super::nodes::{Ask, Found, Paths, SlotText, json, read_json, stored};
+use crate::slot::{Slot, SlotKey, Token};
+use crate::store::Wake;
+use crate::store::codec::MarkText;
+use crate::store::rules::MarkChange;
+use crate::store::state::{MarkKind, Moment, SlotQuery, StoredMark};
 
 /// Slots of one request, and the most leases that have run out that one grant clears up.
 const AT_ONCE: usize = 30;
@@ -44,6 +52,63 @@ impl Leases {
     pub(super) const fn is_there(&self) -> bool {
         self.version.is_some()
     }
+}
+
+/// Whose session it belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    Nobody,
+    Own,
+    Other,
+}
+
+/// What a step does with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tending {
+    Leave,
+    /// It becomes one of this session.
+    Take,
+    /// The step leaves no lease: where it writes anything, the node goes with it.
+    Remove,
+}
+
+impl Owner {
+    pub(super) fn of(found: Option<&Found>, session: &Session) -> Self {
+        match found {
+            Some(Found::Data(_, stat)) if stat.ephemeral_owner == session.client.session_id().0 => Self::Own,
+            Some(Found::Data(..)) => Self::Other,
+            _ => Self::Nobody,
+        }
+    }
+
+    /// What a step does with it that does this to the mark.
+    pub(super) fn tending(self, asks: Asks<'_>, change: &MarkChange) -> Tending {
+        let after = match change {
+            MarkChange::Keep => asks.mark,
+            MarkChange::Remove => None,
+            MarkChange::Prolong(mark) | MarkChange::Put(mark) => Some(mark),
+        };
+        let lease = |mark: &StoredMark| match mark.kind {
+            MarkKind::Lease(token) => Some(token),
+            MarkKind::Wait(_) | MarkKind::Done(_) => None,
+        };
+        match (after.filter(|mark| mark.until > asks.now).and_then(lease), self) {
+            // Whoever asks, a lease is its holder's to tend.
+            (Some(held), _) if Some(held) != asks.token => Tending::Leave,
+            (Some(_), Self::Own) | (None, Self::Nobody) => Tending::Leave,
+            (Some(_), Self::Nobody | Self::Other) => Tending::Take,
+            (None, Self::Own | Self::Other) => Tending::Remove,
+        }
+    }
+}
+
+/// Who asks for a step on what.
+pub(super) struct Asks<'a> {
+    /// The mark that was stored.
+    pub(super) mark: Option<&'a StoredMark>,
+    /// Whose request this is.
+    pub(super) token: Option<Token>,
+    pub(super) now: DateTime<Utc>,
 }
 
 impl ZookeeperStore {
@@ -144,5 +209,31 @@ impl ZookeeperStore {
             }
         }
         Ok(())
+    }
+
+    pub(super) fn add_owner(
+        &self,
+        writer: &mut MultiWriter<'_>,
+        (slot, owner): (&Slot, Owner),
+        tending: Tending,
+    ) -> Result<(), Fault> {
+        let path = self.paths.owner(slot);
+        // Should it go before the step does, the step begins anew.
+        if tending == Tending::Remove || (tending == Tending::Take && owner == Owner::Other) {
+            writer.add_delete(&path, None)?;
+        }
+        if tending == Tending::Take {
+            writer.add_create(&path, b"", &self.link.ephemeral())?;
+        }
+        Ok(())
+    }
+
+    /// The session that held a lease was lost. So it was for every lease that it held: each is in doubt until it is renewed, and
+    /// holders are told to do that at once. Told once for each session that comes after.
+    pub(super) fn doubt(&self, session: &Session) {
+        if self.doubted.fetch_max(session.generation, Ordering::AcqRel) < session.generation {
+            tracing::info!("a lease was another session's: leases are in doubt until they are renewed");
+            self.listener.tell(Wake::Resync);
+        }
     }
 }

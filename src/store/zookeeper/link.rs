@@ -1,19 +1,106 @@
 //! A session with the servers, begun when first needed, and a new one when it has ended. Many calls share it.
 //!
-//! The client library keeps a session over lost connections by itself; what was under way then has no answer. A session
-//! that the servers have ended is terminal: only a new one helps. Nothing that excludes anybody belongs to a session, so no
-//! lease is lost with it. Nothing is ever sent twice.
+//! - What it needs is read from the url: `zookeeper://[user:password@]host[:port][,host[:port]…][/chroot]`, port 2181 unless given.
+//!   Anything else in a url is refused rather than ignored.
+//! - The client library keeps a session over lost connections by itself; what was under way then has no answer. A session
+//!   that the servers have ended is terminal: only a new one helps. Nothing that excludes anybody belongs to a session, so no
+//!   lease is lost with it. Nothing is ever sent twice.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
+use url::form_urlencoded;
 use zookeeper_client::{Acls, Client, CreateMode, CreateOptions, Error};
 
 use super::fault::Fault;
-use super::paths::Paths;
-use super::target::Target;
+use super::nodes::Paths;
+use crate::store::{OpenError, redact};
+
+const PORT: u16 = 2_181;
+
+/// How a url is written.
+pub(super) const FORM: &str = "write zookeeper://HOST:2181/chroot, or several hosts with commas between them";
+
+/// What sessions are made from.
+#[derive(Clone)]
+pub(super) struct Target {
+    /// The servers, as the client library takes them.
+    servers: String,
+    /// Below which node everything is; empty, or with a slash before each part.
+    pub(super) chroot: String,
+    /// `user:password` for the scheme `digest`.
+    pub(super) login: Option<String>,
+}
+
+impl std::fmt::Debug for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Target").field("servers", &self.servers).field("chroot", &self.chroot).finish_non_exhaustive()
+    }
+}
+
+impl Target {
+    pub(super) fn parse(url: &str) -> Result<Self, OpenError> {
+        Self::read(url).map_err(|message| OpenError::Url { url: redact(url), message })
+    }
+
+    fn read(url: &str) -> Result<Self, String> {
+        let form = || format!("it names no host: {FORM}");
+        let (_, rest) = url.split_once("://").ok_or_else(form)?;
+        if rest.contains(['?', '#']) {
+            return Err("it has parameters, and none is known here".to_owned());
+        }
+        let (user_info, rest) = match rest.rsplit_once('@') {
+            Some((user_info, rest)) => (Some(user_info), rest),
+            None => (None, rest),
+        };
+        let (hosts, path) = rest.split_once('/').unwrap_or((rest, ""));
+        if hosts.is_empty() {
+            return Err(form());
+        }
+        let servers = hosts.split(',').map(host_and_port).collect::<Result<Vec<_>, _>>()?.join(",");
+        Ok(Self { servers, chroot: chroot(path)?, login: user_info.map(login).transpose()? })
+    }
+}
+
+fn host_and_port(text: &str) -> Result<String, String> {
+    let bad = || format!("{text:?} is no host: write HOST or HOST:PORT, with commas between several");
+    let after_host = text.rfind(']').map_or(0, |end| end + 1);
+    let has_port = text.get(after_host..).is_some_and(|rest| rest.contains(':'));
+    let whole = if has_port { text.to_owned() } else { format!("{text}:{PORT}") };
+    let parsed = url::Url::parse(&format!("http://{whole}")).map_err(|_| bad())?;
+    let plain = parsed.host_str().is_some_and(|host| !host.is_empty()) && parsed.path() == "/";
+    if plain { Ok(whole) } else { Err(bad()) }
+}
+
+fn chroot(path: &str) -> Result<String, String> {
+    let path = path.trim_end_matches('/');
+    if path.is_empty() {
+        return Ok(String::new());
+    }
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let sound = |part: &str| !part.is_empty() && !matches!(part, "." | "..") && part.chars().all(allowed);
+    if path.split('/').all(sound) {
+        Ok(format!("/{path}"))
+    } else {
+        Err(format!("its path /{path} cannot be a node: use letters, digits and . _ - between slashes"))
+    }
+}
+
+fn login(user_info: &str) -> Result<String, String> {
+    let named = user_info.split_once(':').filter(|(user, _)| !user.is_empty());
+    let (user, password) =
+        named.ok_or_else(|| "it names no user with a password: write zookeeper://user:password@host".to_owned())?;
+    Ok(format!("{}:{}", decoded(user), decoded(password)))
+}
+
+fn decoded(text: &str) -> String {
+    // A plus sign is itself in this part of a url.
+    let escaped = format!("v={}", text.replace('+', "%2B").replace('&', "%26"));
+    let pair = form_urlencoded::parse(escaped.as_bytes()).next();
+    pair.map(|(_, value)| value.into_owned()).unwrap_or_default()
+}
 
 /// How long the servers keep a session that they do not hear of; they may make it shorter.
 const SESSION: Duration = Duration::from_secs(10);
@@ -130,4 +217,33 @@ async fn connect(target: Target) -> Result<Client, Error> {
         None => connector,
     };
     connector.connect(&target.servers).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_documented_form_is_read() {
+        let target = Target::parse("zookeeper://a,b:1,[::1]/ops/cron/").unwrap();
+        assert_eq!((target.servers.as_str(), target.chroot.as_str()), ("a:2181,b:1,[::1]:2181", "/ops/cron"));
+        let target = Target::parse("zookeeper://us%40er:p%2Fw@h").unwrap();
+        assert_eq!((target.login.as_deref(), target.chroot.as_str()), (Some("us@er:p/w"), ""));
+        assert!(!format!("{target:?}").contains("p/w"));
+    }
+
+    #[test]
+    fn a_refused_url_is_told_without_its_password_and_with_a_way_out() {
+        for (url, way_out) in [
+            ("zookeeper://u:hunter2@", "HOST:2181"),
+            ("zookeeper://u:hunter2@h:port", "HOST:PORT"),
+            ("zookeeper://u:hunter2@h/a//b", "letters, digits"),
+            ("zookeeper://u:hunter2@h/..", "letters, digits"),
+            ("zookeeper://u:hunter2@h?tls=1", "none is known"),
+            ("zookeeper://hunter2@h", "user:password"),
+        ] {
+            let told = Target::parse(url).unwrap_err().to_string();
+            assert!(told.contains(way_out) && !told.contains("hunter2") && !told.contains('\n'), "{told}");
+        }
+    }
 }

@@ -10,7 +10,7 @@
 //!   whose lease it is, whatever the session.
 //! - **Alone.** What is leased of a job stands in one place, a node for each slot (`leases`). A grant of a slot that has to run alone
 //!   changes the node above them, under the condition of its version.
-//! - **A session** is watched all the same: beside each lease stands an ephemeral node (`owner`), which goes with the session
+//! - **A session** is watched all the same: beside each lease stands an ephemeral node, its owner, which goes with the session
 //!   that wrote the lease last. A renewal that finds it gone, or another's, knows that the session was lost: the lease was in
 //!   doubt. The mark decides what became of it; if it still stands it is renewed, the node is made anew in the same step, and
 //!   `Resync` tells the other holders to renew at once.
@@ -20,25 +20,134 @@
 //! - **Nodes are not believed.** What cannot be read ends in [`ErrorKind::Corrupt`](crate::store::ErrorKind).
 
 mod backend;
-mod examine;
 mod fault;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod inspect;
 mod leases;
 mod link;
-mod notes;
-mod operations;
-mod owner;
-mod paths;
+mod nodes;
 mod purge;
 mod registry;
 mod slots;
-mod store;
-mod target;
 mod time;
 mod watch;
-mod writing;
 
 pub(super) use backend::ZookeeperBackend;
-pub use store::ZookeeperStore;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use futures_util::future::try_join;
+use zookeeper_client::{Error, MultiReadResult};
+
+use crate::clock::Clock;
+use crate::store::keyed::{Call, Frame, Framed};
+use crate::store::state::Moment;
+use crate::store::{Capability, OpenError, Reach, StoreClock, StoreError, StoreOptions, redact};
+use fault::Fault;
+use link::Target;
+use link::{Link, Session};
+use nodes::{Ask, Found, Paths};
+use time::LeaderClock;
+use watch::Listener;
+
+/// How often somebody who waits looks again while there is no session.
+const POLL: Duration = Duration::from_secs(5);
+
+/// What it can do.
+const CAPABILITY: Capability = Capability {
+    name: "zookeeper",
+    reach: Reach::Network,
+    clock: StoreClock::Server,
+    push: true,
+    poll: POLL,
+    durable: true,
+    expires_records: false,
+};
+
+/// A store in one ZooKeeper ensemble.
+#[derive(Debug)]
+pub struct ZookeeperStore {
+    paths: Paths,
+    link: Arc<Link>,
+    listener: Listener,
+    location: String,
+    options: StoreOptions,
+    /// The last session that is known to have come after one that held leases.
+    doubted: AtomicU64,
+    clock: Arc<dyn Clock>,
+    leader: LeaderClock,
+}
+
+impl ZookeeperStore {
+    /// Opens the store at `zookeeper://` (docs/stores.md has the forms). Only the url is judged here: no session is begun
+    /// before the first operation, so an ensemble that is down is that one's error.
+    ///
+    /// # Errors
+    /// [`OpenError::Url`] when the url cannot be used.
+    #[allow(clippy::unused_async, reason = "every store is opened by awaiting; others do connect")]
+    pub async fn open(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
+        let target = Target::parse(url)?;
+        let paths = Paths::new(&target.chroot, &options.namespace);
+        let link = Arc::new(Link::new(target.clone(), paths.clone()));
+        // A session of its own: a busy one would hold hints up.
+        let listener = Listener::new(Link::new(target, paths.clone()), paths.clone());
+        let leader = LeaderClock::default();
+        let (location, doubted) = (redact(url), AtomicU64::default());
+        Ok(Self { paths, link, listener, location, options, doubted, clock, leader })
+    }
+
+    /// Now, by the leader's clock.
+    async fn moment(&self, session: &Session, anew: bool) -> Result<Moment, Fault> {
+        let measure = async || match self.stamp(session).await {
+            Err(Error::NoNode) => {
+                self.link.prepare(&session.client).await?;
+                Ok(self.stamp(session).await?)
+            }
+            stamp => Ok::<_, Fault>(stamp?),
+        };
+        let now = self.leader.now(&*self.clock, (session.generation, anew), measure).await?;
+        Ok(Moment { now, retention: self.options.retention })
+    }
+
+    async fn stamp(&self, session: &Session) -> Result<i64, Error> {
+        session.client.set_data(&self.paths.clock(), b"", None).await.map(|stat| stat.mtime)
+    }
+
+    /// Runs a call's work within the limit and gives its error the words of the contract.
+    async fn within<T>(&self, call: &Call, work: impl Future<Output = Result<T, Fault>>) -> Result<T, StoreError> {
+        call.within(self.frame(), work).await
+    }
+
+    /// Reads several nodes as they are at one moment, and not before this call.
+    async fn read(&self, session: &Session, asks: Vec<Ask>) -> Result<Vec<Found>, Fault> {
+        // Asked before the reading, on the same connection: a server that lags behind the leader catches up first.
+        let caught_up = session.client.sync(&self.paths.pauses());
+        let mut reader = session.client.new_multi_reader();
+        for ask in asks {
+            match ask {
+                Ask::Data(path) => reader.add_get_data(&path)?,
+                Ask::Children(path) => reader.add_get_children(&path)?,
+            }
+        }
+        let ((), results) = try_join(caught_up, reader.commit()).await?;
+        let found = results.into_iter().map(|result| match result {
+            MultiReadResult::Data { data, stat } => Ok(Found::Data(data, stat)),
+            MultiReadResult::Children { children } => Ok(Found::Children(children)),
+            MultiReadResult::Error { err: Error::NoNode } => Ok(Found::Nothing),
+            MultiReadResult::Error { err } => Err(err.into()),
+            _ => Err(Fault::odd_answer()),
+        });
+        found.collect()
+    }
+}
+
+impl Framed for ZookeeperStore {
+    type Fault = Fault;
+
+    fn frame(&self) -> Frame<'_> {
+        Frame { location: &self.location, limit: self.options.op_timeout }
+    }
+}

@@ -4,12 +4,13 @@
 use chrono::{DateTime, Utc};
 use zookeeper_client::Error;
 
+use super::ZookeeperStore;
 use super::fault::Fault;
 use super::link::Session;
-use super::paths::Paths;
-use super::slots::{Ask, Found, SlotText, read_json};
-use super::store::{Call, ZookeeperStore};
+use super::nodes::Paths;
+use super::nodes::{Ask, Found, SlotText, read_json};
 use crate::clock::earlier;
+use crate::store::keyed::Call;
 use crate::store::state::Moment;
 use crate::store::{Op, StoreError, Trial};
 
@@ -22,7 +23,7 @@ const IN_ONE: usize = 20;
 impl ZookeeperStore {
     /// Removes a batch of what is older than the retention; answers how many slots went. A slot whose marker lasts longer
     /// than its records is left until that has ended.
-    pub(super) async fn remove_old(&self, call: &Call) -> Result<u64, Fault> {
+    pub(super) async fn purge_slots(&self, call: &Call) -> Result<u64, Fault> {
         let session = self.link.session().await?;
         let at = self.moment(&session, false).await?;
         self.remove_old_notes(call, &session).await?;

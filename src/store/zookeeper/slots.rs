@@ -1,75 +1,50 @@
 //! One step on one slot: read it, let the rule decide, write what it changed if nothing that was read has changed since;
-//! otherwise all over again. All of a slot but the outputs is one node, so that one version guards it.
+//! otherwise all over again. What is written goes in one request, and nothing is sent twice. Records are read many slots at once,
+//! as people and dashboards ask for them.
 
-use std::collections::BTreeMap;
-
+use chrono::{DateTime, Utc};
 use futures_util::future::try_join;
-use serde::{Deserialize, Serialize};
-use zookeeper_client::{Error, MultiReadResult, Stat};
+use zookeeper_client::MultiWriter;
 
-use super::fault::Fault;
-use super::leases::Leases;
+use super::fault::{Fault, cause, is_overtaken};
+use super::leases::{Asks, Leases, Owner, Tending};
 use super::link::Session;
-use super::owner::Owner;
-use super::paths::OWNER;
-use super::store::{Call, ZookeeperStore};
-use super::writing::Written;
-use crate::job::JobName;
-use crate::slot::{Slot, Token};
-use crate::store::document::{MarkText, PauseText};
-use crate::store::rules::{Change, SlotStep};
-use crate::store::state::{Moment, SlotQuery, SlotState, StoredMark};
-use crate::store::{Pause, StoreError};
+use super::nodes::{Ask, Found, Paths, SlotText, json, outputs_of, read_json, read_pauses, state};
+use super::{CAPABILITY, ZookeeperStore};
+use crate::slot::{Attempt, OutputTail, Slot, SlotRecord, Token};
+use crate::store::codec::{MarkText, PauseText};
+use crate::store::keyed::{Call, Keyed};
+use crate::store::rules::{Change, MarkChange, SlotStep};
+use crate::store::state::{Moment, SlotQuery, SlotState};
+use crate::store::{Capability, Pause, StoreError, Wakeups};
 
 /// How often a step is tried anew when others change the same slot meanwhile. Each time one of them has got through.
 const MOST_TRIES: usize = 200;
 
-/// The node of a slot.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct SlotText {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) mark: Option<MarkText>,
-    /// The attempt counter.
-    #[serde(default)]
-    pub(super) attempts: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) log: Option<SlotState>,
-}
-
-/// What is asked of one node.
-pub(super) enum Ask {
-    Data(String),
-    Children(String),
-}
-
-/// What was found there; nothing where the node is not there.
-pub(super) enum Found {
-    Data(Vec<u8>, Stat),
-    Children(Vec<String>),
-    Nothing,
-}
+/// Slots of one request.
+const AT_ONCE: usize = 30;
 
 /// A slot as it was read, and what must not have changed when it is written.
-pub(super) struct Loaded {
-    pub(super) slot: Slot,
-    pub(super) stored: SlotState,
-    pub(super) text: SlotText,
+struct Loaded {
+    slot: Slot,
+    stored: SlotState,
+    text: SlotText,
     /// None when the node is not there.
-    pub(super) version: Option<i32>,
+    version: Option<i32>,
     /// Whether the job has a folder yet.
-    pub(super) folder: bool,
+    folder: bool,
     /// The outputs that are there.
-    pub(super) outputs: Vec<String>,
+    outputs: Vec<String>,
     /// Whose session stands beside the lease.
-    pub(super) owner: Owner,
+    owner: Owner,
     /// Whose request this is.
-    pub(super) token: Option<Token>,
-    pub(super) at: Moment,
+    token: Option<Token>,
+    at: Moment,
     pause: Option<Pause>,
     /// What is leased of the job.
-    pub(super) leases: Leases,
+    leases: Leases,
     /// Other nodes that were read, with their versions.
-    pub(super) read: Vec<(String, i32)>,
+    read: Vec<(String, i32)>,
 }
 
 impl Loaded {
@@ -77,11 +52,25 @@ impl Loaded {
         let (pause, other) = (self.pause.clone(), self.leases.other.clone());
         SlotStep { pause, other, ..SlotStep::new(&self.slot, self.stored.current(self.at), self.at.now) }
     }
+
+    const fn asks(&self) -> Asks<'_> {
+        Asks { mark: self.stored.mark.as_ref(), token: self.token, now: self.at.now }
+    }
 }
 
-impl ZookeeperStore {
-    /// One rule on one slot, in one atomic step.
-    pub(super) async fn on_slot<T: Send>(
+/// How a write ended that did not fail.
+enum Written {
+    Yes,
+    /// Something that was read has changed.
+    Overtaken,
+}
+
+impl Keyed for ZookeeperStore {
+    fn capability() -> Capability {
+        CAPABILITY
+    }
+
+    async fn on_slot<T: Send>(
         &self,
         call: Call,
         query: SlotQuery,
@@ -103,6 +92,47 @@ impl ZookeeperStore {
         self.within(&call, work).await
     }
 
+    async fn records(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), Fault> {
+        let session = self.link.session().await?;
+        // An empty question asks for the clock, and whether the store is there.
+        let mut now = self.moment(&session, slots.is_empty()).await?.now;
+        let mut records = Vec::with_capacity(slots.len());
+        for part in slots.chunks(AT_ONCE) {
+            let asks = part.iter().map(|slot| Ask::Data(self.paths.slot(slot)));
+            let found = self.read(&session, asks.collect()).await?;
+            let at = self.moment(&session, false).await?;
+            now = at.now;
+            for (slot, node) in part.iter().zip(&found) {
+                let path = self.paths.slot(slot);
+                let text: SlotText = match node {
+                    Found::Data(data, _) => read_json(&path, data)?,
+                    _ => SlotText::default(),
+                };
+                records.push(state(&path, &text)?.record(slot, at));
+            }
+        }
+        Ok((now, records))
+    }
+
+    async fn output_kept(&self, slot: &Slot, attempt: Attempt, token: Token) -> Result<Option<OutputTail>, Fault> {
+        let session = self.link.session().await?;
+        let path = format!("{}/{}", self.paths.slot(slot), Paths::output(attempt, token));
+        match self.read(&session, vec![Ask::Data(path.clone())]).await?.pop() {
+            Some(Found::Data(data, _)) => read_json(&path, &data).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    async fn remove_old(&self, call: &Call) -> Result<u64, Fault> {
+        self.purge_slots(call).await
+    }
+
+    fn subscribe(&self) -> Wakeups {
+        self.listener.subscribe()
+    }
+}
+
+impl ZookeeperStore {
     /// Reads the slot; none when the namespace had to be made first.
     async fn load(&self, session: &Session, query: &SlotQuery) -> Result<Option<Loaded>, Fault> {
         let (slot, pauses) = (&query.slot, self.paths.pauses());
@@ -141,61 +171,116 @@ impl ZookeeperStore {
         }))
     }
 
-    /// Reads several nodes as they are at one moment, and not before this call.
-    pub(super) async fn read(&self, session: &Session, asks: Vec<Ask>) -> Result<Vec<Found>, Fault> {
-        // Asked before the reading, on the same connection: a server that lags behind the leader catches up first.
-        let caught_up = session.client.sync(&self.paths.pauses());
-        let mut reader = session.client.new_multi_reader();
-        for ask in asks {
-            match ask {
-                Ask::Data(path) => reader.add_get_data(&path)?,
-                Ask::Children(path) => reader.add_get_children(&path)?,
-            }
+    async fn write(&self, call: &Call, session: &Session, loaded: &Loaded, change: &Change) -> Result<Written, Fault> {
+        let tending = loaded.owner.tending(loaded.asks(), &change.mark);
+        if change.is_none() && tending != Tending::Take {
+            return Ok(Written::Yes);
         }
-        let ((), results) = try_join(caught_up, reader.commit()).await?;
-        let found = results.into_iter().map(|result| match result {
-            MultiReadResult::Data { data, stat } => Ok(Found::Data(data, stat)),
-            MultiReadResult::Children { children } => Ok(Found::Children(children)),
-            MultiReadResult::Error { err: Error::NoNode } => Ok(Found::Nothing),
-            MultiReadResult::Error { err } => Err(err.into()),
-            _ => Err(Fault::odd_answer()),
-        });
-        found.collect()
+        let mut writer = session.client.new_multi_writer();
+        if !loaded.folder {
+            // The first slot of a job.
+            let folder = self.paths.slots_of(loaded.slot.job().as_str());
+            writer.add_create(&folder, b"", &self.link.options())?;
+        }
+        for (path, version) in &loaded.read {
+            writer.add_check_version(path, *version)?;
+        }
+        let mark = mark_after(loaded, &change.mark);
+        let grants = matches!(change.mark, MarkChange::Put(_) | MarkChange::Prolong(_));
+        self.add_lease(&mut writer, (&loaded.slot, &loaded.leases), mark.as_ref(), grants)?;
+        self.add_slot(&mut writer, loaded, mark, change)?;
+        self.add_outputs(&mut writer, loaded, change)?;
+        self.add_owner(&mut writer, (&loaded.slot, loaded.owner), tending)?;
+        if let Some(wake) = &change.wake {
+            // Those who watch are told of the node that comes; that it goes at once leaves nothing to clear up.
+            self.add_passing(&mut writer, &self.paths.wake(wake))?;
+        }
+        if tending == Tending::Take && !matches!(change.mark, MarkChange::Put(_)) {
+            self.doubt(session);
+        }
+        match self.commit(call, &mut writer).await? {
+            Written::Overtaken if !(loaded.folder && loaded.leases.is_there()) => {
+                // Another claim made the job's folders first; or it was the namespace that went meanwhile.
+                let job = loaded.slot.job().as_str();
+                for folder in [self.paths.slots_of(job), self.paths.leases_of(job)] {
+                    session.client.mkdir(&folder, &self.link.options()).await?;
+                }
+                Ok(Written::Overtaken)
+            }
+            written => Ok(written),
+        }
+    }
+
+    fn add_slot(
+        &self,
+        writer: &mut MultiWriter<'_>,
+        loaded: &Loaded,
+        mark: Option<MarkText>,
+        change: &Change,
+    ) -> Result<(), Fault> {
+        let text = SlotText {
+            mark,
+            attempts: change.counter.unwrap_or(loaded.text.attempts),
+            log: if change.log { Some(change.state.clone()) } else { loaded.text.log.clone() },
+        };
+        let path = self.paths.slot(&loaded.slot);
+        if let Some(version) = loaded.version {
+            return Ok(writer.add_set_data(&path, &json(&text)?, Some(version))?);
+        }
+        Ok(writer.add_create(&path, &json(&text)?, &self.link.options())?)
+    }
+
+    /// A node that is made and removed in the same step.
+    pub(super) fn add_passing(&self, writer: &mut MultiWriter<'_>, path: &str) -> Result<(), Fault> {
+        writer.add_create(path, b"", &self.link.options())?;
+        Ok(writer.add_delete(path, None)?)
+    }
+
+    fn add_outputs(&self, writer: &mut MultiWriter<'_>, loaded: &Loaded, change: &Change) -> Result<(), Fault> {
+        let folder = self.paths.slot(&loaded.slot);
+        let written = change.run.as_ref().map(|run| (Paths::output(run.attempt, run.token), &run.output));
+        let is_written = |name: &String| written.as_ref().is_some_and(|(own, _)| own == name);
+        for name in loaded.outputs.iter().filter(|name| change.forgets && !is_written(name)) {
+            writer.add_delete(&format!("{folder}/{name}"), None)?;
+        }
+        let Some((name, output)) = &written else { return Ok(()) };
+        let path = format!("{folder}/{name}");
+        match (output, loaded.outputs.contains(name)) {
+            (Some(output), true) => writer.add_set_data(&path, &json(output)?, None)?,
+            (Some(output), false) => writer.add_create(&path, &json(output)?, &self.link.options())?,
+            (None, true) => writer.add_delete(&path, None)?,
+            (None, false) => {}
+        }
+        Ok(())
+    }
+
+    pub(super) async fn committed(&self, call: &Call, writer: &mut MultiWriter<'_>) -> Result<bool, Fault> {
+        Ok(matches!(self.commit(call, writer).await?, Written::Yes))
+    }
+
+    async fn commit(&self, call: &Call, writer: &mut MultiWriter<'_>) -> Result<Written, Fault> {
+        call.sending();
+        let answer = writer.commit().await.map_err(cause);
+        match answer {
+            Ok(_) => {
+                call.answered();
+                Ok(Written::Yes)
+            }
+            Err(error) if is_overtaken(&error) => {
+                call.answered();
+                Ok(Written::Overtaken)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 }
 
-/// All that is kept of a slot but its outputs.
-pub(super) fn state(path: &str, text: &SlotText) -> Result<SlotState, Fault> {
-    let mark = stored(path, text.mark.clone())?;
-    Ok(SlotState { mark, counter: text.attempts, ..text.log.clone().unwrap_or_default() })
-}
-
-/// The names of the outputs below a slot.
-pub(super) fn outputs_of(children: Option<&Found>) -> Vec<String> {
-    match children {
-        Some(Found::Children(names)) => names.iter().filter(|name| *name != OWNER).cloned().collect(),
-        _ => Vec::new(),
+/// The slot's mark after the step. What has run out is nothing any more.
+fn mark_after(loaded: &Loaded, change: &MarkChange) -> Option<MarkText> {
+    let stands = |mark: &MarkText| mark.until().is_none_or(|until| until > loaded.at.now);
+    match change {
+        MarkChange::Keep => loaded.text.mark.clone().filter(stands),
+        MarkChange::Remove => None,
+        MarkChange::Prolong(mark) | MarkChange::Put(mark) => Some(MarkText::of(mark)),
     }
-}
-
-/// A mark as a rule sees it.
-pub(super) fn stored(path: &str, text: Option<MarkText>) -> Result<Option<StoredMark>, Fault> {
-    let Some(text) = text else { return Ok(None) };
-    let until = text.until().ok_or_else(|| Fault::foreign(path, "a mark without an end"))?;
-    text.stored(until).map(Some).map_err(|why| Fault::foreign(path, &why))
-}
-
-/// Every job's pause.
-pub(super) fn read_pauses(path: &str, data: &[u8]) -> Result<BTreeMap<JobName, PauseText>, Fault> {
-    read_json(path, data)
-}
-
-/// A node in JSON.
-pub(super) fn read_json<T: serde::de::DeserializeOwned>(path: &str, data: &[u8]) -> Result<T, Fault> {
-    serde_json::from_slice(data).map_err(|error| Fault::foreign(path, &error.to_string()))
-}
-
-/// A record's JSON. Its types have no key or number that JSON lacks.
-pub(super) fn json<T: serde::Serialize>(value: &T) -> Result<Vec<u8>, Fault> {
-    serde_json::to_vec(value).map_err(|error| Fault::foreign("a record", &error.to_string()))
 }

@@ -12,8 +12,8 @@ use zookeeper_client::{AddWatchMode, EventType, PersistentWatcher, SessionState}
 
 use super::fault::Fault;
 use super::link::{Link, Session};
-use super::paths::Paths;
-use crate::store::shelf::{Hints, Teller};
+use super::nodes::Paths;
+use crate::store::keyed::{Hints, Teller};
 use crate::store::{Wake, Wakeups};
 
 /// The wait before a session is begun again; it doubles up to the longest.

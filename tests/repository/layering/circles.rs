@@ -19,13 +19,6 @@ const TO_GO: &[&[&str]] = &[
     &["sim/again.rs", "sim/daemon.rs", "sim/journals.rs", "sim/nature.rs", "sim/task.rs"],
     &["sim/backend.rs", "sim/rules.rs"],
     &["sim/jobs.rs", "sim/scenario.rs"],
-    &["store/etcd/slots.rs", "store/etcd/write.rs"],
-    &[
-        "store/zookeeper/leases.rs",
-        "store/zookeeper/owner.rs",
-        "store/zookeeper/slots.rs",
-        "store/zookeeper/writing.rs",
-    ],
 ];
 
 /// What is wrong with the circles of the tree: those that no list has, and files of a list that are in no such circle any more.

@@ -306,7 +306,7 @@ fn what_weighs_the_answers_of_masters_is_pure_and_knows_no_server() {
         "use crate::store::redis::RedisStore;",
         "store::redlock may not know store::redis",
     );
-    allowed("store/redis/redlock/claiming.rs", "use crate::store::redlock::claim::Terms;\nasync fn f() {}");
+    allowed("store/redis/redlock/claim.rs", "use crate::store::redlock::claim::Terms;\nasync fn f() {}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use cronward::store::Store;
 
 use super::*;
 
-/// The script as a master is sent it (`store::redis::redlock::script`).
+/// The script as a master is sent it (`store::redis::redlock::master`).
 const UNDO: &str = concat!(
     include_str!("../../../src/store/redis/lua/prelude.lua"),
     include_str!("../../../src/store/redis/lua/slot.lua"),

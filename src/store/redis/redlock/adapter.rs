@@ -7,12 +7,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use super::panel::Heard;
-use super::store::RedlockStore;
+use super::RedlockStore;
+use super::masters::Heard;
 use crate::job::{JobName, NodeName};
 use crate::slot::{Attempt, Audit, Lease, Mark, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::redis::RedisStore;
-use crate::store::redlock::{median, registry, renewal, settle};
+use crate::store::redlock::{lease, median, records};
 use crate::store::{
     Capability, Claim, ClaimRequest, Closing, Finding, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport,
     Op, Pause, Release, Renewal, Settlement, Store, StoreClock, StoreError, Trial, Wakeups,
@@ -39,7 +39,7 @@ macro_rules! call {
 #[async_trait]
 impl Store for RedlockStore {
     fn capability(&self) -> Capability {
-        let push = self.panel.masters.iter().any(|master| master.capability().push);
+        let push = self.masters.all.iter().any(|master| master.capability().push);
         Capability { push, ..CAPABILITY }
     }
 
@@ -52,17 +52,17 @@ impl Store for RedlockStore {
     }
 
     async fn renew(&self, lease: &Lease) -> Result<Renewal, StoreError> {
-        let quorum = self.panel.quorum;
-        let heard = self.panel.ask(call!(lease.clone(), |master, lease| master.renew_counted(&lease))).await;
+        let quorum = self.masters.quorum;
+        let heard = self.masters.ask(call!(lease.clone(), |master, lease| master.renew_counted(&lease))).await;
         let longest = self.longest_lease(lease.slot.job(), lease.ttl);
-        let answer = renewal::renewal(quorum, lease, longest, &heard.said);
+        let answer = lease::renewal(quorum, lease, longest, &heard.said);
         self.settled(Op::Renew, heard, answer)
     }
 
     async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Result<Settlement, StoreError> {
         let with = (lease.clone(), run.clone());
-        let heard = self.panel.ask(call!(with, |master, with| master.complete(&with.0, &with.1, done_ttl))).await;
-        let answer = settle::settlement(self.panel.quorum, &heard.said);
+        let heard = self.masters.ask(call!(with, |master, with| master.complete(&with.0, &with.1, done_ttl))).await;
+        let answer = lease::settlement(self.masters.quorum, &heard.said);
         if heard.answers().all(|answer| *answer == Settlement::Recorded) || answer.is_none() {
             return self.settled(Op::Complete, heard, answer);
         }
@@ -80,15 +80,15 @@ impl Store for RedlockStore {
 
     async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Result<Release, StoreError> {
         let with = (lease.clone(), run.clone());
-        let heard = self.panel.ask(call!(with, |master, with| master.fail(&with.0, &with.1, retry_after))).await;
-        let answer = settle::release(self.panel.quorum, &heard.said);
+        let heard = self.masters.ask(call!(with, |master, with| master.fail(&with.0, &with.1, retry_after))).await;
+        let answer = lease::release(self.masters.quorum, &heard.said);
         self.settled(Op::Fail, heard, answer)
     }
 
     async fn give_back(&self, lease: &Lease, run: &RunRecord) -> Result<Release, StoreError> {
         let with = (lease.clone(), run.clone());
-        let heard = self.panel.ask(call!(with, |master, with| master.give_back(&with.0, &with.1))).await;
-        let answer = settle::release(self.panel.quorum, &heard.said);
+        let heard = self.masters.ask(call!(with, |master, with| master.give_back(&with.0, &with.1))).await;
+        let answer = lease::release(self.masters.quorum, &heard.said);
         self.settled(Op::GiveBack, heard, answer)
     }
 
@@ -97,7 +97,7 @@ impl Store for RedlockStore {
     }
 
     async fn output(&self, slot: &Slot, attempt: Attempt, token: Token) -> Result<Option<OutputTail>, StoreError> {
-        let heard = self.panel.ask(call!(slot.clone(), |master, slot| master.output(&slot, attempt, token))).await;
+        let heard = self.masters.ask(call!(slot.clone(), |master, slot| master.output(&slot, attempt, token))).await;
         // Each master keeps it, or has no room for it: one is enough.
         let answer = self.is_enough(&heard).then(|| heard.answers().flatten().next().cloned());
         self.settled(Op::Output, heard, answer)
@@ -112,7 +112,7 @@ impl Store for RedlockStore {
             return Ok(held);
         }
         let with = (slot.clone(), audit.clone());
-        let heard = self.panel.ask(call!(with, |master, with| master.reset(&with.0, &with.1))).await;
+        let heard = self.masters.ask(call!(with, |master, with| master.reset(&with.0, &with.1))).await;
         self.intervened(Op::Reset, heard)
     }
 
@@ -121,7 +121,7 @@ impl Store for RedlockStore {
             return Ok(Intervention::Unchanged);
         }
         let with = (slot.clone(), audit.clone());
-        let heard = self.panel.ask(call!(with, |master, with| master.unlock(&with.0, &with.1))).await;
+        let heard = self.masters.ask(call!(with, |master, with| master.unlock(&with.0, &with.1))).await;
         self.intervened(Op::Unlock, heard)
     }
 
@@ -130,7 +130,7 @@ impl Store for RedlockStore {
             return Ok(held);
         }
         let with = (slot.clone(), audit.clone());
-        let heard = self.panel.ask(call!(with, |master, with| master.mark_done(&with.0, &with.1, done_ttl))).await;
+        let heard = self.masters.ask(call!(with, |master, with| master.mark_done(&with.0, &with.1, done_ttl))).await;
         self.intervened(Op::MarkDone, heard)
     }
 
@@ -141,13 +141,13 @@ impl Store for RedlockStore {
         audit: &Audit,
     ) -> Result<Intervention, StoreError> {
         let with = (job.clone(), audit.clone());
-        let heard = self.panel.ask(call!(with, |master, with| master.pause(&with.0, until, &with.1))).await;
+        let heard = self.masters.ask(call!(with, |master, with| master.pause(&with.0, until, &with.1))).await;
         self.intervened(Op::Pause, heard)
     }
 
     async fn resume(&self, job: &JobName, audit: &Audit) -> Result<Intervention, StoreError> {
         let with = (job.clone(), audit.clone());
-        let heard = self.panel.ask(call!(with, |master, with| master.resume(&with.0, &with.1))).await;
+        let heard = self.masters.ask(call!(with, |master, with| master.resume(&with.0, &with.1))).await;
         self.intervened(Op::Resume, heard)
     }
 
@@ -156,29 +156,29 @@ impl Store for RedlockStore {
     }
 
     async fn register(&self, jobs: &[JobEntry]) -> Result<Vec<JobEntry>, StoreError> {
-        let heard = self.panel.ask(call!(jobs.to_vec(), |master, jobs| master.register(&jobs))).await;
-        let answer = self.is_enough(&heard).then(|| registry::jobs(&heard.said));
+        let heard = self.masters.ask(call!(jobs.to_vec(), |master, jobs| master.register(&jobs))).await;
+        let answer = self.is_enough(&heard).then(|| records::jobs(&heard.said));
         self.settled(Op::Register, heard, answer)
     }
 
     async fn jobs(&self) -> Result<Vec<JobEntry>, StoreError> {
-        let heard = self.panel.ask(|master: Arc<RedisStore>| async move { master.jobs().await }).await;
-        let answer = self.is_enough(&heard).then(|| registry::jobs(&heard.said));
+        let heard = self.masters.ask(|master: Arc<RedisStore>| async move { master.jobs().await }).await;
+        let answer = self.is_enough(&heard).then(|| records::jobs(&heard.said));
         self.settled(Op::Jobs, heard, answer)
     }
 
     async fn heartbeat(&self, report: &NodeReport) -> Result<HeartbeatReply, StoreError> {
-        let heard = self.panel.ask(call!(report.clone(), |master, report| master.heartbeat(&report))).await;
+        let heard = self.masters.ask(call!(report.clone(), |master, report| master.heartbeat(&report))).await;
         let now = median(heard.answers().map(|reply| reply.now)).filter(|_| self.is_enough(&heard));
         self.settled(Op::Heartbeat, heard, now.map(|now| HeartbeatReply { now }))
     }
 
     async fn nodes(&self) -> Result<(DateTime<Utc>, Vec<NodeEntry>), StoreError> {
-        let heard = self.panel.ask(|master: Arc<RedisStore>| async move { master.nodes().await }).await;
+        let heard = self.masters.ask(|master: Arc<RedisStore>| async move { master.nodes().await }).await;
         let now = median(heard.answers().map(|(now, _)| *now)).filter(|_| self.is_enough(&heard));
         let known: Vec<Option<Vec<NodeEntry>>> =
             heard.said.iter().map(|said| said.as_ref().map(|(_, nodes)| nodes.clone())).collect();
-        self.settled(Op::Nodes, heard, now.map(|now| (now, registry::nodes(&known))))
+        self.settled(Op::Nodes, heard, now.map(|now| (now, records::nodes(&known))))
     }
 
     async fn purge(&self) -> Result<u64, StoreError> {
@@ -186,25 +186,25 @@ impl Store for RedlockStore {
     }
 
     async fn note(&self, pages: &[(Slot, NotePage)]) -> Result<(), StoreError> {
-        let heard = self.panel.ask(call!(pages.to_vec(), |master, pages| master.note(&pages))).await;
+        let heard = self.masters.ask(call!(pages.to_vec(), |master, pages| master.note(&pages))).await;
         let answer = self.is_enough(&heard).then_some(());
         self.settled(Op::Note, heard, answer)
     }
 
     async fn notes(&self, slot: &Slot) -> Result<Vec<NotePage>, StoreError> {
-        let heard = self.panel.ask(call!(slot.clone(), |master, slot| master.notes(&slot))).await;
-        let answer = self.is_enough(&heard).then(|| registry::notes(&heard.said));
+        let heard = self.masters.ask(call!(slot.clone(), |master, slot| master.notes(&slot))).await;
+        let answer = self.is_enough(&heard).then(|| records::notes(&heard.said));
         self.settled(Op::Notes, heard, answer)
     }
 
     fn subscribe(&self) -> Wakeups {
-        self.chorus.subscribe(|| self.panel.masters.iter().map(|master| master.subscribe()).collect())
+        self.hints.subscribe(|| self.masters.all.iter().map(|master| master.subscribe()).collect())
     }
 }
 
 impl RedlockStore {
     pub(super) fn is_enough<T>(&self, heard: &Heard<T>) -> bool {
-        heard.answers().count() >= self.panel.quorum.majority()
+        heard.answers().count() >= self.masters.quorum.majority()
     }
 
     /// Who holds the slot for all masters together: asked before a verb, so that it changes none of them under a running
@@ -221,7 +221,7 @@ impl RedlockStore {
     /// Looks at each master; what is found is told with its place.
     pub(in crate::store) async fn examine(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
-        for master in &self.panel.masters {
+        for master in &self.masters.all {
             findings.extend(master.examine_as_one_of_many().await);
         }
         findings
@@ -230,7 +230,7 @@ impl RedlockStore {
     /// Removes what a trial wrote, from each master that can be reached: nothing was written on another.
     pub(in crate::store) async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
         let mut refused = Ok(());
-        for master in &self.panel.masters {
+        for master in &self.masters.all {
             if let Err(error) = master.forget_all(trial).await
                 && !error.is_transient()
             {
@@ -241,7 +241,7 @@ impl RedlockStore {
     }
 
     fn intervened(&self, op: Op, heard: Heard<Intervention>) -> Result<Intervention, StoreError> {
-        let answer = settle::intervention(self.panel.quorum, &heard.said);
+        let answer = lease::intervention(self.masters.quorum, &heard.said);
         self.settled(op, heard, answer)
     }
 }

@@ -1,18 +1,18 @@
-//! A door for the fuzz target: an answer of one of several masters, through the decoders of `answers`, and what a quorum
+//! A door for the fuzz target: an answer of one of several masters, through the decoders of `master`, and what a quorum
 //! that says the same comes to. Only behind its feature.
 
 use std::time::Duration;
 
 use redis::Value;
 
-use super::answers;
+use super::master;
 use crate::job::NodeName;
 use crate::reply::ClaimRequest;
 use crate::slot::{Lease, Slot, Token, Trigger};
 use crate::store::redis::decode::Corrupt;
 use crate::store::redlock::Quorum;
 use crate::store::redlock::claim::{Look, Step, Terms};
-use crate::store::redlock::renewal::{Answer, renewal};
+use crate::store::redlock::lease::{Answer, renewal};
 
 /// A minute.
 const TTL: Duration = Duration::from_secs(60);
@@ -20,11 +20,11 @@ const TTL: Duration = Duration::from_secs(60);
 /// What each decoder makes of the answer.
 pub(in crate::store::redis) fn answers(reply: &Value, slot: &Slot) -> [Result<(), Corrupt>; 5] {
     [
-        answers::look(reply).map(|look| decided(slot, &[Some(look.clone()), None, Some(look)])),
-        answers::ack(reply).map(drop),
-        answers::renewal(reply).map(|answer| renewed(slot, &[Some(answer.clone()), Some(answer), None])),
-        answers::verdict(reply, "log").map(drop),
-        answers::done(reply),
+        master::look(reply).map(|look| decided(slot, &[Some(look.clone()), None, Some(look)])),
+        master::ack(reply).map(drop),
+        master::renewal(reply).map(|answer| renewed(slot, &[Some(answer.clone()), Some(answer), None])),
+        master::conclusion(reply, "log").map(drop),
+        master::done(reply),
     ]
 }
 

@@ -1,19 +1,65 @@
-//! One master of the quorum: the scripts that only a quorum needs, with their arguments.
+//! One master of the quorum: the scripts that only a quorum needs, with their arguments, and their answers, read. A script whose
+//! answer is counted also tells for how long the server has kept its data, and the longest lease that it knows of.
+//!
+//! Reading is as total as `decode`: whatever a server answers becomes a value or a [`Corrupt`].
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::{answers, script};
+use redis::Value;
+
 use crate::job::{MAX_ATTEMPTS_LIMIT, NodeName};
-use crate::reply::ClaimRequest;
-use crate::slot::{Attempt, DoneMark, Lease, RunRecord, Slot, Verdict, VerdictRecord};
+use crate::reply::{ClaimRequest, Renewal};
+use crate::slot::{Attempt, DoneMark, Lease, RunRecord, Slot, SlotKey, Verdict, VerdictRecord};
 use crate::store::redis::RedisStore;
 use crate::store::redis::adapter::asked_by;
-use crate::store::redis::script::Args;
+use crate::store::redis::decode::{self, Corrupt, RawMark, instant, integer, json, list, millis, text};
+use crate::store::redis::script::{Args, Script};
 use crate::store::redis::store::ttl;
-use crate::store::redlock::claim::{Grant, Look};
-use crate::store::redlock::grant::Ack;
-use crate::store::redlock::renewal::Answer;
+use crate::store::redlock::claim::{Found, Grant, Look, Own};
+use crate::store::redlock::lease::{Ack, Answer, Said};
 use crate::store::{Op, StoreError, Trial};
+
+/// `age.lua`, and the part as the body of one function. `lease` is where its arguments have the lease's TTL.
+macro_rules! counted {
+    ($lease:literal, $part:literal) => {
+        LazyLock::new(|| {
+            Script::new(concat!(
+                "local LEASE = tonumber(ARGV[",
+                $lease,
+                "])\n",
+                include_str!("../lua/prelude.lua"),
+                include_str!("lua/age.lua"),
+                "local function operation()\n",
+                include_str!("../lua/slot.lua"),
+                include_str!("../lua/borrowed.lua"),
+                include_str!($part),
+                "end\nlocal age, longest = age_ms(), longest_ms(LEASE)\nreturn { age, longest, operation() }\n"
+            ))
+        })
+    };
+}
+
+macro_rules! plain {
+    ($part:literal) => {
+        LazyLock::new(|| {
+            Script::new(concat!(
+                include_str!("../lua/prelude.lua"),
+                include_str!("../lua/slot.lua"),
+                include_str!("../lua/borrowed.lua"),
+                include_str!($part)
+            ))
+        })
+    };
+}
+
+static RESERVE: LazyLock<Script> = counted!("#ARGV - 5", "lua/reserve.lua");
+static GRANT: LazyLock<Script> = counted!("#ARGV - 6", "lua/grant.lua");
+static RENEW: LazyLock<Script> = counted!("8", "../lua/renew.lua");
+static BURN: LazyLock<Script> = plain!("lua/burn.lua");
+static UNDO: LazyLock<Script> = plain!("lua/undo.lua");
+static HEAL: LazyLock<Script> = plain!("lua/heal.lua");
+static VERDICT: LazyLock<Script> = plain!("lua/verdict.lua");
 
 /// Since when a server remembers; one key for all namespaces, in none of theirs.
 const MEMORY: &str = "cronward::since";
@@ -39,7 +85,7 @@ impl RedisStore {
             .arg(MAX_ATTEMPTS_LIMIT)
             .arg(u8::from(request.past))
             .arg(u8::from(request.exclusive));
-        self.ask((Op::Claim, &self.keys.mark(slot)), &script::RESERVE, &args, answers::look).await
+        self.ask((Op::Claim, &self.keys.mark(slot)), &RESERVE, &args, look).await
     }
 
     /// Writes the lease under its number.
@@ -57,20 +103,20 @@ impl RedisStore {
             .arg(asked_by(request))
             .arg(u8::from(request.past))
             .arg(u8::from(request.exclusive));
-        self.ask((Op::Claim, &self.keys.mark(slot)), &script::GRANT, &args, answers::ack).await
+        self.ask((Op::Claim, &self.keys.mark(slot)), &GRANT, &args, ack).await
     }
 
     /// Sees that no later claim is given this number.
     pub(super) async fn burn(&self, slot: &Slot, attempt: Attempt) -> Result<(), StoreError> {
         let args = self.about(slot, []).arg(attempt);
-        self.ask((Op::Claim, &self.keys.mark(slot)), &script::BURN, &args, answers::done).await
+        self.ask((Op::Claim, &self.keys.mark(slot)), &BURN, &args, done).await
     }
 
     /// Takes back what the claim has here under this number.
     pub(super) async fn undo(&self, request: &ClaimRequest, attempt: Attempt) -> Result<(), StoreError> {
         let slot = &request.slot;
         let args = self.about(slot, []).arg(asked_by(request)).arg(request.token).arg(attempt);
-        self.ask((Op::Claim, &self.keys.mark(slot)), &script::UNDO, &args, answers::done).await
+        self.ask((Op::Claim, &self.keys.mark(slot)), &UNDO, &args, done).await
     }
 
     /// Renews, and tells for how long this master has kept its data.
@@ -83,7 +129,7 @@ impl RedisStore {
             .arg(ttl(lease.ttl))
             .arg(lease.trigger.as_str())
             .arg(lease.claimed_at.timestamp_millis().max(0));
-        self.ask((Op::Renew, &self.keys.mark(&lease.slot)), &script::RENEW, &args, answers::renewal).await
+        self.ask((Op::Renew, &self.keys.mark(&lease.slot)), &RENEW, &args, renewal).await
     }
 
     /// Removes what a trial wrote here, the job's longest lease with it.
@@ -109,7 +155,7 @@ impl RedisStore {
             .arg(mark.at.timestamp_millis())
             .arg(ttl(*lasts))
             .arg(record);
-        self.ask((Op::Complete, &self.keys.mark(slot)), &script::HEAL, &args, answers::done).await
+        self.ask((Op::Complete, &self.keys.mark(slot)), &HEAL, &args, done).await
     }
 
     /// Records the verdict, unless one is recorded; answers what is, and whether it was.
@@ -121,8 +167,8 @@ impl RedisStore {
     ) -> Result<(bool, VerdictRecord), StoreError> {
         let args = self.about(slot, []).arg(verdict.as_str()).arg(by);
         let keys = self.keys.slot(slot);
-        let read = |reply: &_| answers::verdict(reply, &keys.log);
-        self.ask((Op::Close, &keys.mark), &script::VERDICT, &args, read).await
+        let read = |reply: &_| conclusion(reply, &keys.log);
+        self.ask((Op::Close, &keys.mark), &VERDICT, &args, read).await
     }
 }
 
@@ -132,4 +178,142 @@ pub(super) struct Success {
     pub(super) mark: DoneMark,
     pub(super) run: Option<RunRecord>,
     pub(super) ttl: Duration,
+}
+
+/// The items of an answer, one after the other.
+struct Items<'a>(std::slice::Iter<'a, Value>);
+
+impl<'a> Items<'a> {
+    /// Opens an answer and takes its first word.
+    fn open(value: &'a Value) -> Result<(&'a str, Self), Corrupt> {
+        let mut items = Self(list(value)?.iter());
+        let word = items.text()?;
+        if word == "corrupt" {
+            let key = items.text()?;
+            return Err(Corrupt::at(key, items.text().unwrap_or("")));
+        }
+        Ok((word, items))
+    }
+
+    fn next(&mut self) -> Result<&'a Value, Corrupt> {
+        self.0.next().ok_or_else(|| unreadable("it is too short"))
+    }
+
+    fn text(&mut self) -> Result<&'a str, Corrupt> {
+        text(self.next()?)
+    }
+
+    fn integer(&mut self) -> Result<i64, Corrupt> {
+        integer(self.next()?)
+    }
+
+    fn number(&mut self) -> Result<u32, Corrupt> {
+        u32::try_from(self.integer()?).map_err(|_| unreadable("a number is out of range"))
+    }
+
+    fn span(&mut self) -> Result<Duration, Corrupt> {
+        Ok(millis(self.integer()?))
+    }
+
+    fn key(&mut self) -> Result<SlotKey, Corrupt> {
+        self.text()?.parse().map_err(|_| unreadable("a slot has another form"))
+    }
+
+    fn mark(&mut self) -> Result<RawMark, Corrupt> {
+        RawMark::parse(self.text()?).ok_or_else(|| unreadable("a mark has another form"))
+    }
+
+    fn done(&mut self) -> Result<DoneMark, Corrupt> {
+        let mark = self.mark()?;
+        Ok(DoneMark { by: mark.by, at: mark.at })
+    }
+}
+
+fn unreadable(what: &str) -> Corrupt {
+    Corrupt { message: format!("the script's answer cannot be read: {what}"), untouched: false }
+}
+
+/// The answer of a counted script: the server's age, the job's longest lease that it knows of, and what it did.
+fn counted(reply: &Value) -> Result<(Duration, Duration, &Value), Corrupt> {
+    match list(reply)? {
+        [age, longest, answer] => Ok((millis(integer(age)?), millis(integer(longest)?), answer)),
+        _ => Err(unreadable("it has another form")),
+    }
+}
+
+/// The answer of `reserve.lua`.
+pub(super) fn look(reply: &Value) -> Result<Look, Corrupt> {
+    let (age, longest, answer) = counted(reply)?;
+    let (_, mut items) = Items::open(answer)?;
+    let now = instant(items.integer()?)?;
+    let (counter, forgiven) = (items.number()?, items.number()?);
+    let latest = items.integer()?;
+    let latest = if latest > 0 { Some(instant(latest)?) } else { None };
+    let found = match items.text()? {
+        "reserved" => Found::Reserved { own: own(&mut items)? },
+        "done" => Found::Done(items.done()?),
+        "early" => Found::Early,
+        "closed" => Found::Closed,
+        "held" => held(&mut items)?,
+        "exhausted" => Found::Exhausted,
+        "backoff" => Found::Backoff { remaining: items.span()? },
+        "spent" => Found::Spent,
+        "paused" => {
+            let left = items.integer()?;
+            Found::Paused { remaining: (left >= 0).then(|| millis(left)) }
+        }
+        "blocked" => {
+            let (key, mark) = (items.key()?, items.mark()?);
+            let token = mark.token.ok_or_else(|| unreadable("a lease has no token"))?;
+            Found::Blocked { key, token, by: mark.by, remaining: items.span()? }
+        }
+        _ => return Err(unreadable("a word is not known")),
+    };
+    Ok(Look { age, longest, now, counter, forgiven, latest, found })
+}
+
+fn own(items: &mut Items<'_>) -> Result<Option<Own>, Corrupt> {
+    let attempt: Attempt = items.number()?;
+    let at = instant(items.integer()?)?;
+    Ok((attempt > 0).then_some(Own { attempt, at }))
+}
+
+fn held(items: &mut Items<'_>) -> Result<Found, Corrupt> {
+    let mark = items.mark()?;
+    let token = mark.token.ok_or_else(|| unreadable("a lease has no token"))?;
+    Ok(Found::Held { token, by: mark.by, remaining: items.span()? })
+}
+
+/// The answer of `grant.lua`.
+pub(super) fn ack(reply: &Value) -> Result<Ack, Corrupt> {
+    let (age, _, answer) = counted(reply)?;
+    let (word, mut items) = Items::open(answer)?;
+    let said = match word {
+        "granted" => Said::Granted { at: instant(items.integer()?)? },
+        "done" => Said::Done(items.done()?),
+        "held" => Said::Held { by: items.mark()?.by, remaining: items.span()? },
+        "taken" => Said::Taken,
+        "closed" => Said::Closed,
+        _ => return Err(unreadable("its first word is not known")),
+    };
+    Ok(Ack { age, said })
+}
+
+/// The answer of `renew.lua`.
+pub(super) fn renewal(reply: &Value) -> Result<Answer, Corrupt> {
+    let (age, longest, answer) = counted(reply)?;
+    let said: Renewal = decode::renewal(answer)?;
+    Ok(Answer { age, longest, said })
+}
+
+/// The answer of `verdict.lua`: what is recorded there now, and whether it was recorded before.
+pub(super) fn conclusion(reply: &Value, log: &str) -> Result<(bool, VerdictRecord), Corrupt> {
+    let (word, mut items) = Items::open(reply)?;
+    let record = json::<VerdictRecord>(items.text()?, log, "verdict")?;
+    Ok((word == "already", record))
+}
+
+/// The answer of a script that only does something.
+pub(super) fn done(reply: &Value) -> Result<(), Corrupt> {
+    Items::open(reply).map(drop)
 }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use super::panel::Heard;
-use super::store::RedlockStore;
+use super::RedlockStore;
+use super::masters::Heard;
 use crate::clock::between;
 use crate::job::NodeName;
 use crate::slot::{Mark, Slot, SlotRecord, Verdict, VerdictRecord};
 use crate::store::redis::RedisStore;
-use crate::store::redlock::{median, record, registry};
+use crate::store::redlock::{median, records};
 use crate::store::{Applied, Closing, ErrorKind, Op, Pause, Store, StoreError};
 
 impl RedlockStore {
@@ -20,17 +20,17 @@ impl RedlockStore {
             let asked = Arc::clone(&asked);
             async move { master.inspect(&asked).await }
         };
-        let mut heard = self.panel.ask(call).await;
+        let mut heard = self.masters.ask(call).await;
         let now = median(heard.answers().map(|(now, _)| *now));
         let mut merged = Vec::with_capacity(slots.len());
         for _ in slots {
             // One slot at a time, from the last: each master's record of it.
             let records: Vec<Option<SlotRecord>> =
                 heard.said.iter_mut().map(|said| said.as_mut().and_then(|(_, records)| records.pop())).collect();
-            merged.extend(record::merge(self.panel.quorum, &records));
+            merged.extend(records::merge(self.masters.quorum, &records));
         }
         merged.reverse();
-        let enough = heard.answers().count() >= self.panel.quorum.majority() && merged.len() == slots.len();
+        let enough = heard.answers().count() >= self.masters.quorum.majority() && merged.len() == slots.len();
         let answer = now.filter(|_| enough).map(|now| (now, merged));
         self.settled(Op::Inspect, heard, answer)
     }
@@ -69,8 +69,8 @@ impl RedlockStore {
     }
 
     pub(super) async fn all_pauses(&self) -> Result<Vec<(crate::job::JobName, Pause)>, StoreError> {
-        let heard = self.panel.ask(|master: Arc<RedisStore>| async move { master.pauses().await }).await;
-        let answer = (heard.answers().count() >= self.panel.quorum.majority()).then(|| registry::pauses(&heard.said));
+        let heard = self.masters.ask(|master: Arc<RedisStore>| async move { master.pauses().await }).await;
+        let answer = (heard.answers().count() >= self.masters.quorum.majority()).then(|| records::pauses(&heard.said));
         self.settled(Op::Pauses, heard, answer)
     }
 
@@ -82,20 +82,20 @@ impl RedlockStore {
             let said = Arc::clone(&said);
             async move { master.conclude(&said.0, verdict, &said.1).await }
         };
-        for index in 0..self.panel.masters.len() {
-            let (_, answer) = self.panel.send(index, &call).await;
+        for index in 0..self.masters.all.len() {
+            let (_, answer) = self.masters.send(index, &call).await;
             match answer {
                 Ok((true, record)) => return Ok(Closing::Already(record.verdict)),
                 Ok((false, _)) => break,
                 Err(_) => {}
             }
         }
-        let heard = self.panel.ask(call).await;
+        let heard = self.masters.ask(call).await;
         self.concluded(heard, by)
     }
 
     fn concluded(&self, heard: Heard<(bool, VerdictRecord)>, by: &NodeName) -> Result<Closing, StoreError> {
-        let majority = self.panel.quorum.majority();
+        let majority = self.masters.quorum.majority();
         let (own, others): (Vec<_>, Vec<_>) = heard.answers().map(|(_, record)| record).partition(|one| one.by == *by);
         if let Some(first) = own.first().filter(|_| own.len() >= majority) {
             return Ok(Closing::First(first.verdict));
@@ -107,7 +107,7 @@ impl RedlockStore {
             let message = "two nodes recorded the verdict at different masters: ask again";
             return Err(StoreError::new(ErrorKind::Unavailable, Applied::Maybe, Op::Close, &self.location, message));
         }
-        Err(self.panel.too_few(Op::Close, &self.location, heard))
+        Err(self.masters.too_few(Op::Close, &self.location, heard))
     }
 }
 

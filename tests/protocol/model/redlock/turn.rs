@@ -5,8 +5,7 @@ use std::time::Duration;
 use cronward::reply::{Claim, Renewal};
 use cronward::slot::{DoneMark, Holder, Lease, Trigger};
 use cronward::store::redlock::claim::{Found, Grant, Look, Own, Step};
-use cronward::store::redlock::grant::{self, Ack, Outcome};
-use cronward::store::redlock::renewal;
+use cronward::store::redlock::lease::{self, Ack, Outcome};
 
 use super::master::{ALWAYS, Answer, Given, Mark, Master, Request, Said};
 use super::node::{Call, Phase};
@@ -266,7 +265,7 @@ fn granted(world: &World, state: &mut State, node: usize, heard: &[Option<Answer
     let spent = ticks(state.now - since);
     let mut outcome = world.with_terms(token, |terms| terms.after_grants(&grant, &acks, spent));
     if world.bug == Some(Bug::NumberOnOne)
-        && acks.iter().flatten().any(|ack| matches!(ack.said, grant::Said::Granted { .. }))
+        && acks.iter().flatten().any(|ack| matches!(ack.said, lease::Said::Granted { .. }))
     {
         outcome = Outcome::Claimed(Claim::Closed);
     }
@@ -291,10 +290,10 @@ fn granted(world: &World, state: &mut State, node: usize, heard: &[Option<Answer
 
 fn acknowledged(answer: Answer) -> Ack {
     let said = match answer.said {
-        Said::Granted => grant::Said::Granted { at: start() },
-        Said::Done { token, number } => grant::Said::Done(mark(token, number)),
-        Said::Held { token, number } => grant::Said::Held { by: holder(token, number), remaining: ticks(1) },
-        _ => grant::Said::Taken,
+        Said::Granted => lease::Said::Granted { at: start() },
+        Said::Done { token, number } => lease::Said::Done(mark(token, number)),
+        Said::Held { token, number } => lease::Said::Held { by: holder(token, number), remaining: ticks(1) },
+        _ => lease::Said::Taken,
     };
     Ack { age: age(answer.age), said }
 }
@@ -324,7 +323,7 @@ fn begin(state: &mut State, node: usize, (trusted, number): (u8, u8), after_succ
 fn renewed(world: &World, state: &mut State, node: usize, heard: &[Option<Answer>]) {
     let Phase::Running { number, trusted, renewed } = state.nodes[node].phase else { unreachable!() };
     let token = state.nodes[node].token;
-    let answers: Vec<Option<renewal::Answer>> = heard.iter().map(|answer| answer.map(of_renewal)).collect();
+    let answers: Vec<Option<lease::Answer>> = heard.iter().map(|answer| answer.map(of_renewal)).collect();
     let lease = Lease {
         slot: slot(token),
         token: token.real(),
@@ -335,7 +334,7 @@ fn renewed(world: &World, state: &mut State, node: usize, heard: &[Option<Answer
         ttl: ticks(world.lease(token)),
         revision: None,
     };
-    let answer = renewal::renewal(world.quorum(), &lease, world.longest_lease(), &answers);
+    let answer = lease::renewal(world.quorum(), &lease, world.longest_lease(), &answers);
     match answer {
         Some(Renewal::Renewed | Renewal::Restored) => {
             let fact = if answer == Some(Renewal::Renewed) { Fact::Renewed } else { Fact::Restored };
@@ -358,7 +357,7 @@ fn renewed(world: &World, state: &mut State, node: usize, heard: &[Option<Answer
     }
 }
 
-fn of_renewal(answer: Answer) -> renewal::Answer {
+fn of_renewal(answer: Answer) -> lease::Answer {
     let said = match answer.said {
         Said::Renewed => Renewal::Renewed,
         Said::Restored => Renewal::Restored,
@@ -366,5 +365,5 @@ fn of_renewal(answer: Answer) -> renewal::Answer {
         Said::Done { token, number } => Renewal::Done(mark(token, number)),
         _ => Renewal::Lost { to: None },
     };
-    renewal::Answer { age: age(answer.age), longest: Duration::ZERO, said }
+    lease::Answer { age: age(answer.age), longest: Duration::ZERO, said }
 }

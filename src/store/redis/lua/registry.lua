@@ -1,0 +1,68 @@
+-- The registry beside the slots: jobs, nodes, and which jobs are paused. One function for each script, which is called after this.
+
+-- Makes the registry know jobs; the time at which a name was first seen stays, and so does what a file's daemon said where
+-- somebody else speaks. Answers all that it knows.
+-- KEYS 1 jobs; ARGV for each job: name, its JSON up to that time
+local function register()
+  local now = text(now_ms())
+
+  -- Only an entry from elsewhere says where it is from. Quotes inside of values are escaped, so this can only be its own field.
+  local function is_of_file(entry)
+    return string.find(entry, '"origin":"', 1, true) == nil
+  end
+
+  for i = 1, #ARGV, 2 do
+    local known = redis.call('HGET', KEYS[1], ARGV[i])
+    if not known or is_of_file(ARGV[i + 1]) or not is_of_file(known) then
+      local first_seen = known and string.match(known, '"first_seen_ms":(%-?%d+)}$') or now
+      redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1] .. first_seen .. '}')
+    end
+  end
+  return redis.call('HGETALL', KEYS[1])
+end
+
+-- Records that a node is alive, and forgets those not heard of for the retention.
+-- KEYS 1 nodes; ARGV 1 name, 2 its JSON up to the time, 3 retention (ms)
+local function heartbeat()
+  local now = now_ms()
+  local nodes = redis.call('HGETALL', KEYS[1])
+  for i = 1, #nodes, 2 do
+    local seen = tonumber(string.match(nodes[i + 1], '"seen_ms":(%d+)}$'))
+    if seen and seen + tonumber(ARGV[3]) <= now then redis.call('HDEL', KEYS[1], nodes[i]) end
+  end
+  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2] .. text(now) .. '}')
+  return { 'alive', now }
+end
+
+-- Every node, with the clock.
+-- KEYS 1 nodes
+local function nodes()
+  return { now_ms(), redis.call('HGETALL', KEYS[1]) }
+end
+
+-- Operator: no slot of the job is granted for a while.
+-- KEYS 1 the job's pause; ARGV 1 job, 2 channel, 3 until (ms, or null), 4 the verb's JSON up to the time
+local function pause()
+  local now = text(now_ms())
+  redis.call('SET', KEYS[1], '{"since_ms":' .. now .. ',"until_ms":' .. ARGV[3] .. ',"audit":' .. ARGV[4] .. now .. '}}')
+  publish(ARGV[2], 'job ' .. ARGV[1])
+  return { 'applied' }
+end
+
+-- Operator: ends the pause now. The record then names who ended it, too.
+-- KEYS 1 the job's pause; ARGV 1 job, 2 channel, 3 the verb's JSON up to the time
+local function resume()
+  local now = now_ms()
+  local pause = redis.call('GET', KEYS[1])
+  if not pause then return { 'unchanged' } end
+  local since, till = read_pause(pause)
+  if not since then return { 'corrupt', KEYS[1], pause } end
+  if till <= now then return { 'unchanged' } end
+  -- One that lasts has nobody who ended it: what follows its end is who began it, and nothing else.
+  local begun = string.match(pause, '^{"since_ms":%-?%d+,"until_ms":[%d%l-]+,(.+)}$')
+  if not begun then return { 'corrupt', KEYS[1], pause } end
+  redis.call('SET', KEYS[1], '{"since_ms":' .. text(since) .. ',"until_ms":' .. text(now) .. ',' .. begun .. ',"ended":'
+    .. ARGV[3] .. text(now) .. '}}')
+  publish(ARGV[2], 'job ' .. ARGV[1])
+  return { 'applied' }
+end

@@ -1,3 +1,0 @@
-end
-local age, longest = age_ms(), longest_ms(LEASE)
-return { age, longest, operation() }
