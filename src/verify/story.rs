@@ -9,9 +9,9 @@ use crate::clock::later;
 use crate::job::NodeName;
 use crate::observe::journal::Fact;
 use crate::slot::{Attempt, Outcome, Slot, Verdict};
+use crate::verify::availability::Obstacle;
 use crate::verify::history::{Heard, LATENESS};
 use crate::verify::inputs::RecordedRun;
-use crate::verify::obstacle::Obstacle;
 use crate::verify::run::{Grant, Run};
 
 /// All that is known of one slot.
