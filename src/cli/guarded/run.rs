@@ -13,11 +13,9 @@ use tokio::sync::watch;
 
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
-use crate::cli::guarded::args::ExecArgs;
 use crate::cli::guarded::forward::{Forwarded, Signals};
-use crate::cli::guarded::report::{Report, Telling, finish, not_opened};
-use crate::cli::guarded::task::Task;
-use crate::cli::guarded::verdict::{Verdict, is_outside, judge, not_begun};
+use crate::cli::guarded::task::{ExecArgs, Task};
+use crate::cli::guarded::verdict::{Report, Telling, Verdict, finish, is_outside, judge, not_begun, not_opened};
 use crate::cli::session::connect;
 use crate::cli::store_args::StoreAddress;
 use crate::clock::{Clock, Mono, SystemClock, offset_ms};
