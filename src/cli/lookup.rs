@@ -18,12 +18,12 @@ pub(crate) struct SlotRef {
     /// The job.
     pub(crate) job: JobName,
     /// Which of its slots.
-    pub(crate) which: Which,
+    which: Which,
 }
 
 /// Which slot of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Which {
+enum Which {
     /// The current one.
     Current,
     /// So many before the current one; at least 1.

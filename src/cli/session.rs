@@ -179,7 +179,7 @@ pub(crate) struct Asked {
     /// Where it is, without secrets.
     pub(crate) location: String,
     /// The command that lists its jobs.
-    pub(crate) listing: String,
+    listing: String,
 }
 
 /// Jobs by name.
@@ -206,7 +206,7 @@ impl Catalog {
     }
 
     /// Which of the jobs the nodes have in their files, and had.
-    pub(crate) fn planned_by(mut self, nodes: &[NodeEntry], now: DateTime<Utc>) -> Self {
+    fn planned_by(mut self, nodes: &[NodeEntry], now: DateTime<Utc>) -> Self {
         let alive: Vec<&NodeEntry> = nodes.iter().filter(|node| node.is_alive(now)).collect();
         for job in self.jobs.values_mut().filter(|job| job.entry.origin == JobOrigin::File) {
             let plans = |node: &&NodeEntry| node.plans(&job.entry.name);
@@ -310,7 +310,7 @@ impl KnownJob {
     }
 
     /// Whether the slot has a tick.
-    pub(crate) fn ticks_in(&self, slot: &Slot) -> bool {
+    fn ticks_in(&self, slot: &Slot) -> bool {
         self.timetable.slots(slot.start(), slot.end()).next().is_some()
     }
 }

@@ -227,7 +227,7 @@ fn example_within(bounds: &RangeInclusive<Duration>) -> String {
 }
 
 /// What a value is, in words.
-pub(super) const fn kind(value: &DeValue<'_>) -> &'static str {
+const fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a string",
         DeValue::Integer(_) => "a whole number",

@@ -143,7 +143,7 @@ async fn wait(span: Duration) {
 
 /// The last bytes of a stream.
 #[derive(Debug)]
-pub(super) struct Tail {
+struct Tail {
     kept: VecDeque<u8>,
     limit: usize,
     dropped: u64,

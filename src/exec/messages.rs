@@ -30,10 +30,10 @@ use crate::job::KillMode;
 use crate::slot::{ExitStatus, LeaseDeadline};
 
 /// The exit code of a command that was not found, as shells have it.
-pub(super) const NOT_FOUND: i32 = 127;
+const NOT_FOUND: i32 = 127;
 
 /// The exit code of a command that was found, or never looked for, and could not be started.
-pub(super) const CANNOT_RUN: i32 = 126;
+const CANNOT_RUN: i32 = 126;
 
 /// Why a command was not started.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -183,20 +183,20 @@ const GRACE: Duration = Duration::from_secs(1);
 const HORIZON: Duration = Duration::from_secs(41 * 366 * 86_400);
 
 #[derive(Debug)]
-pub(super) struct Place {
+struct Place {
     pub(super) timetable: Timetable,
     /// The oldest slot that is not known to have a verdict; none when the timetable has no more.
-    pub(super) head: Option<Slot>,
-    pub(super) state: State,
+    head: Option<Slot>,
+    state: State,
     /// Starts of slots from `head` on that are known to be done.
-    pub(super) done: BTreeSet<DateTime<Utc>>,
+    done: BTreeSet<DateTime<Utc>>,
     /// Slots before `head` that were still running when asked.
-    pub(super) running: BTreeMap<DateTime<Utc>, (Slot, State)>,
+    running: BTreeMap<DateTime<Utc>, (Slot, State)>,
 }
 
 /// Where the question for a slot's verdict is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+enum State {
     Idle,
     /// It is on its way. Never asked twice at a time: of two answers the first may be lost and have been `First`, and the
     /// second says `Already`, as if somebody else had told it.
@@ -214,7 +214,7 @@ impl State {
     }
 
     /// No wait that was measured by another time is kept.
-    pub(super) fn hurry(&mut self) {
+    fn hurry(&mut self) {
         if matches!(self, Self::NotBefore(_)) {
             *self = Self::Idle;
         }
@@ -227,7 +227,7 @@ impl Place {
         Self { timetable, head, state: State::Idle, done: BTreeSet::new(), running: BTreeMap::new() }
     }
 
-    pub(super) fn is_head(&self, slot: &Slot) -> bool {
+    fn is_head(&self, slot: &Slot) -> bool {
         self.head.as_ref().is_some_and(|head| head.start() == slot.start())
     }
 
@@ -256,7 +256,7 @@ impl Place {
     }
 
     /// The oldest slot from `head` on that is not known to be done.
-    pub(super) fn undone(&self) -> Option<Slot> {
+    fn undone(&self) -> Option<Slot> {
         let mut slot = self.head.clone()?;
         while self.done.contains(&slot.start()) {
             slot = first_slot(&self.timetable, slot.end())?;
@@ -272,7 +272,7 @@ impl Place {
     }
 }
 
-pub(super) fn first_slot(timetable: &Timetable, from: DateTime<Utc>) -> Option<Slot> {
+fn first_slot(timetable: &Timetable, from: DateTime<Utc>) -> Option<Slot> {
     timetable.slots(from, later(from, HORIZON)).next().map(|(slot, _)| slot)
 }
 

@@ -134,7 +134,7 @@ pub struct Beat {
 
 /// What brought a look at the current slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
+enum Look {
     /// A start, a gap, or a new timetable: a tick that was handed out is not handed out again.
     Gap,
     /// The job's other settings changed: the current slot is looked at in any case.
@@ -146,7 +146,7 @@ pub(super) enum Look {
 
 /// One job's place.
 #[derive(Debug)]
-pub(super) struct Plan {
+struct Plan {
     timetable: Timetable,
     /// The latest tick that was handed out.
     mark: Option<DateTime<Utc>>,
@@ -171,14 +171,14 @@ impl Plan {
     }
 
     /// A changed timetable is looked at as if it were new, but what was handed out for the same slot does not come again.
-    pub(super) fn change_to(&mut self, timetable: Timetable) {
+    fn change_to(&mut self, timetable: Timetable) {
         let old = std::mem::replace(&mut self.timetable, timetable);
         self.replaced.get_or_insert(old);
         self.wanted = Some(Look::Gap);
     }
 
     /// The current slot is looked at once more, also when its tick was handed out.
-    pub(super) const fn look_again(&mut self) {
+    const fn look_again(&mut self) {
         self.wanted = Some(Look::Again);
     }
 
@@ -192,7 +192,7 @@ impl Plan {
     }
 
     /// Looks at the current slot and goes on from there.
-    pub(super) fn look(&mut self, now: DateTime<Utc>, why: Look, beat: &mut Beat) {
+    fn look(&mut self, now: DateTime<Utc>, why: Look, beat: &mut Beat) {
         self.wanted = None;
         let slot = self.timetable.slot_at(now);
         let due = slot.as_ref().and_then(|slot| self.latest_due(slot, now));

@@ -61,7 +61,7 @@ pub(super) struct NodeRun {
     /// nobody knows when it did what.
     clock_off: Vec<TimeDelta>,
     /// When it began with another file.
-    pub(super) reloads: Vec<DateTime<Utc>>,
+    reloads: Vec<DateTime<Utc>>,
     /// What it planned, and from when on.
     pub(super) plans: Vec<(DateTime<Utc>, JobName, Plan)>,
 }

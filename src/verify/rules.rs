@@ -266,7 +266,7 @@ impl History {
 }
 
 /// A run began, and its node lived on without a word of its end.
-pub(super) fn run_without_end(history: &History, story: &Story) -> Vec<Finding> {
+fn run_without_end(history: &History, story: &Story) -> Vec<Finding> {
     let owing = story.runs.iter().filter(|run| history.owes_an_end(story, run));
     owing
         .map(|run| finding("run-without-end", story, format!("nobody told how {} ended", run.words()), &run.lines))
@@ -274,7 +274,7 @@ pub(super) fn run_without_end(history: &History, story: &Story) -> Vec<Finding> 
 }
 
 /// I7. A run whose end nobody could tell may have succeeded; and so may one of which not even the start was told.
-pub(super) fn done_without_success(history: &History, story: &Story) -> Vec<Finding> {
+fn done_without_success(history: &History, story: &Story) -> Vec<Finding> {
     let mut found = settled_unseen(history, story);
     let may_have = |run: &Run| run.outcome.is_none() || run.succeeded();
     let unseen = story.runs.is_empty() && story.done_by.as_ref().is_some_and(|by| !history.knows(by));
@@ -315,7 +315,7 @@ fn may_have_begun(history: &History, story: &Story, grant: &Grant) -> bool {
 }
 
 /// I3: what succeeded is recorded as done, unless its node died first or the store was away too long, which is told.
-pub(super) fn success_without_done(history: &History, story: &Story) -> Vec<Finding> {
+fn success_without_done(history: &History, story: &Story) -> Vec<Finding> {
     story.runs.iter().filter(|run| run.succeeded()).filter_map(|run| undone(history, story, run)).collect()
 }
 

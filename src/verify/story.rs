@@ -35,7 +35,7 @@ pub(super) struct Story {
     /// When somebody was answered that it is done, by whom, and whether to a renewal of that node.
     told_done: Vec<(DateTime<Utc>, NodeName, bool)>,
     /// What claims were answered.
-    pub(super) answers: BTreeSet<String>,
+    answers: BTreeSet<String>,
     /// Which instances were told that its attempts are used up, and when.
     told_used_up: Vec<(usize, DateTime<Utc>)>,
     /// The same, before the first run; and who held the slot then.

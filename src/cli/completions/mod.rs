@@ -89,7 +89,7 @@ fn generated(shell: Shell, mut commands: Command) -> String {
 }
 
 /// Whether the last of the words, which may be unfinished or empty, is to be a job. The first word is the program.
-pub(super) fn wants_job(root: &Command, words: &[String]) -> bool {
+fn wants_job(root: &Command, words: &[String]) -> bool {
     let Some((current, before)) = words.split_last() else { return false };
     let mut at = Position { command: root, positional: 0, value_of: None };
     for word in before.iter().skip(1) {
@@ -109,7 +109,7 @@ pub(super) fn wants_job(root: &Command, words: &[String]) -> bool {
 }
 
 /// The file that the words name with `--config`.
-pub(super) fn config_of(words: &[String]) -> Option<PathBuf> {
+fn config_of(words: &[String]) -> Option<PathBuf> {
     let inline = words.iter().find_map(|word| word.strip_prefix("--config="));
     let at = words.iter().position(|word| word == "--config");
     // bash makes `--config=x` three words.

@@ -75,10 +75,10 @@ async fn play(cluster: &mut Cluster, console: &mut Console) -> Result<(), Failur
 }
 
 /// The file of faults, as `cronward verify --faults` takes it.
-pub(super) const FAULTS: &str = "faults.jsonl";
+const FAULTS: &str = "faults.jsonl";
 
 /// Judges what the nodes wrote.
-pub(super) fn judge(nodes: &[Node], folder: &Path, kill: &Kill) -> Result<Report, Failure> {
+fn judge(nodes: &[Node], folder: &Path, kill: &Kill) -> Result<Report, Failure> {
     let mut inputs = Inputs::default();
     for node in nodes {
         let name = format!("{}.jsonl", node.name);
@@ -97,7 +97,7 @@ fn unreadable(name: &str, error: &dyn std::fmt::Display) -> Failure {
 }
 
 /// Writes what was found. Fails when something is wrong in it.
-pub(super) fn tell(report: &Report, console: &mut Console) -> Result<(), Failure> {
+fn tell(report: &Report, console: &mut Console) -> Result<(), Failure> {
     console.print(&format!("\nwhat `cronward verify` says of the three journals:\n\n{report}\n"))?;
     console.print(&format!("verdict: {}\n", sentence(report)))?;
     if report.is_clean() { Ok(()) } else { Err(Failure::Found) }

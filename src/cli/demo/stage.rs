@@ -215,14 +215,14 @@ pub(super) struct Kill {
 }
 
 /// A line of the story; none for what is not worth one.
-pub(super) fn story(line: &Line, kill: Option<&Kill>) -> Option<String> {
+fn story(line: &Line, kill: Option<&Kill>) -> Option<String> {
     let slot = line.slot();
     let what = words(&line.fact, kill.filter(|kill| slot.as_ref() == Some(&kill.slot)))?;
     Some(entry(line.at, line.node.as_str(), &slot.map(|slot| slot.to_string()).unwrap_or_default(), &what))
 }
 
 /// One line: when, who, which slot, what.
-pub(super) fn entry(at: DateTime<Utc>, who: &str, slot: &str, what: &str) -> String {
+fn entry(at: DateTime<Utc>, who: &str, slot: &str, what: &str) -> String {
     format!("{}  {who:<4}  {slot:<27}  {what}", at.format("%H:%M:%S%.3f"))
 }
 

@@ -153,7 +153,7 @@ impl Guarded {
         Ok((account, work.passed_on().await))
     }
 
-    pub(super) fn work(&self, mut command: CommandSpec) -> Arc<Forwarded> {
+    fn work(&self, mut command: CommandSpec) -> Arc<Forwarded> {
         // For one that is nested in it.
         command.env.extend(self.address.options.lock_key.as_ref().map(|key| (HOLDS_KEY.to_owned(), key.to_string())));
         let launcher = Launcher::new(PathBuf::from("/proc/self/exe"), self.output);
@@ -194,7 +194,7 @@ impl Guarded {
     }
 
     /// How long a store may be silent before the command line gives up.
-    pub(super) fn store_patience(&self) -> Duration {
+    fn store_patience(&self) -> Duration {
         self.address.options.op_timeout * STORE_TRIES
     }
 }

@@ -72,7 +72,7 @@ pub(crate) struct ExecArgs {
     pub(crate) wait: Option<Duration>,
     /// Leave at once where the slot cannot be started now, without taking over from a machine that dies or fails
     #[arg(long, conflicts_with = "wait")]
-    pub(crate) no_wait: bool,
+    no_wait: bool,
     /// Wait at most this long for the store to record how the command ended [default: the lease TTL]
     #[arg(long, value_name = "SPAN", value_parser = value_parsers::span)]
     pub(crate) record_timeout: Option<Duration>,
@@ -268,11 +268,11 @@ fn is_same(declared: &Program, given: &Program) -> bool {
     }
 }
 
-pub(super) fn timetable(spec: &JobSpec) -> Result<Timetable, Failure> {
+fn timetable(spec: &JobSpec) -> Result<Timetable, Failure> {
     Timetable::of(spec).map_err(|error| Failure::Configuration(format!("job {}: {error}", spec.name)))
 }
 
-pub(super) fn slot_at(timetable: &Timetable, now: DateTime<Utc>) -> Result<Slot, Failure> {
+fn slot_at(timetable: &Timetable, now: DateTime<Utc>) -> Result<Slot, Failure> {
     let none = || Failure::Usage(format!("job {} has no slot at {now}: name one with --slot KEY", timetable.job()));
     timetable.slot_at(now).ok_or_else(none)
 }

@@ -200,7 +200,7 @@ fn of_silence(kind: ErrorKind, message: &str) -> Verdict {
 
 /// What happened. These fields are a promise, as those of [`crate::observe::view`] are.
 #[derive(Debug, Serialize)]
-pub(super) struct ReportView<'a> {
+struct ReportView<'a> {
     /// The job's name.
     job: &'a JobName,
     /// The slot's key.
@@ -266,7 +266,7 @@ impl Report {
     }
 
     /// Fills it in and gives it its name. That this failed is told in words: the command's exit code matters more.
-    pub(super) fn finish(mut self, view: &ReportView<'_>) -> Result<(), String> {
+    fn finish(mut self, view: &ReportView<'_>) -> Result<(), String> {
         self.write(view).map_err(|error| {
             format!("--report {}: {error}; the command's exit code is passed on all the same", self.path.display())
         })
@@ -298,7 +298,7 @@ fn draft_of(path: &Path) -> PathBuf {
 }
 
 /// What is told of an account.
-pub(super) fn view<'a>(account: &'a Account, verdict: &'a Verdict, undo: Option<&'a str>) -> ReportView<'a> {
+fn view<'a>(account: &'a Account, verdict: &'a Verdict, undo: Option<&'a str>) -> ReportView<'a> {
     ReportView {
         job: account.slot.job(),
         slot: account.slot.key().to_string(),

@@ -280,7 +280,7 @@ pub(super) fn key(name: &str) -> String {
 }
 
 /// A text in which `jobs.toml` would look for variables.
-pub(super) fn literal(text: &str) -> String {
+fn literal(text: &str) -> String {
     text.replace('$', "$$")
 }
 

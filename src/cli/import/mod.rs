@@ -63,7 +63,7 @@ pub(crate) struct CrontabArgs {
     pub(crate) system: bool,
     /// No entry names a user, as in `crontab -l`
     #[arg(long)]
-    pub(crate) personal: bool,
+    personal: bool,
     /// Whose crontab it is: its jobs run as this user; --personal is meant
     #[arg(long, value_name = "NAME")]
     pub(crate) user: Option<String>,

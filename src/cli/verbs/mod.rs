@@ -70,7 +70,7 @@ pub(crate) async fn pause(args: &PauseArgs, console: &mut Console) -> Result<(),
     pause_in(&session, args, console).await
 }
 
-pub(super) async fn pause_in(session: &Session, args: &PauseArgs, console: &mut Console) -> Result<(), Failure> {
+async fn pause_in(session: &Session, args: &PauseArgs, console: &mut Console) -> Result<(), Failure> {
     let job = &session.catalog.find(&args.job)?.entry.name;
     let until = args.until.map(|until| match until {
         Until::After(span) => later(session.now, span),
@@ -142,7 +142,7 @@ pub(crate) async fn resume(args: &ResumeArgs, console: &mut Console) -> Result<(
     resume_in(&session, args, console).await
 }
 
-pub(super) async fn resume_in(session: &Session, args: &ResumeArgs, console: &mut Console) -> Result<(), Failure> {
+async fn resume_in(session: &Session, args: &ResumeArgs, console: &mut Console) -> Result<(), Failure> {
     let job = &session.catalog.find(&args.job)?.entry.name;
     let before = in_force(session, job).await?;
     let change = Change {
@@ -184,7 +184,7 @@ pub(crate) async fn reset(args: &ResetArgs, console: &mut Console) -> Result<(),
     reset_in(&session, args, console).await
 }
 
-pub(super) async fn reset_in(session: &Session, args: &ResetArgs, console: &mut Console) -> Result<(), Failure> {
+async fn reset_in(session: &Session, args: &ResetArgs, console: &mut Console) -> Result<(), Failure> {
     let (job, record) = lookup::find(session, &args.slot).await?;
     let slot = &record.slot;
     let mark = args.store.command(format_args!("mark-done {slot}"));
@@ -249,7 +249,7 @@ pub(crate) async fn unlock(args: &UnlockArgs, console: &mut Console) -> Result<(
     unlock_in(&session, args, console).await
 }
 
-pub(super) async fn unlock_in(session: &Session, args: &UnlockArgs, console: &mut Console) -> Result<(), Failure> {
+async fn unlock_in(session: &Session, args: &UnlockArgs, console: &mut Console) -> Result<(), Failure> {
     let (_, record) = lookup::find(session, &args.slot).await?;
     let change = Change {
         verb: "unlock",
@@ -303,7 +303,7 @@ pub(crate) async fn mark_done(args: &MarkDoneArgs, console: &mut Console) -> Res
     mark_done_in(&session, args, console).await
 }
 
-pub(super) async fn mark_done_in(session: &Session, args: &MarkDoneArgs, console: &mut Console) -> Result<(), Failure> {
+async fn mark_done_in(session: &Session, args: &MarkDoneArgs, console: &mut Console) -> Result<(), Failure> {
     let (job, record) = lookup::find(session, &args.slot).await?;
     let slot = &record.slot;
     let change = Change {

@@ -47,7 +47,7 @@ impl Facts {
         clock(self.record.slot.start(), at)
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    fn is_over(&self) -> bool {
         self.now >= self.record.slot.end()
     }
 
@@ -342,7 +342,7 @@ const fn nobody(origin: JobOrigin) -> &'static str {
 }
 
 /// What runs the slot once more; in words, where that is no command of this program.
-pub(super) fn run_again(facts: &Facts) -> String {
+fn run_again(facts: &Facts) -> String {
     let slot = &facts.record.slot;
     match (facts.job.origin, facts.is_over()) {
         // It is not for pasting: marked without a look, a miss would be hidden.
@@ -358,7 +358,7 @@ pub(super) fn run_again(facts: &Facts) -> String {
 }
 
 /// Not over, never claimed. `obstacle` is what those who asked were told.
-pub(super) fn unplanned_pending(facts: &Facts, obstacle: Option<String>) -> Explanation {
+fn unplanned_pending(facts: &Facts, obstacle: Option<String>) -> Explanation {
     let start = facts.record.slot.start();
     if facts.now < start {
         let wait = brief(between(facts.now, start));
@@ -369,6 +369,6 @@ pub(super) fn unplanned_pending(facts: &Facts, obstacle: Option<String>) -> Expl
 }
 
 /// Over, never claimed, and nobody noted why.
-pub(super) fn unplanned_unheard(facts: &Facts) -> Explanation {
+fn unplanned_unheard(facts: &Facts) -> Explanation {
     Explanation::mended(format!("it did not run: {}", nobody(facts.job.origin)), run_again(facts))
 }

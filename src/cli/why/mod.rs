@@ -55,7 +55,7 @@ pub(crate) async fn why(args: &Args, console: &mut Console) -> Result<(), Failur
 }
 
 /// Reads all that is known.
-pub(super) async fn facts(session: &Session, wanted: &SlotRef, store: &StoreArgs) -> Result<Facts, Failure> {
+async fn facts(session: &Session, wanted: &SlotRef, store: &StoreArgs) -> Result<Facts, Failure> {
     let (job, record) = lookup::find(session, wanted).await?;
     let pages = session.store.notes(&record.slot).await?;
     let pauses = session.store.pauses().await?;
@@ -93,7 +93,7 @@ fn view(facts: &Facts, decisions: Vec<DecisionView>, sentence: String, mend: Opt
 }
 
 /// The state, and the table.
-pub(super) fn print(facts: &Facts, decisions: &[DecisionView], console: &mut Console) -> Result<(), Failure> {
+fn print(facts: &Facts, decisions: &[DecisionView], console: &mut Console) -> Result<(), Failure> {
     let slot = &facts.record.slot;
     let state = facts.record.state(facts.now, facts.job.max_attempts);
     console.print(&format!("{slot}  {}\n", state.as_str()))?;

@@ -83,7 +83,7 @@ pub(super) struct Identity {
     /// The user.
     pub(super) uid: Option<Uid>,
     /// What the account's entry says of the environment.
-    pub(super) account: Vec<(&'static str, OsString)>,
+    account: Vec<(&'static str, OsString)>,
 }
 
 impl Identity {

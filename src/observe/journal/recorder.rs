@@ -126,7 +126,7 @@ impl Stamp {
 
 /// What the writer is told.
 #[derive(Debug)]
-pub(super) enum Message {
+enum Message {
     /// A line without its end.
     Line(String),
     /// Whether to reopen is looked at.
@@ -147,13 +147,13 @@ pub(super) struct Opened {
 
 /// What both sides of the queue know.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
+struct Shared {
     dropped: AtomicU64,
     reopen: AtomicBool,
 }
 
 impl Shared {
-    pub(super) fn count_dropped(&self, lines: u64) {
+    fn count_dropped(&self, lines: u64) {
         self.dropped.fetch_add(lines, Ordering::Relaxed);
     }
 
@@ -162,12 +162,12 @@ impl Shared {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    pub(super) fn ask_to_reopen(&self) {
+    fn ask_to_reopen(&self) {
         self.reopen.store(true, Ordering::Relaxed);
     }
 }
 
-pub(super) struct Writer {
+struct Writer {
     journal: Opened,
     open: Open,
     /// The file's name, for the log.
@@ -184,7 +184,7 @@ impl Writer {
     }
 
     /// Until the journal is dropped.
-    pub(super) fn run(mut self, queue: &Receiver<Message>) {
+    fn run(mut self, queue: &Receiver<Message>) {
         while let Ok(message) = queue.recv() {
             self.reopen_if_asked();
             match message {
