@@ -1,22 +1,21 @@
-//! `cronward attempts`: the attempt counters of slots that are not done, newest first.
+//! `cronward attempts`: the attempt counters of slots that are not done, newest first. `cronward logs J@S`: the output of one attempt.
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::cli::catalog::KnownJob;
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
-use crate::cli::lookup::is_touched;
-use crate::cli::session::{BATCH, Session};
+use crate::cli::format::{self, Grid, brief, ending, harmless_lines, relative};
+use crate::cli::lookup;
+use crate::cli::lookup::{SlotRef, is_touched};
+use crate::cli::session::{BATCH, KnownJob, Session};
 use crate::cli::store_args::StoreArgs;
-use crate::cli::table::{self, Grid};
-use crate::cli::text::{brief, ending, relative};
-use crate::cli::values::{self, StateWord};
+use crate::cli::value_parsers::{self, StateWord};
 use crate::clock::{earlier, later};
 use crate::job::JobName;
-use crate::observe::view::SlotView;
-use crate::slot::{Slot, SlotRecord, SlotState};
+use crate::observe::view::{RunView, SlotView};
+use crate::slot::{Attempt, OutputTail, RunRecord, Slot, SlotRecord, SlotState};
 
 /// Attempt counters of slots that are not done, newest first
 #[derive(Debug, clap::Args)]
@@ -26,7 +25,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "JOB")]
     pub(crate) job: Vec<JobName>,
     /// How far back, like 30m, 24h or 7d
-    #[arg(long, value_name = "SPAN", default_value = "24h", value_parser = values::span)]
+    #[arg(long, value_name = "SPAN", default_value = "24h", value_parser = value_parsers::span)]
     pub(crate) since: Duration,
     /// Slots that are done too
     #[arg(long)]
@@ -138,25 +137,93 @@ fn print(listed: &[Listed], now: DateTime<Utc>, console: &mut Console) -> Result
         let last = record.runs.last();
         let when = last.map(|run| run.ended_at.or(run.started_at).unwrap_or(run.claimed_at));
         grid.row(vec![
-            table::text(record.slot.job().as_str()),
-            table::text(record.slot.key().to_string()),
-            table::state(console, record.state(now, *max_attempts)),
-            table::text(format!("{}/{max_attempts}", record.used())),
-            table::maybe(last.map(|run| ending(record, run))),
-            table::maybe(last.map(|run| run.node.as_str())),
-            table::maybe(when.map(|when| relative(now, when))),
+            format::text(record.slot.job().as_str()),
+            format::text(record.slot.key().to_string()),
+            format::state(console, record.state(now, *max_attempts)),
+            format::text(format!("{}/{max_attempts}", record.used())),
+            format::maybe(last.map(|run| ending(record, run))),
+            format::maybe(last.map(|run| run.node.as_str())),
+            format::maybe(when.map(|when| relative(now, when))),
         ]);
     }
     grid.print(console)
 }
 
+/// The output of an attempt; the last one when none is named
+#[derive(Debug, clap::Args)]
+#[command(before_help = "Example: cronward logs billing@-1 --attempt 2")]
+pub(crate) struct LogsArgs {
+    /// The slot: billing@2026-11-21T14Z, billing for the current one, billing@-1 for the one before
+    #[arg(value_name = "JOB[@SLOT]")]
+    pub(crate) slot: SlotRef,
+    /// Which attempt [default: the last]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) attempt: Option<Attempt>,
+    /// The attempt with its output as JSON with documented, stable fields
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// Writes the output as it is; to a terminal, with everything escaped that could do more than show text.
+pub(crate) async fn logs(args: &LogsArgs, console: &mut Console) -> Result<(), Failure> {
+    let session = Session::open(&args.store, console).await?;
+    let (_, record) = lookup::find(&session, &args.slot).await?;
+    let Some(mut run) = choose(&record, args.attempt)?.cloned() else {
+        console.note(format_args!("{} has no attempt yet", record.slot));
+        return if args.json { console.json(&None::<RunView>) } else { Ok(()) };
+    };
+    session.read_output(&record.slot, &mut run).await?;
+    if args.json {
+        return console.json(&RunView::of(&record, &run));
+    }
+    match &run.output {
+        Some(output) if output.is_lost() => {
+            console.note(format_args!("attempt {} of {}: output {}", run.attempt, record.slot, output.lost()));
+            Ok(())
+        }
+        Some(output) if !output.text.is_empty() => write(output, console),
+        _ => {
+            let (attempt, slot) = (run.attempt, &record.slot);
+            console.note(format_args!("attempt {attempt} of {slot} has no output ({})", ending(&record, &run)));
+            Ok(())
+        }
+    }
+}
+
+/// The attempt that is asked for; none when the slot has no attempt at all.
+fn choose(record: &SlotRecord, wanted: Option<Attempt>) -> Result<Option<&RunRecord>, Failure> {
+    let Some(wanted) = wanted else { return Ok(record.runs.last()) };
+    let found = record.runs.iter().find(|run| run.attempt == wanted);
+    found.map(Some).ok_or_else(|| {
+        let known: Vec<String> = record.runs.iter().map(|run| run.attempt.to_string()).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        Failure::Usage(format!("{} has no attempt {wanted}; there is {known}", record.slot))
+    })
+}
+
+fn write(output: &OutputTail, console: &mut Console) -> Result<(), Failure> {
+    if output.dropped_bytes > 0 {
+        console.note(format_args!("the first {} bytes were not kept (output_limit)", output.dropped_bytes));
+    }
+    if !console.terminal {
+        return console.print(&output.text);
+    }
+    for line in harmless_lines(&output.text) {
+        console.print(&line)?;
+        console.print("\n")?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
     use clap::Parser;
 
-    use crate::cli::fixture::{self, NOON};
-    use crate::cli::scene::Scene;
+    use crate::cli::fixture::{self, NOON, Scene};
 
     #[derive(Parser)]
     struct Line {
@@ -244,5 +311,39 @@ mod tests {
              billing  2026-11-21T12Z  failed    3/3       timeout  c     9m ago\n\
              billing  2026-11-21T12Z  pending   0/3       -        -     -\n"
         );
+    }
+
+    const HOSTILE: &str = "a\x1b[2J\r\nb";
+
+    fn written(terminal: bool, dropped_bytes: u64) -> (String, String) {
+        let (mut console, out, err) = Console::captured(terminal);
+        write(&OutputTail { text: HOSTILE.to_owned(), dropped_bytes }, &mut console).unwrap();
+        (out.text(), err.text())
+    }
+
+    #[test]
+    fn a_pipe_gets_the_output_as_it_is_and_a_terminal_nothing_that_could_harm_it() {
+        assert_eq!(written(false, 0), (HOSTILE.to_owned(), String::new()));
+        assert_eq!(written(true, 0), ("a\\x1b[2J\nb\n".to_owned(), String::new()));
+    }
+
+    #[test]
+    fn a_dropped_head_is_told_beside_the_output() {
+        let (out, err) = written(false, 4_096);
+        assert_eq!(out, HOSTILE);
+        assert_eq!(err, "the first 4096 bytes were not kept (output_limit)\n");
+    }
+
+    #[test]
+    fn the_last_attempt_is_shown_unless_one_is_named() {
+        let record = fixture::failed();
+        let attempt = |wanted| choose(&record, wanted).map(|run| run.map(|run| run.attempt));
+        assert_eq!(attempt(None).unwrap(), Some(3));
+        assert_eq!(attempt(Some(1)).unwrap(), Some(1));
+        assert_eq!(
+            attempt(Some(9)).unwrap_err().to_string(),
+            "billing@2026-11-21T12Z has no attempt 9; there is 1, 2, 3"
+        );
+        assert_eq!(choose(&fixture::untouched(), None).unwrap(), None);
     }
 }

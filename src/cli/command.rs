@@ -1,14 +1,15 @@
-//! The command line: which words there are, and what is called for each. Usage errors end with 64.
+//! The command line: which words there are, and what is called for each. Usage errors end with 64; what is said to them is one line,
+//! with the thing and the way out.
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::cli::console::{self, Console};
-use crate::cli::failure::Failure;
+use crate::cli::failure::{ExitCode, Failure};
 use crate::cli::session::block_on;
-use crate::cli::wrong::explain;
 use crate::cli::{
-    ExitCode, attempts, check, completions, demo, doctor, forget, guarded, help, import, init, jobs, logs, migrate,
-    next, nodes, run, show, verbs, verify, watch, why,
+    attempts, check, completions, demo, doctor, forget, guarded, help, import, jobs, next, nodes, run, setup, show,
+    verbs, verify, watch, why,
 };
 use crate::clock::SystemClock;
 use crate::observe::logging;
@@ -36,7 +37,7 @@ enum Verb {
     Run(run::Args),
     Demo(demo::Args),
     Exec(Box<guarded::ExecArgs>),
-    Init(init::Args),
+    Init(setup::InitArgs),
     Check(check::Args),
     Next(next::Args),
     Jobs(jobs::Args),
@@ -45,7 +46,7 @@ enum Verb {
     Why(why::Args),
     Nodes(nodes::Args),
     Doctor(doctor::Args),
-    Logs(logs::Args),
+    Logs(attempts::LogsArgs),
     Verify(verify::Args),
     Trigger(guarded::TriggerArgs),
     Reset(verbs::ResetArgs),
@@ -54,7 +55,7 @@ enum Verb {
     Pause(verbs::PauseArgs),
     Resume(verbs::ResumeArgs),
     Forget(forget::Args),
-    Migrate(migrate::Args),
+    Migrate(setup::MigrateArgs),
     Import(import::Args),
     Completions(completions::Args),
     Man(help::ManArgs),
@@ -105,7 +106,7 @@ fn obey() -> u8 {
     let parsed = command().try_get_matches().and_then(|matches| Cronward::from_arg_matches(&matches));
     match parsed {
         Ok(line) => finish(line.verb.call(&mut console), &mut console),
-        Err(told) => explain(&told, &command(), &mut console) as u8,
+        Err(told) => explain_usage_error(&told, &command(), &mut console) as u8,
     }
 }
 
@@ -117,7 +118,7 @@ impl Verb {
             Self::Demo(args) => block_on(demo::demo(args, console)),
             Self::Exec(args) => block_on(guarded::exec(args, console)),
             Self::Trigger(args) => block_on(guarded::trigger(args, console)),
-            Self::Init(args) => init::init(args, console),
+            Self::Init(args) => setup::init(args, console),
             Self::Check(args) => check::show(args, console),
             Self::Next(args) => next::list(args, &SystemClock, console),
             Self::Jobs(args) if args.watch => block_on(watch::watch(args, console)),
@@ -127,7 +128,7 @@ impl Verb {
             Self::Why(args) => block_on(why::why(args, console)),
             Self::Nodes(args) => block_on(nodes::list(args, console)),
             Self::Doctor(args) => block_on(doctor::doctor(args, console)),
-            Self::Logs(args) => block_on(logs::print(args, console)),
+            Self::Logs(args) => block_on(attempts::logs(args, console)),
             Self::Verify(args) => verify::verify(args, console),
             Self::Reset(args) => block_on(verbs::reset(args, console)),
             Self::Unlock(args) => block_on(verbs::unlock(args, console)),
@@ -135,7 +136,7 @@ impl Verb {
             Self::Pause(args) => block_on(verbs::pause(args, console)),
             Self::Resume(args) => block_on(verbs::resume(args, console)),
             Self::Forget(args) => block_on(forget::forget(args, console)),
-            Self::Migrate(args) => block_on(migrate::migrate(args, console)),
+            Self::Migrate(args) => block_on(setup::migrate(args, console)),
             Self::Import(args) => import::import(args, console),
             Self::Completions(args) => completions::completions(args, command(), console),
             Self::Man(args) => help::man(args, command(), console),
@@ -192,9 +193,63 @@ fn finish(result: Result<(), Failure>, console: &mut Console) -> u8 {
     code as u8
 }
 
+/// Shows what clap has to say: help and version on stdout with 0, a wrong command line on stderr with 64.
+fn explain_usage_error(told: &clap::Error, commands: &Command, console: &mut Console) -> ExitCode {
+    if told.use_stderr() && told.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let verb = std::env::args().nth(1).and_then(|verb| commands.find_subcommand(verb));
+        console.note(one_line(told, verb));
+        return ExitCode::Usage;
+    }
+    // A reader that went away (`cronward --help | head -1`) is no failure.
+    let _ = told.print();
+    if told.use_stderr() { ExitCode::Usage } else { ExitCode::Success }
+}
+
+/// clap's paragraphs as one line, like every other error: what is wrong, what may be meant, and whose help to read.
+fn one_line(told: &clap::Error, verb: Option<&Command>) -> String {
+    let text = told.to_string();
+    let mut parts: Vec<String> = Vec::new();
+    let kept =
+        |line: &&str| !line.is_empty() && !line.starts_with("Usage: ") && !line.starts_with("For more information");
+    for line in text.lines().map(str::trim).filter(kept) {
+        let line = line.strip_prefix("tip: ").unwrap_or(line);
+        match parts.last_mut().filter(|last| last.ends_with(':')) {
+            Some(last) => *last = format!("{last} {line}"),
+            None => parts.push(line.to_owned()),
+        }
+    }
+    parts.extend(way_out(told.kind(), &parts.join("; "), verb));
+    let verb = verb.map(|verb| format!(" {}", verb.get_name())).unwrap_or_default();
+    format!("{}; see `cronward{verb} --help`", parts.join("; "))
+}
+
+/// What to do, where clap says only what is wrong.
+fn way_out(kind: ErrorKind, told: &str, verb: Option<&Command>) -> Option<String> {
+    let suggests = told.contains("; a similar ") || told.contains("; some similar ");
+    match kind {
+        ErrorKind::MissingRequiredArgument if told.contains('<') => {
+            example_of(verb?).map(|example| format!("write it as in `{example}`"))
+        }
+        ErrorKind::MissingRequiredArgument => Some("add it".to_owned()),
+        ErrorKind::UnknownArgument if !suggests => Some("leave it out".to_owned()),
+        ErrorKind::InvalidSubcommand if !suggests => Some("try one that `cronward --help` lists".to_owned()),
+        ErrorKind::ArgumentConflict => Some("leave one of them out".to_owned()),
+        ErrorKind::InvalidValue if told.ends_with("none was supplied") => Some("give one".to_owned()),
+        _ => None,
+    }
+}
+
+/// The command line with which a command's help begins; that of the command below it, where it needs one.
+fn example_of(verb: &Command) -> Option<String> {
+    let example = verb.get_before_help()?.to_string();
+    Some(example.trim_start_matches("Example: ").to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use crate::cli::command;
 
     #[test]
     fn the_command_line_is_well_formed() {
@@ -232,6 +287,44 @@ mod tests {
                 _ => vec![part],
             });
             assert!(command().try_get_matches_from(words).is_ok(), "{example}");
+        }
+    }
+
+    fn told(words: &[&str]) -> String {
+        let error = command().try_get_matches_from(words).unwrap_err();
+        let commands = command();
+        one_line(&error, words.get(1).and_then(|verb| commands.find_subcommand(verb)))
+    }
+
+    #[test]
+    fn a_wrong_command_line_is_one_line_with_the_way_out() {
+        for (words, line) in [
+            (
+                &["cronward", "attempts", "--sicne", "3d"][..],
+                "error: unexpected argument '--sicne' found; a similar argument exists: '--since'; see `cronward attempts --help`",
+            ),
+            (
+                &["cronward", "logs"],
+                "error: the following required arguments were not provided: <JOB[@SLOT]>; write it as in `cronward logs billing@-1 --attempt 2`; see `cronward logs --help`",
+            ),
+            (
+                &["cronward", "jobs", "--interval", "5s"],
+                "error: the following required arguments were not provided: --watch; add it; see `cronward jobs --help`",
+            ),
+            (
+                &["cronward", "nodes", "--xyzzy"],
+                "error: unexpected argument '--xyzzy' found; leave it out; see `cronward nodes --help`",
+            ),
+            (
+                &["cronward", "xyzzy"],
+                "error: unrecognized subcommand 'xyzzy'; try one that `cronward --help` lists; see `cronward --help`",
+            ),
+            (
+                &["cronward", "nodes", "--store"],
+                "error: a value is required for '--store <URL>' but none was supplied; give one; see `cronward nodes --help`",
+            ),
+        ] {
+            assert_eq!(told(words), line);
         }
     }
 }

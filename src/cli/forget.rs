@@ -6,7 +6,7 @@ use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::session::Session;
 use crate::cli::store_args::StoreArgs;
-use crate::cli::verbs::{Deed, OperatorArgs};
+use crate::cli::verbs::{Change, OperatorArgs};
 use crate::clock::SystemClock;
 use crate::job::{JobName, NodeName};
 use crate::slot::Mark;
@@ -53,7 +53,7 @@ pub(crate) async fn forget(args: &Args, console: &mut Console) -> Result<(), Fai
             )));
         }
     };
-    let deed = Deed {
+    let change = Change {
         verb: "forget",
         target: args.name.clone(),
         effect,
@@ -61,13 +61,13 @@ pub(crate) async fn forget(args: &Args, console: &mut Console) -> Result<(), Fai
         undo: "not needed: a job or a node that speaks again is listed again".to_owned(),
         store: args.store.clone(),
     };
-    if !deed.confirm(&OperatorArgs { yes: args.yes, ..OperatorArgs::default() }, console)? {
+    if !change.confirm(&OperatorArgs { yes: args.yes, ..OperatorArgs::default() }, console)? {
         return Ok(());
     }
     let address = &session.address;
     let forgotten = store::forget(&address.url, address.options.clone(), Arc::new(SystemClock), &trial).await;
     forgotten.map_err(|error| Failure::opening(error, address.from_command_line))?;
-    deed.tell(Intervention::Applied, args.output, console)
+    change.tell(Intervention::Applied, args.output, console)
 }
 
 /// A job that a live node plans would be back at once, and one that runs is not gone.

@@ -5,15 +5,13 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use comfy_table::Cell;
 
-use crate::cli::catalog::KnownJob;
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
+use crate::cli::format::{self, Grid, brief, instant, relative};
 use crate::cli::lookup::{choose, is_touched};
-use crate::cli::session::Session;
+use crate::cli::session::{KnownJob, Session};
 use crate::cli::store_args::StoreArgs;
-use crate::cli::table::{self, Grid};
-use crate::cli::text::{brief, instant, relative};
-use crate::cli::values;
+use crate::cli::value_parsers;
 use crate::observe::view::{JobView, PauseView, SlotView};
 use crate::slot::{Slot, SlotState};
 use crate::store::JobOrigin;
@@ -26,7 +24,7 @@ pub(crate) struct Args {
     #[arg(long, short)]
     pub(crate) watch: bool,
     /// How often to look at the latest; changes that the store tells of are shown at once
-    #[arg(long, value_name = "SPAN", default_value = "2s", requires = "watch", value_parser = values::span)]
+    #[arg(long, value_name = "SPAN", default_value = "2s", requires = "watch", value_parser = value_parsers::span)]
     pub(crate) interval: Duration,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
@@ -91,12 +89,12 @@ pub(crate) fn grid(views: &[JobView], now: DateTime<Utc>, console: &Console) -> 
         let slot = view.current.as_ref();
         let lease = slot.and_then(|slot| slot.lease.as_ref());
         grid.row(vec![
-            table::text(view.job.as_str()),
-            table::maybe(slot.map(|slot| slot.slot.as_str())),
+            format::text(view.job.as_str()),
+            format::maybe(slot.map(|slot| slot.slot.as_str())),
             state(view, console),
-            table::maybe(slot.map(|slot| format!("{}/{}", slot.attempts, slot.max_attempts))),
-            table::maybe(lease.map(|lease| lease.node.as_str())),
-            table::maybe(next(view, now)),
+            format::maybe(slot.map(|slot| format!("{}/{}", slot.attempts, slot.max_attempts))),
+            format::maybe(lease.map(|lease| lease.node.as_str())),
+            format::maybe(next(view, now)),
         ]);
     }
     grid
@@ -107,12 +105,12 @@ fn state(view: &JobView, console: &Console) -> Cell {
     let state = view.current.as_ref().map(|slot| slot.state);
     match state {
         Some(SlotState::Pending | SlotState::Retrying | SlotState::Missed) | None if view.orphaned => {
-            table::text("not planned")
+            format::text("not planned")
         }
-        Some(SlotState::Pending | SlotState::Retrying) if view.paused.is_some() => table::text("paused"),
-        Some(SlotState::Pending) | None if !view.enabled && view.origin == JobOrigin::File => table::text("disabled"),
-        Some(state) => table::state(console, state),
-        None => table::text("-"),
+        Some(SlotState::Pending | SlotState::Retrying) if view.paused.is_some() => format::text("paused"),
+        Some(SlotState::Pending) | None if !view.enabled && view.origin == JobOrigin::File => format::text("disabled"),
+        Some(state) => format::state(console, state),
+        None => format::text("-"),
     }
 }
 
@@ -129,8 +127,7 @@ fn next(view: &JobView, now: DateTime<Utc>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::fixture::{self, NOON};
-    use crate::cli::scene::Scene;
+    use crate::cli::fixture::{self, NOON, Scene};
 
     fn view(name: &str, current: Option<SlotView>) -> JobView {
         JobView { current, ..JobView::of(&fixture::entry(name), Some("2026-11-21T13:00:00Z".parse().unwrap())) }

@@ -1,12 +1,58 @@
-//! From what a person typed to a slot and its record.
+//! How a person names a slot: `billing@2026-11-21T14Z`, `billing` for the current one, `billing@-1` for the one before; and from there to
+//! the slot and its record.
 
+use std::str::FromStr;
 use std::time::Duration;
 
-use crate::cli::catalog::KnownJob;
 use crate::cli::failure::Failure;
-use crate::cli::reference::{SlotRef, Which};
-use crate::cli::session::Session;
+use crate::cli::session::{KnownJob, Session};
+use crate::job::JobName;
 use crate::slot::{Mark, Slot, SlotKey, SlotRecord};
+
+/// The farthest that `J@-n` goes back; beyond it a key is clearer.
+const FARTHEST: usize = 1_000;
+
+/// A slot as it was typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SlotRef {
+    /// The job.
+    pub(crate) job: JobName,
+    /// Which of its slots.
+    which: Which,
+}
+
+/// Which slot of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    /// The current one.
+    Current,
+    /// So many before the current one; at least 1.
+    Back(usize),
+    /// The one with this key.
+    Key(SlotKey),
+}
+
+impl FromStr for SlotRef {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (job, which) = match text.split_once('@') {
+            None => (text, Which::Current),
+            Some((job, which)) => (job, which_of(which)?),
+        };
+        Ok(Self { job: JobName::new(job).map_err(|error| error.to_string())?, which })
+    }
+}
+
+fn which_of(text: &str) -> Result<Which, String> {
+    let Some(back) = text.strip_prefix('-') else {
+        return text.parse().map(Which::Key).map_err(|error: crate::slot::SlotKeyError| error.to_string());
+    };
+    match back.parse() {
+        Ok(steps @ 1..=FARTHEST) if back.bytes().all(|byte| byte.is_ascii_digit()) => Ok(Which::Back(steps)),
+        _ => Err(format!("{text:?} names no slot: @-1 is the one before the current, up to @-{FARTHEST}")),
+    }
+}
 
 /// How far `J@-n` looks for slots: the longest gap of a yearly job, with room.
 const HORIZON: Duration = Duration::from_secs(5 * 366 * 86_400);
@@ -76,7 +122,40 @@ fn back(job: &KnownJob, newest: &Slot, steps: usize) -> Result<Slot, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::scene::Scene;
+
+    use crate::cli::fixture::Scene;
+
+    fn which(text: &str) -> Result<Which, String> {
+        text.parse::<SlotRef>().map(|slot| slot.which)
+    }
+
+    #[test]
+    fn a_slot_is_named_by_its_key_by_its_distance_or_not_at_all() {
+        let key: SlotKey = "2026-11-21T14Z".parse().unwrap();
+        assert_eq!(which("billing@2026-11-21T14Z"), Ok(Which::Key(key)));
+        assert_eq!(which("billing"), Ok(Which::Current));
+        assert_eq!(which("billing@-1"), Ok(Which::Back(1)));
+        assert_eq!(which("billing@-1000"), Ok(Which::Back(1_000)));
+    }
+
+    #[test]
+    fn what_names_no_slot_is_refused_with_an_example() {
+        for (text, hint) in [
+            ("Billing", "a-z"),
+            ("", "1 to 52"),
+            ("billing@", "2026-11-21T14Z"),
+            ("billing@14", "2026-11-21T14Z"),
+            ("billing@2026-11-21T14:00Z", "left out"),
+            ("billing@-0", "@-1"),
+            ("billing@-", "@-1"),
+            ("billing@-+1", "@-1"),
+            ("billing@-1001", "@-1"),
+            ("billing@2026-11-21T14Z@", "2026-11-21T14Z"),
+        ] {
+            let error = which(text).unwrap_err();
+            assert!(error.contains(hint), "{text}: {error}");
+        }
+    }
 
     fn record(start: &str, end: &str) -> SlotRecord {
         SlotRecord::untouched(Slot::parse("a", start, end).unwrap())

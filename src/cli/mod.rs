@@ -4,7 +4,6 @@
 //! means: states come from [`crate::slot::SlotRecord`], JSON from [`crate::observe::view`].
 
 mod attempts;
-mod catalog;
 pub mod check;
 mod command;
 mod completions;
@@ -12,38 +11,28 @@ mod console;
 mod daemon;
 mod demo;
 mod doctor;
-mod exit_code;
 mod failure;
 #[cfg(test)]
 mod fixture;
 mod forget;
+mod format;
 mod guarded;
 mod help;
 pub(crate) mod import;
-mod init;
 mod jobs;
-mod live;
-mod logs;
 mod lookup;
-mod migrate;
 mod next;
 mod nodes;
-mod pasted;
-mod reference;
 mod run;
-#[cfg(test)]
-mod scene;
 mod session;
+mod setup;
 mod show;
 mod store_args;
-mod table;
-mod text;
-mod values;
+mod value_parsers;
 mod verbs;
 mod verify;
 mod watch;
 mod why;
-mod wrong;
 
 pub use command::{command, main};
-pub use exit_code::ExitCode;
+pub use failure::ExitCode;

@@ -3,15 +3,12 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use chrono_tz::Tz;
 
-use crate::cli::catalog::{Catalog, KnownJob};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
-use crate::cli::pasted::starter;
-use crate::cli::session::{Session, block_on};
-use crate::cli::store_args::StoreArgs;
-use crate::cli::table::{self, Grid};
-use crate::cli::text::{instant, relative};
-use crate::cli::values;
+use crate::cli::format::{self, Grid, instant, relative};
+use crate::cli::session::{Catalog, KnownJob, Session, block_on};
+use crate::cli::store_args::{StoreArgs, starter};
+use crate::cli::value_parsers;
 use crate::clock::Clock;
 use crate::job::{JobName, JobSpec, Program};
 use crate::observe::view::TickView;
@@ -29,13 +26,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "EXPR", conflicts_with_all = ["job", "config", "store", "namespace"])]
     pub(crate) schedule: Option<String>,
     /// The time zone of --schedule [default: UTC]
-    #[arg(long, value_name = "ZONE", requires = "schedule", value_parser = values::zone)]
+    #[arg(long, value_name = "ZONE", requires = "schedule", value_parser = value_parsers::zone)]
     pub(crate) timezone: Option<Tz>,
     /// How many ticks
     #[arg(long, short = 'n', value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) count: u16,
     /// After this instant instead of now
-    #[arg(long, value_name = "TIME", value_parser = values::instant)]
+    #[arg(long, value_name = "TIME", value_parser = value_parsers::instant)]
     pub(crate) from: Option<DateTime<Utc>>,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
@@ -136,7 +133,7 @@ fn print(ticks: &[TickView], now: DateTime<Utc>, console: &mut Console) -> Resul
     for view in ticks {
         let cells = [&instant(view.tick), &relative(now, view.tick), view.job.as_str(), &view.slot, &view.local];
         let note = noted.then(|| view.notes.join("; "));
-        grid.row(cells.into_iter().chain(note.as_deref()).map(table::text).collect());
+        grid.row(cells.into_iter().chain(note.as_deref()).map(format::text).collect());
     }
     grid.print(console)
 }

@@ -6,10 +6,9 @@ use chrono::{DateTime, Utc};
 
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
+use crate::cli::format::{self, Grid, harmless, relative};
 use crate::cli::session::Session;
 use crate::cli::store_args::StoreArgs;
-use crate::cli::table::{self, Grid};
-use crate::cli::text::{harmless, relative};
 use crate::observe::view::NodeView;
 
 /// Digits of a hash that are shown: enough to tell two apart.
@@ -47,13 +46,13 @@ fn print(views: &[NodeView], now: DateTime<Utc>, console: &mut Console) -> Resul
         let hash: String = view.config_hash.chars().take(DIGITS).collect();
         let mark = if view.differs.is_empty() { "" } else { " differs" };
         grid.row(vec![
-            table::text(view.node.as_str()),
-            table::text(view.state.as_str()),
-            table::text(&view.version),
-            table::text(relative(now, view.seen)),
-            table::maybe((!gone).then(|| offset(view.clock_offset_s))),
-            table::maybe((!gone).then(|| view.running.len().to_string())),
-            table::text(format!("{hash}{mark}")),
+            format::text(view.node.as_str()),
+            format::text(view.state.as_str()),
+            format::text(&view.version),
+            format::text(relative(now, view.seen)),
+            format::maybe((!gone).then(|| offset(view.clock_offset_s))),
+            format::maybe((!gone).then(|| view.running.len().to_string())),
+            format::text(format!("{hash}{mark}")),
         ]);
     }
     grid.print(console)?;
@@ -111,7 +110,7 @@ fn offset(seconds: f64) -> String {
     match span.as_secs() {
         0 => format!("{sign}{}ms", span.as_millis()),
         1..=119 => format!("{sign}{:.1}s", span.as_secs_f64()),
-        _ => format!("{sign}{}", crate::cli::text::brief(span)),
+        _ => format!("{sign}{}", crate::cli::format::brief(span)),
     }
 }
 

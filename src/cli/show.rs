@@ -6,12 +6,11 @@ use chrono::{DateTime, Utc};
 
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
+use crate::cli::format::{brief, ending, harmless, harmless_lines, instant};
 use crate::cli::lookup;
-use crate::cli::pasted::starter;
-use crate::cli::reference::SlotRef;
+use crate::cli::lookup::SlotRef;
 use crate::cli::session::Session;
-use crate::cli::store_args::StoreArgs;
-use crate::cli::text::{brief, ending, harmless, harmless_lines, instant};
+use crate::cli::store_args::{StoreArgs, starter};
 use crate::observe::view::SlotView;
 use crate::slot::{Mark, OutputTail, RunRecord, SlotRecord};
 use crate::store::{self, JobEntry};

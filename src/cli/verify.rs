@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
-use crate::cli::text::harmless_lines;
-use crate::cli::values;
+use crate::cli::format::harmless_lines;
+use crate::cli::value_parsers;
 use crate::verify::{Inputs, Malformed, check};
 
 /// Whether every slot was done once, and if not, why: from the journals of all nodes
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     pub(crate) faults: Option<PathBuf>,
     /// Granted on top of each bound in time (the next attempt, a first or a late start), and to what follows from a fault, for
     /// a machine that lets processes wait
-    #[arg(long, value_name = "SPAN", value_parser = values::span)]
+    #[arg(long, value_name = "SPAN", value_parser = value_parsers::span)]
     pub(crate) allowance: Option<Duration>,
     /// JSON with documented, stable fields
     #[arg(long)]

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::cli::console::Console;
+use crate::cli::console::{Console, Live};
 use crate::cli::failure::Failure;
+use crate::cli::format::{brief, harmless, instant};
 use crate::cli::jobs::{self, Args};
-use crate::cli::live::Live;
 use crate::cli::session::{Session, connect};
-use crate::cli::text::{brief, harmless, instant};
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
 use crate::drive::timers;
@@ -177,8 +176,7 @@ fn fingerprint(view: &JobView) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::fixture::NOON;
-    use crate::cli::scene::Scene;
+    use crate::cli::fixture::{NOON, Scene};
 
     async fn appended(known: &mut BTreeMap<JobName, String>, scene: &Scene, json: bool) -> String {
         let (mut console, out, _) = Console::captured(false);

@@ -1,7 +1,14 @@
-//! What is wrong with a file, where, and what to do. Data only: `render` and `json` show it.
+//! What is wrong with a file, where, and what to do; as people read it, with the source line, a caret and the hint, and as JSON for
+//! editors and CI, whose fields are part of the interface. Only the line of a finding is shown, never more of it.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use serde::Serialize;
+
+use crate::text::is_harmful;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,6 +118,128 @@ impl fmt::Display for Report {
             }
         }
         Ok(())
+    }
+}
+
+/// Columns that are shown of a line. Longer lines are cut around the finding.
+const WIDTH: usize = 120;
+
+/// Bytes of a line that are shown on each side of a finding: the renderer need not look at a line of megabytes.
+const AROUND: usize = 400;
+
+impl Report {
+    /// Every finding with its source line, a caret and its hint; coloured for a terminal when asked.
+    pub fn render(&self, color: bool) -> String {
+        let renderer = if color { Renderer::styled() } else { Renderer::plain() }.term_width(WIDTH);
+        let mut out = String::new();
+        for finding in &self.findings {
+            out.push_str(renderer.render(&[self.group(finding)]).trim_end());
+            out.push_str("\n\n");
+        }
+        out
+    }
+
+    fn group<'r>(&'r self, finding: &'r Diagnostic) -> Group<'r> {
+        let (level, line) = (level(finding.severity), self.line_of(&finding.span));
+        let number = self.position(line.start).0;
+        let source = self.text.get(line.clone()).unwrap_or("");
+        let from = finding.span.start.saturating_sub(line.start).min(source.len());
+        let to = finding.span.end.saturating_sub(line.start).clamp(from, source.len());
+        let snippet = Snippet::source(visible(source))
+            .line_start(number)
+            .path(self.path.as_str())
+            .annotation(AnnotationKind::Primary.span(from..to));
+        let group = level.primary_title(&finding.message).id(finding.code).element(snippet);
+        match &finding.hint {
+            Some(hint) => group.element(Level::HELP.message(hint.as_str())),
+            None => group,
+        }
+    }
+
+    /// The line on which a span begins, without its end, and cut when it is very long.
+    fn line_of(&self, span: &Range<usize>) -> Range<usize> {
+        let at = crate::config::diagnostic::floor_boundary(&self.text, span.start);
+        let (before, after) = self.text.split_at(at);
+        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let end = at + after.find(['\n', '\r']).unwrap_or(after.len());
+        let start = start.max(crate::config::diagnostic::floor_boundary(&self.text, at.saturating_sub(AROUND)));
+        start..end.min(crate::config::diagnostic::floor_boundary(&self.text, at + AROUND))
+    }
+}
+
+/// A source line without what the renderer lets pass though it moves a cursor or turns the reading direction. Each is
+/// replaced by a character of its length, so that spans still fit.
+fn visible(source: &str) -> Cow<'_, str> {
+    if !source.chars().any(is_harmful) {
+        return Cow::Borrowed(source);
+    }
+    let stand_in = |c: char| match c.len_utf8() {
+        2 if is_harmful(c) => '¿',
+        3 if is_harmful(c) => char::REPLACEMENT_CHARACTER,
+        _ => c,
+    };
+    Cow::Owned(source.chars().map(stand_in).collect())
+}
+
+const fn level(severity: Severity) -> Level<'static> {
+    match severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
+    }
+}
+
+/// One finding in JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// The file's path, as given.
+    pub file: String,
+    /// 1-based; null when the file could not be read.
+    pub line: Option<usize>,
+    /// 1-based, in characters; null when the file could not be read.
+    pub column: Option<usize>,
+    /// `error`, `warning` or `note`.
+    pub severity: &'static str,
+    /// A stable word for the finding.
+    pub code: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// What to do; null when that cannot be said.
+    pub hint: Option<String>,
+}
+
+impl Finding {
+    /// A file that could not be read at all.
+    pub fn unreadable(file: &str, message: &str) -> Self {
+        Self {
+            file: file.to_owned(),
+            line: None,
+            column: None,
+            severity: "error",
+            code: "unreadable-file",
+            message: message.to_owned(),
+            hint: None,
+        }
+    }
+}
+
+impl Report {
+    /// The findings as they are written in JSON.
+    pub fn to_findings(&self) -> Vec<Finding> {
+        self.findings.iter().map(|finding| self.to_finding(finding)).collect()
+    }
+
+    fn to_finding(&self, finding: &Diagnostic) -> Finding {
+        let (line, column) = self.position(finding.span.start);
+        Finding {
+            file: self.path.clone(),
+            line: Some(line),
+            column: Some(column),
+            severity: finding.severity.as_str(),
+            code: finding.code,
+            message: finding.message.clone(),
+            hint: finding.hint.clone(),
+        }
     }
 }
 

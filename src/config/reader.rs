@@ -9,8 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::config::context::Context;
-use crate::config::nearest::nearest;
-use crate::config::value::Entry;
+use crate::config::value::{Entry, nearest};
 
 /// Keys that people bring from other tools, and what they are called here.
 const FOREIGN: [(&str, &str); 15] = [

@@ -8,7 +8,6 @@
 //! The daemon drives many slots at once, `cronward exec` and an embedding service one at a time. Nothing here plans, reads
 //! files or starts processes.
 
-mod account;
 mod admission;
 #[cfg(feature = "daemon")]
 mod command;
@@ -18,15 +17,12 @@ mod entropy;
 #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "the daemon alone lives long enough to tell again"))]
 pub(crate) mod facts;
 mod gate;
-mod introduction;
-mod noted;
 mod once;
 mod patience;
 mod task;
 pub(crate) mod timers;
-mod work;
+mod traces;
 
-pub use account::{Account, RunAccount};
 pub use admission::{Limits, MAX_RUNNING, Occupancy};
 #[cfg(feature = "daemon")]
 pub use command::{JobCommand, Launches};
@@ -34,9 +30,8 @@ pub use entropy::Entropy;
 pub(crate) use facts::Fact;
 pub use facts::Facts;
 pub use gate::{Gate, Waiting};
-pub use introduction::Introduction;
-pub use noted::Traces;
 pub use once::Once;
+pub use once::{Account, RunAccount};
 pub use patience::{Patience, Wait};
-pub use task::{Drive, Message, Tools};
-pub use work::{Renewals, Started, Work};
+pub use task::{Drive, Message, Renewals, Started, Tools, Work};
+pub use traces::{Introduction, Traces};

@@ -1,25 +1,58 @@
-//! Drives one slot machine: carries out its actions and feeds it what comes of them.
+//! Drives one slot machine: carries out its actions and feeds it what comes of them; and what a granted slot starts, as the driver
+//! sees it.
 //!
 //! It decides nothing. What was started lives here: dropping the drive stops it and lets the lease lapse.
 
+use std::fmt::Debug;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::{mpsc, watch};
 
 use crate::clock::{Clock, Mono, Now};
 use crate::drive::gate::{Permit, Turn, Waiting};
-use crate::drive::{Fact, Facts, Gate, Renewals, Started, Work, timers};
+use crate::drive::{Fact, Facts, Gate, timers};
 use crate::guard::{Action, End, SlotMachine};
 use crate::observe::Observer;
 use crate::slot::{Exit, Lease, LeaseDeadline, RunContext, Token};
 use crate::store::{
     Applied, Claim, ClaimRequest, ErrorKind, Op, Release, Renewal, Settlement, Store, StoreError, Wake,
 };
+
+/// By when a work has to be over unless its lease is renewed; none where it may outlast it.
+pub type Renewals = watch::Receiver<Option<LeaseDeadline>>;
+
+/// Something that can be started, once for each attempt.
+#[async_trait]
+pub trait Work: Debug + Send + Sync + 'static {
+    /// Starts it. That it cannot be started is no error: its [`Started::wait`] says so. Does not wait for its end.
+    ///
+    /// `lease` is by when it has to be over, where it must not outlast its lease; it moves on with each renewal. Whoever can
+    /// hold to it while this process stands still does so.
+    async fn start(&self, run: RunContext, lease: Renewals) -> Box<dyn Started>;
+}
+
+/// One attempt that was started. Dropping it stops it at once.
+#[async_trait]
+pub trait Started: Send {
+    /// Ends once the command itself runs, or never will.
+    fn begun(&self) -> BoxFuture<'static, ()>;
+
+    /// Asks it to end.
+    fn terminate(&self);
+
+    /// Ends it.
+    fn kill(&self);
+
+    /// Waits for its end. Cancel-safe; once ended it answers the same again.
+    async fn wait(&mut self) -> Exit;
+}
 
 /// A command that has not begun by then waits for something else than a processor, a file system perhaps, and holds up the
 /// starts of no others.

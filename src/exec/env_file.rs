@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex, oneshot};
 
-use crate::exec::refusal::Refusal;
+use crate::exec::messages::Refusal;
 use crate::file;
 
 /// How long a file may take to be read. A mount that hangs costs an attempt no more.

@@ -15,13 +15,11 @@ use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::exec::attend::{Attendant, Renewals};
 use crate::exec::capture::Capture;
 use crate::exec::env_file::{EnvFiles, Variables};
+use crate::exec::messages::{Plan, Refusal, Request};
 use crate::exec::passing::{Stream, Streams};
-use crate::exec::plan::Plan;
-use crate::exec::refusal::Refusal;
-use crate::exec::request::Request;
+use crate::exec::running::{Attendant, Renewals};
 use crate::exec::{Environment, Running, environment, placeholders, shim};
 use crate::job::{CommandSpec, Program};
 use crate::slot::{Exit, ExitStatus, RunContext};

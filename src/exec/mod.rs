@@ -18,23 +18,17 @@
 //! hangs in the kernel. What the shim's own kill -9 leaves: processes that had left the command's group. With
 //! `kill_mode = "process"` what the command leaves behind is left alone.
 
-mod attend;
 mod capture;
 pub(crate) mod env_file;
 mod environment;
 mod launch;
+mod messages;
 mod passing;
-mod plan;
-mod refusal;
-mod report;
-mod request;
 mod running;
-mod tail;
 
 pub mod placeholders;
 pub mod shim;
 
-pub use attend::Renewals;
 pub use environment::{Environment, rfc3339};
 pub use launch::{Launcher, Output};
-pub use running::Running;
+pub use running::{Renewals, Running};

@@ -1,12 +1,21 @@
-//! A started command, as its owner holds it. Does nothing itself: its attendant does.
+//! A started command, as its owner holds it, and the task in the daemon that attends to its shim: hands it the plan, passes
+//! signals on, takes its reports, reads the output. The task's end of the socket is what keeps the command alive: whenever this task
+//! goes, so does the command.
 
-use rustix::process::Signal;
-use tokio::sync::mpsc::UnboundedSender;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::net::UnixStream;
+use tokio::net::unix::ReadHalf;
+use tokio::process::Child;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::exec::request::Request;
-use crate::slot::{Exit, ExitStatus};
+use crate::clock::Mono;
+use crate::exec::capture::Capture;
+use crate::exec::messages::{Plan, Refusal, Report, Request};
+use crate::slot::{Exit, ExitStatus, LeaseDeadline};
 
 /// A started command. Dropping it kills its whole group, whatever left the group, and reaps the shim.
 #[derive(Debug)]
@@ -93,4 +102,227 @@ impl Drop for Running {
 fn abandoned(error: &JoinError) -> Exit {
     let note = Some(format!("it was killed because nobody attends to it any more: {error}"));
     Exit { note, ..Exit::of(ExitStatus::Signal(Signal::KILL.as_raw())) }
+}
+
+/// By when a command has to be over unless its lease is renewed; none where it may outlast it.
+pub type Renewals = watch::Receiver<Option<LeaseDeadline>>;
+
+/// Everything that belongs to one started shim.
+#[derive(Debug)]
+pub(super) struct Attendant {
+    /// The shim.
+    pub(super) shim: Child,
+    /// Our end of the socket.
+    pub(super) socket: UnixStream,
+    /// The plan.
+    pub(super) plan: Plan,
+    /// What is asked of the shim.
+    pub(super) requests: UnboundedReceiver<Request>,
+    /// Moves on with each renewal.
+    pub(super) lease: Renewals,
+    /// Dropped once the command has begun, or never will.
+    pub(super) begun: Option<DropGuard>,
+    /// The readers of the output.
+    pub(super) capture: Capture,
+    /// The exit codes that mean success.
+    pub(super) success_codes: Vec<i32>,
+}
+
+/// What the shim has told.
+#[derive(Debug, Default)]
+struct Story {
+    command: Option<Pid>,
+    status: Option<ExitStatus>,
+    ended: Option<Mono>,
+    lapsed: Option<Mono>,
+    left: usize,
+    survivors: usize,
+}
+
+impl Attendant {
+    /// Attends to the end: of the command, of what it left, and of the shim.
+    pub(super) async fn attend(mut self) -> Exit {
+        let story = self.converse().await;
+        drop(self.begun.take());
+        // It ends by itself after its last report, or at the latest because the socket is closed now.
+        drop(self.socket);
+        let _ = self.shim.wait().await;
+        if let (Some(command), None) = (story.command, &story.status) {
+            // The shim was killed, and with it the command itself (PR_SET_PDEATHSIG); this is for the rest of its group.
+            let _ = kill_process_group(command, Signal::KILL);
+        }
+        let (output, unwritten) = self.capture.finish().await;
+        let (note, ended, lapsed) = (story.note(), story.ended, story.lapsed);
+        let exit = Exit { note, ended, lapsed, status: story.into_status(), output };
+        without_output(exit, unwritten, &self.success_codes)
+    }
+
+    async fn converse(&mut self) -> Story {
+        let (reader, mut writer) = self.socket.split();
+        let mut lines = BufReader::new(reader).lines();
+        let mut story = Story::default();
+        // It may have moved on since the plan was made.
+        self.plan.lease = *self.lease.borrow_and_update();
+        match self.plan.encode() {
+            // A shim that died early is met again as the end of its reports.
+            Ok(plan) => drop(writer.write_all(&plan).await),
+            Err(refusal) => return Story { status: Some(refusal.into()), ..story },
+        }
+        loop {
+            tokio::select! {
+                report = next_report(&mut lines) => match report {
+                    Some(report) => {
+                        drop(self.begun.take());
+                        if story.takes_last(report) {
+                            return story;
+                        }
+                    }
+                    None => return story,
+                },
+                Some(request) = self.requests.recv() => {
+                    if matches!(request, Request::Stop | Request::Kill) {
+                        wake(&self.shim);
+                    }
+                    drop(writer.write_all(&request.encode()).await);
+                }
+                Ok(()) = self.lease.changed() => {
+                    let renewed = *self.lease.borrow_and_update();
+                    if let Some(lease) = renewed {
+                        drop(writer.write_all(&Request::Lease(lease).encode()).await);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A shim that was stopped (SIGSTOP) would not hear that it is to stop its command. It has not been waited for, so its number
+/// is its own.
+fn wake(shim: &Child) {
+    let number = shim.id().and_then(|number| i32::try_from(number).ok());
+    if let Some(pid) = number.and_then(Pid::from_raw) {
+        let _ = kill_process(pid, Signal::CONT);
+    }
+}
+
+async fn next_report(lines: &mut Lines<BufReader<ReadHalf<'_>>>) -> Option<Report> {
+    Report::parse(&lines.next_line().await.ok()??)
+}
+
+/// The end of a run whose output could not be written: whoever reads it has not what the command believes to have written, so
+/// it has not succeeded.
+fn without_output(mut exit: Exit, unwritten: Vec<String>, success_codes: &[i32]) -> Exit {
+    if unwritten.is_empty() {
+        return exit;
+    }
+    let mut notes = unwritten;
+    match exit.status {
+        ExitStatus::Code(code) if success_codes.contains(&code) => {
+            notes.push(format!("the command itself ended with exit code {code}"));
+            exit.status = ExitStatus::OutputLost;
+        }
+        _ => {}
+    }
+    notes.extend(exit.note.take());
+    Exit { note: Some(notes.join("; ")), ..exit }
+}
+
+impl Story {
+    /// Takes a report; true when it was the last one.
+    fn takes_last(&mut self, report: Report) -> bool {
+        match report {
+            Report::Started(pid) => self.command = Pid::from_raw(pid),
+            Report::Exited(code, at) => (self.status, self.ended) = (Some(ExitStatus::Code(code)), Some(at)),
+            Report::Signalled(signal, at) => (self.status, self.ended) = (Some(ExitStatus::Signal(signal)), Some(at)),
+            Report::Refused(refusal) => {
+                self.status = Some(refusal.into());
+                return true;
+            }
+            Report::Lapsed(at) => self.lapsed = Some(at),
+            Report::Swept { left, survivors } => {
+                (self.left, self.survivors) = (left, survivors);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn note(&self) -> Option<String> {
+        let lost = self.command.is_some() && self.status.is_none();
+        let lost = lost.then(|| "the shim that kept it was killed, and with it the command".to_owned());
+        let lapsed = self.lapsed.map(|_| "its lease was not renewed in time, so its keeper stopped it".to_owned());
+        let left = (self.left > 0).then(|| match self.left {
+            1 => "it left 1 process behind, which was stopped".to_owned(),
+            left => format!("it left {left} processes behind, which were stopped"),
+        });
+        let survivors =
+            (self.survivors > 0).then(|| format!("{} of its processes could not be killed", self.survivors));
+        let notes: Vec<_> = [lost, lapsed, left, survivors].into_iter().flatten().collect();
+        (!notes.is_empty()).then(|| notes.join("; "))
+    }
+
+    fn into_status(self) -> ExitStatus {
+        self.status.unwrap_or_else(|| match self.command {
+            Some(_) => ExitStatus::Signal(Signal::KILL.as_raw()),
+            None => Refusal::cannot_run("the shim that was to start it ended before it did").into(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn story(reports: &[Report]) -> (Option<String>, ExitStatus) {
+        let mut story = Story::default();
+        for report in reports {
+            story.takes_last(report.clone());
+        }
+        (story.note(), story.into_status())
+    }
+
+    #[test]
+    fn a_success_whose_output_was_lost_is_none() {
+        let lost = |status| {
+            let exit = Exit { note: Some("left".to_owned()), ..Exit::of(status) };
+            let exit = without_output(exit, vec!["full".to_owned()], &[0, 74]);
+            (exit.status, exit.note.unwrap())
+        };
+        let told =
+            |code| (ExitStatus::OutputLost, format!("full; the command itself ended with exit code {code}; left"));
+        assert_eq!([0, 74].map(|code| lost(ExitStatus::Code(code))), [0, 74].map(told));
+        for status in [ExitStatus::Code(1), ExitStatus::Signal(13)] {
+            assert_eq!(lost(status.clone()), (status, "full; left".to_owned()));
+        }
+        let whole = Exit::of(ExitStatus::Code(0));
+        assert_eq!(without_output(whole.clone(), Vec::new(), &[0]), whole);
+    }
+
+    #[test]
+    fn an_orderly_end_has_no_note() {
+        let reports = [Report::Started(7), Report::Exited(3, Mono::default()), Report::Swept { left: 0, survivors: 0 }];
+        assert_eq!(story(&reports), (None, ExitStatus::Code(3)));
+    }
+
+    #[test]
+    fn what_was_left_behind_is_counted() {
+        let end = |left, survivors| {
+            story(&[Report::Signalled(15, Mono::default()), Report::Swept { left, survivors }]).0.unwrap()
+        };
+        assert_eq!(end(1, 0), "it left 1 process behind, which was stopped");
+        assert_eq!(end(2, 1), "it left 2 processes behind, which were stopped; 1 of its processes could not be killed");
+    }
+
+    #[test]
+    fn a_shim_that_vanishes_before_the_start_means_not_started() {
+        let (note, status) = story(&[]);
+        assert!(matches!(status, ExitStatus::NotStarted { code: 126, .. }) && note.is_none());
+    }
+
+    #[test]
+    fn a_shim_that_vanishes_later_means_killed() {
+        let (note, status) = story(&[Report::Started(7)]);
+        assert_eq!(status, ExitStatus::Signal(9));
+        assert!(note.unwrap().contains("shim"));
+    }
 }

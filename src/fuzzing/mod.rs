@@ -9,13 +9,11 @@
 //! Behind the feature `fuzzing`, because a fuzz target is another package and some of these parsers are nobody's
 //! business: a feature that no release is built with opens a door that a public module would leave open for good.
 
-mod config;
-mod cron;
-mod env_file;
-mod journal;
-mod placeholders;
-mod slot_key;
-mod stored_record;
+mod stored;
+mod written;
+
+pub use stored::{journal, slot_key, stored_record};
+pub use written::{config, cron, env_file, placeholders};
 
 pub use crate::cli::import::fuzzing::crontab;
 pub use crate::store::document_texts as document;
@@ -23,13 +21,6 @@ pub use crate::store::etcd::fuzzing::etcd_reply;
 pub use crate::store::redis::fuzzing::redis_reply;
 pub use crate::store::sql::fuzzing::sql_row;
 pub use crate::store::zookeeper::fuzzing::zookeeper_node;
-pub use config::config;
-pub use cron::cron;
-pub use env_file::env_file;
-pub use journal::journal;
-pub use placeholders::placeholders;
-pub use slot_key::slot_key;
-pub use stored_record::stored_record;
 
 use chrono::{DateTime, Utc};
 

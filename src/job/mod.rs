@@ -1,14 +1,12 @@
 //! What a job is: its name, its schedule as written, its limits and policies. Words only: no parsing of files, no I/O.
 
-mod command;
 pub mod hash;
 mod name;
 mod policy;
 mod spec;
 
-pub use command::{CommandSpec, DEFAULT_OUTPUT_LIMIT, KillMode, Program};
 pub use name::{JobName, LockKey, LockKeyError, NAME_RULE, NODE_NAME_RULE, NameError, Namespace, NodeName};
 pub use policy::{
     Backoff, CLOCK_SKEW, Concurrency, MAX_ATTEMPTS_LIMIT, OnLost, OnStoreError, Policy, RetryPolicy, SHORTEST_LEASE_TTL,
 };
-pub use spec::JobSpec;
+pub use spec::{CommandSpec, DEFAULT_OUTPUT_LIMIT, JobSpec, KillMode, Program};

@@ -11,8 +11,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
 
-use crate::observe::journald::{Datagrams, Entries};
-use crate::observe::log_queue::LogQueue;
+use crate::observe::log_queue::{Datagrams, Entries, LogQueue};
 
 pub use crate::observe::log_queue::Log;
 

@@ -1,10 +1,7 @@
 //! What can be seen from outside: the observer that hears every event, the logs, and the views that people and programs
 //! read.
 
-mod fan_out;
 pub mod journal;
-#[cfg(feature = "daemon")]
-mod journald;
 mod log;
 #[cfg(feature = "daemon")]
 mod log_queue;
@@ -14,8 +11,7 @@ mod notebook;
 mod observer;
 pub mod view;
 
-pub use fan_out::FanOut;
 pub use journal::Journal;
 pub use log::{LogObserver, NodeLog};
 pub use notebook::Notebook;
-pub use observer::{NodeEvent, Observer};
+pub use observer::{FanOut, NodeEvent, Observer};

@@ -29,7 +29,7 @@ impl Fault {
 #[derive(Debug)]
 pub(super) struct Compiled {
     pub(super) pattern: Pattern,
-    /// No `*` in second, minute and hour; see `search`.
+    /// No `*` in second, minute and hour; see `expression`.
     pub(super) fixed: bool,
     /// The six fields, in capital letters.
     fields: Box<str>,

@@ -15,7 +15,7 @@ use crate::guard::Assignment;
 use crate::job::{JobSpec, NodeName, hash};
 use crate::observe::Observer;
 use crate::schedule::Timetable;
-use crate::service::remote::{Ear, Remote, Start, exit, interrupted};
+use crate::service::hold::{Ear, Remote, Start, exit, interrupted};
 use crate::service::{GuardError, Hold, Run, RunOutcome, Skipped, Standing, Stopped};
 use crate::slot::{ExitStatus, Outcome, Slot, Trigger};
 use crate::store::{JobEntry, JobOrigin, Store};

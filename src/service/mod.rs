@@ -61,7 +61,6 @@ mod builder;
 mod guard;
 mod hold;
 mod outcome;
-mod remote;
 #[cfg(test)]
 mod tests;
 

@@ -4,11 +4,10 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::{between, later};
 use crate::slot::{Outcome, Verdict};
-use crate::verify::chance::Service;
-use crate::verify::fault::Fault;
+use crate::verify::availability::{Obstacle, Service, What};
 use crate::verify::history::{History, LATENESS};
-use crate::verify::instance::Instance;
-use crate::verify::obstacle::{Obstacle, What};
+use crate::verify::inputs::Fault;
+use crate::verify::node_run::NodeRun;
 use crate::verify::run::Run;
 use crate::verify::story::Story;
 
@@ -139,7 +138,7 @@ fn failed(history: &History, story: &Story) -> Option<String> {
 /// it.
 fn attempts_untold(history: &History, story: &Story) -> usize {
     let (start, end) = (story.slot.start(), story.slot.end());
-    let can_have_had_one = |(index, instance): (usize, &Instance)| {
+    let can_have_had_one = |(index, instance): (usize, &NodeRun)| {
         let Some(died) = instance.died.filter(|at| start <= later(*at, LATENESS) && *at <= end) else { return false };
         // Of an attempt that it told of it had none beside.
         let of = |run: &&Run| run.instance == Some(index) && run.start <= died;
@@ -158,7 +157,7 @@ fn attempts_untold(history: &History, story: &Story) -> usize {
 }
 
 /// Others were told that a node holds the slot, about when it died, and it told of no run then.
-fn was_seen_to_hold(story: &Story, instance: &Instance, died: DateTime<Utc>) -> bool {
+fn was_seen_to_hold(story: &Story, instance: &NodeRun, died: DateTime<Utc>) -> bool {
     let seen = |at: DateTime<Utc>| died <= later(at, LATENESS) && at <= later(died, story.lease_ttl());
     let told = |at| {
         story.runs.iter().any(|run| {

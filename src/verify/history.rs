@@ -9,12 +9,10 @@ use crate::clock::later;
 use crate::job::{JobName, NodeName};
 use crate::slot::Slot;
 use crate::verify::Fault;
-use crate::verify::clocks::offsets;
 use crate::verify::inputs::{Inputs, RecordedRun, Told};
-use crate::verify::instance::{Instance, dropped};
+use crate::verify::node_run::{Assignment, NodeRun, assignments, dropped, offsets};
 use crate::verify::run::Run;
 use crate::verify::story::{Story, span};
-use crate::verify::tenure::{Tenure, tenures};
 
 /// A line on the one time line.
 #[derive(Debug)]
@@ -31,9 +29,9 @@ pub(super) struct Heard {
 #[derive(Debug)]
 pub(super) struct History {
     pub(super) heard: Vec<Heard>,
-    pub(super) instances: Vec<Instance>,
+    pub(super) instances: Vec<NodeRun>,
     /// Who planned what, from when to when.
-    pub(super) tenures: Vec<Tenure>,
+    pub(super) assignments: Vec<Assignment>,
     pub(super) stories: BTreeMap<(JobName, DateTime<Utc>), Story>,
     /// Runs that were recorded of slots that no journal knows.
     pub(super) strays: Vec<RecordedRun>,
@@ -58,9 +56,9 @@ impl History {
         let (instances, heard) = time_line(told);
         let horizon = heard.last().map_or(DateTime::UNIX_EPOCH, |last| last.at);
         let (stories, strays) = (BTreeMap::new(), Vec::new());
-        let tenures = tenures(&instances, horizon);
+        let assignments = assignments(&instances, horizon);
         let mut history =
-            Self { heard, instances, tenures, stories, strays, faults, allowance, notes, horizon, unjudged: None };
+            Self { heard, instances, assignments, stories, strays, faults, allowance, notes, horizon, unjudged: None };
         history.tell_stories();
         history.add_planned(most_planned);
         for run in recorded {
@@ -88,8 +86,8 @@ impl History {
     fn add_planned(&mut self, most: usize) {
         let mut planned = Vec::new();
         let passed_over = self.note_who_never_reached_its_store();
-        let counts = |tenure: &&Tenure| tenure.plan.ours && !passed_over.contains(&tenure.instance);
-        for Tenure { from, to, table, .. } in self.tenures.iter().filter(counts) {
+        let counts = |assignment: &&Assignment| assignment.plan.ours && !passed_over.contains(&assignment.instance);
+        for Assignment { from, to, table, .. } in self.assignments.iter().filter(counts) {
             let left = (most + 1).saturating_sub(planned.len());
             let slots = table.slots(*from, *to).filter(|(_, tick)| tick < to);
             planned.extend(slots.map(|(slot, _)| slot).take(left));
@@ -114,7 +112,7 @@ impl History {
         }
         let plans = never.into_iter().filter(|(_, instance)| !instance.plans.is_empty());
         let (numbers, notes): (BTreeSet<usize>, Vec<String>) = plans
-            .map(|(number, Instance { node, id, .. })| {
+            .map(|(number, NodeRun { node, id, .. })| {
                 (number, format!("{node} ({id}) never reached its store: no slot is judged for its plan alone"))
             })
             .unzip();
@@ -185,7 +183,7 @@ impl History {
     }
 
     /// When a node of this name started after this instance.
-    fn next_start(&self, of: &Instance) -> Option<DateTime<Utc>> {
+    fn next_start(&self, of: &NodeRun) -> Option<DateTime<Utc>> {
         let later = self.instances.iter().filter(|other| other.node == of.node && other.first > of.last);
         later.map(|other| other.first).min()
     }
@@ -283,12 +281,12 @@ impl History {
     /// Whether the nodes' plans are known, and none of them had the job while the slot lasted.
     pub(super) fn nobody_planned(&self, story: &Story) -> bool {
         let (start, end) = (story.slot.start(), story.slot.end());
-        let of_job = || self.tenures.iter().filter(|tenure| tenure.table.job() == story.slot.job());
-        let silent = |instance: &Instance| {
+        let of_job = || self.assignments.iter().filter(|assignment| assignment.table.job() == story.slot.job());
+        let silent = |instance: &NodeRun| {
             instance.keeps_its_plan_to_itself() && instance.first < end && start <= instance.until(self.horizon)
         };
         of_job().next().is_some()
-            && !of_job().any(|tenure| tenure.from < end && start <= tenure.to)
+            && !of_job().any(|assignment| assignment.from < end && start <= assignment.to)
             && !self.instances.iter().any(silent)
     }
 
@@ -306,9 +304,9 @@ impl History {
     /// the fewest is the first to call it failed.
     pub(super) fn attempts_allowed(&self, story: &Story) -> Option<(usize, usize)> {
         let told = story.verdicts.first().map_or(story.slot.end(), |(at, _, _)| *at);
-        let plans = self.tenures.iter().filter(|tenure| tenure.table.job() == story.slot.job());
-        let near = plans.filter(|tenure| tenure.from <= told && story.slot.start() <= tenure.to);
-        let allowed = || near.clone().map(|tenure| tenure.plan.max_attempts).chain(story.max_attempts());
+        let plans = self.assignments.iter().filter(|assignment| assignment.table.job() == story.slot.job());
+        let near = plans.filter(|assignment| assignment.from <= told && story.slot.start() <= assignment.to);
+        let allowed = || near.clone().map(|assignment| assignment.plan.max_attempts).chain(story.max_attempts());
         let count = |attempts| usize::try_from(attempts).ok();
         Some((count(allowed().min()?)?, count(allowed().max()?)?))
     }
@@ -329,16 +327,16 @@ impl History {
 pub(super) const TO_CLOSE: Duration = Duration::from_secs(10);
 
 /// Every line in its order, by the store's clock.
-fn time_line(told: Vec<Told>) -> (Vec<Instance>, Vec<Heard>) {
+fn time_line(told: Vec<Told>) -> (Vec<NodeRun>, Vec<Heard>) {
     let (offsets, mut dropped) = (offsets(&told), dropped(&told));
-    let mut instances: Vec<Instance> = Vec::new();
+    let mut instances: Vec<NodeRun> = Vec::new();
     let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
     let mut heard: Vec<Heard> = Vec::with_capacity(told.len());
     for told in told {
         let ahead = offsets.get(&told.line.instance).copied().unwrap_or_default();
         let at = told.line.at - ahead;
         let instance = *numbers.entry(told.line.instance.clone()).or_insert_with(|| {
-            let mut new = Instance::new(told.line.node.clone(), told.line.instance.clone(), at);
+            let mut new = NodeRun::new(told.line.node.clone(), told.line.instance.clone(), at);
             new.ahead = ahead;
             new.dropped = dropped.remove(&told.line.instance).unwrap_or_default();
             new.dropped.iter_mut().for_each(|(from, to)| (*from, *to) = (*from - ahead, *to - ahead));

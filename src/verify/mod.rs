@@ -16,28 +16,21 @@
 //! # Ok::<(), cronward::verify::Malformed>(())
 //! ```
 
-mod chance;
-mod clocks;
-mod endings;
+mod availability;
 mod explain;
-mod fault;
-mod first_start;
 mod history;
 mod inputs;
-mod instance;
 mod judge;
-mod obstacle;
+mod node_run;
 mod recovery;
 mod report;
 mod rules;
 mod run;
 mod story;
-mod tenure;
 
 #[cfg(test)]
 mod tests;
 
-pub use fault::Fault;
-pub use inputs::{Inputs, Malformed, RecordedRun};
+pub use inputs::{Fault, Inputs, Malformed, RecordedRun};
 pub use judge::check;
 pub use report::{Class, Finding, Latency, Recovery, Report, Sample, Tally};

@@ -9,9 +9,9 @@ use crate::clock::later;
 use crate::job::NodeName;
 use crate::observe::journal::Fact;
 use crate::slot::{Attempt, Outcome, Slot, Verdict};
+use crate::verify::availability::Obstacle;
 use crate::verify::history::{Heard, LATENESS};
 use crate::verify::inputs::RecordedRun;
-use crate::verify::obstacle::Obstacle;
 use crate::verify::run::{Grant, Run};
 
 /// All that is known of one slot.
@@ -35,7 +35,7 @@ pub(super) struct Story {
     /// When somebody was answered that it is done, by whom, and whether to a renewal of that node.
     told_done: Vec<(DateTime<Utc>, NodeName, bool)>,
     /// What claims were answered.
-    pub(super) answers: BTreeSet<String>,
+    answers: BTreeSet<String>,
     /// Which instances were told that its attempts are used up, and when.
     told_used_up: Vec<(usize, DateTime<Utc>)>,
     /// The same, before the first run; and who held the slot then.

@@ -9,12 +9,9 @@ use super::*;
 
 mod classes;
 mod close_calls;
-mod files;
-mod first_start;
-mod lost;
 mod recovery;
+mod report;
 mod rules;
-mod weight;
 
 /// Lines of several nodes; seconds count from 14:00:00, the slot is `push@2026-11-21T14Z` and lasts ten minutes.
 #[derive(Clone, Default)]

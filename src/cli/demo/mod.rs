@@ -1,19 +1,138 @@
-//! `cronward demo`: a cluster of three real nodes in one terminal, for half a minute.
+//! `cronward demo`: a cluster of three real nodes in one terminal, for half a minute. At its end the journals of the nodes, with the
+//! kill as the fault that was injected, go to the checker.
 //!
 //! - `script`: the jobs, and when their slots begin. Pure.
 //! - `cluster`: the folder with the embedded store, and the nodes, which are processes of this very program.
-//! - `words`: what a line of a node's journal says, for people. Pure.
-//! - `stage`: follows the journals and the store, shows both, and kills the node that holds a lease.
-//! - `verdict`: hands the journals to the checker.
+//! - `stage`: follows the journals and the store, shows both in words, and kills the node that holds a lease.
 //!
 //! Nothing in it is staged but the schedule: the nodes run as `cronward run` does, one is killed with SIGKILL, and the checker
 //! is that of `cronward verify`. It meets no file and no store but its own.
 
 mod cluster;
-mod command;
 mod script;
 mod stage;
-mod verdict;
-mod words;
 
-pub(crate) use command::{Args, demo};
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::cli::console::Console;
+use crate::cli::demo::cluster::{Cluster, Node};
+use crate::cli::demo::script::Script;
+use crate::cli::demo::stage::{Kill, Stage};
+use crate::cli::failure::Failure;
+use crate::clock::{Clock, SystemClock};
+use crate::drive::Entropy;
+use crate::store::{self, EMBEDDED, StoreOptions};
+use crate::verify::{Class, Inputs, Report, check};
+
+/// Three nodes in one terminal for half a minute: a failure, a node killed, the takeover, and the checker's verdict
+///
+/// Real processes on an embedded store in a folder of their own, which goes with them. Nothing else is touched.
+#[derive(Debug, clap::Args)]
+#[command(before_help = "Example: cronward demo")]
+pub(crate) struct Args {
+    /// Keep the folder with the store, the journals and the logs, and say where it is
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// No colour; NO_COLOR in the environment does the same
+    #[arg(long)]
+    pub(crate) no_color: bool,
+}
+
+/// What a shell adds to the number of a signal.
+const SIGNALLED: u8 = 128;
+
+/// Plays it to its end, or until somebody interrupts: then too nothing is left behind.
+pub(crate) async fn demo(args: &Args, console: &mut Console) -> Result<(), Failure> {
+    let listen = |kind| signal(kind).map_err(|error| Failure::Internal(format!("cannot take signals: {error}")));
+    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    let entropy = Entropy::from_system().map_err(|error| Failure::Internal(format!("no random source: {error}")))?;
+    // Dropped last, whatever happens: it ends what it started.
+    let mut cluster = Cluster::prepare(&entropy.token().to_string(), args.keep)?;
+    if args.keep {
+        console.note(format_args!("everything is kept in {}", cluster.folder().display()));
+    }
+    tokio::select! {
+        played = play(&mut cluster, console) => played,
+        _ = interrupt.recv() => Err(Failure::Child(SIGNALLED + 2)),
+        _ = terminate.recv() => Err(Failure::Child(SIGNALLED + 15)),
+    }
+}
+
+async fn play(cluster: &mut Cluster, console: &mut Console) -> Result<(), Failure> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let url = format!("{EMBEDDED}:{}", cluster.store());
+    let options = StoreOptions { op_timeout: std::time::Duration::from_secs(5), ..StoreOptions::default() };
+    let opened = store::open(&url, options, Arc::clone(&clock)).await;
+    let store = opened.map_err(|error| Failure::opening(error, true))?;
+    let script = Script::beginning(clock.now().wall)?;
+    cluster.start(&script.file(&cluster.store()))?;
+    let kill = Stage::new(script, cluster, store, clock).play(console).await?;
+    let report = judge(&cluster.nodes, cluster.folder(), &kill)?;
+    tell(&report, console)
+}
+
+/// The file of faults, as `cronward verify --faults` takes it.
+const FAULTS: &str = "faults.jsonl";
+
+/// Judges what the nodes wrote.
+fn judge(nodes: &[Node], folder: &Path, kill: &Kill) -> Result<Report, Failure> {
+    let mut inputs = Inputs::default();
+    for node in nodes {
+        let name = format!("{}.jsonl", node.name);
+        let text = std::fs::read_to_string(&node.journal).map_err(|error| unreadable(&name, &error))?;
+        inputs.journal(&name, &text).map_err(|error| unreadable(&name, &error))?;
+    }
+    let fault = serde_json::json!({ "at": kill.at, "kind": "kill", "target": kill.node }).to_string() + "\n";
+    // Only for whoever keeps the folder.
+    let _ = std::fs::write(folder.join(FAULTS), &fault);
+    inputs.faults(FAULTS, &fault).map_err(|error| unreadable(FAULTS, &error))?;
+    Ok(check(inputs))
+}
+
+fn unreadable(name: &str, error: &dyn std::fmt::Display) -> Failure {
+    Failure::Internal(format!("the demo's {name}: {error}"))
+}
+
+/// Writes what was found. Fails when something is wrong in it.
+fn tell(report: &Report, console: &mut Console) -> Result<(), Failure> {
+    console.print(&format!("\nwhat `cronward verify` says of the three journals:\n\n{report}\n"))?;
+    console.print(&format!("verdict: {}\n", sentence(report)))?;
+    if report.is_clean() { Ok(()) } else { Err(Failure::Found) }
+}
+
+/// The whole in one line.
+fn sentence(report: &Report) -> String {
+    if !report.is_clean() {
+        return format!("{} unexplained, {} violations", report.unexplained.len(), report.violations.len());
+    }
+    let of = |class| report.tally(class).slots;
+    let (once, again) = (of(Class::Once), of(Class::Repeat));
+    let (lost, overlapped) = match (of(Class::Lost), of(Class::Overlap)) {
+        (0, 0) => {
+            return format!("{once} slots done by one run, {again} by another after it, each for a reason; none lost");
+        }
+        other => other,
+    };
+    format!(
+        "{once} slots done by one run, {again} by another after it, {overlapped} by two at once, {lost} not done, each for a reason"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_verdict_is_one_sentence() {
+        let mut report = Report::default();
+        for (class, slots) in [("once", 3), ("repeat", 3)] {
+            report.classes.insert(class, crate::verify::Tally { slots, explained: 0, unexplained: 0 });
+        }
+        assert_eq!(sentence(&report), "3 slots done by one run, 3 by another after it, each for a reason; none lost");
+        report.classes.insert("lost", crate::verify::Tally { slots: 1, explained: 1, unexplained: 0 });
+        assert!(sentence(&report).contains("1 not done"));
+    }
+}

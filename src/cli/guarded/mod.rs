@@ -8,14 +8,12 @@
 //! Where nothing goes wrong `exec` writes nothing of its own: cron mails every word. `trigger` is an operator's verb: it asks,
 //! leaves its audit in the store with the grant, and tells how far it can be taken back.
 
-mod args;
 mod forward;
-mod report;
 mod run;
 mod task;
 mod trigger;
 mod verdict;
 
-pub(crate) use args::ExecArgs;
 pub(crate) use run::exec;
+pub(crate) use task::ExecArgs;
 pub(crate) use trigger::{TriggerArgs, trigger};

@@ -13,11 +13,9 @@ use tokio::sync::watch;
 
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
-use crate::cli::guarded::args::ExecArgs;
 use crate::cli::guarded::forward::{Forwarded, Signals};
-use crate::cli::guarded::report::{Report, Telling, finish, not_opened};
-use crate::cli::guarded::task::Task;
-use crate::cli::guarded::verdict::{Verdict, is_outside, judge, not_begun};
+use crate::cli::guarded::task::{ExecArgs, Task};
+use crate::cli::guarded::verdict::{Report, Telling, Verdict, finish, is_outside, judge, not_begun, not_opened};
 use crate::cli::session::connect;
 use crate::cli::store_args::StoreAddress;
 use crate::clock::{Clock, Mono, SystemClock, offset_ms};
@@ -155,7 +153,7 @@ impl Guarded {
         Ok((account, work.passed_on().await))
     }
 
-    pub(super) fn work(&self, mut command: CommandSpec) -> Arc<Forwarded> {
+    fn work(&self, mut command: CommandSpec) -> Arc<Forwarded> {
         // For one that is nested in it.
         command.env.extend(self.address.options.lock_key.as_ref().map(|key| (HOLDS_KEY.to_owned(), key.to_string())));
         let launcher = Launcher::new(PathBuf::from("/proc/self/exe"), self.output);
@@ -196,7 +194,7 @@ impl Guarded {
     }
 
     /// How long a store may be silent before the command line gives up.
-    pub(super) fn store_patience(&self) -> Duration {
+    fn store_patience(&self) -> Duration {
         self.address.options.op_timeout * STORE_TRIES
     }
 }

@@ -5,20 +5,16 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::cli::catalog::KnownJob;
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
-use crate::cli::guarded::report::{Report, Telling, finish};
 use crate::cli::guarded::run::{Guarded, listen, node_name};
 use crate::cli::guarded::task::Task;
-use crate::cli::guarded::verdict::{Verdict, judge, not_begun};
-use crate::cli::lookup;
-use crate::cli::pasted::starter;
-use crate::cli::reference::SlotRef;
-use crate::cli::session::Session;
-use crate::cli::store_args::StoreArgs;
-use crate::cli::verbs::{Deed, OperatorArgs};
-use crate::cli::{ExitCode, values};
+use crate::cli::guarded::verdict::{Report, Telling, Verdict, finish, judge, not_begun};
+use crate::cli::lookup::SlotRef;
+use crate::cli::session::{KnownJob, Session};
+use crate::cli::store_args::{StoreArgs, starter};
+use crate::cli::verbs::{Change, OperatorArgs};
+use crate::cli::{ExitCode, lookup, value_parsers};
 use crate::clock::later;
 use crate::drive::{Account, Wait};
 use crate::exec::Output;
@@ -45,10 +41,10 @@ pub(crate) struct TriggerArgs {
     #[arg(long)]
     pub(crate) past: bool,
     /// Wait this long for a slot that another node holds
-    #[arg(long, value_name = "SPAN", value_parser = values::span)]
+    #[arg(long, value_name = "SPAN", value_parser = value_parsers::span)]
     pub(crate) wait: Option<Duration>,
     /// Wait at most this long for the store to record how the command ended [default: the lease TTL]
-    #[arg(long, value_name = "SPAN", value_parser = values::span)]
+    #[arg(long, value_name = "SPAN", value_parser = value_parsers::span)]
     pub(crate) record_timeout: Option<Duration>,
     /// This node's name [default: the file's]
     #[arg(long, value_name = "NAME")]
@@ -80,8 +76,8 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
         let telling = Telling { report, json: args.output.json, undo: None };
         return finish(&Account::new(task.slot), &verdict, telling, console);
     }
-    let deed = deed(&task.slot, now, &args.store);
-    if !deed.confirm(&args.operator, console)? {
+    let change = change(&task.slot, now, &args.store);
+    if !change.confirm(&args.operator, console)? {
         return Ok(());
     }
     let report = args.report.as_deref().map(Report::begin).transpose()?;
@@ -103,12 +99,12 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
     let (account, unwritten) = guarded.run().await?;
     let verdict = refusal(&account, &args.store).unwrap_or_else(|| judge(&account, 0, signals.ended_by()));
     let verdict = verdict.with_unwritten(unwritten);
-    let undo = (!account.runs.is_empty()).then_some(deed.undo);
+    let undo = (!account.runs.is_empty()).then_some(change.undo);
     finish(&account, &verdict, Telling { report, json: args.output.json, undo }, console)
 }
 
 /// What is asked before, and said after.
-fn deed(slot: &Slot, now: DateTime<Utc>, store: &StoreArgs) -> Deed {
+fn change(slot: &Slot, now: DateTime<Utc>, store: &StoreArgs) -> Change {
     let reset = store.command(format_args!("reset {slot}"));
     let again = format!("what was run cannot be taken back; `{reset}` lets it run again");
     let (effect, undo) = if slot.end() > now {
@@ -118,7 +114,7 @@ fn deed(slot: &Slot, now: DateTime<Utc>, store: &StoreArgs) -> Deed {
         ("it is over, and its command is run here and now", format!("{again}, with `{trigger}`"))
     };
     let (target, effect) = (slot.to_string(), effect.to_owned());
-    Deed { verb: "trigger", target, effect, needless: String::new(), undo, store: store.clone() }
+    Change { verb: "trigger", target, effect, needless: String::new(), undo, store: store.clone() }
 }
 
 /// A job of the registry alone: whoever made it known has its command.

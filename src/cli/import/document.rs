@@ -1,13 +1,17 @@
 //! `jobs.toml` from what was read: what all jobs share goes to `[defaults]`, everything else stays in its order.
+//! And what that is written from: jobs, everything that is told between them, and text as TOML strings and keys.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fmt::Write;
 
 use chrono_tz::Tz;
 
-use crate::cli::import::item::{Item, Job, ZoneSource};
-use crate::cli::import::quote::{comment, key, literal, string};
-use crate::cli::import::table::CRONS_PATH;
+use crate::slot::Period;
+use crate::text::is_harmful;
+
+/// What cron sets where a crontab sets none.
+pub(super) const CRONS_PATH: &str = "/usr/bin:/bin";
 
 const HEAD: &str = "\
 # Written by `cronward import crontab`. Lines that begin with \"# import:\" tell what is not as it was in cron: read them,
@@ -158,4 +162,158 @@ fn section(job: &Job, shared: &Shared) -> String {
     let at = text.find("schedule = ").unwrap_or(0);
     text.insert_str(at, &format!("[jobs.{}]\n", key(&job.name)));
     text
+}
+
+/// A line of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) file: String,
+    pub(super) line: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+/// One thing of a crontab, in its order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Item {
+    /// A file begins.
+    File(String),
+    /// A comment, with its `#`.
+    Comment(String),
+    /// What was above does not belong to what comes.
+    Gap,
+    /// Something that changes what the following lines mean, or that is left out for a reason.
+    Note(Place, String),
+    /// Something that was guessed: told on stderr as well.
+    Doubt(Place, String),
+    /// A line that is not imported.
+    Refused(Refused),
+    Job(Box<Job>),
+}
+
+/// A line that is not imported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    pub(super) place: Place,
+    /// The line itself.
+    pub(super) source: String,
+    pub(super) why: String,
+    /// Whether it should be looked at: what is right in cron and has no counterpart is only told.
+    pub(super) wrong: bool,
+}
+
+/// Who says which zone a schedule is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ZoneSource {
+    /// `--timezone`.
+    Flag,
+    /// `CRON_TZ` in the crontab.
+    CronTz,
+    /// `TZ` in the crontab.
+    Tz,
+    /// The machine on which the import runs.
+    Machine,
+}
+
+/// An entry as a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Job {
+    pub(super) name: String,
+    pub(super) place: Place,
+    /// The line itself.
+    pub(super) source: String,
+    pub(super) schedule: String,
+    pub(super) period: Option<Period>,
+    pub(super) zone: (Tz, ZoneSource),
+    pub(super) user: Option<String>,
+    pub(super) group: Option<String>,
+    pub(super) env: BTreeMap<String, String>,
+    /// The value of `command`, as it is written.
+    pub(super) command: String,
+    /// Minutes.
+    pub(super) jitter: Option<u32>,
+    pub(super) notes: Vec<String>,
+}
+
+/// A string value, in the form that is read most easily.
+pub(super) fn string(text: &str) -> String {
+    let plain = |c: char| !is_harmful(c);
+    if text.contains('\n')
+        && !text.contains("'''")
+        && text.ends_with('\n')
+        && text.chars().all(|c| c == '\n' || plain(c))
+    {
+        return format!("'''\n{text}'''");
+    }
+    if text.contains(['"', '\\']) && !text.contains('\'') && text.chars().all(plain) {
+        return format!("'{text}'");
+    }
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            c if is_harmful(c) => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// A list of strings on one line.
+pub(super) fn list(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| string(word)).collect();
+    format!("[{}]", words.join(", "))
+}
+
+/// A key: bare where it may be.
+pub(super) fn key(name: &str) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if !name.is_empty() && name.chars().all(bare) { name.to_owned() } else { string(name) }
+}
+
+/// A text in which `jobs.toml` would look for variables.
+fn literal(text: &str) -> String {
+    text.replace('$', "$$")
+}
+
+/// A comment's text: one line, with nothing in it that TOML forbids there or that moves a cursor.
+pub(super) fn comment(text: &str) -> String {
+    text.chars().map(|c| if is_harmful(c) { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_string_is_written_as_it_is_read_most_easily() {
+        for (text, written) in [
+            ("plain", "\"plain\""),
+            ("say \"it\"", "'say \"it\"'"),
+            ("it's \"it\"", r#""it's \"it\"""#),
+            ("a\nb\n", "'''\na\nb\n'''"),
+            ("\r", "\"\\u000D\""),
+        ] {
+            assert_eq!(string(text), written);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_comes_back_from_its_string(text in "[a'\"\\\\\n\t$\u{0}-\u{9f}é\u{61c}\u{200e}\u{2028}\u{202e}\u{2066}]{0,12}") {
+            let document = format!("x = {}\n# {}\n", string(&text), comment(&text));
+            let read: toml::Table = toml::from_str(&document).unwrap();
+            prop_assert_eq!(read["x"].as_str(), Some(&*text));
+        }
+    }
 }

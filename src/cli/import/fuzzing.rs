@@ -3,12 +3,11 @@
 use chrono::DateTime;
 use chrono_tz::Tz;
 
-use super::accounts::Accounts;
 use super::document;
-use super::item::{Item, ZoneSource};
 use super::name::Names;
-use super::quote::comment;
 use super::table::{self, Source};
+use crate::cli::import::document::{Item, ZoneSource, comment};
+use crate::cli::import::entry::Accounts;
 use crate::config::{Environment, parse};
 use crate::text::is_harmful;
 

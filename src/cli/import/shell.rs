@@ -1,6 +1,6 @@
 //! A command as cron hands it to a shell, with its `%` and its input, as the command of a job. Runs nothing.
 
-use crate::cli::import::quote;
+use crate::cli::import::document;
 
 /// Shells that know `exec <<`.
 const POSIX: [&str; 8] = ["sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "busybox"];
@@ -94,12 +94,12 @@ pub(super) fn command(command: &str, shell: &str) -> Result<(String, Vec<String>
         );
     }
     if shell == DEFAULT {
-        return Ok((quote::string(&script), notes));
+        return Ok((document::string(&script), notes));
     }
     // A list is started without /bin/sh, and its braces are placeholders.
     let script = script.replace('{', "{{").replace('}', "}}");
     let program = shell.replace('{', "{{").replace('}', "}}");
-    Ok((quote::list(&[program, "-c".to_owned(), script]), notes))
+    Ok((document::list(&[program, "-c".to_owned(), script]), notes))
 }
 
 fn line_goes_on(script: &str) -> bool {

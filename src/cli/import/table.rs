@@ -4,17 +4,11 @@ use std::collections::BTreeMap;
 
 use chrono_tz::Tz;
 
-use crate::cli::import::accounts::Lead;
-use crate::cli::import::entry::{self, Refusal};
-use crate::cli::import::item::{Item, Job, Place, Refused, ZoneSource};
-use crate::cli::import::line::{Line, Numbered, lines};
-use crate::cli::import::name::Names;
+use crate::cli::import::document::{CRONS_PATH, Item, Job, Place, Refused, ZoneSource};
+use crate::cli::import::entry::{self, Lead, Line, Numbered, Refusal, lines};
+use crate::cli::import::name::{Names, commands};
 use crate::cli::import::shell;
-use crate::cli::import::words::commands;
 use crate::text::message;
-
-/// What cron sets where a crontab sets none.
-pub(super) const CRONS_PATH: &str = "/usr/bin:/bin";
 
 /// The most bytes of settings that the jobs of one crontab have together: each job has those above it, so that the two
 /// multiply. A thousand jobs with ten settings each have a megabyte.

@@ -6,9 +6,9 @@ use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 
 use super::document;
-use super::item::{Item, ZoneSource};
 use super::name::Names;
 use super::table::{self, Source};
+use crate::cli::import::document::{Item, ZoneSource};
 use crate::config::{self, Config, Environment};
 
 const ZONE: (Tz, ZoneSource) = (Tz::Europe__Berlin, ZoneSource::Flag);
@@ -131,7 +131,7 @@ proptest! {
             let told = document.contains(&format!("# c:{}: ", index + 1))
                 || document.contains(&format!("c:{} is not imported", index + 1))
                 || document.contains(&format!("# import: c:{}: ", index + 1));
-            let setting = matches!(&super::line::lines(line.as_bytes())[0].line, super::line::Line::Variable(..));
+            let setting = matches!(&super::entry::lines(line.as_bytes())[0].line, super::entry::Line::Variable(..));
             let comment = line.trim_start().starts_with('#');
             prop_assert!(told || setting || comment, "{:?} is lost in\n{}", line, document);
         }

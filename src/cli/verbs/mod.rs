@@ -4,12 +4,322 @@
 //! changes anything, or takes `--yes`, and tells how it is undone. None of them runs a command; `trigger`, which does and is
 //! asked and audited like them, is in `guarded`.
 
-mod deed;
-mod pauses;
-mod slots;
+mod confirm;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use deed::{Deed, OperatorArgs};
-pub(crate) use pauses::{PauseArgs, ResumeArgs, pause, resume};
-pub(crate) use slots::{MarkDoneArgs, ResetArgs, UnlockArgs, mark_done, reset, unlock};
+pub(crate) use confirm::{Change, OperatorArgs};
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::cli::console::{Console, OutputArgs};
+use crate::cli::failure::Failure;
+use crate::cli::format::{harmless, instant, relative};
+use crate::cli::lookup::SlotRef;
+use crate::cli::session::{KnownJob, Session};
+use crate::cli::store_args::{StoreArgs, quoted, starter};
+use crate::cli::{lookup, value_parsers};
+use crate::clock::later;
+use crate::job::{JobName, Policy};
+use crate::slot::{Mark, SlotRecord};
+use crate::store::{Intervention, Pause};
+
+/// Start no slot of a job, until an instant or until it is resumed
+///
+/// A run that is in progress goes on. Slots that end meanwhile without an attempt are skipped, not missed. Another pause
+/// replaces this one.
+#[derive(Debug, clap::Args)]
+#[command(before_help = "Example: cronward pause billing --until 2h --reason 'database upgrade' --yes")]
+pub(crate) struct PauseArgs {
+    /// The job
+    #[arg(value_name = "JOB")]
+    pub(crate) job: JobName,
+    /// When it ends by itself: a span from now like 2h, or an instant like 2026-11-21T14:00:00Z [default: when resumed]
+    #[arg(long, value_name = "WHEN", value_parser = until)]
+    pub(crate) until: Option<Until>,
+    #[command(flatten)]
+    pub(crate) operator: OperatorArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// An end, as it was typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// So long from now.
+    After(Duration),
+    /// At this instant.
+    At(DateTime<Utc>),
+}
+
+fn until(text: &str) -> Result<Until, String> {
+    value_parsers::span(text).map(Until::After).or_else(|_| {
+        value_parsers::instant(text).map(Until::At).map_err(|_| {
+            format!("{text:?} is neither a span nor an instant: write one like 2h, or like 2026-11-21T14:00:00Z")
+        })
+    })
+}
+
+/// Pauses the job.
+pub(crate) async fn pause(args: &PauseArgs, console: &mut Console) -> Result<(), Failure> {
+    let session = Session::open(&args.store, console).await?;
+    pause_in(&session, args, console).await
+}
+
+async fn pause_in(session: &Session, args: &PauseArgs, console: &mut Console) -> Result<(), Failure> {
+    let job = &session.catalog.find(&args.job)?.entry.name;
+    let until = args.until.map(|until| match until {
+        Until::After(span) => later(session.now, span),
+        Until::At(instant) => instant,
+    });
+    if let Some(past) = until.filter(|until| *until <= session.now) {
+        let (past, now) = (instant(past), instant(session.now));
+        return Err(Failure::Usage(format!(
+            "--until {past} is over: by the store's clock it is {now}; write a later one"
+        )));
+    }
+    let before = in_force(session, job).await?;
+    let replaced =
+        before.as_ref().map(|pause| format!(", in place of the pause by {} on {}", pause.audit.who, pause.audit.host));
+    let change = Change {
+        verb: "pause",
+        target: job.to_string(),
+        effect: match until {
+            Some(until) => {
+                format!("none of its slots is started until {} ({})", instant(until), relative(session.now, until))
+            }
+            None => "none of its slots is started until it is resumed".to_owned(),
+        } + &replaced.unwrap_or_default(),
+        needless: "it is paused like this already".to_owned(),
+        undo: args.store.command(before.map_or_else(|| format!("resume {job}"), |pause| again(job, &pause))),
+        store: args.store.clone(),
+    };
+    if !change.confirm(&args.operator, console)? {
+        return Ok(());
+    }
+    let answer = session.store.pause(job, until, &args.operator.audit("pause")).await?;
+    change.tell(answer, args.output, console)
+}
+
+/// The pause that is in force. Somebody else's verb may still come between this look and the step of the store: whoever is
+/// asked agrees to what was seen.
+async fn in_force(session: &Session, job: &JobName) -> Result<Option<Pause>, Failure> {
+    let pauses = session.store.pauses().await?;
+    let own = pauses.into_iter().find(|(name, _)| name == job).map(|(_, pause)| pause);
+    Ok(own.filter(|pause| pause.remaining(session.now).is_some()))
+}
+
+/// The words that make such a pause.
+fn again(job: &JobName, pause: &Pause) -> String {
+    let until = pause.until.map(|until| format!(" --until {}", instant(until))).unwrap_or_default();
+    let why = harmless(&pause.audit.why);
+    let why = if why.is_empty() { String::new() } else { format!(" --reason {}", quoted(&why)) };
+    format!("pause {job}{until}{why}")
+}
+
+/// End the pause of a job: its current slot is started at once if it is due and not done
+#[derive(Debug, clap::Args)]
+#[command(before_help = "Example: cronward resume billing --reason 'upgrade is over' --yes")]
+pub(crate) struct ResumeArgs {
+    /// The job
+    #[arg(value_name = "JOB")]
+    pub(crate) job: JobName,
+    #[command(flatten)]
+    pub(crate) operator: OperatorArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Resumes the job.
+pub(crate) async fn resume(args: &ResumeArgs, console: &mut Console) -> Result<(), Failure> {
+    let session = Session::open(&args.store, console).await?;
+    resume_in(&session, args, console).await
+}
+
+async fn resume_in(session: &Session, args: &ResumeArgs, console: &mut Console) -> Result<(), Failure> {
+    let job = &session.catalog.find(&args.job)?.entry.name;
+    let before = in_force(session, job).await?;
+    let change = Change {
+        verb: "resume",
+        target: job.to_string(),
+        effect: "its slots are started again".to_owned(),
+        needless: "it is not paused".to_owned(),
+        undo: args.store.command(before.map_or_else(|| format!("pause {job}"), |pause| again(job, &pause))),
+        store: args.store.clone(),
+    };
+    if !change.confirm(&args.operator, console)? {
+        return Ok(());
+    }
+    let answer = session.store.resume(job, &args.operator.audit("resume")).await?;
+    change.tell(answer, args.output, console)
+}
+
+/// Let a slot begin anew: forgive its attempts, end a wait, take back a done marker and a verdict
+///
+/// Nodes try the slot again while it lasts; once it is over, only `cronward trigger J@S --past` runs it. Attempt numbers go
+/// on rising. A slot that a node holds is left alone.
+#[derive(Debug, clap::Args)]
+#[command(before_help = "Example: cronward reset billing@2026-11-21T14Z --reason 'disk is free again' --yes")]
+pub(crate) struct ResetArgs {
+    /// The slot: billing@2026-11-21T14Z, billing for the current one, billing@-1 for the one before
+    #[arg(value_name = "JOB[@SLOT]")]
+    pub(crate) slot: SlotRef,
+    #[command(flatten)]
+    pub(crate) operator: OperatorArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Resets the slot.
+pub(crate) async fn reset(args: &ResetArgs, console: &mut Console) -> Result<(), Failure> {
+    let session = Session::open(&args.store, console).await?;
+    reset_in(&session, args, console).await
+}
+
+async fn reset_in(session: &Session, args: &ResetArgs, console: &mut Console) -> Result<(), Failure> {
+    let (job, record) = lookup::find(session, &args.slot).await?;
+    let slot = &record.slot;
+    let mark = args.store.command(format_args!("mark-done {slot}"));
+    let change = Change {
+        verb: "reset",
+        target: slot.to_string(),
+        effect: effect_of_reset(&record, job, session, &args.store),
+        needless: "nothing has happened in it".to_owned(),
+        undo: format!("`{mark}` keeps every node from running it; what was forgiven stays forgiven"),
+        store: args.store.clone(),
+    };
+    if !change.confirm(&args.operator, console)? {
+        return Ok(());
+    }
+    let answer = session.store.reset(slot, &args.operator.audit("reset")).await?;
+    change.tell(answer, args.output, console)
+}
+
+/// What the reset does to this slot, in words.
+fn effect_of_reset(record: &SlotRecord, job: &KnownJob, session: &Session, store: &StoreArgs) -> String {
+    let mut parts = vec![match record.used() {
+        1 => "1 attempt is forgiven".to_owned(),
+        used => format!("{used} attempts are forgiven"),
+    }];
+    if matches!(record.mark, Mark::Done(_)) {
+        parts.push("it is no longer done".to_owned());
+    }
+    parts.push(match (starter(job.entry.origin), record.slot.end() > session.now) {
+        (None, true) => "nodes try it again at once".to_owned(),
+        (None, false) => {
+            let trigger = format!("trigger {} --past", record.slot);
+            format!("it is over, so only `{}` runs it", store.command_of_file(trigger, job.spec.is_some()))
+        }
+        (Some(starts), true) => format!("it runs when {starts} again"),
+        (Some(_), false) => "it is over, so nothing runs it any more".to_owned(),
+    });
+    parts.join(", ")
+}
+
+/// Take the lease of a slot from the node that holds it
+///
+/// The holder's next renewal is answered "lost": with on_lost = "kill" it stops its command, otherwise the command goes on,
+/// and two runs may overlap. The attempt counts. A foreign key that is held with the lease (exec --key) is deleted, unless
+/// somebody else has it by now.
+#[derive(Debug, clap::Args)]
+#[command(before_help = "Example: cronward unlock billing@2026-11-21T14Z --reason 'node b is gone' --yes")]
+pub(crate) struct UnlockArgs {
+    /// The slot: billing@2026-11-21T14Z, billing for the current one, billing@-1 for the one before
+    #[arg(value_name = "JOB[@SLOT]")]
+    pub(crate) slot: SlotRef,
+    #[command(flatten)]
+    pub(crate) operator: OperatorArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Unlocks the slot.
+pub(crate) async fn unlock(args: &UnlockArgs, console: &mut Console) -> Result<(), Failure> {
+    let session = Session::open(&args.store, console).await?;
+    unlock_in(&session, args, console).await
+}
+
+async fn unlock_in(session: &Session, args: &UnlockArgs, console: &mut Console) -> Result<(), Failure> {
+    let (_, record) = lookup::find(session, &args.slot).await?;
+    let change = Change {
+        verb: "unlock",
+        target: record.slot.to_string(),
+        effect: effect_of_unlock(&record),
+        needless: "nobody holds it".to_owned(),
+        undo: "a lease cannot be given back; if its command is still alive, it goes on without one".to_owned(),
+        store: args.store.clone(),
+    };
+    // The store is not asked either: nobody agreed to take a lease that begins in this moment.
+    if !matches!(record.mark, Mark::Leased { .. }) {
+        return change.tell(Intervention::Unchanged, args.output, console);
+    }
+    if !change.confirm(&args.operator, console)? {
+        return Ok(());
+    }
+    let answer = session.store.unlock(&record.slot, &args.operator.audit("unlock")).await?;
+    change.tell(answer, args.output, console)
+}
+
+/// What the unlock does to this slot, in words.
+fn effect_of_unlock(record: &SlotRecord) -> String {
+    match &record.mark {
+        Mark::Leased { by, .. } => {
+            format!("attempt {} on node {} loses its lease, and others may start", by.attempt, by.node)
+        }
+        Mark::Free | Mark::Backoff { .. } | Mark::Done(_) => "nobody loses a lease".to_owned(),
+    }
+}
+
+/// Mark a slot as done without a run: no node starts it, and it is no failure
+///
+/// For work that was done by hand, or that need not be done. A slot that a node holds is left alone.
+#[derive(Debug, clap::Args)]
+#[command(before_help = "Example: cronward mark-done billing@2026-11-21T14Z --reason 'done by hand' --yes")]
+pub(crate) struct MarkDoneArgs {
+    /// The slot: billing@2026-11-21T14Z, billing for the current one, billing@-1 for the one before
+    #[arg(value_name = "JOB[@SLOT]")]
+    pub(crate) slot: SlotRef,
+    #[command(flatten)]
+    pub(crate) operator: OperatorArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Marks the slot.
+pub(crate) async fn mark_done(args: &MarkDoneArgs, console: &mut Console) -> Result<(), Failure> {
+    let session = Session::open(&args.store, console).await?;
+    mark_done_in(&session, args, console).await
+}
+
+async fn mark_done_in(session: &Session, args: &MarkDoneArgs, console: &mut Console) -> Result<(), Failure> {
+    let (job, record) = lookup::find(session, &args.slot).await?;
+    let slot = &record.slot;
+    let change = Change {
+        verb: "mark-done",
+        target: slot.to_string(),
+        effect: "no node runs it any more, and it counts as done".to_owned(),
+        needless: "it is done already".to_owned(),
+        undo: args.store.command(format_args!("reset {slot}")),
+        store: args.store.clone(),
+    };
+    if !change.confirm(&args.operator, console)? {
+        return Ok(());
+    }
+    // The registry does not know the file's TTL; the default one outlives the slot too.
+    let policy = job.spec.as_ref().map_or_else(Policy::default, |spec| spec.policy.clone());
+    let audit = args.operator.audit("mark_done");
+    let answer = session.store.mark_done(slot, &audit, policy.done_ttl_for(slot)).await?;
+    change.tell(answer, args.output, console)
+}

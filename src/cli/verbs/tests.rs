@@ -1,14 +1,15 @@
 //! The verbs against a store in memory: what they change, what they say, what they leave alone.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{FromArgMatches, Parser};
 
+use super::{Until, until};
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
-use crate::cli::fixture;
-use crate::cli::scene::Scene;
-use crate::cli::verbs::{pauses, slots};
+use crate::cli::fixture::Scene;
+use crate::cli::{fixture, verbs};
 use crate::slot::{Mark, Slot, SlotRecord, Verdict};
 use crate::store::layer::{Chaos, Fault};
 use crate::store::{Claim, JobEntry, JobOrigin, Op};
@@ -50,7 +51,7 @@ async fn a_reset_forgives_and_is_recorded_with_its_reason() {
     for _ in 0..3 {
         scene.fail("billing", "a").await;
     }
-    let said = said!(scene, slots::reset_in, "billing", "--yes", "--reason", "disk is free again").unwrap();
+    let said = said!(scene, verbs::reset_in, "billing", "--yes", "--reason", "disk is free again").unwrap();
     assert!(
         said.starts_with(
             "reset billing@2026-11-21T14Z: 3 attempts are forgiven, nodes try it again at once\nto undo: "
@@ -65,7 +66,7 @@ async fn a_reset_forgives_and_is_recorded_with_its_reason() {
 #[tokio::test]
 async fn a_slot_that_is_over_is_reset_for_a_trigger_alone() {
     let scene = scene().await;
-    let said = said!(scene, slots::reset_in, "billing@2026-11-21T13Z", "--yes").unwrap();
+    let said = said!(scene, verbs::reset_in, "billing@2026-11-21T13Z", "--yes").unwrap();
     assert!(said.contains("only `cronward trigger billing@2026-11-21T13Z --past --config FILE` runs it"), "{said}");
 }
 
@@ -76,13 +77,13 @@ async fn how_a_verb_is_undone_names_the_store_that_was_named() {
     let [a, b, c, d, e, f, g] = flags;
     let rest = "--config 'a b.toml' --store 'redis://:***@h/' --namespace prod";
     for (told, undo) in [
-        (said!(scene, slots::mark_done_in, "billing", a, b, c, d, e, f, g), "reset billing@2026-11-21T14Z"),
-        (said!(scene, pauses::pause_in, "billing", a, b, c, d, e, f, g), "resume billing"),
-        (said!(scene, pauses::resume_in, "billing", a, b, c, d, e, f, g), "pause billing"),
+        (said!(scene, verbs::mark_done_in, "billing", a, b, c, d, e, f, g), "reset billing@2026-11-21T14Z"),
+        (said!(scene, verbs::pause_in, "billing", a, b, c, d, e, f, g), "resume billing"),
+        (said!(scene, verbs::resume_in, "billing", a, b, c, d, e, f, g), "pause billing"),
     ] {
         assert!(told.as_ref().unwrap().ends_with(&format!("to undo: cronward {undo} {rest}\n")), "{told:?}");
     }
-    let reset = said!(scene, slots::reset_in, "billing@-1", a, b, c, d, e, f, g).unwrap();
+    let reset = said!(scene, verbs::reset_in, "billing@-1", a, b, c, d, e, f, g).unwrap();
     let trigger = "trigger billing@2026-11-21T13Z --past --config FILE --store 'redis://:***@h/' --namespace prod";
     assert!(reset.contains(&format!("only `cronward {trigger}` runs it")), "{reset}");
     assert!(reset.contains(&format!("to undo: `cronward mark-done billing@2026-11-21T13Z {rest}` keeps")), "{reset}");
@@ -94,9 +95,9 @@ async fn a_reset_of_what_only_a_crontab_knows_promises_no_node() {
     let entry = JobEntry { origin: JobOrigin::Crontab, enabled: false, ..fixture::entry("billing") };
     scene.store.register(&[entry]).await.unwrap();
     scene.fail("billing", "a").await;
-    let said = said!(scene, slots::reset_in, "billing", "--yes").unwrap();
+    let said = said!(scene, verbs::reset_in, "billing", "--yes").unwrap();
     assert!(said.contains("1 attempt is forgiven, it runs when its crontab starts it again\n"), "{said}");
-    let over = said!(scene, slots::reset_in, "billing@-1", "--yes").unwrap();
+    let over = said!(scene, verbs::reset_in, "billing@-1", "--yes").unwrap();
     assert!(over.contains("it is over, so nothing runs it any more\n"), "{over}");
 }
 
@@ -105,7 +106,7 @@ async fn a_slot_that_is_held_is_neither_reset_nor_marked() {
     let mut scene = scene().await;
     scene.claim("billing", "b").await;
     for refused in
-        [said!(scene, slots::reset_in, "billing", "--yes"), said!(scene, slots::mark_done_in, "billing", "--yes")]
+        [said!(scene, verbs::reset_in, "billing", "--yes"), said!(scene, verbs::mark_done_in, "billing", "--yes")]
     {
         let error = refused.unwrap_err();
         assert!(error.starts_with("billing@2026-11-21T14Z is held by node b, attempt 1"), "{error}");
@@ -117,7 +118,7 @@ async fn a_slot_that_is_held_is_neither_reset_nor_marked() {
 async fn an_unlock_makes_the_holder_lose_and_lets_others_in() {
     let mut scene = scene().await;
     let lease = scene.claim("billing", "b").await;
-    let said = said!(scene, slots::unlock_in, "billing", "--yes").unwrap();
+    let said = said!(scene, verbs::unlock_in, "billing", "--yes").unwrap();
     assert!(said.contains("attempt 1 on node b loses its lease"), "{said}");
     let renewal = scene.store.renew(&lease).await.unwrap();
     assert!(matches!(renewal, crate::store::Renewal::Lost { .. }), "{renewal:?}");
@@ -127,7 +128,7 @@ async fn an_unlock_makes_the_holder_lose_and_lets_others_in() {
 #[tokio::test]
 async fn an_unlock_of_what_nobody_holds_asks_nothing_and_changes_nothing() {
     let scene = scene().await;
-    let said = said!(scene, slots::unlock_in, "billing").unwrap();
+    let said = said!(scene, verbs::unlock_in, "billing").unwrap();
     assert_eq!(said, "unlock billing@2026-11-21T14Z: nothing to do, nobody holds it\n");
 }
 
@@ -138,66 +139,66 @@ async fn an_unlock_of_what_nobody_holds_takes_no_lease_that_begins_meanwhile() {
     let network = Chaos::scripted();
     network.next(Op::Unlock, Fault::LoseRequest);
     scene.store = Arc::new(network.over(Arc::clone(&scene.store)));
-    let said = said!(scene, slots::unlock_in, "billing", "--yes").unwrap();
+    let said = said!(scene, verbs::unlock_in, "billing", "--yes").unwrap();
     assert!(said.ends_with("nothing to do, nobody holds it\n"), "{said}");
 }
 
 #[tokio::test]
 async fn a_slot_that_is_marked_done_is_run_by_nobody_until_it_is_reset() {
     let mut scene = scene().await;
-    let said = said!(scene, slots::mark_done_in, "billing", "--yes").unwrap();
+    let said = said!(scene, verbs::mark_done_in, "billing", "--yes").unwrap();
     assert!(said.ends_with("to undo: cronward reset billing@2026-11-21T14Z\n"), "{said}");
     let known = record(&scene).await;
     assert!(matches!(known.mark, Mark::Done(_)) && known.verdict.is_some_and(|told| told.verdict == Verdict::Done));
-    assert!(said!(scene, slots::mark_done_in, "billing", "--yes").unwrap().contains("nothing to do"));
-    said!(scene, slots::reset_in, "billing", "--yes").unwrap();
+    assert!(said!(scene, verbs::mark_done_in, "billing", "--yes").unwrap().contains("nothing to do"));
+    said!(scene, verbs::reset_in, "billing", "--yes").unwrap();
     assert_eq!(scene.claim("billing", "a").await.attempt, 1);
 }
 
 #[tokio::test]
 async fn a_pause_keeps_claims_away_until_it_is_resumed() {
     let scene = scene().await;
-    let said = said!(scene, pauses::pause_in, "billing", "--until", "2h", "--yes").unwrap();
+    let said = said!(scene, verbs::pause_in, "billing", "--until", "2h", "--yes").unwrap();
     assert_eq!(
         said,
         "pause billing: none of its slots is started until 2026-11-21T16:10:00Z (in 2h)\nto undo: cronward resume billing\n"
     );
     let request = scene.request("billing", "a");
     assert!(matches!(scene.store.claim(&request).await.unwrap(), Claim::Paused { remaining: Some(_) }));
-    said!(scene, pauses::resume_in, "billing", "--yes").unwrap();
+    said!(scene, verbs::resume_in, "billing", "--yes").unwrap();
     assert!(matches!(scene.store.claim(&request).await.unwrap(), Claim::Claimed { .. }));
-    assert!(said!(scene, pauses::resume_in, "billing", "--yes").unwrap().contains("it is not paused"));
+    assert!(said!(scene, verbs::resume_in, "billing", "--yes").unwrap().contains("it is not paused"));
 }
 
 #[tokio::test]
 async fn what_undoes_a_pause_or_a_resume_brings_back_what_was_in_force() {
     let scene = scene().await;
     let begun =
-        said!(scene, pauses::pause_in, "billing", "--until", "2h", "--reason", "it's an upgrade", "--yes").unwrap();
+        said!(scene, verbs::pause_in, "billing", "--until", "2h", "--reason", "it's an upgrade", "--yes").unwrap();
     assert!(begun.ends_with("to undo: cronward resume billing\n"), "{begun}");
     let back = r"to undo: cronward pause billing --until 2026-11-21T16:10:00Z --reason 'it'\''s an upgrade'";
-    let replaced = said!(scene, pauses::pause_in, "billing", "--yes").unwrap();
+    let replaced = said!(scene, verbs::pause_in, "billing", "--yes").unwrap();
     assert!(replaced.contains("until it is resumed, in place of the pause by "), "{replaced}");
     assert!(replaced.trim_end().ends_with(back), "{replaced}");
-    said!(scene, pauses::pause_in, "billing", "--until", "2h", "--reason", "it's an upgrade", "--yes").unwrap();
-    let resumed = said!(scene, pauses::resume_in, "billing", "--yes").unwrap();
+    said!(scene, verbs::pause_in, "billing", "--until", "2h", "--reason", "it's an upgrade", "--yes").unwrap();
+    let resumed = said!(scene, verbs::resume_in, "billing", "--yes").unwrap();
     assert!(resumed.trim_end().ends_with(back), "{resumed}");
     let known = scene.store.pauses().await.unwrap().pop().unwrap().1;
     assert_eq!((&*known.audit.verb, &*known.audit.why), ("pause", "it's an upgrade"));
     assert_eq!(known.ended.map(|ended| ended.verb).as_deref(), Some("resume"));
-    let over = said!(scene, pauses::pause_in, "billing", "--yes").unwrap();
+    let over = said!(scene, verbs::pause_in, "billing", "--yes").unwrap();
     assert!(over.ends_with("to undo: cronward resume billing\n"), "one that is over is not brought back: {over}");
 }
 
 #[tokio::test]
 async fn a_pause_that_would_be_over_and_a_job_that_is_unknown_are_refused() {
     let scene = scene().await;
-    let over = said!(scene, pauses::pause_in, "billing", "--until", "2026-11-21T14Z", "--yes").unwrap_err();
+    let over = said!(scene, verbs::pause_in, "billing", "--until", "2026-11-21T14Z", "--yes").unwrap_err();
     assert_eq!(
         over,
         "--until 2026-11-21T14:00:00Z is over: by the store's clock it is 2026-11-21T14:10:00Z; write a later one"
     );
-    let unknown = said!(scene, pauses::pause_in, "biling", "--yes").unwrap_err();
+    let unknown = said!(scene, verbs::pause_in, "biling", "--yes").unwrap_err();
     assert_eq!(unknown, "no job biling: did you mean billing?");
     assert!(scene.store.pauses().await.unwrap().is_empty());
 }
@@ -205,7 +206,16 @@ async fn a_pause_that_would_be_over_and_a_job_that_is_unknown_are_refused() {
 #[tokio::test]
 async fn a_script_that_does_not_say_yes_changes_nothing() {
     let scene = scene().await;
-    let refused = said!(scene, slots::mark_done_in, "billing").unwrap_err();
+    let refused = said!(scene, verbs::mark_done_in, "billing").unwrap_err();
     assert_eq!(refused, "mark-done billing@2026-11-21T14Z changes the store and nobody can be asked: add --yes");
     assert_eq!(record(&scene).await.mark, Mark::Free);
+}
+
+#[test]
+fn an_end_is_a_span_or_an_instant() {
+    assert_eq!(until("2h"), Ok(Until::After(Duration::from_secs(7_200))));
+    assert_eq!(until("2026-11-21T14Z"), Ok(Until::At("2026-11-21T14:00:00Z".parse().unwrap())));
+    for text in ["", "soon", "0s", "-2h"] {
+        assert!(until(text).unwrap_err().contains("2h"), "{text}");
+    }
 }

@@ -1,12 +1,33 @@
 //! One sentence that says why a slot ran or did not, and the command that mends it. Pure.
+//!
+//! Some jobs no daemon plans: a crontab's line starts them with `cronward exec`, or a service calls for them. No file has their command,
+//! so no verb here can run one.
 
-use crate::cli::pasted::starter;
-use crate::cli::text::{brief, ending};
-use crate::cli::why::{Explanation, Facts, clock, unplanned};
+use crate::cli::format::{brief, ending};
+use crate::cli::store_args::starter;
+use crate::cli::why::facts::{Facts, clock};
 use crate::clock::between;
 use crate::job::NodeName;
 use crate::slot::{Audit, Decision, Mark, Outcome, RunRecord, SlotState, Verdict};
 use crate::store::JobOrigin;
+
+/// What is said of a slot at the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Explanation {
+    pub(super) sentence: String,
+    /// A command line; none where nothing is to be mended.
+    pub(super) mend: Option<String>,
+}
+
+impl Explanation {
+    fn fine(sentence: impl Into<String>) -> Self {
+        Self { sentence: sentence.into(), mend: None }
+    }
+
+    fn mended(sentence: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self { sentence: sentence.into(), mend: Some(mend.into()) }
+    }
+}
 
 /// Why it is as it is.
 pub(super) fn explain(facts: &Facts) -> Explanation {
@@ -26,14 +47,14 @@ impl Facts {
         clock(self.record.slot.start(), at)
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    fn is_over(&self) -> bool {
         self.now >= self.record.slot.end()
     }
 
     /// What runs the slot once more: by name, when it is over.
     fn again(&self) -> String {
         if !self.is_planned() {
-            return unplanned::again(self);
+            return run_again(self);
         }
         let past = if self.is_over() { " --past" } else { "" };
         self.store.command_of_file(format_args!("trigger {}{past}", self.record.slot), self.has_command)
@@ -193,7 +214,7 @@ fn who(audit: &Audit) -> String {
 
 fn pending(facts: &Facts) -> Explanation {
     if !facts.is_planned() {
-        return unplanned::pending(facts, obstacle(facts));
+        return unplanned_pending(facts, obstacle(facts));
     }
     if facts.orphaned {
         return orphaned(facts);
@@ -262,7 +283,7 @@ fn unheard(facts: &Facts) -> Explanation {
             let who = if facts.is_planned() { "no node" } else { "nobody" };
             Explanation::fine(format!("it did not run: {who} knew the job before {}", facts.at(since)))
         }
-        Some(_) if !facts.is_planned() => unplanned::unheard(facts),
+        Some(_) if !facts.is_planned() => unplanned_unheard(facts),
         Some(_) if !facts.job.enabled => Explanation::mended(
             "it did not run: the job is not enabled in the file that was registered last",
             facts.again(),
@@ -310,4 +331,44 @@ fn obstacle(facts: &Facts) -> Option<String> {
         told.push(format!("only_on wants {wanted}, which {} {have} not", names(&passed)));
     }
     (!told.is_empty()).then(|| told.join("; "))
+}
+
+/// Who knows the job, and what they did not do.
+const fn nobody(origin: JobOrigin) -> &'static str {
+    match origin {
+        JobOrigin::Service => "only a service knows this job, and none of its processes has called for this slot",
+        JobOrigin::File | JobOrigin::Crontab => "only a crontab knows this job, and none has started it in this slot",
+    }
+}
+
+/// What runs the slot once more; in words, where that is no command of this program.
+fn run_again(facts: &Facts) -> String {
+    let slot = &facts.record.slot;
+    match (facts.job.origin, facts.is_over()) {
+        // It is not for pasting: marked without a look, a miss would be hidden.
+        (_, true) => {
+            let then = facts.store.command(format_args!("mark-done {slot}"));
+            format!("if it is still wanted, do its work by hand, and then `{then}`")
+        }
+        (JobOrigin::Service, false) => "let its service call for the slot: its next call runs it".to_owned(),
+        (JobOrigin::File | JobOrigin::Crontab, false) => {
+            "start its crontab's line by hand, on any of its machines".to_owned()
+        }
+    }
+}
+
+/// Not over, never claimed. `obstacle` is what those who asked were told.
+fn unplanned_pending(facts: &Facts, obstacle: Option<String>) -> Explanation {
+    let start = facts.record.slot.start();
+    if facts.now < start {
+        let wait = brief(between(facts.now, start));
+        return Explanation::fine(format!("it has not begun: it begins at {}, in {wait}", facts.at(start)));
+    }
+    let why = obstacle.unwrap_or_else(|| nobody(facts.job.origin).to_owned());
+    Explanation::mended(format!("it has not run yet: {why}"), run_again(facts))
+}
+
+/// Over, never claimed, and nobody noted why.
+fn unplanned_unheard(facts: &Facts) -> Explanation {
+    Explanation::mended(format!("it did not run: {}", nobody(facts.job.origin)), run_again(facts))
 }

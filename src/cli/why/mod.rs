@@ -1,75 +1,122 @@
-//! `cronward why J@S`: what each node decided on a slot, in order, and one sentence that says it all.
+//! `cronward why J@S`: what each node decided on a slot, in order, and one sentence that says it all. Asks the store for all that is
+//! known of the slot, and prints it.
 //!
-//! - `command` asks the store and prints.
-//! - `timeline` puts the store's record and the nodes' notes in one order.
-//! - `explain` makes the sentence and names the command that mends it; `unplanned` for jobs that no daemon plans.
+//! - `facts` is what is known, and puts the store's record and the nodes' notes in one order.
+//! - `explain` makes the sentence and names the command that mends it.
 //!
-//! All but the first are pure: values in, values out. They work from the record alone where nothing was noted.
+//! Both are pure: values in, values out. They work from the record alone where nothing was noted.
 
-mod command;
 mod explain;
-mod timeline;
-mod unplanned;
-
-pub(crate) use command::{Args, why};
-
-use chrono::{DateTime, Utc};
-
-use crate::cli::store_args::StoreArgs;
-use crate::job::NodeName;
-use crate::slot::{NotePage, SlotRecord};
-use crate::store::{JobEntry, Pause};
-
-/// All that is known of a slot and of those who might have run it.
-struct Facts {
-    record: SlotRecord,
-    /// In the order in which they were begun.
-    pages: Vec<NotePage>,
-    /// The job's last pause.
-    pause: Option<Pause>,
-    job: JobEntry,
-    /// Whether a file that was read has the job's command.
-    has_command: bool,
-    /// What was typed to get here: told commands go to the same store.
-    store: StoreArgs,
-    /// When the registry first heard of the job; none when it has not.
-    known_since: Option<DateTime<Utc>>,
-    /// The slot's first tick; none where it has none.
-    tick: Option<DateTime<Utc>>,
-    /// Nobody was to run it: nodes are alive, and none had the job in its file any more.
-    orphaned: bool,
-    /// Nodes that are alive.
-    alive: Vec<NodeName>,
-    /// The store's clock.
-    now: DateTime<Utc>,
-}
-
-/// What is said of a slot at the end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Explanation {
-    sentence: String,
-    /// A command line; none where nothing is to be mended.
-    mend: Option<String>,
-}
-
-impl Explanation {
-    fn fine(sentence: impl Into<String>) -> Self {
-        Self { sentence: sentence.into(), mend: None }
-    }
-
-    fn mended(sentence: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { sentence: sentence.into(), mend: Some(mend.into()) }
-    }
-}
-
-/// An instant of the slot's day as people say it; with its date where that is another.
-fn clock(day: DateTime<Utc>, at: DateTime<Utc>) -> String {
-    if day.date_naive() == at.date_naive() {
-        at.format("%H:%M:%S").to_string()
-    } else {
-        at.format("%Y-%m-%d %H:%M:%S").to_string()
-    }
-}
-
+mod facts;
 #[cfg(test)]
 mod tests;
+
+use std::fmt::Write;
+
+use crate::cli::console::{Console, OutputArgs};
+use crate::cli::failure::Failure;
+use crate::cli::format::{self, Grid, harmless};
+use crate::cli::lookup::{self, SlotRef};
+use crate::cli::session::Session;
+use crate::cli::store_args::StoreArgs;
+use crate::cli::why::explain::{Explanation, explain};
+use crate::cli::why::facts::{Facts, clock, timeline};
+use crate::observe::view::{DecisionView, WhyView};
+
+/// Why a slot ran, or did not: each node's decisions in order, and one sentence
+///
+/// Works without a daemon, and for slots long over, as long as their records are kept.
+#[derive(Debug, clap::Args)]
+#[command(before_help = "Example: cronward why billing@2026-11-21T14Z")]
+pub(crate) struct Args {
+    /// The slot: billing@2026-11-21T14Z, billing for the current one, billing@-1 for the one before
+    #[arg(value_name = "JOB[@SLOT]")]
+    pub(crate) slot: SlotRef,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Says why.
+pub(crate) async fn why(args: &Args, console: &mut Console) -> Result<(), Failure> {
+    let session = Session::open(&args.store, console).await?;
+    let facts = facts(&session, &args.slot, &args.store).await?;
+    let (decisions, Explanation { sentence, mend }) = (timeline(&facts), explain(&facts));
+    if args.output.json {
+        return console.json(&view(&facts, decisions, sentence, mend));
+    }
+    print(&facts, &decisions, console)?;
+    let mut said = format!("\n{}\n", harmless(&sentence));
+    if let Some(mend) = mend {
+        let _ = writeln!(said, "mend: {}", harmless(&mend));
+    }
+    console.print(&said)
+}
+
+/// Reads all that is known.
+async fn facts(session: &Session, wanted: &SlotRef, store: &StoreArgs) -> Result<Facts, Failure> {
+    let (job, record) = lookup::find(session, wanted).await?;
+    let pages = session.store.notes(&record.slot).await?;
+    let pauses = session.store.pauses().await?;
+    let (now, nodes) = session.store.nodes().await?;
+    let alive = nodes.into_iter().filter(|node| node.is_alive(now)).map(|node| node.report.name);
+    let ticks = job.timetable.slots(record.slot.start(), record.slot.end());
+    Ok(Facts {
+        tick: ticks.map(|(_, tick)| tick).next(),
+        pages,
+        pause: pauses.into_iter().find(|(name, _)| *name == job.entry.name).map(|(_, pause)| pause),
+        job: job.entry.clone(),
+        has_command: job.spec.is_some(),
+        store: store.clone(),
+        known_since: job.known_since,
+        orphaned: job.is_nobodys(record.slot.start()),
+        alive: alive.collect(),
+        now: session.now,
+        record,
+    })
+}
+
+fn view(facts: &Facts, decisions: Vec<DecisionView>, sentence: String, mend: Option<String>) -> WhyView {
+    let slot = &facts.record.slot;
+    WhyView {
+        job: slot.job().clone(),
+        slot: slot.key().to_string(),
+        start: slot.start(),
+        end: slot.end(),
+        state: facts.record.state(facts.now, facts.job.max_attempts),
+        decisions,
+        dropped: facts.pages.iter().map(|page| page.dropped).fold(0, u32::saturating_add),
+        sentence,
+        mend,
+    }
+}
+
+/// The state, and the table.
+fn print(facts: &Facts, decisions: &[DecisionView], console: &mut Console) -> Result<(), Failure> {
+    let slot = &facts.record.slot;
+    let state = facts.record.state(facts.now, facts.job.max_attempts);
+    console.print(&format!("{slot}  {}\n", state.as_str()))?;
+    let day = slot.start();
+    let mut grid = Grid::new(console, &["AT", "NODE", "DECISION"]);
+    for decision in decisions {
+        let again = match (decision.times, decision.until) {
+            (0 | 1, _) | (_, None) => String::new(),
+            (times, Some(until)) => format!(" ({times} times until {})", clock(day, until)),
+        };
+        grid.row(vec![
+            format::text(clock(day, decision.at)),
+            format::maybe(decision.node.as_deref()),
+            format::text(format!("{}{again}", decision.text)),
+        ]);
+    }
+    grid.print(console)?;
+    if facts.pages.is_empty() {
+        console.note("no node has noted anything on this slot: what follows is from its record alone");
+    }
+    let dropped = facts.pages.iter().map(|page| page.dropped).fold(0, u32::saturating_add);
+    if dropped > 0 {
+        console.note(format_args!("{dropped} older decisions are not kept"));
+    }
+    Ok(())
+}

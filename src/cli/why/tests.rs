@@ -2,16 +2,12 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::command::{facts, print};
-use super::explain::explain;
-use super::timeline::timeline;
 use super::*;
 use crate::cli::console::Console;
-use crate::cli::fixture::{self, NOON, at, node};
-use crate::cli::scene::Scene;
+use crate::cli::fixture::{self, NOON, Scene, at, node};
 use crate::job::Namespace;
-use crate::slot::{Decision, Mark, Note, Outcome, RunRecord, Verdict, VerdictRecord};
-use crate::store::JobOrigin;
+use crate::slot::{Decision, Mark, Note, NotePage, Outcome, RunRecord, SlotRecord, Verdict, VerdictRecord};
+use crate::store::{JobEntry, JobOrigin};
 
 const OVER: &str = "2026-11-21T15:00:00Z";
 

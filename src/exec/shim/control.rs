@@ -10,9 +10,7 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
 };
 
-use crate::exec::plan::Plan;
-use crate::exec::report::Report;
-use crate::exec::request::{FRAME, Request};
+use crate::exec::messages::{FRAME, Plan, Report, Request};
 
 /// The largest plan: Linux allows no more arguments and environment than this (a quarter of the largest stack limit that
 /// anybody sets).

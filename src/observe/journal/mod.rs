@@ -10,7 +10,6 @@
 mod facts;
 mod line;
 mod recorder;
-mod writer;
 
 pub use line::{Fact, Line, Plan};
 pub use recorder::Journal;

@@ -303,7 +303,7 @@ fn an_expression_is_told_in_words() {
 
 #[test]
 fn croner_s_own_search_in_a_zone_still_differs_where_ours_says_so() {
-    // When this fails, croner has changed: see `src/schedule/search.rs`.
+    // When this fails, croner has changed: see `src/schedule/expression.rs`.
     let next = |expression: &str, zone: Tz, from: &str| {
         let cron: Cron = expression.parse().unwrap();
         cron.find_next_occurrence(&utc(from).with_timezone(&zone), false).map(|tick| tick.to_utc()).ok()

@@ -79,7 +79,7 @@ fn the_files_that_name_every_store_are_those_that_are_told_to_whoever_adds_one()
 #[test]
 fn an_entry_of_a_list_of_circles_that_is_gone_is_told() {
     let gone = unlisted(&Sources::new());
-    for file in ["guard/machine.rs", "verify/tenure.rs"] {
+    for file in ["guard/machine.rs", "verify/node_run.rs"] {
         assert!(gone.iter().any(|told| told.starts_with(file)), "{gone:?}");
     }
     // Two of three still know each other.

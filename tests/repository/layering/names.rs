@@ -75,7 +75,7 @@ const STORE_TABLE: [&str; 2] = ["store/url.rs", "store/open.rs"];
 /// Files that mean something else by such a word.
 const OTHER_MEANING: [&str; 1] = [
     // The users of a machine.
-    "cli/import/accounts.rs",
+    "cli/import/entry.rs",
 ];
 
 /// Adapters name themselves. What weighs Redlock's answers is a part of one, and the suite keeps stores with flaws.

@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
+use crate::cli::format::brief;
 use crate::cli::store_args::StoreArgs;
-use crate::cli::text::brief;
 use crate::clock::{Clock, SystemClock};
 use crate::slot::Audit;
 use crate::store::Intervention;
@@ -50,7 +50,7 @@ fn who() -> String {
 }
 
 /// A verb and its object, in words.
-pub(crate) struct Deed {
+pub(crate) struct Change {
     /// `reset`, `unlock`, `mark-done`, `pause`, `resume`, `trigger`.
     pub(crate) verb: &'static str,
     /// The slot or the job.
@@ -67,7 +67,7 @@ pub(crate) struct Deed {
 
 /// What a verb did, for programs.
 #[derive(Debug, Serialize)]
-struct DeedView<'a> {
+struct ChangeView<'a> {
     /// `reset`, `unlock`, `mark-done`, `pause`, `resume`.
     verb: &'a str,
     /// The slot or the job.
@@ -78,7 +78,7 @@ struct DeedView<'a> {
     undo: &'a str,
 }
 
-impl Deed {
+impl Change {
     /// Asks, unless `--yes` was given. Answers whether to go on; without somebody to ask, says what to add.
     pub(crate) fn confirm(&self, operator: &OperatorArgs, console: &mut Console) -> Result<bool, Failure> {
         if operator.yes {
@@ -114,7 +114,7 @@ impl Deed {
             }
         };
         if output.json {
-            return console.json(&DeedView { verb, target, changed, undo });
+            return console.json(&ChangeView { verb, target, changed, undo });
         }
         if changed {
             console.print(&format!("{verb} {target}: {effect}\n"))?;
@@ -128,13 +128,14 @@ impl Deed {
 #[cfg(test)]
 mod tests {
     use super::*;
+
     use std::time::Duration;
 
     use crate::cli::fixture::node;
     use crate::slot::Holder;
 
-    fn deed() -> Deed {
-        Deed {
+    fn change() -> Change {
+        Change {
             verb: "reset",
             target: "billing@2026-11-21T14Z".to_owned(),
             effect: "3 attempts are forgiven".to_owned(),
@@ -146,7 +147,7 @@ mod tests {
 
     fn told(answer: Intervention, json: bool) -> String {
         let (mut console, out, _) = Console::captured(false);
-        deed().tell(answer, OutputArgs { json, no_color: false }, &mut console).unwrap();
+        change().tell(answer, OutputArgs { json, no_color: false }, &mut console).unwrap();
         out.text()
     }
 
@@ -168,7 +169,7 @@ mod tests {
         let by = Holder { node: node("b"), attempt: 2 };
         let held = Intervention::Held { by, remaining: Duration::from_secs(41) };
         let (mut console, _, _) = Console::captured(false);
-        let refusal = deed().tell(held, OutputArgs::default(), &mut console).unwrap_err();
+        let refusal = change().tell(held, OutputArgs::default(), &mut console).unwrap_err();
         assert_eq!(
             refusal.to_string(),
             "billing@2026-11-21T14Z is held by node b, attempt 2, for another 41s unless renewed: wait for it, or take the \
@@ -182,7 +183,7 @@ mod tests {
         let ask = |answer: Option<&str>| {
             let (mut console, _, err) = Console::captured(true);
             console.answers(answer);
-            (deed().confirm(&OperatorArgs::default(), &mut console), err.text())
+            (change().confirm(&OperatorArgs::default(), &mut console), err.text())
         };
         for (answer, agreed) in [("y\n", true), ("Yes\n", true), ("n\n", false), ("\n", false), ("", false)] {
             assert_eq!(ask(Some(answer)).0.unwrap(), agreed, "{answer:?}");

@@ -1,15 +1,19 @@
-//! One start of one node: from when to when it was there, whether it reached its store, and what its clock showed.
+//! One start of one node: from when to when it was there, which jobs it planned and when it fires their ticks, whether it reached its
+//! store, and how far its clock is ahead of the store's, as far as its own lines show it. Nothing is set right here.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use crate::clock::later;
 use crate::job::{JobName, NodeName};
-use crate::observe::journal::{Fact, Plan};
-use crate::verify::clocks::measured;
+use crate::observe::journal::{Fact, Line, Plan};
+use crate::schedule::Timetable;
+use crate::slot::Slot;
+use crate::verify::availability::is_an_answer;
 use crate::verify::inputs::Told;
-use crate::verify::obstacle::is_an_answer;
+use crate::verify::story::span;
 
 /// From a start or a reload to the beat that looks at every current slot.
 pub(super) const FIRST_LOOK: TimeDelta = TimeDelta::seconds(2);
@@ -23,7 +27,7 @@ const UNTIL_A_HEARTBEAT: TimeDelta = TimeDelta::seconds(10);
 
 /// One start of one node. All instants are set right to the store's clock.
 #[derive(Debug)]
-pub(super) struct Instance {
+pub(super) struct NodeRun {
     pub(super) node: NodeName,
     pub(super) id: String,
     pub(super) first: DateTime<Utc>,
@@ -57,12 +61,12 @@ pub(super) struct Instance {
     /// nobody knows when it did what.
     clock_off: Vec<TimeDelta>,
     /// When it began with another file.
-    pub(super) reloads: Vec<DateTime<Utc>>,
+    reloads: Vec<DateTime<Utc>>,
     /// What it planned, and from when on.
     pub(super) plans: Vec<(DateTime<Utc>, JobName, Plan)>,
 }
 
-impl Instance {
+impl NodeRun {
     pub(super) fn new(node: NodeName, id: String, at: DateTime<Utc>) -> Self {
         Self {
             node,
@@ -231,4 +235,132 @@ pub(super) fn dropped(told: &[Told]) -> BTreeMap<String, Vec<Span>> {
         }
     }
     dropped
+}
+
+/// A job in the plan of one start of one node.
+#[derive(Debug)]
+pub(super) struct Assignment {
+    pub(super) instance: usize,
+    pub(super) plan: Plan,
+    pub(super) from: DateTime<Utc>,
+    /// Since when its node has had the job without a break; none from its start on.
+    gained: Option<DateTime<Utc>>,
+    /// When a reload replaced it or took the job away, or the node was gone.
+    pub(super) to: DateTime<Utc>,
+    /// With the jitter, where the journal tells it.
+    pub(super) table: Timetable,
+}
+
+/// Every plan of every node that can be read.
+pub(super) fn assignments(instances: &[NodeRun], horizon: DateTime<Utc>) -> Vec<Assignment> {
+    let mut assignments: Vec<Assignment> = Vec::new();
+    for (index, instance) in instances.iter().enumerate() {
+        for (number, (from, job, plan)) in instance.plans.iter().enumerate() {
+            let Ok(table) = Timetable::parse(job.clone(), &plan.schedule, &plan.timezone, &plan.period) else {
+                continue;
+            };
+            let table = table.with_jitter(plan.jitter_s.map(span).unwrap_or_default());
+            let to = end(instance, number, job).unwrap_or_else(|| instance.until(horizon));
+            let before = assignments.iter().rev().find(|other| other.instance == index && other.table.job() == job);
+            let kept = before.filter(|before| before.to >= *from).map(|before| before.gained);
+            let gained = kept.unwrap_or_else(|| instance.reloads.iter().any(|at| at <= from).then_some(*from));
+            assignments.push(Assignment { instance: index, plan: plan.clone(), from: *from, gained, to, table });
+        }
+    }
+    assignments
+}
+
+/// When a plan is replaced by a later one of the same job, or taken away by a reload that has no such job.
+fn end(instance: &NodeRun, number: usize, job: &JobName) -> Option<DateTime<Utc>> {
+    let (from, _, _) = instance.plans.get(number)?;
+    let mut reloads = instance.reloads.iter().filter(|at| *at > from);
+    let next = instance.plans.iter().skip(number + 1).find(|(_, other, _)| other == job).map(|(at, _, _)| *at);
+    let Some(reload) = reloads.next() else { return next };
+    let following = reloads.next();
+    // The plan is told right after the reload.
+    let again = next.filter(|at| following.is_none_or(|following| at < following));
+    Some(again.unwrap_or(*reload))
+}
+
+impl Assignment {
+    /// Whether its node claims the job's slots.
+    pub(super) fn is_of(&self, job: &JobName) -> bool {
+        self.plan.ours && self.table.job() == job
+    }
+
+    /// Whether its node sees to it that the slot gets its verdict: who takes a job from a new file begins with the slots that
+    /// last, who starts goes on where others have left off.
+    pub(super) fn closes(&self, slot: &Slot) -> bool {
+        self.gained.is_none_or(|gained| gained < slot.end())
+    }
+
+    /// When its node fires the slot's first tick; none where it has other slots, or does not tell its jitter.
+    pub(super) fn fires(&self, slot: &Slot) -> Option<DateTime<Utc>> {
+        self.plan.jitter_s?;
+        let (own, tick) = self.table.slots(slot.start(), slot.start() + TimeDelta::milliseconds(1)).next()?;
+        (own == *slot).then(|| self.table.fire_at(tick, slot))
+    }
+
+    /// Until when its node may start what it fired then.
+    pub(super) fn may_start_until(&self, fired: DateTime<Utc>) -> DateTime<Utc> {
+        let deadline = self.plan.start_deadline_s.map(|deadline| later(fired, span(deadline)));
+        deadline.map_or(self.to, |deadline| deadline.min(self.to))
+    }
+}
+
+/// A difference of clocks below this is latency.
+const LATENCY: TimeDelta = TimeDelta::milliseconds(50);
+
+/// What a node says of its clock beyond this is nonsense: lines are of the years 1970 to 9999.
+const LARGEST: TimeDelta = TimeDelta::days(8_030 * 366);
+
+/// What the lines of one instance show of its clock.
+#[derive(Default)]
+struct Signs {
+    /// The smallest difference between telling of a grant and the store's instant of it: that is the clock's lead and the
+    /// fastest answer, so that one answer on a slow link shifts nothing where another was quicker.
+    granted: Option<TimeDelta>,
+    /// What the node itself measured when it began.
+    measured: Option<TimeDelta>,
+    /// The store said of slots that they were over, so long before they were by the node's clock.
+    behind: Option<TimeDelta>,
+}
+
+/// How far each instance's clock is ahead of the store's, for those whose clock is off. A grant tells it best; an instance
+/// that was granted nothing may have measured it, or have been told that a slot is over that by its clock was not.
+pub(super) fn offsets(told: &[Told]) -> BTreeMap<String, TimeDelta> {
+    let mut signs: BTreeMap<&str, Signs> = BTreeMap::new();
+    for Told { line, .. } in told {
+        signs.entry(&line.instance).or_default().take(line);
+    }
+    let known = signs.into_iter().filter_map(|(instance, signs)| Some((instance.to_owned(), signs.ahead()?)));
+    known.filter(|(_, ahead)| ahead.abs() > LATENCY).collect()
+}
+
+/// What a node measured of its clock.
+pub(super) fn measured(offset_ms: i64) -> Option<TimeDelta> {
+    TimeDelta::try_milliseconds(offset_ms).filter(|offset| offset.abs() <= LARGEST)
+}
+
+impl Signs {
+    fn take(&mut self, line: &Line) {
+        match &line.fact {
+            Fact::Granted { granted_at, .. } => {
+                let ahead = line.at - *granted_at;
+                self.granted = Some(self.granted.map_or(ahead, |least| least.min(ahead)));
+            }
+            Fact::ClockOff { offset_ms } => {
+                self.measured = self.measured.or_else(|| measured(*offset_ms));
+            }
+            Fact::ClaimAnswered { answer, .. } if answer == "closed" => {
+                let behind = line.slot().map(|slot| slot.end() - line.at).filter(|behind| *behind > TimeDelta::zero());
+                self.behind = behind.max(self.behind);
+            }
+            _ => {}
+        }
+    }
+
+    fn ahead(self) -> Option<TimeDelta> {
+        self.granted.or(self.measured).or_else(|| self.behind.map(|behind| -behind))
+    }
 }

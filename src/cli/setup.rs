@@ -1,4 +1,9 @@
-//! `cronward migrate`: makes the tables of a store in a database, or brings them up to date. Touches no record.
+//! What is set up before the first start: `cronward init` writes a first `jobs.toml`, and never over another; `cronward migrate` makes
+//! the tables of a store in a database, or brings them up to date, and touches no record.
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -7,10 +12,46 @@ use crate::cli::failure::Failure;
 use crate::cli::store_args::StoreArgs;
 use crate::store::{self, Migration, redact};
 
+/// The sample of the repository, with every key and three jobs that are seen to work.
+const SAMPLE: &str = include_str!("../../jobs.toml");
+
+/// Write a sample jobs.toml, with every key explained and three jobs to try
+#[derive(Debug, clap::Args)]
+#[command(before_help = "Example: cronward init /etc/cronward/jobs.toml")]
+pub(crate) struct InitArgs {
+    /// The file to write; its folder has to exist
+    #[arg(value_name = "PATH", default_value = "jobs.toml")]
+    pub(crate) path: PathBuf,
+}
+
+/// Writes the file.
+pub(crate) fn init(args: &InitArgs, console: &mut Console) -> Result<(), Failure> {
+    let shown = args.path.display();
+    write(&args.path).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            Failure::Configuration(format!("{shown} exists and was not changed; name another path"))
+        }
+        _ => Failure::Configuration(format!("cannot write {shown}: {error}; name another path")),
+    })?;
+    let config = if args.path == Path::new("jobs.toml") { String::new() } else { format!(" --config {shown}") };
+    console.print(&format!("Wrote {shown}. Next: cronward check{config}, then cronward run{config}\n"))
+}
+
+/// Makes the file and fills it; one that is there, or a link that points anywhere, is an error.
+fn write(path: &Path) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    let written = file.write_all(SAMPLE.as_bytes()).and_then(|()| file.sync_all());
+    if written.is_err() {
+        // A half of it would be taken for the whole. That it cannot be removed either is not the news.
+        let _ = std::fs::remove_file(path);
+    }
+    written
+}
+
 /// Makes the store's tables, or brings them up to date; for a user who may, where the daemon's may not
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward migrate --store postgres://owner@db.example/cronward")]
-pub(crate) struct Args {
+pub(crate) struct MigrateArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
     /// JSON with documented, stable fields
@@ -30,7 +71,7 @@ struct MigrationView<'a> {
 }
 
 /// Makes the tables, and says what was done.
-pub(crate) async fn migrate(args: &Args, console: &mut Console) -> Result<(), Failure> {
+pub(crate) async fn migrate(args: &MigrateArgs, console: &mut Console) -> Result<(), Failure> {
     let file = args.store.read_file(console)?;
     let address = args.store.address(file.as_ref(), console)?;
     let done = store::migrate(&address.url).await;

@@ -6,12 +6,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::drive::introduction::{Begun, Introduction};
 use crate::drive::{Account, Once};
-use crate::observe::{FanOut, Notebook, Observer};
-use crate::slot::Decision;
+use crate::guard::Event;
+use crate::observe::{FanOut, NodeEvent, Notebook, Observer};
+use crate::slot::{Decision, Slot, Verdict};
+use crate::store::{JobEntry, JobOrigin, Store};
 
 /// How long a caller whose work is over waits for the registry, at most.
 const LAST_WORD: Duration = Duration::from_secs(1);
@@ -70,4 +72,48 @@ impl Once {
         let (_, ()) = tokio::join!(tokio::time::timeout(LAST_WORD, introduce), notes.flush(&*store));
         account
     }
+}
+
+/// A job that no daemon plans, as its caller knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Introduction {
+    /// The registry's entry.
+    pub entry: JobEntry,
+    /// False where it is in part a guess: then it takes the place of none that is there.
+    pub certain: bool,
+}
+
+impl Introduction {
+    /// Tells the store, unless it knows. Answers whether it knows now. Between the look and the word a daemon may register
+    /// the same name for the first time: the store then keeps what the daemon said.
+    pub(super) async fn tell(&self, store: &dyn Store) -> bool {
+        let Ok(known) = store.jobs().await else { return false };
+        let known = known.iter().find(|job| job.name == self.entry.name);
+        if known.is_some_and(|known| !self.replaces(known)) {
+            return true;
+        }
+        store.register(std::slice::from_ref(&self.entry)).await.is_ok()
+    }
+
+    fn replaces(&self, known: &JobEntry) -> bool {
+        let same = JobEntry { first_seen: known.first_seen, ..self.entry.clone() } == *known;
+        self.certain && !same && known.origin != JobOrigin::File
+    }
+}
+
+/// Tells once that the work has begun.
+#[derive(Debug, Default)]
+pub(super) struct Begun(pub(super) Notify);
+
+impl Observer for Begun {
+    fn slot(&self, _slot: &Slot, event: &Event) {
+        // Not the grant: the start of the work comes before everything else.
+        if matches!(event, Event::RunStarted { .. }) {
+            self.0.notify_one();
+        }
+    }
+
+    fn closed(&self, _slot: &Slot, _verdict: Verdict) {}
+
+    fn node(&self, _event: &NodeEvent) {}
 }

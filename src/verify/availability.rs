@@ -1,5 +1,6 @@
 //! For how long some node could have taken a slot, and had nothing that kept it from it: what was not done all the same is
-//! nobody's fault but the guard's.
+//! nobody's fault but the guard's. And what did keep it, by its own words: from the line that tells of it to the next answer of the
+//! store.
 
 use std::time::Duration;
 
@@ -7,11 +8,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::clock::{between, later};
 use crate::job::NodeName;
-use crate::verify::fault::Fault;
-use crate::verify::history::{History, LATENESS};
-use crate::verify::instance::{Instance, Span};
+use crate::observe::journal::Fact;
+use crate::verify::history::{Heard, History, LATENESS};
+use crate::verify::inputs::Fault;
+use crate::verify::node_run::{Assignment, NodeRun, Span};
 use crate::verify::story::Story;
-use crate::verify::tenure::Tenure;
 
 /// The end of a disturbance is not part of it.
 const EDGE: TimeDelta = TimeDelta::milliseconds(1);
@@ -43,7 +44,7 @@ struct Question<'a> {
     service: Service,
     everybody: Vec<&'a NodeName>,
     /// The plans of its job, and when each one's node fires the slot's tick.
-    fired: Vec<(&'a Tenure, DateTime<Utc>)>,
+    fired: Vec<(&'a Assignment, DateTime<Utc>)>,
     /// They do not have as many attempts.
     files_differ: bool,
 }
@@ -59,7 +60,8 @@ impl History {
     pub(super) fn somebody_could_claim(&self, story: &Story, (from, to): Span, bound: Duration, but: &[usize]) -> bool {
         let question = self.ask(story, Service::Claiming);
         self.instances.iter().enumerate().filter(|(index, _)| !but.contains(index)).any(|(index, instance)| {
-            let own = question.fired.iter().filter(|(tenure, _)| tenure.instance == index && tenure.plan.ours);
+            let own =
+                question.fired.iter().filter(|(assignment, _)| assignment.instance == index && assignment.plan.ours);
             let begins = own.map(|(_, fired)| *fired).min().map_or(from, |fired| fired.max(from));
             let span = (begins, to);
             (begins == from || later(begins, bound) <= to)
@@ -88,17 +90,21 @@ impl History {
 
     fn ask<'a>(&'a self, story: &'a Story, service: Service) -> Question<'a> {
         let everybody = self.instances.iter().map(|instance| &instance.node).collect();
-        let plans = self.tenures.iter().filter(|tenure| tenure.table.job() == story.slot.job());
+        let plans = self.assignments.iter().filter(|assignment| assignment.table.job() == story.slot.job());
         // A clock that is off is put right only when it is far off.
-        let late = |tenure: &Tenure| self.instances.get(tenure.instance).map_or(Duration::ZERO, Instance::may_be_late);
-        let fires = |tenure: &'a Tenure| {
-            let at = tenure.fires(&story.slot).unwrap_or_else(|| story.slot.start());
-            (tenure, later(at, late(tenure)))
+        let late = |assignment: &Assignment| {
+            self.instances.get(assignment.instance).map_or(Duration::ZERO, NodeRun::may_be_late)
+        };
+        let fires = |assignment: &'a Assignment| {
+            let at = assignment.fires(&story.slot).unwrap_or_else(|| story.slot.start());
+            (assignment, later(at, late(assignment)))
         };
         let fired: Vec<_> = plans.map(fires).collect();
         let (start, end) = (story.slot.start(), story.slot.end());
-        let near = |tenure: &Tenure| tenure.from <= end && start <= tenure.to;
-        let files = || fired.iter().filter(|(tenure, _)| near(tenure)).map(|(tenure, _)| tenure.plan.max_attempts);
+        let near = |assignment: &Assignment| assignment.from <= end && start <= assignment.to;
+        let files = || {
+            fired.iter().filter(|(assignment, _)| near(assignment)).map(|(assignment, _)| assignment.plan.max_attempts)
+        };
         let files_differ = files().min() != files().max();
         Question { history: self, story, service, everybody, fired, files_differ }
     }
@@ -107,11 +113,11 @@ impl History {
     pub(super) fn can_claim_at(&self, story: &Story, instance: usize, died: DateTime<Utc>) -> bool {
         let question = self.ask(story, Service::Claiming);
         let Some(node) = self.instances.get(instance) else { return false };
-        let mut own = question.fired.iter().filter(|(tenure, _)| tenure.instance == instance);
-        let plans = own.any(|(tenure, fired)| {
-            tenure.plan.ours
-                && tenure.from <= died
-                && died <= later(tenure.to, LATENESS)
+        let mut own = question.fired.iter().filter(|(assignment, _)| assignment.instance == instance);
+        let plans = own.any(|(assignment, fired)| {
+            assignment.plan.ours
+                && assignment.from <= died
+                && died <= later(assignment.to, LATENESS)
                 && *fired <= later(died, LATENESS)
         });
         // One that died as it began had no time to say that it had reached its store.
@@ -137,7 +143,7 @@ impl Question<'_> {
     }
 
     /// Whether the service is one that this instance has to do, by what it told of its plan.
-    fn is_asked(&self, index: usize, instance: &Instance, (from, to): Span) -> bool {
+    fn is_asked(&self, index: usize, instance: &NodeRun, (from, to): Span) -> bool {
         let claims = match self.service {
             Service::Telling(only) => return index == only,
             Service::Claiming | Service::ClaimingMore => true,
@@ -147,22 +153,22 @@ impl Question<'_> {
             self.service == Service::ClaimingMore && self.story.was_told_used_up(index, (since, at))
         };
         // Nobody claims a slot before its tick; nor, where files differ, one whose attempts are used up by the node's own.
-        let may_claim = |tenure: &Tenure, fired: DateTime<Utc>, at: DateTime<Utc>| {
-            let most = tenure.plan.max_attempts;
-            tenure.plan.ours && fired <= at && !(self.files_differ && self.story.used_at(at) >= most)
+        let may_claim = |assignment: &Assignment, fired: DateTime<Utc>, at: DateTime<Utc>| {
+            let most = assignment.plan.max_attempts;
+            assignment.plan.ours && fired <= at && !(self.files_differ && self.story.used_at(at) >= most)
         };
         let plans_at = |at: DateTime<Utc>| {
-            let mut own = self.fired.iter().filter(|(tenure, _)| tenure.instance == index);
-            own.any(|(tenure, fired)| {
-                let does = if claims { may_claim(tenure, *fired, at) } else { tenure.closes(&self.story.slot) };
-                tenure.from <= at && at <= tenure.to && does && !used_up(tenure.from, at)
+            let mut own = self.fired.iter().filter(|(assignment, _)| assignment.instance == index);
+            own.any(|(assignment, fired)| {
+                let does = if claims { may_claim(assignment, *fired, at) } else { assignment.closes(&self.story.slot) };
+                assignment.from <= at && at <= assignment.to && does && !used_up(assignment.from, at)
             })
         };
         let planless = instance.keeps_its_plan_to_itself() && !used_up(instance.first, to);
         planless || (plans_at(from) && plans_at(to))
     }
 
-    fn serves(&self, index: usize, instance: &Instance, span: Span) -> bool {
+    fn serves(&self, index: usize, instance: &NodeRun, span: Span) -> bool {
         let (history, story) = (self.history, self.story);
         let strikes = |fault: &Fault| {
             fault.keeps_from_work()
@@ -220,7 +226,7 @@ impl Question<'_> {
         }
         let lease = story.lease_ttl();
         cuts.extend(self.fired.iter().map(|(_, fired)| *fired));
-        cuts.extend(history.tenures.iter().flat_map(|tenure| [tenure.from, tenure.to]));
+        cuts.extend(history.assignments.iter().flat_map(|assignment| [assignment.from, assignment.to]));
         cuts.extend(history.faults.iter().flat_map(|fault| [Some(fault.at), fault.until]).flatten());
         cuts.extend(story.obstacles.iter().flat_map(|it| [Some(it.from), it.over(lease)]).flatten());
         cuts.extend(story.told_used_up());
@@ -230,4 +236,103 @@ impl Question<'_> {
         cuts.dedup();
         cuts
     }
+}
+
+/// What it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// The store could not be asked. Told at the first error of a row only.
+    StoreFailed,
+    /// The job was paused: whoever is told until when does not ask again before.
+    Paused,
+    /// An older slot of the job was held; who waits looks again when that lease has lapsed.
+    Blocked,
+    /// The slot was held; the same.
+    Held(NodeName),
+}
+
+/// What kept one instance from claiming one slot.
+#[derive(Debug)]
+pub(super) struct Obstacle {
+    pub(super) what: What,
+    pub(super) instance: usize,
+    pub(super) from: DateTime<Utc>,
+    /// When the store next answered that instance; none if it never did.
+    until: Option<DateTime<Utc>>,
+}
+
+impl Obstacle {
+    /// Ends what a line ends, and adds what it begins.
+    pub(super) fn hear(obstacles: &mut Vec<Self>, heard: &Heard) {
+        let fact = &heard.told.line.fact;
+        let what = match fact {
+            Fact::StoreFailed { .. } => Some(What::StoreFailed),
+            Fact::ClaimAnswered { answer, by } => match (answer.as_str(), by) {
+                ("paused", _) => Some(What::Paused),
+                ("blocked", _) => Some(What::Blocked),
+                ("held", Some(by)) => Some(What::Held(by.clone())),
+                _ => None,
+            },
+            _ => None,
+        };
+        let last = obstacles.iter_mut().rev().find(|last| last.instance == heard.instance);
+        if let Some(last) = last.filter(|last| last.until.is_none()) {
+            if what.as_ref() == Some(&last.what) && last.what == What::StoreFailed {
+                return;
+            }
+            if is_an_answer(fact) || what.is_some() {
+                last.until = Some(heard.at);
+            }
+        }
+        obstacles.extend(what.map(|what| Self { what, instance: heard.instance, from: heard.at, until: None }));
+    }
+
+    /// For people, unless it is the lease of a node that gives its journal.
+    pub(super) fn words(&self, history: &History) -> Option<String> {
+        match &self.what {
+            What::StoreFailed => Some("the store failed".to_owned()),
+            What::Paused => Some("claims were answered paused".to_owned()),
+            What::Blocked => Some("claims were answered blocked".to_owned()),
+            What::Held(by) if history.knows(by) => None,
+            What::Held(by) => Some(format!("{by}, whose journal is not given, held it")),
+        }
+    }
+
+    /// When it was over at the latest, for slots with such a lease.
+    pub(super) fn over(&self, lease: Duration) -> Option<DateTime<Utc>> {
+        let looks_again = match self.what {
+            What::StoreFailed | What::Paused => None,
+            What::Blocked | What::Held(_) => Some(later(self.from, lease)),
+        };
+        [self.until, looks_again].into_iter().flatten().min()
+    }
+
+    /// Whether it, or what follows from it for so long, falls into a span.
+    pub(super) fn strikes(
+        &self,
+        (from, to): (DateTime<Utc>, DateTime<Utc>),
+        (lease, aftermath): (Duration, Duration),
+    ) -> bool {
+        self.from <= to && self.over(lease).is_none_or(|over| later(over, aftermath) >= from)
+    }
+}
+
+impl Story {
+    /// Whether the store could not be asked about the slot by an instance in some part of a span, by its own words.
+    pub(super) fn fails(&self, instance: usize, span: Span) -> bool {
+        let own = |it: &&Obstacle| it.instance == instance && it.what == What::StoreFailed;
+        self.obstacles.iter().filter(own).any(|it| it.strikes(span, Default::default()))
+    }
+}
+
+/// The store was reached, and said something of the slot.
+pub(super) const fn is_an_answer(fact: &Fact) -> bool {
+    matches!(
+        fact,
+        Fact::ClaimAnswered { .. }
+            | Fact::Granted { .. }
+            | Fact::RenewalAnswered { .. }
+            | Fact::Settled { .. }
+            | Fact::Closed { .. }
+    )
 }
