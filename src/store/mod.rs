@@ -40,10 +40,9 @@ pub mod conformance;
 pub use crate::error::{Applied, ErrorKind, Op, StoreError};
 pub use crate::reply::{Claim, ClaimRequest, Closing, Intervention, Release, Renewal, Settlement};
 pub use crate::wake::{Wake, WakeKind, WakeParseError};
-pub use backend::{Capability, Reach, StoreClock};
 #[cfg(feature = "fuzzing")]
 pub use codec::fuzzing::document_texts;
-pub use contract::{Store, StoreOptions, Wakeups};
+pub use contract::{Capability, Reach, Store, StoreClock, StoreOptions, Wakeups};
 pub use doctor::Station;
 pub use doctor::Trial;
 pub use doctor::{Finding, Severity};
