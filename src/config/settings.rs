@@ -1,19 +1,23 @@
-//! What `[defaults]` and each job may say alike, and how one is laid over the other.
-//! Its keys, their bounds and their words.
+//! What `[defaults]` and each job may say alike, their bounds and their words, and how one is laid over the other; and a job's command
+//! with what surrounds it. Variables are never replaced inside a command: `{slot}` and the environment are its inputs.
 
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
 use chrono_tz::Tz;
+use toml::de::DeValue;
 
-use crate::config::jobs;
+use crate::config::interpolate::is_variable_name;
 use crate::config::reader::{LONGEST, Section, put, put_some};
-use crate::config::value::nearest_zone;
+use crate::config::secrets;
+use crate::config::value::{Entry, nearest_zone};
+use crate::exec::placeholders;
 use crate::job::{
-    Backoff, CommandSpec, Concurrency, JobName, JobSpec, MAX_ATTEMPTS_LIMIT, OnLost, OnStoreError, Policy, Program,
-    SHORTEST_LEASE_TTL,
+    Backoff, CommandSpec, Concurrency, JobName, JobSpec, KillMode, MAX_ATTEMPTS_LIMIT, OnLost, OnStoreError, Policy,
+    Program, SHORTEST_LEASE_TTL,
 };
 use crate::slot::Period;
 
@@ -100,7 +104,7 @@ impl Settings {
         put(&mut self.timezone, zone(section));
         put(&mut self.period, section.word("slot", PERIODS));
         read(section, &mut self.policy);
-        jobs::read_settings(section, &mut self.command);
+        read_settings(section, &mut self.command);
         put(&mut self.enabled, section.boolean("enabled"));
         put(&mut self.jitter, section.duration("jitter", JITTER));
         self.only_on.extend(section.text_map("only_on", "{ zone = \"eu-1\" }").unwrap_or_default());
@@ -213,4 +217,153 @@ fn timeout(section: &Section<'_>) -> Option<Option<Duration>> {
 /// `"slot"` means while the slot lasts.
 fn start_deadline(section: &Section<'_>) -> Option<Option<Duration>> {
     section.word_or_duration("start_deadline", "slot", START_DEADLINE)
+}
+
+/// More than this is kept of no attempt: records live in the store, and a store is no log archive.
+const LARGEST_OUTPUT: i64 = 1024 * 1024;
+
+/// What cronward itself tells the command; a job cannot set these.
+const RESERVED: &str = "CRONWARD_";
+
+const EXAMPLE: &str = "[\"/usr/local/bin/push\", \"--hour\", \"{slot}\"]";
+
+/// The program of a job; told and empty when there is none.
+pub(super) fn program(section: &Section<'_>) -> Program {
+    let nothing = Program::Direct(Vec::new());
+    let Some(entry) = section.entry("command") else {
+        if section.is_misspelled("command") {
+            return nothing;
+        }
+        let hint = format!("add command = {EXAMPLE}");
+        section.ctx.error("missing-command", section.span.clone(), "the job has no command".to_owned(), hint);
+        return nothing;
+    };
+    match entry.value() {
+        DeValue::String(_) => shell(&entry).unwrap_or(nothing),
+        DeValue::Array(_) => direct(&entry).unwrap_or(nothing),
+        _ => entry.wrong_type("a list of strings, or a string for /bin/sh", EXAMPLE).unwrap_or(nothing),
+    }
+}
+
+fn shell(entry: &Entry<'_>) -> Option<Program> {
+    let line = entry.raw("\"make backup | gzip > /srv/backup.gz\"")?;
+    if line.trim().is_empty() {
+        empty(entry);
+        return None;
+    }
+    if let Some((range, name)) = first_placeholder(line) {
+        let span = entry.ctx.within(&entry.span(), line, range);
+        let message = format!("{{{name}}} is not replaced in a shell command");
+        let hint = format!("use \"$CRONWARD_{}\", or write the command as a list", name.to_ascii_uppercase());
+        entry.ctx.warn("shell-placeholder", span, message, hint);
+    }
+    Some(Program::Shell(line.to_owned()))
+}
+
+/// The first `{slot}` or the like of a shell line, and where it is. `${slot}` is the shell's own.
+fn first_placeholder(line: &str) -> Option<(Range<usize>, &str)> {
+    line.match_indices('{').find_map(|(at, _)| {
+        let (name, _) = line.get(at + 1..)?.split_once('}')?;
+        let of_shell = line.get(..at).is_some_and(|before| before.ends_with('$'));
+        let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        let known = plain && !of_shell && placeholders::check(&format!("{{{name}}}")).is_ok();
+        known.then_some((at..at + name.len() + 2, name))
+    })
+}
+
+fn direct(entry: &Entry<'_>) -> Option<Program> {
+    let items = entry.items("a list of strings", EXAMPLE)?;
+    let words: Vec<Option<String>> = items.iter().map(word).collect();
+    let words: Vec<String> = words.into_iter().collect::<Option<_>>()?;
+    if words.first().is_none_or(|program| program.trim().is_empty()) {
+        empty(entry);
+        return None;
+    }
+    Some(Program::Direct(words))
+}
+
+fn empty(entry: &Entry<'_>) {
+    entry.refuse("empty-command", "names no program", format!("write command = {EXAMPLE}"));
+}
+
+/// One word of a list command, its placeholders checked.
+fn word(item: &Entry<'_>) -> Option<String> {
+    let text = item.raw("\"…\"")?;
+    if let Err(error) = placeholders::check(text) {
+        let variable = text.contains("${").then_some("variables are not replaced in commands: set them in env");
+        item.object("unknown-placeholder", error, variable.map(str::to_owned));
+        return None;
+    }
+    Some(text.to_owned())
+}
+
+/// Takes over what a section says about the surroundings of a command.
+fn read_settings(section: &Section<'_>, command: &mut CommandSpec) {
+    if let Some(entry) = section.entry("env") {
+        read_env(&entry, command);
+    }
+    put_some(&mut command.env_file, path(section, "env_file", "\"/etc/cronward/push.env\""));
+    put_some(&mut command.cwd, path(section, "cwd", "\"/srv/app\""));
+    put_some(&mut command.user, account(section, "user"));
+    put_some(&mut command.group, account(section, "group"));
+    put(&mut command.success_codes, success_codes(section));
+    put(&mut command.output_limit, output_limit(section));
+    let kill_modes = [("group", KillMode::Group), ("process", KillMode::Process)];
+    put(&mut command.kill_mode, section.word("kill_mode", &kill_modes));
+}
+
+fn read_env(entry: &Entry<'_>, command: &mut CommandSpec) {
+    for (name, span, field) in entry.fields("a table of strings", "{ RUST_LOG = \"info\" }").unwrap_or_default() {
+        let value = field.text("\"…\"");
+        if variable_name(entry, name, span) {
+            secrets::look_at_variable(name, &field);
+            command.env.extend(value.map(|value| (name.to_owned(), value)));
+        }
+    }
+}
+
+fn variable_name(entry: &Entry<'_>, name: &str, span: Range<usize>) -> bool {
+    let shown: String = name.chars().take(40).collect();
+    if !is_variable_name(name) {
+        let message = format!("env: {shown:?} cannot name a variable");
+        entry.ctx.error("bad-env-name", span, message, "use A-Z, a-z, 0-9 and _, and begin with no digit");
+        return false;
+    }
+    if name.starts_with(RESERVED) {
+        let message = format!("env: {shown} is set by cronward itself");
+        entry.ctx.error("bad-env-name", span, message, "choose a name that does not begin with CRONWARD_");
+        return false;
+    }
+    true
+}
+
+fn path(section: &Section<'_>, key: &str, example: &str) -> Option<PathBuf> {
+    Some(PathBuf::from(section.entry(key)?.filled_text(example)?))
+}
+
+/// A user or group: a name or a number. Whether it exists is only known where the command runs.
+fn account(section: &Section<'_>, key: &str) -> Option<String> {
+    let entry = section.entry(key)?;
+    let text = entry.filled_text("\"www-data\"")?;
+    let allowed = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$' | '@');
+    if text.starts_with('-') || !text.chars().all(allowed) {
+        entry.refuse("bad-name", &format!("cannot be {text:?}"), "write the name or the number of an account");
+        return None;
+    }
+    Some(text)
+}
+
+fn success_codes(section: &Section<'_>) -> Option<Vec<i32>> {
+    let entry = section.entry("success_codes")?;
+    let items = entry.items("a list of exit codes", "[0]")?;
+    if items.is_empty() {
+        entry.refuse("empty", "is empty: no run could ever succeed", "write success_codes = [0]");
+        return None;
+    }
+    let codes: Vec<Option<i64>> = items.iter().map(|item| item.integer(0..=255, 0)).collect();
+    codes.into_iter().map(|code| i32::try_from(code?).ok()).collect()
+}
+
+fn output_limit(section: &Section<'_>) -> Option<usize> {
+    usize::try_from(section.entry("output_limit")?.bytes(0..=LARGEST_OUTPUT)?).ok()
 }
