@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use sqlx::{Connection, SqliteConnection};
 
 use crate::store::sql::fault::Fault;
-use crate::store::sql::schema;
 use crate::store::sql::session::{Texts, statements};
+use crate::store::sql::tables_are_missing;
 use crate::store::{ErrorKind, Migration};
 
 const FILE: &str = include_str!("statements.sql");
@@ -87,18 +87,19 @@ fn are_missing(header: &Header) -> Result<bool, Fault> {
         let why = "it is the database of another program: choose another path".to_owned();
         return Err(Fault::known(ErrorKind::Unsupported, why));
     }
-    schema::are_missing(header.version, WAY_OUT)
+    tables_are_missing(header.version, WAY_OUT)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::sql::SCHEMA_VERSION;
     use crate::store::sql::session::unmatched;
 
     #[test]
     fn a_new_file_gets_its_tables_and_a_current_one_nothing() {
         let new = Header { application: 0, version: 0, tables: 0 };
-        let current = Header { application: APPLICATION_ID, version: schema::VERSION, tables: 7 };
+        let current = Header { application: APPLICATION_ID, version: SCHEMA_VERSION, tables: 7 };
         assert!(are_missing(&new).unwrap());
         assert!(!are_missing(&current).unwrap());
     }
@@ -107,7 +108,7 @@ mod tests {
     fn an_older_a_newer_or_a_foreign_file_is_refused_with_a_way_out() {
         for (application, version, tables, part) in [
             (APPLICATION_ID, 3, 7, "move the file away"),
-            (APPLICATION_ID, schema::VERSION + 1, 7, "run the newer cronward"),
+            (APPLICATION_ID, SCHEMA_VERSION + 1, 7, "run the newer cronward"),
             (APPLICATION_ID, -1, 6, "run the newer cronward"),
             (0, 0, 3, "another program"),
             (7, 0, 0, "another program"),
