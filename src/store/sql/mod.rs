@@ -7,7 +7,7 @@
 //! | part | what it does |
 //! |---|---|
 //! | `session`, `row` | a connection, its statements and rows, as the shared code sees them |
-//! | `slots`, `registry`, `schema` | what is read and written: the same tables in every dialect |
+//! | `slots`, `registry` | what is read and written: the same tables in every dialect, of one version |
 //! | `sqlite` | one file, and the lock on it |
 //! | `server` | what database servers have in common: connections, limits, steps that others come before |
 //! | `postgres`, `mysql` | the servers' own |
@@ -22,13 +22,15 @@ pub mod mysql;
 pub mod postgres;
 mod registry;
 mod row;
-mod schema;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod server;
 mod session;
 mod slots;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+
+use crate::store::ErrorKind;
+use fault::Fault;
 
 #[cfg(feature = "mysql")]
 pub(super) use backend::MysqlBackend;
@@ -38,3 +40,41 @@ pub(super) use backend::PostgresBackend;
 pub(super) use backend::SqliteBackend;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
+
+/// The version of the tables that each `schema.sql` makes. What came before it was never released.
+const SCHEMA_VERSION: i64 = 5;
+
+/// Whether the tables have to be made; refuses tables of any other version. What is to be done with older ones is the store's to say.
+fn tables_are_missing(version: i64, way_out: &str) -> Result<bool, Fault> {
+    let refuse = |why: String| Err(Fault::known(ErrorKind::Unsupported, why));
+    match version {
+        0 => Ok(true),
+        SCHEMA_VERSION => Ok(false),
+        1..SCHEMA_VERSION => refuse(format!(
+            "its tables have version {version}, which was never released, and this cronward makes version {SCHEMA_VERSION}: {way_out}"
+        )),
+        _ => refuse(format!(
+            "its tables have version {version}, and this cronward knows version {SCHEMA_VERSION}: run the newer cronward"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_made_where_there_are_none_and_left_alone_where_they_are_of_another_version() {
+        assert!(tables_are_missing(0, "move it away").unwrap());
+        assert!(!tables_are_missing(SCHEMA_VERSION, "move it away").unwrap());
+        for (version, part) in [
+            (1, "version 1, which was never released"),
+            (SCHEMA_VERSION - 1, "makes version 5: move it away"),
+            (SCHEMA_VERSION + 1, "run the newer cronward"),
+            (-1, "run the newer cronward"),
+        ] {
+            let fault = tables_are_missing(version, "move it away").unwrap_err().to_string();
+            assert!(fault.contains(part), "{fault}");
+        }
+    }
+}

@@ -1,45 +1,56 @@
-//! The store, and the frame of every call: a connection, a step that is tried again while others come first, one limit.
+//! The store, and the frame of every call: a connection, a step that is tried again while others come first, one limit. What
+//! is written is in the `statements.sql`.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
+
 use super::pool::{Lane, Pool};
 use super::{Dialect, Isolation, Sent};
+use crate::job::JobName;
+use crate::slot::{Attempt, Audit, NotePage, OutputTail, Slot, SlotRecord, Token};
+use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
 use crate::store::sql::fault::Fault;
+use crate::store::sql::registry;
+use crate::store::sql::session::{Session as _, values};
 use crate::store::sql::slots::{self, Loaded, Scope, SlotWrite};
 use crate::store::state::SlotQuery;
-use crate::store::{Applied, ErrorKind, Op, StoreError, StoreOptions};
+use crate::store::{
+    Applied, Capability, ErrorKind, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause,
+    StoreError, StoreOptions, Trial, Wake, Wakeups,
+};
 
 /// How often a call begins anew because others came first. Each time somebody else's change was written, so that many
 /// nodes at one slot get on; the time limit ends it earlier on a slow server.
-pub(super) const TRIES: u32 = 100;
+const TRIES: u32 = 100;
 
 /// A store in a database server.
 #[derive(Debug)]
 pub(in crate::store::sql) struct ServerStore<D: Dialect> {
-    pub(super) dialect: D,
+    dialect: D,
     pool: Pool<D>,
-    pub(super) scope: Scope,
+    scope: Scope,
     limit: Duration,
-    pub(super) location: String,
+    location: String,
 }
 
 /// One call: what it is, how far it came, and whether something was sent whose outcome is not known.
-pub(super) struct Call {
+struct Call {
     op: Op,
     asked: AtomicBool,
     sent: AtomicBool,
 }
 
 impl Call {
-    pub(super) const fn new(op: Op) -> Self {
+    const fn new(op: Op) -> Self {
         Self { op, asked: AtomicBool::new(false), sent: AtomicBool::new(false) }
     }
 
     /// It has a connection: what is waited for from now on is the server's answer.
-    pub(super) fn ask(&self) {
+    fn ask(&self) {
         self.asked.store(true, Ordering::Release);
     }
 
@@ -58,7 +69,7 @@ impl Call {
 }
 
 /// How a try ended that did not fail for good.
-pub(super) enum Tried<T> {
+enum Tried<T> {
     Answered(T),
     /// Somebody else came first; nothing was written.
     Again,
@@ -76,16 +87,12 @@ impl<D: Dialect> ServerStore<D> {
         }
     }
 
-    pub(super) async fn lane(&self) -> Result<Lane<'_, D>, Fault> {
+    async fn lane(&self) -> Result<Lane<'_, D>, Fault> {
         self.pool.take().await
     }
 
     /// Runs a call's work within the limit and gives its error the words of the contract.
-    pub(super) async fn within<T>(
-        &self,
-        call: &Call,
-        work: impl Future<Output = Result<T, Fault>>,
-    ) -> Result<T, StoreError> {
+    async fn within<T>(&self, call: &Call, work: impl Future<Output = Result<T, Fault>>) -> Result<T, StoreError> {
         let answers = self.pool.answers();
         let fault = match tokio::time::timeout(self.limit, work).await {
             Ok(Ok(answer)) => return Ok(answer),
@@ -111,7 +118,7 @@ impl<D: Dialect> ServerStore<D> {
     }
 
     /// One rule on one slot.
-    pub(super) async fn step<T: Send>(
+    async fn step<T: Send>(
         &self,
         op: Op,
         query: SlotQuery,
@@ -188,11 +195,7 @@ impl<D: Dialect> ServerStore<D> {
     }
 
     /// Begins a transaction. A connection that has died while it was idle is made anew.
-    pub(super) async fn begin<'l>(
-        &self,
-        lane: &'l mut Lane<'_, D>,
-        isolation: Isolation,
-    ) -> Result<&'l mut D::Session, Fault> {
+    async fn begin<'l>(&self, lane: &'l mut Lane<'_, D>, isolation: Isolation) -> Result<&'l mut D::Session, Fault> {
         match D::begin(lane.session(&self.dialect).await?, isolation).await {
             Err(Fault::Sql(error)) if lane.is_reused() && D::sent(&error) == Sent::Unknown => {
                 lane.renew();
@@ -204,7 +207,7 @@ impl<D: Dialect> ServerStore<D> {
     }
 
     /// Ends a transaction: commits what went well; what the server rolled back is tried again.
-    pub(super) async fn end<T>(
+    async fn end<T>(
         &self,
         lane: &mut Lane<'_, D>,
         call: &Call,
@@ -227,6 +230,131 @@ impl<D: Dialect> ServerStore<D> {
     }
 }
 
-pub(super) fn contended() -> Fault {
+fn contended() -> Fault {
     Fault::known(ErrorKind::Overloaded, "too many others change the same at the same time".to_owned())
+}
+
+/// A call on the registry: takes a connection, begins to read or to write, works, commits; again while others come first. A
+/// closure cannot say that its future may cross threads and borrows the connection.
+macro_rules! transaction {
+    ($store:ident, $op:expr, $isolation:ident, |$tx:ident| $work:expr) => {{
+        let call = Call::new($op);
+        let work = async {
+            let mut lane = $store.lane().await?;
+            call.ask();
+            for _ in 0..TRIES {
+                let $tx = $store.begin(&mut lane, Isolation::$isolation).await?;
+                let answer = $work.await;
+                if let Tried::Answered(answer) = $store.end(&mut lane, &call, answer, Isolation::$isolation).await? {
+                    lane.keep();
+                    return Ok(answer);
+                }
+            }
+            Err(contended())
+        };
+        $store.within(&call, work).await
+    }};
+}
+
+impl<D: Dialect> Ruled for ServerStore<D> {
+    fn capability(&self) -> Capability {
+        D::capability()
+    }
+
+    fn location(&self) -> &str {
+        &self.location
+    }
+
+    async fn on_slot<T: Send + 'static>(
+        &self,
+        op: Op,
+        query: SlotQuery,
+        rule: impl Fn(&mut SlotStep) -> T + Send + Sync + 'static,
+    ) -> Reply<T> {
+        self.step(op, query, rule).await
+    }
+
+    async fn records(&self, slots: &[Slot]) -> Reply<(DateTime<Utc>, Vec<SlotRecord>)> {
+        transaction!(self, Op::Inspect, Snapshot, |tx| slots::inspect(tx, &self.scope, slots))
+    }
+
+    async fn output_kept(&self, slot: &Slot, attempt: Attempt, token: Token) -> Reply<Option<OutputTail>> {
+        transaction!(self, Op::Output, Snapshot, |tx| slots::output(tx, &self.scope, slot, attempt, token))
+    }
+
+    async fn set_pause(&self, job: &JobName, until: Option<DateTime<Utc>>, audit: &Audit) -> Reply<Intervention> {
+        let wake = Wake::Job(job.clone());
+        let answer = transaction!(self, Op::Pause, Committed, |tx| async {
+            let answer = registry::pause(tx, &self.scope, job, until, audit).await?;
+            D::tell(tx, &self.scope, &wake).await.map(|()| answer)
+        })?;
+        self.dialect.told(wake);
+        Ok(answer)
+    }
+
+    async fn end_pause(&self, job: &JobName, audit: &Audit) -> Reply<Intervention> {
+        let wake = Wake::Job(job.clone());
+        let answer = transaction!(self, Op::Resume, Committed, |tx| async {
+            let answer = registry::resume(tx, &self.scope, job, audit).await?;
+            D::tell(tx, &self.scope, &wake).await.map(|()| answer)
+        })?;
+        if answer == Intervention::Applied {
+            self.dialect.told(wake);
+        }
+        Ok(answer)
+    }
+
+    async fn pauses_known(&self) -> Reply<Vec<(JobName, Pause)>> {
+        transaction!(self, Op::Pauses, Snapshot, |tx| registry::pauses(tx, &self.scope))
+    }
+
+    async fn register_jobs(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
+        transaction!(self, Op::Register, Committed, |tx| registry::register(tx, &self.scope, jobs))
+    }
+
+    async fn jobs_known(&self) -> Reply<Vec<JobEntry>> {
+        transaction!(self, Op::Jobs, Snapshot, |tx| registry::jobs(tx, &self.scope))
+    }
+
+    async fn beat(&self, report: &NodeReport) -> Reply<HeartbeatReply> {
+        transaction!(self, Op::Heartbeat, Committed, |tx| registry::heartbeat(tx, &self.scope, report))
+    }
+
+    async fn nodes_known(&self) -> Reply<(DateTime<Utc>, Vec<NodeEntry>)> {
+        transaction!(self, Op::Nodes, Snapshot, |tx| registry::nodes(tx, &self.scope))
+    }
+
+    async fn remove_old(&self) -> Reply<u64> {
+        transaction!(self, Op::Purge, Committed, |tx| async {
+            let slots = registry::purge(tx, &self.scope).await?;
+            let oldest = self.scope.oldest(tx.now());
+            tx.execute(D::turns_purge(), values![self.scope.namespace.as_str(), oldest]).await?;
+            Ok::<_, Fault>(slots)
+        })
+    }
+
+    async fn note_pages(&self, pages: &[(Slot, NotePage)]) -> Reply<()> {
+        transaction!(self, Op::Note, Committed, |tx| registry::note(tx, &self.scope, pages))
+    }
+
+    async fn notes_known(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
+        transaction!(self, Op::Notes, Snapshot, |tx| registry::notes(tx, &self.scope, slot))
+    }
+
+    fn hints(&self) -> Wakeups {
+        self.dialect.subscribe()
+    }
+}
+
+impl<D: Dialect> ServerStore<D> {
+    /// Removes what a trial wrote.
+    pub(in crate::store::sql) async fn forget(&self, trial: &Trial) -> Reply<()> {
+        transaction!(self, Op::Purge, Committed, |tx| async {
+            registry::forget(tx, &self.scope, trial).await?;
+            if let Some(job) = &trial.job {
+                tx.execute(D::trial_turns(), values![self.scope.namespace.as_str(), job.as_str()]).await?;
+            }
+            Ok::<_, Fault>(())
+        })
+    }
 }

@@ -3,7 +3,7 @@
 
 use rustix::fs::statvfs;
 
-use super::store::SqliteStore;
+use super::SqliteStore;
 use crate::store::Finding;
 use crate::store::sql::fault::Fault;
 

@@ -12,8 +12,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use tokio::sync::{mpsc, oneshot};
 
 use super::fault::{is_busy, meaning};
-use super::lane::{Shared, Tx};
-use super::schema::OWN;
+use super::lane::{OWN, Shared, Tx};
 use crate::store::rules::SlotStep;
 use crate::store::sql::fault::Fault;
 use crate::store::sql::session::{Session as _, Value};
