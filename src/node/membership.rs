@@ -10,8 +10,7 @@ use crate::clock::{CLOCK_OFF, Mono, Now, correction_ms, earlier, no_earlier_than
 use crate::job::JobName;
 use crate::node::action::{Action, Outbox, Question, Report};
 use crate::node::active::ActiveSlots;
-use crate::node::health::Health;
-use crate::node::plan::{Entry, Identity, Plan, Upkeep};
+use crate::node::plan::{Entry, Health, Identity, Plan, Upkeep};
 use crate::node::verdicts::Verdicts;
 use crate::observe::NodeEvent;
 use crate::slot::Decision;

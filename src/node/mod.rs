@@ -6,7 +6,7 @@
 //! - Each slot is a task of its own, a [`crate::drive::Drive`]; `active` keeps which slots are driven.
 //! - `membership` is the node as the cluster sees it, `chores` asks the store what is no slot's matter.
 //! - `digest` tells in sums what happens to many slots at once.
-//! - `store_time` shows a wall clock that was put right by the store's.
+//! - `time` beats every second, and shows a wall clock that was put right by the store's.
 //!
 //! Nothing here reads files, knows signals or writes to a terminal: plans and commands come in through a channel, health
 //! goes out through another.
@@ -14,28 +14,24 @@
 mod action;
 mod active;
 #[cfg(feature = "daemon")]
-mod beat;
-#[cfg(feature = "daemon")]
 mod chores;
 #[cfg(feature = "daemon")]
 mod daemon;
 #[cfg(feature = "daemon")]
 mod digest;
-mod health;
 mod machine;
 mod membership;
 mod plan;
 #[cfg(feature = "daemon")]
-mod store_time;
+mod time;
 mod verdicts;
 
 #[cfg(feature = "sim")]
 pub(crate) use action::{Action, DriveId, Question, Report, Start};
 #[cfg(feature = "daemon")]
 pub use daemon::{Command, Node, NodeError, Ports};
-pub use health::Health;
 #[cfg(feature = "sim")]
 pub(crate) use machine::NodeMachine;
 #[cfg(feature = "sim")]
 pub(crate) use plan::Upkeep;
-pub use plan::{Identity, Plan};
+pub use plan::{Health, Identity, Plan};

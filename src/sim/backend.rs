@@ -10,9 +10,8 @@ use chrono::{DateTime, Utc};
 
 use crate::job::NodeName;
 use crate::sim::bug::Bug;
-use crate::sim::finding::Check;
+use crate::sim::checks::{self, Broken, Check};
 use crate::sim::message::{Answer, Ask, Request};
-use crate::sim::rules;
 use crate::sim::shadow::{Shadow, Standing};
 use crate::slot::{Mark, Slot, Token};
 use crate::store::memory::Ledger;
@@ -23,9 +22,6 @@ pub(super) type SlotId = (usize, i64);
 
 /// No world lasts as long.
 const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 86_400);
-
-/// A broken promise, before it is known when.
-pub(super) type Broken = (Check, String);
 
 /// Ledger and shadows; cloning both is a snapshot.
 #[derive(Clone, Debug)]
@@ -128,7 +124,7 @@ impl Backend {
                 };
                 let expected = self.shadow(id).close(slot, *max_attempts, now);
                 let verdict = self.shadow(id).verdict;
-                done.broken = rules::close(&answer, expected, verdict);
+                done.broken = checks::close(&answer, expected, verdict);
                 done.answer = Some(Answer::Closing(answer));
             }
             (_, Some(id)) => self.settle(&request.ask, id, now, &mut done),
@@ -166,7 +162,7 @@ impl Backend {
         let shadow = self.shadow(id);
         let own = shadow.lease_at(now).filter(|lease| lease.token == request.token).map(|lease| lease.attempt);
         let own = own.or_else(|| shadow.found_again(request.token, now));
-        done.broken = rules::claim(&answer, expected, shadow, own);
+        done.broken = checks::claim(&answer, expected, shadow, own);
         if let Claim::Claimed { attempt, .. } = &answer {
             let lapsed =
                 shadow.lease.filter(|lease| lease.until <= now && !shadow.has_ended(lease.attempt, lease.token));
@@ -234,14 +230,14 @@ impl Backend {
                     answer = Renewal::Renewed;
                 }
                 let before = shadow.lease.filter(|before| before.token == lease.token);
-                done.broken = rules::renewal(&answer, shadow.renew(lease, now));
+                done.broken = checks::renewal(&answer, shadow.renew(lease, now));
                 done.restored = before.filter(|_| answer == Renewal::Restored);
                 done.answer = Some(Answer::Renewal(answer));
             }
             Ask::Complete { lease, run, done_ttl } => {
                 let answer = ledger.complete(lease, run, *done_ttl, now);
                 let expected = shadow.complete(lease, *done_ttl, now);
-                done.broken = rules::differs(settlement(&answer), expected, Check::Answer);
+                done.broken = checks::differs(settlement(&answer), expected, Check::Answer);
                 done.answer = Some(Answer::Settlement(answer));
             }
             Ask::Fail { lease, run, retry_after } => {
@@ -252,12 +248,12 @@ impl Backend {
                 if bug == Some(Bug::CounterForgotten) {
                     ledger.forget_log(&lease.slot);
                 }
-                done.broken = rules::differs(release(&answer), shadow.fail(lease, *retry_after, now), Check::I4);
+                done.broken = checks::differs(release(&answer), shadow.fail(lease, *retry_after, now), Check::I4);
                 done.answer = Some(Answer::Release(answer));
             }
             Ask::GiveBack { lease, run } => {
                 let answer = ledger.give_back(lease, run, now);
-                done.broken = rules::differs(release(&answer), shadow.give_back(lease, now), Check::I4);
+                done.broken = checks::differs(release(&answer), shadow.give_back(lease, now), Check::I4);
                 done.answer = Some(Answer::Release(answer));
             }
             Ask::Claim(_) | Ask::Close { .. } => {}
@@ -285,7 +281,7 @@ impl Backend {
     /// What stands in the ledger must be what stands in the shadow.
     pub(super) fn compare(&self, slot: &Slot, id: SlotId, now: DateTime<Utc>) -> Option<Broken> {
         let record = self.kept.ledger.inspect(std::slice::from_ref(slot), now).pop()?;
-        rules::record(&record, self.kept.shadows.get(&id)?, now)
+        checks::record(&record, self.kept.shadows.get(&id)?, now)
     }
 
     /// Whether the lease of this token stands.
@@ -321,15 +317,5 @@ const fn release(answer: &Release) -> &'static str {
         Release::Released => "released",
         Release::Expired => "expired",
         Release::Overtaken { .. } => "overtaken",
-    }
-}
-
-/// The word of a close's answer.
-pub(super) const fn closing(answer: &Closing) -> &'static str {
-    match answer {
-        Closing::First(_) => "first",
-        Closing::Already(_) => "already",
-        Closing::Running { .. } => "running",
-        Closing::Open { .. } => "open",
     }
 }

@@ -2,6 +2,8 @@
 //! them is in the code that is simulated: they change the store's rules or the driver around the machine. One that the model
 //! (`tests/protocol/model`) has as well has the same name there.
 
+use crate::sim::checks::Check;
+
 macro_rules! bugs {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// A bug.
@@ -69,6 +71,39 @@ bugs! {
     NeverDoneAgain,
     /// The node tells a store again that a run was done which had failed.
     FailureDoneAgain,
+}
+
+impl Bug {
+    /// The checks of which one must find it; others may, too.
+    pub const fn checks(self) -> &'static [Check] {
+        match self {
+            Self::HeldIgnored => &[Check::I1],
+            Self::CounterForgotten => &[Check::I2],
+            Self::TokenIgnored => &[Check::I2, Check::I5, Check::Answer],
+            Self::DoneIsNotAbsorbing => &[Check::I3],
+            Self::RenewsAnybodys => &[Check::I4],
+            Self::PlainDelete => &[Check::I3, Check::I4],
+            Self::LimitIgnored => &[Check::I5],
+            Self::WindowByNodesClock => &[Check::I6],
+            Self::FailureIsDone | Self::FailureDoneAgain => &[Check::I7],
+            Self::ErrorIsGrant => &[Check::I8],
+            Self::OneNamespace => &[Check::I9],
+            Self::NeverLooksAgain => &[Check::L1],
+            Self::ClosesOnce => &[Check::L2],
+            Self::ClosedBeforeItsOwnToken => &[Check::L3],
+            Self::NeverDoneAgain => &[Check::Loss],
+            Self::ClosedAgain => &[Check::Answer],
+            Self::RenewsAtTheTtl => &[Check::Lapse],
+            Self::ClockStops => &[Check::Trust],
+            Self::Mute => &[Check::Silence],
+            Self::KillIgnored => &[Check::Outlived],
+            Self::OthersIgnored => &[Check::Beside],
+            Self::LooksLate => &[Check::Retry],
+            Self::WatchdogOutlivesTheRun => &[Check::Afterwards],
+            Self::CounterWithoutTtl => &[Check::Leak],
+            Self::TimersFireAtOnce => &[Check::Stuck],
+        }
+    }
 }
 
 impl std::str::FromStr for Bug {

@@ -16,10 +16,10 @@ use crate::observe::journal::Fact as Line;
 use crate::schedule::ScheduleError;
 use crate::sim::again::Again;
 use crate::sim::bug::Bug;
+use crate::sim::engine::{NodeClock, Time};
 use crate::sim::message::{Answer, Ask, NoAnswer, Process, Request};
 use crate::sim::nature::{Event, Nature};
 use crate::sim::task::{Task, assignment};
-use crate::sim::time::{NodeClock, Time};
 use crate::slot::{Slot, Token, Verdict};
 use crate::store::{Closing, Op, StoreError, Wake};
 

@@ -20,12 +20,12 @@ use std::time::Duration;
 
 use crate::job::Policy;
 use crate::sim::backend::SlotId;
-use crate::sim::finding::Check;
+use crate::sim::checks::Check;
+use crate::sim::engine::Time;
+use crate::sim::history::Story;
 use crate::sim::judge::{LONGEST_PAUSE, LOOK};
 use crate::sim::message::{Answer, Process, Request};
 use crate::sim::shadow::Shadow;
-use crate::sim::story::Story;
-use crate::sim::time::Time;
 use crate::sim::world::{Holder, World};
 use crate::slot::{Slot, Token, Verdict};
 use crate::store::{Claim, Renewal};

@@ -12,11 +12,11 @@ use crate::job::JobName;
 use crate::observe::NodeEvent;
 use crate::observe::journal::{Fact, Line};
 use crate::sim::daemon::Desk;
+use crate::sim::engine::Time;
 use crate::sim::faults::Fault;
+use crate::sim::history::Run;
 use crate::sim::message::Process;
 use crate::sim::nature::Nature;
-use crate::sim::story::Run;
-use crate::sim::time::Time;
 use crate::slot::Slot;
 use crate::verify::{self, Finding, Inputs, Report};
 

@@ -11,10 +11,10 @@
 //! judge calls clean has to be explained by them.
 //!
 //! ```text
-//!  scenario ─▶ world ─▶ nature: time, chance, network, commands, history
-//!               │   ├─▶ host, daemon, task: a node, as `crate::node` has it, without a runtime
+//!  scenario ─▶ world ─▶ nature: the engine of time and chance, network, commands, history
+//!               │   ├─▶ daemon, task, again: a node, as `crate::node` has it, without a runtime
 //!               │   └─▶ backend: the ledger, and a shadow of every slot
-//!               ├─▶ judge, idle, verdicts: what was promised
+//!               ├─▶ checks, judge, idle, verdicts: what was promised
 //!               └─▶ journals: what the nodes wrote, for `crate::verify`
 //! ```
 //!
@@ -32,39 +32,30 @@
 mod again;
 mod backend;
 mod bug;
-mod control;
+mod checks;
 mod daemon;
-mod dice;
+mod engine;
+mod events;
 mod faults;
-mod finding;
+mod history;
 mod idle;
-mod jobs;
 mod journals;
 mod judge;
 mod message;
 mod nature;
-mod queue;
-mod rules;
 mod scenario;
-mod serving;
+mod search;
 mod shadow;
-mod shrink;
-mod story;
-mod striking;
-mod summary;
 mod task;
-mod time;
 mod verdicts;
 mod weather;
 mod world;
 
 pub use bug::Bug;
-pub use control::{Control, JUDGED, control};
+pub use checks::{Check, Finding};
 pub use faults::{Fault, FaultSet};
-pub use finding::{Check, Finding};
-pub use jobs::SHORT_FROM;
+pub use history::{Classes, Summary};
 pub use journals::Judged;
-pub use scenario::Limits;
-pub use shrink::{Shrunk, shrink};
-pub use summary::{Classes, Summary};
+pub use scenario::{Limits, SHORT_FROM};
+pub use search::{Control, JUDGED, Shrunk, control, shrink};
 pub use world::{Options, Outcome, run};

@@ -13,13 +13,13 @@ use crate::guard::{Action, Assignment, SlotMachine};
 use crate::job::{NodeName, OnStoreError};
 use crate::node::Start;
 use crate::sim::bug::Bug;
+use crate::sim::checks::Check;
 use crate::sim::daemon::{Asked, Daemon, Desk};
+use crate::sim::engine::Time;
 use crate::sim::faults::Fault;
-use crate::sim::finding::Check;
+use crate::sim::history::Run;
 use crate::sim::message::{Answer, Ask, NoAnswer};
 use crate::sim::nature::Event;
-use crate::sim::story::Run;
-use crate::sim::time::Time;
 use crate::slot::{Attempt, Exit, ExitStatus, Lease, RunContext, Token};
 use crate::store::{Claim, Op};
 

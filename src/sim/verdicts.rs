@@ -4,11 +4,10 @@
 use std::time::Duration;
 
 use crate::sim::backend::SlotId;
+use crate::sim::checks::Check;
 use crate::sim::faults::Fault;
-use crate::sim::finding::Check;
+use crate::sim::history::{Classes, Run, Story};
 use crate::sim::message::Process;
-use crate::sim::story::{Run, Story};
-use crate::sim::summary::Classes;
 use crate::sim::world::World;
 use crate::slot::{Attempt, Verdict};
 

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use crate::sim::dice::Dice;
+use crate::sim::engine::{Dice, Time};
 use crate::sim::faults::Fault;
 use crate::sim::scenario::Scenario;
-use crate::sim::time::Time;
 
 /// Something that happens to nodes, store or clocks.
 #[derive(Clone, Copy, Debug)]

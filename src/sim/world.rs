@@ -11,17 +11,15 @@ use crate::observe::NodeEvent;
 use crate::schedule::ScheduleError;
 use crate::sim::backend::{Backend, SlotId};
 use crate::sim::bug::Bug;
+use crate::sim::checks::{Check, Finding};
 use crate::sim::daemon::{Asked, Daemon, Desk};
-use crate::sim::dice::Dice;
+use crate::sim::engine::{Dice, NodeClock, Time};
 use crate::sim::faults::Fault;
-use crate::sim::finding::{Check, Finding};
+use crate::sim::history::{Story, Summary};
 use crate::sim::journals::{Journals, Judged};
 use crate::sim::message::{Ask, Process};
 use crate::sim::nature::{Event, Nature};
 use crate::sim::scenario::{Limits, Scenario};
-use crate::sim::story::Story;
-use crate::sim::summary::Summary;
-use crate::sim::time::{NodeClock, Time};
 use crate::sim::weather;
 
 /// Events at one moment before the world is said to be stuck.

@@ -1,14 +1,12 @@
 //! Every transition of the machine, each as a claim. A [`Bench`] plays the driver: time moves only when it says so, and
 //! every answer is written out.
 
-mod away;
 mod claiming;
-mod hints;
 mod retrying;
 mod running;
 mod settling;
-mod shedding;
 mod shutdown;
+mod waiting;
 
 use std::time::Duration;
 

@@ -275,9 +275,9 @@ fn the_two_halves_of_the_core_do_not_know_each_other() {
 
 #[test]
 fn the_guard_knows_the_words_of_a_store_but_not_the_store() {
-    allowed("guard/event.rs", "use crate::{error::StoreError, reply::Claim, wake::Wake};");
+    allowed("guard/output.rs", "use crate::{error::StoreError, reply::Claim, wake::Wake};");
     allowed("store/mod.rs", "pub use crate::reply::{Claim, Renewal};");
-    refused("guard/event.rs", "use crate::store::Store;", "guard may not know store");
+    refused("guard/output.rs", "use crate::store::Store;", "guard may not know store");
     refused("reply.rs", "use crate::store::Store;", "reply may not know store");
 }
 
