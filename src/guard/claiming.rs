@@ -67,7 +67,9 @@ impl SlotMachine {
         self.phase = Phase::Claiming { sent: now.mono, brief };
         let mut request = self.request();
         if brief {
-            request.lease_ttl = request.lease_ttl.min(BRIEF.max(self.errors.slowest * BRIEF_WAITS));
+            // A node that stood still has waited for long as well: no lease of this claim lasts longer for that than it would have.
+            let left = self.errors.maybe_until.map_or(Duration::MAX, |until| until.since(now.mono));
+            request.lease_ttl = request.lease_ttl.min(BRIEF.max((self.errors.slowest * BRIEF_WAITS).min(left)));
         }
         self.act(Action::Claim(request));
     }

@@ -386,6 +386,20 @@ fn a_look_at_a_blocked_slot_that_would_come_just_before_the_end_is_put_off_until
     assert!(!is_put_off(240, &|remaining| Claim::Backoff { remaining }));
 }
 
+/// A wait in which the node itself stood still says nothing of the store.
+#[test]
+fn where_the_node_stood_still_no_lease_lasts_longer_for_being_asked_about() {
+    let (mut bench, _) = Bench::at_tick(Policy { lease_ttl: TTL, ..Policy::default() });
+    bench.machine.handle_claim(bench.now(), Err(error(Applied::Maybe)));
+    let lapses = bench.now().mono + TTL;
+    bench.machine.handle_shutdown(bench.now(), seconds(3_600));
+    bench.claim();
+    bench.pause(seconds(30));
+    bench.machine.handle_claim(bench.now(), Err(error(Applied::Maybe)));
+    bench.until_timer();
+    assert_eq!(bench.claim().lease_ttl, lapses.since(bench.now().mono));
+}
+
 /// Else the lease would be over before the grant could be given back, and the attempt would count.
 #[test]
 fn where_the_store_is_slow_the_short_lease_is_longer() {
