@@ -1,5 +1,5 @@
 //! Stores in a database server that several nodes share. What is the same for every server is here; each `Dialect` has its
-//! own connection, texts, errors and way to write.
+//! own connection, texts, errors and way to write, and decides nothing about slots.
 //!
 //! - **Atomic steps without locks that outlive a thought.** A slot is read by one statement, the rule is applied here, and
 //!   the change is written by one transaction that succeeds only if the row's version is still the one that was read. If
