@@ -119,6 +119,10 @@ const MENDED: &[(u64, &str)] = &[
     (707402336838, "claims that nobody answered kept a lease alive for a lease_ttl after their node had given up"),
     (707402336855, "looks at the end of a slot were granted just before it, and kept out the slot that began then"),
     (707402341932, "the same, by one node alone: slot after slot"),
+    (
+        50010422,
+        "a node that had stood still asked for a lease as long as that, again and again, and kept the job's next slots out",
+    ),
 ];
 
 /// The same of the checker of journals.
