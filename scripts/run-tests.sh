@@ -9,12 +9,21 @@ told=$(mktemp)
 trap 'rm -f "$told"' EXIT
 [ ! -t 1 ] || export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-always}
 
+# Not a pipe: a process that a test has left behind would keep it open, and this would wait for its end.
+exec 3> >(exec tee "$told")
+tee=$!
 if [ -n "${TEST_LIMIT:-}" ]; then
-    timeout "$TEST_LIMIT" "$@" 2>&1 | tee "$told"
+    timeout "$TEST_LIMIT" "$@" >&3 2>&1 3>&-
 else
-    "$@" 2>&1 | tee "$told"
+    "$@" >&3 2>&1 3>&-
 fi
-status=${PIPESTATUS[0]}
+status=$?
+exec 3>&-
+for _ in {1..100}; do
+    kill -0 "$tee" 2>/dev/null || break
+    sleep 0.1
+done
+kill "$tee" 2>/dev/null
 
 awk '
     function begin(name) {
