@@ -9,7 +9,7 @@ told=$(mktemp)
 trap 'rm -f "$told"' EXIT
 [ ! -t 1 ] || export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-always}
 
-# Not a pipe: a process that a test has left behind would keep it open, and this would wait for its end.
+# The end of the pipe is waited for within bounds: a process that a test has left behind may keep it open.
 exec 3> >(exec tee "$told")
 tee=$!
 if [ -n "${TEST_LIMIT:-}" ]; then

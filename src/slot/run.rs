@@ -201,7 +201,7 @@ pub struct RunRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The end of its output. A record that was read from a store has none here, unless nothing of the output was kept: see
-    /// [`crate::store::Store::output`]. Stands last: stores look for it there.
+    /// [`crate::store::Store::output`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputTail>,
 }
