@@ -28,7 +28,8 @@ struct Active {
     end: Option<End>,
     /// It was told to leave, because its job has changed.
     retired: bool,
-    /// The slot was let go of, or opened by an operator, since this drive began: what it last heard may be from before that.
+    /// The last that was heard of the slot is that it was let go of, or opened by an operator: the answer with which this drive ends
+    /// may be from before that.
     reopened: bool,
 }
 
@@ -86,13 +87,11 @@ impl ActiveSlots {
             Wake::Job(job) => self.tell_job(job, &Message::Wake(wake.clone()), out),
             Wake::Slot { job, key, what } => {
                 self.tell_job(job, &Message::Wake(wake.clone()), out);
-                if *what == WakeKind::Released {
-                    let id = (job.clone(), *key);
-                    let active = self.slots.get_mut(&id)?;
-                    active.reopened = true;
-                    if matches!(active.end, Some(End::Done | End::Exhausted)) {
-                        return self.slots.remove(&id).map(|active| active.slot);
-                    }
+                let id = (job.clone(), *key);
+                let active = self.slots.get_mut(&id)?;
+                active.reopened = *what == WakeKind::Released;
+                if active.reopened && matches!(active.end, Some(End::Done | End::Exhausted)) {
+                    return self.slots.remove(&id).map(|active| active.slot);
                 }
             }
         }
@@ -224,6 +223,17 @@ mod tests {
             let (id, _) = active.enrol(slot());
             assert_eq!((active.ended(&slot(), id, end), active.is_free(&slot())), (Some(end), false));
         }
+    }
+
+    #[test]
+    fn a_slot_that_others_have_done_after_a_retry_is_not_driven_again() {
+        let mut active = ActiveSlots::default();
+        let (id, _) = active.enrol(slot());
+        let done = Wake::Slot { job: slot().job().clone(), key: slot().key(), what: WakeKind::Done };
+        for wake in [released(), done] {
+            assert_eq!(active.wake(&wake, &mut Outbox::new()), None);
+        }
+        assert_eq!(active.ended(&slot(), id, End::Done), Some(End::Done));
     }
 
     #[test]

@@ -196,7 +196,7 @@ impl NodeMachine {
     }
 
     fn start_reopened(&mut self, now: Now, slot: Slot) {
-        if slot.end() > now.wall && self.leave_by.is_none() {
+        if self.leave_by.is_none() && self.is_still_ours(now, &slot) {
             let job = slot.job().clone();
             self.start(&job, slot, now.wall, Trigger::Retry);
         }
@@ -324,11 +324,16 @@ impl NodeMachine {
 
     /// Drives a slot by the job's present entry, if the job still has that slot and is this node's to run.
     fn start_again(&mut self, now: Now, slot: Slot, scheduled_at: DateTime<Utc>) {
-        let job = slot.job().clone();
-        let still = |entry: &Entry| entry.ours && entry.timetable.slot_with_key(slot.key()).as_ref() == Some(&slot);
-        if slot.end() > now.wall && self.entries.get(&job).is_some_and(still) {
+        if self.is_still_ours(now, &slot) {
+            let job = slot.job().clone();
             self.start(&job, slot, scheduled_at, Trigger::Schedule);
         }
+    }
+
+    /// Whether the slot goes on, its job has it by the file as it is now, and may run here.
+    fn is_still_ours(&self, now: Now, slot: &Slot) -> bool {
+        let still = |entry: &Entry| entry.ours && entry.timetable.slot_with_key(slot.key()).as_ref() == Some(slot);
+        slot.end() > now.wall && self.entries.get(slot.job()).is_some_and(still)
     }
 
     fn membership(&mut self) -> (&mut Membership, Context<'_>, &mut Outbox) {

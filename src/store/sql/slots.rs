@@ -162,12 +162,11 @@ impl SlotWrite {
         values![scope.namespace.as_str(), self.slot.job().as_str()]
     }
 
-    /// The document of a slot that nothing has happened to, and a version below that of the row that is written.
+    /// The document of a slot that nothing has happened to.
     #[cfg(feature = "mysql")]
-    pub(super) fn untouched(&self) -> Result<(String, i64), Fault> {
+    pub(super) fn untouched(&self) -> Result<String, Fault> {
         let state = SlotState { touched: Some(self.now), ..SlotState::default() };
-        let document = row::json(&state).map_err(|why| Fault::row(&self.slot, why))?;
-        Ok((document, self.next_version().saturating_sub(1)))
+        row::json(&state).map_err(|why| Fault::row(&self.slot, why))
     }
 
     /// Larger than any version that a row of this slot has had, also one that was purged: it is never below the clock.

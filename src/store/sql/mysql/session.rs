@@ -55,6 +55,9 @@ statements! {
     }
 }
 
+/// The version of a row that nothing has been written to: no other has it, whose versions are never below the clock.
+const UNTOUCHED: i64 = 0;
+
 /// The url's parameters, as sqlx and the client of MySQL name them.
 const PARAMETERS: [&str; 5] = ["ssl-mode", "ssl-ca", "ssl-cert", "ssl-key", "socket"];
 
@@ -261,12 +264,11 @@ impl MySqlSession {
         Ok(true)
     }
 
-    /// Makes the row of a slot that had none; answers the version that it has unless somebody else has made it.
-    async fn begin_slot(&mut self, scope: &Scope, write: &SlotWrite) -> Result<i64, Fault> {
-        let (untouched, version) = write.untouched()?;
-        let values = values![write.now, untouched, version];
+    /// Makes the row of a slot that had none, where there is still none.
+    async fn begin_slot(&mut self, scope: &Scope, write: &SlotWrite) -> Result<(), Fault> {
+        let values = values![write.now, write.untouched()?, UNTOUCHED];
         self.execute(OWN.slot_begin, [write.slot(scope), values].concat()).await?;
-        Ok(version)
+        Ok(())
     }
 
     /// The row alone.
@@ -277,14 +279,13 @@ impl MySqlSession {
         let mut split = || row.split_off(write.slot(scope).len());
         let saved = match (write.turn, write.version) {
             (Some(turn), version) => {
-                let version = match version {
-                    Some(version) => version,
-                    None => self.begin_slot(scope, write).await?,
-                };
+                if version.is_none() {
+                    self.begin_slot(scope, write).await?;
+                }
                 if turn.read.is_none() {
                     self.execute(OWN.turn_begin, write.job(scope)).await?;
                 }
-                let read = values![version, turn.read.unwrap_or(0)];
+                let read = values![version.unwrap_or(UNTOUCHED), turn.read.unwrap_or(0)];
                 let set = split();
                 self.execute(OWN.slot_grant, [values![turn.next], set, row, read, fresh].concat()).await
             }

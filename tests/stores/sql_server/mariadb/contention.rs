@@ -1,8 +1,9 @@
 //! Deadlocks, and what else the server ends a transaction for.
 
-use cronward::store::{Claim, Renewal};
+use cronward::store::{Claim, ClaimRequest, Renewal};
 
-use super::suite::database::{Database, granted, request, run, slot};
+use super::dialect;
+use super::suite::database::{Database, granted, open, request, run, slot};
 
 /// Two sessions each hold a row that the other waits for; the server rolls the smaller transaction back, the store's.
 #[tokio::test]
@@ -51,4 +52,36 @@ async fn a_transaction_that_the_server_rolled_back_is_tried_again() {
         Claim::Claimed { attempt: 1, used: 1, .. }
     ));
     assert_eq!(database.number("SELECT nextval(tries)").await, 5);
+}
+
+/// A first claim of a job whose slots run one at a time makes the slot's row before it is granted. What somebody else has written
+/// there by then is left alone, also where their clock says almost the same.
+#[tokio::test]
+async fn a_row_that_somebody_writes_before_a_first_claim_makes_it_is_not_taken_for_an_untouched_one() {
+    let database = Database::alone_on(dialect::start()).await;
+    database.store().await;
+    database.sql(&dialect::user_of_all("plain", &database.name)).await;
+    let (second, url) = (crate::words::now().timestamp(), database.url_of("plain"));
+    // The clock stands still for each of two users, a millisecond apart.
+    let mut stores = Vec::new();
+    for clock in [100, 101] {
+        database.sql(&format!("SET GLOBAL init_connect = 'SET timestamp = {second}.{clock}'")).await;
+        let store = open(&url);
+        store.inspect(&[]).await.unwrap();
+        stores.push(store);
+    }
+    let [writer, claimer] = stores.try_into().unwrap();
+    let gate_of_the_untouched = format!("BEGIN IF new.state = 'none' THEN {}; END IF; END", dialect::WAIT_AT_GATE);
+    database.before_each("INSERT", &gate_of_the_untouched).await;
+    let mut gate = database.connect().await;
+    run(&mut gate, dialect::CLOSE_GATE).await;
+    let claiming = tokio::spawn(async move {
+        let alone = ClaimRequest { exclusive: true, ..request(&slot("job"), 1) };
+        claimer.claim(&alone).await.unwrap()
+    });
+    database.until_waiting(1).await;
+    granted(&*writer, &request(&slot("job"), 2)).await;
+    run(&mut gate, dialect::OPEN_GATE).await;
+    let answer = claiming.await.unwrap();
+    assert!(matches!(answer, Claim::Held { .. }), "{answer:?}");
 }
