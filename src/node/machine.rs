@@ -400,6 +400,27 @@ mod tests {
         }
     }
 
+    /// The drive ends as done although its job is no longer this node's, so that the slot stays known.
+    #[test]
+    fn a_slot_that_an_operator_opens_is_not_driven_where_its_job_may_no_longer_run() {
+        for elsewhere in [false, true] {
+            let mut machine = machine();
+            let start = driven(&mut machine);
+            let mut plan = plan(5);
+            if elsewhere {
+                let spec = Arc::make_mut(&mut plan.jobs[0]);
+                spec.only_on.insert("zone".to_owned(), "elsewhere".to_owned());
+            }
+            machine.handle_reload(now(), plan);
+            machine.handle_end(now(), start.slot.clone(), start.id, start.scheduled_at, End::Done);
+            actions(&mut machine);
+            let (job, key) = (start.slot.job().clone(), start.slot.key());
+            machine.handle_wake(now(), &Wake::Slot { job, key, what: WakeKind::Released });
+            let again = actions(&mut machine).iter().any(|action| matches!(action, Action::Start(_)));
+            assert_eq!(again, !elsewhere);
+        }
+    }
+
     #[test]
     fn a_slot_whose_drive_is_gone_without_a_word_is_driven_again_at_its_next_tick() {
         let mut machine = machine();
