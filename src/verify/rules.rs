@@ -104,7 +104,8 @@ fn too_many_attempts(history: &History, story: &Story) -> Vec<Finding> {
     let forgiven = |fault: &Fault| fault.loses_data() || fault.kind == "reset";
     let span = (story.slot.start(), story.slot.end());
     let counted_wrongly = story.grants.iter().any(|grant| grant.used > grant.max_attempts);
-    let too_many = made > usize::try_from(most).unwrap_or(usize::MAX);
+    // What never ran, or was given back without an answer, may have been refunded: the store's own count is looked at as well.
+    let too_many = story.attempts_run() > usize::try_from(most).unwrap_or(usize::MAX);
     if !(too_many || counted_wrongly) || history.blame(story, span, forgiven).is_some() {
         return Vec::new();
     }

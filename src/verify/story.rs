@@ -322,6 +322,14 @@ impl Story {
         made.difference(&self.refunded).count() + alone
     }
 
+    /// Attempts that ran and were not given back, whatever came of that.
+    pub(super) fn attempts_run(&self) -> usize {
+        let given_back = |own: &(usize, Attempt)| self.refunded.contains(own) || self.refund_ordered.contains(own);
+        let runs = self.runs.iter().filter(|run| run.guarded);
+        let own: BTreeSet<_> = runs.clone().filter_map(|run| Some((run.instance?, run.attempt))).collect();
+        own.iter().filter(|own| !given_back(own)).count() + runs.filter(|run| run.instance.is_none()).count()
+    }
+
     /// Attempts that were given back, which the store may have taken or not: another one had taken their place.
     pub(super) fn refunds_in_doubt(&self) -> usize {
         self.refunded.intersection(&self.overtaken).count()

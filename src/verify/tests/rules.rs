@@ -36,6 +36,20 @@ fn attempts_above_the_maximum_are_caught_and_those_given_back_do_not_count() {
     assert_eq!(three("given_back").faulted(), ["too-many-attempts"], "the store granted a fourth of three");
 }
 
+/// The store took it back. Its answer was lost, and each later one said that somebody else had the slot by then; or the node died.
+#[test]
+fn an_attempt_that_may_have_been_given_back_is_none_too_many_unless_the_store_says_so() {
+    let four = |fact: &str| {
+        let begun = Book::new().run("a", 0.1, 1.0, 1, "failure").granted("b", 2.05, 2).slot("b", 3.9, fact);
+        begun.run("a", 4.05, 5.0, 3, "failure").run("b", 6.05, 7.0, 4, "success").later()
+    };
+    let counted_three = |book: Book| Book { journals: book.journals.replace("\"used\":4", "\"used\":3"), ..book };
+    for fact in [r#""event":"settlement_given_up","attempt":2,"outcome":"given_back""#, FILLER] {
+        counted_three(four(fact)).is_clean_and(Class::Repeat);
+        assert_eq!(four(fact).faulted(), ["too-many-attempts"]);
+    }
+}
+
 #[test]
 fn done_without_a_success_is_caught() {
     let book = Book::new().run("a", 0.1, 1.0, 1, "failure").later();
