@@ -16,6 +16,7 @@
 //! # Ok::<(), cronward::verify::Malformed>(())
 //! ```
 
+mod attempts;
 mod availability;
 mod explain;
 mod history;

@@ -52,13 +52,13 @@ pub(super) struct Story {
     /// When each instance last spoke of it.
     last_words: BTreeMap<usize, DateTime<Utc>>,
     /// Attempts that were given back, with their instance.
-    refunded: BTreeSet<(usize, Attempt)>,
+    pub(super) refunded: BTreeSet<(usize, Attempt)>,
     /// Attempts that another one took the place of, with their instance.
-    overtaken: BTreeSet<(usize, Attempt)>,
+    pub(super) overtaken: BTreeSet<(usize, Attempt)>,
     /// Those that were to be given back, by what their node told: the store may have done so, though nobody was left to hear of it.
-    refund_ordered: BTreeSet<(usize, Attempt)>,
+    pub(super) refund_ordered: BTreeSet<(usize, Attempt)>,
     /// Grants that were heard of after the slot's end: they are given back unless the node's clock is behind.
-    granted_late: BTreeSet<(usize, Attempt)>,
+    pub(super) granted_late: BTreeSet<(usize, Attempt)>,
     /// The lines that say how it went, for whoever has to look.
     pub(super) lines: Vec<String>,
 }
@@ -310,37 +310,6 @@ impl Story {
     pub(super) fn sort(&mut self) {
         self.runs.sort_by_key(|run| (run.start, run.attempt));
         self.grants.sort_by_key(|grant| (grant.at, grant.attempt));
-    }
-
-    /// Attempts that were made and not given back; a grant counts though nobody saw it start.
-    pub(super) fn attempts_made(&self) -> usize {
-        let granted = self.grants.iter().map(|grant| (grant.instance, grant.attempt));
-        let started = self.runs.iter().filter(|run| run.guarded);
-        let started = started.filter_map(|run| Some((run.instance?, run.attempt)));
-        let made: BTreeSet<_> = granted.chain(started).collect();
-        let alone = self.runs.iter().filter(|run| run.guarded && run.instance.is_none()).count();
-        made.difference(&self.refunded).count() + alone
-    }
-
-    /// Attempts that ran and were not given back, whatever came of that.
-    pub(super) fn attempts_run(&self) -> usize {
-        let given_back = |own: &(usize, Attempt)| self.refunded.contains(own) || self.refund_ordered.contains(own);
-        let runs = self.runs.iter().filter(|run| run.guarded);
-        let own: BTreeSet<_> = runs.clone().filter_map(|run| Some((run.instance?, run.attempt))).collect();
-        own.iter().filter(|own| !given_back(own)).count() + runs.filter(|run| run.instance.is_none()).count()
-    }
-
-    /// Attempts that were given back, which the store may have taken or not: another one had taken their place.
-    pub(super) fn refunds_in_doubt(&self) -> usize {
-        self.refunded.intersection(&self.overtaken).count()
-    }
-
-    /// Attempts that count as made, and that the store may have taken back without anybody's word: the answer was lost.
-    pub(super) fn refunds_untold(&self) -> usize {
-        let ran = |of: &(usize, Attempt)| self.runs.iter().any(|run| (run.instance, run.attempt) == (Some(of.0), of.1));
-        let late = self.granted_late.iter().filter(|grant| !ran(grant));
-        let ordered: BTreeSet<_> = self.refund_ordered.iter().chain(late).collect();
-        ordered.into_iter().filter(|grant| !self.refunded.contains(grant)).count()
     }
 
     /// The largest TTL of its leases, or of those that were planned.

@@ -177,6 +177,7 @@ const UNSEEN: &[Bug] = &[
     Bug::RenewsAnybodys,
     Bug::CounterWithoutTtl,
     Bug::ClosedAgain,
+    Bug::ClockStops,
     Bug::RenewsAtTheTtl,
     Bug::WatchdogOutlivesTheRun,
     Bug::TimersFireAtOnce,

@@ -1,0 +1,41 @@
+//! How many attempts a slot had: what was granted, what ran, and what was given back or may have been.
+
+use std::collections::BTreeSet;
+
+use crate::slot::Attempt;
+use crate::verify::story::Story;
+
+impl Story {
+    /// Attempts that were made and not given back; a grant counts though nobody saw it start.
+    pub(super) fn attempts_made(&self) -> usize {
+        let (mut made, alone) = self.attempts_started();
+        made.extend(self.grants.iter().map(|grant| (grant.instance, grant.attempt)));
+        made.difference(&self.refunded).count() + alone
+    }
+
+    /// Attempts that ran and were not given back, whatever came of that.
+    pub(super) fn attempts_run(&self) -> usize {
+        let (started, alone) = self.attempts_started();
+        (&(&started - &self.refunded) - &self.refund_ordered).len() + alone
+    }
+
+    /// By the instances that told of them, and how many nobody told of.
+    fn attempts_started(&self) -> (BTreeSet<(usize, Attempt)>, usize) {
+        let runs = self.runs.iter().filter(|run| run.guarded);
+        let told = runs.clone().filter_map(|run| Some((run.instance?, run.attempt))).collect();
+        (told, runs.filter(|run| run.instance.is_none()).count())
+    }
+
+    /// Attempts that were given back, which the store may have taken or not: another one had taken their place.
+    pub(super) fn refunds_in_doubt(&self) -> usize {
+        self.refunded.intersection(&self.overtaken).count()
+    }
+
+    /// Attempts that count as made, and that the store may have taken back without anybody's word: the answer was lost.
+    pub(super) fn refunds_untold(&self) -> usize {
+        let ran = |of: &(usize, Attempt)| self.runs.iter().any(|run| (run.instance, run.attempt) == (Some(of.0), of.1));
+        let late = self.granted_late.iter().filter(|grant| !ran(grant));
+        let ordered: BTreeSet<_> = self.refund_ordered.iter().chain(late).collect();
+        ordered.into_iter().filter(|grant| !self.refunded.contains(grant)).count()
+    }
+}
