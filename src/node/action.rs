@@ -10,7 +10,7 @@ use crate::clock::Now;
 use crate::drive::Message;
 use crate::job::JobSpec;
 use crate::observe::NodeEvent;
-use crate::slot::{Decision, Slot, Trigger, Verdict};
+use crate::slot::{Decision, Slot, SlotRecord, Trigger, Verdict};
 use crate::store::{Closing, HeartbeatReply, JobEntry, NodeEntry, NodeReport, StoreError};
 
 /// Names the drive of a slot: a slot may be driven again after an operator opened it.
@@ -68,6 +68,8 @@ pub(crate) enum Question {
     Register { plan: u64, jobs: Vec<JobEntry> },
     /// The verdict of a slot that has ended.
     Close { slot: Slot, max_attempts: u32 },
+    /// What is known of slots that have ended here.
+    Look(Vec<Slot>),
     /// Take away old records. Nobody waits for the answer.
     Purge,
     /// Hand over what was noted. Nobody waits for the answer.
@@ -91,6 +93,8 @@ pub(crate) enum Report {
     Registered { plan: u64, reply: Result<Vec<JobEntry>, StoreError> },
     /// A verdict.
     Closed { slot: Slot, reply: Result<Closing, StoreError> },
+    /// What is known of slots.
+    Looked(Result<Vec<SlotRecord>, StoreError>),
 }
 
 impl Report {
@@ -102,6 +106,7 @@ impl Report {
             Self::Heartbeat { reply, .. } => reply.is_ok(),
             Self::Registered { reply, .. } => reply.is_ok(),
             Self::Closed { reply, .. } => reply.is_ok(),
+            Self::Looked(reply) => reply.is_ok(),
         }
     }
 }

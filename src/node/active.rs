@@ -1,6 +1,7 @@
 //! The slots that this node drives or has driven, until they are over. Pure: whom to tell what goes to the machine's outbox.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,7 +11,8 @@ use crate::drive::Message;
 use crate::guard::End;
 use crate::job::JobName;
 use crate::node::action::{Action, DriveId, Outbox};
-use crate::slot::{Slot, SlotKey};
+use crate::node::resets::is_reset;
+use crate::slot::{Slot, SlotKey, SlotRecord};
 use crate::wake::{Wake, WakeKind};
 
 /// The slots, by job and key.
@@ -25,7 +27,8 @@ struct Active {
     id: DriveId,
     slot: Slot,
     holding: Arc<AtomicBool>,
-    end: Option<End>,
+    /// How and when it ended, by the wall clock.
+    end: Option<(End, DateTime<Utc>)>,
     /// It was told to leave, because its job has changed.
     retired: bool,
     /// The last that was heard of the slot is that it was let go of, or opened by an operator: the answer with which this drive ends
@@ -66,14 +69,14 @@ impl ActiveSlots {
     /// looking, or was too late for one tick of several. Answers how it ended as far as the job is concerned: one whose
     /// attempts were used up before it read that it was to leave knows of those of the old file only. None when the store's last
     /// answer may be from before the slot was opened again: it is to be asked once more, also where others have only let go of it.
-    pub(super) fn ended(&mut self, slot: &Slot, id: DriveId, end: End) -> Option<End> {
+    pub(super) fn ended(&mut self, slot: &Slot, id: DriveId, end: End, now: DateTime<Utc>) -> Option<End> {
         let Some(active) = self.slots.get_mut(&key(slot)).filter(|active| active.id == id) else { return Some(end) };
         let end = if active.retired && end == End::Exhausted { End::Left } else { end };
         if active.reopened && matches!(end, End::Done | End::Exhausted) {
             self.slots.remove(&key(slot));
             return None;
         }
-        active.end = Some(end);
+        active.end = Some((end, now));
         if matches!(end, End::Left | End::Unknown | End::TooLate | End::Shed) {
             self.slots.remove(&key(slot));
         }
@@ -90,7 +93,7 @@ impl ActiveSlots {
                 let id = (job.clone(), *key);
                 let active = self.slots.get_mut(&id)?;
                 active.reopened = *what == WakeKind::Released;
-                if active.reopened && matches!(active.end, Some(End::Done | End::Exhausted)) {
+                if active.reopened && active.has_ended_for_good() {
                     return self.slots.remove(&id).map(|active| active.slot);
                 }
             }
@@ -128,7 +131,7 @@ impl ActiveSlots {
         for (_, active) in self.slots.range_mut(first..).take_while(|((name, _), _)| name == job) {
             active.retired = true;
         }
-        let ended: Vec<_> = self.of(job).filter_map(|active| Some((key(&active.slot), active.end?))).collect();
+        let ended: Vec<_> = self.of(job).filter_map(|active| Some((key(&active.slot), active.end?.0))).collect();
         let mut reopened = Vec::new();
         for (key, end) in ended {
             if let Some(active) = self.slots.remove(&key)
@@ -146,6 +149,21 @@ impl ActiveSlots {
         self.slots.range(first..).take_while(move |((name, _), _)| name == job).map(|(_, active)| active)
     }
 
+    /// The next slots after `after` that have ended here for good, by job and key.
+    pub(super) fn ended_after(&self, after: Option<&(JobName, SlotKey)>, most: usize) -> Vec<&Slot> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let ended = self.slots.range((from, Bound::Unbounded)).filter(|(_, active)| active.has_ended_for_good());
+        ended.map(|(_, active)| &active.slot).take(most).collect()
+    }
+
+    /// Answers the slot if it had ended here, and the store's record says that an operator opened it since.
+    pub(super) fn reset(&mut self, record: &SlotRecord) -> Option<Slot> {
+        let id = key(&record.slot);
+        let active = self.slots.get(&id).filter(|active| active.has_ended_for_good())?;
+        let (_, ended) = active.end?;
+        if is_reset(record, ended) { self.slots.remove(&id).map(|active| active.slot) } else { None }
+    }
+
     /// What runs here now.
     pub(super) fn running(&self) -> impl Iterator<Item = &Slot> {
         self.slots.values().filter(|active| active.is_holding()).map(|active| &active.slot)
@@ -158,6 +176,11 @@ impl ActiveSlots {
 }
 
 impl Active {
+    /// It is done, or its attempts are used up: no tick of it has anything to do.
+    const fn has_ended_for_good(&self) -> bool {
+        matches!(self.end, Some((End::Done | End::Exhausted, _)))
+    }
+
     fn is_holding(&self) -> bool {
         self.end.is_none() && self.holding.load(Ordering::Relaxed)
     }
@@ -178,6 +201,10 @@ fn key(slot: &Slot) -> (JobName, SlotKey) {
 mod tests {
     use super::*;
 
+    fn at() -> DateTime<Utc> {
+        "2026-11-21T14:10:00Z".parse().unwrap()
+    }
+
     fn slot() -> Slot {
         Slot::parse("a", "2026-11-21T14Z", "2026-11-21T15Z").unwrap()
     }
@@ -195,7 +222,7 @@ mod tests {
     fn a_later_tick_of_a_slot_that_is_done_finds_nothing_to_do_until_the_slot_is_over() {
         let mut active = ActiveSlots::default();
         let (id, _) = active.enrol(slot());
-        active.ended(&slot(), id, End::Done);
+        active.ended(&slot(), id, End::Done, at());
         assert!(!active.is_free(&slot()));
         active.sweep("2026-11-21T14:59:59Z".parse().unwrap());
         assert!(!active.is_free(&slot()));
@@ -207,7 +234,7 @@ mod tests {
     fn a_slot_that_an_operator_opened_is_driven_again() {
         let mut active = ActiveSlots::default();
         let (id, _) = active.enrol(slot());
-        active.ended(&slot(), id, End::Exhausted);
+        active.ended(&slot(), id, End::Exhausted, at());
         assert_eq!(active.wake(&released(), &mut Outbox::new()), Some(slot()));
         assert!(active.is_free(&slot()));
     }
@@ -219,9 +246,9 @@ mod tests {
             let (id, _) = active.enrol(slot());
             // The store had answered the last claim before, and the end is on its way.
             assert_eq!(active.wake(&released(), &mut Outbox::new()), None);
-            assert_eq!((active.ended(&slot(), id, end), active.is_free(&slot())), (None, true));
+            assert_eq!((active.ended(&slot(), id, end, at()), active.is_free(&slot())), (None, true));
             let (id, _) = active.enrol(slot());
-            assert_eq!((active.ended(&slot(), id, end), active.is_free(&slot())), (Some(end), false));
+            assert_eq!((active.ended(&slot(), id, end, at()), active.is_free(&slot())), (Some(end), false));
         }
     }
 
@@ -233,7 +260,7 @@ mod tests {
         for wake in [released(), done] {
             assert_eq!(active.wake(&wake, &mut Outbox::new()), None);
         }
-        assert_eq!(active.ended(&slot(), id, End::Done), Some(End::Done));
+        assert_eq!(active.ended(&slot(), id, End::Done, at()), Some(End::Done));
     }
 
     #[test]
@@ -282,9 +309,9 @@ mod tests {
         let mut active = ActiveSlots::default();
         let first = active.enrol(slot());
         let second = active.enrol(slot());
-        active.ended(&slot(), first.0, End::Left);
+        active.ended(&slot(), first.0, End::Left, at());
         assert!(!active.is_free(&slot()));
-        active.ended(&slot(), second.0, End::Left);
+        active.ended(&slot(), second.0, End::Left, at());
         assert!(active.is_free(&slot()));
     }
 
@@ -303,10 +330,10 @@ mod tests {
         let mut active = ActiveSlots::default();
         let (id, _) = active.enrol(slot());
         active.retire(slot().job(), &Message::Look, &mut Outbox::new());
-        assert_eq!(active.ended(&slot(), id, End::Exhausted), Some(End::Left));
+        assert_eq!(active.ended(&slot(), id, End::Exhausted, at()), Some(End::Left));
         assert!(active.is_free(&slot()));
         let (id, _) = active.enrol(slot());
-        assert_eq!(active.ended(&slot(), id, End::Exhausted), Some(End::Exhausted));
+        assert_eq!(active.ended(&slot(), id, End::Exhausted, at()), Some(End::Exhausted));
     }
 
     #[test]
@@ -314,7 +341,7 @@ mod tests {
         for (end, again) in [(End::Exhausted, vec![slot()]), (End::Done, vec![])] {
             let mut active = ActiveSlots::default();
             let (id, _) = active.enrol(slot());
-            active.ended(&slot(), id, end);
+            active.ended(&slot(), id, end, at());
             assert_eq!(active.retire(slot().job(), &Message::Look, &mut Outbox::new()), again);
             assert!(active.is_free(&slot()));
         }
@@ -324,7 +351,7 @@ mod tests {
     fn a_tick_that_came_too_late_leaves_its_slot_to_the_next_tick() {
         let mut active = ActiveSlots::default();
         let (id, _) = active.enrol(slot());
-        active.ended(&slot(), id, End::TooLate);
+        active.ended(&slot(), id, End::TooLate, at());
         assert!(active.is_free(&slot()));
     }
 

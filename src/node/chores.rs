@@ -62,6 +62,10 @@ impl Chores {
                 let reply = self.answered(Op::Close, self.store.close(&slot, max_attempts, &self.node)).await;
                 Some(Report::Closed { slot, reply })
             }
+            Question::Look(slots) => {
+                let reply = self.answered(Op::Inspect, self.store.inspect(&slots)).await;
+                Some(Report::Looked(reply.map(|(_, records)| records)))
+            }
             Question::Purge => {
                 // Whatever is left is removed next time; a store that is away is told of by the heartbeat.
                 let _ = self.store.purge().await;

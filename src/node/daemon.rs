@@ -117,7 +117,10 @@ impl Node {
             facts: Facts::default(),
             gate: Gate::limited(Limits::of_node(plan.max_running)),
         });
-        let upkeep = Upkeep { heartbeat: HEARTBEAT, purges: !ports.store.capability().expires_records };
+        let upkeep = {
+            let capability = ports.store.capability();
+            Upkeep { heartbeat: HEARTBEAT, purges: !capability.expires_records, hints: capability.push }
+        };
         Ok(Self {
             name,
             machine: NodeMachine::new(identity, upkeep, plan, clock.now())?,

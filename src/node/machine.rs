@@ -20,14 +20,15 @@ use crate::clock::{Mono, Now, jumped};
 use crate::drive::Message;
 use crate::guard::End;
 use crate::job::{Concurrency, JobName};
-use crate::node::action::{Action, DriveId, Outbox, Report, Start};
+use crate::node::action::{Action, DriveId, Outbox, Question, Report, Start};
 use crate::node::active::ActiveSlots;
 use crate::node::membership::{Context, Membership};
 use crate::node::plan::{Entry, Health, Identity, Plan, Upkeep};
+use crate::node::resets::Resets;
 use crate::observe::NodeEvent;
 use crate::schedule::{Planner, ScheduleError, Tick};
-use crate::slot::{Decision, Slot, Trigger};
-use crate::store::NodeReport;
+use crate::slot::{Decision, Slot, SlotRecord, Trigger};
+use crate::store::{NodeReport, StoreError};
 use crate::wake::{Wake, WakeKind};
 
 /// How far ahead ticks are armed: several beats, so that late and lost ones cost nothing.
@@ -51,6 +52,7 @@ pub(crate) struct NodeMachine {
     armed: BTreeMap<(DateTime<Utc>, u64), Tick>,
     armed_count: u64,
     active: ActiveSlots,
+    resets: Resets,
     membership: Membership,
     last_beat: Option<Now>,
     /// Set by a shutdown: when to give up on what still runs.
@@ -71,6 +73,7 @@ impl NodeMachine {
             armed: BTreeMap::new(),
             armed_count: 0,
             active: ActiveSlots::default(),
+            resets: Resets::default(),
             membership: Membership::new(now.mono),
             last_beat: None,
             leave_by: None,
@@ -158,6 +161,10 @@ impl NodeMachine {
                 self.armed.insert((tick.fire_at, self.armed_count), tick);
             }
             self.handle_ticks(now);
+            let due = self.resets.due(now.mono, self.upkeep.hints, |after, most| self.active.ended_after(after, most));
+            if !due.is_empty() {
+                self.out.push_back(Action::Ask(Question::Look(due)));
+            }
         }
         let (membership, node, out) = self.membership();
         membership.attend(now, &node, out);
@@ -185,6 +192,7 @@ impl NodeMachine {
         }
         if *wake == Wake::Resync {
             self.membership.verdicts.closer.doubt_all();
+            self.resets.doubt_all();
             // A store that was away may have lost its registry.
             self.membership.register_again();
             // And what was done: who asked before goes on from here.
@@ -209,7 +217,7 @@ impl NodeMachine {
 
     /// A drive has ended. One that left because its job changed makes room for the job as it is now.
     pub(crate) fn handle_end(&mut self, now: Now, slot: Slot, id: DriveId, scheduled_at: DateTime<Utc>, end: End) {
-        match self.active.ended(&slot, id, end) {
+        match self.active.ended(&slot, id, end, now.wall) {
             Some(End::Done) => self.membership.verdicts.closer.settled(&slot),
             Some(End::Left) if self.leave_by.is_none() => self.start_again(now, slot, scheduled_at),
             Some(_) => {}
@@ -224,8 +232,22 @@ impl NodeMachine {
 
     /// What came of a question to the store.
     pub(crate) fn handle_report(&mut self, now: Now, report: Report) {
+        if let Report::Looked(reply) = report {
+            return self.looked(now, reply);
+        }
         let (membership, node, out) = self.membership();
         membership.reported(now, report, &node, out);
+    }
+
+    /// What was opened again is driven again, as if a hint had told of it.
+    fn looked(&mut self, now: Now, reply: Result<Vec<SlotRecord>, StoreError>) {
+        self.resets.answered(reply.is_ok());
+        for record in reply.unwrap_or_default() {
+            if let Some(slot) = self.active.reset(&record) {
+                self.membership.verdicts.closer.reopened(slot.job(), slot.start());
+                self.start_reopened(now, slot);
+            }
+        }
     }
 
     /// Nothing new begins; what runs may go on for this long. A second one may shorten it.
@@ -295,7 +317,7 @@ impl NodeMachine {
     fn take(&mut self, entries: BTreeMap<JobName, Entry>, now: Now) {
         self.planner.set(entries.values().filter(|entry| entry.ours).map(|entry| entry.timetable.clone()).collect());
         // Every node closes every job's slots: those who may claim a job may all be dead.
-        self.membership.verdicts.set(&entries, now.wall);
+        self.membership.verdicts.set(&entries, now);
         self.entries = entries;
         self.out.push_back(Action::PlanTaken);
     }
@@ -351,7 +373,10 @@ impl NodeMachine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use chrono::TimeDelta;
+
     use crate::job::{JobSpec, NodeName, Program};
+    use crate::slot::Audit;
 
     fn now() -> Now {
         Now { mono: Mono::default(), wall: "2026-11-21T14:00:00Z".parse().unwrap() }
@@ -364,9 +389,13 @@ mod tests {
     }
 
     fn machine() -> NodeMachine {
+        with_hints(true)
+    }
+
+    fn with_hints(hints: bool) -> NodeMachine {
         let name = NodeName::new("n").unwrap();
         let identity = Identity { name, instance: String::new(), labels: BTreeMap::new(), started_at: now().wall };
-        let upkeep = Upkeep { heartbeat: Duration::from_secs(10), purges: false };
+        let upkeep = Upkeep { heartbeat: Duration::from_secs(10), purges: false, hints };
         NodeMachine::new(identity, upkeep, plan(3), now()).unwrap()
     }
 
@@ -419,6 +448,70 @@ mod tests {
             let again = actions(&mut machine).iter().any(|action| matches!(action, Action::Start(_)));
             assert_eq!(again, !elsewhere);
         }
+    }
+
+    /// The slots that the store is asked about, if it is.
+    fn looked_at(machine: &mut NodeMachine) -> Option<Vec<Slot>> {
+        actions(machine).into_iter().find_map(|action| match action {
+            Action::Ask(Question::Look(slots)) => Some(slots),
+            _ => None,
+        })
+    }
+
+    fn starts(machine: &mut NodeMachine) -> usize {
+        actions(machine).iter().filter(|action| matches!(action, Action::Start(_))).count()
+    }
+
+    #[test]
+    fn a_reset_that_no_hint_tells_of_is_found() {
+        for (hints, end) in [(false, End::Done), (true, End::Done), (true, End::Exhausted)] {
+            let mut machine = with_hints(hints);
+            let start = driven(&mut machine);
+            machine.handle_end(now(), start.slot.clone(), start.id, start.scheduled_at, end);
+            if hints {
+                machine.handle_beat(now());
+                assert_eq!(looked_at(&mut machine), None, "the store tells of it");
+                machine.handle_wake(now(), &Wake::Resync);
+            }
+            machine.handle_beat(now().plus(Duration::from_secs(10)));
+            assert_eq!(looked_at(&mut machine), Some(vec![start.slot.clone()]));
+            // One that the store has merely forgotten is told of again by who did it.
+            let forgotten = SlotRecord::untouched(start.slot.clone());
+            machine.handle_report(now(), Report::Looked(Ok(vec![forgotten.clone()])));
+            assert_eq!(starts(&mut machine), 0);
+            machine.handle_wake(now(), &Wake::Resync);
+            machine.handle_beat(now());
+            assert_eq!(looked_at(&mut machine), Some(vec![start.slot.clone()]));
+            let audit = Audit {
+                verb: "reset".to_owned(),
+                who: "alice".to_owned(),
+                host: String::new(),
+                why: String::new(),
+                at: now().wall,
+            };
+            let reset = SlotRecord { audit: vec![audit], ..forgotten };
+            machine.handle_report(now(), Report::Looked(Ok(vec![reset])));
+            assert_eq!(starts(&mut machine), 1);
+        }
+    }
+
+    #[test]
+    fn a_store_that_tells_of_no_reset_is_asked_about_what_has_ended_a_hundred_slots_a_call_and_then_after_a_pause() {
+        let mut machine = with_hints(false);
+        for slot in 0..250 {
+            let start = now().wall + TimeDelta::hours(slot);
+            let slot = Slot::new("a".parse().unwrap(), start, start + TimeDelta::hours(1)).unwrap();
+            let (id, _) = machine.active.enrol(slot.clone());
+            machine.active.ended(&slot, id, End::Done, now().wall);
+        }
+        actions(&mut machine);
+        let mut asked = Vec::new();
+        for second in 0..15 {
+            machine.handle_beat(now().plus(Duration::from_secs(second)));
+            asked.push(looked_at(&mut machine).map_or(0, |slots| slots.len()));
+            machine.handle_report(now(), Report::Looked(Ok(Vec::new())));
+        }
+        assert_eq!(asked, [100, 100, 50, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 100, 100]);
     }
 
     #[test]

@@ -272,6 +272,8 @@ impl Membership {
                 self.attend(now, node, out);
             }
             Report::Closed { slot, reply } => self.verdicts.answered(now, &slot, reply, node.entries, out),
+            // The slots are the machine's.
+            Report::Looked(_) => {}
         }
     }
 
@@ -318,14 +320,14 @@ impl Membership {
     }
 
     /// The wall clock was put right. What was known of slots by the wrong time before the first contact is void: nothing
-    /// was closed by it. Later the closer goes on where it was, whatever the clock.
+    /// was closed by it. Later the closer goes on where it was, but for jobs that were taken by a clock that was ahead.
     fn wall_corrected(&mut self, now: Now, uncertain: Duration, node: &Context<'_>) {
         if matches!(self.first_contact, FirstContact::Asked) {
             // The first contact may have been long in coming. A slot that may have lasted then is asked about.
-            let began = no_earlier_than(self.began, now, uncertain);
-            self.verdicts.begin_anew(node.entries, began);
+            let wall = no_earlier_than(self.began, now, uncertain);
+            self.verdicts.begin_anew(node.entries, Now { mono: self.began, wall });
         }
-        self.verdicts.closer.hurry();
+        self.verdicts.closer.clock_put_right(now);
     }
 
     /// The registry of nodes was read: what those before this one had closed.

@@ -22,6 +22,7 @@ mod digest;
 mod machine;
 mod membership;
 mod plan;
+mod resets;
 #[cfg(feature = "daemon")]
 mod time;
 mod verdicts;

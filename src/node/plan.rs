@@ -31,6 +31,8 @@ pub(crate) struct Upkeep {
     pub(crate) heartbeat: Duration,
     /// The store's records do not expire by themselves.
     pub(crate) purges: bool,
+    /// The store tells by itself that a slot was opened again.
+    pub(crate) hints: bool,
 }
 
 impl Upkeep {

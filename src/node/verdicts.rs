@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, Utc};
-
 use crate::clock::Now;
 use crate::job::JobName;
 use crate::node::action::{Action, Outbox, Question};
@@ -34,13 +32,13 @@ impl Verdicts {
     }
 
     /// Forgets what was known of slots, and begins with those of that instant.
-    pub(super) fn begin_anew(&mut self, entries: &BTreeMap<JobName, Entry>, at: DateTime<Utc>) {
+    pub(super) fn begin_anew(&mut self, entries: &BTreeMap<JobName, Entry>, at: Now) {
         self.closer = Closer::default();
         self.set(entries, at);
     }
 
     /// Takes the jobs of a plan.
-    pub(super) fn set(&mut self, entries: &BTreeMap<JobName, Entry>, now: DateTime<Utc>) {
+    pub(super) fn set(&mut self, entries: &BTreeMap<JobName, Entry>, now: Now) {
         self.closer.set(entries.values().map(|entry| entry.timetable.clone()).collect(), now);
     }
 

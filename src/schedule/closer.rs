@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::clock::later;
+use crate::clock::{CLOCK_OFF, Now, earlier, later};
 use crate::error::Applied;
 use crate::job::JobName;
 use crate::reply::Closing;
@@ -38,21 +38,21 @@ pub struct Answered {
 
 impl Closer {
     /// Takes the jobs of a (re)loaded file. A job that is new begins with the slot that is current at `now`.
-    pub fn set(&mut self, timetables: Vec<Timetable>, now: DateTime<Utc>) {
+    pub fn set(&mut self, timetables: Vec<Timetable>, now: Now) {
         let mut old = std::mem::take(&mut self.jobs);
         for timetable in timetables {
             let job = timetable.job().clone();
             let place = match old.remove(&job) {
                 Some(place) if place.timetable == timetable => place,
                 Some(place) => {
-                    let from = place.head.as_ref().map_or(now, Slot::start);
-                    let new = Place::new(timetable, from);
+                    let from = place.head.as_ref().map_or(now.wall, Slot::start);
+                    let new = Place::new(timetable, from, place.known);
                     let state = if new.head == place.head { place.state } else { State::Idle };
                     Place { running: place.running, state, ..new }
                 }
                 None => {
-                    let from = timetable.slot_at(now).map_or(now, |slot| slot.start());
-                    Place::new(timetable, from)
+                    let from = current_or(&timetable, now.wall);
+                    Place::new(timetable, from, Some(now))
                 }
             };
             self.jobs.insert(job, place);
@@ -62,9 +62,8 @@ impl Closer {
     /// Nobody was alive since `from`: the slots of the job that ended since then are looked at too.
     pub fn look_back(&mut self, job: &JobName, from: DateTime<Utc>) {
         let Some(place) = self.jobs.get_mut(job) else { return };
-        let start = place.timetable.slot_at(from).map_or(from, |slot| slot.start());
-        if place.state != State::Asked && place.head.as_ref().is_none_or(|head| start < head.start()) {
-            place.head = first_slot(&place.timetable, start);
+        if place.state != State::Asked {
+            place.look_back(from);
         }
     }
 
@@ -94,6 +93,20 @@ impl Closer {
         for place in self.jobs.values_mut() {
             place.state.hurry();
             place.running.values_mut().for_each(|(_, state)| state.hurry());
+        }
+    }
+
+    /// The wall clock was put right by the store's. A job that was taken while it was ahead begins where it would have begun by the
+    /// time as it is now, unless a verdict of it was recorded since: slots have ended by the wrong time, too.
+    pub fn clock_put_right(&mut self, now: Now) {
+        self.hurry();
+        for place in self.jobs.values_mut() {
+            let Some(known) = place.known else { continue };
+            let right = earlier(now.wall, now.mono.since(known.mono));
+            if later(right, CLOCK_OFF) < known.wall {
+                place.known = Some(Now { wall: right, ..known });
+                place.look_back(right);
+            }
         }
     }
 
@@ -184,7 +197,9 @@ const HORIZON: Duration = Duration::from_secs(41 * 366 * 86_400);
 
 #[derive(Debug)]
 struct Place {
-    pub(super) timetable: Timetable,
+    timetable: Timetable,
+    /// When the job was taken, until it has moved on from the slot with which it began.
+    known: Option<Now>,
     /// The oldest slot that is not known to have a verdict; none when the timetable has no more.
     head: Option<Slot>,
     state: State,
@@ -222,16 +237,24 @@ impl State {
 }
 
 impl Place {
-    pub(super) fn new(timetable: Timetable, from: DateTime<Utc>) -> Self {
+    fn new(timetable: Timetable, from: DateTime<Utc>, known: Option<Now>) -> Self {
         let head = first_slot(&timetable, from);
-        Self { timetable, head, state: State::Idle, done: BTreeSet::new(), running: BTreeMap::new() }
+        Self { timetable, known, head, state: State::Idle, done: BTreeSet::new(), running: BTreeMap::new() }
+    }
+
+    fn look_back(&mut self, from: DateTime<Utc>) {
+        let start = current_or(&self.timetable, from);
+        if self.head.as_ref().is_none_or(|head| start < head.start()) {
+            self.head = first_slot(&self.timetable, start);
+            self.state = State::Idle;
+        }
     }
 
     fn is_head(&self, slot: &Slot) -> bool {
         self.head.as_ref().is_some_and(|head| head.start() == slot.start())
     }
 
-    pub(super) fn due(&mut self, now: DateTime<Utc>) -> Vec<Slot> {
+    fn due(&mut self, now: DateTime<Utc>) -> Vec<Slot> {
         let mut due = Vec::new();
         for (slot, state) in self.running.values_mut().filter(|(_, state)| state.is_ready(now)) {
             due.push(slot.clone());
@@ -264,12 +287,18 @@ impl Place {
         Some(slot)
     }
 
-    pub(super) fn advance(&mut self) {
+    fn advance(&mut self) {
         self.state = State::Idle;
+        self.known = None;
         let Some(head) = self.head.take() else { return };
         self.head = first_slot(&self.timetable, head.end());
         self.done = self.done.split_off(&head.end());
     }
+}
+
+/// The start of the slot that goes on at `at`; `at` itself between two slots.
+fn current_or(timetable: &Timetable, at: DateTime<Utc>) -> DateTime<Utc> {
+    timetable.slot_at(at).map_or(at, |slot| slot.start())
 }
 
 fn first_slot(timetable: &Timetable, from: DateTime<Utc>) -> Option<Slot> {
@@ -279,9 +308,17 @@ fn first_slot(timetable: &Timetable, from: DateTime<Utc>) -> Option<Slot> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Mono;
 
     fn at(text: &str) -> DateTime<Utc> {
         text.parse().unwrap()
+    }
+
+    /// Both clocks at that time of the day, the monotonic one as if it had begun with the day.
+    fn now(text: &str) -> Now {
+        let wall = at(text);
+        let passed = wall - at("2026-11-21T00:00:00Z");
+        Now { mono: Mono::from_origin(passed.to_std().unwrap()), wall }
     }
 
     fn hourly(job: &str) -> Timetable {
@@ -291,7 +328,7 @@ mod tests {
     /// A closer that learns of the job `a` at half past two.
     fn closer() -> Closer {
         let mut closer = Closer::default();
-        closer.set(vec![hourly("a")], at("2026-11-21T14:30:00Z"));
+        closer.set(vec![hourly("a")], now("2026-11-21T14:30:00Z"));
         closer
     }
 
@@ -392,7 +429,7 @@ mod tests {
     fn a_reload_keeps_the_place_of_every_job_also_of_one_that_changed() {
         let mut closer = closer();
         let changed = Timetable::parse(JobName::new("a").unwrap(), "5 * * * *", "UTC", "hour").unwrap();
-        closer.set(vec![changed, hourly("b")], at("2026-11-21T16:30:00Z"));
+        closer.set(vec![changed, hourly("b")], now("2026-11-21T16:30:00Z"));
         assert_eq!(due(&mut closer, "2026-11-21T16:30:00Z"), ["a@2026-11-21T14Z"]);
     }
 
@@ -422,12 +459,25 @@ mod tests {
     }
 
     #[test]
+    fn a_job_that_was_taken_while_the_clock_was_ahead_begins_with_the_slot_that_was_current() {
+        let mut closer = Closer::default();
+        let early = now("2026-11-21T14:30:00Z");
+        closer.set(vec![hourly("a")], Now { wall: at("2026-11-21T17:30:00Z"), ..early });
+        closer.clock_put_right(now("2026-11-21T14:40:00Z"));
+        assert_eq!(due(&mut closer, "2026-11-21T15:00:01Z"), ["a@2026-11-21T14Z"]);
+        closer.closed(&slot("2026-11-21T14Z"));
+        // Nothing that has its verdict is asked about again, however far the clock goes back.
+        closer.clock_put_right(now("2026-11-21T03:40:00Z"));
+        assert_eq!(due(&mut closer, "2026-11-21T16:00:01Z"), ["a@2026-11-21T15Z"]);
+    }
+
+    #[test]
     fn a_reload_does_not_forget_a_run_that_outlasts_its_slot() {
         let mut closer = closer();
         due(&mut closer, "2026-11-21T15:00:01Z");
         closer.still_running(&slot("2026-11-21T14Z"), at("2026-11-21T15:01:00Z"));
         let changed = Timetable::parse(JobName::new("a").unwrap(), "5 * * * *", "UTC", "hour").unwrap();
-        closer.set(vec![changed], at("2026-11-21T15:00:30Z"));
+        closer.set(vec![changed], now("2026-11-21T15:00:30Z"));
         assert_eq!(due(&mut closer, "2026-11-21T15:01:00Z"), ["a@2026-11-21T14Z"]);
     }
 
@@ -447,7 +497,7 @@ mod tests {
     fn one_beat_asks_for_a_bounded_number() {
         let mut closer = Closer::default();
         let jobs = ["a", "b", "c", "d"].map(hourly).to_vec();
-        closer.set(jobs, at("2026-11-21T14:30:00Z"));
+        closer.set(jobs, now("2026-11-21T14:30:00Z"));
         assert_eq!(closer.due(at("2026-11-21T16:30:00Z"), 3).len(), 3);
         assert_eq!(closer.due(at("2026-11-21T16:30:00Z"), 3).len(), 1);
     }

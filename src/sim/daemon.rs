@@ -82,7 +82,7 @@ impl Daemon {
         let instance = desk.process.start.to_string();
         let identity = Identity { name, instance, labels: BTreeMap::new(), started_at: desk.now.wall };
         // The ledger forgets by itself what is old.
-        let upkeep = Upkeep { heartbeat: scenario.heartbeat, purges: false };
+        let upkeep = Upkeep { heartbeat: scenario.heartbeat, purges: false, hints: true };
         Ok(Self {
             machine: NodeMachine::new(identity, upkeep, plan(specs), desk.now)?,
             tasks: BTreeMap::new(),
@@ -270,7 +270,8 @@ impl Daemon {
             Question::Close { slot, max_attempts } => {
                 self.ask(desk, Asked::Close(slot.clone()), Ask::Close { slot, max_attempts }, None);
             }
-            Question::Purge | Question::Note => {}
+            // Nobody resets a slot of a world.
+            Question::Look(_) | Question::Purge | Question::Note => {}
         }
     }
 
