@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::config::environment::text_of;
+use crate::config::context::text_of;
 use crate::config::{Config, Diagnostic, Environment, Report, Severity, parse, secrets};
 use crate::job::JobName;
 

@@ -1,16 +1,26 @@
-//! `[jobs.NAME]`: one draft per job, with `[defaults]` below it.
+//! `[jobs.NAME]`: one draft per job, with `[defaults]` below it; then what only shows when a job's keys are looked at together, and
+//! with its ticks, its node and its store: what makes a job unusable though each of its keys is fine, and what may not be meant. Looks
+//! at no more ticks than it must, because every command that reads a file waits for it.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
+use std::time::Duration;
 
+use chrono::{DateTime, TimeDelta, Utc};
+use chrono_tz::Tz;
 use toml::Spanned;
 
+use crate::config::context::Context;
+use crate::config::notation::format_duration;
 use crate::config::reader::{Section, put};
 use crate::config::sections::HOMES;
 use crate::config::settings::{self, Defaults, KEYS, Places};
-use crate::job::{JobName, JobSpec, Policy};
-use crate::schedule::Timetable;
+use crate::config::{Diagnostic, NodeConfig, Severity, StoreConfig};
+use crate::job::{Backoff, CLOCK_SKEW, Concurrency, JobName, JobSpec, OnLost, Policy};
+use crate::schedule::{self, DstEffect, DstNote, Remark, Timetable};
+use crate::slot::Period;
 
 const OWN_KEYS: &[&str] = &["description", "schedule", "command"];
 
@@ -115,5 +125,223 @@ fn timetable(job: &Section<'_>, spec: &JobSpec) -> Option<Timetable> {
             entry.object("bad-schedule", error.message, error.hint);
             None
         }
+    }
+}
+
+/// How far ahead changes of the clock are looked for: each zone that has them has them within a year.
+const DST_HORIZON: TimeDelta = TimeDelta::days(366);
+
+/// Checks what one key alone cannot show. A job with errors is left alone: it would only repeat them.
+pub(super) fn check(ctx: &Context<'_>, drafts: &[Draft], node: &NodeConfig, store: &StoreConfig) {
+    if drafts.is_empty() && ctx.errors() == 0 {
+        let message = "there are no jobs in the file".to_owned();
+        ctx.warn("no-jobs", 0..0, message, "add one: [jobs.NAME] with a schedule and a command");
+    }
+    let mut changes: BTreeMap<&str, Vec<DateTime<Utc>>> = BTreeMap::new();
+    for draft in drafts.iter().filter(|draft| draft.sound) {
+        let Some(timetable) = &draft.timetable else { continue };
+        limits(ctx, draft, timetable, store);
+        if draft.spec.enabled {
+            remarks(ctx, draft, timetable);
+            extra_ticks(ctx, draft, timetable);
+            let zone = draft.spec.timezone;
+            let of_zone = changes.entry(zone.name()).or_insert_with(|| clock_changes(ctx, zone));
+            timetable.dst_notes_at(of_zone).iter().for_each(|note| ctx.add(clock_change(draft, note)));
+            labels(ctx, draft, node);
+        }
+    }
+}
+
+/// Where the job itself says its slot, that is meant. Where it says none at all, that is an error.
+fn extra_ticks(ctx: &Context<'_>, draft: &Draft, timetable: &Timetable) {
+    let period = draft.spec.period;
+    if draft.own("slot").is_some() || !timetable.ticks_per_slot_more_than_one() {
+        return;
+    }
+    let message = format!(
+        "this job will run at most once per {period}, although its schedule fires more often (slot = \"{period}\" in [defaults])"
+    );
+    let hint =
+        format!("write slot = \"tick\" in the job to run it every time, or slot = \"{period}\" if that is meant");
+    ctx.warn("extra-ticks", draft.place_or_name("schedule"), message, hint);
+}
+
+fn remarks(ctx: &Context<'_>, draft: &Draft, timetable: &Timetable) {
+    for Remark { code, message, hint } in timetable.schedule().remarks() {
+        ctx.warn(code, draft.place_or_name("schedule"), message, hint);
+    }
+}
+
+/// The first change of each kind; the others are the same in other years.
+fn clock_changes(ctx: &Context<'_>, zone: Tz) -> Vec<DateTime<Utc>> {
+    let from = ctx.env.now();
+    schedule::clock_changes(zone, from, from.checked_add_signed(DST_HORIZON).unwrap_or(from))
+}
+
+fn clock_change(draft: &Draft, note: &DstNote) -> Diagnostic {
+    let (severity, code) = match note.effect {
+        DstEffect::Moved => (Severity::Note, "dst-moved"),
+        DstEffect::Swallowed => (Severity::Warning, "dst-swallowed"),
+        DstEffect::Doubled => (Severity::Warning, "dst-doubled"),
+    };
+    let message = format!("in {} {note}", draft.spec.timezone);
+    let hint = Some("choose another time, or timezone = \"UTC\"".to_owned());
+    Diagnostic { severity, code, message, span: draft.place_or_name("schedule"), hint }
+}
+
+fn labels(ctx: &Context<'_>, draft: &Draft, node: &NodeConfig) {
+    let absent = draft.spec.only_on.iter().find(|(key, value)| node.labels.get(*key) != Some(*value));
+    if let Some((key, value)) = absent {
+        let message = format!("this node does not run the job: it has no label {key} = {value:?}");
+        let hint = Some("other nodes may have it; labels are set in [node]".to_owned());
+        let span = draft.place_or_name("only_on");
+        ctx.add(Diagnostic { severity: Severity::Note, code: "no-such-label", message, span, hint });
+    }
+}
+
+/// Looks at each job that nothing is wrong with so far: of one with errors it would only repeat them.
+pub(super) fn conflicts(ctx: &Context<'_>, drafts: &mut [Draft]) {
+    for draft in drafts.iter_mut().filter(|draft| draft.sound) {
+        let errors = ctx.errors();
+        if let Some(timetable) = &draft.timetable {
+            if timetable.ticks_in_some_slot(ctx.env.now()) {
+                unwritten_slot(ctx, draft, timetable);
+                late_kill(ctx, draft);
+                short_done_ttl(ctx, draft, timetable);
+            } else {
+                never_ticks(ctx, draft);
+            }
+        }
+        draft.sound = ctx.errors() == errors;
+    }
+}
+
+fn never_ticks(ctx: &Context<'_>, draft: &Draft) {
+    let message = format!("{:?} never comes: the job would never run", draft.spec.schedule);
+    ctx.error("never-ticks", draft.place_or_name("schedule"), message, "look at the days and months of the schedule");
+}
+
+/// A schedule that fires more often than the default slot is the mistake that is made most: each who writes it has to say
+/// which of the two is meant.
+fn unwritten_slot(ctx: &Context<'_>, draft: &Draft, timetable: &Timetable) {
+    if !draft.spec.enabled || draft.place("slot").is_some() || !timetable.ticks_per_slot_more_than_one() {
+        return;
+    }
+    let period = draft.spec.period;
+    let message = format!(
+        "the schedule fires more than once per {period}, but the job runs at most once per {period} unless its slot is written"
+    );
+    let hint =
+        format!("write slot = \"tick\" to run it every time, or slot = \"{period}\" if once per {period} is meant");
+    ctx.error("unwritten-slot", draft.place_or_name("schedule"), message, hint);
+}
+
+/// `on_lost = "kill"` promises that the command is dead before another node can start, which is when the lease ends. The
+/// lease was renewed at most one `lease_ttl` ago, so a command that may take that long to die cannot be dead in time: the
+/// promise would be broken each time, which is an error and no matter of taste.
+fn late_kill(ctx: &Context<'_>, draft: &Draft) {
+    let policy = &draft.spec.policy;
+    if policy.on_lost == OnLost::Kill && policy.kill_after >= policy.lease_ttl {
+        let (after, ttl) = (format_duration(policy.kill_after), format_duration(policy.lease_ttl));
+        let message = format!(
+            "on_lost = \"kill\" cannot stop the command before its lease ends: kill_after is {after}, lease_ttl is {ttl}"
+        );
+        let hint = "make kill_after at most a third of lease_ttl";
+        ctx.error("late-kill", draft.place_or_name("on_lost"), message, hint);
+    }
+}
+
+/// Only where the same place says both `done_ttl` and what the slot is. A `done_ttl` inherited by a job with longer slots
+/// is no mistake: a marker never ends before its slot, see [`crate::job::Policy::done_ttl_for`].
+fn short_done_ttl(ctx: &Context<'_>, draft: &Draft, timetable: &Timetable) {
+    let inherited_both = draft.own("slot").is_none() && draft.spec.period != Period::Tick;
+    let Some(place) = draft.own("done_ttl").or_else(|| draft.place("done_ttl").filter(|_| inherited_both)) else {
+        return;
+    };
+    let slot: Option<Duration> = slot_length(ctx, draft, timetable);
+    let least = slot.unwrap_or_default().saturating_add(CLOCK_SKEW);
+    if let Some(slot) = slot.filter(|_| draft.spec.policy.done_ttl < least) {
+        let (ttl, slot) = (format_duration(draft.spec.policy.done_ttl), format_duration(slot));
+        let message = format!("done_ttl = {ttl} does not outlive the slot of {slot} and a minute of clock skew");
+        let hint = format!("write done_ttl = \"{}\" or more, or leave it out", format_duration(least));
+        ctx.error("short-done-ttl", place, message, hint);
+    }
+}
+
+/// Ticks looked at for the longest slot: more than a year of a weekly job.
+const TICKS: usize = 60;
+
+/// A claim, a renewal and a completion: a lease that cannot hold three answers is lost to one slow answer.
+const ROUND_TRIPS: u32 = 3;
+
+/// Checks the limits of a job.
+fn limits(ctx: &Context<'_>, draft: &Draft, timetable: &Timetable, store: &StoreConfig) {
+    lease(ctx, draft, store);
+    backoff(ctx, draft);
+    if let Some(slot) = slot_length(ctx, draft, timetable) {
+        timeout(ctx, draft, slot);
+        waits(ctx, draft, slot);
+    }
+}
+
+/// How long a slot of the job is; the longest, where they differ.
+fn slot_length(ctx: &Context<'_>, draft: &Draft, timetable: &Timetable) -> Option<Duration> {
+    match draft.spec.period {
+        Period::Minute => Some(Duration::from_secs(60)),
+        Period::Hour => Some(Duration::from_secs(3_600)),
+        _ => timetable.longest_slot(ctx.env.now(), TICKS),
+    }
+}
+
+/// A default is nobody's mistake.
+fn lease(ctx: &Context<'_>, draft: &Draft, store: &StoreConfig) {
+    let Some(place) = draft.place("lease_ttl") else { return };
+    let least = store.op_timeout.saturating_mul(ROUND_TRIPS);
+    let ttl = draft.spec.policy.lease_ttl;
+    if ttl < least {
+        let (ttl, least, trip) = (format_duration(ttl), format_duration(least), format_duration(store.op_timeout));
+        let message = format!("lease_ttl = {ttl} is below three round trips to the store (op_timeout is {trip})");
+        let hint = format!("write lease_ttl = \"{least}\" or more, or lower op_timeout in [store]");
+        ctx.warn("short-lease", place, message, hint);
+    }
+}
+
+fn backoff(ctx: &Context<'_>, draft: &Draft) {
+    let retry = &draft.spec.policy.retry;
+    if retry.backoff == Backoff::Exponential && retry.max_delay < retry.delay {
+        let (max, delay) = (format_duration(retry.max_delay), format_duration(retry.delay));
+        let message = format!("retry_max_delay = {max} is below retry_delay = {delay}");
+        let place = draft.place("retry_max_delay").unwrap_or_else(|| draft.place_or_name("retry_delay"));
+        ctx.warn("short-max-delay", place, message, "make retry_max_delay the larger of the two");
+    }
+}
+
+fn timeout(ctx: &Context<'_>, draft: &Draft, slot: Duration) {
+    let policy = &draft.spec.policy;
+    let Some(place) = draft.place("timeout") else { return };
+    if policy.concurrency == Concurrency::Forbid && policy.timeout.is_some_and(|limit| limit > slot) {
+        let (limit, slot) = (format_duration(policy.timeout.unwrap_or_default()), format_duration(slot));
+        let message = format!("timeout = {limit} is longer than the slot of {slot}: a long run holds up the next slot");
+        ctx.warn("long-timeout", place, message, "shorten it, or write concurrency = \"allow\" or \"replace\"");
+    }
+}
+
+fn waits(ctx: &Context<'_>, draft: &Draft, slot: Duration) {
+    let spec = &draft.spec;
+    let shown = format_duration(slot);
+    if spec.policy.max_attempts > 1 && spec.policy.retry.delay >= slot {
+        let delay = format_duration(spec.policy.retry.delay);
+        let message = format!("retry_delay = {delay} is not shorter than the slot of {shown}: nothing is ever retried");
+        let hint = "shorten it, or write max_attempts = 1";
+        ctx.warn("long-retry-delay", draft.place_or_name("retry_delay"), message, hint);
+    }
+    if spec.jitter >= slot {
+        let message = format!("jitter = {} is not shorter than the slot of {shown}", format_duration(spec.jitter));
+        ctx.warn("long-jitter", draft.place_or_name("jitter"), message, "the delay is cut to what is left of the slot");
+    }
+    if let Some(after) = spec.alert_after.filter(|after| *after < slot) {
+        let message = format!("alert_after = {} is shorter than the slot of {shown}", format_duration(after));
+        let hint = "it would alert although every slot is done; make it longer than the slot";
+        ctx.warn("early-alert", draft.place_or_name("alert_after"), message, hint);
     }
 }

@@ -8,13 +8,10 @@
 
 mod context;
 mod diagnostic;
-mod duration;
-mod environment;
 mod file;
-mod interpolate;
 mod jobs;
-mod lints;
 mod model;
+mod notation;
 mod parse;
 mod reader;
 mod secrets;
@@ -22,11 +19,11 @@ mod sections;
 mod settings;
 mod value;
 
+pub use context::Environment;
 pub use diagnostic::{Diagnostic, Finding, Report, Severity};
-pub use duration::{DurationError, format_duration, parse_duration};
-pub use environment::Environment;
 pub use file::{LoadError, NotFound, find, lint_file, load, load_job};
 pub use model::{Config, HttpConfig, NodeConfig, StoreConfig};
+pub use notation::{DurationError, format_duration, parse_duration};
 pub use parse::{lint, parse, parse_job};
 pub use sections::read_url_file;
 pub(crate) use value::nearest_zone;

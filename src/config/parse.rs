@@ -10,7 +10,7 @@ use toml::de::{DeTable, Error};
 use crate::config::context::Context;
 use crate::config::diagnostic::{floor_boundary, position};
 use crate::config::reader::Section;
-use crate::config::{Config, Environment, Report, jobs, lints, secrets, sections, settings};
+use crate::config::{Config, Environment, Report, jobs, secrets, sections, settings};
 use crate::job::JobName;
 
 /// How much of a file is looked at.
@@ -60,9 +60,9 @@ fn read(ctx: &Context<'_>, extent: Extent<'_>) -> Config {
     let defaults = settings::defaults(&root.child("defaults"));
     let only = if let Extent::Job(job) = extent { Some(job) } else { None };
     let mut drafts = jobs::read(&root.child("jobs"), &defaults, only);
-    lints::conflicts(ctx, &mut drafts);
+    jobs::conflicts(ctx, &mut drafts);
     if extent == Extent::Lints {
-        lints::check(ctx, &drafts, &node, &store);
+        jobs::check(ctx, &drafts, &node, &store);
     }
     let jobs = drafts.into_iter().map(|draft| (draft.spec.name.clone(), draft.spec)).collect();
     Config { node, store, http, jobs }

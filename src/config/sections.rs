@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::config::environment::read_text;
+use crate::config::context::read_text;
 use crate::config::reader::{LONGEST, Section, put, put_some};
 use crate::config::settings::KEYS as DEFAULTS;
 use crate::config::value::{Entry, nearest};

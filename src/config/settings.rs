@@ -10,7 +10,7 @@ use std::time::Duration;
 use chrono_tz::Tz;
 use toml::de::DeValue;
 
-use crate::config::interpolate::is_variable_name;
+use crate::config::notation::is_variable_name;
 use crate::config::reader::{LONGEST, Section, put, put_some};
 use crate::config::secrets;
 use crate::config::value::{Entry, nearest_zone};

@@ -8,8 +8,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::config::context::{Context, Hint};
-use crate::config::duration::{format_duration, parse_duration};
-use crate::config::interpolate;
+use crate::config::notation;
+use crate::config::notation::{format_duration, parse_duration};
 
 const STRING: &str = "a string";
 
@@ -80,7 +80,7 @@ impl<'a> Entry<'a> {
     /// The text with its variables replaced.
     pub(super) fn text(&self, example: &str) -> Option<String> {
         let raw = self.raw(example)?;
-        match interpolate::expand(raw, |name| self.ctx.env.variable(name)) {
+        match notation::expand(raw, |name| self.ctx.env.variable(name)) {
             Ok(text) => Some(text),
             Err(problems) => {
                 for problem in problems {

@@ -2,11 +2,10 @@
 
 pub mod hash;
 mod name;
-mod policy;
 mod spec;
 
 pub use name::{JobName, LockKey, LockKeyError, NAME_RULE, NODE_NAME_RULE, NameError, Namespace, NodeName};
-pub use policy::{
+pub use spec::{
     Backoff, CLOCK_SKEW, Concurrency, MAX_ATTEMPTS_LIMIT, OnLost, OnStoreError, Policy, RetryPolicy, SHORTEST_LEASE_TTL,
 };
 pub use spec::{CommandSpec, DEFAULT_OUTPUT_LIMIT, JobSpec, KillMode, Program};

@@ -12,7 +12,7 @@ use crate::drive::facts::is_forgotten;
 use crate::guard::Event as Told;
 use crate::job::JobName;
 use crate::observe::NodeEvent;
-use crate::sim::bug::Bug;
+use crate::sim::checks::Bug;
 use crate::sim::daemon::{Asked, Daemon, Desk};
 use crate::sim::message::{Answer, Ask};
 use crate::sim::nature::Event;

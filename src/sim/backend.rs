@@ -9,7 +9,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::job::NodeName;
-use crate::sim::bug::Bug;
+use crate::sim::checks::Bug;
 use crate::sim::checks::{self, Broken, Check};
 use crate::sim::message::{Answer, Ask, Request};
 use crate::sim::shadow::{Shadow, Standing};

@@ -15,7 +15,7 @@ use crate::node::{Action, DriveId, Identity, NodeMachine, Plan, Question, Report
 use crate::observe::journal::Fact as Line;
 use crate::schedule::ScheduleError;
 use crate::sim::again::Again;
-use crate::sim::bug::Bug;
+use crate::sim::checks::Bug;
 use crate::sim::engine::{NodeClock, Time};
 use crate::sim::message::{Answer, Ask, NoAnswer, Process, Request};
 use crate::sim::nature::{Event, Nature};

@@ -31,27 +31,25 @@
 
 mod again;
 mod backend;
-mod bug;
 mod checks;
 mod daemon;
 mod engine;
 mod events;
 mod faults;
 mod history;
-mod idle;
 mod journals;
 mod judge;
+mod laws;
 mod message;
 mod nature;
 mod scenario;
 mod search;
 mod shadow;
 mod task;
-mod verdicts;
 mod weather;
 mod world;
 
-pub use bug::Bug;
+pub use checks::Bug;
 pub use checks::{Check, Finding};
 pub use faults::{Fault, FaultSet};
 pub use history::{Classes, Summary};

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use crate::clock::Mono;
 use crate::guard::Event as Told;
 use crate::sim::backend::SlotId;
-use crate::sim::bug::Bug;
+use crate::sim::checks::Bug;
 use crate::sim::checks::{Check, Finding};
 use crate::sim::engine::{Dice, Queue, Time};
 use crate::sim::faults::Fault;

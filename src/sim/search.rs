@@ -3,7 +3,7 @@
 //! faults, nodes, jobs, and less time.
 
 use crate::schedule::ScheduleError;
-use crate::sim::bug::Bug;
+use crate::sim::checks::Bug;
 use crate::sim::checks::{Check, Finding};
 use crate::sim::faults::Fault;
 use crate::sim::scenario::{Limits, SHORT_FROM};

@@ -12,7 +12,7 @@ use crate::drive::Fact;
 use crate::guard::{Action, Assignment, SlotMachine};
 use crate::job::{NodeName, OnStoreError};
 use crate::node::Start;
-use crate::sim::bug::Bug;
+use crate::sim::checks::Bug;
 use crate::sim::checks::Check;
 use crate::sim::daemon::{Asked, Daemon, Desk};
 use crate::sim::engine::Time;

@@ -10,7 +10,7 @@ use crate::job::JobSpec;
 use crate::observe::NodeEvent;
 use crate::schedule::ScheduleError;
 use crate::sim::backend::{Backend, SlotId};
-use crate::sim::bug::Bug;
+use crate::sim::checks::Bug;
 use crate::sim::checks::{Check, Finding};
 use crate::sim::daemon::{Asked, Daemon, Desk};
 use crate::sim::engine::{Dice, NodeClock, Time};

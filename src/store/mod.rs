@@ -3,7 +3,7 @@
 //! - [`Store`] is the contract, one atomic step per operation; [`crate::reply`] has what it answers.
 //! - `rules` decide about a slot, on its `state`: the executable specification, run by every store but Redis.
 //! - [`memory`] keeps slots in this process.
-//! - [`layer`] decorates any store: a time limit, observation, chaos.
+//! - [`layer`] decorates any store: a time limit, chaos, a password that changes.
 //! - `redis`, `sql`, `etcd` and `zookeeper` are adapters. They know the trait and the words, never each other and never `guard`.
 //! - [`open()`] turns a url into a store; the one file that names every adapter.
 

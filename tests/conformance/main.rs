@@ -14,6 +14,7 @@
 )]
 #![allow(clippy::duplicate_mod, reason = "what is alike for two database servers is said once")]
 
+mod broken;
 mod sequences;
 mod setups;
 #[path = "../support/mod.rs"]
@@ -79,6 +80,7 @@ fn main() -> ExitCode {
     trials.push(Trial::test("broken::sequences_find_every_flaw", move || {
         sequences::find_every_flaw(&hunter).map_err(Failed::from)
     }));
+    trials.extend(broken::trials());
     let conclusion = libtest_mimic::run(&arguments, trials);
     for subject in &subjects {
         let (passed, trials) = (subject.passed.load(Ordering::Relaxed), subject.trials.load(Ordering::Relaxed));

@@ -4,9 +4,9 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use crate::broken::{BrokenSetup, controls};
 use cronward::clock::SystemClock;
 use cronward::store::conformance::Setup;
-use cronward::store::conformance::broken::{BrokenSetup, controls};
 use cronward::store::conformance::sequence::{Step, agree as agree_on};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, RngSeed, TestCaseError, TestError, TestRunner};

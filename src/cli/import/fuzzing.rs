@@ -4,7 +4,7 @@ use chrono::DateTime;
 use chrono_tz::Tz;
 
 use super::document;
-use super::name::Names;
+use super::line::Names;
 use super::table::{self, Source};
 use crate::cli::import::document::{Item, ZoneSource, comment};
 use crate::cli::import::entry::Accounts;

@@ -6,8 +6,7 @@ mod entry;
 mod fields;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
-mod name;
-mod shell;
+mod line;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -21,7 +20,7 @@ use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::cli::import::document::{Item, Place, ZoneSource, comment};
 use crate::cli::import::entry::{Accounts, Judged, Lead, is_systems};
-use crate::cli::import::name::Names;
+use crate::cli::import::line::Names;
 use crate::cli::import::table::Source;
 use crate::cli::value_parsers;
 use crate::text::message;

@@ -6,8 +6,8 @@ use chrono_tz::Tz;
 
 use crate::cli::import::document::{CRONS_PATH, Item, Job, Place, Refused, ZoneSource};
 use crate::cli::import::entry::{self, Lead, Line, Numbered, Refusal, lines};
-use crate::cli::import::name::{Names, commands};
-use crate::cli::import::shell;
+use crate::cli::import::line::{Names, commands};
+use crate::cli::import::line::{command, split};
 use crate::text::message;
 
 /// The most bytes of settings that the jobs of one crontab have together: each job has those above it, so that the two
@@ -196,7 +196,7 @@ impl Table<'_> {
         let zone = self.zone.clone().map_err(Refusal::Unreadable)?;
         let entry = entry::read(text, self.source.system, zone.0)?;
         let shell = self.variables.get("SHELL").map_or("/bin/sh", String::as_str);
-        let (command, told) = shell::command(&entry.command, shell).map_err(Refusal::Unreadable)?;
+        let (command, told) = command(&entry.command, shell).map_err(Refusal::Unreadable)?;
         if self.settings + self.above > MOST_SETTINGS {
             let why = "each job has the settings above it, and together that is more than 2 MiB: split the file";
             return Err(Refusal::Unreadable(why.to_owned()));
@@ -215,7 +215,7 @@ impl Table<'_> {
             );
         }
         Ok(Job {
-            name: names.take(&shell::split(&entry.command).line),
+            name: names.take(&split(&entry.command).line),
             place: place.clone(),
             source: text.to_owned(),
             schedule: entry.when.schedule,

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 
 use super::document;
-use super::name::Names;
+use super::line::Names;
 use super::table::{self, Source};
 use crate::cli::import::document::{Item, ZoneSource};
 use crate::config::{self, Config, Environment};

@@ -5,7 +5,6 @@ mod claiming;
 mod retrying;
 mod running;
 mod settling;
-mod shutdown;
 mod waiting;
 
 use std::time::Duration;

@@ -22,7 +22,7 @@ type Run = for<'a> fn(&'a Bench) -> Pin<Box<dyn Future<Output = Outcome> + 'a>>;
 /// A claim about every store.
 #[derive(Clone, Copy)]
 pub struct Case {
-    /// The claim, after its group: `claim::a_free_slot_is_granted`.
+    /// The claim, after its group: `claim::a_free_slot_is_granted_as_attempt_one`.
     pub name: &'static str,
     /// The invariants that it checks, as the protocol numbers them.
     pub invariants: &'static [&'static str],

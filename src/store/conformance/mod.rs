@@ -13,22 +13,16 @@ mod bench;
 mod setup;
 
 mod attempts;
-mod beside;
-pub mod broken;
 mod claim;
-mod hostile;
 mod idempotence;
-mod lost;
+mod leases;
 mod namespaces;
-mod notes;
 mod operator;
 mod over;
 mod races;
 mod registry;
-mod renew;
 pub mod sequence;
 mod settle;
-mod time;
 mod wake;
 
 use std::sync::Arc;
@@ -41,21 +35,16 @@ pub use setup::{MemorySetup, Probe, Scale, Setup};
 pub fn cases() -> impl Iterator<Item = Case> {
     [
         claim::CASES,
-        lost::CASES,
-        renew::CASES,
-        settle::CASES,
         attempts::CASES,
-        time::CASES,
-        beside::CASES,
+        leases::CASES,
+        settle::CASES,
+        races::CASES,
         over::CASES,
         operator::CASES,
         registry::CASES,
-        notes::CASES,
         namespaces::CASES,
-        hostile::CASES,
         idempotence::CASES,
         wake::CASES,
-        races::CASES,
     ]
     .into_iter()
     .flatten()

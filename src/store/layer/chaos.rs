@@ -1,4 +1,4 @@
-//! A network that loses, repeats and delays: deterministic from a seed, or by a script. For tests and the simulator. It
+//! A network that loses, repeats and delays: deterministic from a seed, or by a script. For tests. It
 //! changes no answer; it only keeps one from arriving.
 
 use std::collections::VecDeque;

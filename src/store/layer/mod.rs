@@ -2,7 +2,6 @@
 //! measure, lose or repeat, and knows nothing of what the operation means. Nothing here repeats what may have been applied.
 //!
 //! - [`Timeout`] bounds every call.
-//! - [`Observe`] tells an observer of every call.
 //! - [`Chaos`] loses requests and replies, repeats and delays, from a seed or by a script.
 //! - [`Rotation`] goes on with another password once the store refuses the old one.
 
@@ -23,7 +22,6 @@ use futures_util::future::BoxFuture;
 use tokio::sync::broadcast;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::clock::Clock;
 use crate::job::{JobName, NodeName};
 use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::contract::pass_on;
@@ -274,49 +272,6 @@ impl Layer for Timeout {
                 Err(StoreError::new(ErrorKind::Timeout, applied, op, location, message))
             }
         }
-    }
-}
-
-/// One call, as it went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
-    /// The operation.
-    pub op: Op,
-    /// From before the request was sent until the answer, or the lack of one.
-    pub took: Duration,
-    /// What kind of trouble it met, if it met any.
-    pub error: Option<(ErrorKind, Applied)>,
-}
-
-/// Who is told. Called on the caller's task after each call: it should be quick.
-pub trait Observer: Debug + Send + Sync + 'static {
-    /// A call has ended.
-    fn seen(&self, call: Seen);
-}
-
-/// Tells an observer of each call, with times by the given clock.
-#[derive(Clone, Debug)]
-pub struct Observe {
-    observer: Arc<dyn Observer>,
-    clock: Arc<dyn Clock>,
-}
-
-impl Observe {
-    /// Tells `observer`.
-    pub fn new(observer: Arc<dyn Observer>, clock: Arc<dyn Clock>) -> Self {
-        Self { observer, clock }
-    }
-}
-
-#[async_trait]
-impl Layer for Observe {
-    async fn around<'a, T: Send + 'a>(&'a self, op: Op, _location: &'a str, call: Call<'a, T>) -> Reply<T> {
-        let asked = self.clock.now().mono;
-        let reply = call().await;
-        let took = self.clock.now().mono.since(asked);
-        let error = reply.as_ref().err().map(|error| (error.kind, error.applied));
-        self.observer.seen(Seen { op, took, error });
-        reply
     }
 }
 

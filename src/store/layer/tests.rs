@@ -1,11 +1,11 @@
 //! Each layer over the specification.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{Call, Chaos, Fault, Layer, Layered, Observe, Observer, Odds, Reply, Seen, Timeout};
+use super::{Call, Chaos, Fault, Layer, Layered, Odds, Reply, Timeout};
 use crate::clock::ManualClock;
 use crate::job::{JobName, NodeName};
 use crate::slot::{Slot, Token};
@@ -69,41 +69,6 @@ async fn an_answer_in_time_is_passed_on() {
     let store = Layered::new(Arc::new(memory()), Timeout::after(Duration::from_secs(60)));
     assert!(matches!(store.claim(&request()).await.unwrap(), Claim::Claimed { attempt: 1, .. }));
     assert_eq!((store.capability().name, store.location()), ("memory", "memory:"));
-}
-
-#[derive(Debug, Default)]
-struct Notes(Mutex<Vec<Seen>>);
-
-impl Observer for Notes {
-    fn seen(&self, call: Seen) {
-        self.0.lock().unwrap().push(call);
-    }
-}
-
-/// Takes a second of the given clock.
-#[derive(Debug)]
-struct Slow(ManualClock);
-
-#[async_trait]
-impl Layer for Slow {
-    async fn around<'a, T: Send + 'a>(&'a self, _op: Op, _location: &'a str, call: Call<'a, T>) -> Reply<T> {
-        self.0.advance(Duration::from_secs(1));
-        call().await
-    }
-}
-
-#[tokio::test]
-async fn an_observer_is_told_what_was_asked_how_long_it_took_and_how_it_went() {
-    let (notes, clock, chaos) = (Arc::new(Notes::default()), clock(), Chaos::scripted());
-    chaos.next(Op::Renew, Fault::LoseReply);
-    let slow = Layered::new(Arc::new(chaos.over(Arc::new(memory()))), Slow(clock.clone()));
-    let store = Layered::new(Arc::new(slow), Observe::new(notes.clone(), Arc::new(clock)));
-    let Claim::Claimed { attempt, at, .. } = store.claim(&request()).await.unwrap() else { panic!() };
-    store.renew(&request().granted(attempt, at)).await.unwrap_err();
-    let took = Duration::from_secs(1);
-    let lost = Some((ErrorKind::Timeout, Applied::Maybe));
-    let expected = vec![Seen { op: Op::Claim, took, error: None }, Seen { op: Op::Renew, took, error: lost }];
-    assert_eq!(*notes.0.lock().unwrap(), expected);
 }
 
 #[tokio::test]

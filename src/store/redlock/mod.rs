@@ -6,7 +6,7 @@
 //!
 //! | part | what it decides |
 //! |---|---|
-//! | `quorum` | how many masters are a majority, and what may hold beyond the answers that came |
+//! | this one | how many masters are a majority, and what may hold beyond the answers that came |
 //! | `claim` | from the looks at all masters to a number, a wait or a refusal |
 //! | `lease` | whether a number that was written made a lease, whether it still stands, and how a run's end was taken |
 //! | `records` | one slot's record from the masters' records; jobs, nodes, pauses and notes from what they keep |

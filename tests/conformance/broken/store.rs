@@ -7,13 +7,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use crate::clock::Clock;
-use crate::job::{JobName, Namespace, NodeName};
-use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
-use crate::store::conformance::{MemorySetup, Probe, Scale, Setup};
-use crate::store::layer::Reply;
-use crate::store::memory::{Ledger, MemoryStore};
-use crate::store::{
+use cronward::clock::Clock;
+use cronward::job::{JobName, Namespace, NodeName};
+use cronward::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
+use cronward::store::conformance::{MemorySetup, Probe, Scale, Setup};
+use cronward::store::layer::Reply;
+use cronward::store::memory::{Ledger, MemoryStore};
+use cronward::store::{
     Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause,
     Release, Renewal, Settlement, Store, Wakeups,
 };

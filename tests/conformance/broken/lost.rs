@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use crate::slot::{Lease, RunRecord};
-use crate::store::conformance::broken::{Control, Flaw};
-use crate::store::memory::Ledger;
-use crate::store::{Claim, ClaimRequest, Renewal};
+use crate::broken::{Control, Flaw};
+use cronward::slot::{Lease, RunRecord};
+use cronward::store::memory::Ledger;
+use cronward::store::{Claim, ClaimRequest, Renewal};
 
 pub(super) fn controls() -> Vec<Control> {
     vec![
@@ -226,10 +226,10 @@ struct DoneIsForEver;
 impl Flaw for DoneIsForEver {
     fn claim(&self, ledger: &mut Ledger, request: &ClaimRequest, now: DateTime<Utc>) -> Claim {
         let runs = free(ledger, request, now);
-        match runs.iter().find(|run| run.outcome == Some(crate::slot::Outcome::Success)) {
+        match runs.iter().find(|run| run.outcome == Some(cronward::slot::Outcome::Success)) {
             Some(run) => {
-                let by = crate::slot::Holder { node: run.node.clone(), attempt: run.attempt };
-                Claim::Done(crate::slot::DoneMark { by, at: run.claimed_at })
+                let by = cronward::slot::Holder { node: run.node.clone(), attempt: run.attempt };
+                Claim::Done(cronward::slot::DoneMark { by, at: run.claimed_at })
             }
             None => ledger.claim(request, now),
         }

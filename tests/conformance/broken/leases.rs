@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::job::Namespace;
-use crate::slot::{Lease, Mark, RunRecord};
-use crate::store::conformance::broken::{Control, Flaw};
-use crate::store::memory::Ledger;
-use crate::store::{Claim, ClaimRequest, Release, Renewal, Settlement};
+use crate::broken::{Control, Flaw};
+use cronward::job::Namespace;
+use cronward::slot::{Lease, Mark, RunRecord};
+use cronward::store::memory::Ledger;
+use cronward::store::{Claim, ClaimRequest, Release, Renewal, Settlement};
 
 pub(super) fn controls() -> Vec<Control> {
     vec![
@@ -317,7 +317,9 @@ struct PauseIsIgnored;
 impl Flaw for PauseIsIgnored {
     fn claim(&self, ledger: &mut Ledger, request: &ClaimRequest, now: DateTime<Utc>) -> Claim {
         let mut copy = ledger.clone();
-        let audit = super::super::bench::audit("resume");
+        let nobody = String::new;
+        let audit =
+            cronward::slot::Audit { verb: "resume".to_owned(), who: nobody(), host: nobody(), why: nobody(), at: now };
         copy.resume(request.slot.job(), &audit, now);
         drop(copy.take_wakes());
         match ledger.claim(request, now) {

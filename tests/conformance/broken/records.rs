@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::job::{JobName, NodeName};
-use crate::slot::{Audit, Lease, NotePage, RunRecord, Slot};
-use crate::store::conformance::broken::{Control, Flaw};
-use crate::store::memory::Ledger;
-use crate::store::{Claim, ClaimRequest, Closing, Intervention, JobEntry, Release, Settlement};
+use crate::broken::{Control, Flaw};
+use cronward::job::{JobName, NodeName};
+use cronward::slot::{Audit, Lease, NotePage, RunRecord, Slot};
+use cronward::store::memory::Ledger;
+use cronward::store::{Claim, ClaimRequest, Closing, Intervention, JobEntry, Release, Settlement};
 
 pub(super) fn controls() -> Vec<Control> {
     vec![
