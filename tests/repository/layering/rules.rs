@@ -46,10 +46,10 @@ const PURE_PARTS: &[(&str, &str)] = &[
     ("store", "redlock"),
     ("node", "action"),
     ("node", "active"),
-    ("node", "health"),
     ("node", "machine"),
     ("node", "membership"),
     ("node", "plan"),
+    ("node", "resets"),
     ("node", "verdicts"),
 ];
 
