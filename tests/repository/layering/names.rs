@@ -16,7 +16,6 @@ const EXCEPTIONS: &[(&str, usize)] = &[
     ("Ask", 3),
     ("Asked", 4),
     ("Call", 4),
-    ("Control", 3),
     ("End", 3),
     ("Entry", 5),
     ("Environment", 3),
