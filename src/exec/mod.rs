@@ -26,9 +26,8 @@ mod messages;
 mod passing;
 mod running;
 
-pub mod placeholders;
 pub mod shim;
 
-pub use environment::{Environment, rfc3339};
+pub use environment::{Environment, PlaceholderError, check_placeholders, fill_placeholders, rfc3339};
 pub use launch::{Launcher, Output};
 pub use running::{Renewals, Running};
