@@ -196,13 +196,10 @@ fn argv(program: &Program, run: &RunContext) -> Result<Vec<OsString>, Refusal> {
 
 /// The request that means the end, as the signal that it is.
 async fn stopped(requests: &mut mpsc::UnboundedReceiver<Request>) -> Signal {
-    let ends = [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::KILL];
     loop {
-        match requests.recv().await {
-            Some(Request::Stop) => return Signal::TERM,
-            Some(Request::Kill) | None => return Signal::KILL,
-            Some(Request::Signal(signal)) if ends.contains(&signal) => return signal,
-            Some(Request::Signal(_) | Request::Lease(_)) => {}
+        let Some(request) = requests.recv().await else { return Signal::KILL };
+        if let Some(signal) = request.ending() {
+            return signal;
         }
     }
 }
