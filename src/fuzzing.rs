@@ -27,7 +27,7 @@ use serde::de::DeserializeOwned;
 
 use crate::config::{Environment, Report, format_duration, parse, parse_duration};
 use crate::exec::env_file;
-use crate::exec::placeholders::{check, fill};
+use crate::exec::{check_placeholders, fill_placeholders};
 use crate::job::{JobName, JobSpec, NodeName};
 use crate::observe::journal::Line;
 use crate::observe::view::SlotView;
@@ -322,7 +322,7 @@ fn quoted(value: &str) -> String {
 pub fn placeholders(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let Some(run) = some_run() else { return false };
-    let (checked, filled) = (check(&text), fill(&text, &run));
+    let (checked, filled) = (check_placeholders(&text), fill_placeholders(&text, &run));
     assert_eq!(checked.is_ok(), filled.is_ok(), "what is checked can be filled in, and only that");
     match filled {
         Ok(filled) => {

@@ -14,7 +14,7 @@ use crate::config::notation::is_variable_name;
 use crate::config::reader::{LONGEST, Section, put, put_some};
 use crate::config::secrets;
 use crate::config::value::{Entry, nearest_zone};
-use crate::exec::placeholders;
+use crate::exec::check_placeholders;
 use crate::job::{
     Backoff, CommandSpec, Concurrency, JobName, JobSpec, KillMode, MAX_ATTEMPTS_LIMIT, OnLost, OnStoreError, Policy,
     Program, SHORTEST_LEASE_TTL,
@@ -266,7 +266,7 @@ fn first_placeholder(line: &str) -> Option<(Range<usize>, &str)> {
         let (name, _) = line.get(at + 1..)?.split_once('}')?;
         let of_shell = line.get(..at).is_some_and(|before| before.ends_with('$'));
         let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-        let known = plain && !of_shell && placeholders::check(&format!("{{{name}}}")).is_ok();
+        let known = plain && !of_shell && check_placeholders(&format!("{{{name}}}")).is_ok();
         known.then_some((at..at + name.len() + 2, name))
     })
 }
@@ -289,7 +289,7 @@ fn empty(entry: &Entry<'_>) {
 /// One word of a list command, its placeholders checked.
 fn word(item: &Entry<'_>) -> Option<String> {
     let text = item.raw("\"…\"")?;
-    if let Err(error) = placeholders::check(text) {
+    if let Err(error) = check_placeholders(text) {
         let variable = text.contains("${").then_some("variables are not replaced in commands: set them in env");
         item.object("unknown-placeholder", error, variable.map(str::to_owned));
         return None;

@@ -20,7 +20,7 @@ use crate::exec::env_file::{EnvFiles, Variables};
 use crate::exec::messages::{Plan, Refusal, Request};
 use crate::exec::passing::{Stream, Streams};
 use crate::exec::running::{Attendant, Renewals};
-use crate::exec::{Environment, Running, environment, placeholders, shim};
+use crate::exec::{Environment, Running, environment, shim};
 use crate::job::{CommandSpec, Program};
 use crate::slot::{Exit, ExitStatus, RunContext};
 
@@ -187,7 +187,7 @@ fn argv(program: &Program, run: &RunContext) -> Result<Vec<OsString>, Refusal> {
     match program {
         Program::Shell(line) => Ok(["/bin/sh", "-c", line].map(OsString::from).into()),
         Program::Direct(words) => {
-            let fill = |word: &String| placeholders::fill(word, run).map(OsString::from);
+            let fill = |word: &String| environment::fill_placeholders(word, run).map(OsString::from);
             let argv = words.iter().map(fill).collect::<Result<_, _>>();
             argv.map_err(|error| Refusal::cannot_run(format_args!("command: {error}")))
         }
@@ -196,13 +196,10 @@ fn argv(program: &Program, run: &RunContext) -> Result<Vec<OsString>, Refusal> {
 
 /// The request that means the end, as the signal that it is.
 async fn stopped(requests: &mut mpsc::UnboundedReceiver<Request>) -> Signal {
-    let ends = [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::KILL];
     loop {
-        match requests.recv().await {
-            Some(Request::Stop) => return Signal::TERM,
-            Some(Request::Kill) | None => return Signal::KILL,
-            Some(Request::Signal(signal)) if ends.contains(&signal) => return signal,
-            Some(Request::Signal(_) | Request::Lease(_)) => {}
+        let Some(request) = requests.recv().await else { return Signal::KILL };
+        if let Some(signal) = request.ending() {
+            return signal;
         }
     }
 }

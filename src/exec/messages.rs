@@ -181,6 +181,17 @@ pub(super) enum Request {
 }
 
 impl Request {
+    /// The signal with which it asks for the end of a command, if it does: to one that has not begun every such signal is alike.
+    pub(super) fn ending(self) -> Option<Signal> {
+        let ends = [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::KILL];
+        match self {
+            Self::Stop => Some(Signal::TERM),
+            Self::Kill => Some(Signal::KILL),
+            Self::Signal(signal) => Some(signal).filter(|signal| ends.contains(signal)),
+            Self::Lease(_) => None,
+        }
+    }
+
     /// The frame.
     pub(super) fn encode(self) -> [u8; FRAME] {
         let (kind, first, second) = match self {
@@ -217,7 +228,10 @@ impl Request {
 /// One report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Report {
-    /// The command runs as this process, which is also its group. First, unless it was refused.
+    /// What is to become the command is this process, which is also its group, and executes the program next. Said by that process
+    /// itself, so that where it is not said nothing of the command has run.
+    Starting(i32),
+    /// The command runs as this process.
     Started(i32),
     /// It was not started. Nothing follows.
     Refused(Refusal),
@@ -240,6 +254,7 @@ impl fmt::Display for Report {
     /// One line, with its end.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Starting(pid) => writeln!(f, "starting {pid}"),
             Self::Started(pid) => writeln!(f, "started {pid}"),
             Self::Refused(Refusal { code, message }) => {
                 writeln!(f, "refused {code} {}", message.replace(['\n', '\r'], " "))
@@ -257,6 +272,7 @@ impl Report {
     pub(super) fn parse(line: &str) -> Option<Self> {
         let (word, rest) = line.split_once(' ')?;
         Some(match word {
+            "starting" => Self::Starting(rest.parse().ok()?),
             "started" => Self::Started(rest.parse().ok()?),
             "refused" => {
                 let (code, message) = rest.split_once(' ')?;
@@ -372,6 +388,7 @@ mod tests {
     #[test]
     fn a_report_reads_back_as_written() {
         for report in [
+            Report::Starting(4_194_304),
             Report::Started(4_194_304),
             Report::Refused(Refusal::not_found("\"x\" was not found in PATH")),
             Report::Exited(255, Mono::from_nanos(7_000_000_001)),

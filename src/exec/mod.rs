@@ -3,7 +3,7 @@
 //! ```text
 //!  daemon ── Launcher::launch ──► Running            terminate · kill · wait; dropping it kills
 //!                                   │ attend: one task per run; reads the pipes, passes signals on
-//!                     socketpair    ▼                 plan, requests ▼   ▲ started, lapsed, exited, swept
+//!                     socketpair    ▼                 plan, requests ▼   ▲ starting, started, lapsed, …, swept
 //!  shim   ── `cronward __shim` ── keep                sub-reaper; holds the other end; end of file = kill everything;
 //!                                   │                 holds the deadline of the lease, whoever else stands still
 //!                                   │ own process group, stdin /dev/null, stdout and stderr pipes, nothing else
@@ -23,12 +23,12 @@ pub(crate) mod env_file;
 mod environment;
 mod launch;
 mod messages;
+mod outbox;
 mod passing;
 mod running;
 
-pub mod placeholders;
 pub mod shim;
 
-pub use environment::{Environment, rfc3339};
+pub use environment::{Environment, PlaceholderError, check_placeholders, fill_placeholders, rfc3339};
 pub use launch::{Launcher, Output};
 pub use running::{Renewals, Running};

@@ -1,9 +1,16 @@
 //! A started command, as its owner holds it, and the task in the daemon that attends to its shim: hands it the plan, passes
 //! signals on, takes its reports, reads the output. The task's end of the socket is what keeps the command alive: whenever this task
 //! goes, so does the command.
+//!
+//! A shim may hang before it has started anything: a directory server or a network file system that does not answer. Then it hears
+//! nothing, and whoever ends its run kills it after [`STARTING`].
+
+use std::ffi::OsString;
+use std::pin::Pin;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::net::UnixStream;
 use tokio::net::unix::ReadHalf;
 use tokio::process::Child;
@@ -15,7 +22,15 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::clock::Mono;
 use crate::exec::capture::Capture;
 use crate::exec::messages::{Plan, Refusal, Report, Request};
+use crate::exec::outbox::Outbox;
 use crate::slot::{Exit, ExitStatus, LeaseDeadline};
+
+/// How long a shim that is still to start its command has to hear that nobody wants it any more. It takes milliseconds, on a busy
+/// machine more.
+const STARTING: Duration = Duration::from_secs(2);
+
+/// How long the end of a shim that was killed is waited for. One that hangs in the kernel executes nothing any more either.
+const DYING: Duration = Duration::from_secs(1);
 
 /// A started command. Dropping it kills its whole group, whatever left the group, and reaps the shim.
 #[derive(Debug)]
@@ -131,7 +146,11 @@ pub(super) struct Attendant {
 /// What the shim has told.
 #[derive(Debug, Default)]
 struct Story {
+    /// What is to become the command.
+    starting: Option<Pid>,
     command: Option<Pid>,
+    /// With which signal somebody ended it before it had begun, after which the shim was killed.
+    given_up: Option<Signal>,
     status: Option<ExitStatus>,
     ended: Option<Mono>,
     lapsed: Option<Mono>,
@@ -146,13 +165,17 @@ impl Attendant {
         drop(self.begun.take());
         // It ends by itself after its last report, or at the latest because the socket is closed now.
         drop(self.socket);
-        let _ = self.shim.wait().await;
-        if let (Some(command), None) = (story.command, &story.status) {
+        if story.given_up.is_some() {
+            let _ = tokio::time::timeout(DYING, self.shim.wait()).await;
+        } else {
+            let _ = self.shim.wait().await;
+        }
+        if let (Some(command), None) = (story.command.or(story.starting), &story.status) {
             // The shim was killed, and with it the command itself (PR_SET_PDEATHSIG); this is for the rest of its group.
             let _ = kill_process_group(command, Signal::KILL);
         }
         let (output, unwritten) = self.capture.finish().await;
-        let (note, ended, lapsed) = (story.note(), story.ended, story.lapsed);
+        let (note, ended, lapsed) = (story.note(&self.plan), story.ended, story.lapsed);
         let exit = Exit { note, ended, lapsed, status: story.into_status(), output };
         without_output(exit, unwritten, &self.success_codes)
     }
@@ -163,16 +186,19 @@ impl Attendant {
         let mut story = Story::default();
         // It may have moved on since the plan was made.
         self.plan.lease = *self.lease.borrow_and_update();
-        match self.plan.encode() {
-            // A shim that died early is met again as the end of its reports.
-            Ok(plan) => drop(writer.write_all(&plan).await),
+        let mut outbox = match self.plan.encode() {
+            Ok(plan) => Outbox::new(plan),
             Err(refusal) => return Story { status: Some(refusal.into()), ..story },
-        }
+        };
+        let mut unwanted: Option<Unwanted> = None;
         loop {
             tokio::select! {
                 report = next_report(&mut lines) => match report {
                     Some(report) => {
-                        drop(self.begun.take());
+                        if !matches!(report, Report::Starting(_)) {
+                            unwanted = None;
+                            drop(self.begun.take());
+                        }
                         if story.takes_last(report) {
                             return story;
                         }
@@ -183,16 +209,50 @@ impl Attendant {
                     if matches!(request, Request::Stop | Request::Kill) {
                         wake(&self.shim);
                     }
-                    drop(writer.write_all(&request.encode()).await);
+                    if let (Some(signal), Some(_), None) = (request.ending(), &self.begun, &unwanted) {
+                        unwanted = Some(Unwanted { signal, patience: Box::pin(patience()) });
+                    }
+                    outbox.put(request);
                 }
                 Ok(()) = self.lease.changed() => {
                     let renewed = *self.lease.borrow_and_update();
-                    if let Some(lease) = renewed {
-                        drop(writer.write_all(&Request::Lease(lease).encode()).await);
+                    renewed.into_iter().for_each(|lease| outbox.put(Request::Lease(lease)));
+                }
+                () = outbox.write(&mut writer), if outbox.is_waiting() => {}
+                signal = given_up(&mut unwanted) => {
+                    let _ = self.shim.start_kill();
+                    // What it has said before. Whoever it had forked may hold the socket open, and hang.
+                    while let Ok(Some(report)) = tokio::time::timeout(DYING, next_report(&mut lines)).await {
+                        if story.takes_last(report) {
+                            return story;
+                        }
                     }
+                    return Story { given_up: Some(signal), ..story };
                 }
             }
         }
+    }
+}
+
+/// Somebody ends a run whose command has not begun yet.
+struct Unwanted {
+    signal: Signal,
+    patience: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+#[allow(clippy::disallowed_methods, reason = "the one wait of this file, for a shim that may hear nothing")]
+async fn patience() {
+    tokio::time::sleep(STARTING).await;
+}
+
+/// Ends when the patience with a shim does.
+async fn given_up(unwanted: &mut Option<Unwanted>) -> Signal {
+    match unwanted {
+        Some(Unwanted { signal, patience }) => {
+            patience.await;
+            *signal
+        }
+        None => std::future::pending().await,
     }
 }
 
@@ -231,6 +291,7 @@ impl Story {
     /// Takes a report; true when it was the last one.
     fn takes_last(&mut self, report: Report) -> bool {
         match report {
+            Report::Starting(pid) => self.starting = Pid::from_raw(pid),
             Report::Started(pid) => self.command = Pid::from_raw(pid),
             Report::Exited(code, at) => (self.status, self.ended) = (Some(ExitStatus::Code(code)), Some(at)),
             Report::Signalled(signal, at) => (self.status, self.ended) = (Some(ExitStatus::Signal(signal)), Some(at)),
@@ -247,9 +308,8 @@ impl Story {
         false
     }
 
-    fn note(&self) -> Option<String> {
-        let lost = self.command.is_some() && self.status.is_none();
-        let lost = lost.then(|| "the shim that kept it was killed, and with it the command".to_owned());
+    fn note(&self, plan: &Plan) -> Option<String> {
+        let lost = self.status.is_none().then(|| self.loss(plan)).flatten();
         let lapsed = self.lapsed.map(|_| "its lease was not renewed in time, so its keeper stopped it".to_owned());
         let left = (self.left > 0).then(|| match self.left {
             1 => "it left 1 process behind, which was stopped".to_owned(),
@@ -261,12 +321,43 @@ impl Story {
         (!notes.is_empty()).then(|| notes.join("; "))
     }
 
-    fn into_status(self) -> ExitStatus {
-        self.status.unwrap_or_else(|| match self.command {
-            Some(_) => ExitStatus::Signal(Signal::KILL.as_raw()),
-            None => Refusal::cannot_run("the shim that was to start it ended before it did").into(),
-        })
+    /// Why nobody knows how it ended.
+    fn loss(&self, plan: &Plan) -> Option<String> {
+        match (self.command, self.starting, self.given_up) {
+            (Some(_), ..) => Some("the shim that kept it was killed, and with it the command".to_owned()),
+            (None, Some(_), _) => {
+                let program = plan.argv.first().map(OsString::as_os_str).unwrap_or_default();
+                Some(format!("it was killed before it was known to have started, while {program:?} was being executed"))
+            }
+            (None, None, Some(_)) => Some(format!("it was stopped before it was started, {}", hanging(plan))),
+            (None, None, None) => None,
+        }
     }
+
+    fn into_status(self) -> ExitStatus {
+        let killed_by = match (self.command.or(self.starting), self.given_up) {
+            (Some(_), _) => Some(Signal::KILL),
+            (None, given_up) => given_up,
+        };
+        let lost = || match killed_by {
+            Some(signal) => ExitStatus::Signal(signal.as_raw()),
+            None => Refusal::cannot_run("the shim that was to start it ended before it did").into(),
+        };
+        self.status.unwrap_or_else(lost)
+    }
+}
+
+/// What a shim may wait for before it executes the program.
+fn hanging(plan: &Plan) -> String {
+    let accounts = [("user", &plan.user), ("group", &plan.group)];
+    let named =
+        accounts.into_iter().filter(|(_, name)| !name.is_empty()).map(|(what, name)| format!("its {what} {name:?}"));
+    let cwd = (!plan.cwd.is_empty()).then(|| format!("its cwd {:?}", plan.cwd));
+    let parts: Vec<_> = named.chain(cwd).collect();
+    if parts.is_empty() {
+        return "because its shim did not answer".to_owned();
+    }
+    format!("while {} was looked up", parts.join(" or "))
 }
 
 #[cfg(test)]
@@ -278,7 +369,7 @@ mod tests {
         for report in reports {
             story.takes_last(report.clone());
         }
-        (story.note(), story.into_status())
+        (story.note(&Plan::default()), story.into_status())
     }
 
     #[test]
@@ -321,8 +412,17 @@ mod tests {
 
     #[test]
     fn a_shim_that_vanishes_later_means_killed() {
-        let (note, status) = story(&[Report::Started(7)]);
-        assert_eq!(status, ExitStatus::Signal(9));
-        assert!(note.unwrap().contains("shim"));
+        for (reports, told) in [(&[Report::Started(7)], "the shim"), (&[Report::Starting(7)], "before it was known")] {
+            let (note, status) = story(reports);
+            assert_eq!(status, ExitStatus::Signal(9));
+            assert!(note.unwrap().contains(told));
+        }
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_executed_was_refused_and_not_killed() {
+        let refusal = Refusal::not_found("no such program");
+        let (note, status) = story(&[Report::Starting(7), Report::Refused(refusal.clone())]);
+        assert_eq!((note, status), (None, refusal.into()));
     }
 }

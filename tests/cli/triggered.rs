@@ -1,10 +1,18 @@
 //! `cronward trigger` as an operator's verb: it asks, is audited, tells how far it can be taken back, and reports; on the
 //! embedded store and on Redis.
 
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
+use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::guarding::zone;
 use crate::past::on_each_store_with;
+use crate::process::Killed;
 use crate::program::{Ended, Place};
+use crate::redis_server::RedisServer;
+use crate::wait;
 
 fn on_each_store(check: fn(&Place)) {
     on_each_store_with("echo out $CRONWARD_ATTEMPT; echo err >&2; exit 3", check);
@@ -77,4 +85,39 @@ fn json_is_all_that_is_on_stdout_when_it_is_asked_for() {
         assert!(ran.stderr.starts_with("out 1\nerr\n"), "{}", ran.stderr);
         assert_eq!(json(&std::fs::read_to_string(place.path().join("report.json")).unwrap()), account);
     });
+}
+
+#[test]
+fn whoever_interrupts_the_wait_for_a_slot_is_told_nothing_and_gets_the_signals_code() {
+    let server = RedisServer::start();
+    let place = Place::with_jobs(&format!(
+        "[store]\nurl = \"{}\"\nop_timeout = \"30s\"\n[jobs.push]\nschedule = \"0 0 * * *\"\nslot = \"day\"\n\
+         timezone = \"{}\"\nlease_ttl = \"10m\"\ncommand = [\"/bin/sh\", \"-c\", \"echo up; exec sleep 60\"]\n",
+        server.url(),
+        zone()
+    ));
+    let start = |flags: &[&str]| {
+        let mut command = place.command(&[&["trigger", "push", "--yes"], flags].concat());
+        Killed(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+    };
+    let mut first = start(&["--node", "first"]);
+    let mut line = String::new();
+    BufReader::new(first.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "up\n");
+    let subscribed = || match server.command(&["PUBSUB", "CHANNELS"]) {
+        redis::Value::Array(channels) => !channels.is_empty(),
+        answer => panic!("{answer:?}"),
+    };
+    // The lease outlives its holder.
+    first.kill();
+    wait::until_true("the end of the first's connections", || !subscribed());
+    let mut second = start(&["--node", "second", "--wait", "60s", "--report", "report.json"]);
+    // Who waits for a slot subscribes once it has heard that somebody holds it.
+    wait::until_true("the second's wait", subscribed);
+    second.signal(Signal::INT);
+    let mut told = String::new();
+    second.0.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    assert_eq!((second.0.wait().unwrap().code(), &*told), (Some(130), ""));
+    let report = json(&std::fs::read_to_string(place.path().join("report.json")).unwrap());
+    assert_eq!((&report["result"], &report["runs"]), (&"interrupted".into(), &json("[]")), "{report}");
 }

@@ -1,7 +1,7 @@
 //! What was found: inputs that once broke a claim, each with the claim.
 
 use cronward::config::{Environment, parse};
-use cronward::exec::placeholders;
+use cronward::exec::check_placeholders;
 use cronward::fuzzing;
 use cronward::schedule::{Schedule, Timetable};
 use cronward::verify::{Inputs, check};
@@ -57,7 +57,7 @@ fn a_name_in_a_finding_neither_breaks_its_line_nor_fills_the_screen() {
 
 #[test]
 fn an_unknown_placeholder_is_told_without_its_escapes() {
-    let error = placeholders::check("{\x1b[2J}").unwrap_err().to_string();
+    let error = check_placeholders("{\x1b[2J}").unwrap_err().to_string();
     assert!(error.starts_with("unknown placeholder {\\x1b[2J}; known are"), "{error}");
 }
 

@@ -12,7 +12,7 @@
 )]
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Signal, kill_process};
 use sqlx::postgres::PgConnectOptions;
@@ -145,7 +145,6 @@ impl PostgresServer {
     }
 
     /// Ends it at once, as a crash.
-    #[allow(clippy::disallowed_methods, reason = "a real process: there is no signal to wait for but its end")]
     pub fn kill(&mut self) {
         if self.process.has_ended() {
             return;
@@ -153,10 +152,7 @@ impl PostgresServer {
         let _ = kill_process(pid(self.process.id()), Signal::QUIT);
         // A test may have failed while the server stood still.
         self.unpause();
-        let limit = Instant::now() + END_LIMIT;
-        while !self.process.has_ended() && Instant::now() < limit {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        self.process.ends_within(END_LIMIT);
         self.crash();
     }
 

@@ -11,7 +11,11 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, pidfd_open, waitid};
+
+/// How often a server is asked whether it answers yet.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// How often a server is started at the most.
 const TRIES: usize = 5;
@@ -62,8 +66,20 @@ impl ServerProcess {
         self.is_gone || ended().is_some()
     }
 
-    /// Waits until it is so, and panics with this text when it is not. False when the process ended instead.
-    #[allow(clippy::disallowed_methods, reason = "a real process: there is no signal to wait for but its answer")]
+    /// Waits for its end so long at the most; whether it has ended. It is left to be waited for.
+    pub fn ends_within(&self, limit: Duration) -> bool {
+        if !self.is_gone {
+            let ending = pidfd_open(self.pid(), PidfdFlags::empty()).expect("the child can be watched");
+            let limit = Timespec::try_from(limit).expect("a limit that the system can count");
+            // A signal ends this wait early: whoever waits on has looked once more.
+            let _ = poll(&mut [PollFd::new(&ending, PollFlags::IN)], Some(&limit));
+        }
+        self.has_ended()
+    }
+
+    /// Waits until it is so, and panics with this text when it is not. False when the process ended instead. There is no signal
+    /// for its answer, so it is asked again and again.
+    #[allow(clippy::disallowed_methods, reason = "real processes are judged by the machine's clock")]
     pub fn wait_until(&self, limit: Duration, what: impl Fn() -> String, is_so: impl Fn() -> bool) -> bool {
         let begun = Instant::now();
         while begun.elapsed() < limit {
@@ -73,7 +89,7 @@ impl ServerProcess {
             if is_so() {
                 return true;
             }
-            std::thread::sleep(Duration::from_millis(20));
+            self.ends_within(LOOK_EVERY);
         }
         panic!("not within {limit:?}: {}", what());
     }

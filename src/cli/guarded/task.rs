@@ -313,7 +313,7 @@ mod tests {
 
     use clap::Parser;
 
-    use crate::exec::placeholders;
+    use crate::exec::check_placeholders;
 
     #[test]
     fn a_slot_is_a_period_or_a_key() {
@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn the_command_is_run_as_it_was_written_braces_and_all() {
         let Program::Direct(words) = task(&[]).unwrap().spec.command.program else { panic!("a list") };
-        assert!(words.iter().all(|word| placeholders::check(word).is_ok()), "{words:?}");
+        assert!(words.iter().all(|word| check_placeholders(word).is_ok()), "{words:?}");
         assert_eq!(words.get(4).map(String::as_str), Some("{{}}"));
     }
 

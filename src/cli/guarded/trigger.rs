@@ -97,8 +97,10 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
         output: if args.output.json { Output::ToStderr } else { Output::PassThrough },
     };
     let (account, unwritten) = guarded.run().await?;
-    let verdict = refusal(&account, &args.store).unwrap_or_else(|| judge(&account, 0, signals.ended_by()));
-    let verdict = verdict.with_unwritten(unwritten);
+    // Whoever ends the wait knows why nothing was run.
+    let ended_by = signals.ended_by();
+    let refusal = if ended_by.is_none() { refusal(&account, &args.store) } else { None };
+    let verdict = refusal.unwrap_or_else(|| judge(&account, 0, ended_by)).with_unwritten(unwritten);
     let undo = (!account.runs.is_empty()).then_some(change.undo);
     finish(&account, &verdict, Telling { report, json: args.output.json, undo }, console)
 }

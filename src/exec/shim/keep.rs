@@ -39,6 +39,9 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How often KILL is sent again: a process may have forked between the listing and the signal.
 const AGAIN: Duration = Duration::from_millis(50);
 
+/// How often KILL is sent to what it did not end: each time all of `/proc` is read.
+const SELDOM: Duration = Duration::from_secs(1);
+
 /// After this, what KILL did not end hangs in the kernel, or belongs to another user, and is reported.
 const GIVE_UP: Duration = Duration::from_secs(5);
 
@@ -49,6 +52,19 @@ enum Phase {
     Settling(Mono),
     Stopping(Mono),
     Killing(Mono),
+}
+
+impl Phase {
+    /// How long nothing is due in it, whatever happens.
+    fn next_look(self, now: Mono) -> Option<Duration> {
+        match self {
+            Self::Running => None,
+            Self::Settling(end) | Self::Stopping(end) => Some(end.since(now)),
+            Self::Killing(end) if now < end => Some(AGAIN),
+            // It hangs in the kernel while the daemon lives, maybe for days.
+            Self::Killing(_) => Some(SELDOM),
+        }
+    }
 }
 
 /// How a command is kept.
@@ -156,12 +172,7 @@ impl Keep {
 
     fn next_look(&self) -> Option<Duration> {
         let now = SystemClock.now().mono;
-        let phase = match self.phase {
-            Phase::Running => None,
-            Phase::Settling(end) | Phase::Stopping(end) => Some(end.since(now)),
-            Phase::Killing(_) => Some(AGAIN),
-        };
-        phase.into_iter().chain(self.lease_due().map(|due| due.since(now))).min()
+        self.phase.next_look(now).into_iter().chain(self.lease_due().map(|due| due.since(now))).min()
     }
 
     /// When the lease asks for the next step; never once everything is being killed.
@@ -384,6 +395,14 @@ mod tests {
 
     const fn stat(pid: i32, parent: i32) -> Stat {
         Stat { pid, parent, ended: false }
+    }
+
+    #[test]
+    fn what_kill_does_not_end_is_looked_at_less_often_after_a_while() {
+        let end = Mono::from_nanos(7_000_000_000);
+        let look = |now| Phase::Killing(end).next_look(Mono::from_nanos(now));
+        assert_eq!(look(6_999_999_999), Some(AGAIN));
+        assert!([7_000_000_000, u64::MAX].map(look).into_iter().all(|span| span >= Some(Duration::from_secs(1))));
     }
 
     #[test]

@@ -2,16 +2,19 @@
 #![allow(unsafe_code, reason = "what a process does between fork and exec, and to descriptors that it was born with")]
 
 use std::ffi::CString;
-use std::io;
-use std::os::fd::BorrowedFd;
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
 use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal};
+use nix::sys::socket::{MsgFlags, send};
 use nix::unistd::{Gid, Pid, Uid};
 use rustix::io::FdFlags;
+
+use crate::exec::messages::Report;
 
 /// A step between fork and exec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,10 +40,15 @@ pub(super) struct Steps {
     pub(super) uid: Option<Uid>,
     /// The working directory, gone to as that user: root may be a stranger on a network file system.
     pub(super) cwd: Option<CString>,
+    /// The socket to the daemon, which is told that the program is executed next.
+    pub(super) daemon: OwnedFd,
 }
 
 /// The last real-time signal of Linux.
 const LAST_SIGNAL: i32 = 64;
+
+/// Room for what the daemon is told before the program is executed: a word and a number.
+const ANNOUNCEMENT: usize = 32;
 
 /// More than any errno of Linux: an error carries its step as a multiple of it, since only a number comes back from the
 /// new process.
@@ -54,13 +62,26 @@ impl Steps {
         self.groups.as_deref().map_or(Ok(()), nix::unistd::setgroups).map_err(identity)?;
         self.gid.map_or(Ok(()), nix::unistd::setgid).map_err(identity)?;
         self.uid.map_or(Ok(()), nix::unistd::setuid).map_err(identity)?;
-        self.cwd.as_deref().map_or(Ok(()), nix::unistd::chdir).map_err(|errno| (Step::Cwd, errno))?;
         let bond = |errno| (Step::Bond, errno);
-        SigSet::empty().thread_set_mask().map_err(bond)?;
-        // After setuid, which clears it.
+        // After setuid, which clears it, and before anything that may hang: whoever ends the shim ends that, too.
         prctl::set_pdeathsig(Signal::SIGKILL).map_err(bond)?;
         // The shim may have died before that, and then nothing would ever come.
-        if nix::unistd::getppid() == shim { Ok(()) } else { Err(bond(Errno::ESRCH)) }
+        if nix::unistd::getppid() != shim {
+            return Err(bond(Errno::ESRCH));
+        }
+        self.cwd.as_deref().map_or(Ok(()), nix::unistd::chdir).map_err(|errno| (Step::Cwd, errno))?;
+        // Fails where the daemon is gone: it may have taken long to get here, and nothing is to run then.
+        self.announce().map_err(bond)?;
+        SigSet::empty().thread_set_mask().map_err(bond)
+    }
+
+    fn announce(&self) -> Result<(), Errno> {
+        let mut line = [0; ANNOUNCEMENT];
+        let mut rest = line.as_mut_slice();
+        write!(rest, "{}", Report::Starting(Pid::this().as_raw())).map_err(|_| Errno::EMSGSIZE)?;
+        let unused = rest.len();
+        let said = line.get(..ANNOUNCEMENT - unused).unwrap_or_default();
+        send(self.daemon.as_raw_fd(), said, MsgFlags::MSG_NOSIGNAL).map(drop)
     }
 }
 

@@ -116,15 +116,9 @@ async fn a_launch_that_is_abandoned_starts_nothing_that_lasts() {
         wait::until_true("the end of all", || {
             let files = std::fs::read_dir(dir.path()).unwrap().flatten();
             let pids = files.filter_map(|file| std::fs::read_to_string(file.path()).ok()?.trim().parse().ok());
-            !pids.into_iter().any(lives) && !has_shims(dir.path())
+            !pids.into_iter().any(lives) && !works_in(dir.path())
         });
     })
     .await
     .unwrap();
-}
-
-/// Whether a process works in the directory.
-fn has_shims(dir: &Path) -> bool {
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    processes.filter_map(|entry| std::fs::read_link(entry.path().join("cwd")).ok()).any(|cwd| cwd == dir)
 }

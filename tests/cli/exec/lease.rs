@@ -13,6 +13,9 @@ use super::*;
 /// Longer than any of these tests.
 const FAR: Duration = Duration::from_secs(600);
 
+/// Deadlines that something has to come before: the next where the machine stood still for so long.
+const AHEAD: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(10), Duration::from_secs(50)];
+
 fn within(stop: Duration, kill: Duration) -> LeaseDeadline {
     let now = SystemClock.now().mono;
     LeaseDeadline { stop_at: now + stop, kill_at: now + kill }
@@ -73,19 +76,44 @@ async fn a_stopped_command_is_ended_too() {
     assert_eq!(end(&mut running).await.status, ExitStatus::Signal(15));
 }
 
+/// Tries it with a first deadline so far ahead. A machine that stands still for so long has shown nothing, and it is tried with a
+/// later one.
+async fn moves_on_in_time(tried: impl AsyncFn(Duration) -> Exit) {
+    for ahead in AHEAD {
+        let exit = tried(ahead).await;
+        if exit.lapsed.is_none() {
+            return assert_eq!(exit.status, ExitStatus::Code(4), "{exit:?}");
+        }
+    }
+    panic!("the renewal was not heard");
+}
+
+/// Tells the keeper of a deadline, and gives it the time to hear of it.
+async fn told(lease: &watch::Sender<Option<LeaseDeadline>>, deadline: LeaseDeadline) {
+    lease.send_replace(Some(deadline));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+}
+
+async fn lasts_beyond(deadline: LeaseDeadline, running: &mut Running) {
+    let span = deadline.stop_at.since(SystemClock.now().mono) + Duration::from_millis(100);
+    // It ends before only where the keeper has stopped it, which its exit tells.
+    let _ = tokio::time::timeout(span, running.wait()).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_renewal_moves_the_deadline_on() {
-    let dir = tempfile::tempdir().unwrap();
-    let first = within(Duration::from_secs(5), Duration::from_secs(5));
-    let (lease, renewals) = watch::channel(Some(first));
-    let line = "until [ -e go ]; do sleep 0.01; done; exit 4";
-    let mut running = launcher().launch(&shell_in(&dir, line), &run(), renewals).await;
-    lease.send_replace(Some(within(FAR, FAR)));
-    let waited = tokio::time::timeout(first.kill_at.since(SystemClock.now().mono), running.wait()).await;
-    assert!(waited.is_err(), "{waited:?}");
-    std::fs::write(dir.path().join("go"), "").unwrap();
-    let exit = end(&mut running).await;
-    assert_eq!((exit.status, exit.lapsed), (ExitStatus::Code(4), None));
+    moves_on_in_time(async |ahead| {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut running, lease) = kept(&dir, "echo $$ >command; until [ -e go ]; do sleep 0.01; done; exit 4").await;
+        pid_in(dir.path(), "command");
+        let first = within(ahead, ahead);
+        told(&lease, first).await;
+        lease.send_replace(Some(within(FAR, FAR)));
+        lasts_beyond(first, &mut running).await;
+        std::fs::write(dir.path().join("go"), "").unwrap();
+        end(&mut running).await
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -115,22 +143,23 @@ async fn who_is_stopped_for_two_reasons_gets_term_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_keeper_that_stood_still_hears_of_its_renewal_before_it_looks_at_the_deadline() {
-    let dir = tempfile::tempdir().unwrap();
-    let first = within(Duration::from_secs(5), FAR);
-    let (lease, renewals) = watch::channel(Some(first));
-    let line = "echo $PPID >shim; until [ -e go ]; do sleep 0.01; done; exit 4";
-    let mut running = launcher().launch(&shell_in(&dir, line), &run(), renewals).await;
-    let shim = pid_in(dir.path(), "shim");
-    signal(shim, Signal::STOP);
-    // The renewal comes behind some of these.
-    (0..8).for_each(|_| running.signal(28));
-    lease.send_replace(Some(within(FAR, FAR)));
-    let waited = tokio::time::timeout(first.stop_at.since(SystemClock.now().mono), running.wait()).await;
-    assert!(waited.is_err(), "{waited:?}");
-    signal(shim, Signal::CONT);
-    std::fs::write(dir.path().join("go"), "").unwrap();
-    let exit = end(&mut running).await;
-    assert_eq!((exit.status, exit.lapsed), (ExitStatus::Code(4), None));
+    moves_on_in_time(async |ahead| {
+        let dir = tempfile::tempdir().unwrap();
+        let line = "echo $PPID >shim; until [ -e go ]; do sleep 0.01; done; exit 4";
+        let (mut running, lease) = kept(&dir, line).await;
+        let shim = pid_in(dir.path(), "shim");
+        let first = within(ahead, FAR);
+        told(&lease, first).await;
+        signal(shim, Signal::STOP);
+        // The renewal comes behind some of these.
+        (0..8).for_each(|_| running.signal(28));
+        told(&lease, within(FAR, FAR)).await;
+        lasts_beyond(first, &mut running).await;
+        signal(shim, Signal::CONT);
+        std::fs::write(dir.path().join("go"), "").unwrap();
+        end(&mut running).await
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -148,25 +177,37 @@ async fn a_stopped_keeper_is_woken_to_kill() {
 async fn a_daemon_to_stop() {
     let dir = std::env::current_dir().unwrap();
     let line = "trap '' TERM; echo $$ >command; while :; do sleep 0.05; done";
-    let (_lease, renewals) = watch::channel(Some(within(Duration::from_secs(8), Duration::from_secs(9))));
+    let ahead = Duration::from_secs(std::env::var(SECONDS).unwrap().parse().unwrap());
+    let (_lease, renewals) = watch::channel(Some(within(ahead, ahead + Duration::from_secs(1))));
     let mut running = launcher().launch(&CommandSpec { cwd: Some(dir), ..shell(line) }, &run(), renewals).await;
     let exit = running.wait().await;
     std::fs::write("end", format!("{} {:?}", exit.lapsed.is_some(), exit.status)).unwrap();
 }
 
+/// The variable that tells it how long its lease lasts.
+const SECONDS: &str = "SECONDS_OF_LEASE";
+
 #[test]
 fn the_command_of_a_stopped_daemon_is_dead_at_the_deadline_and_the_daemon_finds_out() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut command = itself("lease::a_daemon_to_stop");
-    let mut daemon =
-        Killed(command.current_dir(dir.path()).stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap());
-    let command = pid_in(dir.path(), "command");
-    daemon.signal(Signal::STOP);
-    dies(command);
-    assert!(!dir.path().join("end").exists(), "the daemon stands still");
-    daemon.signal(Signal::CONT);
-    daemon.0.wait().unwrap();
-    assert_eq!(std::fs::read_to_string(dir.path().join("end")).unwrap(), "true Signal(9)");
+    for ahead in AHEAD {
+        let dir = tempfile::tempdir().unwrap();
+        let mut command = itself("lease::a_daemon_to_stop");
+        command.env(SECONDS, ahead.as_secs().to_string()).stdin(Stdio::null()).stdout(Stdio::null());
+        let mut daemon = Killed(command.current_dir(dir.path()).spawn().unwrap());
+        let has_told = || dir.path().join("end").exists();
+        wait::until_true("the command", || process::pid_in(dir.path(), "command").is_some() || has_told());
+        let Some(command) = process::pid_in(dir.path(), "command") else { continue };
+        daemon.signal(Signal::STOP);
+        wait::until_true("the end of the command", || !lives(command) || has_told());
+        if has_told() {
+            // The machine stood still for so long: the daemon was not stopped in time.
+            continue;
+        }
+        daemon.signal(Signal::CONT);
+        daemon.0.wait().unwrap();
+        return assert_eq!(std::fs::read_to_string(dir.path().join("end")).unwrap(), "true Signal(9)");
+    }
+    panic!("the daemon was not stopped before the deadline");
 }
 
 #[test]

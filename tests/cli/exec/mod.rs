@@ -6,6 +6,7 @@ mod group;
 mod lease;
 mod output;
 mod passing;
+mod stuck;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -109,6 +110,12 @@ fn dies(pid: u32) {
 
 fn kill(pid: u32) {
     signal(pid, Signal::KILL);
+}
+
+/// Whether a process works in the directory.
+fn works_in(dir: &Path) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes.filter_map(|entry| std::fs::read_link(entry.path().join("cwd")).ok()).any(|cwd| cwd == dir)
 }
 
 /// This binary as a process of its own, for a part that one of its tests has; the test's name is that within `exec`.

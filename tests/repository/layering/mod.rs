@@ -260,7 +260,7 @@ fn an_import_of_a_higher_layer_is_refused_however_it_is_written() {
 #[test]
 fn an_import_of_a_lower_layer_is_allowed() {
     allowed("node/daemon.rs", "use crate::{guard::SlotMachine, schedule::Planner, store::Store, exec::Launcher};");
-    allowed("config/model.rs", "use crate::{exec::placeholders, schedule::Schedule, store::JobEntry};");
+    allowed("config/model.rs", "use crate::{exec::check_placeholders, schedule::Schedule, store::JobEntry};");
     allowed("cli/run.rs", "use crate::config;\nuse crate::node::Node;");
     allowed("observe/view.rs", "use crate::store::JobEntry;\nuse crate::guard::Event;");
     refused("store/layer/seen.rs", "use crate::observe::Observer;", "store may not know observe");
