@@ -317,6 +317,70 @@ mod tests {
         assert_eq!(line.slot().unwrap().to_string(), "push@2026-11-21T14Z");
     }
 
+    /// One line of each event, as the contract has it: what reads them and what writes them are one type.
+    const EVENTS: &str = r#"
+{"event":"started","jobs":3}
+{"event":"planned","schedule":"0 * * * *","timezone":"Europe/Berlin","period":"hour","max_attempts":3,"lease_ttl_s":30.0,"retry_delay_s":10.0,"on_lost":"kill","ours":true,"jitter_s":0.25,"start_deadline_s":60.0}
+{"event":"planned","schedule":"0 * * * *","timezone":"UTC","period":"hour","max_attempts":3,"lease_ttl_s":30.0,"retry_delay_s":10.0,"on_lost":"continue","ours":false}
+{"event":"reloaded","jobs":3}
+{"event":"reload_refused","error":"no"}
+{"event":"store_reached"}
+{"event":"store_reached","away_s":1.5}
+{"event":"store_lost","error":"no"}
+{"event":"registration_refused","error":"no"}
+{"event":"clock_off","offset_ms":-2500}
+{"event":"namesake","other":"i2","started":"2026-11-21T14:00:00.000Z"}
+{"event":"cluster_was_down","gap_s":61.001}
+{"event":"done_again","of":"push@2026-11-21T14Z"}
+{"event":"overloaded","shed":4,"jobs":2,"waiting":1,"running":64,"full":true}
+{"event":"store_failing","slots":4,"error":"no"}
+{"event":"store_failing_over","slots":4}
+{"event":"slots_missed","slots":2,"first":"2026-11-21T14Z","last":"2026-11-21T16Z"}
+{"event":"gap","slots":2}
+{"event":"draining","running":1,"drain_s":60.0}
+{"event":"stopped"}
+{"event":"fault","error":"no"}
+{"event":"dropped","lines":7}
+{"event":"claim_answered","answer":"held","by":"b"}
+{"event":"claim_answered","answer":"exhausted"}
+{"event":"granted","attempt":1,"used":1,"max_attempts":3,"granted_at":"2026-11-21T14:00:00.005Z","token":"0123abcd","trigger":"schedule","lease_ttl_s":30.0,"retry_delay_s":10.0,"poll_s":3.0,"on_lost":"kill"}
+{"event":"granted","attempt":2,"used":2,"max_attempts":3,"granted_at":"2026-11-21T14:00:00.005Z","token":"0123abcd","trigger":"retry","lease_ttl_s":30.0,"retry_delay_s":10.0,"on_lost":"continue"}
+{"event":"run_started","attempt":1,"fence":1795269600001,"trigger":"manual","guarded":false}
+{"event":"run_ended","attempt":1,"outcome":"success","exit_code":0,"duration_s":0.123}
+{"event":"run_ended","attempt":1,"outcome":"killed","signal":9,"duration_s":3.0,"note":"no"}
+{"event":"run_timed_out","attempt":1}
+{"event":"renewal_answered","answer":"restored"}
+{"event":"lease_in_doubt","attempt":1,"killing":true}
+{"event":"lease_lost","attempt":1,"to":"b","to_attempt":2,"killing":false}
+{"event":"lease_lost","attempt":1,"killing":false}
+{"event":"lease_restored","attempt":1}
+{"event":"settled","attempt":1,"outcome":"given_back"}
+{"event":"overtaken","attempt":1,"by":"b","by_attempt":2}
+{"event":"attempts_used_up","used":3}
+{"event":"settlement_given_up","attempt":1,"outcome":"failure"}
+{"event":"start_deadline_passed"}
+{"event":"shed"}
+{"event":"store_failed","op":"give_back","kind":"read_only","error":"no"}
+{"event":"closed","verdict":"missed"}"#;
+
+    #[test]
+    fn each_event_is_written_as_it_was_read() {
+        for event in EVENTS.lines().skip(1) {
+            let text = format!(r#"{{"at":"2026-11-21T14:00:00.100Z","node":"a","instance":"i1",{}"#, &event[1..]);
+            let line: Line = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{text}: {e}"));
+            assert_eq!(line.text(), text);
+            assert_ne!(line.fact, Fact::Unknown, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_known_event_with_a_broken_field_is_a_fault() {
+        for broken in [r#""attempt":"1""#, r#""attempt":-1"#, r#""attempts":1"#] {
+            let text = RUN.replace(r#""attempt":1"#, broken);
+            assert!(serde_json::from_str::<Line>(&text).is_err(), "{text}");
+        }
+    }
+
     #[test]
     fn an_event_and_a_field_of_a_newer_version_are_no_fault() {
         let newer = RUN.replace("run_started", "run_hovered").replace("true}", "true,\"more\":1}");
