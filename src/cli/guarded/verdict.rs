@@ -123,7 +123,12 @@ fn of_answer(account: &Account, skipped: u8) -> Verdict {
             format!("{slot} was granted too late and given back; the command was not started"),
         ),
         Some(
-            ClaimAnswer::Held | ClaimAnswer::Done | ClaimAnswer::Exhausted | ClaimAnswer::Backoff | ClaimAnswer::Closed,
+            ClaimAnswer::Held
+            | ClaimAnswer::Done
+            | ClaimAnswer::Exhausted
+            | ClaimAnswer::Backoff
+            | ClaimAnswer::Closed
+            | ClaimAnswer::Unknown,
         )
         | None => return Verdict { code: skipped, result, told: Vec::new() },
     };
