@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use serde::Serialize;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -14,6 +15,7 @@ use crate::drive::patience::{Limits, Next, Patience};
 use crate::drive::{Drive, Facts, Gate, Message, Tools, Work, timers};
 use crate::error::ErrorKind;
 use crate::event::Event;
+use crate::event::json::maybe_seconds;
 use crate::guard::{Assignment, End, SlotMachine};
 use crate::job::NodeName;
 use crate::observe::Observer;
@@ -208,8 +210,8 @@ pub struct Account {
     pub runs: Vec<RunAccount>,
 }
 
-/// One attempt that was begun here.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One attempt that was begun here; as JSON it stands in `--report` (`docs/json.md`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RunAccount {
     /// Its number; 0 without a guard.
     pub attempt: Attempt,
@@ -224,12 +226,15 @@ pub struct RunAccount {
     /// The signal that ended it.
     pub signal: Option<i32>,
     /// How long it ran.
+    #[serde(rename = "duration_s", serialize_with = "maybe_seconds::serialize")]
     pub duration: Option<Duration>,
     /// What went wrong, in words.
     pub message: Option<String>,
     /// Its lease was lost or in doubt while it ran: another run may have overlapped.
+    #[serde(rename = "lease_lost")]
     pub lost: bool,
     /// The store knows how it ended.
+    #[serde(rename = "recorded")]
     pub settled: bool,
 }
 

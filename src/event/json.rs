@@ -36,7 +36,7 @@ pub(super) mod seconds {
 }
 
 /// The same of a field that may be missing.
-pub(super) mod maybe_seconds {
+pub(crate) mod maybe_seconds {
     use std::time::Duration;
 
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
