@@ -62,6 +62,9 @@ pub enum ErrorKind {
     Corrupt,
     /// It is the wrong kind or version of server.
     Unsupported,
+    /// A word of a later version, in a journal.
+    #[serde(other)]
+    Unknown,
 }
 
 impl ErrorKind {
@@ -80,6 +83,7 @@ impl ErrorKind {
             Self::ReadOnly => "read_only",
             Self::Corrupt => "corrupt",
             Self::Unsupported => "unsupported",
+            Self::Unknown => "unknown",
         }
     }
 }
@@ -122,6 +126,9 @@ pub enum Op {
     Note,
     Notes,
     Subscribe,
+    /// A word of a later version, in a journal.
+    #[serde(other)]
+    Unknown,
 }
 
 impl Op {
@@ -193,6 +200,7 @@ impl Op {
             Self::Note => "note",
             Self::Notes => "notes",
             Self::Subscribe => "subscribe",
+            Self::Unknown => "unknown",
         }
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! - [`protocol`] is the contract in words; [`store::Store`] is its half for stores, [`guard::SlotMachine`] its half for
 //!   nodes.
-//! - [`slot`] and [`job`] have the words; [`schedule`] turns cron expressions into ticks and slots.
+//! - [`slot`] and [`job`] have the words, [`event`] those for what happens; [`schedule`] turns cron expressions into ticks and slots.
 //! - [`store::open()`] opens a store by its url.
 //!
 //! With `default-features = false` this library has no store client, no file format and no command line; each store is
@@ -22,6 +22,7 @@ pub mod clock;
 pub mod config;
 pub mod drive;
 pub mod error;
+pub mod event;
 #[cfg(feature = "daemon")]
 pub mod exec;
 #[cfg(feature = "daemon")]

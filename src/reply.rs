@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 
 use crate::job::NodeName;
 use crate::slot::{Attempt, Audit, DoneMark, Holder, Lease, Slot, SlotKey, Token, Trigger, Verdict};
@@ -92,7 +93,8 @@ pub enum Claim {
 }
 
 /// Which answer to a claim it was, without what came with it: what is told on of a [`Claim`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ClaimAnswer {
     /// [`Claim::Claimed`].
     Claimed,
@@ -112,6 +114,9 @@ pub enum ClaimAnswer {
     Early,
     /// [`Claim::Closed`].
     Closed,
+    /// A word of a later version, in a journal.
+    #[serde(other)]
+    Unknown,
 }
 
 impl ClaimAnswer {
@@ -127,6 +132,7 @@ impl ClaimAnswer {
             Self::Blocked => "blocked",
             Self::Early => "early",
             Self::Closed => "closed",
+            Self::Unknown => "unknown",
         }
     }
 }
@@ -193,7 +199,8 @@ pub enum Renewal {
 }
 
 /// Which answer to a renewal it was, without what came with it: what is told on of a [`Renewal`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RenewalAnswer {
     /// [`Renewal::Renewed`].
     Renewed,
@@ -203,6 +210,9 @@ pub enum RenewalAnswer {
     Lost,
     /// [`Renewal::Done`].
     Done,
+    /// A word of a later version, in a journal.
+    #[serde(other)]
+    Unknown,
 }
 
 impl RenewalAnswer {
@@ -213,6 +223,7 @@ impl RenewalAnswer {
             Self::Restored => "restored",
             Self::Lost => "lost",
             Self::Done => "done",
+            Self::Unknown => "unknown",
         }
     }
 }

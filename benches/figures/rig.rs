@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use cronward::clock::{Clock, SystemClock};
 use cronward::drive::Entropy;
+use cronward::event::Event;
 use cronward::exec::{Launcher, Output};
-use cronward::guard::Event;
 use cronward::job::{JobSpec, NodeName};
 use cronward::node::{Command, Health, Identity, Node, NodeError, Plan, Ports};
-use cronward::observe::{NodeEvent, Observer};
-use cronward::slot::{Slot, Verdict};
+use cronward::observe::Observer;
+use cronward::slot::Slot;
 use cronward::store::Store;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -71,17 +71,11 @@ impl Rig {
 struct Quiet;
 
 impl Observer for Quiet {
-    fn slot(&self, slot: &Slot, event: &Event) {
-        if let Event::StoreFailed { message, .. } = event {
-            eprintln!("  trouble at {slot}: {message}");
-        }
-    }
-
-    fn closed(&self, _slot: &Slot, _verdict: Verdict) {}
-
-    fn node(&self, event: &NodeEvent) {
-        if let NodeEvent::StoreLost { .. } | NodeEvent::Fault { .. } = event {
-            eprintln!("  trouble: {event:?}");
+    fn event(&self, slot: Option<&Slot>, event: &Event) {
+        match (slot, event) {
+            (Some(slot), Event::StoreFailed { error, .. }) => eprintln!("  trouble at {slot}: {error}"),
+            (_, Event::StoreLost { .. } | Event::Fault { .. }) => eprintln!("  trouble: {event:?}"),
+            _ => {}
         }
     }
 }

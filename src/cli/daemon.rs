@@ -15,9 +15,10 @@ use crate::cli::store_args::StoreAddress;
 use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, LoadError, NodeConfig, StoreConfig};
 use crate::drive::Entropy;
+use crate::event::Event;
 use crate::exec::{Launcher, Output};
 use crate::node::{Command, Health, Identity, Node, Plan, Ports};
-use crate::observe::{FanOut, Journal, NodeEvent, NodeLog, Observer};
+use crate::observe::{FanOut, Journal, NodeLog, Observer};
 use crate::store::layer::Rotation;
 use crate::store::{self, JobEntry, Store};
 
@@ -291,8 +292,8 @@ impl Reloader {
                 self.offer(config.store);
                 Some(Command::Reload(plan))
             }
-            Err(message) => {
-                self.observer.node(&NodeEvent::ReloadRefused { message });
+            Err(error) => {
+                self.observer.event(None, &Event::ReloadRefused { error });
                 None
             }
         }

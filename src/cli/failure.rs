@@ -94,7 +94,7 @@ pub(crate) const fn advice(kind: ErrorKind) -> &'static str {
         ErrorKind::Denied => "check the user, the password and what it may do",
         ErrorKind::ReadOnly => "name one that takes writes",
         ErrorKind::Corrupt => "something else writes there: give cronward a store or a namespace of its own",
-        ErrorKind::Unsupported => "name a store of a kind and version that is supported",
+        ErrorKind::Unsupported | ErrorKind::Unknown => "name a store of a kind and version that is supported",
     }
 }
 

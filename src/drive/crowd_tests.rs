@@ -14,10 +14,11 @@ use tokio::time::Instant;
 
 use crate::clock::{Clock, Mono, Now, later};
 use crate::drive::{Drive, Facts, Gate, Limits, Renewals, Started, Tools, Work};
-use crate::guard::{Assignment, End, Event, SlotMachine};
+use crate::event::Event;
+use crate::guard::{Assignment, End, SlotMachine};
 use crate::job::{Concurrency, NodeName, OnStoreError, Policy};
-use crate::observe::{NodeEvent, Observer};
-use crate::slot::{Exit, ExitStatus, RunContext, Slot, Token, Trigger, Verdict};
+use crate::observe::Observer;
+use crate::slot::{Exit, ExitStatus, RunContext, Slot, Token, Trigger};
 use crate::store::layer::{Call, Layer, Layered, Reply};
 use crate::store::memory::MemoryStore;
 use crate::store::{Applied, Claim, ClaimRequest, ErrorKind, Op, Store, StoreError, StoreOptions};
@@ -135,7 +136,8 @@ struct Heard {
 }
 
 impl Observer for Heard {
-    fn slot(&self, slot: &Slot, event: &Event) {
+    fn event(&self, slot: Option<&Slot>, event: &Event) {
+        let Some(slot) = slot else { return };
         let mut granted = self.granted.lock().unwrap();
         match event {
             Event::Granted { .. } => *granted = (granted.0 + 1, granted.1.max(granted.0 + 1)),
@@ -149,10 +151,6 @@ impl Observer for Heard {
             _ => {}
         }
     }
-
-    fn closed(&self, _slot: &Slot, _verdict: Verdict) {}
-
-    fn node(&self, _event: &NodeEvent) {}
 }
 
 struct Crowd {

@@ -11,9 +11,9 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::Clock;
 use crate::drive::timers;
-use crate::guard::Event;
+use crate::event::Event;
 use crate::job::JobName;
-use crate::observe::{NodeEvent, Observer};
+use crate::observe::Observer;
 use crate::slot::{Lease, Outcome, RunRecord, Slot, SlotKey, SlotRecord};
 use crate::store::{Settlement, Store, StoreError};
 
@@ -68,10 +68,12 @@ impl Facts {
         let (_, records) = store.inspect(&slots).await?;
         for (fact, record) in facts.iter().zip(&records).filter(|(fact, record)| is_forgotten(fact, record)) {
             let settlement = store.complete(&fact.lease, &fact.run, fact.done_ttl).await?;
-            observer.node(&NodeEvent::DoneAgain { slot: record.slot.clone() });
+            observer.event(None, &Event::DoneAgain { of: record.slot.to_string() });
             // Somebody else was granted the slot that this node had done: a repeat, and never a silent one.
             if let Settlement::Overtaken { by } = settlement {
-                observer.slot(&record.slot, &Event::Overtaken { attempt: fact.lease.attempt, by });
+                let attempt = fact.lease.attempt;
+                let overtaken = Event::Overtaken { attempt, by: by.node, by_attempt: by.attempt };
+                observer.event(Some(&record.slot), &overtaken);
             }
         }
         Ok(())

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use serde::Serialize;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -13,11 +14,13 @@ use crate::clock::{Clock, Mono};
 use crate::drive::patience::{Limits, Next, Patience};
 use crate::drive::{Drive, Facts, Gate, Message, Tools, Work, timers};
 use crate::error::ErrorKind;
-use crate::guard::{Assignment, End, Event, SlotMachine};
+use crate::event::Event;
+use crate::event::json::maybe_seconds;
+use crate::guard::{Assignment, End, SlotMachine};
 use crate::job::NodeName;
-use crate::observe::{NodeEvent, Observer};
+use crate::observe::Observer;
 use crate::reply::ClaimAnswer;
-use crate::slot::{Attempt, Exit, ExitStatus, Fence, OUTPUT_LOST, Outcome, RunContext, Slot, Verdict};
+use crate::slot::{Attempt, Exit, ExitStatus, Fence, OUTPUT_LOST, Outcome, RunContext, Slot};
 use crate::store::{Store, Wake, WakeKind, Wakeups};
 
 /// A subscription is made within this time, if its store is there.
@@ -48,18 +51,10 @@ struct Ear {
 }
 
 impl Observer for Ear {
-    fn slot(&self, slot: &Slot, event: &Event) {
-        self.other.slot(slot, event);
+    fn event(&self, slot: Option<&Slot>, event: &Event) {
+        self.other.event(slot, event);
         // The loop may have ended.
         let _ = self.heard.send(event.clone());
-    }
-
-    fn closed(&self, slot: &Slot, verdict: Verdict) {
-        self.other.closed(slot, verdict);
-    }
-
-    fn node(&self, event: &NodeEvent) {
-        self.other.node(event);
     }
 }
 
@@ -215,8 +210,8 @@ pub struct Account {
     pub runs: Vec<RunAccount>,
 }
 
-/// One attempt that was begun here.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One attempt that was begun here; as JSON it stands in `--report` (`docs/json.md`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RunAccount {
     /// Its number; 0 without a guard.
     pub attempt: Attempt,
@@ -231,12 +226,15 @@ pub struct RunAccount {
     /// The signal that ended it.
     pub signal: Option<i32>,
     /// How long it ran.
+    #[serde(rename = "duration_s", serialize_with = "maybe_seconds::serialize")]
     pub duration: Option<Duration>,
     /// What went wrong, in words.
     pub message: Option<String>,
     /// Its lease was lost or in doubt while it ran: another run may have overlapped.
+    #[serde(rename = "lease_lost")]
     pub lost: bool,
     /// The store knows how it ended.
+    #[serde(rename = "recorded")]
     pub settled: bool,
 }
 
@@ -279,7 +277,7 @@ impl Account {
                 (self.answer, self.by, self.store_error) = (Some(*answer), by.clone(), None);
             }
             Event::Granted { .. } | Event::RenewalAnswered { .. } => self.store_error = None,
-            Event::StoreFailed { kind, message, .. } => self.store_error = Some((*kind, message.clone())),
+            Event::StoreFailed { kind, error, .. } => self.store_error = Some((*kind, error.clone())),
             Event::RunStarted { attempt, fence, guarded, .. } => self.runs.push(begun(*attempt, *fence, *guarded)),
             other => self.hear_of_run(other),
         }
@@ -288,10 +286,10 @@ impl Account {
     fn hear_of_run(&mut self, event: &Event) {
         let Some(run) = self.runs.last_mut() else { return };
         match event {
-            Event::RunEnded { outcome, exit_code, signal, duration, message, .. } => {
+            Event::RunEnded { outcome, exit_code, signal, duration, note, .. } => {
                 run.outcome = Some(*outcome);
                 (run.exit_code, run.signal, run.duration) = (*exit_code, *signal, Some(*duration));
-                run.message.clone_from(message);
+                run.message.clone_from(note);
             }
             Event::LeaseInDoubt { .. } | Event::LeaseLost { .. } | Event::Overtaken { .. } => run.lost = true,
             Event::LeaseRestored { .. } => run.lost = false,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::clock::{Mono, Now};
 use crate::error::{ErrorKind, Op};
-use crate::guard::Event;
+use crate::event::Event;
 use crate::reply::ClaimAnswer;
 use crate::slot::{Outcome, Slot};
 use crate::wake::{Wake, WakeKind};
@@ -198,10 +198,10 @@ impl Limits {
 
     /// `far`: the slot does not begin soon.
     fn answered(&mut self, answer: ClaimAnswer, foreign: bool, far: bool, now: Now) -> Next {
-        use ClaimAnswer::{Backoff, Blocked, Claimed, Closed, Done, Early, Exhausted, Held, Paused};
+        use ClaimAnswer::{Backoff, Blocked, Claimed, Closed, Done, Early, Exhausted, Held, Paused, Unknown};
         let before = self.answer.replace(answer);
         match (answer, self.patience.wait) {
-            (Claimed | Done | Exhausted | Closed, _) => return Next::Stay,
+            (Claimed | Done | Exhausted | Closed | Unknown, _) => return Next::Stay,
             // By this machine's clock, too: whoever named it named the wrong one.
             (Early, _) if now.wall < self.slot.start() => return Next::Leave,
             // This machine's clock is wrong by more than clocks are.
@@ -250,11 +250,11 @@ mod tests {
     }
 
     fn failed(op: Op, kind: ErrorKind) -> Event {
-        Event::StoreFailed { op, kind, message: String::new() }
+        Event::StoreFailed { op, kind, error: String::new() }
     }
 
     fn ended(outcome: Outcome) -> Event {
-        Event::RunEnded { attempt: 1, outcome, exit_code: None, signal: None, duration: Duration::ZERO, message: None }
+        Event::RunEnded { attempt: 1, outcome, exit_code: None, signal: None, duration: Duration::ZERO, note: None }
     }
 
     fn started() -> Event {

@@ -272,7 +272,7 @@ impl Drive {
             }
         }
         while let Some(event) = self.machine.poll_event() {
-            self.tools.observer.slot(self.machine.slot(), &event);
+            self.tools.observer.event(Some(self.machine.slot()), &event);
         }
     }
 

@@ -10,9 +10,9 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::drive::{Account, Once};
-use crate::guard::Event;
-use crate::observe::{FanOut, NodeEvent, Notebook, Observer};
-use crate::slot::{Decision, Slot, Verdict};
+use crate::event::Event;
+use crate::observe::{FanOut, Notebook, Observer};
+use crate::slot::{Decision, Slot};
 use crate::store::{JobEntry, JobOrigin, Store};
 
 /// How long a caller whose work is over waits for the registry, at most.
@@ -106,14 +106,10 @@ impl Introduction {
 pub(super) struct Begun(pub(super) Notify);
 
 impl Observer for Begun {
-    fn slot(&self, _slot: &Slot, event: &Event) {
+    fn event(&self, _slot: Option<&Slot>, event: &Event) {
         // Not the grant: the start of the work comes before everything else.
         if matches!(event, Event::RunStarted { .. }) {
             self.0.notify_one();
         }
     }
-
-    fn closed(&self, _slot: &Slot, _verdict: Verdict) {}
-
-    fn node(&self, _event: &NodeEvent) {}
 }

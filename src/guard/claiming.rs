@@ -20,9 +20,10 @@ use std::time::Duration;
 
 use crate::clock::{Mono, Now};
 use crate::error::{Applied, StoreError};
+use crate::event::Event;
 use crate::guard::machine::{Phase, Why};
 use crate::guard::running::Hold;
-use crate::guard::{Action, End, Event, SlotMachine, TrustWindow, pace};
+use crate::guard::{Action, End, SlotMachine, TrustWindow, pace};
 use crate::job::{NodeName, OnStoreError};
 use crate::reply::Claim;
 use crate::slot::{Lease, Trigger};
@@ -322,9 +323,13 @@ impl SlotMachine {
     fn tell_grant(&mut self, lease: &Lease, used: u32) {
         let (policy, poll) = (&self.assignment.policy, self.assignment.poll);
         self.tell(Event::Granted {
-            lease: lease.clone(),
+            attempt: lease.attempt,
             used,
             max_attempts: policy.max_attempts,
+            granted_at: lease.claimed_at,
+            token: lease.token.first_digits(),
+            trigger: lease.trigger,
+            lease_ttl: lease.ttl,
             retry_delay: pace::retry_delay(&policy.retry, used),
             poll,
             on_lost: policy.on_lost,

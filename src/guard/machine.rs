@@ -12,9 +12,10 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::clock::{Mono, Now, between};
+use crate::event::Event;
 use crate::guard::running::Hold;
 use crate::guard::settling::Settling;
-use crate::guard::{Action, Event, pace};
+use crate::guard::{Action, pace};
 use crate::job::{NodeName, Policy};
 use crate::reply::ClaimRequest;
 use crate::slot::{Audit, Slot, Token, Trigger};
@@ -329,7 +330,7 @@ impl SlotMachine {
     pub(super) fn tell_error(&mut self, error: &crate::error::StoreError) {
         if self.errors.told != Some(error.kind) {
             self.errors.told = Some(error.kind);
-            self.tell(Event::StoreFailed { op: error.op, kind: error.kind, message: error.to_string() });
+            self.tell(Event::StoreFailed { op: error.op, kind: error.kind, error: error.to_string() });
         }
     }
 }

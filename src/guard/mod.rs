@@ -17,9 +17,9 @@
 //! Nothing here awaits, reads a clock, draws a random number, does I/O or logs: instants come in as
 //! [`crate::clock::Now`], random bits once as the first token.
 
+mod action;
 mod claiming;
 mod machine;
-mod output;
 mod pace;
 mod running;
 mod settling;
@@ -28,7 +28,7 @@ mod trust;
 #[cfg(test)]
 mod tests;
 
+pub use action::Action;
 pub use machine::{Assignment, End, SlotMachine};
-pub use output::{Action, Event};
 pub(crate) use pace::own_handicap;
 pub use trust::TrustWindow;

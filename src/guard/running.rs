@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use crate::clock::{Mono, Now, later};
 use crate::error::StoreError;
+use crate::event::Event;
 use crate::guard::machine::Phase;
-use crate::guard::{Action, Event, SlotMachine, TrustWindow, pace};
+use crate::guard::{Action, SlotMachine, TrustWindow, pace};
 use crate::job::{OnLost, Policy};
 use crate::reply::{Renewal, RenewalAnswer};
 use crate::slot::{Holder, Lease, LeaseDeadline, RunContext, Token};
@@ -304,7 +305,8 @@ impl SlotMachine {
         // The marker may be our own: the success was recorded and the answer to it was lost.
         let own = |by: &Holder| by.attempt == attempt && by.node == self.assignment.node;
         if answer != RenewalAnswer::Done || !to.as_ref().is_some_and(own) {
-            self.tell(Event::LeaseLost { attempt, to, killing });
+            let (to, to_attempt) = to.map(|to| (to.node, to.attempt)).unzip();
+            self.tell(Event::LeaseLost { attempt, to, to_attempt, killing });
         }
         if killing {
             self.stop(now, Cause::Lost, now.mono);

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use crate::clock::{CLOCK_OFF, Mono, Now, earlier};
 use crate::error::StoreError;
+use crate::event::Event;
 use crate::guard::machine::{Phase, Why};
 use crate::guard::running::{Cause, Hold, Renewing};
-use crate::guard::{Action, End, Event, SlotMachine, TrustWindow, pace};
+use crate::guard::{Action, End, SlotMachine, TrustWindow, pace};
 use crate::reply::{Release, Settlement};
 use crate::slot::{Exit, ExitStatus, Lease, OUTPUT_LOST, Outcome, RunRecord};
 
@@ -139,7 +140,7 @@ impl SlotMachine {
             Ok(settlement) => {
                 self.tell(Event::Settled { attempt, outcome });
                 if let Settlement::Overtaken { by } = settlement {
-                    self.tell(Event::Overtaken { attempt, by });
+                    self.tell(Event::Overtaken { attempt, by: by.node, by_attempt: by.attempt });
                 }
                 self.finish(End::Done);
             }
@@ -173,7 +174,7 @@ impl SlotMachine {
     ) {
         self.retrying = true;
         if let Release::Overtaken { by } = release {
-            self.tell(Event::Overtaken { attempt, by });
+            self.tell(Event::Overtaken { attempt, by: by.node, by_attempt: by.attempt });
         } else if outcome != Outcome::GivenBack && used >= self.assignment.policy.max_attempts {
             self.tell(Event::AttemptsUsedUp { used });
             return self.finish(self.end_without_attempts());
@@ -202,7 +203,7 @@ impl SlotMachine {
             exit_code: record.exit_code,
             signal: record.signal,
             duration: Duration::from_millis(record.duration_ms.unwrap_or(0)),
-            message: record.message.clone(),
+            note: record.message.clone(),
         });
     }
 }

@@ -8,8 +8,8 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::Now;
 use crate::drive::Message;
+use crate::event::Event;
 use crate::job::JobSpec;
-use crate::observe::NodeEvent;
 use crate::slot::{Decision, Slot, SlotRecord, Trigger, Verdict};
 use crate::store::{Closing, HeartbeatReply, JobEntry, NodeEntry, NodeReport, StoreError};
 
@@ -31,7 +31,7 @@ pub(crate) enum Action {
     /// Tell every drive.
     TellAll(Message),
     /// Something happened to the node.
-    Emit(NodeEvent),
+    Emit(Event),
     /// This node recorded the verdict of a slot, or may have.
     Announce(Slot, Verdict),
     /// Note a decision, for `cronward why`.

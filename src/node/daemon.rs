@@ -15,8 +15,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::clock::{Clock, Mono, Now};
 use crate::drive::{Drive, Entropy, Facts, Gate, JobCommand, Launches, Limits, Message, Tools, Work, timers};
+use crate::event::Event;
 use crate::exec::Launcher;
-use crate::guard::{Assignment, End, Event, SlotMachine};
+use crate::guard::{Assignment, End, SlotMachine};
 use crate::job::NodeName;
 use crate::node::action::{Action, DriveId, Report, Start};
 use crate::node::chores::Chores;
@@ -24,9 +25,9 @@ use crate::node::digest::Digest;
 use crate::node::machine::NodeMachine;
 use crate::node::plan::{Health, Identity, Plan, Upkeep};
 use crate::node::time::{Heart, StoreTime};
-use crate::observe::{FanOut, NodeEvent, Notebook, Observer};
+use crate::observe::{FanOut, Notebook, Observer};
 use crate::schedule::ScheduleError;
-use crate::slot::{Slot, Verdict};
+use crate::slot::Slot;
 use crate::store::{HEARTBEAT, Store, Wake, Wakeups};
 
 /// A beat that has not come by then is not waited for.
@@ -178,7 +179,7 @@ impl Node {
             }
         };
         let _ = tokio::time::timeout(LAST_NOTES, last_words).await;
-        self.ports.observer.node(&NodeEvent::Stopped);
+        self.ports.observer.event(None, &Event::Stopped);
         Ok(())
     }
 
@@ -204,7 +205,7 @@ impl Node {
             self.machine.handle_store_away();
         }
         for event in self.digest.due(now.mono, self.tools.gate.occupancy(), self.machine.is_closing()) {
-            self.ports.observer.node(&event);
+            self.ports.observer.event(None, &event);
         }
         self.look_around();
         self.machine.handle_beat(now);
@@ -268,7 +269,7 @@ impl Node {
                     self.machine.handle_lost(&slot, id);
                 }
                 if !error.is_cancelled() {
-                    self.ports.observer.node(&NodeEvent::Fault { message: error.to_string() });
+                    self.ports.observer.event(None, &Event::Fault { error: error.to_string() });
                 }
             }
         }
@@ -286,8 +287,8 @@ impl Node {
                     }
                 }
                 Action::TellAll(message) => self.tell_all(&message),
-                Action::Emit(event) => self.ports.observer.node(&event),
-                Action::Announce(slot, verdict) => self.tools.observer.closed(&slot, verdict),
+                Action::Emit(event) => self.ports.observer.event(None, &event),
+                Action::Announce(slot, verdict) => self.tools.observer.event(Some(&slot), &Event::Closed { verdict }),
                 Action::Note(slot, decision) => self.notes.add(&slot, decision),
                 Action::CorrectClock { ahead_ms } => {
                     self.time.correct(ahead_ms);
@@ -359,16 +360,12 @@ struct Ended {
 struct Releases(mpsc::UnboundedSender<Slot>);
 
 impl Observer for Releases {
-    fn slot(&self, slot: &Slot, event: &Event) {
-        if matches!(event, Event::Settled { .. }) {
+    fn event(&self, slot: Option<&Slot>, event: &Event) {
+        if let (Some(slot), Event::Settled { .. }) = (slot, event) {
             // The loop may have ended; then nobody waits here any more.
             let _ = self.0.send(slot.clone());
         }
     }
-
-    fn closed(&self, _slot: &Slot, _verdict: Verdict) {}
-
-    fn node(&self, _event: &NodeEvent) {}
 }
 
 /// The next hint. One that was lost is a reason to look at everything.

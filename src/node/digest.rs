@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use crate::clock::Mono;
 use crate::drive::Occupancy;
-use crate::guard::Event;
+use crate::event::Event;
 use crate::job::JobName;
-use crate::observe::{NodeEvent, Observer};
+use crate::observe::Observer;
 use crate::slot::{Slot, SlotKey, Verdict};
 
 /// Between two lines of a kind.
@@ -72,29 +72,25 @@ struct Missed {
 }
 
 impl Observer for Digest {
-    fn slot(&self, slot: &Slot, event: &Event) {
+    fn event(&self, slot: Option<&Slot>, event: &Event) {
+        let Some(slot) = slot else { return };
         match event {
             Event::Shed => self.with(|state| state.shed.add(slot)),
-            Event::StoreFailed { message, .. } => self.with(|state| state.failing.add(message)),
+            Event::StoreFailed { error, .. } => self.with(|state| state.failing.add(error)),
+            Event::Closed { verdict } => self.with(|state| {
+                let shed = state.shed.close(slot);
+                if *verdict == Verdict::Missed && !shed {
+                    state.miss(slot);
+                }
+            }),
             _ => {}
         }
     }
-
-    fn closed(&self, slot: &Slot, verdict: Verdict) {
-        self.with(|state| {
-            let shed = state.shed.close(slot);
-            if verdict == Verdict::Missed && !shed {
-                state.miss(slot);
-            }
-        });
-    }
-
-    fn node(&self, _event: &NodeEvent) {}
 }
 
 impl Digest {
     /// What is to be told now. Asked at each beat; `is_closing`: verdicts are being asked for, and more may follow.
-    pub(super) fn due(&self, now: Mono, occupancy: Occupancy, is_closing: bool) -> Vec<NodeEvent> {
+    pub(super) fn due(&self, now: Mono, occupancy: Occupancy, is_closing: bool) -> Vec<Event> {
         self.with(|state| {
             let mut events = Vec::new();
             events.extend(state.shed.due(now, occupancy));
@@ -134,7 +130,7 @@ impl Shed {
         (first..=last).contains(&slot.key())
     }
 
-    fn due(&mut self, now: Mono, occupancy: Occupancy) -> Option<NodeEvent> {
+    fn due(&mut self, now: Mono, occupancy: Occupancy) -> Option<Event> {
         let is_full = occupancy.is_full && occupancy.waiting > 0;
         self.full_beats = if is_full { self.full_beats.saturating_add(1) } else { 0 };
         let is_news = self.slots > 0 || self.full_beats >= FULL_BEATS;
@@ -144,7 +140,7 @@ impl Shed {
         self.told = Some(now);
         let jobs = std::mem::take(&mut self.jobs).len();
         let shed = std::mem::take(&mut self.slots);
-        Some(NodeEvent::Overloaded { shed, jobs, waiting: occupancy.waiting, running: occupancy.running, is_full })
+        Some(Event::Overloaded { shed, jobs, waiting: occupancy.waiting, running: occupancy.running, full: is_full })
     }
 }
 
@@ -158,7 +154,7 @@ impl Failing {
         }
     }
 
-    fn due(&mut self, now: Mono) -> Option<NodeEvent> {
+    fn due(&mut self, now: Mono) -> Option<Event> {
         self.last.as_ref()?;
         if std::mem::take(&mut self.heard) {
             self.quiet_since = Some(now);
@@ -166,7 +162,7 @@ impl Failing {
         if self.slots > 0 && may_tell(self.told, now) {
             self.told = Some(now);
             let slots = std::mem::take(&mut self.slots);
-            return Some(NodeEvent::StoreFailing { slots, message: self.last.clone().unwrap_or_default() });
+            return Some(Event::StoreFailing { slots, error: self.last.clone().unwrap_or_default() });
         }
         let over = self.quiet_since.is_some_and(|since| now.since(since) >= QUIET);
         if !over {
@@ -175,7 +171,7 @@ impl Failing {
         let (in_all, told) = (self.in_all, self.told);
         // One that follows soon is told in the same minute's line.
         *self = Self { told, ..Self::default() };
-        Some(NodeEvent::StoreFailingOver { slots: in_all })
+        Some(Event::StoreFailingOver { slots: in_all })
     }
 }
 
@@ -190,7 +186,7 @@ impl State {
         (missed.slots, missed.last) = (missed.slots + 1, key);
     }
 
-    fn missed_due(&mut self, now: Mono, is_closing: bool) -> Vec<NodeEvent> {
+    fn missed_due(&mut self, now: Mono, is_closing: bool) -> Vec<Event> {
         self.missed.retain(|_, missed| missed.slots > 0 || !may_tell(missed.told, now));
         let mut events = Vec::new();
         for (job, missed) in self.missed.iter_mut().filter(|(_, missed)| missed.slots > 0) {
@@ -198,8 +194,8 @@ impl State {
             // While more follow, they are waited for.
             let is_complete = !is_closing && may_tell(missed.told, now);
             if is_complete || now.since(since) >= PAUSE {
-                let (first, last) = (missed.first, missed.last);
-                events.push(NodeEvent::SlotsMissed { job: job.clone(), slots: missed.slots, first, last });
+                let (first, last) = (missed.first.to_string(), missed.last.to_string());
+                events.push(Event::SlotsMissed { job: Some(job.clone()), slots: missed.slots, first, last });
                 (missed.slots, missed.since, missed.told) = (0, None, Some(now));
             }
         }
@@ -225,12 +221,12 @@ mod tests {
 
     fn failed() -> Event {
         use crate::error::{ErrorKind, Op};
-        Event::StoreFailed { op: Op::Claim, kind: ErrorKind::Timeout, message: "no answer".to_owned() }
+        Event::StoreFailed { op: Op::Claim, kind: ErrorKind::Timeout, error: "no answer".to_owned() }
     }
 
-    fn missed(job: &str, slots: u64, first: i64, last: i64) -> NodeEvent {
-        let key = |second| slot(job, second).key();
-        NodeEvent::SlotsMissed { job: JobName::new(job).unwrap(), slots, first: key(first), last: key(last) }
+    fn missed(job: &str, slots: u64, first: i64, last: i64) -> Event {
+        let key = |second| slot(job, second).key().to_string();
+        Event::SlotsMissed { job: Some(JobName::new(job).unwrap()), slots, first: key(first), last: key(last) }
     }
 
     #[test]
@@ -239,11 +235,11 @@ mod tests {
         let mut told = Vec::new();
         for second in 0..150 {
             for job in ["a", "b"] {
-                digest.slot(&slot(job, second), &Event::Shed);
+                digest.event(Some(&slot(job, second)), &Event::Shed);
             }
             told.extend(digest.due(at(u64::try_from(second).unwrap()), IDLE, true));
         }
-        let line = |shed, jobs| NodeEvent::Overloaded { shed, jobs, waiting: 0, running: 0, is_full: false };
+        let line = |shed, jobs| Event::Overloaded { shed, jobs, waiting: 0, running: 0, full: false };
         assert_eq!(told, [line(2, 2), line(120, 2), line(120, 2)]);
     }
 
@@ -251,11 +247,11 @@ mod tests {
     fn a_slot_that_there_was_no_room_for_is_not_told_a_second_time_as_missed() {
         let digest = Digest::default();
         for second in [3, 5] {
-            digest.slot(&slot("a", second), &Event::Shed);
+            digest.event(Some(&slot("a", second)), &Event::Shed);
         }
         digest.due(at(0), IDLE, false);
         for second in [2, 3, 5, 6] {
-            digest.closed(&slot("a", second), Verdict::Missed);
+            digest.event(Some(&slot("a", second)), &Event::Closed { verdict: Verdict::Missed });
         }
         assert_eq!(digest.due(at(1), IDLE, false), [missed("a", 2, 2, 6)]);
     }
@@ -276,11 +272,11 @@ mod tests {
     fn after_an_outage_the_slots_of_a_job_that_nobody_ran_are_one_line() {
         let digest = Digest::default();
         for second in 0..3_000 {
-            digest.closed(&slot("a", second), Verdict::Missed);
+            digest.event(Some(&slot("a", second)), &Event::Closed { verdict: Verdict::Missed });
             if second % 2 == 0 {
-                digest.closed(&slot("b", second), Verdict::Missed);
+                digest.event(Some(&slot("b", second)), &Event::Closed { verdict: Verdict::Missed });
             }
-            digest.closed(&slot("b", second + 10_000), Verdict::Done);
+            digest.event(Some(&slot("b", second + 10_000)), &Event::Closed { verdict: Verdict::Done });
             assert_eq!(digest.due(at(u64::try_from(second).unwrap() / 1_000), IDLE, true), []);
         }
         assert_eq!(digest.due(at(4), IDLE, false), [missed("a", 3_000, 0, 2_999), missed("b", 1_500, 0, 2_998)]);
@@ -292,7 +288,7 @@ mod tests {
         let digest = Digest::default();
         let mut told = Vec::new();
         for second in 0..130 {
-            digest.closed(&slot("a", second), Verdict::Missed);
+            digest.event(Some(&slot("a", second)), &Event::Closed { verdict: Verdict::Missed });
             told.extend(digest.due(at(u64::try_from(second).unwrap()), IDLE, false));
         }
         assert_eq!(told, [missed("a", 1, 0, 0), missed("a", 60, 1, 60), missed("a", 60, 61, 120)]);
@@ -301,7 +297,7 @@ mod tests {
     #[test]
     fn verdicts_that_never_end_are_told_after_a_minute_all_the_same() {
         let digest = Digest::default();
-        digest.closed(&slot("a", 0), Verdict::Missed);
+        digest.event(Some(&slot("a", 0)), &Event::Closed { verdict: Verdict::Missed });
         let told: Vec<u64> = (0..100).filter(|second| !digest.due(at(*second), IDLE, true).is_empty()).collect();
         assert_eq!(told, [60]);
     }
@@ -312,11 +308,11 @@ mod tests {
         let mut told = Vec::new();
         for second in 0..100 {
             if second < 70 {
-                (0..200).for_each(|_| digest.slot(&slot("a", second), &failed()));
+                (0..200).for_each(|_| digest.event(Some(&slot("a", second)), &failed()));
             }
             told.extend(digest.due(at(u64::try_from(second).unwrap()), IDLE, false));
         }
-        let failing = |slots| NodeEvent::StoreFailing { slots, message: "no answer".to_owned() };
-        assert_eq!(told, [failing(200), failing(12_000), NodeEvent::StoreFailingOver { slots: 14_000 }]);
+        let failing = |slots| Event::StoreFailing { slots, error: "no answer".to_owned() };
+        assert_eq!(told, [failing(200), failing(12_000), Event::StoreFailingOver { slots: 14_000 }]);
     }
 }

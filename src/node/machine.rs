@@ -18,6 +18,7 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::{Mono, Now, jumped};
 use crate::drive::Message;
+use crate::event::{self, Event};
 use crate::guard::End;
 use crate::job::{Concurrency, JobName};
 use crate::node::action::{Action, DriveId, Outbox, Question, Report, Start};
@@ -25,7 +26,6 @@ use crate::node::active::ActiveSlots;
 use crate::node::membership::{Context, Membership};
 use crate::node::plan::{Entry, Health, Identity, Plan, Upkeep};
 use crate::node::resets::Resets;
-use crate::observe::NodeEvent;
 use crate::schedule::{Planner, ScheduleError, Tick};
 use crate::slot::{Decision, Slot, SlotRecord, Trigger};
 use crate::store::{NodeReport, StoreError};
@@ -81,7 +81,7 @@ impl NodeMachine {
         };
         machine.take(entries, now);
         let jobs = machine.entries.values().filter(|entry| entry.ours).count();
-        machine.out.push_back(Action::Emit(NodeEvent::Started { jobs }));
+        machine.out.push_back(Action::Emit(Event::Started { jobs }));
         machine.tell_plan();
         Ok(machine)
     }
@@ -154,7 +154,7 @@ impl NodeMachine {
         if self.leave_by.is_none() {
             let beat = self.planner.beat(now.wall);
             if !beat.look_back.is_empty() {
-                self.out.push_back(Action::Emit(NodeEvent::Gap { slots: beat.look_back.len() }));
+                self.out.push_back(Action::Emit(Event::Gap { slots: beat.look_back.len() }));
             }
             for tick in beat.look_back.into_iter().chain(beat.ticks) {
                 self.armed_count += 1;
@@ -253,7 +253,7 @@ impl NodeMachine {
     /// Nothing new begins; what runs may go on for this long. A second one may shorten it.
     pub(crate) fn handle_shutdown(&mut self, now: Now, drain: Duration) {
         let running = self.active.running().count();
-        self.out.push_back(Action::Emit(NodeEvent::Draining { running, drain }));
+        self.out.push_back(Action::Emit(Event::Draining { running, drain }));
         let longest_kill = self.entries.values().map(|entry| entry.spec.policy.kill_after).max().unwrap_or_default();
         let leave_by = now.mono + drain + longest_kill + LAST_WORDS;
         self.leave_by = Some(self.leave_by.map_or(leave_by, |before| before.min(leave_by)));
@@ -273,13 +273,13 @@ impl NodeMachine {
     pub(crate) fn handle_reload(&mut self, now: Now, plan: Plan) {
         if self.leave_by.is_some() {
             // What runs would be told of another drain, and what had ended would be begun again.
-            let refused = NodeEvent::ReloadRefused { message: "the node is shutting down".to_owned() };
+            let refused = Event::ReloadRefused { error: "the node is shutting down".to_owned() };
             return self.out.push_back(Action::Emit(refused));
         }
         let entries = match plan.compile(&self.identity) {
             Ok(entries) => entries,
             Err(error) => {
-                let refused = NodeEvent::ReloadRefused { message: error.to_string() };
+                let refused = Event::ReloadRefused { error: error.to_string() };
                 return self.out.push_back(Action::Emit(refused));
             }
         };
@@ -304,7 +304,7 @@ impl NodeMachine {
         // What waited was retired, its tick was handed out long ago: without another look the slot would be lost here.
         changed.iter().for_each(|job| self.planner.look_again(job));
         let jobs = self.entries.values().filter(|entry| entry.ours).count();
-        self.out.push_back(Action::Emit(NodeEvent::Reloaded { jobs, changed: changed.into_iter().collect() }));
+        self.out.push_back(Action::Emit(Event::Reloaded { jobs, changed: changed.into_iter().collect() }));
         self.tell_plan();
         self.membership.plan += 1;
         for slot in reopened {
@@ -323,7 +323,7 @@ impl NodeMachine {
     }
 
     fn tell_plan(&mut self) {
-        let planned = |Entry { spec, ours, .. }: &Entry| NodeEvent::Planned { job: Arc::clone(spec), ours: *ours };
+        let planned = |Entry { spec, ours, .. }: &Entry| Event::Planned(event::Plan::of(spec, *ours));
         self.out.extend(self.entries.values().map(planned).map(Action::Emit));
     }
 
@@ -425,7 +425,7 @@ mod tests {
             actions(&mut machine);
             machine.handle_reload(now(), plan(5));
             let wanted = actions(&mut machine);
-            assert!(matches!(wanted.as_slice(), [Action::Emit(NodeEvent::ReloadRefused { .. })]), "{wanted:?}");
+            assert!(matches!(wanted.as_slice(), [Action::Emit(Event::ReloadRefused { .. })]), "{wanted:?}");
         }
     }
 

@@ -7,12 +7,12 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::clock::{CLOCK_OFF, Mono, Now, correction_ms, earlier, no_earlier_than, offset_ms};
+use crate::event::Event;
 use crate::job::JobName;
 use crate::node::action::{Action, Outbox, Question, Report};
 use crate::node::active::ActiveSlots;
 use crate::node::plan::{Entry, Health, Identity, Plan, Upkeep};
 use crate::node::verdicts::Verdicts;
-use crate::observe::NodeEvent;
 use crate::slot::Decision;
 use crate::store::{JobEntry, NodeEntry, NodeReport, StoreError, handover};
 
@@ -132,11 +132,11 @@ impl Membership {
     }
 
     /// Another node of this name was looked for. What is to be told, where it is one that was not told of.
-    fn meet(&mut self, namesake: Option<Box<NodeReport>>) -> Option<NodeEvent> {
+    fn meet(&mut self, namesake: Option<Box<NodeReport>>) -> Option<Event> {
         self.namesake = namesake;
         let NodeReport { instance, started_at, .. } = &**self.namesake.as_ref()?;
         let is_known = self.told_namesake.replace(instance.clone()).as_ref() == Some(instance);
-        (!is_known).then(|| NodeEvent::Namesake { instance: instance.clone(), started_at: *started_at })
+        (!is_known).then(|| Event::Namesake { other: instance.clone(), started: *started_at })
     }
 
     /// The next beat asks the store whether it answers.
@@ -281,7 +281,7 @@ impl Membership {
         self.reached = false;
         if self.lost_since.is_none() {
             self.lost_since = Some(sent.mono);
-            out.push_back(Action::Emit(NodeEvent::StoreLost { message: error.to_string() }));
+            out.push_back(Action::Emit(Event::StoreLost { error: error.to_string() }));
         }
     }
 
@@ -298,7 +298,7 @@ impl Membership {
         if offset.unsigned_abs() > CLOCK_OFF.as_millis().try_into().unwrap_or(u64::MAX)
             && self.clock_offset_ms.abs_diff(offset) > 1_000
         {
-            out.push_back(Action::Emit(NodeEvent::ClockOff { offset_ms: offset }));
+            out.push_back(Action::Emit(Event::ClockOff { offset_ms: offset }));
         }
         self.clock_offset_ms = offset;
         let uncertain = received.mono.since(sent.mono) / 2;
@@ -312,7 +312,7 @@ impl Membership {
         }
         if !self.reached {
             let away = self.lost_since.take().map(|since| received.mono.since(since));
-            out.push_back(Action::Emit(NodeEvent::StoreReached { away }));
+            out.push_back(Action::Emit(Event::StoreReached { away }));
         }
         self.reached = true;
         self.seen = Some(received);
@@ -341,7 +341,7 @@ impl Membership {
     ) -> Now {
         let now = self.store_reached(asked, now, store_now, node, out);
         if let Some(gap) = handover::silence(nodes, store_now) {
-            out.push_back(Action::Emit(NodeEvent::ClusterWasDown { gap }));
+            out.push_back(Action::Emit(Event::ClusterWasDown { gap }));
         }
         self.first_contact = FirstContact::Read(handover::closed_until(nodes));
         now
@@ -373,7 +373,7 @@ impl Membership {
                     return;
                 }
                 if !std::mem::replace(&mut self.refused, true) {
-                    out.push_back(Action::Emit(NodeEvent::RegistrationRefused { message: error.to_string() }));
+                    out.push_back(Action::Emit(Event::RegistrationRefused { error: error.to_string() }));
                 }
                 BTreeMap::new()
             }
@@ -409,9 +409,7 @@ mod tests {
             let identity = Identity { name, instance: instance.to_owned(), labels, started_at };
             Some(Box::new(Plan::default().report(&identity)))
         };
-        let told = |instance: &str| {
-            Some(NodeEvent::Namesake { instance: instance.to_owned(), started_at: DateTime::UNIX_EPOCH })
-        };
+        let told = |instance: &str| Some(Event::Namesake { other: instance.to_owned(), started: DateTime::UNIX_EPOCH });
         assert_eq!(membership.meet(None), None);
         assert_eq!(membership.meet(other("b")), told("b"));
         assert_eq!(membership.meet(other("b")), None);

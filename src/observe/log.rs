@@ -2,18 +2,19 @@
 
 use tracing::{debug, error, info, warn};
 
-use crate::guard::Event;
-use crate::job::NodeName;
-use crate::observe::{NodeEvent, Observer};
-use crate::slot::{Holder, Outcome, Slot, Verdict};
+use crate::event::Event;
+use crate::job::{JobName, NodeName};
+use crate::observe::Observer;
+use crate::slot::{Outcome, Slot, Verdict};
 
 /// Writes every event with `tracing`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LogObserver;
 
 impl Observer for LogObserver {
-    fn slot(&self, slot: &Slot, event: &Event) {
-        let (job, key) = (slot.job().as_str(), slot.key().to_string());
+    fn event(&self, slot: Option<&Slot>, event: &Event) {
+        let job = slot.map_or("", |slot| slot.job().as_str());
+        let key = slot.map(|slot| slot.key().to_string()).unwrap_or_default();
         match event {
             Event::RunEnded { .. } => run_ended(job, &key, event),
             Event::LeaseInDoubt { .. }
@@ -34,8 +35,8 @@ impl Observer for LogObserver {
             // The answer to the claim has been told, and the start is about to be.
             Event::Granted { .. } => {}
             Event::RenewalAnswered { answer } => debug!(job, slot = key, answer = answer.as_str(), "renewal answered"),
-            Event::StoreFailed { op, kind, message } => {
-                warn!(job, slot = key, op = op.as_str(), kind = kind.as_str(), error = message, "store failed");
+            Event::StoreFailed { op, kind, error } => {
+                warn!(job, slot = key, op = op.as_str(), kind = kind.as_str(), error, "store failed");
             }
             Event::RunStarted { attempt, fence, trigger, guarded: true } => {
                 info!(job, slot = key, attempt, fence = fence.0, trigger = trigger.as_str(), "run started");
@@ -65,78 +66,28 @@ impl Observer for LogObserver {
             // Each minute's sum is told of the node.
             Event::Shed => debug!(job, slot = key, "not started: the node was overloaded until the slot's end"),
             Event::StartDeadlinePassed => warn!(job, slot = key, "not started: the start deadline has passed"),
-        }
-    }
-
-    fn closed(&self, slot: &Slot, verdict: Verdict) {
-        let (job, key, verdict_word) = (slot.job().as_str(), slot.key().to_string(), verdict.as_str());
-        match verdict {
-            Verdict::Done => debug!(job, slot = key, verdict = verdict_word, "slot closed"),
-            Verdict::Skipped => info!(job, slot = key, verdict = verdict_word, "slot closed"),
-            Verdict::Failed | Verdict::Missed => error!(job, slot = key, verdict = verdict_word, "slot closed"),
-        }
-    }
-
-    fn node(&self, event: &NodeEvent) {
-        match event {
-            NodeEvent::Started { jobs } => info!(jobs, "started"),
-            // `cronward check` and `next` show a plan better than a log.
-            NodeEvent::Planned { .. } => {}
-            NodeEvent::StoreReached { away: None } => info!("store reached"),
-            NodeEvent::StoreReached { away: Some(away) } => info!(away_s = away.as_secs(), "store is back"),
-            NodeEvent::StoreLost { message } => error!(error = message, "store cannot be used: trying again"),
-            NodeEvent::ClockOff { offset_ms } => warn!(offset_ms, "this node's clock and the store's differ"),
-            NodeEvent::Namesake { instance, started_at } => {
-                let started = started_at.to_rfc3339();
-                warn!(
-                    other = instance,
-                    started, "another live node has the name of this one: give each a name of its own"
-                );
-            }
-            NodeEvent::RegistrationRefused { message } => error!(error = message, "jobs not registered"),
-            NodeEvent::ClusterWasDown { gap } => {
-                warn!(gap_s = gap.as_secs(), "no node was alive: closing the slots that ended meanwhile");
-            }
-            NodeEvent::DoneAgain { slot } => {
-                let (job, slot) = (slot.job().as_str(), slot.key().to_string());
-                warn!(job, slot, "done recorded again: the store had no record of this success");
-            }
-            NodeEvent::Overloaded { shed, jobs, waiting, running, is_full: true } => warn!(
-                shed,
-                jobs,
-                waiting,
-                running,
-                "overloaded: max_running is reached, slots wait or end unstarted; raise it or add nodes"
-            ),
-            NodeEvent::Overloaded { shed, jobs, waiting, running, is_full: false } => warn!(
-                shed,
-                jobs,
-                waiting,
-                running,
-                "overloaded: slots ended before they could be started; add nodes or processors, or run less often"
-            ),
-            NodeEvent::StoreFailing { slots, message } => {
-                warn!(slots, error = message, "slots cannot be claimed: the store fails");
-            }
-            NodeEvent::StoreFailingOver { slots } => info!(slots, "slots can be claimed again"),
-            NodeEvent::SlotsMissed { job, slots, first, last } => {
-                let (job, first, last) = (job.as_str(), first.to_string(), last.to_string());
-                error!(job, slots, first, last, "slots missed: they ended and no success was recorded");
-            }
-            NodeEvent::Gap { slots } => debug!(slots, "looking back at current slots"),
-            NodeEvent::Reloaded { jobs, changed } => {
-                let changed: Vec<&str> = changed.iter().map(crate::job::JobName::as_str).collect();
-                let changed = changed.join(" ");
-                if *jobs == 0 {
-                    warn!(jobs, changed, "reloaded: the file has no jobs for this node, and it runs none from now on");
-                } else {
-                    info!(jobs, changed, "reloaded");
-                }
-            }
-            NodeEvent::ReloadRefused { message } => error!(error = message, "not reloaded: the old jobs stay in force"),
-            NodeEvent::Draining { running, drain } => info!(running, drain_s = drain.as_secs(), "shutting down"),
-            NodeEvent::Stopped => info!("stopped"),
-            NodeEvent::Fault { message } => error!(error = message, "internal fault"),
+            Event::Closed { verdict } => closed(job, &key, *verdict),
+            Event::Started { .. }
+            | Event::Planned(_)
+            | Event::Reloaded { .. }
+            | Event::ReloadRefused { .. }
+            | Event::StoreReached { .. }
+            | Event::StoreLost { .. }
+            | Event::RegistrationRefused { .. }
+            | Event::ClockOff { .. }
+            | Event::Namesake { .. }
+            | Event::ClusterWasDown { .. }
+            | Event::DoneAgain { .. }
+            | Event::Overloaded { .. }
+            | Event::StoreFailing { .. }
+            | Event::StoreFailingOver { .. }
+            | Event::SlotsMissed { .. }
+            | Event::Gap { .. }
+            | Event::Draining { .. }
+            | Event::Stopped
+            | Event::Fault { .. }
+            | Event::Dropped { .. }
+            | Event::Unknown => of_node(event),
         }
     }
 }
@@ -146,57 +97,118 @@ impl Observer for LogObserver {
 pub struct NodeLog;
 
 impl Observer for NodeLog {
-    fn slot(&self, slot: &Slot, event: &Event) {
-        let (job, key) = (slot.job().as_str(), slot.key().to_string());
-        if let Event::StoreFailed { op, kind, message } = event {
-            debug!(job, slot = key, op = op.as_str(), kind = kind.as_str(), error = message, "store failed");
-        } else {
-            LogObserver.slot(slot, event);
+    fn event(&self, slot: Option<&Slot>, event: &Event) {
+        match (slot, event) {
+            (Some(slot), Event::StoreFailed { op, kind, error }) => {
+                let (job, key) = (slot.job().as_str(), slot.key().to_string());
+                debug!(job, slot = key, op = op.as_str(), kind = kind.as_str(), error, "store failed");
+            }
+            (Some(slot), Event::Closed { verdict: Verdict::Missed }) => {
+                let (job, key) = (slot.job().as_str(), slot.key().to_string());
+                debug!(job, slot = key, verdict = Verdict::Missed.as_str(), "slot closed");
+            }
+            _ => LogObserver.event(slot, event),
         }
     }
+}
 
-    fn closed(&self, slot: &Slot, verdict: Verdict) {
-        if verdict == Verdict::Missed {
-            debug!(job = slot.job().as_str(), slot = slot.key().to_string(), verdict = verdict.as_str(), "slot closed");
-        } else {
-            LogObserver.closed(slot, verdict);
-        }
+fn closed(job: &str, slot: &str, verdict: Verdict) {
+    let verdict_word = verdict.as_str();
+    match verdict {
+        Verdict::Done => debug!(job, slot, verdict = verdict_word, "slot closed"),
+        Verdict::Skipped => info!(job, slot, verdict = verdict_word, "slot closed"),
+        Verdict::Failed | Verdict::Missed => error!(job, slot, verdict = verdict_word, "slot closed"),
     }
+}
 
-    fn node(&self, event: &NodeEvent) {
-        LogObserver.node(event);
+fn of_node(event: &Event) {
+    match event {
+        Event::Started { jobs } => info!(jobs, "started"),
+        Event::StoreReached { away: None } => info!("store reached"),
+        Event::StoreReached { away: Some(away) } => info!(away_s = away.as_secs(), "store is back"),
+        Event::StoreLost { error } => error!(error, "store cannot be used: trying again"),
+        Event::ClockOff { offset_ms } => warn!(offset_ms, "this node's clock and the store's differ"),
+        Event::Namesake { other, started } => {
+            let started = started.to_rfc3339();
+            warn!(other, started, "another live node has the name of this one: give each a name of its own");
+        }
+        Event::RegistrationRefused { error } => error!(error, "jobs not registered"),
+        Event::ClusterWasDown { gap } => {
+            warn!(gap_s = gap.as_secs(), "no node was alive: closing the slots that ended meanwhile");
+        }
+        Event::DoneAgain { of } => {
+            let (job, slot) = of.split_once('@').unwrap_or((of, ""));
+            warn!(job, slot, "done recorded again: the store had no record of this success");
+        }
+        Event::Overloaded { shed, jobs, waiting, running, full: true } => warn!(
+            shed,
+            jobs,
+            waiting,
+            running,
+            "overloaded: max_running is reached, slots wait or end unstarted; raise it or add nodes"
+        ),
+        Event::Overloaded { shed, jobs, waiting, running, full: false } => warn!(
+            shed,
+            jobs,
+            waiting,
+            running,
+            "overloaded: slots ended before they could be started; add nodes or processors, or run less often"
+        ),
+        Event::StoreFailing { slots, error } => {
+            warn!(slots, error, "slots cannot be claimed: the store fails");
+        }
+        Event::StoreFailingOver { slots } => info!(slots, "slots can be claimed again"),
+        Event::SlotsMissed { job, slots, first, last } => {
+            let job = job.as_ref().map(JobName::as_str);
+            error!(job, slots, first, last, "slots missed: they ended and no success was recorded");
+        }
+        Event::Gap { slots } => debug!(slots, "looking back at current slots"),
+        Event::Reloaded { jobs, changed } => {
+            let changed: Vec<&str> = changed.iter().map(crate::job::JobName::as_str).collect();
+            let changed = changed.join(" ");
+            if *jobs == 0 {
+                warn!(jobs, changed, "reloaded: the file has no jobs for this node, and it runs none from now on");
+            } else {
+                info!(jobs, changed, "reloaded");
+            }
+        }
+        Event::ReloadRefused { error } => error!(error, "not reloaded: the old jobs stay in force"),
+        Event::Draining { running, drain } => info!(running, drain_s = drain.as_secs(), "shutting down"),
+        Event::Stopped => info!("stopped"),
+        Event::Fault { error } => error!(error, "internal fault"),
+        // `cronward check` and `next` show a plan better than a log.
+        _ => {}
     }
 }
 
 fn run_ended(job: &str, slot: &str, event: &Event) {
-    let Event::RunEnded { attempt, outcome, exit_code, signal, duration, message } = event else { return };
+    let Event::RunEnded { attempt, outcome, exit_code, signal, duration, note } = event else { return };
     let (outcome_word, duration_s) = (outcome.as_str(), duration.as_secs_f64());
     if *outcome == Outcome::Success {
-        info!(job, slot, attempt, outcome = outcome_word, duration_s, note = message, "run ended");
+        info!(job, slot, attempt, outcome = outcome_word, duration_s, note, "run ended");
     } else {
-        warn!(job, slot, attempt, outcome = outcome_word, exit_code, signal, duration_s, note = message, "run ended");
+        warn!(job, slot, attempt, outcome = outcome_word, exit_code, signal, duration_s, note, "run ended");
     }
 }
 
 fn lease_trouble(job: &str, slot: &str, event: &Event) {
-    let node = |by: &Holder| by.node.to_string();
     match event {
         Event::LeaseInDoubt { attempt, killing } => {
             error!(job, slot, attempt, killing, "lease in doubt: not renewed in time, another node may start");
         }
-        Event::LeaseLost { attempt, to, killing } => {
-            error!(job, slot, attempt, to = to.as_ref().map(node), killing, "lease lost: two runs may overlap");
-        }
-        Event::LeaseRestored { attempt } => warn!(job, slot, attempt, "lease restored: the store had forgotten it"),
-        Event::Overtaken { attempt, by } => {
+        Event::LeaseLost { attempt, to, killing, .. } => {
             error!(
                 job,
                 slot,
                 attempt,
-                by = node(by),
-                by_attempt = by.attempt,
-                "overtaken: the slot ran more than once"
+                to = to.as_ref().map(NodeName::as_str),
+                killing,
+                "lease lost: two runs may overlap"
             );
+        }
+        Event::LeaseRestored { attempt } => warn!(job, slot, attempt, "lease restored: the store had forgotten it"),
+        Event::Overtaken { attempt, by, by_attempt } => {
+            error!(job, slot, attempt, by = by.as_str(), by_attempt, "overtaken: the slot ran more than once");
         }
         _ => {}
     }

@@ -14,4 +14,4 @@ pub mod view;
 pub use journal::Journal;
 pub use log::{LogObserver, NodeLog};
 pub use notebook::Notebook;
-pub use observer::{FanOut, NodeEvent, Observer};
+pub use observer::{FanOut, Observer};

@@ -9,11 +9,11 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::clock::{Clock, later};
-use crate::guard::Event;
+use crate::event::Event;
 use crate::job::{JobName, NodeName};
-use crate::observe::{NodeEvent, Observer};
+use crate::observe::Observer;
 use crate::reply::ClaimAnswer;
-use crate::slot::{Decision, NotePage, Slot, SlotKey, Verdict};
+use crate::slot::{Decision, NotePage, Slot, SlotKey};
 use crate::store::{Store, StoreError};
 
 /// Slots that are noted on at once. Of more, those that come later are not: a store that is away for long may not fill the
@@ -165,27 +165,22 @@ impl Notebook {
 }
 
 impl Observer for Notebook {
-    fn slot(&self, slot: &Slot, event: &Event) {
+    fn event(&self, slot: Option<&Slot>, event: &Event) {
+        let Some(slot) = slot else { return };
         if *event == Event::Shed {
             self.shed(slot);
         } else if let Some(decision) = decision(event) {
             self.add(slot, decision);
         }
     }
-
-    fn closed(&self, _slot: &Slot, _verdict: Verdict) {
-        // The store's record has the verdict, with who recorded it.
-    }
-
-    fn node(&self, _event: &NodeEvent) {}
 }
 
 /// What an event says of the decision; none where the store's record or another event says it.
 fn decision(event: &Event) -> Option<Decision> {
     Some(match event {
         Event::ClaimAnswered { answer, by, .. } => return answered(*answer, by.clone()),
-        Event::Granted { lease, .. } => Decision::Claimed { attempt: lease.attempt },
-        Event::StoreFailed { message, .. } => Decision::store_away(message),
+        Event::Granted { attempt, .. } => Decision::Claimed { attempt: *attempt },
+        Event::StoreFailed { error, .. } => Decision::store_away(error),
         Event::RunStarted { attempt, guarded, .. } => Decision::Started { attempt: *attempt, guarded: *guarded },
         Event::RunEnded { attempt, outcome, exit_code, .. } => {
             Decision::Ended { attempt: *attempt, outcome: *outcome, exit_code: *exit_code }
@@ -193,15 +188,11 @@ fn decision(event: &Event) -> Option<Decision> {
         Event::LeaseInDoubt { attempt, .. } => Decision::LeaseInDoubt { attempt: *attempt },
         Event::LeaseLost { attempt, .. } => Decision::LeaseLost { attempt: *attempt },
         Event::LeaseRestored { attempt } => Decision::LeaseRestored { attempt: *attempt },
-        Event::Overtaken { attempt, by } => Decision::Overtaken { attempt: *attempt, by: by.node.clone() },
+        Event::Overtaken { attempt, by, .. } => Decision::Overtaken { attempt: *attempt, by: by.clone() },
         Event::SettlementGivenUp { attempt, .. } => Decision::Unsettled { attempt: *attempt },
         Event::StartDeadlinePassed => Decision::TooLate,
-        // Noted by itself.
-        Event::Shed
-        | Event::RenewalAnswered { .. }
-        | Event::RunTimedOut { .. }
-        | Event::Settled { .. }
-        | Event::AttemptsUsedUp { .. } => return None,
+        // The store's record has the verdict, too, and who recorded it; that there was no room is noted by itself.
+        _ => return None,
     })
 }
 
@@ -216,7 +207,7 @@ fn answered(answer: ClaimAnswer, by: Option<NodeName>) -> Option<Decision> {
         ClaimAnswer::Early => Decision::Early,
         ClaimAnswer::Closed => Decision::Closed,
         // The grant is told with its number.
-        ClaimAnswer::Claimed => return None,
+        ClaimAnswer::Claimed | ClaimAnswer::Unknown => return None,
     })
 }
 
@@ -256,8 +247,8 @@ mod tests {
     async fn what_is_decided_is_in_the_store_after_a_flush_and_not_before() {
         let desk = desk();
         desk.notes.plan(BTreeMap::from([(slot().job().clone(), "c0ffee".to_owned())]));
-        desk.notes.slot(&slot(), &held("b"));
-        desk.notes.slot(&slot(), &held("b"));
+        desk.notes.event(Some(&slot()), &held("b"));
+        desk.notes.event(Some(&slot()), &held("b"));
         assert_eq!(desk.store.notes(&slot()).await.unwrap(), []);
         desk.notes.flush(&*desk.store).await;
         let pages = desk.store.notes(&slot()).await.unwrap();
@@ -272,7 +263,7 @@ mod tests {
         let chaos = Chaos::scripted();
         chaos.next(Op::Note, Fault::LoseRequest);
         let faulty = chaos.over(Arc::clone(&desk.store));
-        desk.notes.slot(&slot(), &held("b"));
+        desk.notes.event(Some(&slot()), &held("b"));
         desk.notes.flush(&faulty).await;
         assert_eq!(desk.store.notes(&slot()).await.unwrap(), []);
         desk.notes.flush(&faulty).await;
@@ -282,7 +273,7 @@ mod tests {
     #[tokio::test]
     async fn nothing_new_costs_no_call() {
         let desk = desk();
-        desk.notes.slot(&slot(), &held("b"));
+        desk.notes.event(Some(&slot()), &held("b"));
         desk.notes.flush(&*desk.store).await;
         let chaos = Chaos::scripted();
         chaos.next(Op::Note, Fault::LoseRequest);
@@ -294,12 +285,12 @@ mod tests {
     #[tokio::test]
     async fn what_happens_after_a_page_was_put_away_is_noted_beside_it() {
         let desk = desk();
-        desk.notes.slot(&slot(), &held("b"));
+        desk.notes.event(Some(&slot()), &held("b"));
         desk.clock.advance(Duration::from_secs(3_600));
         desk.notes.flush(&*desk.store).await;
         desk.clock.advance(LINGER);
         desk.notes.flush(&*desk.store).await;
-        desk.notes.slot(&slot(), &Event::StartDeadlinePassed);
+        desk.notes.event(Some(&slot()), &Event::StartDeadlinePassed);
         desk.notes.flush(&*desk.store).await;
         let pages = desk.store.notes(&slot()).await.unwrap();
         let noted: Vec<_> = pages.iter().flat_map(|page| &page.notes).map(|note| &note.decision).collect();
@@ -313,7 +304,7 @@ mod tests {
             let start = slot().start() + chrono::TimeDelta::seconds(second);
             let slot = Slot::new(slot().job().clone(), start, later(start, LINGER)).unwrap();
             desk.notes.add(&slot, Decision::Ticked { tick: start });
-            desk.notes.slot(&slot, &Event::Shed);
+            desk.notes.event(Some(&slot), &Event::Shed);
             slot
         };
         let first = shed(0);
@@ -330,7 +321,8 @@ mod tests {
     fn a_long_error_is_cut() {
         let desk = desk();
         let error = StoreError::new(ErrorKind::Timeout, Applied::No, Op::Claim, "redis://h", "x".repeat(9_000));
-        desk.notes.slot(&slot(), &Event::StoreFailed { op: error.op, kind: error.kind, message: error.to_string() });
+        desk.notes
+            .event(Some(&slot()), &Event::StoreFailed { op: error.op, kind: error.kind, error: error.to_string() });
         let (_, page, _) = desk.notes.unsaved().remove(0);
         let Decision::StoreAway { message } = &page.notes[0].decision else { panic!("{page:?}") };
         assert!(message.chars().count() <= 161, "{}", message.len());

@@ -10,10 +10,10 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::drive::{Renewals, Started, Work};
-use crate::guard::Event;
-use crate::observe::{NodeEvent, Observer};
+use crate::event::Event;
+use crate::observe::Observer;
 use crate::reply::RenewalAnswer;
-use crate::slot::{Attempt, Exit, ExitStatus, Fence, RunContext, Slot, Verdict};
+use crate::slot::{Attempt, Exit, ExitStatus, Fence, RunContext, Slot};
 
 /// How the lease of a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,7 +192,7 @@ impl fmt::Debug for Ear {
 }
 
 impl Observer for Ear {
-    fn slot(&self, slot: &Slot, event: &Event) {
+    fn event(&self, slot: Option<&Slot>, event: &Event) {
         match event {
             Event::RunStarted { .. } | Event::LeaseRestored { .. } => drop(self.standing.send_replace(Standing::Held)),
             // Found by a renewal after all.
@@ -203,14 +203,6 @@ impl Observer for Ear {
             Event::LeaseLost { .. } => drop(self.standing.send_replace(Standing::Lost)),
             _ => {}
         }
-        self.other.slot(slot, event);
-    }
-
-    fn closed(&self, slot: &Slot, verdict: Verdict) {
-        self.other.closed(slot, verdict);
-    }
-
-    fn node(&self, event: &NodeEvent) {
-        self.other.node(event);
+        self.other.event(slot, event);
     }
 }

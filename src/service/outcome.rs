@@ -178,7 +178,7 @@ impl Skipped {
             ClaimAnswer::Blocked => Self::Blocked { by },
             ClaimAnswer::Early => Self::Early,
             ClaimAnswer::Closed => Self::Closed,
-            ClaimAnswer::Claimed => return None,
+            ClaimAnswer::Claimed | ClaimAnswer::Unknown => return None,
         })
     }
 }

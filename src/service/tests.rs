@@ -9,11 +9,11 @@ use tokio::sync::Notify;
 
 use crate::clock::{Clock, ManualClock, Now, SystemClock};
 use crate::error::{ErrorKind, Op};
-use crate::guard::Event;
+use crate::event::Event;
 use crate::job::OnLost;
-use crate::observe::{NodeEvent, Observer};
+use crate::observe::Observer;
 use crate::service::{BuildError, Guard, GuardBuilder, GuardError, RunOutcome, Skipped, Standing, Stopped};
-use crate::slot::{Audit, Decision, Outcome, Period, Slot, SlotRecord, Verdict};
+use crate::slot::{Audit, Decision, Outcome, Period, Slot, SlotRecord};
 use crate::store::layer::{Call, Chaos, Fault, Layer, Layered, Reply};
 use crate::store::memory::MemoryStore;
 use crate::store::{JobEntry, JobOrigin, Store, StoreOptions};
@@ -100,15 +100,11 @@ async fn one_of_two_runs_and_the_other_is_told_who_does() {
 struct Heard(Arc<Notify>);
 
 impl Observer for Heard {
-    fn slot(&self, _slot: &Slot, event: &Event) {
+    fn event(&self, _slot: Option<&Slot>, event: &Event) {
         if matches!(event, Event::ClaimAnswered { .. }) {
             self.0.notify_one();
         }
     }
-
-    fn closed(&self, _slot: &Slot, _verdict: Verdict) {}
-
-    fn node(&self, _event: &NodeEvent) {}
 }
 
 #[tokio::test]

@@ -9,9 +9,8 @@ use chrono::{DateTime, Utc};
 
 use crate::drive::Fact;
 use crate::drive::facts::is_forgotten;
-use crate::guard::Event as Told;
+use crate::event::Event as Told;
 use crate::job::JobName;
-use crate::observe::NodeEvent;
 use crate::sim::checks::Bug;
 use crate::sim::daemon::{Asked, Daemon, Desk};
 use crate::sim::message::{Answer, Ask};
@@ -97,13 +96,13 @@ impl Daemon {
             return;
         }
         let Some(Answer::Settlement(settlement)) = answer else { return self.later(desk, round) };
-        desk.tell(&NodeEvent::DoneAgain { slot: fact.lease.slot.clone() });
+        desk.tell(&Told::DoneAgain { of: fact.lease.slot.to_string() });
         if let Settlement::Overtaken { by } = settlement {
             desk.nature.hear(
                 desk.process,
                 desk.uncorrected.wall,
                 &fact.lease.slot,
-                &Told::Overtaken { attempt: fact.lease.attempt, by },
+                &Told::Overtaken { attempt: fact.lease.attempt, by: by.node, by_attempt: by.attempt },
             );
         }
         self.tell_next_again(desk, round, rest);

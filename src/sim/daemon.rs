@@ -9,10 +9,10 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::Now;
 use crate::drive::{Fact, MAX_RUNNING, Message};
-use crate::guard::{End, Event as Told, SlotMachine};
+use crate::event::Event as Told;
+use crate::guard::{End, SlotMachine};
 use crate::job::{JobName, JobSpec, NodeName};
 use crate::node::{Action, DriveId, Identity, NodeMachine, Plan, Question, Report, Start, Upkeep};
-use crate::observe::journal::Fact as Line;
 use crate::schedule::ScheduleError;
 use crate::sim::again::Again;
 use crate::sim::checks::Bug;
@@ -331,7 +331,7 @@ fn unlike(op: Op) -> StoreError {
 fn announce(desk: &mut Desk<'_>, slot: &Slot, verdict: Verdict) {
     let node = desk.process.node + 1;
     desk.nature.note(|_| format!("  n{node} tells: {slot} is {}", verdict.as_str()));
-    desk.nature.write(desk.process, desk.uncorrected.wall, (Some(slot), None), || Line::Closed { verdict });
+    desk.nature.write(desk.process, desk.uncorrected.wall, Some(slot), &Told::Closed { verdict });
     if let Some(story) = desk.nature.story(slot) {
         story.announced += 1;
     }

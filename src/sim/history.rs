@@ -6,7 +6,7 @@ use std::fmt;
 
 use chrono::{DateTime, Utc};
 
-use crate::guard::Event as Told;
+use crate::event::Event as Told;
 use crate::reply::ClaimAnswer;
 use crate::sim::engine::Time;
 use crate::sim::faults::Fault;

@@ -1,5 +1,5 @@
 //! What the nodes of a world write into their journals, what its commands record, and what is done to them: handed to the
-//! checker of journals ([`crate::verify`]), which knows nothing of the world. The facts are those of `observe::journal`, made
+//! checker of journals ([`crate::verify`]), which knows nothing of the world. The lines are those of `observe::journal`,
 //! of the same events; nothing is told here that a node does not know.
 
 use std::collections::BTreeMap;
@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, SubsecRound, Utc};
 
-use crate::job::JobName;
-use crate::observe::NodeEvent;
-use crate::observe::journal::{Fact, Line};
+use crate::event::Event;
+use crate::observe::journal::Line;
 use crate::sim::daemon::Desk;
 use crate::sim::engine::Time;
 use crate::sim::faults::Fault;
@@ -38,24 +37,17 @@ pub(super) struct Journals {
 
 impl Desk<'_> {
     /// Something happened to the node.
-    pub(super) fn tell(&mut self, event: &NodeEvent) {
-        let job = if let NodeEvent::Planned { job, .. } = event { Some(&job.name) } else { None };
-        self.nature.write(self.process, self.uncorrected.wall, (None, job), || event.into());
+    pub(super) fn tell(&mut self, event: &Event) {
+        self.nature.write(self.process, self.uncorrected.wall, None, event);
     }
 }
 
 impl Nature {
     /// A node writes a line, by the clock of its machine.
-    pub(super) fn write(
-        &mut self,
-        by: Process,
-        wall: DateTime<Utc>,
-        about: (Option<&Slot>, Option<&JobName>),
-        fact: impl FnOnce() -> Fact,
-    ) {
+    pub(super) fn write(&mut self, by: Process, wall: DateTime<Utc>, slot: Option<&Slot>, event: &Event) {
         let Some(journals) = &mut self.journals else { return };
         let Some(node) = self.scenario.nodes.get(by.node) else { return };
-        let line = Line::of(wall, (node, &format!("{node}.{}", by.start)), about, fact());
+        let line = Line::of(wall, (node, &format!("{node}.{}", by.start)), slot, event);
         let file = journals.files.entry(by.node).or_default();
         file.push_str(&line.text());
         file.push('\n');

@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::clock::Mono;
-use crate::guard::Event as Told;
+use crate::event::Event as Told;
 use crate::sim::backend::SlotId;
 use crate::sim::checks::Bug;
 use crate::sim::checks::{Check, Finding};
@@ -182,7 +182,7 @@ impl Nature {
         if mute && alarm {
             return;
         }
-        self.write(by, wall, (Some(slot), None), || told.into());
+        self.write(by, wall, Some(slot), told);
         if let Some(story) = self.story(slot) {
             story.hear(by, told);
         }

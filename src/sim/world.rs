@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::event::Event as Told;
 use crate::job::JobSpec;
-use crate::observe::NodeEvent;
 use crate::schedule::ScheduleError;
 use crate::sim::backend::{Backend, SlotId};
 use crate::sim::checks::Bug;
@@ -224,7 +224,7 @@ impl World {
             return self.die(node, None);
         }
         if desk.leaving || daemon.may_leave() {
-            desk.tell(&NodeEvent::Stopped);
+            desk.tell(&Told::Stopped);
             return self.die(node, None);
         }
         host.daemon = Some(daemon);

@@ -7,8 +7,9 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::clock::{between, later};
+use crate::event::Event;
 use crate::job::NodeName;
-use crate::observe::journal::Fact;
+use crate::reply::ClaimAnswer;
 use crate::verify::history::{Heard, History, LATENESS};
 use crate::verify::inputs::Fault;
 use crate::verify::node_run::{Assignment, NodeRun, Span};
@@ -264,15 +265,12 @@ pub(super) struct Obstacle {
 impl Obstacle {
     /// Ends what a line ends, and adds what it begins.
     pub(super) fn hear(obstacles: &mut Vec<Self>, heard: &Heard) {
-        let fact = &heard.told.line.fact;
-        let what = match fact {
-            Fact::StoreFailed { .. } => Some(What::StoreFailed),
-            Fact::ClaimAnswered { answer, by } => match (answer.as_str(), by) {
-                ("paused", _) => Some(What::Paused),
-                ("blocked", _) => Some(What::Blocked),
-                ("held", Some(by)) => Some(What::Held(by.clone())),
-                _ => None,
-            },
+        let event = &heard.told.line.event;
+        let what = match event {
+            Event::StoreFailed { .. } => Some(What::StoreFailed),
+            Event::ClaimAnswered { answer: ClaimAnswer::Paused, .. } => Some(What::Paused),
+            Event::ClaimAnswered { answer: ClaimAnswer::Blocked, .. } => Some(What::Blocked),
+            Event::ClaimAnswered { answer: ClaimAnswer::Held, by: Some(by), .. } => Some(What::Held(by.clone())),
             _ => None,
         };
         let last = obstacles.iter_mut().rev().find(|last| last.instance == heard.instance);
@@ -280,7 +278,7 @@ impl Obstacle {
             if what.as_ref() == Some(&last.what) && last.what == What::StoreFailed {
                 return;
             }
-            if is_an_answer(fact) || what.is_some() {
+            if is_an_answer(event) || what.is_some() {
                 last.until = Some(heard.at);
             }
         }
@@ -326,13 +324,13 @@ impl Story {
 }
 
 /// The store was reached, and said something of the slot.
-pub(super) const fn is_an_answer(fact: &Fact) -> bool {
+pub(super) const fn is_an_answer(event: &Event) -> bool {
     matches!(
-        fact,
-        Fact::ClaimAnswered { .. }
-            | Fact::Granted { .. }
-            | Fact::RenewalAnswered { .. }
-            | Fact::Settled { .. }
-            | Fact::Closed { .. }
+        event,
+        Event::ClaimAnswered { .. }
+            | Event::Granted { .. }
+            | Event::RenewalAnswered { .. }
+            | Event::Settled { .. }
+            | Event::Closed { .. }
     )
 }

@@ -12,7 +12,7 @@ use crate::verify::Fault;
 use crate::verify::inputs::{Inputs, RecordedRun, Told};
 use crate::verify::node_run::{Assignment, NodeRun, assignments, dropped, offsets};
 use crate::verify::run::Run;
-use crate::verify::story::{Story, span};
+use crate::verify::story::Story;
 
 /// A line on the one time line.
 #[derive(Debug)]
@@ -139,7 +139,7 @@ impl History {
     fn tell_leases(&mut self) {
         let mut leases: BTreeMap<&JobName, Duration> = BTreeMap::new();
         for (_, job, plan) in self.instances.iter().flat_map(|instance| &instance.plans) {
-            let ttl = span(plan.lease_ttl_s);
+            let ttl = plan.lease_ttl;
             leases.entry(job).and_modify(|most| *most = ttl.max(*most)).or_insert(ttl);
         }
         for story in self.stories.values_mut() {

@@ -8,8 +8,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::clock::later;
+use crate::event::Event;
 use crate::job::{JobName, NodeName};
-use crate::observe::journal::{Fact, Line};
+use crate::observe::journal::Line;
 use crate::slot::{Attempt, Slot, SlotKey};
 use crate::text::message;
 
@@ -108,7 +109,7 @@ impl Inputs {
     pub fn journal(&mut self, file: &str, text: &str) -> Result<(), Malformed> {
         let lines = self.read::<Line>(file, text, "a journal, as `cronward run --journal` writes it", after_a_tear)?;
         for (number, source, line) in lines {
-            if line.fact.is_of_slot() && line.slot().is_none() {
+            if line.event.is_of_slot() && line.slot().is_none() {
                 return Err(Malformed::new(file, number, "the line names no slot, or one that cannot be"));
             }
             if let Some(at) = instants(&line).into_iter().find(|at| !is_of_this_age(*at)) {
@@ -218,8 +219,8 @@ fn odd_instant(at: DateTime<Utc>) -> String {
 
 /// Each instant of a line.
 fn instants(line: &Line) -> Vec<DateTime<Utc>> {
-    let granted = match &line.fact {
-        Fact::Granted { granted_at, .. } => Some(*granted_at),
+    let granted = match &line.event {
+        Event::Granted { granted_at, .. } => Some(*granted_at),
         _ => None,
     };
     [Some(line.at), line.slot_end, granted].into_iter().flatten().collect()
@@ -228,7 +229,7 @@ fn instants(line: &Line) -> Vec<DateTime<Utc>> {
 /// What a journal goes on with after a half-written line: a new start of the node, or a count of what is missing.
 fn after_a_tear(next: &str) -> bool {
     serde_json::from_str::<Line>(next)
-        .is_ok_and(|line| matches!(line.fact, Fact::Started { .. } | Fact::Dropped { .. }))
+        .is_ok_and(|line| matches!(line.event, Event::Started { .. } | Event::Dropped { .. }))
 }
 
 /// A line of a faults file: `{"at":"2026-11-21T14:00:05Z","kind":"kill","target":"a"}`.

@@ -7,13 +7,14 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::clock::later;
+use crate::event::{Event, Plan};
 use crate::job::{JobName, NodeName};
-use crate::observe::journal::{Fact, Line, Plan};
+use crate::observe::journal::Line;
+use crate::reply::ClaimAnswer;
 use crate::schedule::Timetable;
 use crate::slot::Slot;
 use crate::verify::availability::is_an_answer;
 use crate::verify::inputs::Told;
-use crate::verify::story::span;
 
 /// From a start or a reload to the beat that looks at every current slot.
 pub(super) const FIRST_LOOK: TimeDelta = TimeDelta::seconds(2);
@@ -97,39 +98,39 @@ impl NodeRun {
         let before = self.last;
         self.first = self.first.min(at);
         self.last = self.last.max(at);
-        self.hear_of_calls(at, &told.line.fact);
-        match &told.line.fact {
-            Fact::Draining { .. } | Fact::Stopped => {
+        self.hear_of_calls(at, &told.line.event);
+        match &told.line.event {
+            Event::Draining { .. } | Event::Stopped => {
                 self.left = Some(self.left.map_or(at, |left| left.min(at)));
-                self.stopped |= told.line.fact == Fact::Stopped;
+                self.stopped |= told.line.event == Event::Stopped;
             }
-            Fact::StoreLost { .. } => self.away.push((at, None)),
-            Fact::StoreReached { .. } => {
+            Event::StoreLost { .. } => self.away.push((at, None)),
+            Event::StoreReached { .. } => {
                 self.reached = true;
                 self.away.iter_mut().filter(|(_, until)| until.is_none()).for_each(|(_, until)| *until = Some(at));
             }
-            Fact::Started { jobs } => {
+            Event::Started { jobs } => {
                 self.begun = true;
                 self.began_without_jobs = *jobs == 0;
                 self.planned_anew = Some(at);
                 // Until it tells that it has reached its store.
                 self.away.push((at, None));
             }
-            Fact::Reloaded { .. } => {
+            Event::Reloaded { .. } => {
                 self.planned_anew = Some(at);
                 self.reloads.push(at);
             }
-            Fact::ClockOff { offset_ms } => {
+            Event::ClockOff { offset_ms } => {
                 let offset = measured(*offset_ms).unwrap_or(self.ahead);
                 self.clock_off.push(offset - self.ahead);
             }
-            Fact::Gap { .. } if self.planned_anew.take().is_some_and(|since| at < since + FIRST_LOOK) => {}
-            Fact::Gap { .. } => {
+            Event::Gap { .. } if self.planned_anew.take().is_some_and(|since| at < since + FIRST_LOOK) => {}
+            Event::Gap { .. } => {
                 self.gaps.push(at);
                 // It stood still, or its time jumped, at some instant since it was last heard of.
                 self.away.push((before, Some(at)));
             }
-            Fact::Planned(plan) => {
+            Event::Planned(plan) => {
                 if let Some(job) = &told.line.job {
                     self.plans.push((at, job.clone(), plan.clone()));
                 }
@@ -138,13 +139,13 @@ impl NodeRun {
         }
     }
 
-    fn hear_of_calls(&mut self, at: DateTime<Utc>, fact: &Fact) {
+    fn hear_of_calls(&mut self, at: DateTime<Utc>, event: &Event) {
         if let Some((_, until)) = self.failing.last_mut()
-            && (is_an_answer(fact) || matches!(fact, Fact::StoreReached { .. } | Fact::StoreFailed { .. }))
+            && (is_an_answer(event) || matches!(event, Event::StoreReached { .. } | Event::StoreFailed { .. }))
         {
             *until = at.min(*until);
         }
-        if let Fact::StoreFailed { .. } = fact {
+        if let Event::StoreFailed { .. } = event {
             self.failing.push((at, at + UNTIL_A_HEARTBEAT));
         }
     }
@@ -228,7 +229,7 @@ pub(super) fn dropped(told: &[Told]) -> BTreeMap<String, Vec<Span>> {
     let mut last: BTreeMap<&str, DateTime<Utc>> = BTreeMap::new();
     for Told { line, .. } in told {
         let before = last.insert(&line.instance, line.at);
-        if matches!(line.fact, Fact::Dropped { .. }) {
+        if matches!(line.event, Event::Dropped { .. }) {
             // The first line of a file that is given before the one it goes on from.
             let from = before.filter(|before| *before <= line.at).unwrap_or(DateTime::UNIX_EPOCH);
             dropped.entry(line.instance.clone()).or_default().push((from, line.at));
@@ -259,7 +260,7 @@ pub(super) fn assignments(instances: &[NodeRun], horizon: DateTime<Utc>) -> Vec<
             let Ok(table) = Timetable::parse(job.clone(), &plan.schedule, &plan.timezone, &plan.period) else {
                 continue;
             };
-            let table = table.with_jitter(plan.jitter_s.map(span).unwrap_or_default());
+            let table = table.with_jitter(plan.jitter.unwrap_or_default());
             let to = end(instance, number, job).unwrap_or_else(|| instance.until(horizon));
             let before = assignments.iter().rev().find(|other| other.instance == index && other.table.job() == job);
             let kept = before.filter(|before| before.to >= *from).map(|before| before.gained);
@@ -296,14 +297,14 @@ impl Assignment {
 
     /// When its node fires the slot's first tick; none where it has other slots, or does not tell its jitter.
     pub(super) fn fires(&self, slot: &Slot) -> Option<DateTime<Utc>> {
-        self.plan.jitter_s?;
+        self.plan.jitter?;
         let (own, tick) = self.table.slots(slot.start(), slot.start() + TimeDelta::milliseconds(1)).next()?;
         (own == *slot).then(|| self.table.fire_at(tick, slot))
     }
 
     /// Until when its node may start what it fired then.
     pub(super) fn may_start_until(&self, fired: DateTime<Utc>) -> DateTime<Utc> {
-        let deadline = self.plan.start_deadline_s.map(|deadline| later(fired, span(deadline)));
+        let deadline = self.plan.start_deadline.map(|deadline| later(fired, deadline));
         deadline.map_or(self.to, |deadline| deadline.min(self.to))
     }
 }
@@ -344,15 +345,15 @@ pub(super) fn measured(offset_ms: i64) -> Option<TimeDelta> {
 
 impl Signs {
     fn take(&mut self, line: &Line) {
-        match &line.fact {
-            Fact::Granted { granted_at, .. } => {
+        match &line.event {
+            Event::Granted { granted_at, .. } => {
                 let ahead = line.at - *granted_at;
                 self.granted = Some(self.granted.map_or(ahead, |least| least.min(ahead)));
             }
-            Fact::ClockOff { offset_ms } => {
+            Event::ClockOff { offset_ms } => {
                 self.measured = self.measured.or_else(|| measured(*offset_ms));
             }
-            Fact::ClaimAnswered { answer, .. } if answer == "closed" => {
+            Event::ClaimAnswered { answer: ClaimAnswer::Closed, .. } => {
                 let behind = line.slot().map(|slot| slot.end() - line.at).filter(|behind| *behind > TimeDelta::zero());
                 self.behind = behind.max(self.behind);
             }

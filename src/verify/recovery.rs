@@ -10,6 +10,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::clock::{between, later};
 use crate::guard::own_handicap;
 use crate::job::NodeName;
+use crate::reply::ClaimAnswer;
 use crate::slot::Outcome;
 use crate::verify::availability::What;
 use crate::verify::explain::{CLOCKS, seconds, time};
@@ -23,7 +24,8 @@ use crate::verify::story::Story;
 const NOTICING: Duration = Duration::from_secs(1);
 
 /// Answers after which a node waits for something else than a lease of this slot, or leaves the slot alone.
-const WAITS: &[&str] = &["paused", "blocked", "done", "exhausted", "backoff"];
+const WAITS: [ClaimAnswer; 5] =
+    [ClaimAnswer::Paused, ClaimAnswer::Blocked, ClaimAnswer::Done, ClaimAnswer::Exhausted, ClaimAnswer::Backoff];
 
 /// The end of a disturbance is not part of it.
 const EDGE: TimeDelta = TimeDelta::milliseconds(1);
@@ -52,7 +54,7 @@ pub(super) fn late(history: &History, story: &Story) -> Option<Finding> {
 
 /// The answers were to wait for something else, the store failed, or somebody without a journal here held the slot.
 fn is_first_excused(history: &History, story: &Story, begun: DateTime<Utc>) -> bool {
-    let told_to_wait = WAITS.iter().any(|answer| story.before_any_run.contains(*answer));
+    let told_to_wait = WAITS.iter().any(|answer| story.before_any_run.contains(answer));
     let failed = story.obstacles.iter().any(|it| it.what == What::StoreFailed && it.from <= begun);
     let unknown = |node: &NodeName| !history.knows(node);
     told_to_wait

@@ -236,7 +236,8 @@ impl fmt::Display for Report {
 }
 
 fn latency(f: &mut fmt::Formatter<'_>, after: &str, latency: &Latency) -> fmt::Result {
-    let span = |value: Option<f64>| value.map_or("-".to_owned(), |value| seconds(super::story::span(value)));
+    let shown = |value| seconds(Duration::try_from_secs_f64(value).unwrap_or_default());
+    let span = |value: Option<f64>| value.map_or("-".to_owned(), shown);
     let (p50, p99, max) = (span(latency.p50_s), span(latency.p99_s), span(latency.max_s));
     let worst = latency.worst_ratio.map_or("-".to_owned(), |ratio| format!("{:.0} %", ratio * 100.0));
     let count = latency.count;

@@ -6,8 +6,9 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::clock::later;
+use crate::event::Event;
 use crate::job::NodeName;
-use crate::observe::journal::Fact;
+use crate::reply::{ClaimAnswer, RenewalAnswer};
 use crate::slot::{Attempt, Outcome, Slot, Verdict};
 use crate::verify::availability::Obstacle;
 use crate::verify::history::{Heard, LATENESS};
@@ -35,11 +36,11 @@ pub(super) struct Story {
     /// When somebody was answered that it is done, by whom, and whether to a renewal of that node.
     told_done: Vec<(DateTime<Utc>, NodeName, bool)>,
     /// What claims were answered.
-    answers: BTreeSet<String>,
+    answers: BTreeSet<ClaimAnswer>,
     /// Which instances were told that its attempts are used up, and when.
     told_used_up: Vec<(usize, DateTime<Utc>)>,
     /// The same, before the first run; and who held the slot then.
-    pub(super) before_any_run: BTreeSet<String>,
+    pub(super) before_any_run: BTreeSet<ClaimAnswer>,
     pub(super) held_before_any_run: BTreeSet<NodeName>,
     /// What kept which node from claiming it, from when to when.
     pub(super) obstacles: Vec<Obstacle>,
@@ -101,47 +102,48 @@ impl Story {
         let source = &heard.told.source;
         self.last_words.insert(heard.instance, heard.at);
         Obstacle::hear(&mut self.obstacles, heard);
-        match &heard.told.line.fact {
-            Fact::ClaimAnswered { answer, by } => {
-                self.told_used_up.extend((answer == "exhausted").then_some((heard.instance, heard.at)));
-                self.answered(heard.at, answer, by.as_ref());
-                return;
-            }
-            Fact::RenewalAnswered { answer } => {
-                self.is_told_done(heard.at, answer == "done");
+        match &heard.told.line.event {
+            Event::ClaimAnswered { answer, by, .. } => return self.answered(heard, *answer, by.as_ref()),
+            Event::RenewalAnswered { answer } => {
                 // Of its own success, unless it says that the lease is lost.
-                let own = (answer == "done").then(|| (heard.at, heard.told.line.node.clone(), true));
-                self.told_done.extend(own);
+                if *answer == RenewalAnswer::Done {
+                    self.is_told_done(heard.at, true);
+                    self.told_done.push((heard.at, heard.told.line.node.clone(), true));
+                }
                 return;
             }
-            Fact::Granted { .. } => self.granted(heard),
-            Fact::RunStarted { attempt, fence, guarded, .. } => self.started(heard, *attempt, *fence, *guarded),
-            Fact::Closed { verdict } => {
+            Event::Granted { .. } => self.granted(heard),
+            Event::RunStarted { attempt, fence, guarded, .. } => self.started(heard, *attempt, fence.0, *guarded),
+            Event::Closed { verdict } => {
                 self.is_told_done(heard.at, *verdict == Verdict::Done);
                 self.verdicts.push((heard.at, *verdict, source.clone()));
             }
-            Fact::StartDeadlinePassed => {
+            Event::StartDeadlinePassed => {
                 self.start_deadline_passed = self.start_deadline_passed.or(Some(heard.at));
             }
-            Fact::Shed => self.shed_by = Some(heard.told.line.node.clone()),
-            fact => self.of_a_run(heard, fact),
+            Event::Shed => self.shed_by = Some(heard.told.line.node.clone()),
+            event => self.of_a_run(heard, event),
         }
         if self.lines.len() < MOST_LINES {
             self.lines.push(source.clone());
         }
     }
 
-    fn answered(&mut self, at: DateTime<Utc>, answer: &str, by: Option<&NodeName>) {
-        self.is_told_done(at, answer == "done");
-        if answer == "done" {
-            self.done_by = by.cloned().or(self.done_by.take());
-            self.told_done.extend(by.map(|by| (at, by.clone(), false)));
+    fn answered(&mut self, heard: &Heard, answer: ClaimAnswer, by: Option<&NodeName>) {
+        match answer {
+            ClaimAnswer::Done => {
+                self.is_told_done(heard.at, true);
+                self.done_by = by.cloned().or(self.done_by.take());
+                self.told_done.extend(by.map(|by| (heard.at, by.clone(), false)));
+            }
+            ClaimAnswer::Exhausted => self.told_used_up.push((heard.instance, heard.at)),
+            ClaimAnswer::Held if self.runs.is_empty() => self.held_before_any_run.extend(by.cloned()),
+            _ => {}
         }
         if self.runs.is_empty() {
-            self.before_any_run.insert(answer.to_owned());
-            self.held_before_any_run.extend(by.filter(|_| answer == "held").cloned());
+            self.before_any_run.insert(answer);
         }
-        self.answers.insert(answer.to_owned());
+        self.answers.insert(answer);
     }
 
     fn is_told_done(&mut self, at: DateTime<Utc>, done: bool) {
@@ -150,18 +152,18 @@ impl Story {
     }
 
     fn granted(&mut self, heard: &Heard) {
-        let Fact::Granted {
+        let Event::Granted {
             attempt,
             used,
             max_attempts,
             granted_at,
             token,
-            lease_ttl_s,
-            retry_delay_s,
-            poll_s,
+            lease_ttl,
+            retry_delay,
+            poll,
             on_lost,
             ..
-        } = &heard.told.line.fact
+        } = &heard.told.line.event
         else {
             return;
         };
@@ -182,9 +184,9 @@ impl Story {
             max_attempts: *max_attempts,
             at: *granted_at,
             token: token.clone(),
-            lease_ttl: span(*lease_ttl_s),
-            retry_delay: span(*retry_delay_s),
-            poll: span(poll_s.unwrap_or(0.0)),
+            lease_ttl: *lease_ttl,
+            retry_delay: *retry_delay,
+            poll: poll.unwrap_or_default(),
             on_lost: *on_lost,
             line: heard.number,
         });
@@ -214,27 +216,27 @@ impl Story {
     }
 
     /// What is told of a run that has started; a settlement without a run is that of a claim that was given back.
-    fn of_a_run(&mut self, heard: &Heard, fact: &Fact) {
-        let (attempt, trouble) = match fact {
-            Fact::RunEnded { attempt, .. } | Fact::Settled { attempt, .. } | Fact::RunTimedOut { attempt } => {
+    fn of_a_run(&mut self, heard: &Heard, event: &Event) {
+        let (attempt, trouble) = match event {
+            Event::RunEnded { attempt, .. } | Event::Settled { attempt, .. } | Event::RunTimedOut { attempt } => {
                 (*attempt, None)
             }
-            Fact::LeaseInDoubt { attempt, .. } => (*attempt, Some("lease in doubt")),
-            Fact::LeaseLost { attempt, .. } => (*attempt, Some("lease lost")),
-            Fact::LeaseRestored { attempt } => (*attempt, Some("lease restored")),
-            Fact::Overtaken { attempt, .. } => (*attempt, Some("overtaken")),
-            Fact::SettlementGivenUp { attempt, .. } => (*attempt, Some("settlement given up")),
+            Event::LeaseInDoubt { attempt, .. } => (*attempt, Some("lease in doubt")),
+            Event::LeaseLost { attempt, .. } => (*attempt, Some("lease lost")),
+            Event::LeaseRestored { attempt } => (*attempt, Some("lease restored")),
+            Event::Overtaken { attempt, .. } => (*attempt, Some("overtaken")),
+            Event::SettlementGivenUp { attempt, .. } => (*attempt, Some("settlement given up")),
             _ => return,
         };
-        let settled_well = matches!(fact, Fact::Settled { outcome: Outcome::Success, .. });
+        let settled_well = matches!(event, Event::Settled { outcome: Outcome::Success, .. });
         self.is_told_done(heard.at, settled_well);
-        if matches!(fact, Fact::Settled { outcome: Outcome::GivenBack, .. }) {
+        if matches!(event, Event::Settled { outcome: Outcome::GivenBack, .. }) {
             self.refunded.insert((heard.instance, attempt));
         }
-        if matches!(fact, Fact::Overtaken { .. }) {
+        if matches!(event, Event::Overtaken { .. }) {
             self.overtaken.insert((heard.instance, attempt));
         }
-        if matches!(fact, Fact::SettlementGivenUp { outcome: Outcome::GivenBack, .. }) {
+        if matches!(event, Event::SettlementGivenUp { outcome: Outcome::GivenBack, .. }) {
             self.refund_ordered.insert((heard.instance, attempt));
         }
         let own = |run: &&mut Run| run.instance == Some(heard.instance) && run.attempt == attempt;
@@ -246,12 +248,12 @@ impl Story {
         };
         run.lines.push(heard.told.source.clone());
         run.trouble.extend(trouble);
-        match fact {
-            Fact::RunEnded { outcome, duration_s, .. } => {
+        match event {
+            Event::RunEnded { outcome, duration, .. } => {
                 (run.end, run.outcome) = (Some(heard.at), Some(*outcome));
-                run.ran = Some(span(*duration_s));
+                run.ran = Some(*duration);
             }
-            Fact::Settled { .. } => run.settled = Some(heard.at),
+            Event::Settled { .. } => run.settled = Some(heard.at),
             _ => {}
         }
     }
@@ -356,7 +358,7 @@ impl Story {
     pub(super) fn is_nobodys(&self, plans_are_known: bool) -> bool {
         let too_late = plans_are_known && self.start_deadline_passed.is_some();
         let only_closed =
-            self.answers.iter().all(|answer| answer == "closed") && (too_late || !self.answers.is_empty());
+            self.answers.iter().all(|answer| *answer == ClaimAnswer::Closed) && (too_late || !self.answers.is_empty());
         let untouched = self.runs.is_empty() && self.grants.is_empty() && self.verdicts.is_empty();
         !self.planned && only_closed && untouched && !self.done
     }
@@ -365,12 +367,4 @@ impl Story {
     pub(super) fn nodes(&self) -> Vec<&NodeName> {
         self.runs.iter().map(|run| &run.node).collect()
     }
-}
-
-/// The longest span that a line can mean: sums of a few of them stay far from any end.
-const LONGEST: Duration = Duration::from_secs(100 * 366 * 86_400);
-
-/// Seconds of a file as a span; nonsense is nothing.
-pub(super) fn span(seconds: f64) -> Duration {
-    Duration::try_from_secs_f64(seconds).unwrap_or_default().min(LONGEST)
 }

@@ -95,9 +95,9 @@ fn documented(text: &str) -> BTreeSet<(String, String)> {
     rows.collect()
 }
 
-/// The events of a journal, as they are written: the variants of `Fact` in snake case.
+/// The events of a journal, as they are written: the variants of `Event` in snake case.
 fn journalled(code: &str) -> BTreeSet<String> {
-    let body = code.split("pub enum Fact {").nth(1).unwrap().split("\n}").next().unwrap();
+    let body = code.split("pub enum Event {").nth(1).unwrap().split("\n}").next().unwrap();
     let variants =
         body.lines().filter_map(|line| line.strip_prefix("    ")).filter(|line| line.starts_with(char::is_uppercase));
     let names = variants.map(|line| line.split(|c: char| !c.is_alphanumeric()).next().unwrap());
@@ -119,7 +119,7 @@ fn snake_case(name: &str) -> String {
 fn the_table_of_the_journal_is_what_is_written() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
-    let written = journalled(&read("src/observe/journal/line.rs"));
+    let written = journalled(&read("src/event/mod.rs"));
     assert!(written.len() > 25, "only {} events found in the code", written.len());
     let page = read("docs/journal.md");
     let table = page.split("## Events").nth(1).unwrap().split("\n## ").next().unwrap();

@@ -13,7 +13,8 @@ use crate::cli::failure::Failure;
 use crate::cli::format::{self, Grid};
 use crate::clock::{Clock, later};
 use crate::drive::timers;
-use crate::observe::journal::{Fact, Line};
+use crate::event::Event;
+use crate::observe::journal::Line;
 use crate::slot::{Mark, Outcome, Slot, SlotRecord, Verdict};
 use crate::store::Store;
 
@@ -143,7 +144,7 @@ impl<'a> Stage<'a> {
     fn note_victim(&mut self, line: &Line) {
         let Some(slot) = line.slot() else { return };
         let is_export = slot.job().as_str() == EXPORT && slot.start() >= self.script.second;
-        if is_export && matches!(line.fact, Fact::RunStarted { .. }) {
+        if is_export && matches!(line.event, Event::RunStarted { .. }) {
             self.victim = Some(Kill { at: line.at, node: line.node.to_string(), slot });
         }
     }
@@ -217,7 +218,7 @@ pub(super) struct Kill {
 /// A line of the story; none for what is not worth one.
 fn story(line: &Line, kill: Option<&Kill>) -> Option<String> {
     let slot = line.slot();
-    let what = words(&line.fact, kill.filter(|kill| slot.as_ref() == Some(&kill.slot)))?;
+    let what = words(&line.event, kill.filter(|kill| slot.as_ref() == Some(&kill.slot)))?;
     Some(entry(line.at, line.node.as_str(), &slot.map(|slot| slot.to_string()).unwrap_or_default(), &what))
 }
 
@@ -227,25 +228,25 @@ fn entry(at: DateTime<Utc>, who: &str, slot: &str, what: &str) -> String {
 }
 
 /// What happened; `kill` is that of the holder of this very slot.
-fn words(fact: &Fact, kill: Option<&Kill>) -> Option<String> {
-    Some(match fact {
-        Fact::Started { .. } => "is up".to_owned(),
-        Fact::Granted { attempt: 1, .. } => "holds the lease, attempt 1".to_owned(),
-        Fact::Granted { attempt, .. } => match kill {
+fn words(event: &Event, kill: Option<&Kill>) -> Option<String> {
+    Some(match event {
+        Event::Started { .. } => "is up".to_owned(),
+        Event::Granted { attempt: 1, .. } => "holds the lease, attempt 1".to_owned(),
+        Event::Granted { attempt, .. } => match kill {
             Some(Kill { node, .. }) => format!("takes over from {node}, attempt {attempt}"),
             None => format!("tries again, attempt {attempt}"),
         },
-        Fact::RunEnded { outcome: Outcome::Success, .. } => return None,
-        Fact::RunEnded { outcome: Outcome::Failure, exit_code: Some(code), .. } => format!("fails with exit {code}"),
-        Fact::RunEnded { outcome, .. } => format!("ends: {}", outcome.as_str().replace('_', " ")),
-        Fact::Settled { outcome: Outcome::Success, .. } => "done".to_owned(),
-        Fact::Settled { outcome: Outcome::GivenBack, .. } => "gives it back".to_owned(),
-        Fact::LeaseLost { .. } => "lost its lease".to_owned(),
-        Fact::AttemptsUsedUp { .. } => "no attempt is left".to_owned(),
-        Fact::Closed { verdict } if *verdict != Verdict::Done => format!("is over: {}", verdict.as_str()),
-        Fact::StoreLost { .. } => "cannot reach the store".to_owned(),
-        Fact::Draining { .. } => "is leaving".to_owned(),
-        Fact::Fault { error } => format!("fault: {error}"),
+        Event::RunEnded { outcome: Outcome::Success, .. } => return None,
+        Event::RunEnded { outcome: Outcome::Failure, exit_code: Some(code), .. } => format!("fails with exit {code}"),
+        Event::RunEnded { outcome, .. } => format!("ends: {}", outcome.as_str().replace('_', " ")),
+        Event::Settled { outcome: Outcome::Success, .. } => "done".to_owned(),
+        Event::Settled { outcome: Outcome::GivenBack, .. } => "gives it back".to_owned(),
+        Event::LeaseLost { .. } => "lost its lease".to_owned(),
+        Event::AttemptsUsedUp { .. } => "no attempt is left".to_owned(),
+        Event::Closed { verdict } if *verdict != Verdict::Done => format!("is over: {}", verdict.as_str()),
+        Event::StoreLost { .. } => "cannot reach the store".to_owned(),
+        Event::Draining { .. } => "is leaving".to_owned(),
+        Event::Fault { error } => format!("fault: {error}"),
         _ => return None,
     })
 }

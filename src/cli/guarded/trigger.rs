@@ -158,7 +158,7 @@ fn refusal(account: &Account, store: &StoreArgs) -> Option<Verdict> {
             (ExitCode::StoreRefuses, format!("the job is paused: `{resume}`"))
         }
         ClaimAnswer::Closed => (ExitCode::StoreRefuses, "it is over: --past runs it all the same".to_owned()),
-        ClaimAnswer::Claimed | ClaimAnswer::Early => return None,
+        ClaimAnswer::Claimed | ClaimAnswer::Early | ClaimAnswer::Unknown => return None,
     };
     Some(Verdict { code: code as u8, result: answer.as_str(), told: vec![format!("{slot} was not run: {why}")] })
 }

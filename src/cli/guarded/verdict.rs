@@ -19,7 +19,7 @@ use crate::drive::{Account, RunAccount};
 use crate::error::ErrorKind;
 use crate::job::{JobName, NodeName};
 use crate::reply::ClaimAnswer;
-use crate::slot::{Attempt, Fence, Outcome, Slot};
+use crate::slot::{Outcome, Slot};
 
 /// For the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,7 +123,12 @@ fn of_answer(account: &Account, skipped: u8) -> Verdict {
             format!("{slot} was granted too late and given back; the command was not started"),
         ),
         Some(
-            ClaimAnswer::Held | ClaimAnswer::Done | ClaimAnswer::Exhausted | ClaimAnswer::Backoff | ClaimAnswer::Closed,
+            ClaimAnswer::Held
+            | ClaimAnswer::Done
+            | ClaimAnswer::Exhausted
+            | ClaimAnswer::Backoff
+            | ClaimAnswer::Closed
+            | ClaimAnswer::Unknown,
         )
         | None => return Verdict { code: skipped, result, told: Vec::new() },
     };
@@ -217,28 +222,11 @@ struct ReportView<'a> {
     /// Who holds the slot or did it, where that was the answer.
     by: Option<&'a NodeName>,
     /// The attempts that were begun here.
-    runs: Vec<RunView<'a>>,
+    runs: &'a [RunAccount],
     /// What was said on stderr.
     messages: &'a [String],
     /// How far it can be taken back, where a person asked for it and something was run.
     undo: Option<&'a str>,
-}
-
-#[derive(Debug, Serialize)]
-struct RunView<'a> {
-    attempt: Attempt,
-    fence: Fence,
-    /// False: the store was away, and the policy says to run all the same.
-    guarded: bool,
-    outcome: Option<Outcome>,
-    exit_code: Option<i32>,
-    signal: Option<i32>,
-    duration_s: Option<f64>,
-    message: Option<&'a str>,
-    /// Another run may have overlapped.
-    lease_lost: bool,
-    /// The store knows how it ended.
-    recorded: bool,
 }
 
 /// A report to be written.
@@ -307,24 +295,9 @@ fn view<'a>(account: &'a Account, verdict: &'a Verdict, undo: Option<&'a str>) -
         result: verdict.result,
         exit_code: verdict.code,
         by: account.by.as_ref(),
-        runs: account.runs.iter().map(run_view).collect(),
+        runs: &account.runs,
         messages: &verdict.told,
         undo,
-    }
-}
-
-fn run_view(run: &RunAccount) -> RunView<'_> {
-    RunView {
-        attempt: run.attempt,
-        fence: run.fence,
-        guarded: run.guarded,
-        outcome: run.outcome,
-        exit_code: run.exit_code,
-        signal: run.signal,
-        duration_s: run.duration.map(|duration| duration.as_secs_f64()),
-        message: run.message.as_deref(),
-        lease_lost: run.lost,
-        recorded: run.settled,
     }
 }
 
@@ -377,6 +350,7 @@ mod tests {
     use super::*;
 
     use crate::guard::End;
+    use crate::slot::Fence;
 
     fn account() -> Account {
         Account {

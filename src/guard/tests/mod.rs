@@ -12,6 +12,7 @@ use std::time::Duration;
 use super::*;
 use crate::clock::{Clock, ManualClock, Now};
 use crate::error::{Applied, ErrorKind, Op, StoreError};
+use crate::event::Event;
 use crate::job::{NodeName, Policy};
 use crate::reply::{Claim, ClaimRequest, Release, Renewal, Settlement};
 use crate::slot::{DoneMark, Exit, ExitStatus, Holder, Lease, RunContext, Slot, Token, Trigger};

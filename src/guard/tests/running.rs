@@ -82,7 +82,7 @@ fn a_lost_lease_is_told_and_with_continue_the_command_goes_on_without_renewing()
     bench.until_timer();
     bench.renew();
     bench.renewal(Ok(Renewal::Lost { to: Some(other()) }));
-    assert!(bench.told(|event| matches!(event, Event::LeaseLost { attempt: 1, to: Some(_), killing: false })));
+    assert!(bench.told(|event| matches!(event, Event::LeaseLost { attempt: 1, to: Some(_), killing: false, .. })));
     bench.pass(seconds(600));
     bench.silent();
 }

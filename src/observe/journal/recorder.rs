@@ -16,11 +16,11 @@ use std::time::Duration;
 use rustix::fs::OFlags;
 
 use crate::clock::Clock;
-use crate::guard::Event;
-use crate::job::{JobName, NodeName};
-use crate::observe::journal::line::{Fact, Line};
-use crate::observe::{NodeEvent, Observer};
-use crate::slot::{Slot, Verdict};
+use crate::event::Event;
+use crate::job::NodeName;
+use crate::observe::Observer;
+use crate::observe::journal::line::Line;
+use crate::slot::Slot;
 
 /// Lines that wait to be written: some seconds of a busy node. More than that, and the disk does not keep up.
 const QUEUE: usize = 4_096;
@@ -73,21 +73,8 @@ impl Journal {
 }
 
 impl Observer for Journal {
-    fn slot(&self, slot: &Slot, event: &Event) {
-        self.put(self.stamp.line(Some(slot), None, event.into()));
-    }
-
-    fn closed(&self, slot: &Slot, verdict: Verdict) {
-        self.put(self.stamp.line(Some(slot), None, Fact::Closed { verdict }));
-    }
-
-    fn node(&self, event: &NodeEvent) {
-        let job = match event {
-            NodeEvent::Planned { job, .. } => Some(&job.name),
-            NodeEvent::SlotsMissed { job, .. } => Some(job),
-            _ => None,
-        };
-        self.put(self.stamp.line(None, job, event.into()));
+    fn event(&self, slot: Option<&Slot>, event: &Event) {
+        self.put(self.stamp.line(slot, event));
     }
 }
 
@@ -119,8 +106,8 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    pub(super) fn line(&self, slot: Option<&Slot>, job: Option<&JobName>, fact: Fact) -> String {
-        Line::of(self.clock.now().wall, (&self.node, &self.instance), (slot, job), fact).text()
+    pub(super) fn line(&self, slot: Option<&Slot>, event: &Event) -> String {
+        Line::of(self.clock.now().wall, (&self.node, &self.instance), slot, event).text()
     }
 }
 
@@ -226,7 +213,7 @@ impl Writer {
         if lines == 0 {
             return true;
         }
-        let line = self.stamp.line(None, None, Fact::Dropped { lines });
+        let line = self.stamp.line(None, &Event::Dropped { lines });
         if let Err(error) = self.write(&line) {
             self.lost(lines, &error);
             return false;

@@ -6,7 +6,8 @@ use std::sync::mpsc::Receiver;
 
 use super::*;
 use crate::clock::ManualClock;
-use crate::observe::journal::{Fact, Line};
+use crate::observe::journal::Line;
+use crate::slot::Verdict;
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -20,9 +21,11 @@ fn open(path: &Path) -> Journal {
     Journal::open(path, clock, node, instance).unwrap()
 }
 
-fn facts(path: &Path) -> Vec<Fact> {
+fn events(path: &Path) -> Vec<Event> {
     let text = std::fs::read_to_string(path).unwrap();
-    text.lines().map(|line| serde_json::from_str::<Line>(line).unwrap_or_else(|e| panic!("{line}: {e}")).fact).collect()
+    text.lines()
+        .map(|line| serde_json::from_str::<Line>(line).unwrap_or_else(|e| panic!("{line}: {e}")).event)
+        .collect()
 }
 
 #[test]
@@ -31,16 +34,16 @@ fn every_event_is_one_line_and_the_file_is_its_owners_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("j");
     let journal = open(&path);
-    journal.node(&NodeEvent::Started { jobs: 1 });
+    journal.event(None, &Event::Started { jobs: 1 });
     let slot = Slot::parse("push", "2026-11-21T14Z", "2026-11-21T15Z").unwrap();
-    journal.slot(&slot, &Event::AttemptsUsedUp { used: 3 });
-    journal.closed(&slot, Verdict::Failed);
+    journal.event(Some(&slot), &Event::AttemptsUsedUp { used: 3 });
+    journal.event(Some(&slot), &Event::Closed { verdict: Verdict::Failed });
     assert!(journal.flush(LONG));
     assert_eq!(
         std::fs::read_to_string(&path).unwrap().lines().last().unwrap(),
         r#"{"at":"2026-11-21T14:00:00.005Z","node":"a","instance":"i1","job":"push","slot":"2026-11-21T14Z","slot_end":"2026-11-21T15:00:00Z","event":"closed","verdict":"failed"}"#
     );
-    assert_eq!(facts(&path).len(), 3);
+    assert_eq!(events(&path).len(), 3);
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 }
 
@@ -49,13 +52,13 @@ fn after_a_reopen_lines_go_to_a_new_file_of_the_same_name() {
     let folder = tempfile::tempdir().unwrap();
     let (path, moved) = (folder.path().join("j"), folder.path().join("j.1"));
     let journal = open(&path);
-    journal.node(&NodeEvent::Started { jobs: 1 });
+    journal.event(None, &Event::Started { jobs: 1 });
     assert!(journal.flush(LONG));
     std::fs::rename(&path, &moved).unwrap();
     journal.reopen();
-    journal.node(&NodeEvent::Stopped);
+    journal.event(None, &Event::Stopped);
     assert!(journal.flush(LONG));
-    assert_eq!((facts(&moved), facts(&path)), (vec![Fact::Started { jobs: 1 }], vec![Fact::Stopped]));
+    assert_eq!((events(&moved), events(&path)), (vec![Event::Started { jobs: 1 }], vec![Event::Stopped]));
 }
 
 #[test]
@@ -64,18 +67,18 @@ fn a_half_line_that_a_power_cut_left_does_not_swallow_the_next_one() {
     let path = folder.path().join("j");
     std::fs::write(&path, "{\"at\":\"2026-").unwrap();
     let journal = open(&path);
-    journal.node(&NodeEvent::Stopped);
+    journal.event(None, &Event::Stopped);
     assert!(journal.flush(LONG));
     let text = std::fs::read_to_string(&path).unwrap();
     assert_eq!(text.lines().count(), 2, "{text}");
-    assert_eq!(serde_json::from_str::<Line>(text.lines().last().unwrap()).unwrap().fact, Fact::Stopped);
+    assert_eq!(serde_json::from_str::<Line>(text.lines().last().unwrap()).unwrap().event, Event::Stopped);
 }
 
 #[test]
 fn a_full_disk_stops_nothing() {
     let journal = open(Path::new("/dev/full"));
     for _ in 0..10 {
-        journal.node(&NodeEvent::Stopped);
+        journal.event(None, &Event::Stopped);
     }
     assert!(journal.flush(LONG), "it still listens");
     assert_eq!(journal.shared.dropped(), 10);
@@ -114,25 +117,25 @@ fn on_disk(turn: Option<Receiver<()>>) -> (Journal, Text, Arc<Mutex<bool>>) {
     (Journal::start(first, never, "j".to_owned(), stamp()).unwrap(), text, full)
 }
 
-fn written(text: &Mutex<Vec<u8>>) -> Vec<Fact> {
+fn written(text: &Mutex<Vec<u8>>) -> Vec<Event> {
     let text = String::from_utf8(text.lock().unwrap().clone()).unwrap();
     let lines = text.lines().filter(|line| !line.is_empty());
-    lines.map(|line| serde_json::from_str::<Line>(line).unwrap().fact).collect()
+    lines.map(|line| serde_json::from_str::<Line>(line).unwrap().event).collect()
 }
 
 #[test]
 fn a_disk_that_was_full_is_told_how_many_lines_are_missing() {
     let (journal, text, full) = on_disk(None);
-    journal.node(&NodeEvent::Started { jobs: 1 });
+    journal.event(None, &Event::Started { jobs: 1 });
     assert!(journal.flush(LONG));
     *full.lock().unwrap() = true;
-    journal.node(&NodeEvent::Gap { slots: 1 });
-    journal.node(&NodeEvent::Gap { slots: 2 });
+    journal.event(None, &Event::Gap { slots: 1 });
+    journal.event(None, &Event::Gap { slots: 2 });
     assert!(journal.flush(LONG));
     *full.lock().unwrap() = false;
-    journal.node(&NodeEvent::Stopped);
+    journal.event(None, &Event::Stopped);
     assert!(journal.flush(LONG));
-    assert_eq!(written(&text), [Fact::Started { jobs: 1 }, Fact::Dropped { lines: 2 }, Fact::Stopped]);
+    assert_eq!(written(&text), [Event::Started { jobs: 1 }, Event::Dropped { lines: 2 }, Event::Stopped]);
 }
 
 #[test]
@@ -140,16 +143,16 @@ fn a_disk_that_hangs_costs_lines_and_never_blocks_the_node() {
     let (go, turn) = mpsc::channel();
     let (journal, text, _) = on_disk(Some(turn));
     for _ in 0..QUEUE + 100 {
-        journal.node(&NodeEvent::Stopped);
+        journal.event(None, &Event::Stopped);
     }
     drop(go);
     // The queue may be full still; the flush itself has to find room.
     while !journal.flush(LONG) {
         std::thread::yield_now();
     }
-    let facts = written(&text);
-    let kept = facts.iter().filter(|fact| **fact == Fact::Stopped).count();
-    let told: u64 = facts.iter().map(|fact| if let Fact::Dropped { lines } = fact { *lines } else { 0 }).sum();
+    let events = written(&text);
+    let kept = events.iter().filter(|event| **event == Event::Stopped).count();
+    let told: u64 = events.iter().map(|event| if let Event::Dropped { lines } = event { *lines } else { 0 }).sum();
     assert!(kept <= QUEUE + 1 && told >= 99, "{kept} kept, {told} told");
     assert_eq!(u64::try_from(kept).unwrap() + told, u64::try_from(QUEUE + 100).unwrap());
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use cronward::error::{Applied, ErrorKind, Op as Operation, StoreError};
-use cronward::guard::{Action as Order, End, Event, SlotMachine};
+use cronward::event::Event;
+use cronward::guard::{Action as Order, End, SlotMachine};
 use cronward::slot::{Exit, ExitStatus};
 use cronward::wake::{Wake, WakeKind};
 

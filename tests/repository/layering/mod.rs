@@ -262,7 +262,7 @@ fn an_import_of_a_lower_layer_is_allowed() {
     allowed("node/daemon.rs", "use crate::{guard::SlotMachine, schedule::Planner, store::Store, exec::Launcher};");
     allowed("config/model.rs", "use crate::{exec::check_placeholders, schedule::Schedule, store::JobEntry};");
     allowed("cli/run.rs", "use crate::config;\nuse crate::node::Node;");
-    allowed("observe/view.rs", "use crate::store::JobEntry;\nuse crate::guard::Event;");
+    allowed("observe/view.rs", "use crate::store::JobEntry;\nuse crate::guard::SlotMachine;");
     refused("store/layer/seen.rs", "use crate::observe::Observer;", "store may not know observe");
     allowed("slot/run.rs", "use crate::job::NodeName;\nuse super::Slot;");
 }
@@ -270,14 +270,14 @@ fn an_import_of_a_lower_layer_is_allowed() {
 #[test]
 fn the_two_halves_of_the_core_do_not_know_each_other() {
     refused("guard/machine.rs", "use crate::schedule::Tick;", "guard may not know schedule");
-    refused("schedule/planner.rs", "use crate::guard::Event;", "schedule may not know guard");
+    refused("schedule/planner.rs", "use crate::guard::SlotMachine;", "schedule may not know guard");
 }
 
 #[test]
 fn the_guard_knows_the_words_of_a_store_but_not_the_store() {
-    allowed("guard/output.rs", "use crate::{error::StoreError, reply::Claim, wake::Wake};");
+    allowed("guard/action.rs", "use crate::{error::StoreError, reply::Claim, wake::Wake};");
     allowed("store/mod.rs", "pub use crate::reply::{Claim, Renewal};");
-    refused("guard/output.rs", "use crate::store::Store;", "guard may not know store");
+    refused("guard/action.rs", "use crate::store::Store;", "guard may not know store");
     refused("reply.rs", "use crate::store::Store;", "reply may not know store");
 }
 

@@ -150,7 +150,7 @@ const fn rank(kind: ErrorKind) -> u8 {
         ErrorKind::Overloaded => 2,
         ErrorKind::ReadOnly => 3,
         ErrorKind::Denied => 4,
-        ErrorKind::Unsupported => 5,
+        ErrorKind::Unsupported | ErrorKind::Unknown => 5,
         ErrorKind::Corrupt => 6,
     }
 }
