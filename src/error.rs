@@ -121,12 +121,13 @@ pub enum Op {
     Purge,
     Note,
     Notes,
+    Latest,
     Subscribe,
 }
 
 impl Op {
     /// Every operation, in the order of the trait.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Open,
         Self::Claim,
         Self::Renew,
@@ -149,6 +150,7 @@ impl Op {
         Self::Purge,
         Self::Note,
         Self::Notes,
+        Self::Latest,
         Self::Subscribe,
     ];
 
@@ -163,6 +165,7 @@ impl Op {
                 | Self::Jobs
                 | Self::Nodes
                 | Self::Notes
+                | Self::Latest
                 | Self::Subscribe
         )
     }
@@ -192,6 +195,7 @@ impl Op {
             Self::Purge => "purge",
             Self::Note => "note",
             Self::Notes => "notes",
+            Self::Latest => "latest",
             Self::Subscribe => "subscribe",
         }
     }

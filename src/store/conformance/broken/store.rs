@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::Clock;
 use crate::job::{JobName, Namespace, NodeName};
-use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
+use crate::slot::{Attempt, Audit, JobLatest, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::conformance::{MemorySetup, Probe, Scale, Setup};
 use crate::store::layer::Reply;
 use crate::store::memory::{Ledger, MemoryStore};
@@ -261,6 +261,10 @@ impl Store for Broken {
 
     async fn notes(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
         self.right.notes(slot).await
+    }
+
+    async fn latest(&self, jobs: &[JobName]) -> Reply<Vec<JobLatest>> {
+        self.right.latest(jobs).await
     }
 
     fn subscribe(&self) -> Wakeups {
