@@ -199,9 +199,10 @@ pub trait Store: Debug + Send + Sync + 'static {
     async fn notes(&self, slot: &Slot) -> Result<Vec<NotePage>, StoreError>;
 
     /// What each job has come to lately, in the order asked; nothing of a name that nothing is known of. Reads only. It is written
-    /// with the steps that change it, at no call more: `done` by [`Store::complete`], [`Store::mark_done`] and a verdict; the end of
-    /// a run by [`Store::complete`], [`Store::fail`] and [`Store::give_back`]; what failed by [`Store::close`], and taken back by
-    /// [`Store::reset`]. Kept for [`LATEST_KEPT`] after its last change, so that a yearly job has one.
+    /// with the steps that change it, at no call more: the newest slot that is done by [`Store::complete`] and [`Store::mark_done`];
+    /// the last end of a run by [`Store::complete`], [`Store::fail`] and [`Store::give_back`], where they change that run's record;
+    /// what failed by [`Store::close`], and taken back by [`Store::reset`]. Kept for [`LATEST_KEPT`] after its last change, so that
+    /// a yearly job has one.
     async fn latest(&self, jobs: &[JobName]) -> Result<Vec<JobLatest>, StoreError>;
 
     /// Hints from now on. Never fails: a store that cannot tell, or cannot be reached, stays silent, and says

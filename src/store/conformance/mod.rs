@@ -18,6 +18,7 @@ pub mod broken;
 mod claim;
 mod hostile;
 mod idempotence;
+mod latest;
 mod lost;
 mod namespaces;
 mod notes;
@@ -49,6 +50,7 @@ pub fn cases() -> impl Iterator<Item = Case> {
         beside::CASES,
         over::CASES,
         operator::CASES,
+        latest::CASES,
         registry::CASES,
         notes::CASES,
         namespaces::CASES,

@@ -11,12 +11,14 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::later;
 use crate::job::{JobName, NodeName};
-use crate::slot::{Attempt, Audit, JobLatest, Lease, NotePage, OutputTail, RunRecord, Slot, SlotKey, SlotRecord, Token};
+use crate::slot::{
+    Attempt, Audit, JobLatest, Lease, NotePage, OutputTail, RunRecord, Slot, SlotKey, SlotRecord, Token,
+};
 use crate::store::rules::{Change, MarkChange, SlotStep};
 use crate::store::state::{Moment, SlotQuery, SlotState, StoredMark};
 use crate::store::{
-    Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause, Release,
-    Renewal, Settlement, Wake,
+    Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, LATEST_KEPT, NodeEntry, NodeReport, Pause,
+    Release, Renewal, Settlement, Wake,
 };
 
 /// The most slots that one [`Ledger::purge`] removes.
@@ -40,7 +42,8 @@ pub struct Ledger {
     pub(super) jobs: BTreeMap<JobName, JobEntry>,
     nodes: BTreeMap<NodeName, NodeEntry>,
     pauses: BTreeMap<JobName, Pause>,
-    latest: BTreeMap<JobName, JobLatest>,
+    /// What each job has come to lately, and since when it is that.
+    pub(super) latest: BTreeMap<JobName, (JobLatest, DateTime<Utc>)>,
     notes: BTreeMap<SlotId, Noted>,
     wakes: Vec<Wake>,
 }
@@ -181,6 +184,7 @@ impl Ledger {
     pub fn purge(&mut self, now: DateTime<Utc>) -> u64 {
         let (at, mut gone) = (self.at(now), 0);
         self.purge_notes(at);
+        self.latest.retain(|_, (_, changed)| later(*changed, LATEST_KEPT) > now);
         self.slots.retain(|_, kept| {
             if kept.state.mark(now).is_none() {
                 kept.state.mark = None;
@@ -210,13 +214,13 @@ impl Ledger {
         let stored = self.slots.get(&id(slot)).map_or(&untouched, |kept| &kept.state);
         let pause = self.pauses.get(slot.job()).filter(|_| query.pause).cloned();
         let other = if query.exclusive { self.other_lease(slot, now) } else { None };
-        let latest = self.latest.get(slot.job()).filter(|_| query.latest).cloned().unwrap_or_default();
+        let latest = self.latest.get(slot.job()).filter(|_| query.latest).map(|(latest, _)| latest.clone());
         let step = SlotStep { pause, other, ..SlotStep::new(slot, stored.current(at), now) };
-        let mut step = step.with_latest(latest);
+        let mut step = step.with_latest(latest.unwrap_or_default());
         let answer = rule(&mut step);
         let change = Change::between(stored, step, at);
         if let Some(latest) = &change.latest {
-            self.latest.insert(slot.job().clone(), latest.clone());
+            self.latest.insert(slot.job().clone(), (latest.clone(), now));
         }
         self.write(id(slot), change);
         answer
@@ -251,7 +255,8 @@ impl Ledger {
 
     /// What each job has come to lately ([`crate::store::Store::latest`]).
     pub fn latest(&self, jobs: &[JobName]) -> Vec<JobLatest> {
-        jobs.iter().map(|job| self.latest.get(job).cloned().unwrap_or_default()).collect()
+        let known = |job| self.latest.get(job).map(|(latest, _)| latest.clone());
+        jobs.iter().map(|job| known(job).unwrap_or_default()).collect()
     }
 
     fn tell_job(&mut self, job: &JobName) {

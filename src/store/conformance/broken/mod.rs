@@ -3,6 +3,7 @@
 //!
 //! A suite that lets one of these pass proves nothing about the stores that it lets pass.
 
+mod latest;
 mod leases;
 mod lost;
 mod records;
@@ -12,7 +13,7 @@ pub use store::{Broken, BrokenSetup, Control, Flaw};
 
 /// Every flaw.
 pub fn controls() -> Vec<Control> {
-    [leases::controls(), lost::controls(), records::controls()].concat()
+    [leases::controls(), lost::controls(), records::controls(), latest::controls()].concat()
 }
 
 #[cfg(test)]
