@@ -125,6 +125,7 @@ pub enum Op {
     Purge,
     Note,
     Notes,
+    Latest,
     Subscribe,
     /// A word of a later version, in a journal.
     #[serde(other)]
@@ -133,7 +134,7 @@ pub enum Op {
 
 impl Op {
     /// Every operation, in the order of the trait.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Open,
         Self::Claim,
         Self::Renew,
@@ -156,6 +157,7 @@ impl Op {
         Self::Purge,
         Self::Note,
         Self::Notes,
+        Self::Latest,
         Self::Subscribe,
     ];
 
@@ -170,6 +172,7 @@ impl Op {
                 | Self::Jobs
                 | Self::Nodes
                 | Self::Notes
+                | Self::Latest
                 | Self::Subscribe
         )
     }
@@ -199,6 +202,7 @@ impl Op {
             Self::Purge => "purge",
             Self::Note => "note",
             Self::Notes => "notes",
+            Self::Latest => "latest",
             Self::Subscribe => "subscribe",
             Self::Unknown => "unknown",
         }

@@ -185,6 +185,10 @@ impl Store for Spy {
         self.inner.notes(slot).await
     }
 
+    async fn latest(&self, jobs: &[JobName]) -> Reply<Vec<JobLatest>> {
+        self.inner.latest(jobs).await
+    }
+
     fn subscribe(&self) -> Wakeups {
         self.inner.subscribe()
     }

@@ -12,8 +12,10 @@ use crate::cli::lookup::{choose, is_touched};
 use crate::cli::session::{KnownJob, Session};
 use crate::cli::store_args::StoreArgs;
 use crate::cli::value_parsers;
-use crate::observe::view::{JobView, PauseView, SlotView};
-use crate::slot::{Slot, SlotState};
+use crate::clock::between;
+use crate::job::JobName;
+use crate::observe::view::{JobView, LatestView, PauseView, SlotView};
+use crate::slot::{Slot, SlotKey, SlotState};
 use crate::store::JobOrigin;
 
 /// Each job with the state of its current slot
@@ -56,13 +58,15 @@ fn orphan(view: &JobView, store: &StoreArgs) -> String {
     format!("{} is not in any live node's file{since}; `{forget}` removes it from this list", view.job)
 }
 
-/// Every job, with its slot and its pause.
+/// Every job, with its slot, its pause and what it has come to lately.
 pub(crate) async fn views(session: &Session) -> Result<Vec<JobView>, Failure> {
     let pauses = session.store.pauses().await?;
+    let names: Vec<JobName> = session.catalog.iter().map(|job| job.entry.name.clone()).collect();
+    let latest = session.store.latest(&names).await?;
     let candidates: Vec<Vec<Slot>> = session.catalog.iter().map(|job| job.current(session.now)).collect();
     let mut records = session.inspect(&candidates.concat()).await?.into_iter();
     let mut views = Vec::new();
-    for (job, slots) in session.catalog.iter().zip(candidates) {
+    for ((job, slots), latest) in session.catalog.iter().zip(candidates).zip(&latest) {
         let current = choose(records.by_ref().take(slots.len()).collect());
         let pause = pauses.iter().find(|(name, _)| *name == job.entry.name);
         views.push(JobView {
@@ -71,6 +75,7 @@ pub(crate) async fn views(session: &Session) -> Result<Vec<JobView>, Failure> {
                 .filter(|record| !job.orphaned || is_touched(record))
                 .map(|record| SlotView::of(&record, session.now, job.entry.max_attempts)),
             orphaned: job.orphaned,
+            latest: LatestView::of(latest),
             ..JobView::of(&job.entry, next_tick(job, session.now))
         });
     }
@@ -82,20 +87,24 @@ fn next_tick(job: &KnownJob, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     (job.entry.enabled && !job.orphaned).then(|| job.timetable.schedule().next_after(now)).flatten()
 }
 
-/// The table.
+/// The table; its last column is there where a job is failing.
 pub(crate) fn grid(views: &[JobView], now: DateTime<Utc>, console: &Console) -> Grid {
-    let mut grid = Grid::new(console, &["JOB", "SLOT", "STATE", "ATTEMPTS", "HOLDER", "NEXT"]);
+    let is_failing = views.iter().any(|view| view.latest.failing.is_some());
+    let columns = ["JOB", "SLOT", "STATE", "ATTEMPTS", "HOLDER", "NEXT", "FAILING"];
+    let mut grid = Grid::new(console, if is_failing { &columns } else { &columns[..6] });
     for view in views {
         let slot = view.current.as_ref();
         let lease = slot.and_then(|slot| slot.lease.as_ref());
-        grid.row(vec![
+        let mut cells = vec![
             format::text(view.job.as_str()),
             format::maybe(slot.map(|slot| slot.slot.as_str())),
             state(view, console),
             format::maybe(slot.map(|slot| format!("{}/{}", slot.attempts, slot.max_attempts))),
             format::maybe(lease.map(|lease| lease.node.as_str())),
             format::maybe(next(view, now)),
-        ]);
+        ];
+        cells.extend(is_failing.then(|| format::maybe(failing(view, now))));
+        grid.row(cells);
     }
     grid
 }
@@ -114,6 +123,13 @@ fn state(view: &JobView, console: &Console) -> Cell {
     }
 }
 
+/// How many slots ended without success since the last that is done, and how long ago the first of them began.
+fn failing(view: &JobView, now: DateTime<Utc>) -> Option<String> {
+    let failing = view.latest.failing.as_ref()?;
+    let since = failing.since.parse::<SlotKey>().ok()?.start();
+    Some(format!("{} for {}", failing.slots, brief(between(since, now))))
+}
+
 /// When something happens next: the end of a wait within the slot, or the next tick.
 fn next(view: &JobView, now: DateTime<Utc>) -> Option<String> {
     let slot = view.current.as_ref();
@@ -128,6 +144,8 @@ fn next(view: &JobView, now: DateTime<Utc>) -> Option<String> {
 mod tests {
     use super::*;
     use crate::cli::fixture::{self, NOON, Scene};
+    use crate::observe::view::FailingView;
+    use crate::slot::Verdict;
 
     fn view(name: &str, current: Option<SlotView>) -> JobView {
         JobView { current, ..JobView::of(&fixture::entry(name), Some("2026-11-21T13:00:00Z".parse().unwrap())) }
@@ -231,8 +249,41 @@ mod tests {
     #[test]
     fn the_table_fits_80_columns() {
         let slot = Some(SlotView::of(&fixture::running(), fixture::at(NOON), 3));
-        for line in shown(&[view("hourly-push-eu-1", slot)]).lines() {
-            assert!(line.len() <= 80, "{line}");
+        let failing = Some(failing("2026-11-10T12Z", 12));
+        let latest = LatestView { failing, ..LatestView::default() };
+        for view in [view("hourly-push-eu-1", slot.clone()), JobView { latest, ..view("hourly-push-eu-1", slot) }] {
+            for line in shown(&[view]).lines() {
+                assert!(line.len() <= 80, "{line}");
+            }
         }
+    }
+
+    fn failing(since: &str, slots: u32) -> FailingView {
+        let (since, last) = (since.to_owned(), "2026-11-21T11Z".to_owned());
+        FailingView { since, last, verdict: Verdict::Failed, slots }
+    }
+
+    #[test]
+    fn a_job_that_is_failing_says_how_many_slots_and_for_how_long() {
+        let latest = LatestView { failing: Some(failing("2026-11-21T09Z", 3)), ..LatestView::default() };
+        assert_eq!(
+            shown(&[JobView { latest, ..view("mail", None) }, view("push", None)]),
+            "JOB   SLOT  STATE  ATTEMPTS  HOLDER  NEXT    FAILING\n\
+             mail  -     -      -         -       in 48m  3 for 3h\n\
+             push  -     -      -         -       in 48m  -\n"
+        );
+    }
+
+    #[tokio::test]
+    async fn what_a_job_has_come_to_is_the_stores_word() {
+        let scene = Scene::at(NOON);
+        scene.register("billing", "0 * * * *").await;
+        scene.register("mail", "0 * * * *").await;
+        let missed = Slot::parse("mail", "2026-11-21T11Z", "2026-11-21T12Z").unwrap();
+        scene.store.close(&missed, 3, &crate::job::NodeName::new("a").unwrap()).await.unwrap();
+        let shown = views(&scene.session().await).await.unwrap();
+        assert_eq!(shown[0].latest, LatestView::default());
+        let failing = FailingView { verdict: Verdict::Missed, ..failing("2026-11-21T11Z", 1) };
+        assert_eq!(shown[1].latest.failing, Some(failing));
     }
 }

@@ -10,8 +10,8 @@ use crate::cli::format::{brief, ending, harmless, harmless_lines, instant};
 use crate::cli::lookup::{self, SlotRef};
 use crate::cli::session::Session;
 use crate::cli::store_args::{StoreArgs, starter};
-use crate::observe::view::SlotView;
-use crate::slot::{Mark, OutputTail, RunRecord, SlotRecord};
+use crate::observe::view::{LatestView, SlotView};
+use crate::slot::{JobLatest, Mark, OutputTail, RunRecord, SlotRecord};
 use crate::store::{self, JobEntry};
 
 /// Lines of an attempt's output that are shown.
@@ -35,12 +35,15 @@ pub(crate) async fn show(args: &Args, console: &mut Console) -> Result<(), Failu
     let session = Session::open(&args.store, console).await?;
     let (job, mut record) = lookup::find(&session, &args.slot).await?;
     session.read_outputs(&mut record).await?;
+    let latest = session.store.latest(std::slice::from_ref(record.slot.job())).await?.pop().unwrap_or_default();
     if args.output.json {
-        return console.json(&SlotView::of(&record, session.now, job.entry.max_attempts));
+        let view = SlotView::of(&record, session.now, job.entry.max_attempts);
+        return console.json(&SlotView { latest: Some(LatestView::of(&latest)), ..view });
     }
     let (address, location) = (&session.address, session.store.location());
     let keys = store::where_kept(&address.url, location, &address.options.namespace, &record.slot);
-    let page = Page { record: &record, job: &job.entry, now: session.now, keys, store: &args.store };
+    let now = session.now;
+    let page = Page { record: &record, job: &job.entry, latest: &latest, now, keys, store: &args.store };
     console.print(&page.render())
 }
 
@@ -48,6 +51,7 @@ pub(crate) async fn show(args: &Args, console: &mut Console) -> Result<(), Failu
 struct Page<'a> {
     record: &'a SlotRecord,
     job: &'a JobEntry,
+    latest: &'a JobLatest,
     now: DateTime<Utc>,
     keys: Vec<(String, &'static str)>,
     store: &'a StoreArgs,
@@ -85,6 +89,12 @@ impl Page<'_> {
         if let Some(told) = &record.verdict {
             let text = format!("{}, recorded by {} at {}", told.verdict.as_str(), told.by, instant(told.at));
             field(page, "verdict", &text);
+        }
+        if let Some(failing) = &self.latest.failing {
+            let done = self.latest.success.map(|done| format!("; the newest that is done is {}", done.slot));
+            let (count, since) = (failing.slots, failing.since);
+            let slots = if count == 1 { "1 slot of the job".to_owned() } else { format!("{count} slots of the job") };
+            field(page, "failing", &format!("{slots} since {since}{}", done.unwrap_or_default()));
         }
     }
 
@@ -187,8 +197,26 @@ mod tests {
 
     fn page(record: &SlotRecord) -> String {
         let keys = vec![("cronward:default:{billing@2026-11-21T12Z}".to_owned(), "lease, wait or done marker")];
-        Page { record, job: &fixture::entry("billing"), now: fixture::at(NOON), keys, store: &StoreArgs::default() }
-            .render()
+        let (job, latest, store) = (fixture::entry("billing"), JobLatest::default(), StoreArgs::default());
+        Page { record, job: &job, latest: &latest, now: fixture::at(NOON), keys, store: &store }.render()
+    }
+
+    #[test]
+    fn a_slot_of_a_job_that_is_failing_says_so() {
+        let key = |text: &str| text.parse::<crate::slot::SlotKey>().unwrap();
+        let mut latest = JobLatest::default();
+        latest.done(key("2026-11-21T09Z"), fixture::at(NOON));
+        latest.closed(key("2026-11-21T10Z"), crate::slot::Verdict::Failed);
+        let shown = |latest: &JobLatest| {
+            let (job, store, record) = (fixture::entry("billing"), StoreArgs::default(), fixture::untouched());
+            let now = fixture::at(NOON);
+            Page { record: &record, job: &job, latest, now, keys: Vec::new(), store: &store }.render()
+        };
+        let line = "\n  failing   1 slot of the job since 2026-11-21T10Z; the newest that is done is 2026-11-21T09Z\n";
+        assert!(shown(&latest).contains(line), "{}", shown(&latest));
+        latest.closed(key("2026-11-21T11Z"), crate::slot::Verdict::Missed);
+        latest.success = None;
+        assert!(shown(&latest).contains("\n  failing   2 slots of the job since 2026-11-21T10Z\n"));
     }
 
     #[test]

@@ -170,7 +170,8 @@ fn fingerprint(view: &JobView) -> String {
     let slot = slot.map(|slot| {
         (&slot.slot, slot.state, slot.attempts, slot.max_attempts, slot.lease.as_ref().map(|lease| &lease.node))
     });
-    format!("{slot:?} {} {:?} {}", view.enabled, view.paused, view.schedule)
+    let failing = view.latest.failing.as_ref().map(|failing| (&failing.since, failing.slots));
+    format!("{slot:?} {failing:?} {} {:?} {}", view.enabled, view.paused, view.schedule)
 }
 
 #[cfg(test)]

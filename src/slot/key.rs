@@ -7,9 +7,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use chrono::{DateTime, Datelike, NaiveDate, Timelike, Utc};
+use serde::{Deserialize, Serialize};
 
 /// The key of the slot that begins at this instant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct SlotKey(DateTime<Utc>);
 
 /// A text that is no slot key.
@@ -55,6 +57,20 @@ impl FromStr for SlotKey {
         let error = |why| SlotKeyError { text: text.chars().take(40).collect(), why };
         let key = parse(text).ok_or_else(|| error("it does not have that form"))?;
         if key.to_string() == text { Ok(key) } else { Err(error("parts that are zero are left out at the end")) }
+    }
+}
+
+impl TryFrom<String> for SlotKey {
+    type Error = SlotKeyError;
+
+    fn try_from(text: String) -> Result<Self, SlotKeyError> {
+        text.parse()
+    }
+}
+
+impl From<SlotKey> for String {
+    fn from(key: SlotKey) -> Self {
+        key.to_string()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The words of the protocol: slots and their keys, leases, tokens, fences, and what is recorded of them.
 
 mod key;
+mod latest;
 mod lease;
 mod note;
 mod record;
@@ -8,6 +9,7 @@ mod run;
 mod span;
 
 pub use key::{SlotKey, SlotKeyError};
+pub use latest::{Failing, JobLatest, LastEnd, LastSuccess};
 pub use lease::{Lease, Token, TokenError, Trigger};
 pub use note::{Decision, MOST_NOTES, MOST_PAGES, Note, NotePage};
 pub use record::{Audit, DoneMark, Holder, Mark, SlotRecord, SlotState, Verdict, VerdictRecord};

@@ -66,6 +66,11 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Whether the slot ended without success although its job was to run.
+    pub const fn is_failure(self) -> bool {
+        matches!(self, Self::Failed | Self::Missed)
+    }
+
     /// The word used in keys, JSON and metrics.
     pub const fn as_str(self) -> &'static str {
         match self {

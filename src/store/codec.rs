@@ -7,10 +7,11 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::clock::later;
 use crate::job::NodeName;
-use crate::slot::{Attempt, Audit, Holder, NotePage, Token};
+use crate::slot::{Attempt, Audit, Holder, JobLatest, NotePage, Token};
 use crate::store::state::{MarkKind, StoredMark};
-use crate::store::{NodeEntry, NodeReport, Pause};
+use crate::store::{LATEST_KEPT, NodeEntry, NodeReport, Pause};
 
 /// Why a text cannot be read, as a lowercase fragment.
 type Why = String;
@@ -139,6 +140,26 @@ impl PauseText {
     }
 }
 
+/// What a job has come to lately.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::store) struct LatestText {
+    /// The last change: what it is kept for counts from there.
+    #[serde(rename = "changed_ms", with = "chrono::serde::ts_milliseconds")]
+    changed: DateTime<Utc>,
+    #[serde(flatten)]
+    pub(in crate::store) latest: JobLatest,
+}
+
+impl LatestText {
+    pub(in crate::store) fn of(latest: &JobLatest, changed: DateTime<Utc>) -> Self {
+        Self { changed, latest: latest.clone() }
+    }
+
+    pub(in crate::store) fn is_outdated(&self, now: DateTime<Utc>) -> bool {
+        later(self.changed, LATEST_KEPT) <= now
+    }
+}
+
 /// One page of notes on a slot.
 #[cfg(feature = "etcd")]
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -184,11 +205,11 @@ pub(super) mod fuzzing {
     use serde::Serialize;
     use serde::de::DeserializeOwned;
 
-    use super::{MarkText, NodeText, NoteText, NotesText, PauseText};
+    use super::{LatestText, MarkText, NodeText, NoteText, NotesText, PauseText};
     use crate::clock::later;
     use crate::job::NodeName;
     use crate::reply::ClaimRequest;
-    use crate::slot::{MOST_PAGES, NotePage, Slot, Token};
+    use crate::slot::{MOST_PAGES, NotePage, Outcome, Slot, Token, Verdict};
     use crate::store::Pause;
     use crate::store::rules::{Change, SlotStep};
     use crate::store::state::{Moment, SlotState, StoredMark};
@@ -197,15 +218,19 @@ pub(super) mod fuzzing {
     /// any is taken.
     pub fn document_texts(bytes: &[u8]) -> bool {
         let Ok(slot) = Slot::parse("a", "2026-11-21T14Z", "2026-11-21T15Z") else { return false };
-        let (mut mark, mut log, mut pause, mut node, mut noted) = (None, None, None, None, false);
+        let (mut mark, mut log, mut pause, mut node, mut latest, mut noted) = (None, None, None, None, None, false);
         for line in bytes.split(|byte| *byte == b'\n') {
             mark = mark.or_else(|| MarkText::read(line).ok());
             log = log.or_else(|| reads_back::<SlotState>(line));
             pause = pause.or_else(|| reads_back::<PauseText>(line));
             node = node.or_else(|| reads_back::<NodeText>(line));
+            latest = latest.or_else(|| reads_back::<LatestText>(line));
             noted |= is_noted(line);
         }
-        let taken = mark.is_some() || log.is_some() || pause.is_some() || node.is_some() || noted;
+        let taken = mark.is_some() || log.is_some() || pause.is_some() || node.is_some() || latest.is_some() || noted;
+        if let Some(text) = latest {
+            is_told(&text, &slot);
+        }
         let _ = node.map(NodeText::entry);
         let pause = pause.map(PauseText::pause);
         let mark = mark.and_then(|text| stored(text, slot.end()));
@@ -241,6 +266,18 @@ pub(super) mod fuzzing {
             NotePage::sort(&mut text.pages);
         }
         noted
+    }
+
+    /// What a job has come to is told of whatever stands there: a slot that is done last leaves nothing failing.
+    fn is_told(text: &LatestText, slot: &Slot) {
+        let _ = text.is_outdated(slot.end());
+        let mut latest = text.latest.clone();
+        latest.closed(slot.key(), Verdict::Failed);
+        latest.reopened(slot.key());
+        latest.ended(slot.key(), slot.end(), Outcome::Failure);
+        let newest = latest.failing.map_or(slot.key(), |failing| failing.last.max(slot.key()));
+        latest.done(newest, slot.end());
+        assert!(latest.failing.is_none(), "{latest:?}");
     }
 
     /// A mark that was read can be used, and is the same when it is written.

@@ -16,7 +16,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::job::{JobName, LockKey, Namespace};
-use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
+use crate::slot::{Attempt, Audit, JobLatest, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::{
     Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause, Release,
     Renewal, Settlement, StoreError, Wake,
@@ -80,6 +80,9 @@ impl Default for StoreOptions {
         }
     }
 }
+
+/// How long what a job has come to lately is kept after its last change.
+pub const LATEST_KEPT: Duration = Duration::from_secs(400 * 86_400);
 
 /// A shared store of leases and records.
 #[async_trait]
@@ -194,6 +197,13 @@ pub trait Store: Debug + Send + Sync + 'static {
 
     /// What was noted on the slot, in the order in which the pages were begun. Reads only.
     async fn notes(&self, slot: &Slot) -> Result<Vec<NotePage>, StoreError>;
+
+    /// What each job has come to lately, in the order asked; nothing of a name that nothing is known of. Reads only. It is written
+    /// with the steps that change it, at no call more: the newest slot that is done by [`Store::complete`] and [`Store::mark_done`];
+    /// the last end of a run by [`Store::complete`], [`Store::fail`] and [`Store::give_back`], where they change that run's record;
+    /// what failed by [`Store::close`], and taken back by [`Store::reset`]. Kept for [`LATEST_KEPT`] after its last change, so that
+    /// a yearly job has one.
+    async fn latest(&self, jobs: &[JobName]) -> Result<Vec<JobLatest>, StoreError>;
 
     /// Hints from now on. Never fails: a store that cannot tell, or cannot be reached, stays silent, and says
     /// [`super::Wake::Resync`] when it can again.

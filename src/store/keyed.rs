@@ -13,7 +13,7 @@ use tokio::sync::broadcast;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::job::JobName;
-use crate::slot::{Attempt, Audit, NotePage, OutputTail, Slot, SlotRecord, Token};
+use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
 use crate::store::state::SlotQuery;
@@ -208,6 +208,9 @@ pub(in crate::store) trait Registry: Framed {
         job: &JobName,
         audit: &Audit,
     ) -> impl Future<Output = Result<Intervention, Self::Fault>> + Send;
+
+    /// What each job has come to lately, in the order asked.
+    fn latest_known(&self, jobs: &[JobName]) -> impl Future<Output = Result<Vec<JobLatest>, Self::Fault>> + Send;
 }
 
 /// What was noted on slots.
@@ -293,6 +296,10 @@ impl<S: Keyed> Ruled for S {
     async fn note_pages(&self, pages: &[(Slot, NotePage)]) -> Reply<()> {
         let call = Call::new(Op::Note);
         call.within(self.frame(), Notes::note_pages(self, &call, pages)).await
+    }
+
+    async fn latest_known(&self, jobs: &[JobName]) -> Reply<Vec<JobLatest>> {
+        Call::new(Op::Latest).within(self.frame(), Registry::latest_known(self, jobs)).await
     }
 
     async fn notes_known(&self, slot: &Slot) -> Reply<Vec<NotePage>> {

@@ -42,7 +42,7 @@ pub use crate::reply::{Claim, ClaimRequest, Closing, Intervention, Release, Rene
 pub use crate::wake::{Wake, WakeKind, WakeParseError};
 #[cfg(feature = "fuzzing")]
 pub use codec::fuzzing::document_texts;
-pub use contract::{Capability, Reach, Store, StoreClock, StoreOptions, Wakeups};
+pub use contract::{Capability, LATEST_KEPT, Reach, Store, StoreClock, StoreOptions, Wakeups};
 pub use doctor::Station;
 pub use doctor::Trial;
 pub use doctor::{Finding, Severity};

@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use super::rules::SlotStep;
 use super::state::SlotQuery;
 use crate::job::{JobName, NodeName};
-use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
+use crate::slot::{Attempt, Audit, JobLatest, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 pub(super) use crate::store::contract::Reply;
 use crate::store::{
     Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause,
@@ -85,6 +85,9 @@ pub(super) trait Ruled: Debug + Send + Sync + 'static {
     /// [`Store::notes`].
     fn notes_known(&self, slot: &Slot) -> impl Future<Output = Reply<Vec<NotePage>>> + Send;
 
+    /// [`Store::latest`].
+    fn latest_known(&self, jobs: &[JobName]) -> impl Future<Output = Reply<Vec<JobLatest>>> + Send;
+
     /// [`Store::subscribe`].
     fn hints(&self) -> Wakeups;
 }
@@ -110,17 +113,17 @@ impl<S: Ruled> Store for S {
 
     async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Reply<Settlement> {
         let (own, run) = (lease.clone(), run.clone());
-        self.on_slot(Op::Complete, SlotQuery::lease(lease), move |step| step.complete(&own, &run, done_ttl)).await
+        self.on_slot(Op::Complete, SlotQuery::end(lease), move |step| step.complete(&own, &run, done_ttl)).await
     }
 
     async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Reply<Release> {
         let (own, run) = (lease.clone(), run.clone());
-        self.on_slot(Op::Fail, SlotQuery::lease(lease), move |step| step.fail(&own, &run, retry_after)).await
+        self.on_slot(Op::Fail, SlotQuery::end(lease), move |step| step.fail(&own, &run, retry_after)).await
     }
 
     async fn give_back(&self, lease: &Lease, run: &RunRecord) -> Reply<Release> {
         let (own, run) = (lease.clone(), run.clone());
-        self.on_slot(Op::GiveBack, SlotQuery::lease(lease), move |step| step.give_back(&own, &run)).await
+        self.on_slot(Op::GiveBack, SlotQuery::end(lease), move |step| step.give_back(&own, &run)).await
     }
 
     async fn inspect(&self, slots: &[Slot]) -> Reply<(DateTime<Utc>, Vec<SlotRecord>)> {
@@ -138,7 +141,7 @@ impl<S: Ruled> Store for S {
 
     async fn reset(&self, slot: &Slot, audit: &Audit) -> Reply<Intervention> {
         let audit = audit.clone();
-        self.on_slot(Op::Reset, SlotQuery::slot(slot), move |step| step.reset(&audit)).await
+        self.on_slot(Op::Reset, SlotQuery::operate(slot), move |step| step.reset(&audit)).await
     }
 
     async fn unlock(&self, slot: &Slot, audit: &Audit) -> Reply<Intervention> {
@@ -148,7 +151,7 @@ impl<S: Ruled> Store for S {
 
     async fn mark_done(&self, slot: &Slot, audit: &Audit, done_ttl: Duration) -> Reply<Intervention> {
         let audit = audit.clone();
-        self.on_slot(Op::MarkDone, SlotQuery::slot(slot), move |step| step.mark_done(&audit, done_ttl)).await
+        self.on_slot(Op::MarkDone, SlotQuery::operate(slot), move |step| step.mark_done(&audit, done_ttl)).await
     }
 
     async fn pause(&self, job: &JobName, until: Option<DateTime<Utc>>, audit: &Audit) -> Reply<Intervention> {
@@ -189,6 +192,10 @@ impl<S: Ruled> Store for S {
 
     async fn notes(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
         self.notes_known(slot).await
+    }
+
+    async fn latest(&self, jobs: &[JobName]) -> Reply<Vec<JobLatest>> {
+        self.latest_known(jobs).await
     }
 
     fn subscribe(&self) -> Wakeups {

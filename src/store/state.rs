@@ -75,6 +75,8 @@ pub(super) struct SlotQuery {
     pub(super) exclusive: bool,
     /// Whether the job's pause counts.
     pub(super) pause: bool,
+    /// Whether what the job has come to lately may change.
+    pub(super) latest: bool,
 }
 
 impl StoredMark {
@@ -107,19 +109,35 @@ impl StoredMark {
 
 impl SlotQuery {
     pub(super) fn slot(slot: &Slot) -> Self {
-        Self { slot: slot.clone(), token: None, exclusive: false, pause: false }
+        Self { slot: slot.clone(), token: None, exclusive: false, pause: false, latest: false }
     }
 
     pub(super) fn claim(request: &ClaimRequest) -> Self {
-        Self { slot: request.slot.clone(), token: Some(request.token), exclusive: request.exclusive, pause: true }
+        Self {
+            slot: request.slot.clone(),
+            token: Some(request.token),
+            exclusive: request.exclusive,
+            pause: true,
+            latest: false,
+        }
     }
 
     pub(super) fn lease(lease: &Lease) -> Self {
         Self { token: Some(lease.token), ..Self::slot(&lease.slot) }
     }
 
+    /// For a lease whose run has ended.
+    pub(super) fn end(lease: &Lease) -> Self {
+        Self { latest: true, ..Self::lease(lease) }
+    }
+
     pub(super) fn close(slot: &Slot) -> Self {
-        Self { pause: true, ..Self::slot(slot) }
+        Self { pause: true, latest: true, ..Self::slot(slot) }
+    }
+
+    /// For an operator's verb by which the slot ends, or is opened.
+    pub(super) fn operate(slot: &Slot) -> Self {
+        Self { latest: true, ..Self::slot(slot) }
     }
 }
 

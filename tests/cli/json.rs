@@ -105,6 +105,7 @@ fn samples() -> Vec<(&'static str, Value)> {
     let store = Filled::new();
     let deed = read(&store.run(&["reset", "mail", "--yes", "--json"]));
     assert_eq!(store.run(&["pause", "quiet", "--yes", "--until", "2h"]).code, 0);
+    store.miss("mail");
     let many = |section, value: Value| {
         value.as_array().unwrap().iter().map(|item| (section, item.clone())).collect::<Vec<_>>()
     };

@@ -173,7 +173,7 @@ const fn effect_of(op: Op) -> &'static str {
         Op::Inspect => "the state of slots cannot be read",
         Op::Close => "a slot that was missed is not told of",
         Op::Note | Op::Notes => "cronward why knows less",
-        Op::Jobs | Op::Nodes | Op::Pauses => "listings do not show it",
+        Op::Jobs | Op::Nodes | Op::Pauses | Op::Latest => "listings do not show it",
         _ => "operators cannot change a slot",
     }
 }

@@ -263,6 +263,7 @@ impl Probe<'_> {
         tried.push((Op::Pause, store.pause(job, until, &scratch.audit).await.err()));
         tried.push((Op::Resume, store.resume(job, &scratch.audit).await.err()));
         tried.push((Op::Pauses, store.pauses().await.err()));
+        tried.push((Op::Latest, store.latest(std::slice::from_ref(job)).await.err()));
         tried.push((Op::Heartbeat, keeper.heartbeat(&scratch.report()).await.err()));
         tried.push((Op::Nodes, store.nodes().await.err()));
         // Where records expire by themselves it asks for nothing.

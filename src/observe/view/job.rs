@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::job::JobName;
-use crate::observe::view::SlotView;
+use crate::observe::view::{LatestView, SlotView};
 use crate::slot::Slot;
 use crate::store::{JobEntry, JobOrigin, Pause};
 
@@ -31,6 +31,8 @@ pub struct JobView {
     pub orphaned: bool,
     /// The next tick; null when there is none.
     pub next_tick: Option<DateTime<Utc>>,
+    /// What it has come to lately.
+    pub latest: LatestView,
     /// The current slot: the one of now if it has a tick or anything happened in it, else the last one that had a
     /// tick. Null when there was none yet.
     pub current: Option<SlotView>,
@@ -71,7 +73,7 @@ pub struct TickView {
 }
 
 impl JobView {
-    /// A job as the registry or the file describes it, without its slot and pause.
+    /// A job as the registry or the file describes it, without its slot, its pause and what it has come to.
     pub fn of(entry: &JobEntry, next_tick: Option<DateTime<Utc>>) -> Self {
         Self {
             job: entry.name.clone(),
@@ -84,6 +86,7 @@ impl JobView {
             last_planned: entry.planned,
             orphaned: false,
             next_tick,
+            latest: LatestView::default(),
             current: None,
         }
     }

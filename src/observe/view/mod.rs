@@ -3,10 +3,12 @@
 //! nothing to say). Times are RFC 3339 in UTC, durations are seconds.
 
 mod job;
+mod latest;
 mod node;
 mod slot;
 
 pub use job::{JobView, PauseView, TickView};
+pub use latest::{EndView, FailingView, LatestView, SuccessView};
 pub use node::{NodeState, NodeView};
 pub use slot::{AuditView, DecisionView, DoneView, LeaseView, RunView, SlotView, VerdictView, WhyView};
 

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::job::{JobName, NodeName};
+use crate::observe::view::LatestView;
 use crate::slot::{Attempt, Audit, Fence, Mark, Outcome, RunRecord, SlotRecord, SlotState, Token, Trigger, Verdict};
 
 /// One slot: `show --json`, and each element of `attempts --json`.
@@ -39,6 +40,8 @@ pub struct SlotView {
     pub runs: Vec<RunView>,
     /// Operators' verbs, in order.
     pub audit: Vec<AuditView>,
+    /// What its job has come to lately; null but in `show`.
+    pub latest: Option<LatestView>,
 }
 
 /// Who holds a slot.
@@ -149,6 +152,7 @@ impl SlotView {
             }),
             runs: record.runs.iter().map(|run| RunView::of(record, run)).collect(),
             audit: record.audit.iter().map(AuditView::of).collect(),
+            latest: None,
         }
     }
 }

@@ -15,6 +15,7 @@ mod setup;
 mod attempts;
 mod claim;
 mod idempotence;
+mod latest;
 mod leases;
 mod namespaces;
 mod operator;
@@ -41,6 +42,7 @@ pub fn cases() -> impl Iterator<Item = Case> {
         races::CASES,
         over::CASES,
         operator::CASES,
+        latest::CASES,
         registry::CASES,
         namespaces::CASES,
         idempotence::CASES,

@@ -107,6 +107,16 @@ impl Keys {
         format!("{}job/", self.root)
     }
 
+    /// What a job has come to lately.
+    pub(super) fn latest(&self, job: &JobName) -> String {
+        format!("{}latest/{job}", self.root)
+    }
+
+    /// What every job has come to.
+    pub(super) fn all_latest(&self) -> String {
+        format!("{}latest/", self.root)
+    }
+
     pub(super) fn node(&self, node: &crate::job::NodeName) -> String {
         format!("{}node/{node}", self.root)
     }

@@ -16,9 +16,9 @@ use super::api::{
 };
 use super::fault::Fault;
 use crate::clock::later;
-use crate::slot::{Attempt, OutputTail, Slot, SlotKey, SlotRecord, Token};
+use crate::slot::{Attempt, JobLatest, OutputTail, Slot, SlotKey, SlotRecord, Token};
 use crate::store::Pause;
-use crate::store::codec::{MarkText, PauseText};
+use crate::store::codec::{LatestText, MarkText, PauseText};
 use crate::store::rules::SlotStep;
 use crate::store::state::{Moment, SlotQuery, SlotState, StoredMark};
 
@@ -46,6 +46,9 @@ pub(super) struct Loaded {
     pause: Option<Pause>,
     /// The oldest of the job's other slots that is leased.
     other: Option<(SlotKey, StoredMark)>,
+    latest: JobLatest,
+    /// The same, for a step that changes what the job has come to lately.
+    pub(super) read_latest: Option<Compare>,
     pub(super) read: Vec<Compare>,
     /// What is read again where that has changed.
     pub(super) ranges: Vec<RangeRequest>,
@@ -73,7 +76,8 @@ struct FoundMark {
 impl Loaded {
     pub(super) fn step(&self) -> SlotStep {
         let (pause, other) = (self.pause.clone(), self.other.clone());
-        SlotStep { pause, other, ..SlotStep::new(&self.slot, self.stored.current(self.at), self.at.now) }
+        let step = SlotStep { pause, other, ..SlotStep::new(&self.slot, self.stored.current(self.at), self.at.now) };
+        step.with_latest(self.latest.clone())
     }
 }
 
@@ -93,9 +97,11 @@ impl EtcdStore {
         keys
     }
 
-    /// The same, each as a range of one; then what is leased of the job, if that counts.
+    /// The same, each as a range of one; then what the job has come to lately, if that may change, and what is leased of it, if that
+    /// counts.
     fn ranges_of(&self, query: &SlotQuery) -> Vec<RangeRequest> {
         let mut ranges: Vec<_> = self.keys_of(query).iter().map(|key| RangeRequest::key(key)).collect();
+        ranges.extend(query.latest.then(|| RangeRequest::key(&self.keys.latest(query.slot.job()))));
         ranges.extend(query.exclusive.then(|| RangeRequest::prefix(&self.keys.leases(query.slot.job()))));
         ranges
     }
@@ -125,6 +131,8 @@ impl EtcdStore {
             at: self.moment(),
             pause: None,
             other: None,
+            latest: JobLatest::default(),
+            read_latest: None,
             read,
             ranges: self.ranges_of(query),
             presumed: true,
@@ -145,6 +153,10 @@ impl EtcdStore {
         let (mark, counter, document) = (own.next().flatten(), own.next().flatten(), own.next().flatten());
         let pause = own.next().flatten();
         let revision = mark.as_ref().map_or(0, |kv| kv.mod_revision);
+        let latest_key = query.latest.then(|| self.keys.latest(query.slot.job()));
+        let latest = latest_key.as_ref().and_then(|_| found.next()).and_then(|mut kvs| kvs.pop());
+        let read_latest = latest_key.map(|key| unchanged(&key, latest.as_ref().map_or(0, |kv| kv.mod_revision)));
+        let latest = read_latest_of(latest.as_ref())?;
         let other = self.oldest_but(&query.slot, found.next().unwrap_or_default());
         if other.is_none() {
             read.extend(self.alone(query));
@@ -161,7 +173,21 @@ impl EtcdStore {
         let (lease, granted) = (mark.lease, mark.granted);
         let stored = SlotState { mark: mark.stored(at), counter, ..document };
         let (slot, ranges) = (query.slot.clone(), self.ranges_of(query));
-        Ok(Some(Loaded { slot, stored, at, pause, other, read, ranges, presumed: false, revision, lease, granted }))
+        Ok(Some(Loaded {
+            slot,
+            stored,
+            at,
+            pause,
+            other,
+            latest,
+            read_latest,
+            read,
+            ranges,
+            presumed: false,
+            revision,
+            lease,
+            granted,
+        }))
     }
 
     /// The oldest of a job's leased slots, but for this one.
@@ -249,6 +275,11 @@ pub(super) fn read_counter(kv: Option<&KeyValue>) -> Result<u32, Fault> {
     let Some(kv) = kv else { return Ok(0) };
     let number = std::str::from_utf8(&kv.value).ok().and_then(|text| text.parse().ok());
     number.ok_or_else(|| Fault::foreign(&String::from_utf8_lossy(&kv.key), "no number of attempts"))
+}
+
+/// What a job has come to lately.
+pub(super) fn read_latest_of(kv: Option<&KeyValue>) -> Result<JobLatest, Fault> {
+    Ok(kv.map(read_json::<LatestText>).transpose()?.map(|text| text.latest).unwrap_or_default())
 }
 
 /// All of a slot but the mark and the counter.

@@ -11,11 +11,11 @@ use super::api::{
 };
 use super::fault::Fault;
 use super::keys::Keys;
-use super::read::{json, read_json};
+use super::read::{json, read_json, read_latest_of};
 use crate::clock::later;
 use crate::job::JobName;
-use crate::slot::{Audit, MOST_PAGES, NotePage, Slot};
-use crate::store::codec::{MarkText, NodeText, NoteText, PauseText};
+use crate::slot::{Audit, JobLatest, MOST_PAGES, NotePage, Slot};
+use crate::store::codec::{LatestText, MarkText, NodeText, NoteText, PauseText};
 use crate::store::keyed::Call;
 use crate::store::keyed::{Notes, Registry};
 use crate::store::state::SlotState;
@@ -39,6 +39,9 @@ const PAGES_AT_ONCE: usize = 50;
 /// The most pages that one purge looks at, and that go in one transaction.
 const PURGED_PAGES: i64 = 1_000;
 const PURGED_PAGES_IN_ONE: usize = 50;
+
+/// The most jobs whose last change one purge looks at, in one transaction.
+const PURGED_LATEST: i64 = 100;
 
 impl Registry for EtcdStore {
     async fn jobs_known(&self) -> Result<Vec<JobEntry>, Fault> {
@@ -119,6 +122,17 @@ impl Registry for EtcdStore {
         }
         Err(Fault::contended())
     }
+
+    async fn latest_known(&self, jobs: &[JobName]) -> Result<Vec<JobLatest>, Fault> {
+        let mut latest = Vec::with_capacity(jobs.len());
+        for part in jobs.chunks(AT_ONCE) {
+            let found = self.read(part.iter().map(|job| RangeRequest::key(&self.keys.latest(job))).collect()).await?;
+            for kvs in &found {
+                latest.push(read_latest_of(kvs.first())?);
+            }
+        }
+        Ok(latest)
+    }
 }
 
 impl EtcdStore {
@@ -156,6 +170,7 @@ impl EtcdStore {
     /// than its records is left until that has ended.
     pub(super) async fn purge_slots(&self, call: &Call) -> Result<u64, Fault> {
         self.remove_old_notes(call).await?;
+        self.remove_old_latest(call).await?;
         let oldest = RangeRequest {
             limit: PURGE_AT_ONCE,
             sort_order: ASCEND,
@@ -198,7 +213,7 @@ impl EtcdStore {
     /// Removes what a trial wrote, in one step.
     pub(in crate::store) async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
         let Trial { job, node, slots } = trial;
-        let of_job = job.iter().flat_map(|job| [self.keys.job(job), self.keys.pause(job)]);
+        let of_job = job.iter().flat_map(|job| [self.keys.job(job), self.keys.pause(job), self.keys.latest(job)]);
         let mut success: Vec<String> = of_job.chain(node.iter().map(|node| self.keys.node(node))).collect();
         success.extend(slots.iter().flat_map(|slot| self.keys.all_of(&slot.to_string()).0));
         success.extend(slots.iter().map(|slot| self.keys.lease(slot)));
@@ -276,6 +291,26 @@ impl EtcdStore {
         for part in old.chunks(PURGED_PAGES_IN_ONE) {
             let success = part.iter().map(|kv| delete(&String::from_utf8_lossy(&kv.key))).collect();
             self.commit(call, TxnRequest::when(Vec::new(), success)).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes a batch of what jobs came to that have come to nothing since.
+    async fn remove_old_latest(&self, call: &Call) -> Result<(), Fault> {
+        let all = RangeRequest::prefix(&self.keys.all_latest());
+        let oldest = RangeRequest { limit: PURGED_LATEST, sort_order: ASCEND, sort_target: BY_CHANGE, ..all };
+        let now = self.moment().now;
+        let (mut compare, mut success) = (Vec::new(), Vec::new());
+        for kv in self.range(oldest).await? {
+            if read_json::<LatestText>(&kv)?.is_outdated(now) {
+                let key = String::from_utf8_lossy(&kv.key);
+                compare.push(unchanged(&key, kv.mod_revision));
+                success.push(delete(&key));
+            }
+        }
+        if !success.is_empty() {
+            // Where somebody came in between, the next purge will do.
+            self.commit(call, TxnRequest::when(compare, success)).await?;
         }
         Ok(())
     }

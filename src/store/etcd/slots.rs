@@ -21,7 +21,7 @@ use super::read::{Loaded, View, json};
 use super::{CAPABILITY, EtcdStore};
 use crate::clock::between;
 use crate::slot::{Attempt, OutputTail, Slot, SlotRecord, Token};
-use crate::store::codec::MarkText;
+use crate::store::codec::{LatestText, MarkText};
 use crate::store::keyed::{Call, Keyed};
 use crate::store::rules::{Change, MarkChange, SlotStep};
 use crate::store::state::{SlotQuery, StoredMark};
@@ -141,6 +141,9 @@ impl EtcdStore {
         let slot = &loaded.slot;
         let kept_alive = is_kept_alive(call, loaded, &change.mark);
         let mut ops = self.log_ops(slot, change)?;
+        if let Some(latest) = &change.latest {
+            ops.push(put(&self.keys.latest(slot.job()), json(&LatestText::of(latest, loaded.at.now))?, 0));
+        }
         match &change.mark {
             MarkChange::Keep => {}
             MarkChange::Remove => {
@@ -159,9 +162,10 @@ impl EtcdStore {
             return Ok(if sound { kept } else { Written::Overtaken(None) });
         }
         ops.extend(change.wake.as_ref().map(|wake| put(&self.keys.wake(), wake.to_string(), 0)));
+        let compared = change.latest.as_ref().and(loaded.read_latest.as_ref());
+        let compare = loaded.read.iter().chain(compared).cloned().collect();
         let failure = loaded.ranges.iter().cloned().map(RequestOp::from).collect();
-        let Some(answer) = self.txn(call, TxnRequest { failure, ..TxnRequest::when(loaded.read.clone(), ops) }).await?
-        else {
+        let Some(answer) = self.txn(call, TxnRequest { failure, ..TxnRequest::when(compare, ops) }).await? else {
             *spare = None;
             return Ok(Written::Overtaken(None));
         };

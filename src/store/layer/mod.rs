@@ -23,7 +23,7 @@ use tokio::sync::broadcast;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::job::{JobName, NodeName};
-use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
+use crate::slot::{Attempt, Audit, JobLatest, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::contract::pass_on;
 use crate::store::{
     Applied, Capability, Claim, ClaimRequest, Closing, ErrorKind, HeartbeatReply, Intervention, JobEntry, NodeEntry,
@@ -163,6 +163,10 @@ impl<L: Layer> Store for Layered<L> {
 
     async fn notes(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
         self.around(Op::Notes, &|store| Box::pin(async move { store.notes(slot).await })).await
+    }
+
+    async fn latest(&self, jobs: &[JobName]) -> Reply<Vec<JobLatest>> {
+        self.around(Op::Latest, &|store| Box::pin(async move { store.latest(jobs).await })).await
     }
 
     fn subscribe(&self) -> Wakeups {

@@ -11,12 +11,14 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::later;
 use crate::job::{JobName, NodeName};
-use crate::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotKey, SlotRecord, Token};
+use crate::slot::{
+    Attempt, Audit, JobLatest, Lease, NotePage, OutputTail, RunRecord, Slot, SlotKey, SlotRecord, Token,
+};
 use crate::store::rules::{Change, MarkChange, SlotStep};
 use crate::store::state::{Moment, SlotQuery, SlotState, StoredMark};
 use crate::store::{
-    Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause, Release,
-    Renewal, Settlement, Wake,
+    Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, LATEST_KEPT, NodeEntry, NodeReport, Pause,
+    Release, Renewal, Settlement, Wake,
 };
 
 /// The most slots that one [`Ledger::purge`] removes.
@@ -40,6 +42,8 @@ pub struct Ledger {
     pub(super) jobs: BTreeMap<JobName, JobEntry>,
     nodes: BTreeMap<NodeName, NodeEntry>,
     pauses: BTreeMap<JobName, Pause>,
+    /// What each job has come to lately, and since when it is that.
+    pub(super) latest: BTreeMap<JobName, (JobLatest, DateTime<Utc>)>,
     notes: BTreeMap<SlotId, Noted>,
     wakes: Vec<Wake>,
 }
@@ -101,6 +105,7 @@ impl Ledger {
             jobs: BTreeMap::new(),
             nodes: BTreeMap::new(),
             pauses: BTreeMap::new(),
+            latest: BTreeMap::new(),
             notes: BTreeMap::new(),
             wakes: Vec::new(),
         }
@@ -129,17 +134,17 @@ impl Ledger {
 
     /// Records success ([`crate::store::Store::complete`]).
     pub fn complete(&mut self, lease: &Lease, run: &RunRecord, done_ttl: Duration, now: DateTime<Utc>) -> Settlement {
-        self.on_slot(&SlotQuery::lease(lease), now, |step| step.complete(lease, run, done_ttl))
+        self.on_slot(&SlotQuery::end(lease), now, |step| step.complete(lease, run, done_ttl))
     }
 
     /// Records a failed run and releases its lease ([`crate::store::Store::fail`]).
     pub fn fail(&mut self, lease: &Lease, run: &RunRecord, retry_after: Duration, now: DateTime<Utc>) -> Release {
-        self.on_slot(&SlotQuery::lease(lease), now, |step| step.fail(lease, run, retry_after))
+        self.on_slot(&SlotQuery::end(lease), now, |step| step.fail(lease, run, retry_after))
     }
 
     /// Releases the lease of a run that never began or was drained ([`crate::store::Store::give_back`]).
     pub fn give_back(&mut self, lease: &Lease, run: &RunRecord, now: DateTime<Utc>) -> Release {
-        self.on_slot(&SlotQuery::lease(lease), now, |step| step.give_back(lease, run))
+        self.on_slot(&SlotQuery::end(lease), now, |step| step.give_back(lease, run))
     }
 
     /// Records the verdict of a slot that is over, once ([`crate::store::Store::close`]).
@@ -149,7 +154,7 @@ impl Ledger {
 
     /// Forgives all attempts so far and opens the slot again ([`crate::store::Store::reset`]).
     pub fn reset(&mut self, slot: &Slot, audit: &Audit, now: DateTime<Utc>) -> Intervention {
-        self.on_slot(&SlotQuery::slot(slot), now, |step| step.reset(audit))
+        self.on_slot(&SlotQuery::operate(slot), now, |step| step.reset(audit))
     }
 
     /// Takes the lease from its holder ([`crate::store::Store::unlock`]).
@@ -159,7 +164,7 @@ impl Ledger {
 
     /// Marks the slot done without a run ([`crate::store::Store::mark_done`]).
     pub fn mark_done(&mut self, slot: &Slot, audit: &Audit, done_ttl: Duration, now: DateTime<Utc>) -> Intervention {
-        self.on_slot(&SlotQuery::slot(slot), now, |step| step.mark_done(audit, done_ttl))
+        self.on_slot(&SlotQuery::operate(slot), now, |step| step.mark_done(audit, done_ttl))
     }
 
     /// What is known of each slot, in the order asked ([`crate::store::Store::inspect`]).
@@ -179,6 +184,7 @@ impl Ledger {
     pub fn purge(&mut self, now: DateTime<Utc>) -> u64 {
         let (at, mut gone) = (self.at(now), 0);
         self.purge_notes(at);
+        self.latest.retain(|_, (_, changed)| later(*changed, LATEST_KEPT) > now);
         self.slots.retain(|_, kept| {
             if kept.state.mark(now).is_none() {
                 kept.state.mark = None;
@@ -208,9 +214,14 @@ impl Ledger {
         let stored = self.slots.get(&id(slot)).map_or(&untouched, |kept| &kept.state);
         let pause = self.pauses.get(slot.job()).filter(|_| query.pause).cloned();
         let other = if query.exclusive { self.other_lease(slot, now) } else { None };
-        let mut step = SlotStep { pause, other, ..SlotStep::new(slot, stored.current(at), now) };
+        let latest = self.latest.get(slot.job()).filter(|_| query.latest).map(|(latest, _)| latest.clone());
+        let step = SlotStep { pause, other, ..SlotStep::new(slot, stored.current(at), now) };
+        let mut step = step.with_latest(latest.unwrap_or_default());
         let answer = rule(&mut step);
         let change = Change::between(stored, step, at);
+        if let Some(latest) = &change.latest {
+            self.latest.insert(slot.job().clone(), (latest.clone(), now));
+        }
         self.write(id(slot), change);
         answer
     }
@@ -240,6 +251,12 @@ impl Ledger {
             let mark = self.slots.get(id)?.state.mark(now)?;
             Some((id.1, mark.clone()))
         })
+    }
+
+    /// What each job has come to lately ([`crate::store::Store::latest`]).
+    pub fn latest(&self, jobs: &[JobName]) -> Vec<JobLatest> {
+        let known = |job| self.latest.get(job).map(|(latest, _)| latest.clone());
+        jobs.iter().map(|job| known(job).unwrap_or_default()).collect()
     }
 
     fn tell_job(&mut self, job: &JobName) {

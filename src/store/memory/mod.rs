@@ -19,7 +19,7 @@ use tokio::sync::broadcast;
 
 use crate::clock::Clock;
 use crate::job::{JobName, Namespace};
-use crate::slot::{Attempt, Audit, NotePage, OutputTail, Slot, SlotRecord, Token};
+use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
 use crate::store::backend::Backend;
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
@@ -171,6 +171,10 @@ impl Ruled for MemoryStore {
 
     async fn notes_known(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
         Ok(self.with_ledger(|ledger, now| ledger.notes(slot, now)))
+    }
+
+    async fn latest_known(&self, jobs: &[JobName]) -> Reply<Vec<JobLatest>> {
+        Ok(self.with_ledger(|ledger, _| ledger.latest(jobs)))
     }
 
     fn hints(&self) -> Wakeups {

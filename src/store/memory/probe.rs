@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::later;
 use crate::job::JobName;
-use crate::slot::{Attempt, Audit, Slot};
+use crate::slot::{Attempt, Audit, JobLatest, Slot};
 use crate::store::memory::ledger::{Kept, Ledger, id};
 
 impl Ledger {
@@ -54,6 +54,11 @@ impl Ledger {
     /// All that is known of the slot besides its mark is gone.
     pub fn forget_log(&mut self, slot: &Slot) {
         self.disturb(slot, Kept::forget);
+    }
+
+    /// What the job has come to lately becomes this.
+    pub fn set_latest(&mut self, job: &JobName, latest: JobLatest, now: DateTime<Utc>) {
+        self.latest.insert(job.clone(), (latest, now));
     }
 
     /// Records an operator's verb that did nothing.

@@ -1,7 +1,7 @@
 //! What a step has made of a slot, for a store to write: all of it at once, or nothing.
 
 use super::SlotStep;
-use crate::slot::{Attempt, RunRecord};
+use crate::slot::{Attempt, JobLatest, RunRecord};
 use crate::store::Wake;
 use crate::store::state::{Moment, SlotState, StoredMark};
 
@@ -33,6 +33,8 @@ pub(in crate::store) struct Change {
     pub(in crate::store) run: Option<RunRecord>,
     /// What was recorded before was kept for its time and goes, the outputs too.
     pub(in crate::store) forgets: bool,
+    /// What the job has come to lately, where that has changed.
+    pub(in crate::store) latest: Option<JobLatest>,
     /// What is told once it is written.
     pub(in crate::store) wake: Option<Wake>,
 }
@@ -55,7 +57,7 @@ fn is_prolonged(before: &StoredMark, after: &StoredMark) -> bool {
 impl Change {
     /// What a step has made of what was stored.
     pub(in crate::store) fn between(stored: &SlotState, step: SlotStep, at: Moment) -> Self {
-        let SlotStep { slot, state: mut after, wake, .. } = step;
+        let SlotStep { slot, state: mut after, wake, read_latest, latest, .. } = step;
         let before = stored.current(at);
         let log = after.differs(&before);
         let outdated = stored.is_outdated(at);
@@ -70,6 +72,7 @@ impl Change {
             log,
             run,
             forgets: log && outdated,
+            latest: (latest != read_latest).then_some(latest),
             wake: wake.map(|what| Wake::Slot { job: slot.job().clone(), key: slot.key(), what }),
             state: after,
         }
@@ -77,7 +80,7 @@ impl Change {
 
     /// Whether nothing has to be written.
     pub(in crate::store) fn is_none(&self) -> bool {
-        self.mark == MarkChange::Keep && !self.log
+        self.mark == MarkChange::Keep && !self.log && self.latest.is_none()
     }
 }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::clock::later;
-use crate::slot::{Audit, DoneMark, Holder, Lease, RunRecord, Slot, SlotKey, VerdictRecord};
+use crate::slot::{Audit, DoneMark, Holder, JobLatest, Lease, RunRecord, Slot, SlotKey, VerdictRecord};
 use crate::store::state::{MarkKind, SlotState, StoredMark};
 use crate::store::{Pause, WakeKind};
 
@@ -32,6 +32,9 @@ pub(in crate::store) struct SlotStep {
     pub(in crate::store) pause: Option<Pause>,
     /// The oldest of the job's other slots that is leased, where that was asked for. Its lease may have run out since.
     pub(in crate::store) other: Option<(SlotKey, StoredMark)>,
+    /// What the job has come to lately, where that was asked for: as it was read, and as the step leaves it.
+    pub(in crate::store) read_latest: JobLatest,
+    pub(in crate::store) latest: JobLatest,
     /// What is told once the change is written.
     pub(in crate::store) wake: Option<WakeKind>,
 }
@@ -39,7 +42,21 @@ pub(in crate::store) struct SlotStep {
 impl SlotStep {
     /// A step of a job that is not paused, with no lease at another slot.
     pub(in crate::store) fn new(slot: &Slot, state: SlotState, now: DateTime<Utc>) -> Self {
-        Self { slot: slot.clone(), now, state, pause: None, other: None, wake: None }
+        Self {
+            slot: slot.clone(),
+            now,
+            state,
+            pause: None,
+            other: None,
+            read_latest: JobLatest::default(),
+            latest: JobLatest::default(),
+            wake: None,
+        }
+    }
+
+    /// The same of a job that has come to this lately.
+    pub(in crate::store) fn with_latest(self, latest: JobLatest) -> Self {
+        Self { read_latest: latest.clone(), latest, ..self }
     }
 
     /// What stands at the key now.

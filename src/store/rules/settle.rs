@@ -12,7 +12,7 @@ use super::holder;
 use crate::clock::{between, later};
 use crate::job::NodeName;
 use crate::slot::{Audit, Holder, Lease, Outcome, RunRecord, Verdict, VerdictRecord};
-use crate::store::state::MarkKind;
+use crate::store::state::{MarkKind, SlotState};
 use crate::store::{Closing, Intervention, Release, Settlement, WakeKind};
 
 impl SlotStep {
@@ -21,6 +21,7 @@ impl SlotStep {
         self.record_own(lease, run);
         self.state.counter = self.state.counter.max(lease.attempt);
         self.state.record_done(&holder(lease), self.now);
+        self.latest.done(self.slot.key(), self.now);
         let mark = self.mark().cloned();
         let answer = match &mark {
             Some(other) if !is_of(other.kind, lease) => Settlement::Overtaken { by: other.by.clone() },
@@ -74,7 +75,15 @@ impl SlotStep {
 
     /// The lease says whose record it is, whatever the record itself says.
     fn record_own(&mut self, lease: &Lease, run: &RunRecord) {
-        self.state.write_run(RunRecord { attempt: lease.attempt, token: lease.token, ..run.clone() });
+        let run = RunRecord { attempt: lease.attempt, token: lease.token, ..run.clone() };
+        let (attempt, token) = (run.attempt, run.token);
+        let outcome = |state: &SlotState| state.run(attempt, token).and_then(|run| run.outcome);
+        let before = outcome(&self.state);
+        self.state.write_run(run);
+        // Only what was recorded: a repetition changes nothing, and success stays (I7).
+        if let Some(after) = outcome(&self.state).filter(|after| before != Some(*after)) {
+            self.latest.ended(self.slot.key(), self.now, after);
+        }
     }
 }
 
@@ -100,6 +109,7 @@ impl SlotStep {
         }
         let verdict = self.verdict(max_attempts);
         self.state.verdict = Some(VerdictRecord { verdict, by: by.clone(), at: self.now, attempt: 0 });
+        self.latest.closed(self.slot.key(), verdict);
         Closing::First(verdict)
     }
 
@@ -125,7 +135,9 @@ impl SlotStep {
         }
         self.state.forgiven = self.state.known();
         self.state.mark = None;
-        self.state.verdict = None;
+        if self.state.verdict.take().is_some_and(|record| record.verdict.is_failure()) {
+            self.latest.reopened(self.slot.key());
+        }
         self.record_audit(audit);
         self.wake = Some(WakeKind::Released);
         Intervention::Applied
@@ -157,6 +169,7 @@ impl SlotStep {
         }
         let by = Holder { node: NodeName::nearest(&audit.who), attempt: 0 };
         self.state.record_done(&by, self.now);
+        self.latest.done(self.slot.key(), self.now);
         self.record_audit(audit);
         let until = later(self.now, done_ttl);
         self.place(MarkKind::Done(None), by, self.now, until);

@@ -62,6 +62,7 @@ pub fn sql_row(bytes: &[u8]) -> bool {
         told(row::pause_beside(&row)) && row.0.contains_key("pause_audit"),
         told(row::pause(&row)),
         told(row::output(&row)),
+        told(row::latest(&row)) && row.0.contains_key("latest"),
         told(needed::<JobEntry>(&row, "entry")),
         told(needed::<NodeReport>(&row, "report")),
         told(needed::<NotePage>(&row, "record")),

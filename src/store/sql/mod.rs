@@ -42,7 +42,7 @@ pub(super) use backend::SqliteBackend;
 pub use sqlite::SqliteStore;
 
 /// The version of the tables that each `schema.sql` makes. What came before it was never released.
-const SCHEMA_VERSION: i64 = 5;
+const SCHEMA_VERSION: i64 = 6;
 
 /// Whether the tables have to be made; refuses tables of any other version. What is to be done with older ones is the store's to say.
 fn tables_are_missing(version: i64, way_out: &str) -> Result<bool, Fault> {
@@ -69,7 +69,7 @@ mod tests {
         assert!(!tables_are_missing(SCHEMA_VERSION, "move it away").unwrap());
         for (version, part) in [
             (1, "version 1, which was never released"),
-            (SCHEMA_VERSION - 1, "makes version 5: move it away"),
+            (SCHEMA_VERSION - 1, "makes version 6: move it away"),
             (SCHEMA_VERSION + 1, "run the newer cronward"),
             (-1, "run the newer cronward"),
         ] {

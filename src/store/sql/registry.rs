@@ -10,7 +10,7 @@ use super::row;
 use super::session::{Columns, Session, Why, values};
 use super::slots::{Scope, asked};
 use crate::job::JobName;
-use crate::slot::{Audit, NotePage, Slot};
+use crate::slot::{Audit, JobLatest, NotePage, Slot};
 use crate::store::{HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause, Trial};
 
 /// The most slots that one purge removes: it must not keep others waiting for long.
@@ -76,6 +76,15 @@ pub(super) async fn pauses<S: Session>(tx: &mut S, scope: &Scope) -> Result<Vec<
         Ok((job, row::pause(found)?))
     };
     rows.iter().map(decode).collect::<Result<_, _>>().map_err(odd("pauses"))
+}
+
+/// What each job has come to lately, in the order asked: one statement, however many there are.
+pub(super) async fn latest<S: Session>(tx: &mut S, scope: &Scope, jobs: &[JobName]) -> Result<Vec<JobLatest>, Fault> {
+    let names = row::json(&jobs).map_err(odd("latest"))?;
+    let rows = tx.fetch(tx.texts().latest_read, values![scope.namespace.as_str(), names]).await?;
+    let decode = |found: &S::Row| Ok((row::there(row::text(found, "job")?, "job")?, row::latest(found)?));
+    let known: BTreeMap<_, _> = rows.iter().map(decode).collect::<Result<_, _>>().map_err(odd("latest"))?;
+    Ok(jobs.iter().map(|job| known.get(job.as_str()).cloned().unwrap_or_default()).collect())
 }
 
 pub(super) async fn register<S: Session>(
@@ -144,7 +153,7 @@ pub(super) async fn purge<S: Session>(tx: &mut S, scope: &Scope) -> Result<u64, 
 pub(super) async fn forget<S: Session>(tx: &mut S, scope: &Scope, trial: &Trial) -> Result<(), Fault> {
     let (namespace, texts) = (scope.namespace.as_str(), tx.texts());
     let slots = [texts.trial_slots, texts.trial_notes].into_iter().filter(|_| !trial.slots.is_empty());
-    let texts_of_job = [texts.trial_jobs, texts.trial_pauses].into_iter().chain(slots);
+    let texts_of_job = [texts.trial_jobs, texts.trial_pauses, texts.trial_latest].into_iter().chain(slots);
     if let Some(job) = &trial.job {
         for text in texts_of_job {
             tx.execute(text, values![namespace, job.as_str()]).await?;

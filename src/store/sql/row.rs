@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::job::NodeName;
-use crate::slot::{Audit, Holder, OutputTail, SlotKey, Token};
+use crate::slot::{Audit, Holder, JobLatest, OutputTail, SlotKey, Token};
 use crate::store::Pause;
 use crate::store::sql::session::{Columns, Value, Why, values};
 use crate::store::state::{MarkKind, SlotState, StoredMark};
@@ -95,6 +95,11 @@ fn pause_in(row: &impl Columns, [since, until, by]: [&str; 3]) -> Result<Pause, 
     let PauseAudit { audit, ended } = there(record(row, by)?, by)?;
     let since = there(instant(row, since)?, since)?;
     Ok(Pause { since, until: instant(row, until)?, audit, ended })
+}
+
+/// What a job has come to lately; nothing where that is NULL.
+pub(super) fn latest(row: &impl Columns) -> Result<JobLatest, Why> {
+    record(row, "latest").map(Option::unwrap_or_default)
 }
 
 /// The end of a run's output.

@@ -121,6 +121,7 @@ statements! {
         slot_load,
         slots_read,
         output_read,
+        latest_read,
         pause_get,
         pause_set,
         pauses,
@@ -140,6 +141,7 @@ statements! {
         trial_pauses,
         trial_slots,
         trial_notes,
+        trial_latest,
     }
 }
 

@@ -10,7 +10,7 @@ use super::row;
 use super::session::{Session, Value, Why, values};
 use crate::clock::earlier;
 use crate::job::Namespace;
-use crate::slot::{Attempt, OutputTail, Slot, SlotKey, SlotRecord, Token};
+use crate::slot::{Attempt, JobLatest, OutputTail, Slot, SlotKey, SlotRecord, Token};
 use crate::store::Pause;
 use crate::store::rules::{Change, SlotStep};
 use crate::store::state::{Moment, SlotQuery, SlotState, StoredMark};
@@ -38,7 +38,8 @@ impl Scope {
     }
 }
 
-/// The turn of a job, of whose slots one runs at a time: who writes with it has read all that was granted before.
+/// The turn of a job: who writes with it has read all that was granted before of a job of whose slots one runs at a time, and what the
+/// job has come to lately.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(
     not(any(feature = "postgres", feature = "mysql")),
@@ -49,6 +50,10 @@ pub(super) struct Turn {
     pub(super) read: Option<i64>,
     pub(super) next: i64,
 }
+
+/// The turn of a job that nobody has been granted: no other is as low.
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+pub(super) const NO_TURN: i64 = 0;
 
 impl Turn {
     /// Never below the clock: larger than any before, also of a job whose turns were purged.
@@ -68,13 +73,15 @@ pub(super) struct Loaded {
     pause: Option<Pause>,
     /// The oldest of the job's other slots that is leased.
     other: Option<(SlotKey, StoredMark)>,
-    /// The job's turn, where the slot has to run alone.
+    latest: JobLatest,
+    /// The job's turn, where the slot has to run alone, or what the job has come to may change.
     turn: Option<Turn>,
+    exclusive: bool,
 }
 
 /// Reads the slot, as of one instant.
 pub(super) async fn load<S: Session>(session: &mut S, scope: &Scope, query: &SlotQuery) -> Result<Loaded, Fault> {
-    let asked = [scope.slot(&query.slot), values![i64::from(query.exclusive)]].concat();
+    let asked = [scope.slot(&query.slot), values![i64::from(query.exclusive), i64::from(query.latest)]].concat();
     let rows = session.fetch(session.texts().slot_load, asked).await?;
     read(session, scope, query, &rows).map_err(|why| Fault::row(&query.slot, why))
 }
@@ -93,7 +100,8 @@ fn read<S: Session>(session: &S, scope: &Scope, query: &SlotQuery, rows: &[S::Ro
     let found = own.ok_or("nothing was answered")?;
     let version = row::number(found, "version")?;
     let now = session.read_at(found)?;
-    let turn = query.exclusive.then(|| row::number(found, "turn").map(|read| Turn::after(read, now))).transpose()?;
+    let has_turn = query.exclusive || query.latest;
+    let turn = has_turn.then(|| row::number(found, "turn").map(|read| Turn::after(read, now))).transpose()?;
     Ok(Loaded {
         slot: query.slot.clone(),
         at: scope.at(now),
@@ -101,7 +109,9 @@ fn read<S: Session>(session: &S, scope: &Scope, query: &SlotQuery, rows: &[S::Ro
         version,
         pause: if query.pause { row::pause_beside(found)? } else { None },
         other,
+        latest: if query.latest { row::latest(found)? } else { JobLatest::default() },
         turn,
+        exclusive: query.exclusive,
     })
 }
 
@@ -109,7 +119,8 @@ impl Loaded {
     /// For a rule to decide.
     pub(super) fn step(&self) -> SlotStep {
         let (pause, other) = (self.pause.clone(), self.other.clone());
-        SlotStep { pause, other, ..SlotStep::new(&self.slot, self.stored.current(self.at), self.at.now) }
+        let step = SlotStep { pause, other, ..SlotStep::new(&self.slot, self.stored.current(self.at), self.at.now) };
+        step.with_latest(self.latest.clone())
     }
 
     /// What has to be written after it.
@@ -121,7 +132,8 @@ impl Loaded {
             None => had_ended((run.attempt, run.token)).then_some(OutputChange::Remove),
         });
         let (slot, now) = (self.slot.clone(), self.at.now);
-        SlotWrite { slot, now, change, output, version: self.version, turn: self.turn }
+        let turn = self.turn.filter(|_| self.exclusive || change.latest.is_some());
+        SlotWrite { slot, now, change, output, version: self.version, turn }
     }
 }
 
@@ -142,7 +154,7 @@ pub(super) struct SlotWrite {
     output: Option<OutputChange>,
     /// The version of the row that was read.
     pub(super) version: Option<i64>,
-    /// The job's turn that is taken with it; none where the slot need not run alone.
+    /// The job's turn that is taken with it; none where the slot need not run alone and the job has come to nothing else.
     #[cfg_attr(
         not(any(feature = "postgres", feature = "mysql")),
         allow(dead_code, reason = "one process writes to a file")
@@ -157,7 +169,6 @@ impl SlotWrite {
     }
 
     /// The job's identity: 1 namespace, 2 job.
-    #[cfg(feature = "mysql")]
     pub(super) fn job(&self, scope: &Scope) -> Vec<Value> {
         values![scope.namespace.as_str(), self.slot.job().as_str()]
     }
@@ -189,6 +200,12 @@ impl SlotWrite {
             self.next_version(),
         ]);
         Ok(values)
+    }
+
+    /// What the job has come to lately, where that has changed.
+    pub(super) fn latest(&self) -> Result<Option<String>, Fault> {
+        let latest = self.change.latest.as_ref();
+        latest.map(|latest| row::json(latest).map_err(|why| Fault::row(&self.slot, why))).transpose()
     }
 
     /// Whether outputs change with it.

@@ -8,9 +8,9 @@ use zookeeper_client::Stat;
 
 use super::fault::Fault;
 use crate::job::{JobName, Namespace, NodeName};
-use crate::slot::{Attempt, Slot, SlotKey, Token};
+use crate::slot::{Attempt, JobLatest, Slot, SlotKey, Token};
 use crate::store::Wake;
-use crate::store::codec::{MarkText, PauseText};
+use crate::store::codec::{LatestText, MarkText, PauseText};
 use crate::store::state::{SlotState, StoredMark};
 
 /// The name of the ephemeral node below a slot whose lease is held. No output has such a name.
@@ -111,6 +111,16 @@ impl Paths {
         format!("{}/job/{job}", self.root)
     }
 
+    /// What every job has come to lately.
+    pub(super) fn all_latest(&self) -> String {
+        format!("{}/latest", self.root)
+    }
+
+    /// What a job has come to lately.
+    pub(super) fn latest(&self, job: &JobName) -> String {
+        format!("{}/latest/{job}", self.root)
+    }
+
     pub(super) fn nodes(&self) -> String {
         format!("{}/node", self.root)
     }
@@ -189,6 +199,14 @@ pub(super) fn stored(path: &str, text: Option<MarkText>) -> Result<Option<Stored
 /// Every job's pause.
 pub(super) fn read_pauses(path: &str, data: &[u8]) -> Result<BTreeMap<JobName, PauseText>, Fault> {
     read_json(path, data)
+}
+
+/// What a job has come to lately, and the version of its node; none when it is not there.
+pub(super) fn read_latest(path: &str, found: Option<&Found>) -> Result<(JobLatest, Option<i32>), Fault> {
+    match found {
+        Some(Found::Data(data, stat)) => Ok((read_json::<LatestText>(path, data)?.latest, Some(stat.version))),
+        _ => Ok((JobLatest::default(), None)),
+    }
 }
 
 /// A node in JSON.

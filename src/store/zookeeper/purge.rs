@@ -27,6 +27,7 @@ impl ZookeeperStore {
         let session = self.link.session().await?;
         let at = self.moment(&session, false).await?;
         self.remove_old_notes(call, &session).await?;
+        self.remove_old_latest(call, &session).await?;
         let jobs = self.children(&session, self.paths.slots()).await?;
         let folders = jobs.iter().map(|job| self.paths.slots_of(job));
         let paths = self.long_begun(&session, folders, earlier(at.now, at.retention), AT_ONCE).await?;
@@ -123,7 +124,7 @@ impl ZookeeperStore {
 
     /// The nodes of a trial, the lower ones first.
     async fn written(&self, session: &Session, trial: &Trial) -> Result<Vec<String>, Fault> {
-        let of_job = trial.job.iter().map(|job| self.paths.job(job));
+        let of_job = trial.job.iter().flat_map(|job| [self.paths.job(job), self.paths.latest(job)]);
         let mut paths: Vec<String> = of_job.chain(trial.node.iter().map(|node| self.paths.node(node))).collect();
         for slot in &trial.slots {
             let folder = self.paths.slot(slot);

@@ -9,11 +9,11 @@ use serde::de::DeserializeOwned;
 use super::ZookeeperStore;
 use super::fault::Fault;
 use super::link::Session;
-use super::nodes::{Ask, Found, json, read_json, read_pauses};
+use super::nodes::{Ask, Found, json, read_json, read_latest, read_pauses};
 use crate::clock::{earlier, later};
 use crate::job::JobName;
-use crate::slot::{Audit, NotePage, Slot};
-use crate::store::codec::{NodeText, NotesText, PauseText};
+use crate::slot::{Audit, JobLatest, NotePage, Slot};
+use crate::store::codec::{LatestText, NodeText, NotesText, PauseText};
 use crate::store::keyed::{Call, Notes, Registry};
 use crate::store::{HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause, Wake};
 
@@ -101,6 +101,19 @@ impl Registry for ZookeeperStore {
 
     async fn end_pause(&self, call: &Call, job: &JobName, audit: &Audit) -> Result<Intervention, Fault> {
         self.change_pause(call, job, |pause, now| pause?.end(audit, now)).await
+    }
+
+    async fn latest_known(&self, jobs: &[JobName]) -> Result<Vec<JobLatest>, Fault> {
+        let session = self.link.session().await?;
+        let mut latest = Vec::with_capacity(jobs.len());
+        for part in jobs.chunks(AT_ONCE) {
+            let paths: Vec<String> = part.iter().map(|job| self.paths.latest(job)).collect();
+            let found = self.read(&session, paths.iter().cloned().map(Ask::Data).collect()).await?;
+            for (path, found) in paths.iter().zip(&found) {
+                latest.push(read_latest(path, Some(found))?.0);
+            }
+        }
+        Ok(latest)
     }
 }
 
@@ -284,6 +297,22 @@ impl ZookeeperStore {
             }
         }
         Ok(done)
+    }
+
+    /// Removes what jobs came to that have come to nothing since.
+    pub(super) async fn remove_old_latest(&self, call: &Call, session: &Session) -> Result<(), Fault> {
+        let now = self.moment(session, false).await?.now;
+        let known = self.entries::<LatestText>(session, &self.paths.all_latest()).await?;
+        let old: Vec<_> = known.into_iter().filter(|(_, text, _)| text.is_outdated(now)).collect();
+        for part in old.chunks(AT_ONCE) {
+            let mut writer = session.client.new_multi_writer();
+            for (path, _, version) in part {
+                writer.add_delete(path, Some(*version))?;
+            }
+            // Where somebody came in between, the next purge will do.
+            self.committed(call, &mut writer).await?;
+        }
+        Ok(())
     }
 
     /// Removes a batch of what is older than the retention.

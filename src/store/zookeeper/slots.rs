@@ -9,10 +9,10 @@ use zookeeper_client::MultiWriter;
 use super::fault::{Fault, cause, is_overtaken};
 use super::leases::{Asks, Leases, Owner, Tending};
 use super::link::Session;
-use super::nodes::{Ask, Found, Paths, SlotText, json, outputs_of, read_json, read_pauses, state};
+use super::nodes::{Ask, Found, Paths, SlotText, json, outputs_of, read_json, read_latest, read_pauses, state};
 use super::{CAPABILITY, ZookeeperStore};
-use crate::slot::{Attempt, OutputTail, Slot, SlotRecord, Token};
-use crate::store::codec::{MarkText, PauseText};
+use crate::slot::{Attempt, JobLatest, OutputTail, Slot, SlotRecord, Token};
+use crate::store::codec::{LatestText, MarkText, PauseText};
 use crate::store::keyed::{Call, Keyed};
 use crate::store::rules::{Change, MarkChange, SlotStep};
 use crate::store::state::{Moment, SlotQuery, SlotState};
@@ -43,6 +43,8 @@ struct Loaded {
     pause: Option<Pause>,
     /// What is leased of the job.
     leases: Leases,
+    /// What the job has come to lately, where that may change, and the version of its node; none when it is not there.
+    latest: (JobLatest, Option<i32>),
     /// Other nodes that were read, with their versions.
     read: Vec<(String, i32)>,
 }
@@ -50,7 +52,8 @@ struct Loaded {
 impl Loaded {
     fn step(&self) -> SlotStep {
         let (pause, other) = (self.pause.clone(), self.leases.other.clone());
-        SlotStep { pause, other, ..SlotStep::new(&self.slot, self.stored.current(self.at), self.at.now) }
+        let step = SlotStep { pause, other, ..SlotStep::new(&self.slot, self.stored.current(self.at), self.at.now) };
+        step.with_latest(self.latest.0.clone())
     }
 
     const fn asks(&self) -> Asks<'_> {
@@ -139,6 +142,8 @@ impl ZookeeperStore {
         let path = self.paths.slot(slot);
         let mut asks = vec![Ask::Data(path.clone()), Ask::Children(path.clone()), Ask::Data(self.paths.owner(slot))];
         asks.extend([self.paths.slots_of(slot.job().as_str()), pauses.clone()].map(Ask::Data));
+        let latest = self.paths.latest(slot.job());
+        asks.extend(query.latest.then(|| Ask::Data(latest.clone())));
         asks.extend(self.leases_asked(query));
         // At the same time, so that a clock that has to be asked costs no round trip of its own.
         let (found, at) = try_join(self.read(session, asks), self.moment(session, false)).await?;
@@ -154,6 +159,7 @@ impl ZookeeperStore {
         };
         let mut known = read_pauses(&pauses, &text_of_pauses)?;
         let read = vec![(pauses, stat.version)];
+        let latest = read_latest(&latest, if query.latest { found.next() } else { None }.as_ref())?;
         let leases = self.leases_found(session, query, found, at).await?;
         Ok(Some(Loaded {
             slot: slot.clone(),
@@ -167,6 +173,7 @@ impl ZookeeperStore {
             at,
             pause: known.remove(slot.job()).filter(|_| query.pause).map(PauseText::pause),
             leases,
+            latest,
             read,
         }))
     }
@@ -189,6 +196,7 @@ impl ZookeeperStore {
         let grants = matches!(change.mark, MarkChange::Put(_) | MarkChange::Prolong(_));
         self.add_lease(&mut writer, (&loaded.slot, &loaded.leases), mark.as_ref(), grants)?;
         self.add_slot(&mut writer, loaded, mark, change)?;
+        self.add_latest(&mut writer, loaded, change.latest.as_ref())?;
         self.add_outputs(&mut writer, loaded, change)?;
         self.add_owner(&mut writer, (&loaded.slot, loaded.owner), tending)?;
         if let Some(wake) = &change.wake {
@@ -199,11 +207,16 @@ impl ZookeeperStore {
             self.doubt(session);
         }
         match self.commit(call, &mut writer).await? {
-            Written::Overtaken if !(loaded.folder && loaded.leases.is_there()) => {
-                // Another claim made the job's folders first; or it was the namespace that went meanwhile.
-                let job = loaded.slot.job().as_str();
-                for folder in [self.paths.slots_of(job), self.paths.leases_of(job)] {
-                    session.client.mkdir(&folder, &self.link.options()).await?;
+            Written::Overtaken => {
+                let is_first = change.latest.is_some() && loaded.latest.1.is_none();
+                if !(loaded.folder && loaded.leases.is_there()) || is_first {
+                    // Another claim made the job's folders first, or no job has come to anything yet; or it was the namespace that went
+                    // meanwhile.
+                    let job = loaded.slot.job().as_str();
+                    let latest = is_first.then(|| self.paths.all_latest());
+                    for folder in [self.paths.slots_of(job), self.paths.leases_of(job)].into_iter().chain(latest) {
+                        session.client.mkdir(&folder, &self.link.options()).await?;
+                    }
                 }
                 Ok(Written::Overtaken)
             }
@@ -228,6 +241,22 @@ impl ZookeeperStore {
             return Ok(writer.add_set_data(&path, &json(&text)?, Some(version))?);
         }
         Ok(writer.add_create(&path, &json(&text)?, &self.link.options())?)
+    }
+
+    /// What the job has come to lately, where the step has changed that.
+    fn add_latest(
+        &self,
+        writer: &mut MultiWriter<'_>,
+        loaded: &Loaded,
+        latest: Option<&JobLatest>,
+    ) -> Result<(), Fault> {
+        let Some(latest) = latest else { return Ok(()) };
+        let (path, text) = (self.paths.latest(loaded.slot.job()), json(&LatestText::of(latest, loaded.at.now))?);
+        match loaded.latest.1 {
+            Some(version) => writer.add_set_data(&path, &text, Some(version))?,
+            None => writer.add_create(&path, &text, &self.link.options())?,
+        }
+        Ok(())
     }
 
     /// A node that is made and removed in the same step.

@@ -3,6 +3,7 @@
 //!
 //! A suite that lets one of these pass proves nothing about the stores that it lets pass.
 
+mod latest;
 mod leases;
 mod lost;
 mod records;
@@ -18,7 +19,7 @@ use libtest_mimic::{Failed, Trial};
 
 /// Every flaw.
 pub fn controls() -> Vec<Control> {
-    [leases::controls(), lost::controls(), records::controls()].concat()
+    [leases::controls(), lost::controls(), records::controls(), latest::controls()].concat()
 }
 
 /// Each of them is a trial: that every broken store is caught by the cases that are there for it, that those cases exist, and that

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 
 use cronward::clock::Clock;
 use cronward::job::{JobName, Namespace, NodeName};
-use cronward::slot::{Attempt, Audit, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
+use cronward::slot::{Attempt, Audit, JobLatest, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use cronward::store::conformance::{MemorySetup, Probe, Scale, Setup};
 use cronward::store::layer::Reply;
 use cronward::store::memory::{Ledger, MemoryStore};
@@ -261,6 +261,10 @@ impl Store for Broken {
 
     async fn notes(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
         self.right.notes(slot).await
+    }
+
+    async fn latest(&self, jobs: &[JobName]) -> Reply<Vec<JobLatest>> {
+        self.right.latest(jobs).await
     }
 
     fn subscribe(&self) -> Wakeups {

@@ -143,7 +143,7 @@ impl Probe for Raw {
     }
 
     async fn wipe(&self) -> Result<(), String> {
-        for table in ["slots", "pauses", "jobs", "nodes", "notes"] {
+        for table in ["slots", "turns", "pauses", "jobs", "nodes", "notes"] {
             let sql = with_marks(&format!("DELETE FROM cronward_{table} WHERE namespace = ?"));
             let done = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(self.namespace.as_str());
             done.execute(&mut *self.conn.lock().await).await.map_err(|error| error.to_string())?;

@@ -109,7 +109,7 @@ impl Probe for Raw {
 
     async fn wipe(&self) -> Result<(), String> {
         let mut conn = self.conn.lock().await;
-        for table in ["slots", "pauses", "jobs", "nodes", "notes"] {
+        for table in ["slots", "latest", "pauses", "jobs", "nodes", "notes"] {
             // Outputs go with their slots.
             sqlx::query(sqlx::AssertSqlSafe(format!("DELETE FROM {table} WHERE namespace = ?1")))
                 .bind(self.namespace.as_str())

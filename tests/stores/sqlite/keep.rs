@@ -35,6 +35,23 @@ async fn records_outlive_the_process_that_wrote_them() {
 }
 
 #[tokio::test]
+async fn a_purge_keeps_what_a_job_has_come_to_for_longer_than_a_year() {
+    let place = place();
+    let store = open(&place.path).await;
+    let lease = grant(&store, &slot("job")).await;
+    store.fail(&lease, &ended(&lease, Outcome::Failure), Duration::ZERO).await.unwrap();
+    let job = [slot("job").job().clone()];
+    let known = store.latest(&job).await.unwrap();
+    assert!(known[0].end.is_some());
+    for (days, left) in [(399, true), (401, false)] {
+        let then = (Utc::now() - TimeDelta::days(days)).timestamp_millis();
+        sql(&mut raw(&place.path).await, &format!("UPDATE latest SET changed_ms = {then}")).await;
+        store.purge().await.unwrap();
+        assert_eq!(store.latest(&job).await.unwrap() == known, left, "{days} days");
+    }
+}
+
+#[tokio::test]
 async fn a_purge_takes_what_is_older_than_the_retention_and_nothing_else() {
     let place = place();
     let store = open(&place.path).await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::job::{JobName, NodeName};
-use crate::slot::{Audit, DoneMark, Lease, Mark, RunRecord, Slot, SlotRecord};
+use crate::slot::{Audit, DoneMark, JobLatest, LastEnd, LastSuccess, Lease, Mark, RunRecord, Slot, SlotRecord};
 use crate::store::conformance::Failure;
 use crate::store::conformance::bench::{DONE, LEASE, WAIT};
 use crate::store::memory::Ledger;
@@ -135,6 +135,12 @@ fn plain_intervention(answer: Intervention) -> Intervention {
 pub(super) fn plain_pause(pause: Pause, now: DateTime<Utc>) -> (Option<Option<Duration>>, String, Option<String>) {
     let remaining = pause.remaining(now).map(|left| left.map(whole));
     (remaining, pause.audit.verb, pause.ended.map(|ended| ended.verb))
+}
+
+pub(super) fn plain_latest(latest: JobLatest) -> JobLatest {
+    let success = latest.success.map(|success| LastSuccess { at: THEN, ..success });
+    let end = latest.end.map(|end| LastEnd { at: THEN, ..end });
+    JobLatest { success, end, ..latest }
 }
 
 pub(super) fn plain_record(record: SlotRecord) -> SlotRecord {

@@ -14,7 +14,7 @@ use chrono::{DateTime, Utc};
 
 use crate::slot::{Lease, Outcome as Ended, Slot};
 use crate::store::conformance::bench::{DONE, LEASE, WAIT, audit, ended, node_name};
-use crate::store::conformance::sequence::ask::{Answer, Ask, plain_pause, plain_record};
+use crate::store::conformance::sequence::ask::{Answer, Ask, plain_latest, plain_pause, plain_record};
 use crate::store::conformance::{Bench, Failure, Setup};
 use crate::store::memory::Ledger;
 use crate::store::{Claim, ClaimRequest};
@@ -88,6 +88,7 @@ pub async fn agree(setup: Arc<dyn Setup>, namespace: &str, steps: &[Step]) -> Re
         taken.map_err(|failure| format!("step {index}, {step:?}: {failure}"))?;
     }
     world.compare_counters().await.map_err(told)?;
+    world.compare_latest().await.map_err(told)?;
     Ok(world.asked)
 }
 
@@ -245,6 +246,16 @@ impl World {
         let right = self.ledger.pauses();
         let right: Vec<_> = right.into_iter().map(|(job, pause)| (job, plain_pause(pause, self.now))).collect();
         ensure_eq!(known, right);
+        Ok(())
+    }
+
+    /// What the jobs have come to lately is the same.
+    async fn compare_latest(&self) -> Result<(), Failure> {
+        let jobs: Vec<_> = self.slots.iter().map(|slot| slot.job().clone()).collect();
+        let known = self.bench.store.latest(&jobs).await?;
+        for (known, right) in known.into_iter().zip(self.ledger.latest(&jobs)) {
+            ensure_eq!(plain_latest(known), plain_latest(right));
+        }
         Ok(())
     }
 

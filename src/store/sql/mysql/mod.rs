@@ -159,10 +159,6 @@ impl Dialect for MySql {
         OWN.turns_purge
     }
 
-    fn trial_turns() -> &'static str {
-        OWN.trial_turns
-    }
-
     async fn tell(_session: &mut MySqlSession, _scope: &Scope, _wake: &Wake) -> Result<(), Fault> {
         // It tells nobody: see `told`.
         Ok(())

@@ -1,4 +1,4 @@
--- The tables, version 5. Instants are epoch milliseconds in UTC; what is JSON is as src/slot and src/store/state.rs write it. Names
+-- The tables, version 6. Instants are epoch milliseconds in UTC; what is JSON is as src/slot and src/store/state.rs write it. Names
 -- are compared byte by byte. Each statement can be run again, because the server commits after each; the version is written last.
 
 -- One row.
@@ -33,12 +33,14 @@ CREATE TABLE IF NOT EXISTS cronward_slots (
     KEY slots_by_age (namespace, touched_ms)
 ) ENGINE = InnoDB;
 
--- Of two slots of a job that are claimed at once, each of which must run alone, one is granted: such a grant gives the job another
--- turn, and is written only while the job has the turn that was read.
+-- One row per job. Of two slots that are claimed at once, each of which must run alone, one is granted: such a grant gives the job
+-- another turn, and is written only while the job has the turn that was read. So does a step that changes latest: what the job has come
+-- to lately, in JSON; NULL until it has come to anything. Turns are never below the clock, so they tell when that was, too.
 CREATE TABLE IF NOT EXISTS cronward_turns (
     namespace VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
     job       VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
     turn      BIGINT NOT NULL,
+    latest    TEXT CHARACTER SET utf8mb4,
     PRIMARY KEY (namespace, job)
 ) ENGINE = InnoDB;
 
@@ -95,4 +97,4 @@ CREATE TABLE IF NOT EXISTS cronward_notes (
     KEY notes_by_age (namespace, kept_from_ms)
 ) ENGINE = InnoDB;
 
-REPLACE INTO cronward_schema (one, version) VALUES (1, 5)
+REPLACE INTO cronward_schema (one, version) VALUES (1, 6)

@@ -15,7 +15,7 @@ use crate::store::sql::fault::Fault;
 use crate::store::sql::row;
 use crate::store::sql::server::{Access, are_missing, take_access};
 use crate::store::sql::session::{Columns, Session, Texts, Value, Why, statements, values};
-use crate::store::sql::slots::{Scope, SlotWrite};
+use crate::store::sql::slots::{NO_TURN, Scope, SlotWrite};
 use crate::store::{ErrorKind, Migration, OpenError, redact};
 
 const FILE: &str = include_str!("statements.sql");
@@ -48,7 +48,6 @@ statements! {
         slot_begin,
         turn_begin,
         turns_purge,
-        trial_turns,
         outputs_forget,
         output_save,
         output_remove,
@@ -285,9 +284,10 @@ impl MySqlSession {
                 if turn.read.is_none() {
                     self.execute(OWN.turn_begin, write.job(scope)).await?;
                 }
-                let read = values![version.unwrap_or(UNTOUCHED), turn.read.unwrap_or(0)];
+                let read = values![version.unwrap_or(UNTOUCHED), turn.read.unwrap_or(NO_TURN)];
                 let set = split();
-                self.execute(OWN.slot_grant, [values![turn.next], set, row, read, fresh].concat()).await
+                self.execute(OWN.slot_grant, [values![turn.next, write.latest()?], set, row, read, fresh].concat())
+                    .await
             }
             (None, None) => self.execute(OWN.slot_insert, [row, fresh].concat()).await,
             (None, Some(version)) => {

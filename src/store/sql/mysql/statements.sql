@@ -80,13 +80,14 @@ WHERE namespace = ? AND job = ? AND slot = ? AND version = ?
     AND timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(3)) DIV 1000 - ? <= ?
 
 -- name: slot_grant
--- The same if the job still has the turn that was read, too: with it the job has another one. Asked are the turn, what is set, the
--- slot, the version and the turn that were read, and when. One statement: nobody waits for a lock while a node thinks. Both rows are
--- there already.
+-- The same if the job still has the turn that was read, too: with it the job has another one, and what it has come to lately, unless
+-- that is NULL. Asked are the turn, that, what is set, the slot, the version and the turn that were read, and when. One statement:
+-- nobody waits for a lock while a node thinks. Both rows are there already.
 UPDATE cronward_turns AS t
 JOIN cronward_slots AS s ON s.namespace = t.namespace AND s.job = t.job
 SET
     t.turn       = ?,
+    t.latest     = COALESCE(?, t.latest),
     s.state      = ?,
     s.node       = ?,
     s.attempt    = ?,
@@ -125,28 +126,30 @@ ON DUPLICATE KEY UPDATE output = VALUES(output)
 DELETE FROM cronward_outputs WHERE namespace = ? AND job = ? AND slot = ? AND attempt = ? AND token = ?
 
 -- name: slot_load
--- One row as of one instant, the server's clock: a slot's row, NULL where there is none, and the job's last pause; and where it has
--- to run alone, the job's last turn, and a row more, with `other` 1, for each of the job's other slots that is leased. Asked are the
--- slot, and whether it has to run alone. The server would take the primary key, and read every slot of the job.
+-- One row as of one instant, the server's clock: a slot's row, NULL where there is none, and the job's last pause; where it has to
+-- run alone, or what the job has come to lately may change, the job's last turn, and that; and where it has to run alone, a row more,
+-- with `other` 1, for each of the job's other slots that is leased. Asked are the slot, and whether either is so. The server would
+-- take the primary key, and read every slot of the job.
 WITH asked AS (
     SELECT
         timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(3)) DIV 1000 AS now_ms,
         CONVERT(? USING ascii) COLLATE ascii_bin AS namespace, CONVERT(? USING ascii) COLLATE ascii_bin AS job,
-        CONVERT(? USING ascii) COLLATE ascii_bin AS slot, CAST(? AS SIGNED) AS alone
+        CONVERT(? USING ascii) COLLATE ascii_bin AS slot, CAST(? AS SIGNED) AS alone,
+        CAST(? AS SIGNED) AS lately
 )
 SELECT
     0 AS other, asked.now_ms, s.slot, s.version, s.state, s.node, s.attempt, s.token, s.since_ms, s.until_ms, s.attempts,
     s.document,
-    t.turn,
+    t.turn, t.latest,
     p.since_ms AS pause_since_ms, p.until_ms AS pause_until_ms, p.audit AS pause_audit
 FROM asked
 LEFT JOIN cronward_slots AS s ON s.namespace = asked.namespace AND s.job = asked.job AND s.slot = asked.slot
 LEFT JOIN cronward_pauses AS p ON p.namespace = asked.namespace AND p.job = asked.job
-LEFT JOIN cronward_turns AS t ON asked.alone AND t.namespace = asked.namespace AND t.job = asked.job
+LEFT JOIN cronward_turns AS t ON (asked.alone OR asked.lately) AND t.namespace = asked.namespace AND t.job = asked.job
 UNION ALL
 SELECT
     1, asked.now_ms, o.slot, o.version, o.state, o.node, o.attempt, o.token, o.since_ms, o.until_ms, o.attempts,
-    NULL, NULL, NULL, NULL, NULL
+    NULL, NULL, NULL, NULL, NULL, NULL
 FROM asked
 JOIN cronward_slots AS o FORCE INDEX (slots_by_state)
     ON o.namespace = asked.namespace AND o.job = asked.job AND o.state = 'running' AND o.slot <> asked.slot
@@ -168,6 +171,14 @@ JOIN cronward_slots AS t
 -- name: output_read
 -- The end of one run's output.
 SELECT output FROM cronward_outputs WHERE namespace = ? AND job = ? AND slot = ? AND attempt = ? AND token = ?
+
+-- name: latest_read
+-- What jobs have come to lately. Asked are the namespace, and a JSON array of names.
+SELECT STRAIGHT_JOIN
+    t.job, t.latest
+FROM (SELECT CONVERT(? USING ascii) COLLATE ascii_bin AS namespace, ? AS jobs) AS asked
+JOIN json_table(asked.jobs, '$[*]' COLUMNS (name VARCHAR(64) CHARACTER SET ascii PATH '$')) AS named
+JOIN cronward_turns AS t ON t.namespace = asked.namespace AND t.job = named.name COLLATE ascii_bin
 
 -- name: pause_get
 -- A job's last pause; nobody else changes it until this transaction ends.
@@ -229,9 +240,10 @@ ORDER BY touched_ms
 LIMIT ?
 
 -- name: turns_purge
--- Removes the turns from the instant or before of jobs that have no slots. The next turn of such a job is never below the clock.
+-- Removes the turns from the first instant or before of jobs that have no slots; from the second or before where the job has come to
+-- anything: with each change of that it had another turn. The next turn of such a job is never below the clock.
 DELETE FROM cronward_turns
-WHERE namespace = ? AND turn <= ? AND NOT EXISTS (
+WHERE namespace = ? AND turn <= IF(latest IS NULL, ?, ?) AND NOT EXISTS (
     SELECT 1 FROM cronward_slots AS s WHERE s.namespace = cronward_turns.namespace AND s.job = cronward_turns.job
 )
 
@@ -297,6 +309,6 @@ DELETE FROM cronward_slots WHERE namespace = ? AND job = ?
 -- Removes what was noted on a job that was only tried.
 DELETE FROM cronward_notes WHERE namespace = ? AND job = ?
 
--- name: trial_turns
--- Removes the turn of a job that was only tried.
+-- name: trial_latest
+-- Removes the turn of a job that was only tried, and what it has come to.
 DELETE FROM cronward_turns WHERE namespace = ? AND job = ?

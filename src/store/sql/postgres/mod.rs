@@ -152,10 +152,6 @@ impl Dialect for Postgres {
         OWN.turns_purge
     }
 
-    fn trial_turns() -> &'static str {
-        OWN.trial_turns
-    }
-
     async fn tell(session: &mut PgSession, scope: &Scope, wake: &Wake) -> Result<(), Fault> {
         session.tell(scope, wake).await
     }

@@ -1,11 +1,11 @@
--- The tables, version 5. Instants are epoch milliseconds in UTC; what is JSON is as src/slot and src/store/state.rs write it. Names
+-- The tables, version 6. Instants are epoch milliseconds in UTC; what is JSON is as src/slot and src/store/state.rs write it. Names
 -- are compared byte by byte.
 
 -- One row.
 CREATE TABLE cronward_schema (
     version bigint NOT NULL
 );
-INSERT INTO cronward_schema (version) VALUES (5);
+INSERT INTO cronward_schema (version) VALUES (6);
 
 -- One row per slot that was ever touched. What stands at its key are state ('running', 'backoff', 'done' or 'none'), node, attempt,
 -- token, since_ms and until_ms; it counts only until then. attempts is the counter. All else that is recorded is in the document,
@@ -35,12 +35,14 @@ CREATE INDEX cronward_slots_running ON cronward_slots (namespace, job) WHERE sta
 -- For the purge alone.
 CREATE INDEX cronward_slots_by_age ON cronward_slots (namespace, touched_ms);
 
--- Of two slots of a job that are claimed at once, each of which must run alone, one is granted: such a grant gives the job another
--- turn, and is written only while the job has the turn that was read.
+-- One row per job. Of two slots that are claimed at once, each of which must run alone, one is granted: such a grant gives the job
+-- another turn, and is written only while the job has the turn that was read. So does a step that changes latest: what the job has come
+-- to lately, in JSON; NULL until it has come to anything. Turns are never below the clock, so they tell when that was, too.
 CREATE TABLE cronward_turns (
     namespace text COLLATE "C" NOT NULL,
     job       text COLLATE "C" NOT NULL,
     turn      bigint NOT NULL,
+    latest    text,
     PRIMARY KEY (namespace, job)
 ) WITH (fillfactor = 70);
 

@@ -14,7 +14,7 @@ use crate::store::sql::fault::Fault;
 use crate::store::sql::row;
 use crate::store::sql::server::{Access, are_missing, take_access};
 use crate::store::sql::session::{Columns, Session, Texts, Value, Why, statements, values};
-use crate::store::sql::slots::{Scope, SlotWrite};
+use crate::store::sql::slots::{NO_TURN, Scope, SlotWrite};
 use crate::store::{ErrorKind, Migration, OpenError, Wake, redact};
 
 const FILE: &str = include_str!("statements.sql");
@@ -37,8 +37,8 @@ statements! {
         schema_version,
         tell,
         slot_write,
+        turn_begin,
         turns_purge,
-        trial_turns,
     }
 }
 
@@ -234,14 +234,20 @@ impl PgSession {
         Ok(self.number(OWN.schema_version).await?.unwrap_or(0))
     }
 
-    /// Writes what a rule has changed, in one statement. False when the row is not as it was read any more.
+    /// Writes what a rule has changed, in one statement; for the first turn of a job with what it has come to lately, in two. False
+    /// when the row is not as it was read any more.
     pub(super) async fn write(&mut self, scope: &Scope, write: &SlotWrite, limit: Duration) -> Result<bool, Fault> {
         let mut values = write.row(scope)?;
-        let wake = write.change.wake.as_ref().map(ToString::to_string);
-        let (next, read) = (write.turn.map(|turn| turn.next), write.turn.and_then(|turn| turn.read));
+        let (wake, latest) = (write.change.wake.as_ref().map(ToString::to_string), write.latest()?);
+        let (next, mut read) = (write.turn.map(|turn| turn.next), write.turn.and_then(|turn| turn.read));
+        if latest.is_some() && read.is_none() {
+            self.execute(OWN.turn_begin, write.job(scope)).await?;
+            read = Some(NO_TURN);
+        }
         values.extend(values![write.version, write.now, millis(limit), next, read, channel(&scope.namespace), wake]);
         values.push(i64::from(write.change.forgets).into());
         values.extend(write.output()?.unwrap_or_else(|| values![None::<i64>, None::<String>, None::<String>]));
+        values.push(latest.into());
         let row = bound(OWN.slot_write, values).fetch_one(&mut self.conn).await?;
         Ok(row.try_get::<i64, _>("written")? > 0)
     }

@@ -46,20 +46,23 @@ SELECT pg_notify($1, $2)
 -- Writes what a rule has changed: the row and all that belongs to it, or nothing but a turn, which does no harm. $1 to $14 are the
 -- slot's row; $15 the version that was read, NULL when there was no row; $16 when it was read, and $17 how long ago that may be; $18
 -- and $19 the job's turn after it, and the one that was read; $20 and $21 the channel and a hint; $22 is not 0 where all outputs of
--- the slot go; $23 to $25 a run's attempt, token and output, which goes where it is NULL. Each but the row may be NULL. Versions and
--- turns are larger than any that there were, also in rows that were purged: they are never below the clock. Who waits for another's
--- turn to be written finds that it is not the one that was read.
+-- the slot go; $23 to $25 a run's attempt, token and output, which goes where it is NULL; $26 what the job has come to lately, where
+-- that changes. Each but the row may be NULL. Versions and turns are larger than any that there were, also in rows that were purged:
+-- they are never below the clock. Who waits for another's turn to be written finds that it is not the one that was read. With $26 the
+-- turn is kept for this statement first, and written only with the row; it is there already (`turn_begin`).
 WITH taken AS (
     INSERT INTO cronward_turns AS t (namespace, job, turn)
-    SELECT $1, $2, $18 WHERE $18 IS NOT NULL
+    SELECT $1, $2, $18 WHERE $18 IS NOT NULL AND $26 IS NULL
     ON CONFLICT (namespace, job) DO UPDATE SET turn = excluded.turn WHERE t.turn = $19
     RETURNING 1
+), held AS MATERIALIZED (
+    SELECT 1 FROM cronward_turns WHERE $26 IS NOT NULL AND namespace = $1 AND job = $2 AND turn = $19 FOR UPDATE
 ), fresh AS (
     INSERT INTO cronward_slots (
         namespace, job, slot, state, node, attempt, token, since_ms, until_ms, attempts, verdict, touched_ms, document, version
     )
     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14
-    WHERE $15 IS NULL AND CASE WHEN $18 IS NULL OR EXISTS (SELECT FROM taken) THEN
+    WHERE $15 IS NULL AND CASE WHEN $18 IS NULL OR EXISTS (SELECT FROM taken) OR EXISTS (SELECT FROM held) THEN
         floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - $16 <= $17 END
     ON CONFLICT DO NOTHING
     RETURNING 1
@@ -77,11 +80,14 @@ WITH taken AS (
         document   = $13,
         version    = $14
     WHERE namespace = $1 AND job = $2 AND slot = $3 AND version = $15
-        AND CASE WHEN $18 IS NULL OR EXISTS (SELECT FROM taken) THEN
+        AND CASE WHEN $18 IS NULL OR EXISTS (SELECT FROM taken) OR EXISTS (SELECT FROM held) THEN
             floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - $16 <= $17 END
     RETURNING 1
 ), saved AS (
     SELECT 1 FROM fresh UNION ALL SELECT 1 FROM changed
+), learnt AS (
+    UPDATE cronward_turns AS t SET turn = $18, latest = $26 FROM saved
+    WHERE $26 IS NOT NULL AND t.namespace = $1 AND t.job = $2 AND t.turn = $19
 ), gone AS (
     DELETE FROM cronward_outputs AS o USING saved
     WHERE ($22 <> 0 OR $23 IS NOT NULL) AND o.namespace = $1 AND o.job = $2 AND o.slot = $3
@@ -96,25 +102,30 @@ WITH taken AS (
 )
 SELECT (SELECT count(*) FROM saved) AS written, (SELECT count(*) FROM told) AS hints
 
+-- name: turn_begin
+-- Makes the row of a job that had no turn, with a turn that nobody has been granted: for `slot_write` to change.
+INSERT INTO cronward_turns (namespace, job, turn) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING
+
 -- name: slot_load
--- One row as of one instant, the server's clock: a slot's row, NULL where there is none, and the job's last pause; and where $4 is
--- not 0, the job's last turn, and a row more, with `other` 1, for each of the job's other slots that is leased.
+-- One row as of one instant, the server's clock: a slot's row, NULL where there is none, and the job's last pause; where $4 or $5 is
+-- not 0, the job's last turn, and what it has come to lately; and where $4 is not 0, a row more, with `other` 1, for each of the job's
+-- other slots that is leased.
 WITH clock AS MATERIALIZED (
     SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms
 )
 SELECT
     0::bigint AS other, clock.now_ms, s.slot, s.version, s.state, s.node, s.attempt, s.token, s.since_ms, s.until_ms, s.attempts,
     s.document,
-    t.turn,
+    t.turn, t.latest,
     p.since_ms AS pause_since_ms, p.until_ms AS pause_until_ms, p.audit AS pause_audit
 FROM clock
 LEFT JOIN cronward_slots AS s ON s.namespace = $1 AND s.job = $2 AND s.slot = $3
 LEFT JOIN cronward_pauses AS p ON p.namespace = $1 AND p.job = $2
-LEFT JOIN cronward_turns AS t ON $4 <> 0 AND t.namespace = $1 AND t.job = $2
+LEFT JOIN cronward_turns AS t ON ($4 <> 0 OR $5 <> 0) AND t.namespace = $1 AND t.job = $2
 UNION ALL
 SELECT
     1, clock.now_ms, o.slot, o.version, o.state, o.node, o.attempt, o.token, o.since_ms, o.until_ms, o.attempts,
-    NULL, NULL, NULL, NULL, NULL
+    NULL, NULL, NULL, NULL, NULL, NULL
 FROM clock
 JOIN cronward_slots AS o
     ON o.namespace = $1 AND o.job = $2 AND o.state = 'running' AND o.slot <> $3 AND o.until_ms > clock.now_ms
@@ -131,6 +142,12 @@ JOIN cronward_slots AS s
 -- name: output_read
 -- The end of one run's output.
 SELECT output FROM cronward_outputs WHERE namespace = $1 AND job = $2 AND slot = $3 AND attempt = $4 AND token = $5
+
+-- name: latest_read
+-- What jobs have come to lately. $2 is a JSON array of names.
+SELECT t.job, t.latest
+FROM json_array_elements_text($2::text::json) AS asked (name)
+JOIN cronward_turns AS t ON t.namespace = $1 AND t.job = asked.name
 
 -- name: pause_get
 -- A job's last pause; nobody else changes it until this transaction ends.
@@ -191,11 +208,12 @@ WHERE (namespace, job, slot) IN (
 )
 
 -- name: turns_purge
--- Removes the turns from $2 or before of jobs that have no slots. The next turn of such a job is never below the clock.
+-- Removes the turns from $2 or before of jobs that have no slots; from $3 or before where the job has come to anything: with each
+-- change of that it had another turn. The next turn of such a job is never below the clock.
 DELETE FROM cronward_turns
 WHERE (namespace, job) IN (
     SELECT namespace, job FROM cronward_turns AS t
-    WHERE namespace = $1 AND turn <= $2
+    WHERE namespace = $1 AND turn <= CASE WHEN latest IS NULL THEN $2 ELSE $3 END
         AND NOT EXISTS (SELECT FROM cronward_slots AS s WHERE s.namespace = t.namespace AND s.job = t.job)
     FOR UPDATE SKIP LOCKED
 )
@@ -254,6 +272,6 @@ DELETE FROM cronward_slots WHERE namespace = $1 AND job = $2
 -- Removes what was noted on a job that was only tried.
 DELETE FROM cronward_notes WHERE namespace = $1 AND job = $2
 
--- name: trial_turns
--- Removes the turn of a job that was only tried.
+-- name: trial_latest
+-- Removes the turn of a job that was only tried, and what it has come to.
 DELETE FROM cronward_turns WHERE namespace = $1 AND job = $2

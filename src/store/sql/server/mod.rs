@@ -84,11 +84,9 @@ pub(super) trait Dialect: Debug + Send + Sync + 'static {
         limit: Duration,
     ) -> Result<bool, Fault>;
 
-    /// The statement that removes the turns up to an instant of the jobs of a namespace that have no slots.
+    /// The statement that removes the turns up to an instant of the jobs of a namespace that have no slots; up to another of those that
+    /// have come to anything.
     fn turns_purge() -> &'static str;
-
-    /// The statement that removes the turn of a job that was only tried.
-    fn trial_turns() -> &'static str;
 
     /// Tells the others once the transaction is committed, where the server can.
     async fn tell(session: &mut Self::Session, scope: &Scope, wake: &Wake) -> Result<(), Fault>;

@@ -9,8 +9,9 @@ use chrono::{DateTime, Utc};
 
 use super::pool::{Lane, Pool};
 use super::{Dialect, Isolation, Sent};
+use crate::clock::earlier;
 use crate::job::JobName;
-use crate::slot::{Attempt, Audit, NotePage, OutputTail, Slot, SlotRecord, Token};
+use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
 use crate::store::sql::fault::Fault;
@@ -19,8 +20,8 @@ use crate::store::sql::session::{Session as _, values};
 use crate::store::sql::slots::{self, Loaded, Scope, SlotWrite};
 use crate::store::state::SlotQuery;
 use crate::store::{
-    Applied, Capability, ErrorKind, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause,
-    StoreError, StoreOptions, Trial, Wake, Wakeups,
+    Applied, Capability, ErrorKind, HeartbeatReply, Intervention, JobEntry, LATEST_KEPT, NodeEntry, NodeReport, Op,
+    Pause, StoreError, StoreOptions, Trial, Wake, Wakeups,
 };
 
 /// How often a call begins anew because others came first. Each time somebody else's change was written, so that many
@@ -327,8 +328,8 @@ impl<D: Dialect> Ruled for ServerStore<D> {
     async fn remove_old(&self) -> Reply<u64> {
         transaction!(self, Op::Purge, Committed, |tx| async {
             let slots = registry::purge(tx, &self.scope).await?;
-            let oldest = self.scope.oldest(tx.now());
-            tx.execute(D::turns_purge(), values![self.scope.namespace.as_str(), oldest]).await?;
+            let (oldest, latest) = (self.scope.oldest(tx.now()), earlier(tx.now(), LATEST_KEPT));
+            tx.execute(D::turns_purge(), values![self.scope.namespace.as_str(), oldest, latest]).await?;
             Ok::<_, Fault>(slots)
         })
     }
@@ -341,6 +342,10 @@ impl<D: Dialect> Ruled for ServerStore<D> {
         transaction!(self, Op::Notes, Snapshot, |tx| registry::notes(tx, &self.scope, slot))
     }
 
+    async fn latest_known(&self, jobs: &[JobName]) -> Reply<Vec<JobLatest>> {
+        transaction!(self, Op::Latest, Snapshot, |tx| registry::latest(tx, &self.scope, jobs))
+    }
+
     fn hints(&self) -> Wakeups {
         self.dialect.subscribe()
     }
@@ -349,12 +354,6 @@ impl<D: Dialect> Ruled for ServerStore<D> {
 impl<D: Dialect> ServerStore<D> {
     /// Removes what a trial wrote.
     pub(in crate::store::sql) async fn forget(&self, trial: &Trial) -> Reply<()> {
-        transaction!(self, Op::Purge, Committed, |tx| async {
-            registry::forget(tx, &self.scope, trial).await?;
-            if let Some(job) = &trial.job {
-                tx.execute(D::trial_turns(), values![self.scope.namespace.as_str(), job.as_str()]).await?;
-            }
-            Ok::<_, Fault>(())
-        })
+        transaction!(self, Op::Purge, Committed, |tx| registry::forget(tx, &self.scope, trial))
     }
 }

@@ -38,6 +38,8 @@ statements! {
         header,
         now,
         slot_save,
+        latest_save,
+        latest_purge,
         outputs_forget,
         output_save,
         output_remove,

@@ -27,20 +27,22 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::sync::{broadcast, mpsc};
 
+use crate::clock::earlier;
 use crate::job::JobName;
-use crate::slot::{Attempt, Audit, NotePage, OutputTail, Slot, SlotRecord, Token};
+use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
 use crate::store::sql::fault::Fault;
 use crate::store::sql::registry;
+use crate::store::sql::session::{Session as _, values};
 use crate::store::sql::slots::{self, Scope};
 use crate::store::state::SlotQuery;
 use crate::store::{
-    Applied, Capability, ErrorKind, HeartbeatReply, Intervention, JobEntry, Migration, NodeEntry, NodeReport, Op,
-    OpenError, Pause, Reach, StoreClock, StoreError, StoreOptions, Trial, Wake, Wakeups,
+    Applied, Capability, ErrorKind, HeartbeatReply, Intervention, JobEntry, LATEST_KEPT, Migration, NodeEntry,
+    NodeReport, Op, OpenError, Pause, Reach, StoreClock, StoreError, StoreOptions, Trial, Wake, Wakeups,
 };
 use fault::into_error;
-use lane::{Connector, Lane, Shared, Tx};
+use lane::{Connector, Lane, OWN, Shared, Tx};
 use turn::Job;
 
 pub(in crate::store) use file::check;
@@ -294,7 +296,12 @@ impl Ruled for SqliteStore {
     }
 
     async fn remove_old(&self) -> Reply<u64> {
-        transaction!(self, Op::Purge, writer.write, |tx| registry::purge(&mut tx, &self.shared.scope))
+        let scope = &self.shared.scope;
+        transaction!(self, Op::Purge, writer.write, |tx| async {
+            let latest = earlier(tx.now(), LATEST_KEPT);
+            tx.execute(OWN.latest_purge, values![scope.namespace.as_str(), latest]).await?;
+            registry::purge(&mut tx, scope).await
+        })
     }
 
     async fn note_pages(&self, pages: &[(Slot, NotePage)]) -> Reply<()> {
@@ -303,6 +310,10 @@ impl Ruled for SqliteStore {
 
     async fn notes_known(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
         transaction!(self, Op::Notes, reader.read, |tx| registry::notes(&mut tx, &self.shared.scope, slot))
+    }
+
+    async fn latest_known(&self, jobs: &[JobName]) -> Reply<Vec<JobLatest>> {
+        transaction!(self, Op::Latest, reader.read, |tx| registry::latest(&mut tx, &self.shared.scope, jobs))
     }
 
     fn hints(&self) -> Wakeups {

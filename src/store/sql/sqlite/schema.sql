@@ -1,4 +1,4 @@
--- The tables, version 5. Instants are epoch milliseconds in UTC; what is JSON is as src/slot and src/store/state.rs write it.
+-- The tables, version 6. Instants are epoch milliseconds in UTC; what is JSON is as src/slot and src/store/state.rs write it.
 
 -- One row per slot that was ever touched. What stands at its key are state ('running', 'backoff', 'done' or 'none'), node, attempt,
 -- token, since_ms and until_ms; it counts only until then. attempts is the counter. All else that is recorded is in the document,
@@ -26,6 +26,15 @@ CREATE INDEX slots_running ON slots (namespace, job) WHERE state = 'running';
 
 -- For the purge alone.
 CREATE INDEX slots_by_age ON slots (namespace, touched_ms);
+
+-- One row per job: what it has come to lately, in JSON, and since when it is that.
+CREATE TABLE latest (
+    namespace  TEXT    NOT NULL,
+    job        TEXT    NOT NULL,
+    changed_ms INTEGER NOT NULL,
+    latest     TEXT    NOT NULL,
+    PRIMARY KEY (namespace, job)
+) STRICT, WITHOUT ROWID;
 
 -- The end of each run's output. No rule asks for it. Two tokens may share an attempt number after the file was lost and made anew.
 CREATE TABLE outputs (
@@ -82,4 +91,4 @@ CREATE INDEX notes_by_age ON notes (namespace, kept_from_ms);
 
 -- "CRWD": tells this file from another program's.
 PRAGMA application_id = 1129469764;
-PRAGMA user_version = 5;
+PRAGMA user_version = 6;

@@ -31,6 +31,12 @@ ON CONFLICT (namespace, job, slot) DO UPDATE SET
     document   = excluded.document,
     version    = excluded.version
 
+-- name: latest_save
+-- Writes what a job has come to lately, as of now.
+INSERT INTO latest (namespace, job, changed_ms, latest)
+VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (namespace, job) DO UPDATE SET changed_ms = excluded.changed_ms, latest = excluded.latest
+
 -- name: outputs_forget
 -- Removes the outputs of a slot whose records are older than the retention.
 DELETE FROM outputs WHERE namespace = ?1 AND job = ?2 AND slot = ?3
@@ -46,17 +52,19 @@ ON CONFLICT (namespace, job, slot, attempt, token) DO UPDATE SET output = exclud
 DELETE FROM outputs WHERE namespace = ?1 AND job = ?2 AND slot = ?3 AND attempt = ?4 AND token = ?5
 
 -- name: slot_load
--- One row as of now: a slot's row, NULL where there is none, and the job's last pause; and where ?4 is not 0, a row more, with `other`
--- 1, for each of the job's other slots that is leased. By itself SQLite would take the primary key, and read every slot of the job.
+-- One row as of now: a slot's row, NULL where there is none, and the job's last pause; where ?5 is not 0, what the job has come to
+-- lately; and where ?4 is not 0, a row more, with `other` 1, for each of the job's other slots that is leased. By itself SQLite would
+-- take the primary key, and read every slot of the job.
 SELECT
     0 AS other, s.slot, s.version, s.state, s.node, s.attempt, s.token, s.since_ms, s.until_ms, s.attempts, s.document,
-    NULL AS turn, p.since_ms AS pause_since_ms, p.until_ms AS pause_until_ms, p.audit AS pause_audit
+    NULL AS turn, l.latest, p.since_ms AS pause_since_ms, p.until_ms AS pause_until_ms, p.audit AS pause_audit
 FROM (SELECT 1) AS always
 LEFT JOIN slots AS s ON s.namespace = ?1 AND s.job = ?2 AND s.slot = ?3
 LEFT JOIN pauses AS p ON p.namespace = ?1 AND p.job = ?2
+LEFT JOIN latest AS l ON ?5 AND l.namespace = ?1 AND l.job = ?2
 UNION ALL
 SELECT
-    1, o.slot, o.version, o.state, o.node, o.attempt, o.token, o.since_ms, o.until_ms, o.attempts, NULL, NULL, NULL, NULL, NULL
+    1, o.slot, o.version, o.state, o.node, o.attempt, o.token, o.since_ms, o.until_ms, o.attempts, NULL, NULL, NULL, NULL, NULL, NULL
 FROM slots AS o INDEXED BY slots_running
 WHERE ?4 AND o.namespace = ?1 AND o.job = ?2 AND o.state = 'running' AND o.slot <> ?3
     AND o.until_ms > CAST(round(unixepoch('subsec') * 1000) AS INTEGER)
@@ -72,6 +80,10 @@ CROSS JOIN slots AS s
 -- name: output_read
 -- The end of one run's output.
 SELECT output FROM outputs WHERE namespace = ?1 AND job = ?2 AND slot = ?3 AND attempt = ?4 AND token = ?5
+
+-- name: latest_read
+-- What jobs have come to lately. ?2 is a JSON array of names.
+SELECT l.job, l.latest FROM json_each(?2) AS asked CROSS JOIN latest AS l ON l.namespace = ?1 AND l.job = asked.value
 
 -- name: pause_get
 -- A job's last pause.
@@ -127,6 +139,10 @@ WHERE (namespace, job, slot) IN (
     LIMIT ?4
 )
 
+-- name: latest_purge
+-- Removes what was last changed at or before ?2.
+DELETE FROM latest WHERE namespace = ?1 AND changed_ms <= ?2
+
 -- name: notes_save
 -- Keeps pages; each takes the place of its earlier form. ?2 is a JSON array of [job, slot, page, last, kept from, record].
 -- WHERE TRUE tells the parser that ON begins no join.
@@ -181,3 +197,7 @@ DELETE FROM slots WHERE namespace = ?1 AND job = ?2
 -- name: trial_notes
 -- Removes what was noted on a job that was only tried.
 DELETE FROM notes WHERE namespace = ?1 AND job = ?2
+
+-- name: trial_latest
+-- Removes what a job has come to that was only tried.
+DELETE FROM latest WHERE namespace = ?1 AND job = ?2

@@ -15,7 +15,7 @@ use super::fault::{is_busy, meaning};
 use super::lane::{OWN, Shared, Tx};
 use crate::store::rules::SlotStep;
 use crate::store::sql::fault::Fault;
-use crate::store::sql::session::{Session as _, Value};
+use crate::store::sql::session::{Session as _, Value, values};
 use crate::store::sql::slots::{self, Scope, SlotWrite};
 use crate::store::state::SlotQuery;
 use crate::store::{Applied, Wake};
@@ -203,6 +203,9 @@ async fn save(tx: &mut Tx<'_>, scope: &Scope, write: &SlotWrite) -> Result<(), F
         tx.execute(OWN.outputs_forget, id.clone()).await?;
     }
     tx.execute(OWN.slot_save, write.row(scope)?).await?;
+    if let Some(latest) = write.latest()? {
+        tx.execute(OWN.latest_save, [write.job(scope), values![write.now, latest]].concat()).await?;
+    }
     match write.output()?.as_deref() {
         Some([attempt, token, Value::Text(None)]) => {
             let named = [id, vec![attempt.clone(), token.clone()]].concat();

@@ -230,3 +230,24 @@ async fn the_query_of_the_documents_finds_what_failed() {
     assert_eq!((&*found[0].0, &found[0].1, found[0].2), ("failing", &key, 1));
     assert!(found[0].3.contains('1'), "its exit code: {found:?}");
 }
+
+/// It outlasts the slots that it tells of.
+#[tokio::test]
+async fn a_purge_keeps_what_a_job_has_come_to_for_longer_than_a_year() {
+    let database = Database::new().await;
+    let store = database.store().await;
+    let job = [slot("job").job().clone()];
+    let lease = granted(&*store, &request(&slot("job"), 1)).await;
+    store.fail(&lease, &failed(&lease), Duration::ZERO).await.unwrap();
+    let known = store.latest(&job).await.unwrap();
+    assert!(known[0].end.is_some());
+    database.sql("DELETE FROM cronward_slots").await;
+    let (now, _) = store.inspect(&[]).await.unwrap();
+    for (days, left) in [(399, 1), (401, 0)] {
+        let then = (now - chrono::TimeDelta::days(days)).timestamp_millis();
+        database.sql(&format!("UPDATE cronward_turns SET turn = {then}")).await;
+        store.purge().await.unwrap();
+        assert_eq!(database.number(TURNS).await, left, "{days} days");
+        assert_eq!(store.latest(&job).await.unwrap() == known, left == 1, "{days} days");
+    }
+}

@@ -15,7 +15,7 @@ async fn stores_that_start_together_make_the_tables_once() {
     for answer in answers {
         answer.unwrap();
     }
-    assert_eq!(database.number("SELECT max(version) FROM cronward_schema").await, 5);
+    assert_eq!(database.number("SELECT max(version) FROM cronward_schema").await, 6);
     assert_eq!(database.number("SELECT count(*) FROM cronward_schema").await, 1);
 }
 
@@ -90,6 +90,6 @@ async fn the_command_makes_the_tables_and_shows_no_password() {
         assert!(!format!("{told:?}").contains("secret@"), "{told:?}");
         String::from_utf8(told.stdout).unwrap()
     };
-    assert!(migrate().ends_with("made the tables, version 5\n"));
+    assert!(migrate().ends_with("made the tables, version 6\n"));
     assert!(migrate().ends_with("nothing to do\n"));
 }
