@@ -46,16 +46,17 @@ pub struct LastEnd {
 pub struct Failing {
     /// The oldest of them.
     pub since: SlotKey,
-    /// The newest of them.
+    /// The newest of them; the oldest, where the newest was opened again.
     pub last: SlotKey,
-    /// Its verdict: failed or missed.
+    /// The verdict of the newest that was counted: failed or missed.
     pub verdict: Verdict,
-    /// How many they are, each counted when it was newer than those before it.
+    /// How many they are. Where an older slot than the newest of them is done late, those between the two are not counted any more.
     pub slots: u32,
 }
 
+/// Each is written down with the step that it tells of, and only where that was taken: a repetition finds its record there.
 impl JobLatest {
-    /// The slot is done.
+    /// The slot is done. It stays the newest that was, also where an operator opens it again.
     pub(crate) fn done(&mut self, slot: SlotKey, at: DateTime<Utc>) {
         if self.success.is_none_or(|newest| newest.slot < slot) {
             self.success = Some(LastSuccess { slot, at });
@@ -77,25 +78,149 @@ impl JobLatest {
         }
     }
 
-    /// The slot has got its verdict.
+    /// The slot has got its verdict. Verdicts come in any order: those of slots that were over long ago, at once.
     pub(crate) fn closed(&mut self, slot: SlotKey, verdict: Verdict) {
         if !verdict.is_failure() || self.success.is_some_and(|newest| newest.slot >= slot) {
             return;
         }
         self.failing = Some(match self.failing {
             None => Failing { since: slot, last: slot, verdict, slots: 1 },
-            Some(failing) if failing.last < slot => {
-                Failing { last: slot, verdict, slots: failing.slots.saturating_add(1), ..failing }
+            // What was kept of the slot is older than the retention, and it was closed once more.
+            Some(failing) if failing.last == slot => Failing { verdict, ..failing },
+            Some(failing) => {
+                let slots = failing.slots.saturating_add(1);
+                let newest = if failing.last < slot { Failing { last: slot, verdict, ..failing } } else { failing };
+                Failing { since: failing.since.min(slot), slots, ..newest }
             }
-            Some(failing) => Failing { since: failing.since.min(slot), ..failing },
         });
     }
 
     /// An operator opened the slot again, which had ended without success.
     pub(crate) fn reopened(&mut self, slot: SlotKey) {
-        let Some(failing) = self.failing.filter(|failing| (failing.since..=failing.last).contains(&slot)) else { return };
+        let Some(failing) = self.failing.filter(|failing| failing.since <= slot) else { return };
         let left = failing.slots.saturating_sub(1);
         let last = if failing.last == slot { failing.since } else { failing.last };
         self.failing = (left > 0).then_some(Failing { last, slots: left, ..failing });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(hour: u32) -> SlotKey {
+        format!("2026-11-21T{hour:02}Z").parse().unwrap()
+    }
+
+    fn at(hour: u32) -> DateTime<Utc> {
+        key(hour).start()
+    }
+
+    /// Slots of these hours that ended without success, in this order.
+    fn failed(hours: &[u32]) -> JobLatest {
+        let mut latest = JobLatest::default();
+        hours.iter().for_each(|hour| latest.closed(key(*hour), Verdict::Failed));
+        latest
+    }
+
+    fn failing(latest: &JobLatest) -> Option<(SlotKey, SlotKey, u32)> {
+        latest.failing.map(|failing| (failing.since, failing.last, failing.slots))
+    }
+
+    #[test]
+    fn what_failed_is_counted_once_each_in_whatever_order_it_is_told() {
+        for order in [[1, 2, 3], [3, 2, 1], [2, 3, 1], [1, 3, 2]] {
+            assert_eq!(failing(&failed(&order)), Some((key(1), key(3), 3)), "{order:?}");
+        }
+        assert_eq!(failing(&failed(&[1, 2, 2])), Some((key(1), key(2), 2)), "told twice");
+        let mut missed = failed(&[2]);
+        missed.closed(key(3), Verdict::Missed);
+        missed.closed(key(1), Verdict::Failed);
+        assert_eq!(missed.failing.unwrap().verdict, Verdict::Missed, "of the newest");
+    }
+
+    #[test]
+    fn what_is_skipped_or_done_is_no_failure() {
+        let mut latest = JobLatest::default();
+        latest.closed(key(1), Verdict::Skipped);
+        latest.closed(key(2), Verdict::Done);
+        assert_eq!(latest, JobLatest::default());
+        let mut latest = failed(&[1]);
+        latest.closed(key(2), Verdict::Skipped);
+        assert_eq!(failing(&latest), Some((key(1), key(1), 1)), "nor does it end one");
+    }
+
+    #[test]
+    fn the_newest_success_counts_and_ends_what_is_not_newer() {
+        let mut latest = failed(&[1, 2]);
+        latest.done(key(3), at(4));
+        assert_eq!((latest.success, latest.failing), (Some(LastSuccess { slot: key(3), at: at(4) }), None));
+        latest.done(key(3), at(5));
+        latest.done(key(1), at(6));
+        assert_eq!(
+            latest.success,
+            Some(LastSuccess { slot: key(3), at: at(4) }),
+            "neither a repetition nor an older one"
+        );
+        latest.closed(key(2), Verdict::Missed);
+        assert_eq!(latest.failing, None, "a verdict that comes late");
+        latest.closed(key(4), Verdict::Failed);
+        assert_eq!(failing(&latest), Some((key(4), key(4), 1)));
+        latest.done(key(4), at(7));
+        assert_eq!(latest.failing, None, "the last of them was done after all");
+    }
+
+    #[test]
+    fn an_older_slot_that_is_done_late_leaves_the_newer_ones_failing() {
+        let mut latest = failed(&[2, 3, 4]);
+        latest.done(key(1), at(5));
+        assert_eq!(failing(&latest), Some((key(2), key(4), 3)), "older than all of them");
+        latest.done(key(3), at(5));
+        assert_eq!(failing(&latest), Some((key(4), key(4), 1)));
+        latest.done(key(3), at(5));
+        assert_eq!(failing(&latest), Some((key(4), key(4), 1)), "a repetition");
+    }
+
+    #[test]
+    fn a_reset_takes_back_one_and_the_next_verdict_counts_it_again() {
+        for hour in 1..=3 {
+            let mut latest = failed(&[1, 2, 3]);
+            latest.reopened(key(hour));
+            assert_eq!(latest.failing.unwrap().slots, 2, "{hour}");
+            latest.closed(key(hour), Verdict::Failed);
+            assert_eq!(failing(&latest), Some((key(1), key(3), 3)), "{hour}");
+        }
+        let mut latest = failed(&[1, 2, 3]);
+        for (hour, left) in [(3, Some(2)), (2, Some(1)), (1, None)] {
+            latest.reopened(key(hour));
+            assert_eq!(latest.failing.map(|failing| failing.slots), left);
+        }
+        let mut latest = failed(&[2]);
+        latest.reopened(key(1));
+        assert_eq!(failing(&latest), Some((key(2), key(2), 1)), "it was not counted");
+    }
+
+    #[test]
+    fn the_last_end_is_the_last_by_the_stores_clock() {
+        let mut latest = JobLatest::default();
+        latest.ended(key(2), at(3), Outcome::Failure);
+        latest.ended(key(1), at(4), Outcome::Success);
+        latest.ended(key(3), at(3), Outcome::Timeout);
+        assert_eq!(latest.end, Some(LastEnd { slot: key(1), at: at(4), outcome: Outcome::Success }));
+    }
+
+    #[test]
+    fn its_json_is_as_short_as_what_there_is_to_say() {
+        let json = |latest: &JobLatest| serde_json::to_string(latest).unwrap();
+        assert_eq!(json(&JobLatest::default()), "{}");
+        let mut latest = failed(&[1, 2]);
+        latest.ended(key(2), at(3), Outcome::LostLease);
+        let text = json(&latest);
+        assert_eq!(
+            text,
+            "{\"end\":{\"slot\":\"2026-11-21T02Z\",\"at_ms\":1795230000000,\"outcome\":\"lost_lease\"},\
+             \"failing\":{\"since\":\"2026-11-21T01Z\",\"last\":\"2026-11-21T02Z\",\"verdict\":\"failed\",\"slots\":2}}"
+        );
+        assert_eq!(serde_json::from_str::<JobLatest>(&text).unwrap(), latest);
     }
 }

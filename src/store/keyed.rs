@@ -13,7 +13,7 @@ use tokio::sync::broadcast;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::job::JobName;
-use crate::slot::{Attempt, Audit, NotePage, OutputTail, Slot, SlotRecord, Token};
+use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
 use crate::store::state::SlotQuery;
@@ -297,6 +297,10 @@ impl<S: Keyed> Ruled for S {
 
     async fn notes_known(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
         Call::new(Op::Notes).within(self.frame(), Notes::notes_known(self, slot)).await
+    }
+
+    async fn latest_known(&self, jobs: &[JobName]) -> Reply<Vec<JobLatest>> {
+        Ok(vec![JobLatest::default(); jobs.len()])
     }
 
     fn hints(&self) -> Wakeups {

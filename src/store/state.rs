@@ -113,7 +113,13 @@ impl SlotQuery {
     }
 
     pub(super) fn claim(request: &ClaimRequest) -> Self {
-        Self { slot: request.slot.clone(), token: Some(request.token), exclusive: request.exclusive, pause: true, latest: false }
+        Self {
+            slot: request.slot.clone(),
+            token: Some(request.token),
+            exclusive: request.exclusive,
+            pause: true,
+            latest: false,
+        }
     }
 
     pub(super) fn lease(lease: &Lease) -> Self {

@@ -11,7 +11,9 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::later;
 use crate::job::{JobName, NodeName};
-use crate::slot::{Attempt, Audit, JobLatest, Lease, NotePage, OutputTail, RunRecord, Slot, SlotKey, SlotRecord, Token};
+use crate::slot::{
+    Attempt, Audit, JobLatest, Lease, NotePage, OutputTail, RunRecord, Slot, SlotKey, SlotRecord, Token,
+};
 use crate::store::rules::{Change, MarkChange, SlotStep};
 use crate::store::state::{Moment, SlotQuery, SlotState, StoredMark};
 use crate::store::{

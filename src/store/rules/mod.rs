@@ -33,8 +33,8 @@ pub(in crate::store) struct SlotStep {
     /// The oldest of the job's other slots that is leased, where that was asked for. Its lease may have run out since.
     pub(in crate::store) other: Option<(SlotKey, StoredMark)>,
     /// What the job has come to lately, where that was asked for: as it was read, and as the step leaves it.
-    read_latest: JobLatest,
-    latest: JobLatest,
+    pub(in crate::store) read_latest: JobLatest,
+    pub(in crate::store) latest: JobLatest,
     /// What is told once the change is written.
     pub(in crate::store) wake: Option<WakeKind>,
 }

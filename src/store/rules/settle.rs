@@ -12,7 +12,7 @@ use super::holder;
 use crate::clock::{between, later};
 use crate::job::NodeName;
 use crate::slot::{Audit, Holder, Lease, Outcome, RunRecord, Verdict, VerdictRecord};
-use crate::store::state::MarkKind;
+use crate::store::state::{MarkKind, SlotState};
 use crate::store::{Closing, Intervention, Release, Settlement, WakeKind};
 
 impl SlotStep {
@@ -76,11 +76,14 @@ impl SlotStep {
     /// The lease says whose record it is, whatever the record itself says.
     fn record_own(&mut self, lease: &Lease, run: &RunRecord) {
         let run = RunRecord { attempt: lease.attempt, token: lease.token, ..run.clone() };
-        let known = self.state.run(run.attempt, run.token).and_then(|run| run.outcome);
-        if let Some(outcome) = run.outcome.filter(|outcome| known != Some(*outcome)) {
-            self.latest.ended(self.slot.key(), self.now, outcome);
-        }
+        let (attempt, token) = (run.attempt, run.token);
+        let outcome = |state: &SlotState| state.run(attempt, token).and_then(|run| run.outcome);
+        let before = outcome(&self.state);
         self.state.write_run(run);
+        // Only what was recorded: a repetition changes nothing, and success stays (I7).
+        if let Some(after) = outcome(&self.state).filter(|after| before != Some(*after)) {
+            self.latest.ended(self.slot.key(), self.now, after);
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use super::pool::{Lane, Pool};
 use super::{Dialect, Isolation, Sent};
 use crate::job::JobName;
-use crate::slot::{Attempt, Audit, NotePage, OutputTail, Slot, SlotRecord, Token};
+use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
 use crate::store::sql::fault::Fault;
@@ -339,6 +339,10 @@ impl<D: Dialect> Ruled for ServerStore<D> {
 
     async fn notes_known(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
         transaction!(self, Op::Notes, Snapshot, |tx| registry::notes(tx, &self.scope, slot))
+    }
+
+    async fn latest_known(&self, jobs: &[JobName]) -> Reply<Vec<JobLatest>> {
+        Ok(vec![JobLatest::default(); jobs.len()])
     }
 
     fn hints(&self) -> Wakeups {
