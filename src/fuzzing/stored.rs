@@ -12,7 +12,7 @@ use crate::job::{JobName, NodeName};
 use crate::observe::journal::Line;
 use crate::observe::view::SlotView;
 use crate::schedule::Timetable;
-use crate::slot::{Audit, Period, RunRecord, Slot, SlotKey, SlotRecord, Token, VerdictRecord};
+use crate::slot::{Audit, JobLatest, Period, RunRecord, Slot, SlotKey, SlotRecord, Token, VerdictRecord};
 use crate::store::{JobEntry, NodeReport};
 use crate::verify::{Inputs, Malformed, Report, check};
 use crate::wake::Wake;
@@ -66,6 +66,8 @@ pub fn stored_record(bytes: &[u8]) -> bool {
     let job = record_reads_back::<JobEntry>(bytes);
     let node = record_reads_back::<NodeReport>(bytes);
     let accepted = run.is_some() || verdict.is_some() || audit.is_some() || job.is_some() || node.is_some();
+    // Each of its parts may be absent, so that it accepts any object.
+    let _ = record_reads_back::<JobLatest>(bytes);
     if let Some(job) = &job {
         is_planned(job);
     }
