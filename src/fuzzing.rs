@@ -33,7 +33,7 @@ use crate::observe::journal::Line;
 use crate::observe::view::SlotView;
 use crate::schedule::{Schedule, Timetable};
 use crate::slot::{
-    Audit, Fence, Period, RunContext, RunRecord, Slot, SlotKey, SlotRecord, Token, Trigger, VerdictRecord,
+    Audit, Fence, JobLatest, Period, RunContext, RunRecord, Slot, SlotKey, SlotRecord, Token, Trigger, VerdictRecord,
 };
 use crate::store::{JobEntry, NodeReport};
 use crate::verify::{self, Inputs, Malformed};
@@ -103,6 +103,8 @@ pub fn stored_record(bytes: &[u8]) -> bool {
     let job = record_reads_back::<JobEntry>(bytes);
     let node = record_reads_back::<NodeReport>(bytes);
     let accepted = run.is_some() || verdict.is_some() || audit.is_some() || job.is_some() || node.is_some();
+    // Each of its parts may be absent, so that it accepts any object.
+    let _ = record_reads_back::<JobLatest>(bytes);
     if let Some(job) = &job {
         is_planned(job);
     }

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use cronward::clock::between;
 use cronward::job::{JobName, NodeName};
 use cronward::slot::{
-    Attempt, Audit, DoneMark, Holder, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token,
+    Attempt, Audit, DoneMark, Holder, JobLatest, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token,
 };
 use cronward::store::{
     Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause,

@@ -14,7 +14,9 @@ use super::script::{self, Args, Script};
 use super::store::{RedisStore, ttl, whole_millis};
 use super::{decode, records};
 use crate::job::{JobName, MAX_ATTEMPTS_LIMIT, NodeName};
-use crate::slot::{Attempt, Audit, Lease, MOST_PAGES, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
+use crate::slot::{
+    Attempt, Audit, JobLatest, Lease, MOST_PAGES, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token,
+};
 use crate::store::{
     Applied, Capability, Claim, ClaimRequest, Closing, ErrorKind, HeartbeatReply, Intervention, JobEntry, NodeEntry,
     NodeReport, Op, Pause, Reach, Release, Renewal, Settlement, Store, StoreClock, StoreError, Wakeups,
@@ -112,7 +114,7 @@ impl Store for RedisStore {
 
     async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Result<Closing, StoreError> {
         let args = self
-            .about(slot, [self.keys.pause(slot.job())])
+            .about(slot, [self.keys.latest(slot.job()), self.keys.pause(slot.job())])
             .arg(max_attempts)
             .arg(by)
             .arg(slot.start().timestamp_millis());
@@ -131,7 +133,8 @@ impl Store for RedisStore {
 
     async fn mark_done(&self, slot: &Slot, audit: &Audit, done_ttl: Duration) -> Result<Intervention, StoreError> {
         let by = NodeName::nearest(&audit.who);
-        let args = self.about(slot, []).arg(cut_json(audit, "at_ms")).arg(by).arg(ttl(done_ttl));
+        let args =
+            self.about(slot, [self.keys.latest(slot.job())]).arg(cut_json(audit, "at_ms")).arg(by).arg(ttl(done_ttl));
         self.ask((Op::MarkDone, &self.keys.mark(slot)), &script::MARK_DONE, &args, decode::intervention).await
     }
 
@@ -206,8 +209,9 @@ impl Store for RedisStore {
         self.table((Op::Notes, &key), |reply| records::notes(reply, &key)).await
     }
 
-    async fn latest(&self, jobs: &[crate::job::JobName]) -> Result<Vec<crate::slot::JobLatest>, StoreError> {
-        Ok(vec![crate::slot::JobLatest::default(); jobs.len()])
+    async fn latest(&self, jobs: &[JobName]) -> Result<Vec<JobLatest>, StoreError> {
+        // All of them are sent before the first is answered, each to the server that keeps it.
+        try_join_all(jobs.iter().map(async |job| self.latest_of(job).await)).await
     }
 
     fn subscribe(&self) -> Wakeups {
@@ -220,9 +224,11 @@ impl RedisStore {
     /// the script, which is then sent with that key among its own.
     async fn take(&self, op: Op, script: &Script, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
         let mark = self.keys.mark(slot);
+        let latest = (op == Op::Reset).then(|| self.keys.latest(slot.job()));
         let mut borrowed = None;
         for _ in 0..KEYS_ASKED_FOR {
-            let args = self.about(slot, borrowed.clone()).arg(cut_json(audit, "at_ms"));
+            let more = latest.clone().into_iter().chain(borrowed.clone());
+            let args = self.about(slot, more).arg(cut_json(audit, "at_ms"));
             let answer = self.ask((op, &mark), script, &args, decode::taking).await;
             match answer.map_err(|error| refused_beside(error, borrowed.as_deref()))? {
                 Taking::Over(answer) => return Ok(answer),
@@ -249,6 +255,11 @@ impl RedisStore {
         let about = asked.first().map_or("", |(_, keys)| keys.mark.as_str());
         let read = |reply: &_| records::slots(reply, &asked);
         self.ask((Op::Inspect, about), &script::INSPECT, &args, read).await
+    }
+
+    async fn latest_of(&self, job: &JobName) -> Result<JobLatest, StoreError> {
+        let key = self.keys.latest(job);
+        self.call((Op::Latest, &key), redis::cmd("GET").arg(&key), |reply| records::latest(reply, &key)).await
     }
 
     async fn pause_of(&self, job: JobName) -> Result<Option<(JobName, Pause)>, StoreError> {

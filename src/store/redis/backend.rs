@@ -186,6 +186,7 @@ fn names(keys: &Keys, slot: &Slot) -> Vec<(String, &'static str)> {
         (of_slot.log, "each attempt, verdict, audit"),
         (keys.outputs(slot), "the end of each attempt's output"),
         (keys.notes(slot), "what nodes noted"),
+        (keys.latest(slot.job()), "what the job has come to lately"),
     ]
 }
 
@@ -232,7 +233,8 @@ impl RedisStore {
             let keys = self.keys.slot(slot);
             [keys.mark, keys.attempts, keys.log, self.keys.outputs(slot), self.keys.notes(slot)]
         });
-        let of_job = trial.job.iter().flat_map(|job| [self.keys.pause(job), self.keys.running(job)]);
+        let of_job =
+            trial.job.iter().flat_map(|job| [self.keys.pause(job), self.keys.running(job), self.keys.latest(job)]);
         listed.map(field).chain(of_job.chain(of_slots).map(whole)).collect()
     }
 }
@@ -275,6 +277,7 @@ mod tests {
                 "cronward:prod:{billing@2026-11-21T14Z}:log",
                 "cronward:prod:{billing@2026-11-21T14Z}:outputs",
                 "cronward:prod:{billing@2026-11-21T14Z}:notes",
+                "cronward:prod:{billing}:last",
             ]
         );
         #[cfg(feature = "redis-cluster")]

@@ -37,6 +37,7 @@ fn decoded(reply: &Value, length: usize) -> bool {
         told(records::notes(reply, "notes").inspect(|pages| assert!(pages.len() <= length))),
         told(records::paused_jobs(reply, "pauses").inspect(|jobs| assert!(jobs.len() <= length))),
         told(records::pause(reply, "pause").inspect(|pause| pause.iter().for_each(ends))),
+        told(records::latest(reply, "last")),
         told(records::nodes(reply, "nodes", retention).inspect(|(_, nodes)| assert!(nodes.len() <= length))),
         told(records::output(reply, "outputs", "1")),
         told(records::heartbeat(reply)),

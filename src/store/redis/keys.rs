@@ -62,6 +62,11 @@ impl Keys {
         format!("{}{{{job}}}:running", self.prefix)
     }
 
+    /// `cronward:<ns>:{<job>}:last`: what the job has come to lately.
+    pub(super) fn latest(&self, job: &JobName) -> String {
+        format!("{}{{{job}}}:last", self.prefix)
+    }
+
     /// `cronward:<ns>:{<job>}:longest`: the longest lease that was asked for, in ms. Of a Redlock's masters alone.
     #[cfg(any(feature = "redis-redlock", test))]
     pub(super) fn longest(&self, job: &JobName) -> String {
@@ -123,6 +128,7 @@ mod tests {
         assert_eq!(keys.outputs(&slot), "cronward:prod:{billing@2026-11-21T14Z}:outputs");
         assert_eq!(keys.pause(slot.job()), "cronward:prod:{billing}:pause");
         assert_eq!(keys.running(slot.job()), "cronward:prod:{billing}:running");
+        assert_eq!(keys.latest(slot.job()), "cronward:prod:{billing}:last");
         assert_eq!(keys.longest(slot.job()), "cronward:prod:{billing}:longest");
         let in_cluster = Keys::in_cluster(&Namespace::new("prod").unwrap()).slot(&slot);
         assert_eq!(in_cluster.log, "cronward:prod:{billing}@2026-11-21T14Z:log");

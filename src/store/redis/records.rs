@@ -12,7 +12,7 @@ use super::decode::{Corrupt, Fields, MarkState, RawMark, instant, integer, json,
 use super::keys::SlotKeys;
 use crate::clock::later;
 use crate::job::JobName;
-use crate::slot::{Audit, DoneMark, Mark, NotePage, OutputTail, RunRecord, Slot, SlotRecord};
+use crate::slot::{Audit, DoneMark, JobLatest, Mark, NotePage, OutputTail, RunRecord, Slot, SlotRecord};
 use crate::store::{HeartbeatReply, JobEntry, NodeEntry, NodeReport, Pause};
 
 #[derive(Serialize, Deserialize)]
@@ -172,6 +172,12 @@ pub(super) fn pause(reply: &Value, key: &str) -> Result<Option<Pause>, Corrupt> 
     Ok(Some(Pause { since, until, audit, ended }))
 }
 
+/// GET of what a job has come to lately.
+pub(super) fn latest(reply: &Value, key: &str) -> Result<JobLatest, Corrupt> {
+    let Some(reply) = present(reply) else { return Ok(JobLatest::default()) };
+    json(text(reply).map_err(|_| Corrupt::at(key, "no text"))?, key, "the latest")
+}
+
 /// The answer of `nodes.lua`: the clock, then HGETALL of the nodes.
 pub(super) fn nodes(reply: &Value, key: &str, retention: Duration) -> Result<(DateTime<Utc>, Vec<NodeEntry>), Corrupt> {
     let [now, entries] = list(reply)? else { return Err(Corrupt::at(key, "its answer has another form")) };
@@ -276,6 +282,7 @@ mod tests {
             let _ = output(&reply, "outputs", "1");
             let _ = paused_jobs(&reply, "pauses");
             let _ = pause(&reply, "pause");
+            let _ = latest(&reply, "last");
             let _ = nodes(&reply, "nodes", Duration::MAX);
             let _ = heartbeat(&reply);
         }

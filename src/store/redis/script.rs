@@ -30,12 +30,12 @@ macro_rules! scripts {
 scripts! {
     (CLAIM, "prelude" "slot" "borrowed" "claim")
     (RENEW, "prelude" "slot" "borrowed" "renew")
-    (COMPLETE, "prelude" "slot" "borrowed" "output" "complete")
-    (RELEASE, "prelude" "slot" "borrowed" "output" "release")
-    (CLOSE, "prelude" "slot" "close")
-    (RESET, "prelude" "slot" "borrowed" "reset")
+    (COMPLETE, "prelude" "slot" "borrowed" "output" "latest" "complete")
+    (RELEASE, "prelude" "slot" "borrowed" "output" "latest" "release")
+    (CLOSE, "prelude" "slot" "latest" "close")
+    (RESET, "prelude" "slot" "borrowed" "latest" "reset")
     (UNLOCK, "prelude" "slot" "borrowed" "unlock")
-    (MARK_DONE, "prelude" "slot" "mark_done")
+    (MARK_DONE, "prelude" "slot" "latest" "mark_done")
     (INSPECT, "prelude" "inspect")
     (PAUSE, "prelude" "registry" => "pause")
     (RESUME, "prelude" "registry" => "resume")
@@ -103,5 +103,11 @@ mod tests {
             assert!(!script.source.starts_with("#!"));
             assert_eq!(script.hash.len(), 40);
         }
+    }
+
+    #[test]
+    fn what_a_job_has_come_to_is_kept_for_as_long_as_the_contract_says() {
+        let days = crate::store::LATEST_KEPT.as_secs() / 86_400;
+        assert!(include_str!("lua/latest.lua").contains(&format!("local LATEST_KEPT = {days} * 86400000\n")));
     }
 }

@@ -189,7 +189,8 @@ impl RedisStore {
 
     /// The same for a lease whose run has ended. What `lua/output.lua` takes comes last.
     pub(super) fn about_ended(&self, lease: &Lease) -> Args {
-        let more = std::iter::once(self.keys.outputs(&lease.slot)).chain(self.borrowed());
+        let own = [self.keys.latest(lease.slot.job()), self.keys.outputs(&lease.slot)];
+        let more = own.into_iter().chain(self.borrowed());
         self.about(&lease.slot, more).arg(lease.token).arg(&lease.node).arg(lease.attempt)
     }
 }

@@ -2,15 +2,16 @@
 //!
 //! - One slot's record: knowledge adds up, the larger counter, an end over none, success over any other end. What only a minority
 //!   has of a lease is none.
-//! - Jobs, nodes, pauses and notes: whatever any of them knows, the newest of it.
+//! - Jobs, nodes, pauses, notes and what a job has come to lately: whatever any of them knows, the newest of it.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
 use crate::job::{JobName, NodeName};
 use crate::slot::{
-    Attempt, DoneMark, Holder, MOST_PAGES, Mark, NotePage, Outcome, RunRecord, SlotRecord, Token, Verdict,
+    Attempt, DoneMark, Holder, JobLatest, MOST_PAGES, Mark, NotePage, Outcome, RunRecord, SlotRecord, Token, Verdict,
     VerdictRecord,
 };
 use crate::store::redlock::{Quorum, lasting, median};
@@ -191,7 +192,7 @@ pub fn notes(known: &[Option<Vec<NotePage>>]) -> Vec<NotePage> {
         }
     }
     let mut newest: Vec<NotePage> = pages.into_values().cloned().collect();
-    newest.sort_by_key(|page| std::cmp::Reverse(page.last));
+    newest.sort_by_key(|page| Reverse(page.last));
     newest.truncate(MOST_PAGES);
     NotePage::sort(&mut newest);
     newest
@@ -209,11 +210,34 @@ pub fn pauses(known: &[Option<Vec<(JobName, Pause)>>]) -> Vec<(JobName, Pause)> 
     pauses.into_iter().map(|(job, pause)| (job.clone(), pause.clone())).collect()
 }
 
+/// What each of so many jobs has come to lately, in the order asked.
+pub fn latest(jobs: usize, known: &[Option<Vec<JobLatest>>]) -> Vec<JobLatest> {
+    let of_job = |index| known.iter().flatten().filter_map(move |of_jobs| of_jobs.get(index));
+    (0..jobs).map(|index| latest_of(&of_job(index).collect::<Vec<_>>())).collect()
+}
+
+fn latest_of(known: &[&JobLatest]) -> JobLatest {
+    let successes = known.iter().filter_map(|latest| latest.success);
+    // The first to record that a slot is done stays, at each master and here.
+    let success = successes.max_by_key(|success| (success.slot, Reverse(success.at)));
+    let end = known.iter().filter_map(|latest| latest.end).max_by_key(|end| end.at);
+    let failing = known.iter().filter_map(|latest| {
+        let mut latest = JobLatest { success: None, end: None, ..(*latest).clone() };
+        // A master that missed the success still counts what failed before it.
+        if let Some(success) = success {
+            latest.done(success.slot, success.at);
+        }
+        latest.failing
+    });
+    JobLatest { success, end, failing: failing.max_by_key(|failing| (failing.last, failing.slots)) }
+}
+
 #[cfg(test)]
 mod tests {
     use chrono::{DateTime, TimeDelta};
 
     use super::*;
+    use crate::slot::SlotKey;
     use crate::store::JobOrigin;
 
     fn entry(origin: JobOrigin, max_attempts: u32, seen: i64) -> Option<Vec<JobEntry>> {
@@ -237,5 +261,79 @@ mod tests {
         assert_eq!(jobs(&known), entry(file, 9, 2).unwrap());
         let known = [entry(crontab, 3, 1), None, entry(file, 9, 2), entry(crontab, 3, 5)];
         assert_eq!(jobs(&known), entry(file, 9, 1).unwrap());
+    }
+
+    fn at(second: i64) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH + TimeDelta::seconds(second)
+    }
+
+    fn hour(hour: i64) -> SlotKey {
+        SlotKey::of(at(hour * 3_600)).unwrap()
+    }
+
+    /// What a master keeps that was told of these slots, by hour: what each came to, in the order told, a second after the other.
+    fn kept(told: &[(i64, Verdict)]) -> JobLatest {
+        let mut latest = JobLatest::default();
+        for (second, (slot, verdict)) in told.iter().enumerate() {
+            let (slot, at) = (hour(*slot), at(i64::try_from(second).unwrap()));
+            match verdict {
+                Verdict::Done => {
+                    latest.ended(slot, at, Outcome::Success);
+                    latest.done(slot, at);
+                }
+                verdict => {
+                    latest.ended(slot, at, Outcome::Failure);
+                    latest.closed(slot, *verdict);
+                }
+            }
+        }
+        latest
+    }
+
+    fn merged(known: &[&[(i64, Verdict)]]) -> JobLatest {
+        let known: Vec<_> = known.iter().map(|told| Some(vec![kept(told)])).collect();
+        latest(1, &known).remove(0)
+    }
+
+    /// First and newest hour of what fails, and how many.
+    fn failing(latest: &JobLatest) -> Option<(SlotKey, SlotKey, u32)> {
+        latest.failing.map(|failing| (failing.since, failing.last, failing.slots))
+    }
+
+    #[test]
+    fn masters_that_were_told_the_same_say_the_same_and_silent_ones_nothing() {
+        let told: &[_] = &[(1, Verdict::Done), (2, Verdict::Failed), (3, Verdict::Missed)];
+        assert_eq!(merged(&[told, told, told]), kept(told));
+        let known = [Some(vec![kept(told), JobLatest::default()]), None, Some(vec![JobLatest::default(), kept(told)])];
+        assert_eq!(latest(2, &known), [kept(told), kept(told)]);
+        assert_eq!(latest(1, &[]), [JobLatest::default()]);
+    }
+
+    #[test]
+    fn the_newest_success_and_the_newest_end_count_wherever_they_are_known() {
+        let merged = merged(&[&[(5, Verdict::Done)], &[(1, Verdict::Done), (2, Verdict::Failed)], &[]]);
+        assert_eq!(merged.success.map(|success| success.slot), Some(hour(5)));
+        assert_eq!(merged.end.map(|end| (end.slot, end.outcome)), Some((hour(2), Outcome::Failure)));
+        assert_eq!(failing(&merged), None, "a newer slot is done");
+    }
+
+    #[test]
+    fn of_what_fails_the_newest_counts_and_of_those_the_longest_row() {
+        let bad = Verdict::Failed;
+        let longest: &[_] = &[(1, bad), (2, bad), (4, bad)];
+        let merged_row = merged(&[&[(4, bad)], longest, &[(1, bad), (2, bad), (3, bad)]]);
+        assert_eq!(failing(&merged_row), Some((hour(1), hour(4), 3)));
+        let newer = merged(&[&[(5, Verdict::Missed)], longest, longest]);
+        assert_eq!(failing(&newer), Some((hour(5), hour(5), 1)));
+    }
+
+    #[test]
+    fn a_master_that_missed_a_success_does_not_make_the_row_longer_than_since_then() {
+        let bad = Verdict::Failed;
+        let told = [(1, bad), (2, Verdict::Done), (3, bad), (4, bad)];
+        let missed = [(1, bad), (3, bad), (4, bad)];
+        assert_eq!(failing(&merged(&[&told, &told, &missed])), Some((hour(3), hour(4), 2)));
+        let only_success = [(2, Verdict::Done)];
+        assert_eq!(failing(&merged(&[&only_success, &missed])), Some((hour(4), hour(4), 1)));
     }
 }

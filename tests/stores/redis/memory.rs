@@ -48,6 +48,10 @@ async fn what_runs_can_be_ended_when_memory_is_full() {
     ]) {
         assert_eq!(record.runs[0].outcome, Some(outcome));
     }
+    let jobs: Vec<_> = slots.iter().map(|slot| slot.job().clone()).collect();
+    let ends = store.latest(&jobs).await.unwrap().into_iter().map(|latest| latest.end.map(|end| end.outcome));
+    let (done, bad) = (Some(Outcome::Success), Some(Outcome::Failure));
+    assert_eq!(ends.collect::<Vec<_>>(), [done, bad, bad, Some(Outcome::GivenBack), None]);
 }
 
 #[tokio::test]

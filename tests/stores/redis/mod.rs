@@ -15,6 +15,7 @@ mod access;
 #[cfg(feature = "daemon")]
 mod doctor;
 mod keys;
+mod latest;
 mod memory;
 mod outages;
 mod outputs;

@@ -16,6 +16,7 @@ mod coverage;
 mod daemon;
 #[cfg(feature = "daemon")]
 mod doctor;
+mod latest;
 #[cfg(feature = "daemon")]
 #[path = "../../support/lost_success.rs"]
 mod lost_success;

@@ -16,6 +16,7 @@ mod access;
 #[cfg(feature = "daemon")]
 mod doctor;
 mod forgetful;
+mod latest;
 mod outages;
 mod taking;
 

@@ -1,5 +1,5 @@
 -- After the slot's end: the first to ask records the verdict.
--- KEYS 5 the job's pause
+-- KEYS 5 what the job has come to lately, 6 its pause
 -- ARGV 5 max_attempts, 6 by, 7 start of the slot (ms)
 local max, by, starts = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
 local now = now_ms()
@@ -16,10 +16,10 @@ if slot.mark.state == 'done' then
 elseif slot.used >= max then
   verdict = 'failed'
 elseif slot.count == 0 then
-  local pause = redis.call('GET', KEYS[5])
+  local pause = redis.call('GET', KEYS[6])
   if pause then
     local since, till = read_pause(pause)
-    if not since then return { 'corrupt', KEYS[5], pause } end
+    if not since then return { 'corrupt', KEYS[6], pause } end
     if since < ENDS and till > starts then verdict = 'skipped' end
   end
 end
@@ -28,5 +28,6 @@ recorded = '{"verdict":"' .. verdict .. '","by":"' .. by .. '","at_ms":' .. text
 keep(now)
 redis.call('HSET', LOG, 'verdict', recorded)
 redis.call('HDEL', RUNNING, KEY)
+change_latest(function(latest) set_closed(latest, verdict) end)
 keep(now)
 return { 'first', recorded }

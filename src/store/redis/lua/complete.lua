@@ -1,6 +1,6 @@
 -- Records success: the run, the verdict, the done marker. Done is a fact: it is written whoever holds the slot meanwhile,
 -- and a done marker of another claim is left as it is (I3).
--- KEYS last the borrowed key, if there is one: kept until the slot's end
+-- KEYS 5 what the job has come to lately, last the borrowed key, if there is one: kept until the slot's end
 -- KEYS and the end of ARGV also have what output.lua takes
 -- ARGV 5 token, 6 node, 7 attempt, 8 done_ttl, 9 the run's record, 10 claimed at (ms)
 local token, node, attempt, ttl, record = ARGV[5], ARGV[6], tonumber(ARGV[7]), ARGV[8], ARGV[9]
@@ -19,10 +19,14 @@ end
 record = keep_output(attempt, token, record, now)
 keep(now)
 if mark.state ~= 'done' then write_mark('done', token, node, attempt, now, ttl) end
-write_run(attempt, token, record)
+local outcome = write_run(attempt, token, record)
 if not slot.stored or slot.count < attempt then redis.call('SET', ATTEMPTS, math.max(slot.count, attempt)) end
 write_done_verdict(node, attempt, now)
 settle_borrowed(borrowed, ENDS - now)
+change_latest(function(latest)
+  set_ended(latest, now, outcome)
+  set_done(latest, now)
+end)
 keep(now)
 if mark.state ~= 'done' then publish(CHANNEL, 'done ' .. SLOT) end
 if mark.state == 'free' or mark.token == token then return meanwhile or { 'recorded' } end

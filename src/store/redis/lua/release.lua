@@ -1,5 +1,5 @@
 -- Records a run that failed or was given back, and releases its lease if it still stands; nobody else's (I4).
--- KEYS last the borrowed key, if there is one
+-- KEYS 5 what the job has come to lately, last the borrowed key, if there is one
 -- KEYS and the end of ARGV also have what output.lua takes
 -- ARGV 5 token, 6 node, 7 attempt, 8 wait (ms, 0 for none), 9 attempts to forgive (0 or 1), 10 the run's record,
 -- 11 claimed at (ms)
@@ -35,11 +35,12 @@ elseif mark.state == 'free' and slot.running and string.sub(slot.running, 1, 32)
   -- The mark was lost, what it left behind is this run's.
   redis.call('HDEL', RUNNING, KEY)
 end
-write_run(attempt, token, record)
+local outcome = write_run(attempt, token, record)
 -- A stale run may have a larger number than the counter of a server that lost its data: the next claim goes on from it.
 if slot.stored and slot.count < attempt then redis.call('SET', ATTEMPTS, attempt) end
 if held and refund > 0 then redis.call('HSET', LOG, 'forgiven', slot.forgiven + refund) end
 settle_borrowed(borrowed, 0)
+change_latest(function(latest) set_ended(latest, now, outcome) end)
 keep(now)
 if held then publish(CHANNEL, 'released ' .. SLOT) end
 return answer

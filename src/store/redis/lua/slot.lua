@@ -75,12 +75,16 @@ local function belongs_to(record, token)
   return string.find(record, '"token":"' .. token .. '"', 1, true) ~= nil
 end
 
+local function outcome_of(record)
+  return string.match(record, '"outcome":"([%l_]+)"')
+end
+
 local function has_ended(record)
-  return string.find(record, '"outcome":"', 1, true) ~= nil
+  return outcome_of(record) ~= nil
 end
 
 local function has_succeeded(record)
-  return string.find(record, '"outcome":"success"', 1, true) ~= nil
+  return outcome_of(record) == 'success'
 end
 
 -- Where a claim's record stands, and the record: at its number, or beside it when that is another claim's (granted twice
@@ -126,18 +130,23 @@ local function overtaker(attempt, token, since)
   return above or latest
 end
 
--- Whether this record of a claim takes the place of the one that stands, and where that is. An end is never overwritten by the
--- lack of one, nor success by anything else (I7).
+-- Whether this record of a claim takes the place of the one that stands; where that is, and the one that stands. An end is never
+-- overwritten by the lack of one, nor success by anything else (I7).
 local function is_replaced(attempt, token, record)
   local field, old = find_run(attempt, token)
   if old and has_succeeded(old) and not has_succeeded(record) then return false end
   if old and has_ended(old) and not has_ended(record) then return false end
-  return true, field
+  return true, field, old
 end
 
+-- Answers the outcome, where it was not recorded before.
 local function write_run(attempt, token, record)
-  local replaces, field = is_replaced(attempt, token, record)
-  if replaces then redis.call('HSET', LOG, field, record) end
+  local replaces, field, old = is_replaced(attempt, token, record)
+  if not replaces then return nil end
+  redis.call('HSET', LOG, field, record)
+  local outcome = outcome_of(record)
+  if old and outcome_of(old) == outcome then return nil end
+  return outcome
 end
 
 -- The record of a claim at the moment of its grant.

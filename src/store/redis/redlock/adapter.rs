@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use super::RedlockStore;
 use super::masters::Heard;
 use crate::job::{JobName, NodeName};
-use crate::slot::{Attempt, Audit, Lease, Mark, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
+use crate::slot::{Attempt, Audit, JobLatest, Lease, Mark, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::redis::RedisStore;
 use crate::store::redlock::{lease, median, records};
 use crate::store::{
@@ -197,8 +197,10 @@ impl Store for RedlockStore {
         self.settled(Op::Notes, heard, answer)
     }
 
-    async fn latest(&self, jobs: &[crate::job::JobName]) -> Result<Vec<crate::slot::JobLatest>, StoreError> {
-        Ok(vec![crate::slot::JobLatest::default(); jobs.len()])
+    async fn latest(&self, jobs: &[JobName]) -> Result<Vec<JobLatest>, StoreError> {
+        let heard = self.masters.ask(call!(jobs.to_vec(), |master, jobs| master.latest(&jobs))).await;
+        let answer = self.is_enough(&heard).then(|| records::latest(jobs.len(), &heard.said));
+        self.settled(Op::Latest, heard, answer)
     }
 
     fn subscribe(&self) -> Wakeups {

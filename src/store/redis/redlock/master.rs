@@ -41,13 +41,13 @@ macro_rules! counted {
 }
 
 macro_rules! plain {
-    ($part:literal) => {
+    ($($part:literal),+) => {
         LazyLock::new(|| {
             Script::new(concat!(
                 include_str!("../lua/prelude.lua"),
                 include_str!("../lua/slot.lua"),
                 include_str!("../lua/borrowed.lua"),
-                include_str!($part)
+                $(include_str!($part)),+
             ))
         })
     };
@@ -58,8 +58,8 @@ static GRANT: LazyLock<Script> = counted!("#ARGV - 6", "lua/grant.lua");
 static RENEW: LazyLock<Script> = counted!("8", "../lua/renew.lua");
 static BURN: LazyLock<Script> = plain!("lua/burn.lua");
 static UNDO: LazyLock<Script> = plain!("lua/undo.lua");
-static HEAL: LazyLock<Script> = plain!("lua/heal.lua");
-static VERDICT: LazyLock<Script> = plain!("lua/verdict.lua");
+static HEAL: LazyLock<Script> = plain!("../lua/latest.lua", "lua/heal.lua");
+static VERDICT: LazyLock<Script> = plain!("../lua/latest.lua", "lua/verdict.lua");
 
 /// Since when a server remembers; one key for all namespaces, in none of theirs.
 const MEMORY: &str = "cronward::since";
@@ -148,7 +148,7 @@ impl RedisStore {
         let token = run.as_ref().map_or_else(|| "-".to_owned(), |run| run.token.to_string());
         let record = run.as_ref().and_then(|run| serde_json::to_string(run).ok()).unwrap_or_default();
         let args: Args = self
-            .about(slot, [])
+            .about(slot, [self.keys.latest(slot.job())])
             .arg(token)
             .arg(&mark.by.node)
             .arg(mark.by.attempt)
@@ -165,7 +165,7 @@ impl RedisStore {
         verdict: Verdict,
         by: &NodeName,
     ) -> Result<(bool, VerdictRecord), StoreError> {
-        let args = self.about(slot, []).arg(verdict.as_str()).arg(by);
+        let args = self.about(slot, [self.keys.latest(slot.job())]).arg(verdict.as_str()).arg(by);
         let keys = self.keys.slot(slot);
         let read = |reply: &_| conclusion(reply, &keys.log);
         self.ask((Op::Close, &keys.mark), &VERDICT, &args, read).await

@@ -1,4 +1,5 @@
 -- Brings success here from where it is known: marker, verdict, run.
+-- KEYS 5 what the job has come to lately
 -- ARGV, from the end: token (- for an operator's), node, attempt, when (ms), ttl, the run's record (empty: none)
 local last = #ARGV
 local token, node, attempt = ARGV[last - 5], ARGV[last - 4], tonumber(ARGV[last - 3])
@@ -10,9 +11,13 @@ if slot.mark.state == 'done' then return { 'healed' } end
 
 keep(now)
 write_mark('done', token, node, attempt, at, ttl)
-if record ~= '' then write_run(attempt, token, record) end
+local outcome = record ~= '' and write_run(attempt, token, record)
 if attempt > slot.count then redis.call('SET', ATTEMPTS, attempt) end
 write_done_verdict(node, attempt, at)
+change_latest(function(latest)
+  set_ended(latest, at, outcome)
+  set_done(latest, at)
+end)
 keep(now)
 publish(CHANNEL, 'done ' .. SLOT)
 return { 'healed' }

@@ -1,4 +1,5 @@
 -- The verdict of a slot that is over, unless one is recorded here.
+-- KEYS 5 what the job has come to lately
 -- ARGV, from the end: verdict, by
 local verdict, by = ARGV[#ARGV - 1], ARGV[#ARGV]
 local now = now_ms()
@@ -11,5 +12,6 @@ recorded = '{"verdict":"' .. verdict .. '","by":"' .. by .. '","at_ms":' .. text
 keep(now)
 redis.call('HSET', LOG, 'verdict', recorded)
 if slot.mark.state ~= 'running' then redis.call('HDEL', RUNNING, KEY) end
+change_latest(function(latest) set_closed(latest, verdict) end)
 keep(now)
 return { 'first', recorded }
