@@ -114,7 +114,7 @@ pub trait Store: Debug + Send + Sync + 'static {
 
     /// Records success: the run, the done marker for `done_ttl`, the verdict `done`; wakes the others. Written even when
     /// the lease was lost meanwhile, and whatever the hour; a done marker of another attempt is left as it is (I3). The
-    /// counter becomes at least the lease's attempt. Again with the same token: `Recorded`, the marker unchanged.
+    /// counter becomes at least the lease's attempt. Again with the same token: `Recorded`, the marker unchanged; also where an operator has opened the slot since, which stays open.
     /// `Overtaken` also when the other attempt, granted after this one, is over by now: it held the slot meanwhile. After is by
     /// number, or by the instant of the grant: numbers begin anew in a store that lost its data.
     async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Result<Settlement, StoreError>;

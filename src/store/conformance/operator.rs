@@ -14,6 +14,7 @@ pub(super) const CASES: &[Case] = &[
     case!("operator", reset_ends_a_wait),
     case!("operator", reset_takes_back_done_and_its_verdict),
     case!("operator", reset_takes_back_a_recorded_failure),
+    case!("operator", a_success_that_is_told_again_does_not_undo_a_reset, I1, I4),
     case!("operator", nothing_is_reset_or_marked_under_a_running_node, I1),
     case!("operator", unlock_takes_the_lease_and_the_attempt_counts, I1, I4, I5),
     case!("operator", unlock_without_a_holder_changes_nothing),
@@ -49,6 +50,24 @@ async fn reset_ends_a_wait(bench: &Bench) -> Outcome {
     ensure_eq!(bench.store.reset(&slot, &audit("reset")).await?, Intervention::Applied);
     ensure_eq!(bench.record(&slot).await?.mark, Mark::Free);
     ensure_eq!(bench.grant(&slot, "b").await?.attempt, 2);
+    Ok(())
+}
+
+async fn a_success_that_is_told_again_does_not_undo_a_reset(bench: &Bench) -> Outcome {
+    let slot = bench.slot("job")?;
+    let lease = bench.grant(&slot, "a").await?;
+    bench.store.complete(&lease, &succeeded(&lease), DONE).await?;
+    bench.store.reset(&slot, &audit("reset")).await?;
+    // The answer was lost, and the node tells it again.
+    ensure_eq!(bench.store.complete(&lease, &succeeded(&lease), DONE).await?, Settlement::Recorded);
+    let known = bench.record(&slot).await?;
+    ensure_eq!((known.mark, known.verdict), (Mark::Free, None));
+    let next = bench.grant(&slot, "b").await?;
+    let answer = bench.store.complete(&lease, &succeeded(&lease), DONE).await?;
+    ensure_is!(answer, Settlement::Overtaken { .. });
+    ensure_is!(bench.record(&slot).await?.mark, Mark::Leased { .. });
+    ensure_eq!(bench.store.complete(&next, &succeeded(&next), DONE).await?, Settlement::Recorded);
+    ensure_is!(bench.record(&slot).await?.mark, Mark::Done(_));
     Ok(())
 }
 

@@ -18,22 +18,32 @@ use crate::store::{Closing, Intervention, Release, Settlement, WakeKind};
 impl SlotStep {
     /// Records success ([`crate::store::Store::complete`]).
     pub(in crate::store) fn complete(&mut self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Settlement {
-        self.record_own(lease, run);
-        self.state.counter = self.state.counter.max(lease.attempt);
-        self.state.record_done(&holder(lease), self.now);
-        self.latest.done(self.slot.key(), self.now);
+        let opened = self.is_opened_since(lease);
+        if !opened {
+            self.record_own(lease, run);
+            self.state.counter = self.state.counter.max(lease.attempt);
+            self.state.record_done(&holder(lease), self.now);
+            self.latest.done(self.slot.key(), self.now);
+        }
         let mark = self.mark().cloned();
         let answer = match &mark {
             Some(other) if !is_of(other.kind, lease) => Settlement::Overtaken { by: other.by.clone() },
             _ => self.state.overtaker(lease).map_or(Settlement::Recorded, |by| Settlement::Overtaken { by }),
         };
         // Done is absorbing: a marker that stands is left as it is, whose ever it is (I3).
-        if !mark.is_some_and(|mark| mark.is_done()) {
+        if !opened && !mark.is_some_and(|mark| mark.is_done()) {
             let until = later(self.now, done_ttl);
             self.place(MarkKind::Done(Some(lease.token)), holder(lease), self.now, until);
             self.wake = Some(WakeKind::Done);
         }
         answer
+    }
+
+    /// Whether this success is recorded, and the slot is no longer done: an operator has opened it since, and a repetition may not
+    /// undo that.
+    fn is_opened_since(&self, lease: &Lease) -> bool {
+        let known = self.state.run(lease.attempt, lease.token).and_then(|run| run.outcome);
+        known == Some(Outcome::Success) && self.done_mark().is_none()
     }
 
     /// Records a failed run and releases its lease ([`crate::store::Store::fail`]).

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::broken::{Control, Flaw};
 use cronward::job::NodeName;
 use cronward::slot::{JobLatest, LastSuccess, Lease, RunRecord, Slot};
-use crate::broken::{Control, Flaw};
 use cronward::store::memory::Ledger;
 use cronward::store::{Closing, Release, Settlement};
 

@@ -16,6 +16,14 @@ if borrowed.state == 'other' and mark.state ~= 'done' then
   meanwhile = meanwhile or { 'overtaken', borrowed.node, 0 }
 end
 
+-- This success is recorded, and the slot is no longer done: an operator has opened it since, and a repetition does not undo that.
+local _, known = find_run(attempt, token)
+local opened = known and has_succeeded(known) and mark.state ~= 'done' and not marker_of_verdict()
+if opened then
+  if mark.state == 'free' or mark.token == token then return meanwhile or { 'recorded' } end
+  return { 'overtaken', mark.node, mark.attempt }
+end
+
 record = keep_output(attempt, token, record, now)
 keep(now)
 if mark.state ~= 'done' then write_mark('done', token, node, attempt, now, ttl) end

@@ -48,13 +48,20 @@ SELECT pg_notify($1, $2)
 -- and $19 the job's turn after it, and the one that was read; $20 and $21 the channel and a hint; $22 is not 0 where all outputs of
 -- the slot go; $23 to $25 a run's attempt, token and output, which goes where it is NULL; $26 what the job has come to lately, where
 -- that changes. Each but the row may be NULL. Versions and turns are larger than any that there were, also in rows that were purged:
--- they are never below the clock. Who waits for another's turn to be written finds that it is not the one that was read. With $26 the
+-- they are never below the clock. Who waits for another's turn to be written finds that it is not the one that was read; a turn that was read and
+-- is gone, because somebody has forgotten the job, is not made again. With $26 the
 -- turn is kept for this statement first, and written only with the row; it is there already (`turn_begin`).
-WITH taken AS (
-    INSERT INTO cronward_turns AS t (namespace, job, turn)
-    SELECT $1, $2, $18 WHERE $18 IS NOT NULL AND $26 IS NULL
-    ON CONFLICT (namespace, job) DO UPDATE SET turn = excluded.turn WHERE t.turn = $19
+WITH first AS (
+    INSERT INTO cronward_turns (namespace, job, turn)
+    SELECT $1, $2, $18 WHERE $18 IS NOT NULL AND $26 IS NULL AND $19 IS NULL
+    ON CONFLICT DO NOTHING
     RETURNING 1
+), next AS (
+    UPDATE cronward_turns SET turn = $18
+    WHERE $18 IS NOT NULL AND $26 IS NULL AND namespace = $1 AND job = $2 AND turn = $19
+    RETURNING 1
+), taken AS (
+    SELECT 1 FROM first UNION ALL SELECT 1 FROM next
 ), held AS MATERIALIZED (
     SELECT 1 FROM cronward_turns WHERE $26 IS NOT NULL AND namespace = $1 AND job = $2 AND turn = $19 FOR UPDATE
 ), fresh AS (
