@@ -3,7 +3,7 @@
 use cronward::store::{Claim, Renewal};
 
 use super::dialect::{CLOSE_GATE, OPEN_GATE, WAIT_AT_GATE};
-use super::suite::database::{Database, eventually, granted, request, run, slot};
+use super::suite::database::{Database, granted, request, run, slot};
 
 /// Two sessions each hold what the other waits for; the server ends the store's transaction. A session looks for a deadlock once,
 /// some time after it began to wait, so the store's last wait begins when the other waits already.
@@ -34,8 +34,9 @@ async fn a_deadlock_is_tried_again_and_is_one_grant() {
     run(&mut gate, OPEN_GATE).await;
     assert_eq!(renewing.await.unwrap().unwrap(), Renewal::Renewed);
     meeting.await.unwrap();
-    let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
-    eventually("the deadlock is counted", async || database.number(deadlocks).await == 1).await;
+    // Neither could go on by itself. The server tells its count of deadlocks ten seconds later; each try is counted at once: the
+    // store's two, and the other's one.
+    assert_eq!(database.number("SELECT last_value FROM tries").await, 3);
     assert_eq!(store.inspect(&[job]).await.unwrap().1[0].attempts, 1);
 }
 
