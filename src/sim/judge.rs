@@ -239,7 +239,10 @@ impl World {
             run.by.node == node && run.ended.is_none_or(|ended| self.nature.scenario.instant(ended + handicap) > before)
         };
         let runs = story.into_iter().flat_map(|story| &story.runs).filter_map(|run| self.nature.runs.get(*run));
-        let waits = waits && !runs.into_iter().any(recent);
+        // One that could not be started is no run, and nobody says whose it was.
+        let unstarted = story.and_then(|story| story.not_started);
+        let unstarted = unstarted.is_some_and(|at| self.nature.scenario.instant(at + handicap) > before);
+        let waits = waits && !unstarted && !runs.into_iter().any(recent);
         waits && well && ticked && allowed && policy.start_deadline.is_none()
     }
 

@@ -305,7 +305,7 @@ mod tests {
                 "lease": {
                     "node": "b", "attempt": 2, "token": "000000000000000000000000000000ff", "remaining_s": 41.2
                 },
-                "retry_in_s": null, "done": null, "verdict": null,
+                "retry_in_s": null, "done": null, "verdict": null, "latest": null,
                 "runs": [{
                     "attempt": 1, "node": "a", "fence": 1_795_269_600_001_u64, "trigger": "schedule",
                     "started": "2026-11-21T14:00:00.020Z", "ended": "2026-11-21T14:00:00.420Z",

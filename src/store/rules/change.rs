@@ -136,7 +136,9 @@ mod tests {
         let run = RunRecord::ended(&lease, Outcome::Success);
         let done = after(&stored, at(LEASE / 2), |step| step.complete(&lease, &run, DAY));
         assert!(done.wake.is_some() && !done.is_none());
-        assert!(after(&done.state, at(LEASE), |step| step.complete(&lease, &run, DAY)).is_none());
+        let mut again = SlotStep::new(&slot(), done.state.clone(), at(LEASE).now).with_latest(done.latest.unwrap());
+        again.complete(&lease, &run, DAY);
+        assert!(Change::between(&done.state, again, at(LEASE)).is_none());
     }
 
     #[test]

@@ -123,6 +123,7 @@ const MENDED: &[(u64, &str)] = &[
         50010422,
         "a node that had stood still asked for a lease as long as that, again and again, and kept the job's next slots out",
     ),
+    (60009421, "the judge held a node to its wait that had just failed to start the command"),
     (60009121, "a job that was added while the clock was ahead had slots without a verdict"),
 ];
 
