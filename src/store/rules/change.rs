@@ -136,7 +136,10 @@ mod tests {
         let run = RunRecord::ended(&lease, Outcome::Success);
         let done = after(&stored, at(LEASE / 2), |step| step.complete(&lease, &run, DAY));
         assert!(done.wake.is_some() && !done.is_none());
-        assert!(after(&done.state, at(LEASE), |step| step.complete(&lease, &run, DAY)).is_none());
+        let mut again = SlotStep::new(&slot(), done.state.current(at(LEASE)), at(LEASE).now);
+        again = again.with_latest(done.latest.clone().unwrap());
+        again.complete(&lease, &run, DAY);
+        assert!(Change::between(&done.state, again, at(LEASE)).is_none());
     }
 
     #[test]
