@@ -45,21 +45,21 @@ impl Observer for LogObserver {
                     job,
                     slot = key,
                     fence = fence.0,
-                    "run started without a guard: the store is away and on_store_error is \"run\""
+                    "run started without a guard: the store is unreachable and on_store_error is \"run\""
                 );
             }
             Event::RunTimedOut { attempt } => warn!(job, slot = key, attempt, "run timed out: stopping it"),
             Event::Settled { attempt, outcome } => {
                 debug!(job, slot = key, attempt, outcome = outcome.as_str(), "recorded");
             }
-            Event::AttemptsUsedUp { used } => error!(job, slot = key, attempts = used, "attempts used up"),
+            Event::AttemptsUsedUp { used } => error!(job, slot = key, attempts = used, "attempts exhausted"),
             Event::SettlementGivenUp { attempt, outcome } => {
                 error!(
                     job,
                     slot = key,
                     attempt,
                     outcome = outcome.as_str(),
-                    "could not be recorded: the store was away too long"
+                    "could not be recorded: the store was unreachable for too long"
                 );
             }
             // Each minute's sum is told of the node.
@@ -88,10 +88,7 @@ impl Observer for LogObserver {
             NodeEvent::ClockOff { offset_ms } => warn!(offset_ms, "this node's clock and the store's differ"),
             NodeEvent::Namesake { instance, started_at } => {
                 let started = started_at.to_rfc3339();
-                warn!(
-                    other = instance,
-                    started, "another live node has the name of this one: give each a name of its own"
-                );
+                warn!(other = instance, started, "another live node has the same name: give each node its own name");
             }
             NodeEvent::RegistrationRefused { message } => error!(error = message, "jobs not registered"),
             NodeEvent::ClusterWasDown { gap } => {
@@ -128,15 +125,15 @@ impl Observer for LogObserver {
                 let changed: Vec<&str> = changed.iter().map(crate::job::JobName::as_str).collect();
                 let changed = changed.join(" ");
                 if *jobs == 0 {
-                    warn!(jobs, changed, "reloaded: the file has no jobs for this node, and it runs none from now on");
+                    warn!(jobs, changed, "reloaded: the file has no jobs for this node, so the node runs none");
                 } else {
                     info!(jobs, changed, "reloaded");
                 }
             }
-            NodeEvent::ReloadRefused { message } => error!(error = message, "not reloaded: the old jobs stay in force"),
+            NodeEvent::ReloadRefused { message } => error!(error = message, "not reloaded: the old jobs stay active"),
             NodeEvent::Draining { running, drain } => info!(running, drain_s = drain.as_secs(), "shutting down"),
             NodeEvent::Stopped => info!("stopped"),
-            NodeEvent::Fault { message } => error!(error = message, "internal fault"),
+            NodeEvent::Fault { message } => error!(error = message, "internal error"),
         }
     }
 }
@@ -182,12 +179,12 @@ fn lease_trouble(job: &str, slot: &str, event: &Event) {
     let node = |by: &Holder| by.node.to_string();
     match event {
         Event::LeaseInDoubt { attempt, killing } => {
-            error!(job, slot, attempt, killing, "lease in doubt: not renewed in time, another node may start");
+            error!(job, slot, attempt, killing, "lease renewal overdue: another node may start the slot");
         }
         Event::LeaseLost { attempt, to, killing } => {
             error!(job, slot, attempt, to = to.as_ref().map(node), killing, "lease lost: two runs may overlap");
         }
-        Event::LeaseRestored { attempt } => warn!(job, slot, attempt, "lease restored: the store had forgotten it"),
+        Event::LeaseRestored { attempt } => warn!(job, slot, attempt, "lease restored: the store had lost it"),
         Event::Overtaken { attempt, by } => {
             error!(
                 job,
@@ -195,7 +192,7 @@ fn lease_trouble(job: &str, slot: &str, event: &Event) {
                 attempt,
                 by = node(by),
                 by_attempt = by.attempt,
-                "overtaken: the slot ran more than once"
+                "ran concurrently: the slot ran more than once"
             );
         }
         _ => {}

@@ -185,7 +185,7 @@ fn names(keys: &Keys, slot: &Slot) -> Vec<(String, &'static str)> {
         (of_slot.attempts, "attempt counter"),
         (of_slot.log, "each attempt, verdict, audit"),
         (keys.outputs(slot), "the end of each attempt's output"),
-        (keys.notes(slot), "what nodes noted"),
+        (keys.notes(slot), "the decision log"),
     ]
 }
 
