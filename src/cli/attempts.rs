@@ -12,21 +12,21 @@ use crate::cli::session::{BATCH, KnownJob, Session};
 use crate::cli::store_args::StoreArgs;
 use crate::cli::value_parsers::{self, StateWord};
 use crate::clock::{earlier, later};
-use crate::job::JobName;
+use crate::job::{JobName, MAX_ATTEMPTS_LIMIT};
 use crate::observe::view::{RunView, SlotView};
 use crate::slot::{Attempt, OutputTail, RunRecord, Slot, SlotRecord, SlotState};
 
-/// Attempt counters of slots that are not done, newest first
+/// List the slots that are not done, with their attempt counters, newest first
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward attempts --job billing --since 7d --state failed,missed")]
 pub(crate) struct Args {
-    /// Only this job's; may be repeated
+    /// Only slots of this job; may be repeated
     #[arg(long, value_name = "JOB")]
     pub(crate) job: Vec<JobName>,
     /// How far back, like 30m, 24h or 7d
-    #[arg(long, value_name = "SPAN", default_value = "24h", value_parser = value_parsers::span)]
+    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = value_parsers::span)]
     pub(crate) since: Duration,
-    /// Slots that are done too
+    /// Also list slots that are done
     #[arg(long)]
     pub(crate) all: bool,
     /// Only slots in this state; several with commas, or repeated
@@ -67,9 +67,22 @@ pub(crate) async fn list(args: &Args, console: &mut Console) -> Result<(), Failu
     if session.catalog.is_empty() {
         console.note(session.catalog.no_jobs());
     } else if listed.is_empty() {
-        console.note(format_args!("no such slot in the last {}", brief(args.since)));
+        console.note(nothing(args));
     }
     print(&listed, session.now, console)
+}
+
+/// What is said where nothing is listed.
+fn nothing(args: &Args) -> String {
+    let since = brief(args.since);
+    if args.all {
+        return format!("no slots in the last {since}");
+    }
+    if args.state.is_empty() {
+        return format!("nothing unfinished in the last {since} (--all also lists completed slots)");
+    }
+    let states: Vec<&str> = args.state.iter().map(|word| SlotState::from(*word).as_str()).collect();
+    format!("no {} slots in the last {since}", states.join(" or "))
 }
 
 /// Slots are not searched for in the store: they are computed from jobs and time, and each is asked about.
@@ -148,15 +161,15 @@ fn print(listed: &[Listed], now: DateTime<Utc>, console: &mut Console) -> Result
     grid.print(console)
 }
 
-/// The output of an attempt; the last one when none is named
+/// Show the output of an attempt, by default of the last one
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward logs billing@-1 --attempt 2")]
 pub(crate) struct LogsArgs {
-    /// The slot: billing@2026-11-21T14Z, billing for the current one, billing@-1 for the one before
+    /// The slot: billing@2026-11-21T14Z, billing for the current slot, billing@-1 for the previous slot
     #[arg(value_name = "JOB[@SLOT]")]
     pub(crate) slot: SlotRef,
-    /// Which attempt [default: the last]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// The number of the attempt [default: the last]
+    #[arg(long, value_name = "N", value_parser = value_parsers::number(1..=MAX_ATTEMPTS_LIMIT))]
     pub(crate) attempt: Option<Attempt>,
     /// The attempt with its output as JSON with documented, stable fields
     #[arg(long)]
@@ -198,7 +211,7 @@ fn choose(record: &SlotRecord, wanted: Option<Attempt>) -> Result<Option<&RunRec
     found.map(Some).ok_or_else(|| {
         let known: Vec<String> = record.runs.iter().map(|run| run.attempt.to_string()).collect();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        Failure::Usage(format!("{} has no attempt {wanted}; there is {known}", record.slot))
+        Failure::Usage(format!("{} has no attempt {wanted}; its attempts are: {known}", record.slot))
     })
 }
 
@@ -341,7 +354,7 @@ mod tests {
         assert_eq!(attempt(Some(1)).unwrap(), Some(1));
         assert_eq!(
             attempt(Some(9)).unwrap_err().to_string(),
-            "billing@2026-11-21T12Z has no attempt 9; there is 1, 2, 3"
+            "billing@2026-11-21T12Z has no attempt 9; its attempts are: 1, 2, 3"
         );
         assert_eq!(choose(&fixture::untouched(), None).unwrap(), None);
     }

@@ -17,14 +17,14 @@ const USABLE: u8 = 0;
 /// It cannot, or is not there (`EX_CONFIG` of sysexits.h).
 const CONFIGURATION: u8 = 78;
 
-/// Checks jobs.toml: errors with line, column and a hint; what is allowed but may not be meant; schedules in words
+/// Check jobs.toml: report errors with line, column and fix, warn of likely mistakes, and describe each schedule in words
 #[derive(Clone, Debug, clap::Args)]
 #[command(before_help = "Example: cronward check --config /etc/cronward/jobs.toml")]
 pub struct Args {
     /// The file [default: ./jobs.toml, then /etc/cronward/jobs.toml]
     #[arg(long, value_name = "PATH")]
     pub config: Option<PathBuf>,
-    /// How the findings are written.
+    /// The format of the findings
     #[arg(long, value_enum, default_value_t = Format::Pretty)]
     pub format: Format,
     /// The same as --format json
@@ -38,9 +38,9 @@ pub struct Args {
 /// How the findings are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
-    /// For people: the source line, a caret, a hint.
+    /// For people: the source line, a caret, a fix
     Pretty,
-    /// For programs: an array of {file, line, column, severity, code, message, hint}.
+    /// For programs: an array of {file, line, column, severity, code, message, fix}
     Json,
 }
 
@@ -121,7 +121,7 @@ fn words(spec: &JobSpec) -> String {
     let ticks = Timetable::of(spec).map_or_else(|_| spec.schedule.clone(), |table| table.schedule().describe());
     let ticks = as_fragment(&ticks);
     let slot = match spec.period {
-        Period::Tick => "each tick".to_owned(),
+        Period::Tick => "each scheduled time".to_owned(),
         period => period.to_string(),
     };
     let attempts = match spec.policy.max_attempts {

@@ -14,14 +14,14 @@ use crate::cli::{
 use crate::clock::SystemClock;
 use crate::observe::logging;
 
-/// A guard for cron jobs on a cluster: every slot's work is done once, and nothing is lost, repeated or overlapped in
-/// silence.
+/// A guard for cron jobs on a cluster: every slot's work is done once, and nothing is lost, repeated or overlapped
+/// silently.
 #[derive(Debug, Parser)]
 #[command(
     name = "cronward",
     version,
     before_help = "Example: cronward run --config /etc/cronward/jobs.toml",
-    after_help = "Exit codes: 0 done, 1 verify or import found something or doctor warns, 2 doctor found a fault, 64 usage, 69 store refuses, 70 internal, 75 store unavailable (try again), 78 configuration.",
+    after_help = "Exit codes: 0 done, 1 verify or import found something or doctor warns, 2 doctor found an error, 64 usage, 69 store refuses, 70 internal, 75 store unavailable (try again), 78 configuration.",
     subcommand_required = true,
     arg_required_else_help = true,
     disable_help_subcommand = true,
@@ -213,6 +213,11 @@ fn one_line(told: &clap::Error, verb: Option<&Command>) -> String {
         |line: &&str| !line.is_empty() && !line.starts_with("Usage: ") && !line.starts_with("For more information");
     for line in text.lines().map(str::trim).filter(kept) {
         let line = line.strip_prefix("tip: ").unwrap_or(line);
+        if let Some((verb, flag)) = misplaced(line) {
+            return format!(
+                "error: {flag} goes after the command: cronward {verb} {flag} …; see `cronward {verb} --help`"
+            );
+        }
         match parts.last_mut().filter(|last| last.ends_with(':')) {
             Some(last) => *last = format!("{last} {line}"),
             None => parts.push(line.to_owned()),
@@ -221,6 +226,11 @@ fn one_line(told: &clap::Error, verb: Option<&Command>) -> String {
     parts.extend(way_out(told.kind(), &parts.join("; "), verb));
     let verb = verb.map(|verb| format!(" {}", verb.get_name())).unwrap_or_default();
     format!("{}; see `cronward{verb} --help`", parts.join("; "))
+}
+
+/// The command, and its flag that was written before it, by clap's tip `'jobs --store' exists`.
+fn misplaced(tip: &str) -> Option<(&str, &str)> {
+    tip.strip_prefix('\'')?.strip_suffix("' exists")?.split_once(' ')
 }
 
 /// What to do, where clap says only what is wrong.
@@ -314,6 +324,14 @@ mod tests {
             (
                 &["cronward", "nodes", "--xyzzy"],
                 "error: unexpected argument '--xyzzy' found; leave it out; see `cronward nodes --help`",
+            ),
+            (
+                &["cronward", "--store", "sqlite:x.db", "jobs"],
+                "error: --store goes after the command: cronward jobs --store …; see `cronward jobs --help`",
+            ),
+            (
+                &["cronward", "next", "--count", "many"],
+                "error: invalid value 'many' for '--count <N>': write a whole number from 1 to 1000; see `cronward next --help`",
             ),
             (
                 &["cronward", "xyzzy"],

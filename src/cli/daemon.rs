@@ -326,7 +326,7 @@ async fn tell_service_manager(mut watched: watch::Receiver<Health>) {
         }
         if health.beats != last_beat {
             last_beat = health.beats;
-            let store = if health.store_up { "store reached" } else { "store away" };
+            let store = if health.store_up { "store reached" } else { "store unreachable" };
             let status = format!("{} running; {store}", health.running);
             tell(&[NotifyState::Watchdog, NotifyState::Status(&status)]);
         }

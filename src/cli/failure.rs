@@ -88,13 +88,13 @@ fn way_out(error: &StoreError) -> String {
 /// What to do about a store that fails like this.
 pub(crate) const fn advice(kind: ErrorKind) -> &'static str {
     match kind {
-        ErrorKind::Unavailable => "check that it runs and can be reached from here, then try again",
-        ErrorKind::Timeout => "try again, or give it longer with [store] op_timeout",
-        ErrorKind::Overloaded => "make room there (memory, clients, disk), then try again",
-        ErrorKind::Denied => "check the user, the password and what it may do",
-        ErrorKind::ReadOnly => "name one that takes writes",
-        ErrorKind::Corrupt => "something else writes there: give cronward a store or a namespace of its own",
-        ErrorKind::Unsupported | ErrorKind::Unknown => "name a store of a kind and version that is supported",
+        ErrorKind::Unavailable => "check that the store is running and reachable, then try again",
+        ErrorKind::Timeout => "try again, or raise [store] op_timeout",
+        ErrorKind::Overloaded => "free memory, connections or disk space of the store, then try again",
+        ErrorKind::Denied => "check the user, the password and the user's rights",
+        ErrorKind::ReadOnly => "name a store that accepts writes",
+        ErrorKind::Corrupt => "another program writes there: give cronward its own store or namespace",
+        ErrorKind::Unsupported | ErrorKind::Unknown => "name a store of a supported kind and version",
     }
 }
 
@@ -161,7 +161,7 @@ mod tests {
     fn a_store_error_is_one_line_with_what_where_and_the_way_out() {
         assert_eq!(
             store_error(ErrorKind::Unavailable).to_string(),
-            "redis://h:6379: inspect: connection refused; check that it runs and can be reached from here, then try again"
+            "redis://h:6379: inspect: connection refused; check that the store is running and reachable, then try again"
         );
     }
 

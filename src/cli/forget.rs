@@ -1,4 +1,4 @@
-//! `cronward forget NAME`: a job that nobody plans any more, or a node that is gone, leaves the registry.
+//! `cronward forget NAME`: a job that no node plans any more, or a node that is gone, leaves the registry.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::session::Session;
 use crate::cli::store_args::StoreArgs;
-use crate::cli::verbs::{Change, OperatorArgs};
+use crate::cli::verbs::{Change, OperatorArgs, Undo};
 use crate::clock::SystemClock;
 use crate::job::{JobName, NodeName};
 use crate::slot::Mark;
@@ -19,10 +19,10 @@ pub(crate) struct Args {
     /// The name of the job, or of the node
     #[arg(value_name = "JOB|NODE")]
     pub(crate) name: String,
-    /// The name is that of a node, where a job has it too
+    /// The name is a node's, if a job has the same name
     #[arg(long)]
     pub(crate) node: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     pub(crate) yes: bool,
     #[command(flatten)]
@@ -49,7 +49,7 @@ pub(crate) async fn forget(args: &Args, console: &mut Console) -> Result<(), Fai
         _ => {
             let (name, jobs, nodes) = (&args.name, args.store.command("jobs"), args.store.command("nodes"));
             return Err(Failure::Usage(format!(
-                "no job or node {name}: `{jobs}` lists those there are, and `{nodes}` the nodes"
+                "no job or node {name}: `{jobs}` lists the jobs, and `{nodes}` the nodes"
             )));
         }
     };
@@ -58,7 +58,7 @@ pub(crate) async fn forget(args: &Args, console: &mut Console) -> Result<(), Fai
         target: args.name.clone(),
         effect,
         needless: String::new(),
-        undo: "not needed: a job or a node that speaks again is listed again".to_owned(),
+        undo: Undo::Not("no undo needed: a job or a node that reports again is listed again".to_owned()),
         store: args.store.clone(),
     };
     if !change.confirm(&OperatorArgs { yes: args.yes, ..OperatorArgs::default() }, console)? {
@@ -77,24 +77,24 @@ async fn of_job(session: &Session, name: &JobName, alive: &[&NodeEntry]) -> Resu
     if let Some(node) = planner {
         let node = &node.report.name;
         return Err(Failure::Held(format!(
-            "node {node} plans {name}: take the job out of the file of each node and let it read the file again (SIGHUP); \
-             wait for it, then try again"
+            "node {node} plans {name}: remove the job from the file of each node and reload the file (SIGHUP); \
+             wait for the reload, then try again"
         )));
     }
     for record in session.inspect(&job.current(session.now)).await? {
         if let Mark::Leased { by, .. } = &record.mark {
             let (slot, node) = (&record.slot, &by.node);
-            return Err(Failure::Held(format!("{slot} runs on node {node}: wait for it, then try again")));
+            return Err(Failure::Held(format!("{slot} runs on node {node}: wait for the run to end, then try again")));
         }
     }
     let trial = Trial { job: Some(name.clone()), node: None, slots: Vec::new() };
-    Ok((trial, "the job leaves the registry, and its pause with it".to_owned()))
+    Ok((trial, "the job and its pause are removed from the registry".to_owned()))
 }
 
 fn of_node(name: &NodeName, alive: &[&NodeEntry]) -> Result<(Trial, String), Failure> {
     if alive.iter().any(|node| node.report.name == *name) {
-        return Err(Failure::Held(format!("node {name} is alive: stop it, wait for it, then try again")));
+        return Err(Failure::Held(format!("node {name} is alive: stop the node, wait for its end, then try again")));
     }
     let trial = Trial { job: None, node: Some(name.clone()), slots: Vec::new() };
-    Ok((trial, "the node leaves the registry".to_owned()))
+    Ok((trial, "the node is removed from the registry".to_owned()))
 }

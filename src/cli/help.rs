@@ -9,11 +9,11 @@ use clap_mangen::Man;
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 
-/// The help of a command, as `cronward COMMAND --help`
+/// Show the help of a command, like `cronward COMMAND --help`
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward help exec")]
 pub(crate) struct HelpArgs {
-    /// The command, like exec or import crontab; without one the list of all
+    /// The command, like exec or import crontab; without it all commands are listed
     #[arg(value_name = "COMMAND", num_args = 0..=3)]
     pub(crate) command: Vec<String>,
 }
@@ -34,17 +34,17 @@ pub(crate) fn help(args: &HelpArgs, commands: Command, console: &mut Console) ->
 
 fn unknown(name: &str) -> Failure {
     let shown: String = name.chars().take(60).collect();
-    Failure::Usage(format!("there is no command {shown:?}: try one that `cronward help` lists"))
+    Failure::Usage(format!("there is no command {shown:?}: try a command that `cronward help` lists"))
 }
 
-/// The manual page of cronward(1) on stdout; with --out one for each command, as files
+/// Print the manual page cronward(1); with --out write one page for each command
 #[derive(Debug, clap::Args)]
 #[command(
     before_help = "Example: cronward man --out /usr/local/share/man/man1",
-    after_help = "To read it at once: cronward man | man -l -"
+    after_help = "To read the page: cronward man | man -l -"
 )]
 pub(crate) struct ManArgs {
-    /// The folder for cronward.1, cronward-run.1 and so on; it is made where it is missing
+    /// The folder for cronward.1, cronward-run.1 and so on; created if it does not exist
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }

@@ -18,15 +18,15 @@ use crate::observe::view::{JobView, LatestView, PauseView, SlotView};
 use crate::slot::{Slot, SlotKey, SlotState};
 use crate::store::JobOrigin;
 
-/// Each job with the state of its current slot
+/// List the jobs with the state of their current slots
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward jobs --store redis://127.0.0.1/")]
 pub(crate) struct Args {
-    /// Go on showing them: on a terminal in place, elsewhere a line for each change (with --json, one of JSON)
+    /// Keep listing: redraw on a terminal; elsewhere print a line for each change (with --json, a JSON line)
     #[arg(long, short)]
     pub(crate) watch: bool,
-    /// How often to look at the latest; changes that the store tells of are shown at once
-    #[arg(long, value_name = "SPAN", default_value = "2s", requires = "watch", value_parser = value_parsers::span)]
+    /// How often to poll the store; with notifications from the store, changes are shown at once
+    #[arg(long, value_name = "DURATION", default_value = "2s", requires = "watch", value_parser = value_parsers::span)]
     pub(crate) interval: Duration,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
@@ -55,7 +55,7 @@ pub(crate) async fn list(args: &Args, console: &mut Console) -> Result<(), Failu
 fn orphan(view: &JobView, store: &StoreArgs) -> String {
     let since = view.last_planned.map(|at| format!(" since {}", instant(at))).unwrap_or_default();
     let forget = store.command(format_args!("forget {}", view.job));
-    format!("{} is not in any live node's file{since}; `{forget}` removes it from this list", view.job)
+    format!("{} is not in any live node's file{since}; `{forget}` removes the job from this list", view.job)
 }
 
 /// Every job, with its slot, its pause and what it has come to lately.

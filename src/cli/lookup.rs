@@ -1,4 +1,4 @@
-//! How a person names a slot: `billing@2026-11-21T14Z`, `billing` for the current one, `billing@-1` for the one before; and from there to
+//! How a person names a slot: `billing@2026-11-21T14Z`, `billing` for the current one, `billing@-1` for the previous one; and from there to
 //! the slot and its record.
 
 use std::str::FromStr;
@@ -46,11 +46,14 @@ impl FromStr for SlotRef {
 
 fn which_of(text: &str) -> Result<Which, String> {
     let Some(back) = text.strip_prefix('-') else {
-        return text.parse().map(Which::Key).map_err(|error: crate::slot::SlotKeyError| error.to_string());
+        return text
+            .parse()
+            .map(Which::Key)
+            .map_err(|error: crate::slot::SlotKeyError| format!("{error}, or @-1 for the previous slot"));
     };
     match back.parse() {
         Ok(steps @ 1..=FARTHEST) if back.bytes().all(|byte| byte.is_ascii_digit()) => Ok(Which::Back(steps)),
-        _ => Err(format!("{text:?} names no slot: @-1 is the one before the current, up to @-{FARTHEST}")),
+        _ => Err(format!("{text:?} is not a slot: write @-1 for the previous slot, up to @-{FARTHEST}")),
     }
 }
 
@@ -74,8 +77,9 @@ pub(crate) async fn find<'a>(session: &'a Session, wanted: &SlotRef) -> Result<(
 /// The record of a job's current slot.
 async fn current(session: &Session, job: &KnownJob) -> Result<SlotRecord, Failure> {
     let records = session.inspect(&job.current(session.now)).await?;
-    choose(records)
-        .ok_or_else(|| Failure::Usage(format!("job {} has no slot yet: it has never ticked", job.entry.name)))
+    choose(records).ok_or_else(|| {
+        Failure::Usage(format!("job {} has no slot yet: its schedule has not fired yet", job.entry.name))
+    })
 }
 
 /// Which of the records of [`KnownJob::current`] is the current slot's: the first that anything happened in, else the
@@ -106,7 +110,7 @@ fn with_key(job: &KnownJob, key: SlotKey) -> Result<Slot, Failure> {
     }
     let name = &job.entry.name;
     Err(Failure::Usage(match job.timetable.slot_at(key.start()) {
-        Some(slot) => format!("no slot of {name} starts at {key}: that instant lies in {slot}"),
+        Some(slot) => format!("no slot of {name} starts at {key}: that time lies in {slot}"),
         None => format!("no slot of {name} starts at {key}, and none contains it"),
     }))
 }
@@ -115,7 +119,7 @@ fn back(job: &KnownJob, newest: &Slot, steps: usize) -> Result<Slot, Failure> {
     let mut older = job.timetable.older(newest, HORIZON, steps);
     let found = older.len();
     older.pop().filter(|_| found == steps).ok_or_else(|| {
-        Failure::Usage(format!("{}@-{steps} names no slot: only {found} come before {newest}", job.entry.name))
+        Failure::Usage(format!("{}@-{steps} is not a slot: only {found} slots come before {newest}", job.entry.name))
     })
 }
 
@@ -145,7 +149,7 @@ mod tests {
             ("", "1 to 52"),
             ("billing@", "2026-11-21T14Z"),
             ("billing@14", "2026-11-21T14Z"),
-            ("billing@2026-11-21T14:00Z", "left out"),
+            ("billing@2026-11-21T14:00Z", "leave out"),
             ("billing@-0", "@-1"),
             ("billing@-", "@-1"),
             ("billing@-+1", "@-1"),
@@ -198,7 +202,7 @@ mod tests {
         scene.register("billing", "*/10 * * * *").await;
         assert_eq!(
             found(&scene, "billing@2026-11-21T12:10Z").await.unwrap_err(),
-            "no slot of billing starts at 2026-11-21T12:10Z: that instant lies in billing@2026-11-21T12Z"
+            "no slot of billing starts at 2026-11-21T12:10Z: that time lies in billing@2026-11-21T12Z"
         );
     }
 

@@ -1,4 +1,4 @@
-//! `cronward next`: the coming ticks and their slots. No store is needed where a file says what the jobs are.
+//! `cronward next`: the next scheduled times and their slots. No store is needed where a file says what the jobs are.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use chrono_tz::Tz;
@@ -15,23 +15,23 @@ use crate::observe::view::TickView;
 use crate::schedule::Schedule;
 use crate::slot::Period;
 
-/// The coming ticks and the slots they belong to; with --schedule those of an expression, without any file
+/// List the next scheduled times and their slots; with --schedule those of a cron expression, without a file
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward next billing --count 5 --from 2027-03-27T12:00:00Z")]
 pub(crate) struct Args {
-    /// Only this job's
+    /// Only this job
     #[arg(value_name = "JOB")]
     pub(crate) job: Option<JobName>,
-    /// Those of this expression: 5 fields, 6 with seconds first, or @hourly and the like. Each tick is a slot of its own
+    /// A cron expression: 5 fields, 6 with seconds first, or a word like @hourly. Each scheduled time is its own slot
     #[arg(long, value_name = "EXPR", conflicts_with_all = ["job", "config", "store", "namespace"])]
     pub(crate) schedule: Option<String>,
     /// The time zone of --schedule [default: UTC]
     #[arg(long, value_name = "ZONE", requires = "schedule", value_parser = value_parsers::zone)]
     pub(crate) timezone: Option<Tz>,
-    /// How many ticks
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    /// How many scheduled times to list
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 10, value_parser = value_parsers::number(1..=1000_u16))]
     pub(crate) count: u16,
-    /// After this instant instead of now
+    /// List the times after this one instead of after now
     #[arg(long, value_name = "TIME", value_parser = value_parsers::instant)]
     pub(crate) from: Option<DateTime<Utc>>,
     #[command(flatten)]
@@ -53,7 +53,7 @@ pub(crate) fn list(args: &Args, clock: &dyn Clock, console: &mut Console) -> Res
         return console.json(&ticks);
     }
     if ticks.is_empty() {
-        console.note("no job has a coming tick");
+        console.note("no job has a scheduled time ahead");
     }
     print(&ticks, now, console)
 }
@@ -94,7 +94,7 @@ fn wanted<'a>(args: &Args, catalog: &'a Catalog, console: &mut Console) -> Resul
     if !job.entry.enabled {
         let why =
             starter(job.entry.origin).map_or_else(|| "is disabled".to_owned(), |starts| format!("runs when {starts}"));
-        console.note(format_args!("{name} {why}: nobody plans these ticks"));
+        console.note(format_args!("{name} {why}: no node plans these times"));
     }
     Ok(vec![job])
 }
@@ -127,7 +127,7 @@ fn ticks_of(job: &KnownJob, from: DateTime<Utc>, count: usize) -> Vec<TickView> 
 /// The table.
 fn print(ticks: &[TickView], now: DateTime<Utc>, console: &mut Console) -> Result<(), Failure> {
     let noted = ticks.iter().any(|view| !view.notes.is_empty());
-    let columns = ["TICK", "LEFT", "JOB", "SLOT", "LOCAL TIME", "NOTE"];
+    let columns = ["TIME", "LEFT", "JOB", "SLOT", "LOCAL TIME", "NOTE"];
     let shown = if noted { columns.len() } else { columns.len() - 1 };
     let mut grid = Grid::new(console, columns.get(..shown).unwrap_or(&columns));
     for view in ticks {
@@ -165,7 +165,7 @@ mod tests {
         let (hourly, daily) = (job("hourly", "0 * * * *", "UTC"), job("daily", "0 9 * * *", "Asia/Tokyo"));
         assert_eq!(
             listed(&[&daily, &hourly], "2026-11-20T23:00:00Z", 3),
-            "TICK                  LEFT    JOB     SLOT            LOCAL TIME\n\
+            "TIME                  LEFT    JOB     SLOT            LOCAL TIME\n\
              2026-11-21T00:00:00Z  in 60m  daily   2026-11-21T00Z  2026-11-21T09:00:00+09:00\n\
              2026-11-21T00:00:00Z  in 60m  hourly  2026-11-21T00Z  2026-11-21T00:00:00Z\n\
              2026-11-21T01:00:00Z  in 2h   hourly  2026-11-21T01Z  2026-11-21T01:00:00Z\n"

@@ -1,4 +1,4 @@
-//! `cronward nodes`: who there is, how their clocks stand to the store's, and which jobs they have in different forms.
+//! `cronward nodes`: every node, how its clock differs from the store's, and which jobs the nodes define differently.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
-use crate::cli::format::{self, Grid, harmless, relative};
+use crate::cli::format::{self, Grid, brief, harmless, relative};
 use crate::cli::session::Session;
 use crate::cli::store_args::StoreArgs;
 use crate::observe::view::NodeView;
@@ -14,7 +14,7 @@ use crate::observe::view::NodeView;
 /// Digits of a hash that are shown: enough to tell two apart.
 const DIGITS: usize = 6;
 
-/// Each node with its version, clock and file, and the jobs in which their files differ
+/// List the nodes with version, clock offset and config hash, and the jobs that they define differently
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward nodes --config /etc/cronward/jobs.toml")]
 pub(crate) struct Args {
@@ -33,7 +33,8 @@ pub(crate) async fn list(args: &Args, console: &mut Console) -> Result<(), Failu
         return console.json(&views);
     }
     if views.is_empty() {
-        console.note("no nodes: none has told the store that it is alive within the retention");
+        let (within, run) = (brief(session.address.options.retention), args.store.command("run"));
+        console.note(format_args!("no nodes: no heartbeat in the last {within}; start one with: {run}"));
     }
     print(&views, now, console)
 }
@@ -72,7 +73,7 @@ fn drift(views: &[NodeView]) -> Vec<String> {
     for view in views.iter().filter(|view| !view.differs.is_empty()) {
         let jobs: Vec<&str> = view.differs.iter().map(|job| job.as_str()).collect();
         lines.push(format!(
-            "config differs: node {} has not what most nodes have of {}; the same file on each, then SIGHUP",
+            "node {} has a different definition of {}; give every node the same file, then reload it (SIGHUP)",
             view.node,
             jobs.join(", ")
         ));
@@ -88,14 +89,14 @@ fn drift(views: &[NodeView]) -> Vec<String> {
     lines
 }
 
-/// Nodes that go by one name.
+/// Nodes that have the same name.
 fn namesakes(views: &[NodeView]) -> Vec<String> {
     let mut lines = Vec::new();
     for (index, view) in views.iter().enumerate().filter(|(_, view)| !view.state.is_gone()) {
         let is_other = |other: &&NodeView| other.node == view.node && !other.state.is_gone();
         if let Some(other) = views.iter().skip(index + 1).find(is_other) {
             lines.push(format!(
-                "two nodes are named {}: instances {} and {}; give each a name of its own ([node] name, or run --node)",
+                "two nodes are named {}: instances {} and {}; give each node its own name ([node] name, or run --node)",
                 view.node, view.instance, other.instance
             ));
         }
@@ -110,7 +111,7 @@ fn offset(seconds: f64) -> String {
     match span.as_secs() {
         0 => format!("{sign}{}ms", span.as_millis()),
         1..=119 => format!("{sign}{:.1}s", span.as_secs_f64()),
-        _ => format!("{sign}{}", crate::cli::format::brief(span)),
+        _ => format!("{sign}{}", brief(span)),
     }
 }
 
@@ -146,15 +147,15 @@ mod tests {
 
     #[test]
     fn each_node_has_a_line_and_what_differs_is_told_below() {
-        let silent = NodeView { seen: at("2026-11-21T09:00:00Z"), ..view("c", NodeState::Silent, &[]) };
+        let lost = NodeView { seen: at("2026-11-21T09:00:00Z"), ..view("c", NodeState::Lost, &[]) };
         assert_eq!(
-            shown(&[view("a", NodeState::Alive, &[]), view("b", NodeState::Draining, &["billing", "mail"]), silent]),
+            shown(&[view("a", NodeState::Alive, &[]), view("b", NodeState::Draining, &["billing", "mail"]), lost]),
             "NODE  STATE     VERSION  SEEN    OFFSET  RUNNING  CONFIG\n\
              a     alive     0.1.0    3s ago  +12ms   1        1f2e3d\n\
              b     draining  0.1.0    3s ago  +12ms   1        1f2e3d differs\n\
-             c     silent    0.1.0    3h ago  -       -        1f2e3d\n\
+             c     lost      0.1.0    3h ago  -       -        1f2e3d\n\
              \n\
-             config differs: node b has not what most nodes have of billing, mail; the same file on each, then SIGHUP\n"
+             node b has a different definition of billing, mail; give every node the same file, then reload it (SIGHUP)\n"
         );
     }
 
@@ -165,7 +166,7 @@ mod tests {
             shown(&[view("a", NodeState::Alive, &[]), newer(NodeState::Alive)])
                 .contains("versions differ: 0.1.0, 0.2.0")
         );
-        assert!(!shown(&[view("a", NodeState::Alive, &[]), newer(NodeState::Silent)]).contains("versions differ"));
+        assert!(!shown(&[view("a", NodeState::Alive, &[]), newer(NodeState::Lost)]).contains("versions differ"));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::config::{self, Config, Severity};
 use crate::job::NodeName;
 use crate::observe::logging::{self, LogFormat, LoggingError};
 
-/// Runs the jobs of the file, together with every other node of the store
+/// Run the jobs of the file as a node, together with every other node of the same store
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward run --config /etc/cronward/jobs.toml")]
 pub(crate) struct Args {
@@ -19,13 +19,13 @@ pub(crate) struct Args {
     /// This node's name, instead of the file's
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<NodeName>,
-    /// Append every event to this file, instead of the file's; see `cronward verify`
+    /// Append every event to this journal, for `cronward verify`; overrides the file's
     #[arg(long, value_name = "PATH")]
     pub(crate) journal: Option<PathBuf>,
-    /// Nothing listens; so far nothing does in any case
+    /// Do not listen for HTTP; without effect so far, because nothing listens yet
     #[arg(long)]
     pub(crate) no_http: bool,
-    /// How the log is written; auto is journald under systemd, text on a terminal, JSON elsewhere
+    /// The format of the log; auto is journald under systemd, text on a terminal, JSON elsewhere
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
     pub(crate) log_format: LogFormat,
     /// Die with this process, the one that starts the node

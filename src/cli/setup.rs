@@ -19,7 +19,7 @@ const SAMPLE: &str = include_str!("../../jobs.toml");
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward init /etc/cronward/jobs.toml")]
 pub(crate) struct InitArgs {
-    /// The file to write; its folder has to exist
+    /// The file to write; its folder must exist
     #[arg(value_name = "PATH", default_value = "jobs.toml")]
     pub(crate) path: PathBuf,
 }
@@ -48,7 +48,7 @@ fn write(path: &Path) -> std::io::Result<()> {
     written
 }
 
-/// Makes the store's tables, or brings them up to date; for a user who may, where the daemon's may not
+/// Create or update the store's tables, as a database user with the rights that the daemon's user lacks
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward migrate --store postgres://owner@db.example/cronward")]
 pub(crate) struct MigrateArgs {
@@ -86,10 +86,10 @@ pub(crate) async fn migrate(args: &MigrateArgs, console: &mut Console) -> Result
 
 fn told(done: Option<Migration>) -> String {
     match done {
-        None => "this store makes what it needs by itself; nothing to do".to_owned(),
+        None => "this store needs no migration; nothing to do".to_owned(),
         Some(Migration { from, to }) if from == to => format!("the tables have version {to}; nothing to do"),
-        Some(Migration { from: 0, to }) => format!("made the tables, version {to}"),
-        Some(Migration { from, to }) => format!("brought the tables from version {from} to {to}"),
+        Some(Migration { from: 0, to }) => format!("created the tables, version {to}"),
+        Some(Migration { from, to }) => format!("updated the tables from version {from} to {to}"),
     }
 }
 
@@ -99,8 +99,8 @@ mod tests {
 
     #[test]
     fn it_says_what_was_done_and_when_nothing_was() {
-        assert_eq!(told(Some(Migration { from: 0, to: 2 })), "made the tables, version 2");
-        assert_eq!(told(Some(Migration { from: 1, to: 2 })), "brought the tables from version 1 to 2");
+        assert_eq!(told(Some(Migration { from: 0, to: 2 })), "created the tables, version 2");
+        assert_eq!(told(Some(Migration { from: 1, to: 2 })), "updated the tables from version 1 to 2");
         assert!(told(Some(Migration { from: 2, to: 2 })).contains("nothing to do"));
         assert!(told(None).contains("nothing to do"));
     }

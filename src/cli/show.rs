@@ -17,11 +17,11 @@ use crate::store::{self, JobEntry};
 /// Lines of an attempt's output that are shown.
 const OUTPUT_LINES: usize = 10;
 
-/// One slot: its state, each attempt with the end of its output, its lease, and where it is kept
+/// Show one slot: its state, each attempt with the end of its output, its lease, and where the store keeps it
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward show billing@2026-11-21T14Z")]
 pub(crate) struct Args {
-    /// The slot: billing@2026-11-21T14Z, billing for the current one, billing@-1 for the one before
+    /// The slot: billing@2026-11-21T14Z, billing for the current slot, billing@-1 for the previous slot
     #[arg(value_name = "JOB[@SLOT]")]
     pub(crate) slot: SlotRef,
     #[command(flatten)]
@@ -78,7 +78,7 @@ impl Page<'_> {
         let spans = format!("({}), one slot per {}", job.timezone, job.period);
         match starter(job.origin) {
             None => field(page, "schedule", &format!("{} {spans}", job.schedule)),
-            Some(starts) => field(page, "schedule", &format!("{starts}; known here are its slots {spans}")),
+            Some(starts) => field(page, "schedule", &format!("{starts}; its slots are {spans}")),
         }
         let forgiven = match record.forgiven {
             0 => String::new(),

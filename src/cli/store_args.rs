@@ -21,10 +21,10 @@ pub(crate) struct StoreArgs {
     /// The file of jobs [default: ./jobs.toml, then /etc/cronward/jobs.toml]
     #[arg(long, value_name = "PATH")]
     pub(crate) config: Option<PathBuf>,
-    /// The store, instead of the file's; needs no file. Keep passwords out of it: use url_file in the file
+    /// The store; overrides the file's and needs no file. Do not put a password into it: use url_file in the file
     #[arg(long, value_name = "URL")]
     pub(crate) store: Option<String>,
-    /// Whose keys, instead of the file's [default: default]
+    /// The namespace of the keys; overrides the file's [default: default]
     #[arg(long, value_name = "NS")]
     pub(crate) namespace: Option<Namespace>,
 }

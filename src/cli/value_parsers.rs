@@ -1,5 +1,8 @@
-//! Values of flags: spans, instants, states. Each error says what to write.
+//! Values of flags: numbers, durations, times, states. Each error says what to write.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -9,44 +12,56 @@ use clap::ValueEnum;
 use crate::config::{nearest_zone, parse_duration};
 use crate::slot::{SlotKey, SlotState};
 
-/// A span such as `24h`, `90m` or `1h 30m`, written as in the file.
-pub(crate) fn span(text: &str) -> Result<Duration, String> {
-    let span = parse_duration(text).map_err(|error| error.to_string())?;
-    if span.is_zero() { Err("a span of nothing: write one like 30m, 24h or 7d".to_owned()) } else { Ok(span) }
+/// A whole number of this range.
+pub(crate) fn number<N: Display + FromStr + PartialOrd + Clone>(
+    range: RangeInclusive<N>,
+) -> impl Fn(&str) -> Result<N, String> + Clone {
+    move |text| {
+        let wrong = || format!("write a whole number from {} to {}", range.start(), range.end());
+        text.parse().ok().filter(|number| range.contains(number)).ok_or_else(wrong)
+    }
 }
 
-/// An instant: RFC 3339 with its offset, or a slot key.
+/// A duration such as `24h`, `90m` or `1h 30m`, written as in the file.
+pub(crate) fn span(text: &str) -> Result<Duration, String> {
+    let span = parse_duration(text).map_err(|error| error.to_string())?;
+    if span.is_zero() { Err("a duration of zero: write one like 30m, 24h or 7d".to_owned()) } else { Ok(span) }
+}
+
+/// A time: RFC 3339 with its offset, or a slot key.
 pub(crate) fn instant(text: &str) -> Result<DateTime<Utc>, String> {
     let rfc_3339 = DateTime::parse_from_rfc3339(text).map(|instant| instant.to_utc());
     rfc_3339.or_else(|_| text.parse::<SlotKey>().map(SlotKey::start)).map_err(|_| {
-        format!("{text:?} is not an instant: write it like 2026-11-21T14:00:00Z, 2026-11-21T15:00:00+01:00 or 2026-11-21T14Z")
+        format!(
+            "{text:?} is not a time: write it like 2026-11-21T14:00:00Z, 2026-11-21T15:00:00+01:00 or 2026-11-21T14Z"
+        )
     })
 }
 
 /// An IANA time zone.
 pub(crate) fn zone(text: &str) -> Result<Tz, String> {
     text.parse().map_err(|_| match nearest_zone(text) {
-        Some(near) => format!("{text:?} is no time zone: did you mean {near}?"),
-        None => format!("{text:?} is no time zone: write an IANA name like UTC or Europe/Berlin"),
+        Some(near) => format!("{text:?} is not a time zone: did you mean {near}?"),
+        None => format!("{text:?} is not a time zone: write an IANA name like UTC or Europe/Berlin"),
     })
 }
 
 /// The states that can be asked for by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StateWord {
-    /// Nothing has happened yet
+    /// No attempt has started yet
     Pending,
-    /// A node holds its lease
+    /// A node holds the lease
     Running,
-    /// An attempt did not succeed and there are attempts left
+    /// An attempt failed, and attempts are left
     Retrying,
     /// A run succeeded
     Done,
-    /// The attempts are used up and none succeeded
+    /// The attempts are exhausted without success
     Failed,
-    /// It is over and was not done
+    /// The slot ended without success, although attempts were left
     Missed,
-    /// The job was paused
+    /// The job was paused during the slot
     Skipped,
 }
 
@@ -69,7 +84,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_is_written_as_in_the_file_and_is_never_nothing() {
+    fn a_number_that_is_none_or_out_of_range_is_refused_with_the_range() {
+        let count = number(1..=999_u32);
+        assert_eq!(count("12"), Ok(12));
+        for text in ["", "x", "-1", "0", "1000", "99999999999", "1.5"] {
+            assert_eq!(count(text), Err("write a whole number from 1 to 999".to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_duration_is_written_as_in_the_file_and_is_never_nothing() {
         assert_eq!(span("24h"), Ok(Duration::from_secs(86_400)));
         for text in ["", "24", "0s", "-1h", "24x"] {
             assert!(span(text).is_err(), "{text}");
@@ -77,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instant_is_rfc_3339_or_a_slot_key() {
+    fn a_time_is_rfc_3339_or_a_slot_key() {
         let wanted: DateTime<Utc> = "2026-11-21T14:00:00Z".parse().unwrap();
         for text in ["2026-11-21T14:00:00Z", "2026-11-21T15:00:00+01:00", "2026-11-21T14Z"] {
             assert_eq!(instant(text), Ok(wanted), "{text}");
@@ -91,7 +115,7 @@ mod tests {
     fn a_zone_that_is_none_is_told_with_the_nearest() {
         assert_eq!(zone("Europe/Berlin"), Ok(Tz::Europe__Berlin));
         let near = zone("Europe/Berln").unwrap_err();
-        assert_eq!(near, "\"Europe/Berln\" is no time zone: did you mean Europe/Berlin?");
+        assert_eq!(near, "\"Europe/Berln\" is not a time zone: did you mean Europe/Berlin?");
         assert!(zone("x/y/z/0").unwrap_err().contains("write an IANA name"));
     }
 

@@ -9,25 +9,25 @@ use crate::cli::format::harmless_lines;
 use crate::cli::value_parsers;
 use crate::verify::{Inputs, Malformed, check};
 
-/// Whether every slot was done once, and if not, why: from the journals of all nodes
+/// Check from the journals of all nodes that every slot was done once, and explain each one that was not
 #[derive(Debug, clap::Args)]
 #[command(
     before_help = "Example: cronward verify a.jsonl b.jsonl --faults faults.jsonl",
-    after_help = "Exit codes: 0 nothing is unexplained, 1 something is, 64 a file cannot be read."
+    after_help = "Exit codes: 0 everything is explained, 1 something is unexplained, 64 a file cannot be read."
 )]
 pub(crate) struct Args {
-    /// Journals: the files of `cronward run --journal`, of every node, rotated ones too
+    /// The journals of every node (files of `cronward run --journal`), including rotated ones
     #[arg(value_name = "JOURNAL", required = true)]
     pub(crate) journals: Vec<PathBuf>,
-    /// What the jobs themselves recorded of their runs, on one clock: then overlap is measured and not inferred
+    /// What the jobs themselves recorded of their runs, on one clock: overlap is then measured and not inferred
     #[arg(long, value_name = "FILE")]
     pub(crate) recorder: Option<PathBuf>,
-    /// Which faults were injected, and what operators did
+    /// Which faults were injected, and what operators changed
     #[arg(long, value_name = "FILE")]
     pub(crate) faults: Option<PathBuf>,
-    /// Granted on top of each bound in time (the next attempt, a first or a late start), and to what follows from a fault, for
-    /// a machine that lets processes wait
-    #[arg(long, value_name = "SPAN", value_parser = value_parsers::span)]
+    /// Extra time for each time limit (the next attempt, a first or a late start) and for the effects of a fault, on a machine
+    /// that is slow to run processes
+    #[arg(long, value_name = "DURATION", value_parser = value_parsers::span)]
     pub(crate) allowance: Option<Duration>,
     /// JSON with documented, stable fields
     #[arg(long)]

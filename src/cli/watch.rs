@@ -79,7 +79,7 @@ enum View {
 impl View {
     fn new(args: &Args, console: &Console) -> Self {
         if console.lively && !args.output.json {
-            let head = format!("looked at every {}; Ctrl-C ends", span(args.interval));
+            let head = format!("polled every {}; Ctrl-C ends", span(args.interval));
             return Self::Drawn { live: Live::default(), table: Vec::new(), head };
         }
         Self::Appended { known: BTreeMap::new(), json: args.output.json, away: false }

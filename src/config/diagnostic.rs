@@ -1,4 +1,4 @@
-//! What is wrong with a file, where, and what to do; as people read it, with the source line, a caret and the hint, and as JSON for
+//! What is wrong with a file, where, and what to do; as people read it, with the source line, a caret and the fix, and as JSON for
 //! editors and CI, whose fields are part of the interface. Only the line of a finding is shown, never more of it.
 
 use std::borrow::Cow;
@@ -128,7 +128,7 @@ const WIDTH: usize = 120;
 const AROUND: usize = 400;
 
 impl Report {
-    /// Every finding with its source line, a caret and its hint; coloured for a terminal when asked.
+    /// Every finding with its source line, a caret and its fix; coloured for a terminal when asked.
     pub fn render(&self, color: bool) -> String {
         let renderer = if color { Renderer::styled() } else { Renderer::plain() }.term_width(WIDTH);
         let mut out = String::new();
@@ -151,7 +151,7 @@ impl Report {
             .annotation(AnnotationKind::Primary.span(from..to));
         let group = level.primary_title(&finding.message).id(finding.code).element(snippet);
         match &finding.hint {
-            Some(hint) => group.element(Level::HELP.message(hint.as_str())),
+            Some(hint) => group.element(Level::HELP.with_name(Some("fix")).message(hint.as_str())),
             None => group,
         }
     }
@@ -205,7 +205,7 @@ pub struct Finding {
     /// What is wrong.
     pub message: String,
     /// What to do; null when that cannot be said.
-    pub hint: Option<String>,
+    pub fix: Option<String>,
 }
 
 impl Finding {
@@ -218,7 +218,7 @@ impl Finding {
             severity: "error",
             code: "unreadable-file",
             message: message.to_owned(),
-            hint: None,
+            fix: None,
         }
     }
 }
@@ -238,7 +238,7 @@ impl Report {
             severity: finding.severity.as_str(),
             code: finding.code,
             message: finding.message.clone(),
-            hint: finding.hint.clone(),
+            fix: finding.hint.clone(),
         }
     }
 }

@@ -180,9 +180,9 @@ fn clock_changes(ctx: &Context<'_>, zone: Tz) -> Vec<DateTime<Utc>> {
 
 fn clock_change(draft: &Draft, note: &DstNote) -> Diagnostic {
     let (severity, code) = match note.effect {
-        DstEffect::Moved => (Severity::Note, "dst-moved"),
-        DstEffect::Swallowed => (Severity::Warning, "dst-swallowed"),
-        DstEffect::Doubled => (Severity::Warning, "dst-doubled"),
+        DstEffect::Shifted => (Severity::Note, "dst-shifted"),
+        DstEffect::Skipped => (Severity::Warning, "dst-skipped"),
+        DstEffect::Repeated => (Severity::Warning, "dst-repeated"),
     };
     let message = format!("in {} {note}", draft.spec.timezone);
     let hint = Some("choose another time, or timezone = \"UTC\"".to_owned());
@@ -217,7 +217,7 @@ pub(super) fn conflicts(ctx: &Context<'_>, drafts: &mut [Draft]) {
 }
 
 fn never_ticks(ctx: &Context<'_>, draft: &Draft) {
-    let message = format!("{:?} never comes: the job would never run", draft.spec.schedule);
+    let message = format!("{:?} never fires: the job would never run", draft.spec.schedule);
     ctx.error("never-ticks", draft.place_or_name("schedule"), message, "look at the days and months of the schedule");
 }
 

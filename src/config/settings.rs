@@ -162,7 +162,7 @@ fn zone(section: &Section<'_>) -> Option<Tz> {
         Some(near) => format!("did you mean {near:?}?"),
         None => "write an IANA name like \"UTC\" or \"Europe/Berlin\"".to_owned(),
     };
-    entry.refuse("bad-timezone", &format!("{shown:?} is no time zone"), hint);
+    entry.refuse("bad-timezone", &format!("{shown:?} is not a time zone"), hint);
     None
 }
 
@@ -283,7 +283,7 @@ fn direct(entry: &Entry<'_>) -> Option<Program> {
 }
 
 fn empty(entry: &Entry<'_>) {
-    entry.refuse("empty-command", "names no program", format!("write command = {EXAMPLE}"));
+    entry.refuse("empty-command", "is empty", format!("write command = {EXAMPLE}"));
 }
 
 /// One word of a list command, its placeholders checked.

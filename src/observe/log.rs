@@ -46,21 +46,21 @@ impl Observer for LogObserver {
                     job,
                     slot = key,
                     fence = fence.0,
-                    "run started without a guard: the store is away and on_store_error is \"run\""
+                    "run started without a guard: the store is unreachable and on_store_error is \"run\""
                 );
             }
             Event::RunTimedOut { attempt } => warn!(job, slot = key, attempt, "run timed out: stopping it"),
             Event::Settled { attempt, outcome } => {
                 debug!(job, slot = key, attempt, outcome = outcome.as_str(), "recorded");
             }
-            Event::AttemptsUsedUp { used } => error!(job, slot = key, attempts = used, "attempts used up"),
+            Event::AttemptsUsedUp { used } => error!(job, slot = key, attempts = used, "attempts exhausted"),
             Event::SettlementGivenUp { attempt, outcome } => {
                 error!(
                     job,
                     slot = key,
                     attempt,
                     outcome = outcome.as_str(),
-                    "could not be recorded: the store was away too long"
+                    "could not be recorded: the store was unreachable for too long"
                 );
             }
             // Each minute's sum is told of the node.
@@ -130,7 +130,7 @@ fn of_node(event: &Event) {
         Event::ClockOff { offset_ms } => warn!(offset_ms, "this node's clock and the store's differ"),
         Event::Namesake { other, started } => {
             let started = started.to_rfc3339();
-            warn!(other, started, "another live node has the name of this one: give each a name of its own");
+            warn!(other, started, "another live node has the same name: give each node its own name");
         }
         Event::RegistrationRefused { error } => error!(error, "jobs not registered"),
         Event::ClusterWasDown { gap } => {
@@ -167,15 +167,15 @@ fn of_node(event: &Event) {
             let changed: Vec<&str> = changed.iter().map(crate::job::JobName::as_str).collect();
             let changed = changed.join(" ");
             if *jobs == 0 {
-                warn!(jobs, changed, "reloaded: the file has no jobs for this node, and it runs none from now on");
+                warn!(jobs, changed, "reloaded: the file has no jobs for this node, so the node runs none");
             } else {
                 info!(jobs, changed, "reloaded");
             }
         }
-        Event::ReloadRefused { error } => error!(error, "not reloaded: the old jobs stay in force"),
+        Event::ReloadRefused { error } => error!(error, "not reloaded: the old jobs stay active"),
         Event::Draining { running, drain } => info!(running, drain_s = drain.as_secs(), "shutting down"),
         Event::Stopped => info!("stopped"),
-        Event::Fault { error } => error!(error, "internal fault"),
+        Event::Fault { error } => error!(error, "internal error"),
         // `cronward check` and `next` show a plan better than a log.
         _ => {}
     }
@@ -194,7 +194,7 @@ fn run_ended(job: &str, slot: &str, event: &Event) {
 fn lease_trouble(job: &str, slot: &str, event: &Event) {
     match event {
         Event::LeaseInDoubt { attempt, killing } => {
-            error!(job, slot, attempt, killing, "lease in doubt: not renewed in time, another node may start");
+            error!(job, slot, attempt, killing, "lease renewal overdue: another node may start the slot");
         }
         Event::LeaseLost { attempt, to, killing, .. } => {
             error!(
@@ -206,9 +206,9 @@ fn lease_trouble(job: &str, slot: &str, event: &Event) {
                 "lease lost: two runs may overlap"
             );
         }
-        Event::LeaseRestored { attempt } => warn!(job, slot, attempt, "lease restored: the store had forgotten it"),
+        Event::LeaseRestored { attempt } => warn!(job, slot, attempt, "lease restored: the store had lost it"),
         Event::Overtaken { attempt, by, by_attempt } => {
-            error!(job, slot, attempt, by = by.as_str(), by_attempt, "overtaken: the slot ran more than once");
+            error!(job, slot, attempt, by = by.as_str(), by_attempt, "ran concurrently: the slot ran more than once");
         }
         _ => {}
     }

@@ -155,7 +155,7 @@ impl Notebook {
     /// That the store is away is told of by those who need it; that it refuses notes and nothing else, by nobody else.
     fn tell(&self, error: &StoreError) {
         if !error.is_transient() && !self.refused.swap(true, Ordering::Relaxed) {
-            tracing::warn!(%error, "what is decided is not noted: cronward why will know less");
+            tracing::warn!(%error, "decision log not written: cronward why will show less");
         }
     }
 

@@ -139,17 +139,17 @@ const FURTHEST: TimeDelta = TimeDelta::days(10 * 366);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DstEffect {
     /// The clock goes forward over times of a fixed expression: they become one tick, right after the gap.
-    Moved,
+    Shifted,
     /// The clock goes forward over times of an interval expression: they have no tick.
-    Swallowed,
+    Skipped,
     /// The clock goes back over times of an interval expression: they tick a second time.
-    Doubled,
+    Repeated,
 }
 
 /// A change of the clock that a job notices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DstNote {
-    /// When the clock changes; for `Moved`, the tick.
+    /// When the clock changes; for `Shifted`, the tick.
     pub at: DateTime<Utc>,
     /// What it does.
     pub effect: DstEffect,
@@ -163,9 +163,9 @@ impl fmt::Display for DstNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (wall, shown) = (self.wall.format("%Y-%m-%d %H:%M:%S"), self.shown.format("%H:%M:%S"));
         match self.effect {
-            DstEffect::Moved => write!(f, "{wall} does not exist (the clock goes forward): ticks at {shown} instead"),
-            DstEffect::Swallowed => write!(f, "{wall} does not exist (the clock goes forward): no tick"),
-            DstEffect::Doubled => write!(f, "{wall} comes twice (the clock goes back to {shown}): ticks twice"),
+            DstEffect::Shifted => write!(f, "{wall} does not exist (the clock goes forward): fires at {shown} instead"),
+            DstEffect::Skipped => write!(f, "{wall} does not exist (the clock goes forward): does not fire"),
+            DstEffect::Repeated => write!(f, "{wall} comes twice (the clock goes back to {shown}): fires twice"),
         }
     }
 }
@@ -196,9 +196,9 @@ impl Timetable {
         let shown = wall_clock(search.zone, change);
         let untouched = shown - TimeDelta::seconds(moved);
         let effect = match (moved > 0, search.fixed) {
-            (true, true) => DstEffect::Moved,
-            (true, false) => DstEffect::Swallowed,
-            (false, false) => DstEffect::Doubled,
+            (true, true) => DstEffect::Shifted,
+            (true, false) => DstEffect::Skipped,
+            (false, false) => DstEffect::Repeated,
             (false, true) => return None,
         };
         if !search.fixed && search.shifts_into_itself(moved) {

@@ -172,7 +172,7 @@ fn build(fields: [&str; 6]) -> Result<Compiled, Fault> {
     })?;
     let pattern = Pattern::of(&cron.pattern);
     if pattern.next((DateTime::UNIX_EPOCH - TimeDelta::seconds(1)).naive_utc()).is_none() {
-        return Err(Fault::new("never ticks: no date fits", "check the day against the month: 31 2 is no date"));
+        return Err(Fault::new("never fires: no date fits", "check the day against the month: 31 2 is no date"));
     }
     let full = [(pattern.seconds, 60), (pattern.minutes, 60), (pattern.hours, 24)];
     let interval = fields.iter().zip(full).any(|(text, (set, all))| text.contains('*') || set.len() == all);

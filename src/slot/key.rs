@@ -16,10 +16,10 @@ pub struct SlotKey(DateTime<Utc>);
 
 /// A text that is no slot key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not a slot key: {why}; write the slot's UTC start like 2026-11-21T14Z or 2026-11-21T14:30Z")]
+#[error("{text:?} is not a slot: {fix}")]
 pub struct SlotKeyError {
     text: String,
-    why: &'static str,
+    fix: &'static str,
 }
 
 impl SlotKey {
@@ -54,9 +54,13 @@ impl FromStr for SlotKey {
     type Err = SlotKeyError;
 
     fn from_str(text: &str) -> Result<Self, SlotKeyError> {
-        let error = |why| SlotKeyError { text: text.chars().take(40).collect(), why };
-        let key = parse(text).ok_or_else(|| error("it does not have that form"))?;
-        if key.to_string() == text { Ok(key) } else { Err(error("parts that are zero are left out at the end")) }
+        let error = |fix| SlotKeyError { text: text.chars().take(40).collect(), fix };
+        let key = parse(text).ok_or_else(|| error("use its start in UTC, like 2026-11-21T14Z or 2026-11-21T14:30Z"))?;
+        if key.to_string() == text {
+            Ok(key)
+        } else {
+            Err(error("leave out zero minutes and seconds at the end, like 2026-11-21T14Z"))
+        }
     }
 }
 
@@ -109,7 +113,7 @@ mod tests {
     #[test]
     fn a_longer_spelling_of_the_same_instant_is_refused() {
         for text in ["2026-11-21T14:00Z", "2026-11-21T14:30:00Z", "2026-11-21T14:00:00Z"] {
-            assert!(text.parse::<SlotKey>().unwrap_err().to_string().contains("left out"), "{text}");
+            assert!(text.parse::<SlotKey>().unwrap_err().to_string().contains("leave out"), "{text}");
         }
     }
 

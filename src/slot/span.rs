@@ -40,7 +40,7 @@ impl fmt::Display for Period {
 
 /// A word that is no period.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{word:?} is not a period: write hour, minute, day or tick")]
+#[error("{word:?} is not a slot length: write hour, minute, day or tick")]
 pub struct PeriodError {
     word: String,
 }

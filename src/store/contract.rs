@@ -233,19 +233,18 @@ impl Capability {
     /// What a cluster misses with this store, on one line; none where it misses nothing.
     pub fn lacks(&self) -> Option<String> {
         let reach = match self.reach {
-            Reach::Process => Some("it ends with its process".to_owned()),
-            Reach::Host => Some("it reaches the processes of one host only".to_owned()),
+            Reach::Process => Some("single process only, the data ends with it".to_owned()),
+            Reach::Host => Some("single host only".to_owned()),
             Reach::Network => None,
         };
         let clock = match self.clock {
             StoreClock::Servers => {
-                Some("a lease holds as far as the clocks of most of its servers run at one rate".to_owned())
+                Some("leases rely on the clocks of most servers running at the same rate".to_owned())
             }
             StoreClock::Server | StoreClock::Host | StoreClock::Node => None,
         };
-        let push =
-            (!self.push).then(|| format!("it tells of no release, so who waits looks again every {:?}", self.poll));
-        let durable = (!self.durable).then(|| "it may lose what it has acknowledged".to_owned());
+        let push = (!self.push).then(|| format!("waiting nodes poll every {:?} (no push notifications)", self.poll));
+        let durable = (!self.durable).then(|| "acknowledged writes may be lost".to_owned());
         let missing: Vec<String> = [reach, clock, push, durable].into_iter().flatten().collect();
         (!missing.is_empty()).then(|| format!("store {}: {}", self.name, missing.join("; ")))
     }

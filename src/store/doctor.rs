@@ -19,6 +19,7 @@ pub enum Severity {
     /// A slot can suffer when something else goes wrong too.
     Warning,
     /// A slot can be lost, or run twice, as things stand.
+    #[serde(rename = "error")]
     Fault,
 }
 
@@ -28,7 +29,7 @@ impl Severity {
         match self {
             Self::Ok => "ok",
             Self::Warning => "warning",
-            Self::Fault => "fault",
+            Self::Fault => "error",
         }
     }
 }

@@ -280,21 +280,21 @@ mod tests {
         let lacks = |url| capability(url).and_then(|capability| capability.lacks());
         assert_eq!(
             lacks("memory:").as_deref(),
-            Some("store memory: it ends with its process; it may lose what it has acknowledged")
+            Some("store memory: single process only, the data ends with it; acknowledged writes may be lost")
         );
         assert_eq!(lacks("unknown://h"), None);
         #[cfg(feature = "redis-redlock")]
         assert_eq!(
             lacks("redlock://a,b,c").as_deref(),
             Some(
-                "store redlock: a lease holds as far as the clocks of most of its servers run at one rate; it may lose \
-                 what it has acknowledged"
+                "store redlock: leases rely on the clocks of most servers running at the same rate; acknowledged writes \
+                 may be lost"
             )
         );
         #[cfg(feature = "mysql")]
         assert_eq!(
             lacks("mysql://h/d").as_deref(),
-            Some("store mysql: it tells of no release, so who waits looks again every 500ms")
+            Some("store mysql: waiting nodes poll every 500ms (no push notifications)")
         );
         #[cfg(feature = "postgres")]
         assert_eq!(lacks("postgres://h/d"), None);

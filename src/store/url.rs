@@ -59,7 +59,7 @@ pub enum OpenError {
         message: String,
     },
     /// A lock of a foreign program cannot be held there.
-    #[error("a foreign key can be held in one Redis only (also behind sentinels), not in {store}")]
+    #[error("an external lock can be held in one Redis only (also behind sentinels), not in {store}")]
     LockKey {
         /// What it is.
         store: &'static str,

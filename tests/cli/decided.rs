@@ -58,7 +58,7 @@ fn why_tells_of_nodes_that_were_not_selected_and_of_those_with_another_file() {
 
     let why = json(&place, &["why", "push"]);
     assert_eq!(decided(&why, "not_selected"), ["b: not selected: only_on wants zone=eu"], "{why:#}");
-    let differs = ["b", "with-a-flag"].map(|node| format!("{node}: config differs: the job is not as on a"));
+    let differs = ["b", "with-a-flag"].map(|node| format!("{node}: has a different definition of the job than a"));
     assert_eq!(decided(&why, "config_differs"), differs, "{why:#}");
 }
 
@@ -76,7 +76,7 @@ fn a_job_is_known_while_its_first_command_runs_and_after_its_guard_was_killed() 
     let why = ask("why");
     assert!(why.stdout.contains("the next is made when its crontab starts it again\nmend: start its"), "{why:?}");
     let reset = place.run(&["reset", "push", "--store", STORE, "--yes"]);
-    assert!(reset.stdout.contains("1 attempt is forgiven, it runs when its crontab starts it again"), "{reset:?}");
+    assert!(reset.stdout.contains("1 attempt no longer counts, it runs when its crontab starts it again"), "{reset:?}");
 }
 
 fn exec(place: &Place, store: &str, job: &str, flags: &[&str]) -> Ended {
@@ -128,7 +128,7 @@ fn the_command_that_mends_a_slot_reaches_the_store_and_the_namespace_that_were_a
     assert_eq!(exec("exit 3").code, 3);
     let why = place.run(&[&["why", "push", "--json"], &here[..]].concat());
     let why: Value = serde_json::from_str(&why.stdout).unwrap();
-    let mended = pasted(&place, why["mend"].as_str().unwrap());
-    assert!(mended.stdout.contains("1 attempt is forgiven"), "{mended:?}");
+    let mended = pasted(&place, why["fix"].as_str().unwrap());
+    assert!(mended.stdout.contains("1 attempt no longer counts"), "{mended:?}");
     assert_eq!(exec("echo again").stdout, "again\n", "the crontab's line runs it then");
 }

@@ -37,13 +37,13 @@ fn why_tells_who_did_a_slot_and_who_found_it_done() {
     let count = |what: &str| told.iter().filter(|told| **told == what).count();
     assert_eq!((code, count("asked"), count("claimed"), count("ended"), count("done")), (0, 3, 2, 2, 1), "{why:#}");
     let sentence = why["sentence"].as_str().unwrap();
-    assert!(sentence.starts_with("it ran: node crontab-1 did it at "), "{sentence}");
+    assert!(sentence.starts_with("the slot ran: node crontab-1 completed it at "), "{sentence}");
     assert!(sentence.ends_with("with attempt 2, after one that did not succeed"), "{sentence}");
-    assert_eq!((&why["state"], &why["mend"]), (&Value::from("done"), &Value::Null));
+    assert_eq!((&why["state"], &why["fix"]), (&Value::from("done"), &Value::Null));
 
     let shown = place.run(&["why", "push", "--store", STORE]);
     assert_eq!((shown.code, &*shown.stderr), (0, ""));
-    assert!(shown.stdout.contains("\n\nit ran: node crontab-1 did it"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("\n\nthe slot ran: node crontab-1 completed it"), "{}", shown.stdout);
 }
 
 #[test]
@@ -51,8 +51,8 @@ fn why_of_a_slot_that_failed_names_the_command_that_mends_it() {
     let place = Place::new();
     (0..3).for_each(|_| assert_eq!(exec(&place, "exit 3").code, 3));
     let shown = place.run(&["why", "push", "--store", STORE]);
-    assert!(shown.stdout.contains("it failed: all 3 attempts are used up; "), "{}", shown.stdout);
-    assert!(shown.stdout.lines().last().unwrap().starts_with("mend: cronward reset push@"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("the slot failed: all 3 attempts are exhausted; "), "{}", shown.stdout);
+    assert!(shown.stdout.lines().last().unwrap().starts_with("fix: cronward reset push@"), "{}", shown.stdout);
 }
 
 #[test]

@@ -110,12 +110,12 @@ fn a_command_line_that_names_no_program_or_no_time_zone_is_refused() {
     for program in ["", " "] {
         let refused = exec(&place, &[], &[program]);
         assert_eq!((refused.code, refused.stderr.lines().count()), (64, 1), "{refused:?}");
-        assert!(refused.stderr.starts_with("error: the command names no program: write it after --"), "{refused:?}");
+        assert!(refused.stderr.starts_with("error: the command is empty: write it after --"), "{refused:?}");
     }
     let line = ["exec", "--store", STORE, "--job", "push", "--timezone", "Europe/Berln", "--", "/bin/echo", "never"];
     let refused = place.run(&line);
     assert_eq!((refused.code, &*refused.stdout), (64, ""));
-    assert!(refused.stderr.contains("\"Europe/Berln\" is no time zone: did you mean Europe/Berlin?"), "{refused:?}");
+    assert!(refused.stderr.contains("\"Europe/Berln\" is not a time zone: did you mean Europe/Berlin?"), "{refused:?}");
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn samples() -> Vec<(&'static str, Value)> {
     samples.push(("run", read(&store.run(&["logs", "mail", "--json"]))));
     samples.extend(many("tick", read(&store.run(&["next", "--json"]))));
     samples.push(("migration", read(&store.run(&["migrate", "--json"]))));
-    samples.push(("deed", deed));
+    samples.push(("change", deed));
     samples.push(("diagnosis", read(&store.run(&["doctor", "--json"]))));
     samples.push(("diagnosis", read(&Place::new().run(&["doctor", "--json", "--store", "memory:"]))));
     let wrong = Place::with_jobs("[jobs.a]\nschedule = \"0 * * * *\"\ncomand = \"true\"\n");
@@ -127,7 +127,7 @@ fn samples() -> Vec<(&'static str, Value)> {
     let exec = ["exec", "--store", "sqlite:s.db", "--job", "a", "--report", "r.json", "--", "/bin/true"];
     assert_eq!(wrong.run(&exec).code, 0);
     let account = std::fs::read_to_string(wrong.path().join("r.json")).unwrap();
-    samples.push(("account", serde_json::from_str(&account).unwrap()));
+    samples.push(("run report", serde_json::from_str(&account).unwrap()));
     samples
 }
 

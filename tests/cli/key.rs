@@ -165,7 +165,7 @@ fn a_user_who_may_not_use_the_holders_key_is_told_its_name_and_unlocks_nothing()
     let url = format!("redis://cronward:secret@127.0.0.1:{}", server.port());
     let refused = place.run(&["unlock", "billing", "--store", &url, "--yes"]);
     assert_eq!(refused.code, 69, "{refused:?}");
-    assert!(refused.stderr.contains("held together with the foreign key \"billing-lock\""), "{refused:?}");
+    assert!(refused.stderr.contains("held together with the external lock \"billing-lock\""), "{refused:?}");
     assert_eq!(value(&server), before);
     std::fs::write(place.path().join("end"), "").unwrap();
     assert!(child.wait_with_output().unwrap().status.success(), "it held the slot all the while");

@@ -62,7 +62,7 @@ fn a_slot_that_is_over_runs_only_when_the_past_is_asked_for() {
         std::fs::write(place.path().join("mended"), "").unwrap();
         let done = place.run(&["trigger", "push@-1", "--past", "--yes"]);
         assert_eq!(done.code, 0, "{done:?}");
-        assert!(done.stderr.starts_with("cronward: to undo: ") && done.stderr.contains("--past`"), "{done:?}");
+        assert!(done.stderr.starts_with("cronward: cannot be undone; ") && done.stderr.contains("--past"), "{done:?}");
         assert!(done.stdout.starts_with("manual 2 20"), "{done:?}");
 
         let again = place.run(&["trigger", "push@-1", "--past", "--yes"]);

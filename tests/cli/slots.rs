@@ -85,7 +85,7 @@ fn a_key_at_which_no_slot_starts_is_answered_with_the_slot_around_it() {
     assert_eq!((told.code, &*told.stdout), (64, ""));
     assert_eq!(
         told.stderr,
-        "error: no slot of billing starts at 2026-11-21T14Z: that instant lies in billing@2026-11-16T07:34Z\n"
+        "error: no slot of billing starts at 2026-11-21T14Z: that time lies in billing@2026-11-16T07:34Z\n"
     );
 }
 

@@ -23,7 +23,7 @@ use crate::redis_server::RedisServer;
 const HEARD_OF: &str = "node: ";
 
 /// What doctor measures: as it happens to be.
-const MEASURED: &[&str] = &["latency", "clock", "wake-ups", "version", "disk"];
+const MEASURED: &[&str] = &["latency", "clock", "notifications", "version", "disk"];
 
 /// Commands that say something else once a file is named.
 const WITHOUT_A_FILE: &[&str] = &["next", "doctor"];
@@ -43,6 +43,9 @@ const WAYS_OUT: &[&str] = &[
     "1 to ",
     "; a similar ",
     "; add it",
+    "goes after the command",
+    "use its start",
+    "are: ",
     "[possible values: ",
     "add --",
     "check that ",
@@ -55,7 +58,6 @@ const WAYS_OUT: &[&str] = &[
     "lists those there are",
     "must be ",
     "name ",
-    "runs it all the same",
     "says which",
     "there is ",
     "try ",

@@ -35,7 +35,7 @@ fn without_yes_and_somebody_to_ask_nothing_is_run() {
     on_each_store(|place| {
         let refused = trigger(place, &[]);
         assert_eq!((refused.code, &*refused.stdout), (64, ""), "{refused:?}");
-        assert!(refused.stderr.ends_with("nobody can be asked: add --yes\n"), "{}", refused.stderr);
+        assert!(refused.stderr.ends_with("needs confirmation: add --yes\n"), "{}", refused.stderr);
         assert_eq!(json(&place.run(&["show", "push", "--json"]).stdout)["attempts"], 0);
     });
 }
@@ -45,9 +45,7 @@ fn who_asked_is_recorded_with_each_attempt_and_never_for_a_refusal() {
     on_each_store(|place| {
         let ran = trigger(place, &["--yes", "--reason", "the customer \"asks\""]);
         assert_eq!((ran.code, &*ran.stdout), (3, "out 1\n"), "{ran:?}");
-        assert!(
-            ran.stderr.starts_with("err\ncronward: to undo: what was run cannot be taken back; `cronward reset push@")
-        );
+        assert!(ran.stderr.starts_with("err\ncronward: cannot be undone; to run the slot again: cronward reset push@"));
         let known = audit(place);
         assert_eq!((known.len(), &known[0]["verb"]), (1, &"trigger".into()), "{known:?}");
         assert_eq!(known[0]["why"], "the customer \"asks\"");

@@ -41,7 +41,7 @@ fn a_holder_that_is_to_be_killed_ends_with_76_and_another_takes_the_next_attempt
         let ended = holder.wait_with_output().unwrap();
         let told = String::from_utf8_lossy(&ended.stderr);
         assert_eq!(ended.status.code(), Some(76), "{told}");
-        assert!(told.contains("the lease of attempt 1 was lost or in doubt"), "{told}");
+        assert!(told.contains("the lease of attempt 1 was lost or its renewal was overdue"), "{told}");
         let mut rest = String::new();
         out.read_to_string(&mut rest).unwrap();
         assert_eq!(rest, "", "the command is dead");

@@ -18,7 +18,7 @@ const BASH: &str = include_str!("jobs.bash");
 const ZSH: &str = include_str!("jobs.zsh");
 const FISH: &str = include_str!("jobs.fish");
 
-/// A script that completes commands, flags and job names; jobs are those of the file that --config names or that is found
+/// Print a shell script that completes commands, flags and job names (from the file of jobs)
 #[derive(Debug, clap::Args)]
 #[command(
     before_help = "Example: cronward completions bash",

@@ -27,13 +27,13 @@ use crate::drive::Entropy;
 use crate::store::{self, EMBEDDED, StoreOptions};
 use crate::verify::{Class, Inputs, Report, check};
 
-/// Three nodes in one terminal for half a minute: a failure, a node killed, the takeover, and the checker's verdict
+/// Run three nodes in one terminal for half a minute: a failure, a killed node, the takeover, and the checker's verdict
 ///
-/// Real processes on an embedded store in a folder of their own, which goes with them. Nothing else is touched.
+/// The nodes are real processes on an embedded store in a temporary folder, which is removed at the end. Nothing else changes.
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward demo")]
 pub(crate) struct Args {
-    /// Keep the folder with the store, the journals and the logs, and say where it is
+    /// Keep the folder with the store, the journals and the logs, and print its path
     #[arg(long)]
     pub(crate) keep: bool,
     /// No colour; NO_COLOR in the environment does the same

@@ -23,15 +23,15 @@ pub(super) fn judge(observed: &Observed, capability: Capability, limits: Limits)
     let mut findings = vec![Finding::ok("reachable", capability.name), latency(calls, limits)];
     findings.push(clock(observed.offset_ms, calls, capability.clock));
     findings.extend(rights(observed));
-    findings.extend(observed.left.iter().map(traces));
+    findings.extend(observed.left.iter().map(leftovers));
     findings.push(hints(observed, capability));
     if !capability.durable {
-        let effect = "what it has acknowledged may be lost with its process: a slot may be granted twice";
-        let found = "it promises no more than its own persistence; see there";
+        let effect = "acknowledged writes may be lost with the process: a slot may be granted twice";
+        let found = "as durable as the server's persistence settings (see persistence)";
         // Redis' own settings are looked at by its adapter: this is what no setting changes.
         if capability.reach == Reach::Process {
             let fix = "[store] url: another store";
-            findings.push(Finding::fault("durability", "it ends with its process", effect, fix));
+            findings.push(Finding::fault("durability", "the data ends with the process", effect, fix));
         } else {
             findings.push(Finding::ok("durability", found));
         }
@@ -77,16 +77,16 @@ fn latency(calls: &[Duration], limits: Limits) -> Finding {
 
 fn clock(offset_ms: i64, calls: &[Duration], whose: StoreClock) -> Finding {
     match whose {
-        StoreClock::Host => return Finding::ok("clock", "the store goes by this host's clock"),
-        StoreClock::Node => return Finding::ok("clock", "each node's own clock counts: keep NTP running on all"),
+        StoreClock::Host => return Finding::ok("clock", "the store uses this host's clock"),
+        StoreClock::Node => return Finding::ok("clock", "each node uses its own clock: run NTP on every node"),
         StoreClock::Server | StoreClock::Servers => {}
     }
     let uncertain = calls.iter().min().copied().unwrap_or_default();
     let off = Duration::from_millis(offset_ms.unsigned_abs());
     let sign = if offset_ms < 0 { '-' } else { '+' };
-    let found = format!("this machine's is {sign}{} ms from the store's", off.as_millis());
+    let found = format!("this machine's clock is {sign}{} ms from the store's clock", off.as_millis());
     if off > CLOCK_OFF.saturating_add(uncertain) {
-        let effect = "the store refuses what is early or late; cronward goes by the store's clock, cron does not";
+        let effect = "the store refuses claims that are too early or too late; cronward uses the store's clock, cron uses this machine's";
         return Finding::warning("clock", found, effect, "run NTP here (chronyc tracking)");
     }
     Finding::ok("clock", found)
@@ -135,8 +135,8 @@ fn rights(observed: &Observed) -> Vec<Finding> {
 fn told((op, error): &Failed<'_>) -> Finding {
     let found = format!("{op}: {}", error.message);
     if error.is_transient() {
-        let effect = "an operation without an answer is repeated: slots start late";
-        return Finding::warning("rights", found, effect, "look at the store's load and its log");
+        let effect = "operations without an answer are repeated: slots start late";
+        return Finding::warning("rights", found, effect, "check the store's load and its log");
     }
     if VITAL.contains(op) {
         return Finding::fault("rights", found, effect_of(*op), GRANT);
@@ -146,34 +146,34 @@ fn told((op, error): &Failed<'_>) -> Finding {
 
 /// Refused by one server whose work the others do.
 fn told_of_spare((op, error): &Failed<'_>) -> Finding {
-    let effect = "it counts as away: when as many more go as make it a majority, nothing is claimed";
+    let effect = "this server counts as unreachable: when a majority is unreachable, nothing is claimed";
     Finding::warning("rights", format!("{op}: {}", error.message), effect, GRANT)
 }
 
 /// What was tried could not be removed.
-fn traces(left: &Left) -> Finding {
+fn leftovers(left: &Left) -> Finding {
     let Left { trial, why } = left;
     let job = trial.job.as_ref().map_or("", crate::job::JobName::as_str);
-    let found = format!("{job} is still there: {why}");
-    let effect = "listings show a job and a node of that name, which no node has";
+    let found = format!("{job} was not removed: {why}");
+    let effect = "listings show a job and a node of that name that do not exist";
     let fix =
         "grant what docs/stores.md lists under Permissions; then delete that name from the jobs, nodes and pauses";
-    Finding::warning("traces", found, effect, fix)
+    Finding::warning("leftovers", found, effect, fix)
 }
 
 const fn effect_of(op: Op) -> &'static str {
     match op {
         Op::Claim | Op::Register => "nothing is claimed: no slot starts",
-        Op::GiveBack => "a run that a drain ends counts as an attempt, and is taken over late",
-        Op::Heartbeat => "listings do not show which nodes are there",
+        Op::GiveBack => "a run that a drain stops counts as an attempt, and another node takes over late",
+        Op::Heartbeat => "listings do not show which nodes are alive",
         Op::Pause | Op::Resume => "operators cannot pause a job",
         Op::Purge => "old records are kept: the store grows until it is full",
-        Op::Renew => "leases lapse while their commands run: a second node starts them",
-        Op::Complete | Op::Fail => "what was done is not recorded: another node does it again",
+        Op::Renew => "leases expire while their commands run: a second node starts the same slot",
+        Op::Complete | Op::Fail => "finished runs are not recorded: another node runs the slot again",
         Op::Inspect => "the state of slots cannot be read",
-        Op::Close => "a slot that was missed is not told of",
-        Op::Note | Op::Notes => "cronward why knows less",
-        Op::Jobs | Op::Nodes | Op::Pauses | Op::Latest => "listings do not show it",
+        Op::Close => "missed slots are not reported",
+        Op::Note | Op::Notes => "cronward why has no decision log",
+        Op::Jobs | Op::Nodes | Op::Pauses | Op::Latest => "listings are incomplete",
         _ => "operators cannot change a slot",
     }
 }
@@ -181,13 +181,13 @@ const fn effect_of(op: Op) -> &'static str {
 fn hints(observed: &Observed, capability: Capability) -> Finding {
     let poll = capability.poll;
     match (observed.hint_awaited, observed.hint) {
-        (true, Some(took)) => Finding::ok("wake-ups", format!("arrive, after {}", millis(took))),
+        (true, Some(took)) => Finding::ok("notifications", format!("delivered after {}", millis(took))),
         (true, None) => {
-            let effect = "who waits for a slot looks again by a timer: retries begin late";
+            let effect = "waiting nodes notice a free slot only when they poll: retries start late";
             let fix = "grant subscribing and publishing: docs/stores.md, Permissions";
-            Finding::warning("wake-ups", format!("none arrived; who waits looks every {poll:?}"), effect, fix)
+            Finding::warning("notifications", format!("none arrived; waiting nodes poll every {poll:?}"), effect, fix)
         }
-        (false, _) => Finding::ok("wake-ups", format!("it has none: who waits looks every {poll:?}")),
+        (false, _) => Finding::ok("notifications", format!("not supported; waiting nodes poll every {poll:?}")),
     }
 }
 
@@ -237,9 +237,9 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_does_not_answer_is_one_fault_and_nothing_else_is_said() {
+    fn a_store_that_does_not_answer_is_one_error_and_nothing_else_is_said() {
         let gone = Observed { calls: Err(denied(Op::Inspect)), ..healthy() };
-        assert_eq!(trouble(&gone), ["reachable fault"]);
+        assert_eq!(trouble(&gone), ["reachable error"]);
     }
 
     #[test]
@@ -247,7 +247,7 @@ mod tests {
         let slow = |millis| Observed { calls: Ok(vec![Duration::from_millis(millis); 9]), ..healthy() };
         assert_eq!(trouble(&slow(100)), [""; 0]);
         assert_eq!(trouble(&slow(300)), ["latency warning"]);
-        assert_eq!(trouble(&slow(21_000)), ["latency fault"]);
+        assert_eq!(trouble(&slow(21_000)), ["latency error"]);
         let finding = judge(&slow(300), REDIS, LIMITS).remove(1);
         assert_eq!(finding.fix.as_deref(), Some("[store] op_timeout = \"1500ms\""));
     }
@@ -260,23 +260,23 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_claim_is_a_fault_and_refused_notes_are_a_warning() {
+    fn a_refused_claim_is_an_error_and_refused_notes_are_a_warning() {
         let refused = |op| Observed { tried: vec![(op, Some(denied(op)))], ..healthy() };
-        assert_eq!(trouble(&refused(Op::Claim)), ["rights fault"]);
+        assert_eq!(trouble(&refused(Op::Claim)), ["rights error"]);
         assert_eq!(trouble(&refused(Op::Note)), ["rights warning"]);
         assert_eq!(trouble(&refused(Op::Reset)), ["rights warning"]);
     }
 
     #[test]
-    fn what_one_server_refuses_is_told_once_and_is_no_fault_where_the_others_do_its_work() {
+    fn what_one_server_refuses_is_told_once_and_is_no_error_where_the_others_do_its_work() {
         let at = |is_replaceable, op| AtServer { tried: vec![(op, Some(denied(op)))], is_replaceable };
         let well = || AtServer { tried: vec![(Op::Claim, None)], is_replaceable: true };
         let servers = |servers| Observed { servers, ..healthy() };
         assert_eq!(trouble(&servers(vec![well(), at(true, Op::Claim), well()])), ["rights warning"]);
-        assert_eq!(trouble(&servers(vec![at(false, Op::Claim), at(false, Op::Claim)])), ["rights fault"]);
+        assert_eq!(trouble(&servers(vec![at(false, Op::Claim), at(false, Op::Claim)])), ["rights error"]);
         let tried = vec![(Op::Claim, Some(denied(Op::Claim)))];
         let most = Observed { tried, servers: vec![well(), at(true, Op::Claim)], ..healthy() };
-        assert_eq!(trouble(&most), ["rights fault"], "the others cannot do its work");
+        assert_eq!(trouble(&most), ["rights error"], "the others cannot do its work");
         let late = StoreError::new(ErrorKind::Timeout, Applied::No, Op::Claim, "redis://h", "no answer");
         let slow = AtServer { tried: vec![(Op::Claim, Some(late))], is_replaceable: false };
         assert_eq!(trouble(&servers(vec![slow])), [""; 0], "whether it answers is found otherwise");
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn hints_that_do_not_arrive_are_told_where_they_should() {
-        assert_eq!(trouble(&Observed { hint: None, ..healthy() }), ["wake-ups warning"]);
+        assert_eq!(trouble(&Observed { hint: None, ..healthy() }), ["notifications warning"]);
         assert_eq!(trouble(&Observed { hint: None, hint_awaited: false, ..healthy() }), [""; 0]);
     }
 }

@@ -1,4 +1,4 @@
-//! `cronward doctor`: what about the store in use can betray the guard, before it does. Opens the store, prints, and ends
+//! `cronward doctor`: which settings of the store in use can lose or repeat a run. Opens the store, prints, and ends
 //! with 0, 1 or 2.
 //!
 //! - `probe` uses the store as nodes do, on slots of a job that nobody has, and measures.
@@ -30,13 +30,13 @@ const SCRATCH: std::time::Duration = std::time::Duration::from_secs(300);
 /// Longer than any record is kept: nothing is older.
 const FOR_EVER: std::time::Duration = std::time::Duration::from_secs(100 * 365 * 86_400);
 
-/// What about the store in use can cost a slot: what can happen, and the line to change
+/// Check the configured store for settings that can lose or repeat a run, and show how to fix them
 ///
-/// Tries each operation on a job and a node that nobody has, and removes them again; changes nothing else.
+/// Tries each operation of the store on a temporary job and node, and removes both again. Changes nothing else.
 #[derive(Debug, clap::Args)]
 #[command(
     before_help = "Example: cronward doctor --config /etc/cronward/jobs.toml",
-    after_help = "Exit codes: 0 all is well, 1 there are warnings, 2 there are faults."
+    after_help = "Exit codes: 0 no problems, 1 warnings, 2 errors."
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -124,7 +124,7 @@ fn print(view: &DoctorView, console: &mut Console) -> Result<(), Failure> {
     for Finding { check, severity, found, effect, fix } in &view.findings {
         let (Some(effect), Some(fix)) = (effect, fix) else { continue };
         console.print(&format!("\n{}: {check}: {}\n", severity.as_str(), harmless(found)))?;
-        console.print(&format!("  can happen: {}\n  change: {}\n", harmless(effect), harmless(fix)))?;
+        console.print(&format!("  can happen: {}\n  fix: {}\n", harmless(effect), harmless(fix)))?;
     }
     Ok(())
 }
@@ -173,9 +173,9 @@ mod tests {
             "redis://h\n\
              STATE  CHECK      FOUND\n\
              ok     reachable  redis\n\
-             fault  eviction   maxmemory-policy allkeys-lru\n\
+             error  eviction   maxmemory-policy allkeys-lru\n\
              \n\
-             fault: eviction: maxmemory-policy allkeys-lru\n  can happen: a slot may run twice\n  change: redis.conf: noeviction\n"
+             error: eviction: maxmemory-policy allkeys-lru\n  can happen: a slot may run twice\n  fix: redis.conf: noeviction\n"
         );
     }
 

@@ -22,17 +22,18 @@ use crate::store::{JobEntry, JobOrigin};
 
 /// Guard one command: of all the machines that start it, one runs it in each slot
 ///
-/// Put it in front of the command in every machine's crontab. One machine runs the command and ends with its exit code. The
-/// others wait until the slot is done, its attempts are used up, or it is over, and end with 0 without a word; should the machine that
-/// runs it die or fail, one of them takes over. A slot that is skipped, because the job is paused or another slot of it still
-/// runs, is one line on stderr. A job of that name in the file lends its limits; flags win over it.
+/// Put `cronward exec` in front of the command in every machine's crontab. One machine runs the command and exits with the
+/// command's exit code. The others wait until the slot is done, exhausted or over, and then exit with 0 and print nothing. If
+/// the machine that runs the command fails or dies, a waiting machine takes over. If the slot is skipped, because the job is
+/// paused or another slot of the job still runs, exec prints one line to stderr. A job of that name in the file provides the
+/// defaults of the limits; flags override them.
 ///
-/// Stdin, stdout and stderr are the command's; what it writes is passed on through pipes, byte for byte. A terminal is not passed in
-/// as stdin: the command is not in its foreground and would be stopped for reading. Ctrl-Z is refused, because a guard that
-/// stands still cannot renew its lease.
+/// Stdin, stdout and stderr are passed to and from the command through pipes, byte for byte. A terminal is not passed as
+/// stdin: the command runs in the background and would be stopped when it reads. Ctrl-Z is ignored, because a stopped guard
+/// cannot renew its lease.
 ///
-/// Within a run of the same job and slot it starts its command at once, under the lease that is held. That run's limits hold
-/// then: of its own flags --timeout and --report count, --key has to be that run's, and no other limit is looked at.
+/// Inside a run of the same job and slot, exec starts its command at once under the lease of that run. The limits of that run
+/// apply: of exec's own flags only --timeout and --report have an effect, and --key must be the key of that run.
 #[derive(Debug, clap::Args)]
 #[command(
     before_help = "Example: cronward exec --store redis://127.0.0.1/ --job billing -- /usr/local/bin/bill --all",
@@ -43,47 +44,47 @@ pub(crate) struct ExecArgs {
     /// The job's name: the same on every machine
     #[arg(long, value_name = "JOB")]
     pub(crate) job: JobName,
-    /// What one slot spans: hour, minute or day; or the key of one slot, like 2026-11-21T14Z [default: the file's, or hour]
-    #[arg(long, value_name = "PERIOD|KEY")]
+    /// The length of a slot: hour, minute or day; or one slot by its start, like 2026-11-21T14Z [default: the file's, or hour]
+    #[arg(long, value_name = "SLOT")]
     pub(crate) slot: Option<SlotArg>,
     /// The time zone in which hours and days begin [default: the file's, or UTC]
     #[arg(long, value_name = "ZONE", value_parser = value_parsers::zone)]
     pub(crate) timezone: Option<Tz>,
-    /// Attempts in all, over all machines [default: the file's, or 3]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_ATTEMPTS_LIMIT)))]
+    /// Total attempts over all machines [default: the file's, or 3]
+    #[arg(long, value_name = "N", value_parser = value_parsers::number(1..=MAX_ATTEMPTS_LIMIT))]
     pub(crate) max_attempts: Option<u32>,
-    /// How long a lease lasts unless renewed [default: the file's, or 60s]
-    #[arg(long, value_name = "SPAN", value_parser = value_parsers::span)]
+    /// How long a lease lasts without renewal [default: the file's, or 60s]
+    #[arg(long, value_name = "DURATION", value_parser = value_parsers::span)]
     pub(crate) lease_ttl: Option<Duration>,
     /// How long the done marker lasts, at least until the slot's end [default: the file's, or 2h]
-    #[arg(long, value_name = "SPAN", value_parser = value_parsers::span)]
+    #[arg(long, value_name = "DURATION", value_parser = value_parsers::span)]
     pub(crate) done_ttl: Option<Duration>,
-    /// Stop the command after this [default: the file's, or never]
-    #[arg(long, value_name = "SPAN", value_parser = value_parsers::span)]
+    /// Stop the command after this time [default: the file's, or never]
+    #[arg(long, value_name = "DURATION", value_parser = value_parsers::span)]
     pub(crate) timeout: Option<Duration>,
-    /// The wait that everybody keeps after a failure [default: none, the crontab is the clock]
-    #[arg(long, value_name = "SPAN", value_parser = value_parsers::span)]
+    /// Wait this long between a failure and the next attempt [default: none, the crontab decides]
+    #[arg(long, value_name = "DURATION", value_parser = value_parsers::span)]
     pub(crate) retry_delay: Option<Duration>,
-    /// Hold this key in Redis during the run, too: the lock of an old script (SET KEY value NX EX) that runs elsewhere still
+    /// Also hold this external lock in Redis during the run: the key of an old script (SET KEY value NX EX) that still runs elsewhere
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<LockKey>,
-    /// Wait this long at most, also for a pause or another slot, and for another attempt after a failure of its own
-    #[arg(long, value_name = "SPAN", value_parser = value_parsers::span)]
+    /// Wait at most this long: for another machine, a pause or another slot, and for a retry after a failure
+    #[arg(long, value_name = "DURATION", value_parser = value_parsers::span)]
     pub(crate) wait: Option<Duration>,
-    /// Leave at once where the slot cannot be started now, without taking over from a machine that dies or fails
+    /// Exit at once if the slot cannot start now; do not take over from a machine that fails or dies
     #[arg(long, conflicts_with = "wait")]
     no_wait: bool,
     /// Wait at most this long for the store to record how the command ended [default: the lease TTL]
-    #[arg(long, value_name = "SPAN", value_parser = value_parsers::span)]
+    #[arg(long, value_name = "DURATION", value_parser = value_parsers::span)]
     pub(crate) record_timeout: Option<Duration>,
-    /// What becomes of the command when its lease is lost [default: the file's, or continue]
+    /// What to do with the command when its lease is lost [default: the file's, or continue]
     #[arg(long, value_name = "WHAT")]
     pub(crate) on_lost: Option<OnLostWord>,
-    /// How much of what the command started is stopped with it [default: the file's, or group]
+    /// Which processes of the command are stopped with it [default: the file's, or group]
     #[arg(long, value_name = "WHAT")]
     pub(crate) kill_mode: Option<KillModeWord>,
-    /// Exit with this code where the command was not started
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    /// Exit with this code if the command was not started
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = value_parsers::number(0..=255_u8))]
     pub(crate) skip_exit_code: u8,
     /// Write what happened to this file, as JSON
     #[arg(long, value_name = "FILE")]
@@ -126,10 +127,9 @@ impl FromStr for SlotArg {
             "hour" => Ok(Self::Span(Period::Hour)),
             "minute" => Ok(Self::Span(Period::Minute)),
             "day" => Ok(Self::Span(Period::Day)),
-            _ => text
-                .parse()
-                .map(Self::Key)
-                .map_err(|_| format!("{text:?} is no slot: write hour, minute or day, or a key like 2026-11-21T14Z")),
+            _ => text.parse().map(Self::Key).map_err(|_| {
+                format!("{text:?} is not a slot: write hour, minute or day, or the start of a slot like 2026-11-21T14Z")
+            }),
         }
     }
 }
@@ -137,9 +137,9 @@ impl FromStr for SlotArg {
 /// What becomes of a command whose lease is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnLostWord {
-    /// It goes on: a repeated run is better than none
+    /// Let it continue: a repeated run is better than none
     Continue,
-    /// It is stopped before another machine can start
+    /// Stop it before another machine can start
     Kill,
 }
 
@@ -185,10 +185,10 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// What `exec` guards. The file's job of that name, if there is one, lends everything but its command.
+    /// What `exec` guards. The file's job of that name, if there is one, provides everything but its command.
     pub(super) fn of_exec(args: &ExecArgs, file: Option<&Config>, now: DateTime<Utc>) -> Result<Self, Failure> {
         if args.command.first().is_none_or(|program| program.trim().is_empty()) {
-            let why = "the command names no program: write it after --, as in `-- /usr/local/bin/bill --all`";
+            let why = "the command is empty: write it after --, as in `-- /usr/local/bin/bill --all`";
             return Err(Failure::Usage(why.to_owned()));
         }
         let declared = file.and_then(|config| config.jobs.get(&args.job));
@@ -199,7 +199,7 @@ impl Task {
         let slot = match args.slot {
             Some(SlotArg::Key(key)) => timetable.slot_with_key(key).ok_or_else(|| {
                 Failure::Usage(format!(
-                    "--slot {key}: no slot of {} starts there, its slots are one {} long",
+                    "--slot {key}: no slot of {} starts at that time; its slots are one {} long",
                     spec.name, spec.period
                 ))
             })?,
@@ -358,7 +358,7 @@ mod tests {
         assert_eq!(slot(&["--slot", "day", "--timezone", "Asia/Tokyo"]).as_deref(), Ok("billing@2026-11-20T15Z"));
         assert_eq!(slot(&["--slot", "2026-11-21T13Z"]).as_deref(), Ok("billing@2026-11-21T13Z"));
         let odd = slot(&["--slot", "2026-11-21T13:30Z"]).unwrap_err();
-        assert!(odd.contains("no slot of billing starts there"), "{odd}");
+        assert!(odd.contains("no slot of billing starts at that time"), "{odd}");
     }
 
     fn file() -> Config {

@@ -13,7 +13,7 @@ use crate::cli::guarded::verdict::{Report, Telling, Verdict, finish, judge, not_
 use crate::cli::lookup::SlotRef;
 use crate::cli::session::{KnownJob, Session};
 use crate::cli::store_args::{StoreArgs, starter};
-use crate::cli::verbs::{Change, OperatorArgs};
+use crate::cli::verbs::{Change, OperatorArgs, Undo};
 use crate::cli::{ExitCode, lookup, value_parsers};
 use crate::clock::later;
 use crate::drive::{Account, Wait};
@@ -23,28 +23,28 @@ use crate::reply::ClaimAnswer;
 use crate::slot::{Slot, Trigger};
 
 /// What is told of a slot whose record may be gone.
-const FORGOTTEN: &str = "whether it was done before is not known any more";
+const FORGOTTEN: &str = "whether the slot was done before is no longer known";
 
-/// Run a job's command here and now, in the foreground, under the lease of its slot
+/// Run a job's command now on this machine, in the foreground, under the lease of its slot
 ///
-/// The slot must be free: one that is held, done or used up is refused with the verb that mends it, and one that is over
-/// without --past. The file must know the job, since nothing else has its command. Who asked for the run, from which host and
-/// why is recorded with the slot. Stdout, stderr and stdin are the command's, but for a terminal's stdin; with --json its stdout
-/// goes to stderr.
+/// The slot must be free. A slot that is held, done or exhausted is refused, and the message names the command that fixes
+/// this. A slot that has ended needs --past. The file must contain the job, because only the file has the command. The store
+/// records who triggered the run, from which host and why. The command uses this terminal's stdout and stderr, and stdin
+/// unless it is a terminal; with --json the command's stdout goes to stderr.
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward trigger billing --reason 'the customer asks' --yes")]
 pub(crate) struct TriggerArgs {
-    /// The slot: billing for the current one, billing@2026-11-21T14Z, billing@-1 for the one before
+    /// The slot: billing for the current slot, billing@2026-11-21T14Z, billing@-1 for the previous slot
     #[arg(value_name = "JOB[@SLOT]")]
     pub(crate) slot: SlotRef,
-    /// Run a slot that is over, too: the only way in which one runs
+    /// Also run a slot that has ended; such a slot runs in no other way
     #[arg(long)]
     pub(crate) past: bool,
-    /// Wait this long for a slot that another node holds
-    #[arg(long, value_name = "SPAN", value_parser = value_parsers::span)]
+    /// Wait up to this long for a slot whose lease another node holds
+    #[arg(long, value_name = "DURATION", value_parser = value_parsers::span)]
     pub(crate) wait: Option<Duration>,
     /// Wait at most this long for the store to record how the command ended [default: the lease TTL]
-    #[arg(long, value_name = "SPAN", value_parser = value_parsers::span)]
+    #[arg(long, value_name = "DURATION", value_parser = value_parsers::span)]
     pub(crate) record_timeout: Option<Duration>,
     /// This node's name [default: the file's]
     #[arg(long, value_name = "NAME")]
@@ -69,7 +69,8 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
     let task = Task::of_file(spec, record.slot.clone())?;
     let Session { store, address, now, .. } = session;
     if args.past && later(task.slot.end(), address.options.retention) <= now {
-        console.note(format_args!("cronward: {} is older than what the store keeps: {FORGOTTEN}", task.slot));
+        console
+            .note(format_args!("cronward: {} is older than the records that the store keeps: {FORGOTTEN}", task.slot));
     }
     if let Some(verdict) = not_begun(&task.slot, now) {
         let report = args.report.as_deref().map(Report::begin).transpose()?;
@@ -108,13 +109,14 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
 /// What is asked before, and said after.
 fn change(slot: &Slot, now: DateTime<Utc>, store: &StoreArgs) -> Change {
     let reset = store.command(format_args!("reset {slot}"));
-    let again = format!("what was run cannot be taken back; `{reset}` lets it run again");
+    let again = format!("cannot be undone; to run the slot again: {reset}");
     let (effect, undo) = if slot.end() > now {
-        ("its command is run here and now", again)
+        ("the command runs now on this machine", again)
     } else {
         let trigger = store.command(format_args!("trigger {slot} --past"));
-        ("it is over, and its command is run here and now", format!("{again}, with `{trigger}`"))
+        ("the slot has ended; the command runs now on this machine", format!("{again} && {trigger}"))
     };
+    let undo = Undo::Not(undo);
     let (target, effect) = (slot.to_string(), effect.to_owned());
     Change { verb: "trigger", target, effect, needless: String::new(), undo, store: store.clone() }
 }
@@ -124,11 +126,11 @@ fn no_command(job: &KnownJob) -> Failure {
     let name = &job.entry.name;
     Failure::Usage(match starter(job.entry.origin) {
         None => {
-            format!("the file does not know job {name}, so there is no command to run: name the file with --config")
+            format!("job {name} is not in the file, so there is no command to run: name the file with --config")
         }
         Some(starts) => {
             format!(
-                "no file knows job {name}: it runs when {starts}; to run it by name, name a file that has it with --config"
+                "job {name} is in no file: it runs when {starts}; to trigger it, name a file that contains it with --config"
             )
         }
     })
@@ -144,20 +146,26 @@ fn refusal(account: &Account, store: &StoreArgs) -> Option<Verdict> {
     let by = account.by.as_ref().map_or_else(|| "another node".to_owned(), |node| format!("node {node}"));
     let answer = account.answer?;
     let (code, why) = match answer {
-        ClaimAnswer::Held => (ExitCode::TryAgain, format!("{by} holds it: wait with --wait, or `{unlock}`")),
+        ClaimAnswer::Held => (
+            ExitCode::TryAgain,
+            format!("{by} holds the lease: wait with --wait, or release the lease with `{unlock}`"),
+        ),
         ClaimAnswer::Blocked => (ExitCode::TryAgain, format!("another slot of the job runs on {by}: wait with --wait")),
-        ClaimAnswer::Backoff => {
-            (ExitCode::TryAgain, format!("an attempt has just failed: wait with --wait, or `{reset}`"))
+        ClaimAnswer::Backoff => (
+            ExitCode::TryAgain,
+            format!("an attempt has just failed: wait with --wait, or end the wait with `{reset}`"),
+        ),
+        ClaimAnswer::Done => {
+            (ExitCode::StoreRefuses, format!("{by} has completed the slot: to run it again, first `{reset}`"))
         }
-        ClaimAnswer::Done => (ExitCode::StoreRefuses, format!("{by} has done it: `{reset}` lets it run again")),
         ClaimAnswer::Exhausted => {
-            (ExitCode::StoreRefuses, format!("its attempts are used up: `{reset}` forgives them"))
+            (ExitCode::StoreRefuses, format!("the attempts are exhausted: to allow more, `{reset}`"))
         }
         ClaimAnswer::Paused => {
             let resume = store.command(format_args!("resume {}", slot.job()));
-            (ExitCode::StoreRefuses, format!("the job is paused: `{resume}`"))
+            (ExitCode::StoreRefuses, format!("the job is paused: to resume it, `{resume}`"))
         }
-        ClaimAnswer::Closed => (ExitCode::StoreRefuses, "it is over: --past runs it all the same".to_owned()),
+        ClaimAnswer::Closed => (ExitCode::StoreRefuses, "the slot has ended: add --past to run it anyway".to_owned()),
         ClaimAnswer::Claimed | ClaimAnswer::Early | ClaimAnswer::Unknown => return None,
     };
     Some(Verdict { code: code as u8, result: answer.as_str(), told: vec![format!("{slot} was not run: {why}")] })

@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::cli::ExitCode;
 use crate::cli::console::Console;
 use crate::cli::failure::{Failure, advice};
+use crate::cli::verbs::Undo;
 use crate::config::format_duration;
 use crate::drive::{Account, RunAccount};
 use crate::error::ErrorKind;
@@ -48,7 +49,7 @@ impl Verdict {
         let off = ahead_ms.map_or_else(String::new, |off| format_duration(rounded(off)) + " ");
         let side = if self.result == ClaimAnswer::Early.as_str() { "ahead of" } else { "behind" };
         if let Some(line) = self.told.last_mut() {
-            *line = format!("{line}; this machine's clock is {off}{side} the store's: set it right");
+            *line = format!("{line}; this machine's clock is {off}{side} the store's clock: synchronize it (NTP)");
         }
         self
     }
@@ -95,7 +96,7 @@ fn to_the_second(instant: DateTime<Utc>) -> impl std::fmt::Display {
     instant.format("%Y-%m-%d %H:%M:%S UTC")
 }
 
-/// Nothing was started, for what the store has answered. Where another node runs the slot, has done it or used up its
+/// Nothing was started, for what the store has answered. Where another node runs the slot, has done it or exhausted its
 /// attempts, all is as it should be.
 fn of_answer(account: &Account, skipped: u8) -> Verdict {
     let slot = &account.slot;
@@ -104,23 +105,23 @@ fn of_answer(account: &Account, skipped: u8) -> Verdict {
     let (code, told) = match account.answer {
         Some(ClaimAnswer::Early) => {
             let start = to_the_second(slot.start());
-            (outside, format!("{slot} was not run: by the store's clock it begins only at {start}"))
+            (outside, format!("{slot} was not run: the slot starts at {start} by the store's clock"))
         }
         Some(ClaimAnswer::Closed) if !account.waited => {
             let end = to_the_second(slot.end());
-            (outside, format!("{slot} was not run: by the store's clock it ended at {end}"))
+            (outside, format!("{slot} was not run: the slot ended at {end} by the store's clock"))
         }
         Some(ClaimAnswer::Blocked) => {
             let by = account.by.as_ref().map_or_else(String::new, |node| format!(" on node {node}"));
             (skipped, format!("{slot} was skipped: another slot of the job still runs{by} (concurrency = \"forbid\")"))
         }
         Some(ClaimAnswer::Paused) => {
-            (skipped, format!("{slot} was skipped: the job is paused (`cronward resume {}` ends that)", slot.job()))
+            (skipped, format!("{slot} was skipped: the job is paused (to resume it: `cronward resume {}`)", slot.job()))
         }
         // The store granted it when there was no time left to start anything.
         Some(ClaimAnswer::Claimed) => (
             ExitCode::TryAgain as u8,
-            format!("{slot} was granted too late and given back; the command was not started"),
+            format!("the lease of {slot} was granted too late and released; the command was not started"),
         ),
         Some(
             ClaimAnswer::Held
@@ -151,11 +152,11 @@ fn of_run(account: &Account, run: &RunAccount) -> Verdict {
         told.push(message.clone());
     }
     if !run.guarded {
-        told.push(format!("{slot} ran without a guard: the store was away, and on_store_error = \"run\""));
+        told.push(format!("{slot} ran without a guard: the store was unreachable, and on_store_error = \"run\""));
     }
     if run.lost {
         told.push(format!(
-            "{slot}: the lease of attempt {} was lost or in doubt, another run may have overlapped",
+            "{slot}: the lease of attempt {} was lost or its renewal was overdue; another run may have overlapped",
             run.attempt
         ));
     }
@@ -172,7 +173,7 @@ fn not_recorded(account: &Account, run: &RunAccount) -> String {
     };
     let error = account.store_error.as_ref().map_or("the store has not confirmed it", |(_, error)| error);
     format!(
-        "{}: attempt {} {how}, which is not recorded: {error}; once its lease expires, another node may run the slot again",
+        "{}: attempt {} {how}, but the outcome was not recorded: {error}; once the lease expires, another node may run the slot again",
         account.slot, run.attempt
     )
 }
@@ -308,7 +309,7 @@ pub(super) struct Telling {
     /// On stdout, too.
     pub(super) json: bool,
     /// How far it can be taken back.
-    pub(super) undo: Option<String>,
+    pub(super) undo: Option<Undo>,
 }
 
 /// Says what there is to say, and ends with the verdict's code.
@@ -320,9 +321,9 @@ pub(super) fn finish(
 ) -> Result<(), Failure> {
     verdict.told.iter().for_each(|line| console.note(format_args!("cronward: {line}")));
     if let Some(undo) = &telling.undo {
-        console.note(format_args!("cronward: to undo: {undo}"));
+        console.note(format_args!("cronward: {undo}"));
     }
-    let view = view(account, verdict, telling.undo.as_deref());
+    let view = view(account, verdict, telling.undo.as_ref().map(Undo::as_str));
     if let Some(Err(error)) = telling.report.map(|report| report.finish(&view)) {
         console.note(format_args!("cronward: {error}"));
     }
@@ -410,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_that_is_held_done_or_used_up_is_silent() {
+    fn a_slot_that_is_held_done_or_exhausted_is_silent() {
         use ClaimAnswer::{Backoff, Closed, Done, Exhausted, Held};
         for answer in [Held, Done, Exhausted, Backoff, Closed] {
             let account = Account { answer: Some(answer), waited: true, ..account() };
@@ -425,24 +426,24 @@ mod tests {
             (
                 ClaimAnswer::Closed,
                 Some(-3_599_870),
-                "it ended at 2026-11-21 15:00:00 UTC; this machine's clock is 59m 59s behind the store's: set it right",
+                "the slot ended at 2026-11-21 15:00:00 UTC by the store's clock; this machine's clock is 59m 59s behind the store's clock: synchronize it (NTP)",
             ),
             (
                 ClaimAnswer::Early,
                 Some(400),
-                "it begins only at 2026-11-21 14:00:00 UTC; this machine's clock is 400ms ahead of the store's: set it right",
+                "the slot starts at 2026-11-21 14:00:00 UTC by the store's clock; this machine's clock is 400ms ahead of the store's clock: synchronize it (NTP)",
             ),
             (
                 ClaimAnswer::Early,
                 None,
-                "it begins only at 2026-11-21 14:00:00 UTC; this machine's clock is ahead of the store's: set it right",
+                "the slot starts at 2026-11-21 14:00:00 UTC by the store's clock; this machine's clock is ahead of the store's clock: synchronize it (NTP)",
             ),
         ] {
             let account = Account { answer: Some(answer), ..account() };
             assert!(is_outside(&account));
             let verdict = judge(&account, 7, None).with_clock(ahead_ms);
             assert_eq!((verdict.code, verdict.result), (69, answer.as_str()));
-            assert_eq!(verdict.told, [format!("billing@2026-11-21T14Z was not run: by the store's clock {line}")]);
+            assert_eq!(verdict.told, [format!("billing@2026-11-21T14Z was not run: {line}")]);
         }
     }
 
@@ -477,8 +478,8 @@ mod tests {
         account.store_error = Some((ErrorKind::Timeout, "redis://h: fail: no answer".to_owned()));
         let verdict = judge(&account, 0, Some(15));
         assert_eq!((verdict.code, verdict.result), (3, "failure"));
-        let told = "billing@2026-11-21T14Z: attempt 1 ended with exit code 3, which is not recorded: redis://h: fail: no answer; \
-                    once its lease expires, another node may run the slot again";
+        let told = "billing@2026-11-21T14Z: attempt 1 ended with exit code 3, but the outcome was not recorded: redis://h: fail: no answer; \
+                    once the lease expires, another node may run the slot again";
         assert_eq!(verdict.told, [told]);
     }
 
@@ -490,7 +491,7 @@ mod tests {
         assert_eq!(
             verdict.told,
             [
-                "redis://h: claim: refused; check that it runs and can be reached from here, then try again; the command was not started"
+                "redis://h: claim: refused; check that the store is running and reachable, then try again; the command was not started"
             ]
         );
         assert_eq!(judge(&away(ErrorKind::Denied), 0, None).code, 69);

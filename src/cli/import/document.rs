@@ -14,16 +14,16 @@ use crate::text::is_harmful;
 pub(super) const CRONS_PATH: &str = "/usr/bin:/bin";
 
 const HEAD: &str = "\
-# Written by `cronward import crontab`. Lines that begin with \"# import:\" tell what is not as it was in cron: read them,
+# Written by `cronward import crontab`. Lines that begin with \"# import:\" say what differs from cron: read them,
 # then try the file with `cronward check` and `cronward next`.
 #
-# import: of every job below:
-#   - One node of the cluster runs it, where cron ran it on every machine. What each machine has to do for itself (rotating
-#     its logs, its own updates) stays in its crontab.
-#   - Nothing is mailed: the output stays with the attempt (cronward logs), and what failed is in the log.
-#   - It starts in the daemon's folder and with the daemon's environment, not in the home of its user with an almost empty
-#     one: set cwd where it uses relative paths.
-#   - A start that was missed (the node was down) is made up for while the slot lasts: set start_deadline where late is worse.
+# import: for every job below:
+#   - One node of the cluster runs the job; cron ran it on every machine. Leave in each crontab what every machine must do for
+#     itself (log rotation, updates).
+#   - Nothing is mailed: the store keeps the output of each attempt (cronward logs), and failures are in the log.
+#   - The job starts in the daemon's folder with the daemon's environment, not in its user's home with an almost empty
+#     environment: set cwd if the command uses relative paths.
+#   - A missed start (the node was down) is made up for until the slot ends: set start_deadline if a late start is harmful.
 ";
 
 /// What is the same for all jobs.
@@ -89,14 +89,14 @@ fn defaults(shared: &Shared, jobs: &[&Job]) -> String {
     let whose = match source {
         ZoneSource::Flag => "as --timezone says",
         ZoneSource::CronTz => "CRON_TZ",
-        ZoneSource::Tz => "TZ, see there",
-        ZoneSource::Machine => "of the machine that imported: cron reads schedules in its machine's zone",
+        ZoneSource::Tz => "TZ, see the comment there",
+        ZoneSource::Machine => "this machine's zone: cron reads schedules in the zone of its machine",
     };
     let mut text = String::from("[defaults]\n");
     line_of(&mut text, &format!("timezone = {}    # import: {whose}", string(zone.name())));
     text.push_str(
-        "max_attempts = 1            # import: as in cron: what fails is not tried again. 3 where a command can be repeated\n\
-         timeout = \"none\"            # import: as in cron: nothing stops a command that hangs. Better give each job its own\n\
+        "max_attempts = 1            # import: as in cron: no retry after a failure. Write 3 if the command can be repeated\n\
+         timeout = \"none\"            # import: as in cron: a command that hangs is never stopped. Better set one for each job\n\
          concurrency = \"allow\"       # import: as in cron: a run does not wait for an older one. \"forbid\" makes it wait\n",
     );
     if let Some(user) = &shared.user {
@@ -110,7 +110,7 @@ fn defaults(shared: &Shared, jobs: &[&Job]) -> String {
     }
     for (name, value) in &shared.env {
         let told = match (&**name, &**value) {
-            ("PATH", CRONS_PATH) => "    # import: cron's own, where a crontab sets none",
+            ("PATH", CRONS_PATH) => "    # import: cron's default, because the crontab sets none",
             _ => "",
         };
         line_of(&mut text, &format!("{} = {}{told}", key(name), string(&literal(value))));
@@ -131,7 +131,10 @@ fn section(job: &Job, shared: &Shared) -> String {
     };
     put("schedule", &string(&job.schedule));
     if let Some(period) = job.period {
-        put("slot", &format!("{}    # import: it can tick more than once in an hour", string(&period.to_string())));
+        put(
+            "slot",
+            &format!("{}    # import: the schedule can fire more than once per hour", string(&period.to_string())),
+        );
     }
     if job.zone.0 != shared.zone.0 {
         put("timezone", &string(job.zone.0.name()));

@@ -1,5 +1,5 @@
 //! `cronward import`: what other schedulers have, as `jobs.toml`. Reads files and writes text; opens no store, changes
-//! nothing, and leaves nothing out in silence: what has no counterpart becomes a comment that names its file and line.
+//! nothing, and leaves nothing out silently: what has no counterpart becomes a comment that names its file and line.
 
 mod document;
 mod entry;
@@ -28,7 +28,7 @@ use crate::text::message;
 /// A crontab is a page; this is a shelf of them.
 const LARGEST: u64 = 1 << 20;
 
-/// What other schedulers have, as jobs.toml
+/// Convert the jobs of another scheduler to jobs.toml
 #[derive(Debug, clap::Args)]
 #[command(
     before_help = "Example: cronward import crontab /etc/crontab",
@@ -46,11 +46,11 @@ pub(crate) enum From {
     Crontab(CrontabArgs),
 }
 
-/// Crontabs as jobs.toml on stdout, with a comment on everything that is not as it was in cron
+/// Convert crontabs to a jobs.toml on stdout, with a comment wherever cronward behaves differently from cron
 #[derive(Debug, clap::Args)]
 #[command(
     before_help = "Example: crontab -l | cronward import crontab - --user www-data > jobs.toml",
-    after_help = "Exit codes: 0 all is imported or told of, 1 a line cannot be read (the others are imported), 64 a file \
+    after_help = "Exit codes: 0 every line is imported or reported, 1 a line cannot be read (the others are imported), 64 a file \
                   cannot be read."
 )]
 pub(crate) struct CrontabArgs {
@@ -63,7 +63,7 @@ pub(crate) struct CrontabArgs {
     /// No entry names a user, as in `crontab -l`
     #[arg(long)]
     personal: bool,
-    /// Whose crontab it is: its jobs run as this user; --personal is meant
+    /// The owner of the crontab: its jobs run as this user; implies --personal
     #[arg(long, value_name = "NAME")]
     pub(crate) user: Option<String>,
     /// The zone in which cron read the schedules [default: CRON_TZ or TZ of the crontab, else this machine's]
@@ -114,10 +114,10 @@ fn doubt(file: &str, lead: &Lead, system: bool) -> Item {
     let word = message(&lead.word, 60);
     let told = if system {
         format!(
-            "{word} is taken for a user, though this machine has no such account: if it is a command, import with --personal"
+            "{word} is read as a user, although this machine has no such account; if it is a command, import with --personal"
         )
     } else {
-        format!("{word} is taken for a command: if it is a user, as in /etc/crontab, import with --system")
+        format!("{word} is read as a command; if it is a user, as in /etc/crontab, import with --system")
     };
     Item::Doubt(Place { file: file.to_owned(), line: lead.line }, told)
 }

@@ -1,4 +1,7 @@
-//! What every verb does around its one step: who asks for it and why, whether to go on, what was changed, and how it is undone.
+//! What every operator command does around its one step: who asks for it and why, whether to go on, what was changed, and how it
+//! is undone.
+
+use std::fmt;
 
 use nix::unistd::{Uid, User, gethostname};
 use serde::Serialize;
@@ -15,10 +18,10 @@ use crate::store::Intervention;
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Operator")]
 pub(crate) struct OperatorArgs {
-    /// Why, for whoever looks at it later; kept in the store
+    /// The reason; recorded in the store with the change
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) reason: String,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     pub(crate) yes: bool,
 }
@@ -55,14 +58,41 @@ pub(crate) struct Change {
     pub(crate) verb: &'static str,
     /// The slot or the job.
     pub(crate) target: String,
-    /// What will happen, as a question's beginning: "3 attempts are forgiven".
+    /// What will happen, as a question's beginning: "3 attempts no longer count".
     pub(crate) effect: String,
     /// Said where nothing had to be changed.
     pub(crate) needless: String,
-    /// The command that takes it back, or why there is none.
-    pub(crate) undo: String,
+    /// How it is taken back.
+    pub(crate) undo: Undo,
     /// What was typed to get here: told commands go to the same store.
     pub(crate) store: StoreArgs,
+}
+
+/// How a change is taken back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Undo {
+    /// By this command.
+    By(String),
+    /// By none: why, and what to do instead.
+    Not(String),
+}
+
+impl Undo {
+    /// The command, or why there is none.
+    pub(crate) fn as_str(&self) -> &str {
+        match self {
+            Self::By(text) | Self::Not(text) => text,
+        }
+    }
+}
+
+impl fmt::Display for Undo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::By(command) => write!(f, "to undo: {command}"),
+            Self::Not(why) => f.write_str(why),
+        }
+    }
 }
 
 /// What a verb did, for programs.
@@ -86,9 +116,7 @@ impl Change {
         }
         let Self { verb, target, effect, .. } = self;
         let Some(agreed) = console.ask(&format!("{verb} {target}: {effect}. Go on? [y/N] "))? else {
-            return Err(Failure::Usage(format!(
-                "{verb} {target} changes the store and nobody can be asked: add --yes"
-            )));
+            return Err(Failure::Usage(format!("{verb} {target} changes the store and needs confirmation: add --yes")));
         };
         if !agreed {
             console.note("nothing was changed");
@@ -105,8 +133,8 @@ impl Change {
             Intervention::Held { by, remaining } => {
                 let unlock = store.command(format_args!("unlock {target}"));
                 return Err(Failure::Held(format!(
-                    "{target} is held by node {}, attempt {}, for another {} unless renewed: wait for it, or take the lease \
-                     away with `{unlock}`",
+                    "{target} is held by node {}, attempt {}, for another {} unless renewed: wait for it, or release the \
+                     lease with `{unlock}`",
                     by.node,
                     by.attempt,
                     brief(remaining)
@@ -114,11 +142,11 @@ impl Change {
             }
         };
         if output.json {
-            return console.json(&ChangeView { verb, target, changed, undo });
+            return console.json(&ChangeView { verb, target, changed, undo: undo.as_str() });
         }
         if changed {
             console.print(&format!("{verb} {target}: {effect}\n"))?;
-            console.print(&format!("to undo: {undo}\n"))
+            console.print(&format!("{undo}\n"))
         } else {
             console.print(&format!("{verb} {target}: nothing to do, {needless}\n"))
         }
@@ -138,9 +166,9 @@ mod tests {
         Change {
             verb: "reset",
             target: "billing@2026-11-21T14Z".to_owned(),
-            effect: "3 attempts are forgiven".to_owned(),
+            effect: "3 attempts no longer count".to_owned(),
             needless: "nothing happened in it".to_owned(),
-            undo: "cronward mark-done billing@2026-11-21T14Z".to_owned(),
+            undo: Undo::By("cronward mark-done billing@2026-11-21T14Z".to_owned()),
             store: StoreArgs { store: Some("redis://:secret@h/".to_owned()), ..StoreArgs::default() },
         }
     }
@@ -155,7 +183,7 @@ mod tests {
     fn what_was_changed_is_told_with_its_undo() {
         assert_eq!(
             told(Intervention::Applied, false),
-            "reset billing@2026-11-21T14Z: 3 attempts are forgiven\nto undo: cronward mark-done billing@2026-11-21T14Z\n"
+            "reset billing@2026-11-21T14Z: 3 attempts no longer count\nto undo: cronward mark-done billing@2026-11-21T14Z\n"
         );
         assert_eq!(
             told(Intervention::Unchanged, false),
@@ -172,8 +200,8 @@ mod tests {
         let refusal = change().tell(held, OutputArgs::default(), &mut console).unwrap_err();
         assert_eq!(
             refusal.to_string(),
-            "billing@2026-11-21T14Z is held by node b, attempt 2, for another 41s unless renewed: wait for it, or take the \
-             lease away with `cronward unlock billing@2026-11-21T14Z --store 'redis://:***@h/'`"
+            "billing@2026-11-21T14Z is held by node b, attempt 2, for another 41s unless renewed: wait for it, or release \
+             the lease with `cronward unlock billing@2026-11-21T14Z --store 'redis://:***@h/'`"
         );
         assert_eq!(refusal.exit_code(), crate::cli::ExitCode::TryAgain);
     }
@@ -189,7 +217,10 @@ mod tests {
             assert_eq!(ask(Some(answer)).0.unwrap(), agreed, "{answer:?}");
         }
         let (_, asked) = ask(Some("n\n"));
-        assert_eq!(asked, "reset billing@2026-11-21T14Z: 3 attempts are forgiven. Go on? [y/N] nothing was changed\n");
+        assert_eq!(
+            asked,
+            "reset billing@2026-11-21T14Z: 3 attempts no longer count. Go on? [y/N] nothing was changed\n"
+        );
         let refusal = ask(None).0.unwrap_err();
         assert!(refusal.to_string().ends_with("add --yes"), "{refusal}");
     }

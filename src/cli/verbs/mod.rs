@@ -1,4 +1,4 @@
-//! The operator's verbs: what changes a slot or a job in the store, from any node and with no daemon running.
+//! The operator's commands: what changes a slot or a job in the store, from any node and with no daemon running.
 //!
 //! Each is one atomic step of the store and leaves its audit there: who, when, why, from which host. Each asks before it
 //! changes anything, or takes `--yes`, and tells how it is undone. None of them runs a command; `trigger`, which does and is
@@ -8,7 +8,7 @@ mod confirm;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use confirm::{Change, OperatorArgs};
+pub(crate) use confirm::{Change, OperatorArgs, Undo};
 
 use std::time::Duration;
 
@@ -26,18 +26,18 @@ use crate::job::{JobName, Policy};
 use crate::slot::{Mark, SlotRecord};
 use crate::store::{Intervention, Pause};
 
-/// Start no slot of a job, until an instant or until it is resumed
+/// Pause a job: none of its slots starts until a given time, or until the job is resumed
 ///
-/// A run that is in progress goes on. Slots that end meanwhile without an attempt are skipped, not missed. Another pause
-/// replaces this one.
+/// A run in progress continues. Slots that end during the pause without an attempt are skipped, not missed. A second pause
+/// replaces the first.
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward pause billing --until 2h --reason 'database upgrade' --yes")]
 pub(crate) struct PauseArgs {
     /// The job
     #[arg(value_name = "JOB")]
     pub(crate) job: JobName,
-    /// When it ends by itself: a span from now like 2h, or an instant like 2026-11-21T14:00:00Z [default: when resumed]
-    #[arg(long, value_name = "WHEN", value_parser = until)]
+    /// When the pause ends: a duration from now like 2h, or a time like 2026-11-21T14:00:00Z [default: until resumed]
+    #[arg(long, value_name = "DURATION|TIME", value_parser = until)]
     pub(crate) until: Option<Until>,
     #[command(flatten)]
     pub(crate) operator: OperatorArgs,
@@ -59,7 +59,7 @@ pub(crate) enum Until {
 fn until(text: &str) -> Result<Until, String> {
     value_parsers::span(text).map(Until::After).or_else(|_| {
         value_parsers::instant(text).map(Until::At).map_err(|_| {
-            format!("{text:?} is neither a span nor an instant: write one like 2h, or like 2026-11-21T14:00:00Z")
+            format!("{text:?} is neither a duration nor a time: write one like 2h, or like 2026-11-21T14:00:00Z")
         })
     })
 }
@@ -79,23 +79,24 @@ async fn pause_in(session: &Session, args: &PauseArgs, console: &mut Console) ->
     if let Some(past) = until.filter(|until| *until <= session.now) {
         let (past, now) = (instant(past), instant(session.now));
         return Err(Failure::Usage(format!(
-            "--until {past} is over: by the store's clock it is {now}; write a later one"
+            "--until {past} has passed: the store's clock shows {now}; write a later time"
         )));
     }
     let before = in_force(session, job).await?;
-    let replaced =
-        before.as_ref().map(|pause| format!(", in place of the pause by {} on {}", pause.audit.who, pause.audit.host));
+    let replaced = before
+        .as_ref()
+        .map(|pause| format!("; this replaces the pause by {} on {}", pause.audit.who, pause.audit.host));
     let change = Change {
         verb: "pause",
         target: job.to_string(),
         effect: match until {
             Some(until) => {
-                format!("none of its slots is started until {} ({})", instant(until), relative(session.now, until))
+                format!("no slot of the job starts until {} ({})", instant(until), relative(session.now, until))
             }
-            None => "none of its slots is started until it is resumed".to_owned(),
+            None => "no slot of the job starts until the job is resumed".to_owned(),
         } + &replaced.unwrap_or_default(),
-        needless: "it is paused like this already".to_owned(),
-        undo: args.store.command(before.map_or_else(|| format!("resume {job}"), |pause| again(job, &pause))),
+        needless: "the job is already paused like this".to_owned(),
+        undo: Undo::By(args.store.command(before.map_or_else(|| format!("resume {job}"), |pause| again(job, &pause)))),
         store: args.store.clone(),
     };
     if !change.confirm(&args.operator, console)? {
@@ -105,7 +106,7 @@ async fn pause_in(session: &Session, args: &PauseArgs, console: &mut Console) ->
     change.tell(answer, args.output, console)
 }
 
-/// The pause that is in force. Somebody else's verb may still come between this look and the step of the store: whoever is
+/// The pause that is in force. Somebody else's command may still come between this look and the step of the store: whoever is
 /// asked agrees to what was seen.
 async fn in_force(session: &Session, job: &JobName) -> Result<Option<Pause>, Failure> {
     let pauses = session.store.pauses().await?;
@@ -121,7 +122,7 @@ fn again(job: &JobName, pause: &Pause) -> String {
     format!("pause {job}{until}{why}")
 }
 
-/// End the pause of a job: its current slot is started at once if it is due and not done
+/// End the pause of a job: its current slot starts at once if it is due and not done
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward resume billing --reason 'upgrade is over' --yes")]
 pub(crate) struct ResumeArgs {
@@ -148,9 +149,9 @@ async fn resume_in(session: &Session, args: &ResumeArgs, console: &mut Console) 
     let change = Change {
         verb: "resume",
         target: job.to_string(),
-        effect: "its slots are started again".to_owned(),
-        needless: "it is not paused".to_owned(),
-        undo: args.store.command(before.map_or_else(|| format!("pause {job}"), |pause| again(job, &pause))),
+        effect: "the slots of the job start again".to_owned(),
+        needless: "the job is not paused".to_owned(),
+        undo: Undo::By(args.store.command(before.map_or_else(|| format!("pause {job}"), |pause| again(job, &pause)))),
         store: args.store.clone(),
     };
     if !change.confirm(&args.operator, console)? {
@@ -160,14 +161,14 @@ async fn resume_in(session: &Session, args: &ResumeArgs, console: &mut Console) 
     change.tell(answer, args.output, console)
 }
 
-/// Let a slot begin anew: forgive its attempts, end a wait, take back a done marker and a verdict
+/// Reset a slot so that it can run again: its attempts no longer count, a retry wait ends, a done marker and a verdict are removed
 ///
-/// Nodes try the slot again while it lasts; once it is over, only `cronward trigger J@S --past` runs it. Attempt numbers go
-/// on rising. A slot that a node holds is left alone.
+/// Nodes run the slot again until its end; after the end only `cronward trigger J@S --past` runs it. Attempt numbers keep
+/// rising. A slot whose lease a node holds is left unchanged.
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward reset billing@2026-11-21T14Z --reason 'disk is free again' --yes")]
 pub(crate) struct ResetArgs {
-    /// The slot: billing@2026-11-21T14Z, billing for the current one, billing@-1 for the one before
+    /// The slot: billing@2026-11-21T14Z, billing for the current slot, billing@-1 for the previous slot
     #[arg(value_name = "JOB[@SLOT]")]
     pub(crate) slot: SlotRef,
     #[command(flatten)]
@@ -192,8 +193,8 @@ async fn reset_in(session: &Session, args: &ResetArgs, console: &mut Console) ->
         verb: "reset",
         target: slot.to_string(),
         effect: effect_of_reset(&record, job, session, &args.store),
-        needless: "nothing has happened in it".to_owned(),
-        undo: format!("`{mark}` keeps every node from running it; what was forgiven stays forgiven"),
+        needless: "nothing has happened in the slot".to_owned(),
+        undo: Undo::Not(format!("cannot be undone; to keep nodes from running the slot: {mark}")),
         store: args.store.clone(),
     };
     if !change.confirm(&args.operator, console)? {
@@ -206,33 +207,36 @@ async fn reset_in(session: &Session, args: &ResetArgs, console: &mut Console) ->
 /// What the reset does to this slot, in words.
 fn effect_of_reset(record: &SlotRecord, job: &KnownJob, session: &Session, store: &StoreArgs) -> String {
     let mut parts = vec![match record.used() {
-        1 => "1 attempt is forgiven".to_owned(),
-        used => format!("{used} attempts are forgiven"),
+        0 => "the slot had no attempts".to_owned(),
+        1 => "1 attempt no longer counts".to_owned(),
+        used => format!("{used} attempts no longer count"),
     }];
     if matches!(record.mark, Mark::Done(_)) {
-        parts.push("it is no longer done".to_owned());
+        parts.push("the slot is no longer done".to_owned());
     }
+    let end = instant(record.slot.end());
     parts.push(match (starter(job.entry.origin), record.slot.end() > session.now) {
-        (None, true) => "nodes try it again at once".to_owned(),
+        (None, true) => "nodes run the slot again at once".to_owned(),
         (None, false) => {
             let trigger = format!("trigger {} --past", record.slot);
-            format!("it is over, so only `{}` runs it", store.command_of_file(trigger, job.spec.is_some()))
+            let trigger = store.command_of_file(trigger, job.spec.is_some());
+            format!("the slot ended at {end}; to run it now: {trigger}")
         }
-        (Some(starts), true) => format!("it runs when {starts} again"),
-        (Some(_), false) => "it is over, so nothing runs it any more".to_owned(),
+        (Some(starts), true) => format!("the slot runs when {starts} again"),
+        (Some(_), false) => format!("the slot ended at {end}, so nothing runs it any more"),
     });
-    parts.join(", ")
+    parts.join("; ")
 }
 
 /// Take the lease of a slot from the node that holds it
 ///
-/// The holder's next renewal is answered "lost": with on_lost = "kill" it stops its command, otherwise the command goes on,
-/// and two runs may overlap. The attempt counts. A foreign key that is held with the lease (exec --key) is deleted, unless
-/// somebody else has it by now.
+/// The holder's next renewal fails. With on_lost = "kill" the holder then stops its command; otherwise the command continues,
+/// and two runs may overlap. The attempt counts. An external lock that is held with the lease (exec --key) is deleted, unless
+/// somebody else holds it by now.
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward unlock billing@2026-11-21T14Z --reason 'node b is gone' --yes")]
 pub(crate) struct UnlockArgs {
-    /// The slot: billing@2026-11-21T14Z, billing for the current one, billing@-1 for the one before
+    /// The slot: billing@2026-11-21T14Z, billing for the current slot, billing@-1 for the previous slot
     #[arg(value_name = "JOB[@SLOT]")]
     pub(crate) slot: SlotRef,
     #[command(flatten)]
@@ -255,8 +259,8 @@ async fn unlock_in(session: &Session, args: &UnlockArgs, console: &mut Console) 
         verb: "unlock",
         target: record.slot.to_string(),
         effect: effect_of_unlock(&record),
-        needless: "nobody holds it".to_owned(),
-        undo: "a lease cannot be given back; if its command is still alive, it goes on without one".to_owned(),
+        needless: "no node holds the lease".to_owned(),
+        undo: Undo::Not(undo_of_unlock(&record)),
         store: args.store.clone(),
     };
     // The store is not asked either: nobody agreed to take a lease that begins in this moment.
@@ -270,23 +274,32 @@ async fn unlock_in(session: &Session, args: &UnlockArgs, console: &mut Console) 
     change.tell(answer, args.output, console)
 }
 
+/// A lease cannot be handed back: what is left to do.
+fn undo_of_unlock(record: &SlotRecord) -> String {
+    let node = match &record.mark {
+        Mark::Leased { by, .. } => format!(" on node {}", by.node),
+        Mark::Free | Mark::Backoff { .. } | Mark::Done(_) => String::new(),
+    };
+    format!("cannot be undone; if the command{node} is still running, stop it: two runs may overlap")
+}
+
 /// What the unlock does to this slot, in words.
 fn effect_of_unlock(record: &SlotRecord) -> String {
     match &record.mark {
         Mark::Leased { by, .. } => {
-            format!("attempt {} on node {} loses its lease, and others may start", by.attempt, by.node)
+            format!("attempt {} on node {} loses its lease, and other nodes may start the slot", by.attempt, by.node)
         }
-        Mark::Free | Mark::Backoff { .. } | Mark::Done(_) => "nobody loses a lease".to_owned(),
+        Mark::Free | Mark::Backoff { .. } | Mark::Done(_) => "no node loses a lease".to_owned(),
     }
 }
 
-/// Mark a slot as done without a run: no node starts it, and it is no failure
+/// Mark a slot as done without a run: no node starts the slot, and the slot is not a failure
 ///
-/// For work that was done by hand, or that need not be done. A slot that a node holds is left alone.
+/// For work that was done manually or is not needed. A slot whose lease a node holds is left unchanged.
 #[derive(Debug, clap::Args)]
-#[command(before_help = "Example: cronward mark-done billing@2026-11-21T14Z --reason 'done by hand' --yes")]
+#[command(before_help = "Example: cronward mark-done billing@2026-11-21T14Z --reason 'done manually' --yes")]
 pub(crate) struct MarkDoneArgs {
-    /// The slot: billing@2026-11-21T14Z, billing for the current one, billing@-1 for the one before
+    /// The slot: billing@2026-11-21T14Z, billing for the current slot, billing@-1 for the previous slot
     #[arg(value_name = "JOB[@SLOT]")]
     pub(crate) slot: SlotRef,
     #[command(flatten)]
@@ -309,9 +322,9 @@ async fn mark_done_in(session: &Session, args: &MarkDoneArgs, console: &mut Cons
     let change = Change {
         verb: "mark-done",
         target: slot.to_string(),
-        effect: "no node runs it any more, and it counts as done".to_owned(),
-        needless: "it is done already".to_owned(),
-        undo: args.store.command(format_args!("reset {slot}")),
+        effect: "the slot counts as done, and no node runs it any more".to_owned(),
+        needless: "the slot is already done".to_owned(),
+        undo: Undo::By(args.store.command(format_args!("reset {slot}"))),
         store: args.store.clone(),
     };
     if !change.confirm(&args.operator, console)? {

@@ -1,4 +1,4 @@
-//! The verbs against a store in memory: what they change, what they say, what they leave alone.
+//! The operator's commands against a store in memory: what they change, what they say, what they leave alone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +46,7 @@ async fn record(scene: &Scene) -> SlotRecord {
 }
 
 #[tokio::test]
-async fn a_reset_forgives_and_is_recorded_with_its_reason() {
+async fn a_reset_takes_attempts_out_of_the_count_and_is_recorded_with_its_reason() {
     let mut scene = scene().await;
     for _ in 0..3 {
         scene.fail("billing", "a").await;
@@ -54,7 +54,7 @@ async fn a_reset_forgives_and_is_recorded_with_its_reason() {
     let said = said!(scene, verbs::reset_in, "billing", "--yes", "--reason", "disk is free again").unwrap();
     assert!(
         said.starts_with(
-            "reset billing@2026-11-21T14Z: 3 attempts are forgiven, nodes try it again at once\nto undo: "
+            "reset billing@2026-11-21T14Z: 3 attempts no longer count; nodes run the slot again at once\ncannot be undone; "
         ),
         "{said}"
     );
@@ -67,7 +67,9 @@ async fn a_reset_forgives_and_is_recorded_with_its_reason() {
 async fn a_slot_that_is_over_is_reset_for_a_trigger_alone() {
     let scene = scene().await;
     let said = said!(scene, verbs::reset_in, "billing@2026-11-21T13Z", "--yes").unwrap();
-    assert!(said.contains("only `cronward trigger billing@2026-11-21T13Z --past --config FILE` runs it"), "{said}");
+    let wanted = "the slot had no attempts; the slot ended at 2026-11-21T14:00:00Z; to run it now: cronward trigger \
+                  billing@2026-11-21T13Z --past --config FILE\n";
+    assert!(said.contains(wanted), "{said}");
 }
 
 #[tokio::test]
@@ -85,8 +87,11 @@ async fn how_a_verb_is_undone_names_the_store_that_was_named() {
     }
     let reset = said!(scene, verbs::reset_in, "billing@-1", a, b, c, d, e, f, g).unwrap();
     let trigger = "trigger billing@2026-11-21T13Z --past --config FILE --store 'redis://:***@h/' --namespace prod";
-    assert!(reset.contains(&format!("only `cronward {trigger}` runs it")), "{reset}");
-    assert!(reset.contains(&format!("to undo: `cronward mark-done billing@2026-11-21T13Z {rest}` keeps")), "{reset}");
+    assert!(reset.contains(&format!("to run it now: cronward {trigger}\n")), "{reset}");
+    assert!(
+        reset.contains(&format!("running the slot: cronward mark-done billing@2026-11-21T13Z {rest}\n")),
+        "{reset}"
+    );
 }
 
 #[tokio::test]
@@ -96,9 +101,9 @@ async fn a_reset_of_what_only_a_crontab_knows_promises_no_node() {
     scene.store.register(&[entry]).await.unwrap();
     scene.fail("billing", "a").await;
     let said = said!(scene, verbs::reset_in, "billing", "--yes").unwrap();
-    assert!(said.contains("1 attempt is forgiven, it runs when its crontab starts it again\n"), "{said}");
+    assert!(said.contains("1 attempt no longer counts; the slot runs when its crontab starts it again\n"), "{said}");
     let over = said!(scene, verbs::reset_in, "billing@-1", "--yes").unwrap();
-    assert!(over.contains("it is over, so nothing runs it any more\n"), "{over}");
+    assert!(over.contains("the slot ended at 2026-11-21T14:00:00Z, so nothing runs it any more\n"), "{over}");
 }
 
 #[tokio::test]
@@ -129,7 +134,7 @@ async fn an_unlock_makes_the_holder_lose_and_lets_others_in() {
 async fn an_unlock_of_what_nobody_holds_asks_nothing_and_changes_nothing() {
     let scene = scene().await;
     let said = said!(scene, verbs::unlock_in, "billing").unwrap();
-    assert_eq!(said, "unlock billing@2026-11-21T14Z: nothing to do, nobody holds it\n");
+    assert_eq!(said, "unlock billing@2026-11-21T14Z: nothing to do, no node holds the lease\n");
 }
 
 #[tokio::test]
@@ -140,7 +145,7 @@ async fn an_unlock_of_what_nobody_holds_takes_no_lease_that_begins_meanwhile() {
     network.next(Op::Unlock, Fault::LoseRequest);
     scene.store = Arc::new(network.over(Arc::clone(&scene.store)));
     let said = said!(scene, verbs::unlock_in, "billing", "--yes").unwrap();
-    assert!(said.ends_with("nothing to do, nobody holds it\n"), "{said}");
+    assert!(said.ends_with("nothing to do, no node holds the lease\n"), "{said}");
 }
 
 #[tokio::test]
@@ -161,13 +166,13 @@ async fn a_pause_keeps_claims_away_until_it_is_resumed() {
     let said = said!(scene, verbs::pause_in, "billing", "--until", "2h", "--yes").unwrap();
     assert_eq!(
         said,
-        "pause billing: none of its slots is started until 2026-11-21T16:10:00Z (in 2h)\nto undo: cronward resume billing\n"
+        "pause billing: no slot of the job starts until 2026-11-21T16:10:00Z (in 2h)\nto undo: cronward resume billing\n"
     );
     let request = scene.request("billing", "a");
     assert!(matches!(scene.store.claim(&request).await.unwrap(), Claim::Paused { remaining: Some(_) }));
     said!(scene, verbs::resume_in, "billing", "--yes").unwrap();
     assert!(matches!(scene.store.claim(&request).await.unwrap(), Claim::Claimed { .. }));
-    assert!(said!(scene, verbs::resume_in, "billing", "--yes").unwrap().contains("it is not paused"));
+    assert!(said!(scene, verbs::resume_in, "billing", "--yes").unwrap().contains("the job is not paused"));
 }
 
 #[tokio::test]
@@ -178,7 +183,7 @@ async fn what_undoes_a_pause_or_a_resume_brings_back_what_was_in_force() {
     assert!(begun.ends_with("to undo: cronward resume billing\n"), "{begun}");
     let back = r"to undo: cronward pause billing --until 2026-11-21T16:10:00Z --reason 'it'\''s an upgrade'";
     let replaced = said!(scene, verbs::pause_in, "billing", "--yes").unwrap();
-    assert!(replaced.contains("until it is resumed, in place of the pause by "), "{replaced}");
+    assert!(replaced.contains("until the job is resumed; this replaces the pause by "), "{replaced}");
     assert!(replaced.trim_end().ends_with(back), "{replaced}");
     said!(scene, verbs::pause_in, "billing", "--until", "2h", "--reason", "it's an upgrade", "--yes").unwrap();
     let resumed = said!(scene, verbs::resume_in, "billing", "--yes").unwrap();
@@ -196,7 +201,7 @@ async fn a_pause_that_would_be_over_and_a_job_that_is_unknown_are_refused() {
     let over = said!(scene, verbs::pause_in, "billing", "--until", "2026-11-21T14Z", "--yes").unwrap_err();
     assert_eq!(
         over,
-        "--until 2026-11-21T14:00:00Z is over: by the store's clock it is 2026-11-21T14:10:00Z; write a later one"
+        "--until 2026-11-21T14:00:00Z has passed: the store's clock shows 2026-11-21T14:10:00Z; write a later time"
     );
     let unknown = said!(scene, verbs::pause_in, "biling", "--yes").unwrap_err();
     assert_eq!(unknown, "no job biling: did you mean billing?");
@@ -207,12 +212,12 @@ async fn a_pause_that_would_be_over_and_a_job_that_is_unknown_are_refused() {
 async fn a_script_that_does_not_say_yes_changes_nothing() {
     let scene = scene().await;
     let refused = said!(scene, verbs::mark_done_in, "billing").unwrap_err();
-    assert_eq!(refused, "mark-done billing@2026-11-21T14Z changes the store and nobody can be asked: add --yes");
+    assert_eq!(refused, "mark-done billing@2026-11-21T14Z changes the store and needs confirmation: add --yes");
     assert_eq!(record(&scene).await.mark, Mark::Free);
 }
 
 #[test]
-fn an_end_is_a_span_or_an_instant() {
+fn an_end_is_a_duration_or_a_time() {
     assert_eq!(until("2h"), Ok(Until::After(Duration::from_secs(7_200))));
     assert_eq!(until("2026-11-21T14Z"), Ok(Until::At("2026-11-21T14:00:00Z".parse().unwrap())));
     for text in ["", "soon", "0s", "-2h"] {

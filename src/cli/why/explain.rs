@@ -1,7 +1,7 @@
-//! One sentence that says why a slot ran or did not, and the command that mends it. Pure.
+//! One sentence that says why a slot ran or did not, and the command that fixes it. Pure.
 //!
 //! Some jobs no daemon plans: a crontab's line starts them with `cronward exec`, or a service calls for them. No file has their command,
-//! so no verb here can run one.
+//! so no command here can run one.
 
 use crate::cli::format::{brief, ending};
 use crate::cli::store_args::starter;
@@ -15,17 +15,17 @@ use crate::store::JobOrigin;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Explanation {
     pub(super) sentence: String,
-    /// A command line; none where nothing is to be mended.
-    pub(super) mend: Option<String>,
+    /// A command line; none where there is nothing to fix.
+    pub(super) fix: Option<String>,
 }
 
 impl Explanation {
     fn fine(sentence: impl Into<String>) -> Self {
-        Self { sentence: sentence.into(), mend: None }
+        Self { sentence: sentence.into(), fix: None }
     }
 
-    fn mended(sentence: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { sentence: sentence.into(), mend: Some(mend.into()) }
+    fn fixable(sentence: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { sentence: sentence.into(), fix: Some(fix.into()) }
     }
 }
 
@@ -75,14 +75,17 @@ impl Facts {
         let pause = self.pause.as_ref()?;
         let left = pause.remaining(self.now)?;
         let until =
-            left.map_or_else(|| "until it is resumed".to_owned(), |left| format!("for another {}", brief(left)));
+            left.map_or_else(|| "until the job is resumed".to_owned(), |left| format!("for another {}", brief(left)));
         let why = if pause.audit.why.is_empty() { String::new() } else { format!(" ({})", pause.audit.why) };
-        let sentence =
-            format!("it does not run: {} paused the job at {}{why}, {until}", who(&pause.audit), self.at(pause.since));
-        Some(Explanation::mended(sentence, self.store.command(format_args!("resume {}", self.job.name))))
+        let sentence = format!(
+            "the slot does not run: {} paused the job at {}{why}, {until}",
+            who(&pause.audit),
+            self.at(pause.since)
+        );
+        Some(Explanation::fixable(sentence, self.store.command(format_args!("resume {}", self.job.name))))
     }
 
-    /// The nodes that noted something of this kind, each once.
+    /// The nodes whose decision log has something of this kind, each once.
     fn who(&self, is: impl Fn(&Decision) -> bool) -> Vec<&NodeName> {
         let mut nodes: Vec<&NodeName> = Vec::new();
         for page in self.pages.iter().filter(|page| page.notes.iter().any(|note| is(&note.decision))) {
@@ -110,31 +113,39 @@ fn done(facts: &Facts) -> Explanation {
         (_, Some(told)) => Some((told.by.clone(), told.attempt, told.at)),
         _ => None,
     };
-    let Some((node, attempt, at)) = told else { return Explanation::fine("it is done") };
+    let Some((node, attempt, at)) = told else { return Explanation::fine("the slot is done") };
     if attempt == 0 && !record.runs.iter().any(|run| run.outcome == Some(Outcome::Success)) {
-        return Explanation::fine(format!("it counts as done: {node} marked it at {}, without a run", facts.at(at)));
+        return Explanation::fine(format!(
+            "the slot counts as done: {node} marked it as done at {}, without a run",
+            facts.at(at)
+        ));
     }
     let before = record.runs.iter().filter(|run| run.outcome != Some(Outcome::Success)).count();
     let after = match before {
         0 => String::new(),
-        1 => ", after one that did not succeed".to_owned(),
-        more => format!(", after {more} that did not succeed"),
+        1 => ", after 1 attempt without success".to_owned(),
+        more => format!(", after {more} attempts without success"),
     };
     let successes = record.runs.iter().filter(|run| run.outcome == Some(Outcome::Success)).count();
     let twice = if successes > 1 {
-        format!("; it succeeded {successes} times: the runs may have overlapped")
+        format!("; {successes} attempts succeeded: the runs may have overlapped")
     } else {
         String::new()
     };
-    Explanation::fine(format!("it ran: node {node} did it at {} with attempt {attempt}{after}{twice}", facts.at(at)))
+    Explanation::fine(format!(
+        "the slot ran: node {node} completed it at {} with attempt {attempt}{after}{twice}",
+        facts.at(at)
+    ))
 }
 
 fn running(facts: &Facts) -> Explanation {
-    let Mark::Leased { by, remaining, token } = &facts.record.mark else { return Explanation::fine("it runs") };
+    let Mark::Leased { by, remaining, token } = &facts.record.mark else {
+        return Explanation::fine("the slot is running");
+    };
     let since = facts.record.runs.iter().find(|run| run.token == *token).map(|run| run.claimed_at);
     let since = since.map(|at| format!(" since {}", facts.at(at))).unwrap_or_default();
     Explanation::fine(format!(
-        "it runs: node {} has held it{since} with attempt {}, for another {} unless renewed",
+        "the slot is running: node {} has held the lease{since} with attempt {}; the lease expires in {} unless renewed",
         by.node,
         by.attempt,
         brief(*remaining)
@@ -154,10 +165,11 @@ fn told(facts: &Facts, run: &RunRecord) -> String {
         Some(Outcome::Crashed) => {
             let doubt =
                 facts.who(|decision| matches!(decision, Decision::LeaseInDoubt { attempt: of } if *of == attempt));
-            let lost = if doubt.contains(&node) { "could not renew its lease" } else { "was lost" };
+            let lost =
+                if doubt.contains(&node) { "could not renew the lease in time" } else { "did not report a result" };
             format!("node {node} claimed attempt {attempt} at {at} and {lost}")
         }
-        None => format!("attempt {attempt} on node {node} runs"),
+        None => format!("attempt {attempt} on node {node} is running"),
         Some(_) => format!("attempt {attempt} on node {node} ended with {}", ending(&facts.record, run)),
     }
 }
@@ -168,31 +180,32 @@ fn retrying(facts: &Facts) -> Explanation {
     match (&facts.record.mark, when) {
         (Mark::Backoff { remaining, .. }, when) => {
             let (wait, when) = (brief(*remaining), when.map(|when| format!(", {when}")).unwrap_or_default());
-            Explanation::fine(format!("it is not done yet: {last}; the next attempt may begin in {wait}{when}"))
+            Explanation::fine(format!("the slot is not done yet: {last}; the next attempt may start in {wait}{when}"))
         }
         (_, Some(when)) => {
-            let sentence =
-                format!("it is not done yet: {last}; {used} of {max} attempts are used, the next is made {when}");
-            Explanation::mended(sentence, facts.again())
+            let sentence = format!(
+                "the slot is not done yet: {last}; {used} of {max} attempts are used, the next attempt starts {when}"
+            );
+            Explanation::fixable(sentence, facts.again())
         }
         (_, None) if facts.alive.is_empty() => {
-            let sentence = format!("it is not done: {last}, and no node is alive to try again");
-            Explanation::mended(sentence, facts.again())
+            let sentence = format!("the slot is not done: {last}, and no node is alive to retry");
+            Explanation::fixable(sentence, facts.again())
         }
-        (_, None) => Explanation::fine(format!("it is not done yet: {last}; {used} of {max} attempts are used")),
+        (_, None) => Explanation::fine(format!("the slot is not done yet: {last}; {used} of {max} attempts are used")),
     }
 }
 
 fn failed(facts: &Facts) -> Explanation {
     let slot = &facts.record.slot;
     let used = facts.record.used();
-    let sentence = format!("it failed: all {used} attempts are used up; {}", last(facts));
+    let sentence = format!("the slot failed: all {used} attempts are exhausted; {}", last(facts));
     if facts.is_over() {
-        return Explanation::mended(sentence, facts.again());
+        return Explanation::fixable(sentence, facts.again());
     }
-    let then = starter(facts.job.origin).map(|starts| format!("; after a reset it runs when {starts} again"));
+    let then = starter(facts.job.origin).map(|starts| format!("; after a reset the slot runs when {starts} again"));
     let reset = facts.store.command(format_args!("reset {slot}"));
-    Explanation::mended(sentence + &then.unwrap_or_default(), reset)
+    Explanation::fixable(sentence + &then.unwrap_or_default(), reset)
 }
 
 fn skipped(facts: &Facts) -> Explanation {
@@ -201,11 +214,11 @@ fn skipped(facts: &Facts) -> Explanation {
     let sentence = match touching {
         Some(pause) if pause.audit.verb == "pause" => {
             let why = if pause.audit.why.is_empty() { String::new() } else { format!(": {}", pause.audit.why) };
-            format!("it was skipped: {} paused the job at {}{why}", who(&pause.audit), facts.at(pause.since))
+            format!("the slot was skipped: {} paused the job at {}{why}", who(&pause.audit), facts.at(pause.since))
         }
-        _ => "it was skipped: the job was paused".to_owned(),
+        _ => "the slot was skipped: the job was paused".to_owned(),
     };
-    Explanation::mended(sentence, facts.again())
+    Explanation::fixable(sentence, facts.again())
 }
 
 fn who(audit: &Audit) -> String {
@@ -220,85 +233,94 @@ fn pending(facts: &Facts) -> Explanation {
         return orphaned(facts);
     }
     if !facts.job.enabled {
-        return Explanation::fine("it does not run: the job is not enabled in the file that was registered last");
+        return Explanation::fine("the slot does not run: the job is not enabled in the file that was registered last");
     }
     let Some(tick) = facts.tick else {
-        return Explanation::fine(format!("it does not run: {} has no tick in it", facts.job.schedule));
+        return Explanation::fine(format!(
+            "the slot does not run: the schedule {} does not fire in it",
+            facts.job.schedule
+        ));
     };
     if facts.now < tick {
         let wait = brief(between(facts.now, tick));
-        let nobody = if facts.alive.is_empty() { ", and no node is alive now" } else { "" };
-        let sentence = format!("it has not begun: its tick comes at {}, in {wait}{nobody}", facts.at(tick));
+        let nobody = if facts.alive.is_empty() { ", and no node is alive" } else { "" };
+        let sentence = format!("the slot has not run yet: it is scheduled for {}, in {wait}{nobody}", facts.at(tick));
         return if nobody.is_empty() {
             Explanation::fine(sentence)
         } else {
-            Explanation::mended(sentence, facts.run())
+            Explanation::fixable(sentence, facts.run())
         };
     }
     if let Some(why) = obstacle(facts) {
-        return Explanation::mended(format!("it has not run yet: {why}"), facts.again());
+        return Explanation::fixable(format!("the slot has not run yet: {why}"), facts.again());
     }
     let late = brief(between(tick, facts.now));
     if facts.alive.is_empty() {
-        let sentence = format!("it has not run: its tick was {late} ago, and no node is alive");
-        return Explanation::mended(sentence, facts.run());
+        let sentence = format!("the slot has not run: it was scheduled {late} ago, and no node is alive");
+        return Explanation::fixable(sentence, facts.run());
     }
-    let sentence = format!("it has not run yet: its tick was {late} ago, and no node has claimed it");
-    Explanation::mended(sentence, facts.again())
+    let sentence = format!("the slot has not run yet: it was scheduled {late} ago, and no node has claimed it");
+    Explanation::fixable(sentence, facts.again())
 }
 
 /// No live node has the job in its file.
 fn orphaned(facts: &Facts) -> Explanation {
     let since = facts.job.planned.map(|at| format!(" since {}", facts.at(at))).unwrap_or_default();
     let word = if facts.is_over() { "did" } else { "does" };
-    let sentence = format!("it {word} not run: the job is not in any live node's file{since}");
-    Explanation::mended(sentence, facts.store.command(format_args!("forget {}", facts.job.name)))
+    let sentence = format!("the slot {word} not run: the job is not in any live node's file{since}");
+    Explanation::fixable(sentence, facts.store.command(format_args!("forget {}", facts.job.name)))
 }
 
 fn missed(facts: &Facts) -> Explanation {
     let sentence = if facts.record.attempts > 0 {
         let others = obstacle(facts).map(|why| format!("; then {why}")).unwrap_or_default();
         let end = facts.at(facts.record.slot.end());
-        format!("it did not run to its end: {}; no other attempt was made before {end}{others}", last(facts))
+        format!("no attempt of the slot succeeded: {}; no other attempt started before {end}{others}", last(facts))
     } else if let Some(why) = obstacle(facts) {
-        format!("it did not run: {why}")
+        format!("the slot did not run: {why}")
     } else {
         return unheard(facts);
     };
-    Explanation::mended(sentence, facts.again())
+    Explanation::fixable(sentence, facts.again())
 }
 
-/// Over, never claimed, and nobody noted why.
+/// Where the decision log says nothing.
+pub(super) const UNKNOWN_REASON: &str =
+    "no node was alive, or the nodes were overloaded, or they could not write their decision log";
+
+/// Over, never claimed, and no decision log says why.
 fn unheard(facts: &Facts) -> Explanation {
     let slot = &facts.record.slot;
     if facts.orphaned {
         return orphaned(facts);
     }
     if facts.tick.is_none() {
-        return Explanation::fine(format!("it did not run: {} has no tick in it", facts.job.schedule));
+        return Explanation::fine(format!(
+            "the slot did not run: the schedule {} does not fire in it",
+            facts.job.schedule
+        ));
     }
     match facts.known_since {
-        None => Explanation::mended("it did not run: no node has ever run this job", facts.run()),
+        None => Explanation::fixable("the slot did not run: no node has ever run this job", facts.run()),
         Some(since) if since >= slot.end() => {
-            let who = if facts.is_planned() { "no node" } else { "nobody" };
-            Explanation::fine(format!("it did not run: {who} knew the job before {}", facts.at(since)))
+            Explanation::fine(format!("the slot did not run: the job was first registered at {}", facts.at(since)))
         }
         Some(_) if !facts.is_planned() => unplanned_unheard(facts),
-        Some(_) if !facts.job.enabled => Explanation::mended(
-            "it did not run: the job is not enabled in the file that was registered last",
+        Some(_) if !facts.job.enabled => Explanation::fixable(
+            "the slot did not run: the job was not enabled in the file that was registered last",
             facts.again(),
         ),
         Some(_) => {
             let closed = facts.record.verdict.as_ref().filter(|told| told.verdict == Verdict::Missed);
-            let by = closed.map(|told| format!("; node {} found that at {}", told.by, facts.at(told.at)));
-            let sentence =
-                format!("it did not run: no node was alive, or had room, or could tell{}", by.unwrap_or_default());
-            Explanation::mended(sentence, facts.again())
+            let by =
+                closed.map(|told| format!("; node {} recorded the slot as missed at {}", told.by, facts.at(told.at)));
+            let sentence = format!("the slot did not run: {UNKNOWN_REASON}{}", by.unwrap_or_default());
+            Explanation::fixable(sentence, facts.again())
         }
     }
 }
 
-/// What the nodes that looked at it noted last: why none of them claimed it.
+/// What the nodes that tried to claim it recorded last: why none of them claimed it.
 fn obstacle(facts: &Facts) -> Option<String> {
     /// Whether a decision is of this kind, and what such a node did.
     type Kind = (fn(&Decision) -> bool, &'static str);
@@ -306,10 +328,10 @@ fn obstacle(facts: &Facts) -> Option<String> {
         (|it| matches!(it, Decision::StoreAway { .. }), "could not reach the store"),
         (|it| matches!(it, Decision::Blocked { .. }), "found another slot of the job still running"),
         (|it| matches!(it, Decision::Paused), "found the job paused"),
-        (|it| matches!(it, Decision::TooLate), "came after the start deadline"),
-        (|it| matches!(it, Decision::Shed), "had no room: the slot ended before it could be started"),
-        (|it| matches!(it, Decision::Early), "asked before it had begun by the store's clock"),
-        (|it| matches!(it, Decision::Closed), "asked when it was over by the store's clock"),
+        (|it| matches!(it, Decision::TooLate), "came too late: the start deadline had passed"),
+        (|it| matches!(it, Decision::Shed), "had no capacity: the slot ended before the command could start"),
+        (|it| matches!(it, Decision::Early), "claimed the slot before its start by the store's clock"),
+        (|it| matches!(it, Decision::Closed), "claimed the slot after its end by the store's clock"),
     ];
     let mut told = Vec::new();
     for (is, what) in kinds {
@@ -327,8 +349,8 @@ fn obstacle(facts: &Facts) -> Option<String> {
             _ => None,
         });
         let wanted = wanted.unwrap_or("another label");
-        let have = if passed.len() == 1 { "has" } else { "have" };
-        told.push(format!("only_on wants {wanted}, which {} {have} not", names(&passed)));
+        let have = if passed.len() == 1 { "does" } else { "do" };
+        told.push(format!("only_on requires {wanted}, and {} {have} not have that label", names(&passed)));
     }
     (!told.is_empty()).then(|| told.join("; "))
 }
@@ -336,8 +358,10 @@ fn obstacle(facts: &Facts) -> Option<String> {
 /// Who knows the job, and what they did not do.
 const fn nobody(origin: JobOrigin) -> &'static str {
     match origin {
-        JobOrigin::Service => "only a service knows this job, and none of its processes has called for this slot",
-        JobOrigin::File | JobOrigin::Crontab => "only a crontab knows this job, and none has started it in this slot",
+        JobOrigin::Service => "the job runs only in a service, and no process of the service has called for this slot",
+        JobOrigin::File | JobOrigin::Crontab => {
+            "the job runs only from a crontab, and no crontab has started it in this slot"
+        }
     }
 }
 
@@ -345,14 +369,14 @@ const fn nobody(origin: JobOrigin) -> &'static str {
 fn run_again(facts: &Facts) -> String {
     let slot = &facts.record.slot;
     match (facts.job.origin, facts.is_over()) {
-        // It is not for pasting: marked without a look, a miss would be hidden.
+        // Not a command alone: a slot that is marked without a check would hide a miss.
         (_, true) => {
             let then = facts.store.command(format_args!("mark-done {slot}"));
-            format!("if it is still wanted, do its work by hand, and then `{then}`")
+            format!("if the work is still needed, do it manually, then `{then}`")
         }
-        (JobOrigin::Service, false) => "let its service call for the slot: its next call runs it".to_owned(),
+        (JobOrigin::Service, false) => "let the service call for the slot: the next call runs it".to_owned(),
         (JobOrigin::File | JobOrigin::Crontab, false) => {
-            "start its crontab's line by hand, on any of its machines".to_owned()
+            "run the crontab's line manually, on any of its machines".to_owned()
         }
     }
 }
@@ -362,13 +386,13 @@ fn unplanned_pending(facts: &Facts, obstacle: Option<String>) -> Explanation {
     let start = facts.record.slot.start();
     if facts.now < start {
         let wait = brief(between(facts.now, start));
-        return Explanation::fine(format!("it has not begun: it begins at {}, in {wait}", facts.at(start)));
+        return Explanation::fine(format!("the slot has not started: it starts at {}, in {wait}", facts.at(start)));
     }
     let why = obstacle.unwrap_or_else(|| nobody(facts.job.origin).to_owned());
-    Explanation::mended(format!("it has not run yet: {why}"), run_again(facts))
+    Explanation::fixable(format!("the slot has not run yet: {why}"), run_again(facts))
 }
 
-/// Over, never claimed, and nobody noted why.
+/// Over, never claimed, and no decision log says why.
 fn unplanned_unheard(facts: &Facts) -> Explanation {
-    Explanation::mended(format!("it did not run: {}", nobody(facts.job.origin)), run_again(facts))
+    Explanation::fixable(format!("the slot did not run: {}", nobody(facts.job.origin)), run_again(facts))
 }

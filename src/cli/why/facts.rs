@@ -1,5 +1,5 @@
-//! All that is known of a slot; and the store's record and the nodes' notes in one order. What both tell is told once, as the record has
-//! it: its instants are the store's. Pure.
+//! All that is known of a slot; and the store's record and the nodes' decision log in one order. What both contain is shown once, as the
+//! record has it: its times are the store's. Pure.
 
 use chrono::{DateTime, Utc};
 
@@ -91,7 +91,7 @@ fn of_run(record: &SlotRecord, run: &RunRecord) -> Vec<DecisionView> {
     let lost = if unended { format!("; {ended}") } else { String::new() };
     let claimed = format!("claimed attempt {} ({}){lost}", run.attempt, run.trigger.as_str());
     let claimed = match run.attempt {
-        0 => "began without a guard: the store was away".to_owned(),
+        0 => "started without a guard: the store was unreachable".to_owned(),
         _ => claimed,
     };
     let of = |at, what, text| DecisionView { attempt: Some(run.attempt), ..single(at, Some(&run.node), what, text) };
@@ -132,7 +132,7 @@ fn of_config(pages: &[NotePage]) -> Vec<DecisionView> {
         |node: &NodeName| pages.iter().any(|page| page.node == *node && page.job_hash.as_ref() == Some(*usual));
     let differs = |page: &&NotePage| page.job_hash.is_some() && !had_usual(&page.node);
     let told = |page: &NotePage| {
-        let text = format!("config differs: the job is not as on {}", by.map_or("the others", NodeName::as_str));
+        let text = format!("has a different definition of the job than {}", by.map_or("the others", NodeName::as_str));
         single(page.first(), Some(&page.node), "config_differs", text)
     };
     pages.iter().filter(differs).map(told).collect()
@@ -160,21 +160,23 @@ fn by_whom(by: Option<&NodeName>) -> String {
 
 fn told(decision: &Decision) -> (&'static str, String) {
     match decision {
-        Decision::Ticked { tick } => ("ticked", format!("looked at it: its tick was {}", tick.format("%H:%M:%S"))),
+        Decision::Ticked { tick } => {
+            ("ticked", format!("scheduled for {}, tried to acquire the lease", tick.format("%H:%M:%S")))
+        }
         Decision::Asked => ("asked", "was asked to run it".to_owned()),
-        Decision::NotSelected { wanted } => ("not_selected", format!("not selected: only_on wants {wanted}")),
+        Decision::NotSelected { wanted } => ("not_selected", format!("not selected: only_on requires {wanted}")),
         Decision::Claimed { attempt } => ("claimed", format!("claimed attempt {attempt}")),
         Decision::Held { by } => ("held", format!("held by {}", by_whom(by.as_ref()))),
         Decision::Done { by } => ("done", format!("done by {}", by_whom(by.as_ref()))),
-        Decision::Exhausted => ("exhausted", "the attempts are used up".to_owned()),
-        Decision::Backoff => ("backoff", "waits: an attempt has just failed".to_owned()),
+        Decision::Exhausted => ("exhausted", "the attempts are exhausted".to_owned()),
+        Decision::Backoff => ("backoff", "waited: an attempt had just failed".to_owned()),
         Decision::Paused => ("paused", "the job is paused".to_owned()),
         Decision::Blocked { by } => ("blocked", format!("another slot still runs on {}", by_whom(by.as_ref()))),
-        Decision::Early => ("early", "clock refused: by the store's it had not begun".to_owned()),
-        Decision::Closed => ("closed", "closed: by the store's clock it was over".to_owned()),
+        Decision::Early => ("early", "refused: by the store's clock the slot had not started".to_owned()),
+        Decision::Closed => ("closed", "refused: by the store's clock the slot had ended".to_owned()),
         Decision::TooLate => ("too_late", "the start deadline had passed".to_owned()),
-        Decision::Shed => ("shed", "had no room: the slot ended before it could be started".to_owned()),
-        Decision::StoreAway { message } => ("store_away", format!("store away: {message}")),
+        Decision::Shed => ("shed", "overloaded: the slot ended before the command could start".to_owned()),
+        Decision::StoreAway { message } => ("store_away", format!("store unavailable: {message}")),
         Decision::Started { attempt, guarded } => (
             "started",
             if *guarded { format!("started attempt {attempt}") } else { "started without a guard".to_owned() },
@@ -183,11 +185,15 @@ fn told(decision: &Decision) -> (&'static str, String) {
             let code = exit_code.map(|code| format!(", exit {code}")).unwrap_or_default();
             ("ended", format!("attempt {attempt} ended: {}{code}", outcome.as_str().replace('_', " ")))
         }
-        Decision::LeaseInDoubt { attempt } => ("lease_in_doubt", format!("could not renew attempt {attempt}'s lease")),
+        Decision::LeaseInDoubt { attempt } => {
+            ("lease_in_doubt", format!("the lease renewal of attempt {attempt} was overdue"))
+        }
         Decision::LeaseLost { attempt } => ("lease_lost", format!("lost the lease of attempt {attempt}")),
-        Decision::LeaseRestored { attempt } => ("lease_restored", format!("set attempt {attempt}'s lease again")),
-        Decision::Overtaken { by, .. } => ("overtaken", format!("overtaken by {by}: it ran more than once")),
-        Decision::Unsettled { attempt } => ("unsettled", format!("could not record how attempt {attempt} ended")),
-        Decision::Unknown => ("unknown", "something that a later version notes".to_owned()),
+        Decision::LeaseRestored { attempt } => ("lease_restored", format!("restored the lease of attempt {attempt}")),
+        Decision::Overtaken { by, .. } => {
+            ("overtaken", format!("ran concurrently with {by}: the slot ran more than once"))
+        }
+        Decision::Unsettled { attempt } => ("unsettled", format!("could not record the outcome of attempt {attempt}")),
+        Decision::Unknown => ("unknown", "a decision of a later version of cronward".to_owned()),
     }
 }

@@ -1,10 +1,10 @@
 //! `cronward why J@S`: what each node decided on a slot, in order, and one sentence that says it all. Asks the store for all that is
 //! known of the slot, and prints it.
 //!
-//! - `facts` is what is known, and puts the store's record and the nodes' notes in one order.
-//! - `explain` makes the sentence and names the command that mends it.
+//! - `facts` is what is known, and puts the store's record and the nodes' decision log in one order.
+//! - `explain` makes the sentence and names the command that fixes it.
 //!
-//! Both are pure: values in, values out. They work from the record alone where nothing was noted.
+//! Both are pure: values in, values out. They work from the record alone where there is no decision log.
 
 mod explain;
 mod facts;
@@ -23,13 +23,13 @@ use crate::cli::why::explain::{Explanation, explain};
 use crate::cli::why::facts::{Facts, clock, timeline};
 use crate::observe::view::{DecisionView, WhyView};
 
-/// Why a slot ran, or did not: each node's decisions in order, and one sentence
+/// Explain why a slot ran or did not: each node's decisions in order, and a summary with the fix
 ///
-/// Works without a daemon, and for slots long over, as long as their records are kept.
+/// Needs no daemon. Also explains slots that ended long ago, as long as the store keeps their records.
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward why billing@2026-11-21T14Z")]
 pub(crate) struct Args {
-    /// The slot: billing@2026-11-21T14Z, billing for the current one, billing@-1 for the one before
+    /// The slot: billing@2026-11-21T14Z, billing for the current slot, billing@-1 for the previous slot
     #[arg(value_name = "JOB[@SLOT]")]
     pub(crate) slot: SlotRef,
     #[command(flatten)]
@@ -42,14 +42,14 @@ pub(crate) struct Args {
 pub(crate) async fn why(args: &Args, console: &mut Console) -> Result<(), Failure> {
     let session = Session::open(&args.store, console).await?;
     let facts = facts(&session, &args.slot, &args.store).await?;
-    let (decisions, Explanation { sentence, mend }) = (timeline(&facts), explain(&facts));
+    let (decisions, Explanation { sentence, fix }) = (timeline(&facts), explain(&facts));
     if args.output.json {
-        return console.json(&view(&facts, decisions, sentence, mend));
+        return console.json(&view(&facts, decisions, sentence, fix));
     }
     print(&facts, &decisions, console)?;
     let mut said = format!("\n{}\n", harmless(&sentence));
-    if let Some(mend) = mend {
-        let _ = writeln!(said, "mend: {}", harmless(&mend));
+    if let Some(fix) = fix {
+        let _ = writeln!(said, "fix: {}", harmless(&fix));
     }
     console.print(&said)
 }
@@ -77,7 +77,7 @@ async fn facts(session: &Session, wanted: &SlotRef, store: &StoreArgs) -> Result
     })
 }
 
-fn view(facts: &Facts, decisions: Vec<DecisionView>, sentence: String, mend: Option<String>) -> WhyView {
+fn view(facts: &Facts, decisions: Vec<DecisionView>, sentence: String, fix: Option<String>) -> WhyView {
     let slot = &facts.record.slot;
     WhyView {
         job: slot.job().clone(),
@@ -88,7 +88,7 @@ fn view(facts: &Facts, decisions: Vec<DecisionView>, sentence: String, mend: Opt
         decisions,
         dropped: facts.pages.iter().map(|page| page.dropped).fold(0, u32::saturating_add),
         sentence,
-        mend,
+        fix,
     }
 }
 
@@ -112,7 +112,7 @@ fn print(facts: &Facts, decisions: &[DecisionView], console: &mut Console) -> Re
     }
     grid.print(console)?;
     if facts.pages.is_empty() {
-        console.note("no node has noted anything on this slot: what follows is from its record alone");
+        console.note("no decision log for this slot; showing only what the store recorded");
     }
     let dropped = facts.pages.iter().map(|page| page.dropped).fold(0, u32::saturating_add);
     if dropped > 0 {

@@ -39,7 +39,7 @@ fn about(record: SlotRecord, now: &str, pages: Vec<NotePage>) -> Facts {
 /// The sentence, and below it the command.
 fn said(facts: &Facts) -> String {
     let told = explain(facts);
-    told.mend.map_or(told.sentence.clone(), |mend| format!("{}\n{mend}", told.sentence))
+    told.fix.map_or(told.sentence.clone(), |fix| format!("{}\n{fix}", told.sentence))
 }
 
 fn missed(record: SlotRecord) -> SlotRecord {
@@ -51,10 +51,16 @@ const PAST: &str = "cronward trigger billing@2026-11-21T12Z --past";
 
 #[test]
 fn a_slot_that_is_done_says_who_did_it() {
-    assert_eq!(said(&about(fixture::done(), OVER, vec![])), "it ran: node a did it at 12:00:02 with attempt 1");
+    assert_eq!(
+        said(&about(fixture::done(), OVER, vec![])),
+        "the slot ran: node a completed it at 12:00:02 with attempt 1"
+    );
     let marked = VerdictRecord { attempt: 0, by: node("alice"), ..fixture::done().verdict.unwrap() };
     let marked = SlotRecord { verdict: Some(marked), mark: Mark::Free, runs: vec![], attempts: 0, ..fixture::done() };
-    assert_eq!(said(&about(marked, OVER, vec![])), "it counts as done: alice marked it at 12:00:02, without a run");
+    assert_eq!(
+        said(&about(marked, OVER, vec![])),
+        "the slot counts as done: alice marked it as done at 12:00:02, without a run"
+    );
 }
 
 #[test]
@@ -63,14 +69,14 @@ fn a_slot_that_succeeded_twice_is_not_silent_about_it() {
         .map(|attempt| RunRecord { attempt, token: fixture::token(attempt), ..fixture::done().runs.remove(0) })
         .into();
     let record = SlotRecord { runs: twice, attempts: 2, ..fixture::done() };
-    assert!(said(&about(record, OVER, vec![])).contains("it succeeded 2 times"));
+    assert!(said(&about(record, OVER, vec![])).contains("2 attempts succeeded"));
 }
 
 #[test]
 fn a_slot_that_runs_says_where() {
     assert_eq!(
         said(&about(fixture::running(), NOON, vec![])),
-        "it runs: node b has held it since 12:01:00 with attempt 2, for another 41s unless renewed"
+        "the slot is running: node b has held the lease since 12:01:00 with attempt 2; the lease expires in 41s unless renewed"
     );
 }
 
@@ -80,7 +86,7 @@ fn a_slot_whose_node_was_lost_says_so_and_how_to_mend_it() {
     assert_eq!(
         said(&about(lost.clone(), OVER, vec![])),
         format!(
-            "it did not run to its end: node a claimed attempt 1 at 12:00:00 and was lost; no other attempt was made \
+            "no attempt of the slot succeeded: node a claimed attempt 1 at 12:00:00 and did not report a result; no other attempt started \
              before 13:00:00\n{PAST}"
         )
     );
@@ -91,7 +97,7 @@ fn a_slot_whose_node_was_lost_says_so_and_how_to_mend_it() {
 
 #[test]
 fn a_slot_whose_attempts_are_used_up_says_how_the_last_one_ended() {
-    let sentence = "it failed: all 3 attempts are used up; attempt 3 on node c ended with timeout";
+    let sentence = "the slot failed: all 3 attempts are exhausted; attempt 3 on node c ended with timeout";
     assert_eq!(said(&about(fixture::failed(), OVER, vec![])), format!("{sentence}\n{PAST}"));
     let reset = "cronward reset billing@2026-11-21T12Z";
     assert_eq!(said(&about(fixture::failed(), NOON, vec![])), format!("{sentence}\n{reset}"));
@@ -101,12 +107,12 @@ fn a_slot_whose_attempts_are_used_up_says_how_the_last_one_ended() {
 fn a_slot_that_waits_says_for_how_long() {
     assert_eq!(
         said(&about(fixture::waiting(), NOON, vec![])),
-        "it is not done yet: attempt 1 on node a ended with exit 1; the next attempt may begin in 8s"
+        "the slot is not done yet: attempt 1 on node a ended with exit 1; the next attempt may start in 8s"
     );
     let nobody = Facts { alive: vec![], ..about(SlotRecord { mark: Mark::Free, ..fixture::waiting() }, NOON, vec![]) };
     assert_eq!(
         said(&nobody),
-        "it is not done: attempt 1 on node a ended with exit 1, and no node is alive to try again\n\
+        "the slot is not done: attempt 1 on node a ended with exit 1, and no node is alive to retry\n\
          cronward trigger billing@2026-11-21T12Z"
     );
 }
@@ -117,7 +123,7 @@ fn a_pause_is_named_with_who_and_how_to_end_it() {
         let paused = Facts { pause: Some(fixture::pause()), ..about(record, NOON, vec![]) };
         assert_eq!(
             said(&paused),
-            "it does not run: alice on ops-1 paused the job at 11:00:00 (node b is\ngone), until it is resumed\n\
+            "the slot does not run: alice on ops-1 paused the job at 11:00:00 (node b is\ngone), until the job is resumed\n\
              cronward resume billing"
         );
     }
@@ -125,7 +131,7 @@ fn a_pause_is_named_with_who_and_how_to_end_it() {
     let skipped = SlotRecord { verdict: Some(skipped), ..fixture::untouched() };
     let skipped = Facts { pause: Some(fixture::pause()), ..about(skipped, OVER, vec![]) };
     assert!(
-        said(&skipped).starts_with("it was skipped: alice on ops-1 paused the job at 11:00:00: "),
+        said(&skipped).starts_with("the slot was skipped: alice on ops-1 paused the job at 11:00:00: "),
         "{}",
         said(&skipped)
     );
@@ -138,18 +144,18 @@ fn a_slot_that_nobody_claimed_says_what_kept_each_node_from_it() {
     for (decision, reason) in [
         (Decision::store_away("x"), "nodes a and b could not reach the store"),
         (Decision::Blocked { by: other() }, "nodes a and b found another slot of the job still running"),
-        (Decision::TooLate, "nodes a and b came after the start deadline"),
-        (Decision::Shed, "nodes a and b had no room: the slot ended before it could be started"),
-        (Decision::Early, "nodes a and b asked before it had begun by the store's clock"),
-        (Decision::Closed, "nodes a and b asked when it was over by the store's clock"),
+        (Decision::TooLate, "nodes a and b came too late: the start deadline had passed"),
+        (Decision::Shed, "nodes a and b had no capacity: the slot ended before the command could start"),
+        (Decision::Early, "nodes a and b claimed the slot before its start by the store's clock"),
+        (Decision::Closed, "nodes a and b claimed the slot after its end by the store's clock"),
         (
             Decision::NotSelected { wanted: "zone=eu-1".to_owned() },
-            "only_on wants zone=eu-1, which nodes a and b have not",
+            "only_on requires zone=eu-1, and nodes a and b do not have that label",
         ),
     ] {
         let pages = vec![page("a", std::slice::from_ref(&decision)), page("b", &[decision])];
         let told = said(&about(missed(fixture::untouched()), OVER, pages));
-        assert_eq!(told, format!("it did not run: {reason}\n{PAST}"));
+        assert_eq!(told, format!("the slot did not run: {reason}\n{PAST}"));
     }
 }
 
@@ -158,14 +164,17 @@ fn without_any_note_the_record_alone_explains() {
     let told = said(&about(missed(fixture::untouched()), OVER, vec![]));
     assert_eq!(
         told,
-        format!("it did not run: no node was alive, or had room, or could tell; node c found that at 13:00:00\n{PAST}")
+        format!(
+            "the slot did not run: {}; node c recorded the slot as missed at 13:00:00\n{PAST}",
+            super::explain::UNKNOWN_REASON
+        )
     );
     let young = Facts { known_since: Some(at(OVER)), ..about(fixture::untouched(), OVER, vec![]) };
-    assert_eq!(said(&young), "it did not run: no node knew the job before 15:00:00");
+    assert_eq!(said(&young), "the slot did not run: the job was first registered at 15:00:00");
     let idle = Facts { tick: None, ..about(fixture::untouched(), OVER, vec![]) };
-    assert_eq!(said(&idle), "it did not run: 0 * * * * has no tick in it");
+    assert_eq!(said(&idle), "the slot did not run: the schedule 0 * * * * does not fire in it");
     let unknown = Facts { known_since: None, ..about(fixture::untouched(), OVER, vec![]) };
-    assert_eq!(said(&unknown), "it did not run: no node has ever run this job\ncronward run");
+    assert_eq!(said(&unknown), "the slot did not run: no node has ever run this job\ncronward run");
 }
 
 /// The same of a job that no daemon plans.
@@ -175,52 +184,52 @@ fn unplanned(origin: JobOrigin, record: SlotRecord, now: &str) -> Facts {
 }
 
 #[test]
-fn a_job_that_only_a_crontab_knows_is_mended_by_its_own_line() {
+fn a_job_that_only_a_crontab_knows_is_fixed_by_its_own_line() {
     let said = |record: SlotRecord, now: &str| said(&unplanned(JobOrigin::Crontab, record, now));
-    let line = "start its crontab's line by hand, on any of its machines";
-    let nobody = "only a crontab knows this job, and none has started it in this slot";
-    assert_eq!(said(fixture::untouched(), NOON), format!("it has not run yet: {nobody}\n{line}"));
+    let line = "run the crontab's line manually, on any of its machines";
+    let nobody = "the job runs only from a crontab, and no crontab has started it in this slot";
+    assert_eq!(said(fixture::untouched(), NOON), format!("the slot has not run yet: {nobody}\n{line}"));
     assert_eq!(
         said(SlotRecord { mark: Mark::Free, ..fixture::waiting() }, NOON),
         format!(
-            "it is not done yet: attempt 1 on node a ended with exit 1; 1 of 3 attempts are used, the next is made when its \
+            "the slot is not done yet: attempt 1 on node a ended with exit 1; 1 of 3 attempts are used, the next attempt starts when its \
              crontab starts it again\n{line}"
         )
     );
     assert_eq!(
         said(fixture::waiting(), NOON),
-        "it is not done yet: attempt 1 on node a ended with exit 1; the next attempt may begin in 8s, when its crontab \
+        "the slot is not done yet: attempt 1 on node a ended with exit 1; the next attempt may start in 8s, when its crontab \
          starts it again"
     );
     assert_eq!(
         said(fixture::failed(), NOON),
-        "it failed: all 3 attempts are used up; attempt 3 on node c ended with timeout; after a reset it runs when its \
+        "the slot failed: all 3 attempts are exhausted; attempt 3 on node c ended with timeout; after a reset the slot runs when its \
          crontab starts it again\ncronward reset billing@2026-11-21T12Z"
     );
 }
 
 #[test]
 fn of_a_slot_that_is_over_no_command_is_told_that_ends_with_a_refusal() {
-    let by_hand = "if it is still wanted, do its work by hand, and then `cronward mark-done billing@2026-11-21T12Z`";
+    let by_hand = "if the work is still needed, do it manually, then `cronward mark-done billing@2026-11-21T12Z`";
     for origin in [JobOrigin::Crontab, JobOrigin::Service] {
         for record in [fixture::untouched(), fixture::failed(), SlotRecord { mark: Mark::Free, ..fixture::waiting() }] {
             let told = explain(&unplanned(origin, record, OVER));
-            assert_eq!(told.mend.as_deref(), Some(by_hand), "{}", told.sentence);
+            assert_eq!(told.fix.as_deref(), Some(by_hand), "{}", told.sentence);
             assert!(!told.sentence.contains("file") && !told.sentence.contains("alive"), "{}", told.sentence);
         }
     }
     let young = Facts { known_since: Some(at(OVER)), ..unplanned(JobOrigin::Crontab, fixture::untouched(), OVER) };
-    assert_eq!(said(&young), "it did not run: nobody knew the job before 15:00:00");
+    assert_eq!(said(&young), "the slot did not run: the job was first registered at 15:00:00");
 }
 
 #[test]
 fn a_job_that_only_a_service_knows_waits_for_its_next_call() {
     let said = |record: SlotRecord| said(&unplanned(JobOrigin::Service, record, NOON));
-    let call = "\nlet its service call for the slot: its next call runs it";
-    let nobody = "only a service knows this job, and none of its processes has called for this slot";
-    assert_eq!(said(fixture::untouched()), format!("it has not run yet: {nobody}{call}"));
+    let call = "\nlet the service call for the slot: the next call runs it";
+    let nobody = "the job runs only in a service, and no process of the service has called for this slot";
+    assert_eq!(said(fixture::untouched()), format!("the slot has not run yet: {nobody}{call}"));
     let retrying = said(SlotRecord { mark: Mark::Free, ..fixture::waiting() });
-    assert!(retrying.contains("the next is made when its service calls for it again"), "{retrying}");
+    assert!(retrying.contains("the next attempt starts when its service calls for it again"), "{retrying}");
     assert!(retrying.ends_with(call), "{retrying}");
     assert!(said(fixture::failed()).ends_with("again\ncronward reset billing@2026-11-21T12Z"));
 }
@@ -230,12 +239,12 @@ fn what_kept_a_crontab_from_it_and_a_slot_to_come_are_told_of_it_too() {
     let pages = vec![page("a", &[Decision::store_away("x")])];
     let away = Facts { pages, ..unplanned(JobOrigin::Crontab, fixture::untouched(), NOON) };
     assert!(
-        said(&away).starts_with("it has not run yet: node a could not reach the store\nstart its"),
+        said(&away).starts_with("the slot has not run yet: node a could not reach the store\nrun the crontab"),
         "{}",
         said(&away)
     );
     let soon = unplanned(JobOrigin::Crontab, fixture::untouched(), "2026-11-21T11:55:00Z");
-    assert_eq!(said(&soon), "it has not begun: it begins at 12:00:00, in 5m");
+    assert_eq!(said(&soon), "the slot has not started: it starts at 12:00:00, in 5m");
 }
 
 #[test]
@@ -245,7 +254,7 @@ fn what_is_told_to_be_pasted_goes_to_the_same_store_and_asks_for_a_file_that_has
         store: Some("redis://:secret@h/".to_owned()),
         namespace: Some(Namespace::new("prod").unwrap()),
     };
-    let told = |facts: Facts| explain(&Facts { store: typed.clone(), ..facts }).mend.unwrap();
+    let told = |facts: Facts| explain(&Facts { store: typed.clone(), ..facts }).fix.unwrap();
     let rest = "--store 'redis://:***@h/' --namespace prod";
     assert_eq!(
         told(about(fixture::failed(), NOON, vec![])),
@@ -261,11 +270,13 @@ fn what_is_told_to_be_pasted_goes_to_the_same_store_and_asks_for_a_file_that_has
 #[test]
 fn a_slot_that_may_still_run_says_what_it_waits_for() {
     let soon = Facts { tick: Some(at("2026-11-21T12:30:00Z")), ..about(fixture::untouched(), NOON, vec![]) };
-    assert_eq!(said(&soon), "it has not begun: its tick comes at 12:30:00, in 18m");
+    assert_eq!(said(&soon), "the slot has not run yet: it is scheduled for 12:30:00, in 18m");
     let late = about(fixture::untouched(), NOON, vec![]);
-    assert!(said(&late).starts_with("it has not run yet: its tick was 12m ago, and no node has claimed it\n"));
+    assert!(
+        said(&late).starts_with("the slot has not run yet: it was scheduled 12m ago, and no node has claimed it\n")
+    );
     let nobody = Facts { alive: vec![], ..late };
-    assert_eq!(said(&nobody), "it has not run: its tick was 12m ago, and no node is alive\ncronward run");
+    assert_eq!(said(&nobody), "the slot has not run: it was scheduled 12m ago, and no node is alive\ncronward run");
     let mut off = about(fixture::untouched(), NOON, vec![]);
     off.job.enabled = false;
     assert!(said(&off).contains("not enabled"));
@@ -288,8 +299,8 @@ fn record_and_notes_stand_in_one_order_and_what_both_tell_stands_once() {
         [
             "billing@2026-11-21T12Z done",
             "AT NODE DECISION",
-            "12:00:00 a looked at it: its tick was 12:00:00",
-            "12:00:00 b looked at it: its tick was 12:00:00",
+            "12:00:00 a scheduled for 12:00:00, tried to acquire the lease",
+            "12:00:00 b scheduled for 12:00:00, tried to acquire the lease",
             "12:00:00 a claimed attempt 1 (schedule)",
             "12:00:01 b held by a (2 times until 12:00:02)",
             "12:00:01 a attempt 1 ended: success",
@@ -303,15 +314,15 @@ fn a_node_with_another_definition_of_the_job_is_told_of() {
     let odd = NotePage { job_hash: Some("other".to_owned()), ..page("b", &[Decision::Exhausted]) };
     let pages = vec![page("a", &[Decision::Exhausted]), odd, page("c", &[Decision::Exhausted])];
     let told = lines(&about(fixture::failed(), NOON, pages));
-    let differs: Vec<_> = told.iter().filter(|line| line.contains("config differs")).collect();
-    assert_eq!(differs, ["12:00:00 b config differs: the job is not as on a"]);
+    let differs: Vec<_> = told.iter().filter(|line| line.contains("different definition")).collect();
+    assert_eq!(differs, ["12:00:00 b has a different definition of the job than a"]);
 }
 
 #[test]
 fn a_node_whose_own_definition_has_changed_meanwhile_does_not_differ_from_itself() {
     let before = NotePage { job_hash: Some("before".to_owned()), ..page("a", &[Decision::Exhausted]) };
     let told = lines(&about(fixture::failed(), NOON, vec![page("a", &[Decision::Exhausted]), before]));
-    assert!(told.iter().all(|line| !line.contains("config differs")), "{told:#?}");
+    assert!(told.iter().all(|line| !line.contains("different definition")), "{told:#?}");
 }
 
 #[test]
@@ -320,7 +331,7 @@ fn away_from_a_terminal_no_text_is_cut() {
     let facts = about(fixture::failed(), NOON, vec![page("node-eu-1-hourly", &[away])]);
     let (mut console, out, _) = Console::captured(false);
     print(&facts, &timeline(&facts), &mut console).unwrap();
-    assert!(out.text().contains(&format!("store away: {}\n", "x".repeat(160))), "{}", out.text());
+    assert!(out.text().contains(&format!("store unavailable: {}\n", "x".repeat(160))), "{}", out.text());
 }
 
 #[test]
@@ -364,7 +375,7 @@ fn a_job_that_left_the_file_of_every_live_node_is_named_as_the_reason() {
         assert_eq!(
             said(&facts),
             format!(
-                "it {word} not run: the job is not in any live node's file since 11:30:00\ncronward forget billing"
+                "the slot {word} not run: the job is not in any live node's file since 11:30:00\ncronward forget billing"
             )
         );
     }

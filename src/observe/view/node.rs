@@ -46,15 +46,15 @@ pub enum NodeState {
     /// The same, and it begins nothing more.
     Draining,
     /// It died, or does not reach the store.
-    Silent,
-    /// It left because it was told to.
+    Lost,
+    /// It shut down cleanly.
     Stopped,
 }
 
 impl NodeState {
     /// Whether it runs no more, as far as is known.
     pub const fn is_gone(self) -> bool {
-        matches!(self, Self::Silent | Self::Stopped)
+        matches!(self, Self::Lost | Self::Stopped)
     }
 
     /// The word used on screens and in JSON.
@@ -62,7 +62,7 @@ impl NodeState {
         match self {
             Self::Alive => "alive",
             Self::Draining => "draining",
-            Self::Silent => "silent",
+            Self::Lost => "lost",
             Self::Stopped => "stopped",
         }
     }
@@ -71,7 +71,7 @@ impl NodeState {
 impl NodeView {
     /// Every node, with what differs among those that are alive.
     pub fn all(nodes: &[NodeEntry], now: DateTime<Utc>) -> Vec<Self> {
-        // Two that go by one name take turns in the registry: whoever speaks brings the other along.
+        // Two with the same name take turns in the registry: whoever speaks brings the other along.
         let both = |node: &NodeEntry| {
             let namesake = node.report.namesake.as_deref().filter(|_| node.is_alive(now)).cloned();
             let namesake = namesake.map(|report| NodeEntry { report, seen: node.seen });
@@ -87,7 +87,7 @@ impl NodeView {
         let NodeEntry { report, seen } = entry;
         let state = match (entry.is_alive(now), report.draining) {
             (false, _) if report.stopped => NodeState::Stopped,
-            (false, _) => NodeState::Silent,
+            (false, _) => NodeState::Lost,
             (true, true) => NodeState::Draining,
             (true, false) => NodeState::Alive,
         };

@@ -220,8 +220,8 @@ pub struct WhyView {
     pub dropped: u32,
     /// The one sentence that says it all.
     pub sentence: String,
-    /// The command that mends it; null where nothing is to be mended, or no command does.
-    pub mend: Option<String>,
+    /// The command that fixes it, or what to do where there is none; null where there is nothing to fix.
+    pub fix: Option<String>,
 }
 
 /// One decision on a slot.

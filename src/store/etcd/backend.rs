@@ -1,5 +1,5 @@
 //! etcd as a kind of store: what is said of it where it is chosen, where it keeps a slot, and what about a cluster can betray the
-//! guard: its members, alarms, room in the database. That is judged by `judge`, which is pure, and nothing is changed.
+//! guard: its members, alarms, free space in the database. That is judged by `judge`, which is pure, and nothing is changed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,7 +71,7 @@ impl Backend for EtcdBackend {
             (keys.attempts(slot), "attempt counter"),
             (keys.document(slot), "each attempt, verdict, audit"),
             (keys.outputs(slot), "the outputs, by their prefix"),
-            (keys.notes(slot), "what nodes noted, by its prefix"),
+            (keys.notes(slot), "the decision log, by its prefix"),
         ]
     }
 }
@@ -111,14 +111,14 @@ fn judge(said: &Said) -> Vec<Finding> {
     let mut findings = Vec::new();
     match &said.status {
         None => {
-            let effect = "a database that fills up is not foreseen";
+            let effect = "doctor cannot warn before the database is full";
             let fix = "let a user with the role root run doctor";
             findings.push(Finding::warning("status", "this user may not ask for it", effect, fix));
         }
         Some(status) => {
             findings.push(Finding::ok("version", format!("etcd {}", status.version)));
             findings.push(quorum(status));
-            findings.push(room(status));
+            findings.push(free_space(status));
         }
     }
     findings.extend(said.members.map(members));
@@ -143,15 +143,15 @@ fn quorum(status: &StatusResponse) -> Finding {
     Finding::ok("leader", "there is one")
 }
 
-fn room(status: &StatusResponse) -> Finding {
+fn free_space(status: &StatusResponse) -> Finding {
     let size = u64::try_from(status.db_size).unwrap_or(0);
-    let found = format!("{} MiB in its database", size / (1024 * 1024));
+    let found = format!("{} MiB in the database", size / (1024 * 1024));
     if size > QUOTA / 10 * 8 {
         let effect = "a full database takes no writes: nothing is claimed";
         let fix = "etcd --auto-compaction-retention=1h --quota-backend-bytes=8589934592, then etcdctl defrag";
-        return Finding::warning("room", found, effect, fix);
+        return Finding::warning("free-space", found, effect, fix);
     }
-    Finding::ok("room", found)
+    Finding::ok("free-space", found)
 }
 
 fn members(count: usize) -> Finding {
@@ -162,8 +162,8 @@ fn members(count: usize) -> Finding {
             Finding::warning("members", found, effect, "etcd: run three members")
         }
         even if even % 2 == 0 => {
-            let effect = "an even number bears no more losses than one member less";
-            Finding::warning("members", found, effect, "etcd: run an odd number of members")
+            let effect = format!("{even} members tolerate no more failures than {}", even - 1);
+            Finding::warning("members", found, &effect, "etcd: run an odd number of members")
         }
         _ => Finding::ok("members", found),
     }
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(trouble(|said| said.members = Some(1)), ["members warning"]);
         assert_eq!(trouble(|said| said.members = Some(4)), ["members warning"]);
         assert_eq!(trouble(|said| said.status.as_mut().unwrap().leader = 0), ["leader fault"]);
-        assert_eq!(trouble(|said| said.status.as_mut().unwrap().db_size = 2_000_000_000), ["room warning"]);
+        assert_eq!(trouble(|said| said.status.as_mut().unwrap().db_size = 2_000_000_000), ["free-space warning"]);
         assert_eq!(trouble(|said| said.status = None), ["status warning"]);
     }
 }

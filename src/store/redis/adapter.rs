@@ -235,7 +235,7 @@ impl RedisStore {
                 Taking::Borrowed(key) => borrowed = Some(key),
             }
         }
-        let message = "others claim the slot with one foreign key after the other: ask again";
+        let message = "others claim the slot with one external lock after the other: try again";
         Err(StoreError::new(ErrorKind::Unavailable, Applied::No, op, &self.location, message))
     }
 
@@ -274,7 +274,7 @@ impl RedisStore {
 fn refused_beside(error: StoreError, borrowed: Option<&str>) -> StoreError {
     match borrowed {
         Some(key) if error.kind == ErrorKind::Denied => {
-            let message = format!("it was held together with the foreign key {key:?}: {}", error.message);
+            let message = format!("the lease is held together with the external lock {key:?}: {}", error.message);
             StoreError { message, ..error }
         }
         _ => error,

@@ -185,8 +185,8 @@ fn names(keys: &Keys, slot: &Slot) -> Vec<(String, &'static str)> {
         (of_slot.attempts, "attempt counter"),
         (of_slot.log, "each attempt, verdict, audit"),
         (keys.outputs(slot), "the end of each attempt's output"),
-        (keys.notes(slot), "what nodes noted"),
-        (keys.latest(slot.job()), "what the job has come to lately"),
+        (keys.notes(slot), "the decision log"),
+        (keys.latest(slot.job()), "the job's latest success and failures"),
     ]
 }
 

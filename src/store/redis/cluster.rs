@@ -229,7 +229,7 @@ impl Cluster {
             let known = Arc::clone(&self.known);
             *refreshing = Some(AbortOnDropHandle::new(tokio::spawn(async move {
                 if let Err(error) = known.refresh(failed).await {
-                    tracing::debug!(%error, "no server tells of the cluster");
+                    tracing::debug!(%error, "no server reports the slots of the cluster");
                 }
             })));
         }

@@ -55,7 +55,7 @@ pub(super) async fn look(link: &Link, kind: &str) -> Result<Vec<Finding>, LinkEr
 
 fn not_allowed() -> Finding {
     let fix = "ACL SETUSER cronward +info";
-    Finding::warning("server", "this user may not ask for INFO", "eviction and lost data are not foreseen", fix)
+    Finding::warning("server", "this user may not ask for INFO", "doctor cannot warn of eviction and lost data", fix)
 }
 
 fn text(value: &Value) -> String {

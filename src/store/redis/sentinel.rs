@@ -155,7 +155,7 @@ impl Knowledge {
     }
 
     fn unknown(&self) -> String {
-        format!("no sentinel tells where the master {:?} is: {}", self.name, self.lock().why_not())
+        format!("no sentinel reports the address of the master {:?}: {}", self.name, self.lock().why_not())
     }
 }
 

@@ -33,7 +33,7 @@ pub enum QuorumError {
     )]
     TooFew(usize),
     /// A majority of four is three, so that four bear the loss of one, as three do, and there is one more to lose.
-    #[error("it names {0} masters: an even number bears no more failures than one master less; leave one out")]
+    #[error("it names {0} masters: {0} masters tolerate no more failures than {less}; leave one out", less = .0 - 1)]
     Even(usize),
     /// More than anybody runs; a list that went wrong.
     #[error("it names {0} masters: at most 15 are taken")]

@@ -61,7 +61,7 @@ impl Backend for ZookeeperBackend {
         let paths = Paths::new(chroot, namespace);
         vec![
             (paths.slot(slot), "all but the outputs, which are below it"),
-            (paths.note(slot), "what nodes noted"),
+            (paths.note(slot), "the decision log"),
             (paths.pauses(), "every job's pause"),
         ]
     }
@@ -96,8 +96,8 @@ fn judge(listed: Option<&str>) -> Vec<Finding> {
             Finding::warning("servers", "one", effect, "zoo.cfg: run three servers")
         }
         even if even % 2 == 0 => {
-            let effect = "an even number bears no more losses than one server less";
-            Finding::warning("servers", format!("{even}"), effect, "zoo.cfg: run an odd number of servers")
+            let effect = format!("{even} servers tolerate no more failures than {}", even - 1);
+            Finding::warning("servers", format!("{even}"), &effect, "zoo.cfg: run an odd number of servers")
         }
         odd => Finding::ok("servers", format!("{odd}")),
     }]

@@ -41,9 +41,8 @@ fn a_good_file_is_explained_in_words_and_exits_0() {
     let lines: Vec<&str> = ran.out.lines().collect();
     assert!(lines[0].starts_with("a        at minute 0 past every hour"), "{}", ran.out);
     assert!(lines[0].ends_with("; slot: hour; zone UTC; 3 attempts"), "{}", ran.out);
-    assert!(lines[1].ends_with("; slot: each tick; zone Asia/Tokyo; 1 attempt; disabled"), "{}", ran.out);
-    let lacks = "store sqlite: it reaches the processes of one host only; it tells of no release, so who waits looks again \
-                 every 250ms";
+    assert!(lines[1].ends_with("; slot: each scheduled time; zone Asia/Tokyo; 1 attempt; disabled"), "{}", ran.out);
+    let lacks = "store sqlite: single host only; waiting nodes poll every 250ms (no push notifications)";
     assert_eq!(lines[2..], [lacks, "", "FILE: no errors"]);
 }
 
@@ -70,7 +69,7 @@ fn json_is_an_array_with_every_field() {
         findings,
         serde_json::json!([{
             "file": "FILE", "line": 4, "column": 16, "severity": "error", "code": "out-of-range",
-            "message": "max_attempts is 0, which is out of range", "hint": "from 1 to 999",
+            "message": "max_attempts is 0, which is out of range", "fix": "from 1 to 999",
         }])
     );
     assert_eq!(check_text(job(""), Format::Json).out, "[]\n");

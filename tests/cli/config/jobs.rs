@@ -117,12 +117,12 @@ fn words_that_are_none_of_the_known_are_told_with_the_nearest() {
 #[test]
 fn a_zone_that_is_none_is_told_with_the_nearest() {
     for (zone, near) in [("Berlin", "Europe/Berlin"), ("Europe/Berln", "Europe/Berlin"), ("utc", "UTC")] {
-        let expected = format!("4:12 bad-timezone: timezone {zone:?} is no time zone (did you mean {near:?}?)");
+        let expected = format!("4:12 bad-timezone: timezone {zone:?} is not a time zone (did you mean {near:?}?)");
         tells(&job(&format!("timezone = {zone:?}")), &expected);
     }
     tells(
         &job("timezone = \"x/y/z/0\""),
-        "4:12 bad-timezone: timezone \"x/y/z/0\" is no time zone (write an IANA name",
+        "4:12 bad-timezone: timezone \"x/y/z/0\" is not a time zone (write an IANA name",
     );
 }
 
@@ -139,9 +139,9 @@ fn a_schedule_that_cannot_be_used_is_told_in_the_words_of_the_schedule() {
 fn a_command_names_a_program_and_knows_its_placeholders() {
     let with = |command: &str| format!("[jobs.a]\nschedule = \"@hourly\"\ncommand = {command}");
     for (command, expected) in [
-        ("[]", "3:11 empty-command: command names no program (write command = ["),
-        ("\"  \"", "3:11 empty-command: command names no program"),
-        ("[\"\", \"x\"]", "3:11 empty-command: command names no program"),
+        ("[]", "3:11 empty-command: command is empty (write command = ["),
+        ("\"  \"", "3:11 empty-command: command is empty"),
+        ("[\"\", \"x\"]", "3:11 empty-command: command is empty"),
         (
             "[\"x\", \"--hour={hour}\"]",
             "3:17 unknown-placeholder: command[1]: unknown placeholder {hour}; known are {slot}",

@@ -200,12 +200,12 @@ fn changes_of_the_clock_that_a_job_notices_are_told() {
     let berlin = "timezone = \"Europe/Berlin\"\nslot = \"day\"";
     tells(
         &scheduled("30 2 * * *", berlin),
-        "2:12 dst-moved: in Europe/Berlin 2027-03-28 02:30:00 does not exist (the clock goes forward): ticks at 03:00:00 instead",
+        "2:12 dst-shifted: in Europe/Berlin 2027-03-28 02:30:00 does not exist (the clock goes forward): fires at 03:00:00 instead",
     );
     assert_eq!(report(&scheduled("30 2 * * *", berlin)).count(Severity::Note), 1);
     let told = told(&scheduled("*/30 2 * * *", "timezone = \"Europe/Berlin\"\nslot = \"tick\""));
-    assert!(told.iter().any(|line| line.contains("dst-swallowed")), "{told:#?}");
-    assert!(told.iter().any(|line| line.contains("dst-doubled")), "{told:#?}");
+    assert!(told.iter().any(|line| line.contains("dst-skipped")), "{told:#?}");
+    assert!(told.iter().any(|line| line.contains("dst-repeated")), "{told:#?}");
     is_fine(&scheduled("30 2 * * *", "slot = \"day\""));
     is_fine(&scheduled("0 * * * *", "timezone = \"Europe/Berlin\""));
 }

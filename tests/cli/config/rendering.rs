@@ -11,7 +11,7 @@ fn a_report_shows_file_line_column_source_caret_and_hint_of_every_finding() {
 2 | drain = 10
   |         ^^
   |
-  = help: write drain = "10s" if seconds were meant
+  = fix: write drain = "10s" if seconds were meant
 
 error[unknown-key]: unknown key shedule in [jobs.push]
  --> jobs.toml:5:1
@@ -19,7 +19,7 @@ error[unknown-key]: unknown key shedule in [jobs.push]
 5 | shedule = "0 * * * *"
   | ^^^^^^^
   |
-  = help: did you mean schedule?
+  = fix: did you mean schedule?
 
 error[unknown-placeholder]: command[1]: unknown placeholder {hour}; known are {slot}, {slot_start}, {slot_end}, {scheduled_at}, {attempt}, {fence} and {job}; write {{ for a brace
  --> jobs.toml:6:20
@@ -33,7 +33,7 @@ error[out-of-range]: max_attempts is 0, which is out of range
 7 | max_attempts = 0
   |                ^
   |
-  = help: from 1 to 999
+  = fix: from 1 to 999
 
 "#;
     let report = report(text);

@@ -27,7 +27,7 @@ pub(super) fn a_command_that_ignores_term_is_killed_with_its_group_and_counts_as
     for pid in pids {
         dies_within(Duration::from_secs(5), pid);
     }
-    node.says("attempts used up");
+    node.says("attempts exhausted");
     let told = place.json(&["show", "deaf"], &server.url());
     assert_eq!((&told["state"], &told["runs"][0]["outcome"]), (&"failed".into(), &"timeout".into()), "{told:#}");
     assert_eq!(told["runs"][0]["signal"], 9, "TERM did not end it: {told:#}");

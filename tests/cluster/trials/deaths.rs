@@ -61,7 +61,7 @@ pub(super) fn a_node_stopped_beyond_its_lease_changes_nothing_that_is_anothers(p
     stopped.thaw();
     stopped.says("lease lost");
     // Its own run ends well in spite of all; that is recorded beside the other, and changes nothing of it.
-    stopped.says("overtaken");
+    stopped.says("ran concurrently");
     assert!(place.end_of_run(1).end_ms.is_some());
     assert_eq!((stored::mark(&server, "work"), stored::counter(&server, "work")), (mark, counter));
     assert_eq!(place.runs().len(), 2);

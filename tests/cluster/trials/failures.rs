@@ -75,7 +75,9 @@ pub(super) fn a_command_that_does_not_exist_fails_with_127_and_uses_attempts_up(
     let job = format!("[jobs.gone]\n{}\ncommand = [\"./no-such-program\"]\n", jobs::one_slot(wait::SOON));
     place.jobs(&jobs::file(&job));
     let nodes = place.nodes(["a", "b"], &server.url());
-    wait::until_true("the attempts are used up", || nodes.iter().any(|node| !node.said("attempts used up").is_empty()));
+    wait::until_true("the attempts are used up", || {
+        nodes.iter().any(|node| !node.said("attempts exhausted").is_empty())
+    });
     assert_eq!(stored::counter(&server, "gone"), "3");
     let told = place.json(&["attempts", "--job", "gone"], &server.url());
     assert_eq!(told[0]["state"], "failed", "{told:#}");

@@ -50,7 +50,7 @@ pub(super) fn a_lost_reply_to_a_completion_repeats_nothing(place: &Place) {
     assert!(node.said("recorded").iter().all(|line| line["job"] != "work"), "it cannot know yet");
     link.set(Mode::Pass);
     node.says_with("recorded", "job", "work");
-    assert!(node.said("overtaken").is_empty() && node.said("lease lost").is_empty());
+    assert!(node.said("ran concurrently").is_empty() && node.said("lease lost").is_empty());
     assert_eq!((stored::mark(&server, "work"), stored::counter(&server, "work")), (mark, "1".to_owned()));
     assert_eq!(place.runs_of("work").len(), 1);
 }

@@ -52,12 +52,12 @@ pub(super) fn with_continue_a_cut_off_nodes_overlap_is_told_by_both_nodes(place:
     if begun.elapsed() >= Duration::from_secs(7) {
         inconclusive("the second run began when the first was nearly over");
     }
-    cut_off.says("lease in doubt");
+    cut_off.says("lease renewal overdue");
     link.set(Mode::Pass);
     cut_off.says_with("lease lost", "to", &other.name);
-    cut_off.says("overtaken");
+    cut_off.says("ran concurrently");
     other.says_with("lease lost", "to", &cut_off.name);
-    other.says("overtaken");
+    other.says("ran concurrently");
     assert!(place.runs().iter().all(|run| run.end_ms.is_some()), "both were let finish");
     assert_eq!((place.runs().len(), stored::counter(&server, "work").as_str()), (2, "2"));
 }

@@ -62,7 +62,7 @@ fn is_done_once(place: &Place, server: &RedisServer, node: &Daemon) {
     let run = place.end_of_run(1);
     wait::until_true("the slot is done", || stored::is_done(server, "long"));
     assert_eq!((run.attempt, place.runs_of("long").len()), (1, 1));
-    for trouble in ["lease in doubt", "lease lost", "overtaken", "could not be recorded"] {
+    for trouble in ["lease renewal overdue", "lease lost", "ran concurrently", "could not be recorded"] {
         assert_eq!(node.said(trouble), [""; 0], "{trouble}");
     }
 }

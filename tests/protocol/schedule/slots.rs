@@ -227,21 +227,21 @@ fn a_change_of_the_clock_is_noted_where_the_job_notices_it() {
         let notes = timetable(schedule, zone, "hour").dst_notes(year.0, year.1);
         notes.into_iter().map(|note| (note.effect, note.at)).collect::<Vec<_>>()
     };
-    use DstEffect::{Doubled, Moved, Swallowed};
+    use DstEffect::{Repeated, Shifted, Skipped};
     let (spring, autumn) = (utc("2026-03-29T01:00:00"), utc("2026-10-25T01:00:00"));
-    assert_eq!(notes("30 2 * * *", "Europe/Berlin"), [(Moved, spring)]);
-    assert_eq!(notes("*/30 2 * * *", "Europe/Berlin"), [(Swallowed, spring), (Doubled, autumn)]);
+    assert_eq!(notes("30 2 * * *", "Europe/Berlin"), [(Shifted, spring)]);
+    assert_eq!(notes("*/30 2 * * *", "Europe/Berlin"), [(Skipped, spring), (Repeated, autumn)]);
     assert_eq!(notes("0 * * * *", "Europe/Berlin"), []);
     assert_eq!(notes("0 4 * * *", "Europe/Berlin"), []);
     assert_eq!(notes("*/30 2 * * *", "UTC"), []);
-    let lord_howe = [(Doubled, utc("2026-04-04T15:00:00")), (Swallowed, utc("2026-10-03T15:30:00"))];
+    let lord_howe = [(Repeated, utc("2026-04-04T15:00:00")), (Skipped, utc("2026-10-03T15:30:00"))];
     assert_eq!(notes("45 * * * *", "Australia/Lord_Howe"), lord_howe[..1]);
     assert_eq!(notes("15 * * * *", "Australia/Lord_Howe"), lord_howe[1..]);
     assert_eq!(notes("*/30 * * * *", "Australia/Lord_Howe"), []);
     let note = &timetable("30 2 * * *", "Europe/Berlin", "hour").dst_notes(year.0, year.1)[0];
     assert_eq!(
         note.to_string(),
-        "2026-03-29 02:30:00 does not exist (the clock goes forward): ticks at 03:00:00 instead"
+        "2026-03-29 02:30:00 does not exist (the clock goes forward): fires at 03:00:00 instead"
     );
     let ends =
         timetable("30 2 * * *", "Europe/Berlin", "hour").dst_notes(DateTime::<Utc>::MIN_UTC, DateTime::<Utc>::MAX_UTC);

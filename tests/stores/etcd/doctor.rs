@@ -19,7 +19,7 @@ async fn a_cluster_of_three_is_well_and_one_without_a_majority_is_a_fault() {
     members[2].kill();
     members[1].kill();
     let told = crate::patient::hasty(&members[0].url()).await;
-    assert_eq!((told.names(), told.code), (vec!["reachable fault"], 2), "{:?}", told.bad);
+    assert_eq!((told.names(), told.code), (vec!["reachable error"], 2), "{:?}", told.bad);
 }
 
 #[tokio::test]
@@ -30,7 +30,7 @@ async fn one_member_is_warned_of_and_an_alarm_is_a_fault_with_the_way_out() {
     let alarm = json!({ "action": "ACTIVATE", "memberID": "0", "alarm": "NOSPACE" });
     server.ask("maintenance/alarm", &alarm);
     let told = doctor(&server.url()).await;
-    assert!(told.fix_of("alarms fault").contains("etcdctl alarm disarm"), "{:?}", told.bad);
+    assert!(told.fix_of("alarms error").contains("etcdctl alarm disarm"), "{:?}", told.bad);
     assert_eq!(told.code, 2);
 }
 
@@ -40,8 +40,8 @@ async fn a_user_for_another_namespace_is_told_of_the_right_that_is_missing() {
     server.want_users("/cronward/default/slot/");
     let url = server.url().replace("etcd://", "etcd://cronward:secret@");
     let told = doctor(&url).await;
-    assert!(told.fix_of("reachable fault").contains("docs/stores.md"), "{:?}", told.bad);
-    assert!(told.found_of("reachable fault").contains("may not use the keys /cronward/"), "{:?}", told.bad);
+    assert!(told.fix_of("reachable error").contains("docs/stores.md"), "{:?}", told.bad);
+    assert!(told.found_of("reachable error").contains("may not use the keys /cronward/"), "{:?}", told.bad);
     assert_eq!(told.code, 2);
 }
 

@@ -41,7 +41,7 @@ async fn a_node_that_is_down_stays_listed() {
 async fn a_server_that_evicts_leases_is_a_fault_with_the_line_to_change() {
     let server = RedisServer::start_with(&[KEPT, ("maxmemory", "100mb"), ("maxmemory-policy", "allkeys-lru")]);
     let told = doctor(&server.url()).await;
-    assert_eq!(told.fix_of("eviction fault"), "redis.conf: maxmemory-policy noeviction");
+    assert_eq!(told.fix_of("eviction error"), "redis.conf: maxmemory-policy noeviction");
     assert_eq!(told.code, 2);
 }
 
@@ -60,9 +60,9 @@ async fn a_right_that_is_missing_is_a_fault_that_names_the_operation() {
     let rules: Vec<String> = documented_permissions().into_iter().filter(|rule| rule != "+incr").collect();
     server.allow(&rules);
     let told = doctor(&user).await;
-    let refused = told.bad.iter().find(|(name, _)| name == "rights fault").unwrap();
+    let refused = told.bad.iter().find(|(name, _)| name == "rights error").unwrap();
     assert!(refused.1["found"].as_str().unwrap().starts_with("claim: "), "{refused:?}");
-    assert!(told.fix_of("rights fault").contains("docs/stores.md"));
+    assert!(told.fix_of("rights error").contains("docs/stores.md"));
     assert_eq!(told.code, 2);
 }
 
@@ -74,7 +74,7 @@ async fn a_user_who_may_not_subscribe_hears_of_no_release_and_one_who_may_not_as
         documented_permissions().into_iter().filter(|rule| rule != "+subscribe" && rule != "+info").collect();
     server.allow(&rules);
     let told = doctor(&user).await;
-    assert!(told.fix_of("wake-ups warning").contains("subscribing"));
+    assert!(told.fix_of("notifications warning").contains("subscribing"));
     assert_eq!(told.fix_of("server warning"), "ACL SETUSER cronward +info");
     assert_eq!(told.code, 1);
 }
@@ -86,7 +86,7 @@ async fn what_could_not_be_removed_is_told() {
     let user = format!("redis://cronward:secret@127.0.0.1:{}", server.port());
     server.allow(&documented_permissions().into_iter().filter(|rule| rule != "+hdel").collect::<Vec<_>>());
     let told = doctor(&user).await;
-    assert!(told.found_of("traces warning").starts_with("doctor-"), "{:?}", told.bad);
+    assert!(told.found_of("leftovers warning").starts_with("doctor-"), "{:?}", told.bad);
     assert_eq!(told.code, 2);
 }
 
@@ -124,9 +124,9 @@ async fn a_replica_and_a_server_that_is_gone_are_faults() {
     let primary = RedisServer::start_with(&[KEPT]);
     let replica = RedisServer::start_with(&[("replicaof", &format!("127.0.0.1 {}", primary.port()))]);
     let told = doctor(&replica.url()).await;
-    assert!(told.fix_of("role fault").contains("primary"), "{:?}", told.bad);
+    assert!(told.fix_of("role error").contains("primary"), "{:?}", told.bad);
     assert_eq!(told.code, 2);
     let gone = { RedisServer::start().url() };
     let told = doctor(&gone).await;
-    assert_eq!((told.names(), told.code), (vec!["reachable fault"], 2));
+    assert_eq!((told.names(), told.code), (vec!["reachable error"], 2));
 }

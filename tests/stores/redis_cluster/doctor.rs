@@ -60,9 +60,9 @@ async fn a_master_that_evicts_is_a_fault(group: &ClusterGroup) {
         group.servers[2].command(&["CONFIG", "SET", name, value]);
     }
     let told = doctor(&group.url()).await;
-    assert_eq!((further(&told), told.code), (vec!["eviction fault"], 2), "{:?}", told.bad);
+    assert_eq!((further(&told), told.code), (vec!["eviction error"], 2), "{:?}", told.bad);
     let place = format!("127.0.0.1:{}: maxmemory-policy allkeys-lru", group.ports[2]);
-    assert_eq!(told.found_of("eviction fault"), place);
+    assert_eq!(told.found_of("eviction error"), place);
     group.servers[2].command(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
 }
 
@@ -79,15 +79,15 @@ async fn slots_that_nobody_keeps_are_a_fault(group: &ClusterGroup) {
     forgotten();
     let mut told = doctor(&group.url()).await;
     for _ in 0..10 {
-        if told.names().contains(&"slots fault") {
+        if told.names().contains(&"slots error") {
             break;
         }
         // What one had sent before it forgot them has come to another since.
         forgotten();
         told = doctor(&group.url()).await;
     }
-    assert_eq!(told.found_of("slots fault"), "384 of the cluster's slots are kept by nobody");
-    assert!(told.fix_of("slots fault").starts_with("redis-cli --cluster fix"));
+    assert_eq!(told.found_of("slots error"), "384 of the cluster's slots are kept by nobody");
+    assert!(told.fix_of("slots error").starts_with("redis-cli --cluster fix"));
     assert_eq!(told.code, 2);
 }
 
@@ -96,7 +96,7 @@ async fn a_master_that_is_away_is_a_fault(group: &mut ClusterGroup) {
     group.servers[2].kill();
     let told = doctor(&group.url()).await;
     let place = format!("127.0.0.1:{}: no answer", group.ports[2]);
-    assert!(told.found_of("server fault").starts_with(&place), "{:?}", told.bad);
-    assert!(told.fix_of("server fault").contains("cluster-require-full-coverage no"), "{:?}", told.bad);
+    assert!(told.found_of("server error").starts_with(&place), "{:?}", told.bad);
+    assert!(told.fix_of("server error").contains("cluster-require-full-coverage no"), "{:?}", told.bad);
     assert_eq!(told.code, 2);
 }

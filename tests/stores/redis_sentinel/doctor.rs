@@ -21,5 +21,5 @@ async fn behind_sentinels_the_master_is_looked_at() {
         group.master.command(&["CONFIG", "SET", name, value]);
     }
     let told = doctor(&group.url()).await;
-    assert_eq!((told.names(), told.code), (vec!["eviction fault"], 2), "{:?}", told.bad);
+    assert_eq!((told.names(), told.code), (vec!["eviction error"], 2), "{:?}", told.bad);
 }

@@ -24,14 +24,14 @@ async fn each_master_is_looked_at_and_none_hides_behind_the_others() {
         servers[2].command(&["CONFIG", "SET", name, value]);
     }
     let told = doctor(&url(&servers)).await;
-    assert_eq!((told.names(), told.code), (vec!["eviction fault"], 2), "{:?}", told.bad);
-    assert!(told.found_of("eviction fault").contains(&servers[2].port().to_string()), "{:?}", told.bad);
+    assert_eq!((told.names(), told.code), (vec!["eviction error"], 2), "{:?}", told.bad);
+    assert!(told.found_of("eviction error").contains(&servers[2].port().to_string()), "{:?}", told.bad);
 
     let place = servers[1].port().to_string();
     servers[1].kill();
     let told = doctor(&url(&servers)).await;
     assert!(told.found_of("server warning").contains(&place), "{:?}", told.bad);
-    assert!(told.names().contains(&"eviction fault"), "{:?}", told.bad);
+    assert!(told.names().contains(&"eviction error"), "{:?}", told.bad);
 }
 
 /// Each master has users of its own, and the others outvote what one refuses.
@@ -59,5 +59,5 @@ async fn a_right_that_one_master_lacks_is_told_with_its_name_and_is_a_fault_once
     let told = doctor(&url).await;
     let claims: Vec<_> = told.found("rights").into_iter().filter(|found| found.starts_with("claim: ")).collect();
     assert!(claims.len() == 2 && claims[0].contains(&names(1)) && claims[1].contains(&names(2)), "{claims:?}");
-    assert_eq!((told.names().contains(&"rights fault"), told.code), (true, 2));
+    assert_eq!((told.names().contains(&"rights error"), told.code), (true, 2));
 }

@@ -30,13 +30,13 @@ async fn a_file_that_is_no_store_and_one_that_refuses_to_be_written_are_faults()
     let place = place();
     std::fs::write(&place.path, "not a database, and long enough to be looked at").unwrap();
     let told = doctor(&url(&place.path)).await;
-    assert_eq!((names(&told), told.code), (vec!["reachable fault"], 2), "{:?}", told.bad);
+    assert_eq!((names(&told), told.code), (vec!["reachable error"], 2), "{:?}", told.bad);
 
     std::fs::remove_file(&place.path).unwrap();
     drop(open(&place.path).await);
     let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON slots BEGIN SELECT RAISE(ABORT, 'no'); END";
     raw(&place.path).await.execute(refuse).await.unwrap();
     let told = doctor(&url(&place.path)).await;
-    assert!(told.found_of("rights fault").starts_with("claim: "), "{:?}", told.bad);
+    assert!(told.found_of("rights error").starts_with("claim: "), "{:?}", told.bad);
     assert_eq!(told.code, 2);
 }

@@ -23,6 +23,6 @@ async fn a_server_alone_is_warned_of_and_what_another_user_made_is_a_fault() {
     assert_eq!(closed.names(), ["servers warning"], "{:?}", closed.bad);
     let stranger = doctor(&format!("{}/closed", server.url())).await;
     assert_eq!(stranger.code, 2, "{:?}", stranger.bad);
-    let fault = stranger.bad.iter().find(|(name, _)| name.ends_with(" fault")).unwrap();
+    let fault = stranger.bad.iter().find(|(name, _)| name.ends_with(" error")).unwrap();
     assert!(fault.1["fix"].as_str().unwrap().contains("docs/stores.md"), "{fault:?}");
 }

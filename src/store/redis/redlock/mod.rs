@@ -58,7 +58,7 @@ pub(in crate::store::redis) fn check(url: &str) -> Result<(), OpenError> {
 
 /// Whole seconds or minutes.
 fn seconds(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("longest_lease={text:?} is no span: write 60s or 5m");
+    let wrong = || format!("longest_lease={text:?} is not a duration: write 60s or 5m");
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     let count: u32 = digits.parse().map_err(|_| wrong())?;
     match unit {

@@ -20,7 +20,7 @@ async fn a_server_that_syncs_is_well_and_what_it_may_not_write_is_told() {
 
     server.sql("own", "REVOKE INSERT ON cronward_slots FROM cronward").await;
     let told = doctor(&user).await;
-    assert!(told.found_of("rights fault").starts_with("claim: "), "{:?}", told.bad);
+    assert!(told.found_of("rights error").starts_with("claim: "), "{:?}", told.bad);
     assert_eq!(told.code, 2);
 }
 
@@ -32,7 +32,7 @@ async fn a_server_that_takes_no_writes_is_a_fault() {
     let readers = "CREATE USER plain IDENTIFIED BY 'secret'; GRANT ALL ON own.* TO plain; SET GLOBAL read_only = 1";
     server.sql("own", readers).await;
     let told = doctor(&server.url_of("plain", "own")).await;
-    assert!(told.fix_of("role fault").contains("SET GLOBAL read_only = OFF"), "{:?}", told.bad);
-    assert!(told.found_of("rights fault").starts_with("claim: "), "{:?}", told.bad);
+    assert!(told.fix_of("role error").contains("SET GLOBAL read_only = OFF"), "{:?}", told.bad);
+    assert!(told.found_of("rights error").starts_with("claim: "), "{:?}", told.bad);
     assert_eq!(told.code, 2);
 }

@@ -24,7 +24,7 @@ async fn a_server_that_syncs_is_well_and_what_it_may_not_write_is_told() {
 
     server.sql("own", "REVOKE UPDATE ON cronward_slots FROM cronward").await;
     let told = doctor(&user).await;
-    assert!(told.found_of("rights fault").contains("permission denied for table cronward_slots"), "{:?}", told.bad);
+    assert!(told.found_of("rights error").contains("permission denied for table cronward_slots"), "{:?}", told.bad);
     assert_eq!(told.code, 2);
 }
 
@@ -33,6 +33,6 @@ async fn a_server_that_does_not_sync_is_a_fault_with_the_line_to_change() {
     let server = PostgresServer::start();
     server.database("own").await;
     let told = doctor(&server.url("own")).await;
-    assert_eq!(told.fix_of("durability fault"), "postgresql.conf: fsync = on");
+    assert_eq!(told.fix_of("durability error"), "postgresql.conf: fsync = on");
     assert_eq!(told.code, 2);
 }

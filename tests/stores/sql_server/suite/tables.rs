@@ -22,8 +22,8 @@ async fn stores_that_start_together_make_the_tables_once() {
 #[tokio::test]
 async fn a_migration_says_what_it_did() {
     let database = Database::new().await;
-    assert_eq!(store::migrate(&database.url()).await.unwrap(), Migration { from: 0, to: 5 });
-    assert_eq!(store::migrate(&database.url()).await.unwrap(), Migration { from: 5, to: 5 });
+    assert_eq!(store::migrate(&database.url()).await.unwrap(), Migration { from: 0, to: 6 });
+    assert_eq!(store::migrate(&database.url()).await.unwrap(), Migration { from: 6, to: 6 });
 }
 
 #[tokio::test]
