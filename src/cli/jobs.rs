@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(line, "billing - not planned - - -");
         assert_eq!(
             orphan(&views[0], &StoreArgs::default()),
-            "billing is not in any live node's file since 2026-11-21T12:10:00Z; `cronward forget billing` removes it from \
+            "billing is not in any live node's file since 2026-11-21T12:10:00Z; `cronward forget billing` removes the job from \
              this list"
         );
     }

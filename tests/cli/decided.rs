@@ -57,7 +57,7 @@ fn why_tells_of_nodes_that_were_not_selected_and_of_those_with_another_file() {
     exec("with-a-flag", &["--max-attempts", "9"]);
 
     let why = json(&place, &["why", "push"]);
-    assert_eq!(decided(&why, "not_selected"), ["b: not selected: only_on wants zone=eu"], "{why:#}");
+    assert_eq!(decided(&why, "not_selected"), ["b: not selected: only_on requires zone=eu"], "{why:#}");
     let differs = ["b", "with-a-flag"].map(|node| format!("{node}: has a different definition of the job than a"));
     assert_eq!(decided(&why, "config_differs"), differs, "{why:#}");
 }
@@ -69,14 +69,17 @@ fn a_job_is_known_while_its_first_command_runs_and_after_its_guard_was_killed() 
     let ask = |verb: &str| place.run(&[verb, "push", "--store", STORE]);
     wait::until("the job", || (ask("show").code == 0).then_some(()));
     let why = ask("why");
-    assert!(why.stdout.contains("\nit runs: node "), "{why:?}");
+    assert!(why.stdout.contains("\nthe slot is running: node "), "{why:?}");
     guard.kill().unwrap();
     guard.wait().unwrap();
     assert_eq!(place.run(&["unlock", "push", "--store", STORE, "--yes"]).code, 0);
     let why = ask("why");
-    assert!(why.stdout.contains("the next is made when its crontab starts it again\nmend: start its"), "{why:?}");
+    assert!(why.stdout.contains("when its crontab starts it again\nfix: "), "{why:?}");
     let reset = place.run(&["reset", "push", "--store", STORE, "--yes"]);
-    assert!(reset.stdout.contains("1 attempt no longer counts, it runs when its crontab starts it again"), "{reset:?}");
+    assert!(
+        reset.stdout.contains("1 attempt no longer counts; the slot runs when its crontab starts it again"),
+        "{reset:?}"
+    );
 }
 
 fn exec(place: &Place, store: &str, job: &str, flags: &[&str]) -> Ended {

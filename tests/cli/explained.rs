@@ -38,7 +38,7 @@ fn why_tells_who_did_a_slot_and_who_found_it_done() {
     assert_eq!((code, count("asked"), count("claimed"), count("ended"), count("done")), (0, 3, 2, 2, 1), "{why:#}");
     let sentence = why["sentence"].as_str().unwrap();
     assert!(sentence.starts_with("the slot ran: node crontab-1 completed it at "), "{sentence}");
-    assert!(sentence.ends_with("with attempt 2, after one that did not succeed"), "{sentence}");
+    assert!(sentence.ends_with("with attempt 2, after 1 attempt without success"), "{sentence}");
     assert_eq!((&why["state"], &why["fix"]), (&Value::from("done"), &Value::Null));
 
     let shown = place.run(&["why", "push", "--store", STORE]);

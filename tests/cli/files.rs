@@ -43,11 +43,11 @@ fn next_lists_the_coming_ticks_of_the_file_without_a_store() {
     assert_eq!(
         words(&told.stdout),
         [
-            "TICK JOB SLOT LOCAL TIME NOTE",
+            "TIME JOB SLOT LOCAL TIME NOTE",
             "2026-03-29T00:00:00Z hourly 2026-03-29T00Z 2026-03-29T00:00:00Z",
             "2026-03-29T01:00:00Z hourly 2026-03-29T01Z 2026-03-29T01:00:00Z",
             "2026-03-29T01:00:00Z nightly 2026-03-29T01Z 2026-03-29T03:00:00+02:00 2026-03-29 02:30:00 does not exist (the \
-             clock goes forward): ticks at 03:00:00 instead",
+             clock goes forward): fires at 03:00:00 instead",
         ]
     );
     assert!(!place.path().join("cronward.sqlite").exists(), "no store was opened");
@@ -57,7 +57,7 @@ fn next_lists_the_coming_ticks_of_the_file_without_a_store() {
 fn a_disabled_job_is_listed_only_when_it_is_named() {
     let place = Place::with_jobs(JOBS);
     let told = place.run(&["next", "off", "--count", "1"]);
-    assert_eq!((told.code, &*told.stderr), (0, "off is disabled: nobody plans these ticks\n"));
+    assert_eq!((told.code, &*told.stderr), (0, "off is disabled: no node plans these times\n"));
     assert_eq!(told.stdout.lines().count(), 2);
     assert!(!place.run(&["next"]).stdout.contains("off"));
 }

@@ -193,7 +193,7 @@ fn a_slot_that_is_over_by_the_stores_clock_is_refused_in_one_line() {
     let place = Place::new();
     let line = ["exec", "--store", STORE, "--job", "push", "--slot", "2026-01-01T13Z", "--report", "report.json"];
     let refused = place.run(&[&line[..], &["--", "/bin/echo", "never"]].concat());
-    let told = "push@2026-01-01T13Z was not run: by the store's clock it ended at 2026-01-01 14:00:00 UTC";
+    let told = "push@2026-01-01T13Z was not run: the slot ended at 2026-01-01 14:00:00 UTC by the store's clock";
     assert_eq!((refused.code, &*refused.stdout, &*refused.stderr), (69, "", &*format!("cronward: {told}\n")));
     let report = report(&place);
     assert_eq!((&report["result"], &report["messages"][0]), (&"closed".into(), &told.into()), "{report}");
@@ -507,8 +507,12 @@ fn a_trigger_runs_the_files_command_here_and_is_refused_with_the_verb_that_mends
     assert_eq!((first.code, &*first.stdout), (1, "manual 1\n"), "{}", first.stderr);
     let spent = place.run(&["trigger", "push", "--yes", "--config", "jobs.toml"]);
     assert_eq!((spent.code, &*spent.stdout), (69, ""));
-    assert!(spent.stderr.contains("its attempts are used up: `cronward reset push@"), "{}", spent.stderr);
-    assert!(spent.stderr.contains(" --config jobs.toml` forgives them"), "{}", spent.stderr);
+    assert!(
+        spent.stderr.contains("the attempts are exhausted: to allow more, `cronward reset push@"),
+        "{}",
+        spent.stderr
+    );
+    assert!(spent.stderr.contains(" --config jobs.toml`"), "{}", spent.stderr);
     assert_eq!(place.run(&["reset", "push", "--yes"]).code, 0);
     let again = place.run(&["trigger", "push", "--yes"]);
     assert_eq!((again.code, &*again.stdout), (1, "manual 2\n"), "{}", again.stderr);

@@ -183,14 +183,14 @@ fn a_user_of_another_machine_is_no_command_and_the_guess_is_told() {
     let config = checked(&system.stdout);
     let users: Vec<_> = config.jobs.values().map(|job| job.command.user.as_deref()).collect();
     assert_eq!(users, [Some("no-such-account"), Some("root")], "{}", system.stdout);
-    let told = "stdin:1: no-such-account is taken for a user, though this machine has no such account: if it is a command, \
+    let told = "stdin:1: no-such-account is read as a user, although this machine has no such account; if it is a command, \
                 import with --personal";
     assert!(system.stderr.contains(&format!("warning: {told}")), "{}", system.stderr);
     assert!(system.stdout.contains(&format!("# import: {told}")), "{}", system.stdout);
 
     let own = import_text("0 3 * * * no-such-account /srv/app/nightly\n5 3 * * * php /srv/app/report\n", &[]);
     assert!(checked(&own.stdout).jobs.values().all(|job| job.command.user.is_none()), "{}", own.stdout);
-    assert!(own.stderr.contains("warning: stdin:1: no-such-account is taken for a command"), "{}", own.stderr);
+    assert!(own.stderr.contains("warning: stdin:1: no-such-account is read as a command"), "{}", own.stderr);
     let sure = import_text("0 3 * * * no-such-account /srv/app/nightly\n5 3 * * * /srv/app/report\n", &[]);
     assert!(!sure.stderr.contains("warning"), "{}", sure.stderr);
     let said = import_text("0 3 * * * no-such-account /srv/app/nightly\n", &["--personal"]);

@@ -197,7 +197,7 @@ fn a_store_that_cannot_hold_a_foreign_key_refuses() {
         let refused = exec(&Place::new(), url, &[], "echo never");
         assert_eq!((refused.code, &*refused.stdout), (64, ""), "{refused:?}");
         #[cfg(all(feature = "redis-cluster", feature = "etcd"))]
-        assert!(refused.stderr.contains("--key: a foreign key can be held in one Redis only"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("--key: an external lock can be held in one Redis only"), "{}", refused.stderr);
     }
     for key in ["", "cronward:default:{billing}"] {
         let refused = Place::new().run(&["exec", "--store", "memory", "--job", "a", "--key", key, "--", "/bin/true"]);

@@ -69,7 +69,7 @@ fn attempts_can_be_narrowed_and_widened() {
 fn nothing_to_list_is_told_beside_an_empty_result() {
     let told = Filled::new().run(&["attempts", "--state", "missed"]);
     assert_eq!((told.code, &*told.stdout), (0, ""));
-    assert_eq!(told.stderr, "no such slot in the last 24h\n");
+    assert_eq!(told.stderr, "no missed slots in the last 24h\n");
 }
 
 #[test]
@@ -100,10 +100,14 @@ fn the_json_of_attempts_is_an_array_of_slots_with_the_promised_fields() {
 }
 
 #[test]
-fn show_has_the_same_json_as_one_element_of_attempts() {
+fn show_has_the_same_json_as_one_element_of_attempts_and_the_latest_of_its_job() {
     let store = Filled::new();
     let listed = json(&store.run(&["attempts", "--job", "mail", "--json"]));
-    assert_eq!(json(&store.run(&["show", "mail", "--json"])), listed[0]);
+    let mut shown = json(&store.run(&["show", "mail", "--json"]));
+    let latest = shown["latest"].take();
+    assert_eq!(shown, listed[0]);
+    assert_eq!(latest, json(&store.run(&["jobs", "mail", "--json"]))[0]["latest"]);
+    assert_eq!(latest["end"]["outcome"], "failure");
 }
 
 #[test]

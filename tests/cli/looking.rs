@@ -39,7 +39,7 @@ fn a_command_that_only_looks_makes_no_store_and_says_what_is_missing() {
             assert!(is_empty(&place), "{words:?}");
         }
         let told = place.run(&["doctor", "--store", url]);
-        assert!(told.code == 2 && told.stdout.contains("fault  reachable"), "{told:?}");
+        assert!(told.code == 2 && told.stdout.contains("error  reachable"), "{told:?}");
         assert!(told.stdout.contains(missing), "{}", told.stdout);
         assert!(is_empty(&place));
     }
@@ -58,6 +58,6 @@ fn what_is_guarded_makes_the_store_with_its_directories_and_then_it_is_looked_at
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(place.path().join("d/e.db").exists());
     let made = place.run(&["migrate", "--store", "sqlite:f/g.db"]);
-    assert!(made.code == 0 && made.stdout.contains("made the tables"), "{made:?}");
+    assert!(made.code == 0 && made.stdout.contains("created the tables"), "{made:?}");
     assert_eq!(place.run(&["jobs", "--store", "sqlite:f/g.db"]).code, 0);
 }

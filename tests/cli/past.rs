@@ -54,7 +54,7 @@ fn a_slot_that_is_over_runs_only_when_the_past_is_asked_for() {
     on_each_store(|place| {
         let refused = place.run(&["trigger", "push@-1", "--yes"]);
         assert_eq!((refused.code, &*refused.stdout), (69, ""));
-        assert!(refused.stderr.contains("it is over: --past"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("the slot has ended: add --past"), "{}", refused.stderr);
 
         let failed = place.run(&["trigger", "push@-1", "--past", "--yes"]);
         assert_eq!(failed.code, 1, "{failed:?}");
@@ -82,7 +82,11 @@ fn attempts_of_the_past_are_used_up_until_they_are_forgiven() {
         }
         let spent = place.run(&["trigger", "push@-1", "--past", "--yes"]);
         assert_eq!((spent.code, &*spent.stdout), (69, ""));
-        assert!(spent.stderr.contains("its attempts are used up: `cronward reset push@"), "{}", spent.stderr);
+        assert!(
+            spent.stderr.contains("the attempts are exhausted: to allow more, `cronward reset push@"),
+            "{}",
+            spent.stderr
+        );
         assert_eq!(place.run(&["reset", "push@-1", "--yes"]).code, 0);
         assert!(place.run(&["trigger", "push@-1", "--past", "--yes"]).stdout.starts_with("manual 3 "));
     });
@@ -105,7 +109,7 @@ fn a_run_of_the_past_keeps_its_lease_and_neither_it_nor_today_starts_beside_the_
         while begun.elapsed() < Duration::from_secs(11) {
             let held = place.run(&["trigger", "push@-1", "--past", "--yes"]);
             assert_eq!((held.code, &*held.stdout), (75, ""), "{held:?}");
-            assert!(held.stderr.contains("holds it"), "{}", held.stderr);
+            assert!(held.stderr.contains("holds the lease"), "{}", held.stderr);
         }
         let today = place.run(&["trigger", "push", "--yes"]);
         assert_eq!((today.code, &*today.stdout), (75, ""), "{today:?}");

@@ -65,7 +65,7 @@ fn logs_of_what_has_none_says_so_beside_an_empty_result() {
     assert_eq!(never.stderr, format!("quiet@{} has no attempt yet\n", store.key));
     let wrong = store.run(&["logs", "mail", "--attempt", "9"]);
     assert_eq!((wrong.code, &*wrong.stdout), (64, ""));
-    assert!(wrong.stderr.contains("there is 1, 2, 3"), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("its attempts are: 1, 2, 3"), "{}", wrong.stderr);
 }
 
 #[test]

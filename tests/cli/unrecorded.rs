@@ -45,7 +45,7 @@ fn end(place: &Place, child: &Child) {
 /// One line, with what is not recorded and what comes of it.
 fn is_told(ended: &Ended) {
     assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
-    for words in ["attempt 1 ended with exit code 3", "not recorded", "once its lease expires", "run the slot again"] {
+    for words in ["attempt 1 ended with exit code 3", "not recorded", "once the lease expires", "run the slot again"] {
         assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
     }
 }
@@ -82,7 +82,7 @@ fn the_waiting_for_a_store_that_is_gone_is_bounded_by_a_lease() {
     let ended = ended(child);
     assert_eq!(ended.code, 3, "{}", ended.stderr);
     // The lease may have been in doubt before the command ended.
-    assert!(ended.stderr.contains("which is not recorded: redis://127.0.0.1:"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("but the outcome was not recorded: redis://127.0.0.1:"), "{}", ended.stderr);
     assert_eq!(report(&place)["runs"][0]["recorded"], false);
 }
 

@@ -281,7 +281,7 @@ mod tests {
             ("*/0 * * * *", "above 0"),
             ("*/5/2 * * * *", "above 0"),
             ("0 0 * * monday", "not understood"),
-            ("0 0 31 2 *", "never ticks"),
+            ("0 0 31 2 *", "never fires"),
         ] {
             let told = when(text).unwrap_err();
             assert!(told.contains(why), "{text}: {told}");

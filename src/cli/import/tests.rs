@@ -33,7 +33,7 @@ fn read_again(document: &str) -> Config {
 fn a_setting_holds_from_its_line_on_and_what_all_share_is_a_default() {
     let document = import("A=1\nB=2\n* * * * * one\nB=$x\n0 * * * * two\n");
     assert!(
-        document.contains("[defaults.env]\nA = \"1\"\nPATH = \"/usr/bin:/bin\"    # import: cron's own"),
+        document.contains("[defaults.env]\nA = \"1\"\nPATH = \"/usr/bin:/bin\"    # import: cron's default, because the crontab sets none"),
         "{document}"
     );
     let config = read_again(&document);

@@ -118,7 +118,10 @@ fn a_redlock_has_an_odd_number_of_masters_and_says_what_it_cannot_promise() {
             "redlock://a,b",
             "bad-url: url cannot be used: it names 2 master(s) (write redis:// for one, or name three, five or",
         ),
-        ("redlock://a,b,c,d", "bad-url: url cannot be used: it names 4 masters: an even number"),
+        (
+            "redlock://a,b,c,d",
+            "bad-url: url cannot be used: it names 4 masters: 4 masters tolerate no more failures than 3",
+        ),
         ("redlocks://a,,c", "bad-url: url cannot be used: one of its servers is no host (write host:port,host:port"),
         ("redlock://a:1,b:2,c:3/0", "redlock-limits: redlock: leases hold while most masters' clocks run at one rate"),
     ] {

@@ -151,7 +151,7 @@ mod tests {
     fn what_makes_no_quorum_is_refused() {
         assert!(refused("redlock://a").contains("redis://"));
         assert!(refused("redlock://a,b").contains("2 master"));
-        assert!(refused("redlock://a,b,c,d").contains("even"));
+        assert!(refused("redlock://a,b,c,d").contains("tolerate no more failures than 3"));
         assert!(refused("redlock://a,b,A:6379").contains("twice"));
         assert!(refused("redlock://a,,c").contains("host:port,host:port"));
         assert!(refused("redlock:a,b,c").contains("names no server"));
