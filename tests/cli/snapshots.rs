@@ -41,6 +41,7 @@ const UNTIL_TERM: &str = "TERM=15 ";
 /// An error says what to do about it with one of these; whose help to read is not enough.
 const WAYS_OUT: &[&str] = &[
     "1 to ",
+    " lists the jobs",
     "; a similar ",
     "; add it",
     "goes after the command",
