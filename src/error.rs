@@ -101,7 +101,7 @@ pub enum Applied {
 /// The operations of a store, for errors, logs and metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "each is the Store method of that name")]
+#[allow(missing_docs, reason = "each is the method of that name of Store or LockStore")]
 pub enum Op {
     Open,
     Claim,
@@ -127,14 +127,19 @@ pub enum Op {
     Notes,
     Latest,
     Subscribe,
+    Acquire,
+    RenewLock,
+    Release,
+    Locks,
+    Evict,
     /// A word of a later version, in a journal.
     #[serde(other)]
     Unknown,
 }
 
 impl Op {
-    /// Every operation, in the order of the trait.
-    pub const ALL: [Self; 24] = [
+    /// Every operation, in the order of the traits.
+    pub const ALL: [Self; 29] = [
         Self::Open,
         Self::Claim,
         Self::Renew,
@@ -159,6 +164,11 @@ impl Op {
         Self::Notes,
         Self::Latest,
         Self::Subscribe,
+        Self::Acquire,
+        Self::RenewLock,
+        Self::Release,
+        Self::Locks,
+        Self::Evict,
     ];
 
     /// True when it changes nothing in the store.
@@ -174,6 +184,7 @@ impl Op {
                 | Self::Notes
                 | Self::Latest
                 | Self::Subscribe
+                | Self::Locks
         )
     }
 
@@ -204,6 +215,11 @@ impl Op {
             Self::Notes => "notes",
             Self::Latest => "latest",
             Self::Subscribe => "subscribe",
+            Self::Acquire => "acquire",
+            Self::RenewLock => "renew_lock",
+            Self::Release => "release",
+            Self::Locks => "locks",
+            Self::Evict => "evict",
             Self::Unknown => "unknown",
         }
     }

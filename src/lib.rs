@@ -36,6 +36,7 @@ pub mod job;
 pub mod node;
 pub mod observe;
 pub mod reply;
+pub mod resource;
 pub mod schedule;
 pub mod service;
 #[cfg(feature = "sim")]

@@ -4,7 +4,7 @@ pub mod hash;
 mod name;
 mod spec;
 
-pub use name::{JobName, LockKey, LockKeyError, NAME_RULE, NODE_NAME_RULE, NameError, Namespace, NodeName};
+pub use name::{JobName, LockKey, LockKeyError, LockName, NAME_RULE, NODE_NAME_RULE, NameError, Namespace, NodeName};
 pub use spec::{
     Backoff, CLOCK_SKEW, Concurrency, MAX_ATTEMPTS_LIMIT, OnLost, OnStoreError, Policy, RetryPolicy, SHORTEST_LEASE_TTL,
 };

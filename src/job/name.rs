@@ -115,6 +115,10 @@ name_type!(
     Namespace, "namespace", 52, lower, NAME_RULE
 );
 name_type!(
+    /// The name of a lock that jobs and programs share. Same rule as job names.
+    LockName, "lock name", 52, lower, NAME_RULE
+);
+name_type!(
     /// A node's name, as people know it; usually the host's. See [`NODE_NAME_RULE`].
     NodeName, "node name", 64, mixed, NODE_NAME_RULE
 );

@@ -5,7 +5,7 @@ use super::source::{blank, mentions, paths, without_tests};
 
 /// The layers from the ground up; a module knows what is below it, and beside it only what [`BESIDE`] lists.
 const LAYERS: [&[&str]; 7] = [
-    &["slot", "job", "clock", "reply", "error", "event", "wake", "text", "file"],
+    &["slot", "job", "resource", "clock", "reply", "error", "event", "wake", "text", "file"],
     &["guard", "schedule"],
     &["store", "exec", "observe"],
     &["drive"],
@@ -39,7 +39,8 @@ const ABOVE_ADAPTERS: &[&str] = &["layer", "conformance"];
 pub(crate) const ADAPTERS: &[&str] = &["redis", "sql", "etcd", "zookeeper", "memory"];
 
 /// Modules that are pure: values in, values out.
-const PURE: &[&str] = &["slot", "job", "reply", "error", "event", "wake", "text", "guard", "schedule", "verify", "sim"];
+const PURE: &[&str] =
+    &["slot", "job", "resource", "reply", "error", "event", "wake", "text", "guard", "schedule", "verify", "sim"];
 
 /// The parts of other modules that are as pure.
 const PURE_PARTS: &[(&str, &str)] = &[

@@ -1,0 +1,13 @@
+//! The words of resource locks: what is asked of them, who asks, what is held, and what a store answers. Words only; the rules are
+//! in `store::rules::lock`, the promise in `docs/locks.md`.
+
+mod answer;
+mod demand;
+mod hold;
+mod record;
+
+pub use crate::job::LockName;
+pub use answer::{Acquired, LockHint, LockHintError, LockRefusal, LockRelease, LockRenewal};
+pub use demand::{Demand, DemandError, Demands, MOST_DEMANDS, UNLIMITED};
+pub use hold::{AcquireRequest, LONGEST_LABEL, LockExit, LockHold, OwnerId, Place};
+pub use record::{LockEntry, LockHolder, LockRecord, MOST_ENTRIES};
