@@ -2,6 +2,7 @@
 //!
 //! - [`Store`] is the contract, one atomic step per operation; [`crate::reply`] has what it answers.
 //! - `rules` decide about a slot, on its `state`: the executable specification, run by every store but Redis.
+//! - [`LockStore`] is the contract of those that keep locks besides.
 //! - [`memory`] keeps slots in this process.
 //! - [`layer`] decorates any store: a time limit, chaos, a password that changes.
 //! - `redis`, `sql`, `etcd` and `zookeeper` are adapters. They know the trait and the words, never each other and never `guard`.
@@ -18,6 +19,7 @@ pub mod handover;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 mod keyed;
 pub mod layer;
+mod locks;
 pub mod memory;
 mod open;
 #[cfg(feature = "redis")]
@@ -46,6 +48,7 @@ pub use contract::{Capability, LATEST_KEPT, Reach, Store, StoreClock, StoreOptio
 pub use doctor::Station;
 pub use doctor::Trial;
 pub use doctor::{Finding, Severity};
+pub use locks::{LockStore, LockWakeups};
 pub use open::{capability, check_url, examine, forget, migrate, open, stations, where_kept};
 pub use registry::{HEARTBEAT, HeartbeatReply, JobEntry, JobOrigin, NodeEntry, NodeReport, Pause, SILENCE};
 pub use url::{

@@ -10,11 +10,11 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::clock::later;
-use crate::job::{JobName, NodeName};
+use crate::job::{JobName, LockName, NodeName};
 use crate::slot::{
     Attempt, Audit, JobLatest, Lease, NotePage, OutputTail, RunRecord, Slot, SlotKey, SlotRecord, Token,
 };
-use crate::store::rules::{Change, MarkChange, SlotStep};
+use crate::store::rules::{Change, LockState, MarkChange, SlotStep};
 use crate::store::state::{Moment, SlotQuery, SlotState, StoredMark};
 use crate::store::{
     Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, LATEST_KEPT, NodeEntry, NodeReport, Pause,
@@ -45,6 +45,8 @@ pub struct Ledger {
     /// What each job has come to lately, and since when it is that.
     pub(super) latest: BTreeMap<JobName, (JobLatest, DateTime<Utc>)>,
     notes: BTreeMap<SlotId, Noted>,
+    pub(super) locks: BTreeMap<LockName, LockState>,
+    pub(super) lock_wakes: Vec<(Token, Token)>,
     wakes: Vec<Wake>,
 }
 
@@ -107,6 +109,8 @@ impl Ledger {
             pauses: BTreeMap::new(),
             latest: BTreeMap::new(),
             notes: BTreeMap::new(),
+            locks: BTreeMap::new(),
+            lock_wakes: Vec::new(),
             wakes: Vec::new(),
         }
     }
@@ -197,6 +201,10 @@ impl Ledger {
         });
         self.leased.retain(|id| self.slots.get(id).is_some_and(|kept| kept.state.mark.is_some()));
         gone
+    }
+
+    pub(super) const fn retention(&self) -> Duration {
+        self.retention
     }
 
     pub(super) const fn at(&self, now: DateTime<Utc>) -> Moment {

@@ -5,6 +5,7 @@
 //! - [`MemoryStore`] is a ledger behind a lock and a clock: the [`super::Store`].
 
 mod ledger;
+mod locks;
 mod probe;
 
 pub use ledger::Ledger;
@@ -21,6 +22,7 @@ use crate::clock::Clock;
 use crate::job::{JobName, Namespace};
 use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
 use crate::store::backend::Backend;
+use crate::store::locks::LockHints;
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
 use crate::store::state::SlotQuery;
@@ -51,11 +53,13 @@ struct Shared {
 struct Room {
     ledger: Ledger,
     wakes: broadcast::Sender<Wake>,
+    lock_hints: LockHints,
 }
 
 impl Room {
     fn new(retention: Duration) -> Self {
-        Self { ledger: Ledger::new(retention), wakes: broadcast::Sender::new(HINTS) }
+        let wakes = broadcast::Sender::new(HINTS);
+        Self { ledger: Ledger::new(retention), wakes, lock_hints: LockHints::default() }
     }
 }
 
@@ -82,6 +86,7 @@ impl MemoryStore {
                 // No receiver is no fault: nobody waits.
                 let _ = room.wakes.send(wake);
             }
+            room.lock_hints.tell(room.ledger.take_lock_wakes());
             answer
         })
     }

@@ -7,9 +7,11 @@
 
 mod change;
 mod claim;
+mod lock;
 mod settle;
 
 pub(super) use change::{Change, MarkChange};
+pub(super) use lock::{LockState, LockStep};
 
 use std::time::Duration;
 

@@ -1,0 +1,66 @@
+//! How a request ends: `release`, which whoever asked sends at the end, whatever it had come to; and `evict`, by which an operator
+//! takes somebody out. Nothing that was left comes back: not by a late acquire, not by a late renewal.
+
+use std::time::Duration;
+
+use super::LockStep;
+use crate::clock::later;
+use crate::job::LockName;
+use crate::reply::Intervention;
+use crate::resource::{Demand, LockExit, LockRelease};
+use crate::slot::{Audit, Token};
+
+/// For how long what an operator took out cannot come back by itself: longer than any copy of a request is under way.
+const EVICTED: Duration = Duration::from_secs(600);
+
+impl LockStep {
+    /// Ends a request ([`crate::store::LockStore::release`]).
+    pub(in crate::store) fn release(&mut self, exit: &LockExit) -> LockRelease {
+        let mut left = self.lapse(&exit.demands);
+        let mut answer = LockRelease::Released;
+        for demand in &exit.demands {
+            let (part, was_there) = self.depart(exit, demand);
+            answer = answer.worse(part);
+            if was_there {
+                left.push(demand.lock().clone());
+            }
+        }
+        self.tell(&left, exit.token);
+        answer
+    }
+
+    /// Leaves one queue. What it comes to, and whether it stood there.
+    fn depart(&mut self, exit: &LockExit, demand: &Demand) -> (LockRelease, bool) {
+        let until = later(self.now, exit.ttl);
+        let lock = self.lock(demand.lock());
+        let own = lock.take(exit.token);
+        let as_granted = own.as_ref().is_some_and(|entry| exit.fence.is_none() || entry.told() == exit.fence);
+        let part = match exit.fence {
+            _ if as_granted || lock.was_released(exit.token) => LockRelease::Released,
+            None => LockRelease::Released,
+            Some(fence) => match lock.granted_since(exit.owner, demand, fence) {
+                Some(by) => LockRelease::Overtaken { by: Some(by) },
+                // Who left since, and had come later.
+                None if lock.gone > fence.0.saturating_add(1) => LockRelease::Overtaken { by: None },
+                None => LockRelease::Expired,
+            },
+        };
+        if let Some(entry) = &own {
+            lock.note_left(entry.fence);
+        }
+        lock.spend(exit.token, until, as_granted);
+        (part, own.is_some())
+    }
+
+    /// Takes somebody out ([`crate::store::LockStore::evict`]).
+    pub(in crate::store) fn evict(&mut self, name: &LockName, token: Token, audit: &Audit) -> Intervention {
+        let (now, lock) = (self.now, self.lock(name));
+        lock.lapse(now);
+        let Some(entry) = lock.take(token) else { return Intervention::Unchanged };
+        lock.note_left(entry.fence);
+        lock.spend(token, later(now, EVICTED), false);
+        lock.record_audit(Audit { at: now, ..audit.clone() });
+        self.tell(std::slice::from_ref(name), token);
+        Intervention::Applied
+    }
+}

@@ -1,0 +1,309 @@
+//! One lock: its queue as it is stored, and who of it holds. Plain data; its JSON is what stores with documents keep.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::clock::{between, earlier, later};
+use crate::job::{LockName, NodeName};
+use crate::resource::{Demand, LockEntry, LockHolder, LockRecord, MOST_ENTRIES, OwnerId, Place};
+use crate::slot::{Audit, Fence, Token};
+
+/// Tokens that are remembered as spent, at the most: the one that ends soonest goes first.
+const MOST_SPENT: usize = 4 * MOST_ENTRIES;
+
+/// Operators' verbs that are kept.
+const MOST_AUDITS: usize = 16;
+
+/// One request's entry in one queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::store) struct QueueEntry {
+    pub(super) token: Token,
+    pub(super) owner: OwnerId,
+    pub(super) place: Place,
+    /// The number of its grant; 0 until it was told that it holds in every lock that it named.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) fence: u64,
+    pub(super) weight: u32,
+    pub(super) of: u32,
+    /// It counts until then.
+    #[serde(rename = "until_ms", with = "chrono::serde::ts_milliseconds")]
+    pub(super) until: DateTime<Utc>,
+    pub(super) node: NodeName,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(super) label: String,
+    pub(super) instance: Token,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// A request that was left: nothing that comes under its token is new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Spent {
+    until_ms: u64,
+    /// It was there when it was left, so that a repetition of the release is answered alike.
+    #[serde(default)]
+    released: bool,
+}
+
+/// All that is kept of a lock.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::store) struct LockState {
+    /// The largest number that was ever given here.
+    #[serde(default)]
+    pub(super) last: u64,
+    /// What is known of those that have left: a hold with a smaller fence is never set again.
+    #[serde(default)]
+    pub(super) gone: u64,
+    /// In the order of the queue.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    entries: Vec<QueueEntry>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    spent: BTreeMap<Token, Spent>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    audit: Vec<Audit>,
+}
+
+impl QueueEntry {
+    /// Its place; two that have the same, after a loss of data, stand by their owners.
+    fn key(&self) -> (Place, OwnerId, Token) {
+        (self.place, self.owner, self.token)
+    }
+
+    /// Its fence, once it was told.
+    pub(super) fn told(&self) -> Option<Fence> {
+        (self.fence > 0).then_some(Fence(self.fence))
+    }
+
+    pub(super) fn remaining(&self, now: DateTime<Utc>) -> Duration {
+        between(now, self.until)
+    }
+
+    /// Whether the two cannot both hold.
+    fn excludes(&self, demand: &Demand) -> bool {
+        u64::from(self.weight) + u64::from(demand.weight()) > u64::from(self.of.min(demand.of()))
+    }
+
+    /// What it asked for; the limits of what was stored are not believed blindly.
+    fn demand(&self, lock: &LockName) -> Demand {
+        let whole = || Demand::exclusive(lock.clone());
+        Demand::permits(lock.clone(), self.weight, self.of).unwrap_or_else(|_| whole())
+    }
+}
+
+impl LockState {
+    /// Those that hold: the longest front that weighs no more than the smallest limit in it. Entries of one owner at one place are
+    /// one step.
+    pub(super) fn front(&self) -> &[QueueEntry] {
+        let mut weights: BTreeMap<OwnerId, u32> = BTreeMap::new();
+        let (mut sum, mut limit, mut front) = (0_u64, u32::MAX, 0_usize);
+        for group in self.entries.chunk_by(|a, b| (a.place, a.owner) == (b.place, b.owner)) {
+            for entry in group {
+                let weight = weights.entry(entry.owner).or_default();
+                sum += u64::from(entry.weight.saturating_sub(*weight));
+                *weight = entry.weight.max(*weight);
+                limit = limit.min(entry.of);
+            }
+            if sum > u64::from(limit) {
+                break;
+            }
+            front += group.len();
+        }
+        self.entries.get(..front).unwrap_or_default()
+    }
+
+    /// Whether the request holds here.
+    pub(super) fn holds(&self, token: Token) -> bool {
+        self.front().iter().any(|entry| entry.token == token)
+    }
+
+    /// The requests that hold here.
+    pub(super) fn holding(&self) -> BTreeSet<Token> {
+        self.front().iter().map(|entry| entry.token).collect()
+    }
+
+    /// The foremost place where this owner holds by another request.
+    pub(super) fn own_place(&self, owner: OwnerId, but: Token) -> Option<Place> {
+        self.front().iter().find(|entry| entry.owner == owner && entry.token != but).map(|entry| entry.place)
+    }
+
+    /// Who holds first, of other owners.
+    pub(super) fn first_holder(&self, but: OwnerId) -> Option<LockHolder> {
+        self.front().iter().find(|entry| entry.owner != but).map(holder)
+    }
+
+    /// Entries of other owners in front of the request.
+    pub(super) fn ahead(&self, token: Token) -> Vec<&QueueEntry> {
+        let Some(own) = self.find(token) else { return Vec::new() };
+        self.entries.iter().filter(|other| other.key() < own.key() && other.owner != own.owner).collect()
+    }
+
+    /// Everybody else.
+    pub(super) fn others(&self, owner: OwnerId) -> impl Iterator<Item = &QueueEntry> {
+        self.entries.iter().filter(move |entry| entry.owner != owner)
+    }
+
+    /// Somebody who holds, was told so no earlier than `fence`, and cannot hold beside this demand.
+    pub(super) fn granted_since(&self, owner: OwnerId, demand: &Demand, fence: Fence) -> Option<LockHolder> {
+        let since = |entry: &&QueueEntry| entry.told().is_some_and(|told| told >= fence);
+        let mut told = self.front().iter().filter(since);
+        told.find(|entry| entry.owner != owner && entry.excludes(demand)).map(holder)
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.entries.len() >= MOST_ENTRIES
+    }
+
+    pub(super) fn find(&self, token: Token) -> Option<&QueueEntry> {
+        self.entries.iter().find(|entry| entry.token == token)
+    }
+
+    /// Makes the entry last until then, never shorter, and gives it its number.
+    pub(super) fn prolong(&mut self, token: Token, until: DateTime<Utc>) {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.token == token) {
+            entry.until = entry.until.max(until);
+        }
+    }
+
+    /// The entry was told that it holds.
+    pub(super) fn number(&mut self, token: Token, fence: u64) {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.token == token) {
+            entry.fence = fence;
+        }
+    }
+
+    /// Puts the entry where it stands.
+    pub(super) fn put(&mut self, entry: QueueEntry) {
+        let at = self.entries.partition_point(|other| other.key() < entry.key());
+        self.last = self.last.max(entry.place).max(entry.fence);
+        self.entries.insert(at, entry);
+    }
+
+    /// Takes the entry out, without a word about why.
+    pub(super) fn take(&mut self, token: Token) -> Option<QueueEntry> {
+        let at = self.entries.iter().position(|entry| entry.token == token)?;
+        Some(self.entries.remove(at))
+    }
+
+    /// A hold with this fence has ended by itself: it alone could be set again.
+    pub(super) fn note_lapsed(&mut self, fence: u64) {
+        self.gone = self.gone.max(fence);
+    }
+
+    /// A hold with this fence was left: it is never set again. Nothing is to be noted of one that was never told.
+    pub(super) fn note_left(&mut self, fence: u64) {
+        if fence > 0 {
+            self.gone = self.gone.max(fence.saturating_add(1));
+        }
+    }
+
+    /// Takes out what has lapsed. True where an entry did.
+    pub(super) fn lapse(&mut self, now: DateTime<Utc>) -> bool {
+        let before = self.entries.len();
+        let gone = self.entries.iter().filter(|entry| entry.until <= now).map(|entry| entry.fence).max();
+        self.entries.retain(|entry| entry.until > now);
+        self.note_lapsed(gone.unwrap_or(0));
+        self.spent.retain(|_, spent| spent.until_ms > millis(now));
+        self.entries.len() < before
+    }
+
+    /// What comes under this token until then is a late copy.
+    pub(super) fn spend(&mut self, token: Token, until: DateTime<Utc>, released: bool) {
+        let before = self.spent.get(&token);
+        let until_ms = millis(until).max(before.map_or(0, |spent| spent.until_ms));
+        let released = released || before.is_some_and(|spent| spent.released);
+        self.spent.insert(token, Spent { until_ms, released });
+        if self.spent.len() > MOST_SPENT {
+            let soonest = self.spent.iter().min_by_key(|(_, spent)| spent.until_ms).map(|(token, _)| *token);
+            soonest.map(|token| self.spent.remove(&token));
+        }
+    }
+
+    pub(super) fn is_spent(&self, token: Token) -> bool {
+        self.spent.contains_key(&token)
+    }
+
+    /// Whether the request was there when it was left, as far as that is remembered.
+    pub(super) fn was_released(&self, token: Token) -> bool {
+        self.spent.get(&token).is_some_and(|spent| spent.released)
+    }
+
+    /// Records an operator's verb.
+    pub(super) fn record_audit(&mut self, audit: Audit) {
+        self.audit.push(audit);
+        let surplus = self.audit.len().saturating_sub(MOST_AUDITS);
+        self.audit.drain(..surplus);
+    }
+
+    /// Whether nothing of it is needed any more: nobody is there, no copy of a request is under way, and its numbers are so far
+    /// below the clock that none can come again.
+    pub(in crate::store) fn is_idle(&self, now: DateTime<Utc>, retention: Duration) -> bool {
+        self.entries.iter().all(|entry| entry.until <= now)
+            && self.spent.values().all(|spent| spent.until_ms <= millis(now))
+            && self.last <= millis(earlier(now, retention))
+    }
+
+    /// Until when something of it is needed, by what is known now; see [`LockState::is_idle`].
+    #[cfg(feature = "sqlite")]
+    pub(in crate::store) fn needed_until(&self, retention: Duration) -> DateTime<Utc> {
+        let numbers = i64::try_from(self.last).ok().and_then(DateTime::from_timestamp_millis);
+        let kept = numbers.map(|last| later(last, retention));
+        let spent = self.spent.values().map(|spent| spent.until_ms).max();
+        let spent = spent.and_then(|until| i64::try_from(until).ok()).and_then(DateTime::from_timestamp_millis);
+        let there = self.entries.iter().map(|entry| entry.until).max();
+        [kept, spent, there].into_iter().flatten().max().unwrap_or(DateTime::UNIX_EPOCH)
+    }
+
+    /// Whether anybody ever used it.
+    pub(in crate::store) fn is_untouched(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What people see of it.
+    pub(in crate::store) fn record(&self, lock: &LockName, now: DateTime<Utc>) -> LockRecord {
+        let mut live = self.clone();
+        live.lapse(now);
+        let front = live.front().len();
+        let shown = |(index, entry): (usize, &QueueEntry)| LockEntry {
+            token: entry.token,
+            by: holder(entry),
+            demand: entry.demand(lock),
+            place: entry.place,
+            holds: index < front,
+            remaining: entry.remaining(now),
+        };
+        let entries = live.entries.iter().enumerate().map(shown).collect();
+        LockRecord { lock: lock.clone(), entries, audit: live.audit }
+    }
+}
+
+/// What happens to a lock behind the store's back; for probes.
+impl LockState {
+    /// Every entry of the request, or of all, lapses at that instant.
+    pub(in crate::store) fn lapse_at(&mut self, token: Option<Token>, at: DateTime<Utc>) {
+        for entry in self.entries.iter_mut().filter(|entry| token.is_none_or(|token| entry.token == token)) {
+            entry.until = entry.until.min(at);
+        }
+    }
+}
+
+/// The instant at which an entry lapses that is asked for now.
+pub(super) fn lapses(now: DateTime<Utc>, ttl: Duration) -> DateTime<Utc> {
+    later(now, ttl)
+}
+
+/// The store's clock in milliseconds: what numbers are made of, so that they rise also after the last one was lost with the data.
+/// They stay below 2^53, where JavaScript and JSON begin to round.
+pub(super) fn millis(now: DateTime<Utc>) -> u64 {
+    u64::try_from(now.timestamp_millis()).unwrap_or(0)
+}
+
+/// As the others are told.
+pub(super) fn holder(entry: &QueueEntry) -> LockHolder {
+    LockHolder { node: entry.node.clone(), label: entry.label.clone(), owner: entry.owner, fence: entry.told() }
+}
