@@ -31,6 +31,7 @@ mod file;
 pub mod fuzzing;
 pub mod guard;
 pub mod job;
+pub mod lock;
 #[cfg(any(feature = "daemon", feature = "sim"))]
 #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "a simulated node shows no health and keeps no notes"))]
 pub mod node;

@@ -14,11 +14,14 @@
 //!     └───────────────────────── failed, attempts left ────────────────────────────────────┘
 //! ```
 //!
+//! [`LockMachine`] is the same for one request for locks.
+//!
 //! Nothing here awaits, reads a clock, draws a random number, does I/O or logs: instants come in as
 //! [`crate::clock::Now`], random bits once as the first token.
 
 mod action;
 mod claiming;
+mod locking;
 mod machine;
 mod pace;
 mod running;
@@ -29,6 +32,7 @@ mod trust;
 mod tests;
 
 pub use action::Action;
+pub use locking::{LockAction, LockEnd, LockMachine, LockNews};
 pub use machine::{Assignment, End, SlotMachine};
 pub(crate) use pace::own_handicap;
 pub use trust::TrustWindow;

@@ -37,7 +37,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use cronward::store::conformance::{Case, Setup, cases, run_case};
+use cronward::store::conformance::{Case, LockCase, Setup, cases, lock_cases, run_case, run_lock_case};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::runtime::Runtime;
 
@@ -96,6 +96,12 @@ fn trials_of(subject: &Arc<Subject>, runtime: &Arc<Runtime>) -> Vec<Trial> {
     let of_case =
         |case: Case| trial(subject, runtime, case.name, move |setup, runtime| runtime.block_on(run_case(setup, &case)));
     let mut trials: Vec<Trial> = cases().map(of_case).collect();
+    if setups::KEEP_LOCKS.contains(&subject.name) {
+        let of_case = |case: LockCase| {
+            trial(subject, runtime, case.name, move |setup, runtime| runtime.block_on(run_lock_case(setup, &case)))
+        };
+        trials.extend(lock_cases().map(of_case));
+    }
     trials.push(trial(subject, runtime, "sequences::any_sequence_is_answered_as_specified", sequences::agree));
     trials
 }

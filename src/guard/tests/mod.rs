@@ -2,6 +2,7 @@
 //! every answer is written out.
 
 mod claiming;
+mod locking;
 mod retrying;
 mod running;
 mod settling;

@@ -17,6 +17,7 @@ mod claim;
 mod idempotence;
 mod latest;
 mod leases;
+mod locks;
 mod namespaces;
 mod operator;
 mod over;
@@ -30,7 +31,8 @@ use std::sync::Arc;
 
 pub use bench::{Bench, Case};
 pub use ensure::{Failure, Outcome};
-pub use setup::{MemorySetup, Probe, Scale, Setup};
+pub use locks::{LockBench, LockCase, lock_cases, run_lock_case};
+pub use setup::{LockProbe, MemorySetup, Probe, Scale, Setup};
 
 /// Every case, in the order in which one would want to read the first failure.
 pub fn cases() -> impl Iterator<Item = Case> {

@@ -7,10 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::clock::Clock;
-use crate::job::Namespace;
-use crate::slot::{Attempt, Slot};
+use crate::job::{LockName, Namespace};
+use crate::slot::{Attempt, Slot, Token};
 use crate::store::memory::MemoryStore;
-use crate::store::{Store, StoreOptions};
+use crate::store::{LockStore, Store, StoreOptions};
 
 /// One way to run a store: a server that was started, a file, a process's memory.
 #[async_trait]
@@ -21,6 +21,16 @@ pub trait Setup: Send + Sync + 'static {
 
     /// Access to the namespace's data behind the store's back.
     async fn probe(&self, namespace: &Namespace) -> Result<Box<dyn Probe>, String>;
+
+    /// A connection to the namespace's locks, where the store keeps any.
+    async fn connect_locks(&self, _namespace: &Namespace) -> Result<Arc<dyn LockStore>, String> {
+        Err("this store keeps no locks".to_owned())
+    }
+
+    /// Access to the namespace's locks behind the store's back.
+    async fn lock_probe(&self, _namespace: &Namespace) -> Result<Box<dyn LockProbe>, String> {
+        Err("this store keeps no locks".to_owned())
+    }
 
     /// How much the contests ask of the store.
     fn scale(&self) -> Scale {
@@ -75,6 +85,19 @@ pub trait Probe: Send + Sync {
     async fn wipe(&self) -> Result<(), String>;
 }
 
+/// Raw access to one namespace's locks, with the store's native means and not with the adapter's code.
+#[async_trait]
+pub trait LockProbe: Send + Sync {
+    /// The request's entry in this lock lapses now; that of everybody where none is named.
+    async fn expire(&self, lock: &LockName, token: Option<Token>) -> Result<(), String>;
+
+    /// All that is known of the lock is lost, as by an eviction.
+    async fn forget(&self, lock: &LockName) -> Result<(), String>;
+
+    /// Every lock of the namespace is gone.
+    async fn wipe(&self) -> Result<(), String>;
+}
+
 /// One ledger that all connections share.
 #[derive(Debug)]
 pub struct MemorySetup {
@@ -101,6 +124,32 @@ impl Setup for MemorySetup {
 
     async fn probe(&self, namespace: &Namespace) -> Result<Box<dyn Probe>, String> {
         Ok(Box::new(MemoryProbe(self.room(namespace))))
+    }
+
+    async fn connect_locks(&self, namespace: &Namespace) -> Result<Arc<dyn LockStore>, String> {
+        Ok(Arc::new(self.room(namespace)))
+    }
+
+    async fn lock_probe(&self, namespace: &Namespace) -> Result<Box<dyn LockProbe>, String> {
+        Ok(Box::new(MemoryProbe(self.room(namespace))))
+    }
+}
+
+#[async_trait]
+impl LockProbe for MemoryProbe {
+    async fn expire(&self, lock: &LockName, token: Option<Token>) -> Result<(), String> {
+        self.0.with_ledger(|ledger, now| ledger.expire_lock(lock, token, now));
+        Ok(())
+    }
+
+    async fn forget(&self, lock: &LockName) -> Result<(), String> {
+        self.0.with_ledger(|ledger, _| ledger.forget_lock(lock));
+        Ok(())
+    }
+
+    async fn wipe(&self) -> Result<(), String> {
+        self.0.with_ledger(|ledger, _| ledger.wipe());
+        Ok(())
     }
 }
 

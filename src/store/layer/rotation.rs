@@ -55,22 +55,22 @@ pub struct Rotation {
     current: Arc<Current>,
     source: Box<dyn Credentials>,
     clock: Arc<dyn Clock>,
-    held: tokio::sync::Mutex<Held>,
+    held: tokio::sync::Mutex<InForce>,
     reading: Mutex<Reading>,
 }
 
 /// What is known of urls.
-struct Held {
+struct InForce {
     /// The one in use.
     url: String,
     /// What was told last of another one: the same is not told each second.
     told: String,
 }
 
-impl Debug for Held {
+impl Debug for InForce {
     /// Without the url: it holds secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Held").field("told", &self.told).finish_non_exhaustive()
+        f.debug_struct("InForce").field("told", &self.told).finish_non_exhaustive()
     }
 }
 
@@ -85,7 +85,7 @@ struct Reading {
 impl Rotation {
     /// Begins with a store that was opened at `url`.
     pub fn of(store: Arc<dyn Store>, url: &str, source: Box<dyn Credentials>, clock: Arc<dyn Clock>) -> Arc<Self> {
-        let held = Held { url: url.to_owned(), told: String::new() };
+        let held = InForce { url: url.to_owned(), told: String::new() };
         Arc::new(Self {
             current: Arc::new(Current::replaceable(store)),
             source,
@@ -148,7 +148,7 @@ impl Rotation {
         }
     }
 
-    async fn judge(&self, held: &mut Held, url: &str) {
+    async fn judge(&self, held: &mut InForce, url: &str) {
         if held.url == url {
             held.told.clear();
             return;
@@ -159,7 +159,7 @@ impl Rotation {
         match self.opened(url).await {
             Ok(store) => {
                 self.current.replace(store);
-                *held = Held { url: url.to_owned(), told: String::new() };
+                *held = InForce { url: url.to_owned(), told: String::new() };
                 tracing::info!(store = self.current.location(), "the store's new password is in use");
             }
             Err(error) => self.refuse(held, &error.to_string()),
@@ -173,7 +173,7 @@ impl Rotation {
         Ok(store)
     }
 
-    fn refuse(&self, held: &mut Held, why: &str) {
+    fn refuse(&self, held: &mut InForce, why: &str) {
         if held.told == why {
             return;
         }

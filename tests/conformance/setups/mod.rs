@@ -26,6 +26,9 @@ use cronward::store::conformance::Setup;
 /// Starts what the store needs. An error fails every trial of the setup.
 pub(crate) type Start = fn() -> Pin<Box<dyn Future<Output = Result<Arc<dyn Setup>, String>>>>;
 
+/// Those that keep locks, besides.
+pub(crate) const KEEP_LOCKS: [&str; 2] = ["memory", "sqlite"];
+
 /// Every setup by name.
 pub(crate) fn all() -> Vec<(&'static str, Start)> {
     vec![

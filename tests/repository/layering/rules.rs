@@ -9,7 +9,7 @@ const LAYERS: [&[&str]; 7] = [
     &["guard", "schedule"],
     &["store", "exec", "observe"],
     &["drive"],
-    &["node", "service", "sim", "verify"],
+    &["node", "service", "lock", "sim", "verify"],
     &["config"],
     &["cli", "fuzzing"],
 ];
@@ -21,6 +21,8 @@ const BESIDE: &[(&str, &str)] = &[
     // Simulated nodes are driven by the machine of real ones, and what they write is judged as what those write.
     ("sim", "node"),
     ("sim", "verify"),
+    // How a lease stands is one word, of a slot's and of a lock's.
+    ("lock", "service"),
     // A crontab is read by a command, and its parser is tried as the others are.
     ("fuzzing", "cli"),
 ];

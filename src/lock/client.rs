@@ -1,0 +1,200 @@
+//! The client: where locks are kept, who asks, and for how long a lease lasts. Makes the primitives; asks nothing by itself.
+
+use std::ops::{Deref, RangeInclusive};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::{Clock, SystemClock};
+use crate::drive::Entropy;
+use crate::job::{LockName, NameError, NodeName};
+use crate::lock::{LockRequest, Mutex, RequestError, RwLock, Semaphore};
+use crate::resource::{AcquireRequest, DemandError, Demands, LockRecord, OwnerId};
+use crate::service::BuildError;
+use crate::slot::Token;
+use crate::store::{LockStore, StoreError};
+
+/// The bounds of a lease, as for slots: a shorter one lapses between two renewals, a longer one keeps others out for a day.
+const TTL: RangeInclusive<Duration> = Duration::from_millis(500)..=Duration::from_secs(86_400);
+
+/// How long a lease lasts unless said otherwise.
+const DEFAULT_TTL: Duration = Duration::from_secs(30);
+
+/// How long a store that does not answer is asked.
+const STORE_WAIT: Duration = Duration::from_secs(2);
+
+/// A client for the locks of one store and namespace. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Locks {
+    pub(super) shared: Arc<Client>,
+    /// None where each request is its own owner.
+    owner: Option<OwnerId>,
+    label: Arc<str>,
+}
+
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) store: Arc<dyn LockStore>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) patience: Duration,
+    entropy: Entropy,
+    node: NodeName,
+    ttl: Duration,
+    /// This process, to whom hints are addressed.
+    pub(super) instance: Token,
+}
+
+/// Makes a [`Locks`].
+#[derive(Debug)]
+#[must_use]
+pub struct LocksBuilder {
+    store: Arc<dyn LockStore>,
+    node: String,
+    label: String,
+    ttl: Duration,
+    store_wait: Duration,
+    clock: Arc<dyn Clock>,
+}
+
+impl LocksBuilder {
+    /// How long a lease lasts unless renewed, 500 ms to a day; 30 s if not set. When this process dies, others go on after it.
+    pub const fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = ttl;
+        self
+    }
+
+    /// How long a store that does not answer is asked before a request fails; 2 s if not set. What waits in a queue is asked for at
+    /// least as long as its TTL.
+    pub const fn store_wait(mut self, span: Duration) -> Self {
+        self.store_wait = span;
+        self
+    }
+
+    /// What the locks are for, as others are told who wait for them.
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    /// Where time is read; the machine's clocks if not set. For tests.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// The client.
+    ///
+    /// # Errors
+    /// [`BuildError`] names what cannot be used.
+    pub fn build(self) -> Result<Locks, BuildError> {
+        let Self { store, node, label, ttl, store_wait: patience, clock } = self;
+        let node = NodeName::new(&node)?;
+        if !TTL.contains(&ttl) {
+            return Err(BuildError::Limit { what: "ttl", bounds: "500 ms to a day" });
+        }
+        let entropy = Entropy::from_system().map_err(BuildError::Random)?;
+        let instance = entropy.token();
+        let shared = Client { store, clock, patience, entropy, node, ttl, instance };
+        Ok(Locks { shared: Arc::new(shared), owner: None, label: label.into() })
+    }
+}
+
+impl Locks {
+    /// A client of a process of this name, on an open store. Names are judged by [`LocksBuilder::build`]; give each process a name of
+    /// its own, people read it.
+    pub fn builder(store: Arc<dyn LockStore>, node: impl Into<String>) -> LocksBuilder {
+        LocksBuilder {
+            store,
+            node: node.into(),
+            label: String::new(),
+            ttl: DEFAULT_TTL,
+            store_wait: STORE_WAIT,
+            clock: Arc::new(SystemClock),
+        }
+    }
+
+    /// A lock that one holds at a time.
+    ///
+    /// # Errors
+    /// [`NameError`] where the name is not allowed.
+    pub fn mutex(&self, name: &str) -> Result<Mutex, NameError> {
+        Ok(Mutex::new(self.clone(), LockName::new(name)?))
+    }
+
+    /// A lock that readers share and a writer has alone.
+    ///
+    /// # Errors
+    /// [`NameError`] where the name is not allowed.
+    pub fn rw_lock(&self, name: &str) -> Result<RwLock, NameError> {
+        Ok(RwLock::new(self.clone(), LockName::new(name)?))
+    }
+
+    /// A pool of `of` permits. Where others name another number for the same lock, the smallest counts of those who stand in front.
+    ///
+    /// # Errors
+    /// [`RequestError`] where the name is not allowed, or there is no permit.
+    pub fn semaphore(&self, name: &str, of: u32) -> Result<Semaphore, RequestError> {
+        let name = LockName::new(name)?;
+        if of == 0 {
+            return Err(DemandError::NoPermits { lock: name }.into());
+        }
+        Ok(Semaphore::new(self.clone(), name, of))
+    }
+
+    /// Several locks in one step: all of them, or none.
+    pub fn request(&self) -> LockRequest {
+        LockRequest::new(self.clone())
+    }
+
+    /// One identity that may take a lock again while it holds it. Explicit, for tasks move between threads.
+    pub fn owner(&self) -> Owner {
+        self.owned_by(OwnerId::new(self.shared.entropy.token()))
+    }
+
+    /// The same for an identity that others know too: a program that was started under a lock by another one.
+    pub fn owned_by(&self, owner: OwnerId) -> Owner {
+        Owner { locks: Self { owner: Some(owner), ..self.clone() }, id: owner }
+    }
+
+    /// Every lock that is known: who holds, and who waits in which order.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store does not answer.
+    pub async fn list(&self) -> Result<Vec<LockRecord>, StoreError> {
+        Ok(self.shared.store.locks(&[]).await?.1)
+    }
+
+    /// A request of this client, with a token that no other has.
+    pub(super) fn asking(&self, demands: Demands, queue: bool) -> AcquireRequest {
+        let Client { entropy, node, ttl, instance, .. } = &*self.shared;
+        let request = AcquireRequest::new(entropy.token(), node.clone(), *instance, *ttl, demands);
+        let owner = self.owner.unwrap_or(request.owner);
+        AcquireRequest { owner, queue, ..request }.labelled(&self.label)
+    }
+
+    /// The same client, for something else.
+    pub(super) fn labelled(self, label: &str) -> Self {
+        Self { label: label.into(), ..self }
+    }
+}
+
+/// A client all of whose requests are one owner's: it may take again what it holds, and never waits for itself.
+#[derive(Clone, Debug)]
+pub struct Owner {
+    locks: Locks,
+    id: OwnerId,
+}
+
+impl Owner {
+    /// The identity: whoever is told it can be the same owner elsewhere ([`Locks::owned_by`]).
+    pub const fn id(&self) -> OwnerId {
+        self.id
+    }
+}
+
+impl Deref for Owner {
+    type Target = Locks;
+
+    fn deref(&self) -> &Locks {
+        &self.locks
+    }
+}

@@ -1,0 +1,169 @@
+//! One request, driven by a task of its own: carries out what the machine asks for, feeds it the answers, and tells whoever listens.
+//! It decides nothing. The caller's future only listens, so that it may be dropped anywhere.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::drive::timers;
+use crate::guard::{LockAction, LockEnd, LockMachine, LockNews};
+use crate::lock::client::Client;
+use crate::lock::held::{Answered, unknown};
+use crate::lock::{Held, LockError, Locks, TryLockError};
+use crate::resource::{Acquired, Demands, LockHint, LockHold, LockRelease, LockRenewal};
+use crate::service::Standing;
+use crate::store::{LockWakeups, StoreError};
+
+/// What asking comes to.
+type Granted = Result<LockHold, TryLockError>;
+
+/// Asks for the locks, and waits where that is said.
+pub(super) async fn acquire(locks: &Locks, demands: Demands, queue: bool) -> Result<Held, TryLockError> {
+    let (outcome, asked) = oneshot::channel();
+    let (released, answered) = oneshot::channel();
+    let standing = watch::Sender::new(Standing::Held);
+    let told = standing.subscribe();
+    let (leave, lost) = (CancellationToken::new(), CancellationToken::new());
+    let shared = Arc::clone(&locks.shared);
+    // Before the first ask: what is released in between is heard.
+    let hints = shared.store.listen(shared.instance);
+    let request = locks.asking(demands, queue);
+    let machine = LockMachine::new(request, shared.patience, shared.store.lock_poll(), shared.clock.now());
+    let driver = Driver {
+        shared,
+        machine,
+        asks: FuturesUnordered::new(),
+        outcome: Some(outcome),
+        released: Some(released),
+        standing,
+        lost: lost.clone(),
+        unheard: None,
+    };
+    tokio::spawn(driver.run(hints, leave.clone()));
+    // Dropped with this future, or with what is held: the task then leaves.
+    let leave = leave.drop_guard();
+    let hold = asked.await.unwrap_or(Err(TryLockError::Lock(LockError::Abandoned)))?;
+    Ok(Held { hold, standing: told, lost, leave, answered })
+}
+
+/// What the store answered.
+enum LockReply {
+    Acquired(Result<Acquired, StoreError>),
+    Renewed(Result<LockRenewal, StoreError>),
+    Released(Result<LockRelease, StoreError>),
+}
+
+struct Driver {
+    shared: Arc<Client>,
+    machine: LockMachine,
+    asks: FuturesUnordered<BoxFuture<'static, LockReply>>,
+    /// Who asked, until they are told.
+    outcome: Option<oneshot::Sender<Granted>>,
+    released: Option<oneshot::Sender<Answered>>,
+    standing: watch::Sender<Standing>,
+    lost: CancellationToken,
+    /// Why the last release was not answered.
+    unheard: Option<StoreError>,
+}
+
+impl Driver {
+    async fn run(mut self, hints: LockWakeups, leave: CancellationToken) {
+        let (mut hints, mut left) = (Some(hints), false);
+        let clock = Arc::clone(&self.shared.clock);
+        loop {
+            self.carry_out();
+            if let Some(end) = self.machine.ended().cloned() {
+                return self.conclude(&end);
+            }
+            tokio::select! {
+                biased;
+                () = leave.cancelled(), if !left => {
+                    left = true;
+                    self.machine.handle_leave(clock.now());
+                }
+                Some(reply) = self.asks.next() => self.hear(reply),
+                hint = heard(&mut hints) => self.machine.handle_hint(clock.now(), hint),
+                () = timers::until(&*clock, self.machine.poll_timeout()) => self.machine.handle_timeout(clock.now()),
+            }
+        }
+    }
+
+    fn carry_out(&mut self) {
+        while let Some(action) = self.machine.poll_action() {
+            let store = Arc::clone(&self.shared.store);
+            self.asks.push(Box::pin(async move {
+                match action {
+                    LockAction::Acquire(request) => LockReply::Acquired(store.acquire(&request).await),
+                    LockAction::Renew(hold) => LockReply::Renewed(store.renew_lock(&hold).await),
+                    LockAction::Release(exit) => LockReply::Released(store.release(&exit).await),
+                }
+            }));
+        }
+        while let Some(news) = self.machine.poll_news() {
+            self.tell(news);
+        }
+    }
+
+    fn hear(&mut self, reply: LockReply) {
+        let now = self.shared.clock.now();
+        match reply {
+            LockReply::Acquired(reply) => self.machine.handle_acquired(now, reply),
+            LockReply::Renewed(reply) => self.machine.handle_renewal(now, reply),
+            LockReply::Released(Ok(answer)) => self.machine.handle_released(now, Ok(answer)),
+            LockReply::Released(Err(error)) => {
+                let told = StoreError::new(error.kind, error.applied, error.op, &error.store, error.message.clone());
+                self.unheard = Some(told);
+                self.machine.handle_released(now, Err(error));
+            }
+        }
+    }
+
+    fn tell(&mut self, news: LockNews) {
+        match news {
+            LockNews::Waiting { .. } => {}
+            LockNews::Held(hold) => self.answer(Ok(hold)),
+            LockNews::Busy { by, remaining } => self.answer(Err(TryLockError::Busy { by, remaining })),
+            LockNews::Refused(why) => self.answer(Err(TryLockError::Lock(why.into()))),
+            LockNews::Failed(error) => self.answer(Err(TryLockError::Lock(LockError::Store(error)))),
+            LockNews::Kept => _ = self.standing.send_replace(Standing::Held),
+            LockNews::InDoubt => self.doubt(Standing::InDoubt),
+            LockNews::Lost { .. } => self.doubt(Standing::Lost),
+        }
+    }
+
+    fn doubt(&self, standing: Standing) {
+        self.standing.send_replace(standing);
+        self.lost.cancel();
+    }
+
+    fn answer(&mut self, outcome: Granted) {
+        // Who is gone has dropped its end, by which this task is told to leave.
+        let _ = self.outcome.take().map(|asked| asked.send(outcome));
+    }
+
+    fn conclude(&mut self, end: &LockEnd) {
+        let answer = match end {
+            LockEnd::Left(answer) => Ok(answer.clone()),
+            LockEnd::Untouched => Ok(LockRelease::Released),
+            LockEnd::Silent => Err(self.unheard.take().unwrap_or_else(|| unknown("no answer"))),
+        };
+        let _ = self.released.take().map(|waits| waits.send(answer));
+    }
+}
+
+/// The next hint; none ever comes once the store has no more.
+async fn heard(hints: &mut Option<LockWakeups>) -> LockHint {
+    loop {
+        let Some(open) = hints else { return std::future::pending().await };
+        match open.recv().await {
+            Ok(hint) => return hint,
+            Err(RecvError::Lagged(_)) => return LockHint::Resync,
+            Err(RecvError::Closed) => *hints = None,
+        }
+    }
+}

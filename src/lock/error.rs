@@ -1,0 +1,77 @@
+//! Why a lock is not held. That others hold it is no error of whoever waits, and is not one with a store that is away.
+
+use std::time::Duration;
+
+use crate::job::NameError;
+use crate::resource::{DemandError, LockHolder, LockRefusal};
+use crate::store::StoreError;
+
+/// Why a request for locks failed.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// The store could not be asked, or did not answer for as long as [`crate::lock::LocksBuilder::store_wait`] allows. Nothing is held.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The owner holds the lock already, and others do beside it: it would wait for itself.
+    #[error("the owner holds the lock already beside others, and would wait for itself")]
+    WouldWaitForItself,
+    /// Too many stand in the queue.
+    #[error("the queue is full")]
+    Full,
+    /// An operator took the request out of the queue.
+    #[error("the request was taken out of the queue")]
+    Evicted,
+    /// It can never be granted.
+    #[error(transparent)]
+    Demand(#[from] DemandError),
+    /// The runtime ended before the store had answered.
+    #[error("the runtime is shutting down")]
+    Abandoned,
+}
+
+/// Why a lock is not held at once.
+#[derive(Debug, thiserror::Error)]
+pub enum TryLockError {
+    /// Others hold it, or asked before. Nothing was written.
+    #[error("held by {}", by.node)]
+    Busy {
+        /// Who holds.
+        by: LockHolder,
+        /// Until the soonest of those in front lapses, unless it is renewed.
+        remaining: Duration,
+    },
+    /// It could not be found out.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+}
+
+/// A name or a demand that no lock has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// The name is not allowed.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// It can never be granted.
+    #[error(transparent)]
+    Demand(#[from] DemandError),
+}
+
+impl From<LockRefusal> for LockError {
+    fn from(refusal: LockRefusal) -> Self {
+        match refusal {
+            LockRefusal::WaitsForItself => Self::WouldWaitForItself,
+            LockRefusal::Full => Self::Full,
+            LockRefusal::Spent => Self::Evicted,
+        }
+    }
+}
+
+impl From<TryLockError> for LockError {
+    /// Whoever waits is never told that others hold; no rule comes here with that.
+    fn from(error: TryLockError) -> Self {
+        match error {
+            TryLockError::Lock(error) => error,
+            TryLockError::Busy { .. } => Self::Abandoned,
+        }
+    }
+}

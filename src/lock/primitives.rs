@@ -1,0 +1,137 @@
+//! A mutex, a read-write lock and a semaphore: names for what is asked of one lock. Each is cheap to clone and holds nothing itself.
+
+use crate::job::LockName;
+use crate::lock::driver::acquire;
+use crate::lock::{Held, LockError, Locks, TryLockError};
+use crate::resource::{Demand, Demands};
+
+/// A lock that one holds at a time.
+#[derive(Clone, Debug)]
+pub struct Mutex {
+    locks: Locks,
+    name: LockName,
+}
+
+impl Mutex {
+    pub(super) const fn new(locks: Locks, name: LockName) -> Self {
+        Self { locks, name }
+    }
+
+    /// Waits its turn, in the order in which the store was asked, and without bound: bound it with `tokio::time::timeout`.
+    ///
+    /// Cancel safety: dropping the future leaves the queue and loses the place; nothing stays held.
+    ///
+    /// # Errors
+    /// [`LockError`]; that others hold it is none.
+    pub async fn lock(&self) -> Result<Held, LockError> {
+        wait(&self.locks, Demand::exclusive(self.name.clone())).await
+    }
+
+    /// Holds at once or not at all, and leaves no trace then.
+    ///
+    /// # Errors
+    /// [`TryLockError::Busy`] where others hold it, or asked before.
+    pub async fn try_lock(&self) -> Result<Held, TryLockError> {
+        at_once(&self.locks, Demand::exclusive(self.name.clone())).await
+    }
+}
+
+/// A lock that readers share and a writer has alone. Readers behind a waiting writer wait for it.
+#[derive(Clone, Debug)]
+pub struct RwLock {
+    locks: Locks,
+    name: LockName,
+}
+
+impl RwLock {
+    pub(super) const fn new(locks: Locks, name: LockName) -> Self {
+        Self { locks, name }
+    }
+
+    /// Shares it, as [`Mutex::lock`] waits.
+    ///
+    /// # Errors
+    /// [`LockError`]; that another writes is none.
+    pub async fn read(&self) -> Result<Held, LockError> {
+        wait(&self.locks, Demand::shared(self.name.clone())).await
+    }
+
+    /// Has it alone, as [`Mutex::lock`] waits.
+    ///
+    /// # Errors
+    /// [`LockError`]; that others hold it is none.
+    pub async fn write(&self) -> Result<Held, LockError> {
+        wait(&self.locks, Demand::exclusive(self.name.clone())).await
+    }
+
+    /// Shares it at once or not at all.
+    ///
+    /// # Errors
+    /// [`TryLockError::Busy`] where another writes, or asked before.
+    pub async fn try_read(&self) -> Result<Held, TryLockError> {
+        at_once(&self.locks, Demand::shared(self.name.clone())).await
+    }
+
+    /// Has it alone at once or not at all.
+    ///
+    /// # Errors
+    /// [`TryLockError::Busy`] where others hold it, or asked before.
+    pub async fn try_write(&self) -> Result<Held, TryLockError> {
+        at_once(&self.locks, Demand::exclusive(self.name.clone())).await
+    }
+}
+
+/// A pool of permits.
+#[derive(Clone, Debug)]
+pub struct Semaphore {
+    locks: Locks,
+    name: LockName,
+    of: u32,
+}
+
+impl Semaphore {
+    pub(super) const fn new(locks: Locks, name: LockName, of: u32) -> Self {
+        Self { locks, name, of }
+    }
+
+    /// One permit, as [`Mutex::lock`] waits.
+    ///
+    /// # Errors
+    /// [`LockError`]; that none is free is none.
+    pub async fn acquire(&self) -> Result<Held, LockError> {
+        self.acquire_many(1).await
+    }
+
+    /// So many permits, all at once. Nobody who asked later is served before, however little they want.
+    ///
+    /// # Errors
+    /// [`LockError::Demand`] for none, and for more than there are.
+    pub async fn acquire_many(&self, permits: u32) -> Result<Held, LockError> {
+        wait(&self.locks, Demand::permits(self.name.clone(), permits, self.of)?).await
+    }
+
+    /// One permit at once or not at all.
+    ///
+    /// # Errors
+    /// [`TryLockError::Busy`] where none is free, or others asked before.
+    pub async fn try_acquire(&self) -> Result<Held, TryLockError> {
+        self.try_acquire_many(1).await
+    }
+
+    /// So many permits at once or not at all.
+    ///
+    /// # Errors
+    /// [`TryLockError::Busy`] where they are not free, or others asked before.
+    pub async fn try_acquire_many(&self, permits: u32) -> Result<Held, TryLockError> {
+        let demand = Demand::permits(self.name.clone(), permits, self.of).map_err(LockError::from)?;
+        at_once(&self.locks, demand).await
+    }
+}
+
+async fn wait(locks: &Locks, demand: Demand) -> Result<Held, LockError> {
+    Ok(acquire(locks, Demands::from(demand), true).await?)
+}
+
+async fn at_once(locks: &Locks, demand: Demand) -> Result<Held, TryLockError> {
+    acquire(locks, Demands::from(demand), false).await
+}

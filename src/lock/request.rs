@@ -1,0 +1,74 @@
+//! Several locks in one request: all of them in one step, or none.
+
+use crate::job::LockName;
+use crate::lock::driver::acquire;
+use crate::lock::{Held, LockError, Locks, RequestError, TryLockError};
+use crate::resource::{Demand, Demands};
+
+/// What one request asks for. One to sixteen locks, each once.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct LockRequest {
+    locks: Locks,
+    demands: Vec<Demand>,
+}
+
+impl LockRequest {
+    pub(super) const fn new(locks: Locks) -> Self {
+        Self { locks, demands: Vec::new() }
+    }
+
+    /// What it is for, as others are told who wait for it.
+    pub fn label(self, label: &str) -> Self {
+        Self { locks: self.locks.labelled(label), ..self }
+    }
+
+    /// This lock, and nobody else at the same time.
+    ///
+    /// # Errors
+    /// [`RequestError`] for a name that is not allowed.
+    pub fn exclusive(self, name: &str) -> Result<Self, RequestError> {
+        let name = LockName::new(name)?;
+        Ok(self.with(Demand::exclusive(name)))
+    }
+
+    /// This lock, beside others that share it.
+    ///
+    /// # Errors
+    /// [`RequestError`] for a name that is not allowed.
+    pub fn shared(self, name: &str) -> Result<Self, RequestError> {
+        let name = LockName::new(name)?;
+        Ok(self.with(Demand::shared(name)))
+    }
+
+    /// So many permits of this pool of `of`.
+    ///
+    /// # Errors
+    /// [`RequestError`] for a name that is not allowed, for no permit, and for more than there are.
+    pub fn permits(self, name: &str, permits: u32, of: u32) -> Result<Self, RequestError> {
+        let demand = Demand::permits(LockName::new(name)?, permits, of)?;
+        Ok(self.with(demand))
+    }
+
+    fn with(mut self, demand: Demand) -> Self {
+        self.demands.push(demand);
+        self
+    }
+
+    /// Waits until all of them can be held, in turn; as [`crate::lock::Mutex::lock`].
+    ///
+    /// # Errors
+    /// [`LockError::Demand`] for no lock, for too many, and for one that is named twice.
+    pub async fn lock(self) -> Result<Held, LockError> {
+        Ok(acquire(&self.locks, Demands::new(self.demands)?, true).await?)
+    }
+
+    /// Holds all of them at once, or none.
+    ///
+    /// # Errors
+    /// [`TryLockError::Busy`] where one of them is not free.
+    pub async fn try_lock(self) -> Result<Held, TryLockError> {
+        let demands = Demands::new(self.demands).map_err(LockError::from)?;
+        acquire(&self.locks, demands, false).await
+    }
+}

@@ -1,0 +1,248 @@
+//! The library's locks on the executable specification, with the machine's clock.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use super::{BuildError, Held, LockError, LockRelease, Locks, Standing, TryLockError};
+use crate::clock::SystemClock;
+use crate::job::LockName;
+use crate::store::StoreOptions;
+use crate::store::memory::MemoryStore;
+
+fn store() -> Arc<MemoryStore> {
+    Arc::new(MemoryStore::new(StoreOptions::default(), Arc::new(SystemClock)))
+}
+
+fn locks(store: &Arc<MemoryStore>, node: &str) -> Locks {
+    Locks::builder(store.clone(), node).build().unwrap()
+}
+
+/// Gives the tasks of this runtime turns until the queue of `lock` has so many entries.
+async fn until_queued(locks: &Locks, lock: &str, entries: usize) {
+    for _ in 0..10_000 {
+        let there = locks.list().await.unwrap().into_iter().find(|record| record.lock.as_str() == lock);
+        if there.map_or(0, |record| record.entries.len()) == entries {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("{lock} never had {entries} entries: {:?}", locks.list().await);
+}
+
+fn is_busy(tried: Result<Held, TryLockError>) -> bool {
+    matches!(tried, Err(TryLockError::Busy { .. }))
+}
+
+#[tokio::test]
+async fn a_mutex_is_held_by_one_and_then_by_who_waits() {
+    let store = store();
+    let (a, b) = (locks(&store, "a"), locks(&store, "b"));
+    let held = a.mutex("x").unwrap().lock().await.unwrap();
+    let other = b.mutex("x").unwrap();
+    assert!(is_busy(other.try_lock().await));
+    let waiting = tokio::spawn(async move { other.lock().await });
+    until_queued(&a, "x", 2).await;
+    let first = held.fence();
+    assert_eq!(held.release().await.unwrap(), LockRelease::Released);
+    let second = waiting.await.unwrap().unwrap();
+    assert!(second.fence() > first);
+    assert_eq!(second.standing(), Standing::Held);
+}
+
+#[tokio::test]
+async fn cancelled_acquire_leaves() {
+    let store = store();
+    let locks = locks(&store, "a");
+    let mutex = locks.mutex("x").unwrap();
+    let held = mutex.lock().await.unwrap();
+    // Dropped before the first poll, after it, and once it stands in the queue.
+    drop(mutex.lock());
+    let mut context = Context::from_waker(Waker::noop());
+    let mut asked = Box::pin(mutex.lock());
+    assert!(matches!(asked.as_mut().poll(&mut context), Poll::Pending));
+    drop(asked);
+    let mut queued = Box::pin(mutex.lock());
+    assert!(matches!(queued.as_mut().poll(&mut context), Poll::Pending));
+    until_queued(&locks, "x", 2).await;
+    drop(queued);
+    until_queued(&locks, "x", 1).await;
+    // Granted, and nobody has heard of it.
+    let mut granted = Box::pin(mutex.lock());
+    assert!(matches!(granted.as_mut().poll(&mut context), Poll::Pending));
+    until_queued(&locks, "x", 2).await;
+    drop(held);
+    until_queued(&locks, "x", 1).await;
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    drop(granted);
+    until_queued(&locks, "x", 0).await;
+}
+
+#[tokio::test]
+async fn release_in_another_task() {
+    let store = store();
+    let locks = locks(&store, "a");
+    let held = locks.mutex("x").unwrap().lock().await.unwrap();
+    tokio::spawn(async move { drop(held) }).await.unwrap();
+    until_queued(&locks, "x", 0).await;
+}
+
+#[tokio::test]
+async fn watchdog_ends_with_the_guard() {
+    let store = store();
+    let locks = locks(&store, "a");
+    let mutex = locks.mutex("x").unwrap();
+    let before = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    for round in 0..300 {
+        let mut asked = Box::pin(mutex.lock());
+        let polled = asked.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending());
+        if round % 3 == 0 {
+            drop(asked.await.unwrap());
+        }
+    }
+    until_queued(&locks, "x", 0).await;
+    for _ in 0..1_000 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), before);
+}
+
+#[tokio::test]
+async fn readers_share_and_a_writer_waits_for_those_before_it() {
+    let store = store();
+    let locks = locks(&store, "a");
+    let lock = locks.rw_lock("x").unwrap();
+    let (first, second) = (lock.read().await.unwrap(), lock.try_read().await.unwrap());
+    assert!(is_busy(lock.try_write().await));
+    let writer = tokio::spawn({
+        let lock = lock.clone();
+        async move { lock.write().await.unwrap() }
+    });
+    until_queued(&locks, "x", 3).await;
+    assert!(is_busy(lock.try_read().await), "behind a writer that waits");
+    drop((first, second));
+    drop(writer.await.unwrap());
+    drop(lock.read().await.unwrap());
+}
+
+#[tokio::test]
+async fn permits_add_up() {
+    let store = store();
+    let locks = locks(&store, "a");
+    let pool = locks.semaphore("x", 3).unwrap();
+    let two = pool.acquire_many(2).await.unwrap();
+    let one = pool.try_acquire().await.unwrap();
+    assert!(is_busy(pool.try_acquire().await));
+    drop(two);
+    until_queued(&locks, "x", 1).await;
+    let whole = tokio::spawn({
+        let pool = pool.clone();
+        async move { pool.acquire_many(3).await.unwrap() }
+    });
+    until_queued(&locks, "x", 2).await;
+    assert!(is_busy(pool.try_acquire().await), "nobody passes a big request");
+    drop(one);
+    drop(whole.await.unwrap());
+    assert!(matches!(pool.acquire_many(4).await, Err(LockError::Demand(_))));
+    assert!(matches!(pool.acquire_many(0).await, Err(LockError::Demand(_))));
+}
+
+#[tokio::test]
+async fn several_locks_are_one_request() {
+    let store = store();
+    let locks = locks(&store, "a");
+    let one = locks.mutex("b").unwrap().lock().await.unwrap();
+    let all = || locks.request().exclusive("a").unwrap().exclusive("b").unwrap().permits("c", 1, 2).unwrap();
+    assert!(is_busy(all().try_lock().await));
+    until_queued(&locks, "a", 0).await;
+    drop(one);
+    let held = all().label("report").lock().await.unwrap();
+    let record = locks.list().await.unwrap().into_iter().find(|record| record.lock.as_str() == "c").unwrap();
+    assert_eq!(record.holders().map(|entry| entry.by.label.clone()).collect::<Vec<_>>(), ["report"]);
+    drop(held);
+    assert!(matches!(locks.request().lock().await, Err(LockError::Demand(_))));
+    let twice = locks.request().exclusive("a").unwrap().shared("a").unwrap();
+    assert!(matches!(twice.lock().await, Err(LockError::Demand(_))));
+}
+
+#[tokio::test]
+async fn reentry_same_owner() {
+    let store = store();
+    let locks = locks(&store, "a");
+    let owner = locks.owner();
+    let mutex = owner.mutex("x").unwrap();
+    let (first, second) = (mutex.lock().await.unwrap(), mutex.lock().await.unwrap());
+    drop(first);
+    until_queued(&locks, "x", 1).await;
+    assert!(is_busy(locks.mutex("x").unwrap().try_lock().await), "still held");
+    // Another process that is told who the owner is takes it, too.
+    let beside = self::locks(&store, "b").owned_by(second.owner());
+    drop(beside.mutex("x").unwrap().lock().await.unwrap());
+    drop(second);
+    drop(locks.mutex("x").unwrap().lock().await.unwrap());
+}
+
+#[tokio::test]
+async fn upgrade_refused_not_hung() {
+    let store = store();
+    let locks = locks(&store, "a");
+    let owner = locks.owner();
+    let lock = owner.rw_lock("x").unwrap();
+    let own = lock.read().await.unwrap();
+    let other = locks.rw_lock("x").unwrap().read().await.unwrap();
+    assert!(matches!(lock.write().await, Err(LockError::WouldWaitForItself)));
+    assert!(is_busy(lock.try_write().await));
+    drop(other);
+    until_queued(&locks, "x", 1).await;
+    drop(lock.write().await.unwrap());
+    drop(own);
+}
+
+#[tokio::test]
+async fn what_is_taken_away_is_told() {
+    let store = store();
+    let locks = Locks::builder(store.clone(), "a").ttl(Duration::from_millis(500)).build().unwrap();
+    let held = locks.mutex("x").unwrap().lock().await.unwrap();
+    let token = held.token();
+    store.with_ledger(|ledger, _| ledger.forget_lock(&LockName::new("x").unwrap()));
+    let other = self::locks(&store, "b").mutex("x").unwrap().lock().await.unwrap();
+    assert_eq!(held.lost().await, Standing::Lost);
+    assert_eq!(held.standing(), Standing::Lost);
+    token.cancelled().await;
+    let LockRelease::Overtaken { by: Some(by) } = held.release().await.unwrap() else { panic!() };
+    assert_eq!(by.node.as_str(), "b");
+    assert_eq!(other.standing(), Standing::Held);
+}
+
+#[tokio::test]
+async fn five_hundred_waiters_are_all_served() {
+    let store = store();
+    let locks = locks(&store, "a");
+    let held = locks.mutex("x").unwrap().lock().await.unwrap();
+    let waiters: Vec<_> = (0..500)
+        .map(|_| {
+            let mutex = locks.mutex("x").unwrap();
+            tokio::spawn(async move { mutex.lock().await.unwrap().release().await.unwrap() })
+        })
+        .collect();
+    until_queued(&locks, "x", 501).await;
+    drop(held);
+    for waiter in waiters {
+        assert_eq!(waiter.await.unwrap(), LockRelease::Released);
+    }
+}
+
+#[test]
+fn what_no_client_may_be_is_refused() {
+    let refused = |builder: super::LocksBuilder| builder.build().unwrap_err();
+    let store = store();
+    assert!(matches!(refused(Locks::builder(store.clone(), "")), BuildError::Name(_)));
+    let short = Locks::builder(store.clone(), "a").ttl(Duration::from_millis(499));
+    assert!(matches!(refused(short), BuildError::Limit { what: "ttl", .. }));
+    let locks = locks(&store, "a");
+    assert!(locks.mutex("A").is_err() && locks.semaphore("a", 0).is_err());
+}

@@ -1,0 +1,177 @@
+//! Cases: the order of the queue, and what frees it. Whoever asked first holds first; whoever is dead costs one TTL, with all others
+//! that are dead.
+
+use crate::resource::{AcquireRequest, Acquired, LockHint, LockRefusal, LockRelease, MOST_ENTRIES};
+use crate::slot::Token;
+use crate::store::conformance::locks::bench::{LockBench, LockCase, lock_case, name, read, write};
+use crate::store::conformance::{Failure, Outcome};
+use crate::store::{Intervention, LockWakeups};
+
+pub(super) const CASES: &[LockCase] = &[
+    lock_case!(fifo, K2),
+    lock_case!(no_overtaking_by_newcomer, K2),
+    lock_case!(k_dead_waiters_cost_one_ttl, L3),
+    lock_case!(lapse_frees_without_publish, L4),
+    lock_case!(timeout_while_waiting_leaves, K2),
+    lock_case!(queue_is_bounded),
+    lock_case!(one_release_one_wake, L5),
+    lock_case!(evicted_is_gone, K7),
+];
+
+async fn fifo(bench: &LockBench) -> Outcome {
+    let mut held = bench.take("n0", &[write("x")?]).await?;
+    let mut waiting = Vec::new();
+    for at in 1..=8_u32 {
+        let request = bench.queue(&format!("n{at}"), &[write("x")?]).await?;
+        ensure_eq!(bench.wait(&request).await?.0, at);
+        waiting.push(request);
+    }
+    for request in &waiting {
+        for other in waiting.iter().filter(|other| *other != request) {
+            if bench.entries("x").await?.iter().any(|entry| entry.token == other.token) {
+                bench.wait(other).await?;
+            }
+        }
+        bench.release(&held).await?;
+        held = bench.hold(request).await?;
+    }
+    Ok(())
+}
+
+async fn no_overtaking_by_newcomer(bench: &LockBench) -> Outcome {
+    let held = bench.take("a", &[write("x")?]).await?;
+    let head = bench.queue("b", &[write("x")?]).await?;
+    bench.release(&held).await?;
+    // The head has not asked yet.
+    let newcomer = bench.request("c", &[write("x")?])?;
+    let (ahead, by) = bench.wait(&newcomer).await?;
+    ensure_eq!((ahead, by.node.as_str(), by.fence), (1, "b", None));
+    bench.hold(&head).await?;
+    Ok(())
+}
+
+async fn k_dead_waiters_cost_one_ttl(bench: &LockBench) -> Outcome {
+    bench.take("a", &[write("x")?]).await?;
+    for _ in 0..40 {
+        bench.queue("dead", &[write("x")?]).await?;
+    }
+    bench.probe.expire(&name("x")?, None).await?;
+    bench.take("b", &[write("x")?]).await?;
+    ensure_eq!(bench.nodes("x").await?, ("b".to_owned(), String::new()));
+    Ok(())
+}
+
+async fn lapse_frees_without_publish(bench: &LockBench) -> Outcome {
+    let held = bench.take("a", &[write("x")?]).await?;
+    let waiting = bench.queue("b", &[write("x")?]).await?;
+    bench.probe.expire(&name("x")?, Some(held.token)).await?;
+    bench.hold(&waiting).await?;
+    // All that is known of it is gone.
+    bench.probe.forget(&name("x")?).await?;
+    bench.take("c", &[write("x")?]).await?;
+    Ok(())
+}
+
+async fn timeout_while_waiting_leaves(bench: &LockBench) -> Outcome {
+    let held = bench.take("a", &[write("x")?]).await?;
+    let mut waiting = Vec::new();
+    for node in ["b", "c", "d"] {
+        waiting.push(bench.queue(node, &[write("x")?]).await?);
+    }
+    let [_, second, _] = waiting.as_slice() else { return Err(Failure::from("three wait".to_owned())) };
+    ensure_eq!(bench.leave(second).await?, LockRelease::Released);
+    ensure_eq!(bench.leave(second).await?, LockRelease::Released);
+    ensure_eq!(bench.nodes("x").await?, ("a".to_owned(), "b d".to_owned()));
+    bench.release(&held).await?;
+    ensure_eq!(bench.nodes("x").await?, ("b".to_owned(), "d".to_owned()));
+    Ok(())
+}
+
+async fn queue_is_bounded(bench: &LockBench) -> Outcome {
+    let mut first = None;
+    for _ in 0..MOST_ENTRIES {
+        let held = bench.take("a", &[read("x")?]).await?;
+        first = first.or(Some(held));
+    }
+    let request = bench.request("b", &[read("y")?, read("x")?])?;
+    ensure_eq!(bench.store.acquire(&request).await?, Acquired::Refused(LockRefusal::Full));
+    ensure_eq!(bench.entries("y").await?, vec![]);
+    if let Some(first) = first {
+        bench.release(&first).await?;
+    }
+    bench.hold(&request).await?;
+    Ok(())
+}
+
+/// Every hint that has come by now; of a store that answers before it publishes, within the setup's patience.
+async fn heard(wakeups: &mut LockWakeups, at_least: usize) -> Vec<Token> {
+    let mut told = Vec::new();
+    let listening = async {
+        while told.len() < at_least {
+            match wakeups.recv().await {
+                Ok(LockHint::Ready(token)) => told.push(token),
+                Ok(LockHint::Resync) => {}
+                Err(_) => return,
+            }
+        }
+    };
+    let _ = tokio::time::timeout(std::time::Duration::from_secs(5), listening).await;
+    while let Ok(hint) = wakeups.try_recv() {
+        if let LockHint::Ready(token) = hint {
+            told.push(token);
+        }
+    }
+    told
+}
+
+async fn one_release_one_wake(bench: &LockBench) -> Outcome {
+    let held = bench.take("a", &[write("x")?]).await?;
+    let waiting = bench.request("b", &[write("x")?])?;
+    let (mut own, mut others) = (bench.store.listen(waiting.instance), bench.store.listen(Token::from_bits(1)));
+    bench.wait(&waiting).await?;
+    for _ in 0..5 {
+        bench.queue("c", &[write("x")?]).await?;
+    }
+    let exit = held.exit(false);
+    bench.store.release(&exit).await?;
+    bench.store.release(&exit).await?;
+    ensure_eq!(heard(&mut own, 1).await, [waiting.token]);
+    ensure_eq!(heard(&mut others, 0).await, Vec::<Token>::new());
+    // As many readers as fit are told, and nobody behind them.
+    let held = bench.hold(&waiting).await?;
+    let mut own = bench.store.listen(Token::from_bits(9));
+    let writer = bench.take("v", &[write("y")?]).await?;
+    let mut readers = Vec::new();
+    for (node, demand) in [("r", read("y")?), ("s", read("y")?), ("w", write("y")?)] {
+        let request = AcquireRequest { instance: Token::from_bits(9), ..bench.request(node, &[demand])? };
+        bench.wait(&request).await?;
+        readers.push(request.token);
+    }
+    readers.pop();
+    bench.release(&writer).await?;
+    let mut told = heard(&mut own, 2).await;
+    told.sort_unstable();
+    readers.sort_unstable();
+    ensure_eq!(told, readers);
+    bench.release(&held).await?;
+    Ok(())
+}
+
+async fn evicted_is_gone(bench: &LockBench) -> Outcome {
+    let held = bench.take("a", &[write("x")?]).await?;
+    let (b, c) = (bench.queue("b", &[write("x")?]).await?, bench.queue("c", &[write("x")?]).await?);
+    let audit = crate::store::conformance::bench::audit("unlock");
+    ensure_eq!(bench.store.evict(&name("x")?, c.token, &audit).await?, Intervention::Applied);
+    ensure_eq!(bench.store.evict(&name("x")?, c.token, &audit).await?, Intervention::Unchanged);
+    ensure_eq!(bench.store.acquire(&c).await?, Acquired::Refused(LockRefusal::Spent));
+    ensure_eq!(bench.store.evict(&name("x")?, held.token, &audit).await?, Intervention::Applied);
+    ensure_is!(bench.store.renew_lock(&held).await?, crate::resource::LockRenewal::Lost { .. });
+    bench.hold(&b).await?;
+    ensure_is!(bench.release(&held).await?, LockRelease::Overtaken { by: Some(_) });
+    let (now, records) = bench.store.locks(&[name("x")?]).await?;
+    let audits: Vec<_> = records.iter().flat_map(|record| &record.audit).collect();
+    ensure_eq!(audits.len(), 2);
+    // By the store's clock, not by the operator's.
+    ensure!(audits.iter().all(|kept| kept.at != audit.at && kept.at <= now && kept.who == audit.who), "{audits:?}");
+    Ok(())
+}

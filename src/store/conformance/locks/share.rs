@@ -1,0 +1,143 @@
+//! Cases: readers and writers, permits, and one owner that takes more.
+
+use crate::resource::{AcquireRequest, Acquired, LockRefusal, LockRelease};
+use crate::store::conformance::Outcome;
+use crate::store::conformance::locks::bench::{LockBench, LockCase, lock_case, read, some, write};
+
+pub(super) const CASES: &[LockCase] = &[
+    lock_case!(readers_share, K1),
+    lock_case!(readers_behind_writer_go_together, K2),
+    lock_case!(permits_add_up, K1),
+    lock_case!(big_request_is_not_starved, K2),
+    lock_case!(limits_may_differ, K1),
+    lock_case!(limit_raised_while_waiting),
+    lock_case!(reentry_same_owner, K9),
+    lock_case!(recursive_read_behind_writer, K9),
+    lock_case!(downgrade, K9),
+    lock_case!(upgrade_refused_not_hung, K9),
+];
+
+async fn readers_share(bench: &LockBench) -> Outcome {
+    bench.take("a", &[read("x")?]).await?;
+    bench.take("b", &[read("x")?]).await?;
+    let writer = bench.queue("w", &[write("x")?]).await?;
+    bench.queue("c", &[read("x")?]).await?;
+    ensure_eq!(bench.nodes("x").await?, ("a b".to_owned(), "w c".to_owned()));
+    ensure_eq!(bench.wait(&writer).await?.0, 2);
+    Ok(())
+}
+
+async fn readers_behind_writer_go_together(bench: &LockBench) -> Outcome {
+    let writer = bench.take("w", &[write("x")?]).await?;
+    let mut readers = Vec::new();
+    for at in 0..20 {
+        readers.push(bench.queue(&format!("r{at}"), &[read("x")?]).await?);
+    }
+    bench.release(&writer).await?;
+    for reader in readers.iter().rev() {
+        bench.hold(reader).await?;
+    }
+    Ok(())
+}
+
+async fn permits_add_up(bench: &LockBench) -> Outcome {
+    let two = bench.take("a", &[some("x", 2, 3)?]).await?;
+    bench.take("b", &[some("x", 1, 3)?]).await?;
+    let more = bench.queue("c", &[some("x", 2, 3)?]).await?;
+    bench.release(&two).await?;
+    bench.hold(&more).await?;
+    Ok(())
+}
+
+async fn big_request_is_not_starved(bench: &LockBench) -> Outcome {
+    let first = bench.take("a", &[some("x", 1, 4)?]).await?;
+    let second = bench.take("b", &[some("x", 1, 4)?]).await?;
+    let whole = bench.queue("w", &[write("x")?]).await?;
+    // Two are free, and it was asked for more before.
+    let small = bench.queue("c", &[some("x", 1, 4)?]).await?;
+    bench.release(&first).await?;
+    bench.wait(&small).await?;
+    bench.wait(&whole).await?;
+    bench.release(&second).await?;
+    let whole = bench.hold(&whole).await?;
+    bench.wait(&small).await?;
+    bench.release(&whole).await?;
+    bench.hold(&small).await?;
+    Ok(())
+}
+
+async fn limits_may_differ(bench: &LockBench) -> Outcome {
+    let old = bench.take("a", &[some("x", 3, 4)?]).await?;
+    let new = bench.queue("b", &[some("x", 1, 2)?]).await?;
+    bench.release(&old).await?;
+    let new = bench.hold(&new).await?;
+    // The smaller limit counts while whoever named it is there.
+    bench.take("c", &[some("x", 1, 4)?]).await?;
+    let third = bench.queue("d", &[some("x", 1, 4)?]).await?;
+    bench.release(&new).await?;
+    bench.hold(&third).await?;
+    Ok(())
+}
+
+async fn limit_raised_while_waiting(bench: &LockBench) -> Outcome {
+    let small = bench.take("a", &[some("x", 1, 1)?]).await?;
+    let (b, c) = (bench.queue("b", &[some("x", 1, 3)?]).await?, bench.queue("c", &[some("x", 1, 3)?]).await?);
+    bench.release(&small).await?;
+    bench.hold(&c).await?;
+    bench.hold(&b).await?;
+    Ok(())
+}
+
+async fn reentry_same_owner(bench: &LockBench) -> Outcome {
+    let first = bench.hold(&bench.owned("o", "a", &[write("x")?])?).await?;
+    let waiting = bench.queue("b", &[write("x")?]).await?;
+    let second = bench.hold(&bench.owned("o", "a", &[write("x")?])?).await?;
+    ensure_eq!(bench.wait(&waiting).await?.0, 2);
+    ensure!(second.fence > first.fence, "a grant of its own");
+    ensure_eq!(second.places, first.places);
+    ensure_eq!(bench.release(&first).await?, LockRelease::Released);
+    bench.wait(&waiting).await?;
+    ensure_eq!(bench.release(&second).await?, LockRelease::Released);
+    bench.hold(&waiting).await?;
+    Ok(())
+}
+
+async fn recursive_read_behind_writer(bench: &LockBench) -> Outcome {
+    bench.hold(&bench.owned("o", "a", &[read("x")?])?).await?;
+    bench.queue("w", &[write("x")?]).await?;
+    bench.hold(&bench.owned("o", "a", &[read("x")?])?).await?;
+    bench.queue("b", &[read("x")?]).await?;
+    ensure_eq!(bench.nodes("x").await?, ("a a".to_owned(), "w b".to_owned()));
+    Ok(())
+}
+
+async fn downgrade(bench: &LockBench) -> Outcome {
+    let writing = bench.hold(&bench.owned("o", "a", &[write("x")?])?).await?;
+    let (w, r) = (bench.queue("w", &[write("x")?]).await?, bench.queue("r", &[read("x")?]).await?);
+    let reading = bench.hold(&bench.owned("o", "a", &[read("x")?])?).await?;
+    bench.release(&writing).await?;
+    bench.wait(&w).await?;
+    bench.wait(&r).await?;
+    bench.release(&reading).await?;
+    bench.hold(&w).await?;
+    Ok(())
+}
+
+async fn upgrade_refused_not_hung(bench: &LockBench) -> Outcome {
+    let own = bench.hold(&bench.owned("o", "a", &[read("x")?])?).await?;
+    let other = bench.take("b", &[read("x")?]).await?;
+    let upgrade = bench.owned("o", "a", &[write("x")?])?;
+    ensure_eq!(bench.store.acquire(&upgrade).await?, Acquired::Refused(LockRefusal::WaitsForItself));
+    let at_once = AcquireRequest { queue: false, ..upgrade };
+    let by = take!(bench.store.acquire(&at_once).await?, Acquired::Busy { by, .. } => by);
+    ensure_eq!(by.node.as_str(), "b");
+    ensure_eq!(bench.nodes("x").await?, ("a b".to_owned(), String::new()));
+    bench.release(&other).await?;
+    let upgraded = bench.hold(&bench.owned("o", "a", &[write("x")?])?).await?;
+    ensure!(upgraded.fence > other.fence);
+    bench.queue("c", &[read("x")?]).await?;
+    bench.release(&upgraded).await?;
+    ensure_eq!(bench.nodes("x").await?, ("a c".to_owned(), String::new()));
+    bench.release(&own).await?;
+    Ok(())
+}
