@@ -174,6 +174,7 @@ const fn effect_of(op: Op) -> &'static str {
         Op::Close => "missed slots are not reported",
         Op::Note | Op::Notes => "cronward why has no decision log",
         Op::Jobs | Op::Nodes | Op::Pauses | Op::Latest => "listings are incomplete",
+        Op::Acquire | Op::RenewLock | Op::Release | Op::Locks | Op::Evict => "locks cannot be taken or kept",
         _ => "operators cannot change a slot",
     }
 }

@@ -188,6 +188,7 @@ impl Ledger {
     pub fn purge(&mut self, now: DateTime<Utc>) -> u64 {
         let (at, mut gone) = (self.at(now), 0);
         self.purge_notes(at);
+        self.purge_locks(now);
         self.latest.retain(|_, (_, changed)| later(*changed, LATEST_KEPT) > now);
         self.slots.retain(|_, kept| {
             if kept.state.mark(now).is_none() {

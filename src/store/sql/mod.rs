@@ -41,20 +41,27 @@ pub(super) use backend::SqliteBackend;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
 
-/// The version of the tables that each `schema.sql` makes. What came before it was never released.
+/// The version of the tables that the `schema.sql` of each database server makes. What came before it was never released.
+#[cfg(any(feature = "postgres", feature = "mysql", test))]
 const SCHEMA_VERSION: i64 = 6;
 
-/// Whether the tables have to be made; refuses tables of any other version. What is to be done with older ones is the store's to say.
+/// The same as [`missing`], for the tables of a database server.
+#[cfg(any(feature = "postgres", feature = "mysql", test))]
 fn tables_are_missing(version: i64, way_out: &str) -> Result<bool, Fault> {
+    missing(version, SCHEMA_VERSION, way_out)
+}
+
+/// Whether the tables have to be made; refuses tables of any other version. What is to be done with older ones is the store's to say.
+fn missing(version: i64, current: i64, way_out: &str) -> Result<bool, Fault> {
     let refuse = |why: String| Err(Fault::known(ErrorKind::Unsupported, why));
     match version {
         0 => Ok(true),
-        SCHEMA_VERSION => Ok(false),
-        1..SCHEMA_VERSION => refuse(format!(
-            "its tables have version {version}, which was never released, and this cronward makes version {SCHEMA_VERSION}: {way_out}"
+        _ if version == current => Ok(false),
+        _ if (1..current).contains(&version) => refuse(format!(
+            "its tables have version {version}, which was never released, and this cronward makes version {current}: {way_out}"
         )),
         _ => refuse(format!(
-            "its tables have version {version}, and this cronward knows version {SCHEMA_VERSION}: run the newer cronward"
+            "its tables have version {version}, and this cronward knows version {current}: run the newer cronward"
         )),
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cronward::job::Namespace;
-use cronward::slot::{Attempt, Slot};
-use cronward::store::conformance::{Probe, Setup};
+use cronward::job::{LockName, Namespace};
+use cronward::slot::{Attempt, Slot, Token};
+use cronward::store::conformance::{LockProbe, Probe, Setup};
 use cronward::store::sql::SqliteStore;
-use cronward::store::{Store, StoreOptions};
+use cronward::store::{LockStore, Store, StoreOptions};
 use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Sqlite};
 use tokio::sync::Mutex;
@@ -32,19 +32,37 @@ pub(super) async fn start() -> Result<Arc<dyn Setup>, String> {
 #[async_trait]
 impl Setup for File {
     async fn connect(&self, namespace: &Namespace) -> Result<Arc<dyn Store>, String> {
+        Ok(Arc::new(self.open(namespace).await?))
+    }
+
+    async fn probe(&self, namespace: &Namespace) -> Result<Box<dyn Probe>, String> {
+        Ok(Box::new(self.raw(namespace).await?))
+    }
+
+    async fn connect_locks(&self, namespace: &Namespace) -> Result<Arc<dyn LockStore>, String> {
+        Ok(Arc::new(self.open(namespace).await?))
+    }
+
+    async fn lock_probe(&self, namespace: &Namespace) -> Result<Box<dyn LockProbe>, String> {
+        Ok(Box::new(self.raw(namespace).await?))
+    }
+}
+
+impl File {
+    async fn open(&self, namespace: &Namespace) -> Result<SqliteStore, String> {
         // Every trial writes to the one file, and each commit waits for the disk.
         let patient = Duration::from_secs(60);
         let options = StoreOptions { namespace: namespace.clone(), op_timeout: patient, ..StoreOptions::default() };
         let url = format!("sqlite:{}", self.path.display());
-        Ok(Arc::new(SqliteStore::open(&url, options).await.map_err(|error| error.to_string())?))
+        SqliteStore::open(&url, options).await.map_err(|error| error.to_string())
     }
 
-    async fn probe(&self, namespace: &Namespace) -> Result<Box<dyn Probe>, String> {
+    async fn raw(&self, namespace: &Namespace) -> Result<Raw, String> {
         // The tables are the store's to make.
-        self.connect(namespace).await?;
+        self.open(namespace).await?;
         let options = SqliteConnectOptions::new().filename(&self.path).busy_timeout(Duration::from_secs(60));
         let conn = options.connect().await.map_err(|error| error.to_string())?;
-        Ok(Box::new(Raw { namespace: namespace.clone(), conn: Mutex::new(conn) }))
+        Ok(Raw { namespace: namespace.clone(), conn: Mutex::new(conn) })
     }
 }
 
@@ -109,7 +127,7 @@ impl Probe for Raw {
 
     async fn wipe(&self) -> Result<(), String> {
         let mut conn = self.conn.lock().await;
-        for table in ["slots", "latest", "pauses", "jobs", "nodes", "notes"] {
+        for table in ["slots", "latest", "pauses", "jobs", "nodes", "notes", "locks"] {
             // Outputs go with their slots.
             sqlx::query(sqlx::AssertSqlSafe(format!("DELETE FROM {table} WHERE namespace = ?1")))
                 .bind(self.namespace.as_str())
@@ -118,5 +136,40 @@ impl Probe for Raw {
                 .map_err(|error| error.to_string())?;
         }
         Ok(())
+    }
+}
+
+#[async_trait]
+impl LockProbe for Raw {
+    async fn expire(&self, lock: &LockName, token: Option<Token>) -> Result<(), String> {
+        // The entries of the document, each with `until_ms` and `token`.
+        let sql = format!(
+            "UPDATE locks SET document = json_set(document, '$.entries', (
+                 SELECT json_group_array(json_set(e.value, '$.until_ms', CASE
+                     WHEN ?3 IS NULL OR e.value ->> 'token' = ?3 THEN min(e.value ->> 'until_ms', {NOW})
+                     ELSE e.value ->> 'until_ms' END))
+                 FROM json_each(document, '$.entries') AS e))
+             WHERE namespace = ?1 AND lock = ?2 AND json_type(document, '$.entries') = 'array'"
+        );
+        let done = sqlx::query(sqlx::AssertSqlSafe(sql))
+            .bind(self.namespace.as_str())
+            .bind(lock.as_str())
+            .bind(token.map(|token| token.to_string()))
+            .execute(&mut *self.conn.lock().await)
+            .await;
+        done.map(drop).map_err(|error| error.to_string())
+    }
+
+    async fn forget(&self, lock: &LockName) -> Result<(), String> {
+        let done = sqlx::query("DELETE FROM locks WHERE namespace = ?1 AND lock = ?2")
+            .bind(self.namespace.as_str())
+            .bind(lock.as_str())
+            .execute(&mut *self.conn.lock().await)
+            .await;
+        done.map(drop).map_err(|error| error.to_string())
+    }
+
+    async fn wipe(&self) -> Result<(), String> {
+        Probe::wipe(self).await
     }
 }

@@ -25,6 +25,7 @@ mod controls;
 mod judge;
 mod key;
 mod larger;
+mod locks;
 mod memo;
 mod node;
 mod orders;

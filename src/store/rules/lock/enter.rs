@@ -123,7 +123,7 @@ impl LockStep {
         let fence = if told > 0 && parts.iter().all(|(_, fence)| *fence == told) {
             told
         } else {
-            let fence = self.draw(&request.demands);
+            let fence = self.unused(request, &parts).unwrap_or_else(|| self.draw(&request.demands));
             for name in request.demands.names() {
                 self.lock(&name).number(request.token, fence);
             }
@@ -131,6 +131,14 @@ impl LockStep {
         };
         let at = Fence(fence).instant().unwrap_or(self.now);
         Acquired::Held { fence: Fence(fence), at, places: parts.into_iter().map(|(place, _)| place).collect() }
+    }
+
+    /// The place that was drawn for it, where nobody was given a number since: one that waits for nobody needs no second one, so that
+    /// numbers do not run ahead of the clock.
+    fn unused(&mut self, request: &AcquireRequest, parts: &[(Place, u64)]) -> Option<u64> {
+        let place = parts.first().map(|(place, _)| *place)?;
+        let newest = request.demands.names().iter().all(|name| self.lock(name).last == place);
+        (newest && parts.iter().all(|(other, _)| *other == place)).then_some(place)
     }
 
     /// Where its entry stands, and its number.

@@ -25,7 +25,9 @@ impl LockStep {
                     return self.lost(hold, demand.lock());
                 }
                 Some(_) => {}
-                None if hold.fence.0 < lock.gone || lock.is_spent(hold.token) => return self.lost(hold, demand.lock()),
+                None if !lock.may_return(hold.fence) || lock.is_spent(hold.token) => {
+                    return self.lost(hold, demand.lock());
+                }
                 None => absent.push((demand, hold.places.get(index).copied().unwrap_or(hold.fence.0))),
             }
         }

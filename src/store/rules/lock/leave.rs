@@ -41,7 +41,7 @@ impl LockStep {
             Some(fence) => match lock.granted_since(exit.owner, demand, fence) {
                 Some(by) => LockRelease::Overtaken { by: Some(by) },
                 // Who left since, and had come later.
-                None if lock.gone > fence.0.saturating_add(1) => LockRelease::Overtaken { by: None },
+                None if lock.outlasted(fence) => LockRelease::Overtaken { by: None },
                 None => LockRelease::Expired,
             },
         };

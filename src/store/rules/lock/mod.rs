@@ -68,11 +68,9 @@ impl LockStep {
     }
 
     /// A number for all of these locks, larger than every one that was given in any.
-    ///
-    /// Two more than the last: the number after a fence is nobody's, and stands for its release.
     fn draw(&mut self, demands: &Demands) -> u64 {
         let now = millis(self.now);
-        let next = demands.names().iter().map(|name| self.lock(name).last.saturating_add(2)).max();
+        let next = demands.names().iter().map(|name| self.lock(name).last.saturating_add(1)).max();
         let number = next.map_or(now, |next| next.max(now));
         for name in demands.names() {
             self.lock(&name).last = number;

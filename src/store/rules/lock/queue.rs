@@ -57,9 +57,10 @@ pub(in crate::store) struct LockState {
     /// The largest number that was ever given here.
     #[serde(default)]
     pub(super) last: u64,
-    /// What is known of those that have left: a hold with a smaller fence is never set again.
+    /// What is known of those that are gone, in halves: twice the largest fence that lapsed, and one more where it was left. So a
+    /// hold that only lapsed can be told from one that was left, and both from a later one.
     #[serde(default)]
-    pub(super) gone: u64,
+    gone: u64,
     /// In the order of the queue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     entries: Vec<QueueEntry>,
@@ -190,16 +191,26 @@ impl LockState {
         Some(self.entries.remove(at))
     }
 
-    /// A hold with this fence has ended by itself: it alone could be set again.
+    /// A hold with this fence has ended by itself: it can be set again as long as nobody with a later one is gone.
     pub(super) fn note_lapsed(&mut self, fence: u64) {
-        self.gone = self.gone.max(fence);
+        self.gone = self.gone.max(fence.saturating_mul(2));
     }
 
     /// A hold with this fence was left: it is never set again. Nothing is to be noted of one that was never told.
     pub(super) fn note_left(&mut self, fence: u64) {
         if fence > 0 {
-            self.gone = self.gone.max(fence.saturating_add(1));
+            self.gone = self.gone.max(fence.saturating_mul(2).saturating_add(1));
         }
+    }
+
+    /// Whether a hold with this fence may be set again, as far as those tell who are gone.
+    pub(super) fn may_return(&self, fence: Fence) -> bool {
+        fence.0.saturating_mul(2) >= self.gone
+    }
+
+    /// Whether somebody with a larger fence than this one is gone.
+    pub(super) fn outlasted(&self, fence: Fence) -> bool {
+        self.gone > fence.0.saturating_mul(2).saturating_add(1)
     }
 
     /// Takes out what has lapsed. True where an entry did.

@@ -18,10 +18,11 @@ use tokio::sync::{Mutex, broadcast};
 
 use super::fault::is_busy;
 use super::file::{self, FileId};
+use crate::store::locks::LockHints;
 use crate::store::sql::fault::Fault;
+use crate::store::sql::missing;
 use crate::store::sql::session::{Columns, Session, Texts, Value, Why, statements};
 use crate::store::sql::slots::Scope;
-use crate::store::sql::tables_are_missing;
 use crate::store::{ErrorKind, Migration, Wake};
 
 const FILE: &str = include_str!("statements.sql");
@@ -43,6 +44,10 @@ statements! {
         outputs_forget,
         output_save,
         output_remove,
+        locks_read,
+        locks_all,
+        lock_save,
+        locks_purge,
     }
 }
 
@@ -116,6 +121,9 @@ const APPLICATION_ID: i64 = 1_129_469_764;
 
 const SCHEMA: &str = include_str!("schema.sql");
 
+/// The version of its tables, of which those of the database servers have no locks.
+const SCHEMA_VERSION: i64 = 7;
+
 /// What is to be done with a file of a version that was never released.
 const WAY_OUT: &str = "stop all that use it and move the file away, or choose another path; a new one is made";
 
@@ -169,7 +177,7 @@ fn are_missing(header: &Header) -> Result<bool, Fault> {
         let why = "it is the database of another program: choose another path".to_owned();
         return Err(Fault::known(ErrorKind::Unsupported, why));
     }
-    tables_are_missing(header.version, WAY_OUT)
+    missing(header.version, SCHEMA_VERSION, WAY_OUT)
 }
 
 #[derive(Debug)]
@@ -317,6 +325,7 @@ pub(super) struct Shared {
     /// For messages.
     pub(super) location: String,
     pub(super) wakes: broadcast::Sender<Wake>,
+    pub(super) lock_hints: LockHints,
 }
 
 impl Shared {
@@ -330,7 +339,6 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::sql::SCHEMA_VERSION;
     use crate::store::sql::session::unmatched;
 
     #[test]

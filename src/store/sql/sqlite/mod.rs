@@ -16,6 +16,7 @@ mod examine;
 mod fault;
 mod file;
 mod lane;
+mod locks;
 mod turn;
 
 use std::future::Future;
@@ -30,6 +31,7 @@ use tokio::sync::{broadcast, mpsc};
 use crate::clock::earlier;
 use crate::job::JobName;
 use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
+use crate::store::locks::LockHints;
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
 use crate::store::sql::fault::Fault;
@@ -199,6 +201,7 @@ fn shared(path: PathBuf, options: StoreOptions) -> Shared {
         limit: options.op_timeout,
         location,
         wakes: broadcast::Sender::new(HINTS),
+        lock_hints: LockHints::default(),
     }
 }
 
@@ -300,6 +303,7 @@ impl Ruled for SqliteStore {
         transaction!(self, Op::Purge, writer.write, |tx| async {
             let latest = earlier(tx.now(), LATEST_KEPT);
             tx.execute(OWN.latest_purge, values![scope.namespace.as_str(), latest]).await?;
+            locks::purge(&mut tx, scope).await?;
             registry::purge(&mut tx, scope).await
         })
     }

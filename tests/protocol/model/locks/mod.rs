@@ -1,0 +1,174 @@
+//! Every history of a few requests for locks: each order in which they ask, renew and leave, answers that are lost, copies that come late,
+//! clients that die, entries that lapse, and a store that loses all it knows. Each state that can be reached is visited, and the
+//! invariants of `docs/locks.md` are asked of it.
+//!
+//! What decides is the real code: the rules that the store in memory runs. What is modelled is the world around them: clients that do what
+//! `guard::LockMachine` does (`world`), in whole ticks, each call one step. `laws` says what must hold.
+//!
+//! **What is left out**: the machine itself, whose timers these clients replace by asking at any moment; evictions, `Full`, several losses
+//! of data. A copy is under way for one TTL at most. The worlds here are small enough for every run; larger ones take minutes.
+
+mod laws;
+mod world;
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use stateright::{Checker, Expectation, HasDiscoveries, Model};
+
+use self::laws as is;
+use self::world::{Bug, Client, Faults, World};
+use cronward::resource::{Demand, LockName};
+
+fn name(lock: &str) -> LockName {
+    LockName::new(lock).unwrap()
+}
+
+fn write(lock: &str) -> Demand {
+    Demand::exclusive(name(lock))
+}
+
+fn read(lock: &str) -> Demand {
+    Demand::shared(name(lock))
+}
+
+fn some(lock: &str, weight: u32, of: u32) -> Demand {
+    Demand::permits(name(lock), weight, of).unwrap()
+}
+
+/// Written directly: what is printed by a test that passes is not shown.
+fn say(line: &str) {
+    use std::io::Write;
+    std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
+    if let Some(file) = std::env::var_os("CRONWARD_MODEL_JSON").filter(|_| line.starts_with('{')) {
+        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(file).unwrap();
+        writeln!(file, "{line}").unwrap();
+    }
+}
+
+/// Visits every state; nothing may be broken, and these must have been possible.
+fn holds(title: &str, world: World, possible: &[&'static str]) {
+    let started = Instant::now();
+    let checker = world.checker().threads(2).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
+    let found = checker.discoveries();
+    let reached: BTreeSet<&'static str> = found.keys().copied().collect();
+    say(&format!(
+        r#"{{"world":"locks: {title}","states":{},"unique":{},"depth":{},"seconds":{:.1},"reached":{reached:?}}}"#,
+        checker.state_count(),
+        checker.unique_state_count(),
+        checker.max_depth(),
+        started.elapsed().as_secs_f64(),
+    ));
+    for (law, path) in found {
+        let failed = checker.model().property(law).expectation == Expectation::Always;
+        if failed {
+            path.clone().into_vec().into_iter().for_each(|(state, then)| say(&format!("{state:?}\n{then:?}")));
+        }
+        assert!(!failed, "{title}: {law}: broken, as shown above");
+    }
+    for law in possible {
+        assert!(reached.contains(law), "{title}: impossible: {law}");
+    }
+}
+
+/// Visits states until this law was broken.
+fn breaks(bug: Bug, world: World, law: &'static str) {
+    let world = World { bug: Some(bug), ..world };
+    let until = HasDiscoveries::AllOf([law].into_iter().collect());
+    let checker = world.checker().threads(2).finish_when(until).spawn_bfs().join();
+    let found = checker.discoveries();
+    say(&format!(
+        r#"{{"control":"locks: {bug:?}","breaks":{law:?},"states":{},"steps":{}}}"#,
+        checker.unique_state_count(),
+        found.get(law).map_or(0, |path| path.clone().into_actions().len())
+    ));
+    assert!(found.contains_key(law), "{bug:?} does not break: {law}");
+}
+
+const NONE: Faults = Faults { losses: 0, late: 0, crashes: 0, flushes: 0 };
+
+fn world(clients: Vec<Client>, faults: Faults) -> World {
+    World { clients, horizon: 3, faults, bug: None }
+}
+
+fn one_each(demands: &[Demand]) -> Vec<Client> {
+    demands.iter().map(|demand| Client::new(vec![demand.clone()])).collect()
+}
+
+#[test]
+fn a_mutex_with_lost_answers_late_copies_and_a_crash() {
+    let three = one_each(&[write("a"), write("a"), write("a")]);
+    let two = one_each(&[write("a"), write("a")]);
+    holds("mutex of three", world(three.clone(), Faults { crashes: 1, ..NONE }), &[is::WAITED, is::TAKEN_OVER]);
+    holds(
+        "mutex, a lost answer",
+        world(two.clone(), Faults { losses: 1, crashes: 1, ..NONE }),
+        &[is::WAITED, is::LOST],
+    );
+    holds("mutex, late copies", world(two, Faults { late: 2, ..NONE }), &[is::SPENT, is::RESTORED, is::OVERTAKEN]);
+}
+
+#[test]
+fn readers_and_a_writer() {
+    let clients = one_each(&[read("a"), read("a"), write("a")]);
+    holds("readers and a writer", world(clients, Faults { late: 1, ..NONE }), &[is::WAITED, is::SHARED]);
+}
+
+#[test]
+fn permits_of_different_weights_and_limits() {
+    let clients = one_each(&[some("a", 2, 3), some("a", 1, 3), some("a", 1, 2)]);
+    holds("permits", world(clients, Faults { late: 1, ..NONE }), &[is::WAITED, is::SHARED]);
+}
+
+#[test]
+fn several_locks_in_opposite_order_and_in_a_ring() {
+    let pair = |a, b| Client::new(vec![write(a), write(b)]);
+    let opposite = vec![pair("a", "b"), pair("b", "a"), Client::new(vec![write("a")])];
+    let ring = vec![pair("a", "b"), pair("b", "c"), pair("c", "a")];
+    holds("opposite order", world(opposite, Faults { late: 1, ..NONE }), &[is::WAITED]);
+    holds("a ring of three", world(ring, NONE), &[is::WAITED]);
+}
+
+#[test]
+fn one_owner_that_takes_more() {
+    let again = |first: Demand, second: Demand, other: Demand| {
+        vec![Client::new(vec![first]), Client { after: Some(0), ..Client::new(vec![second]) }, Client::new(vec![other])]
+    };
+    let late = Faults { late: 1, ..NONE };
+    holds("re-entrance", world(again(write("a"), write("a"), write("a")), late), &[is::WAITED, is::SHARED]);
+    holds("an upgrade", world(again(read("a"), write("a"), read("a")), late), &[is::REFUSED, is::SHARED]);
+    holds("a downgrade", world(again(write("a"), read("a"), write("a")), late), &[is::WAITED, is::SHARED]);
+}
+
+#[test]
+fn a_store_that_loses_all_it_knows() {
+    let flush = Faults { flushes: 1, ..NONE };
+    holds("mutex, a flush", world(one_each(&[write("a"), write("a")]), flush), &[is::RESTORED, is::LOST]);
+    holds("readers, a flush", world(one_each(&[read("a"), write("a"), read("a")]), flush), &[is::RESTORED, is::SHARED]);
+}
+
+#[test]
+fn each_bug_breaks_what_it_should() {
+    let mutex = |faults| world(one_each(&[write("a"), write("a")]), faults);
+    let late = Faults { late: 1, ..NONE };
+    breaks(Bug::RestoredWithoutGone, mutex(late), is::GONE);
+    breaks(Bug::NoSpentTokens, mutex(late), is::GONE);
+    breaks(Bug::RenewalWithoutFence, mutex(Faults { late: 2, ..NONE }), is::NUMBERED);
+    breaks(Bug::TrustWithoutEnd, mutex(NONE), is::EXCLUSION);
+    breaks(Bug::ReleasedByName, mutex(NONE), is::EXCLUSION);
+    let pair = |a, b| Client::new(vec![write(a), write(b)]);
+    breaks(Bug::PlacesThatDiffer, world(vec![pair("a", "b"), pair("b", "a")], NONE), is::PROGRESS);
+}
+
+#[test]
+#[ignore = "minutes: make model-long"]
+fn larger_worlds_of_locks() {
+    let all = Faults { losses: 1, late: 1, crashes: 1, flushes: 0 };
+    let three = |demand: fn() -> Demand| one_each(&[demand(), demand(), demand()]);
+    holds("long: mutex", world(three(|| write("a")), all), &[is::SPENT, is::LOST, is::TAKEN_OVER]);
+    let readers = one_each(&[read("a"), read("a"), write("a")]);
+    holds("long: readers and a writer", world(readers.clone(), all), &[is::SHARED]);
+    let flush = Faults { flushes: 1, late: 1, ..NONE };
+    holds("long: mutex, a flush", world(three(|| write("a")), flush), &[is::RESTORED, is::LOST]);
+    holds("long: readers, a flush", World { horizon: 4, ..world(readers, flush) }, &[is::RESTORED]);
+}

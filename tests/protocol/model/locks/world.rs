@@ -1,0 +1,530 @@
+//! The world: clients, the store, copies of requests that are still under way, and everything that can happen next.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use cronward::clock::later;
+use cronward::job::{LockName, NodeName};
+use cronward::resource::{
+    AcquireRequest, Acquired, Demand, Demands, LockHold, LockRecord, LockRefusal, LockRelease, LockRenewal, OwnerId,
+};
+use cronward::slot::{Fence, Token};
+use cronward::store::memory::Ledger;
+use stateright::{Model, Property};
+
+use super::laws::{self, Fact, Facts};
+
+/// Whole ticks since the world began, by every clock.
+pub(crate) type Tick = u8;
+
+/// TTL of entries.
+pub(crate) const TTL: Tick = 2;
+
+const TICK: Duration = Duration::from_secs(1);
+
+/// What one client asks for, once.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    pub(crate) demands: Vec<Demand>,
+    /// It is the same owner as that client, and asks while that one holds.
+    pub(crate) after: Option<usize>,
+}
+
+impl Client {
+    pub(crate) const fn new(demands: Vec<Demand>) -> Self {
+        Self { demands, after: None }
+    }
+}
+
+/// How often each fault may strike in one history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Faults {
+    /// Requests that arrive, and whose answers do not.
+    pub(crate) losses: u8,
+    /// Requests that arrive when nobody waits for them any more, within one TTL.
+    pub(crate) late: u8,
+    /// Clients that die.
+    pub(crate) crashes: u8,
+    /// The store forgets everything.
+    pub(crate) flushes: u8,
+}
+
+/// What a flawed store or client could do. Each must break a law.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bug {
+    /// An absent entry is set again whoever has left since.
+    RestoredWithoutGone,
+    /// A token that was left may come back.
+    NoSpentTokens,
+    /// A renewal prolongs whatever stands under its token.
+    RenewalWithoutFence,
+    /// Each lock of a request is entered by itself.
+    PlacesThatDiffer,
+    /// A client believes that it holds until it is told otherwise.
+    TrustWithoutEnd,
+    /// A release removes whoever holds.
+    ReleasedByName,
+}
+
+/// The model.
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    pub(crate) clients: Vec<Client>,
+    pub(crate) horizon: Tick,
+    pub(crate) faults: Faults,
+    pub(crate) bug: Option<Bug>,
+}
+
+/// What a client is at.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Phase {
+    Idle,
+    Waiting,
+    /// It was told that it holds, and trusts that until a tick.
+    Held {
+        fence: u64,
+        places: Vec<u64>,
+        trusted: Tick,
+        lost: bool,
+    },
+    /// Its release was answered.
+    Left,
+    Dead,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Node {
+    pub(crate) phase: Phase,
+    /// Some acquire of it had no answer.
+    unsure: bool,
+    /// Locks that it has entered, where each is entered by itself.
+    entered: u8,
+}
+
+/// A request that nobody waits for and that may still arrive.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Stray {
+    client: usize,
+    sent: Tick,
+    /// A renewal of this; an acquire where there is none.
+    renews: Option<(u64, Vec<u64>)>,
+}
+
+/// The store: alike where it keeps the same.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    pub(crate) ledger: Arc<Ledger>,
+    key: (u64, u64),
+}
+
+impl Kept {
+    fn new(mut ledger: Ledger) -> Self {
+        drop(ledger.take_lock_wakes());
+        let text = format!("{ledger:?}");
+        let hash = |salt: u8| {
+            let mut hasher = DefaultHasher::new();
+            (salt, &text).hash(&mut hasher);
+            hasher.finish()
+        };
+        Self { key: (hash(1), hash(2)), ledger: Arc::new(ledger) }
+    }
+}
+
+impl PartialEq for Kept {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for Kept {}
+
+impl Hash for Kept {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key.hash(state);
+    }
+}
+
+/// All there is at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct State {
+    pub(crate) now: Tick,
+    pub(crate) store: Kept,
+    pub(crate) nodes: Vec<Node>,
+    strays: Vec<Stray>,
+    left: Faults,
+    /// Grants that clients, or the copies of their requests, were given: whose, and under which number.
+    pub(crate) granted: Vec<(usize, u64)>,
+    pub(crate) flushed: bool,
+    /// What the last step was.
+    pub(crate) facts: Facts,
+}
+
+/// How a call fares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Fate {
+    Answered,
+    /// It arrives, and its answer does not.
+    Unheard,
+    /// It arrives later, or never.
+    Late,
+}
+
+/// What can happen.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Happening {
+    Tick,
+    Ask(usize, Fate),
+    Renew(usize, Fate),
+    Leave(usize, Fate),
+    Crash(usize),
+    Arrive(usize),
+    Flush,
+}
+
+pub(crate) fn clock(now: Tick) -> DateTime<Utc> {
+    later("2026-11-21T14:00:00Z".parse().unwrap(), TICK * u32::from(now))
+}
+
+pub(crate) fn token(client: usize) -> Token {
+    Token::from_bits(client as u128 + 1)
+}
+
+/// The name under which a flawed store takes a copy for something new.
+fn alias(client: usize) -> Token {
+    Token::from_bits(client as u128 + 1_001)
+}
+
+/// Whose entry it is, under whatever name.
+pub(crate) fn client_of(token: Token) -> usize {
+    let bits = token.bits() as usize;
+    if bits > 1_000 { bits - 1_001 } else { bits - 1 }
+}
+
+impl World {
+    pub(crate) fn owner(&self, client: usize) -> OwnerId {
+        OwnerId::new(token(self.clients[client].after.unwrap_or(client)))
+    }
+
+    fn request(&self, client: usize, demands: &[Demand]) -> AcquireRequest {
+        let node = NodeName::new(&format!("n{client}")).unwrap();
+        let demands = Demands::new(demands.to_vec()).unwrap();
+        let request = AcquireRequest::new(token(client), node, token(client), TICK * u32::from(TTL), demands);
+        AcquireRequest { owner: self.owner(client), ..request }
+    }
+
+    fn hold(&self, client: usize, fence: u64, places: &[u64]) -> LockHold {
+        self.request(client, &self.clients[client].demands).granted(Fence(fence), places.to_vec())
+    }
+
+    pub(crate) fn locks(&self) -> Vec<LockName> {
+        let mut names: Vec<_> =
+            self.clients.iter().flat_map(|client| client.demands.iter().map(|demand| demand.lock().clone())).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    pub(crate) fn records(&self, state: &State) -> Vec<LockRecord> {
+        state.store.ledger.lock_records(&self.locks(), clock(state.now))
+    }
+
+    /// Whether a client believes now that it holds.
+    pub(crate) fn believes(&self, state: &State, client: usize) -> bool {
+        match &state.nodes[client].phase {
+            Phase::Held { trusted, lost, .. } => {
+                !lost && (state.now < *trusted || self.bug == Some(Bug::TrustWithoutEnd))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the two cannot both hold some lock.
+    pub(crate) fn exclude(&self, a: usize, b: usize) -> bool {
+        let clash = |one: &Demand, other: &Demand| {
+            one.lock() == other.lock()
+                && u64::from(one.weight()) + u64::from(other.weight()) > u64::from(one.of().min(other.of()))
+        };
+        let (one, other) = (&self.clients[a].demands, &self.clients[b].demands);
+        self.owner(a) != self.owner(b) && one.iter().any(|one| other.iter().any(|other| clash(one, other)))
+    }
+
+    /// The store is asked for a client. Grants are remembered, also where nobody hears of them.
+    fn acquire(&self, state: &mut State, client: usize, late: bool) -> Acquired {
+        let mut ledger = (*state.store.ledger).clone();
+        let now = clock(state.now);
+        let whole = self.request(client, &self.clients[client].demands);
+        let mut answer = if self.bug == Some(Bug::PlacesThatDiffer) {
+            // One lock a call: the next one is entered once it holds in those before.
+            let entered = usize::from(state.nodes[client].entered) + 1;
+            let parts = self.clients[client].demands.iter().take(entered);
+            let answers: Vec<_> =
+                parts.map(|demand| ledger.acquire(&self.request(client, std::slice::from_ref(demand)), now)).collect();
+            let held = answers.iter().all(|answer| matches!(answer, Acquired::Held { .. }));
+            if held && entered < self.clients[client].demands.len() {
+                state.nodes[client].entered += 1;
+            }
+            let worst = answers.iter().find(|answer| !matches!(answer, Acquired::Held { .. }));
+            worst.or_else(|| answers.last()).unwrap().clone()
+        } else {
+            ledger.acquire(&whole, now)
+        };
+        if late && self.bug == Some(Bug::NoSpentTokens) && answer == Acquired::Refused(LockRefusal::Spent) {
+            answer = ledger.acquire(&AcquireRequest { token: alias(client), ..whole }, now);
+        }
+        state.store = Kept::new(ledger);
+        if let Acquired::Held { fence, .. } = &answer {
+            self.note_grant(state, client, fence.0);
+        }
+        answer
+    }
+
+    fn note_grant(&self, state: &mut State, client: usize, fence: u64) {
+        if state.granted.contains(&(client, fence)) {
+            return;
+        }
+        // A later grant that excludes an earlier one has the larger number.
+        if state.granted.iter().any(|(other, earlier)| self.exclude(*other, client) && *earlier >= fence) {
+            state.facts.add(Fact::FenceFell);
+        }
+        state.granted.push((client, fence));
+    }
+
+    fn ask(&self, state: &mut State, client: usize, fate: Fate) {
+        if fate == Fate::Late {
+            state.strays.push(Stray { client, sent: state.now, renews: None });
+            state.nodes[client].unsure = true;
+            return;
+        }
+        let answer = self.acquire(state, client, false);
+        if fate == Fate::Unheard {
+            state.nodes[client].unsure = true;
+            return;
+        }
+        match answer {
+            Acquired::Held { fence, places, .. } => {
+                let whole = state.nodes[client].entered == 0
+                    && self.clients[client].demands.len() > 1
+                    && self.bug == Some(Bug::PlacesThatDiffer);
+                if whole {
+                    return;
+                }
+                self.check_whole(state, client);
+                if (0..self.clients.len()).any(|other| other != client && self.believes(state, other)) {
+                    state.facts.add(Fact::Shared);
+                }
+                if state.nodes.iter().any(|node| node.phase == Phase::Dead) {
+                    state.facts.add(Fact::TakenOver);
+                }
+                let trusted = state.now + TTL;
+                state.nodes[client].phase = Phase::Held { fence: fence.0, places, trusted, lost: false };
+            }
+            Acquired::Waiting { .. } => {
+                state.facts.add(Fact::Waited);
+                state.nodes[client].phase = Phase::Waiting;
+            }
+            Acquired::Refused(LockRefusal::WaitsForItself) => {
+                state.facts.add(Fact::Refused);
+                self.leave(state, client, Fate::Answered);
+            }
+            Acquired::Refused(_) | Acquired::Busy { .. } => self.leave(state, client, Fate::Answered),
+        }
+    }
+
+    /// Whoever is told that it holds does so in every lock.
+    fn check_whole(&self, state: &mut State, client: usize) {
+        let records = self.records(state);
+        let holds = |demand: &Demand| {
+            let record = records.iter().find(|record| record.lock == *demand.lock()).unwrap();
+            record.holders().any(|entry| entry.token == token(client))
+        };
+        if !self.clients[client].demands.iter().all(holds) {
+            state.facts.add(Fact::HeldInPart);
+        }
+    }
+
+    fn renewal(&self, state: &mut State, client: usize, fence: u64, places: &[u64]) -> LockRenewal {
+        let mut ledger = (*state.store.ledger).clone();
+        let now = clock(state.now);
+        let mut hold = self.hold(client, fence, places);
+        if self.bug == Some(Bug::RenewalWithoutFence) {
+            let there = self.records(state);
+            let mut own = there.iter().flat_map(|record| &record.entries).filter(|entry| entry.token == token(client));
+            hold.fence = own.find_map(|entry| entry.by.fence).unwrap_or(hold.fence);
+        }
+        let mut answer = ledger.renew_lock(&hold, now);
+        if self.bug == Some(Bug::RestoredWithoutGone) && answer == (LockRenewal::Lost { to: None }) {
+            ledger.acquire(
+                &AcquireRequest { token: alias(client), ..self.request(client, &self.clients[client].demands) },
+                now,
+            );
+            answer = LockRenewal::Restored;
+        }
+        state.store = Kept::new(ledger);
+        if matches!(answer, LockRenewal::Renewed | LockRenewal::Restored) {
+            let told: Vec<u64> = state.granted.iter().filter(|(other, _)| *other == client).map(|(_, f)| *f).collect();
+            if told.iter().any(|other| *other > fence) {
+                state.facts.add(Fact::RenewedAnother);
+            }
+        }
+        if answer == LockRenewal::Restored {
+            state.facts.add(Fact::Restored);
+            let followed = state.granted.iter().any(|(other, later)| *later > fence && self.exclude(*other, client));
+            if followed && !state.flushed {
+                state.facts.add(Fact::RestoredAfterAnother);
+            }
+        }
+        answer
+    }
+
+    fn renew(&self, state: &mut State, client: usize, fate: Fate) {
+        let Phase::Held { fence, places, .. } = state.nodes[client].phase.clone() else { return };
+        if fate == Fate::Late {
+            state.strays.push(Stray { client, sent: state.now, renews: Some((fence, places)) });
+            return;
+        }
+        let answer = self.renewal(state, client, fence, &places);
+        if fate == Fate::Unheard {
+            return;
+        }
+        let now = state.now;
+        let Phase::Held { trusted, lost, .. } = &mut state.nodes[client].phase else { return };
+        match answer {
+            LockRenewal::Renewed | LockRenewal::Restored => *trusted = now + TTL,
+            LockRenewal::Lost { .. } => {
+                *lost = true;
+                state.facts.add(Fact::Lost);
+            }
+        }
+    }
+
+    fn leave(&self, state: &mut State, client: usize, fate: Fate) {
+        let mut ledger = (*state.store.ledger).clone();
+        let request = self.request(client, &self.clients[client].demands);
+        let unsure = state.nodes[client].unsure;
+        let exit = match &state.nodes[client].phase {
+            Phase::Held { fence, places, .. } => self.hold(client, *fence, places).exit(unsure),
+            _ => request.exit(unsure),
+        };
+        let answer = ledger.release(&exit, clock(state.now));
+        if self.bug == Some(Bug::ReleasedByName) {
+            for record in self.records(state) {
+                record
+                    .holders()
+                    .for_each(|entry| ledger.expire_lock(&record.lock, Some(entry.token), clock(state.now)));
+            }
+        }
+        state.store = Kept::new(ledger);
+        if fate != Fate::Answered {
+            return;
+        }
+        if matches!(answer, LockRelease::Overtaken { .. }) {
+            state.facts.add(Fact::Overtaken);
+        }
+        state.nodes[client].phase = Phase::Left;
+    }
+
+    fn arrive(&self, state: &mut State, stray: &Stray) {
+        if let Some((fence, places)) = &stray.renews {
+            self.renewal(state, stray.client, *fence, places);
+        } else if self.acquire(state, stray.client, true) == Acquired::Refused(LockRefusal::Spent) {
+            state.facts.add(Fact::Spent);
+        }
+    }
+}
+
+impl Model for World {
+    type State = State;
+    type Action = Happening;
+
+    fn init_states(&self) -> Vec<State> {
+        let node = Node { phase: Phase::Idle, unsure: false, entered: 0 };
+        vec![State {
+            now: 0,
+            store: Kept::new(Ledger::new(TICK * 100)),
+            nodes: vec![node; self.clients.len()],
+            strays: Vec::new(),
+            left: self.faults,
+            granted: Vec::new(),
+            flushed: false,
+            facts: Facts::default(),
+        }]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Happening>) {
+        if state.now < self.horizon {
+            actions.push(Happening::Tick);
+        }
+        if state.left.flushes > 0 {
+            actions.push(Happening::Flush);
+        }
+        let mut fates = vec![Fate::Answered];
+        fates.extend((state.left.losses > 0).then_some(Fate::Unheard));
+        for (client, node) in state.nodes.iter().enumerate() {
+            let before = self.clients[client].after.map(|first| &state.nodes[first].phase);
+            let mut each = |happening: fn(usize, Fate) -> Happening, late: bool| {
+                actions.extend(fates.iter().map(|fate| happening(client, *fate)));
+                actions.extend((late && state.left.late > 0).then(|| happening(client, Fate::Late)));
+            };
+            match &node.phase {
+                Phase::Idle if before.is_some_and(|phase| !matches!(phase, Phase::Held { .. })) => {}
+                Phase::Idle | Phase::Waiting => {
+                    each(Happening::Ask, true);
+                    if node.phase == Phase::Waiting || node.unsure {
+                        each(Happening::Leave, false);
+                    }
+                }
+                Phase::Held { lost, .. } => {
+                    if !lost {
+                        each(Happening::Renew, true);
+                    }
+                    each(Happening::Leave, false);
+                }
+                Phase::Left | Phase::Dead => continue,
+            }
+            if state.left.crashes > 0 && node.phase != Phase::Idle {
+                actions.push(Happening::Crash(client));
+            }
+        }
+        let under_way = state.strays.iter().enumerate().filter(|(_, stray)| state.now < stray.sent + TTL);
+        actions.extend(under_way.map(|(index, _)| Happening::Arrive(index)));
+    }
+
+    fn next_state(&self, state: &State, happening: Happening) -> Option<State> {
+        let mut next = State { facts: Facts::default(), ..state.clone() };
+        let fate = match &happening {
+            Happening::Ask(_, fate) | Happening::Renew(_, fate) | Happening::Leave(_, fate) => *fate,
+            _ => Fate::Answered,
+        };
+        next.left.losses -= u8::from(fate == Fate::Unheard);
+        next.left.late -= u8::from(fate == Fate::Late);
+        match happening {
+            Happening::Tick => next.now += 1,
+            Happening::Ask(client, fate) => self.ask(&mut next, client, fate),
+            Happening::Renew(client, fate) => self.renew(&mut next, client, fate),
+            Happening::Leave(client, fate) => self.leave(&mut next, client, fate),
+            Happening::Crash(client) => {
+                next.left.crashes -= 1;
+                next.nodes[client].phase = Phase::Dead;
+            }
+            Happening::Arrive(index) => {
+                let stray = next.strays.remove(index);
+                self.arrive(&mut next, &stray);
+            }
+            Happening::Flush => {
+                next.left.flushes -= 1;
+                next.flushed = true;
+                next.store = Kept::new(Ledger::new(TICK * 100));
+            }
+        }
+        let now = next.now;
+        next.strays.retain(|stray| now < stray.sent + TTL);
+        next.strays.sort();
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        laws::of()
+    }
+}
