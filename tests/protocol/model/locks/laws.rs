@@ -132,7 +132,7 @@ fn one_entry(record: &LockRecord) -> bool {
 
 /// Nothing stands anywhere of a client that has left.
 fn gone(world: &World, state: &State) -> bool {
-    let left = |client: usize| state.nodes[client].phase == Phase::Left;
+    let left = |client: usize| matches!(state.nodes[client].phase, Phase::Left(_));
     world.records(state).iter().flat_map(|record| &record.entries).all(|entry| !left(client_of(entry.token)))
 }
 

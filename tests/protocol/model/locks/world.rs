@@ -20,7 +20,7 @@ use super::laws::{self, Fact, Facts};
 pub(crate) type Tick = u8;
 
 /// TTL of entries.
-pub(crate) const TTL: Tick = 2;
+pub(crate) const TTL: Tick = 1;
 
 const TICK: Duration = Duration::from_secs(1);
 
@@ -43,7 +43,7 @@ impl Client {
 pub(crate) struct Faults {
     /// Requests that arrive, and whose answers do not.
     pub(crate) losses: u8,
-    /// Requests that arrive when nobody waits for them any more, within one TTL.
+    /// Requests that arrive when nobody waits for them any more: until one TTL after their client's release was answered.
     pub(crate) late: u8,
     /// Clients that die.
     pub(crate) crashes: u8,
@@ -89,8 +89,10 @@ pub(crate) enum Phase {
         trusted: Tick,
         lost: bool,
     },
-    /// Its release was answered.
-    Left,
+    /// It has left, and was not told that the store knows.
+    Leaving,
+    /// Its release was answered, at that tick.
+    Left(Tick),
     Dead,
 }
 
@@ -107,7 +109,6 @@ pub(crate) struct Node {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Stray {
     client: usize,
-    sent: Tick,
     /// A renewal of this; an acquire where there is none.
     renews: Option<(u64, Vec<u64>)>,
 }
@@ -250,26 +251,16 @@ impl World {
         self.owner(a) != self.owner(b) && one.iter().any(|one| other.iter().any(|other| clash(one, other)))
     }
 
-    /// The store is asked for a client. Grants are remembered, also where nobody hears of them.
-    fn acquire(&self, state: &mut State, client: usize, late: bool) -> Acquired {
+    /// The store is asked for a client. Grants are remembered, also where nobody hears of them. None where a part of it is held, which
+    /// only a flawed store tells.
+    fn acquire(&self, state: &mut State, client: usize, late: bool) -> Option<Acquired> {
         let mut ledger = (*state.store.ledger).clone();
         let now = clock(state.now);
         let whole = self.request(client, &self.clients[client].demands);
-        let mut answer = if self.bug == Some(Bug::PlacesThatDiffer) {
-            // One lock a call: the next one is entered once it holds in those before.
-            let entered = usize::from(state.nodes[client].entered) + 1;
-            let parts = self.clients[client].demands.iter().take(entered);
-            let answers: Vec<_> =
-                parts.map(|demand| ledger.acquire(&self.request(client, std::slice::from_ref(demand)), now)).collect();
-            let held = answers.iter().all(|answer| matches!(answer, Acquired::Held { .. }));
-            if held && entered < self.clients[client].demands.len() {
-                state.nodes[client].entered += 1;
-            }
-            let worst = answers.iter().find(|answer| !matches!(answer, Acquired::Held { .. }));
-            worst.or_else(|| answers.last()).unwrap().clone()
-        } else {
-            ledger.acquire(&whole, now)
-        };
+        if self.bug == Some(Bug::PlacesThatDiffer) {
+            return self.acquire_one_by_one(state, client);
+        }
+        let mut answer = ledger.acquire(&whole, now);
         if late && self.bug == Some(Bug::NoSpentTokens) && answer == Acquired::Refused(LockRefusal::Spent) {
             answer = ledger.acquire(&AcquireRequest { token: alias(client), ..whole }, now);
         }
@@ -277,7 +268,25 @@ impl World {
         if let Acquired::Held { fence, .. } = &answer {
             self.note_grant(state, client, fence.0);
         }
-        answer
+        Some(answer)
+    }
+
+    /// One lock a call: the next one is entered once it holds in those before.
+    fn acquire_one_by_one(&self, state: &mut State, client: usize) -> Option<Acquired> {
+        let mut ledger = (*state.store.ledger).clone();
+        let demands = &self.clients[client].demands;
+        let entered = usize::from(state.nodes[client].entered) + 1;
+        let ask = |demand| ledger.acquire(&self.request(client, std::slice::from_ref(demand)), clock(state.now));
+        let answers: Vec<Acquired> = demands.iter().take(entered).map(ask).collect();
+        state.store = Kept::new(ledger);
+        if let Some(other) = answers.iter().find(|answer| !matches!(answer, Acquired::Held { .. })) {
+            return Some(other.clone());
+        }
+        if entered < demands.len() {
+            state.nodes[client].entered += 1;
+            return None;
+        }
+        answers.last().cloned()
     }
 
     fn note_grant(&self, state: &mut State, client: usize, fence: u64) {
@@ -293,7 +302,7 @@ impl World {
 
     fn ask(&self, state: &mut State, client: usize, fate: Fate) {
         if fate == Fate::Late {
-            state.strays.push(Stray { client, sent: state.now, renews: None });
+            state.strays.push(Stray { client, renews: None });
             state.nodes[client].unsure = true;
             return;
         }
@@ -302,14 +311,12 @@ impl World {
             state.nodes[client].unsure = true;
             return;
         }
+        let Some(answer) = answer else {
+            state.nodes[client].phase = Phase::Waiting;
+            return;
+        };
         match answer {
             Acquired::Held { fence, places, .. } => {
-                let whole = state.nodes[client].entered == 0
-                    && self.clients[client].demands.len() > 1
-                    && self.bug == Some(Bug::PlacesThatDiffer);
-                if whole {
-                    return;
-                }
                 self.check_whole(state, client);
                 if (0..self.clients.len()).any(|other| other != client && self.believes(state, other)) {
                     state.facts.add(Fact::Shared);
@@ -381,7 +388,7 @@ impl World {
     fn renew(&self, state: &mut State, client: usize, fate: Fate) {
         let Phase::Held { fence, places, .. } = state.nodes[client].phase.clone() else { return };
         if fate == Fate::Late {
-            state.strays.push(Stray { client, sent: state.now, renews: Some((fence, places)) });
+            state.strays.push(Stray { client, renews: Some((fence, places)) });
             return;
         }
         let answer = self.renewal(state, client, fence, &places);
@@ -417,18 +424,22 @@ impl World {
         }
         state.store = Kept::new(ledger);
         if fate != Fate::Answered {
+            match &mut state.nodes[client].phase {
+                Phase::Held { lost, .. } => *lost = true,
+                phase => *phase = Phase::Leaving,
+            }
             return;
         }
         if matches!(answer, LockRelease::Overtaken { .. }) {
             state.facts.add(Fact::Overtaken);
         }
-        state.nodes[client].phase = Phase::Left;
+        state.nodes[client].phase = Phase::Left(state.now);
     }
 
     fn arrive(&self, state: &mut State, stray: &Stray) {
         if let Some((fence, places)) = &stray.renews {
             self.renewal(state, stray.client, *fence, places);
-        } else if self.acquire(state, stray.client, true) == Acquired::Refused(LockRefusal::Spent) {
+        } else if self.acquire(state, stray.client, true) == Some(Acquired::Refused(LockRefusal::Spent)) {
             state.facts.add(Fact::Spent);
         }
     }
@@ -456,7 +467,8 @@ impl Model for World {
         if state.now < self.horizon {
             actions.push(Happening::Tick);
         }
-        if state.left.flushes > 0 {
+        // What forgets everything has restarted, and that takes time: its clock is past the numbers that it gave.
+        if state.left.flushes > 0 && state.now < self.horizon {
             actions.push(Happening::Flush);
         }
         let mut fates = vec![Fate::Answered];
@@ -481,14 +493,14 @@ impl Model for World {
                     }
                     each(Happening::Leave, false);
                 }
-                Phase::Left | Phase::Dead => continue,
+                Phase::Leaving => each(Happening::Leave, false),
+                Phase::Left(_) | Phase::Dead => continue,
             }
             if state.left.crashes > 0 && node.phase != Phase::Idle {
                 actions.push(Happening::Crash(client));
             }
         }
-        let under_way = state.strays.iter().enumerate().filter(|(_, stray)| state.now < stray.sent + TTL);
-        actions.extend(under_way.map(|(index, _)| Happening::Arrive(index)));
+        actions.extend((0..state.strays.len()).map(Happening::Arrive));
     }
 
     fn next_state(&self, state: &State, happening: Happening) -> Option<State> {
@@ -515,11 +527,12 @@ impl Model for World {
             Happening::Flush => {
                 next.left.flushes -= 1;
                 next.flushed = true;
+                next.now += 1;
                 next.store = Kept::new(Ledger::new(TICK * 100));
             }
         }
-        let now = next.now;
-        next.strays.retain(|stray| now < stray.sent + TTL);
+        let State { nodes, now, strays, .. } = &mut next;
+        strays.retain(|stray| !matches!(nodes[stray.client].phase, Phase::Left(at) if *now >= at + TTL));
         next.strays.sort();
         Some(next)
     }
