@@ -15,10 +15,9 @@ use std::time::Duration;
 
 use crate::clock::{Mono, Now};
 use crate::error::{Applied, StoreError};
+use crate::guard::lock_action::{LockAction, LockEnd, LockNews};
 use crate::guard::{TrustWindow, pace};
-use crate::resource::{
-    AcquireRequest, Acquired, LockExit, LockHint, LockHold, LockHolder, LockRefusal, LockRelease, LockRenewal,
-};
+use crate::resource::{AcquireRequest, Acquired, LockExit, LockHint, LockHold, LockRelease, LockRenewal};
 
 /// After lost hints waiters look at different moments within this.
 const RESYNC_SPREAD: Duration = Duration::from_secs(1);
@@ -26,63 +25,6 @@ const RESYNC_SPREAD: Duration = Duration::from_secs(1);
 /// A look that a lapse calls for comes this much after it, and later for each that stands in front: the first one's look frees the
 /// others, and tells them.
 const AFTER_LAPSE: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(2));
-
-/// An order to the driver. Each is answered by the `handle_*` of its name, exactly once; at most one of a kind is on its way.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum LockAction {
-    /// Ask the store; answer with [`LockMachine::handle_acquired`].
-    Acquire(AcquireRequest),
-    /// Renew; answer with [`LockMachine::handle_renewal`].
-    Renew(LockHold),
-    /// Leave; answer with [`LockMachine::handle_released`].
-    Release(LockExit),
-}
-
-/// Something worth telling.
-#[derive(Debug)]
-pub enum LockNews {
-    /// It stands in the queues.
-    Waiting {
-        /// Entries in front of it.
-        ahead: u32,
-        /// Who holds.
-        by: LockHolder,
-    },
-    /// It holds. Told once.
-    Held(LockHold),
-    /// It could not be renewed in time: another may hold by now.
-    InDoubt,
-    /// It is held after all: renewed after a doubt, or set again after its entries were lost.
-    Kept,
-    /// It is another's, or an operator took it.
-    Lost {
-        /// Whose, where that is known.
-        to: Option<LockHolder>,
-    },
-    /// It does not wait, and others hold.
-    Busy {
-        /// Who.
-        by: LockHolder,
-        /// Until the soonest of them lapses, unless renewed.
-        remaining: Duration,
-    },
-    /// It stands in no queue.
-    Refused(LockRefusal),
-    /// The store could not be asked for as long as the caller is patient, or never will be.
-    Failed(StoreError),
-}
-
-/// How a request ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LockEnd {
-    /// The store was told, and answered so.
-    Left(LockRelease),
-    /// Nothing of it was ever written.
-    Untouched,
-    /// The store did not answer until everything of it had lapsed.
-    Silent,
-}
 
 /// The protocol for one request.
 #[derive(Debug)]

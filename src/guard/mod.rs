@@ -21,6 +21,7 @@
 
 mod action;
 mod claiming;
+mod lock_action;
 mod locking;
 mod machine;
 mod pace;
@@ -32,7 +33,8 @@ mod trust;
 mod tests;
 
 pub use action::Action;
-pub use locking::{LockAction, LockEnd, LockMachine, LockNews};
+pub use lock_action::{LockAction, LockEnd, LockNews};
+pub use locking::LockMachine;
 pub use machine::{Assignment, End, SlotMachine};
 pub(crate) use pace::own_handicap;
 pub use trust::TrustWindow;

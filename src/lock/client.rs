@@ -1,4 +1,4 @@
-//! The client: where locks are kept, who asks, and for how long a lease lasts. Makes the primitives; asks nothing by itself.
+//! The client: where locks are kept, who asks, and for how long a lease lasts. Asks nothing by itself.
 
 use std::ops::{Deref, RangeInclusive};
 use std::sync::Arc;
@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
 use crate::drive::Entropy;
-use crate::job::{LockName, NameError, NodeName};
-use crate::lock::{LockRequest, Mutex, RequestError, RwLock, Semaphore};
-use crate::resource::{AcquireRequest, DemandError, Demands, LockRecord, OwnerId};
+use crate::job::NodeName;
+use crate::resource::{AcquireRequest, Demands, LockRecord, OwnerId};
 use crate::service::BuildError;
 use crate::slot::Token;
 use crate::store::{LockStore, StoreError};
@@ -110,39 +109,6 @@ impl Locks {
             store_wait: STORE_WAIT,
             clock: Arc::new(SystemClock),
         }
-    }
-
-    /// A lock that one holds at a time.
-    ///
-    /// # Errors
-    /// [`NameError`] where the name is not allowed.
-    pub fn mutex(&self, name: &str) -> Result<Mutex, NameError> {
-        Ok(Mutex::new(self.clone(), LockName::new(name)?))
-    }
-
-    /// A lock that readers share and a writer has alone.
-    ///
-    /// # Errors
-    /// [`NameError`] where the name is not allowed.
-    pub fn rw_lock(&self, name: &str) -> Result<RwLock, NameError> {
-        Ok(RwLock::new(self.clone(), LockName::new(name)?))
-    }
-
-    /// A pool of `of` permits. Where others name another number for the same lock, the smallest counts of those who stand in front.
-    ///
-    /// # Errors
-    /// [`RequestError`] where the name is not allowed, or there is no permit.
-    pub fn semaphore(&self, name: &str, of: u32) -> Result<Semaphore, RequestError> {
-        let name = LockName::new(name)?;
-        if of == 0 {
-            return Err(DemandError::NoPermits { lock: name }.into());
-        }
-        Ok(Semaphore::new(self.clone(), name, of))
-    }
-
-    /// Several locks in one step: all of them, or none.
-    pub fn request(&self) -> LockRequest {
-        LockRequest::new(self.clone())
     }
 
     /// One identity that may take a lock again while it holds it. Explicit, for tasks move between threads.

@@ -1,9 +1,39 @@
 //! A mutex, a read-write lock and a semaphore: names for what is asked of one lock. Each is cheap to clone and holds nothing itself.
 
-use crate::job::LockName;
+use crate::job::{LockName, NameError};
 use crate::lock::driver::acquire;
-use crate::lock::{Held, LockError, Locks, TryLockError};
-use crate::resource::{Demand, Demands};
+use crate::lock::{Held, LockError, Locks, RequestError, TryLockError};
+use crate::resource::{Demand, DemandError, Demands};
+
+impl Locks {
+    /// A lock that one holds at a time.
+    ///
+    /// # Errors
+    /// [`NameError`] where the name is not allowed.
+    pub fn mutex(&self, name: &str) -> Result<Mutex, NameError> {
+        Ok(Mutex { locks: self.clone(), name: LockName::new(name)? })
+    }
+
+    /// A lock that readers share and a writer has alone.
+    ///
+    /// # Errors
+    /// [`NameError`] where the name is not allowed.
+    pub fn rw_lock(&self, name: &str) -> Result<RwLock, NameError> {
+        Ok(RwLock { locks: self.clone(), name: LockName::new(name)? })
+    }
+
+    /// A pool of `of` permits. Where others name another number for the same lock, the smallest counts of those who stand in front.
+    ///
+    /// # Errors
+    /// [`RequestError`] where the name is not allowed, or there is no permit.
+    pub fn semaphore(&self, name: &str, of: u32) -> Result<Semaphore, RequestError> {
+        let name = LockName::new(name)?;
+        if of == 0 {
+            return Err(DemandError::NoPermits { lock: name }.into());
+        }
+        Ok(Semaphore { locks: self.clone(), name, of })
+    }
+}
 
 /// A lock that one holds at a time.
 #[derive(Clone, Debug)]
@@ -13,10 +43,6 @@ pub struct Mutex {
 }
 
 impl Mutex {
-    pub(super) const fn new(locks: Locks, name: LockName) -> Self {
-        Self { locks, name }
-    }
-
     /// Waits its turn, in the order in which the store was asked, and without bound: bound it with `tokio::time::timeout`.
     ///
     /// Cancel safety: dropping the future leaves the queue and loses the place; nothing stays held.
@@ -44,10 +70,6 @@ pub struct RwLock {
 }
 
 impl RwLock {
-    pub(super) const fn new(locks: Locks, name: LockName) -> Self {
-        Self { locks, name }
-    }
-
     /// Shares it, as [`Mutex::lock`] waits.
     ///
     /// # Errors
@@ -90,10 +112,6 @@ pub struct Semaphore {
 }
 
 impl Semaphore {
-    pub(super) const fn new(locks: Locks, name: LockName, of: u32) -> Self {
-        Self { locks, name, of }
-    }
-
     /// One permit, as [`Mutex::lock`] waits.
     ///
     /// # Errors

@@ -5,6 +5,13 @@ use crate::lock::driver::acquire;
 use crate::lock::{Held, LockError, Locks, RequestError, TryLockError};
 use crate::resource::{Demand, Demands};
 
+impl Locks {
+    /// Several locks in one step: all of them, or none.
+    pub fn request(&self) -> LockRequest {
+        LockRequest { locks: self.clone(), demands: Vec::new() }
+    }
+}
+
 /// What one request asks for. One to sixteen locks, each once.
 #[derive(Clone, Debug)]
 #[must_use]
@@ -14,10 +21,6 @@ pub struct LockRequest {
 }
 
 impl LockRequest {
-    pub(super) const fn new(locks: Locks) -> Self {
-        Self { locks, demands: Vec::new() }
-    }
-
     /// What it is for, as others are told who wait for it.
     pub fn label(self, label: &str) -> Self {
         Self { locks: self.locks.labelled(label), ..self }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::resource::{LockHolder, Place};
+use crate::resource::{LockHolder, LockPlace};
 use crate::slot::{Fence, Token};
 
 /// The answer to a request for locks.
@@ -20,7 +20,7 @@ pub enum Acquired {
         /// When it was granted, by the store's clock; see [`Fence::instant`].
         at: DateTime<Utc>,
         /// Where its entries stand, in the order of the demands.
-        places: Vec<Place>,
+        places: Vec<LockPlace>,
     },
     /// It stands in the queues, and is to ask again before its TTL is over.
     Waiting {

@@ -13,7 +13,7 @@ use crate::slot::{Fence, Token, TokenError};
 use crate::text;
 
 /// A number by which entries stand in a queue: the store's clock in milliseconds, or the next one that is larger than all before.
-pub type Place = u64;
+pub type LockPlace = u64;
 
 /// The longest label, in characters.
 pub const LONGEST_LABEL: usize = 120;
@@ -89,7 +89,7 @@ impl AcquireRequest {
     }
 
     /// What is held once the store has answered so.
-    pub fn granted(&self, fence: Fence, places: Vec<Place>) -> LockHold {
+    pub fn granted(&self, fence: Fence, places: Vec<LockPlace>) -> LockHold {
         LockHold {
             token: self.token,
             owner: self.owner,
@@ -131,7 +131,7 @@ pub struct LockHold {
     /// One number for all of it, larger than that of every earlier grant that it excludes.
     pub fence: Fence,
     /// Where its entries stand, in the order of the demands.
-    pub places: Vec<Place>,
+    pub places: Vec<LockPlace>,
 }
 
 impl LockHold {

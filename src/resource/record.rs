@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::job::{LockName, NodeName};
-use crate::resource::{Demand, OwnerId, Place};
+use crate::resource::{Demand, LockPlace, OwnerId};
 use crate::slot::{Audit, Fence, Token};
 
 /// The most entries of one lock, those that hold included.
@@ -34,7 +34,7 @@ pub struct LockEntry {
     /// What it asked for.
     pub demand: Demand,
     /// Where it stands: smaller ones come first.
-    pub place: Place,
+    pub place: LockPlace,
     /// Whether it holds, by the one rule.
     pub holds: bool,
     /// Until it lapses, unless it asks again or is renewed.

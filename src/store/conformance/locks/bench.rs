@@ -16,7 +16,7 @@ use crate::store::LockStore;
 use crate::store::conformance::setup::LockProbe;
 use crate::store::conformance::{Failure, Outcome, Setup};
 
-type Run = for<'a> fn(&'a LockBench) -> Pin<Box<dyn Future<Output = Outcome> + 'a>>;
+type LockRun = for<'a> fn(&'a LockBench) -> Pin<Box<dyn Future<Output = Outcome> + 'a>>;
 
 /// A claim about every store that keeps locks.
 #[derive(Clone, Copy)]
@@ -25,7 +25,7 @@ pub struct LockCase {
     pub name: &'static str,
     /// The invariants that it checks, as `docs/locks.md` numbers them.
     pub invariants: &'static [&'static str],
-    pub(super) run: Run,
+    pub(super) run: LockRun,
 }
 
 impl fmt::Debug for LockCase {

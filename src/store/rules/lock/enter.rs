@@ -3,7 +3,7 @@
 use super::LockStep;
 use super::queue::{LockState, QueueEntry, holder, lapses};
 use crate::job::LockName;
-use crate::resource::{AcquireRequest, Acquired, Demand, LockHolder, LockRefusal, Place};
+use crate::resource::{AcquireRequest, Acquired, Demand, LockHolder, LockPlace, LockRefusal};
 use crate::slot::{Fence, Token};
 
 impl LockStep {
@@ -117,7 +117,7 @@ impl LockStep {
     }
 
     fn granted(&mut self, request: &AcquireRequest) -> Acquired {
-        let parts: Vec<(Place, u64)> =
+        let parts: Vec<(LockPlace, u64)> =
             request.demands.names().iter().map(|name| self.part(name, request.token)).collect();
         let told = parts.first().map_or(0, |(_, fence)| *fence);
         let fence = if told > 0 && parts.iter().all(|(_, fence)| *fence == told) {
@@ -135,14 +135,14 @@ impl LockStep {
 
     /// The place that was drawn for it, where nobody was given a number since: one that waits for nobody needs no second one, so that
     /// numbers do not run ahead of the clock.
-    fn unused(&mut self, request: &AcquireRequest, parts: &[(Place, u64)]) -> Option<u64> {
+    fn unused(&mut self, request: &AcquireRequest, parts: &[(LockPlace, u64)]) -> Option<u64> {
         let place = parts.first().map(|(place, _)| *place)?;
         let newest = request.demands.names().iter().all(|name| self.lock(name).last == place);
         (newest && parts.iter().all(|(other, _)| *other == place)).then_some(place)
     }
 
     /// Where its entry stands, and its number.
-    fn part(&mut self, name: &LockName, token: Token) -> (Place, u64) {
+    fn part(&mut self, name: &LockName, token: Token) -> (LockPlace, u64) {
         self.lock(name).find(token).map_or((0, 0), |entry| (entry.place, entry.fence))
     }
 

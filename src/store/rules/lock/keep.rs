@@ -4,7 +4,7 @@
 use super::LockStep;
 use super::queue::{QueueEntry, lapses};
 use crate::job::LockName;
-use crate::resource::{Demand, LockHold, LockRenewal, Place};
+use crate::resource::{Demand, LockHold, LockPlace, LockRenewal};
 
 impl LockStep {
     /// Makes what is held last ([`crate::store::LockStore::renew_lock`]).
@@ -43,7 +43,7 @@ impl LockStep {
 
     /// Sets again what is absent, all of it or nothing. Answers the lock in which it cannot be: it would not hold there, or somebody
     /// who holds would not any more.
-    fn restore(&mut self, hold: &LockHold, absent: &[(&Demand, Place)]) -> Option<LockName> {
+    fn restore(&mut self, hold: &LockHold, absent: &[(&Demand, LockPlace)]) -> Option<LockName> {
         if absent.is_empty() {
             return None;
         }

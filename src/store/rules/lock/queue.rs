@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::{between, earlier, later};
 use crate::job::{LockName, NodeName};
-use crate::resource::{Demand, LockEntry, LockHolder, LockRecord, MOST_ENTRIES, OwnerId, Place};
+use crate::resource::{Demand, LockEntry, LockHolder, LockPlace, LockRecord, MOST_ENTRIES, OwnerId};
 use crate::slot::{Audit, Fence, Token};
 
 /// Tokens that are remembered as spent, at the most: the one that ends soonest goes first.
@@ -22,7 +22,7 @@ const MOST_AUDITS: usize = 16;
 pub(in crate::store) struct QueueEntry {
     pub(super) token: Token,
     pub(super) owner: OwnerId,
-    pub(super) place: Place,
+    pub(super) place: LockPlace,
     /// The number of its grant; 0 until it was told that it holds in every lock that it named.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(super) fence: u64,
@@ -72,7 +72,7 @@ pub(in crate::store) struct LockState {
 
 impl QueueEntry {
     /// Its place; two that have the same, after a loss of data, stand by their owners.
-    fn key(&self) -> (Place, OwnerId, Token) {
+    fn key(&self) -> (LockPlace, OwnerId, Token) {
         (self.place, self.owner, self.token)
     }
 
@@ -129,7 +129,7 @@ impl LockState {
     }
 
     /// The foremost place where this owner holds by another request.
-    pub(super) fn own_place(&self, owner: OwnerId, but: Token) -> Option<Place> {
+    pub(super) fn own_place(&self, owner: OwnerId, but: Token) -> Option<LockPlace> {
         self.front().iter().find(|entry| entry.owner == owner && entry.token != but).map(|entry| entry.place)
     }
 

@@ -17,6 +17,7 @@ mod fault;
 mod file;
 mod lane;
 mod locks;
+mod queues;
 mod turn;
 
 use std::future::Future;
@@ -303,7 +304,7 @@ impl Ruled for SqliteStore {
         transaction!(self, Op::Purge, writer.write, |tx| async {
             let latest = earlier(tx.now(), LATEST_KEPT);
             tx.execute(OWN.latest_purge, values![scope.namespace.as_str(), latest]).await?;
-            locks::purge(&mut tx, scope).await?;
+            queues::purge(&mut tx, scope).await?;
             registry::purge(&mut tx, scope).await
         })
     }
