@@ -48,7 +48,7 @@ pub(super) async fn acquire(locks: &Locks, demands: Demands, queue: bool) -> Res
     // Dropped with this future, or with what is held: the task then leaves.
     let leave = leave.drop_guard();
     let hold = asked.await.unwrap_or(Err(TryLockError::Lock(LockError::Abandoned)))?;
-    Ok(Held { hold, standing: told, lost, leave, answered })
+    Ok(Held { locks: locks.clone(), hold, standing: told, lost, leave, answered })
 }
 
 /// What the store answered.

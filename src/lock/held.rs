@@ -3,6 +3,7 @@
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::lock::client::Locks;
 use crate::resource::{LockHold, LockRelease, OwnerId};
 use crate::service::Standing;
 use crate::slot::Fence;
@@ -17,6 +18,7 @@ pub(super) type Answered = Result<LockRelease, StoreError>;
 #[derive(Debug)]
 #[must_use = "dropped at once, the lock is released at once"]
 pub struct Held {
+    pub(super) locks: Locks,
     pub(super) hold: LockHold,
     pub(super) standing: watch::Receiver<Standing>,
     /// Cancelled when it is lost or in doubt.

@@ -146,6 +146,22 @@ impl Semaphore {
     }
 }
 
+impl Held {
+    /// Goes on sharing what was held alone, or in part. No writer comes in between: it holds both for a moment, and then the share.
+    ///
+    /// Cancel safety: dropping the future releases all of it.
+    ///
+    /// # Errors
+    /// [`LockError`]; all of it is released then.
+    pub async fn downgrade(self) -> Result<Self, LockError> {
+        let shares = self.hold.demands.iter().map(|demand| Demand::shared(demand.lock().clone())).collect();
+        let own = self.locks.owned_by(self.owner());
+        let shared = acquire(&own, Demands::new(shares)?, true).await?;
+        self.release().await?;
+        Ok(shared)
+    }
+}
+
 async fn wait(locks: &Locks, demand: Demand) -> Result<Held, LockError> {
     Ok(acquire(locks, Demands::from(demand), true).await?)
 }

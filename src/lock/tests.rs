@@ -203,6 +203,25 @@ async fn upgrade_refused_not_hung() {
 }
 
 #[tokio::test]
+async fn downgrade() {
+    let store = store();
+    let locks = locks(&store, "a");
+    let lock = locks.rw_lock("x").unwrap();
+    let writing = lock.write().await.unwrap();
+    let writer = tokio::spawn({
+        let lock = lock.clone();
+        async move { lock.write().await.unwrap() }
+    });
+    until_queued(&locks, "x", 2).await;
+    let fence = writing.fence();
+    let reading = writing.downgrade().await.unwrap();
+    assert!(reading.fence() > fence);
+    assert!(!writer.is_finished() && is_busy(lock.try_read().await));
+    drop(reading);
+    drop(writer.await.unwrap());
+}
+
+#[tokio::test]
 async fn what_is_taken_away_is_told() {
     let store = store();
     let locks = Locks::builder(store.clone(), "a").ttl(Duration::from_millis(500)).build().unwrap();

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use crate::clock::Clock;
 use crate::job::Namespace;
 use crate::slot::Slot;
-use crate::store::{Advice, Capability, Finding, Migration, OpenError, Station, Store, StoreOptions, Trial};
+use crate::store::{Advice, Capability, Finding, LockStore, Migration, OpenError, Station, Store, StoreOptions, Trial};
 
 /// How far a url is read.
 #[cfg(any(feature = "redis", feature = "etcd"))]
@@ -48,6 +48,16 @@ pub(super) trait Backend: Sync {
 
     /// Opens it. No connection is made where that can wait.
     async fn open(&self, url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, OpenError>;
+
+    /// Opens it for its locks, where it keeps any.
+    async fn open_locks(
+        &self,
+        _url: &str,
+        _options: StoreOptions,
+        _clock: Arc<dyn Clock>,
+    ) -> Result<Arc<dyn LockStore>, OpenError> {
+        Err(OpenError::Locks { store: self.capability().name })
+    }
 
     /// What is particular to it; see [`crate::store::examine`].
     async fn examine(

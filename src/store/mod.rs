@@ -49,7 +49,7 @@ pub use doctor::Station;
 pub use doctor::Trial;
 pub use doctor::{Finding, Severity};
 pub use locks::{LockStore, LockWakeups};
-pub use open::{capability, check_url, examine, forget, migrate, open, stations, where_kept};
+pub use open::{capability, check_url, examine, forget, migrate, open, open_locks, stations, where_kept};
 pub use registry::{HEARTBEAT, HeartbeatReply, JobEntry, JobOrigin, NodeEntry, NodeReport, Pause, SILENCE};
 pub use url::{
     Advice, EMBEDDED, Migration, OpenError, SCHEMES, UrlFault, redact, secret_ranges, secrets, shown_scheme,

@@ -10,8 +10,8 @@ use crate::store::layer::{Layered, Timeout};
 use crate::store::memory::MemoryBackend;
 use crate::store::url::{scheme, without_secrets};
 use crate::store::{
-    Advice, Capability, Finding, Migration, OpenError, SCHEMES, Station, Store, StoreOptions, Trial, UrlFault, redact,
-    shown_scheme,
+    Advice, Capability, Finding, LockStore, Migration, OpenError, SCHEMES, Station, Store, StoreOptions, Trial,
+    UrlFault, redact, shown_scheme,
 };
 
 /// The stores of this build, each with the cargo feature that it needs; [`SCHEMES`] has the schemes of each feature.
@@ -64,6 +64,18 @@ pub async fn open(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Re
     }
     let store = backend.open(url, options, clock).await.map_err(|error| untold(url, error))?;
     Ok(Arc::new(Layered::new(store, Timeout::after(limit))))
+}
+
+/// Opens the store at `url` for the locks that it keeps. Each call is bounded by the adapter.
+///
+/// # Errors
+/// As [`open()`]; [`OpenError::Locks`] where that kind of store keeps none.
+pub async fn open_locks(
+    url: &str,
+    options: StoreOptions,
+    clock: Arc<dyn Clock>,
+) -> Result<Arc<dyn LockStore>, OpenError> {
+    backend(url)?.open_locks(url, options, clock).await.map_err(|error| untold(url, error))
 }
 
 /// Looks at what is particular to the store at `url`: how it keeps what it has acknowledged, and what can make it lose that.
@@ -260,6 +272,15 @@ mod tests {
         for url in FINE.iter().chain(REFUSED).flat_map(|url| slips(url)).filter(|url| row(url).is_some()) {
             assert_eq!(check_url(&url).is_err(), is_refused(&url).await, "{url:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_store_without_locks_says_so_and_one_with_them_is_opened() {
+        let open = |url| open_locks(url, StoreOptions::default(), Arc::new(crate::clock::SystemClock));
+        assert!(open("memory:").await.is_ok());
+        #[cfg(feature = "etcd")]
+        assert!(matches!(open("etcd://h").await, Err(OpenError::Locks { store: "etcd" })));
+        assert!(matches!(open("unknown://h").await, Err(OpenError::Url { .. })));
     }
 
     #[test]

@@ -64,6 +64,12 @@ pub enum OpenError {
         /// What it is.
         store: &'static str,
     },
+    /// It keeps no locks.
+    #[error("{store} keeps no locks: docs/locks.md says which stores do")]
+    Locks {
+        /// What it is.
+        store: &'static str,
+    },
     /// The store answered, or did not.
     #[error(transparent)]
     Store(#[from] StoreError),

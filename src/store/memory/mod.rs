@@ -27,8 +27,8 @@ use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
 use crate::store::state::SlotQuery;
 use crate::store::{
-    Capability, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, OpenError, Pause, Reach, Store,
-    StoreClock, StoreOptions, Wake, Wakeups,
+    Capability, HeartbeatReply, Intervention, JobEntry, LockStore, NodeEntry, NodeReport, Op, OpenError, Pause, Reach,
+    Store, StoreClock, StoreOptions, Wake, Wakeups,
 };
 
 /// Hints that a receiver may lag behind by before it has lost some.
@@ -202,6 +202,15 @@ impl Backend for MemoryBackend {
         options: StoreOptions,
         clock: Arc<dyn Clock>,
     ) -> Result<Arc<dyn Store>, OpenError> {
+        Ok(Arc::new(MemoryStore::new(options, clock)))
+    }
+
+    async fn open_locks(
+        &self,
+        _url: &str,
+        options: StoreOptions,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<dyn LockStore>, OpenError> {
         Ok(Arc::new(MemoryStore::new(options, clock)))
     }
 

@@ -44,6 +44,15 @@ impl Backend for SqliteBackend {
         Ok(Arc::new(super::SqliteStore::open(url, options).await?))
     }
 
+    async fn open_locks(
+        &self,
+        url: &str,
+        options: StoreOptions,
+        _clock: Arc<dyn Clock>,
+    ) -> Result<Arc<dyn crate::store::LockStore>, OpenError> {
+        Ok(Arc::new(super::SqliteStore::open(url, options).await?))
+    }
+
     async fn examine(
         &self,
         url: &str,
