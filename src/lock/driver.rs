@@ -143,7 +143,9 @@ impl Driver {
 
     fn answer(&mut self, outcome: Granted) {
         // Who is gone has dropped its end, by which this task is told to leave.
-        let _ = self.outcome.take().map(|asked| asked.send(outcome));
+        if let Some(asked) = self.outcome.take() {
+            let _ = asked.send(outcome);
+        }
     }
 
     fn conclude(&mut self, end: &LockEnd) {

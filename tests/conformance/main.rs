@@ -101,6 +101,8 @@ fn trials_of(subject: &Arc<Subject>, runtime: &Arc<Runtime>) -> Vec<Trial> {
             trial(subject, runtime, case.name, move |setup, runtime| runtime.block_on(run_lock_case(setup, &case)))
         };
         trials.extend(lock_cases().map(of_case));
+        let name = "locks::any_sequence_is_answered_by_the_rules";
+        trials.push(trial(subject, runtime, name, sequences::agree_about_locks));
     }
     trials.push(trial(subject, runtime, "sequences::any_sequence_is_answered_as_specified", sequences::agree));
     trials

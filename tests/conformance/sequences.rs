@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::broken::{BrokenSetup, controls};
 use cronward::clock::SystemClock;
-use cronward::store::conformance::Setup;
 use cronward::store::conformance::sequence::{Step, agree as agree_on};
+use cronward::store::conformance::{LockMove, Setup, agree_on_locks};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, RngSeed, TestCaseError, TestError, TestRunner};
 use tokio::runtime::Runtime;
@@ -112,4 +112,34 @@ pub(crate) fn find_every_flaw(runtime: &Runtime) -> Result<(), String> {
     }
     escaped.sort();
     if escaped == UNSEEN { Ok(()) } else { Err(format!("no sequence shows {escaped:?}, expected {UNSEEN:?}")) }
+}
+
+fn lock_move() -> impl Strategy<Value = LockMove> {
+    let client = || 0_u8..5;
+    prop_oneof![
+        14 => (client(), 0_u8..8, prop::bool::weighted(0.8)).prop_map(|(who, what, waits)| LockMove::Ask(who, what, waits)),
+        5 => client().prop_map(LockMove::Renew),
+        7 => (client(), any::<bool>()).prop_map(|(who, copy)| LockMove::Leave(who, copy)),
+        2 => client().prop_map(LockMove::Late),
+        4 => client().prop_map(LockMove::Lapse),
+        1 => (0_u8..2).prop_map(LockMove::Forget),
+        1 => client().prop_map(LockMove::Evict),
+    ]
+}
+
+/// A setup that keeps locks answers every sequence as the rules do.
+pub(crate) fn agree_about_locks(setup: Arc<dyn Setup>, runtime: &Runtime) -> Result<(), String> {
+    let mut config = config();
+    if std::env::var_os("PROPTEST_CASES").is_none() {
+        config.cases = setup.scale().operations / 10;
+    }
+    let mut runner = TestRunner::new(config);
+    let outcome = runner.run(&proptest::collection::vec(lock_move(), STEPS), |moves| {
+        let agreed = runtime.block_on(agree_on_locks(Arc::clone(&setup), "lock-sequence", &moves));
+        agreed.map(drop).map_err(TestCaseError::fail)
+    });
+    outcome.map_err(|error| match error {
+        TestError::Fail(reason, moves) => format!("{reason}\nthe shortest sequence that shows it: {moves:#?}"),
+        TestError::Abort(reason) => reason.to_string(),
+    })
 }

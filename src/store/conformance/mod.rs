@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 pub use bench::{Bench, Case};
 pub use ensure::{Failure, Outcome};
-pub use locks::{LockBench, LockCase, lock_cases, run_lock_case};
+pub use locks::{LockBench, LockCase, LockMove, agree_on_locks, lock_cases, run_lock_case};
 pub use setup::{LockProbe, MemorySetup, Probe, Scale, Setup};
 
 /// Every case, in the order in which one would want to read the first failure.

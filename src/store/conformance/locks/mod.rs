@@ -5,12 +5,14 @@ mod ask;
 mod bench;
 mod many;
 mod queue;
+mod sequence;
 mod settle;
 mod share;
 
 use std::sync::Arc;
 
 pub use bench::{LockBench, LockCase};
+pub use sequence::{LockMove, agree_on_locks};
 
 use super::Setup;
 

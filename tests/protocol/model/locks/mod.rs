@@ -99,7 +99,7 @@ fn one_each(demands: &[Demand]) -> Vec<Client> {
 fn a_mutex_with_lost_answers_late_copies_and_a_crash() {
     let three = one_each(&[write("a"), write("a"), write("a")]);
     let two = one_each(&[write("a"), write("a")]);
-    holds("mutex of three", world(three.clone(), Faults { crashes: 1, ..NONE }), &[is::WAITED, is::TAKEN_OVER]);
+    holds("mutex of three", world(three, Faults { crashes: 1, ..NONE }), &[is::WAITED, is::TAKEN_OVER]);
     holds(
         "mutex, a lost answer",
         world(two.clone(), Faults { losses: 1, crashes: 1, ..NONE }),
