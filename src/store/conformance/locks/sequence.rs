@@ -206,9 +206,6 @@ impl Pair {
         self.ledger.forget_lock(lock);
         self.now = later(self.now, Duration::from_secs(1));
         let last = self.seats.iter().filter_map(|seat| seat.holds.as_ref()?.0.since()).max();
-        while last.is_some_and(|last| last >= self.now) {
-            self.now = later(self.now, Duration::from_secs(1));
-        }
         if let Some(last) = last {
             // As many numbers again may have been given to those who wait.
             let past = later(last, Duration::from_millis(u64::from(CLIENTS) * 4));
