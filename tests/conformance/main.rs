@@ -41,9 +41,6 @@ use cronward::store::conformance::{Case, Setup, cases, run_case};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::runtime::Runtime;
 
-/// Trials wait for servers and for leases to lapse far more than they compute: more of them at once than there are processors.
-const TRIALS_AT_ONCE: usize = 6;
-
 /// One store under test: started by the first of its trials that runs, stopped when all have ended.
 struct Subject {
     name: &'static str,
@@ -65,8 +62,7 @@ impl Subject {
 }
 
 fn main() -> ExitCode {
-    let mut arguments = Arguments::from_args();
-    arguments.test_threads.get_or_insert(TRIALS_AT_ONCE);
+    let arguments = Arguments::from_args();
     let runtime = Arc::new(Runtime::new().expect("a runtime"));
     let subjects: Vec<Arc<Subject>> = setups::all()
         .into_iter()
