@@ -95,6 +95,7 @@ pub enum Claim {
 /// Which answer to a claim it was, without what came with it: what is told on of a [`Claim`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ClaimAnswer {
     /// [`Claim::Claimed`].
     Claimed,
@@ -201,6 +202,7 @@ pub enum Renewal {
 /// Which answer to a renewal it was, without what came with it: what is told on of a [`Renewal`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum RenewalAnswer {
     /// [`Renewal::Renewed`].
     Renewed,

@@ -60,6 +60,21 @@ impl Guard {
         self.timetable.slot_at(instant)
     }
 
+    /// [`Guard::run`] for the slot of now. A service that is told its scheduled instant rather runs [`Guard::slot_at`].
+    ///
+    /// # Errors
+    /// [`GuardError`]: the work was not started, and why; also where there is no slot now ([`Guard::current_slot`]).
+    ///
+    /// # Panics
+    /// As [`Guard::run`].
+    pub async fn run_current<T, E, Fut>(&self, work: impl FnMut(Hold) -> Fut) -> Result<RunOutcome<T, E>, GuardError>
+    where
+        Fut: Future<Output = Result<T, E>>,
+        E: Display,
+    {
+        self.run(self.current_slot()?, work).await
+    }
+
     /// Claims the slot, runs the work under its lease, and records how it ended. The work is called once for each attempt
     /// that is made here: once, unless [`crate::service::GuardBuilder::wait`] allows more.
     ///
