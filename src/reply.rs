@@ -1,5 +1,8 @@
 //! What the guard asks of a store and what it is answered. Every answer here is knowledge; see [`crate::error::StoreError`] for
 //! the lack of it.
+//!
+//! The answers of a store are not `non_exhaustive`: whoever writes a store, or wraps one, has to know each. Another answer is another
+//! protocol. What is told on of them ([`ClaimAnswer`], [`RenewalAnswer`]) may grow.
 
 use std::time::Duration;
 

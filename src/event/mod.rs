@@ -20,8 +20,9 @@ use crate::slot::{Attempt, Fence, Outcome, Trigger, Verdict};
 pub use crate::reply::{ClaimAnswer, RenewalAnswer};
 pub use plan::Plan;
 
-/// Something that happened to the node, or at a slot ([`Event::is_of_slot`]). Events are added, and fields to them: whoever
-/// matches has an arm for others, and `..` where it names fields.
+/// Something that happened to the node, or at a slot ([`Event::is_of_slot`]).
+///
+/// Events are added, and fields to them: whoever matches has an arm for others, and `..` where it names fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]

@@ -41,7 +41,9 @@ pub(super) async fn pass_on(mut from: Wakeups, to: broadcast::Sender<Wake>) {
     }
 }
 
-/// What a store is opened with, besides its url: [`StoreOptions::default`], changed by its fields or by what begins with `with_`.
+/// What a store is opened with, besides its url.
+///
+/// It is made by [`StoreOptions::default`], and changed by its fields or by what begins with `with_`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreOptions {
@@ -235,8 +237,9 @@ pub trait Store: Debug + Send + Sync + 'static {
     fn subscribe(&self) -> Wakeups;
 }
 
-/// Differences between stores that somebody above them has to know. [`Capability::new`] promises the least; a store that promises
-/// more sets the field.
+/// Differences between stores that somebody above them has to know.
+///
+/// [`Capability::new`] promises the least; a store that promises more sets the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capability {
