@@ -58,9 +58,9 @@ mod file;
 #[doc(hidden)]
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-#[doc(hidden)]
-pub mod guard;
 pub mod job;
+#[doc(hidden)]
+pub mod machine;
 #[doc(hidden)]
 #[cfg(any(feature = "daemon", feature = "sim"))]
 #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "a simulated node shows no health and keeps no notes"))]

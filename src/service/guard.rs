@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::drive::{Account, Entropy, Introduction, Once, Patience, Traces};
-use crate::guard::Assignment;
 use crate::job::{JobSpec, NodeName, hash};
+use crate::machine::Assignment;
 use crate::observe::Observer;
 use crate::schedule::Timetable;
 use crate::service::hold::{Ear, Remote, Start, exit, interrupted};

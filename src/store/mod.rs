@@ -4,7 +4,7 @@
 //! - `rules` decide about a slot, on its `state`: the executable specification, run by every store but Redis.
 //! - `memory` keeps slots in this process; `conformance` is the suite that every store must pass.
 //! - `layer` decorates any store: a time limit, chaos, a password that changes.
-//! - `redis`, `sql`, `etcd` and `zookeeper` are adapters. They know the trait and the words, never each other and never `guard`.
+//! - `redis`, `sql`, `etcd` and `zookeeper` are adapters. They know the trait and the words, never each other and never `machine`.
 //! - [`open()`] turns a url into a store; the one file that names every adapter.
 //!
 //! What is shown here is for those who open a store, or write one: the trait, its words, and the suite. Adapters are opened by their urls.
