@@ -4,7 +4,7 @@ CARGO ?= cargo
 CARGO_DENY_VERSION = 0.20.2
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-servers model-long lint fmt clippy doc deny tree units fuzz-check sequences-long sim sim-fresh sim-long sim-speed bench overload report chaos chaos-stores ci
+.PHONY: help test test-servers model-long lint fmt clippy doc deny tree features units fuzz-check sequences-long sim sim-fresh sim-long sim-speed bench overload report chaos chaos-stores ci
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -43,6 +43,9 @@ deny: ## Check licences, banned crates and sources of the dependencies
 
 tree: ## Check that the bare library pulls in no store client, no parser of files or commands
 	@scripts/check-tree.sh
+
+features: ## Check that the library compiles bare, with each store alone, and as the daemon without a server
+	@scripts/check-features.sh
 
 units: ## Let systemd read the unit files
 	@scripts/check-units.sh

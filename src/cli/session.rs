@@ -122,7 +122,7 @@ pub(crate) async fn connect_for_long(address: &StoreAddress) -> Result<Arc<Rotat
 }
 
 async fn open(url: &str, options: &StoreOptions) -> Result<Arc<dyn Store>, OpenError> {
-    store::open(url, options.clone(), Arc::new(SystemClock)).await
+    store::open(url, options.clone()).await
 }
 
 /// Credentials as they are written in `url_file`.

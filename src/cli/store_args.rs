@@ -262,8 +262,7 @@ mod tests {
             };
             assert!(!is_told(&report.render(false)), "{url}\n{}", report.render(false));
 
-            let clock = std::sync::Arc::new(SystemClock);
-            match crate::store::open(url, StoreOptions::default(), clock).await {
+            match crate::store::open(url, StoreOptions::default()).await {
                 Err(error) => assert!(!is_told(&format!("{error} {error:?}")), "{url}: {error:?}"),
                 Ok(store) => assert!(!is_told(store.location()), "{url}: {}", store.location()),
             }

@@ -1,6 +1,6 @@
 //! `jobs.toml`: found, read, checked, and turned into jobs with every default filled in.
 //!
-//! - [`find`] and [`load`] deal with the file; [`parse`] is pure: what it may know comes in as an [`Environment`].
+//! - [`find`] and [`load`] deal with the file; [`parse()`] is pure: what it may know comes in as an [`Environment`].
 //! - [`load`] says whether a file can be used, [`load_job`] whether one job of it can; [`lint_file`] also says what may not be
 //!   meant, which no command but `check` and the start of a daemon waits for.
 //! - Everything that is wrong is reported at once, each finding with its place and a way out: see [`Report`].

@@ -1,4 +1,4 @@
-//! Driving one slot: carries out what a [`crate::guard::SlotMachine`] asks for, with a runtime, a clock and a store.
+//! Driving one slot: carries out what a [`crate::machine::SlotMachine`] asks for, with a runtime, a clock and a store.
 //!
 //! - [`Drive`] is one slot being driven; it decides nothing.
 //! - [`Gate`] is where many of them wait for their turn; `admission` decides whose it is.

@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, watch};
 use crate::clock::{Clock, Mono, Now};
 use crate::drive::gate::{Permit, Turn, Waiting};
 use crate::drive::{Fact, Facts, Gate, timers};
-use crate::guard::{Action, End, SlotMachine};
+use crate::machine::{Action, End, SlotMachine};
 use crate::observe::Observer;
 use crate::slot::{Exit, Lease, LeaseDeadline, RunContext, Token};
 use crate::store::{

@@ -7,7 +7,7 @@
 //!  next_tick    → the instant at which handle_ticks is due
 //! ```
 //!
-//! It owns no rule of the protocol: each slot has a machine of its own (`guard`), in a drive that its driver starts. The daemon
+//! It owns no rule of the protocol: each slot has a machine of its own (`machine`), in a drive that its driver starts. The daemon
 //! drives it with a runtime, the simulator in virtual time.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,8 +19,8 @@ use chrono::{DateTime, Utc};
 use crate::clock::{Mono, Now, jumped};
 use crate::drive::Message;
 use crate::event::{self, Event};
-use crate::guard::End;
 use crate::job::{Concurrency, JobName};
+use crate::machine::End;
 use crate::node::action::{Action, DriveId, Outbox, Question, Report, Start};
 use crate::node::active::ActiveSlots;
 use crate::node::membership::{Context, Membership};

@@ -392,3 +392,42 @@ fn what_cannot_be_used_is_named() {
     assert!(told(builder("a").period(Period::Tick)).contains("GuardBuilder::schedule"));
     assert!(builder("a").period(Period::Tick).schedule("*/5 * * * *").build().is_ok());
 }
+
+#[tokio::test]
+async fn a_guard_that_connects_goes_by_its_hosts_name_and_runs_the_slot_of_now() {
+    let guard = Guard::connect("memory:", "push").await.unwrap();
+    let outcome = guard.run_current(|hold| async move { Ok::<_, io::Error>(hold.context().node.clone()) }).await;
+    let RunOutcome::Done { value, run } = outcome.unwrap() else { panic!("it was free") };
+    assert_eq!((value.as_str(), run.attempt), (guard.node.as_str(), 1));
+    let host = nix::unistd::gethostname().unwrap().into_string().unwrap();
+    assert_eq!(value, crate::job::NodeName::nearest(&host));
+}
+
+#[tokio::test]
+async fn what_cannot_be_connected_to_says_why() {
+    let refused = async |url, job| Guard::connect(url, job).await.unwrap_err();
+    assert!(matches!(refused("memory:", "Not A Name").await, BuildError::Name(_)));
+    let error = refused("nowhere://u:hunter2@h", "push").await;
+    assert!(matches!(error, BuildError::Open(_)), "{error:?}");
+    assert!(error.to_string().contains("not a known scheme") && !error.to_string().contains("hunter2"), "{error}");
+}
+
+#[tokio::test]
+async fn the_current_slot_is_run_once() {
+    let bench = Bench::new();
+    let (a, b) = (bench.builder("a").build().unwrap(), bench.builder("b").build().unwrap());
+    let slot = a.run_current(|hold| async move { Ok::<_, io::Error>(hold.slot().clone()) }).await.unwrap().value();
+    assert_eq!(slot, Some(a.current_slot().unwrap()));
+    let again = b.run_current(|_| async { Ok::<_, io::Error>(()) }).await.unwrap();
+    assert!(matches!(again, RunOutcome::Skipped(Skipped::Done { .. })), "{again:?}");
+}
+
+#[tokio::test]
+async fn where_no_slot_has_begun_nothing_is_run() {
+    let clock = Arc::new(ManualClock::at("1970-01-01T00:00:00Z".parse().unwrap()));
+    let store = Arc::new(MemoryStore::new(StoreOptions::default(), clock.clone()));
+    let builder = Guard::builder(store, "push", "a").period(Period::Tick).schedule("0 0 29 2 *").clock(clock);
+    let guard = builder.build().unwrap();
+    let answer = guard.run_current(|_| async { Ok::<(), io::Error>(()) }).await;
+    assert!(matches!(answer, Err(GuardError::NoSlot { .. })), "{answer:?}");
+}

@@ -1,6 +1,6 @@
 //! Clusters in virtual time: many nodes, one store, every fault, one seed.
 //!
-//! The nodes drive the very [`crate::guard::SlotMachine`], [`crate::schedule::Planner`] and [`crate::schedule::Closer`] of
+//! The nodes drive the very [`crate::machine::SlotMachine`], [`crate::schedule::Planner`] and [`crate::schedule::Closer`] of
 //! the daemon; the store is [`crate::store::memory::Ledger`], the executable specification. What lies between them is
 //! messages that are lost, late, doubled and overtaken; machines that stop, die and come back; stores that forget; clocks
 //! that are wrong. One thread and one seed: whatever is found is found again.

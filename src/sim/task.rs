@@ -9,8 +9,8 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::{Mono, Now};
 use crate::drive::Fact;
-use crate::guard::{Action, Assignment, SlotMachine};
 use crate::job::{NodeName, OnStoreError};
+use crate::machine::{Action, Assignment, SlotMachine};
 use crate::node::Start;
 use crate::sim::checks::Bug;
 use crate::sim::checks::Check;

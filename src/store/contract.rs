@@ -42,7 +42,10 @@ pub(super) async fn pass_on(mut from: Wakeups, to: broadcast::Sender<Wake>) {
 }
 
 /// What a store is opened with, besides its url.
+///
+/// It is made by [`StoreOptions::default`], and changed by its fields or by what begins with `with_`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StoreOptions {
     /// Whose keys these are (invariant I9).
     pub namespace: Namespace,
@@ -61,6 +64,30 @@ pub struct StoreOptions {
 }
 
 impl StoreOptions {
+    /// In this namespace.
+    #[must_use]
+    pub fn with_namespace(self, namespace: Namespace) -> Self {
+        Self { namespace, ..self }
+    }
+
+    /// With records that are kept for so long.
+    #[must_use]
+    pub fn with_retention(self, retention: Duration) -> Self {
+        Self { retention, ..self }
+    }
+
+    /// With answers that are waited for so long.
+    #[must_use]
+    pub fn with_op_timeout(self, op_timeout: Duration) -> Self {
+        Self { op_timeout, ..self }
+    }
+
+    /// With the key of a foreign program held beside each lease; Redis only.
+    #[must_use]
+    pub fn with_lock_key(self, key: LockKey) -> Self {
+        Self { lock_key: Some(key), ..self }
+    }
+
     /// For a connection that takes over from another one: it makes nothing and changes nothing by being opened.
     #[must_use]
     pub fn as_it_is(self) -> Self {
@@ -211,7 +238,10 @@ pub trait Store: Debug + Send + Sync + 'static {
 }
 
 /// Differences between stores that somebody above them has to know.
+///
+/// [`Capability::new`] promises the least; a store that promises more sets the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Capability {
     /// The store's name in documents, logs and metrics.
     pub name: &'static str,
@@ -230,6 +260,12 @@ pub struct Capability {
 }
 
 impl Capability {
+    /// A store that tells of no release and is polled every second, may lose what it acknowledged, and has to be purged.
+    pub const fn new(name: &'static str, reach: Reach, clock: StoreClock) -> Self {
+        let poll = Duration::from_secs(1);
+        Self { name, reach, clock, push: false, poll, durable: false, expires_records: false }
+    }
+
     /// What a cluster misses with this store, on one line; none where it misses nothing.
     pub fn lacks(&self) -> Option<String> {
         let reach = match self.reach {
@@ -252,6 +288,7 @@ impl Capability {
 
 /// Who can share a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reach {
     /// One process.
     Process,
@@ -263,6 +300,7 @@ pub enum Reach {
 
 /// Whose clock judges leases and windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StoreClock {
     /// The server's: a node's wrong clock cannot start a run early or late.
     Server,

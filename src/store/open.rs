@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, SystemClock};
 use crate::job::Namespace;
 use crate::slot::Slot;
 use crate::store::backend::Backend;
@@ -47,7 +47,7 @@ fn row(url: &str) -> Option<&'static dyn Backend> {
     BACKENDS.iter().find(|(needs, _)| *needs == feature).map(|(_, backend)| *backend)
 }
 
-/// Opens the store at `url`. No connection is made where that can wait: a store that is away is found out by its first
+/// Opens the store at `url`, on the machine's clocks. No connection is made where that can wait: a store that is away is found out by its first
 /// operation. [`EMBEDDED`](crate::store::EMBEDDED) alone, without a path, is a url too.
 ///
 /// Adapters bound each call by `op_timeout` themselves and can say best what happened; a call that does not come back
@@ -56,7 +56,19 @@ fn row(url: &str) -> Option<&'static dyn Backend> {
 /// # Errors
 /// [`OpenError::Url`] when the url cannot be used; [`OpenError::LockKey`] when the options ask for a foreign key and the store
 /// has no such thing; [`OpenError::Store`] when a store that is opened at once refuses.
-pub async fn open(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, OpenError> {
+pub async fn open(url: &str, options: StoreOptions) -> Result<Arc<dyn Store>, OpenError> {
+    open_with_clock(url, options, Arc::new(SystemClock)).await
+}
+
+/// [`open()`], on other clocks: for a store that has no clock of its own, and for what is measured on the way to one that has.
+///
+/// # Errors
+/// As [`open()`].
+pub async fn open_with_clock(
+    url: &str,
+    options: StoreOptions,
+    clock: Arc<dyn Clock>,
+) -> Result<Arc<dyn Store>, OpenError> {
     let limit = options.op_timeout.saturating_mul(2);
     let backend = backend(url)?;
     if options.lock_key.is_some() && !backend.holds_foreign_keys() {
@@ -232,7 +244,7 @@ mod tests {
     /// Whether the text of the url is refused: no file of a store is made, and no server is there to be asked.
     async fn is_refused(url: &str) -> bool {
         let options = StoreOptions { create: false, ..StoreOptions::default() };
-        matches!(open(url, options, Arc::new(crate::clock::SystemClock)).await, Err(OpenError::Url { .. }))
+        matches!(open(url, options).await, Err(OpenError::Url { .. }))
     }
 
     /// Each url of this build with what a slip of the pen makes of it.

@@ -49,6 +49,7 @@ const SHORT: usize = 4;
 
 /// Why a store could not be opened.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpenError {
     /// The url cannot be used as it is written.
     #[error("store url {url:?}: {message}")]

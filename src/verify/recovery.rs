@@ -8,8 +8,8 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::clock::{between, later};
-use crate::guard::own_handicap;
 use crate::job::NodeName;
+use crate::machine::own_handicap;
 use crate::reply::ClaimAnswer;
 use crate::slot::Outcome;
 use crate::verify::availability::What;

@@ -65,7 +65,7 @@ async fn play(cluster: &mut Cluster, console: &mut Console) -> Result<(), Failur
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let url = format!("{EMBEDDED}:{}", cluster.store());
     let options = StoreOptions { op_timeout: std::time::Duration::from_secs(5), ..StoreOptions::default() };
-    let opened = store::open(&url, options, Arc::clone(&clock)).await;
+    let opened = store::open_with_clock(&url, options, Arc::clone(&clock)).await;
     let store = opened.map_err(|error| Failure::opening(error, true))?;
     let script = Script::beginning(clock.now().wall)?;
     cluster.start(&script.file(&cluster.store()))?;

@@ -70,14 +70,14 @@ async fn examine(address: &StoreAddress, file: Option<&Config>, entropy: &Entrop
     // Only what is tried here is kept for so short a time: nothing here forgets what others have written.
     let options = StoreOptions { retention: SCRATCH, ..address.options.clone() };
     let clock = Arc::new(SystemClock);
-    let opened = match store::open(&address.url, options.clone(), clock.clone()).await {
+    let opened = match store::open_with_clock(&address.url, options.clone(), clock.clone()).await {
         Ok(opened) => opened,
         Err(OpenError::Store(error)) => return Ok(view(vec![unreachable(&error)])),
         Err(error) => return Err(Failure::opening(error, address.from_command_line)),
     };
     let keeping = StoreOptions { retention: FOR_EVER, ..options.clone() };
     let kept = |error| Failure::opening(error, address.from_command_line);
-    let keeper = store::open(&address.url, keeping.clone(), clock.clone()).await.map_err(kept)?;
+    let keeper = store::open_with_clock(&address.url, keeping.clone(), clock.clone()).await.map_err(kept)?;
     let stations = async |options| store::stations(&address.url, options, clock.clone()).await.map_err(kept);
     // The servers are listed in the same order.
     let stations: Vec<_> = stations(options.clone()).await?.into_iter().zip(stations(keeping).await?).collect();

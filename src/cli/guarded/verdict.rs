@@ -350,7 +350,7 @@ pub(super) fn not_opened(slot: Slot, failure: Failure, telling: Telling, console
 mod tests {
     use super::*;
 
-    use crate::guard::End;
+    use crate::machine::End;
     use crate::slot::Fence;
 
     fn account() -> Account {

@@ -34,7 +34,7 @@ impl Setup for File {
     async fn connect(&self, namespace: &Namespace) -> Result<Arc<dyn Store>, String> {
         // Every trial writes to the one file, and each commit waits for the disk.
         let patient = Duration::from_secs(60);
-        let options = StoreOptions { namespace: namespace.clone(), op_timeout: patient, ..StoreOptions::default() };
+        let options = StoreOptions::default().with_namespace(namespace.clone()).with_op_timeout(patient);
         let url = format!("sqlite:{}", self.path.display());
         Ok(Arc::new(SqliteStore::open(&url, options).await.map_err(|error| error.to_string())?))
     }

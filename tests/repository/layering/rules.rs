@@ -6,7 +6,7 @@ use super::source::{blank, mentions, paths, without_tests};
 /// The layers from the ground up; a module knows what is below it, and beside it only what [`BESIDE`] lists.
 const LAYERS: [&[&str]; 7] = [
     &["slot", "job", "clock", "reply", "error", "event", "wake", "text", "file"],
-    &["guard", "schedule"],
+    &["machine", "schedule"],
     &["store", "exec", "observe"],
     &["drive"],
     &["node", "service", "sim", "verify"],
@@ -30,7 +30,7 @@ const MAIN_KNOWS: &[&str] = &["cli", "exec"];
 
 /// Who may not know something though it is below.
 const APART: &[(&str, &str)] =
-    &[("store", "guard"), ("store", "schedule"), ("exec", "guard"), ("exec", "schedule"), ("config", "node")];
+    &[("store", "machine"), ("store", "schedule"), ("exec", "machine"), ("exec", "schedule"), ("config", "node")];
 
 /// Parts of `store` that an adapter may not know, besides the other adapters.
 const ABOVE_ADAPTERS: &[&str] = &["layer", "conformance"];
@@ -39,7 +39,8 @@ const ABOVE_ADAPTERS: &[&str] = &["layer", "conformance"];
 pub(crate) const ADAPTERS: &[&str] = &["redis", "sql", "etcd", "zookeeper", "memory"];
 
 /// Modules that are pure: values in, values out.
-const PURE: &[&str] = &["slot", "job", "reply", "error", "event", "wake", "text", "guard", "schedule", "verify", "sim"];
+const PURE: &[&str] =
+    &["slot", "job", "reply", "error", "event", "wake", "text", "machine", "schedule", "verify", "sim"];
 
 /// The parts of other modules that are as pure.
 const PURE_PARTS: &[(&str, &str)] = &[

@@ -87,11 +87,9 @@ async fn a_lease_shorter_than_etcds_shortest_lasts_longer_not_shorter() {
 async fn what_is_older_than_the_retention_is_removed_and_the_rest_is_kept() {
     let server = EtcdServer::start();
     let young = store(&server).await;
-    let options = cronward::store::StoreOptions {
-        retention: Duration::ZERO,
-        op_timeout: Duration::from_secs(10),
-        ..cronward::store::StoreOptions::default()
-    };
+    let options = cronward::store::StoreOptions::default()
+        .with_retention(Duration::ZERO)
+        .with_op_timeout(Duration::from_secs(10));
     let clock = std::sync::Arc::new(cronward::clock::SystemClock);
     let forgetful = cronward::store::etcd::EtcdStore::open(&server.url(), options, clock).await.unwrap();
     let ended_slot = |job: &str| {

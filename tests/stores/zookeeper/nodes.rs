@@ -48,8 +48,7 @@ async fn each_change_is_told_and_leaves_no_node_behind() {
 async fn what_is_older_than_the_retention_is_removed_and_the_rest_is_kept() {
     let server = ZookeeperServer::start();
     let young = store(&server).await;
-    let options =
-        StoreOptions { retention: Duration::ZERO, op_timeout: Duration::from_secs(10), ..StoreOptions::default() };
+    let options = StoreOptions::default().with_retention(Duration::ZERO).with_op_timeout(Duration::from_secs(10));
     let clock = std::sync::Arc::new(cronward::clock::SystemClock);
     let forgetful = cronward::store::zookeeper::ZookeeperStore::open(&server.url(), options, clock).await.unwrap();
     let over = |job: &str| {
@@ -75,7 +74,7 @@ async fn the_clock_is_the_servers_and_not_this_nodes() {
     let server = ZookeeperServer::start();
     // A node whose wall clock is ten years behind.
     let clock = cronward::clock::ManualClock::at(crate::zookeeper::now() - chrono::TimeDelta::days(3_650));
-    let options = StoreOptions { op_timeout: Duration::from_secs(10), ..StoreOptions::default() };
+    let options = StoreOptions::default().with_op_timeout(Duration::from_secs(10));
     let (url, clock) = (server.url(), std::sync::Arc::new(clock));
     let behind = cronward::store::zookeeper::ZookeeperStore::open(&url, options, clock).await.unwrap();
     let (told, _) = behind.inspect(&[]).await.unwrap();

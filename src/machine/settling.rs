@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::clock::{CLOCK_OFF, Mono, Now, earlier};
 use crate::error::StoreError;
 use crate::event::Event;
-use crate::guard::machine::{Phase, Why};
-use crate::guard::running::{Cause, Hold, Renewing};
-use crate::guard::{Action, End, SlotMachine, TrustWindow, pace};
+use crate::machine::running::{Cause, Hold, Renewing};
+use crate::machine::slot::{Phase, Why};
+use crate::machine::{Action, End, SlotMachine, TrustWindow, pace};
 use crate::reply::{Release, Settlement};
 use crate::slot::{Exit, ExitStatus, Lease, OUTPUT_LOST, Outcome, RunRecord};
 
@@ -158,7 +158,7 @@ impl SlotMachine {
         match reply {
             Err(error) => self.settling_failed(now, &error),
             Ok(release) => {
-                self.errors = super::machine::Errors::default();
+                self.errors = super::slot::Errors::default();
                 self.tell(Event::Settled { attempt, outcome });
                 self.released(now, release, (attempt, used, outcome), retry_after);
             }

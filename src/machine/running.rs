@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::clock::{Mono, Now, later};
 use crate::error::StoreError;
 use crate::event::Event;
-use crate::guard::machine::Phase;
-use crate::guard::{Action, SlotMachine, TrustWindow, pace};
 use crate::job::{OnLost, Policy};
+use crate::machine::slot::Phase;
+use crate::machine::{Action, SlotMachine, TrustWindow, pace};
 use crate::reply::{Renewal, RenewalAnswer};
 use crate::slot::{Holder, Lease, LeaseDeadline, RunContext, Token};
 
@@ -287,7 +287,7 @@ impl SlotMachine {
         hold.renewing = Renewing::At(hold.trust.renew_at());
         hold.in_doubt = false;
         let attempt = hold.lease.attempt;
-        self.errors = super::machine::Errors::default();
+        self.errors = super::slot::Errors::default();
         let answer = if restored { RenewalAnswer::Restored } else { RenewalAnswer::Renewed };
         self.tell(Event::RenewalAnswered { answer });
         if restored {
@@ -300,7 +300,7 @@ impl SlotMachine {
         let Some(hold) = self.hold_mut() else { return };
         hold.renewing = Renewing::Over;
         let attempt = hold.lease.attempt;
-        self.errors = super::machine::Errors::default();
+        self.errors = super::slot::Errors::default();
         self.tell(Event::RenewalAnswered { answer });
         // The marker may be our own: the success was recorded and the answer to it was lost.
         let own = |by: &Holder| by.attempt == attempt && by.node == self.assignment.node;

@@ -19,16 +19,16 @@
 
 mod action;
 mod claiming;
-mod machine;
 mod pace;
 mod running;
 mod settling;
+mod slot;
 mod trust;
 
 #[cfg(test)]
 mod tests;
 
 pub use action::Action;
-pub use machine::{Assignment, End, SlotMachine};
 pub(crate) use pace::own_handicap;
+pub use slot::{Assignment, End, SlotMachine};
 pub use trust::TrustWindow;

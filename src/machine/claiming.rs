@@ -21,10 +21,10 @@ use std::time::Duration;
 use crate::clock::{Mono, Now};
 use crate::error::{Applied, StoreError};
 use crate::event::Event;
-use crate::guard::machine::{Phase, Why};
-use crate::guard::running::Hold;
-use crate::guard::{Action, End, SlotMachine, TrustWindow, pace};
 use crate::job::{NodeName, OnStoreError};
+use crate::machine::running::Hold;
+use crate::machine::slot::{Phase, Why};
+use crate::machine::{Action, End, SlotMachine, TrustWindow, pace};
 use crate::reply::Claim;
 use crate::slot::{Lease, Trigger};
 use crate::wake::{Wake, WakeKind};
@@ -91,7 +91,7 @@ impl SlotMachine {
             Err(error) => self.claim_failed(now, (sent, brief), &error),
             Ok(claim) => {
                 let asked = AnsweredClaim { first: self.errors.maybe_since.unwrap_or(sent), sent, brief };
-                self.errors = super::machine::Errors::default();
+                self.errors = super::slot::Errors::default();
                 self.held = false;
                 self.tell_answer(&claim);
                 self.claim_answered(now, asked, claim);

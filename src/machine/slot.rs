@@ -13,10 +13,10 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::{Mono, Now, between};
 use crate::event::Event;
-use crate::guard::running::Hold;
-use crate::guard::settling::Settling;
-use crate::guard::{Action, pace};
 use crate::job::{NodeName, Policy};
+use crate::machine::running::Hold;
+use crate::machine::settling::Settling;
+use crate::machine::{Action, pace};
 use crate::reply::ClaimRequest;
 use crate::slot::{Audit, Slot, Token, Trigger};
 
