@@ -31,15 +31,11 @@ mod file;
 pub mod fuzzing;
 pub mod guard;
 pub mod job;
-#[cfg(any(feature = "daemon", feature = "sim"))]
-#[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "a simulated node shows no health and keeps no notes"))]
 pub mod node;
 pub mod observe;
 pub mod reply;
 pub mod schedule;
 pub mod service;
-#[cfg(feature = "sim")]
-pub mod sim;
 pub mod slot;
 pub mod store;
 mod text;

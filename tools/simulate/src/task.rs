@@ -1,4 +1,4 @@
-//! Drives one slot machine, as `crate::drive` does: carries out its actions as messages and feeds it what comes of them.
+//! Drives one slot machine, as `cronward::drive` does: carries out its actions as messages and feeds it what comes of them.
 //! It decides nothing, and watches that the machine starts nothing that it may not.
 
 use std::sync::Arc;
@@ -6,22 +6,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use cronward::clock::{Mono, Now};
+use cronward::drive::Fact;
+use cronward::guard::{Action, Assignment, SlotMachine};
+use cronward::job::{NodeName, OnStoreError};
+use cronward::node::Start;
+use cronward::slot::{Attempt, Exit, ExitStatus, Lease, RunContext, Token};
+use cronward::store::{Claim, Op};
 
-use crate::clock::{Mono, Now};
-use crate::drive::Fact;
-use crate::guard::{Action, Assignment, SlotMachine};
-use crate::job::{NodeName, OnStoreError};
-use crate::node::Start;
-use crate::sim::checks::Bug;
-use crate::sim::checks::Check;
-use crate::sim::daemon::{Asked, Daemon, Desk};
-use crate::sim::engine::Time;
-use crate::sim::faults::Fault;
-use crate::sim::history::Run;
-use crate::sim::message::{Answer, Ask, NoAnswer};
-use crate::sim::nature::Event;
-use crate::slot::{Attempt, Exit, ExitStatus, Lease, RunContext, Token};
-use crate::store::{Claim, Op};
+use crate::checks::Bug;
+use crate::checks::Check;
+use crate::daemon::{Asked, Daemon, Desk};
+use crate::engine::Time;
+use crate::faults::Fault;
+use crate::history::Run;
+use crate::message::{Answer, Ask, NoAnswer};
+use crate::nature::Event;
 
 /// From the order to start a command to its start, at the most.
 const SLOWEST_START: Duration = Duration::from_millis(20);

@@ -5,22 +5,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use cronward::event::Event as Told;
+use cronward::job::JobSpec;
+use cronward::schedule::ScheduleError;
 
-use crate::event::Event as Told;
-use crate::job::JobSpec;
-use crate::schedule::ScheduleError;
-use crate::sim::backend::{Backend, SlotId};
-use crate::sim::checks::Bug;
-use crate::sim::checks::{Check, Finding};
-use crate::sim::daemon::{Asked, Daemon, Desk};
-use crate::sim::engine::{Dice, NodeClock, Time};
-use crate::sim::faults::Fault;
-use crate::sim::history::{Story, Summary};
-use crate::sim::journals::{Journals, Judged};
-use crate::sim::message::{Ask, Process};
-use crate::sim::nature::{Event, Nature};
-use crate::sim::scenario::{Limits, Scenario};
-use crate::sim::weather;
+use crate::backend::{Backend, SlotId};
+use crate::checks::Bug;
+use crate::checks::{Check, Finding};
+use crate::daemon::{Asked, Daemon, Desk};
+use crate::engine::{Dice, NodeClock, Time};
+use crate::faults::Fault;
+use crate::history::{Story, Summary};
+use crate::journals::{Journals, Judged};
+use crate::message::{Ask, Process};
+use crate::nature::{Event, Nature};
+use crate::scenario::{Limits, Scenario};
+use crate::weather;
 
 /// Events at one moment before the world is said to be stuck.
 const MOST_AT_ONCE: u32 = 100_000;

@@ -6,22 +6,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use cronward::clock::Now;
+use cronward::drive::{Fact, MAX_RUNNING, Message};
+use cronward::event::Event as Told;
+use cronward::guard::{End, SlotMachine};
+use cronward::job::{JobName, JobSpec, NodeName};
+use cronward::node::{Action, DriveId, Identity, NodeMachine, Plan, Question, Report, Start, Upkeep};
+use cronward::schedule::ScheduleError;
+use cronward::slot::{Slot, Token, Verdict};
+use cronward::store::{Closing, Op, StoreError, Wake};
 
-use crate::clock::Now;
-use crate::drive::{Fact, MAX_RUNNING, Message};
-use crate::event::Event as Told;
-use crate::guard::{End, SlotMachine};
-use crate::job::{JobName, JobSpec, NodeName};
-use crate::node::{Action, DriveId, Identity, NodeMachine, Plan, Question, Report, Start, Upkeep};
-use crate::schedule::ScheduleError;
-use crate::sim::again::Again;
-use crate::sim::checks::Bug;
-use crate::sim::engine::{NodeClock, Time};
-use crate::sim::message::{Answer, Ask, NoAnswer, Process, Request};
-use crate::sim::nature::{Event, Nature};
-use crate::sim::task::{Task, assignment};
-use crate::slot::{Slot, Token, Verdict};
-use crate::store::{Closing, Op, StoreError, Wake};
+use crate::again::Again;
+use crate::checks::Bug;
+use crate::engine::{NodeClock, Time};
+use crate::message::{Answer, Ask, NoAnswer, Process, Request};
+use crate::nature::{Event, Nature};
+use crate::task::{Task, assignment};
 
 /// What a daemon sees of the world while it handles one event.
 pub(super) struct Desk<'a> {

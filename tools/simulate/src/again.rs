@@ -1,38 +1,22 @@
-//! What a node has done itself, told again to a store that has forgotten it, as `drive::facts` has it: whenever hints were
+//! What a node has done itself, told again to a store that has forgotten it, as `drive::again` has it: whenever hints were
 //! lost it is looked up, and completed again where the store has no record of the run. A later round takes an earlier one's
 //! place.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+use cronward::drive::{Fact, Facts};
+use cronward::event::Event as Told;
+use cronward::slot::{Outcome, Slot};
+use cronward::store::Settlement;
 
-use chrono::{DateTime, Utc};
-
-use crate::drive::Fact;
-use crate::drive::facts::is_forgotten;
-use crate::event::Event as Told;
-use crate::job::JobName;
-use crate::sim::checks::Bug;
-use crate::sim::daemon::{Asked, Daemon, Desk};
-use crate::sim::message::{Answer, Ask};
-use crate::sim::nature::Event;
-use crate::slot::{Outcome, Slot, SlotKey};
-use crate::store::Settlement;
-
-/// As in `drive::facts`.
-pub(super) const TRY_AGAIN: Duration = Duration::from_secs(1);
+use crate::checks::Bug;
+use crate::daemon::{Asked, Daemon, Desk};
+use crate::message::{Answer, Ask};
+use crate::nature::Event;
 
 /// The facts of slots that last, and the round that is under way.
 #[derive(Debug, Default)]
 pub(super) struct Again {
-    done: BTreeMap<(JobName, SlotKey), Fact>,
+    facts: Facts,
     round: u64,
-}
-
-impl Again {
-    fn lasting(&mut self, now: DateTime<Utc>) -> Vec<Fact> {
-        self.done.retain(|_, fact| fact.lease.slot.end() > now);
-        self.done.values().cloned().collect()
-    }
 }
 
 impl Daemon {
@@ -45,10 +29,8 @@ impl Daemon {
     }
 
     /// The store is being told of this.
-    pub(super) fn keep(&mut self, desk: &Desk<'_>, fact: Fact) {
-        let slot = fact.lease.slot.clone();
-        self.again.done.retain(|_, other| other.lease.slot.end() > desk.now.wall);
-        self.again.done.insert((slot.job().clone(), slot.key()), fact);
+    pub(super) fn keep(&self, desk: &Desk<'_>, fact: Fact) {
+        self.again.facts.keep(fact, desk.now.wall);
     }
 
     /// Hints were lost, and perhaps all that the store knew.
@@ -61,7 +43,7 @@ impl Daemon {
 
     /// What the store knows of the slots that were done here.
     pub(super) fn look_up(&mut self, desk: &mut Desk<'_>, round: u64) {
-        let facts = self.again.lasting(desk.now.wall);
+        let facts = self.again.facts.lasting(desk.now.wall);
         if round != self.again.round || facts.is_empty() {
             return;
         }
@@ -72,7 +54,7 @@ impl Daemon {
     pub(super) fn looked_up(&mut self, desk: &mut Desk<'_>, round: u64, facts: Vec<Fact>, answer: Option<Answer>) {
         let Some(Answer::Records(records)) = answer else { return self.later(desk, round) };
         let both = facts.into_iter().zip(records).rev();
-        let forgotten = both.filter(|(fact, record)| is_forgotten(fact, record)).map(|(fact, _)| fact).collect();
+        let forgotten = both.filter(|(fact, record)| fact.is_forgotten(record)).map(|(fact, _)| fact).collect();
         self.tell_next_again(desk, round, forgotten);
     }
 
@@ -109,7 +91,7 @@ impl Daemon {
     }
 
     fn later(&self, desk: &mut Desk<'_>, round: u64) {
-        let at = desk.clock.when(desk.now.mono + TRY_AGAIN).max(desk.nature.now);
+        let at = desk.clock.when(desk.now.mono + Facts::TRY_AGAIN).max(desk.nature.now);
         desk.nature.queue.push(at, Event::Again { of: desk.process, round });
     }
 }

@@ -4,20 +4,20 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use cronward::clock::later;
+use cronward::drive::Facts;
+use cronward::job::{Concurrency, OnLost, Policy};
+use cronward::slot::{Slot, Verdict};
+use cronward::store::{ClaimRequest, Closing};
 
-use crate::clock::later;
-use crate::job::{Concurrency, OnLost, Policy};
-use crate::sim::again::TRY_AGAIN;
-use crate::sim::backend::{Grant, SlotId};
-use crate::sim::checks::Check;
-use crate::sim::engine::Time;
-use crate::sim::faults::Fault;
-use crate::sim::history::Run;
-use crate::sim::message::{Ask, Process, Request};
-use crate::sim::shadow::Standing;
-use crate::sim::world::World;
-use crate::slot::{Slot, Verdict};
-use crate::store::{ClaimRequest, Closing};
+use crate::backend::{Grant, SlotId};
+use crate::checks::Check;
+use crate::engine::Time;
+use crate::faults::Fault;
+use crate::history::Run;
+use crate::message::{Ask, Process, Request};
+use crate::shadow::Standing;
+use crate::world::World;
 
 /// From the end of what stood there, or a tick, to the next grant: the protocol's second, and the ways there and back.
 pub(super) const LOOK: Duration = Duration::from_secs(1);
@@ -327,7 +327,7 @@ impl World {
         let scenario = &self.nature.scenario;
         // A clock that is ahead lets go of what was done too early.
         let wrong = [Fault::ClockOff, Fault::ClockDrift, Fault::ClockJump].iter().any(|fault| scenario.mix.has(*fault));
-        let within = RESYNC + TRY_AGAIN + scenario.network.timeout * 2 + scenario.network.most * 20;
+        let within = RESYNC + Facts::TRY_AGAIN + scenario.network.timeout * 2 + scenario.network.most * 20;
         let well = |keeper: &&Process| {
             let host = self.hosts.get(keeper.node).filter(|host| host.start == keeper.start && host.daemon.is_some());
             let good = self.nature.good_since.get(keeper.node);

@@ -1,5 +1,5 @@
 //! What the nodes of a world write into their journals, what its commands record, and what is done to them: handed to the
-//! checker of journals ([`crate::verify`]), which knows nothing of the world. The lines are those of `observe::journal`,
+//! checker of journals ([`cronward::verify`]), which knows nothing of the world. The lines are those of `observe::journal`,
 //! of the same events; nothing is told here that a node does not know.
 
 use std::collections::BTreeMap;
@@ -7,17 +7,17 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use chrono::{DateTime, SubsecRound, Utc};
+use cronward::event::Event;
+use cronward::observe::journal::Line;
+use cronward::slot::Slot;
+use cronward::verify::{self, Finding, Inputs, Report};
 
-use crate::event::Event;
-use crate::observe::journal::Line;
-use crate::sim::daemon::Desk;
-use crate::sim::engine::Time;
-use crate::sim::faults::Fault;
-use crate::sim::history::Run;
-use crate::sim::message::Process;
-use crate::sim::nature::Nature;
-use crate::slot::Slot;
-use crate::verify::{self, Finding, Inputs, Report};
+use crate::daemon::Desk;
+use crate::engine::Time;
+use crate::faults::Fault;
+use crate::history::Run;
+use crate::message::Process;
+use crate::nature::Nature;
 
 /// What the checker makes of the journals of a world.
 #[derive(Clone, Debug)]

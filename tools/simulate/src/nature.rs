@@ -4,21 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use cronward::clock::Mono;
+use cronward::event::Event as Told;
+use cronward::slot::{Lease, RunContext, Slot, Token};
+use cronward::store::Wake;
 
-use crate::clock::Mono;
-use crate::event::Event as Told;
-use crate::sim::backend::SlotId;
-use crate::sim::checks::Bug;
-use crate::sim::checks::{Check, Finding};
-use crate::sim::engine::{Dice, Queue, Time};
-use crate::sim::faults::Fault;
-use crate::sim::history::{Run, Story, Summary};
-use crate::sim::journals::Journals;
-use crate::sim::message::{Answer, Ask, NoAnswer, Process, Request};
-use crate::sim::scenario::Scenario;
-use crate::sim::weather::Weather;
-use crate::slot::{Lease, RunContext, Slot, Token};
-use crate::store::Wake;
+use crate::backend::SlotId;
+use crate::checks::Bug;
+use crate::checks::{Check, Finding};
+use crate::engine::{Dice, Queue, Time};
+use crate::faults::Fault;
+use crate::history::{Run, Story, Summary};
+use crate::journals::Journals;
+use crate::message::{Answer, Ask, NoAnswer, Process, Request};
+use crate::scenario::Scenario;
+use crate::weather::Weather;
 
 /// What is going to happen.
 #[derive(Debug)]
@@ -199,7 +199,7 @@ impl Nature {
         let (node, until) = (request.from.node, request.until);
         self.check_sending(&request);
         let calm = self.is_calm();
-        let rates = if calm { crate::sim::faults::Rates::default() } else { self.scenario.rates.clone() };
+        let rates = if calm { crate::faults::Rates::default() } else { self.scenario.rates.clone() };
         let lost = self.dice.chance(rates.request_lost);
         if lost || self.cut_off_until.get(node).is_some_and(|until| *until > self.now) {
             if lost {
