@@ -39,7 +39,7 @@ deny: ## Check licences, banned crates and sources of the dependencies
 	@$(CARGO) deny --version >/dev/null 2>&1 || \
 		CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
 		$(CARGO) install cargo-deny --version $(CARGO_DENY_VERSION) --locked --no-default-features
-	$(CARGO) deny check --hide-inclusion-graph licenses bans sources
+	$(CARGO) deny --workspace check --hide-inclusion-graph licenses bans sources
 
 tree: ## Check that the bare library pulls in no store client, no parser of files or commands
 	@scripts/check-tree.sh

@@ -14,9 +14,6 @@ pub(crate) const MAY_STAY: [&[&str]; 2] = [
     &["verify/availability.rs", "verify/history.rs", "verify/node_run.rs", "verify/story.rs"],
 ];
 
-/// Circles of the simulator that are there and have to go. Only ever take one out.
-pub(crate) const TO_GO: [&[&str]; 1] = [&["again.rs", "daemon.rs", "journals.rs", "nature.rs", "task.rs"]];
-
 /// What is wrong with the circles of the tree: those that the list does not have, and files of the list that are in no such circle
 /// any more.
 pub(crate) fn unlisted(sources: &Sources, list: &[&[&str]]) -> Vec<String> {

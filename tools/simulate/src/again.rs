@@ -8,9 +8,10 @@ use cronward::slot::{Outcome, Slot};
 use cronward::store::Settlement;
 
 use crate::checks::Bug;
-use crate::daemon::{Asked, Daemon, Desk};
+use crate::desk::Desk;
 use crate::message::{Answer, Ask};
 use crate::nature::Event;
+use crate::requests::{Asked, Requests};
 
 /// The facts of slots that last, and the round that is under way.
 #[derive(Debug, Default)]
@@ -19,7 +20,7 @@ pub(super) struct Again {
     round: u64,
 }
 
-impl Daemon {
+impl Again {
     /// The store has acknowledged this, and from now on it is to be told again if it forgets.
     pub(super) fn acknowledged(desk: &mut Desk<'_>, fact: &Fact) {
         if let Some(story) = desk.nature.story(&fact.lease.slot).filter(|_| fact.run.outcome == Some(Outcome::Success))
@@ -30,54 +31,62 @@ impl Daemon {
 
     /// The store is being told of this.
     pub(super) fn keep(&self, desk: &Desk<'_>, fact: Fact) {
-        self.again.facts.keep(fact, desk.now.wall);
+        self.facts.keep(fact, desk.now.wall);
     }
 
     /// Hints were lost, and perhaps all that the store knew.
-    pub(super) fn tell_all_again(&mut self, desk: &mut Desk<'_>) {
-        self.again.round += 1;
+    pub(super) fn begin(&mut self, desk: &mut Desk<'_>, requests: &mut Requests) {
+        self.round += 1;
         if !desk.nature.is_bug(Bug::NeverDoneAgain) {
-            self.look_up(desk, self.again.round);
+            self.look_up(desk, requests, self.round);
         }
     }
 
     /// What the store knows of the slots that were done here.
-    pub(super) fn look_up(&mut self, desk: &mut Desk<'_>, round: u64) {
-        let facts = self.again.facts.lasting(desk.now.wall);
-        if round != self.again.round || facts.is_empty() {
+    pub(super) fn look_up(&self, desk: &mut Desk<'_>, requests: &mut Requests, round: u64) {
+        let facts = self.facts.lasting(desk.now.wall);
+        if round != self.round || facts.is_empty() {
             return;
         }
         let slots: Vec<Slot> = facts.iter().map(|fact| fact.lease.slot.clone()).collect();
-        self.ask(desk, Asked::Inspect(round, facts), Ask::Inspect(slots), None);
+        requests.ask(desk, Asked::Inspect(round, facts), Ask::Inspect(slots), None);
     }
 
-    pub(super) fn looked_up(&mut self, desk: &mut Desk<'_>, round: u64, facts: Vec<Fact>, answer: Option<Answer>) {
-        let Some(Answer::Records(records)) = answer else { return self.later(desk, round) };
+    /// The answer to that.
+    pub(super) fn looked_up(
+        &self,
+        desk: &mut Desk<'_>,
+        requests: &mut Requests,
+        (round, facts): (u64, Vec<Fact>),
+        answer: Option<Answer>,
+    ) {
+        let Some(Answer::Records(records)) = answer else { return later(desk, round) };
         let both = facts.into_iter().zip(records).rev();
         let forgotten = both.filter(|(fact, record)| fact.is_forgotten(record)).map(|(fact, _)| fact).collect();
-        self.tell_next_again(desk, round, forgotten);
+        self.tell_next(desk, requests, (round, forgotten));
     }
 
     /// One after the other; the last comes first.
-    fn tell_next_again(&mut self, desk: &mut Desk<'_>, round: u64, mut facts: Vec<Fact>) {
-        let Some(fact) = facts.pop().filter(|_| round == self.again.round) else { return };
+    fn tell_next(&self, desk: &mut Desk<'_>, requests: &mut Requests, (round, mut facts): (u64, Vec<Fact>)) {
+        let Some(fact) = facts.pop().filter(|_| round == self.round) else { return };
         let node = desk.process.node + 1;
         desk.nature.note(|_| format!("  n{node} {}: done again", fact.lease.slot));
         let Fact { lease, run, done_ttl } = fact.clone();
-        self.ask(desk, Asked::Again(round, Box::new(fact), facts), Ask::Complete { lease, run, done_ttl }, None);
+        requests.ask(desk, Asked::Again(round, Box::new(fact), facts), Ask::Complete { lease, run, done_ttl }, None);
     }
 
+    /// One was told again; the rest is told after it.
     pub(super) fn told_again(
-        &mut self,
+        &self,
         desk: &mut Desk<'_>,
-        round: u64,
-        (fact, rest): (&Fact, Vec<Fact>),
+        requests: &mut Requests,
+        (round, fact, rest): (u64, &Fact, Vec<Fact>),
         answer: Option<Answer>,
     ) {
-        if round != self.again.round {
+        if round != self.round {
             return;
         }
-        let Some(Answer::Settlement(settlement)) = answer else { return self.later(desk, round) };
+        let Some(Answer::Settlement(settlement)) = answer else { return later(desk, round) };
         desk.tell(&Told::DoneAgain { of: fact.lease.slot.to_string() });
         if let Settlement::Overtaken { by } = settlement {
             desk.nature.hear(
@@ -87,11 +96,11 @@ impl Daemon {
                 &Told::Overtaken { attempt: fact.lease.attempt, by: by.node, by_attempt: by.attempt },
             );
         }
-        self.tell_next_again(desk, round, rest);
+        self.tell_next(desk, requests, (round, rest));
     }
+}
 
-    fn later(&self, desk: &mut Desk<'_>, round: u64) {
-        let at = desk.clock.when(desk.now.mono + Facts::TRY_AGAIN).max(desk.nature.now);
-        desk.nature.queue.push(at, Event::Again { of: desk.process, round });
-    }
+fn later(desk: &mut Desk<'_>, round: u64) {
+    let at = desk.clock.when(desk.now.mono + Facts::TRY_AGAIN).max(desk.nature.now);
+    desk.nature.queue.push(at, Event::Again { of: desk.process, round });
 }

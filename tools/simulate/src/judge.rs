@@ -76,7 +76,7 @@ impl World {
         // A lease is renewed while the command runs, and after a success until that is recorded, or the slot is over. After a
         // failure it may lapse. Where it may, a late copy of a renewal can set it again.
         let renews = run.ended.is_none() || (run.succeeded() && lapsed.until < slot.end());
-        let holds = renews && daemon.tasks.get(&run.task).is_some_and(|task| task.machine.is_holding());
+        let holds = renews && daemon.task(run.task).is_some_and(|task| task.machine.is_holding());
         let good = self.nature.good_since.get(node).copied().unwrap_or(Time::MAX);
         let renewed = self.nature.scenario.time(lapsed.until).saturating_sub(policy.lease_ttl);
         if holds && good < renewed && !lost {
@@ -139,7 +139,7 @@ impl World {
         let policy = &daemon.job(slot.job())?.policy;
         let id = self.nature.id(slot)?;
         let used = self.backend.kept.shadows.get(&id).map_or(0, |shadow| shadow.used());
-        let busy = daemon.tasks.values().any(|task| task.machine.slot() == slot && task.machine.is_holding());
+        let busy = daemon.tasks().any(|task| task.machine.slot() == slot && task.machine.is_holding());
         // A node whose clock is ahead may have come when the slot was over by it.
         let scenario = &self.nature.scenario;
         let clock = daemon.corrected(host.clock);
@@ -231,7 +231,7 @@ impl World {
             let tick = daemon.corrected(host.clock).when_wall(self.nature.scenario.epoch, story.tick);
             self.nature.scenario.instant(tick + calm) < before
         });
-        let waits = daemon.tasks.values().any(|task| task.machine.slot() == slot && !task.machine.is_holding());
+        let waits = daemon.tasks().any(|task| task.machine.slot() == slot && !task.machine.is_holding());
         // It may still wait after a failure of its own.
         let retry = policy.retry;
         let handicap = retry.max_delay.max(retry.delay).mul_f64(1.25) + Duration::from_millis(250);

@@ -200,7 +200,7 @@ impl World {
 
     fn knows(&self, by: Process, slot: &Slot, token: Token) -> bool {
         let host = self.hosts.get(by.node).filter(|host| host.start == by.start);
-        let mut tasks = host.and_then(|host| host.daemon.as_ref()).into_iter().flat_map(|daemon| daemon.tasks.values());
+        let mut tasks = host.and_then(|host| host.daemon.as_ref()).into_iter().flat_map(|daemon| daemon.tasks());
         tasks.any(|task| task.machine.slot() == slot && task.claimed == Some(token))
     }
 

@@ -12,10 +12,10 @@
 //!
 //! ```text
 //!  scenario ─▶ world ─▶ nature: the engine of time and chance, network, commands, history
-//!               │   ├─▶ daemon, task, again: a node, as `cronward::node` has it, without a runtime
+//!               │   ├─▶ daemon, drives, task, requests, again: a node, as `cronward::node` has it, without a runtime
 //!               │   └─▶ backend: the ledger, and a shadow of every slot
 //!               ├─▶ checks, judge, idle, verdicts: what was promised
-//!               └─▶ journals: what the nodes wrote, for `cronward::verify`
+//!               └─▶ journals, recorder: what the nodes wrote and the commands recorded, for `cronward::verify`
 //! ```
 //!
 //! Of the seeds from [`SHORT_FROM`] on, one world in three is of slots of one to five seconds, which are shorter than what
@@ -25,7 +25,7 @@
 //! chances, its seeds are other worlds, and a seed that was kept shows another history than the one that it was kept for.
 //!
 //! What a node decides is decided by the code that a real one runs: [`cronward::node`]'s machine and the machines of its slots. What
-//! only passes messages on is written here by itself: a change of `drive::task` has to be made in `task`, one of `drive::again` in `again`.
+//! only passes messages on is written here by itself: a change of `drive::task` has to be made in `drives` and `task`, one of `drive::again` in `again`.
 //! Not simulated are the queue before the claim (`drive::admission`), jobs that are another node's, nodes of one name, purging, notes and
 //! the last heartbeat of a node that leaves; and the end of a slot's drive reaches its node at once.
 
@@ -33,6 +33,8 @@ mod again;
 mod backend;
 mod checks;
 mod daemon;
+mod desk;
+mod drives;
 mod engine;
 mod events;
 mod faults;
@@ -42,6 +44,8 @@ mod judge;
 mod laws;
 mod message;
 mod nature;
+mod recorder;
+mod requests;
 mod scenario;
 mod search;
 mod shadow;

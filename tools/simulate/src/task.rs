@@ -2,35 +2,36 @@
 //! It decides nothing, and watches that the machine starts nothing that it may not.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cronward::clock::{Mono, Now};
+use cronward::clock::Mono;
 use cronward::drive::Fact;
 use cronward::guard::{Action, Assignment, SlotMachine};
 use cronward::job::{NodeName, OnStoreError};
 use cronward::node::Start;
-use cronward::slot::{Attempt, Exit, ExitStatus, Lease, RunContext, Token};
-use cronward::store::{Claim, Op};
+use cronward::slot::{Attempt, Lease, RunContext, Token};
 
+use crate::again::Again;
 use crate::checks::Bug;
 use crate::checks::Check;
-use crate::daemon::{Asked, Daemon, Desk};
+use crate::desk::Desk;
 use crate::engine::Time;
 use crate::faults::Fault;
 use crate::history::Run;
-use crate::message::{Answer, Ask, NoAnswer};
+use crate::message::Ask;
 use crate::nature::Event;
+use crate::requests::{Asked, Requests};
 
 /// From the order to start a command to its start, at the most.
-const SLOWEST_START: Duration = Duration::from_millis(20);
+pub(super) const SLOWEST_START: Duration = Duration::from_millis(20);
 
 /// One slot being driven.
 #[derive(Debug)]
 pub(super) struct Task {
     pub(super) machine: SlotMachine,
-    scheduled_at: DateTime<Utc>,
+    pub(super) scheduled_at: DateTime<Utc>,
     /// The claim that the store last answered with a grant.
     pub(super) granted: Option<(Token, Attempt)>,
     /// The token of its last claim.
@@ -39,9 +40,9 @@ pub(super) struct Task {
     pub(super) run: Option<usize>,
     pub(super) timer: Option<Mono>,
     /// When the start of the command was ordered.
-    ordered: Time,
+    pub(super) ordered: Time,
     /// Shown to the node: the command may be running.
-    holding: Arc<AtomicBool>,
+    pub(super) holding: Arc<AtomicBool>,
 }
 
 impl Task {
@@ -58,42 +59,24 @@ impl Task {
             holding,
         }
     }
-}
 
-impl Daemon {
-    /// Tells a task's machine something, then does what it wants.
-    pub(super) fn tell(&mut self, desk: &mut Desk<'_>, id: u64, what: impl FnOnce(&mut SlotMachine, Now)) {
-        let Some(mut task) = self.tasks.remove(&id) else { return };
-        what(&mut task.machine, desk.now);
-        let slot = task.machine.slot().clone();
-        while let Some(action) = task.machine.poll_action() {
-            self.act(desk, id, &mut task, action);
+    /// Does what the machine wants. False where its process dies of it.
+    pub(super) fn carry_out(
+        &mut self,
+        desk: &mut Desk<'_>,
+        id: u64,
+        (requests, again): (&mut Requests, &Again),
+    ) -> bool {
+        while let Some(action) = self.machine.poll_action() {
+            self.act(desk, id, (&mut *requests, again), action);
             if desk.dying {
-                return;
+                return false;
             }
         }
-        task.holding.store(task.machine.is_holding(), Ordering::Relaxed);
-        while let Some(event) = task.machine.poll_event() {
-            desk.nature.hear(desk.process, desk.uncorrected.wall, &slot, &event);
-            self.overheard(&slot, &event);
-        }
-        if let Some(end) = task.machine.ended() {
-            if let Some(run) = task.run.and_then(|run| desk.nature.runs.get_mut(run)) {
-                run.settled = true;
-            }
-            self.outlive(desk, &task);
-            return self.task_ended(desk, &slot, (id, end), task.scheduled_at);
-        }
-        if !task.machine.is_holding()
-            && let Some(run) = task.run.take().and_then(|run| desk.nature.runs.get_mut(run))
-        {
-            run.settled = true;
-        }
-        set_timer(desk, id, &mut task);
-        self.tasks.insert(id, task);
+        true
     }
 
-    fn act(&mut self, desk: &mut Desk<'_>, id: u64, task: &mut Task, action: Action) {
+    fn act(&mut self, desk: &mut Desk<'_>, id: u64, (requests, again): (&mut Requests, &Again), action: Action) {
         let rate = if desk.nature.is_calm() { 0 } else { desk.nature.scenario.rates.crash_at_step };
         let dies = desk.nature.dice.chance(rate);
         if dies {
@@ -104,23 +87,23 @@ impl Daemon {
             }
         }
         let process = desk.process;
-        desk.nature.note(|_| format!("  n{} {}: {}", process.node + 1, task.machine.slot(), words(&action)));
+        desk.nature.note(|_| format!("  n{} {}: {}", process.node + 1, self.machine.slot(), words(&action)));
         match action {
             Action::Claim(request) => {
-                task.granted = None;
+                self.granted = None;
                 let token = request.token;
-                task.claimed = Some(token);
+                self.claimed = Some(token);
                 let now = desk.now;
-                self.ask(desk, Asked::Claim(id, token, now), Ask::Claim(request), None);
+                requests.ask(desk, Asked::Claim(id, token, now), Ask::Claim(request), None);
             }
             Action::Renew { lease, within } => {
-                self.ask(desk, Asked::Renewal(id, lease.token), Ask::Renew(lease), Some(within));
+                requests.ask(desk, Asked::Renewal(id, lease.token), Ask::Renew(lease), Some(within));
             }
             Action::Complete { lease, run, done_ttl } => {
-                task.lease = Some(lease.clone());
+                self.lease = Some(lease.clone());
                 let fact = Fact { lease: lease.clone(), run: run.clone(), done_ttl };
-                self.keep(desk, fact.clone());
-                self.ask(
+                again.keep(desk, fact.clone());
+                requests.ask(
                     desk,
                     Asked::Settlement(id, Some(Box::new(fact))),
                     Ask::Complete { lease, run, done_ttl },
@@ -128,7 +111,7 @@ impl Daemon {
                 );
             }
             Action::Fail { lease, run, retry_after } => {
-                task.lease = Some(lease.clone());
+                self.lease = Some(lease.clone());
                 let fact = Fact { lease: lease.clone(), run: run.clone(), done_ttl: lease.ttl };
                 let fact = desk.nature.is_bug(Bug::FailureDoneAgain).then(|| Box::new(fact));
                 let ask = if desk.nature.is_bug(Bug::FailureIsDone) {
@@ -136,129 +119,45 @@ impl Daemon {
                 } else {
                     Ask::Fail { lease, run, retry_after }
                 };
-                self.ask(desk, Asked::Settlement(id, fact), ask, None);
+                requests.ask(desk, Asked::Settlement(id, fact), ask, None);
             }
             Action::GiveBack { lease, run } => {
-                self.ask(desk, Asked::Settlement(id, None), Ask::GiveBack { lease, run }, None);
+                requests.ask(desk, Asked::Settlement(id, None), Ask::GiveBack { lease, run }, None);
             }
             Action::Spawn(context) => {
-                task.ordered = desk.nature.now;
-                spawn(desk, id, task, context);
+                self.ordered = desk.nature.now;
+                spawn(desk, id, self, context);
             }
-            Action::Terminate => stop(desk, task, false),
-            Action::Kill => stop(desk, task, true),
+            Action::Terminate => stop(desk, self, false),
+            Action::Kill => stop(desk, self, true),
         }
-    }
-
-    /// An answer, or the lack of one.
-    pub(super) fn answered(&mut self, desk: &mut Desk<'_>, id: u64, answer: Result<Answer, NoAnswer>) {
-        let Some(asked) = self.asked.remove(&id) else { return };
-        match asked {
-            Asked::Claim(task, token, sent) => self.claim_answered(desk, (task, token, sent), answer),
-            Asked::Renewal(task, of) => match answer {
-                Ok(Answer::Renewal(answer)) => self.tell(desk, task, |it, now| it.handle_renewal(now, of, Ok(answer))),
-                Ok(_) => {}
-                Err(none) => self.tell(desk, task, |it, now| it.handle_renewal(now, of, Err(none.error(Op::Renew)))),
-            },
-            Asked::Settlement(task, fact) => self.settled(desk, task, fact, answer),
-            Asked::Inspect(round, facts) => self.looked_up(desk, round, facts, answer.ok()),
-            Asked::Again(round, fact, rest) => self.told_again(desk, round, (&fact, rest), answer.ok()),
-            asked => self.reported(desk, asked, answer),
-        }
-    }
-
-    fn settled(&mut self, desk: &mut Desk<'_>, id: u64, fact: Option<Box<Fact>>, answer: Result<Answer, NoAnswer>) {
-        if let (Some(fact), Ok(_)) = (fact, &answer) {
-            if desk.nature.is_bug(Bug::FailureDoneAgain) {
-                self.keep(desk, (*fact).clone());
-            }
-            Self::acknowledged(desk, &fact);
-        }
-        match answer {
-            Ok(Answer::Settlement(answer)) => self.tell(desk, id, |it, now| it.handle_settlement(now, Ok(answer))),
-            Ok(Answer::Release(answer)) => self.tell(desk, id, |it, now| it.handle_release(now, Ok(answer))),
-            Ok(_) => {}
-            // Only the one that is on its way listens.
-            Err(none) => self.tell(desk, id, |it, now| {
-                it.handle_settlement(now, Err(none.error(Op::Complete)));
-                it.handle_release(now, Err(none.error(Op::Fail)));
-            }),
-        }
-    }
-
-    fn claim_answered(
-        &mut self,
-        desk: &mut Desk<'_>,
-        (id, token, sent): (u64, Token, Now),
-        answer: Result<Answer, NoAnswer>,
-    ) {
-        let mistaken = desk.nature.is_bug(Bug::ErrorIsGrant);
-        let reply = match answer {
-            Ok(Answer::Claim(claim)) => Ok(claim),
-            Ok(_) => return,
-            Err(_) if mistaken => Ok(Claim::Claimed { attempt: 1, used: 1, at: desk.now.wall, revision: None }),
-            Err(none) => Err(none.error(Op::Claim)),
-        };
-        if let (Some(task), Ok(Claim::Claimed { attempt, .. })) = (self.tasks.get_mut(&id), &reply) {
-            task.granted = Some((token, *attempt)).filter(|_| !mistaken);
-        }
-        let stopped = desk.nature.is_bug(Bug::ClockStops);
-        self.tell(desk, id, |machine, now| machine.handle_claim(if stopped { sent } else { now }, reply));
-    }
-
-    /// The command is started now, or cannot be.
-    pub(super) fn started(&mut self, desk: &mut Desk<'_>, id: u64, context: &RunContext) {
-        let rate = if desk.nature.is_calm() { 0 } else { desk.nature.scenario.rates.no_start };
-        if desk.nature.dice.chance(rate) {
-            desk.nature.strike(Fault::NoStart);
-            let now = desk.nature.now;
-            desk.nature.story(&context.slot).into_iter().for_each(|story| story.not_started = Some(now));
-            let status = ExitStatus::NotStarted { code: 127, message: "not found".to_owned() };
-            return self.tell(desk, id, |machine, now| {
-                machine.handle_started(now);
-                machine.handle_exit(now, exit(status));
-            });
-        }
-        let Some(task) = self.tasks.get_mut(&id) else { return };
-        let token = task.granted.map_or(Token::from_bits(0), |(token, _)| token);
-        let run = begin(desk, id, token, context);
-        task.run = Some(run);
-        // A node that stood still between the order and the start did so under the run as well.
-        let paused = desk.nature.now > task.ordered + SLOWEST_START;
-        desk.nature.runs.get_mut(run).into_iter().for_each(|run| run.paused |= paused);
-        self.tell(desk, id, |machine, now| machine.handle_started(now));
-    }
-
-    /// The node notices that the command has ended.
-    pub(super) fn ended(&mut self, desk: &mut Desk<'_>, id: u64, code: Result<i32, i32>) {
-        let status = code.map_or_else(ExitStatus::Signal, ExitStatus::Code);
-        self.tell(desk, id, |machine, now| machine.handle_exit(now, exit(status)));
     }
 
     /// With the bug of a watchdog that outlives its run: it goes on.
-    fn outlive(&self, desk: &mut Desk<'_>, task: &Task) {
+    pub(super) fn outlive(&self, desk: &mut Desk<'_>) {
         if desk.nature.is_bug(Bug::WatchdogOutlivesTheRun)
-            && let Some(lease) = &task.lease
+            && let Some(lease) = &self.lease
         {
             let at = desk.nature.now + lease.ttl / 3;
             desk.nature.queue.push(at, Event::Watchdog { by: desk.process, lease: Box::new(lease.clone()) });
         }
     }
-}
 
-fn set_timer(desk: &mut Desk<'_>, id: u64, task: &mut Task) {
-    let at = task.machine.poll_timeout();
-    if desk.nature.is_bug(Bug::NeverLooksAgain) && !task.machine.is_holding() {
-        return;
+    /// Lets the world know when the machine is due again.
+    pub(super) fn set_timer(&mut self, desk: &mut Desk<'_>, id: u64) {
+        let at = self.machine.poll_timeout();
+        if desk.nature.is_bug(Bug::NeverLooksAgain) && !self.machine.is_holding() {
+            return;
+        }
+        if let Some(at) = at.filter(|_| at != self.timer) {
+            let when = desk.clock.when(at).max(desk.nature.now);
+            let when = if desk.nature.is_bug(Bug::TimersFireAtOnce) { desk.nature.now } else { when };
+            let late = desk.nature.is_bug(Bug::LooksLate) && !self.machine.is_holding();
+            let when = if late { when + Duration::from_millis(500) } else { when };
+            desk.nature.queue.push(when, Event::Timer { of: desk.process, task: id, at });
+        }
+        self.timer = at;
     }
-    if let Some(at) = at.filter(|_| at != task.timer) {
-        let when = desk.clock.when(at).max(desk.nature.now);
-        let when = if desk.nature.is_bug(Bug::TimersFireAtOnce) { desk.nature.now } else { when };
-        let late = desk.nature.is_bug(Bug::LooksLate) && !task.machine.is_holding();
-        let when = if late { when + Duration::from_millis(500) } else { when };
-        desk.nature.queue.push(when, Event::Timer { of: desk.process, task: id, at });
-    }
-    task.timer = at;
 }
 
 /// The command is going to be started; nothing of that is to be heard without a grant (I8), or after the trust.
@@ -286,7 +185,8 @@ fn spawn(desk: &mut Desk<'_>, id: u64, task: &Task, context: RunContext) {
     desk.nature.queue.push(at, started);
 }
 
-fn begin(desk: &mut Desk<'_>, id: u64, token: Token, context: &RunContext) -> usize {
+/// The command runs, under this token.
+pub(super) fn begin(desk: &mut Desk<'_>, id: u64, token: Token, context: &RunContext) -> usize {
     let nature = &mut *desk.nature;
     let index = nature.runs.len();
     let habit = nature.scenario.job(context.slot.job()).map(|(_, job)| job.habit);
@@ -345,10 +245,7 @@ fn stop(desk: &mut Desk<'_>, task: &Task, kill: bool) {
     }
 }
 
-fn exit(status: ExitStatus) -> Exit {
-    Exit::of(status)
-}
-
+/// An action in a trace.
 fn words(action: &Action) -> String {
     match action {
         Action::Claim(request) => format!("claim {}", request.token),
