@@ -14,7 +14,7 @@
 //!  scenario ─▶ world ─▶ nature: the engine of time and chance, network, commands, history
 //!               │   ├─▶ daemon, drives, task, requests, again: a node, as `cronward::node` has it, without a runtime
 //!               │   └─▶ backend: the ledger, and a shadow of every slot
-//!               ├─▶ checks, judge, idle, verdicts: what was promised
+//!               ├─▶ checks, judge, laws: what was promised
 //!               └─▶ journals, recorder: what the nodes wrote and the commands recorded, for `cronward::verify`
 //! ```
 //!
