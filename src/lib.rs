@@ -62,8 +62,6 @@ pub mod job;
 #[doc(hidden)]
 pub mod machine;
 #[doc(hidden)]
-#[cfg(any(feature = "daemon", feature = "sim"))]
-#[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "a simulated node shows no health and keeps no notes"))]
 pub mod node;
 #[doc(hidden)]
 pub mod observe;
@@ -72,9 +70,6 @@ pub mod reply;
 #[doc(hidden)]
 pub mod schedule;
 pub mod service;
-#[doc(hidden)]
-#[cfg(feature = "sim")]
-pub mod sim;
 pub mod slot;
 pub mod store;
 mod text;

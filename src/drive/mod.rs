@@ -10,12 +10,13 @@
 
 mod admission;
 #[cfg(feature = "daemon")]
+mod again;
+#[cfg(feature = "daemon")]
 mod command;
 #[cfg(test)]
 mod crowd_tests;
 mod entropy;
-#[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "the daemon alone lives long enough to tell again"))]
-pub(crate) mod facts;
+mod facts;
 mod gate;
 mod once;
 mod patience;
@@ -27,7 +28,8 @@ pub use admission::{Limits, MAX_RUNNING, Occupancy};
 #[cfg(feature = "daemon")]
 pub use command::{JobCommand, Launches};
 pub use entropy::Entropy;
-pub(crate) use facts::Fact;
+#[doc(hidden)]
+pub use facts::Fact;
 pub use facts::Facts;
 pub use gate::{Gate, Waiting};
 pub use once::Once;

@@ -77,7 +77,8 @@ pub enum Message {
 
 impl Message {
     /// Tells a slot's machine.
-    pub(crate) fn hand_to(&self, machine: &mut SlotMachine, now: Now) {
+    #[doc(hidden)]
+    pub fn hand_to(&self, machine: &mut SlotMachine, now: Now) {
         match self {
             Self::Wake(wake) => machine.handle_wake(now, wake),
             Self::Leave(drain) => machine.handle_shutdown(now, *drain),
@@ -104,14 +105,6 @@ pub struct Tools {
     pub facts: Facts,
     /// Where slots wait for their turn to be claimed.
     pub gate: Arc<Gate>,
-}
-
-impl Tools {
-    /// Tells the store again what was done here and it has forgotten. The daemon alone lives long enough.
-    #[cfg(feature = "daemon")]
-    pub(crate) async fn assert_again(self: Arc<Self>) {
-        self.facts.assert_again(&*self.store, &*self.clock, &*self.observer).await;
-    }
 }
 
 /// What came of an action.

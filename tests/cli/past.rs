@@ -67,7 +67,11 @@ fn a_slot_that_is_over_runs_only_when_the_past_is_asked_for() {
 
         let again = place.run(&["trigger", "push@-1", "--past", "--yes"]);
         assert_eq!((again.code, &*again.stdout), (69, ""));
-        assert!(again.stderr.contains("has completed the slot: to run it again, first `cronward reset push@"), "{}", again.stderr);
+        assert!(
+            again.stderr.contains("has completed the slot: to run it again, first `cronward reset push@"),
+            "{}",
+            again.stderr
+        );
         let slot = shown(place, "push@-1");
         assert_eq!((&slot["state"], &slot["attempts"]), (&"done".into(), &2.into()), "{slot}");
         assert_eq!(shown(place, "push")["attempts"], 0, "today's slot is as it was");

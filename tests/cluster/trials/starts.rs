@@ -98,7 +98,9 @@ pub(super) fn of_two_live_nodes_of_one_name_each_that_meets_the_other_warns_once
     place.jobs(&jobs::file(&jobs::recorded("work", &jobs::far_away(), 0.1, 0)));
     let [first, second] = place.nodes(["a", "a"], &server.url());
     let met = wait::until("one of them meets the other", || {
-        [&first, &second].into_iter().find_map(|node| node.said("another live node has the same name").into_iter().next())
+        [&first, &second]
+            .into_iter()
+            .find_map(|node| node.said("another live node has the same name").into_iter().next())
     });
     assert_eq!(met["level"], "WARN");
     assert!(met["other"].as_str().is_some_and(|instance| !instance.is_empty()), "{met}");

@@ -1,8 +1,8 @@
-//! Holds `src/` to the picture in `ARCHITECTURE.md`: imports go down only and never in a circle, the core stays pure, files stay
+//! Holds `src/` and the simulator to the picture in `ARCHITECTURE.md`: imports go down only and never in a circle, the core stays pure, files stay
 //! readable, and a name means one thing.
 //!
 //! It reads text, not types: comments, string literals and test modules are blanked out first, and then every
-//! `crate::` and `super::` path is looked at. It never judges what code in `tests/` or `#[cfg(test)]` imports.
+//! `crate::` and `super::` path is looked at, in the simulator every `cronward::` path. It never judges what code in `tests/` or `#[cfg(test)]` imports.
 
 mod circles;
 mod names;
@@ -11,9 +11,9 @@ mod source;
 
 use std::path::{Path, PathBuf};
 
-use circles::{Sources, circles, unlisted};
+use circles::{MAY_STAY, Sources, circles, unlisted};
 use names::{files_that_name_every_store, named_stores, overused};
-use rules::check;
+use rules::{SIMULATOR, check};
 
 /// Every `.rs` file under a folder, sorted, so that a failure reads the same on every machine.
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
@@ -30,13 +30,31 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The whole tree.
-fn sources() -> Sources {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+/// The files under a folder of the repository, by their paths in it.
+fn read(folder: &str) -> Sources {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let files = rust_files(&root);
-    assert!(files.len() > 20, "only {} files found under {}", files.len(), root.display());
+    assert!(files.len() > 15, "only {} files found under {}", files.len(), root.display());
     let name = |file: &Path| file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
     files.iter().map(|file| (name(file), std::fs::read_to_string(file).unwrap())).collect()
+}
+
+/// The library and its binary.
+fn library() -> Sources {
+    read("src")
+}
+
+/// The simulator without the program around it.
+fn simulator() -> Sources {
+    let mut files = read("tools/simulate/src");
+    files.retain(|name, _| !name.starts_with("bin/"));
+    files
+}
+
+/// Both.
+fn sources() -> Sources {
+    let simulated = simulator().into_iter().map(|(name, text)| (format!("{SIMULATOR}/{name}"), text));
+    library().into_iter().chain(simulated).collect()
 }
 
 #[test]
@@ -47,7 +65,8 @@ fn the_source_keeps_to_its_layers() {
 
 #[test]
 fn files_know_each_other_in_no_circle_that_is_not_listed() {
-    assert_eq!(unlisted(&sources()), Vec::<String>::new());
+    assert_eq!(unlisted(&library(), &MAY_STAY), Vec::<String>::new());
+    assert_eq!(unlisted(&simulator(), &[]), Vec::<String>::new());
 }
 
 #[test]
@@ -78,7 +97,7 @@ fn the_files_that_name_every_store_are_those_that_are_told_to_whoever_adds_one()
 
 #[test]
 fn an_entry_of_a_list_of_circles_that_is_gone_is_told() {
-    let gone = unlisted(&Sources::new());
+    let gone = unlisted(&Sources::new(), &MAY_STAY);
     for file in ["machine/slot.rs", "verify/node_run.rs"] {
         assert!(gone.iter().any(|told| told.starts_with(file)), "{gone:?}");
     }
@@ -88,7 +107,7 @@ fn an_entry_of_a_list_of_circles_that_is_gone_is_told() {
         ("machine/slot.rs", "use crate::machine::running::Two;\npub struct One(Two);"),
         ("machine/running.rs", "use crate::machine::slot::One;\npub struct Two(Box<One>);"),
     ];
-    let gone = unlisted(&rest.map(|(name, code)| (name.to_owned(), code.to_owned())).into());
+    let gone = unlisted(&rest.map(|(name, code)| (name.to_owned(), code.to_owned())).into(), &MAY_STAY);
     let told = |file: &str| gone.iter().any(|told| told.starts_with(file));
     assert!(told("machine/settling.rs") && !told("machine/slot.rs") && !told("machine/running.rs"), "{gone:?}");
 }
@@ -307,6 +326,24 @@ fn what_weighs_the_answers_of_masters_is_pure_and_knows_no_server() {
         "store::redlock may not know store::redis",
     );
     allowed("store/redis/redlock/claim.rs", "use crate::store::redlock::claim::Terms;\nasync fn f() {}");
+}
+
+#[test]
+fn the_simulator_is_pure_and_knows_what_drives_real_nodes_but_not_what_configures_them() {
+    allowed(
+        "simulate/daemon.rs",
+        "use crate::engine::Time;\nuse cronward::node::NodeMachine;\nuse cronward::{drive::Fact, machine::End, verify, store};",
+    );
+    refused("simulate/daemon.rs", "use cronward::config::Config;", "simulate may not know config");
+    refused("simulate/daemon.rs", "use cronward::{clock::Now, service::Guard};", "simulate may not know service");
+    refused("simulate/daemon.rs", "fn f() { cronward::cli::main() }", "simulate may not know cli");
+    refused("simulate/daemon.rs", "async fn f() {}", "`async`");
+    refused(
+        "simulate/daemon.rs",
+        "fn f() { getrandom::fill(&mut bits) }",
+        "tools/simulate/src/daemon.rs: simulate is pure",
+    );
+    refused("simulate/daemon.rs", &"fn f() {}\n".repeat(400), "400 is the most");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::circles::{Sources, test_files};
-use super::rules::ADAPTERS;
+use super::rules::{ADAPTERS, path};
 use super::source::{blank, literals, types, without_tests};
 
 /// The most types that one name may stand for.
@@ -97,7 +97,7 @@ pub(crate) fn named_stores(sources: &Sources) -> Vec<String> {
             stores.iter().any(|store| store == start)
         };
         let named = literals(text).into_iter().filter(names);
-        found.extend(named.map(|literal| format!("src/{file} names a store, {literal:?}: let its backend say it")));
+        found.extend(named.map(|literal| format!("{} names a store, {literal:?}: let its backend say it", path(file))));
     }
     found
 }

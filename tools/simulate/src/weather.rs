@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::sim::engine::{Dice, Time};
-use crate::sim::faults::Fault;
-use crate::sim::scenario::Scenario;
+use crate::engine::{Dice, Time};
+use crate::faults::Fault;
+use crate::scenario::Scenario;
 
 /// Something that happens to nodes, store or clocks.
 #[derive(Clone, Copy, Debug)]

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use chrono::{DateTime, Utc};
+use cronward::event::Event as Told;
+use cronward::reply::ClaimAnswer;
+use cronward::slot::{Attempt, Outcome, Slot, Token, Verdict};
 
-use crate::event::Event as Told;
-use crate::reply::ClaimAnswer;
-use crate::sim::engine::Time;
-use crate::sim::faults::Fault;
-use crate::sim::message::Process;
-use crate::slot::{Attempt, Outcome, Slot, Token, Verdict};
+use crate::engine::Time;
+use crate::faults::Fault;
+use crate::message::Process;
 
 /// One slot.
 #[derive(Clone, Debug)]

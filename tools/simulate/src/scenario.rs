@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use chrono::{DateTime, Offset, TimeDelta, Utc};
 use chrono_tz::Tz;
-
-use crate::clock::earlier;
-use crate::job::{
+use cronward::clock::earlier;
+use cronward::job::{
     Backoff, Concurrency, JobName, JobSpec, NodeName, OnLost, OnStoreError, Policy, Program, RetryPolicy,
 };
-use crate::schedule::{ScheduleError, Timetable};
-use crate::sim::engine::{self, Dice, Time};
-use crate::sim::faults::{Fault, FaultSet, Rates};
-use crate::slot::Period;
+use cronward::schedule::{ScheduleError, Timetable};
+use cronward::slot::Period;
+
+use crate::engine::{self, Dice, Time};
+use crate::faults::{Fault, FaultSet, Rates};
 
 /// What a world may have at the most; for a smaller world of the same seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,20 +4,20 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use cronward::clock::later;
+use cronward::drive::Facts;
+use cronward::job::{Concurrency, OnLost, Policy};
+use cronward::slot::{Slot, Verdict};
+use cronward::store::{ClaimRequest, Closing};
 
-use crate::clock::later;
-use crate::job::{Concurrency, OnLost, Policy};
-use crate::sim::again::TRY_AGAIN;
-use crate::sim::backend::{Grant, SlotId};
-use crate::sim::checks::Check;
-use crate::sim::engine::Time;
-use crate::sim::faults::Fault;
-use crate::sim::history::Run;
-use crate::sim::message::{Ask, Process, Request};
-use crate::sim::shadow::Standing;
-use crate::sim::world::World;
-use crate::slot::{Slot, Verdict};
-use crate::store::{ClaimRequest, Closing};
+use crate::backend::{Grant, SlotId};
+use crate::checks::Check;
+use crate::engine::Time;
+use crate::faults::Fault;
+use crate::history::Run;
+use crate::message::{Ask, Process, Request};
+use crate::shadow::Standing;
+use crate::world::World;
 
 /// From the end of what stood there, or a tick, to the next grant: the protocol's second, and the ways there and back.
 pub(super) const LOOK: Duration = Duration::from_secs(1);
@@ -76,7 +76,7 @@ impl World {
         // A lease is renewed while the command runs, and after a success until that is recorded, or the slot is over. After a
         // failure it may lapse. Where it may, a late copy of a renewal can set it again.
         let renews = run.ended.is_none() || (run.succeeded() && lapsed.until < slot.end());
-        let holds = renews && daemon.tasks.get(&run.task).is_some_and(|task| task.machine.is_holding());
+        let holds = renews && daemon.task(run.task).is_some_and(|task| task.machine.is_holding());
         let good = self.nature.good_since.get(node).copied().unwrap_or(Time::MAX);
         let renewed = self.nature.scenario.time(lapsed.until).saturating_sub(policy.lease_ttl);
         if holds && good < renewed && !lost {
@@ -139,7 +139,7 @@ impl World {
         let policy = &daemon.job(slot.job())?.policy;
         let id = self.nature.id(slot)?;
         let used = self.backend.kept.shadows.get(&id).map_or(0, |shadow| shadow.used());
-        let busy = daemon.tasks.values().any(|task| task.machine.slot() == slot && task.machine.is_holding());
+        let busy = daemon.tasks().any(|task| task.machine.slot() == slot && task.machine.is_holding());
         // A node whose clock is ahead may have come when the slot was over by it.
         let scenario = &self.nature.scenario;
         let clock = daemon.corrected(host.clock);
@@ -231,7 +231,7 @@ impl World {
             let tick = daemon.corrected(host.clock).when_wall(self.nature.scenario.epoch, story.tick);
             self.nature.scenario.instant(tick + calm) < before
         });
-        let waits = daemon.tasks.values().any(|task| task.machine.slot() == slot && !task.machine.is_holding());
+        let waits = daemon.tasks().any(|task| task.machine.slot() == slot && !task.machine.is_holding());
         // It may still wait after a failure of its own.
         let retry = policy.retry;
         let handicap = retry.max_delay.max(retry.delay).mul_f64(1.25) + Duration::from_millis(250);
@@ -327,7 +327,7 @@ impl World {
         let scenario = &self.nature.scenario;
         // A clock that is ahead lets go of what was done too early.
         let wrong = [Fault::ClockOff, Fault::ClockDrift, Fault::ClockJump].iter().any(|fault| scenario.mix.has(*fault));
-        let within = RESYNC + TRY_AGAIN + scenario.network.timeout * 2 + scenario.network.most * 20;
+        let within = RESYNC + Facts::TRY_AGAIN + scenario.network.timeout * 2 + scenario.network.most * 20;
         let well = |keeper: &&Process| {
             let host = self.hosts.get(keeper.node).filter(|host| host.start == keeper.start && host.daemon.is_some());
             let good = self.nature.good_since.get(keeper.node);

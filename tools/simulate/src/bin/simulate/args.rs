@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use cronward::sim::{FaultSet, Limits, Options};
+use simulate::{FaultSet, Limits, Options};
 
 pub(crate) const USAGE: &str =
     "usage: simulate [--seeds A..B | --seed N | --slots N] [--trace] [--keep-going] [--no-shrink]
@@ -89,9 +89,7 @@ fn take(args: &mut Args, word: &str, words: &mut impl Iterator<Item = String>) -
 
 /// The whole command that shows this very world again, with all its limits, for a shell at the root of the repository.
 pub(crate) fn replay(seed: u64, options: &Options) -> String {
-    let mut line = format!(
-        "cargo run --release --quiet --no-default-features --features sim --bin simulate -- --seed {seed} --trace --no-shrink"
-    );
+    let mut line = format!("cargo run --release --quiet --package simulate -- --seed {seed} --trace --no-shrink");
     let Limits { nodes, jobs, periods, faults } = options.limits;
     let limits = [
         (nodes != usize::MAX).then(|| format!(" --nodes {nodes}")),

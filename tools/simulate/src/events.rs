@@ -3,19 +3,20 @@
 
 use std::time::Duration;
 
-use crate::job::NodeName;
-use crate::sim::backend::SlotId;
-use crate::sim::daemon::Daemon;
-use crate::sim::engine::Time;
-use crate::sim::faults::Fault;
-use crate::sim::history::{Run, Story};
-use crate::sim::message::{Answer, Ask, NoAnswer, Process, Request};
-use crate::sim::nature::Event;
-use crate::sim::shadow::Shadow;
-use crate::sim::weather::Weather;
-use crate::sim::world::{World, file};
-use crate::slot::{Slot, Token, Trigger};
-use crate::store::{ClaimRequest, Wake};
+use cronward::job::NodeName;
+use cronward::slot::{Slot, Token, Trigger};
+use cronward::store::{ClaimRequest, Wake};
+
+use crate::backend::SlotId;
+use crate::daemon::Daemon;
+use crate::engine::Time;
+use crate::faults::Fault;
+use crate::history::{Run, Story};
+use crate::message::{Answer, Ask, NoAnswer, Process, Request};
+use crate::nature::Event;
+use crate::shadow::Shadow;
+use crate::weather::Weather;
+use crate::world::{World, file};
 
 /// Requests between two looks at all slots; the slot that a request is about is looked at each time.
 const COMPARED_EVERY: u64 = 100;
@@ -90,7 +91,7 @@ impl World {
         }
     }
 
-    fn publish(&mut self, wake: &crate::store::Wake) {
+    fn publish(&mut self, wake: &cronward::store::Wake) {
         if self.nature.scenario.poll.is_some() {
             return;
         }
@@ -345,6 +346,6 @@ fn forget(all: &mut [Run], of_slot: &[usize], gone: &[Token]) {
     }
 }
 
-fn gains(daemon: &Daemon, specs: &[std::sync::Arc<crate::job::JobSpec>]) -> bool {
+fn gains(daemon: &Daemon, specs: &[std::sync::Arc<cronward::job::JobSpec>]) -> bool {
     specs.iter().any(|spec| daemon.job(&spec.name).is_none())
 }

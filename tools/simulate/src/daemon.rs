@@ -6,65 +6,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use cronward::drive::{MAX_RUNNING, Message};
+use cronward::event::Event as Told;
+use cronward::job::{JobName, JobSpec, NodeName};
+use cronward::node::{Action, DriveId, Identity, NodeMachine, Plan, Question, Report, Start, Upkeep};
+use cronward::schedule::ScheduleError;
+use cronward::slot::{Slot, Verdict};
+use cronward::store::{Closing, Op, StoreError, Wake};
 
-use crate::clock::Now;
-use crate::drive::{Fact, MAX_RUNNING, Message};
-use crate::event::Event as Told;
-use crate::job::{JobName, JobSpec, NodeName};
-use crate::machine::{End, SlotMachine};
-use crate::node::{Action, DriveId, Identity, NodeMachine, Plan, Question, Report, Start, Upkeep};
-use crate::schedule::ScheduleError;
-use crate::sim::again::Again;
-use crate::sim::checks::Bug;
-use crate::sim::engine::{NodeClock, Time};
-use crate::sim::message::{Answer, Ask, NoAnswer, Process, Request};
-use crate::sim::nature::{Event, Nature};
-use crate::sim::task::{Task, assignment};
-use crate::slot::{Slot, Token, Verdict};
-use crate::store::{Closing, Op, StoreError, Wake};
-
-/// What a daemon sees of the world while it handles one event.
-pub(super) struct Desk<'a> {
-    pub(super) nature: &'a mut Nature,
-    pub(super) process: Process,
-    /// As the daemon reads it.
-    pub(super) clock: NodeClock,
-    /// As the machine has it, not put right by the store's.
-    pub(super) machine_clock: NodeClock,
-    pub(super) now: Now,
-    /// What the clocks show that were not put right by the store's.
-    pub(super) uncorrected: Now,
-    /// The process is to die before it does anything more.
-    pub(super) dying: bool,
-    /// The process has left, whatever it still waited for.
-    pub(super) leaving: bool,
-}
-
-/// What a request was about.
-#[derive(Debug)]
-pub(super) enum Asked {
-    Claim(u64, Token, Now),
-    Renewal(u64, Token),
-    /// With what is to be remembered once it is acknowledged.
-    Settlement(u64, Option<Box<Fact>>),
-    /// In a round of telling a store again: what is to be looked up.
-    Inspect(u64, Vec<Fact>),
-    /// Told again; and what is to be told after it.
-    Again(u64, Box<Fact>, Vec<Fact>),
-    Nodes(Now),
-    Heartbeat(Now),
-    Register(u64),
-    Close(Slot),
-}
+use crate::checks::Bug;
+use crate::desk::Desk;
+use crate::drives::{Drives, ToNode};
+use crate::engine::{NodeClock, Time};
+use crate::message::{Answer, Ask, NoAnswer};
+use crate::nature::Event;
+use crate::requests::Asked;
+use crate::task::Task;
 
 /// One start of a node's daemon.
 #[derive(Debug)]
 pub(super) struct Daemon {
     pub(super) machine: NodeMachine,
-    pub(super) tasks: BTreeMap<DriveId, Task>,
-    pub(super) asked: BTreeMap<u64, Asked>,
-    last_asked: u64,
-    pub(super) again: Again,
+    drives: Drives,
     /// The next armed tick that the world knows of.
     armed: Option<DateTime<Utc>>,
     /// When it leaves, whatever still runs; the world knows of it.
@@ -85,10 +48,7 @@ impl Daemon {
         let upkeep = Upkeep { heartbeat: scenario.heartbeat, purges: false, hints: true };
         Ok(Self {
             machine: NodeMachine::new(identity, upkeep, plan(specs), desk.now)?,
-            tasks: BTreeMap::new(),
-            asked: BTreeMap::new(),
-            last_asked: 0,
-            again: Again::default(),
+            drives: Drives::default(),
             armed: None,
             leaves: None,
             known: BTreeMap::new(),
@@ -149,13 +109,38 @@ impl Daemon {
         self.carry_out(desk);
     }
 
-    /// A task's machine has ended.
-    pub(super) fn task_ended(&mut self, desk: &Desk<'_>, slot: &Slot, (id, end): (DriveId, End), tick: DateTime<Utc>) {
-        self.machine.handle_end(desk.now, slot.clone(), id, tick, end);
+    /// Lets the drives of slots work, and hears what they tell that the node acts on.
+    pub(super) fn drive(&mut self, desk: &mut Desk<'_>, work: impl FnOnce(&mut Drives, &mut Desk<'_>)) {
+        work(&mut self.drives, desk);
+        for told in self.drives.told() {
+            match told {
+                ToNode::Settled(slot) => self.machine.handle_released(&slot),
+                ToNode::Ended { slot, id, tick, end } => self.machine.handle_end(desk.now, slot, id, tick, end),
+            }
+        }
+    }
+
+    /// The slots that it drives.
+    pub(super) fn tasks(&self) -> impl Iterator<Item = &Task> {
+        self.drives.tasks()
+    }
+
+    /// One of them.
+    pub(super) fn task(&self, id: DriveId) -> Option<&Task> {
+        self.drives.task(id)
+    }
+
+    /// An answer, or the lack of one.
+    pub(super) fn answered(&mut self, desk: &mut Desk<'_>, id: u64, answer: Result<Answer, NoAnswer>) {
+        let mut others = None;
+        self.drive(desk, |drives, desk| others = drives.answered(desk, id, answer));
+        if let Some((asked, answer)) = others {
+            self.reported(desk, asked, answer);
+        }
     }
 
     /// What came of a question that is no slot's.
-    pub(super) fn reported(&mut self, desk: &mut Desk<'_>, asked: Asked, answer: Result<Answer, NoAnswer>) {
+    fn reported(&mut self, desk: &mut Desk<'_>, asked: Asked, answer: Result<Answer, NoAnswer>) {
         let received = desk.uncorrected;
         let none = |op: Op| move |none: NoAnswer| none.error(op);
         let report = match asked {
@@ -237,48 +222,37 @@ impl Daemon {
                 let known = |job: &JobName| self.known.get(job).copied().unwrap_or(desk.nature.now);
                 self.known = self.machine.entries().keys().map(|job| (job.clone(), known(job))).collect();
             }
-            Action::AssertAgain => self.tell_all_again(desk),
+            Action::AssertAgain => self.drives.assert_again(desk),
         }
     }
 
     fn start(&mut self, desk: &mut Desk<'_>, start: Start) {
-        let (id, scheduled_at) = (start.id, start.scheduled_at);
-        let holding = Arc::clone(&start.holding);
-        let machine = SlotMachine::new(assignment(start, desk), desk.now);
-        self.tasks.insert(id, Task::new(machine, scheduled_at, holding));
-        self.tell(desk, id, |_, _| {});
+        self.drive(desk, |drives, desk| drives.start(desk, start));
     }
 
     fn tell_all(&mut self, desk: &mut Desk<'_>, message: &Message) {
-        for id in self.tasks.keys().copied().collect::<Vec<_>>() {
+        for id in self.drives.ids() {
             self.pass_on(desk, id, message);
         }
     }
 
     fn pass_on(&mut self, desk: &mut Desk<'_>, id: DriveId, message: &Message) {
-        self.tell(desk, id, |machine, now| message.hand_to(machine, now));
+        self.drive(desk, |drives, desk| drives.tell(desk, id, |machine, now| message.hand_to(machine, now)));
     }
 
     fn ask_of_node(&mut self, desk: &mut Desk<'_>, question: Question) {
         let sent = desk.uncorrected;
         match question {
-            Question::Nodes => self.ask(desk, Asked::Nodes(sent), Ask::Nodes, None),
+            Question::Nodes => self.drives.ask(desk, Asked::Nodes(sent), Ask::Nodes),
             Question::Heartbeat { report, .. } => {
-                self.ask(desk, Asked::Heartbeat(sent), Ask::Heartbeat(*report), None);
+                self.drives.ask(desk, Asked::Heartbeat(sent), Ask::Heartbeat(*report));
             }
-            Question::Register { plan, jobs } => self.ask(desk, Asked::Register(plan), Ask::Register(jobs), None),
+            Question::Register { plan, jobs } => self.drives.ask(desk, Asked::Register(plan), Ask::Register(jobs)),
             Question::Close { slot, max_attempts } => {
-                self.ask(desk, Asked::Close(slot.clone()), Ask::Close { slot, max_attempts }, None);
+                self.drives.ask(desk, Asked::Close(slot.clone()), Ask::Close { slot, max_attempts });
             }
             // Nobody resets a slot of a world.
             Question::Look(_) | Question::Purge | Question::Note => {}
-        }
-    }
-
-    /// A drive has told something that the node acts on.
-    pub(super) fn overheard(&mut self, slot: &Slot, event: &Told) {
-        if matches!(event, Told::Settled { .. }) {
-            self.machine.handle_released(slot);
         }
     }
 
@@ -287,34 +261,9 @@ impl Daemon {
         NodeClock { offset: clock.offset - self.ahead_ms * 1_000_000, ..clock }
     }
 
-    /// Asks the store.
-    pub(super) fn ask(&mut self, desk: &mut Desk<'_>, asked: Asked, ask: Ask, patience: Option<Duration>) {
-        self.last_asked += 1;
-        let timeout = desk.nature.scenario.network.timeout;
-        let patience = patience.map_or(timeout, |patience| patience.min(timeout));
-        let late = match &ask {
-            Ask::Renew(lease) if desk.nature.is_bug(Bug::RenewsAtTheTtl) => lease.ttl - lease.ttl / 3,
-            // The time-out does not come either while the clock stands still.
-            Ask::Claim(request) if desk.nature.is_bug(Bug::ClockStops) => request.lease_ttl * 4,
-            _ => Duration::ZERO,
-        };
-        self.asked.insert(self.last_asked, asked);
-        let request = Request {
-            from: desk.process,
-            id: self.last_asked,
-            ask,
-            shown: desk.now.wall,
-            until: desk.nature.now + patience + late,
-            unheard: false,
-        };
-        // Only a renewal is sent late as well.
-        let slow = if matches!(request.ask, Ask::Renew(_)) { late } else { Duration::ZERO };
-        desk.nature.send(request, slow);
-    }
-
     /// Whether a clean shutdown is complete.
     pub(super) fn may_leave(&self) -> bool {
-        self.is_leaving() && self.tasks.is_empty()
+        self.is_leaving() && self.drives.tasks().next().is_none()
     }
 }
 

@@ -1,5 +1,4 @@
-//! Runs simulated clusters: `make sim`, or `cargo run --release --no-default-features --features sim --bin simulate
-//! -- --seeds 0..10000`.
+//! Runs simulated clusters: `make sim`, or `cargo run --release --package simulate -- --seeds 0..10000`.
 //!
 //! `--seed N` runs one world, `--trace` shows every step of it. A world that breaks a promise is cut down to the smallest
 //! one that still does; its whole history is shown, and the command that shows it again. `--nodes`, `--jobs`, `--periods` and `--faults a,b` cut a world down by hand.
@@ -17,7 +16,7 @@ use std::time::Instant;
 
 use args::Args;
 use batch::Batch;
-use cronward::sim::{Bug, Check, Control, JUDGED, Options, Outcome, control, run, shrink};
+use simulate::{Bug, Check, Control, JUDGED, Options, Outcome, control, run, shrink};
 
 /// Worlds within which a bug must be found.
 const WITHIN: u64 = 200;

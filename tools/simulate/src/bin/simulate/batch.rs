@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use cronward::sim::{Bug, Control, Summary};
 use serde_json::{Map, Value, json};
+use simulate::{Bug, Control, Summary};
 
 /// From the end of a dead node's lease to the next grant, by the protocol: its second.
 const RECOVERY_BOUND: Duration = Duration::from_secs(1);

@@ -3,22 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SubsecRound, Utc};
+use cronward::clock::Mono;
+use cronward::event::Event as Told;
+use cronward::slot::{Lease, RunContext, Slot, Token};
+use cronward::store::Wake;
+use cronward::verify;
 
-use crate::clock::Mono;
-use crate::event::Event as Told;
-use crate::sim::backend::SlotId;
-use crate::sim::checks::Bug;
-use crate::sim::checks::{Check, Finding};
-use crate::sim::engine::{Dice, Queue, Time};
-use crate::sim::faults::Fault;
-use crate::sim::history::{Run, Story, Summary};
-use crate::sim::journals::Journals;
-use crate::sim::message::{Answer, Ask, NoAnswer, Process, Request};
-use crate::sim::scenario::Scenario;
-use crate::sim::weather::Weather;
-use crate::slot::{Lease, RunContext, Slot, Token};
-use crate::store::Wake;
+use crate::backend::SlotId;
+use crate::checks::Bug;
+use crate::checks::{Check, Finding};
+use crate::engine::{Dice, Queue, Time};
+use crate::faults::Fault;
+use crate::history::{Run, Story, Summary};
+use crate::journals::Journals;
+use crate::message::{Answer, Ask, NoAnswer, Process, Request};
+use crate::scenario::Scenario;
+use crate::weather::Weather;
 
 /// What is going to happen.
 #[derive(Debug)]
@@ -199,7 +200,7 @@ impl Nature {
         let (node, until) = (request.from.node, request.until);
         self.check_sending(&request);
         let calm = self.is_calm();
-        let rates = if calm { crate::sim::faults::Rates::default() } else { self.scenario.rates.clone() };
+        let rates = if calm { crate::faults::Rates::default() } else { self.scenario.rates.clone() };
         let lost = self.dice.chance(rates.request_lost);
         if lost || self.cut_off_until.get(node).is_some_and(|until| *until > self.now) {
             if lost {
@@ -280,6 +281,44 @@ impl Nature {
                 lease.slot
             );
             self.break_off(Check::Afterwards, text);
+        }
+    }
+
+    /// A node writes a line, by the clock of its machine.
+    pub(super) fn write(&mut self, by: Process, wall: DateTime<Utc>, slot: Option<&Slot>, event: &Told) {
+        if let (Some(journals), Some(node)) = (&mut self.journals, self.scenario.nodes.get(by.node)) {
+            journals.write((by, node), wall, slot, event);
+        }
+    }
+
+    /// Something was done to the cluster, until then.
+    pub(super) fn enter(&mut self, kind: &str, target: &str, until: Time) {
+        // To the millisecond, as every line.
+        let (at, until) = (self.instant().trunc_subsecs(3), self.scenario.instant(until.min(self.scenario.end)));
+        if let Some(journals) = &mut self.journals {
+            let (kind, target) = (kind.to_owned(), target.to_owned());
+            journals.enter(verify::Fault { at, kind, target, until: Some(until.max(at)) });
+        }
+    }
+
+    /// What had struck is over, if it was not before.
+    pub(super) fn lift(&mut self, kind: &str) {
+        let now = self.instant();
+        self.journals.iter_mut().for_each(|journals| journals.lift(kind, now));
+    }
+
+    /// Something was done to a node, until then.
+    pub(super) fn enter_node(&mut self, kind: &str, node: usize, until: Time) {
+        if let (true, Some(name)) = (self.journals.is_some(), self.scenario.nodes.get(node).cloned()) {
+            self.enter(kind, name.as_str(), until);
+        }
+    }
+
+    /// Something befell a message of a node, about a slot or about nothing in particular; what follows from it is over then.
+    pub(super) fn enter_message(&mut self, kind: &str, (node, slot): (usize, Option<&Slot>), until: Time) {
+        match slot {
+            Some(slot) if self.journals.is_some() => self.enter(kind, &slot.to_string(), until),
+            _ => self.enter_node(kind, node, until),
         }
     }
 

@@ -3,8 +3,16 @@
 //! This is the short form; `make sim` runs as many slots as CI wants, in a release build, and `make sim-long` millions.
 
 #![allow(clippy::print_stdout, reason = "what was simulated is told")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "a test says what it expects"
+)]
 
-#[path = "../../../tools/simulate/args.rs"]
+#[path = "../src/bin/simulate/args.rs"]
 #[allow(dead_code, reason = "what the program is asked for, of which a test wants a part")]
 mod args;
 
@@ -13,9 +21,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-use cronward::sim::{
-    Bug, Check, Control, Finding, Limits, Options, Outcome, SHORT_FROM, Summary, control, run, shrink,
-};
+use simulate::{Bug, Check, Control, Finding, Limits, Options, Outcome, SHORT_FROM, Summary, control, run, shrink};
 
 fn world(seed: u64, options: &Options) -> Outcome {
     run(seed, options).unwrap()
@@ -61,7 +67,7 @@ fn every_world_keeps_its_promises() {
     ] {
         assert!(count > 20, "{what}: {count}");
     }
-    assert_eq!(summary.faults.len(), cronward::sim::Fault::ALL.len(), "{:?}", summary.faults);
+    assert_eq!(summary.faults.len(), simulate::Fault::ALL.len(), "{:?}", summary.faults);
 }
 
 /// As in `make sim`, which has more of them.
@@ -255,7 +261,7 @@ fn smallest(printed: &str) -> (&str, Vec<&str>, Vec<&str>) {
     let (finding, rest) = rest.split_once("\n  again: ").unwrap();
     let (command, _) = rest.split_once('\n').unwrap();
     let (program, words) = command.split_once(" -- ").unwrap();
-    assert!(program.starts_with("cargo run ") && program.ends_with(" --bin simulate"), "{program}");
+    assert!(program.starts_with("cargo run ") && program.ends_with(" --package simulate"), "{program}");
     // The figures of all worlds come next.
     let lines = rest.lines().take_while(|line| !line.ends_with("  worlds"));
     let steps = lines.filter_map(|line| line.strip_prefix("    "));
@@ -291,7 +297,7 @@ fn a_history_that_is_too_long_to_be_shown_is_in_a_file_that_is_named() {
 #[test]
 fn the_command_that_shows_a_world_again_has_all_its_limits() {
     let limits = Limits { nodes: 2, jobs: 1, periods: 5, faults: "crash,delay".parse().unwrap() };
-    for limits in [Limits::NONE, limits, Limits { faults: cronward::sim::FaultSet::NONE, ..Limits::NONE }] {
+    for limits in [Limits::NONE, limits, Limits { faults: simulate::FaultSet::NONE, ..Limits::NONE }] {
         for (bug, journals) in [(None, true), (Some(Bug::Mute), false)] {
             let command = args::replay(7, &Options { limits, bug, trace: false, journals });
             let words = command.split_once(" -- ").unwrap().1.split(' ').map(str::to_owned);

@@ -2,12 +2,13 @@
 //! check; and shrinking, from a world that breaks a promise to the smallest one of the same seed that still does, with fewer kinds of
 //! faults, nodes, jobs, and less time.
 
-use crate::schedule::ScheduleError;
-use crate::sim::checks::Bug;
-use crate::sim::checks::{Check, Finding};
-use crate::sim::faults::Fault;
-use crate::sim::scenario::{Limits, SHORT_FROM};
-use crate::sim::world::{Options, run};
+use cronward::schedule::ScheduleError;
+
+use crate::checks::Bug;
+use crate::checks::{Check, Finding};
+use crate::faults::Fault;
+use crate::scenario::{Limits, SHORT_FROM};
+use crate::world::{Options, run};
 
 /// A bug that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]

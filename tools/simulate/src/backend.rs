@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use cronward::job::NodeName;
+use cronward::slot::{Mark, Slot, Token};
+use cronward::store::memory::Ledger;
+use cronward::store::{Claim, ClaimRequest, Closing, Release, Renewal, Settlement, Wake};
 
-use crate::job::NodeName;
-use crate::sim::checks::Bug;
-use crate::sim::checks::{self, Broken, Check};
-use crate::sim::message::{Answer, Ask, Request};
-use crate::sim::shadow::{Shadow, Standing};
-use crate::slot::{Mark, Slot, Token};
-use crate::store::memory::Ledger;
-use crate::store::{Claim, ClaimRequest, Closing, Release, Renewal, Settlement, Wake};
+use crate::checks::Bug;
+use crate::checks::{self, Broken, Check};
+use crate::message::{Answer, Ask, Request};
+use crate::shadow::{Shadow, Standing};
 
 /// A slot's identity: which job, and the start in seconds.
 pub(super) type SlotId = (usize, i64);
@@ -292,7 +292,7 @@ impl Backend {
 
     /// What is kept of these slots once the retention is over.
     pub(super) fn leaks<'a>(&mut self, slots: impl Iterator<Item = &'a Slot>, now: DateTime<Utc>) -> Option<Broken> {
-        let after = crate::clock::later(now, self.retention * 2);
+        let after = cronward::clock::later(now, self.retention * 2);
         while self.kept.ledger.purge(after) > 0 {}
         let mut kept = slots.filter(|slot| self.kept.ledger.counter(slot).is_some());
         kept.next().map(|slot| (Check::Leak, format!("the counter of {slot} is kept beyond the retention")))

@@ -6,8 +6,7 @@ use std::collections::BinaryHeap;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-
-use crate::clock::{Mono, Now};
+use cronward::clock::{Mono, Now};
 
 /// Time since the world began. Only the world knows it; nodes see their clocks.
 pub(super) type Time = Duration;
@@ -59,7 +58,7 @@ impl NodeClock {
 
 /// The true instant of a world's time.
 pub(super) fn instant(epoch: DateTime<Utc>, at: Time) -> DateTime<Utc> {
-    crate::clock::later(epoch, at)
+    cronward::clock::later(epoch, at)
 }
 
 /// A stream of draws: SplitMix64 (Steele, Lea, Flood 2014). Each aspect of a world has its own, so that leaving one aspect out (as

@@ -5,22 +5,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use cronward::event::Event as Told;
+use cronward::job::JobSpec;
+use cronward::schedule::ScheduleError;
 
-use crate::event::Event as Told;
-use crate::job::JobSpec;
-use crate::schedule::ScheduleError;
-use crate::sim::backend::{Backend, SlotId};
-use crate::sim::checks::Bug;
-use crate::sim::checks::{Check, Finding};
-use crate::sim::daemon::{Asked, Daemon, Desk};
-use crate::sim::engine::{Dice, NodeClock, Time};
-use crate::sim::faults::Fault;
-use crate::sim::history::{Story, Summary};
-use crate::sim::journals::{Journals, Judged};
-use crate::sim::message::{Ask, Process};
-use crate::sim::nature::{Event, Nature};
-use crate::sim::scenario::{Limits, Scenario};
-use crate::sim::weather;
+use crate::backend::{Backend, SlotId};
+use crate::checks::Bug;
+use crate::checks::{Check, Finding};
+use crate::daemon::Daemon;
+use crate::desk::Desk;
+use crate::engine::{Dice, NodeClock, Time};
+use crate::faults::Fault;
+use crate::history::{Story, Summary};
+use crate::journals::{Journals, Judged};
+use crate::message::Process;
+use crate::nature::{Event, Nature};
+use crate::recorder::check_journals;
+use crate::scenario::{Limits, Scenario};
+use crate::weather;
 
 /// Events at one moment before the world is said to be stuck.
 const MOST_AT_ONCE: u32 = 100_000;
@@ -98,7 +100,7 @@ pub fn run(seed: u64, options: &Options) -> Result<Outcome, ScheduleError> {
     let scenario = Scenario::drawn(seed, options.limits)?;
     let mut world = World::new(scenario, options);
     world.run();
-    let judged = world.nature.check_journals();
+    let judged = check_journals(&mut world.nature);
     // What the world's own judge calls clean has to be explained by what the nodes wrote.
     if let Some(text) = judged.as_ref().and_then(|judged| judged.text.clone()) {
         world.nature.break_off(Check::Journals, text);
@@ -285,10 +287,7 @@ fn handle(daemon: &mut Daemon, desk: &mut Desk<'_>, event: Event) {
         Event::Answer { id, answer, .. } => daemon.answered(desk, id, answer.map(|answer| *answer)),
         Event::Hint { wake, .. } => daemon.wake(desk, &wake),
         Event::Timer { task, at, .. } => {
-            let due = daemon.tasks.get_mut(&task).filter(|task| task.timer == Some(at));
-            if due.map(|task| task.timer = None).is_some() {
-                daemon.tell(desk, task, |machine, now| machine.handle_timeout(now));
-            }
+            daemon.drive(desk, |drives, desk| drives.timer(desk, task, at));
         }
         Event::Beat(process) => {
             let next = desk.nature.now + desk.nature.scenario.beat;
@@ -296,15 +295,14 @@ fn handle(daemon: &mut Daemon, desk: &mut Desk<'_>, event: Event) {
             daemon.beat(desk);
         }
         Event::Fire(_) => daemon.fire(desk),
-        Event::Again { round, .. } => daemon.look_up(desk, round),
-        Event::Started { task, context, .. } => daemon.started(desk, task, &context),
-        Event::Ended { task, run, code, .. } if daemon.tasks.get(&task).is_some_and(|task| task.run == Some(run)) => {
-            daemon.ended(desk, task, code);
+        Event::Again { round, .. } => daemon.drive(desk, |drives, desk| drives.look_up(desk, round)),
+        Event::Started { task, context, .. } => daemon.drive(desk, |drives, desk| drives.started(desk, task, &context)),
+        Event::Ended { task, run, code, .. } => {
+            daemon.drive(desk, |drives, desk| drives.ended(desk, (task, run), code));
         }
         Event::Leaves(_) => daemon.give_up(desk),
         Event::Watchdog { lease, .. } => {
-            let (patience, token) = (lease.ttl / 3, lease.token);
-            daemon.ask(desk, Asked::Renewal(0, token), Ask::Renew(*lease), Some(patience));
+            daemon.drive(desk, |drives, desk| drives.watchdog(desk, *lease));
         }
         _ => {}
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::sim::engine::Dice;
+use crate::engine::Dice;
 
 macro_rules! faults {
     ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {

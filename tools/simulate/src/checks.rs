@@ -6,12 +6,12 @@
 use std::fmt;
 
 use chrono::{DateTime, Utc};
+use cronward::clock::later;
+use cronward::slot::{Attempt, Mark, SlotRecord, Verdict};
+use cronward::store::{Claim, Closing, Renewal};
 
-use crate::clock::later;
-use crate::sim::engine::Time;
-use crate::sim::shadow::Shadow;
-use crate::slot::{Attempt, Mark, SlotRecord, Verdict};
-use crate::store::{Claim, Closing, Renewal};
+use crate::engine::Time;
+use crate::shadow::Shadow;
 
 macro_rules! checks {
     ($($(#[$doc:meta])* $name:ident,)*) => {

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-
-use crate::slot::{Lease, RunRecord, Slot, SlotRecord, Token};
-use crate::store::{
+use cronward::slot::{Lease, RunRecord, Slot, SlotRecord, Token};
+use cronward::store::{
     Applied, Claim, ClaimRequest, Closing, ErrorKind, HeartbeatReply, JobEntry, NodeEntry, NodeReport, Op, Release,
     Renewal, Settlement, StoreError,
 };

@@ -8,10 +8,9 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-
-use crate::clock::later;
-use crate::reply::ClaimRequest;
-use crate::slot::{Attempt, Lease, Slot, Token, Verdict};
+use cronward::clock::later;
+use cronward::reply::ClaimRequest;
+use cronward::slot::{Attempt, Lease, Slot, Token, Verdict};
 
 /// What the store must know of a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,7 +110,7 @@ impl Shadow {
         self.runs.iter().any(|run| run.token == token && run.ended)
     }
 
-    /// What a claim must be answered; see `crate::store::Claim::as_str`. `blocked`: it is exclusive, and another slot of its job is leased.
+    /// What a claim must be answered; see `cronward::store::Claim::as_str`. `blocked`: it is exclusive, and another slot of its job is leased.
     pub(super) fn claim(&self, request: &ClaimRequest, now: DateTime<Utc>, blocked: bool) -> &'static str {
         let slot = &request.slot;
         if self.done_at(now).is_some() || self.verdict == Some(Verdict::Done) {

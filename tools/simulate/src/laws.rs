@@ -20,18 +20,19 @@
 
 use std::time::Duration;
 
-use crate::job::Policy;
-use crate::sim::backend::SlotId;
-use crate::sim::checks::Check;
-use crate::sim::engine::Time;
-use crate::sim::faults::Fault;
-use crate::sim::history::{Classes, Run, Story};
-use crate::sim::judge::{LONGEST_PAUSE, LOOK};
-use crate::sim::message::{Answer, Process, Request};
-use crate::sim::shadow::Shadow;
-use crate::sim::world::{Holder, World};
-use crate::slot::{Attempt, Slot, Token, Verdict};
-use crate::store::{Claim, Renewal};
+use cronward::job::Policy;
+use cronward::slot::{Attempt, Slot, Token, Verdict};
+use cronward::store::{Claim, Renewal};
+
+use crate::backend::SlotId;
+use crate::checks::Check;
+use crate::engine::Time;
+use crate::faults::Fault;
+use crate::history::{Classes, Run, Story};
+use crate::judge::{LONGEST_PAUSE, LOOK};
+use crate::message::{Answer, Process, Request};
+use crate::shadow::Shadow;
+use crate::world::{Holder, World};
 
 /// The last slots of a world have no time to be closed.
 const LAST: Duration = Duration::from_secs(70);
@@ -199,7 +200,7 @@ impl World {
 
     fn knows(&self, by: Process, slot: &Slot, token: Token) -> bool {
         let host = self.hosts.get(by.node).filter(|host| host.start == by.start);
-        let mut tasks = host.and_then(|host| host.daemon.as_ref()).into_iter().flat_map(|daemon| daemon.tasks.values());
+        let mut tasks = host.and_then(|host| host.daemon.as_ref()).into_iter().flat_map(|daemon| daemon.tasks());
         tasks.any(|task| task.machine.slot() == slot && task.claimed == Some(token))
     }
 
@@ -267,7 +268,7 @@ impl World {
     /// Until when a lease may stand with nothing running: until its holder, if it lives, has had the time to find out.
     fn accounted_until(&self, id: SlotId, calm: Duration) -> Time {
         let Some(holder) = self.holders.get(&id).filter(|holder| holder.known) else { return Time::MAX };
-        let lives = |host: &&crate::sim::world::Host| host.start == holder.by.start && host.daemon.is_some();
+        let lives = |host: &&crate::world::Host| host.start == holder.by.start && host.daemon.is_some();
         let lives = self.hosts.get(holder.by.node).filter(lives).is_some();
         self.well_since(holder.by.node).filter(|_| lives).map_or(Time::MAX, |well| well + calm)
     }
@@ -308,7 +309,7 @@ fn is_open(story: &Story, shadow: Option<&Shadow>, max_attempts: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::slot::Token;
+    use cronward::slot::Token;
 
     fn run(attempt: Attempt, from: u64, to: u64) -> Run {
         Run {
