@@ -1,16 +1,13 @@
 //! What stores of keys and values have in common: the frame of a call, with one time limit and whether it may have been applied,
-//! and the hints. Each adapter brings its few own steps ([`Keyed`], [`Registry`], [`Notes`]); this knows no server, keeps nothing
+//! in one place. Each adapter brings its few own steps ([`Keyed`], [`Registry`], [`Notes`]); this knows no server, keeps nothing
 //! and decides nothing about slots: that is done by [`rules`](super::rules), on a [`state`](super::state).
 
 use std::fmt::Debug;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use tokio::sync::broadcast;
-use tokio_util::task::AbortOnDropHandle;
 
 use crate::job::JobName;
 use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
@@ -19,7 +16,7 @@ use crate::store::rules::SlotStep;
 use crate::store::state::SlotQuery;
 use crate::store::{
     Capability, Claim, ClaimRequest, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause,
-    StoreError, Wake, Wakeups,
+    StoreError, Wakeups,
 };
 
 /// One call: what it is, and whether something was sent that may be applied and has no answer.
@@ -75,55 +72,6 @@ impl Call {
         let Frame { location, limit } = frame;
         let answer = tokio::time::timeout(limit, work).await.unwrap_or_else(|_| Err(F::timed_out(limit)));
         answer.map_err(|fault| fault.into_error(self.op, self.is_sent(), location))
-    }
-}
-
-/// Hints that a receiver may lag behind by before it has lost some.
-const HINTS: usize = 1_024;
-
-/// Those who listen, and the task that hears for them.
-#[derive(Debug)]
-pub(in crate::store) struct Hints {
-    teller: Teller,
-    task: Mutex<Option<AbortOnDropHandle<()>>>,
-}
-
-/// Tells those who listen here, and nobody else.
-#[derive(Clone, Debug)]
-pub(in crate::store) struct Teller(broadcast::Sender<Wake>);
-
-impl Teller {
-    pub(in crate::store) fn tell(&self, wake: Wake) {
-        // Nobody may be listening just now.
-        let _ = self.0.send(wake);
-    }
-}
-
-impl Default for Hints {
-    fn default() -> Self {
-        Self { teller: Teller(broadcast::Sender::new(HINTS)), task: Mutex::default() }
-    }
-}
-
-impl Hints {
-    /// Hints from now on. `listen` is begun where nobody hears yet. Outside of a runtime there are none.
-    pub(in crate::store) fn subscribe<L>(&self, listen: impl FnOnce(Teller) -> L) -> Wakeups
-    where
-        L: Future<Output = ()> + Send + 'static,
-    {
-        let hints = self.teller.0.subscribe();
-        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Ok(runtime) = tokio::runtime::Handle::try_current()
-            && task.as_ref().is_none_or(AbortOnDropHandle::is_finished)
-        {
-            *task = Some(AbortOnDropHandle::new(runtime.spawn(listen(self.teller.clone()))));
-        }
-        hints
-    }
-
-    #[cfg(feature = "zookeeper")]
-    pub(in crate::store) fn tell(&self, wake: Wake) {
-        self.teller.tell(wake);
     }
 }
 

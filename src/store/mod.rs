@@ -15,6 +15,11 @@ mod doctor;
 #[cfg(feature = "etcd")]
 pub mod etcd;
 pub mod handover;
+#[cfg_attr(
+    not(any(feature = "redis", feature = "postgres", feature = "etcd", feature = "zookeeper")),
+    allow(dead_code, reason = "what no server tells of is told to this process alone")
+)]
+mod hints;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 mod keyed;
 pub mod layer;

@@ -19,7 +19,7 @@ use crate::store::codec::{LatestText, MarkText, NodeText, NoteText, PauseText};
 use crate::store::keyed::Call;
 use crate::store::keyed::{Notes, Registry};
 use crate::store::state::SlotState;
-use crate::store::{HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause, StoreError, Trial, Wake};
+use crate::store::{HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause, Wake};
 
 /// Changes of one transaction: a server takes 128 (`--max-txn-ops`).
 const AT_ONCE: usize = 100;
@@ -208,21 +208,6 @@ impl EtcdStore {
         }
         let done = count > 0 && self.commit(call, TxnRequest::when(compare, success)).await?;
         Ok(if done { count } else { 0 })
-    }
-
-    /// Removes what a trial wrote, in one step.
-    pub(in crate::store) async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
-        let Trial { job, node, slots } = trial;
-        let of_job = job.iter().flat_map(|job| [self.keys.job(job), self.keys.pause(job), self.keys.latest(job)]);
-        let mut success: Vec<String> = of_job.chain(node.iter().map(|node| self.keys.node(node))).collect();
-        success.extend(slots.iter().flat_map(|slot| self.keys.all_of(&slot.to_string()).0));
-        success.extend(slots.iter().map(|slot| self.keys.lease(slot)));
-        let mut success: Vec<RequestOp> = success.iter().map(|key| delete(key)).collect();
-        let below = slots.iter().flat_map(|slot| [self.keys.outputs(slot), self.keys.notes(slot)]);
-        success.extend(below.map(|folder| delete_prefix(&folder)));
-        let call = Call::new(Op::Purge);
-        let request = TxnRequest::when(Vec::new(), success);
-        self.within(&call, async { self.commit(&call, request).await.map(drop) }).await
     }
 }
 

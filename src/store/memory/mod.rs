@@ -15,22 +15,19 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, SubsecRound, Utc};
-use tokio::sync::broadcast;
 
 use crate::clock::Clock;
 use crate::job::{JobName, Namespace};
 use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
-use crate::store::backend::Backend;
+use crate::store::backend::{Backend, Opened};
+use crate::store::hints::Teller;
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
 use crate::store::state::SlotQuery;
 use crate::store::{
-    Capability, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, OpenError, Pause, Reach, Store,
-    StoreClock, StoreOptions, Wake, Wakeups,
+    Capability, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, OpenError, Pause, Reach, StoreClock,
+    StoreOptions, Wakeups,
 };
-
-/// Hints that a receiver may lag behind by before it has lost some.
-const HINTS: usize = 1_024;
 
 /// A store in this process's memory. A clone is another connection to the same data.
 #[derive(Clone, Debug)]
@@ -50,12 +47,12 @@ struct Shared {
 #[derive(Debug)]
 struct Room {
     ledger: Ledger,
-    wakes: broadcast::Sender<Wake>,
+    wakes: Teller,
 }
 
 impl Room {
     fn new(retention: Duration) -> Self {
-        Self { ledger: Ledger::new(retention), wakes: broadcast::Sender::new(HINTS) }
+        Self { ledger: Ledger::new(retention), wakes: Teller::default() }
     }
 }
 
@@ -79,8 +76,7 @@ impl MemoryStore {
         self.enter(|room, now| {
             let answer = work(&mut room.ledger, now);
             for wake in room.ledger.take_wakes() {
-                // No receiver is no fault: nobody waits.
-                let _ = room.wakes.send(wake);
+                room.wakes.tell(wake);
             }
             answer
         })
@@ -182,6 +178,8 @@ impl Ruled for MemoryStore {
     }
 }
 
+impl Opened for MemoryStore {}
+
 /// The store in memory.
 pub(in crate::store) struct MemoryBackend;
 
@@ -191,12 +189,7 @@ impl Backend for MemoryBackend {
         CAPABILITY
     }
 
-    async fn open(
-        &self,
-        _url: &str,
-        options: StoreOptions,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Arc<dyn Store>, OpenError> {
+    async fn open(&self, _: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Arc<dyn Opened>, OpenError> {
         Ok(Arc::new(MemoryStore::new(options, clock)))
     }
 

@@ -33,11 +33,11 @@ use crate::store::ErrorKind;
 use fault::Fault;
 
 #[cfg(feature = "mysql")]
-pub(super) use backend::MysqlBackend;
+pub(super) use backend::MYSQL;
 #[cfg(feature = "postgres")]
-pub(super) use backend::PostgresBackend;
+pub(super) use backend::POSTGRES;
 #[cfg(feature = "sqlite")]
-pub(super) use backend::SqliteBackend;
+pub(super) use backend::SQLITE;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
 

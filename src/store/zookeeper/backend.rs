@@ -4,15 +4,18 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use zookeeper_client::Error;
 
-use super::link::{FORM, Target};
+use super::fault::Fault;
+use super::link::{FORM, Session, Target};
 use super::nodes::Paths;
 use super::{CAPABILITY, ZookeeperStore};
 use crate::clock::Clock;
 use crate::job::Namespace;
 use crate::slot::Slot;
-use crate::store::backend::Backend;
-use crate::store::{Capability, Finding, OpenError, Store, StoreOptions, Trial};
+use crate::store::backend::{Backend, Opened};
+use crate::store::keyed::Call;
+use crate::store::{Capability, Finding, Op, OpenError, StoreError, StoreOptions, Trial};
 
 /// ZooKeeper.
 pub(in crate::store) struct ZookeeperBackend;
@@ -31,27 +34,13 @@ impl Backend for ZookeeperBackend {
         FORM.to_owned()
     }
 
-    async fn open(&self, url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, OpenError> {
+    async fn open(
+        &self,
+        url: &str,
+        options: StoreOptions,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<dyn Opened>, OpenError> {
         Ok(Arc::new(ZookeeperStore::open(url, options, clock).await?))
-    }
-
-    async fn examine(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Vec<Finding>, OpenError> {
-        Ok(ZookeeperStore::open(url, options, clock).await?.examine().await)
-    }
-
-    async fn forget(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        clock: Arc<dyn Clock>,
-        trial: &Trial,
-    ) -> Result<(), OpenError> {
-        Ok(ZookeeperStore::open(url, options, clock).await?.forget(trial).await?)
     }
 
     fn where_kept(&self, location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)> {
@@ -70,8 +59,8 @@ impl Backend for ZookeeperBackend {
 /// Where an ensemble keeps its own list of servers (ZooKeeper 3.5 or later); anybody may read it.
 const SERVERS: &str = "/zookeeper/config";
 
-impl ZookeeperStore {
-    /// Looks at the ensemble.
+#[async_trait]
+impl Opened for ZookeeperStore {
     async fn examine(&self) -> Vec<Finding> {
         // That it cannot be reached is found out by whoever asks first.
         let Ok(session) = self.link.session().await else { return Vec::new() };
@@ -79,6 +68,45 @@ impl ZookeeperStore {
         let listed = tokio::time::timeout(limit, session.client.get_data(SERVERS)).await;
         let listed = listed.ok().and_then(Result::ok).map(|(data, _)| String::from_utf8_lossy(&data).into_owned());
         judge(listed.as_deref())
+    }
+
+    /// Removes what a trial wrote, one node after the other.
+    async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
+        let call = Call::new(Op::Purge);
+        let work = async {
+            let session = self.link.session().await?;
+            call.sending();
+            for path in self.written(&session, trial).await? {
+                match session.client.delete(&path, None).await {
+                    Ok(()) | Err(Error::NoNode) => {}
+                    Err(error) => return Err(Fault::from(error)),
+                }
+            }
+            match &trial.job {
+                Some(job) => self.forget_pause(&call, job).await,
+                None => Ok(()),
+            }
+        };
+        self.within(&call, work).await
+    }
+}
+
+impl ZookeeperStore {
+    /// The nodes of a trial, the lower ones first.
+    async fn written(&self, session: &Session, trial: &Trial) -> Result<Vec<String>, Fault> {
+        let of_job = trial.job.iter().flat_map(|job| [self.paths.job(job), self.paths.latest(job)]);
+        let mut paths: Vec<String> = of_job.chain(trial.node.iter().map(|node| self.paths.node(node))).collect();
+        for slot in &trial.slots {
+            let folder = self.paths.slot(slot);
+            let outputs = self.children(session, folder.clone()).await?;
+            paths.extend(outputs.iter().map(|name| format!("{folder}/{name}")));
+            paths.extend([folder, self.paths.note(slot), self.paths.lease(slot)]);
+        }
+        if let Some(job) = trial.job.as_ref().filter(|_| !trial.slots.is_empty()) {
+            paths.extend([self.paths.slots_of(job.as_str()), self.paths.notes_of(job.as_str())]);
+            paths.extend([self.paths.leases_of(job.as_str())]);
+        }
+        Ok(paths)
     }
 }
 

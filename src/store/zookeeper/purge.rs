@@ -1,8 +1,7 @@
-//! Removes what was kept for its time, and what was only tried. Slots are listed by their names, which tell when they began, so only those that may
+//! Removes what was kept for its time. Slots are listed by their names, which tell when they began, so only those that may
 //! be old enough are read.
 
 use chrono::{DateTime, Utc};
-use zookeeper_client::Error;
 
 use super::ZookeeperStore;
 use super::fault::Fault;
@@ -12,7 +11,6 @@ use super::nodes::{Ask, Found, SlotText, read_json};
 use crate::clock::earlier;
 use crate::store::keyed::Call;
 use crate::store::state::Moment;
-use crate::store::{Op, StoreError, Trial};
 
 /// The most slots that one purge looks at.
 const AT_ONCE: usize = 200;
@@ -100,42 +98,5 @@ impl ZookeeperStore {
         }
         writer.add_delete(path, Some(stat.version))?;
         self.committed(call, &mut writer).await
-    }
-
-    /// Removes what a trial wrote, one node after the other.
-    pub(in crate::store) async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
-        let call = Call::new(Op::Purge);
-        let work = async {
-            let session = self.link.session().await?;
-            call.sending();
-            for path in self.written(&session, trial).await? {
-                match session.client.delete(&path, None).await {
-                    Ok(()) | Err(Error::NoNode) => {}
-                    Err(error) => return Err(Fault::from(error)),
-                }
-            }
-            match &trial.job {
-                Some(job) => self.forget_pause(&call, job).await,
-                None => Ok(()),
-            }
-        };
-        self.within(&call, work).await
-    }
-
-    /// The nodes of a trial, the lower ones first.
-    async fn written(&self, session: &Session, trial: &Trial) -> Result<Vec<String>, Fault> {
-        let of_job = trial.job.iter().flat_map(|job| [self.paths.job(job), self.paths.latest(job)]);
-        let mut paths: Vec<String> = of_job.chain(trial.node.iter().map(|node| self.paths.node(node))).collect();
-        for slot in &trial.slots {
-            let folder = self.paths.slot(slot);
-            let outputs = self.children(session, folder.clone()).await?;
-            paths.extend(outputs.iter().map(|name| format!("{folder}/{name}")));
-            paths.extend([folder, self.paths.note(slot), self.paths.lease(slot)]);
-        }
-        if let Some(job) = trial.job.as_ref().filter(|_| !trial.slots.is_empty()) {
-            paths.extend([self.paths.slots_of(job.as_str()), self.paths.notes_of(job.as_str())]);
-            paths.extend([self.paths.leases_of(job.as_str())]);
-        }
-        Ok(paths)
     }
 }

@@ -6,19 +6,14 @@
 //! Nothing depends on a hint, so nothing here is an error.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use zookeeper_client::{AddWatchMode, EventType, PersistentWatcher, SessionState};
 
 use super::fault::Fault;
 use super::link::{Link, Session};
 use super::nodes::Paths;
-use crate::store::keyed::{Hints, Teller};
+use crate::store::hints::{Hints, Reconnection, Teller};
 use crate::store::{Wake, Wakeups};
-
-/// The wait before a session is begun again; it doubles up to the longest.
-const SHORTEST_WAIT: Duration = Duration::from_millis(50);
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 /// What is watched and those who listen.
 #[derive(Debug)]
@@ -54,14 +49,13 @@ struct Watch {
 
 impl Watch {
     /// Listens until the task is stopped.
-    #[allow(clippy::disallowed_methods, reason = "the wait before a session is begun again; the file owns it")]
     async fn listen(self) {
-        let mut wait = SHORTEST_WAIT;
+        let mut again = Reconnection::default();
         loop {
             match self.open().await {
                 // The session is kept for as long as its watch: it ends when its client is dropped.
                 Ok((session, events)) => {
-                    wait = SHORTEST_WAIT;
+                    again.connected();
                     self.hints.tell(Wake::Resync);
                     self.relay(events).await;
                     self.link.forget(session.generation);
@@ -69,10 +63,10 @@ impl Watch {
                 }
                 Err(error) => {
                     tracing::debug!(%error, "no session for wake-ups");
-                    wait = (wait * 2).min(LONGEST_WAIT);
+                    again.failed();
                 }
             }
-            tokio::time::sleep(wait).await;
+            again.wait().await;
         }
     }
 

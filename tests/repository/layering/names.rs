@@ -31,7 +31,7 @@ const EXCEPTIONS: &[(&str, usize)] = &[
     ("Open", 4),
     ("Outcome", 6),
     ("Pending", 3),
-    ("Place", 6),
+    ("Place", 5),
     ("Plan", 4),
     ("Report", 5),
     ("Run", 4),

@@ -1,21 +1,22 @@
 //! The contract on a majority of masters: each operation asks all of them; what their answers come to is decided by
 //! `store::redlock`.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use super::RedlockStore;
-use super::masters::Heard;
+use super::masters::{Heard, Masters, MergedHints};
 use crate::job::{JobName, NodeName};
 use crate::slot::{Attempt, Audit, JobLatest, Lease, Mark, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
+use crate::store::backend::Opened;
 use crate::store::redis::RedisStore;
 use crate::store::redlock::{lease, median, records};
 use crate::store::{
     Capability, Claim, ClaimRequest, Closing, Finding, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport,
-    Op, Pause, Release, Renewal, Settlement, Store, StoreClock, StoreError, Trial, Wakeups,
+    Op, Pause, Release, Renewal, Settlement, Station, Store, StoreClock, StoreError, Trial, Wakeups,
 };
 
 /// How often somebody who waits looks again where a hint was lost.
@@ -224,8 +225,16 @@ impl RedlockStore {
         })
     }
 
+    fn intervened(&self, op: Op, heard: Heard<Intervention>) -> Result<Intervention, StoreError> {
+        let answer = lease::intervention(self.masters.quorum, &heard.said);
+        self.settled(op, heard, answer)
+    }
+}
+
+#[async_trait]
+impl Opened for RedlockStore {
     /// Looks at each master; what is found is told with its place.
-    pub(in crate::store) async fn examine(&self) -> Vec<Finding> {
+    async fn examine(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         for master in &self.masters.all {
             findings.extend(master.examine_as_one_of_many().await);
@@ -234,7 +243,7 @@ impl RedlockStore {
     }
 
     /// Removes what a trial wrote, from each master that can be reached: nothing was written on another.
-    pub(in crate::store) async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
+    async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
         let mut refused = Ok(());
         for master in &self.masters.all {
             if let Err(error) = master.forget_all(trial).await
@@ -246,8 +255,20 @@ impl RedlockStore {
         refused
     }
 
-    fn intervened(&self, op: Op, heard: Heard<Intervention>) -> Result<Intervention, StoreError> {
-        let answer = lease::intervention(self.masters.quorum, &heard.said);
-        self.settled(op, heard, answer)
+    /// Each master by itself, to be tried.
+    async fn stations(self: Arc<Self>) -> Vec<Station> {
+        let alone = |master: &Arc<RedisStore>| {
+            let station = Self {
+                masters: Masters::of_one(Arc::clone(master), self.options.op_timeout),
+                hints: MergedHints::default(),
+                options: self.options.clone(),
+                location: master.location.clone(),
+                longest_lease: self.longest_lease,
+                asked: Mutex::default(),
+                clock: Arc::clone(&self.clock),
+            };
+            Station::of_all(Arc::new(station))
+        };
+        self.masters.all.iter().map(alone).collect()
     }
 }

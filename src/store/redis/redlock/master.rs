@@ -11,6 +11,7 @@ use redis::Value;
 use crate::job::{MAX_ATTEMPTS_LIMIT, NodeName};
 use crate::reply::{ClaimRequest, Renewal};
 use crate::slot::{Attempt, DoneMark, Lease, RunRecord, Slot, SlotKey, Verdict, VerdictRecord};
+use crate::store::backend::Opened as _;
 use crate::store::redis::RedisStore;
 use crate::store::redis::adapter::asked_by;
 use crate::store::redis::decode::{self, Corrupt, RawMark, instant, integer, json, list, millis, text};

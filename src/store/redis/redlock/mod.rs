@@ -26,7 +26,7 @@ use crate::store::redis::RedisStore;
 use crate::store::redis::members::Members;
 use crate::store::redis::target::check as check_one;
 use crate::store::redlock::Quorum;
-use crate::store::{Op, OpenError, Station, StoreError, StoreOptions, redact};
+use crate::store::{Op, OpenError, StoreError, StoreOptions, redact};
 use masters::{Heard, Masters, MergedHints};
 
 /// What a url says.
@@ -96,23 +96,6 @@ impl RedlockStore {
         let location = redact(url);
         let (hints, longest_lease, asked) = (MergedHints::default(), target.longest_lease, Mutex::default());
         Ok(Self { masters, hints, options, location, longest_lease, asked, clock })
-    }
-
-    /// Each master by itself, to be tried.
-    pub(in crate::store) fn stations(&self) -> Vec<Station> {
-        let alone = |master: &Arc<RedisStore>| {
-            let station = Self {
-                masters: Masters::of_one(Arc::clone(master), self.options.op_timeout),
-                hints: MergedHints::default(),
-                options: self.options.clone(),
-                location: master.location.clone(),
-                longest_lease: self.longest_lease,
-                asked: Mutex::default(),
-                clock: Arc::clone(&self.clock),
-            };
-            Station::of_all(Arc::new(station))
-        };
-        self.masters.all.iter().map(alone).collect()
     }
 
     /// The longest lease of the job that is known here, when this one is asked for.

@@ -5,12 +5,8 @@ use sqlx::mysql::MySqlDatabaseError;
 
 use crate::store::ErrorKind;
 use crate::store::sql::server::Sent;
-use crate::text::message;
 
-/// The longest foreign text that becomes part of a message.
-const SHOWN: usize = 160;
-
-fn number(error: &sqlx::Error) -> Option<u16> {
+pub(super) fn number(error: &sqlx::Error) -> Option<u16> {
     Some(error.as_database_error()?.try_downcast_ref::<MySqlDatabaseError>()?.number())
 }
 
@@ -31,17 +27,8 @@ pub(super) fn sent(error: &sqlx::Error) -> Sent {
     }
 }
 
-/// What an error means, with the server's own words behind.
-pub(super) fn meaning(error: &sqlx::Error) -> (ErrorKind, String) {
-    let (kind, advice) = match number(error) {
-        Some(number) => answered(number),
-        None => unanswered(error),
-    };
-    let words = error.as_database_error().map_or_else(|| error.to_string(), |answer| answer.message().to_owned());
-    (kind, format!("{advice} ({})", message(&words, SHOWN)))
-}
-
-fn answered(number: u16) -> (ErrorKind, &'static str) {
+/// What each number means.
+pub(super) const fn answered(number: u16) -> (ErrorKind, &'static str) {
     use ErrorKind::{Corrupt, Denied, Overloaded, ReadOnly, Timeout, Unavailable, Unsupported};
     match number {
         1044 | 1045 | 1130 | 1698 | 3118 => (Denied, "it refuses this user: check user, password and host"),
@@ -64,23 +51,11 @@ fn answered(number: u16) -> (ErrorKind, &'static str) {
     }
 }
 
-const TLS: &str = "TLS failed: check ssl-mode, and name the CA of its certificate with ssl-ca";
-
-fn unanswered(error: &sqlx::Error) -> (ErrorKind, &'static str) {
-    match error {
-        sqlx::Error::Tls(_) => (ErrorKind::Unsupported, TLS),
-        sqlx::Error::Io(error) if error.to_string().contains("certificate") => (ErrorKind::Unsupported, TLS),
-        sqlx::Error::Protocol(_) => (ErrorKind::Unsupported, "what answers there is not MySQL, or broke off"),
-        sqlx::Error::ColumnDecode { .. } | sqlx::Error::ColumnNotFound(_) | sqlx::Error::RowNotFound => {
-            (ErrorKind::Corrupt, "a row is not as cronward writes it")
-        }
-        _ => (ErrorKind::Unavailable, "it cannot be reached, or the connection broke"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::sql::mysql::MySql;
+    use crate::store::sql::server::meaning;
 
     #[test]
     fn each_number_has_its_kind() {
@@ -106,6 +81,6 @@ mod tests {
     fn an_error_without_an_answer_leaves_it_unknown_what_was_applied() {
         let broken = sqlx::Error::Io(std::io::Error::from(std::io::ErrorKind::ConnectionReset));
         assert_eq!(sent(&broken), Sent::Unknown);
-        assert_eq!(meaning(&broken).0, ErrorKind::Unavailable);
+        assert_eq!(meaning::<MySql>(&broken).0, ErrorKind::Unavailable);
     }
 }

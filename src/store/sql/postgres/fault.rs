@@ -3,12 +3,8 @@
 
 use crate::store::ErrorKind;
 use crate::store::sql::server::Sent;
-use crate::text::message;
 
-/// The longest foreign text that becomes part of a message.
-const SHOWN: usize = 160;
-
-fn code(error: &sqlx::Error) -> Option<String> {
+pub(super) fn code(error: &sqlx::Error) -> Option<String> {
     Some(error.as_database_error()?.code()?.into_owned())
 }
 
@@ -24,20 +20,8 @@ pub(super) fn sent(error: &sqlx::Error) -> Sent {
     }
 }
 
-/// What an error means, with the server's own words behind.
-pub(super) fn meaning(error: &sqlx::Error) -> (ErrorKind, String) {
-    let (kind, advice) = match code(error) {
-        Some(code) => answered(&code),
-        None => unanswered(error),
-    };
-    (kind, format!("{advice} ({})", message(&words(error), SHOWN)))
-}
-
-fn words(error: &sqlx::Error) -> String {
-    error.as_database_error().map_or_else(|| error.to_string(), |answer| answer.message().to_owned())
-}
-
-fn answered(code: &str) -> (ErrorKind, &'static str) {
+/// What each code means.
+pub(super) fn answered(code: &str) -> (ErrorKind, &'static str) {
     use ErrorKind::{Corrupt, Denied, Overloaded, ReadOnly, Timeout, Unavailable, Unsupported};
     match code {
         "28P01" | "28000" => (Denied, "it refuses this user: check user, password and pg_hba.conf"),
@@ -61,23 +45,11 @@ fn answered(code: &str) -> (ErrorKind, &'static str) {
     }
 }
 
-const TLS: &str = "TLS failed: check sslmode, and name the CA of its certificate with sslrootcert";
-
-fn unanswered(error: &sqlx::Error) -> (ErrorKind, &'static str) {
-    match error {
-        sqlx::Error::Tls(_) => (ErrorKind::Unsupported, TLS),
-        sqlx::Error::Io(error) if error.to_string().contains("certificate") => (ErrorKind::Unsupported, TLS),
-        sqlx::Error::Protocol(_) => (ErrorKind::Unsupported, "what answers there is not PostgreSQL, or broke off"),
-        sqlx::Error::ColumnDecode { .. } | sqlx::Error::ColumnNotFound(_) | sqlx::Error::RowNotFound => {
-            (ErrorKind::Corrupt, "a row is not as cronward writes it")
-        }
-        _ => (ErrorKind::Unavailable, "it cannot be reached, or the connection broke"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::sql::postgres::Postgres;
+    use crate::store::sql::server::meaning;
 
     #[test]
     fn each_class_of_code_has_its_kind() {
@@ -106,6 +78,6 @@ mod tests {
     fn an_error_without_an_answer_leaves_it_unknown_what_was_applied() {
         let broken = sqlx::Error::Io(std::io::Error::from(std::io::ErrorKind::ConnectionReset));
         assert_eq!(sent(&broken), Sent::Unknown);
-        assert_eq!(meaning(&broken).0, ErrorKind::Unavailable);
+        assert_eq!(meaning::<Postgres>(&broken).0, ErrorKind::Unavailable);
     }
 }
