@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::store::{Wake, Wakeups};
@@ -18,11 +19,16 @@ pub(super) struct Teller(broadcast::Sender<Wake>);
 
 impl Default for Teller {
     fn default() -> Self {
-        Self(broadcast::Sender::new(HINTS))
+        Self::of(HINTS)
     }
 }
 
 impl Teller {
+    /// One whose receivers may lag behind by so many hints.
+    fn of(hints: usize) -> Self {
+        Self(broadcast::Sender::new(hints))
+    }
+
     pub(super) fn tell(&self, wake: Wake) {
         // Nobody may be listening just now.
         let _ = self.0.send(wake);
@@ -31,6 +37,17 @@ impl Teller {
     /// Hints from now on.
     pub(super) fn subscribe(&self) -> Wakeups {
         self.0.subscribe()
+    }
+
+    /// Passes one connection's hints on, until it has no more.
+    pub(super) async fn pass_on(self, mut from: Wakeups) {
+        loop {
+            match from.recv().await {
+                Ok(wake) => self.tell(wake),
+                Err(RecvError::Lagged(_)) => self.tell(Wake::Resync),
+                Err(RecvError::Closed) => return,
+            }
+        }
     }
 }
 
@@ -42,6 +59,12 @@ pub(super) struct Hints {
 }
 
 impl Hints {
+    /// Of several connections, whose hints come at once.
+    #[cfg(feature = "redis-redlock")]
+    pub(super) fn of_many() -> Self {
+        Self { teller: Teller::of(4 * HINTS), task: Mutex::default() }
+    }
+
     /// Hints from now on. `listen` is begun where nobody hears yet. Outside of a runtime there are none.
     pub(super) fn subscribe<L>(&self, listen: impl FnOnce(Teller) -> L) -> Wakeups
     where

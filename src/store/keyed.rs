@@ -1,5 +1,5 @@
 //! What stores of keys and values have in common: the frame of a call, with one time limit and whether it may have been applied,
-//! in one place. Each adapter brings its few own steps ([`Keyed`], [`Registry`], [`Notes`]); this knows no server, keeps nothing
+//! in one place. Each adapter brings its few own steps ([`Keyed`], [`Records`], [`Registry`], [`Notes`]); this knows no server, keeps nothing
 //! and decides nothing about slots: that is done by [`rules`](super::rules), on a [`state`](super::state).
 
 use std::fmt::Debug;
@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 
 use crate::job::JobName;
 use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
+use crate::store::contract::operations;
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
 use crate::store::state::SlotQuery;
@@ -83,7 +84,7 @@ pub(in crate::store) trait Framed: Debug + Send + Sync + 'static {
 }
 
 /// The slots, and the rest.
-pub(in crate::store) trait Keyed: Registry + Notes {
+pub(in crate::store) trait Keyed: Records + Registry + Notes {
     fn capability() -> Capability;
 
     /// One rule on one slot, in one atomic step.
@@ -99,162 +100,61 @@ pub(in crate::store) trait Keyed: Registry + Notes {
         self.on_slot(Call::new(Op::Claim), SlotQuery::claim(request), |step| step.claim(request))
     }
 
-    /// The clock, and what is known of each slot, in the order asked.
-    fn records(
-        &self,
-        slots: &[Slot],
-    ) -> impl Future<Output = Result<(DateTime<Utc>, Vec<SlotRecord>), Self::Fault>> + Send;
-
-    /// The end of one run's output.
-    fn output_kept(
-        &self,
-        slot: &Slot,
-        attempt: Attempt,
-        token: Token,
-    ) -> impl Future<Output = Result<Option<OutputTail>, Self::Fault>> + Send;
-
-    /// Removes a batch of what is older than the retention; answers how many slots went. A slot whose marker lasts longer
-    /// than its records is left until that has ended.
-    fn remove_old(&self, call: &Call) -> impl Future<Output = Result<u64, Self::Fault>> + Send;
-
     fn subscribe(&self) -> Wakeups;
 }
 
-/// The registry beside the slots.
-pub(in crate::store) trait Registry: Framed {
-    fn jobs_known(&self) -> impl Future<Output = Result<Vec<JobEntry>, Self::Fault>> + Send;
+/// The other steps of an adapter, each of one call, and [`Ruled`] by them: each in the call's frame.
+macro_rules! keyed {
+    (
+        Decided $decided:tt
+        $($part:ident { $($op:ident $name:ident as $own:ident($($arg:ident: $type:ty),*) -> $answer:ty;)* })*
+    ) => {
+        $(
+            pub(in crate::store) trait $part: Framed {
+                $(
+                    #[doc = concat!("[`Ruled::", stringify!($own), "`].")]
+                    fn $own(
+                        &self,
+                        call: &Call,
+                        $($arg: $type),*
+                    ) -> impl Future<Output = Result<$answer, Self::Fault>> + Send;
+                )*
+            }
+        )*
 
-    /// Writes only what is new or has changed: nodes say the same again and again.
-    fn register_jobs(
-        &self,
-        call: &Call,
-        jobs: &[JobEntry],
-    ) -> impl Future<Output = Result<Vec<JobEntry>, Self::Fault>> + Send;
+        impl<S: Keyed> Ruled for S {
+            fn capability(&self) -> Capability {
+                <S as Keyed>::capability()
+            }
 
-    fn beat(
-        &self,
-        call: &Call,
-        report: &NodeReport,
-    ) -> impl Future<Output = Result<HeartbeatReply, Self::Fault>> + Send;
+            fn location(&self) -> &str {
+                self.frame().location
+            }
 
-    fn nodes_known(&self) -> impl Future<Output = Result<(DateTime<Utc>, Vec<NodeEntry>), Self::Fault>> + Send;
+            async fn on_slot<T: Send + 'static>(
+                &self,
+                op: Op,
+                query: SlotQuery,
+                rule: impl Fn(&mut SlotStep) -> T + Send + Sync + 'static,
+            ) -> Reply<T> {
+                Keyed::on_slot(self, Call::new(op), query, rule).await
+            }
 
-    fn pauses_known(&self) -> impl Future<Output = Result<Vec<(JobName, Pause)>, Self::Fault>> + Send;
+            async fn grant(&self, request: &ClaimRequest) -> Reply<Claim> {
+                Keyed::grant(self, request).await
+            }
 
-    fn set_pause(
-        &self,
-        call: &Call,
-        job: &JobName,
-        until: Option<DateTime<Utc>>,
-        audit: &Audit,
-    ) -> impl Future<Output = Result<Intervention, Self::Fault>> + Send;
+            $($(
+                async fn $own(&self, $($arg: $type),*) -> Reply<$answer> {
+                    let call = Call::new(Op::$op);
+                    call.within(self.frame(), $part::$own(self, &call, $($arg),*)).await
+                }
+            )*)*
 
-    /// The pause's record then names who ended it.
-    fn end_pause(
-        &self,
-        call: &Call,
-        job: &JobName,
-        audit: &Audit,
-    ) -> impl Future<Output = Result<Intervention, Self::Fault>> + Send;
-
-    /// What each job has come to lately, in the order asked.
-    fn latest_known(&self, jobs: &[JobName]) -> impl Future<Output = Result<Vec<JobLatest>, Self::Fault>> + Send;
+            fn hints(&self) -> Wakeups {
+                Keyed::subscribe(self)
+            }
+        }
+    };
 }
-
-/// What was noted on slots.
-pub(in crate::store) trait Notes: Framed {
-    /// Keeps pages, and removes those that are then too many.
-    fn note_pages(
-        &self,
-        call: &Call,
-        pages: &[(Slot, NotePage)],
-    ) -> impl Future<Output = Result<(), Self::Fault>> + Send;
-
-    /// A slot's pages.
-    fn notes_known(&self, slot: &Slot) -> impl Future<Output = Result<Vec<NotePage>, Self::Fault>> + Send;
-}
-
-impl<S: Keyed> Ruled for S {
-    fn capability(&self) -> Capability {
-        <S as Keyed>::capability()
-    }
-
-    fn location(&self) -> &str {
-        self.frame().location
-    }
-
-    async fn on_slot<T: Send + 'static>(
-        &self,
-        op: Op,
-        query: SlotQuery,
-        rule: impl Fn(&mut SlotStep) -> T + Send + Sync + 'static,
-    ) -> Reply<T> {
-        Keyed::on_slot(self, Call::new(op), query, rule).await
-    }
-
-    async fn grant(&self, request: &ClaimRequest) -> Reply<Claim> {
-        Keyed::grant(self, request).await
-    }
-
-    async fn records(&self, slots: &[Slot]) -> Reply<(DateTime<Utc>, Vec<SlotRecord>)> {
-        Call::new(Op::Inspect).within(self.frame(), Keyed::records(self, slots)).await
-    }
-
-    async fn output_kept(&self, slot: &Slot, attempt: Attempt, token: Token) -> Reply<Option<OutputTail>> {
-        Call::new(Op::Output).within(self.frame(), Keyed::output_kept(self, slot, attempt, token)).await
-    }
-
-    async fn set_pause(&self, job: &JobName, until: Option<DateTime<Utc>>, audit: &Audit) -> Reply<Intervention> {
-        let call = Call::new(Op::Pause);
-        call.within(self.frame(), Registry::set_pause(self, &call, job, until, audit)).await
-    }
-
-    async fn end_pause(&self, job: &JobName, audit: &Audit) -> Reply<Intervention> {
-        let call = Call::new(Op::Resume);
-        call.within(self.frame(), Registry::end_pause(self, &call, job, audit)).await
-    }
-
-    async fn pauses_known(&self) -> Reply<Vec<(JobName, Pause)>> {
-        Call::new(Op::Pauses).within(self.frame(), Registry::pauses_known(self)).await
-    }
-
-    async fn register_jobs(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
-        let call = Call::new(Op::Register);
-        call.within(self.frame(), Registry::register_jobs(self, &call, jobs)).await
-    }
-
-    async fn jobs_known(&self) -> Reply<Vec<JobEntry>> {
-        Call::new(Op::Jobs).within(self.frame(), Registry::jobs_known(self)).await
-    }
-
-    async fn beat(&self, report: &NodeReport) -> Reply<HeartbeatReply> {
-        let call = Call::new(Op::Heartbeat);
-        call.within(self.frame(), Registry::beat(self, &call, report)).await
-    }
-
-    async fn nodes_known(&self) -> Reply<(DateTime<Utc>, Vec<NodeEntry>)> {
-        Call::new(Op::Nodes).within(self.frame(), Registry::nodes_known(self)).await
-    }
-
-    async fn remove_old(&self) -> Reply<u64> {
-        let call = Call::new(Op::Purge);
-        call.within(self.frame(), Keyed::remove_old(self, &call)).await
-    }
-
-    async fn note_pages(&self, pages: &[(Slot, NotePage)]) -> Reply<()> {
-        let call = Call::new(Op::Note);
-        call.within(self.frame(), Notes::note_pages(self, &call, pages)).await
-    }
-
-    async fn latest_known(&self, jobs: &[JobName]) -> Reply<Vec<JobLatest>> {
-        Call::new(Op::Latest).within(self.frame(), Registry::latest_known(self, jobs)).await
-    }
-
-    async fn notes_known(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
-        Call::new(Op::Notes).within(self.frame(), Notes::notes_known(self, slot)).await
-    }
-
-    fn hints(&self) -> Wakeups {
-        Keyed::subscribe(self)
-    }
-}
+operations!(keyed);

@@ -207,10 +207,10 @@ mod tests {
     #[test]
     fn each_thing_that_can_betray_the_guard_is_told_with_its_weight() {
         assert_eq!(trouble(|_| ()), [""; 0]);
-        assert_eq!(trouble(|said| said.alarms = Some(vec![NO_SPACE])), ["alarms fault"]);
+        assert_eq!(trouble(|said| said.alarms = Some(vec![NO_SPACE])), ["alarms error"]);
         assert_eq!(trouble(|said| said.members = Some(1)), ["members warning"]);
         assert_eq!(trouble(|said| said.members = Some(4)), ["members warning"]);
-        assert_eq!(trouble(|said| said.status.as_mut().unwrap().leader = 0), ["leader fault"]);
+        assert_eq!(trouble(|said| said.status.as_mut().unwrap().leader = 0), ["leader error"]);
         assert_eq!(trouble(|said| said.status.as_mut().unwrap().db_size = 2_000_000_000), ["free-space warning"]);
         assert_eq!(trouble(|said| said.status = None), ["status warning"]);
     }

@@ -44,10 +44,11 @@ const PURGED_PAGES_IN_ONE: usize = 50;
 const PURGED_LATEST: i64 = 100;
 
 impl Registry for EtcdStore {
-    async fn jobs_known(&self) -> Result<Vec<JobEntry>, Fault> {
+    async fn jobs_known(&self, _call: &Call) -> Result<Vec<JobEntry>, Fault> {
         self.range(RangeRequest::prefix(&self.keys.jobs())).await?.iter().map(read_json).collect()
     }
 
+    /// Writes only what is new or has changed: nodes say the same again and again.
     async fn register_jobs(&self, call: &Call, jobs: &[JobEntry]) -> Result<Vec<JobEntry>, Fault> {
         for part in jobs.chunks(AT_ONCE) {
             let mut tries = 0..MOST_TRIES;
@@ -55,7 +56,7 @@ impl Registry for EtcdStore {
                 tries.next().ok_or_else(Fault::contended)?;
             }
         }
-        self.jobs_known().await
+        self.jobs_known(call).await
     }
 
     async fn beat(&self, call: &Call, report: &NodeReport) -> Result<HeartbeatReply, Fault> {
@@ -72,7 +73,7 @@ impl Registry for EtcdStore {
         Ok(HeartbeatReply { now: at.now })
     }
 
-    async fn nodes_known(&self) -> Result<(DateTime<Utc>, Vec<NodeEntry>), Fault> {
+    async fn nodes_known(&self, _call: &Call) -> Result<(DateTime<Utc>, Vec<NodeEntry>), Fault> {
         let known = self.range(RangeRequest::prefix(&self.keys.nodes())).await?;
         let at = self.moment();
         let mut entries = Vec::with_capacity(known.len());
@@ -83,7 +84,7 @@ impl Registry for EtcdStore {
         Ok((at.now, entries))
     }
 
-    async fn pauses_known(&self) -> Result<Vec<(JobName, Pause)>, Fault> {
+    async fn pauses_known(&self, _call: &Call) -> Result<Vec<(JobName, Pause)>, Fault> {
         let known = self.range(RangeRequest::prefix(&self.keys.pauses())).await?;
         let read = |kv: &KeyValue| {
             let name = Keys::name_of(&kv.key).and_then(|name| name.parse().ok());
@@ -123,7 +124,7 @@ impl Registry for EtcdStore {
         Err(Fault::contended())
     }
 
-    async fn latest_known(&self, jobs: &[JobName]) -> Result<Vec<JobLatest>, Fault> {
+    async fn latest_known(&self, _call: &Call, jobs: &[JobName]) -> Result<Vec<JobLatest>, Fault> {
         let mut latest = Vec::with_capacity(jobs.len());
         for part in jobs.chunks(AT_ONCE) {
             let found = self.read(part.iter().map(|job| RangeRequest::key(&self.keys.latest(job))).collect()).await?;
@@ -230,7 +231,7 @@ impl Notes for EtcdStore {
         Ok(())
     }
 
-    async fn notes_known(&self, slot: &Slot) -> Result<Vec<NotePage>, Fault> {
+    async fn notes_known(&self, _call: &Call, slot: &Slot) -> Result<Vec<NotePage>, Fault> {
         let found = self.read(vec![RangeRequest::prefix(&self.keys.notes(slot))]).await?;
         let at = self.moment();
         let mut pages = Vec::new();

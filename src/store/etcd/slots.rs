@@ -22,7 +22,7 @@ use super::{CAPABILITY, EtcdStore};
 use crate::clock::between;
 use crate::slot::{Attempt, OutputTail, Slot, SlotRecord, Token};
 use crate::store::codec::{LatestText, MarkText};
-use crate::store::keyed::{Call, Keyed};
+use crate::store::keyed::{Call, Keyed, Records};
 use crate::store::rules::{Change, MarkChange, SlotStep};
 use crate::store::state::{SlotQuery, StoredMark};
 use crate::store::{Capability, Claim, ClaimRequest, Op, StoreError, Wakeups};
@@ -78,20 +78,28 @@ impl Keyed for EtcdStore {
         })
     }
 
-    async fn records(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), Fault> {
+    fn subscribe(&self) -> Wakeups {
+        self.listener.subscribe()
+    }
+}
+
+impl Records for EtcdStore {
+    async fn records(&self, _call: &Call, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), Fault> {
         self.read_records(slots).await
     }
 
-    async fn output_kept(&self, slot: &Slot, attempt: Attempt, token: Token) -> Result<Option<OutputTail>, Fault> {
+    async fn output_kept(
+        &self,
+        _call: &Call,
+        slot: &Slot,
+        attempt: Attempt,
+        token: Token,
+    ) -> Result<Option<OutputTail>, Fault> {
         self.output_of(slot, attempt, token).await
     }
 
     async fn remove_old(&self, call: &Call) -> Result<u64, Fault> {
         self.purge_slots(call).await
-    }
-
-    fn subscribe(&self) -> Wakeups {
-        self.listener.subscribe()
     }
 }
 

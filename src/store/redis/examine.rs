@@ -229,14 +229,14 @@ mod tests {
     #[test]
     fn each_thing_that_can_betray_the_guard_is_told_with_its_weight() {
         for (changes, config, wanted) in [
-            (vec![("maxmemory_policy", "allkeys-lru"), ("maxmemory", "104857600")], vec![], "eviction fault"),
+            (vec![("maxmemory_policy", "allkeys-lru"), ("maxmemory", "104857600")], vec![], "eviction error"),
             (vec![("maxmemory_policy", "volatile-lru")], vec![], "eviction warning"),
             (vec![("maxmemory", "1100000")], vec![], "memory warning"),
-            (vec![("maxmemory", "1048576")], vec![], "memory fault"),
+            (vec![("maxmemory", "1048576")], vec![], "memory error"),
             (vec![("aof_enabled", "0")], vec![("save", "")], "persistence warning"),
-            (vec![("aof_enabled", "0"), ("rdb_last_bgsave_status", "err")], vec![], "persistence fault"),
-            (vec![("role", "slave")], vec![], "role fault"),
-            (vec![("redis_version", "4.0.1")], vec![], "version fault"),
+            (vec![("aof_enabled", "0"), ("rdb_last_bgsave_status", "err")], vec![], "persistence error"),
+            (vec![("role", "slave")], vec![], "role error"),
+            (vec![("redis_version", "4.0.1")], vec![], "version error"),
             (vec![("connected_slaves", "2")], vec![("min-replicas-to-write", "0")], "replicas warning"),
         ] {
             assert_eq!(trouble(&said(&changes, &config), "redis"), [wanted], "{changes:?}");

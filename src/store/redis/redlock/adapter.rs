@@ -6,12 +6,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use futures_util::FutureExt as _;
+use futures_util::future::join_all;
 
 use super::RedlockStore;
-use super::masters::{Heard, Masters, MergedHints};
+use super::masters::{Heard, Masters};
 use crate::job::{JobName, NodeName};
 use crate::slot::{Attempt, Audit, JobLatest, Lease, Mark, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::backend::Opened;
+use crate::store::hints::Hints;
 use crate::store::redis::RedisStore;
 use crate::store::redlock::{lease, median, records};
 use crate::store::{
@@ -205,7 +208,10 @@ impl Store for RedlockStore {
     }
 
     fn subscribe(&self) -> Wakeups {
-        self.hints.subscribe(|| self.masters.all.iter().map(|master| master.subscribe()).collect())
+        self.hints.subscribe(|hints| {
+            let all = self.masters.all.iter().map(|master| hints.clone().pass_on(master.subscribe()));
+            join_all(all).map(drop)
+        })
     }
 }
 
@@ -260,7 +266,7 @@ impl Opened for RedlockStore {
         let alone = |master: &Arc<RedisStore>| {
             let station = Self {
                 masters: Masters::of_one(Arc::clone(master), self.options.op_timeout),
-                hints: MergedHints::default(),
+                hints: Hints::of_many(),
                 options: self.options.clone(),
                 location: master.location.clone(),
                 longest_lease: self.longest_lease,

@@ -22,12 +22,13 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::job::JobName;
+use crate::store::hints::Hints;
 use crate::store::redis::RedisStore;
 use crate::store::redis::members::Members;
 use crate::store::redis::target::check as check_one;
 use crate::store::redlock::Quorum;
 use crate::store::{Op, OpenError, StoreError, StoreOptions, redact};
-use masters::{Heard, Masters, MergedHints};
+use masters::{Heard, Masters};
 
 /// What a url says.
 #[derive(Debug)]
@@ -72,7 +73,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 #[derive(Debug)]
 pub struct RedlockStore {
     masters: Masters,
-    hints: MergedHints,
+    hints: Hints,
     options: StoreOptions,
     location: String,
     /// What the url says.
@@ -94,7 +95,7 @@ impl RedlockStore {
         }
         let masters = Masters::new(masters, target.quorum, options.op_timeout);
         let location = redact(url);
-        let (hints, longest_lease, asked) = (MergedHints::default(), target.longest_lease, Mutex::default());
+        let (hints, longest_lease, asked) = (Hints::of_many(), target.longest_lease, Mutex::default());
         Ok(Self { masters, hints, options, location, longest_lease, asked, clock })
     }
 
@@ -134,7 +135,7 @@ mod tests {
     fn what_makes_no_quorum_is_refused() {
         assert!(refused("redlock://a").contains("redis://"));
         assert!(refused("redlock://a,b").contains("2 master"));
-        assert!(refused("redlock://a,b,c,d").contains("even"));
+        assert!(refused("redlock://a,b,c,d").contains("tolerate no more failures than 3"));
         assert!(refused("redlock://a,b,A:6379").contains("twice"));
         assert!(refused("redlock://a,,c").contains("host:port,host:port"));
         assert!(refused("redlock:a,b,c").contains("names no server"));

@@ -314,7 +314,7 @@ mod tests {
     fn each_variable_that_can_betray_the_guard_is_told_with_its_weight() {
         assert_eq!(trouble(&[]), [""; 0]);
         assert_eq!(trouble(&[("innodb_flush_log_at_trx_commit", "2")]), ["persistence warning"]);
-        assert_eq!(trouble(&[("read_only", "1")]), ["role fault"]);
+        assert_eq!(trouble(&[("read_only", "1")]), ["role error"]);
         assert_eq!(trouble(&[("log_bin", "1"), ("sync_binlog", "0")]), ["binlog warning"]);
         assert_eq!(trouble(&[("log_bin", "1"), ("sync_binlog", "1")]), [""; 0]);
         assert_eq!(trouble(&[("innodb_doublewrite", "OFF")]), ["durability warning"]);

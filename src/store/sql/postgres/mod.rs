@@ -351,10 +351,10 @@ mod tests {
     fn each_setting_that_can_betray_the_guard_is_told_with_its_weight() {
         assert_eq!(trouble(&[]), [""; 0]);
         assert_eq!(trouble(&[("synchronous_commit", "off")]), ["persistence warning"]);
-        assert_eq!(trouble(&[("fsync", "off")]), ["durability fault"]);
-        assert_eq!(trouble(&[("full_page_writes", "off")]), ["durability fault"]);
-        assert_eq!(trouble(&[("in_recovery", "true")]), ["role fault"]);
-        assert_eq!(trouble(&[("default_transaction_read_only", "on")]), ["role fault"]);
+        assert_eq!(trouble(&[("fsync", "off")]), ["durability error"]);
+        assert_eq!(trouble(&[("full_page_writes", "off")]), ["durability error"]);
+        assert_eq!(trouble(&[("in_recovery", "true")]), ["role error"]);
+        assert_eq!(trouble(&[("default_transaction_read_only", "on")]), ["role error"]);
     }
 
     fn refusal(url: &str) -> String {

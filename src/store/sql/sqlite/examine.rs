@@ -100,9 +100,9 @@ mod tests {
     fn each_thing_that_can_betray_the_guard_is_told_with_its_weight() {
         assert_eq!(trouble(|_| ()), [""; 0]);
         assert_eq!(trouble(|said| said.journal_mode = "delete".to_owned()), ["persistence warning"]);
-        assert_eq!(trouble(|said| said.synchronous = 1), ["durability fault"]);
+        assert_eq!(trouble(|said| said.synchronous = 1), ["durability error"]);
         assert_eq!(trouble(|said| said.room = Some(LITTLE_ROOM - 1)), ["disk warning"]);
-        assert_eq!(trouble(|said| said.room = Some(1)), ["disk fault"]);
+        assert_eq!(trouble(|said| said.room = Some(1)), ["disk error"]);
         assert_eq!(trouble(|said| said.room = None), ["disk warning"]);
     }
 }
