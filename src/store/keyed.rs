@@ -1,5 +1,5 @@
 //! What stores of keys and values have in common: the frame of a call, with one time limit and whether it may have been applied,
-//! in one place. Each adapter brings its few own steps ([`Keyed`], [`Records`], [`Registry`], [`Notes`]); this knows no server, keeps nothing
+//! and what goes wrong there. Each adapter brings its few own steps ([`Keyed`], [`Records`], [`Registry`], [`Notes`]); this knows no server, keeps nothing
 //! and decides nothing about slots: that is done by [`rules`](super::rules), on a [`state`](super::state).
 
 use std::fmt::Debug;
@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use serde::Serialize;
 
 use crate::job::JobName;
 use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
@@ -16,9 +17,10 @@ use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
 use crate::store::state::SlotQuery;
 use crate::store::{
-    Capability, Claim, ClaimRequest, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause,
-    StoreError, Wakeups,
+    Applied, Capability, Claim, ClaimRequest, ErrorKind, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport,
+    Op, Pause, StoreError, Wakeups,
 };
+use crate::text::message;
 
 /// One call: what it is, and whether something was sent that may be applied and has no answer.
 pub(in crate::store) struct Call {
@@ -31,15 +33,6 @@ pub(in crate::store) struct Call {
 pub(in crate::store) struct Frame<'s> {
     pub(in crate::store) location: &'s str,
     pub(in crate::store) limit: Duration,
-}
-
-/// What goes wrong below the trait.
-pub(in crate::store) trait Trouble: Send {
-    /// Nothing was heard for so long.
-    fn timed_out(limit: Duration) -> Self;
-
-    /// The one error of every store; `sent` where something has no answer.
-    fn into_error(self, op: Op, sent: bool, location: &str) -> StoreError;
 }
 
 impl Call {
@@ -65,21 +58,87 @@ impl Call {
     }
 
     /// Runs a call's work within the limit and gives its error the words of the contract.
-    pub(in crate::store) async fn within<T, F: Trouble>(
+    pub(in crate::store) async fn within<T>(
         &self,
         frame: Frame<'_>,
-        work: impl Future<Output = Result<T, F>>,
+        work: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, StoreError> {
         let Frame { location, limit } = frame;
-        let answer = tokio::time::timeout(limit, work).await.unwrap_or_else(|_| Err(F::timed_out(limit)));
+        let answer = tokio::time::timeout(limit, work).await.unwrap_or_else(|_| Err(Fault::timed_out(limit)));
         answer.map_err(|fault| fault.into_error(self.op, self.is_sent(), location))
     }
 }
 
+/// The longest name that becomes part of a message; those of cronward's own are shorter.
+const LONGEST_NAME: usize = 300;
+
+/// The longest foreign text that becomes part of a message.
+const SHOWN: usize = 160;
+
+/// What goes wrong below the trait. It knows neither the operation nor what that had sent before.
+#[derive(Debug)]
+pub(in crate::store) struct Fault {
+    pub(in crate::store) kind: ErrorKind,
+    pub(in crate::store) message: String,
+    /// The server, or the lack of a connection, tells that nothing of the request was done.
+    pub(in crate::store) refused: bool,
+    /// Another server may know better.
+    #[cfg_attr(not(feature = "etcd"), allow(dead_code, reason = "another client looks for a server itself"))]
+    pub(in crate::store) elsewhere: bool,
+    pub(in crate::store) source: Option<Box<dyn std::error::Error + Send + Sync + 'static>>,
+}
+
+impl Fault {
+    pub(in crate::store) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), refused: true, elsewhere: false, source: None }
+    }
+
+    /// Something foreign at a key.
+    pub(in crate::store) fn foreign(key: &str, why: &str) -> Self {
+        let key = message(key, LONGEST_NAME);
+        Self::new(ErrorKind::Corrupt, format!("{key} holds what cronward did not write: {}", one_line(why)))
+    }
+
+    /// Others change the same slot, again and again.
+    pub(in crate::store) fn contended() -> Self {
+        Self::new(ErrorKind::Overloaded, "others changed the slot each time before this could")
+    }
+
+    /// Nothing was heard for so long.
+    pub(in crate::store) fn timed_out(limit: Duration) -> Self {
+        let message = format!("no answer within {} ms", limit.as_millis());
+        Self { refused: false, elsewhere: true, ..Self::new(ErrorKind::Timeout, message) }
+    }
+
+    /// The one error of every store; `sent` where something has no answer.
+    pub(in crate::store) fn into_error(self, op: Op, sent: bool, location: &str) -> StoreError {
+        let applied = if sent && !self.refused { Applied::Maybe } else { Applied::No };
+        let error = StoreError::new(self.kind, applied, op, location, self.message);
+        match self.source {
+            Some(source) => error.caused_by(source),
+            None => error,
+        }
+    }
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// Foreign text as a part of a message.
+pub(in crate::store) fn one_line(text: &str) -> String {
+    message(text.trim(), SHOWN)
+}
+
+/// A record's JSON. Its types have no key or number that JSON lacks.
+pub(in crate::store) fn json<T: Serialize>(value: &T) -> Result<Vec<u8>, Fault> {
+    serde_json::to_vec(value).map_err(|error| Fault::foreign("a record", &error.to_string()))
+}
+
 /// How calls are framed.
 pub(in crate::store) trait Framed: Debug + Send + Sync + 'static {
-    type Fault: Trouble;
-
     fn frame(&self) -> Frame<'_>;
 }
 
@@ -117,7 +176,7 @@ macro_rules! keyed {
                         &self,
                         call: &Call,
                         $($arg: $type),*
-                    ) -> impl Future<Output = Result<$answer, Self::Fault>> + Send;
+                    ) -> impl Future<Output = Result<$answer, Fault>> + Send;
                 )*
             }
         )*

@@ -11,13 +11,12 @@ use super::api::{
 };
 use super::fault::Fault;
 use super::keys::Keys;
-use super::read::{json, read_json, read_latest_of};
+use super::read::{read_json, read_latest_of};
 use crate::clock::later;
 use crate::job::JobName;
 use crate::slot::{Audit, JobLatest, MOST_PAGES, NotePage, Slot};
 use crate::store::codec::{LatestText, MarkText, NodeText, NoteText, PauseText};
-use crate::store::keyed::Call;
-use crate::store::keyed::{Notes, Registry};
+use crate::store::keyed::{Call, Notes, Registry, json};
 use crate::store::state::SlotState;
 use crate::store::{HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause, Wake};
 

@@ -46,7 +46,7 @@ use crate::clock::Clock;
 use crate::store::keyed::{Call, Frame, Framed};
 use crate::store::state::Moment;
 use crate::store::{Capability, OpenError, Reach, StoreClock, StoreError, StoreOptions, redact};
-use fault::Fault;
+use fault::{Fault, odd_answer};
 use link::Target;
 use link::{Link, Session};
 use nodes::{Ask, Found, Paths};
@@ -138,15 +138,13 @@ impl ZookeeperStore {
             MultiReadResult::Children { children } => Ok(Found::Children(children)),
             MultiReadResult::Error { err: Error::NoNode } => Ok(Found::Nothing),
             MultiReadResult::Error { err } => Err(err.into()),
-            _ => Err(Fault::odd_answer()),
+            _ => Err(odd_answer()),
         });
         found.collect()
     }
 }
 
 impl Framed for ZookeeperStore {
-    type Fault = Fault;
-
     fn frame(&self) -> Frame<'_> {
         Frame { location: &self.location, limit: self.options.op_timeout }
     }

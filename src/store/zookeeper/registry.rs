@@ -9,12 +9,12 @@ use serde::de::DeserializeOwned;
 use super::ZookeeperStore;
 use super::fault::Fault;
 use super::link::Session;
-use super::nodes::{Ask, Found, json, read_json, read_latest, read_pauses};
+use super::nodes::{Ask, Found, read_json, read_latest, read_pauses};
 use crate::clock::{earlier, later};
 use crate::job::JobName;
 use crate::slot::{Audit, JobLatest, NotePage, Slot};
 use crate::store::codec::{LatestText, NodeText, NotesText, PauseText};
-use crate::store::keyed::{Call, Notes, Registry};
+use crate::store::keyed::{Call, Notes, Registry, json};
 use crate::store::{HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause, Wake};
 
 /// How often a change is tried anew when others change the same entries, or note on the same slots.

@@ -20,7 +20,7 @@ const EXCEPTIONS: &[(&str, usize)] = &[
     ("Entry", 5),
     ("Environment", 3),
     ("Failure", 3),
-    ("Fault", 7),
+    ("Fault", 6),
     ("Finding", 4),
     ("Grant", 3),
     ("Limits", 4),

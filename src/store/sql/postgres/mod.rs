@@ -151,7 +151,7 @@ impl Dialect for Postgres {
     }
 
     fn at(place: &Place<PgConnectOptions>, options: &StoreOptions) -> Self {
-        Self { listener: Listener::new(place.options.clone(), &options.namespace, options.op_timeout) }
+        Self { listener: Listener::new(place.clone(), &options.namespace, options.op_timeout) }
     }
 
     async fn greet(session: &mut ServerSession<Self>, limit: Duration) -> Result<(), Fault> {
@@ -250,7 +250,7 @@ fn judge(said: &BTreeMap<String, String>) -> Vec<Finding> {
 /// have been lost. Nothing depends on a hint, so nothing here is an error.
 #[derive(Debug)]
 struct Listener {
-    options: PgConnectOptions,
+    place: Place<PgConnectOptions>,
     channel: String,
     /// The longest wait for a connection and for an answer on it.
     limit: Duration,
@@ -264,12 +264,12 @@ const SILENCE: Duration = Duration::from_secs(5);
 
 impl Listener {
     /// A listener that does not connect before the first subscription.
-    fn new(options: PgConnectOptions, namespace: &Namespace, limit: Duration) -> Self {
-        Self { options, channel: channel(namespace), limit: limit.min(LONGEST_LIMIT), hints: Hints::default() }
+    fn new(place: Place<PgConnectOptions>, namespace: &Namespace, limit: Duration) -> Self {
+        Self { place, channel: channel(namespace), limit: limit.min(LONGEST_LIMIT), hints: Hints::default() }
     }
 
     fn subscribe(&self) -> Wakeups {
-        let (options, channel, limit) = (self.options.clone(), self.channel.clone(), self.limit);
+        let (options, channel, limit) = (self.place.options.clone(), self.channel.clone(), self.limit);
         self.hints.subscribe(move |hints| listen(options, channel, limit, hints))
     }
 }
