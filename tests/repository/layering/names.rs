@@ -38,7 +38,6 @@ const EXCEPTIONS: &[(&str, usize)] = &[
     ("Said", 4),
     ("Session", 3),
     ("Shared", 4),
-    ("Source", 3),
     ("Standing", 3),
     ("State", 8),
     ("Step", 3),

@@ -12,7 +12,6 @@ mod claim;
 pub(super) mod fuzzing;
 mod master;
 mod masters;
-mod slots;
 
 pub(in crate::store) use adapter::CAPABILITY;
 

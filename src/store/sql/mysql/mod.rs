@@ -7,14 +7,12 @@
 //!   reads from one consistent snapshot.
 //! - **Strict.** The SQL mode is set on each connection, so that nothing is cut or rounded in silence.
 
-mod fault;
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sqlx::mysql::MySqlConnectOptions;
+use sqlx::mysql::{MySqlConnectOptions, MySqlDatabaseError};
 use sqlx::{ConnectOptions, MySqlConnection};
 use url::Url;
 
@@ -128,11 +126,11 @@ impl Dialect for MySql {
     }
 
     fn answered(error: &sqlx::Error) -> Option<(ErrorKind, &'static str)> {
-        fault::number(error).map(fault::answered)
+        number(error).map(answered)
     }
 
     fn sent(error: &sqlx::Error) -> Sent {
-        fault::sent(error)
+        sent(error)
     }
 
     fn judge(said: &BTreeMap<String, String>) -> Vec<Finding> {
@@ -243,7 +241,7 @@ impl ServerSession<MySql> {
         };
         match saved {
             Ok(rows) => Ok(rows > 0),
-            Err(error) if fault::is_duplicate(&error) => Ok(false),
+            Err(error) if is_duplicate(&error) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
@@ -295,11 +293,58 @@ fn judge(said: &BTreeMap<String, String>) -> Vec<Finding> {
     findings
 }
 
+/// The number that the server answered with (dev.mysql.com/doc/mysql-errors, mariadb.com/kb/en/mariadb-error-codes).
+fn number(error: &sqlx::Error) -> Option<u16> {
+    Some(error.as_database_error()?.try_downcast_ref::<MySqlDatabaseError>()?.number())
+}
+
+/// True when a row with that key is there already.
+fn is_duplicate(error: &sqlx::Error) -> bool {
+    number(error) == Some(1062)
+}
+
+/// What an error tells about what was sent. Whatever the server refused is not committed: the connection that it happened on
+/// is closed, and its transaction rolled back.
+fn sent(error: &sqlx::Error) -> Sent {
+    match number(error) {
+        // Deadlock; a row that changed since the snapshot (innodb_snapshot_isolation).
+        Some(1213 | 1020) => Sent::RolledBack,
+        // Shutting down, killed, gone.
+        None | Some(1053 | 1077 | 1079 | 1152..=1161 | 1184 | 1317 | 1927 | 4031) => Sent::Unknown,
+        Some(_) => Sent::Refused,
+    }
+}
+
+/// What each number means.
+const fn answered(number: u16) -> (ErrorKind, &'static str) {
+    use ErrorKind::{Corrupt, Denied, Overloaded, ReadOnly, Timeout, Unavailable, Unsupported};
+    match number {
+        1044 | 1045 | 1130 | 1698 | 3118 => (Denied, "it refuses this user: check user, password and host"),
+        1142 | 1143 | 1227 | 1370 => {
+            (Denied, "the user lacks a right: see docs/stores.md for the grants, or run `cronward migrate` as owner")
+        }
+        1290 | 1792 | 1836 => (ReadOnly, "it takes no writes, as a replica does: name the primary in the url"),
+        1049 => (Unsupported, "there is no such database: create it, or name another in the url"),
+        1146 => (Unsupported, "its tables are missing: run `cronward migrate`"),
+        1064 | 1193 | 1235 => (Unsupported, "it is too old: take MariaDB 10.6 or MySQL 8.0.4, or later"),
+        1665 => (Unsupported, "its binary log is in statements: set binlog_format to MIXED or ROW"),
+        1040 | 1203 | 1226 => (Overloaded, "it has no room for one more connection: raise max_connections"),
+        1021 | 1037 | 1038 | 1041 | 1114 => (Overloaded, "it has no room: disk or memory"),
+        1213 | 1020 => (Overloaded, "too many others change the same at the same time"),
+        1205 | 1969 | 3024 => (Timeout, "it gave the statement up: it is slow, or somebody keeps a lock"),
+        1053 | 1077 | 1079 | 1152..=1161 | 1184 | 1317 | 1927 | 4031 => {
+            (Unavailable, "it is stopping, or somebody ended the connection")
+        }
+        _ => (Corrupt, "its tables are not as cronward made them"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::store::Severity;
-    use crate::store::sql::server::{Access, resolve};
+    use crate::store::sql::mysql::MySql;
+    use crate::store::sql::server::{Access, meaning, resolve};
     use crate::store::sql::session::unmatched;
 
     fn trouble(changes: &[(&str, &str)]) -> Vec<String> {
@@ -352,5 +397,32 @@ mod tests {
     #[test]
     fn every_named_statement_is_used_and_every_name_that_is_used_is_there_once() {
         assert_eq!(unmatched(FILE, &[ServerTexts::NAMES, Own::NAMES].concat()), [""; 0]);
+    }
+
+    #[test]
+    fn each_number_has_its_kind() {
+        use ErrorKind::{Corrupt, Denied, Overloaded, ReadOnly, Timeout, Unavailable, Unsupported};
+        for (number, kind) in [
+            (1045, Denied),
+            (1142, Denied),
+            (1290, ReadOnly),
+            (1146, Unsupported),
+            (1040, Overloaded),
+            (1114, Overloaded),
+            (1213, Overloaded),
+            (1205, Timeout),
+            (1969, Timeout),
+            (1053, Unavailable),
+            (1054, Corrupt),
+        ] {
+            assert_eq!(answered(number).0, kind, "{number}");
+        }
+    }
+
+    #[test]
+    fn an_error_without_an_answer_leaves_it_unknown_what_was_applied() {
+        let broken = sqlx::Error::Io(std::io::Error::from(std::io::ErrorKind::ConnectionReset));
+        assert_eq!(sent(&broken), Sent::Unknown);
+        assert_eq!(meaning::<MySql>(&broken).0, ErrorKind::Unavailable);
     }
 }
