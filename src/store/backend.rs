@@ -1,5 +1,5 @@
-//! What there is to a kind of store besides its operations: what its url may say, how it is opened and looked at, where it keeps
-//! a slot. Each adapter has one, and `open` has the table of them.
+//! What there is to a kind of store besides its operations: what its url may say, how it is opened, where it keeps a slot; and to one
+//! that was opened: how it is looked at, and what a trial wrote removed. Each adapter has one, and `open` has the table of them.
 
 use std::sync::Arc;
 

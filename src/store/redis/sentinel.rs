@@ -1,6 +1,6 @@
 //! Which server is the master, as the sentinels say. Each of them is asked in a task of its own: at once when a failover
 //! ends (`+switch-master`) or a connection fails, and every second in any case, since a message may be lost. Of several
-//! answers the one of the highest epoch counts; `sentinel_reply` has the rule.
+//! answers the one of the highest epoch counts; [`SentinelReplies`] has the rule.
 //!
 //! The sentinel that leads a failover goes on naming the old master until every replica follows the new one, and that with the
 //! new epoch; for it alone the failover is in progress. It is then asked for the address in the other way, which tells the

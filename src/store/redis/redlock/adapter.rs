@@ -18,6 +18,7 @@ use crate::slot::{
     VerdictRecord,
 };
 use crate::store::backend::Opened;
+use crate::store::contract::Reply;
 use crate::store::hints::Hints;
 use crate::store::redis::RedisStore;
 use crate::store::redlock::{lease, median, records};
@@ -56,11 +57,11 @@ impl Store for RedlockStore {
         &self.location
     }
 
-    async fn claim(&self, request: &ClaimRequest) -> Result<Claim, StoreError> {
+    async fn claim(&self, request: &ClaimRequest) -> Reply<Claim> {
         self.claim_slot(request).await
     }
 
-    async fn renew(&self, lease: &Lease) -> Result<Renewal, StoreError> {
+    async fn renew(&self, lease: &Lease) -> Reply<Renewal> {
         let quorum = self.masters.quorum;
         let heard = self.masters.ask(call!(lease.clone(), |master, lease| master.renew_counted(&lease))).await;
         let longest = self.longest_lease(lease.slot.job(), lease.ttl);
@@ -68,7 +69,7 @@ impl Store for RedlockStore {
         self.settled(Op::Renew, heard, answer)
     }
 
-    async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Result<Settlement, StoreError> {
+    async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Reply<Settlement> {
         let with = (lease.clone(), run.clone());
         let heard = self.masters.ask(call!(with, |master, with| master.complete(&with.0, &with.1, done_ttl))).await;
         let answer = lease::settlement(self.masters.quorum, &heard.said);
@@ -87,36 +88,36 @@ impl Store for RedlockStore {
         }
     }
 
-    async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Result<Release, StoreError> {
+    async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Reply<Release> {
         let with = (lease.clone(), run.clone());
         let heard = self.masters.ask(call!(with, |master, with| master.fail(&with.0, &with.1, retry_after))).await;
         let answer = lease::release(self.masters.quorum, &heard.said);
         self.settled(Op::Fail, heard, answer)
     }
 
-    async fn give_back(&self, lease: &Lease, run: &RunRecord) -> Result<Release, StoreError> {
+    async fn give_back(&self, lease: &Lease, run: &RunRecord) -> Reply<Release> {
         let with = (lease.clone(), run.clone());
         let heard = self.masters.ask(call!(with, |master, with| master.give_back(&with.0, &with.1))).await;
         let answer = lease::release(self.masters.quorum, &heard.said);
         self.settled(Op::GiveBack, heard, answer)
     }
 
-    async fn inspect(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), StoreError> {
+    async fn inspect(&self, slots: &[Slot]) -> Reply<(DateTime<Utc>, Vec<SlotRecord>)> {
         self.inspect_slots(slots).await
     }
 
-    async fn output(&self, slot: &Slot, attempt: Attempt, token: Token) -> Result<Option<OutputTail>, StoreError> {
+    async fn output(&self, slot: &Slot, attempt: Attempt, token: Token) -> Reply<Option<OutputTail>> {
         let heard = self.masters.ask(call!(slot.clone(), |master, slot| master.output(&slot, attempt, token))).await;
         // Each master keeps it, or has no room for it: one is enough.
         let answer = self.is_enough(&heard).then(|| heard.answers().flatten().next().cloned());
         self.settled(Op::Output, heard, answer)
     }
 
-    async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Result<Closing, StoreError> {
+    async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Reply<Closing> {
         self.close_slot(slot, max_attempts, by).await
     }
 
-    async fn reset(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
+    async fn reset(&self, slot: &Slot, audit: &Audit) -> Reply<Intervention> {
         if let Some(held) = self.held(Op::Reset, slot).await? {
             return Ok(held);
         }
@@ -125,7 +126,7 @@ impl Store for RedlockStore {
         self.intervened(Op::Reset, heard)
     }
 
-    async fn unlock(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
+    async fn unlock(&self, slot: &Slot, audit: &Audit) -> Reply<Intervention> {
         if self.held(Op::Unlock, slot).await?.is_none() {
             return Ok(Intervention::Unchanged);
         }
@@ -134,7 +135,7 @@ impl Store for RedlockStore {
         self.intervened(Op::Unlock, heard)
     }
 
-    async fn mark_done(&self, slot: &Slot, audit: &Audit, done_ttl: Duration) -> Result<Intervention, StoreError> {
+    async fn mark_done(&self, slot: &Slot, audit: &Audit, done_ttl: Duration) -> Reply<Intervention> {
         if let Some(held) = self.held(Op::MarkDone, slot).await? {
             return Ok(held);
         }
@@ -143,46 +144,41 @@ impl Store for RedlockStore {
         self.intervened(Op::MarkDone, heard)
     }
 
-    async fn pause(
-        &self,
-        job: &JobName,
-        until: Option<DateTime<Utc>>,
-        audit: &Audit,
-    ) -> Result<Intervention, StoreError> {
+    async fn pause(&self, job: &JobName, until: Option<DateTime<Utc>>, audit: &Audit) -> Reply<Intervention> {
         let with = (job.clone(), audit.clone());
         let heard = self.masters.ask(call!(with, |master, with| master.pause(&with.0, until, &with.1))).await;
         self.intervened(Op::Pause, heard)
     }
 
-    async fn resume(&self, job: &JobName, audit: &Audit) -> Result<Intervention, StoreError> {
+    async fn resume(&self, job: &JobName, audit: &Audit) -> Reply<Intervention> {
         let with = (job.clone(), audit.clone());
         let heard = self.masters.ask(call!(with, |master, with| master.resume(&with.0, &with.1))).await;
         self.intervened(Op::Resume, heard)
     }
 
-    async fn pauses(&self) -> Result<Vec<(JobName, Pause)>, StoreError> {
+    async fn pauses(&self) -> Reply<Vec<(JobName, Pause)>> {
         self.all_pauses().await
     }
 
-    async fn register(&self, jobs: &[JobEntry]) -> Result<Vec<JobEntry>, StoreError> {
+    async fn register(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
         let heard = self.masters.ask(call!(jobs.to_vec(), |master, jobs| master.register(&jobs))).await;
         let answer = self.is_enough(&heard).then(|| records::jobs(&heard.said));
         self.settled(Op::Register, heard, answer)
     }
 
-    async fn jobs(&self) -> Result<Vec<JobEntry>, StoreError> {
+    async fn jobs(&self) -> Reply<Vec<JobEntry>> {
         let heard = self.masters.ask(|master: Arc<RedisStore>| async move { master.jobs().await }).await;
         let answer = self.is_enough(&heard).then(|| records::jobs(&heard.said));
         self.settled(Op::Jobs, heard, answer)
     }
 
-    async fn heartbeat(&self, report: &NodeReport) -> Result<HeartbeatReply, StoreError> {
+    async fn heartbeat(&self, report: &NodeReport) -> Reply<HeartbeatReply> {
         let heard = self.masters.ask(call!(report.clone(), |master, report| master.heartbeat(&report))).await;
         let now = median(heard.answers().map(|reply| reply.now)).filter(|_| self.is_enough(&heard));
         self.settled(Op::Heartbeat, heard, now.map(|now| HeartbeatReply { now }))
     }
 
-    async fn nodes(&self) -> Result<(DateTime<Utc>, Vec<NodeEntry>), StoreError> {
+    async fn nodes(&self) -> Reply<(DateTime<Utc>, Vec<NodeEntry>)> {
         let heard = self.masters.ask(|master: Arc<RedisStore>| async move { master.nodes().await }).await;
         let now = median(heard.answers().map(|(now, _)| *now)).filter(|_| self.is_enough(&heard));
         let known: Vec<Option<Vec<NodeEntry>>> =
@@ -190,23 +186,23 @@ impl Store for RedlockStore {
         self.settled(Op::Nodes, heard, now.map(|now| (now, records::nodes(&known))))
     }
 
-    async fn purge(&self) -> Result<u64, StoreError> {
+    async fn purge(&self) -> Reply<u64> {
         Ok(0)
     }
 
-    async fn note(&self, pages: &[(Slot, NotePage)]) -> Result<(), StoreError> {
+    async fn note(&self, pages: &[(Slot, NotePage)]) -> Reply<()> {
         let heard = self.masters.ask(call!(pages.to_vec(), |master, pages| master.note(&pages))).await;
         let answer = self.is_enough(&heard).then_some(());
         self.settled(Op::Note, heard, answer)
     }
 
-    async fn notes(&self, slot: &Slot) -> Result<Vec<NotePage>, StoreError> {
+    async fn notes(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
         let heard = self.masters.ask(call!(slot.clone(), |master, slot| master.notes(&slot))).await;
         let answer = self.is_enough(&heard).then(|| records::notes(&heard.said));
         self.settled(Op::Notes, heard, answer)
     }
 
-    async fn latest(&self, jobs: &[JobName]) -> Result<Vec<JobLatest>, StoreError> {
+    async fn latest(&self, jobs: &[JobName]) -> Reply<Vec<JobLatest>> {
         let heard = self.masters.ask(call!(jobs.to_vec(), |master, jobs| master.latest(&jobs))).await;
         let answer = self.is_enough(&heard).then(|| records::latest(jobs.len(), &heard.said));
         self.settled(Op::Latest, heard, answer)
@@ -227,7 +223,7 @@ impl RedlockStore {
 
     /// Who holds the slot for all masters together: asked before a verb, so that it changes none of them under a running
     /// node, and is not kept from all by a claim that came to nothing at one.
-    async fn held(&self, op: Op, slot: &Slot) -> Result<Option<Intervention>, StoreError> {
+    async fn held(&self, op: Op, slot: &Slot) -> Reply<Option<Intervention>> {
         let reading = |error: StoreError| StoreError { op, ..error };
         let (_, record) = self.inspect_one(slot).await.map_err(reading)?;
         Ok(match record.mark {
@@ -236,7 +232,7 @@ impl RedlockStore {
         })
     }
 
-    fn intervened(&self, op: Op, heard: Heard<Intervention>) -> Result<Intervention, StoreError> {
+    fn intervened(&self, op: Op, heard: Heard<Intervention>) -> Reply<Intervention> {
         let answer = lease::intervention(self.masters.quorum, &heard.said);
         self.settled(op, heard, answer)
     }
@@ -254,7 +250,7 @@ impl Opened for RedlockStore {
     }
 
     /// Removes what a trial wrote, from each master that can be reached: nothing was written on another.
-    async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
+    async fn forget(&self, trial: &Trial) -> Reply<()> {
         let mut refused = Ok(());
         for master in &self.masters.all {
             if let Err(error) = master.forget_all(trial).await
@@ -285,7 +281,7 @@ impl Opened for RedlockStore {
 }
 
 impl RedlockStore {
-    pub(super) async fn inspect_slots(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), StoreError> {
+    pub(super) async fn inspect_slots(&self, slots: &[Slot]) -> Reply<(DateTime<Utc>, Vec<SlotRecord>)> {
         let asked: Arc<[Slot]> = slots.into();
         let call = |master: Arc<RedisStore>| {
             let asked = Arc::clone(&asked);
@@ -306,18 +302,13 @@ impl RedlockStore {
         self.settled(Op::Inspect, heard, answer)
     }
 
-    pub(super) async fn inspect_one(&self, slot: &Slot) -> Result<(DateTime<Utc>, SlotRecord), StoreError> {
+    pub(super) async fn inspect_one(&self, slot: &Slot) -> Reply<(DateTime<Utc>, SlotRecord)> {
         let (now, records) = self.inspect_slots(std::slice::from_ref(slot)).await?;
         let untouched = || SlotRecord::untouched(slot.clone());
         Ok((now, records.into_iter().next().unwrap_or_else(untouched)))
     }
 
-    pub(super) async fn close_slot(
-        &self,
-        slot: &Slot,
-        max_attempts: u32,
-        by: &NodeName,
-    ) -> Result<Closing, StoreError> {
+    pub(super) async fn close_slot(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Reply<Closing> {
         // Nothing has changed yet, whatever a read comes to.
         let reading = |error: StoreError| StoreError { op: Op::Close, applied: Applied::No, ..error };
         let (now, record) = self.inspect_one(slot).await.map_err(reading)?;
@@ -334,12 +325,12 @@ impl RedlockStore {
         self.conclude(slot, verdict(&record, max_attempts, pause.as_ref()), by).await
     }
 
-    async fn pause_of(&self, slot: &Slot) -> Result<Option<Pause>, StoreError> {
+    async fn pause_of(&self, slot: &Slot) -> Reply<Option<Pause>> {
         let pauses = self.all_pauses().await?;
         Ok(pauses.into_iter().find(|(job, _)| job == slot.job()).map(|(_, pause)| pause))
     }
 
-    pub(super) async fn all_pauses(&self) -> Result<Vec<(crate::job::JobName, Pause)>, StoreError> {
+    pub(super) async fn all_pauses(&self) -> Reply<Vec<(crate::job::JobName, Pause)>> {
         let heard = self.masters.ask(|master: Arc<RedisStore>| async move { master.pauses().await }).await;
         let answer = (heard.answers().count() >= self.masters.quorum.majority()).then(|| records::pauses(&heard.said));
         self.settled(Op::Pauses, heard, answer)
@@ -347,7 +338,7 @@ impl RedlockStore {
 
     /// The first master that answers decides whose verdict it is, and the others are told: nodes that ask at the same time go
     /// to the same one first, so one of them alone tells.
-    async fn conclude(&self, slot: &Slot, verdict: Verdict, by: &NodeName) -> Result<Closing, StoreError> {
+    async fn conclude(&self, slot: &Slot, verdict: Verdict, by: &NodeName) -> Reply<Closing> {
         let said = Arc::new((slot.clone(), by.clone()));
         let call = |master: Arc<RedisStore>| {
             let said = Arc::clone(&said);
@@ -365,7 +356,7 @@ impl RedlockStore {
         self.concluded(heard, by)
     }
 
-    fn concluded(&self, heard: Heard<(bool, VerdictRecord)>, by: &NodeName) -> Result<Closing, StoreError> {
+    fn concluded(&self, heard: Heard<(bool, VerdictRecord)>, by: &NodeName) -> Reply<Closing> {
         let majority = self.masters.quorum.majority();
         let (own, others): (Vec<_>, Vec<_>) = heard.answers().map(|(_, record)| record).partition(|one| one.by == *by);
         if let Some(first) = own.first().filter(|_| own.len() >= majority) {

@@ -12,6 +12,7 @@ use crate::job::{MAX_ATTEMPTS_LIMIT, NodeName};
 use crate::reply::{ClaimRequest, Renewal};
 use crate::slot::{Attempt, DoneMark, Lease, RunRecord, Slot, Verdict, VerdictRecord};
 use crate::store::backend::Opened as _;
+use crate::store::contract::Reply;
 use crate::store::redis::RedisStore;
 use crate::store::redis::adapter::asked_by;
 use crate::store::redis::decode::{self, Corrupt, Fields, instant, integer, json, list, millis};
@@ -19,7 +20,7 @@ use crate::store::redis::script::{Args, Script};
 use crate::store::redis::store::ttl;
 use crate::store::redlock::claim::{Found, Grant, Look, Own};
 use crate::store::redlock::lease::{Ack, Answer, Said};
-use crate::store::{Op, StoreError, Trial};
+use crate::store::{Op, Trial};
 
 /// `age.lua`, and the part as the body of one function. `lease` is where its arguments have the lease's TTL.
 macro_rules! counted {
@@ -72,7 +73,7 @@ impl RedisStore {
     }
 
     /// Asks this master to reserve the slot for a short while.
-    pub(super) async fn reserve(&self, request: &ClaimRequest, reserved: Duration) -> Result<Look, StoreError> {
+    pub(super) async fn reserve(&self, request: &ClaimRequest, reserved: Duration) -> Reply<Look> {
         let slot = &request.slot;
         let more = std::iter::once(self.keys.pause(slot.job())).chain(self.memory(slot));
         let args = self
@@ -90,7 +91,7 @@ impl RedisStore {
     }
 
     /// Writes the lease under its number.
-    pub(super) async fn grant(&self, request: &ClaimRequest, grant: Grant) -> Result<Ack, StoreError> {
+    pub(super) async fn grant(&self, request: &ClaimRequest, grant: Grant) -> Reply<Ack> {
         let slot = &request.slot;
         let args = self
             .about(slot, self.memory(slot))
@@ -108,20 +109,20 @@ impl RedisStore {
     }
 
     /// Sees that no later claim is given this number.
-    pub(super) async fn burn(&self, slot: &Slot, attempt: Attempt) -> Result<(), StoreError> {
+    pub(super) async fn burn(&self, slot: &Slot, attempt: Attempt) -> Reply<()> {
         let args = self.about(slot, []).arg(attempt);
         self.ask((Op::Claim, &self.keys.mark(slot)), &BURN, &args, done).await
     }
 
     /// Takes back what the claim has here under this number.
-    pub(super) async fn undo(&self, request: &ClaimRequest, attempt: Attempt) -> Result<(), StoreError> {
+    pub(super) async fn undo(&self, request: &ClaimRequest, attempt: Attempt) -> Reply<()> {
         let slot = &request.slot;
         let args = self.about(slot, []).arg(asked_by(request)).arg(request.token).arg(attempt);
         self.ask((Op::Claim, &self.keys.mark(slot)), &UNDO, &args, done).await
     }
 
     /// Renews, and tells for how long this master has kept its data.
-    pub(super) async fn renew_counted(&self, lease: &Lease) -> Result<Answer, StoreError> {
+    pub(super) async fn renew_counted(&self, lease: &Lease) -> Reply<Answer> {
         let args = self
             .about(&lease.slot, self.memory(&lease.slot))
             .arg(lease.token)
@@ -134,7 +135,7 @@ impl RedisStore {
     }
 
     /// Removes what a trial wrote here, the job's longest lease with it.
-    pub(super) async fn forget_all(&self, trial: &Trial) -> Result<(), StoreError> {
+    pub(super) async fn forget_all(&self, trial: &Trial) -> Reply<()> {
         // How long its leases may last counts as long as a slot of it may be held.
         let Some(job) = trial.job.as_ref().filter(|_| !trial.slots.is_empty()) else { return self.forget(trial).await };
         let key = self.keys.longest(job);
@@ -144,7 +145,7 @@ impl RedisStore {
     }
 
     /// Brings a done marker here, with the record of its run where that is known.
-    pub(super) async fn heal(&self, slot: &Slot, success: &Success) -> Result<(), StoreError> {
+    pub(super) async fn heal(&self, slot: &Slot, success: &Success) -> Reply<()> {
         let Success { mark, run, ttl: lasts } = success;
         let token = run.as_ref().map_or_else(|| "-".to_owned(), |run| run.token.to_string());
         let record = run.as_ref().and_then(|run| serde_json::to_string(run).ok()).unwrap_or_default();
@@ -160,12 +161,7 @@ impl RedisStore {
     }
 
     /// Records the verdict, unless one is recorded; answers what is, and whether it was.
-    pub(super) async fn conclude(
-        &self,
-        slot: &Slot,
-        verdict: Verdict,
-        by: &NodeName,
-    ) -> Result<(bool, VerdictRecord), StoreError> {
+    pub(super) async fn conclude(&self, slot: &Slot, verdict: Verdict, by: &NodeName) -> Reply<(bool, VerdictRecord)> {
         let args = self.about(slot, [self.keys.latest(slot.job())]).arg(verdict.as_str()).arg(by);
         let keys = self.keys.slot(slot);
         let read = |reply: &_| conclusion(reply, &keys.log);
