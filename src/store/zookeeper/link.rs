@@ -19,6 +19,7 @@ use zookeeper_client::{
 use super::fault::Fault;
 use super::nodes::Paths;
 use crate::store::hints::{Hints, Reconnection, Teller};
+use crate::store::url::host_and_port;
 use crate::store::{OpenError, Wake, Wakeups, redact};
 
 const PORT: u16 = 2_181;
@@ -62,19 +63,9 @@ impl Target {
         if hosts.is_empty() {
             return Err(form());
         }
-        let servers = hosts.split(',').map(host_and_port).collect::<Result<Vec<_>, _>>()?.join(",");
+        let servers = hosts.split(',').map(|host| host_and_port(host, PORT)).collect::<Result<Vec<_>, _>>()?.join(",");
         Ok(Self { servers, chroot: chroot(path)?, login: user_info.map(login).transpose()? })
     }
-}
-
-fn host_and_port(text: &str) -> Result<String, String> {
-    let bad = || format!("{text:?} is no host: write HOST or HOST:PORT, with commas between several");
-    let after_host = text.rfind(']').map_or(0, |end| end + 1);
-    let has_port = text.get(after_host..).is_some_and(|rest| rest.contains(':'));
-    let whole = if has_port { text.to_owned() } else { format!("{text}:{PORT}") };
-    let parsed = url::Url::parse(&format!("http://{whole}")).map_err(|_| bad())?;
-    let plain = parsed.host_str().is_some_and(|host| !host.is_empty()) && parsed.path() == "/";
-    if plain { Ok(whole) } else { Err(bad()) }
 }
 
 fn chroot(path: &str) -> Result<String, String> {
