@@ -48,6 +48,11 @@ pub(super) trait Backend: Sync {
         false
     }
 
+    /// Whether it may stand on several servers with rights of their own ([`Opened::stations`]).
+    fn has_stations(&self) -> bool {
+        false
+    }
+
     /// Opens it. No connection is made where that can wait.
     async fn open(&self, url: &str, options: StoreOptions, clock: Arc<dyn Clock>)
     -> Result<Arc<dyn Opened>, OpenError>;

@@ -90,7 +90,12 @@ pub async fn examine(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) ->
 /// # Errors
 /// As [`open()`].
 pub async fn stations(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Vec<Station>, OpenError> {
-    Ok(opened(backend(url)?, url, options, clock).await?.stations().await)
+    let backend = backend(url)?;
+    // A file is not opened for that.
+    if !backend.has_stations() {
+        return Ok(Vec::new());
+    }
+    Ok(opened(backend, url, options, clock).await?.stations().await)
 }
 
 /// Removes what a trial wrote at the store at `url`, and nothing else. A store in memory ends with its process.

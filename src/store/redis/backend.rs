@@ -70,6 +70,11 @@ impl Backend for RedisBackend {
         true
     }
 
+    #[cfg(feature = "redis-cluster")]
+    fn has_stations(&self) -> bool {
+        true
+    }
+
     async fn open(&self, url: &str, options: StoreOptions, _: Arc<dyn Clock>) -> Result<Arc<dyn Opened>, OpenError> {
         Ok(Arc::new(RedisStore::open(url, options).await?))
     }
@@ -104,6 +109,10 @@ impl Backend for RedlockBackend {
             message: "redlock: leases hold while most masters' clocks run at one rate, fences are unique while most keep their data",
             hint: "let the resource check the fence (CRONWARD_FENCE); docs/redlock.md has what each failure can lose",
         })
+    }
+
+    fn has_stations(&self) -> bool {
+        true
     }
 
     async fn open(
