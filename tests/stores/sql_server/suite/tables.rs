@@ -90,6 +90,6 @@ async fn the_command_makes_the_tables_and_shows_no_password() {
         assert!(!format!("{told:?}").contains("secret@"), "{told:?}");
         String::from_utf8(told.stdout).unwrap()
     };
-    assert!(migrate().ends_with("made the tables, version 6\n"));
+    assert!(migrate().ends_with("created the tables, version 6\n"));
     assert!(migrate().ends_with("nothing to do\n"));
 }
