@@ -13,7 +13,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::RecvError;
 
 use crate::job::{JobName, LockKey, Namespace};
 use crate::slot::{Attempt, Audit, JobLatest, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
@@ -27,19 +26,6 @@ pub type Reply<T> = Result<T, StoreError>;
 
 /// The receiving end of wake-ups. A receiver that lags has lost hints: treat that as [`Wake::Resync`].
 pub type Wakeups = broadcast::Receiver<Wake>;
-
-/// Passes one connection's hints on to others, until it has no more.
-pub(super) async fn pass_on(mut from: Wakeups, to: broadcast::Sender<Wake>) {
-    loop {
-        let wake = match from.recv().await {
-            Ok(wake) => wake,
-            Err(RecvError::Lagged(_)) => Wake::Resync,
-            Err(RecvError::Closed) => return,
-        };
-        // Nobody may be listening just now.
-        let _ = to.send(wake);
-    }
-}
 
 /// What a store is opened with, besides its url.
 ///
@@ -236,6 +222,46 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// [`super::Wake::Resync`] when it can again.
     fn subscribe(&self) -> Wakeups;
 }
+
+/// The operations, for those who write the same for each: its kind, what it takes, what it answers. What is not decided by a
+/// [rule](super::rules) has a second name, which [`Ruled`](super::ruled::Ruled) has for it.
+macro_rules! operations {
+    ($each:ident) => {
+        $each! {
+            Decided {
+                Claim claim(request: &ClaimRequest) -> Claim;
+                Renew renew(lease: &Lease) -> Renewal;
+                Complete complete(lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Settlement;
+                Fail fail(lease: &Lease, run: &RunRecord, retry_after: Duration) -> Release;
+                GiveBack give_back(lease: &Lease, run: &RunRecord) -> Release;
+                Close close(slot: &Slot, max_attempts: u32, by: &NodeName) -> Closing;
+                Reset reset(slot: &Slot, audit: &Audit) -> Intervention;
+                Unlock unlock(slot: &Slot, audit: &Audit) -> Intervention;
+                MarkDone mark_done(slot: &Slot, audit: &Audit, done_ttl: Duration) -> Intervention;
+            }
+            Records {
+                Inspect inspect as records(slots: &[Slot]) -> (DateTime<Utc>, Vec<SlotRecord>);
+                Output output as output_kept(slot: &Slot, attempt: Attempt, token: Token) -> Option<OutputTail>;
+                Purge purge as remove_old() -> u64;
+            }
+            Registry {
+                Pause pause as set_pause(job: &JobName, until: Option<DateTime<Utc>>, audit: &Audit) -> Intervention;
+                Resume resume as end_pause(job: &JobName, audit: &Audit) -> Intervention;
+                Pauses pauses as pauses_known() -> Vec<(JobName, Pause)>;
+                Register register as register_jobs(jobs: &[JobEntry]) -> Vec<JobEntry>;
+                Jobs jobs as jobs_known() -> Vec<JobEntry>;
+                Heartbeat heartbeat as beat(report: &NodeReport) -> HeartbeatReply;
+                Nodes nodes as nodes_known() -> (DateTime<Utc>, Vec<NodeEntry>);
+                Latest latest as latest_known(jobs: &[JobName]) -> Vec<JobLatest>;
+            }
+            Notes {
+                Note note as note_pages(pages: &[(Slot, NotePage)]) -> ();
+                Notes notes as notes_known(slot: &Slot) -> Vec<NotePage>;
+            }
+        }
+    };
+}
+pub(super) use operations;
 
 /// Differences between stores that somebody above them has to know.
 ///

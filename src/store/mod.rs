@@ -19,6 +19,11 @@ mod doctor;
 pub mod etcd;
 #[doc(hidden)]
 pub mod handover;
+#[cfg_attr(
+    not(any(feature = "redis", feature = "postgres", feature = "etcd", feature = "zookeeper")),
+    allow(dead_code, reason = "what no server tells of is told to this process alone")
+)]
+mod hints;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 mod keyed;
 #[doc(hidden)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::clock::{Clock, SystemClock};
 use crate::job::Namespace;
 use crate::slot::Slot;
-use crate::store::backend::Backend;
+use crate::store::backend::{Backend, Opened};
 use crate::store::layer::{Layered, Timeout};
 use crate::store::memory::MemoryBackend;
 use crate::store::url::{scheme, without_secrets};
@@ -18,11 +18,11 @@ use crate::store::{
 const BACKENDS: &[(&str, &dyn Backend)] = &[
     ("", &MemoryBackend),
     #[cfg(feature = "sqlite")]
-    ("sqlite", &crate::store::sql::SqliteBackend),
+    ("sqlite", crate::store::sql::SQLITE),
     #[cfg(feature = "postgres")]
-    ("postgres", &crate::store::sql::PostgresBackend),
+    ("postgres", crate::store::sql::POSTGRES),
     #[cfg(feature = "mysql")]
-    ("mysql", &crate::store::sql::MysqlBackend),
+    ("mysql", crate::store::sql::MYSQL),
     #[cfg(feature = "redis")]
     ("redis", &crate::store::redis::ONE_SERVER),
     #[cfg(feature = "redis-sentinel")]
@@ -74,8 +74,17 @@ pub async fn open_with_clock(
     if options.lock_key.is_some() && !backend.holds_foreign_keys() {
         return Err(OpenError::LockKey { store: backend.capability().name });
     }
-    let store = backend.open(url, options, clock).await.map_err(|error| untold(url, error))?;
+    let store = opened(backend, url, options, clock).await?;
     Ok(Arc::new(Layered::new(store, Timeout::after(limit))))
+}
+
+async fn opened(
+    backend: &dyn Backend,
+    url: &str,
+    options: StoreOptions,
+    clock: Arc<dyn Clock>,
+) -> Result<Arc<dyn Opened>, OpenError> {
+    backend.open(url, options, clock).await.map_err(|error| untold(url, error))
 }
 
 /// Looks at what is particular to the store at `url`: how it keeps what it has acknowledged, and what can make it lose that.
@@ -84,7 +93,7 @@ pub async fn open_with_clock(
 /// # Errors
 /// As [`open()`].
 pub async fn examine(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Vec<Finding>, OpenError> {
-    backend(url)?.examine(url, options, clock).await.map_err(|error| untold(url, error))
+    Ok(opened(backend(url)?, url, options, clock).await?.examine().await)
 }
 
 /// The servers of the store at `url`, where there are several with rights of their own; empty where there is one, or where they
@@ -93,7 +102,12 @@ pub async fn examine(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) ->
 /// # Errors
 /// As [`open()`].
 pub async fn stations(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Vec<Station>, OpenError> {
-    backend(url)?.stations(url, options, clock).await.map_err(|error| untold(url, error))
+    let backend = backend(url)?;
+    // A file is not opened for that.
+    if !backend.has_stations() {
+        return Ok(Vec::new());
+    }
+    Ok(opened(backend, url, options, clock).await?.stations().await)
 }
 
 /// Removes what a trial wrote at the store at `url`, and nothing else. A store in memory ends with its process.
@@ -101,7 +115,7 @@ pub async fn stations(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -
 /// # Errors
 /// As [`open()`]; [`OpenError::Store`] also when the store refuses.
 pub async fn forget(url: &str, options: StoreOptions, clock: Arc<dyn Clock>, trial: &Trial) -> Result<(), OpenError> {
-    backend(url)?.forget(url, options, clock, trial).await.map_err(|error| untold(url, error))
+    Ok(opened(backend(url)?, url, options, clock).await?.forget(trial).await?)
 }
 
 /// Makes the tables of the store at `url` where there are none; none for a store that has none to be made.

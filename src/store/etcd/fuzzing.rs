@@ -13,7 +13,6 @@ use super::read::{read_counter, read_document, read_json};
 use crate::clock::later;
 use crate::slot::OutputTail;
 use crate::store::codec::{MarkText, NodeText, NoteText, PauseText};
-use crate::store::keyed::Trouble;
 use crate::store::{JobEntry, Op, StoreOptions, Wake};
 
 /// An answer as it comes over the wire, without the frame of gRPC. True when it holds something that is read: a value that

@@ -111,8 +111,6 @@ impl EtcdStore {
 }
 
 impl Framed for EtcdStore {
-    type Fault = Fault;
-
     fn frame(&self) -> Frame<'_> {
         Frame { location: &self.location, limit: self.options.op_timeout }
     }

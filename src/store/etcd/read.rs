@@ -14,7 +14,7 @@ use super::api::{
     Compare, KeyValue, LeaseId, LeaseTimeToLiveResponse, RangeRequest, RequestOp, TxnRequest, TxnResponse, absent,
     method, none_but, unchanged,
 };
-use super::fault::Fault;
+use super::fault::{Fault, odd_answer};
 use crate::clock::later;
 use crate::slot::{Attempt, JobLatest, OutputTail, Slot, SlotKey, SlotRecord, Token};
 use crate::store::Pause;
@@ -248,7 +248,7 @@ impl EtcdStore {
     }
 
     async fn record(&self, slot: &Slot, found: &[Vec<KeyValue>]) -> Result<SlotRecord, Fault> {
-        let [mark, counter, document] = found else { return Err(Fault::odd_answer()) };
+        let [mark, counter, document] = found else { return Err(odd_answer()) };
         // A lease that has just ended is gone.
         let mark = self.found_mark(mark.first().cloned()).await?.unwrap_or_default();
         let at = self.moment();
@@ -291,9 +291,4 @@ pub(super) fn read_document(kv: Option<&KeyValue>) -> Result<SlotState, Fault> {
 pub(super) fn read_json<T: serde::de::DeserializeOwned>(kv: &KeyValue) -> Result<T, Fault> {
     let odd = |error: serde_json::Error| Fault::foreign(&String::from_utf8_lossy(&kv.key), &error.to_string());
     serde_json::from_slice(&kv.value).map_err(odd)
-}
-
-/// A record's JSON. Its types have no key or number that JSON lacks.
-pub(super) fn json<T: serde::Serialize>(value: &T) -> Result<Vec<u8>, Fault> {
-    serde_json::to_vec(value).map_err(|error| Fault::foreign("a record", &error.to_string()))
 }

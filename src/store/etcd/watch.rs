@@ -5,7 +5,6 @@
 //! Nothing depends on a hint, so nothing here is an error.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::stream;
 use tonic::Streaming;
@@ -14,12 +13,8 @@ use super::api::{DELETE, WatchCreateRequest, WatchEvent, WatchOrder, WatchReques
 use super::fault::Fault;
 use super::keys::Keys;
 use super::link::Link;
-use crate::store::keyed::{Hints, Teller};
+use crate::store::hints::{Hints, Reconnection, Teller};
 use crate::store::{Wake, WakeKind, Wakeups};
-
-/// The wait before a connection is made again; it doubles up to the longest.
-const SHORTEST_WAIT: Duration = Duration::from_millis(50);
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 /// What is watched and those who listen.
 #[derive(Debug)]
@@ -58,13 +53,12 @@ enum End {
 
 impl Watch {
     /// Listens until the task is stopped.
-    #[allow(clippy::disallowed_methods, reason = "the wait before a connection is made again; the file owns it")]
     async fn listen(self) {
-        let (mut wait, mut heard) = (SHORTEST_WAIT, None);
+        let (mut again, mut heard) = (Reconnection::default(), None);
         loop {
             match self.open(heard).await {
                 Ok(answers) => {
-                    wait = SHORTEST_WAIT;
+                    again.connected();
                     match self.relay(answers, &mut heard).await {
                         End::Broken => self.link.leave(),
                         End::Compacted => heard = None,
@@ -73,10 +67,10 @@ impl Watch {
                 }
                 Err(error) => {
                     tracing::debug!(%error, "no watch for wake-ups");
-                    wait = (wait * 2).min(LONGEST_WAIT);
+                    again.failed();
                 }
             }
-            tokio::time::sleep(wait).await;
+            again.wait().await;
         }
     }
 

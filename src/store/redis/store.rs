@@ -208,7 +208,7 @@ pub(super) fn ttl(span: Duration) -> u128 {
 
 impl RedisStore {
     /// Looks at the server; in a cluster at each master. What could not be asked for is a finding too.
-    pub(in crate::store) async fn examine(&self) -> Vec<Finding> {
+    pub(super) async fn look(&self) -> Vec<Finding> {
         match &self.route {
             // That it cannot be reached is found out by whoever asks first.
             Route::One(link) => examine::look(link, self.name).await.unwrap_or_default(),
@@ -228,7 +228,7 @@ impl RedisStore {
         match &self.route {
             Route::One(link) => examine::at_place(&self.location, examine::look(link, self.name).await, away),
             #[cfg(feature = "redis-cluster")]
-            Route::Many(_) => self.examine().await,
+            Route::Many(_) => self.look().await,
         }
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! A database keeps rows and makes a transaction atomic; the rules are Rust, on the state of one slot (`store::rules`), shared
 //! with stores that are no databases. Each dialect
-//! has its own connection, its own statements (`statements.sql`) and its own errors; all else is shared.
+//! has its own statements (`statements.sql`), its own errors and its own way to write; all else is shared.
 //!
 //! | part | what it does |
 //! |---|---|
 //! | `session`, `row` | a connection, its statements and rows, as the shared code sees them |
 //! | `slots`, `registry` | what is read and written: the same tables in every dialect, of one version |
 //! | `sqlite` | one file, and the lock on it |
-//! | `server` | what database servers have in common: connections, limits, steps that others come before |
+//! | `server` | what database servers have in common: what a dialect is, urls, connections, limits, steps that others come before |
 //! | `postgres`, `mysql` | the servers' own |
 
 mod backend;
@@ -33,11 +33,11 @@ use crate::store::ErrorKind;
 use fault::Fault;
 
 #[cfg(feature = "mysql")]
-pub(super) use backend::MysqlBackend;
+pub(super) use backend::MYSQL;
 #[cfg(feature = "postgres")]
-pub(super) use backend::PostgresBackend;
+pub(super) use backend::POSTGRES;
 #[cfg(feature = "sqlite")]
-pub(super) use backend::SqliteBackend;
+pub(super) use backend::SQLITE;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
 

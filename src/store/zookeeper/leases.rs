@@ -17,10 +17,11 @@ use zookeeper_client::MultiWriter;
 use super::ZookeeperStore;
 use super::fault::Fault;
 use super::link::Session;
-use super::nodes::{Ask, Found, Paths, SlotText, json, read_json, stored};
+use super::nodes::{Ask, Found, Paths, SlotText, read_json, stored};
 use crate::slot::{Slot, SlotKey, Token};
 use crate::store::Wake;
 use crate::store::codec::MarkText;
+use crate::store::keyed::json;
 use crate::store::rules::MarkChange;
 use crate::store::state::{MarkKind, Moment, SlotQuery, StoredMark};
 

@@ -6,17 +6,21 @@
 //!   that the servers have ended is terminal: only a new one helps. Nothing that excludes anybody belongs to a session, so no
 //!   lease is lost with it. Nothing is ever sent twice.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use url::form_urlencoded;
-use zookeeper_client::{Acls, Client, CreateMode, CreateOptions, Error};
+use zookeeper_client::{
+    Acls, AddWatchMode, Client, CreateMode, CreateOptions, Error, EventType, PersistentWatcher, SessionState,
+};
 
 use super::fault::Fault;
 use super::nodes::Paths;
-use crate::store::{OpenError, redact};
+use crate::store::hints::{Hints, Reconnection, Teller};
+use crate::store::url::host_and_port;
+use crate::store::{OpenError, Wake, Wakeups, redact};
 
 const PORT: u16 = 2_181;
 
@@ -59,19 +63,9 @@ impl Target {
         if hosts.is_empty() {
             return Err(form());
         }
-        let servers = hosts.split(',').map(host_and_port).collect::<Result<Vec<_>, _>>()?.join(",");
+        let servers = hosts.split(',').map(|host| host_and_port(host, PORT)).collect::<Result<Vec<_>, _>>()?.join(",");
         Ok(Self { servers, chroot: chroot(path)?, login: user_info.map(login).transpose()? })
     }
-}
-
-fn host_and_port(text: &str) -> Result<String, String> {
-    let bad = || format!("{text:?} is no host: write HOST or HOST:PORT, with commas between several");
-    let after_host = text.rfind(']').map_or(0, |end| end + 1);
-    let has_port = text.get(after_host..).is_some_and(|rest| rest.contains(':'));
-    let whole = if has_port { text.to_owned() } else { format!("{text}:{PORT}") };
-    let parsed = url::Url::parse(&format!("http://{whole}")).map_err(|_| bad())?;
-    let plain = parsed.host_str().is_some_and(|host| !host.is_empty()) && parsed.path() == "/";
-    if plain { Ok(whole) } else { Err(bad()) }
 }
 
 fn chroot(path: &str) -> Result<String, String> {
@@ -217,6 +211,92 @@ async fn connect(target: Target) -> Result<Client, Error> {
         None => connector,
     };
     connector.connect(&target.servers).await
+}
+
+/// Listens for wake-ups by a persistent watch on a session of its own: in the background, from the first subscription until
+/// the store is dropped. A watch ends with its session, and what happens while the connection is away is not told afterwards;
+/// a watch may even stay deaf once it is back (seen with a server that was restarted). So after each of both a new session
+/// is begun, and `Resync` tells that hints may have been lost: holders renew at once.
+///
+/// Nothing depends on a hint, so nothing here is an error.
+#[derive(Debug)]
+pub(super) struct Listener {
+    link: Arc<Link>,
+    paths: Paths,
+    hints: Hints,
+}
+
+impl Listener {
+    /// A listener that does not connect before the first subscription.
+    pub(super) fn new(link: Link, paths: Paths) -> Self {
+        Self { link: Arc::new(link), paths, hints: Hints::default() }
+    }
+
+    /// Hints from now on.
+    pub(super) fn subscribe(&self) -> Wakeups {
+        let (link, paths) = (Arc::clone(&self.link), self.paths.clone());
+        self.hints.subscribe(|hints| Watch { link, paths, hints }.listen())
+    }
+
+    /// Tells those who listen here.
+    pub(super) fn tell(&self, wake: Wake) {
+        self.hints.tell(wake);
+    }
+}
+
+/// What the task has of the listener.
+struct Watch {
+    link: Arc<Link>,
+    paths: Paths,
+    hints: Teller,
+}
+
+impl Watch {
+    /// Listens until the task is stopped.
+    async fn listen(self) {
+        let mut again = Reconnection::default();
+        loop {
+            match self.open().await {
+                // The session is kept for as long as its watch: it ends when its client is dropped.
+                Ok((session, events)) => {
+                    again.connected();
+                    self.hints.tell(Wake::Resync);
+                    self.relay(events).await;
+                    self.link.forget(session.generation);
+                    tracing::debug!(session = ?session.client.session_id(), "the session for wake-ups ended");
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "no session for wake-ups");
+                    again.failed();
+                }
+            }
+            again.wait().await;
+        }
+    }
+
+    async fn open(&self) -> Result<(Session, PersistentWatcher), Fault> {
+        let session = self.link.session().await?;
+        self.link.prepare(&session.client).await?;
+        let events = session.client.watch(&self.paths.wakes(), AddWatchMode::PersistentRecursive).await?;
+        Ok((session, events))
+    }
+
+    /// Passes hints on until the connection is lost.
+    async fn relay(&self, mut events: PersistentWatcher) {
+        loop {
+            let event = events.changed().await;
+            match event.event_type {
+                EventType::Session if event.session_state != SessionState::SyncConnected => return,
+                EventType::NodeCreated => {
+                    // What somebody else makes there is no hint.
+                    if let Some(wake) = self.paths.wake_of(&event.path) {
+                        self.hints.tell(wake);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -214,11 +214,6 @@ pub(super) fn read_json<T: serde::de::DeserializeOwned>(path: &str, data: &[u8])
     serde_json::from_slice(data).map_err(|error| Fault::foreign(path, &error.to_string()))
 }
 
-/// A record's JSON. Its types have no key or number that JSON lacks.
-pub(super) fn json<T: serde::Serialize>(value: &T) -> Result<Vec<u8>, Fault> {
-    serde_json::to_vec(value).map_err(|error| Fault::foreign("a record", &error.to_string()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

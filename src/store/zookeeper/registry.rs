@@ -9,12 +9,12 @@ use serde::de::DeserializeOwned;
 use super::ZookeeperStore;
 use super::fault::Fault;
 use super::link::Session;
-use super::nodes::{Ask, Found, json, read_json, read_latest, read_pauses};
+use super::nodes::{Ask, Found, read_json, read_latest, read_pauses};
 use crate::clock::{earlier, later};
 use crate::job::JobName;
 use crate::slot::{Audit, JobLatest, NotePage, Slot};
 use crate::store::codec::{LatestText, NodeText, NotesText, PauseText};
-use crate::store::keyed::{Call, Notes, Registry};
+use crate::store::keyed::{Call, Notes, Registry, json};
 use crate::store::{HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause, Wake};
 
 /// How often a change is tried anew when others change the same entries, or note on the same slots.
@@ -33,18 +33,19 @@ const PURGED_AT_ONCE: usize = 500;
 type Entry<T> = (String, T, i32);
 
 impl Registry for ZookeeperStore {
-    async fn jobs_known(&self) -> Result<Vec<JobEntry>, Fault> {
+    async fn jobs_known(&self, _call: &Call) -> Result<Vec<JobEntry>, Fault> {
         let session = self.link.session().await?;
         let entries = self.entries::<JobEntry>(&session, &self.paths.jobs()).await?;
         Ok(entries.into_iter().map(|(_, entry, _)| entry).collect())
     }
 
+    /// Writes only what is new or has changed: nodes say the same again and again.
     async fn register_jobs(&self, call: &Call, jobs: &[JobEntry]) -> Result<Vec<JobEntry>, Fault> {
         let session = self.link.session().await?;
         for _ in 0..MOST_TRIES {
             let known = self.entries::<JobEntry>(&session, &self.paths.jobs()).await?;
             if self.register_once(call, &session, jobs, &known).await? {
-                return self.jobs_known().await;
+                return self.jobs_known(call).await;
             }
         }
         Err(Fault::contended())
@@ -75,7 +76,7 @@ impl Registry for ZookeeperStore {
         Err(Fault::contended())
     }
 
-    async fn nodes_known(&self) -> Result<(DateTime<Utc>, Vec<NodeEntry>), Fault> {
+    async fn nodes_known(&self, _call: &Call) -> Result<(DateTime<Utc>, Vec<NodeEntry>), Fault> {
         let session = self.link.session().await?;
         let entries = self.entries::<NodeText>(&session, &self.paths.nodes()).await?;
         let at = self.moment(&session, false).await?;
@@ -83,7 +84,7 @@ impl Registry for ZookeeperStore {
         Ok((at.now, entries.filter(|entry| entry.is_kept(at)).collect()))
     }
 
-    async fn pauses_known(&self) -> Result<Vec<(JobName, Pause)>, Fault> {
+    async fn pauses_known(&self, _call: &Call) -> Result<Vec<(JobName, Pause)>, Fault> {
         let session = self.link.session().await?;
         let (pauses, _) = self.pauses_read(&session).await?.unwrap_or_default();
         Ok(pauses.into_iter().map(|(job, text)| (job, text.pause())).collect())
@@ -103,7 +104,7 @@ impl Registry for ZookeeperStore {
         self.change_pause(call, job, |pause, now| pause?.end(audit, now)).await
     }
 
-    async fn latest_known(&self, jobs: &[JobName]) -> Result<Vec<JobLatest>, Fault> {
+    async fn latest_known(&self, _call: &Call, jobs: &[JobName]) -> Result<Vec<JobLatest>, Fault> {
         let session = self.link.session().await?;
         let mut latest = Vec::with_capacity(jobs.len());
         for part in jobs.chunks(AT_ONCE) {
@@ -247,7 +248,7 @@ impl Notes for ZookeeperStore {
         Ok(())
     }
 
-    async fn notes_known(&self, slot: &Slot) -> Result<Vec<NotePage>, Fault> {
+    async fn notes_known(&self, _call: &Call, slot: &Slot) -> Result<Vec<NotePage>, Fault> {
         let session = self.link.session().await?;
         let path = self.paths.note(slot);
         let Some(Found::Data(data, _)) = self.read(&session, vec![Ask::Data(path.clone())]).await?.pop() else {

@@ -9,11 +9,11 @@ use zookeeper_client::MultiWriter;
 use super::fault::{Fault, cause, is_overtaken};
 use super::leases::{Asks, Leases, Owner, Tending};
 use super::link::Session;
-use super::nodes::{Ask, Found, Paths, SlotText, json, outputs_of, read_json, read_latest, read_pauses, state};
+use super::nodes::{Ask, Found, Paths, SlotText, outputs_of, read_json, read_latest, read_pauses, state};
 use super::{CAPABILITY, ZookeeperStore};
 use crate::slot::{Attempt, JobLatest, OutputTail, Slot, SlotRecord, Token};
 use crate::store::codec::{LatestText, MarkText, PauseText};
-use crate::store::keyed::{Call, Keyed};
+use crate::store::keyed::{Call, Keyed, Records, json};
 use crate::store::rules::{Change, MarkChange, SlotStep};
 use crate::store::state::{Moment, SlotQuery, SlotState};
 use crate::store::{Capability, Pause, StoreError, Wakeups};
@@ -95,7 +95,13 @@ impl Keyed for ZookeeperStore {
         self.within(&call, work).await
     }
 
-    async fn records(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), Fault> {
+    fn subscribe(&self) -> Wakeups {
+        self.listener.subscribe()
+    }
+}
+
+impl Records for ZookeeperStore {
+    async fn records(&self, _call: &Call, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), Fault> {
         let session = self.link.session().await?;
         // An empty question asks for the clock, and whether the store is there.
         let mut now = self.moment(&session, slots.is_empty()).await?.now;
@@ -117,7 +123,13 @@ impl Keyed for ZookeeperStore {
         Ok((now, records))
     }
 
-    async fn output_kept(&self, slot: &Slot, attempt: Attempt, token: Token) -> Result<Option<OutputTail>, Fault> {
+    async fn output_kept(
+        &self,
+        _call: &Call,
+        slot: &Slot,
+        attempt: Attempt,
+        token: Token,
+    ) -> Result<Option<OutputTail>, Fault> {
         let session = self.link.session().await?;
         let path = format!("{}/{}", self.paths.slot(slot), Paths::output(attempt, token));
         match self.read(&session, vec![Ask::Data(path.clone())]).await?.pop() {
@@ -128,10 +140,6 @@ impl Keyed for ZookeeperStore {
 
     async fn remove_old(&self, call: &Call) -> Result<u64, Fault> {
         self.purge_slots(call).await
-    }
-
-    fn subscribe(&self) -> Wakeups {
-        self.listener.subscribe()
     }
 }
 

@@ -12,7 +12,6 @@ mod claim;
 pub(super) mod fuzzing;
 mod master;
 mod masters;
-mod slots;
 
 pub(in crate::store) use adapter::CAPABILITY;
 
@@ -22,12 +21,13 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::job::JobName;
+use crate::store::hints::Hints;
 use crate::store::redis::RedisStore;
 use crate::store::redis::members::Members;
 use crate::store::redis::target::check as check_one;
 use crate::store::redlock::Quorum;
-use crate::store::{Op, OpenError, Station, StoreError, StoreOptions, redact};
-use masters::{Heard, Masters, MergedHints};
+use crate::store::{Op, OpenError, StoreError, StoreOptions, redact};
+use masters::{Heard, Masters};
 
 /// What a url says.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 #[derive(Debug)]
 pub struct RedlockStore {
     masters: Masters,
-    hints: MergedHints,
+    hints: Hints,
     options: StoreOptions,
     location: String,
     /// What the url says.
@@ -94,25 +94,8 @@ impl RedlockStore {
         }
         let masters = Masters::new(masters, target.quorum, options.op_timeout);
         let location = redact(url);
-        let (hints, longest_lease, asked) = (MergedHints::default(), target.longest_lease, Mutex::default());
+        let (hints, longest_lease, asked) = (Hints::of_many(), target.longest_lease, Mutex::default());
         Ok(Self { masters, hints, options, location, longest_lease, asked, clock })
-    }
-
-    /// Each master by itself, to be tried.
-    pub(in crate::store) fn stations(&self) -> Vec<Station> {
-        let alone = |master: &Arc<RedisStore>| {
-            let station = Self {
-                masters: Masters::of_one(Arc::clone(master), self.options.op_timeout),
-                hints: MergedHints::default(),
-                options: self.options.clone(),
-                location: master.location.clone(),
-                longest_lease: self.longest_lease,
-                asked: Mutex::default(),
-                clock: Arc::clone(&self.clock),
-            };
-            Station::of_all(Arc::new(station))
-        };
-        self.masters.all.iter().map(alone).collect()
     }
 
     /// The longest lease of the job that is known here, when this one is asked for.

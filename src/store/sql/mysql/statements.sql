@@ -32,6 +32,10 @@ UNION ALL SELECT 'log_bin', CAST(@@global.log_bin AS CHAR)
 UNION ALL SELECT 'sync_binlog', CAST(@@global.sync_binlog AS CHAR)
 UNION ALL SELECT 'innodb_doublewrite', CAST(@@global.innodb_doublewrite AS CHAR)
 
+-- name: begin
+-- Each statement sees what was committed before it, as the connection is told when it is made.
+START TRANSACTION
+
 -- name: begin_snapshot
 -- Everything as of one instant.
 SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;

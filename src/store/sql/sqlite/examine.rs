@@ -25,7 +25,7 @@ struct Said {
 
 impl SqliteStore {
     /// Looks at the file.
-    pub(in crate::store) async fn examine(&self) -> Vec<Finding> {
+    pub(super) async fn look(&self) -> Vec<Finding> {
         match self.ask().await {
             Ok(said) => judge(&said),
             // That it cannot be opened is found out by whoever asks first.

@@ -10,19 +10,19 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteRow, SqliteSynchronous};
-use sqlx::{ConnectOptions, Connection, Row as _, Sqlite, SqliteConnection, Transaction};
-use tokio::sync::{Mutex, broadcast};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteRow, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection, Sqlite, SqliteConnection, Transaction};
+use tokio::sync::Mutex;
 
 use super::fault::is_busy;
 use super::file::{self, FileId};
+use crate::store::hints::Teller;
 use crate::store::sql::fault::Fault;
-use crate::store::sql::session::{Columns, Session, Texts, Value, Why, statements};
+use crate::store::sql::session::{Driver as _, Session, Texts, Why, statements};
 use crate::store::sql::slots::Scope;
 use crate::store::sql::tables_are_missing;
-use crate::store::{ErrorKind, Migration, Wake};
+use crate::store::{ErrorKind, Migration};
 
 const FILE: &str = include_str!("statements.sql");
 
@@ -139,7 +139,7 @@ async fn bring_up(conn: &mut SqliteConnection) -> Result<Migration, Fault> {
     // Read again: another process may have done it while this one waited for the lock.
     let from = header(&mut tx).await?;
     if are_missing(&from)? {
-        sqlx::raw_sql(SCHEMA).execute(&mut *tx).await?;
+        tx.run(SCHEMA).await?;
     }
     let to = header(&mut tx).await?;
     tx.commit().await?;
@@ -247,15 +247,10 @@ impl<'c> Tx<'c> {
 
     /// Reads the clock, again where somebody joined since.
     pub(super) async fn look(&mut self) -> Result<(), Fault> {
-        let now: i64 = sqlx::query_scalar(OWN.now).fetch_one(self.on()).await?;
+        let now = self.connection().number(OWN.now).await?.unwrap_or(i64::MIN);
         let out_of_range = || Fault::known(ErrorKind::Unavailable, format!("the host's clock is at {now} ms"));
         self.now = DateTime::from_timestamp_millis(now).ok_or_else(out_of_range)?;
         Ok(())
-    }
-
-    /// To run a statement on.
-    pub(super) fn on(&mut self) -> &mut SqliteConnection {
-        &mut self.inner
     }
 
     pub(super) async fn commit(self) -> Result<(), Fault> {
@@ -263,19 +258,13 @@ impl<'c> Tx<'c> {
     }
 }
 
-impl Columns for SqliteRow {
-    fn number(&self, column: &str) -> Result<Option<i64>, sqlx::Error> {
-        self.try_get(column)
-    }
-
-    fn text(&self, column: &str) -> Result<Option<String>, sqlx::Error> {
-        self.try_get(column)
-    }
-}
-
-#[async_trait]
 impl Session for Tx<'_> {
     type Row = SqliteRow;
+    type Connection = SqliteConnection;
+
+    fn connection(&mut self) -> &mut SqliteConnection {
+        &mut self.inner
+    }
 
     fn texts(&self) -> &'static Texts {
         &TEXTS
@@ -288,21 +277,6 @@ impl Session for Tx<'_> {
     fn read_at(&self, _row: &SqliteRow) -> Result<DateTime<Utc>, Why> {
         Ok(self.now)
     }
-
-    async fn fetch(&mut self, sql: &'static str, values: Vec<Value>) -> Result<Vec<SqliteRow>, sqlx::Error> {
-        bound(sql, values).fetch_all(self.on()).await
-    }
-
-    async fn execute(&mut self, sql: &'static str, values: Vec<Value>) -> Result<u64, sqlx::Error> {
-        Ok(bound(sql, values).execute(self.on()).await?.rows_affected())
-    }
-}
-
-fn bound(sql: &'static str, values: Vec<Value>) -> sqlx::query::Query<'static, sqlx::Sqlite, SqliteArguments> {
-    values.into_iter().fold(sqlx::query(sql), |query, value| match value {
-        Value::Text(text) => query.bind(text),
-        Value::Number(number) => query.bind(number),
-    })
 }
 
 /// Shared by the store and its [`turn`](super::turn)s.
@@ -316,15 +290,8 @@ pub(super) struct Shared {
     pub(super) limit: Duration,
     /// For messages.
     pub(super) location: String,
-    pub(super) wakes: broadcast::Sender<Wake>,
-}
-
-impl Shared {
-    /// Tells this process of a change that is written.
-    pub(super) fn tell(&self, wake: Wake) {
-        // No receiver is no fault: nobody waits.
-        let _ = self.wakes.send(wake);
-    }
+    /// Tells this process of what is written.
+    pub(super) wakes: Teller,
 }
 
 #[cfg(test)]

@@ -24,12 +24,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::mpsc;
 
 use crate::clock::earlier;
 use crate::job::JobName;
 use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
+use crate::store::backend::Opened;
+use crate::store::hints::Teller;
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
 use crate::store::sql::fault::Fault;
@@ -38,7 +41,7 @@ use crate::store::sql::session::{Session as _, values};
 use crate::store::sql::slots::{self, Scope};
 use crate::store::state::SlotQuery;
 use crate::store::{
-    Applied, Capability, ErrorKind, HeartbeatReply, Intervention, JobEntry, LATEST_KEPT, Migration, NodeEntry,
+    Applied, Capability, ErrorKind, Finding, HeartbeatReply, Intervention, JobEntry, LATEST_KEPT, Migration, NodeEntry,
     NodeReport, Op, OpenError, Pause, Reach, StoreClock, StoreError, StoreOptions, Trial, Wake, Wakeups,
 };
 use fault::into_error;
@@ -66,9 +69,6 @@ const OPEN_LIMIT: Duration = Duration::from_secs(10);
 
 /// The longest wait for a lock, whatever the limit: SQLite counts it in milliseconds of 32 bits.
 const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
-
-/// Hints that a receiver may lag behind by before it has lost some.
-const HINTS: usize = 256;
 
 /// A store in one SQLite file.
 #[derive(Debug)]
@@ -198,7 +198,7 @@ fn shared(path: PathBuf, options: StoreOptions) -> Shared {
         scope: Scope { namespace: options.namespace, retention: options.retention },
         limit: options.op_timeout,
         location,
-        wakes: broadcast::Sender::new(HINTS),
+        wakes: Teller::default(),
     }
 }
 
@@ -321,15 +321,21 @@ impl Ruled for SqliteStore {
     }
 }
 
-impl SqliteStore {
-    /// Removes what a trial wrote.
-    pub(in crate::store) async fn forget(&self, trial: &Trial) -> Reply<()> {
-        transaction!(self, Op::Purge, writer.write, |tx| registry::forget(&mut tx, &self.shared.scope, trial))
+#[async_trait]
+impl Opened for SqliteStore {
+    async fn examine(&self) -> Vec<Finding> {
+        self.look().await
     }
 
+    async fn forget(&self, trial: &Trial) -> Reply<()> {
+        transaction!(self, Op::Purge, writer.write, |tx| registry::forget(&mut tx, &self.shared.scope, trial))
+    }
+}
+
+impl SqliteStore {
     fn tell_job(&self, job: &JobName, answer: &Intervention) {
         if *answer == Intervention::Applied {
-            self.shared.tell(Wake::Job(job.clone()));
+            self.shared.wakes.tell(Wake::Job(job.clone()));
         }
     }
 }

@@ -132,7 +132,7 @@ impl Job {
 
     fn end(self, shared: &Shared, end: Result<(), Failed>) {
         if let (Ok(()), Some(wake)) = (&end, self.wake) {
-            shared.tell(wake);
+            shared.wakes.tell(wake);
         }
         self.work.end(end.and(self.refused.map_or(Ok(()), |fault| Err((fault, Applied::No)))));
     }
