@@ -76,6 +76,8 @@ impl World {
         // A lease is renewed while the command runs, and after a success until that is recorded, or the slot is over. After a
         // failure it may lapse. Where it may, a late copy of a renewal can set it again.
         let renews = run.ended.is_none() || (run.succeeded() && lapsed.until < slot.end());
+        // A late copy of a claim can be granted anew, under a number that its node has not heard of.
+        let renews = renews && lapsed.attempt == run.attempt;
         let holds = renews && daemon.task(run.task).is_some_and(|task| task.machine.is_holding());
         let good = self.nature.good_since.get(node).copied().unwrap_or(Time::MAX);
         let renewed = self.nature.scenario.time(lapsed.until).saturating_sub(policy.lease_ttl);

@@ -130,6 +130,7 @@ const MENDED: &[(u64, &str)] = &[
         "a node that had stood still asked for a lease as long as that, again and again, and kept the job's next slots out",
     ),
     (60009421, "the judge held a node to its wait that had just failed to start the command"),
+    (70018867, "the judge held a node to a lease that a late copy of its claim was granted"),
     (60009121, "a job that was added while the clock was ahead had slots without a verdict"),
 ];
 
