@@ -3,7 +3,7 @@
 //! - [`find`] and [`load`] deal with the file; [`parse()`] is pure: what it may know comes in as an [`Environment`].
 //! - [`load`] says whether a file can be used, [`load_job`] whether one job of it can; [`lint_file`] also says what may not be
 //!   meant, which no command but `check` and the start of a daemon waits for.
-//! - Everything that is wrong is reported at once, each finding with its place and a way out: see [`Report`].
+//! - Everything that is wrong is reported at once, each finding with its place and a way out: see [`Diagnostics`].
 //! - Nothing here starts a command, opens a store or prints.
 
 mod context;
@@ -20,7 +20,7 @@ mod settings;
 mod value;
 
 pub use context::Environment;
-pub use diagnostic::{Diagnostic, Finding, Report, Severity};
+pub use diagnostic::{Diagnostic, Diagnostics, JsonFinding, Severity};
 pub use file::{LoadError, NotFound, find, lint_file, load, load_job};
 pub use model::{Config, HttpConfig, NodeConfig, StoreConfig};
 pub use notation::{DurationError, format_duration, parse_duration};

@@ -23,7 +23,7 @@ use crate::error::{Applied, StoreError};
 use crate::event::Event;
 use crate::job::{NodeName, OnStoreError};
 use crate::machine::running::Hold;
-use crate::machine::slot::{Phase, Why};
+use crate::machine::slot::{Phase, WaitReason};
 use crate::machine::{Action, End, SlotMachine, TrustWindow, pace};
 use crate::reply::Claim;
 use crate::slot::{Lease, Trigger};
@@ -116,7 +116,7 @@ impl SlotMachine {
             Claim::Held { by, remaining } => {
                 self.held = true;
                 self.retrying |= by.attempt > 0;
-                self.wait_for_others(now, sent + remaining, SPREAD_LAPSE, Why::Others);
+                self.wait_for_others(now, sent + remaining, SPREAD_LAPSE, WaitReason::Others);
             }
             Claim::Backoff { remaining } => {
                 self.retrying = true;
@@ -125,15 +125,15 @@ impl SlotMachine {
                     // had not heard of), and it would be refused for ever.
                     self.token = self.token.next();
                 }
-                self.wait_for_others(now, sent + remaining, SPREAD_RELEASE, Why::Others);
+                self.wait_for_others(now, sent + remaining, SPREAD_RELEASE, WaitReason::Others);
             }
             Claim::Blocked { remaining, .. } => {
-                self.wait_for_others(now, sent + remaining, SPREAD_LAPSE, Why::Older);
+                self.wait_for_others(now, sent + remaining, SPREAD_LAPSE, WaitReason::Older);
             }
             Claim::Paused { remaining } => {
                 // A resume wakes us; the look after one TTL is for the wake-up that was lost.
                 let remaining = remaining.unwrap_or(self.assignment.policy.lease_ttl);
-                self.wait_for_others(now, sent + remaining, SPREAD_RELEASE, Why::Paused);
+                self.wait_for_others(now, sent + remaining, SPREAD_RELEASE, WaitReason::Paused);
             }
             Claim::Early { remaining } => self.too_early(now, sent, remaining),
         }
@@ -150,18 +150,18 @@ impl SlotMachine {
             self.start_until = Some(now.mono + remaining.saturating_add(tick).saturating_add(span));
         }
         let until = sent + remaining + Duration::from_millis(1);
-        self.leave_or_wait(until, Why::Early);
+        self.leave_or_wait(until, WaitReason::Early);
     }
 
     /// Waits for somebody else's time to run out; looks sooner where the store does not wake its waiters, and once after
     /// the slot's end, where the store will say that it is over. The time that remains ran on while the answer was on its
     /// way, or lay unread on a node that stood still: it is counted from the instant before the claim was sent, and ends
     /// too early by the claim's way to the store at the most, which costs one more look.
-    fn wait_for_others(&mut self, now: Now, over: Mono, spread: Duration, why: Why) {
+    fn wait_for_others(&mut self, now: Now, over: Mono, spread: Duration, why: WaitReason) {
         let until = over + self.spread(spread);
         let until = self.assignment.poll.map_or(until, |poll| until.min(now.mono + poll));
         let last = self.end + AFTER_THE_END + self.spread(AFTER_THE_END);
-        let is_late = why == Why::Older && until + BEFORE_THE_END >= self.end;
+        let is_late = why == WaitReason::Older && until + BEFORE_THE_END >= self.end;
         let until = if now.mono >= self.end {
             until
         } else if is_late {
@@ -174,7 +174,7 @@ impl SlotMachine {
 
     /// The token stays until it is granted: an earlier send that nobody answered may still arrive, and what it is granted
     /// must be found by the next claim.
-    fn leave_or_wait(&mut self, until: Mono, why: Why) {
+    fn leave_or_wait(&mut self, until: Mono, why: WaitReason) {
         if self.drain_until.is_some() { self.finish(End::Left) } else { self.wait(until, why) }
     }
 
@@ -214,7 +214,7 @@ impl SlotMachine {
         let pause = if self.maybe_held() { pause.min(FIND_OUT) } else { pause };
         let pause = pause + self.spread(pause / 4);
         // The token stays: if the claim was applied, the same token finds it again (I5).
-        self.wait((now.mono + pause).min(self.silent_until()), Why::StoreError);
+        self.wait((now.mono + pause).min(self.silent_until()), WaitReason::StoreError);
     }
 
     /// Until when a store that does not answer is asked: a slot that is over can be claimed by nobody, and a lease that may have
@@ -258,7 +258,7 @@ impl SlotMachine {
             self.token = lease.token;
             self.errors.maybe_since = Some(first);
             self.errors.maybe_until = Some(now.mono + lease.ttl);
-            return self.wait(now.mono + pace::store_error(1), Why::StoreError);
+            return self.wait(now.mono + pace::store_error(1), WaitReason::StoreError);
         }
         self.spawn(now, Hold::guarded(lease, trust, used));
     }
@@ -286,16 +286,16 @@ impl SlotMachine {
             Wake::Job(job) | Wake::Slot { job, .. } if job != own.job() => {}
             Wake::Job(_) => self.wake_waiting(now, SPREAD_RELEASE, |_| true),
             Wake::Slot { key, .. } if *key != own.key() => {
-                self.wake_waiting(now, SPREAD_RELEASE, |why| why == Why::Older);
+                self.wake_waiting(now, SPREAD_RELEASE, |why| why == WaitReason::Older);
             }
             Wake::Slot { what: WakeKind::Done, .. } => {
-                if matches!(&self.phase, Phase::Waiting(wait) if wait.why != Why::StoreError) {
+                if matches!(&self.phase, Phase::Waiting(wait) if wait.why != WaitReason::StoreError) {
                     self.finish(End::Done);
                 }
             }
             Wake::Slot { what: WakeKind::Released, .. } => {
                 self.retrying = true;
-                self.wake_waiting(now, Duration::ZERO, |why| why != Why::Early);
+                self.wake_waiting(now, Duration::ZERO, |why| why != WaitReason::Early);
             }
         }
     }
@@ -309,12 +309,12 @@ impl SlotMachine {
         self.wake_waiting(now.plus(patience), SPREAD_RESYNC, |_| true);
     }
 
-    fn wake_waiting(&mut self, now: Now, spread: Duration, shortens: impl Fn(Why) -> bool) {
+    fn wake_waiting(&mut self, now: Now, spread: Duration, shortens: impl Fn(WaitReason) -> bool) {
         let until = now.mono + self.spread(spread);
         // Whatever it hears, a node whose own attempt failed waits longest, so that another one gets the retry.
         if let Phase::Waiting(wait) = &mut self.phase
             && shortens(wait.why)
-            && wait.why != Why::OwnFailure
+            && wait.why != WaitReason::OwnFailure
         {
             wait.until = wait.until.min(until);
         }

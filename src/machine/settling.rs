@@ -6,7 +6,7 @@ use crate::clock::{CLOCK_OFF, Mono, Now, earlier};
 use crate::error::StoreError;
 use crate::event::Event;
 use crate::machine::running::{Cause, Hold, Renewing};
-use crate::machine::slot::{Phase, Why};
+use crate::machine::slot::{Phase, WaitReason};
 use crate::machine::{Action, End, SlotMachine, TrustWindow, pace};
 use crate::reply::{Release, Settlement};
 use crate::slot::{Exit, ExitStatus, Lease, OUTPUT_LOST, Outcome, RunRecord};
@@ -186,7 +186,7 @@ impl SlotMachine {
         let until = now.mono + wait;
         // By a clock that is ahead the slot seems over while others still wait for the retry.
         let over = self.end + CLOCK_OFF;
-        self.wait(if now.mono < self.end { until.min(over) } else { until }, Why::OwnFailure);
+        self.wait(if now.mono < self.end { until.min(over) } else { until }, WaitReason::OwnFailure);
     }
 
     fn settling_failed(&mut self, now: Now, error: &StoreError) {

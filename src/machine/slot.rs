@@ -115,12 +115,12 @@ pub(super) enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wait {
     pub(super) until: Mono,
-    pub(super) why: Why,
+    pub(super) why: WaitReason,
 }
 
 /// Why the machine waits; decides which wake-ups shorten it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum WaitReason {
     /// Somebody holds the lease, or waits out a failure.
     Others,
     /// This node's own attempt failed: it waits longest, whatever it hears.
@@ -162,7 +162,7 @@ impl SlotMachine {
         let token = assignment.seed;
         let mut machine = Self {
             assignment,
-            phase: Phase::Waiting(Wait { until: now.mono, why: Why::Others }),
+            phase: Phase::Waiting(Wait { until: now.mono, why: WaitReason::Others }),
             token,
             end: now.mono,
             start_until: None,
@@ -300,7 +300,7 @@ impl SlotMachine {
         self.phase = Phase::Ended(end);
     }
 
-    pub(super) fn wait(&mut self, until: Mono, why: Why) {
+    pub(super) fn wait(&mut self, until: Mono, why: WaitReason) {
         self.phase = Phase::Waiting(Wait { until, why });
     }
 

@@ -14,7 +14,7 @@ use crate::job::OnLost;
 use crate::observe::Observer;
 use crate::service::{BuildError, Guard, GuardBuilder, GuardError, RunOutcome, Skipped, Standing, Stopped};
 use crate::slot::{Audit, Decision, Outcome, Period, Slot, SlotRecord};
-use crate::store::layer::{Call, Chaos, Fault, Layer, Layered, Reply};
+use crate::store::layer::{Call, Chaos, ChaosFault, Layer, Layered, Reply};
 use crate::store::memory::MemoryStore;
 use crate::store::{JobEntry, JobOrigin, Store, StoreOptions};
 
@@ -361,7 +361,7 @@ async fn a_store_that_is_away_starts_nothing_and_is_an_error() {
     let bench = Bench::new();
     let chaos = Chaos::scripted();
     for _ in 0..64 {
-        chaos.next(Op::Claim, Fault::LoseRequest);
+        chaos.next(Op::Claim, ChaosFault::LoseRequest);
     }
     let store = Arc::new(chaos.over(bench.store.clone()));
     let builder = bench.on(store, "a").lease_ttl(Duration::from_millis(500));

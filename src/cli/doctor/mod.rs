@@ -12,7 +12,7 @@ mod probe;
 use std::sync::Arc;
 
 use crate::cli::console::{Console, OutputArgs};
-use crate::cli::doctor::judge::{Limits, judge, unreachable};
+use crate::cli::doctor::judge::{Thresholds, judge, unreachable};
 use crate::cli::doctor::probe::{Left, Probe};
 use crate::cli::failure::Failure;
 use crate::cli::format::{self, Grid, harmless};
@@ -38,7 +38,7 @@ const FOR_EVER: std::time::Duration = std::time::Duration::from_secs(100 * 365 *
     before_help = "Example: cronward doctor --config /etc/cronward/jobs.toml",
     after_help = "Exit codes: 0 no problems, 1 warnings, 2 errors."
 )]
-pub(crate) struct Args {
+pub(crate) struct DoctorArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
     #[command(flatten)]
@@ -46,7 +46,7 @@ pub(crate) struct Args {
 }
 
 /// Looks at the store.
-pub(crate) async fn doctor(args: &Args, console: &mut Console) -> Result<(), Failure> {
+pub(crate) async fn doctor(args: &DoctorArgs, console: &mut Console) -> Result<(), Failure> {
     let file = args.store.read_file(console)?;
     let address = args.store.address(file.as_ref(), console)?.only_looked_at();
     let entropy = Entropy::from_system().map_err(|error| Failure::Internal(format!("no random source: {error}")))?;
@@ -86,7 +86,7 @@ async fn examine(address: &StoreAddress, file: Option<&Config>, entropy: &Entrop
     for trial in std::mem::take(&mut observed.trials) {
         observed.left.extend(clean(&address.url, &options, trial).await);
     }
-    let limits = Limits { lease_ttl: shortest_lease(file), op_timeout: options.op_timeout };
+    let limits = Thresholds { lease_ttl: shortest_lease(file), op_timeout: options.op_timeout };
     let mut findings = judge(&observed, opened.capability(), limits);
     if observed.calls.is_ok() {
         let particular = store::examine(&address.url, options, clock).await;

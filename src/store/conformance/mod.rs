@@ -29,7 +29,7 @@ mod wake;
 use std::sync::Arc;
 
 pub use bench::{Bench, Case};
-pub use ensure::{Failure, Outcome};
+pub use ensure::{CaseOutcome, Failure};
 pub use setup::{MemorySetup, Probe, Scale, Setup};
 
 /// Every case, in the order in which one would want to read the first failure.

@@ -74,7 +74,7 @@ const NO_SPACE: i32 = 1;
 
 /// What the cluster says of itself; what could not be asked for is missing.
 #[derive(Clone, Debug, Default)]
-struct Said {
+struct ClusterFacts {
     status: Option<StatusResponse>,
     members: Option<usize>,
     alarms: Option<Vec<i32>>,
@@ -88,7 +88,7 @@ impl Opened for EtcdStore {
             let members = self.link.ask::<_, MemberListResponse>(method::MEMBER_LIST, Nothing {}).await.ok();
             let alarms = self.link.ask::<_, AlarmResponse>(method::ALARM, AlarmRequest::default()).await.ok();
             let kinds = |answer: AlarmResponse| answer.alarms.iter().map(|alarm| alarm.kind).collect();
-            Said { status, members: members.map(|answer| answer.members.len()), alarms: alarms.map(kinds) }
+            ClusterFacts { status, members: members.map(|answer| answer.members.len()), alarms: alarms.map(kinds) }
         };
         let limit = self.options.op_timeout.saturating_mul(3);
         let said = tokio::time::timeout(limit, work).await.unwrap_or_default();
@@ -112,7 +112,7 @@ impl Opened for EtcdStore {
 }
 
 /// What is to be said of a cluster that says this of itself.
-fn judge(said: &Said) -> Vec<Finding> {
+fn judge(said: &ClusterFacts) -> Vec<Finding> {
     let mut findings = Vec::new();
     match &said.status {
         None => {
@@ -196,9 +196,9 @@ mod tests {
         );
     }
 
-    fn trouble(change: impl Fn(&mut Said)) -> Vec<String> {
+    fn trouble(change: impl Fn(&mut ClusterFacts)) -> Vec<String> {
         let status = StatusResponse { version: "3.4.23".to_owned(), db_size: 1, leader: 7 };
-        let mut said = Said { status: Some(status), members: Some(3), alarms: Some(vec![]) };
+        let mut said = ClusterFacts { status: Some(status), members: Some(3), alarms: Some(vec![]) };
         change(&mut said);
         let bad = judge(&said).into_iter().filter(|finding| finding.severity > Severity::Ok);
         bad.map(|finding| format!("{} {}", finding.check, finding.severity.as_str())).collect()

@@ -4,7 +4,7 @@
 use prost::Message;
 
 use super::api::{
-    Answer, AuthenticateResponse, KeyValue, LeaseGrantResponse, LeaseKeepAliveResponse, LeaseTimeToLiveResponse,
+    AuthenticateResponse, KeyValue, LeaseGrantResponse, LeaseKeepAliveResponse, LeaseTimeToLiveResponse, OpReply,
     RangeResponse, TxnResponse, WatchResponse,
 };
 use super::fault::Fault;
@@ -21,7 +21,7 @@ pub fn etcd_reply(bytes: &[u8]) -> bool {
     let range = decode::<RangeResponse>(bytes).map(|range| range.kvs);
     let step = decode::<TxnResponse>(bytes).map(|answer| {
         let ranges = answer.responses.into_iter().filter_map(|response| response.response);
-        ranges.flat_map(|Answer::Range(range)| range.kvs).collect()
+        ranges.flat_map(|OpReply::Range(range)| range.kvs).collect()
     });
     let watch = decode::<WatchResponse>(bytes);
     let told = watch.map(|watch| watch.events.into_iter().filter_map(|event| event.kv).collect());

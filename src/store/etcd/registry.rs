@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use super::EtcdStore;
 use super::api::{
-    ASCEND, Answer, BY_CHANGE, KeyValue, RangeRequest, RangeResponse, RequestOp, TxnRequest, TxnResponse, delete,
+    ASCEND, BY_CHANGE, KeyValue, OpReply, RangeRequest, RangeResponse, RequestOp, TxnRequest, TxnResponse, delete,
     delete_prefix, method, put, unchanged,
 };
 use super::fault::Fault;
@@ -252,7 +252,7 @@ impl EtcdStore {
     async fn trim(&self, call: &Call, answer: TxnResponse) -> Result<(), Fault> {
         let most = i64::try_from(MOST_PAGES).unwrap_or(i64::MAX);
         for response in answer.responses {
-            let Some(Answer::Range(RangeResponse { kvs, count })) = response.response else { continue };
+            let Some(OpReply::Range(RangeResponse { kvs, count })) = response.response else { continue };
             // A page at a time: each step adds few, and there is always a next one.
             if let Some(kv) = kvs.first().filter(|_| count > most) {
                 let key = String::from_utf8_lossy(&kv.key);

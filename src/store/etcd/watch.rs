@@ -18,13 +18,13 @@ use crate::store::{Wake, WakeKind, Wakeups};
 
 /// What is watched and those who listen.
 #[derive(Debug)]
-pub(super) struct Listener {
+pub(super) struct WatchListener {
     link: Arc<Link>,
     keys: Keys,
     hints: Hints,
 }
 
-impl Listener {
+impl WatchListener {
     /// A listener that does not connect before the first subscription.
     pub(super) fn new(link: Link, keys: Keys) -> Self {
         Self { link: Arc::new(link), keys, hints: Hints::default() }
@@ -44,7 +44,7 @@ struct Watch {
 }
 
 /// Why a watch ended.
-enum End {
+enum WatchEnd {
     /// The connection broke, or the member lost its leader.
     Broken,
     /// What was asked for is compacted away.
@@ -60,8 +60,8 @@ impl Watch {
                 Ok(answers) => {
                     again.connected();
                     match self.relay(answers, &mut heard).await {
-                        End::Broken => self.link.leave(),
-                        End::Compacted => heard = None,
+                        WatchEnd::Broken => self.link.leave(),
+                        WatchEnd::Compacted => heard = None,
                     }
                     tracing::debug!(heard, "the watch for wake-ups ended");
                 }
@@ -96,11 +96,11 @@ impl Watch {
     }
 
     /// Passes hints on until the watch ends.
-    async fn relay(&self, mut answers: Streaming<WatchResponse>, heard: &mut Option<i64>) -> End {
+    async fn relay(&self, mut answers: Streaming<WatchResponse>, heard: &mut Option<i64>) -> WatchEnd {
         while let Ok(Some(answer)) = answers.message().await {
             if answer.canceled {
                 tracing::debug!(reason = answer.cancel_reason, "the cluster ended the watch");
-                return if answer.compact_revision > 0 { End::Compacted } else { End::Broken };
+                return if answer.compact_revision > 0 { WatchEnd::Compacted } else { WatchEnd::Broken };
             }
             if answer.created && heard.is_none() {
                 self.hints.tell(Wake::Resync);
@@ -112,7 +112,7 @@ impl Watch {
                 *heard = revision.max(*heard);
             }
         }
-        End::Broken
+        WatchEnd::Broken
     }
 
     fn tell_all(&self, events: &[WatchEvent]) {

@@ -9,7 +9,7 @@ mod chaos;
 mod rotation;
 
 pub use crate::store::contract::Reply;
-pub use chaos::{Chaos, ChaosStore, Fault, Odds};
+pub use chaos::{Chaos, ChaosFault, ChaosStore, Odds};
 pub use rotation::{Credentials, Rotation};
 
 use std::fmt::Debug;

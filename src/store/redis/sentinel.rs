@@ -128,7 +128,7 @@ impl Sentinels {
         }
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let asked = self.listed.iter().enumerate();
-        let asked = asked.map(|(index, at)| Asked { index, at: at.clone(), known: Arc::clone(&self.known) });
+        let asked = asked.map(|(index, at)| SentinelQuery { index, at: at.clone(), known: Arc::clone(&self.known) });
         *tasks = asked.map(|sentinel| AbortOnDropHandle::new(runtime.spawn(sentinel.ask_for_ever()))).collect();
     }
 }
@@ -159,22 +159,24 @@ impl Knowledge {
     }
 }
 
-fn failure(error: &RedisError) -> Failure {
+fn failure(error: &RedisError) -> SentinelFailure {
     match error.code() {
-        Some("NOAUTH" | "WRONGPASS") => Failure::Refused("they want a password: write ?sentinel_pass=…".to_owned()),
-        Some(code) => Failure::Refused(format!("{code} {}", error.detail().unwrap_or(""))),
-        None => Failure::Silent(error.to_string()),
+        Some("NOAUTH" | "WRONGPASS") => {
+            SentinelFailure::Refused("they want a password: write ?sentinel_pass=…".to_owned())
+        }
+        Some(code) => SentinelFailure::Refused(format!("{code} {}", error.detail().unwrap_or(""))),
+        None => SentinelFailure::Silent(error.to_string()),
     }
 }
 
 /// One sentinel, and who is told what it says.
-struct Asked {
+struct SentinelQuery {
     index: usize,
     at: Target,
     known: Arc<Knowledge>,
 }
 
-impl Asked {
+impl SentinelQuery {
     /// Asks until the task is stopped.
     #[allow(clippy::disallowed_methods, reason = "the wait before a sentinel is tried again; the file owns it")]
     async fn ask_for_ever(self) {
@@ -302,13 +304,13 @@ const GONE: u32 = 60;
 struct SentinelReply {
     answer: Option<(Address, i64)>,
     /// Why it has not answered since.
-    failure: Option<Failure>,
+    failure: Option<SentinelFailure>,
     failures: u32,
 }
 
 /// Why there is no answer, as a fragment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Failure {
+pub(super) enum SentinelFailure {
     /// It cannot be reached, or stopped answering.
     Silent(String),
     /// It said so itself.
@@ -338,10 +340,12 @@ impl SentinelReplies {
 
     /// A sentinel refuses to answer, or cannot be asked. What it refused is kept until it answers: a time-out that follows
     /// tells nothing of what is to be mended.
-    pub(super) fn failure(&mut self, sentinel: usize, failure: Failure) {
+    pub(super) fn failure(&mut self, sentinel: usize, failure: SentinelFailure) {
         let Some(reply) = self.0.get_mut(sentinel) else { return };
-        let told =
-            reply.failure.take().filter(|told| matches!((told, &failure), (Failure::Refused(_), Failure::Silent(_))));
+        let told = reply
+            .failure
+            .take()
+            .filter(|told| matches!((told, &failure), (SentinelFailure::Refused(_), SentinelFailure::Silent(_))));
         reply.failure = told.or(Some(failure));
         reply.failures = reply.failures.saturating_add(1);
         if reply.failures >= GONE {
@@ -352,7 +356,7 @@ impl SentinelReplies {
     /// Why one of them does not answer: what was refused before what is silent.
     pub(super) fn why_not(&self) -> &str {
         match self.0.iter().filter_map(|reply| reply.failure.as_ref()).max() {
-            Some(Failure::Refused(why) | Failure::Silent(why)) => why,
+            Some(SentinelFailure::Refused(why) | SentinelFailure::Silent(why)) => why,
             None => "none can be reached",
         }
     }
@@ -468,8 +472,8 @@ mod tests {
         assert_eq!(told.master(None), Some((address(2), 0)));
     }
 
-    fn silent() -> Failure {
-        Failure::Silent("timed out".to_owned())
+    fn silent() -> SentinelFailure {
+        SentinelFailure::Silent("timed out".to_owned())
     }
 
     #[test]
@@ -478,7 +482,7 @@ mod tests {
         assert_eq!(told.why_not(), "none can be reached");
         told.failure(0, silent());
         assert_eq!(told.why_not(), "timed out");
-        told.failure(0, Failure::Refused("wrong password".to_owned()));
+        told.failure(0, SentinelFailure::Refused("wrong password".to_owned()));
         told.failure(0, silent());
         told.failure(1, silent());
         assert_eq!(told.why_not(), "wrong password");

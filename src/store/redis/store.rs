@@ -6,7 +6,7 @@ use redis::{Cmd, Value};
 
 use super::decode::Corrupt;
 use super::examine;
-use super::fault::Asked;
+use super::fault::Asker;
 use super::keys::Keys;
 use super::link::Endpoint;
 use super::link::Link;
@@ -146,7 +146,7 @@ impl RedisStore {
         read: impl FnOnce(&Value) -> Result<T, Corrupt>,
     ) -> Result<T, StoreError> {
         let (op_timeout, finds_masters) = (self.options.op_timeout, self.route.finds_masters());
-        let asked = Asked { op, location: &self.location, about, op_timeout, finds_masters };
+        let asked = Asker { op, location: &self.location, about, op_timeout, finds_masters };
         let answer = answer.map_err(|error| self.at_server(about, asked.failed(error)))?;
         read(&answer).map_err(|corrupt| asked.unreadable(corrupt))
     }

@@ -30,7 +30,7 @@ mod slots;
 mod sqlite;
 
 use crate::store::ErrorKind;
-use fault::Fault;
+use fault::SqlFault;
 
 #[cfg(feature = "mysql")]
 pub(super) use backend::MYSQL;
@@ -45,8 +45,8 @@ pub use sqlite::SqliteStore;
 const SCHEMA_VERSION: i64 = 6;
 
 /// Whether the tables have to be made; refuses tables of any other version. What is to be done with older ones is the store's to say.
-fn tables_are_missing(version: i64, way_out: &str) -> Result<bool, Fault> {
-    let refuse = |why: String| Err(Fault::known(ErrorKind::Unsupported, why));
+fn tables_are_missing(version: i64, way_out: &str) -> Result<bool, SqlFault> {
+    let refuse = |why: String| Err(SqlFault::known(ErrorKind::Unsupported, why));
     match version {
         0 => Ok(true),
         SCHEMA_VERSION => Ok(false),

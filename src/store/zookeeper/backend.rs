@@ -10,8 +10,8 @@ use chrono::{DateTime, Utc};
 use zookeeper_client::Error;
 
 use super::fault::Fault;
-use super::link::{FORM, Session, Target};
-use super::nodes::{Ask, Found, Paths, SlotText, read_json};
+use super::link::{FORM, Session, SessionTarget};
+use super::nodes::{Found, NodeRequest, Paths, SlotText, read_json};
 use super::{CAPABILITY, ZookeeperStore};
 use crate::clock::{Clock, earlier};
 use crate::job::Namespace;
@@ -31,7 +31,7 @@ impl Backend for ZookeeperBackend {
     }
 
     fn check(&self, url: &str) -> Result<(), OpenError> {
-        Target::parse(url).map(drop)
+        SessionTarget::parse(url).map(drop)
     }
 
     fn form(&self, _url: &str) -> String {
@@ -156,7 +156,7 @@ impl ZookeeperStore {
         for part in paths.chunks(IN_ONE) {
             let asks = part.iter().flat_map(|path| {
                 let lease = self.paths.lease_of(path).unwrap_or_default();
-                [Ask::Data(path.clone()), Ask::Children(path.clone()), Ask::Data(lease)]
+                [NodeRequest::Data(path.clone()), NodeRequest::Children(path.clone()), NodeRequest::Data(lease)]
             });
             let found = self.read(&session, asks.collect()).await?;
             for (path, found) in part.iter().zip(found.chunks(3)) {
@@ -191,7 +191,7 @@ impl ZookeeperStore {
     }
 
     pub(super) async fn children(&self, session: &Session, folder: String) -> Result<Vec<String>, Fault> {
-        match self.read(session, vec![Ask::Children(folder)]).await?.pop() {
+        match self.read(session, vec![NodeRequest::Children(folder)]).await?.pop() {
             Some(Found::Children(names)) => Ok(names),
             _ => Ok(Vec::new()),
         }

@@ -29,7 +29,7 @@ pub(super) const FORM: &str = "write zookeeper://HOST:2181/chroot, or several ho
 
 /// What sessions are made from.
 #[derive(Clone)]
-pub(super) struct Target {
+pub(super) struct SessionTarget {
     /// The servers, as the client library takes them.
     servers: String,
     /// Below which node everything is; empty, or with a slash before each part.
@@ -38,13 +38,13 @@ pub(super) struct Target {
     pub(super) login: Option<String>,
 }
 
-impl std::fmt::Debug for Target {
+impl std::fmt::Debug for SessionTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Target").field("servers", &self.servers).field("chroot", &self.chroot).finish_non_exhaustive()
     }
 }
 
-impl Target {
+impl SessionTarget {
     pub(super) fn parse(url: &str) -> Result<Self, OpenError> {
         Self::read(url).map_err(|message| OpenError::Url { url: redact(url), message })
     }
@@ -102,20 +102,20 @@ const SESSION: Duration = Duration::from_secs(10);
 type Pending = Shared<BoxFuture<'static, Result<Client, Error>>>;
 
 #[derive(Default)]
-struct State {
+struct LinkState {
     pending: Option<Pending>,
     /// Counts sessions, so that a late failure of an old one does not end a new one.
     generation: u64,
 }
 
 /// The session and what is needed to begin it again.
-pub(super) struct Link {
-    target: Target,
+pub(super) struct SessionLink {
+    target: SessionTarget,
     paths: Paths,
-    state: Mutex<State>,
+    state: Mutex<LinkState>,
 }
 
-impl std::fmt::Debug for Link {
+impl std::fmt::Debug for SessionLink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Link").field("target", &self.target).finish_non_exhaustive()
     }
@@ -128,9 +128,9 @@ pub(super) struct Session {
     pub(super) generation: u64,
 }
 
-impl Link {
+impl SessionLink {
     /// A link that does not connect before its first call.
-    pub(super) fn new(target: Target, paths: Paths) -> Self {
+    pub(super) fn new(target: SessionTarget, paths: Paths) -> Self {
         Self { target, paths, state: Mutex::default() }
     }
 
@@ -191,7 +191,7 @@ impl Link {
         // In a task of its own, so that a caller who gives up does not stop it for the others.
         let attempt = tokio::spawn(connect(self.target.clone()));
         let pending = attempt.map(|joined| joined.unwrap_or(Err(Error::ClientClosed))).boxed().shared();
-        *state = State { pending: Some(pending.clone()), generation: state.generation + 1 };
+        *state = LinkState { pending: Some(pending.clone()), generation: state.generation + 1 };
         (state.generation, pending)
     }
 
@@ -204,7 +204,7 @@ impl Link {
     }
 }
 
-async fn connect(target: Target) -> Result<Client, Error> {
+async fn connect(target: SessionTarget) -> Result<Client, Error> {
     let connector = Client::connector().with_session_timeout(SESSION).with_fail_eagerly();
     let connector = match &target.login {
         Some(login) => connector.with_auth("digest", login.as_bytes()),
@@ -221,14 +221,14 @@ async fn connect(target: Target) -> Result<Client, Error> {
 /// Nothing depends on a hint, so nothing here is an error.
 #[derive(Debug)]
 pub(super) struct Listener {
-    link: Arc<Link>,
+    link: Arc<SessionLink>,
     paths: Paths,
     hints: Hints,
 }
 
 impl Listener {
     /// A listener that does not connect before the first subscription.
-    pub(super) fn new(link: Link, paths: Paths) -> Self {
+    pub(super) fn new(link: SessionLink, paths: Paths) -> Self {
         Self { link: Arc::new(link), paths, hints: Hints::default() }
     }
 
@@ -246,7 +246,7 @@ impl Listener {
 
 /// What the task has of the listener.
 struct Watch {
-    link: Arc<Link>,
+    link: Arc<SessionLink>,
     paths: Paths,
     hints: Teller,
 }
@@ -305,9 +305,9 @@ mod tests {
 
     #[test]
     fn every_documented_form_is_read() {
-        let target = Target::parse("zookeeper://a,b:1,[::1]/ops/cron/").unwrap();
+        let target = SessionTarget::parse("zookeeper://a,b:1,[::1]/ops/cron/").unwrap();
         assert_eq!((target.servers.as_str(), target.chroot.as_str()), ("a:2181,b:1,[::1]:2181", "/ops/cron"));
-        let target = Target::parse("zookeeper://us%40er:p%2Fw@h").unwrap();
+        let target = SessionTarget::parse("zookeeper://us%40er:p%2Fw@h").unwrap();
         assert_eq!((target.login.as_deref(), target.chroot.as_str()), (Some("us@er:p/w"), ""));
         assert!(!format!("{target:?}").contains("p/w"));
     }
@@ -322,7 +322,7 @@ mod tests {
             ("zookeeper://u:hunter2@h?tls=1", "none is known"),
             ("zookeeper://hunter2@h", "user:password"),
         ] {
-            let told = Target::parse(url).unwrap_err().to_string();
+            let told = SessionTarget::parse(url).unwrap_err().to_string();
             assert!(told.contains(way_out) && !told.contains("hunter2") && !told.contains('\n'), "{told}");
         }
     }

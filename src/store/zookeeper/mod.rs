@@ -46,8 +46,8 @@ use crate::store::keyed::{Call, Frame, Framed};
 use crate::store::state::Moment;
 use crate::store::{Capability, OpenError, Reach, StoreClock, StoreError, StoreOptions, redact};
 use fault::{Fault, odd_answer};
-use link::{Link, Listener, Session, Target};
-use nodes::{Ask, Found, Paths};
+use link::{Listener, Session, SessionLink, SessionTarget};
+use nodes::{Found, NodeRequest, Paths};
 
 /// How often somebody who waits looks again while there is no session.
 const POLL: Duration = Duration::from_secs(5);
@@ -67,7 +67,7 @@ const CAPABILITY: Capability = Capability {
 #[derive(Debug)]
 pub struct ZookeeperStore {
     paths: Paths,
-    link: Arc<Link>,
+    link: Arc<SessionLink>,
     listener: Listener,
     location: String,
     options: StoreOptions,
@@ -85,11 +85,11 @@ impl ZookeeperStore {
     /// [`OpenError::Url`] when the url cannot be used.
     #[allow(clippy::unused_async, reason = "every store is opened by awaiting; others do connect")]
     pub async fn open(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
-        let target = Target::parse(url)?;
+        let target = SessionTarget::parse(url)?;
         let paths = Paths::new(&target.chroot, &options.namespace);
-        let link = Arc::new(Link::new(target.clone(), paths.clone()));
+        let link = Arc::new(SessionLink::new(target.clone(), paths.clone()));
         // A session of its own: a busy one would hold hints up.
-        let listener = Listener::new(Link::new(target, paths.clone()), paths.clone());
+        let listener = Listener::new(SessionLink::new(target, paths.clone()), paths.clone());
         let leader = LeaderClock::default();
         let (location, doubted) = (redact(url), AtomicU64::default());
         Ok(Self { paths, link, listener, location, options, doubted, clock, leader })
@@ -118,14 +118,14 @@ impl ZookeeperStore {
     }
 
     /// Reads several nodes as they are at one moment, and not before this call.
-    async fn read(&self, session: &Session, asks: Vec<Ask>) -> Result<Vec<Found>, Fault> {
+    async fn read(&self, session: &Session, asks: Vec<NodeRequest>) -> Result<Vec<Found>, Fault> {
         // Asked before the reading, on the same connection: a server that lags behind the leader catches up first.
         let caught_up = session.client.sync(&self.paths.pauses());
         let mut reader = session.client.new_multi_reader();
         for ask in asks {
             match ask {
-                Ask::Data(path) => reader.add_get_data(&path)?,
-                Ask::Children(path) => reader.add_get_children(&path)?,
+                NodeRequest::Data(path) => reader.add_get_data(&path)?,
+                NodeRequest::Children(path) => reader.add_get_children(&path)?,
             }
         }
         let ((), results) = try_join(caught_up, reader.commit()).await?;

@@ -163,7 +163,7 @@ pub(super) struct SlotText {
 }
 
 /// What is asked of one node.
-pub(super) enum Ask {
+pub(super) enum NodeRequest {
     Data(String),
     Children(String),
 }

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use super::ZookeeperStore;
 use super::fault::Fault;
 use super::link::Session;
-use super::nodes::{Ask, Found, read_json, read_latest, read_pauses};
+use super::nodes::{Found, NodeRequest, read_json, read_latest, read_pauses};
 use crate::clock::{earlier, later};
 use crate::job::JobName;
 use crate::slot::{Audit, JobLatest, NotePage, Slot};
@@ -30,7 +30,7 @@ const NOTES_AT_ONCE: usize = 25;
 const PURGED_AT_ONCE: usize = 500;
 
 /// An entry that was read: its path, itself, its version.
-type Entry<T> = (String, T, i32);
+type VersionedEntry<T> = (String, T, i32);
 
 impl Registry for ZookeeperStore {
     async fn jobs_known(&self, _call: &Call) -> Result<Vec<JobEntry>, Fault> {
@@ -109,7 +109,7 @@ impl Registry for ZookeeperStore {
         let mut latest = Vec::with_capacity(jobs.len());
         for part in jobs.chunks(AT_ONCE) {
             let paths: Vec<String> = part.iter().map(|job| self.paths.latest(job)).collect();
-            let found = self.read(&session, paths.iter().cloned().map(Ask::Data).collect()).await?;
+            let found = self.read(&session, paths.iter().cloned().map(NodeRequest::Data).collect()).await?;
             for (path, found) in paths.iter().zip(&found) {
                 latest.push(read_latest(path, Some(found))?.0);
             }
@@ -120,14 +120,18 @@ impl Registry for ZookeeperStore {
 
 impl ZookeeperStore {
     /// Every entry of a folder, by name.
-    async fn entries<T: DeserializeOwned>(&self, session: &Session, folder: &str) -> Result<Vec<Entry<T>>, Fault> {
-        let found = self.read(session, vec![Ask::Children(folder.to_owned())]).await?;
+    async fn entries<T: DeserializeOwned>(
+        &self,
+        session: &Session,
+        folder: &str,
+    ) -> Result<Vec<VersionedEntry<T>>, Fault> {
+        let found = self.read(session, vec![NodeRequest::Children(folder.to_owned())]).await?;
         let Some(Found::Children(mut names)) = found.into_iter().next() else { return Ok(Vec::new()) };
         names.sort();
         let paths: Vec<String> = names.iter().map(|name| format!("{folder}/{name}")).collect();
         let mut entries = Vec::with_capacity(paths.len());
         for part in paths.chunks(AT_ONCE) {
-            let found = self.read(session, part.iter().cloned().map(Ask::Data).collect()).await?;
+            let found = self.read(session, part.iter().cloned().map(NodeRequest::Data).collect()).await?;
             for (path, found) in part.iter().zip(found) {
                 if let Found::Data(data, stat) = found {
                     entries.push((path.clone(), read_json(path, &data)?, stat.version));
@@ -142,7 +146,7 @@ impl ZookeeperStore {
         call: &Call,
         session: &Session,
         jobs: &[JobEntry],
-        known: &[Entry<JobEntry>],
+        known: &[VersionedEntry<JobEntry>],
     ) -> Result<bool, Fault> {
         let now = self.moment(session, false).await?.now;
         let mut writer = session.client.new_multi_writer();
@@ -162,7 +166,7 @@ impl ZookeeperStore {
 
     async fn pauses_read(&self, session: &Session) -> Result<Option<(BTreeMap<JobName, PauseText>, i32)>, Fault> {
         let path = self.paths.pauses();
-        match self.read(session, vec![Ask::Data(path.clone())]).await?.pop() {
+        match self.read(session, vec![NodeRequest::Data(path.clone())]).await?.pop() {
             Some(Found::Data(data, stat)) => Ok(Some((read_pauses(&path, &data)?, stat.version))),
             _ => Ok(None),
         }
@@ -251,7 +255,7 @@ impl Notes for ZookeeperStore {
     async fn notes_known(&self, _call: &Call, slot: &Slot) -> Result<Vec<NotePage>, Fault> {
         let session = self.link.session().await?;
         let path = self.paths.note(slot);
-        let Some(Found::Data(data, _)) = self.read(&session, vec![Ask::Data(path.clone())]).await?.pop() else {
+        let Some(Found::Data(data, _)) = self.read(&session, vec![NodeRequest::Data(path.clone())]).await?.pop() else {
             return Ok(Vec::new());
         };
         let (mut text, at) = (read_json::<NotesText>(&path, &data)?, self.moment(&session, false).await?);
@@ -265,7 +269,7 @@ impl Notes for ZookeeperStore {
 
 impl ZookeeperStore {
     async fn note_part(&self, call: &Call, session: &Session, part: &[(&Slot, Vec<&NotePage>)]) -> Result<bool, Fault> {
-        let asks = part.iter().map(|(slot, _)| Ask::Data(self.paths.note(slot))).collect();
+        let asks = part.iter().map(|(slot, _)| NodeRequest::Data(self.paths.note(slot))).collect();
         let found = self.read(session, asks).await?;
         let at = self.moment(session, false).await?;
         let mut writer = session.client.new_multi_writer();
@@ -324,7 +328,7 @@ impl ZookeeperStore {
         let paths: Vec<String> =
             self.long_begun(session, folders, earlier(at.now, at.retention), PURGED_AT_ONCE).await?;
         for part in paths.chunks(NOTES_AT_ONCE) {
-            let found = self.read(session, part.iter().cloned().map(Ask::Data).collect()).await?;
+            let found = self.read(session, part.iter().cloned().map(NodeRequest::Data).collect()).await?;
             let mut writer = session.client.new_multi_writer();
             let mut any = false;
             for (path, found) in part.iter().zip(found) {

@@ -9,7 +9,7 @@ use zookeeper_client::MultiWriter;
 use super::fault::{Fault, cause, is_overtaken};
 use super::leases::{Asks, Leases, Owner, Tending};
 use super::link::Session;
-use super::nodes::{Ask, Found, Paths, SlotText, outputs_of, read_json, read_latest, read_pauses, state};
+use super::nodes::{Found, NodeRequest, Paths, SlotText, outputs_of, read_json, read_latest, read_pauses, state};
 use super::{CAPABILITY, ZookeeperStore};
 use crate::slot::{Attempt, JobLatest, OutputTail, Slot, SlotRecord, Token};
 use crate::store::codec::{LatestText, MarkText, PauseText};
@@ -25,7 +25,7 @@ const MOST_TRIES: usize = 200;
 const AT_ONCE: usize = 30;
 
 /// A slot as it was read, and what must not have changed when it is written.
-struct Loaded {
+struct LoadedSlot {
     slot: Slot,
     stored: SlotState,
     text: SlotText,
@@ -49,7 +49,7 @@ struct Loaded {
     read: Vec<(String, i32)>,
 }
 
-impl Loaded {
+impl LoadedSlot {
     fn step(&self) -> SlotStep {
         let (pause, other) = (self.pause.clone(), self.leases.other.clone());
         let step = SlotStep { pause, other, ..SlotStep::new(&self.slot, self.stored.current(self.at), self.at.now) };
@@ -107,7 +107,7 @@ impl Records for ZookeeperStore {
         let mut now = self.moment(&session, slots.is_empty()).await?.now;
         let mut records = Vec::with_capacity(slots.len());
         for part in slots.chunks(AT_ONCE) {
-            let asks = part.iter().map(|slot| Ask::Data(self.paths.slot(slot)));
+            let asks = part.iter().map(|slot| NodeRequest::Data(self.paths.slot(slot)));
             let found = self.read(&session, asks.collect()).await?;
             let at = self.moment(&session, false).await?;
             now = at.now;
@@ -132,7 +132,7 @@ impl Records for ZookeeperStore {
     ) -> Result<Option<OutputTail>, Fault> {
         let session = self.link.session().await?;
         let path = format!("{}/{}", self.paths.slot(slot), Paths::output(attempt, token));
-        match self.read(&session, vec![Ask::Data(path.clone())]).await?.pop() {
+        match self.read(&session, vec![NodeRequest::Data(path.clone())]).await?.pop() {
             Some(Found::Data(data, _)) => read_json(&path, &data).map(Some),
             _ => Ok(None),
         }
@@ -145,13 +145,17 @@ impl Records for ZookeeperStore {
 
 impl ZookeeperStore {
     /// Reads the slot; none when the namespace had to be made first.
-    async fn load(&self, session: &Session, query: &SlotQuery) -> Result<Option<Loaded>, Fault> {
+    async fn load(&self, session: &Session, query: &SlotQuery) -> Result<Option<LoadedSlot>, Fault> {
         let (slot, pauses) = (&query.slot, self.paths.pauses());
         let path = self.paths.slot(slot);
-        let mut asks = vec![Ask::Data(path.clone()), Ask::Children(path.clone()), Ask::Data(self.paths.owner(slot))];
-        asks.extend([self.paths.slots_of(slot.job().as_str()), pauses.clone()].map(Ask::Data));
+        let mut asks = vec![
+            NodeRequest::Data(path.clone()),
+            NodeRequest::Children(path.clone()),
+            NodeRequest::Data(self.paths.owner(slot)),
+        ];
+        asks.extend([self.paths.slots_of(slot.job().as_str()), pauses.clone()].map(NodeRequest::Data));
         let latest = self.paths.latest(slot.job());
-        asks.extend(query.latest.then(|| Ask::Data(latest.clone())));
+        asks.extend(query.latest.then(|| NodeRequest::Data(latest.clone())));
         asks.extend(self.leases_asked(query));
         // At the same time, so that a clock that has to be asked costs no round trip of its own.
         let (found, at) = try_join(self.read(session, asks), self.moment(session, false)).await?;
@@ -169,7 +173,7 @@ impl ZookeeperStore {
         let read = vec![(pauses, stat.version)];
         let latest = read_latest(&latest, if query.latest { found.next() } else { None }.as_ref())?;
         let leases = self.leases_found(session, query, found, at).await?;
-        Ok(Some(Loaded {
+        Ok(Some(LoadedSlot {
             slot: slot.clone(),
             stored: state(&path, &text)?,
             text,
@@ -186,7 +190,13 @@ impl ZookeeperStore {
         }))
     }
 
-    async fn write(&self, call: &Call, session: &Session, loaded: &Loaded, change: &Change) -> Result<Written, Fault> {
+    async fn write(
+        &self,
+        call: &Call,
+        session: &Session,
+        loaded: &LoadedSlot,
+        change: &Change,
+    ) -> Result<Written, Fault> {
         let tending = loaded.owner.tending(loaded.asks(), &change.mark);
         if change.is_none() && tending != Tending::Take {
             return Ok(Written::Yes);
@@ -235,7 +245,7 @@ impl ZookeeperStore {
     fn add_slot(
         &self,
         writer: &mut MultiWriter<'_>,
-        loaded: &Loaded,
+        loaded: &LoadedSlot,
         mark: Option<MarkText>,
         change: &Change,
     ) -> Result<(), Fault> {
@@ -255,7 +265,7 @@ impl ZookeeperStore {
     fn add_latest(
         &self,
         writer: &mut MultiWriter<'_>,
-        loaded: &Loaded,
+        loaded: &LoadedSlot,
         latest: Option<&JobLatest>,
     ) -> Result<(), Fault> {
         let Some(latest) = latest else { return Ok(()) };
@@ -273,7 +283,7 @@ impl ZookeeperStore {
         Ok(writer.add_delete(path, None)?)
     }
 
-    fn add_outputs(&self, writer: &mut MultiWriter<'_>, loaded: &Loaded, change: &Change) -> Result<(), Fault> {
+    fn add_outputs(&self, writer: &mut MultiWriter<'_>, loaded: &LoadedSlot, change: &Change) -> Result<(), Fault> {
         let folder = self.paths.slot(&loaded.slot);
         let written = change.run.as_ref().map(|run| (Paths::output(run.attempt, run.token), &run.output));
         let is_written = |name: &String| written.as_ref().is_some_and(|(own, _)| own == name);
@@ -313,7 +323,7 @@ impl ZookeeperStore {
 }
 
 /// The slot's mark after the step. What has run out is nothing any more.
-fn mark_after(loaded: &Loaded, change: &MarkChange) -> Option<MarkText> {
+fn mark_after(loaded: &LoadedSlot, change: &MarkChange) -> Option<MarkText> {
     let stands = |mark: &MarkText| mark.until().is_none_or(|until| until > loaded.at.now);
     match change {
         MarkChange::Keep => loaded.text.mark.clone().filter(stands),

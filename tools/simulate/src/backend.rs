@@ -32,7 +32,7 @@ pub(super) struct Kept {
 
 /// A grant that is new.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Grant {
+pub(super) struct NewGrant {
     /// The lease that had lapsed before, though its run was not settled.
     pub(super) lapsed: Option<Standing>,
     /// Since when the slot had been free.
@@ -45,7 +45,7 @@ pub(super) struct Grant {
 #[derive(Debug, Default)]
 pub(super) struct Processed {
     pub(super) answer: Option<Answer>,
-    pub(super) grant: Option<Grant>,
+    pub(super) grant: Option<NewGrant>,
     /// A lease that had lapsed and was set again by its holder.
     pub(super) restored: Option<Standing>,
     pub(super) wakes: Vec<Wake>,
@@ -168,7 +168,7 @@ impl Backend {
                 shadow.lease.filter(|lease| lease.until <= now && !shadow.has_ended(lease.attempt, lease.token));
             let (free_since, failed) = (shadow.free_since(now, u32::MAX), shadow.failed);
             if shadow.granted(request, *attempt, now) {
-                done.grant = Some(Grant { lapsed, free_since, failed });
+                done.grant = Some(NewGrant { lapsed, free_since, failed });
             }
         }
         done.answer = Some(Answer::Claim(answer));

@@ -80,7 +80,7 @@ checks! {
 
 /// A broken promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct BrokenPromise {
     /// Which one.
     pub check: Check,
     /// When, since the world began.
@@ -89,7 +89,7 @@ pub struct Finding {
     pub text: String,
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for BrokenPromise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} at {:.3} s: {}", self.check, self.at.as_secs_f64(), self.text)
     }

@@ -112,12 +112,12 @@ impl Dice {
 /// A priority queue of events, in order of time; what happens at one moment comes in the order in which it was put in.
 #[derive(Debug)]
 pub(super) struct Queue<E> {
-    heap: BinaryHeap<Reverse<Entry<E>>>,
+    heap: BinaryHeap<Reverse<QueuedEvent<E>>>,
     count: u64,
 }
 
 #[derive(Debug)]
-struct Entry<E> {
+struct QueuedEvent<E> {
     at: Time,
     number: u64,
     event: E,
@@ -130,7 +130,7 @@ impl<E> Queue<E> {
 
     pub(super) fn push(&mut self, at: Time, event: E) {
         self.count += 1;
-        self.heap.push(Reverse(Entry { at, number: self.count, event }));
+        self.heap.push(Reverse(QueuedEvent { at, number: self.count, event }));
     }
 
     pub(super) fn pop(&mut self) -> Option<(Time, E)> {
@@ -138,21 +138,21 @@ impl<E> Queue<E> {
     }
 }
 
-impl<E> PartialEq for Entry<E> {
+impl<E> PartialEq for QueuedEvent<E> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl<E> Eq for Entry<E> {}
+impl<E> Eq for QueuedEvent<E> {}
 
-impl<E> PartialOrd for Entry<E> {
+impl<E> PartialOrd for QueuedEvent<E> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<E> Ord for Entry<E> {
+impl<E> Ord for QueuedEvent<E> {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.at, self.number).cmp(&(other.at, other.number))
     }

@@ -11,7 +11,7 @@ use crate::backend::SlotId;
 use crate::daemon::Daemon;
 use crate::engine::Time;
 use crate::faults::Fault;
-use crate::history::{Run, Story};
+use crate::history::{SimulatedRun, SlotHistory};
 use crate::message::{Answer, Ask, NoAnswer, Process, Request};
 use crate::nature::Event;
 use crate::shadow::Shadow;
@@ -25,7 +25,7 @@ impl World {
     /// No slot is another than its shadow, also those that nobody asked for.
     fn compare_all(&mut self) {
         let (now, stories) = (self.nature.instant(), &self.nature.stories);
-        let differs = |(id, story): (&SlotId, &Story)| {
+        let differs = |(id, story): (&SlotId, &SlotHistory)| {
             let (check, text) = self.backend.compare(&story.slot, *id, now)?;
             Some((check, format!("{} was not asked for: {text}", story.slot)))
         };
@@ -230,7 +230,7 @@ impl World {
         self.nature.note(|_| format!("n{} is gone", node + 1));
         self.nature.trouble(node, now);
         let soon = self.nature.dice.span(Duration::from_millis(1), Duration::from_millis(20));
-        let alive = |run: &&mut Run| run.by == process && run.ended.is_none();
+        let alive = |run: &&mut SimulatedRun| run.by == process && run.ended.is_none();
         let runs = self.nature.runs.iter_mut().enumerate().rev();
         for (index, run) in runs.filter_map(|(index, run)| alive(&&mut *run).then_some((index, run))) {
             run.orphaned = true;
@@ -336,7 +336,7 @@ impl World {
 }
 
 /// The store has lost the records of these `gone`: what ran before them and is not settled yet will not hear of them.
-fn forget(all: &mut [Run], of_slot: &[usize], gone: &[Token]) {
+fn forget(all: &mut [SimulatedRun], of_slot: &[usize], gone: &[Token]) {
     let token = |index: &usize| all.get(*index).map(|run| run.token).filter(|token| gone.contains(token));
     let gone: Vec<(usize, Token)> = of_slot.iter().filter_map(|index| Some((*index, token(index)?))).collect();
     for earlier in of_slot {

@@ -15,7 +15,7 @@ use crate::message::Process;
 
 /// One slot.
 #[derive(Clone, Debug)]
-pub(super) struct Story {
+pub(super) struct SlotHistory {
     pub(super) slot: Slot,
     /// Its first tick, delayed as the job says.
     pub(super) tick: DateTime<Utc>,
@@ -56,7 +56,7 @@ pub(super) struct Story {
 
 /// One run of a command.
 #[derive(Clone, Debug)]
-pub(super) struct Run {
+pub(super) struct SimulatedRun {
     pub(super) by: Process,
     pub(super) task: u64,
     pub(super) attempt: Attempt,
@@ -82,7 +82,7 @@ pub(super) struct Run {
     pub(super) plan: u32,
 }
 
-impl Run {
+impl SimulatedRun {
     /// It did its work.
     pub(super) fn succeeded(&self) -> bool {
         self.code == Some(0) && !self.stopped && !self.orphaned
@@ -94,7 +94,7 @@ impl Run {
     }
 }
 
-impl Story {
+impl SlotHistory {
     pub(super) const fn new(slot: Slot, tick: DateTime<Utc>) -> Self {
         Self {
             slot,

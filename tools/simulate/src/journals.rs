@@ -10,7 +10,7 @@ use cronward::event::Event;
 use cronward::job::NodeName;
 use cronward::observe::journal::Line;
 use cronward::slot::Slot;
-use cronward::verify::{self, Fault, Finding, Inputs, Report};
+use cronward::verify::{self, Finding, InjectedFault, Inputs, Report};
 
 use crate::message::Process;
 
@@ -27,7 +27,7 @@ pub struct Judged {
 #[derive(Debug, Default)]
 pub(super) struct Journals {
     files: BTreeMap<usize, String>,
-    faults: Vec<Fault>,
+    faults: Vec<InjectedFault>,
 }
 
 /// What the checker is told of a world besides what its nodes wrote.
@@ -58,7 +58,7 @@ impl Journals {
     }
 
     /// Something was done to the cluster.
-    pub(super) fn enter(&mut self, fault: Fault) {
+    pub(super) fn enter(&mut self, fault: InjectedFault) {
         self.faults.push(fault);
     }
 

@@ -10,11 +10,11 @@ use cronward::job::{Concurrency, OnLost, Policy};
 use cronward::slot::{Slot, Verdict};
 use cronward::store::{ClaimRequest, Closing};
 
-use crate::backend::{Grant, SlotId};
+use crate::backend::{NewGrant, SlotId};
 use crate::checks::Check;
 use crate::engine::Time;
 use crate::faults::Fault;
-use crate::history::Run;
+use crate::history::SimulatedRun;
 use crate::message::{Ask, Process, Request};
 use crate::shadow::Standing;
 use crate::world::World;
@@ -29,7 +29,7 @@ const RESYNC: Duration = Duration::from_millis(500);
 
 impl World {
     /// The store granted a slot.
-    pub(super) fn granted(&mut self, to: Process, id: SlotId, claim: &ClaimRequest, grant: Grant) {
+    pub(super) fn granted(&mut self, to: Process, id: SlotId, claim: &ClaimRequest, grant: NewGrant) {
         let now = self.nature.instant();
         if let Some(lapsed) = grant.lapsed {
             self.look_at_lapse(id, &claim.slot, lapsed);
@@ -46,7 +46,7 @@ impl World {
     }
 
     /// A node died under its lease: how long the next one took, if it was there and well.
-    fn look_at_recovery(&mut self, id: SlotId, slot: &Slot, grant: Grant) {
+    fn look_at_recovery(&mut self, id: SlotId, slot: &Slot, grant: NewGrant) {
         // A file that was read since may allow attempts that nobody waited for.
         let reloads = self.nature.scenario.mix.has(Fault::Reload);
         let Some(lapsed) = grant.lapsed.filter(|_| !reloads) else { return };
@@ -178,7 +178,7 @@ impl World {
     }
 
     /// A reported failure is tried again as soon as the wait is over, by another node than the one that failed.
-    fn look_at_retry(&mut self, to: Process, id: SlotId, grant: Grant, free: DateTime<Utc>) {
+    fn look_at_retry(&mut self, to: Process, id: SlotId, grant: NewGrant, free: DateTime<Utc>) {
         let (Some(failed), Some(story)) = (grant.failed, self.nature.stories.get(&id)) else { return };
         let slot = story.slot.clone();
         // A reload begins anew, and forgets whose failure it was.
@@ -237,7 +237,7 @@ impl World {
         // It may still wait after a failure of its own.
         let retry = policy.retry;
         let handicap = retry.max_delay.max(retry.delay).mul_f64(1.25) + Duration::from_millis(250);
-        let recent = |run: &Run| {
+        let recent = |run: &SimulatedRun| {
             run.by.node == node && run.ended.is_none_or(|ended| self.nature.scenario.instant(ended + handicap) > before)
         };
         let runs = story.into_iter().flat_map(|story| &story.runs).filter_map(|run| self.nature.runs.get(*run));
@@ -267,7 +267,7 @@ impl World {
         let Some(id) = self.nature.id(&lease.slot) else { return };
         let Some(story) = self.nature.stories.get(&id) else { return };
         let runs = story.runs.iter().filter_map(|run| self.nature.runs.get(*run));
-        let own = |run: &&Run| run.by == request.from && run.attempt == lease.attempt && run.succeeded();
+        let own = |run: &&SimulatedRun| run.by == request.from && run.attempt == lease.attempt && run.succeeded();
         if runs.filter(own).count() == 0 {
             let text =
                 format!("n{} says that attempt {} of {} succeeded", request.from.node + 1, lease.attempt, lease.slot);

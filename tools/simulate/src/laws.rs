@@ -28,7 +28,7 @@ use crate::backend::SlotId;
 use crate::checks::Check;
 use crate::engine::Time;
 use crate::faults::Fault;
-use crate::history::{Classes, Run, Story};
+use crate::history::{Classes, SimulatedRun, SlotHistory};
 use crate::judge::{LONGEST_PAUSE, LOOK};
 use crate::message::{Answer, Process, Request};
 use crate::shadow::Shadow;
@@ -44,7 +44,8 @@ impl World {
             self.nature.stories.iter().filter(|(_, story)| story.slot.end() < before).map(|(id, _)| *id).collect();
         for id in over {
             let Some(story) = self.nature.stories.get(&id).cloned() else { continue };
-            let runs: Vec<Run> = story.runs.iter().filter_map(|run| self.nature.runs.get(*run)).cloned().collect();
+            let runs: Vec<SimulatedRun> =
+                story.runs.iter().filter_map(|run| self.nature.runs.get(*run)).cloned().collect();
             let done = self.backend.kept.shadows.get(&id).is_some_and(|shadow| shadow.verdict == Some(Verdict::Done));
             let classes = classify(&story, &runs, done);
             self.nature.summary.classes.add(&classes);
@@ -67,7 +68,7 @@ impl World {
     }
 
     /// L2, and that a verdict other than done was told.
-    fn look_at_verdict(&mut self, story: &Story, done: bool) {
+    fn look_at_verdict(&mut self, story: &SlotHistory, done: bool) {
         let slot = &story.slot;
         if story.verdict.is_none() && !done && !story.was_done && self.is_accounted_for(story) {
             return self.nature.break_off(Check::L2, format!("{slot} has no verdict"));
@@ -88,7 +89,7 @@ impl World {
 
     /// Some node is to see to it that the slot gets its verdict: one that was there at its tick and still is, or, if they all
     /// died, those that came after them, if the registry can tell them that there was somebody before, and the job.
-    fn is_accounted_for(&self, story: &Story) -> bool {
+    fn is_accounted_for(&self, story: &SlotHistory) -> bool {
         let scenario = &self.nature.scenario;
         let mut attended = story.attended.iter();
         let there = |process: &&Process| self.hosts.get(process.node).is_some_and(|host| host.start == process.start);
@@ -113,7 +114,7 @@ impl World {
 
     /// A repeat or an overlap is told by somebody: by a node, or by the record of a run that crashed. What a store had
     /// forgotten that was done nobody knows while it is done again; each success is told, so whoever reads the journals does.
-    fn look_at_silence(&mut self, story: &Story, runs: &[Run], classes: &Classes) {
+    fn look_at_silence(&mut self, story: &SlotHistory, runs: &[SimulatedRun], classes: &Classes) {
         let successes = runs.iter().filter(|run| run.succeeded() && run.settled).count();
         if classes.repeated > 0 && story.told_successes < successes {
             let text = format!("{} was done {successes} times, {} of them told", story.slot, story.told_successes);
@@ -139,18 +140,20 @@ impl World {
 ///
 /// A node that is cut off hears of the later run when it settles its own; where the store has lost the later one's record by
 /// then (it loses all it has a second time), nobody is left who knows both.
-fn silent_overlap(runs: &[Run], alarms: &[(Process, Attempt)]) -> Option<(Attempt, Attempt)> {
-    let silent = |run: &&Run| run.settled && !alarms.contains(&(run.by, run.attempt));
-    let named = |run: &Run, later: &Run| run.overlaps(later) && !run.unnameable.contains(&later.token);
+fn silent_overlap(runs: &[SimulatedRun], alarms: &[(Process, Attempt)]) -> Option<(Attempt, Attempt)> {
+    let silent = |run: &&SimulatedRun| run.settled && !alarms.contains(&(run.by, run.attempt));
+    let named =
+        |run: &SimulatedRun, later: &SimulatedRun| run.overlaps(later) && !run.unnameable.contains(&later.token);
     runs.iter().enumerate().filter(|(_, run)| silent(run)).find_map(|(index, run)| {
         let mut later = runs.iter().skip(index + 1).filter(silent);
         later.find(|later| named(run, later)).map(|later| (run.attempt, later.attempt))
     })
 }
 
-fn classify(story: &Story, runs: &[Run], done: bool) -> Classes {
+fn classify(story: &SlotHistory, runs: &[SimulatedRun], done: bool) -> Classes {
     let succeeded = runs.iter().filter(|run| run.succeeded()).count();
-    let overlapping = |(index, run): (usize, &Run)| runs.iter().skip(index + 1).any(|later| run.overlaps(later));
+    let overlapping =
+        |(index, run): (usize, &SimulatedRun)| runs.iter().skip(index + 1).any(|later| run.overlaps(later));
     let repeated = succeeded > 1;
     let unguarded = runs.iter().any(|run| !run.guarded);
     let guarded = u32::try_from(runs.iter().filter(|run| run.guarded).count()).unwrap_or(u32::MAX);
@@ -228,7 +231,7 @@ impl World {
     }
 
     /// By what a node that could start a slot would do so; none if it could not.
-    fn policy_of(&self, node: usize, story: &Story) -> Option<&Policy> {
+    fn policy_of(&self, node: usize, story: &SlotHistory) -> Option<&Policy> {
         let host = self.hosts.get(node)?;
         let daemon = host.daemon.as_ref().filter(|daemon| !daemon.is_leaving())?;
         let policy = &daemon.job(story.slot.job())?.policy;
@@ -289,17 +292,17 @@ impl World {
         since.max(from)
     }
 
-    fn ran_unguarded(&self, story: &Story) -> bool {
+    fn ran_unguarded(&self, story: &SlotHistory) -> bool {
         story.runs.iter().filter_map(|run| self.nature.runs.get(*run)).any(|run| !run.guarded)
     }
 }
 
-fn is_untried(story: &Story) -> bool {
+fn is_untried(story: &SlotHistory) -> bool {
     story.runs.is_empty() && story.not_started.is_none()
 }
 
 /// Somebody was to start it as long as it lasted.
-fn is_open(story: &Story, shadow: Option<&Shadow>, max_attempts: u32) -> bool {
+fn is_open(story: &SlotHistory, shadow: Option<&Shadow>, max_attempts: u32) -> bool {
     let done =
         story.was_done || shadow.is_some_and(|shadow| shadow.done.is_some() || shadow.verdict == Some(Verdict::Done));
     let used = shadow.map_or(0, Shadow::used);
@@ -311,8 +314,8 @@ mod tests {
     use super::*;
     use cronward::slot::Token;
 
-    fn run(attempt: Attempt, from: u64, to: u64) -> Run {
-        Run {
+    fn run(attempt: Attempt, from: u64, to: u64) -> SimulatedRun {
+        SimulatedRun {
             by: process(attempt),
             task: 1,
             attempt,
@@ -351,9 +354,9 @@ mod tests {
 
     #[test]
     fn nobody_can_tell_of_a_run_whose_record_is_lost_or_whose_end_nobody_heard_of() {
-        let forgotten = Run { unnameable: vec![Token::from_bits(2)], ..run(1, 0, 10) };
+        let forgotten = SimulatedRun { unnameable: vec![Token::from_bits(2)], ..run(1, 0, 10) };
         assert_eq!(silent_overlap(&[forgotten, run(2, 5, 20)], &[]), None);
-        let open = Run { settled: false, ..run(1, 0, 10) };
+        let open = SimulatedRun { settled: false, ..run(1, 0, 10) };
         assert_eq!(silent_overlap(&[open, run(2, 5, 20)], &[]), None);
         assert_eq!(silent_overlap(&[run(1, 0, 10), run(2, 10, 20)], &[]), None, "one after the other");
     }

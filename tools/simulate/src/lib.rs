@@ -54,10 +54,10 @@ mod weather;
 mod world;
 
 pub use checks::Bug;
-pub use checks::{Check, Finding};
+pub use checks::{BrokenPromise, Check};
 pub use faults::{Fault, FaultSet};
 pub use history::{Classes, Summary};
 pub use journals::Judged;
 pub use scenario::{Limits, SHORT_FROM};
 pub use search::{Control, JUDGED, Shrunk, control, shrink};
-pub use world::{Options, Outcome, run};
+pub use world::{Options, WorldOutcome, run};

@@ -12,10 +12,10 @@ use cronward::verify;
 
 use crate::backend::SlotId;
 use crate::checks::Bug;
-use crate::checks::{Check, Finding};
+use crate::checks::{BrokenPromise, Check};
 use crate::engine::{Dice, Queue, Time};
 use crate::faults::Fault;
-use crate::history::{Run, Story, Summary};
+use crate::history::{SimulatedRun, SlotHistory, Summary};
 use crate::journals::Journals;
 use crate::message::{Answer, Ask, NoAnswer, Process, Request};
 use crate::scenario::Scenario;
@@ -64,8 +64,8 @@ pub(super) struct Nature {
     pub(super) queue: Queue<Event>,
     pub(super) dice: Dice,
     pub(super) now: Time,
-    pub(super) stories: BTreeMap<SlotId, Story>,
-    pub(super) runs: Vec<Run>,
+    pub(super) stories: BTreeMap<SlotId, SlotHistory>,
+    pub(super) runs: Vec<SimulatedRun>,
     /// Since when nothing has kept a node from doing its work.
     pub(super) good_since: Vec<Time>,
     pub(super) cut_off_until: Vec<Time>,
@@ -76,7 +76,7 @@ pub(super) struct Nature {
     /// Starts that the world has not looked at yet.
     pub(super) spawned: Vec<(Slot, Token)>,
     pub(super) summary: Summary,
-    pub(super) finding: Option<Finding>,
+    pub(super) finding: Option<BrokenPromise>,
     pub(super) trace: Option<Vec<String>>,
     /// What the nodes write, where the checker of journals is to read it.
     pub(super) journals: Option<Journals>,
@@ -130,7 +130,7 @@ impl Nature {
     /// The first broken promise is the one that is reported.
     pub(super) fn break_off(&mut self, check: Check, text: impl Into<String>) {
         if self.finding.is_none() {
-            self.finding = Some(Finding { check, at: self.now, text: text.into() });
+            self.finding = Some(BrokenPromise { check, at: self.now, text: text.into() });
         }
     }
 
@@ -163,7 +163,7 @@ impl Nature {
     }
 
     /// The stories of the job of a slot, in order.
-    pub(super) fn of_job(&self, (job, _): SlotId) -> impl DoubleEndedIterator<Item = (&SlotId, &Story)> {
+    pub(super) fn of_job(&self, (job, _): SlotId) -> impl DoubleEndedIterator<Item = (&SlotId, &SlotHistory)> {
         self.stories.range((job, i64::MIN)..=(job, i64::MAX))
     }
 
@@ -171,7 +171,7 @@ impl Nature {
         self.scenario.job(slot.job()).map(|(job, _)| (job, slot.start().timestamp()))
     }
 
-    pub(super) fn story(&mut self, slot: &Slot) -> Option<&mut Story> {
+    pub(super) fn story(&mut self, slot: &Slot) -> Option<&mut SlotHistory> {
         let id = self.id(slot)?;
         self.stories.get_mut(&id)
     }
@@ -190,7 +190,7 @@ impl Nature {
     }
 
     /// The run under this token, if it was started.
-    pub(super) fn run_of(&self, slot: &Slot, token: Token) -> Option<&Run> {
+    pub(super) fn run_of(&self, slot: &Slot, token: Token) -> Option<&SimulatedRun> {
         let story = self.stories.get(&self.id(slot)?)?;
         story.runs.iter().filter_map(|run| self.runs.get(*run)).find(|run| run.token == token)
     }
@@ -297,7 +297,7 @@ impl Nature {
         let (at, until) = (self.instant().trunc_subsecs(3), self.scenario.instant(until.min(self.scenario.end)));
         if let Some(journals) = &mut self.journals {
             let (kind, target) = (kind.to_owned(), target.to_owned());
-            journals.enter(verify::Fault { at, kind, target, until: Some(until.max(at)) });
+            journals.enter(verify::InjectedFault { at, kind, target, until: Some(until.max(at)) });
         }
     }
 

@@ -8,7 +8,7 @@ use cronward::slot::Slot;
 
 use crate::engine::Time;
 use crate::faults::Fault;
-use crate::history::Run;
+use crate::history::SimulatedRun;
 use crate::journals::{Besides, Judged};
 use crate::nature::Nature;
 
@@ -53,6 +53,6 @@ fn recorded(nature: &Nature) -> String {
     text
 }
 
-fn fence(slot: &Slot, run: &Run) -> u64 {
+fn fence(slot: &Slot, run: &SimulatedRun) -> u64 {
     slot.fence(run.attempt).0
 }

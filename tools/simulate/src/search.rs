@@ -5,7 +5,7 @@
 use cronward::schedule::ScheduleError;
 
 use crate::checks::Bug;
-use crate::checks::{Check, Finding};
+use crate::checks::{BrokenPromise, Check};
 use crate::faults::Fault;
 use crate::scenario::{Limits, SHORT_FROM};
 use crate::world::{Options, run};
@@ -18,7 +18,7 @@ pub struct Control {
     /// The first world that shows it.
     pub seed: u64,
     /// How it was found.
-    pub finding: Finding,
+    pub finding: BrokenPromise,
     /// The first world whose journals show it to the checker, and as what; none within [`JUDGED`] worlds.
     pub judged: Option<(u64, String)>,
 }

@@ -19,7 +19,7 @@ use crate::checks::Check;
 use crate::desk::Desk;
 use crate::engine::Time;
 use crate::faults::Fault;
-use crate::history::Run;
+use crate::history::SimulatedRun;
 use crate::message::Ask;
 use crate::nature::Event;
 use crate::requests::{Asked, Requests};
@@ -199,7 +199,7 @@ pub(super) fn begin(desk: &mut Desk<'_>, id: u64, token: Token, context: &RunCon
         code = if dice.chance(habit.success) { Ok(0) } else { dice.pick(&[Ok(1), Err(11)], Ok(1)) };
         stubborn = dice.chance(habit.stubborn);
     }
-    nature.runs.push(Run {
+    nature.runs.push(SimulatedRun {
         by: desk.process,
         task: id,
         attempt: context.attempt,

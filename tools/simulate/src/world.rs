@@ -11,12 +11,12 @@ use cronward::schedule::ScheduleError;
 
 use crate::backend::{Backend, SlotId};
 use crate::checks::Bug;
-use crate::checks::{Check, Finding};
+use crate::checks::{BrokenPromise, Check};
 use crate::daemon::Daemon;
 use crate::desk::Desk;
 use crate::engine::{Dice, NodeClock, Time};
 use crate::faults::Fault;
-use crate::history::{Story, Summary};
+use crate::history::{SlotHistory, Summary};
 use crate::journals::{Journals, Judged};
 use crate::message::Process;
 use crate::nature::{Event, Nature};
@@ -82,11 +82,11 @@ impl Default for Options {
 
 /// What came of a world.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct WorldOutcome {
     /// Its figures.
     pub summary: Summary,
     /// The first broken promise.
-    pub finding: Option<Finding>,
+    pub finding: Option<BrokenPromise>,
     /// What the checker makes of its journals, if wanted and if it can read its clocks.
     pub judged: Option<Judged>,
     /// Every step, if wanted.
@@ -96,7 +96,7 @@ pub struct Outcome {
 }
 
 /// Runs the world of a seed. Fails only if a schedule of the simulator itself cannot be read.
-pub fn run(seed: u64, options: &Options) -> Result<Outcome, ScheduleError> {
+pub fn run(seed: u64, options: &Options) -> Result<WorldOutcome, ScheduleError> {
     let scenario = Scenario::drawn(seed, options.limits)?;
     let mut world = World::new(scenario, options);
     world.run();
@@ -108,7 +108,7 @@ pub fn run(seed: u64, options: &Options) -> Result<Outcome, ScheduleError> {
     world.nature.summary.judged = u64::from(judged.is_some());
     world.nature.summary.judged_slots = judged.as_ref().map_or(0, |judged| judged.report.slots as u64);
     let Nature { summary, finding, trace, fingerprint, .. } = world.nature;
-    Ok(Outcome { summary, finding, judged, trace: trace.unwrap_or_default(), fingerprint })
+    Ok(WorldOutcome { summary, finding, judged, trace: trace.unwrap_or_default(), fingerprint })
 }
 
 impl World {
@@ -329,7 +329,7 @@ fn tell_slots(nature: &mut Nature) {
             let fire_at = it.timetable.fire_at(tick, &slot);
             nature.queue.push(nature.scenario.time(fire_at), Event::Tick(id));
             nature.queue.push(nature.scenario.time(slot.end()), Event::Over(id));
-            nature.stories.insert(id, Story::new(slot, fire_at));
+            nature.stories.insert(id, SlotHistory::new(slot, fire_at));
         }
     }
 }

@@ -21,14 +21,16 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-use simulate::{Bug, Check, Control, Finding, Limits, Options, Outcome, SHORT_FROM, Summary, control, run, shrink};
+use simulate::{
+    BrokenPromise, Bug, Check, Control, Limits, Options, SHORT_FROM, Summary, WorldOutcome, control, run, shrink,
+};
 
-fn world(seed: u64, options: &Options) -> Outcome {
+fn world(seed: u64, options: &Options) -> WorldOutcome {
     run(seed, options).unwrap()
 }
 
 /// How to see a finding again.
-fn shown(seed: u64, finding: &Finding) -> String {
+fn shown(seed: u64, finding: &BrokenPromise) -> String {
     let options = Options { journals: finding.check == Check::Journals, ..Options::default() };
     let smallest = shrink(seed, options, finding.check).options;
     format!("seed {seed}: {finding}\n  smallest: {}", args::replay(seed, &smallest))

@@ -19,7 +19,7 @@ use crate::store::redis::decode::{self, Corrupt, Fields, instant, integer, json,
 use crate::store::redis::script::{Args, Script};
 use crate::store::redis::store::ttl;
 use crate::store::redlock::claim::{Found, Grant, Look, Own};
-use crate::store::redlock::lease::{Ack, Answer, Said};
+use crate::store::redlock::lease::{Ack, MasterRenewal, Said};
 use crate::store::{Op, Trial};
 
 /// `age.lua`, and the part as the body of one function. `lease` is where its arguments have the lease's TTL.
@@ -122,7 +122,7 @@ impl RedisStore {
     }
 
     /// Renews, and tells for how long this master has kept its data.
-    pub(super) async fn renew_counted(&self, lease: &Lease) -> Reply<Answer> {
+    pub(super) async fn renew_counted(&self, lease: &Lease) -> Reply<MasterRenewal> {
         let args = self
             .about(&lease.slot, self.memory(&lease.slot))
             .arg(lease.token)
@@ -244,10 +244,10 @@ pub(super) fn ack(reply: &Value) -> Result<Ack, Corrupt> {
 }
 
 /// The answer of `renew.lua`.
-pub(super) fn renewal(reply: &Value) -> Result<Answer, Corrupt> {
+pub(super) fn renewal(reply: &Value) -> Result<MasterRenewal, Corrupt> {
     let (age, longest, answer) = counted(reply)?;
     let said: Renewal = decode::renewal(answer)?;
-    Ok(Answer { age, longest, said })
+    Ok(MasterRenewal { age, longest, said })
 }
 
 /// The answer of `verdict.lua`: what is recorded there now, and whether it was recorded before.

@@ -31,13 +31,13 @@ use masters::{Heard, Masters};
 
 /// What a url says.
 #[derive(Debug)]
-struct Target {
+struct QuorumTarget {
     masters: Vec<String>,
     quorum: Quorum,
     longest_lease: Duration,
 }
 
-impl Target {
+impl QuorumTarget {
     fn parse(url: &str) -> Result<Self, OpenError> {
         let members = Members::parse(url, 6_379, &["longest_lease"])?;
         let refuse = |message: String| members.refuse(&message);
@@ -53,7 +53,7 @@ impl Target {
 
 /// Refuses a url for its text, and for that of the masters' urls.
 pub(in crate::store::redis) fn check(url: &str) -> Result<(), OpenError> {
-    Target::parse(url)?.masters.iter().try_for_each(|master| check_one(master))
+    QuorumTarget::parse(url)?.masters.iter().try_for_each(|master| check_one(master))
 }
 
 /// Whole seconds or minutes.
@@ -85,7 +85,7 @@ pub struct RedlockStore {
 impl RedlockStore {
     /// Opens the store at `redlock://` or `redlocks://` (docs/stores.md has the forms). Only the url is judged here.
     pub async fn open(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
-        let target = Target::parse(url)?;
+        let target = QuorumTarget::parse(url)?;
         let patience = Masters::patience(options.op_timeout);
         let mut masters = Vec::new();
         for master in &target.masters {
@@ -117,16 +117,16 @@ mod tests {
     use super::*;
 
     fn refused(url: &str) -> String {
-        Target::parse(url).unwrap_err().to_string()
+        QuorumTarget::parse(url).unwrap_err().to_string()
     }
 
     #[test]
     fn every_master_gets_the_login_the_database_and_the_ca() {
-        let target = Target::parse("redlock://u:p%2Fw@a,b:7000,[::1]/2?longest_lease=5m").unwrap();
+        let target = QuorumTarget::parse("redlock://u:p%2Fw@a,b:7000,[::1]/2?longest_lease=5m").unwrap();
         let masters = ["redis://u:p%2Fw@a:6379/2", "redis://u:p%2Fw@b:7000/2", "redis://u:p%2Fw@[::1]:6379/2"];
         assert_eq!(target.masters, masters);
         assert_eq!((target.quorum.majority(), target.longest_lease.as_secs()), (2, 300));
-        let target = Target::parse("redlocks://a,b,c?ca=/etc/a%20b.pem").unwrap();
+        let target = QuorumTarget::parse("redlocks://a,b,c?ca=/etc/a%20b.pem").unwrap();
         assert_eq!(target.masters[0], "rediss://a:6379/?ca=/etc/a%20b.pem");
     }
 

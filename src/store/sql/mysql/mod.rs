@@ -17,8 +17,8 @@ use sqlx::{ConnectOptions, MySqlConnection};
 use url::Url;
 
 use crate::store::hints::Teller;
-use crate::store::sql::fault::Fault;
-use crate::store::sql::server::{Dialect, Place, Sent, ServerSession, ServerStore, ServerTexts, millis};
+use crate::store::sql::fault::SqlFault;
+use crate::store::sql::server::{Dialect, Sent, ServerPlace, ServerSession, ServerStore, ServerTexts, millis};
 use crate::store::sql::session::{Columns, Session, Texts, Value, statements, values};
 use crate::store::sql::slots::{NO_TURN, Scope, SlotWrite};
 use crate::store::{
@@ -137,11 +137,11 @@ impl Dialect for MySql {
         judge(said)
     }
 
-    fn at(_place: &Place<MySqlConnectOptions>, _options: &StoreOptions) -> Self {
+    fn at(_place: &ServerPlace<MySqlConnectOptions>, _options: &StoreOptions) -> Self {
         Self { hints: Teller::default() }
     }
 
-    async fn greet(session: &mut ServerSession<Self>, limit: Duration) -> Result<(), Fault> {
+    async fn greet(session: &mut ServerSession<Self>, limit: Duration) -> Result<(), SqlFault> {
         // The variable of that name differs between the servers; the statement does not.
         session.run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED").await?;
         session.execute(OWN.greet, values![seconds(limit)]).await?;
@@ -153,12 +153,12 @@ impl Dialect for MySql {
         Ok(())
     }
 
-    async fn lock_schema(session: &mut ServerSession<Self>, limit: Duration) -> Result<(), Fault> {
+    async fn lock_schema(session: &mut ServerSession<Self>, limit: Duration) -> Result<(), SqlFault> {
         let seconds = i64::try_from(limit.as_secs()).unwrap_or(i64::MAX).max(1);
         let rows = session.fetch(OWN.schema_lock, values![seconds]).await?;
         match rows.first().map(|row| row.number("locked")).transpose()?.flatten() {
             Some(1) => Ok(()),
-            _ => Err(Fault::known(ErrorKind::Timeout, "another process makes the tables: try again".to_owned())),
+            _ => Err(SqlFault::known(ErrorKind::Timeout, "another process makes the tables: try again".to_owned())),
         }
     }
 
@@ -168,7 +168,7 @@ impl Dialect for MySql {
         scope: &Scope,
         write: &SlotWrite,
         limit: Duration,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, SqlFault> {
         if !write.has_outputs() {
             return session.save_row(scope, write, limit).await;
         }
@@ -208,14 +208,14 @@ impl Dialect for MySql {
 
 impl ServerSession<MySql> {
     /// Makes the row of a slot that had none, where there is still none.
-    async fn begin_slot(&mut self, scope: &Scope, write: &SlotWrite) -> Result<(), Fault> {
+    async fn begin_slot(&mut self, scope: &Scope, write: &SlotWrite) -> Result<(), SqlFault> {
         let values = values![write.now, write.untouched()?, UNTOUCHED];
         self.execute(OWN.slot_begin, [write.slot(scope), values].concat()).await?;
         Ok(())
     }
 
     /// The row alone.
-    async fn save_row(&mut self, scope: &Scope, write: &SlotWrite, limit: Duration) -> Result<bool, Fault> {
+    async fn save_row(&mut self, scope: &Scope, write: &SlotWrite, limit: Duration) -> Result<bool, SqlFault> {
         let mut row = write.row(scope)?;
         let fresh = values![write.now, millis(limit)];
         // The condition stands behind what is set.

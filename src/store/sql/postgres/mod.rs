@@ -18,8 +18,8 @@ use url::Url;
 
 use crate::job::Namespace;
 use crate::store::hints::{Hints, Reconnection, Teller};
-use crate::store::sql::fault::Fault;
-use crate::store::sql::server::{Dialect, Place, Sent, ServerSession, ServerStore, ServerTexts, millis};
+use crate::store::sql::fault::SqlFault;
+use crate::store::sql::server::{Dialect, Sent, ServerPlace, ServerSession, ServerStore, ServerTexts, millis};
 use crate::store::sql::session::{Columns, Session, Texts, statements, values};
 use crate::store::sql::slots::{NO_TURN, Scope, SlotWrite};
 use crate::store::{
@@ -66,7 +66,7 @@ statements! {
 /// PostgreSQL.
 #[derive(Debug)]
 pub(in crate::store::sql) struct Postgres {
-    listener: Listener,
+    listener: NotifyListener,
 }
 
 #[async_trait]
@@ -148,17 +148,17 @@ impl Dialect for Postgres {
         judge(said)
     }
 
-    fn at(place: &Place<PgConnectOptions>, options: &StoreOptions) -> Self {
-        Self { listener: Listener::new(place.clone(), &options.namespace, options.op_timeout) }
+    fn at(place: &ServerPlace<PgConnectOptions>, options: &StoreOptions) -> Self {
+        Self { listener: NotifyListener::new(place.clone(), &options.namespace, options.op_timeout) }
     }
 
-    async fn greet(session: &mut ServerSession<Self>, limit: Duration) -> Result<(), Fault> {
+    async fn greet(session: &mut ServerSession<Self>, limit: Duration) -> Result<(), SqlFault> {
         session.fetch(OWN.greet, values![millis(limit).to_string()]).await?;
         Ok(())
     }
 
     /// Until the end of the transaction.
-    async fn lock_schema(session: &mut ServerSession<Self>, _limit: Duration) -> Result<(), Fault> {
+    async fn lock_schema(session: &mut ServerSession<Self>, _limit: Duration) -> Result<(), SqlFault> {
         session.run(SERVER_TEXTS.begin).await?;
         Ok(session.run(OWN.schema_lock).await?)
     }
@@ -169,7 +169,7 @@ impl Dialect for Postgres {
         scope: &Scope,
         write: &SlotWrite,
         limit: Duration,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, SqlFault> {
         let mut values = write.row(scope)?;
         let (wake, latest) = (write.change.wake.as_ref().map(ToString::to_string), write.latest()?);
         let (next, mut read) = (write.turn.map(|turn| turn.next), write.turn.and_then(|turn| turn.read));
@@ -186,7 +186,7 @@ impl Dialect for Postgres {
         Ok(row.number("written")?.is_some_and(|written| written > 0))
     }
 
-    async fn tell(session: &mut ServerSession<Self>, scope: &Scope, wake: &Wake) -> Result<(), Fault> {
+    async fn tell(session: &mut ServerSession<Self>, scope: &Scope, wake: &Wake) -> Result<(), SqlFault> {
         session.fetch(OWN.tell, values![channel(&scope.namespace), wake.to_string()]).await?;
         Ok(())
     }
@@ -247,8 +247,8 @@ fn judge(said: &BTreeMap<String, String>) -> Vec<Finding> {
 /// dropped. A lost connection is made again for ever, and listens again; each time it stands, `Resync` tells that hints may
 /// have been lost. Nothing depends on a hint, so nothing here is an error.
 #[derive(Debug)]
-struct Listener {
-    place: Place<PgConnectOptions>,
+struct NotifyListener {
+    place: ServerPlace<PgConnectOptions>,
     channel: String,
     /// The longest wait for a connection and for an answer on it.
     limit: Duration,
@@ -260,9 +260,9 @@ const LONGEST_LIMIT: Duration = Duration::from_secs(60);
 /// A link that was silent for so long is asked whether it still stands.
 const SILENCE: Duration = Duration::from_secs(5);
 
-impl Listener {
+impl NotifyListener {
     /// A listener that does not connect before the first subscription.
-    fn new(place: Place<PgConnectOptions>, namespace: &Namespace, limit: Duration) -> Self {
+    fn new(place: ServerPlace<PgConnectOptions>, namespace: &Namespace, limit: Duration) -> Self {
         Self { place, channel: channel(namespace), limit: limit.min(LONGEST_LIMIT), hints: Hints::default() }
     }
 

@@ -26,7 +26,7 @@ use chrono::{DateTime, Utc};
 use sqlx::ConnectOptions;
 use url::Url;
 
-use crate::store::sql::fault::Fault;
+use crate::store::sql::fault::SqlFault;
 use crate::store::sql::row;
 use crate::store::sql::session::{Driver, Session, Texts, Why, statements};
 use crate::store::sql::slots::{Scope, SlotWrite};
@@ -35,7 +35,7 @@ use crate::store::{Capability, ErrorKind, Finding, Migration, OpenError, StoreOp
 use crate::text::message;
 use place::{refused, take_access};
 
-pub(super) use place::{Access, Place};
+pub(super) use place::{Access, ServerPlace};
 pub(super) use store::ServerStore;
 
 /// What a transaction sees.
@@ -118,13 +118,13 @@ pub(super) trait Dialect: Debug + Send + Sync + Sized + 'static {
     fn judge(said: &BTreeMap<String, String>) -> Vec<Finding>;
 
     /// For one store.
-    fn at(place: &Place<Self::Options>, options: &StoreOptions) -> Self;
+    fn at(place: &ServerPlace<Self::Options>, options: &StoreOptions) -> Self;
 
     /// Has the server give up every statement after `limit`, as far as it can.
-    async fn greet(session: &mut ServerSession<Self>, limit: Duration) -> Result<(), Fault>;
+    async fn greet(session: &mut ServerSession<Self>, limit: Duration) -> Result<(), SqlFault>;
 
     /// One process makes the tables at a time: waits as long for others who do the same.
-    async fn lock_schema(session: &mut ServerSession<Self>, limit: Duration) -> Result<(), Fault>;
+    async fn lock_schema(session: &mut ServerSession<Self>, limit: Duration) -> Result<(), SqlFault>;
 
     /// Writes a change of a slot, if its row still has the version that was read, or is not there still, and no more than `limit` has
     /// passed since. False when nothing was written: somebody else's change came first.
@@ -133,10 +133,10 @@ pub(super) trait Dialect: Debug + Send + Sync + Sized + 'static {
         scope: &Scope,
         write: &SlotWrite,
         limit: Duration,
-    ) -> Result<bool, Fault>;
+    ) -> Result<bool, SqlFault>;
 
     /// Tells the others once the transaction is committed, where the server can.
-    async fn tell(_session: &mut ServerSession<Self>, _scope: &Scope, _wake: &Wake) -> Result<(), Fault> {
+    async fn tell(_session: &mut ServerSession<Self>, _scope: &Scope, _wake: &Wake) -> Result<(), SqlFault> {
         Ok(())
     }
 
@@ -158,10 +158,10 @@ pub(super) fn check<D: Dialect>(url: &str) -> Result<(), OpenError> {
 }
 
 /// What a url names.
-pub(super) fn resolve<D: Dialect>(url: &str) -> Result<Place<D::Options>, OpenError> {
+pub(super) fn resolve<D: Dialect>(url: &str) -> Result<ServerPlace<D::Options>, OpenError> {
     let (parsed, access) = read::<D>(url)?;
     let options = D::options(&parsed).map_err(|message| refused(url, message))?;
-    Ok(Place { options: options.disable_statement_logging(), access, location: redact(url) })
+    Ok(ServerPlace { options: options.disable_statement_logging(), access, location: redact(url) })
 }
 
 /// The longest foreign text that becomes part of a message.
@@ -212,14 +212,14 @@ impl<D: Dialect> Session for ServerSession<D> {
 
 impl<D: Dialect> ServerSession<D> {
     /// Connects, and has the server give up whatever takes longer than `limit`.
-    async fn connect(options: &D::Options, limit: Duration) -> Result<Self, Fault> {
+    async fn connect(options: &D::Options, limit: Duration) -> Result<Self, SqlFault> {
         let mut session = Self { connection: options.connect().await?, now: DateTime::UNIX_EPOCH };
         D::greet(&mut session, limit).await?;
         Ok(session)
     }
 
     /// The same, with the tables checked.
-    async fn open(place: &Place<D::Options>, limit: Duration) -> Result<Self, Fault> {
+    async fn open(place: &ServerPlace<D::Options>, limit: Duration) -> Result<Self, SqlFault> {
         let mut session = Self::connect(&place.options, limit).await?;
         session.bring_up(place.access, limit).await?;
         Ok(session)
@@ -236,7 +236,7 @@ impl<D: Dialect> ServerSession<D> {
     }
 
     /// Begins a transaction, and looks at the server's clock.
-    async fn begin(&mut self, isolation: Isolation) -> Result<(), Fault> {
+    async fn begin(&mut self, isolation: Isolation) -> Result<(), SqlFault> {
         let texts = D::server_texts();
         self.run(match isolation {
             Isolation::Snapshot => texts.begin_snapshot,
@@ -244,7 +244,7 @@ impl<D: Dialect> ServerSession<D> {
         })
         .await?;
         let now = self.number(texts.now).await?.unwrap_or(i64::MIN);
-        let odd = || Fault::known(ErrorKind::Unavailable, format!("the server's clock is at {now} ms"));
+        let odd = || SqlFault::known(ErrorKind::Unavailable, format!("the server's clock is at {now} ms"));
         self.now = DateTime::from_timestamp_millis(now).ok_or_else(odd)?;
         Ok(())
     }
@@ -258,7 +258,7 @@ impl<D: Dialect> ServerSession<D> {
     }
 
     /// Makes the tables where there are none, if that is allowed: by one of the processes that start together.
-    async fn bring_up(&mut self, access: Access, limit: Duration) -> Result<Migration, Fault> {
+    async fn bring_up(&mut self, access: Access, limit: Duration) -> Result<Migration, SqlFault> {
         let found = self.version().await?;
         if !are_missing(found, access)? {
             return Ok(Migration { from: found, to: found });
@@ -272,7 +272,7 @@ impl<D: Dialect> ServerSession<D> {
         Ok(made)
     }
 
-    async fn make(&mut self, access: Access) -> Result<Migration, Fault> {
+    async fn make(&mut self, access: Access) -> Result<Migration, SqlFault> {
         // Read again: another process may have done it meanwhile.
         let from = self.version().await?;
         if are_missing(from, access)? {
@@ -282,7 +282,7 @@ impl<D: Dialect> ServerSession<D> {
     }
 
     /// 0 when there are no tables.
-    async fn version(&mut self) -> Result<i64, Fault> {
+    async fn version(&mut self) -> Result<i64, SqlFault> {
         if self.number(D::server_texts().schema_there).await? == Some(0) {
             return Ok(0);
         }
@@ -295,11 +295,11 @@ const WAY_OUT: &str = "stop all nodes, drop the tables whose names begin with cr
                        run `cronward migrate`";
 
 /// Whether the tables have to be made, if that is allowed.
-fn are_missing(version: i64, access: Access) -> Result<bool, Fault> {
+fn are_missing(version: i64, access: Access) -> Result<bool, SqlFault> {
     let missing = tables_are_missing(version, WAY_OUT)?;
     if missing && access == Access::Use {
         let why = "its tables are missing: run `cronward migrate` as a user who may create them";
-        return Err(Fault::known(ErrorKind::Unsupported, why.to_owned()));
+        return Err(SqlFault::known(ErrorKind::Unsupported, why.to_owned()));
     }
     Ok(missing)
 }

@@ -8,7 +8,7 @@ use crate::store::{OpenError, StoreOptions, redact};
 
 /// Where a server is.
 #[derive(Clone)]
-pub(in crate::store::sql) struct Place<O> {
+pub(in crate::store::sql) struct ServerPlace<O> {
     /// Holds the password: never printed.
     pub(in crate::store::sql) options: O,
     pub(in crate::store::sql) access: Access,
@@ -16,7 +16,7 @@ pub(in crate::store::sql) struct Place<O> {
     pub(in crate::store::sql) location: String,
 }
 
-impl<O> fmt::Debug for Place<O> {
+impl<O> fmt::Debug for ServerPlace<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Place").field("location", &self.location).field("access", &self.access).finish_non_exhaustive()
     }

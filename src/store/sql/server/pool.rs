@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::{Dialect, Place, ServerSession};
+use super::{Dialect, ServerPlace, ServerSession};
 use crate::store::ErrorKind;
-use crate::store::sql::fault::Fault;
+use crate::store::sql::fault::SqlFault;
 
 /// The most connections of one store.
 pub(super) const MOST: usize = 8;
@@ -51,8 +51,8 @@ impl<D: Dialect> Pool<D> {
     }
 
     /// The connection for one call; waits for one that is free.
-    pub(super) async fn take(&self) -> Result<Lane<'_, D>, Fault> {
-        let closed = |_| Fault::known(ErrorKind::Unavailable, "the store is closing".to_owned());
+    pub(super) async fn take(&self) -> Result<Lane<'_, D>, SqlFault> {
+        let closed = |_| SqlFault::known(ErrorKind::Unavailable, "the store is closing".to_owned());
         let permit = self.permits.acquire().await.map_err(closed)?;
         let generation = self.generation.load(Ordering::Acquire);
         let session = self.idle().pop();
@@ -77,11 +77,11 @@ impl<D: Dialect> Pool<D> {
 
 impl<D: Dialect> Lane<'_, D> {
     /// The connection, made now if there is none.
-    pub(super) async fn session(&mut self, place: &Place<D::Options>) -> Result<&mut ServerSession<D>, Fault> {
+    pub(super) async fn session(&mut self, place: &ServerPlace<D::Options>) -> Result<&mut ServerSession<D>, SqlFault> {
         if self.session.is_none() {
             self.session = Some(ServerSession::open(place, self.pool.limit).await?);
         }
-        let gone = || Fault::known(ErrorKind::Unavailable, "the connection is gone".to_owned());
+        let gone = || SqlFault::known(ErrorKind::Unavailable, "the connection is gone".to_owned());
         self.session.as_mut().ok_or_else(gone)
     }
 

@@ -9,14 +9,14 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use super::pool::{Lane, Pool};
-use super::{Access, Dialect, Isolation, Place, Sent, ServerSession, meaning, resolve};
+use super::{Access, Dialect, Isolation, Sent, ServerPlace, ServerSession, meaning, resolve};
 use crate::clock::earlier;
 use crate::job::JobName;
 use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
 use crate::store::backend::Opened;
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
-use crate::store::sql::fault::Fault;
+use crate::store::sql::fault::SqlFault;
 use crate::store::sql::registry;
 use crate::store::sql::session::{Columns as _, Session, values};
 use crate::store::sql::slots::{self, Loaded, Scope, SlotWrite};
@@ -38,19 +38,19 @@ const MIGRATION_LIMIT: Duration = Duration::from_secs(60);
 pub(in crate::store::sql) struct ServerStore<D: Dialect> {
     dialect: D,
     pool: Pool<D>,
-    place: Place<D::Options>,
+    place: ServerPlace<D::Options>,
     scope: Scope,
     limit: Duration,
 }
 
 /// One call: what it is, how far it came, and whether something was sent whose outcome is not known.
-struct Call {
+struct ServerCall {
     op: Op,
     asked: AtomicBool,
     sent: AtomicBool,
 }
 
-impl Call {
+impl ServerCall {
     const fn new(op: Op) -> Self {
         Self { op, asked: AtomicBool::new(false), sent: AtomicBool::new(false) }
     }
@@ -104,17 +104,21 @@ impl<D: Dialect> ServerStore<D> {
         };
         let done = tokio::time::timeout(MIGRATION_LIMIT, work).await.unwrap_or_else(|_| {
             let message = format!("no answer within {MIGRATION_LIMIT:?}: somebody keeps a lock on the tables");
-            Err(Fault::known(ErrorKind::Timeout, message))
+            Err(SqlFault::known(ErrorKind::Timeout, message))
         });
         Ok(done.map_err(|fault| fault.into_error(Op::Open, Applied::Maybe, &place.location, meaning::<D>))?)
     }
 
-    async fn lane(&self) -> Result<Lane<'_, D>, Fault> {
+    async fn lane(&self) -> Result<Lane<'_, D>, SqlFault> {
         self.pool.take().await
     }
 
     /// Runs a call's work within the limit and gives its error the words of the contract.
-    async fn within<T>(&self, call: &Call, work: impl Future<Output = Result<T, Fault>>) -> Result<T, StoreError> {
+    async fn within<T>(
+        &self,
+        call: &ServerCall,
+        work: impl Future<Output = Result<T, SqlFault>>,
+    ) -> Result<T, StoreError> {
         let answers = self.pool.answers();
         let fault = match tokio::time::timeout(self.limit, work).await {
             Ok(Ok(answer)) => return Ok(answer),
@@ -130,10 +134,10 @@ impl<D: Dialect> ServerStore<D> {
                 } else {
                     format!("all its connections were busy for {:?}", self.limit)
                 };
-                Fault::known(ErrorKind::Timeout, message)
+                SqlFault::known(ErrorKind::Timeout, message)
             }
         };
-        if matches!(&fault, Fault::Sql(error) if D::sent(error) == Sent::Unknown) {
+        if matches!(&fault, SqlFault::Sql(error) if D::sent(error) == Sent::Unknown) {
             self.pool.forget();
         }
         Err(fault.into_error(call.op, call.applied(), &self.place.location, meaning::<D>))
@@ -146,7 +150,7 @@ impl<D: Dialect> ServerStore<D> {
         query: SlotQuery,
         rule: impl Fn(&mut SlotStep) -> T + Send + Sync,
     ) -> Result<T, StoreError> {
-        let call = Call::new(op);
+        let call = ServerCall::new(op);
         let work = async {
             let mut lane = self.lane().await?;
             call.ask();
@@ -169,9 +173,9 @@ impl<D: Dialect> ServerStore<D> {
     }
 
     /// Reads the slot. A connection that has died while it was idle is made anew.
-    async fn load(&self, lane: &mut Lane<'_, D>, query: &SlotQuery) -> Result<Loaded, Fault> {
+    async fn load(&self, lane: &mut Lane<'_, D>, query: &SlotQuery) -> Result<Loaded, SqlFault> {
         match slots::load(lane.session(&self.place).await?, &self.scope, query).await {
-            Err(Fault::Sql(error)) if lane.is_reused() && D::sent(&error) == Sent::Unknown => {
+            Err(SqlFault::Sql(error)) if lane.is_reused() && D::sent(&error) == Sent::Unknown => {
                 lane.renew();
                 slots::load(lane.session(&self.place).await?, &self.scope, query).await
             }
@@ -179,7 +183,7 @@ impl<D: Dialect> ServerStore<D> {
         }
     }
 
-    async fn save(&self, lane: &mut Lane<'_, D>, call: &Call, write: &SlotWrite) -> Result<Tried<()>, Fault> {
+    async fn save(&self, lane: &mut Lane<'_, D>, call: &ServerCall, write: &SlotWrite) -> Result<Tried<()>, SqlFault> {
         if write.change.is_none() {
             return Ok(Tried::Answered(()));
         }
@@ -196,8 +200,13 @@ impl<D: Dialect> ServerStore<D> {
     }
 
     /// What a failed write comes to.
-    async fn failed<T>(&self, lane: &mut Lane<'_, D>, call: &Call, fault: Fault) -> Result<Tried<T>, Fault> {
-        let Fault::Sql(error) = &fault else {
+    async fn failed<T>(
+        &self,
+        lane: &mut Lane<'_, D>,
+        call: &ServerCall,
+        fault: SqlFault,
+    ) -> Result<Tried<T>, SqlFault> {
+        let SqlFault::Sql(error) = &fault else {
             // The adapter's own: found before anything was sent.
             call.settle();
             return Err(fault);
@@ -221,9 +230,9 @@ impl<D: Dialect> ServerStore<D> {
         &self,
         lane: &'l mut Lane<'_, D>,
         isolation: Isolation,
-    ) -> Result<&'l mut ServerSession<D>, Fault> {
+    ) -> Result<&'l mut ServerSession<D>, SqlFault> {
         match lane.session(&self.place).await?.begin(isolation).await {
-            Err(Fault::Sql(error)) if lane.is_reused() && D::sent(&error) == Sent::Unknown => {
+            Err(SqlFault::Sql(error)) if lane.is_reused() && D::sent(&error) == Sent::Unknown => {
                 lane.renew();
                 lane.session(&self.place).await?.begin(isolation).await?;
             }
@@ -236,16 +245,16 @@ impl<D: Dialect> ServerStore<D> {
     async fn end<T>(
         &self,
         lane: &mut Lane<'_, D>,
-        call: &Call,
-        answer: Result<T, Fault>,
+        call: &ServerCall,
+        answer: Result<T, SqlFault>,
         isolation: Isolation,
-    ) -> Result<Tried<T>, Fault> {
+    ) -> Result<Tried<T>, SqlFault> {
         let ended = match answer {
             Ok(answer) => {
                 if isolation == Isolation::Committed {
                     call.send();
                 }
-                lane.session(&self.place).await?.commit().await.map(|()| answer).map_err(Fault::Sql)
+                lane.session(&self.place).await?.commit().await.map(|()| answer).map_err(SqlFault::Sql)
             }
             Err(fault) => Err(fault),
         };
@@ -256,15 +265,15 @@ impl<D: Dialect> ServerStore<D> {
     }
 }
 
-fn contended() -> Fault {
-    Fault::known(ErrorKind::Overloaded, "too many others change the same at the same time".to_owned())
+fn contended() -> SqlFault {
+    SqlFault::known(ErrorKind::Overloaded, "too many others change the same at the same time".to_owned())
 }
 
 /// A call on the registry: takes a connection, begins to read or to write, works, commits; again while others come first. A
 /// closure cannot say that its future may cross threads and borrows the connection.
 macro_rules! transaction {
     ($store:ident, $op:expr, $isolation:ident, |$tx:ident| $work:expr) => {{
-        let call = Call::new($op);
+        let call = ServerCall::new($op);
         let work = async {
             let mut lane = $store.lane().await?;
             call.ask();
@@ -355,7 +364,7 @@ impl<D: Dialect> Ruled for ServerStore<D> {
             let slots = registry::purge(tx, &self.scope).await?;
             let (oldest, latest) = (self.scope.oldest(tx.now()), earlier(tx.now(), LATEST_KEPT));
             tx.execute(D::server_texts().turns_purge, values![self.scope.namespace.as_str(), oldest, latest]).await?;
-            Ok::<_, Fault>(slots)
+            Ok::<_, SqlFault>(slots)
         })
     }
 

@@ -35,7 +35,7 @@ use crate::store::backend::Opened;
 use crate::store::hints::Teller;
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
-use crate::store::sql::fault::Fault;
+use crate::store::sql::fault::SqlFault;
 use crate::store::sql::registry;
 use crate::store::sql::session::{Session as _, values};
 use crate::store::sql::slots::{self, Scope};
@@ -78,17 +78,17 @@ pub struct SqliteStore {
 }
 
 /// One call that does not share its transaction: what it is, and whether the commit of something written was sent.
-struct Call {
+struct OwnCall {
     op: Op,
     sent: AtomicBool,
 }
 
-impl Call {
+impl OwnCall {
     const fn new(op: Op) -> Self {
         Self { op, sent: AtomicBool::new(false) }
     }
 
-    async fn commit(&self, tx: Tx<'_>) -> Result<(), Fault> {
+    async fn commit(&self, tx: Tx<'_>) -> Result<(), SqlFault> {
         self.sent.store(tx.writes, Ordering::Release);
         tx.commit().await
     }
@@ -114,7 +114,7 @@ impl SqliteStore {
         let store = Self { shared: Arc::new(shared(path, options)), turns };
         let writer = &store.shared.writer;
         let opening = async { writer.hold(&store.shared.connector).await.map(drop) };
-        store.within(OPEN_LIMIT, &Call::new(Op::Open), writer, opening).await?;
+        store.within(OPEN_LIMIT, &OwnCall::new(Op::Open), writer, opening).await?;
         // It ends when the store is dropped, and its sender with it.
         tokio::spawn(turn::run(Arc::clone(&store.shared), queue));
         Ok(store)
@@ -142,9 +142,9 @@ impl SqliteStore {
     async fn within<T>(
         &self,
         limit: Duration,
-        call: &Call,
+        call: &OwnCall,
         lane: &Lane,
-        work: impl Future<Output = Result<T, Fault>>,
+        work: impl Future<Output = Result<T, SqlFault>>,
     ) -> Result<T, StoreError> {
         let fault = match tokio::time::timeout(limit, work).await {
             Ok(Ok(answer)) => return Ok(answer),
@@ -202,20 +202,20 @@ fn shared(path: PathBuf, options: StoreOptions) -> Shared {
     }
 }
 
-fn no_writer() -> Fault {
-    Fault::known(ErrorKind::Unavailable, "the store is closing".to_owned())
+fn no_writer() -> SqlFault {
+    SqlFault::known(ErrorKind::Unavailable, "the store is closing".to_owned())
 }
 
-fn timed_out(limit: Duration) -> Fault {
+fn timed_out(limit: Duration) -> SqlFault {
     let message = format!("no answer within {limit:?}: the disk is slow, or another process keeps the file locked");
-    Fault::known(ErrorKind::Timeout, message)
+    SqlFault::known(ErrorKind::Timeout, message)
 }
 
 /// A call on the registry: takes the lane, begins to read or to write, works, commits. A closure cannot say that its
 /// future may cross threads and borrows the transaction.
 macro_rules! transaction {
     ($store:ident, $op:expr, $lane:ident.$begin:ident, |$tx:ident| $work:expr) => {{
-        let call = Call::new($op);
+        let call = OwnCall::new($op);
         let work = async {
             let mut lane = $store.shared.$lane.hold(&$store.shared.connector).await?;
             let mut $tx = lane.$begin().await?;

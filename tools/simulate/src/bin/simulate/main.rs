@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use args::Args;
 use batch::Batch;
-use simulate::{Bug, Check, Control, JUDGED, Options, Outcome, control, run, shrink};
+use simulate::{Bug, Check, Control, JUDGED, Options, WorldOutcome, control, run, shrink};
 
 /// Worlds within which a bug must be found.
 const WITHIN: u64 = 200;
@@ -121,7 +121,7 @@ fn seeds(args: &Args) -> (Range<u64>, Range<u64>) {
 }
 
 /// The checker of journals complains of what the world's own judge calls clean, or explains what breaks a promise.
-fn disagree(outcome: &Outcome) -> bool {
+fn disagree(outcome: &WorldOutcome) -> bool {
     let Some(judged) = &outcome.judged else { return false };
     let broken = outcome.finding.as_ref().is_some_and(|finding| finding.check != Check::Journals);
     broken != judged.text.is_some()
