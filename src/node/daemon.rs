@@ -227,6 +227,7 @@ impl Node {
 
     fn look_around(&mut self) {
         self.machine.set_busy(self.tools.gate.occupancy().waiting > 0);
+        self.machine.set_hints(self.tools.store.capability().push);
     }
 
     fn show(&self, health: &watch::Sender<Health>) {

@@ -46,7 +46,8 @@ pub(super) struct Loaded {
     pause: Option<Pause>,
     /// The oldest of the job's other slots that is leased.
     other: Option<(SlotKey, StoredMark)>,
-    latest: JobLatest,
+    /// None where it was not asked for, or cannot be read.
+    latest: Option<JobLatest>,
     /// The same, for a step that changes what the job has come to lately.
     pub(super) read_latest: Option<Compare>,
     pub(super) read: Vec<Compare>,
@@ -131,7 +132,7 @@ impl EtcdStore {
             at: self.moment(),
             pause: None,
             other: None,
-            latest: JobLatest::default(),
+            latest: None,
             read_latest: None,
             read,
             ranges: self.ranges_of(query),
@@ -156,7 +157,7 @@ impl EtcdStore {
         let latest_key = query.latest.then(|| self.keys.latest(query.slot.job()));
         let latest = latest_key.as_ref().and_then(|_| found.next()).and_then(|mut kvs| kvs.pop());
         let read_latest = latest_key.map(|key| unchanged(&key, latest.as_ref().map_or(0, |kv| kv.mod_revision)));
-        let latest = read_latest_of(latest.as_ref())?;
+        let latest = query.latest.then(|| read_latest_of(latest.as_ref()).ok()).flatten();
         let other = self.oldest_but(&query.slot, found.next().unwrap_or_default());
         if other.is_none() {
             read.extend(self.alone(query));

@@ -73,7 +73,8 @@ pub(super) struct Loaded {
     pause: Option<Pause>,
     /// The oldest of the job's other slots that is leased.
     other: Option<(SlotKey, StoredMark)>,
-    latest: JobLatest,
+    /// None where it was not asked for, or cannot be read.
+    latest: Option<JobLatest>,
     /// The job's turn, where the slot has to run alone, or what the job has come to may change.
     turn: Option<Turn>,
     exclusive: bool,
@@ -109,7 +110,7 @@ fn read<S: Session>(session: &S, scope: &Scope, query: &SlotQuery, rows: &[S::Ro
         version,
         pause: if query.pause { row::pause_beside(found)? } else { None },
         other,
-        latest: if query.latest { row::latest(found)? } else { JobLatest::default() },
+        latest: if query.latest { row::latest(found).ok() } else { None },
         turn,
         exclusive: query.exclusive,
     })

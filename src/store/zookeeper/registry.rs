@@ -125,20 +125,26 @@ impl ZookeeperStore {
         session: &Session,
         folder: &str,
     ) -> Result<Vec<VersionedEntry<T>>, Fault> {
+        let texts = self.texts(session, folder).await?.into_iter();
+        texts.map(|(path, data, version)| read_json(&path, &data).map(|entry| (path, entry, version))).collect()
+    }
+
+    /// The nodes of a folder as they stand there, by name.
+    async fn texts(&self, session: &Session, folder: &str) -> Result<Vec<VersionedEntry<Vec<u8>>>, Fault> {
         let found = self.read(session, vec![NodeRequest::Children(folder.to_owned())]).await?;
         let Some(Found::Children(mut names)) = found.into_iter().next() else { return Ok(Vec::new()) };
         names.sort();
         let paths: Vec<String> = names.iter().map(|name| format!("{folder}/{name}")).collect();
-        let mut entries = Vec::with_capacity(paths.len());
+        let mut texts = Vec::with_capacity(paths.len());
         for part in paths.chunks(AT_ONCE) {
             let found = self.read(session, part.iter().cloned().map(NodeRequest::Data).collect()).await?;
             for (path, found) in part.iter().zip(found) {
                 if let Found::Data(data, stat) = found {
-                    entries.push((path.clone(), read_json(path, &data)?, stat.version));
+                    texts.push((path.clone(), data, stat.version));
                 }
             }
         }
-        Ok(entries)
+        Ok(texts)
     }
 
     async fn register_once(
@@ -307,8 +313,11 @@ impl ZookeeperStore {
     /// Removes what jobs came to that have come to nothing since.
     pub(super) async fn remove_old_latest(&self, call: &Call, session: &Session) -> Result<(), Fault> {
         let now = self.moment(session, false).await?.now;
-        let known = self.entries::<LatestText>(session, &self.paths.all_latest()).await?;
-        let old: Vec<_> = known.into_iter().filter(|(_, text, _)| text.is_outdated(now)).collect();
+        let known = self.texts(session, &self.paths.all_latest()).await?;
+        // What cannot be read stays: somebody else wrote it.
+        let is_old =
+            |path: &str, data: &[u8]| read_json::<LatestText>(path, data).is_ok_and(|text| text.is_outdated(now));
+        let old: Vec<_> = known.into_iter().filter(|(path, data, _)| is_old(path, data)).collect();
         for part in old.chunks(AT_ONCE) {
             let mut writer = session.client.new_multi_writer();
             for (path, _, version) in part {

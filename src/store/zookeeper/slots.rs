@@ -43,8 +43,8 @@ struct LoadedSlot {
     pause: Option<Pause>,
     /// What is leased of the job.
     leases: Leases,
-    /// What the job has come to lately, where that may change, and the version of its node; none when it is not there.
-    latest: (JobLatest, Option<i32>),
+    /// What the job has come to lately, where that may change and can be read, and the version of its node; none when it is not there.
+    latest: (Option<JobLatest>, Option<i32>),
     /// Other nodes that were read, with their versions.
     read: Vec<(String, i32)>,
 }
@@ -171,7 +171,9 @@ impl ZookeeperStore {
         };
         let mut known = read_pauses(&pauses, &text_of_pauses)?;
         let read = vec![(pauses, stat.version)];
-        let latest = read_latest(&latest, if query.latest { found.next() } else { None }.as_ref())?;
+        let node = if query.latest { found.next() } else { None };
+        let latest = query.latest.then(|| read_latest(&latest, node.as_ref()).ok()).flatten();
+        let latest = latest.map_or((None, None), |(latest, version)| (Some(latest), version));
         let leases = self.leases_found(session, query, found, at).await?;
         Ok(Some(LoadedSlot {
             slot: slot.clone(),

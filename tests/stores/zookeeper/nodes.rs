@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cronward::slot::{Outcome, Slot};
-use cronward::store::{Store, StoreOptions, Wake};
+use cronward::store::{ErrorKind, Settlement, Store, StoreOptions, Wake};
 
 use crate::words::of_two_that_exclude_each_other_one_is_granted;
 use crate::zookeeper::{audit, ended, eventually, granted, next, open, request, slot_of, store};
@@ -87,4 +87,23 @@ async fn two_slots_that_exclude_each_other_are_never_both_granted() {
     let server = ZookeeperServer::start();
     let (one, other) = (store(&server).await, store(&server).await);
     of_two_that_exclude_each_other_one_is_granted([std::sync::Arc::new(one), std::sync::Arc::new(other)]).await;
+}
+
+/// It is told where it is asked for, and left as it is.
+#[tokio::test]
+async fn what_somebody_else_wrote_of_a_job_keeps_no_run_from_its_end_and_no_purge_from_its_slots() {
+    let server = ZookeeperServer::start();
+    let store = store(&server).await;
+    let slot = slot_of("push");
+    let lease = granted(&store, &request(&slot, 1)).await;
+    store.fail(&lease, &ended(&lease, Outcome::Failure), Duration::ZERO).await.unwrap();
+    let (client, path) = (server.connect().await, "/cronward/default/latest/push");
+    client.set_data(path, b"somebody else's", None).await.unwrap();
+    let lease = granted(&store, &request(&slot, 2)).await;
+    let settled = store.complete(&lease, &ended(&lease, Outcome::Success), Duration::from_secs(60)).await.unwrap();
+    assert_eq!(settled, Settlement::Recorded);
+    let error = store.latest(&[slot.job().clone()]).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Corrupt, "{error}");
+    store.purge().await.unwrap();
+    assert_eq!(client.get_data(path).await.unwrap().0, b"somebody else's");
 }
