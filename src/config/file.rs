@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::context::text_of;
-use crate::config::{Config, Diagnostic, Diagnostics, Environment, Severity, parse, secrets};
+use crate::config::{Config, Diagnostic, Diagnostics, Environment, Parsed, Severity, parse, secrets};
 use crate::job::JobName;
 
 /// Where the file is looked for when nobody names it, in this order.
@@ -75,8 +75,6 @@ pub fn lint_file(path: &Path, env: &Environment) -> Result<(Config, Diagnostics)
     }
     Ok((config, report))
 }
-
-type Parsed = Result<(Config, Diagnostics), Diagnostics>;
 
 fn trusted(
     path: &Path,

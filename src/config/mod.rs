@@ -24,6 +24,6 @@ pub use diagnostic::{Diagnostic, Diagnostics, JsonFinding, Severity};
 pub use file::{LoadError, NotFound, find, lint_file, load, load_job};
 pub use model::{Config, HttpConfig, NodeConfig, StoreConfig};
 pub use notation::{DurationError, format_duration, parse_duration};
-pub use parse::{lint, parse, parse_job};
+pub use parse::{Parsed, lint, parse, parse_job};
 pub use sections::read_url_file;
 pub(crate) use value::nearest_zone;

@@ -24,32 +24,25 @@ enum Extent<'a> {
     Lints,
 }
 
+/// What a file says, with what is to be said of it; or what is wrong with it.
+pub type Parsed = Result<(Config, Diagnostics), Diagnostics>;
+
 /// Whether a text can be used. `path` is only shown. The report in `Ok` has warnings that cost nothing to find.
-pub fn parse(path: &str, text: String, env: &Environment) -> Result<(Config, Diagnostics), Diagnostics> {
+pub fn parse(path: &str, text: String, env: &Environment) -> Parsed {
     extent(path, text, env, Extent::Errors)
 }
 
 /// Whether one job of a text can be used: the answer has no other. For what is started often and needs no more.
-pub fn parse_job(
-    path: &str,
-    text: String,
-    env: &Environment,
-    job: &JobName,
-) -> Result<(Config, Diagnostics), Diagnostics> {
+pub fn parse_job(path: &str, text: String, env: &Environment, job: &JobName) -> Parsed {
     extent(path, text, env, Extent::Job(job))
 }
 
 /// Whether a text can be used, and everything else that is worth saying about it. The report in `Ok` has warnings and notes.
-pub fn lint(path: &str, text: String, env: &Environment) -> Result<(Config, Diagnostics), Diagnostics> {
+pub fn lint(path: &str, text: String, env: &Environment) -> Parsed {
     extent(path, text, env, Extent::Lints)
 }
 
-fn extent(
-    path: &str,
-    text: String,
-    env: &Environment,
-    extent: Extent<'_>,
-) -> Result<(Config, Diagnostics), Diagnostics> {
+fn extent(path: &str, text: String, env: &Environment, extent: Extent<'_>) -> Parsed {
     let ctx = Context::new(&text, env);
     let config = read(&ctx, extent);
     let hidden = ctx.hidden();
@@ -242,7 +235,7 @@ mod tests {
     #[test]
     fn nothing_is_linted_unless_it_is_asked_for() {
         let text = "[jobs.a]\nschedule = \"0 * * * *\"\ncommand = [\"true\"]\ntimeout = \"2h\"\n";
-        let findings = |read: Result<(Config, Diagnostics), Diagnostics>| read.unwrap().1.findings.len();
+        let findings = |read: Parsed| read.unwrap().1.findings.len();
         let job = JobName::new("a").unwrap();
         assert_eq!(findings(lint("jobs.toml", text.to_owned(), &env())), 1);
         assert_eq!(findings(parse("jobs.toml", text.to_owned(), &env())), 0);

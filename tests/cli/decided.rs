@@ -88,7 +88,8 @@ fn exec(place: &Place, store: &str, job: &str, flags: &[&str]) -> Ended {
 
 #[test]
 fn what_a_crontab_says_of_its_job_is_known_as_it_says_it_now() {
-    let place = Place::new();
+    // In some zones the day begins with this very hour, and would be done with it.
+    let (place, zone) = (Place::new(), zone());
     let known = |job: &str| {
         let jobs = json(&place, &["jobs"]);
         let told = jobs.as_array().unwrap().iter().find(|told| told["job"] == job).cloned().unwrap_or_default();
@@ -101,14 +102,14 @@ fn what_a_crontab_says_of_its_job_is_known_as_it_says_it_now() {
         if known(&job).0 != ["crontab", "hour", "UTC"] {
             return false;
         }
-        exec(&place, STORE, &job, &["--slot", "day", "--timezone", "Asia/Tokyo"]);
+        exec(&place, STORE, &job, &["--slot", "day", "--timezone", &zone]);
         let (fields, start) = known(&job);
-        if fields != ["crontab", "day", "Asia/Tokyo"] {
+        if fields != ["crontab", "day", &zone] {
             return false;
         }
         // Of one slot that is named by its key, the others' length is not told.
         exec(&place, STORE, &job, &["--slot", &format!("{}T15Z", start.split_at(10).0)]);
-        assert_eq!(known(&job).0, ["crontab", "day", "Asia/Tokyo"]);
+        assert_eq!(known(&job).0, ["crontab", "day", &zone]);
         true
     });
     assert!(told_of_all, "{:#}", json(&place, &["jobs"]));

@@ -13,6 +13,7 @@
 //! - **Applied.** An error before the write is sent is [`Applied::No`](crate::store::Applied), so is the server's answer that
 //!   it rolled back; everything else about a write is `Maybe`.
 
+mod call;
 mod place;
 mod pool;
 mod store;

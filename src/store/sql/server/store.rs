@@ -2,12 +2,12 @@
 //! is written is in the `statements.sql`.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
+use super::call::ServerCall;
 use super::pool::{Lane, Pool};
 use super::{Access, Dialect, Isolation, Sent, ServerPlace, ServerSession, meaning, resolve};
 use crate::clock::earlier;
@@ -41,37 +41,6 @@ pub(in crate::store::sql) struct ServerStore<D: Dialect> {
     place: ServerPlace<D::Options>,
     scope: Scope,
     limit: Duration,
-}
-
-/// One call: what it is, how far it came, and whether something was sent whose outcome is not known.
-struct ServerCall {
-    op: Op,
-    asked: AtomicBool,
-    sent: AtomicBool,
-}
-
-impl ServerCall {
-    const fn new(op: Op) -> Self {
-        Self { op, asked: AtomicBool::new(false), sent: AtomicBool::new(false) }
-    }
-
-    /// It has a connection: what is waited for from now on is the server's answer.
-    fn ask(&self) {
-        self.asked.store(true, Ordering::Release);
-    }
-
-    fn send(&self) {
-        self.sent.store(true, Ordering::Release);
-    }
-
-    /// The server said that nothing of it was written.
-    fn settle(&self) {
-        self.sent.store(false, Ordering::Release);
-    }
-
-    fn applied(&self) -> Applied {
-        if self.sent.load(Ordering::Acquire) { Applied::Maybe } else { Applied::No }
-    }
 }
 
 /// How a try ended that did not fail for good.
@@ -124,7 +93,7 @@ impl<D: Dialect> ServerStore<D> {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(fault)) => fault,
             Err(_) => {
-                let message = if call.asked.load(Ordering::Acquire) {
+                let message = if call.has_asked() {
                     // A link that swallows everything looks like this: the idle connections may be of the same kind. Where
                     // others were answered meanwhile the server is slow, and would be slower with all to be made anew.
                     if self.pool.answers() == answers {
