@@ -82,6 +82,7 @@ pub mod wake;
 pub mod protocol {}
 
 /// What a service's tests need: a store in memory, and a clock that the test moves. Both go into [`Guard::builder`].
+/// Waits (`wait`, `timeout`, retries) are tokio's: a test that lets them pass moves tokio's time as well (`tokio::time::pause`).
 ///
 /// ```
 /// use std::sync::Arc;

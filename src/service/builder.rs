@@ -72,8 +72,8 @@ pub struct GuardBuilder {
 
 impl Guard {
     /// A guard for the job of this name on the store at this url, in a process that goes by its host's name, and for the rest as
-    /// a [`GuardBuilder`] makes it: slots of an hour in UTC, three attempts, a lease of a minute. A store that is away now is
-    /// found out by [`Guard::run`].
+    /// a [`GuardBuilder`] makes it: slots of an hour in UTC, three attempts, a lease of a minute. A server that is away now is
+    /// found out by [`Guard::run`]; a file is opened here.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

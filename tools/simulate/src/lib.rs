@@ -26,8 +26,8 @@
 //!
 //! What a node decides is decided by the code that a real one runs: [`cronward::node`]'s machine and the machines of its slots. What
 //! only passes messages on is written here by itself: a change of `drive::task` has to be made in `drives` and `task`, one of `drive::again` in `again`.
-//! Not simulated are the queue before the claim (`drive::admission`), jobs that are another node's, nodes of one name, purging, notes and
-//! the last heartbeat of a node that leaves; and the end of a slot's drive reaches its node at once.
+//! Not simulated are the queue before the claim (`drive::admission`), jobs that are another node's, nodes of one name, purging, notes,
+//! operators' resets and the last heartbeat of a node that leaves; and the end of a slot's drive reaches its node at once.
 
 mod again;
 mod backend;
