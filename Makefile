@@ -4,7 +4,7 @@ CARGO ?= cargo
 CARGO_DENY_VERSION = 0.20.2
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-servers model-long lint fmt clippy doc deny tree units fuzz-check sequences-long sim sim-fresh sim-long sim-speed bench overload report chaos chaos-stores ci
+.PHONY: help test test-servers model-long lint fmt clippy doc deny tree features units fuzz-check sequences-long sim sim-fresh sim-long sim-speed bench overload report chaos chaos-stores ci
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -39,10 +39,13 @@ deny: ## Check licences, banned crates and sources of the dependencies
 	@$(CARGO) deny --version >/dev/null 2>&1 || \
 		CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
 		$(CARGO) install cargo-deny --version $(CARGO_DENY_VERSION) --locked --no-default-features
-	$(CARGO) deny check --hide-inclusion-graph licenses bans sources
+	$(CARGO) deny --workspace check --hide-inclusion-graph licenses bans sources
 
 tree: ## Check that the bare library pulls in no store client, no parser of files or commands
 	@scripts/check-tree.sh
+
+features: ## Check that the library compiles bare, with each store alone, and as the daemon without a server
+	@scripts/check-features.sh
 
 units: ## Let systemd read the unit files
 	@scripts/check-units.sh
@@ -51,15 +54,15 @@ units: ## Let systemd read the unit files
 fuzz-check: ## Check that the fuzz targets fit the library
 	$(CARGO) check --manifest-path fuzz/Cargo.toml --target-dir target --no-default-features
 
-# Only what the simulator needs, built in a minute.
-SIMULATE = $(CARGO) run --release --quiet --no-default-features --features sim --bin simulate --
+# Only what the simulator needs of the library, built in a minute.
+SIMULATE = $(CARGO) run --release --quiet --package simulate --
 
 # Of the seeds from ten million on, every third world has slots that are shorter than its outages.
 sim: ## Simulate clusters under every fault: 300,000 slots, the same each time; then put each bug in on purpose
 	$(SIMULATE) --seeds 10_000_000..11_000_000 --slots 100_000
 	$(SIMULATE) --slots 200_000 --controls
 
-# Most worlds are drawn anew, and told. What a fresh seed finds is kept in tests/protocol/simulation.
+# Most worlds are drawn anew, and told. What a fresh seed finds is kept in tools/simulate/tests/simulation.rs.
 sim-fresh: ## The same on fresh seeds
 	$(SIMULATE) --slots 200_000 --fresh --keep-going
 
@@ -69,8 +72,7 @@ sim-long: ## The same for ten million slots and each bug put in on purpose; the 
 # What it finds, sim-long finds as well: here only the rate counts, which is told of a machine that does nothing else. The code is
 # the release's, and the worlds are those whose journals are not judged as well: that is the checker's work.
 sim-speed: ## Measure how many slots one core simulates in a second; the figures go to target/reliability/speed.json
-	$(CARGO) run --release --quiet --no-default-features --features sim --bin simulate -- --seeds 1000..100000 \
-		--slots 200_000 --keep-going --no-shrink --json target/reliability/speed.json
+	$(SIMULATE) --seeds 1000..100000 --slots 200_000 --keep-going --no-shrink --json target/reliability/speed.json
 
 bench: test-servers ## Measure the figures, and print them as a table
 	$(CARGO) bench --all-features --bench figures

@@ -9,11 +9,8 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cronward::clock::ManualClock;
-use cronward::service::{Guard, RunOutcome};
-use cronward::slot::Fence;
-use cronward::store::memory::MemoryStore;
-use cronward::store::{Store, StoreOptions};
+use cronward::testing::{ManualClock, MemoryStore};
+use cronward::{Fence, Guard, RunOutcome, Store, StoreOptions};
 
 /// A resource that keeps the largest fence it has seen. In SQL this is one statement:
 /// `UPDATE report SET body = $1, fence = $2 WHERE id = $3 AND fence <= $2`, and no row changed means refused.

@@ -14,17 +14,15 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cronward::clock::{Clock, SystemClock};
-use cronward::service::{Guard, RunOutcome, Skipped};
-use cronward::slot::Period;
-use cronward::store::{self, Store, StoreOptions};
+use cronward::testing::{Clock, SystemClock};
+use cronward::{Guard, Period, RunOutcome, Skipped, Store, StoreOptions};
 
 const SLOTS: u32 = 5;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let url = std::env::args().nth(1).unwrap_or_else(|| "memory:".to_owned());
-    let store = store::open(&url, StoreOptions::default(), Arc::new(SystemClock)).await?;
+    let store = cronward::open(&url, StoreOptions::default()).await?;
     let replicas = ["a", "b", "c"].map(|replica| {
         let node = format!("{replica}-{}", std::process::id());
         tokio::spawn(serve(Arc::clone(&store), node))

@@ -22,6 +22,21 @@ absent() {
     done
 }
 
+# Parts of tokio that only the daemon and its commands use; a store's client may bring sockets and buffers of its own.
+lean() {
+    local features=$1 part parts
+    shift
+    parts=$(cargo tree --locked -e normal --prefix none --format '{p} {f}' --no-default-features --features "$features" |
+        grep '^tokio v' | tr ', ' '\n\n' | sort -u)
+    grep -qx sync <<<"$parts"
+    for part in "$@"; do
+        if grep -qx "$part" <<<"$parts"; then
+            echo "check-tree: features '$features' pull in $part of tokio" >&2
+            exit 1
+        fi
+    done
+}
+
 absent "" redis sqlx tonic zookeeper-client clap toml rustls nix tokio-cron-scheduler tracing-subscriber
 absent "redis" sqlx tonic zookeeper-client clap toml tokio-cron-scheduler
 absent "redis-redlock" sqlx tonic zookeeper-client clap toml tokio-cron-scheduler
@@ -31,3 +46,8 @@ absent "mysql" redis libsqlite3-sys sqlx-postgres rsa tonic zookeeper-client cla
 absent "etcd" redis sqlx zookeeper-client clap toml tokio-cron-scheduler
 absent "zookeeper" redis sqlx tonic clap toml tokio-cron-scheduler
 absent "daemon redis sqlite" sqlx-postgres sqlx-mysql tonic zookeeper-client
+
+lean "" fs io-std io-util net process rt-multi-thread signal
+for store in redis sqlite postgres mysql etcd zookeeper; do
+    lean "$store" io-std process rt-multi-thread signal
+done

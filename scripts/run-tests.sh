@@ -40,7 +40,11 @@ awk '
             sub(/^tests\//, "", name)
             sub(/(\/main)?\.rs$/, "", name)
         }
-        begin(name)
+        # Each package has a src/lib.rs: the second is told by the name of its program.
+        program = $NF
+        sub(/.*\//, "", program)
+        sub(/-[0-9a-f]+\)$/, "", program)
+        begin(name in passed ? program ": " name : name)
         next
     }
     /^ +Doc-tests / { begin("doc-tests"); next }

@@ -10,6 +10,7 @@ type Source = Box<dyn std::error::Error + Send + Sync + 'static>;
 /// Why a store could not answer.
 #[derive(Debug, thiserror::Error)]
 #[error("{store}: {op}: {message}")]
+#[non_exhaustive]
 pub struct StoreError {
     /// What kind of trouble it is.
     pub kind: ErrorKind,
@@ -47,6 +48,7 @@ impl StoreError {
 /// What kind of trouble a store is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ErrorKind {
     /// It cannot be reached, or is starting, or failing over.
     Unavailable,
@@ -88,7 +90,7 @@ impl ErrorKind {
     }
 }
 
-/// Whether a failed operation may have taken effect.
+/// Whether a failed operation may have taken effect. Not `non_exhaustive`: whoever repeats an operation has to decide about each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Applied {
@@ -102,6 +104,7 @@ pub enum Applied {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "each is the method of that name of Store or LockStore")]
+#[non_exhaustive]
 pub enum Op {
     Open,
     Claim,

@@ -25,7 +25,7 @@ use chrono_tz::Tz;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::config::{Environment, Report, format_duration, parse, parse_duration};
+use crate::config::{Diagnostics, Environment, format_duration, parse, parse_duration};
 use crate::exec::env_file;
 use crate::exec::{check_placeholders, fill_placeholders};
 use crate::job::{JobName, JobSpec, NodeName};
@@ -223,7 +223,7 @@ fn job_reads_back(spec: &JobSpec) {
     }
 }
 
-fn is_shown(report: &Report) {
+fn is_shown(report: &Diagnostics) {
     assert!(report.findings.len() <= MOST_FINDINGS, "{} findings", report.findings.len());
     for finding in &report.findings {
         is_one_line(&finding.message);

@@ -1,5 +1,8 @@
 //! What the guard asks of a store and what it is answered. Every answer here is knowledge; see [`crate::error::StoreError`] for
 //! the lack of it.
+//!
+//! The answers of a store are not `non_exhaustive`: whoever writes a store, or wraps one, has to know each. Another answer is another
+//! protocol. What is told on of them ([`ClaimAnswer`], [`RenewalAnswer`]) may grow.
 
 use std::time::Duration;
 
@@ -95,6 +98,7 @@ pub enum Claim {
 /// Which answer to a claim it was, without what came with it: what is told on of a [`Claim`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ClaimAnswer {
     /// [`Claim::Claimed`].
     Claimed,
@@ -201,6 +205,7 @@ pub enum Renewal {
 /// Which answer to a renewal it was, without what came with it: what is told on of a [`Renewal`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum RenewalAnswer {
     /// [`Renewal::Renewed`].
     Renewed,

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use cronward::clock::SystemClock;
 use cronward::store::{Store, StoreOptions};
 
 use crate::proxy::{Mode, Proxy};
@@ -151,8 +150,8 @@ async fn contenders() -> Vec<Contender> {
 }
 
 async fn open(url: &str) -> Arc<dyn Store> {
-    let options = StoreOptions { op_timeout: PATIENCE, ..StoreOptions::default() };
-    let store = cronward::store::open(url, options, Arc::new(SystemClock)).await.unwrap();
+    let options = StoreOptions::default().with_op_timeout(PATIENCE);
+    let store = cronward::store::open(url, options).await.unwrap();
     // It connects, and makes its tables.
     store.inspect(&[]).await.unwrap();
     store

@@ -81,5 +81,5 @@ pub(crate) async fn guard(store: &dyn Store, number: usize) {
 
 /// The real adapter.
 pub(crate) async fn open(url: &str) -> Arc<dyn Store> {
-    cronward::store::open(url, StoreOptions::default(), Arc::new(SystemClock)).await.unwrap()
+    cronward::store::open(url, StoreOptions::default()).await.unwrap()
 }

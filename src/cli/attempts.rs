@@ -8,7 +8,7 @@ use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::format::{self, Grid, brief, ending, harmless_lines, relative};
 use crate::cli::lookup::{self, SlotRef, is_touched};
-use crate::cli::session::{BATCH, KnownJob, Session};
+use crate::cli::session::{BATCH, KnownJob, StoreSession};
 use crate::cli::store_args::StoreArgs;
 use crate::cli::value_parsers::{self, StateWord};
 use crate::clock::{earlier, later};
@@ -19,7 +19,7 @@ use crate::slot::{Attempt, OutputTail, RunRecord, Slot, SlotRecord, SlotState};
 /// List the slots that are not done, with their attempt counters, newest first
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward attempts --job billing --since 7d --state failed,missed")]
-pub(crate) struct Args {
+pub(crate) struct AttemptsArgs {
     /// Only slots of this job; may be repeated
     #[arg(long, value_name = "JOB")]
     pub(crate) job: Vec<JobName>,
@@ -53,8 +53,8 @@ struct Listed {
 }
 
 /// Lists the slots of the jobs and the time that were asked for.
-pub(crate) async fn list(args: &Args, console: &mut Console) -> Result<(), Failure> {
-    let session = Session::open(&args.store, console).await?;
+pub(crate) async fn list(args: &AttemptsArgs, console: &mut Console) -> Result<(), Failure> {
+    let session = StoreSession::open(&args.store, console).await?;
     let listed = collect(&session, args).await?;
     if args.output.json {
         // One slot after the other: their outputs together may be more than fits into memory.
@@ -73,7 +73,7 @@ pub(crate) async fn list(args: &Args, console: &mut Console) -> Result<(), Failu
 }
 
 /// What is said where nothing is listed.
-fn nothing(args: &Args) -> String {
+fn nothing(args: &AttemptsArgs) -> String {
     let since = brief(args.since);
     if args.all {
         return format!("no slots in the last {since}");
@@ -86,7 +86,7 @@ fn nothing(args: &Args) -> String {
 }
 
 /// Slots are not searched for in the store: they are computed from jobs and time, and each is asked about.
-async fn collect(session: &Session, args: &Args) -> Result<Vec<Listed>, Failure> {
+async fn collect(session: &StoreSession, args: &AttemptsArgs) -> Result<Vec<Listed>, Failure> {
     let candidates = candidates(session, args)?;
     let mut listed = Vec::new();
     for batch in candidates.chunks(BATCH) {
@@ -101,7 +101,7 @@ async fn collect(session: &Session, args: &Args) -> Result<Vec<Listed>, Failure>
 }
 
 /// Every slot that is not older than asked for, newest first.
-fn candidates<'a>(session: &'a Session, args: &Args) -> Result<Vec<Candidate<'a>>, Failure> {
+fn candidates<'a>(session: &'a StoreSession, args: &AttemptsArgs) -> Result<Vec<Candidate<'a>>, Failure> {
     let jobs: Vec<&KnownJob> = if args.job.is_empty() {
         session.catalog.iter().collect()
     } else {
@@ -127,7 +127,7 @@ fn slots_of(job: &KnownJob, now: DateTime<Utc>, since: Duration) -> Vec<Candidat
 
 /// Whether a slot is listed. One that nothing happened in counts only from when the job was known on, and once it is
 /// due: before that nobody has missed it.
-fn is_wanted(args: &Args, candidate: &Candidate<'_>, record: &SlotRecord, now: DateTime<Utc>) -> bool {
+fn is_wanted(args: &AttemptsArgs, candidate: &Candidate<'_>, record: &SlotRecord, now: DateTime<Utc>) -> bool {
     let job = candidate.job;
     let expected =
         job.entry.enabled && job.known_since.is_some_and(|since| since < candidate.slot.end()) && candidate.due;
@@ -180,7 +180,7 @@ pub(crate) struct LogsArgs {
 
 /// Writes the output as it is; to a terminal, with everything escaped that could do more than show text.
 pub(crate) async fn logs(args: &LogsArgs, console: &mut Console) -> Result<(), Failure> {
-    let session = Session::open(&args.store, console).await?;
+    let session = StoreSession::open(&args.store, console).await?;
     let (_, record) = lookup::find(&session, &args.slot).await?;
     let Some(mut run) = choose(&record, args.attempt)?.cloned() else {
         console.note(format_args!("{} has no attempt yet", record.slot));
@@ -240,7 +240,7 @@ mod tests {
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
-        args: Args,
+        args: AttemptsArgs,
     }
 
     /// The table for these flags, line by line, single-spaced.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::clock::{Clock, SystemClock};
-use crate::config::{self, Config, Environment, Finding, LoadError, Report};
+use crate::config::{self, Config, Diagnostics, Environment, JsonFinding, LoadError};
 use crate::job::JobSpec;
 use crate::schedule::Timetable;
 use crate::slot::Period;
@@ -20,7 +20,7 @@ const CONFIGURATION: u8 = 78;
 /// Check jobs.toml: report errors with line, column and fix, warn of likely mistakes, and describe each schedule in words
 #[derive(Clone, Debug, clap::Args)]
 #[command(before_help = "Example: cronward check --config /etc/cronward/jobs.toml")]
-pub struct Args {
+pub struct CheckArgs {
     /// The file [default: ./jobs.toml, then /etc/cronward/jobs.toml]
     #[arg(long, value_name = "PATH")]
     pub config: Option<PathBuf>,
@@ -45,7 +45,7 @@ pub enum Format {
 }
 
 /// Checks a file for the command line.
-pub(crate) fn show(args: &Args, console: &mut Console) -> Result<(), Failure> {
+pub(crate) fn show(args: &CheckArgs, console: &mut Console) -> Result<(), Failure> {
     let environment = Environment::of_process(SystemClock.now().wall).reading_streams();
     let (out, err, color) = console.streams();
     match run(args, &environment, out, err, color)? {
@@ -56,7 +56,13 @@ pub(crate) fn show(args: &Args, console: &mut Console) -> Result<(), Failure> {
 
 /// Checks a file. Findings go to `out`, and why there is no file to `err`. Answers the exit code: 0 when the file can be
 /// used, warnings or not, and 78 when it cannot. Fails only when it cannot write.
-pub fn run(args: &Args, env: &Environment, out: &mut dyn Write, err: &mut dyn Write, color: bool) -> io::Result<u8> {
+pub fn run(
+    args: &CheckArgs,
+    env: &Environment,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+    color: bool,
+) -> io::Result<u8> {
     let path = match config::find(args.config.as_deref()) {
         Ok(path) => path,
         Err(error) => {
@@ -72,9 +78,9 @@ pub fn run(args: &Args, env: &Environment, out: &mut dyn Write, err: &mut dyn Wr
     Ok(if outcome.is_ok() { USABLE } else { CONFIGURATION })
 }
 
-type Outcome = Result<(Config, Report), LoadError>;
+type CheckOutcome = Result<(Config, Diagnostics), LoadError>;
 
-fn pretty(outcome: &Outcome, out: &mut dyn Write, err: &mut dyn Write, color: bool) -> io::Result<()> {
+fn pretty(outcome: &CheckOutcome, out: &mut dyn Write, err: &mut dyn Write, color: bool) -> io::Result<()> {
     match outcome {
         Ok((config, report)) => {
             out.write_all(report.render(color).as_bytes())?;
@@ -89,11 +95,11 @@ fn pretty(outcome: &Outcome, out: &mut dyn Write, err: &mut dyn Write, color: bo
     }
 }
 
-fn json(outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
+fn json(outcome: &CheckOutcome, out: &mut dyn Write) -> io::Result<()> {
     let findings = match outcome {
         Ok((_, report)) => report.to_findings(),
         Err(LoadError::Invalid(report)) => report.to_findings(),
-        Err(LoadError::File { path, message }) => vec![Finding::unreadable(path, message)],
+        Err(LoadError::File { path, message }) => vec![JsonFinding::unreadable(path, message)],
     };
     serde_json::to_writer_pretty(&mut *out, &findings)?;
     writeln!(out)

@@ -12,7 +12,7 @@ use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer as _};
 
 use crate::cli::failure::Failure;
-use crate::config::Report;
+use crate::config::Diagnostics;
 
 /// How a listing is written.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
@@ -128,7 +128,7 @@ impl Console {
     }
 
     /// Tells everything that was found in a file, with its source lines.
-    pub(crate) fn report(&mut self, report: &Report) {
+    pub(crate) fn report(&mut self, report: &Diagnostics) {
         self.note(report.render(false).trim_end());
     }
 

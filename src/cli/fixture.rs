@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::cli::console::Console;
-use crate::cli::session::Session;
+use crate::cli::session::StoreSession;
 use crate::cli::store_args::{StoreAddress, StoreArgs};
 use crate::clock::{Clock, ManualClock};
 use crate::job::{JobName, NodeName};
@@ -229,7 +229,7 @@ impl Scene {
     }
 
     /// What a command begins with.
-    pub(crate) async fn session(&self) -> Session {
+    pub(crate) async fn session(&self) -> StoreSession {
         let address = StoreAddress {
             url: "memory".to_owned(),
             options: StoreOptions::default(),
@@ -237,7 +237,7 @@ impl Scene {
             from_command_line: true,
         };
         let (mut console, _, _) = Console::captured(false);
-        Session::on(Arc::clone(&self.store), address, &StoreArgs::default(), None, &mut console).await.unwrap()
+        StoreSession::on(Arc::clone(&self.store), address, &StoreArgs::default(), None, &mut console).await.unwrap()
     }
 }
 

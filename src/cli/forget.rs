@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
-use crate::cli::session::Session;
+use crate::cli::session::StoreSession;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::verbs::{Change, OperatorArgs, Undo};
 use crate::clock::SystemClock;
@@ -15,7 +15,7 @@ use crate::store::{self, Intervention, JobOrigin, NodeEntry, Trial};
 /// Remove a job that no live node plans, or a node that is gone, from the listings
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward forget billing --yes")]
-pub(crate) struct Args {
+pub(crate) struct ForgetArgs {
     /// The name of the job, or of the node
     #[arg(value_name = "JOB|NODE")]
     pub(crate) name: String,
@@ -32,8 +32,8 @@ pub(crate) struct Args {
 }
 
 /// Forgets the job or the node.
-pub(crate) async fn forget(args: &Args, console: &mut Console) -> Result<(), Failure> {
-    let session = Session::open(&args.store, console).await?;
+pub(crate) async fn forget(args: &ForgetArgs, console: &mut Console) -> Result<(), Failure> {
+    let session = StoreSession::open(&args.store, console).await?;
     let (now, nodes) = session.store.nodes().await?;
     let alive: Vec<&NodeEntry> = nodes.iter().filter(|node| node.is_alive(now)).collect();
     let node = nodes.iter().find(|node| node.report.name.as_str() == args.name).map(|node| node.report.name.clone());
@@ -71,7 +71,7 @@ pub(crate) async fn forget(args: &Args, console: &mut Console) -> Result<(), Fai
 }
 
 /// A job that a live node plans would be back at once, and one that runs is not gone.
-async fn of_job(session: &Session, name: &JobName, alive: &[&NodeEntry]) -> Result<(Trial, String), Failure> {
+async fn of_job(session: &StoreSession, name: &JobName, alive: &[&NodeEntry]) -> Result<(Trial, String), Failure> {
     let job = session.catalog.find(name)?;
     let planner = alive.iter().find(|node| node.plans(name)).filter(|_| job.entry.origin == JobOrigin::File);
     if let Some(node) = planner {

@@ -9,7 +9,7 @@ use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::format::{self, Grid, brief, instant, relative};
 use crate::cli::lookup::{choose, is_touched};
-use crate::cli::session::{KnownJob, Session};
+use crate::cli::session::{KnownJob, StoreSession};
 use crate::cli::store_args::StoreArgs;
 use crate::cli::value_parsers;
 use crate::clock::between;
@@ -21,7 +21,7 @@ use crate::store::JobOrigin;
 /// List the jobs with the state of their current slots
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward jobs --store redis://127.0.0.1/")]
-pub(crate) struct Args {
+pub(crate) struct JobsArgs {
     /// Keep listing: redraw on a terminal; elsewhere print a line for each change (with --json, a JSON line)
     #[arg(long, short)]
     pub(crate) watch: bool,
@@ -35,8 +35,8 @@ pub(crate) struct Args {
 }
 
 /// Lists the jobs of the file and of the store's registry.
-pub(crate) async fn list(args: &Args, console: &mut Console) -> Result<(), Failure> {
-    let session = Session::open(&args.store, console).await?;
+pub(crate) async fn list(args: &JobsArgs, console: &mut Console) -> Result<(), Failure> {
+    let session = StoreSession::open(&args.store, console).await?;
     let views = views(&session).await?;
     if args.output.json {
         return console.json(&views);
@@ -59,7 +59,7 @@ fn orphan(view: &JobView, store: &StoreArgs) -> String {
 }
 
 /// Every job, with its slot, its pause and what it has come to lately.
-pub(crate) async fn views(session: &Session) -> Result<Vec<JobView>, Failure> {
+pub(crate) async fn views(session: &StoreSession) -> Result<Vec<JobView>, Failure> {
     let pauses = session.store.pauses().await?;
     let names: Vec<JobName> = session.catalog.iter().map(|job| job.entry.name.clone()).collect();
     let latest = session.store.latest(&names).await?;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::cli::failure::Failure;
-use crate::cli::session::{KnownJob, Session};
+use crate::cli::session::{KnownJob, StoreSession};
 use crate::job::JobName;
 use crate::slot::{Mark, Slot, SlotKey, SlotRecord};
 
@@ -61,7 +61,10 @@ fn which_of(text: &str) -> Result<Which, String> {
 const HORIZON: Duration = Duration::from_secs(5 * 366 * 86_400);
 
 /// The job and the record of the slot that a reference names.
-pub(crate) async fn find<'a>(session: &'a Session, wanted: &SlotRef) -> Result<(&'a KnownJob, SlotRecord), Failure> {
+pub(crate) async fn find<'a>(
+    session: &'a StoreSession,
+    wanted: &SlotRef,
+) -> Result<(&'a KnownJob, SlotRecord), Failure> {
     let job = session.catalog.find(&wanted.job)?;
     let record = match wanted.which {
         Which::Key(key) => one(session, with_key(job, key)?).await?,
@@ -75,7 +78,7 @@ pub(crate) async fn find<'a>(session: &'a Session, wanted: &SlotRef) -> Result<(
 }
 
 /// The record of a job's current slot.
-async fn current(session: &Session, job: &KnownJob) -> Result<SlotRecord, Failure> {
+async fn current(session: &StoreSession, job: &KnownJob) -> Result<SlotRecord, Failure> {
     let records = session.inspect(&job.current(session.now)).await?;
     choose(records).ok_or_else(|| {
         Failure::Usage(format!("job {} has no slot yet: its schedule has not fired yet", job.entry.name))
@@ -98,7 +101,7 @@ pub(crate) fn is_touched(record: &SlotRecord) -> bool {
     record.attempts > 0 || record.mark != Mark::Free || record.verdict.is_some() || !record.audit.is_empty()
 }
 
-async fn one(session: &Session, slot: Slot) -> Result<SlotRecord, Failure> {
+async fn one(session: &StoreSession, slot: Slot) -> Result<SlotRecord, Failure> {
     let missing = || Failure::Internal(format!("{} answered nothing for {slot}", session.store.location()));
     session.inspect(std::slice::from_ref(&slot)).await?.pop().ok_or_else(missing)
 }

@@ -6,7 +6,7 @@ use chrono_tz::Tz;
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::format::{self, Grid, instant, relative};
-use crate::cli::session::{Catalog, KnownJob, Session, block_on};
+use crate::cli::session::{Catalog, KnownJob, StoreSession, block_on};
 use crate::cli::store_args::{StoreArgs, starter};
 use crate::cli::value_parsers;
 use crate::clock::Clock;
@@ -18,7 +18,7 @@ use crate::slot::Period;
 /// List the next scheduled times and their slots; with --schedule those of a cron expression, without a file
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward next billing --count 5 --from 2027-03-27T12:00:00Z")]
-pub(crate) struct Args {
+pub(crate) struct NextArgs {
     /// Only this job
     #[arg(value_name = "JOB")]
     pub(crate) job: Option<JobName>,
@@ -41,7 +41,7 @@ pub(crate) struct Args {
 }
 
 /// Lists ticks, the soonest first.
-pub(crate) fn list(args: &Args, clock: &dyn Clock, console: &mut Console) -> Result<(), Failure> {
+pub(crate) fn list(args: &NextArgs, clock: &dyn Clock, console: &mut Console) -> Result<(), Failure> {
     let now = clock.now().wall;
     let catalog = match &args.schedule {
         Some(expression) => expressed(expression, args.timezone.unwrap_or_default(), console)?,
@@ -80,15 +80,15 @@ fn expressed(expression: &str, zone: Tz, console: &mut Console) -> Result<Catalo
 }
 
 /// The file's jobs; the registry's where only a store is named.
-fn catalog(args: &Args, console: &mut Console) -> Result<Catalog, Failure> {
+fn catalog(args: &NextArgs, console: &mut Console) -> Result<Catalog, Failure> {
     match args.store.read_file(console)? {
         Some(file) => Catalog::unite(Some(&file), Vec::new()),
-        None => block_on(async { Ok(Session::open(&args.store, console).await?.catalog) }),
+        None => block_on(async { Ok(StoreSession::open(&args.store, console).await?.catalog) }),
     }
 }
 
 /// The job that is named; otherwise all that are planned.
-fn wanted<'a>(args: &Args, catalog: &'a Catalog, console: &mut Console) -> Result<Vec<&'a KnownJob>, Failure> {
+fn wanted<'a>(args: &NextArgs, catalog: &'a Catalog, console: &mut Console) -> Result<Vec<&'a KnownJob>, Failure> {
     let Some(name) = &args.job else { return Ok(catalog.iter().filter(|job| job.entry.enabled).collect()) };
     let job = catalog.find(name)?;
     if !job.entry.enabled {

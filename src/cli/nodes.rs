@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::format::{self, Grid, brief, harmless, relative};
-use crate::cli::session::Session;
+use crate::cli::session::StoreSession;
 use crate::cli::store_args::StoreArgs;
 use crate::observe::view::NodeView;
 
@@ -17,7 +17,7 @@ const DIGITS: usize = 6;
 /// List the nodes with version, clock offset and config hash, and the jobs that they define differently
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward nodes --config /etc/cronward/jobs.toml")]
-pub(crate) struct Args {
+pub(crate) struct NodesArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
     #[command(flatten)]
@@ -25,8 +25,8 @@ pub(crate) struct Args {
 }
 
 /// Lists the nodes that the registry knows.
-pub(crate) async fn list(args: &Args, console: &mut Console) -> Result<(), Failure> {
-    let session = Session::open(&args.store, console).await?;
+pub(crate) async fn list(args: &NodesArgs, console: &mut Console) -> Result<(), Failure> {
+    let session = StoreSession::open(&args.store, console).await?;
     let (now, nodes) = session.store.nodes().await?;
     let views = NodeView::all(&nodes, now);
     if args.output.json {

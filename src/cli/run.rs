@@ -13,7 +13,7 @@ use crate::observe::logging::{self, LogFormat, LoggingError};
 /// Run the jobs of the file as a node, together with every other node of the same store
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward run --config /etc/cronward/jobs.toml")]
-pub(crate) struct Args {
+pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
     /// This node's name, instead of the file's
@@ -34,7 +34,7 @@ pub(crate) struct Args {
 }
 
 /// Reads everything, sets up the log, and starts the daemon.
-pub(crate) fn run(args: &Args, console: &mut Console) -> Result<(), Failure> {
+pub(crate) fn run(args: &RunArgs, console: &mut Console) -> Result<(), Failure> {
     if let Some(parent) = args.parent {
         tie_to(parent)?;
     }
@@ -69,7 +69,7 @@ fn tie_to(parent: u32) -> Result<(), Failure> {
     Err(Failure::Usage(format!("--parent {parent} did not start this process: leave it out")))
 }
 
-fn settings(args: &Args, path: PathBuf, mut config: Config, console: &mut Console) -> Result<Settings, Failure> {
+fn settings(args: &RunArgs, path: PathBuf, mut config: Config, console: &mut Console) -> Result<Settings, Failure> {
     let store = args.store.address(Some(&config), console)?;
     if let Some(node) = &args.node {
         config.node.name = node.clone();

@@ -26,7 +26,7 @@ const OUTPUTS: usize = 16;
 pub(crate) const BATCH: usize = 100;
 
 /// An open store with the jobs that are known there.
-pub(crate) struct Session {
+pub(crate) struct StoreSession {
     /// The store.
     pub(crate) store: Arc<dyn Store>,
     /// How it was opened.
@@ -37,7 +37,7 @@ pub(crate) struct Session {
     pub(crate) now: DateTime<Utc>,
 }
 
-impl Session {
+impl StoreSession {
     /// Reads the file, opens the store, asks it for the time and for its registry. A store that is not there is not made.
     pub(crate) async fn open(args: &StoreArgs, console: &mut Console) -> Result<Self, Failure> {
         let file = args.read_file(console)?;
@@ -122,7 +122,7 @@ pub(crate) async fn connect_for_long(address: &StoreAddress) -> Result<Arc<Rotat
 }
 
 async fn open(url: &str, options: &StoreOptions) -> Result<Arc<dyn Store>, OpenError> {
-    store::open(url, options.clone(), Arc::new(SystemClock)).await
+    store::open(url, options.clone()).await
 }
 
 /// Credentials as they are written in `url_file`.

@@ -8,7 +8,7 @@ use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::format::{brief, ending, harmless, harmless_lines, instant};
 use crate::cli::lookup::{self, SlotRef};
-use crate::cli::session::Session;
+use crate::cli::session::StoreSession;
 use crate::cli::store_args::{StoreArgs, starter};
 use crate::observe::view::{LatestView, SlotView};
 use crate::slot::{JobLatest, Mark, OutputTail, RunRecord, SlotRecord};
@@ -20,7 +20,7 @@ const OUTPUT_LINES: usize = 10;
 /// Show one slot: its state, each attempt with the end of its output, its lease, and where the store keeps it
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward show billing@2026-11-21T14Z")]
-pub(crate) struct Args {
+pub(crate) struct ShowArgs {
     /// The slot: billing@2026-11-21T14Z, billing for the current slot, billing@-1 for the previous slot
     #[arg(value_name = "JOB[@SLOT]")]
     pub(crate) slot: SlotRef,
@@ -31,8 +31,8 @@ pub(crate) struct Args {
 }
 
 /// Shows the slot.
-pub(crate) async fn show(args: &Args, console: &mut Console) -> Result<(), Failure> {
-    let session = Session::open(&args.store, console).await?;
+pub(crate) async fn show(args: &ShowArgs, console: &mut Console) -> Result<(), Failure> {
+    let session = StoreSession::open(&args.store, console).await?;
     let (job, mut record) = lookup::find(&session, &args.slot).await?;
     session.read_outputs(&mut record).await?;
     let latest = session.store.latest(std::slice::from_ref(record.slot.job())).await?.pop().unwrap_or_default();

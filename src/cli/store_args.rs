@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::clock::{Clock, SystemClock};
-use crate::config::{self, Config, Environment, LoadError, Report};
+use crate::config::{self, Config, Diagnostics, Environment, LoadError};
 use crate::job::{JobName, Namespace};
 use crate::store::{JobOrigin, OpenError, StoreOptions, redact, secret_ranges, secrets};
 
@@ -120,8 +120,8 @@ pub(crate) fn read(
     path: &Path,
     console: &mut Console,
     environment: Environment,
-    load: impl FnOnce(&Path, &Environment) -> Result<(Config, Report), LoadError>,
-) -> Result<(Config, Report), Failure> {
+    load: impl FnOnce(&Path, &Environment) -> Result<(Config, Diagnostics), LoadError>,
+) -> Result<(Config, Diagnostics), Failure> {
     match load(path, &environment) {
         Ok(read) => Ok(read),
         Err(LoadError::Invalid(report)) => {
@@ -262,8 +262,7 @@ mod tests {
             };
             assert!(!is_told(&report.render(false)), "{url}\n{}", report.render(false));
 
-            let clock = std::sync::Arc::new(SystemClock);
-            match crate::store::open(url, StoreOptions::default(), clock).await {
+            match crate::store::open(url, StoreOptions::default()).await {
                 Err(error) => assert!(!is_told(&format!("{error} {error:?}")), "{url}: {error:?}"),
                 Ok(store) => assert!(!is_told(store.location()), "{url}: {}", store.location()),
             }

@@ -15,7 +15,7 @@ use crate::verify::{Inputs, Malformed, check};
     before_help = "Example: cronward verify a.jsonl b.jsonl --faults faults.jsonl",
     after_help = "Exit codes: 0 everything is explained, 1 something is unexplained, 64 a file cannot be read."
 )]
-pub(crate) struct Args {
+pub(crate) struct VerifyArgs {
     /// The journals of every node (files of `cronward run --journal`), including rotated ones
     #[arg(value_name = "JOURNAL", required = true)]
     pub(crate) journals: Vec<PathBuf>,
@@ -35,7 +35,7 @@ pub(crate) struct Args {
 }
 
 /// Writes the report; fails when something is wrong in it.
-pub(crate) fn verify(args: &Args, console: &mut Console) -> Result<(), Failure> {
+pub(crate) fn verify(args: &VerifyArgs, console: &mut Console) -> Result<(), Failure> {
     let mut inputs = Inputs::default();
     inputs.allowance = args.allowance.unwrap_or_default();
     for journal in &args.journals {

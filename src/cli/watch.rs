@@ -9,8 +9,8 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::cli::console::{Console, Live};
 use crate::cli::failure::Failure;
 use crate::cli::format::{brief, harmless, instant};
-use crate::cli::jobs::{self, Args};
-use crate::cli::session::{Session, connect};
+use crate::cli::jobs::{self, JobsArgs};
+use crate::cli::session::{StoreSession, connect};
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
 use crate::drive::timers;
@@ -23,12 +23,12 @@ use crate::store::{StoreError, Wakeups};
 const TOGETHER: Duration = Duration::from_millis(100);
 
 /// Shows the jobs until it is interrupted, or until nobody reads it any more.
-pub(crate) async fn watch(args: &Args, console: &mut Console) -> Result<(), Failure> {
+pub(crate) async fn watch(args: &JobsArgs, console: &mut Console) -> Result<(), Failure> {
     let file = args.store.read_file(console)?;
     let address = args.store.address(file.as_ref(), console)?.only_looked_at();
     let store = connect(&address).await?;
     let mut hints = store.subscribe();
-    let mut session = Session::on(store, address, &args.store, file.as_ref(), console).await?;
+    let mut session = StoreSession::on(store, address, &args.store, file.as_ref(), console).await?;
     let mut view = View::new(args, console);
     loop {
         match look(&mut session, file.as_ref()).await {
@@ -41,7 +41,7 @@ pub(crate) async fn watch(args: &Args, console: &mut Console) -> Result<(), Fail
 }
 
 /// The jobs as they are now; the registry may know more of them by now.
-async fn look(session: &mut Session, file: Option<&Config>) -> Result<Vec<JobView>, Failure> {
+async fn look(session: &mut StoreSession, file: Option<&Config>) -> Result<Vec<JobView>, Failure> {
     session.look_again(file).await?;
     jobs::views(session).await
 }
@@ -77,7 +77,7 @@ enum View {
 }
 
 impl View {
-    fn new(args: &Args, console: &Console) -> Self {
+    fn new(args: &JobsArgs, console: &Console) -> Self {
         if console.lively && !args.output.json {
             let head = format!("polled every {}; Ctrl-C ends", span(args.interval));
             return Self::Drawn { live: Live::default(), table: Vec::new(), head };
@@ -85,7 +85,7 @@ impl View {
         Self::Appended { known: BTreeMap::new(), json: args.output.json, away: false }
     }
 
-    fn show(&mut self, views: &[JobView], session: &Session, console: &mut Console) -> Result<(), Failure> {
+    fn show(&mut self, views: &[JobView], session: &StoreSession, console: &mut Console) -> Result<(), Failure> {
         let mut views = views.to_vec();
         if matches!(self, Self::Drawn { .. }) {
             // A terminal may have fewer rows than there are jobs.

@@ -49,7 +49,7 @@ pub struct Diagnostic {
 
 /// Everything found in one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct Diagnostics {
     /// The file's path, as given.
     pub path: String,
     /// Its text, with secrets masked byte by byte, so that it can be shown and spans still fit.
@@ -58,7 +58,7 @@ pub struct Report {
     pub findings: Vec<Diagnostic>,
 }
 
-impl Report {
+impl Diagnostics {
     /// How many findings are of this severity.
     pub fn count(&self, severity: Severity) -> usize {
         self.findings.iter().filter(|finding| finding.severity == severity).count()
@@ -105,7 +105,7 @@ pub(super) fn floor_boundary(text: &str, offset: usize) -> usize {
 }
 
 /// One finding per line, without the source: for logs.
-impl fmt::Display for Report {
+impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, finding) in self.findings.iter().enumerate() {
             if index > 0 {
@@ -127,7 +127,7 @@ const WIDTH: usize = 120;
 /// Bytes of a line that are shown on each side of a finding: the renderer need not look at a line of megabytes.
 const AROUND: usize = 400;
 
-impl Report {
+impl Diagnostics {
     /// Every finding with its source line, a caret and its fix; coloured for a terminal when asked.
     pub fn render(&self, color: bool) -> String {
         let renderer = if color { Renderer::styled() } else { Renderer::plain() }.term_width(WIDTH);
@@ -191,7 +191,7 @@ const fn level(severity: Severity) -> Level<'static> {
 
 /// One finding in JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct JsonFinding {
     /// The file's path, as given.
     pub file: String,
     /// 1-based; null when the file could not be read.
@@ -208,7 +208,7 @@ pub struct Finding {
     pub fix: Option<String>,
 }
 
-impl Finding {
+impl JsonFinding {
     /// A file that could not be read at all.
     pub fn unreadable(file: &str, message: &str) -> Self {
         Self {
@@ -223,15 +223,15 @@ impl Finding {
     }
 }
 
-impl Report {
+impl Diagnostics {
     /// The findings as they are written in JSON.
-    pub fn to_findings(&self) -> Vec<Finding> {
+    pub fn to_findings(&self) -> Vec<JsonFinding> {
         self.findings.iter().map(|finding| self.to_finding(finding)).collect()
     }
 
-    fn to_finding(&self, finding: &Diagnostic) -> Finding {
+    fn to_finding(&self, finding: &Diagnostic) -> JsonFinding {
         let (line, column) = self.position(finding.span.start);
-        Finding {
+        JsonFinding {
             file: self.path.clone(),
             line: Some(line),
             column: Some(column),
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn a_summary_names_only_what_there_is() {
         let finding = |severity| Diagnostic { severity, code: "x", message: String::new(), span: 0..0, hint: None };
-        let mut report = Report { path: "jobs.toml".to_owned(), text: String::new(), findings: Vec::new() };
+        let mut report = Diagnostics { path: "jobs.toml".to_owned(), text: String::new(), findings: Vec::new() };
         assert_eq!(report.summary(), "jobs.toml: no errors");
         report.findings = vec![finding(Severity::Error), finding(Severity::Error), finding(Severity::Warning)];
         assert_eq!(report.summary(), "jobs.toml: 2 errors, 1 warning");

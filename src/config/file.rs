@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::context::text_of;
-use crate::config::{Config, Diagnostic, Environment, Report, Severity, parse, secrets};
+use crate::config::{Config, Diagnostic, Diagnostics, Environment, Parsed, Severity, parse, secrets};
 use crate::job::JobName;
 
 /// Where the file is looked for when nobody names it, in this order.
@@ -35,7 +35,7 @@ pub enum LoadError {
     },
     /// It was read, and there are errors in it.
     #[error("{0}")]
-    Invalid(Box<Report>),
+    Invalid(Box<Diagnostics>),
 }
 
 /// The file to read: the one that is named, else `./jobs.toml`, else `/etc/cronward/jobs.toml`.
@@ -54,18 +54,18 @@ pub fn find(explicit: Option<&Path>) -> Result<PathBuf, NotFound> {
 
 /// Reads a file and says whether it can be used. The report in `Ok` has warnings only. What root would run from a file that
 /// others can write is refused.
-pub fn load(path: &Path, env: &Environment) -> Result<(Config, Report), LoadError> {
+pub fn load(path: &Path, env: &Environment) -> Result<(Config, Diagnostics), LoadError> {
     trusted(path, env, |shown, text| parse::parse(shown, text, env))
 }
 
 /// The same for one job of the file: see [`crate::config::parse_job`].
-pub fn load_job(path: &Path, env: &Environment, job: &JobName) -> Result<(Config, Report), LoadError> {
+pub fn load_job(path: &Path, env: &Environment, job: &JobName) -> Result<(Config, Diagnostics), LoadError> {
     trusted(path, env, |shown, text| parse::parse_job(shown, text, env, job))
 }
 
 /// Reads a file and says everything that is worth saying about it. Runs nothing of it, so that a file which root would refuse
 /// is one with a warning.
-pub fn lint_file(path: &Path, env: &Environment) -> Result<(Config, Report), LoadError> {
+pub fn lint_file(path: &Path, env: &Environment) -> Result<(Config, Diagnostics), LoadError> {
     let (config, mut report, access) = read(path, env, |shown, text| parse::lint(shown, text, env))?;
     if let Some(why) = access.distrust(path) {
         let message = format!("commands that run as root refuse this file: it {why}");
@@ -76,13 +76,11 @@ pub fn lint_file(path: &Path, env: &Environment) -> Result<(Config, Report), Loa
     Ok((config, report))
 }
 
-type Parsed = Result<(Config, Report), Report>;
-
 fn trusted(
     path: &Path,
     env: &Environment,
     parse: impl FnOnce(&str, String) -> Parsed,
-) -> Result<(Config, Report), LoadError> {
+) -> Result<(Config, Diagnostics), LoadError> {
     let (config, report, access) = read(path, env, parse)?;
     match access.distrust(path) {
         Some(message) => Err(LoadError::File { path: path.display().to_string(), message }),
@@ -94,7 +92,7 @@ fn read(
     path: &Path,
     env: &Environment,
     parse: impl FnOnce(&str, String) -> Parsed,
-) -> Result<(Config, Report, Access), LoadError> {
+) -> Result<(Config, Diagnostics, Access), LoadError> {
     let shown = path.display().to_string();
     let read = env.open(path).and_then(|file| Ok((Access::of(&file), text_of(file, LARGEST)?)));
     let (access, text) = read.map_err(|message| LoadError::File { path: shown.clone(), message })?;

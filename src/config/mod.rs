@@ -1,9 +1,9 @@
 //! `jobs.toml`: found, read, checked, and turned into jobs with every default filled in.
 //!
-//! - [`find`] and [`load`] deal with the file; [`parse`] is pure: what it may know comes in as an [`Environment`].
+//! - [`find`] and [`load`] deal with the file; [`parse()`] is pure: what it may know comes in as an [`Environment`].
 //! - [`load`] says whether a file can be used, [`load_job`] whether one job of it can; [`lint_file`] also says what may not be
 //!   meant, which no command but `check` and the start of a daemon waits for.
-//! - Everything that is wrong is reported at once, each finding with its place and a way out: see [`Report`].
+//! - Everything that is wrong is reported at once, each finding with its place and a way out: see [`Diagnostics`].
 //! - Nothing here starts a command, opens a store or prints.
 
 mod context;
@@ -20,10 +20,10 @@ mod settings;
 mod value;
 
 pub use context::Environment;
-pub use diagnostic::{Diagnostic, Finding, Report, Severity};
+pub use diagnostic::{Diagnostic, Diagnostics, JsonFinding, Severity};
 pub use file::{LoadError, NotFound, find, lint_file, load, load_job};
 pub use model::{Config, HttpConfig, NodeConfig, StoreConfig};
 pub use notation::{DurationError, format_duration, parse_duration};
-pub use parse::{lint, parse, parse_job};
+pub use parse::{Parsed, lint, parse, parse_job};
 pub use sections::read_url_file;
 pub(crate) use value::nearest_zone;

@@ -10,7 +10,7 @@ use toml::de::{DeTable, Error};
 use crate::config::context::Context;
 use crate::config::diagnostic::{floor_boundary, position};
 use crate::config::reader::Section;
-use crate::config::{Config, Environment, Report, jobs, secrets, sections, settings};
+use crate::config::{Config, Diagnostics, Environment, jobs, secrets, sections, settings};
 use crate::job::JobName;
 
 /// How much of a file is looked at.
@@ -24,27 +24,30 @@ enum Extent<'a> {
     Lints,
 }
 
+/// What a file says, with what is to be said of it; or what is wrong with it.
+pub type Parsed = Result<(Config, Diagnostics), Diagnostics>;
+
 /// Whether a text can be used. `path` is only shown. The report in `Ok` has warnings that cost nothing to find.
-pub fn parse(path: &str, text: String, env: &Environment) -> Result<(Config, Report), Report> {
+pub fn parse(path: &str, text: String, env: &Environment) -> Parsed {
     extent(path, text, env, Extent::Errors)
 }
 
 /// Whether one job of a text can be used: the answer has no other. For what is started often and needs no more.
-pub fn parse_job(path: &str, text: String, env: &Environment, job: &JobName) -> Result<(Config, Report), Report> {
+pub fn parse_job(path: &str, text: String, env: &Environment, job: &JobName) -> Parsed {
     extent(path, text, env, Extent::Job(job))
 }
 
 /// Whether a text can be used, and everything else that is worth saying about it. The report in `Ok` has warnings and notes.
-pub fn lint(path: &str, text: String, env: &Environment) -> Result<(Config, Report), Report> {
+pub fn lint(path: &str, text: String, env: &Environment) -> Parsed {
     extent(path, text, env, Extent::Lints)
 }
 
-fn extent(path: &str, text: String, env: &Environment, extent: Extent<'_>) -> Result<(Config, Report), Report> {
+fn extent(path: &str, text: String, env: &Environment, extent: Extent<'_>) -> Parsed {
     let ctx = Context::new(&text, env);
     let config = read(&ctx, extent);
     let hidden = ctx.hidden();
     let findings = ctx.into_findings();
-    let report = Report { path: path.to_owned(), text: secrets::mask(&text, &hidden), findings };
+    let report = Diagnostics { path: path.to_owned(), text: secrets::mask(&text, &hidden), findings };
     if report.has_errors() { Err(report) } else { Ok((config, report)) }
 }
 
@@ -232,7 +235,7 @@ mod tests {
     #[test]
     fn nothing_is_linted_unless_it_is_asked_for() {
         let text = "[jobs.a]\nschedule = \"0 * * * *\"\ncommand = [\"true\"]\ntimeout = \"2h\"\n";
-        let findings = |read: Result<(Config, Report), Report>| read.unwrap().1.findings.len();
+        let findings = |read: Parsed| read.unwrap().1.findings.len();
         let job = JobName::new("a").unwrap();
         assert_eq!(findings(lint("jobs.toml", text.to_owned(), &env())), 1);
         assert_eq!(findings(parse("jobs.toml", text.to_owned(), &env())), 0);

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::config::value::Entry;
-use crate::config::{Diagnostic, Report, Severity};
+use crate::config::{Diagnostic, Diagnostics, Severity};
 use crate::store::{SCHEMES, secret_ranges};
 
 const CODE: &str = "secret-in-file";
@@ -38,7 +38,7 @@ pub(super) fn look_at_variable(name: &str, value: &Entry<'_>) {
 }
 
 /// Adds a warning when everybody on the host may read a file with secrets in it.
-pub(super) fn warn_if_readable(report: &mut Report, world_readable: bool) {
+pub(super) fn warn_if_readable(report: &mut Diagnostics, world_readable: bool) {
     let Some(secret) = report.findings.iter().find(|finding| finding.code == CODE).filter(|_| world_readable) else {
         return;
     };

@@ -58,7 +58,7 @@ pub(crate) struct Queue<T> {
     limits: Limits,
     starting: usize,
     running: usize,
-    jobs: BTreeMap<JobName, Line<T>>,
+    jobs: BTreeMap<JobName, JobQueue<T>>,
     /// The jobs of which a slot waits, by when one of theirs was last let in.
     order: BTreeSet<(u64, JobName)>,
     /// Slots that were let in so far.
@@ -70,7 +70,7 @@ pub(crate) struct Queue<T> {
 
 /// The waiting slots of one job.
 #[derive(Debug)]
-struct Line<T> {
+struct JobQueue<T> {
     /// When one of them was last let in; 0 for never.
     last: u64,
     /// By start; the number keeps those of one slot apart.
@@ -79,7 +79,7 @@ struct Line<T> {
 
 /// Where somebody waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct QueuePlace {
     job: JobName,
     slot: (DateTime<Utc>, u64),
 }
@@ -129,19 +129,19 @@ impl<T> Queue<T> {
     }
 
     /// Takes a place. [`Queue::next`] says when its turn has come.
-    pub(crate) fn enter(&mut self, job: &JobName, start: DateTime<Utc>, waiting: T) -> Place {
+    pub(crate) fn enter(&mut self, job: &JobName, start: DateTime<Utc>, waiting: T) -> QueuePlace {
         self.taken += 1;
         let slot = (start, self.taken);
-        let line = self.jobs.entry(job.clone()).or_insert(Line { last: 0, slots: BTreeMap::new() });
+        let line = self.jobs.entry(job.clone()).or_insert(JobQueue { last: 0, slots: BTreeMap::new() });
         if line.slots.is_empty() {
             self.order.insert((line.last, job.clone()));
         }
         line.slots.insert(slot, waiting);
-        Place { job: job.clone(), slot }
+        QueuePlace { job: job.clone(), slot }
     }
 
     /// Gives a place up; nothing when its turn has come meanwhile.
-    pub(crate) fn leave(&mut self, place: &Place) {
+    pub(crate) fn leave(&mut self, place: &QueuePlace) {
         let Some(line) = self.jobs.get_mut(&place.job) else { return };
         if line.slots.remove(&place.slot).is_some() && line.slots.is_empty() {
             self.order.remove(&(line.last, place.job.clone()));
@@ -236,7 +236,7 @@ mod tests {
     }
 
     /// Takes a place for a slot, and remembers its name.
-    fn enter(queue: &mut Queue<String>, name: &str, second: i64) -> Place {
+    fn enter(queue: &mut Queue<String>, name: &str, second: i64) -> QueuePlace {
         queue.enter(&job(name), at(second), format!("{name}{second}"))
     }
 

@@ -1,7 +1,5 @@
 //! What this node has done itself, in slots that still last. A store that failed over or restarted may have forgotten it, and
-//! the work would be done again; so whenever hints were lost, it is looked up, and told again where it is missing.
-//!
-//! Only what the store has no record of is told: a slot that an operator has opened again keeps the record of its run.
+//! the work would be done again; so whenever hints were lost, it is looked up, and told again (`again`) where it is missing.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,23 +7,27 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::clock::Clock;
-use crate::drive::timers;
-use crate::event::Event;
 use crate::job::JobName;
-use crate::observe::Observer;
-use crate::slot::{Lease, Outcome, RunRecord, Slot, SlotKey, SlotRecord};
-use crate::store::{Settlement, Store, StoreError};
-
-/// The wait before a store that did not answer is asked again.
-const TRY_AGAIN: Duration = Duration::from_secs(1);
+use crate::slot::{Lease, Outcome, RunRecord, SlotKey, SlotRecord};
 
 /// A run that succeeded here, from when the store is told of it.
 #[derive(Clone, Debug)]
-pub(crate) struct Fact {
-    pub(crate) lease: Lease,
-    pub(crate) run: RunRecord,
-    pub(crate) done_ttl: Duration,
+pub struct Fact {
+    /// Under which it ran.
+    pub lease: Lease,
+    /// What the store is told of it.
+    pub run: RunRecord,
+    /// How long the store is to know.
+    pub done_ttl: Duration,
+}
+
+impl Fact {
+    /// Whether the store, which keeps this of the slot, knows neither the run nor a later reset.
+    pub fn is_forgotten(&self, record: &SlotRecord) -> bool {
+        let own = |run: &RunRecord| run.token == self.lease.token && run.outcome == Some(Outcome::Success);
+        let reset = record.audit.iter().any(|audit| audit.verb == "reset" && audit.at > self.lease.claimed_at);
+        !reset && !record.runs.iter().any(own)
+    }
 }
 
 /// The facts of slots that last, one each.
@@ -35,9 +37,14 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// The wait before a store that did not answer is asked again.
+    #[doc(hidden)]
+    pub const TRY_AGAIN: Duration = Duration::from_secs(1);
+
     /// From now on this is known, until the slot's end; without the output, which may be large. What is over is let go of, so
     /// that there are never more than slots that last.
-    pub(crate) fn keep(&self, fact: Fact, now: DateTime<Utc>) {
+    #[doc(hidden)]
+    pub fn keep(&self, fact: Fact, now: DateTime<Utc>) {
         let fact = Fact { run: RunRecord { output: None, ..fact.run }, ..fact };
         let slot = &fact.lease.slot;
         let key = (slot.job().clone(), slot.key());
@@ -46,40 +53,9 @@ impl Facts {
         done.insert(key, fact);
     }
 
-    /// Tells the store again what it has forgotten, however often it must be asked.
-    pub(crate) async fn assert_again(&self, store: &dyn Store, clock: &dyn Clock, observer: &dyn Observer) {
-        while self.assert_once(store, clock.now().wall, observer).await.is_err() {
-            let again = clock.now().mono + TRY_AGAIN;
-            timers::until(clock, Some(again)).await;
-        }
-    }
-
-    async fn assert_once(
-        &self,
-        store: &dyn Store,
-        now: DateTime<Utc>,
-        observer: &dyn Observer,
-    ) -> Result<(), StoreError> {
-        let facts = self.lasting(now);
-        if facts.is_empty() {
-            return Ok(());
-        }
-        let slots: Vec<Slot> = facts.iter().map(|fact| fact.lease.slot.clone()).collect();
-        let (_, records) = store.inspect(&slots).await?;
-        for (fact, record) in facts.iter().zip(&records).filter(|(fact, record)| is_forgotten(fact, record)) {
-            let settlement = store.complete(&fact.lease, &fact.run, fact.done_ttl).await?;
-            observer.event(None, &Event::DoneAgain { of: record.slot.to_string() });
-            // Somebody else was granted the slot that this node had done: a repeat, and never a silent one.
-            if let Settlement::Overtaken { by } = settlement {
-                let attempt = fact.lease.attempt;
-                let overtaken = Event::Overtaken { attempt, by: by.node, by_attempt: by.attempt };
-                observer.event(Some(&record.slot), &overtaken);
-            }
-        }
-        Ok(())
-    }
-
-    fn lasting(&self, now: DateTime<Utc>) -> Vec<Fact> {
+    /// What is known of slots that still last.
+    #[doc(hidden)]
+    pub fn lasting(&self, now: DateTime<Utc>) -> Vec<Fact> {
         let mut done = self.lock();
         done.retain(|_, fact| fact.lease.slot.end() > now);
         done.values().cloned().collect()
@@ -90,17 +66,10 @@ impl Facts {
     }
 }
 
-/// Neither the run nor a later reset is known.
-pub(crate) fn is_forgotten(fact: &Fact, record: &SlotRecord) -> bool {
-    let own = |run: &RunRecord| run.token == fact.lease.token && run.outcome == Some(Outcome::Success);
-    let reset = record.audit.iter().any(|audit| audit.verb == "reset" && audit.at > fact.lease.claimed_at);
-    !reset && !record.runs.iter().any(own)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::slot::{Audit, OutputTail, Token, Trigger};
+    use crate::slot::{Audit, OutputTail, Slot, Token, Trigger};
 
     fn fact() -> Fact {
         let lease = Lease {
@@ -134,17 +103,17 @@ mod tests {
     fn what_the_store_knows_is_not_told_again_and_what_it_forgot_is() {
         let (fact, begun) = (fact(), RunRecord { outcome: None, ..fact().run });
         let another = RunRecord { token: Token::from_bits(8), ..fact.run.clone() };
-        assert!(!is_forgotten(&fact, &record(vec![fact.run.clone()], None)));
+        assert!(!fact.is_forgotten(&record(vec![fact.run.clone()], None)));
         for runs in [vec![], vec![begun], vec![another]] {
-            assert!(is_forgotten(&fact, &record(runs, None)));
+            assert!(fact.is_forgotten(&record(runs, None)));
         }
     }
 
     #[test]
     fn an_operators_reset_is_not_undone() {
         let fact = fact();
-        assert!(!is_forgotten(&fact, &record(vec![], Some("2026-11-21T14:30:00Z"))));
-        assert!(is_forgotten(&fact, &record(vec![], Some("2026-11-21T13:59:00Z"))), "it came before the run");
+        assert!(!fact.is_forgotten(&record(vec![], Some("2026-11-21T14:30:00Z"))));
+        assert!(fact.is_forgotten(&record(vec![], Some("2026-11-21T13:59:00Z"))), "it came before the run");
     }
 
     #[test]

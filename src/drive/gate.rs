@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use crate::drive::admission::{Limits, Occupancy, Place, Queue};
+use crate::drive::admission::{Limits, Occupancy, Queue, QueuePlace};
 use crate::error::StoreError;
 use crate::job::JobName;
 use crate::slot::Slot;
@@ -31,7 +31,7 @@ pub(crate) enum Turn {
 #[derive(Debug)]
 pub struct Waiting {
     gate: Arc<Gate>,
-    place: Option<Place>,
+    place: Option<QueuePlace>,
     turn: oneshot::Receiver<Turn>,
 }
 

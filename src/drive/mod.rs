@@ -1,4 +1,4 @@
-//! Driving one slot: carries out what a [`crate::guard::SlotMachine`] asks for, with a runtime, a clock and a store.
+//! Driving one slot: carries out what a [`crate::machine::SlotMachine`] asks for, with a runtime, a clock and a store.
 //!
 //! - [`Drive`] is one slot being driven; it decides nothing.
 //! - [`Gate`] is where many of them wait for their turn; `admission` decides whose it is.
@@ -10,12 +10,13 @@
 
 mod admission;
 #[cfg(feature = "daemon")]
+mod again;
+#[cfg(feature = "daemon")]
 mod command;
 #[cfg(test)]
 mod crowd_tests;
 mod entropy;
-#[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "the daemon alone lives long enough to tell again"))]
-pub(crate) mod facts;
+mod facts;
 mod gate;
 mod once;
 mod patience;
@@ -27,7 +28,8 @@ pub use admission::{Limits, MAX_RUNNING, Occupancy};
 #[cfg(feature = "daemon")]
 pub use command::{JobCommand, Launches};
 pub use entropy::Entropy;
-pub(crate) use facts::Fact;
+#[doc(hidden)]
+pub use facts::Fact;
 pub use facts::Facts;
 pub use gate::{Gate, Waiting};
 pub use once::Once;

@@ -11,13 +11,13 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, Mono};
-use crate::drive::patience::{Limits, Next, Patience};
+use crate::drive::patience::{Next, Patience, WaitLimits};
 use crate::drive::{Drive, Facts, Gate, Message, Tools, Work, timers};
 use crate::error::ErrorKind;
 use crate::event::Event;
 use crate::event::json::maybe_seconds;
-use crate::guard::{Assignment, End, SlotMachine};
 use crate::job::NodeName;
+use crate::machine::{Assignment, End, SlotMachine};
 use crate::observe::Observer;
 use crate::reply::ClaimAnswer;
 use crate::slot::{Attempt, Exit, ExitStatus, Fence, OUTPUT_LOST, Outcome, RunContext, Slot};
@@ -69,7 +69,7 @@ impl Once {
         let slot = assignment.slot.clone();
         let mut caller = Caller {
             account: Account::new(slot.clone()),
-            limits: Limits::new(patience, slot, assignment.policy.lease_ttl, begun.mono),
+            limits: WaitLimits::new(patience, slot, assignment.policy.lease_ttl, begun.mono),
             clock: Arc::clone(&clock),
             tell,
         };
@@ -122,7 +122,7 @@ impl Once {
 /// What the loop knows, and how it tells the drive.
 struct Caller {
     account: Account,
-    limits: Limits,
+    limits: WaitLimits,
     clock: Arc<dyn Clock>,
     tell: mpsc::UnboundedSender<Message>,
 }
@@ -179,7 +179,7 @@ impl Hints {
 
 /// The next hint, for a caller that waits; a lost one is a reason to look. So is that the slot is done: the answer says who
 /// did it.
-async fn next_hint(hints: &mut Option<Hints>, clock: &dyn Clock, limits: &Limits) -> Wake {
+async fn next_hint(hints: &mut Option<Hints>, clock: &dyn Clock, limits: &WaitLimits) -> Wake {
     let Some(Hints { wakeups, fresh }) = hints else { return std::future::pending().await };
     match wakeups.recv().await {
         Ok(Wake::Slot { job, key, .. }) => Wake::Slot { job, key, what: WakeKind::Released },

@@ -72,7 +72,7 @@ enum Stage {
 
 /// When the caller gives up.
 #[derive(Debug)]
-pub(super) struct Limits {
+pub(super) struct WaitLimits {
     patience: Patience,
     slot: Slot,
     lease_ttl: Duration,
@@ -90,7 +90,7 @@ pub(super) struct Limits {
     left: bool,
 }
 
-impl Limits {
+impl WaitLimits {
     pub(super) fn new(patience: Patience, slot: Slot, lease_ttl: Duration, begun: Mono) -> Self {
         let wait = match patience.wait {
             Wait::For(span) => Some(begun + span),
@@ -238,11 +238,11 @@ mod tests {
         start.plus(Duration::from_secs(seconds))
     }
 
-    fn limits(wait: Wait) -> Limits {
+    fn limits(wait: Wait) -> WaitLimits {
         let (store, record) = (Duration::from_secs(10), Some(TTL));
         let slot = Slot::parse("a", "2026-11-21T14Z", "2026-11-21T15Z").unwrap();
         let patience = Patience { wait, store, record, drain: Duration::ZERO };
-        Limits::new(patience, slot, TTL, at(0).mono)
+        WaitLimits::new(patience, slot, TTL, at(0).mono)
     }
 
     fn answered(answer: ClaimAnswer) -> Event {
@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn where_nobody_waits_for_the_record_a_cancellation_does_not_cut_it_short() {
         let patience = Patience { record: None, ..limits(Wait::No).patience };
-        let mut limits = Limits { patience, ..limits(Wait::No) };
+        let mut limits = WaitLimits { patience, ..limits(Wait::No) };
         limits.hear(&ended(Outcome::Success), at(1));
         assert_eq!((limits.cancel(at(2).mono), limits.next()), (Next::Stay, None));
     }

@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, watch};
 use crate::clock::{Clock, Mono, Now};
 use crate::drive::gate::{Permit, Turn, Waiting};
 use crate::drive::{Fact, Facts, Gate, timers};
-use crate::guard::{Action, End, SlotMachine};
+use crate::machine::{Action, End, SlotMachine};
 use crate::observe::Observer;
 use crate::slot::{Exit, Lease, LeaseDeadline, RunContext, Token};
 use crate::store::{
@@ -77,7 +77,8 @@ pub enum Message {
 
 impl Message {
     /// Tells a slot's machine.
-    pub(crate) fn hand_to(&self, machine: &mut SlotMachine, now: Now) {
+    #[doc(hidden)]
+    pub fn hand_to(&self, machine: &mut SlotMachine, now: Now) {
         match self {
             Self::Wake(wake) => machine.handle_wake(now, wake),
             Self::Leave(drain) => machine.handle_shutdown(now, *drain),
@@ -106,16 +107,8 @@ pub struct Tools {
     pub gate: Arc<Gate>,
 }
 
-impl Tools {
-    /// Tells the store again what was done here and it has forgotten. The daemon alone lives long enough.
-    #[cfg(feature = "daemon")]
-    pub(crate) async fn assert_again(self: Arc<Self>) {
-        self.facts.assert_again(&*self.store, &*self.clock, &*self.observer).await;
-    }
-}
-
 /// What came of an action.
-enum Outcome {
+enum ActionOutcome {
     Claim(Result<Claim, StoreError>),
     /// A claim that was not sent, because the store is away.
     Unasked(StoreError),
@@ -149,7 +142,7 @@ struct Current {
     lease: Option<watch::Sender<Option<LeaseDeadline>>>,
 }
 
-type Pending = FuturesUnordered<Pin<Box<dyn Future<Output = Outcome> + Send>>>;
+type PendingActions = FuturesUnordered<Pin<Box<dyn Future<Output = ActionOutcome> + Send>>>;
 
 /// One slot being driven.
 #[derive(Debug)]
@@ -171,7 +164,7 @@ pub struct Drive {
 impl Drive {
     /// Until the machine has ended.
     pub async fn until_ended(mut self) -> End {
-        let mut pending: Pending = FuturesUnordered::new();
+        let mut pending: PendingActions = FuturesUnordered::new();
         let mut current = Current::default();
         let since = self.machine.poll_timeout().unwrap_or_default();
         let mut turns = Turns { next: self.place.take(), since, ..Turns::default() };
@@ -235,7 +228,7 @@ impl Drive {
         self.machine.handle_timeout(self.tools.clock.now());
     }
 
-    fn carry_out(&mut self, pending: &mut Pending, current: &mut Current, turns: &mut Turns) {
+    fn carry_out(&mut self, pending: &mut PendingActions, current: &mut Current, turns: &mut Turns) {
         // Before anything else: a renewal that took long is worth little already.
         if let (Some(lease), Some(deadline)) = (&current.lease, self.machine.lease_deadline()) {
             lease.send_if_modified(|known| known.replace(deadline) != Some(deadline));
@@ -251,7 +244,7 @@ impl Drive {
                     pending.push(Box::pin(begun_by_then(Arc::clone(&self.tools.clock))));
                 }
                 Action::Claim(request) => match turns.refusal.take() {
-                    Some(error) => pending.push(Box::pin(std::future::ready(Outcome::Unasked(error)))),
+                    Some(error) => pending.push(Box::pin(std::future::ready(ActionOutcome::Unasked(error)))),
                     None => pending.push(Box::pin(claim(Arc::clone(&self.tools), request))),
                 },
                 Action::Complete { lease, run, done_ttl } => {
@@ -262,12 +255,13 @@ impl Drive {
                 }
                 Action::Fail { lease, run, retry_after } => {
                     let store = Arc::clone(&self.tools.store);
-                    pending
-                        .push(Box::pin(async move { Outcome::Release(store.fail(&lease, &run, retry_after).await) }));
+                    pending.push(Box::pin(async move {
+                        ActionOutcome::Release(store.fail(&lease, &run, retry_after).await)
+                    }));
                 }
                 Action::GiveBack { lease, run } => {
                     let store = Arc::clone(&self.tools.store);
-                    pending.push(Box::pin(async move { Outcome::Release(store.give_back(&lease, &run).await) }));
+                    pending.push(Box::pin(async move { ActionOutcome::Release(store.give_back(&lease, &run).await) }));
                 }
             }
         }
@@ -276,30 +270,35 @@ impl Drive {
         }
     }
 
-    fn feed(&mut self, outcome: Outcome, (pending, current): (&mut Pending, &mut Current), turns: &mut Turns) {
+    fn feed(
+        &mut self,
+        outcome: ActionOutcome,
+        (pending, current): (&mut PendingActions, &mut Current),
+        turns: &mut Turns,
+    ) {
         let now = self.tools.clock.now();
         match outcome {
-            Outcome::Claim(reply) => self.machine.handle_claim(now, reply),
-            Outcome::Unasked(error) => self.machine.handle_claim(now, Err(error)),
-            Outcome::Renewal(of, reply) => self.machine.handle_renewal(now, of, reply),
-            Outcome::Settlement(reply) => self.machine.handle_settlement(now, reply),
-            Outcome::Release(reply) => self.machine.handle_release(now, reply),
-            Outcome::Started(started) => {
+            ActionOutcome::Claim(reply) => self.machine.handle_claim(now, reply),
+            ActionOutcome::Unasked(error) => self.machine.handle_claim(now, Err(error)),
+            ActionOutcome::Renewal(of, reply) => self.machine.handle_renewal(now, of, reply),
+            ActionOutcome::Settlement(reply) => self.machine.handle_settlement(now, reply),
+            ActionOutcome::Release(reply) => self.machine.handle_release(now, reply),
+            ActionOutcome::Started(started) => {
                 let begun = started.begun();
                 pending.push(Box::pin(async move {
                     begun.await;
-                    Outcome::Begun
+                    ActionOutcome::Begun
                 }));
                 current.started = Some(started);
                 self.machine.handle_started(now);
             }
-            Outcome::Begun => turns.permit.iter_mut().for_each(Permit::begun),
+            ActionOutcome::Begun => turns.permit.iter_mut().for_each(Permit::begun),
         }
     }
 
-    fn start(&self, context: RunContext, lease: Renewals) -> impl Future<Output = Outcome> + Send + use<> {
+    fn start(&self, context: RunContext, lease: Renewals) -> impl Future<Output = ActionOutcome> + Send + use<> {
         let work = Arc::clone(&self.work);
-        async move { Outcome::Started(work.start(context, lease).await) }
+        async move { ActionOutcome::Started(work.start(context, lease).await) }
     }
 }
 
@@ -317,31 +316,31 @@ async fn turn_of(next: &mut Option<Waiting>) -> Turn {
     }
 }
 
-async fn claim(tools: Arc<Tools>, request: ClaimRequest) -> Outcome {
+async fn claim(tools: Arc<Tools>, request: ClaimRequest) -> ActionOutcome {
     let reply = tools.store.claim(&request).await;
     match &reply {
         Ok(_) => tools.gate.answered(),
         Err(error) => tools.gate.failed(error),
     }
-    Outcome::Claim(reply)
+    ActionOutcome::Claim(reply)
 }
 
-async fn begun_by_then(clock: Arc<dyn Clock>) -> Outcome {
+async fn begun_by_then(clock: Arc<dyn Clock>) -> ActionOutcome {
     let then = clock.now().mono + LONGEST_START;
     timers::until(&*clock, Some(then)).await;
-    Outcome::Begun
+    ActionOutcome::Begun
 }
 
-async fn renew(store: Arc<dyn Store>, lease: Lease, within: Duration) -> Outcome {
+async fn renew(store: Arc<dyn Store>, lease: Lease, within: Duration) -> ActionOutcome {
     let answer = tokio::time::timeout(within, store.renew(&lease)).await;
-    Outcome::Renewal(lease.token, answer.unwrap_or_else(|_| Err(too_late(&*store))))
+    ActionOutcome::Renewal(lease.token, answer.unwrap_or_else(|_| Err(too_late(&*store))))
 }
 
 /// It is kept from when it is sent: a server that was replaced may acknowledge what its successor never heard of, and
 /// the answer may come after the word that hints were lost.
-async fn complete(tools: Arc<Tools>, fact: Fact) -> Outcome {
+async fn complete(tools: Arc<Tools>, fact: Fact) -> ActionOutcome {
     tools.facts.keep(fact.clone(), tools.clock.now().wall);
-    Outcome::Settlement(tools.store.complete(&fact.lease, &fact.run, fact.done_ttl).await)
+    ActionOutcome::Settlement(tools.store.complete(&fact.lease, &fact.run, fact.done_ttl).await)
 }
 
 fn too_late(store: &dyn Store) -> StoreError {

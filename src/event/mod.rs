@@ -14,14 +14,18 @@ use serde::{Deserialize, Serialize};
 use crate::error::{ErrorKind, Op};
 use crate::event::json::{instant, maybe_seconds, seconds};
 use crate::job::{JobName, NodeName, OnLost};
-use crate::reply::{ClaimAnswer, RenewalAnswer};
 use crate::slot::{Attempt, Fence, Outcome, Trigger, Verdict};
 
+#[doc(inline)]
+pub use crate::reply::{ClaimAnswer, RenewalAnswer};
 pub use plan::Plan;
 
 /// Something that happened to the node, or at a slot ([`Event::is_of_slot`]).
+///
+/// Events are added, and fields to them: whoever matches has an arm for others, and `..` where it names fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Event {
     /// The node plans its jobs from now on.
     Started {

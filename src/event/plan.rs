@@ -9,6 +9,7 @@ use crate::job::{JobName, JobSpec, OnLost};
 
 /// What a node plans of one job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Plan {
     /// The job; in a journal the line names it.
     #[serde(skip)]

@@ -17,7 +17,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::exec::capture::Capture;
 use crate::exec::env_file::{EnvFiles, Variables};
-use crate::exec::messages::{Plan, Refusal, Request};
+use crate::exec::messages::{CommandPlan, Refusal, Request};
 use crate::exec::passing::{Stream, Streams};
 use crate::exec::running::{Attendant, Renewals};
 use crate::exec::{Environment, Running, environment, shim};
@@ -147,7 +147,13 @@ impl Launcher {
         self.attendant(started, plan, ties, command).map_err(in_shim)
     }
 
-    fn attendant(&self, started: Started, plan: Plan, ties: Ties, command: &CommandSpec) -> io::Result<Attendant> {
+    fn attendant(
+        &self,
+        started: Started,
+        plan: CommandPlan,
+        ties: Ties,
+        command: &CommandSpec,
+    ) -> io::Result<Attendant> {
         let Started { shim, socket, pipes } = started;
         let Ties { requests, lease, begun } = ties;
         socket.set_nonblocking(true)?;
@@ -159,8 +165,8 @@ impl Launcher {
         Ok(Attendant { shim, socket, plan, requests, lease, begun: Some(begun), capture, success_codes })
     }
 
-    fn plan(&self, command: &CommandSpec, run: &RunContext, variables: Variables) -> Result<Plan, Refusal> {
-        Ok(Plan {
+    fn plan(&self, command: &CommandSpec, run: &RunContext, variables: Variables) -> Result<CommandPlan, Refusal> {
+        Ok(CommandPlan {
             argv: argv(&command.program, run)?,
             cwd: command.cwd.clone().map(PathBuf::into_os_string).unwrap_or_default(),
             user: command.user.clone().unwrap_or_default(),

@@ -64,7 +64,7 @@ impl From<Refusal> for ExitStatus {
 
 /// Everything about a command, with placeholders filled in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(super) struct CommandPlan {
     /// The program and its arguments.
     pub(super) argv: Vec<OsString>,
     /// The working directory; empty for the daemon's.
@@ -81,7 +81,7 @@ pub(super) struct Plan {
     pub(super) env: Vec<(OsString, OsString)>,
 }
 
-impl Plan {
+impl CommandPlan {
     /// The plan as bytes: the length of the rest in 8 bytes, then fields that each end with NUL, as the kernel takes them.
     /// Refused when a field holds a NUL itself or a name cannot be one.
     pub(super) fn encode(&self) -> Result<Vec<u8>, Refusal> {
@@ -107,7 +107,7 @@ impl Plan {
         Ok(bytes)
     }
 
-    /// Reads what [`Plan::encode`] wrote, without the length; none when it is not that.
+    /// Reads what [`CommandPlan::encode`] wrote, without the length; none when it is not that.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut fields =
             bytes.strip_suffix(b"\0")?.split(|byte| *byte == 0).map(|field| OsString::from_vec(field.to_vec()));
@@ -227,7 +227,7 @@ impl Request {
 
 /// One report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Report {
+pub(super) enum ShimReport {
     /// What is to become the command is this process, which is also its group, and executes the program next. Said by that process
     /// itself, so that where it is not said nothing of the command has run.
     Starting(i32),
@@ -250,7 +250,7 @@ pub(super) enum Report {
     },
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ShimReport {
     /// One line, with its end.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -267,7 +267,7 @@ impl fmt::Display for Report {
     }
 }
 
-impl Report {
+impl ShimReport {
     /// Reads a line without its end; none when it is no report.
     pub(super) fn parse(line: &str) -> Option<Self> {
         let (word, rest) = line.split_once(' ')?;
@@ -307,8 +307,8 @@ mod tests {
 
     use proptest::prelude::*;
 
-    fn plan() -> Plan {
-        Plan {
+    fn plan() -> CommandPlan {
+        CommandPlan {
             argv: vec!["/bin/x".into(), "".into(), OsString::from_vec(vec![0xff, b'\n'])],
             cwd: "/tmp".into(),
             user: "nobody".to_owned(),
@@ -321,11 +321,11 @@ mod tests {
 
     #[test]
     fn a_plan_reads_back_as_written() {
-        for plan in [plan(), Plan::default(), Plan { env: Vec::new(), lease: None, ..plan() }] {
+        for plan in [plan(), CommandPlan::default(), CommandPlan { env: Vec::new(), lease: None, ..plan() }] {
             let bytes = plan.encode().unwrap();
             let (length, rest) = bytes.split_at(8);
             assert_eq!(u64::from_le_bytes(length.try_into().unwrap()), rest.len() as u64);
-            assert_eq!(Plan::decode(rest), Some(plan));
+            assert_eq!(CommandPlan::decode(rest), Some(plan));
         }
     }
 
@@ -333,17 +333,17 @@ mod tests {
     fn a_plan_cut_anywhere_is_none_or_shorter_but_never_a_panic() {
         let bytes = plan().encode().unwrap();
         for length in 0..bytes.len() - 8 {
-            assert_ne!(Plan::decode(&bytes[8..8 + length]), Some(plan()));
+            assert_ne!(CommandPlan::decode(&bytes[8..8 + length]), Some(plan()));
         }
-        assert_eq!(Plan::decode(b"18446744073709551615\0a\0"), None);
+        assert_eq!(CommandPlan::decode(b"18446744073709551615\0a\0"), None);
     }
 
     #[test]
     fn a_nul_or_an_impossible_name_is_refused_by_what_holds_it() {
-        let with_env = |name: &str, value: &str| Plan { env: vec![(name.into(), value.into())], ..plan() };
+        let with_env = |name: &str, value: &str| CommandPlan { env: vec![(name.into(), value.into())], ..plan() };
         for (plan, part) in [
-            (Plan { argv: vec!["a\0b".into()], ..plan() }, "an argument of the command holds a NUL"),
-            (Plan { cwd: "\0".into(), ..plan() }, "cwd holds a NUL"),
+            (CommandPlan { argv: vec!["a\0b".into()], ..plan() }, "an argument of the command holds a NUL"),
+            (CommandPlan { cwd: "\0".into(), ..plan() }, "cwd holds a NUL"),
             (with_env("A", "\0secret"), "the variable A holds a NUL"),
             (with_env("", "x"), "\"\" cannot be the name"),
             (with_env("A=B", "x"), "\"A=B\" cannot be the name"),
@@ -388,21 +388,21 @@ mod tests {
     #[test]
     fn a_report_reads_back_as_written() {
         for report in [
-            Report::Starting(4_194_304),
-            Report::Started(4_194_304),
-            Report::Refused(Refusal::not_found("\"x\" was not found in PATH")),
-            Report::Exited(255, Mono::from_nanos(7_000_000_001)),
-            Report::Signalled(64, Mono::default()),
-            Report::Lapsed(Mono::from_nanos(u64::MAX)),
-            Report::Swept { left: 2, survivors: 1 },
+            ShimReport::Starting(4_194_304),
+            ShimReport::Started(4_194_304),
+            ShimReport::Refused(Refusal::not_found("\"x\" was not found in PATH")),
+            ShimReport::Exited(255, Mono::from_nanos(7_000_000_001)),
+            ShimReport::Signalled(64, Mono::default()),
+            ShimReport::Lapsed(Mono::from_nanos(u64::MAX)),
+            ShimReport::Swept { left: 2, survivors: 1 },
         ] {
-            assert_eq!(Report::parse(report.to_string().trim_end_matches('\n')), Some(report));
+            assert_eq!(ShimReport::parse(report.to_string().trim_end_matches('\n')), Some(report));
         }
     }
 
     #[test]
     fn a_report_is_one_line_whatever_its_message() {
-        let line = Report::Refused(Refusal::cannot_run("a\nswept 0 0\r\n")).to_string();
+        let line = ShimReport::Refused(Refusal::cannot_run("a\nswept 0 0\r\n")).to_string();
         assert_eq!(line, "refused 126 a swept 0 0  \n");
     }
 
@@ -411,7 +411,7 @@ mod tests {
         for line in
             ["", "started", "started x", "refused 1", "exited 1", "exited 1 -1", "swept 1", "swept -1 0", "began 1"]
         {
-            assert_eq!(Report::parse(line), None, "{line}");
+            assert_eq!(ShimReport::parse(line), None, "{line}");
         }
     }
 }

@@ -21,7 +21,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::clock::Mono;
 use crate::exec::capture::Capture;
-use crate::exec::messages::{Plan, Refusal, Report, Request};
+use crate::exec::messages::{CommandPlan, Refusal, Request, ShimReport};
 use crate::exec::outbox::Outbox;
 use crate::slot::{Exit, ExitStatus, LeaseDeadline};
 
@@ -130,7 +130,7 @@ pub(super) struct Attendant {
     /// Our end of the socket.
     pub(super) socket: UnixStream,
     /// The plan.
-    pub(super) plan: Plan,
+    pub(super) plan: CommandPlan,
     /// What is asked of the shim.
     pub(super) requests: UnboundedReceiver<Request>,
     /// Moves on with each renewal.
@@ -145,7 +145,7 @@ pub(super) struct Attendant {
 
 /// What the shim has told.
 #[derive(Debug, Default)]
-struct Story {
+struct RunProgress {
     /// What is to become the command.
     starting: Option<Pid>,
     command: Option<Pid>,
@@ -180,22 +180,22 @@ impl Attendant {
         without_output(exit, unwritten, &self.success_codes)
     }
 
-    async fn converse(&mut self) -> Story {
+    async fn converse(&mut self) -> RunProgress {
         let (reader, mut writer) = self.socket.split();
         let mut lines = BufReader::new(reader).lines();
-        let mut story = Story::default();
+        let mut story = RunProgress::default();
         // It may have moved on since the plan was made.
         self.plan.lease = *self.lease.borrow_and_update();
         let mut outbox = match self.plan.encode() {
             Ok(plan) => Outbox::new(plan),
-            Err(refusal) => return Story { status: Some(refusal.into()), ..story },
+            Err(refusal) => return RunProgress { status: Some(refusal.into()), ..story },
         };
         let mut unwanted: Option<Unwanted> = None;
         loop {
             tokio::select! {
                 report = next_report(&mut lines) => match report {
                     Some(report) => {
-                        if !matches!(report, Report::Starting(_)) {
+                        if !matches!(report, ShimReport::Starting(_)) {
                             unwanted = None;
                             drop(self.begun.take());
                         }
@@ -227,7 +227,7 @@ impl Attendant {
                             return story;
                         }
                     }
-                    return Story { given_up: Some(signal), ..story };
+                    return RunProgress { given_up: Some(signal), ..story };
                 }
             }
         }
@@ -265,8 +265,8 @@ fn wake(shim: &Child) {
     }
 }
 
-async fn next_report(lines: &mut Lines<BufReader<ReadHalf<'_>>>) -> Option<Report> {
-    Report::parse(&lines.next_line().await.ok()??)
+async fn next_report(lines: &mut Lines<BufReader<ReadHalf<'_>>>) -> Option<ShimReport> {
+    ShimReport::parse(&lines.next_line().await.ok()??)
 }
 
 /// The end of a run whose output could not be written: whoever reads it has not what the command believes to have written, so
@@ -287,20 +287,22 @@ fn without_output(mut exit: Exit, unwritten: Vec<String>, success_codes: &[i32])
     Exit { note: Some(notes.join("; ")), ..exit }
 }
 
-impl Story {
+impl RunProgress {
     /// Takes a report; true when it was the last one.
-    fn takes_last(&mut self, report: Report) -> bool {
+    fn takes_last(&mut self, report: ShimReport) -> bool {
         match report {
-            Report::Starting(pid) => self.starting = Pid::from_raw(pid),
-            Report::Started(pid) => self.command = Pid::from_raw(pid),
-            Report::Exited(code, at) => (self.status, self.ended) = (Some(ExitStatus::Code(code)), Some(at)),
-            Report::Signalled(signal, at) => (self.status, self.ended) = (Some(ExitStatus::Signal(signal)), Some(at)),
-            Report::Refused(refusal) => {
+            ShimReport::Starting(pid) => self.starting = Pid::from_raw(pid),
+            ShimReport::Started(pid) => self.command = Pid::from_raw(pid),
+            ShimReport::Exited(code, at) => (self.status, self.ended) = (Some(ExitStatus::Code(code)), Some(at)),
+            ShimReport::Signalled(signal, at) => {
+                (self.status, self.ended) = (Some(ExitStatus::Signal(signal)), Some(at))
+            }
+            ShimReport::Refused(refusal) => {
                 self.status = Some(refusal.into());
                 return true;
             }
-            Report::Lapsed(at) => self.lapsed = Some(at),
-            Report::Swept { left, survivors } => {
+            ShimReport::Lapsed(at) => self.lapsed = Some(at),
+            ShimReport::Swept { left, survivors } => {
                 (self.left, self.survivors) = (left, survivors);
                 return true;
             }
@@ -308,7 +310,7 @@ impl Story {
         false
     }
 
-    fn note(&self, plan: &Plan) -> Option<String> {
+    fn note(&self, plan: &CommandPlan) -> Option<String> {
         let lost = self.status.is_none().then(|| self.loss(plan)).flatten();
         let lapsed = self.lapsed.map(|_| "its lease was not renewed in time, so its keeper stopped it".to_owned());
         let left = (self.left > 0).then(|| match self.left {
@@ -322,7 +324,7 @@ impl Story {
     }
 
     /// Why nobody knows how it ended.
-    fn loss(&self, plan: &Plan) -> Option<String> {
+    fn loss(&self, plan: &CommandPlan) -> Option<String> {
         match (self.command, self.starting, self.given_up) {
             (Some(_), ..) => Some("the shim that kept it was killed, and with it the command".to_owned()),
             (None, Some(_), _) => {
@@ -348,7 +350,7 @@ impl Story {
 }
 
 /// What a shim may wait for before it executes the program.
-fn hanging(plan: &Plan) -> String {
+fn hanging(plan: &CommandPlan) -> String {
     let accounts = [("user", &plan.user), ("group", &plan.group)];
     let named =
         accounts.into_iter().filter(|(_, name)| !name.is_empty()).map(|(what, name)| format!("its {what} {name:?}"));
@@ -364,12 +366,12 @@ fn hanging(plan: &Plan) -> String {
 mod tests {
     use super::*;
 
-    fn story(reports: &[Report]) -> (Option<String>, ExitStatus) {
-        let mut story = Story::default();
+    fn story(reports: &[ShimReport]) -> (Option<String>, ExitStatus) {
+        let mut story = RunProgress::default();
         for report in reports {
             story.takes_last(report.clone());
         }
-        (story.note(&Plan::default()), story.into_status())
+        (story.note(&CommandPlan::default()), story.into_status())
     }
 
     #[test]
@@ -391,14 +393,18 @@ mod tests {
 
     #[test]
     fn an_orderly_end_has_no_note() {
-        let reports = [Report::Started(7), Report::Exited(3, Mono::default()), Report::Swept { left: 0, survivors: 0 }];
+        let reports = [
+            ShimReport::Started(7),
+            ShimReport::Exited(3, Mono::default()),
+            ShimReport::Swept { left: 0, survivors: 0 },
+        ];
         assert_eq!(story(&reports), (None, ExitStatus::Code(3)));
     }
 
     #[test]
     fn what_was_left_behind_is_counted() {
         let end = |left, survivors| {
-            story(&[Report::Signalled(15, Mono::default()), Report::Swept { left, survivors }]).0.unwrap()
+            story(&[ShimReport::Signalled(15, Mono::default()), ShimReport::Swept { left, survivors }]).0.unwrap()
         };
         assert_eq!(end(1, 0), "it left 1 process behind, which was stopped");
         assert_eq!(end(2, 1), "it left 2 processes behind, which were stopped; 1 of its processes could not be killed");
@@ -412,7 +418,9 @@ mod tests {
 
     #[test]
     fn a_shim_that_vanishes_later_means_killed() {
-        for (reports, told) in [(&[Report::Started(7)], "the shim"), (&[Report::Starting(7)], "before it was known")] {
+        for (reports, told) in
+            [(&[ShimReport::Started(7)], "the shim"), (&[ShimReport::Starting(7)], "before it was known")]
+        {
             let (note, status) = story(reports);
             assert_eq!(status, ExitStatus::Signal(9));
             assert!(note.unwrap().contains(told));
@@ -422,7 +430,7 @@ mod tests {
     #[test]
     fn a_program_that_cannot_be_executed_was_refused_and_not_killed() {
         let refusal = Refusal::not_found("no such program");
-        let (note, status) = story(&[Report::Starting(7), Report::Refused(refusal.clone())]);
+        let (note, status) = story(&[ShimReport::Starting(7), ShimReport::Refused(refusal.clone())]);
         assert_eq!((note, status), (None, refusal.into()));
     }
 }

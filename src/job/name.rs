@@ -125,7 +125,7 @@ name_type!(
 
 impl NodeName {
     /// The nearest node name to a text: what is not allowed becomes `-`, and it is cut to length. For people's names in
-    /// records; never for a node's own name.
+    /// records, and for a host's where it names the node; never for a name that somebody chose for a node.
     pub fn nearest(text: &str) -> Self {
         let allowed: String =
             text.chars().take(64).map(|c| if u8::try_from(c).is_ok_and(mixed) { c } else { '-' }).collect();

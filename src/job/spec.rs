@@ -157,6 +157,7 @@ pub enum Backoff {
 /// What a node does with a running command whose lease is lost or in doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum OnLost {
     /// Lets it finish: a repeated run is better than none.
     Continue,
@@ -177,6 +178,7 @@ pub enum OnStoreError {
 /// A slot's run against the run of another slot of the same job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Concurrency {
     /// Waits within the slot until the other run is over.
     Forbid,

@@ -11,10 +11,10 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::drive::timers;
-use crate::guard::{LockAction, LockEnd, LockMachine, LockNews};
 use crate::lock::client::Client;
 use crate::lock::held::{Answered, unknown};
 use crate::lock::{Held, LockError, Locks, TryLockError};
+use crate::machine::{LockAction, LockEnd, LockMachine, LockNews};
 use crate::resource::{Acquired, Demands, LockHint, LockHold, LockRelease, LockRenewal};
 use crate::service::Standing;
 use crate::store::{LockWakeups, StoreError};

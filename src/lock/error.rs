@@ -8,6 +8,7 @@ use crate::store::StoreError;
 
 /// Why a request for locks failed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LockError {
     /// The store could not be asked, or did not answer for as long as [`crate::lock::LocksBuilder::store_wait`] allows. Nothing is held.
     #[error(transparent)]
@@ -31,6 +32,7 @@ pub enum LockError {
 
 /// Why a lock is not held at once.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TryLockError {
     /// Others hold it, or asked before. Nothing was written.
     #[error("held by {}", by.node)]
@@ -47,6 +49,7 @@ pub enum TryLockError {
 
 /// A name or a demand that no lock has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RequestError {
     /// The name is not allowed.
     #[error(transparent)]

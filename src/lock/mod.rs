@@ -14,12 +14,13 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use cronward::clock::SystemClock;
+//! use cronward::StoreOptions;
 //! use cronward::lock::{Locks, TryLockError};
-//! use cronward::store::{StoreOptions, memory::MemoryStore};
+//! use cronward::testing::{MemoryStore, SystemClock};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // A service uses `cronward::open_locks("sqlite:…", …)`.
 //! let store = Arc::new(MemoryStore::new(StoreOptions::default(), Arc::new(SystemClock)));
 //! let locks = Locks::builder(store, "node-a").build()?;
 //!
@@ -48,6 +49,7 @@ mod request;
 #[cfg(test)]
 mod tests;
 
+#[doc(inline)]
 pub use crate::resource::{DemandError, LockEntry, LockHolder, LockName, LockRecord, LockRelease, OwnerId};
 pub use crate::service::{BuildError, Standing};
 pub use crate::slot::Fence;

@@ -14,14 +14,14 @@ use crate::slot::{Decision, Slot, SlotRecord, Trigger, Verdict};
 use crate::store::{Closing, HeartbeatReply, JobEntry, NodeEntry, NodeReport, StoreError};
 
 /// Names the drive of a slot: a slot may be driven again after an operator opened it.
-pub(crate) type DriveId = u64;
+pub type DriveId = u64;
 
 /// What is wanted, in order.
 pub(super) type Outbox = VecDeque<Action>;
 
 /// What a node's machine wants done.
 #[derive(Debug)]
-pub(crate) enum Action {
+pub enum Action {
     /// Ask the store. Its answer is a [`Report`].
     Ask(Question),
     /// Begin to drive a slot.
@@ -47,19 +47,19 @@ pub(crate) enum Action {
 
 /// A slot to be driven.
 #[derive(Debug)]
-pub(crate) struct Start {
-    pub(crate) id: DriveId,
-    pub(crate) spec: Arc<JobSpec>,
-    pub(crate) slot: Slot,
-    pub(crate) scheduled_at: DateTime<Utc>,
-    pub(crate) trigger: Trigger,
+pub struct Start {
+    pub id: DriveId,
+    pub spec: Arc<JobSpec>,
+    pub slot: Slot,
+    pub scheduled_at: DateTime<Utc>,
+    pub trigger: Trigger,
     /// Where the drive shows whether it may be running its command.
-    pub(crate) holding: Arc<AtomicBool>,
+    pub holding: Arc<AtomicBool>,
 }
 
 /// A question to the store that is no slot's.
 #[derive(Debug)]
-pub(crate) enum Question {
+pub enum Question {
     /// The registry of nodes.
     Nodes,
     /// A sign of life. `looks`: whether another node of this name is looked for first.
@@ -78,7 +78,7 @@ pub(crate) enum Question {
 
 /// What came of a question.
 #[derive(Debug)]
-pub(crate) enum Report {
+pub enum Report {
     /// The registry of nodes, with the machine's own clocks before and after.
     Nodes { sent: Now, received: Now, reply: Result<(DateTime<Utc>, Vec<NodeEntry>), StoreError> },
     /// A heartbeat, with the machine's own clocks before and after; and, where it was looked for one, the report of another

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use chrono::{DateTime, Utc};
 
 use crate::drive::Message;
-use crate::guard::End;
 use crate::job::JobName;
+use crate::machine::End;
 use crate::node::action::{Action, DriveId, Outbox};
 use crate::node::resets::is_reset;
 use crate::slot::{Slot, SlotKey, SlotRecord};

@@ -17,8 +17,8 @@ use crate::clock::{Clock, Mono, Now};
 use crate::drive::{Drive, Entropy, Facts, Gate, JobCommand, Launches, Limits, Message, Tools, Work, timers};
 use crate::event::Event;
 use crate::exec::Launcher;
-use crate::guard::{Assignment, End, SlotMachine};
 use crate::job::NodeName;
+use crate::machine::{Assignment, End, SlotMachine};
 use crate::node::action::{Action, DriveId, Report, Start};
 use crate::node::chores::Chores;
 use crate::node::digest::Digest;
@@ -227,6 +227,7 @@ impl Node {
 
     fn look_around(&mut self) {
         self.machine.set_busy(self.tools.gate.occupancy().waiting > 0);
+        self.machine.set_hints(self.tools.store.capability().push);
     }
 
     fn show(&self, health: &watch::Sender<Health>) {

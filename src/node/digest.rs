@@ -28,11 +28,11 @@ const FULL_BEATS: u32 = 10;
 /// Counts, and tells when it is time.
 #[derive(Debug, Default)]
 pub(super) struct Digest {
-    state: Mutex<State>,
+    state: Mutex<DigestState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct DigestState {
     shed: Shed,
     failing: Failing,
     /// No job is here for longer than until its next slot is closed a minute after it was told of.
@@ -100,7 +100,7 @@ impl Digest {
         })
     }
 
-    fn with<T>(&self, what: impl FnOnce(&mut State) -> T) -> T {
+    fn with<T>(&self, what: impl FnOnce(&mut DigestState) -> T) -> T {
         what(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -175,7 +175,7 @@ impl Failing {
     }
 }
 
-impl State {
+impl DigestState {
     fn miss(&mut self, slot: &Slot) {
         let key = slot.key();
         let none = Missed { slots: 0, first: key, last: key, since: None, told: None };

@@ -11,6 +11,7 @@
 //! Nothing here reads files, knows signals or writes to a terminal: plans and commands come in through a channel, health
 //! goes out through another.
 
+#[allow(missing_docs, reason = "no page shows it: it is what the driver of a machine says and hears")]
 mod action;
 mod active;
 #[cfg(feature = "daemon")]
@@ -27,12 +28,13 @@ mod resets;
 mod time;
 mod verdicts;
 
-#[cfg(feature = "sim")]
-pub(crate) use action::{Action, DriveId, Question, Report, Start};
+// A machine, and what its driver says and hears, are public for the simulator (`tools/simulate`): no promise is made of them.
+#[doc(hidden)]
+pub use action::{Action, DriveId, Question, Report, Start};
 #[cfg(feature = "daemon")]
 pub use daemon::{Command, Node, NodeError, Ports};
-#[cfg(feature = "sim")]
-pub(crate) use machine::NodeMachine;
-#[cfg(feature = "sim")]
-pub(crate) use plan::Upkeep;
+#[doc(hidden)]
+pub use machine::NodeMachine;
+#[doc(hidden)]
+pub use plan::Upkeep;
 pub use plan::{Health, Identity, Plan};

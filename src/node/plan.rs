@@ -26,13 +26,13 @@ pub struct Identity {
 
 /// What a node does for its store and its place in the cluster.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Upkeep {
+pub struct Upkeep {
     /// Between two heartbeats.
-    pub(crate) heartbeat: Duration,
+    pub heartbeat: Duration,
     /// The store's records do not expire by themselves.
-    pub(crate) purges: bool,
+    pub purges: bool,
     /// The store tells by itself that a slot was opened again.
-    pub(crate) hints: bool,
+    pub hints: bool,
 }
 
 impl Upkeep {
@@ -69,8 +69,9 @@ impl Default for Plan {
 
 /// A job with its compiled timetable.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
-    pub(crate) spec: Arc<JobSpec>,
+pub struct Entry {
+    /// As in its file.
+    pub spec: Arc<JobSpec>,
     pub(crate) timetable: Timetable,
     /// This node claims it.
     pub(crate) ours: bool,

@@ -14,7 +14,7 @@ use crate::store::HEARTBEAT;
 /// Slots that are looked at in one call.
 const AT_ONCE: usize = 100;
 
-/// Between the end of one round over all slots and the next, where no store tells of a reset.
+/// Between the end of one round over all slots and the next, where the store tells of no reset, or did not answer all of the last one.
 const PAUSE: Duration = HEARTBEAT;
 
 /// Where the looking is.
@@ -26,6 +26,8 @@ pub(super) struct Resets {
     asked: bool,
     /// When the next round begins by itself.
     next: Option<Mono>,
+    /// What was asked in the last round and not answered is asked again in the next.
+    again: bool,
 }
 
 #[derive(Debug, Default)]
@@ -50,7 +52,8 @@ impl Resets {
         if self.asked {
             return Vec::new();
         }
-        if self.round.is_none() && !hints && self.next.is_none_or(|next| next <= now) {
+        if self.round.is_none() && (!hints || self.again) && self.next.is_none_or(|next| next <= now) {
+            self.again = false;
             self.doubt_all();
         }
         let Some(round) = &mut self.round else { return Vec::new() };
@@ -68,12 +71,10 @@ impl Resets {
         slots
     }
 
-    /// The store has answered, or not: what it did not answer is looked at in the next round.
-    pub(super) fn answered(&mut self, is_answer: bool) {
+    /// The store has answered, or not: what it did not answer is looked at in the next round. The slots after it are not kept waiting.
+    pub(super) const fn answered(&mut self, is_answer: bool) {
         self.asked = false;
-        if !is_answer && let Some(round) = &mut self.round {
-            round.after = None;
-        }
+        self.again |= !is_answer;
     }
 }
 

@@ -37,15 +37,15 @@ pub struct Notebook {
     node: NodeName,
     /// Fresh for each process: the first part of its pages' ids.
     instance: String,
-    state: Mutex<State>,
+    state: Mutex<NotebookState>,
     /// One flush at a time, so that an old form of a page never takes the place of a newer one.
     flushing: tokio::sync::Mutex<()>,
     refused: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    pages: BTreeMap<(JobName, SlotKey), Open>,
+struct NotebookState {
+    pages: BTreeMap<(JobName, SlotKey), OpenPage>,
     /// Pages begun so far: the second part of their ids.
     begun: u64,
     /// Noted since the last flush as those that there was no room for.
@@ -54,7 +54,7 @@ struct State {
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenPage {
     slot: Slot,
     page: NotePage,
     /// Counts the page's changes, and those that the store has.
@@ -93,7 +93,7 @@ impl Notebook {
             state.begun += 1;
             let (id, hash) = (format!("{}.{}", self.instance, state.begun), state.hashes.get(slot.job()).cloned());
             let page = NotePage::new(id, self.node.clone(), hash, at);
-            state.pages.insert(key.clone(), Open { slot: slot.clone(), page, changes: 0, saved: 0 });
+            state.pages.insert(key.clone(), OpenPage { slot: slot.clone(), page, changes: 0, saved: 0 });
         }
         if let Some(open) = state.pages.get_mut(&key) {
             open.page.add(at, decision);
@@ -159,7 +159,7 @@ impl Notebook {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, NotebookState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -217,7 +217,7 @@ mod tests {
     use crate::clock::ManualClock;
     use crate::error::{Applied, ErrorKind, Op};
     use crate::store::StoreOptions;
-    use crate::store::layer::{Chaos, Fault};
+    use crate::store::layer::{Chaos, ChaosFault};
     use crate::store::memory::MemoryStore;
 
     fn slot() -> Slot {
@@ -261,7 +261,7 @@ mod tests {
     async fn what_the_store_did_not_take_is_handed_over_again() {
         let desk = desk();
         let chaos = Chaos::scripted();
-        chaos.next(Op::Note, Fault::LoseRequest);
+        chaos.next(Op::Note, ChaosFault::LoseRequest);
         let faulty = chaos.over(Arc::clone(&desk.store));
         desk.notes.event(Some(&slot()), &held("b"));
         desk.notes.flush(&faulty).await;
@@ -276,7 +276,7 @@ mod tests {
         desk.notes.event(Some(&slot()), &held("b"));
         desk.notes.flush(&*desk.store).await;
         let chaos = Chaos::scripted();
-        chaos.next(Op::Note, Fault::LoseRequest);
+        chaos.next(Op::Note, ChaosFault::LoseRequest);
         let faulty = chaos.over(Arc::clone(&desk.store));
         desk.notes.flush(&faulty).await;
         assert!(faulty.note(&[]).await.is_err(), "the fault still waits for the first call");

@@ -32,6 +32,7 @@ pub struct Demand {
 
 /// A demand, or a set of them, that no store could ever grant, or that says one thing twice.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DemandError {
     /// No permit at all.
     #[error("{lock}: ask for at least one permit")]

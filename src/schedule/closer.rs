@@ -47,7 +47,7 @@ impl Closer {
                 Some(place) => {
                     let from = place.head.as_ref().map_or(now.wall, Slot::start);
                     let new = Place::new(timetable, from, place.known);
-                    let state = if new.head == place.head { place.state } else { State::Idle };
+                    let state = if new.head == place.head { place.state } else { QuestionState::Idle };
                     Place { running: place.running, state, ..new }
                 }
                 None => {
@@ -62,7 +62,7 @@ impl Closer {
     /// Nobody was alive since `from`: the slots of the job that ended since then are looked at too.
     pub fn look_back(&mut self, job: &JobName, from: DateTime<Utc>) {
         let Some(place) = self.jobs.get_mut(job) else { return };
-        if place.state != State::Asked {
+        if place.state != QuestionState::Asked {
             place.look_back(from);
         }
     }
@@ -171,7 +171,7 @@ impl Closer {
     /// A run of the slot goes on: ask again after `remaining`, and go on with the next slot.
     pub fn still_running(&mut self, slot: &Slot, again: DateTime<Utc>) {
         let Some(place) = self.jobs.get_mut(slot.job()) else { return };
-        place.running.insert(slot.start(), (slot.clone(), State::NotBefore(again)));
+        place.running.insert(slot.start(), (slot.clone(), QuestionState::NotBefore(again)));
         if place.is_head(slot) {
             place.advance();
         }
@@ -181,9 +181,9 @@ impl Closer {
     pub fn postponed(&mut self, slot: &Slot, again: DateTime<Utc>) {
         let Some(place) = self.jobs.get_mut(slot.job()) else { return };
         if place.is_head(slot) {
-            place.state = State::NotBefore(again);
+            place.state = QuestionState::NotBefore(again);
         } else if let Some((_, state)) = place.running.get_mut(&slot.start()) {
-            *state = State::NotBefore(again);
+            *state = QuestionState::NotBefore(again);
         }
     }
 }
@@ -202,16 +202,16 @@ struct Place {
     known: Option<Now>,
     /// The oldest slot that is not known to have a verdict; none when the timetable has no more.
     head: Option<Slot>,
-    state: State,
+    state: QuestionState,
     /// Starts of slots from `head` on that are known to be done.
     done: BTreeSet<DateTime<Utc>>,
     /// Slots before `head` that were still running when asked.
-    running: BTreeMap<DateTime<Utc>, (Slot, State)>,
+    running: BTreeMap<DateTime<Utc>, (Slot, QuestionState)>,
 }
 
 /// Where the question for a slot's verdict is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum QuestionState {
     Idle,
     /// It is on its way. Never asked twice at a time: of two answers the first may be lost and have been `First`, and the
     /// second says `Already`, as if somebody else had told it.
@@ -219,7 +219,7 @@ enum State {
     NotBefore(DateTime<Utc>),
 }
 
-impl State {
+impl QuestionState {
     fn is_ready(self, now: DateTime<Utc>) -> bool {
         match self {
             Self::Idle => true,
@@ -239,14 +239,14 @@ impl State {
 impl Place {
     fn new(timetable: Timetable, from: DateTime<Utc>, known: Option<Now>) -> Self {
         let head = first_slot(&timetable, from);
-        Self { timetable, known, head, state: State::Idle, done: BTreeSet::new(), running: BTreeMap::new() }
+        Self { timetable, known, head, state: QuestionState::Idle, done: BTreeSet::new(), running: BTreeMap::new() }
     }
 
     fn look_back(&mut self, from: DateTime<Utc>) {
         let start = current_or(&self.timetable, from);
         if self.head.as_ref().is_none_or(|head| start < head.start()) {
             self.head = first_slot(&self.timetable, start);
-            self.state = State::Idle;
+            self.state = QuestionState::Idle;
         }
     }
 
@@ -258,13 +258,13 @@ impl Place {
         let mut due = Vec::new();
         for (slot, state) in self.running.values_mut().filter(|(_, state)| state.is_ready(now)) {
             due.push(slot.clone());
-            *state = State::Asked;
+            *state = QuestionState::Asked;
         }
         while self.head_is_over(now) && self.head_is_done() {
             self.advance();
         }
         if self.state.is_ready(now) && self.head_is_over(now) {
-            self.state = State::Asked;
+            self.state = QuestionState::Asked;
             due.extend(self.head.clone());
         }
         due
@@ -288,7 +288,7 @@ impl Place {
     }
 
     fn advance(&mut self) {
-        self.state = State::Idle;
+        self.state = QuestionState::Idle;
         self.known = None;
         let Some(head) = self.head.take() else { return };
         self.head = first_slot(&self.timetable, head.end());

@@ -31,7 +31,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use chrono_tz::Tz;
 
-use super::syntax::{Compiled, Fault, compile};
+use super::syntax::{Compiled, SyntaxError, compile};
 use crate::schedule::pattern::Pattern;
 use crate::schedule::zone::{Wall, change_between, offset, resolve, wall_clock};
 
@@ -146,7 +146,7 @@ const MOST: usize = 16_384;
 static KNOWN: Mutex<BTreeMap<Arc<str>, Arc<Compiled>>> = Mutex::new(BTreeMap::new());
 
 /// Compiles a trimmed expression, or answers what came of that before.
-fn compiled(text: &str) -> Result<(Arc<str>, Arc<Compiled>), Fault> {
+fn compiled(text: &str) -> Result<(Arc<str>, Arc<Compiled>), SyntaxError> {
     // Nothing is left half done when a holder panics: a map is only read, cleared, or given one more.
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((text, compiled)) = known().get_key_value(text) {

@@ -29,7 +29,7 @@ use crate::slot::Slot;
 #[derive(Debug)]
 pub struct Planner {
     horizon: Duration,
-    plans: Vec<Plan>,
+    plans: Vec<JobPlan>,
     /// The furthest that a beat has come since all current slots were looked at; what lies a horizon ahead of it is done.
     reached: Option<DateTime<Utc>>,
     /// No horizon that ends before this instant reaches anything; none means that no tick is left. An idle beat costs one
@@ -46,7 +46,7 @@ impl Planner {
     /// Takes the jobs of a (re)loaded file. Jobs whose timetable is unchanged keep their place; new and changed ones are
     /// looked at by the next beat; those that are gone are forgotten. Of two with one name the later counts.
     pub fn set(&mut self, timetables: Vec<Timetable>) {
-        let mut known: BTreeMap<JobName, Plan> =
+        let mut known: BTreeMap<JobName, JobPlan> =
             std::mem::take(&mut self.plans).into_iter().map(|plan| (plan.timetable().job().clone(), plan)).collect();
         let wanted: BTreeMap<JobName, Timetable> =
             timetables.into_iter().map(|timetable| (timetable.job().clone(), timetable)).collect();
@@ -57,7 +57,7 @@ impl Planner {
                     plan.change_to(timetable);
                     plan
                 }
-                None => Plan::new(timetable),
+                None => JobPlan::new(timetable),
             };
             self.plans.push(plan);
         }
@@ -69,7 +69,7 @@ impl Planner {
     pub fn look_again(&mut self, job: &JobName) {
         // `set` leaves them in the order of their names.
         if let Ok(at) = self.plans.binary_search_by(|plan| plan.timetable().job().cmp(job)) {
-            self.plans.get_mut(at).into_iter().for_each(Plan::look_again);
+            self.plans.get_mut(at).into_iter().for_each(JobPlan::look_again);
         }
         self.idle_until = Some(DateTime::<Utc>::MIN_UTC);
     }
@@ -90,7 +90,7 @@ impl Planner {
             }
             plan.advance(now, horizon_end, &mut beat);
         }
-        self.idle_until = self.plans.iter().filter_map(Plan::next).min();
+        self.idle_until = self.plans.iter().filter_map(JobPlan::next).min();
         beat.ticks.sort_by(|a, b| (a.fire_at, &a.job).cmp(&(b.fire_at, &b.job)));
         beat
     }
@@ -146,7 +146,7 @@ enum Look {
 
 /// One job's place.
 #[derive(Debug)]
-struct Plan {
+struct JobPlan {
     timetable: Timetable,
     /// The latest tick that was handed out.
     mark: Option<DateTime<Utc>>,
@@ -161,7 +161,7 @@ struct Plan {
     replaced: Option<Timetable>,
 }
 
-impl Plan {
+impl JobPlan {
     pub(super) const fn new(timetable: Timetable) -> Self {
         Self { timetable, mark: None, decided: Vec::new(), next: None, wanted: Some(Look::Gap), replaced: None }
     }

@@ -14,12 +14,12 @@ const LONGEST: usize = 200;
 
 /// What is wrong with an expression, and what to write instead.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct SyntaxError {
     pub(super) message: String,
     pub(super) hint: Option<String>,
 }
 
-impl Fault {
+impl SyntaxError {
     pub(super) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { message: message.into(), hint: Some(hint.into()) }
     }
@@ -103,35 +103,35 @@ pub(crate) fn compiled_here() -> usize {
 }
 
 /// Reads an expression.
-pub(super) fn compile(expression: &str) -> Result<Compiled, Fault> {
+pub(super) fn compile(expression: &str) -> Result<Compiled, SyntaxError> {
     #[cfg(test)]
     COMPILED.set(COMPILED.get() + 1);
     if expression.len() > LONGEST {
-        return Err(Fault::new(format!("longer than {LONGEST} characters"), "use ranges and steps, like 0-30/5"));
+        return Err(SyntaxError::new(format!("longer than {LONGEST} characters"), "use ranges and steps, like 0-30/5"));
     }
     let odd = expression.chars().find(|c| !c.is_ascii_graphic() && !matches!(c, ' ' | '\t'));
     if let Some(odd) = odd {
-        return Err(Fault::new(format!("holds the character {odd:?}"), FORM));
+        return Err(SyntaxError::new(format!("holds the character {odd:?}"), FORM));
     }
     let text = expression.trim().to_ascii_uppercase();
     let spelled = if text.starts_with('@') { nickname(&text)? } else { &*text };
     let fields: Vec<&str> = spelled.split_ascii_whitespace().collect();
     let fields: [&str; 6] = match *fields.as_slice() {
-        [] => return Err(Fault::new("empty", FORM)),
+        [] => return Err(SyntaxError::new("empty", FORM)),
         [a, b, c, d, e] => ["0", a, b, c, d, e],
         [a, b, c, d, e, f] => [a, b, c, d, e, f],
         [_, _, _, _, _, _, _] => {
-            return Err(Fault::new(
+            return Err(SyntaxError::new(
                 "has 7 fields: years are not supported",
                 "leave the year out; `enabled` ends a job",
             ));
         }
-        _ => return Err(Fault::new(format!("has {} fields", fields.len()), FORM)),
+        _ => return Err(SyntaxError::new(format!("has {} fields", fields.len()), FORM)),
     };
     build(fields)
 }
 
-fn nickname(text: &str) -> Result<&'static str, Fault> {
+fn nickname(text: &str) -> Result<&'static str, SyntaxError> {
     Ok(match text {
         "@HOURLY" => "0 * * * *",
         "@DAILY" | "@MIDNIGHT" => "0 0 * * *",
@@ -139,16 +139,16 @@ fn nickname(text: &str) -> Result<&'static str, Fault> {
         "@MONTHLY" => "0 0 1 * *",
         "@YEARLY" | "@ANNUALLY" => "0 0 1 1 *",
         "@REBOOT" => {
-            return Err(Fault::new(
+            return Err(SyntaxError::new(
                 "@reboot has no time, so it has no slot",
                 "start the command from a systemd unit, or give it a time",
             ));
         }
         _ if text.starts_with("@EVERY") => {
-            return Err(Fault::new("@every is not supported", "write \"*/5 * * * *\" for every five minutes"));
+            return Err(SyntaxError::new("@every is not supported", "write \"*/5 * * * *\" for every five minutes"));
         }
         _ => {
-            return Err(Fault::new(
+            return Err(SyntaxError::new(
                 "not a known short form",
                 "there are @hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually",
             ));
@@ -156,7 +156,7 @@ fn nickname(text: &str) -> Result<&'static str, Fault> {
     })
 }
 
-fn build(fields: [&str; 6]) -> Result<Compiled, Fault> {
+fn build(fields: [&str; 6]) -> Result<Compiled, SyntaxError> {
     let numbered = || FIELDS.iter().zip(fields).enumerate();
     let strange = numbered().find(|(index, (field, text))| !field.knows_words_of(text, *index));
     if let Some((_, (field, text))) = strange {
@@ -167,12 +167,12 @@ fn build(fields: [&str; 6]) -> Result<Compiled, Fault> {
     let joined = [second, minute, hour, day, month, &*weekday].join(" ");
     let cron = CronParser::new().parse(&joined).map_err(|error| {
         let culprit = numbered().find(|(index, (_, text))| !reads_alone(text, *index));
-        let whole = || Fault::new(format!("cannot be read: {error}"), FORM);
+        let whole = || SyntaxError::new(format!("cannot be read: {error}"), FORM);
         culprit.map_or_else(whole, |(_, (field, text))| field.fault(text))
     })?;
     let pattern = Pattern::of(&cron.pattern);
     if pattern.next((DateTime::UNIX_EPOCH - TimeDelta::seconds(1)).naive_utc()).is_none() {
-        return Err(Fault::new("never fires: no date fits", "check the day against the month: 31 2 is no date"));
+        return Err(SyntaxError::new("never fires: no date fits", "check the day against the month: 31 2 is no date"));
     }
     let full = [(pattern.seconds, 60), (pattern.minutes, 60), (pattern.hours, 24)];
     let interval = fields.iter().zip(full).any(|(text, (set, all))| text.contains('*') || set.len() == all);
@@ -199,8 +199,8 @@ fn reads_alone(text: &str, index: usize) -> bool {
 }
 
 impl Field {
-    fn fault(&self, text: &str) -> Fault {
-        Fault::new(format!("{} {text:?} cannot be read", self.name), self.hint(text))
+    fn fault(&self, text: &str) -> SyntaxError {
+        SyntaxError::new(format!("{} {text:?} cannot be read", self.name), self.hint(text))
     }
 
     /// Whether nothing in a field is empty, or a name that belongs elsewhere; croner would read both.

@@ -1,4 +1,4 @@
-//! What a [`Guard`] is made with. Judges names and limits; asks no store.
+//! What a [`Guard`] is made with. Judges names and limits; asks no store. [`Guard::connect`] opens one.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::observe::{LogObserver, Observer};
 use crate::schedule::{ScheduleError, Timetable};
 use crate::service::Guard;
 use crate::slot::Period;
-use crate::store::Store;
+use crate::store::{self, OpenError, Store, StoreOptions};
 
 /// The bounds of `jobs.toml`: a shorter lease lapses between two renewals, a longer one keeps others out for a day.
 const LEASE_TTL: RangeInclusive<Duration> = Duration::from_millis(500)..=Duration::from_secs(86_400);
@@ -23,6 +23,7 @@ const STORE_WAIT: Duration = Duration::from_secs(2);
 
 /// Why there is no guard.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum BuildError {
     /// The job's or the node's name is not allowed.
     #[error(transparent)]
@@ -47,6 +48,9 @@ pub enum BuildError {
     /// The system has no random source, so no token can be made.
     #[error("no random source: {0}")]
     Random(#[source] getrandom::Error),
+    /// The store cannot be opened; only from [`Guard::connect`].
+    #[error(transparent)]
+    Open(#[from] OpenError),
 }
 
 /// Makes a [`Guard`]. What is not set is as in `jobs.toml`, but for the timeout: there is none.
@@ -67,6 +71,29 @@ pub struct GuardBuilder {
 }
 
 impl Guard {
+    /// A guard for the job of this name on the store at this url, in a process that goes by its host's name, and for the rest as
+    /// a [`GuardBuilder`] makes it: slots of an hour in UTC, three attempts, a lease of a minute. A server that is away now is
+    /// found out by [`Guard::run`]; a file is opened here.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use cronward::Guard;
+    ///
+    /// let guard = Guard::connect("memory:", "hourly-push").await?;
+    /// let outcome = guard.run_current(|_hold| async { Ok::<_, std::io::Error>("pushed") }).await?;
+    /// assert_eq!(outcome.value(), Some("pushed"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`BuildError::Open`] where the url cannot be used, [`BuildError::Name`] where the job's name cannot.
+    pub async fn connect(url: &str, job: impl Into<String>) -> Result<Self, BuildError> {
+        let store = store::open(url, StoreOptions::default()).await?;
+        Self::builder(store, job, host_name().as_str()).build()
+    }
+
     /// A guard for the job of this name, in a process of this name, on an open store. Names are judged by
     /// [`GuardBuilder::build`]; give each process a name of its own, people read it.
     pub fn builder(store: Arc<dyn Store>, job: impl Into<String>, node: impl Into<String>) -> GuardBuilder {
@@ -219,6 +246,15 @@ impl GuardBuilder {
         bounds(LEASE_TTL.contains(&policy.lease_ttl), "lease_ttl", "500 ms to a day")?;
         bounds((1..=MAX_ATTEMPTS_LIMIT).contains(&policy.max_attempts), "max_attempts", "1 to 999")?;
         bounds(policy.timeout != Some(Duration::ZERO), "timeout", "more than nothing")
+    }
+}
+
+/// The machine's name. It may have characters that a node's name cannot.
+fn host_name() -> NodeName {
+    let machine = rustix::system::uname();
+    match machine.nodename().to_string_lossy() {
+        name if name.is_empty() => NodeName::nearest("local"),
+        name => NodeName::nearest(&name),
     }
 }
 

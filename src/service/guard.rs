@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::drive::{Account, Entropy, Introduction, Once, Patience, Traces};
-use crate::guard::Assignment;
 use crate::job::{JobSpec, NodeName, hash};
+use crate::machine::Assignment;
 use crate::observe::Observer;
 use crate::schedule::Timetable;
 use crate::service::hold::{Ear, Remote, Start, exit, interrupted};
@@ -58,6 +58,21 @@ impl Guard {
     /// taken for the next slot's.
     pub fn slot_at(&self, instant: chrono::DateTime<chrono::Utc>) -> Option<Slot> {
         self.timetable.slot_at(instant)
+    }
+
+    /// [`Guard::run`] for the slot of now. A service that is told its scheduled instant rather runs [`Guard::slot_at`].
+    ///
+    /// # Errors
+    /// [`GuardError`]: the work was not started, and why; also where there is no slot now ([`Guard::current_slot`]).
+    ///
+    /// # Panics
+    /// As [`Guard::run`].
+    pub async fn run_current<T, E, Fut>(&self, work: impl FnMut(Hold) -> Fut) -> Result<RunOutcome<T, E>, GuardError>
+    where
+        Fut: Future<Output = Result<T, E>>,
+        E: Display,
+    {
+        self.run(self.current_slot()?, work).await
     }
 
     /// Claims the slot, runs the work under its lease, and records how it ended. The work is called once for each attempt

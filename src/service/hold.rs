@@ -17,6 +17,7 @@ use crate::slot::{Attempt, Exit, ExitStatus, Fence, RunContext, Slot};
 
 /// How the lease of a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Standing {
     /// It is held, as far as this process can tell.
     Held,

@@ -1,7 +1,9 @@
 //! The guard for a Rust service: of all the processes that call [`Guard::run`] for a slot, one does the work.
 //!
 //! It is the daemon's own machine and ledger: slots, attempts, fences and records are shared with `cronward run`, `cronward
-//! exec` and every listing. The service keeps its own scheduler and calls [`Guard::run`] at each of its ticks.
+//! exec` and every listing. The service keeps its own scheduler and calls [`Guard::run_current`] at each of its ticks, or
+//! [`Guard::run`] with the slot of the instant that it is told. [`Guard::connect`] has defaults for all but the store and the job;
+//! [`Guard::builder`] takes the rest.
 //!
 //! ```text
 //!  Guard::run ── starts ──▶ a task of its own: drives the slot, renews the lease
@@ -24,13 +26,12 @@
 //! use std::sync::Arc;
 //! use std::time::Duration;
 //!
-//! use cronward::clock::ManualClock;
-//! use cronward::service::{Guard, RunOutcome, Skipped};
-//! use cronward::store::{StoreOptions, memory::MemoryStore};
+//! use cronward::testing::{ManualClock, MemoryStore};
+//! use cronward::{Guard, RunOutcome, Skipped, StoreOptions};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // A service uses `store::open("redis://…", …)` and leaves the clock alone.
+//! // A service uses `cronward::open("redis://…", …)` and leaves the clock alone.
 //! let clock = ManualClock::at("2026-11-21T14:10:00Z".parse()?);
 //! let store = Arc::new(MemoryStore::new(StoreOptions::default(), Arc::new(clock.clone())));
 //! let guard = |node| {
@@ -38,7 +39,7 @@
 //! };
 //! let (a, b) = (guard("a")?, guard("b")?);
 //!
-//! let done = a.run(a.current_slot()?, |hold| async move {
+//! let done = a.run_current(|hold| async move {
 //!     // A resource that remembers the largest fence refuses an older run.
 //!     Ok::<_, std::io::Error>(hold.fence().0)
 //! });
@@ -46,12 +47,12 @@
 //! assert_eq!((value, run.attempt, run.recorded), (1_795_269_600_001, 1, true));
 //!
 //! // Another process, in the same hour: the work is done.
-//! let again = b.run(b.current_slot()?, |_| async { Ok::<_, std::io::Error>(()) }).await?;
+//! let again = b.run_current(|_| async { Ok::<_, std::io::Error>(()) }).await?;
 //! assert!(matches!(again, RunOutcome::Skipped(Skipped::Done { .. })));
 //!
 //! // The next hour is another slot.
 //! clock.advance(Duration::from_secs(3_600));
-//! let next = b.run(b.current_slot()?, |_| async { Ok::<_, std::io::Error>(()) }).await?;
+//! let next = b.run_current(|_| async { Ok::<_, std::io::Error>(()) }).await?;
 //! assert!(next.is_done());
 //! # Ok(())
 //! # }
@@ -64,7 +65,12 @@ mod outcome;
 #[cfg(test)]
 mod tests;
 
+#[doc(inline)]
 pub use crate::job::OnLost;
+#[doc(inline)]
+pub use crate::observe::{FanOut, LogObserver, Observer};
+#[doc(inline)]
+pub use crate::schedule::ScheduleError;
 pub use builder::{BuildError, GuardBuilder};
 pub use guard::Guard;
 pub use hold::{Hold, Standing};

@@ -11,6 +11,7 @@ use crate::slot::{Attempt, Fence, Slot};
 /// What came of it. That somebody else does the work is no error.
 #[derive(Debug)]
 #[must_use = "the work may have been skipped, or have failed"]
+#[non_exhaustive]
 pub enum RunOutcome<T, E> {
     /// The work ran here and succeeded.
     Done {
@@ -41,6 +42,7 @@ pub enum RunOutcome<T, E> {
 
 /// One run of the work.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Run {
     /// Which attempt of the slot.
     pub attempt: Attempt,
@@ -56,6 +58,7 @@ pub struct Run {
 
 /// Why a run was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Stopped {
     /// Its timeout passed.
     Timeout,
@@ -67,6 +70,7 @@ pub enum Stopped {
 
 /// Why the work was not started here.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Skipped {
     /// Another process holds the slot.
     Held {
@@ -97,6 +101,7 @@ pub enum Skipped {
 
 /// Why nothing is known of the slot. Nothing was started.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum GuardError {
     /// The store could not be asked, or refuses.
     #[error("{slot} was not started: {message}")]

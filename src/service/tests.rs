@@ -14,7 +14,7 @@ use crate::job::OnLost;
 use crate::observe::Observer;
 use crate::service::{BuildError, Guard, GuardBuilder, GuardError, RunOutcome, Skipped, Standing, Stopped};
 use crate::slot::{Audit, Decision, Outcome, Period, Slot, SlotRecord};
-use crate::store::layer::{Call, Chaos, Fault, Layer, Layered, Reply};
+use crate::store::layer::{Call, Chaos, ChaosFault, Layer, Layered, Reply};
 use crate::store::memory::MemoryStore;
 use crate::store::{JobEntry, JobOrigin, Store, StoreOptions};
 
@@ -361,7 +361,7 @@ async fn a_store_that_is_away_starts_nothing_and_is_an_error() {
     let bench = Bench::new();
     let chaos = Chaos::scripted();
     for _ in 0..64 {
-        chaos.next(Op::Claim, Fault::LoseRequest);
+        chaos.next(Op::Claim, ChaosFault::LoseRequest);
     }
     let store = Arc::new(chaos.over(bench.store.clone()));
     let builder = bench.on(store, "a").lease_ttl(Duration::from_millis(500));
@@ -391,4 +391,43 @@ fn what_cannot_be_used_is_named() {
     assert_eq!(told(builder("a").lease_ttl(Duration::ZERO)), "lease_ttl is out of its bounds: 500 ms to a day");
     assert!(told(builder("a").period(Period::Tick)).contains("GuardBuilder::schedule"));
     assert!(builder("a").period(Period::Tick).schedule("*/5 * * * *").build().is_ok());
+}
+
+#[tokio::test]
+async fn a_guard_that_connects_goes_by_its_hosts_name_and_runs_the_slot_of_now() {
+    let guard = Guard::connect("memory:", "push").await.unwrap();
+    let outcome = guard.run_current(|hold| async move { Ok::<_, io::Error>(hold.context().node.clone()) }).await;
+    let RunOutcome::Done { value, run } = outcome.unwrap() else { panic!("it was free") };
+    assert_eq!((value.as_str(), run.attempt), (guard.node.as_str(), 1));
+    let host = nix::unistd::gethostname().unwrap().into_string().unwrap();
+    assert_eq!(value, crate::job::NodeName::nearest(&host));
+}
+
+#[tokio::test]
+async fn what_cannot_be_connected_to_says_why() {
+    let refused = async |url, job| Guard::connect(url, job).await.unwrap_err();
+    assert!(matches!(refused("memory:", "Not A Name").await, BuildError::Name(_)));
+    let error = refused("nowhere://u:hunter2@h", "push").await;
+    assert!(matches!(error, BuildError::Open(_)), "{error:?}");
+    assert!(error.to_string().contains("not a known scheme") && !error.to_string().contains("hunter2"), "{error}");
+}
+
+#[tokio::test]
+async fn the_current_slot_is_run_once() {
+    let bench = Bench::new();
+    let (a, b) = (bench.builder("a").build().unwrap(), bench.builder("b").build().unwrap());
+    let slot = a.run_current(|hold| async move { Ok::<_, io::Error>(hold.slot().clone()) }).await.unwrap().value();
+    assert_eq!(slot, Some(a.current_slot().unwrap()));
+    let again = b.run_current(|_| async { Ok::<_, io::Error>(()) }).await.unwrap();
+    assert!(matches!(again, RunOutcome::Skipped(Skipped::Done { .. })), "{again:?}");
+}
+
+#[tokio::test]
+async fn where_no_slot_has_begun_nothing_is_run() {
+    let clock = Arc::new(ManualClock::at("1970-01-01T00:00:00Z".parse().unwrap()));
+    let store = Arc::new(MemoryStore::new(StoreOptions::default(), clock.clone()));
+    let builder = Guard::builder(store, "push", "a").period(Period::Tick).schedule("0 0 29 2 *").clock(clock);
+    let guard = builder.build().unwrap();
+    let answer = guard.run_current(|_| async { Ok::<(), io::Error>(()) }).await;
+    assert!(matches!(answer, Err(GuardError::NoSlot { .. })), "{answer:?}");
 }

@@ -13,5 +13,7 @@ pub use latest::{Failing, JobLatest, LastEnd, LastSuccess};
 pub use lease::{Lease, Token, TokenError, Trigger};
 pub use note::{Decision, MOST_NOTES, MOST_PAGES, Note, NotePage};
 pub use record::{Audit, DoneMark, Holder, Mark, SlotRecord, SlotState, Verdict, VerdictRecord};
-pub use run::{Exit, ExitStatus, LeaseDeadline, OUTPUT_LOST, Outcome, OutputTail, RunContext, RunRecord};
+#[doc(hidden)]
+pub use run::{Exit, ExitStatus, LeaseDeadline, OUTPUT_LOST};
+pub use run::{Outcome, OutputTail, RunContext, RunRecord};
 pub use span::{Attempt, Fence, Period, PeriodError, Slot, SlotError};

@@ -12,6 +12,7 @@ use crate::slot::{SlotKey, SlotKeyError};
 
 /// What one slot spans. Hours, minutes and days are those of the job's time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Period {
     /// A calendar minute.
     Minute,
@@ -91,6 +92,7 @@ pub struct Slot {
 
 /// What cannot be a slot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SlotError {
     /// The end does not come after the start.
     #[error("a slot of {job} from {start} to {end} has no length")]

@@ -1,5 +1,5 @@
-//! What there is to a kind of store besides its operations: what its url may say, how it is opened and looked at, where it keeps
-//! a slot. Each adapter has one, and `open` has the table of them.
+//! What there is to a kind of store besides its operations: what its url may say, how it is opened, where it keeps a slot; and to one
+//! that was opened: how it is looked at, and what a trial wrote removed. Each adapter has one, and `open` has the table of them.
 
 use std::sync::Arc;
 
@@ -8,7 +8,9 @@ use async_trait::async_trait;
 use crate::clock::Clock;
 use crate::job::Namespace;
 use crate::slot::Slot;
-use crate::store::{Advice, Capability, Finding, LockStore, Migration, OpenError, Station, Store, StoreOptions, Trial};
+use crate::store::{
+    Advice, Capability, Finding, LockStore, Migration, OpenError, Station, Store, StoreError, StoreOptions, Trial,
+};
 
 /// How far a url is read.
 #[cfg(any(feature = "redis", feature = "etcd"))]
@@ -46,8 +48,14 @@ pub(super) trait Backend: Sync {
         false
     }
 
+    /// Whether it may stand on several servers with rights of their own ([`Opened::stations`]).
+    fn has_stations(&self) -> bool {
+        false
+    }
+
     /// Opens it. No connection is made where that can wait.
-    async fn open(&self, url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, OpenError>;
+    async fn open(&self, url: &str, options: StoreOptions, clock: Arc<dyn Clock>)
+    -> Result<Arc<dyn Opened>, OpenError>;
 
     /// Opens it for its locks, where it keeps any.
     async fn open_locks(
@@ -59,37 +67,6 @@ pub(super) trait Backend: Sync {
         Err(OpenError::Locks { store: self.capability().name })
     }
 
-    /// What is particular to it; see [`crate::store::examine`].
-    async fn examine(
-        &self,
-        _url: &str,
-        _options: StoreOptions,
-        _clock: Arc<dyn Clock>,
-    ) -> Result<Vec<Finding>, OpenError> {
-        Ok(Vec::new())
-    }
-
-    /// Its servers, where there are several with rights of their own; see [`crate::store::stations`].
-    async fn stations(
-        &self,
-        _url: &str,
-        _options: StoreOptions,
-        _clock: Arc<dyn Clock>,
-    ) -> Result<Vec<Station>, OpenError> {
-        Ok(Vec::new())
-    }
-
-    /// Removes what a trial wrote.
-    async fn forget(
-        &self,
-        _url: &str,
-        _options: StoreOptions,
-        _clock: Arc<dyn Clock>,
-        _trial: &Trial,
-    ) -> Result<(), OpenError> {
-        Ok(())
-    }
-
     /// Makes its tables where there are none; nothing where there are none to be made.
     async fn migrate(&self, _url: &str) -> Result<Option<Migration>, OpenError> {
         Ok(None)
@@ -97,4 +74,23 @@ pub(super) trait Backend: Sync {
 
     /// Where the store at this location keeps a slot, each name with what it is; for a person with the store's own client at hand.
     fn where_kept(&self, location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)>;
+}
+
+/// A store that was opened, with what there is to it besides its operations.
+#[async_trait]
+pub(super) trait Opened: Store {
+    /// What is particular to it; see [`crate::store::examine`].
+    async fn examine(&self) -> Vec<Finding> {
+        Vec::new()
+    }
+
+    /// Its servers, where there are several with rights of their own; see [`crate::store::stations`].
+    async fn stations(self: Arc<Self>) -> Vec<Station> {
+        Vec::new()
+    }
+
+    /// Removes what a trial wrote.
+    async fn forget(&self, _trial: &Trial) -> Result<(), StoreError> {
+        Ok(())
+    }
 }

@@ -13,7 +13,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::RecvError;
 
 use crate::job::{JobName, LockKey, Namespace};
 use crate::slot::{Attempt, Audit, JobLatest, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
@@ -28,21 +27,11 @@ pub type Reply<T> = Result<T, StoreError>;
 /// The receiving end of wake-ups. A receiver that lags has lost hints: treat that as [`Wake::Resync`].
 pub type Wakeups = broadcast::Receiver<Wake>;
 
-/// Passes one connection's hints on to others, until it has no more.
-pub(super) async fn pass_on(mut from: Wakeups, to: broadcast::Sender<Wake>) {
-    loop {
-        let wake = match from.recv().await {
-            Ok(wake) => wake,
-            Err(RecvError::Lagged(_)) => Wake::Resync,
-            Err(RecvError::Closed) => return,
-        };
-        // Nobody may be listening just now.
-        let _ = to.send(wake);
-    }
-}
-
 /// What a store is opened with, besides its url.
+///
+/// It is made by [`StoreOptions::default`], and changed by its fields or by what begins with `with_`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StoreOptions {
     /// Whose keys these are (invariant I9).
     pub namespace: Namespace,
@@ -61,6 +50,30 @@ pub struct StoreOptions {
 }
 
 impl StoreOptions {
+    /// In this namespace.
+    #[must_use]
+    pub fn with_namespace(self, namespace: Namespace) -> Self {
+        Self { namespace, ..self }
+    }
+
+    /// With records that are kept for so long.
+    #[must_use]
+    pub fn with_retention(self, retention: Duration) -> Self {
+        Self { retention, ..self }
+    }
+
+    /// With answers that are waited for so long.
+    #[must_use]
+    pub fn with_op_timeout(self, op_timeout: Duration) -> Self {
+        Self { op_timeout, ..self }
+    }
+
+    /// With the key of a foreign program held beside each lease; Redis only.
+    #[must_use]
+    pub fn with_lock_key(self, key: LockKey) -> Self {
+        Self { lock_key: Some(key), ..self }
+    }
+
     /// For a connection that takes over from another one: it makes nothing and changes nothing by being opened.
     #[must_use]
     pub fn as_it_is(self) -> Self {
@@ -210,8 +223,51 @@ pub trait Store: Debug + Send + Sync + 'static {
     fn subscribe(&self) -> Wakeups;
 }
 
+/// The operations, for those who write the same for each: its kind, what it takes, what it answers. What is not decided by a
+/// [rule](super::rules) has a second name, which [`Ruled`](super::ruled::Ruled) has for it.
+macro_rules! operations {
+    ($each:ident) => {
+        $each! {
+            Decided {
+                Claim claim(request: &ClaimRequest) -> Claim;
+                Renew renew(lease: &Lease) -> Renewal;
+                Complete complete(lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Settlement;
+                Fail fail(lease: &Lease, run: &RunRecord, retry_after: Duration) -> Release;
+                GiveBack give_back(lease: &Lease, run: &RunRecord) -> Release;
+                Close close(slot: &Slot, max_attempts: u32, by: &NodeName) -> Closing;
+                Reset reset(slot: &Slot, audit: &Audit) -> Intervention;
+                Unlock unlock(slot: &Slot, audit: &Audit) -> Intervention;
+                MarkDone mark_done(slot: &Slot, audit: &Audit, done_ttl: Duration) -> Intervention;
+            }
+            Records {
+                Inspect inspect as records(slots: &[Slot]) -> (DateTime<Utc>, Vec<SlotRecord>);
+                Output output as output_kept(slot: &Slot, attempt: Attempt, token: Token) -> Option<OutputTail>;
+                Purge purge as remove_old() -> u64;
+            }
+            Registry {
+                Pause pause as set_pause(job: &JobName, until: Option<DateTime<Utc>>, audit: &Audit) -> Intervention;
+                Resume resume as end_pause(job: &JobName, audit: &Audit) -> Intervention;
+                Pauses pauses as pauses_known() -> Vec<(JobName, Pause)>;
+                Register register as register_jobs(jobs: &[JobEntry]) -> Vec<JobEntry>;
+                Jobs jobs as jobs_known() -> Vec<JobEntry>;
+                Heartbeat heartbeat as beat(report: &NodeReport) -> HeartbeatReply;
+                Nodes nodes as nodes_known() -> (DateTime<Utc>, Vec<NodeEntry>);
+                Latest latest as latest_known(jobs: &[JobName]) -> Vec<JobLatest>;
+            }
+            Notes {
+                Note note as note_pages(pages: &[(Slot, NotePage)]) -> ();
+                Notes notes as notes_known(slot: &Slot) -> Vec<NotePage>;
+            }
+        }
+    };
+}
+pub(super) use operations;
+
 /// Differences between stores that somebody above them has to know.
+///
+/// [`Capability::new`] promises the least; a store that promises more sets the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Capability {
     /// The store's name in documents, logs and metrics.
     pub name: &'static str,
@@ -230,6 +286,12 @@ pub struct Capability {
 }
 
 impl Capability {
+    /// A store that tells of no release and is polled every second, may lose what it acknowledged, and has to be purged.
+    pub const fn new(name: &'static str, reach: Reach, clock: StoreClock) -> Self {
+        let poll = Duration::from_secs(1);
+        Self { name, reach, clock, push: false, poll, durable: false, expires_records: false }
+    }
+
     /// What a cluster misses with this store, on one line; none where it misses nothing.
     pub fn lacks(&self) -> Option<String> {
         let reach = match self.reach {
@@ -252,6 +314,7 @@ impl Capability {
 
 /// Who can share a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reach {
     /// One process.
     Process,
@@ -263,6 +326,7 @@ pub enum Reach {
 
 /// Whose clock judges leases and windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StoreClock {
     /// The server's: a node's wrong clock cannot start a run early or late.
     Server,

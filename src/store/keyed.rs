@@ -1,26 +1,26 @@
 //! What stores of keys and values have in common: the frame of a call, with one time limit and whether it may have been applied,
-//! and the hints. Each adapter brings its few own steps ([`Keyed`], [`Registry`], [`Notes`]); this knows no server, keeps nothing
+//! and what goes wrong there. Each adapter brings its few own steps ([`Keyed`], [`Records`], [`Registry`], [`Notes`]); this knows no server, keeps nothing
 //! and decides nothing about slots: that is done by [`rules`](super::rules), on a [`state`](super::state).
 
 use std::fmt::Debug;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use tokio::sync::broadcast;
-use tokio_util::task::AbortOnDropHandle;
+use serde::Serialize;
 
 use crate::job::JobName;
 use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
+use crate::store::contract::operations;
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
 use crate::store::state::SlotQuery;
 use crate::store::{
-    Capability, Claim, ClaimRequest, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause,
-    StoreError, Wake, Wakeups,
+    Applied, Capability, Claim, ClaimRequest, ErrorKind, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport,
+    Op, Pause, StoreError, Wakeups,
 };
+use crate::text::message;
 
 /// One call: what it is, and whether something was sent that may be applied and has no answer.
 pub(in crate::store) struct Call {
@@ -33,15 +33,6 @@ pub(in crate::store) struct Call {
 pub(in crate::store) struct Frame<'s> {
     pub(in crate::store) location: &'s str,
     pub(in crate::store) limit: Duration,
-}
-
-/// What goes wrong below the trait.
-pub(in crate::store) trait Trouble: Send {
-    /// Nothing was heard for so long.
-    fn timed_out(limit: Duration) -> Self;
-
-    /// The one error of every store; `sent` where something has no answer.
-    fn into_error(self, op: Op, sent: bool, location: &str) -> StoreError;
 }
 
 impl Call {
@@ -67,75 +58,92 @@ impl Call {
     }
 
     /// Runs a call's work within the limit and gives its error the words of the contract.
-    pub(in crate::store) async fn within<T, F: Trouble>(
+    pub(in crate::store) async fn within<T>(
         &self,
         frame: Frame<'_>,
-        work: impl Future<Output = Result<T, F>>,
+        work: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, StoreError> {
         let Frame { location, limit } = frame;
-        let answer = tokio::time::timeout(limit, work).await.unwrap_or_else(|_| Err(F::timed_out(limit)));
+        let answer = tokio::time::timeout(limit, work).await.unwrap_or_else(|_| Err(Fault::timed_out(limit)));
         answer.map_err(|fault| fault.into_error(self.op, self.is_sent(), location))
     }
 }
 
-/// Hints that a receiver may lag behind by before it has lost some.
-const HINTS: usize = 1_024;
+/// The longest name that becomes part of a message; those of cronward's own are shorter.
+const LONGEST_NAME: usize = 300;
 
-/// Those who listen, and the task that hears for them.
+/// The longest foreign text that becomes part of a message.
+const SHOWN: usize = 160;
+
+/// What goes wrong below the trait. It knows neither the operation nor what that had sent before.
 #[derive(Debug)]
-pub(in crate::store) struct Hints {
-    teller: Teller,
-    task: Mutex<Option<AbortOnDropHandle<()>>>,
+pub(in crate::store) struct Fault {
+    pub(in crate::store) kind: ErrorKind,
+    pub(in crate::store) message: String,
+    /// The server, or the lack of a connection, tells that nothing of the request was done.
+    pub(in crate::store) refused: bool,
+    /// Another server may know better.
+    #[cfg_attr(not(feature = "etcd"), allow(dead_code, reason = "another client looks for a server itself"))]
+    pub(in crate::store) elsewhere: bool,
+    pub(in crate::store) source: Option<Box<dyn std::error::Error + Send + Sync + 'static>>,
 }
 
-/// Tells those who listen here, and nobody else.
-#[derive(Clone, Debug)]
-pub(in crate::store) struct Teller(broadcast::Sender<Wake>);
-
-impl Teller {
-    pub(in crate::store) fn tell(&self, wake: Wake) {
-        // Nobody may be listening just now.
-        let _ = self.0.send(wake);
+impl Fault {
+    pub(in crate::store) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), refused: true, elsewhere: false, source: None }
     }
-}
 
-impl Default for Hints {
-    fn default() -> Self {
-        Self { teller: Teller(broadcast::Sender::new(HINTS)), task: Mutex::default() }
+    /// Something foreign at a key.
+    pub(in crate::store) fn foreign(key: &str, why: &str) -> Self {
+        let key = message(key, LONGEST_NAME);
+        Self::new(ErrorKind::Corrupt, format!("{key} holds what cronward did not write: {}", one_line(why)))
     }
-}
 
-impl Hints {
-    /// Hints from now on. `listen` is begun where nobody hears yet. Outside of a runtime there are none.
-    pub(in crate::store) fn subscribe<L>(&self, listen: impl FnOnce(Teller) -> L) -> Wakeups
-    where
-        L: Future<Output = ()> + Send + 'static,
-    {
-        let hints = self.teller.0.subscribe();
-        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Ok(runtime) = tokio::runtime::Handle::try_current()
-            && task.as_ref().is_none_or(AbortOnDropHandle::is_finished)
-        {
-            *task = Some(AbortOnDropHandle::new(runtime.spawn(listen(self.teller.clone()))));
+    /// Others change the same slot, again and again.
+    pub(in crate::store) fn contended() -> Self {
+        Self::new(ErrorKind::Overloaded, "others changed the slot each time before this could")
+    }
+
+    /// Nothing was heard for so long.
+    pub(in crate::store) fn timed_out(limit: Duration) -> Self {
+        let message = format!("no answer within {} ms", limit.as_millis());
+        Self { refused: false, elsewhere: true, ..Self::new(ErrorKind::Timeout, message) }
+    }
+
+    /// The one error of every store; `sent` where something has no answer.
+    pub(in crate::store) fn into_error(self, op: Op, sent: bool, location: &str) -> StoreError {
+        let applied = if sent && !self.refused { Applied::Maybe } else { Applied::No };
+        let error = StoreError::new(self.kind, applied, op, location, self.message);
+        match self.source {
+            Some(source) => error.caused_by(source),
+            None => error,
         }
-        hints
     }
+}
 
-    #[cfg(feature = "zookeeper")]
-    pub(in crate::store) fn tell(&self, wake: Wake) {
-        self.teller.tell(wake);
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
     }
+}
+
+/// Foreign text as a part of a message.
+pub(in crate::store) fn one_line(text: &str) -> String {
+    message(text.trim(), SHOWN)
+}
+
+/// A record's JSON. Its types have no key or number that JSON lacks.
+pub(in crate::store) fn json<T: Serialize>(value: &T) -> Result<Vec<u8>, Fault> {
+    serde_json::to_vec(value).map_err(|error| Fault::foreign("a record", &error.to_string()))
 }
 
 /// How calls are framed.
 pub(in crate::store) trait Framed: Debug + Send + Sync + 'static {
-    type Fault: Trouble;
-
     fn frame(&self) -> Frame<'_>;
 }
 
 /// The slots, and the rest.
-pub(in crate::store) trait Keyed: Registry + Notes {
+pub(in crate::store) trait Keyed: Records + Registry + Notes {
     fn capability() -> Capability;
 
     /// One rule on one slot, in one atomic step.
@@ -151,162 +159,61 @@ pub(in crate::store) trait Keyed: Registry + Notes {
         self.on_slot(Call::new(Op::Claim), SlotQuery::claim(request), |step| step.claim(request))
     }
 
-    /// The clock, and what is known of each slot, in the order asked.
-    fn records(
-        &self,
-        slots: &[Slot],
-    ) -> impl Future<Output = Result<(DateTime<Utc>, Vec<SlotRecord>), Self::Fault>> + Send;
-
-    /// The end of one run's output.
-    fn output_kept(
-        &self,
-        slot: &Slot,
-        attempt: Attempt,
-        token: Token,
-    ) -> impl Future<Output = Result<Option<OutputTail>, Self::Fault>> + Send;
-
-    /// Removes a batch of what is older than the retention; answers how many slots went. A slot whose marker lasts longer
-    /// than its records is left until that has ended.
-    fn remove_old(&self, call: &Call) -> impl Future<Output = Result<u64, Self::Fault>> + Send;
-
     fn subscribe(&self) -> Wakeups;
 }
 
-/// The registry beside the slots.
-pub(in crate::store) trait Registry: Framed {
-    fn jobs_known(&self) -> impl Future<Output = Result<Vec<JobEntry>, Self::Fault>> + Send;
+/// The other steps of an adapter, each of one call, and [`Ruled`] by them: each in the call's frame.
+macro_rules! keyed {
+    (
+        Decided $decided:tt
+        $($part:ident { $($op:ident $name:ident as $own:ident($($arg:ident: $type:ty),*) -> $answer:ty;)* })*
+    ) => {
+        $(
+            pub(in crate::store) trait $part: Framed {
+                $(
+                    #[doc = concat!("[`Ruled::", stringify!($own), "`].")]
+                    fn $own(
+                        &self,
+                        call: &Call,
+                        $($arg: $type),*
+                    ) -> impl Future<Output = Result<$answer, Fault>> + Send;
+                )*
+            }
+        )*
 
-    /// Writes only what is new or has changed: nodes say the same again and again.
-    fn register_jobs(
-        &self,
-        call: &Call,
-        jobs: &[JobEntry],
-    ) -> impl Future<Output = Result<Vec<JobEntry>, Self::Fault>> + Send;
+        impl<S: Keyed> Ruled for S {
+            fn capability(&self) -> Capability {
+                <S as Keyed>::capability()
+            }
 
-    fn beat(
-        &self,
-        call: &Call,
-        report: &NodeReport,
-    ) -> impl Future<Output = Result<HeartbeatReply, Self::Fault>> + Send;
+            fn location(&self) -> &str {
+                self.frame().location
+            }
 
-    fn nodes_known(&self) -> impl Future<Output = Result<(DateTime<Utc>, Vec<NodeEntry>), Self::Fault>> + Send;
+            async fn on_slot<T: Send + 'static>(
+                &self,
+                op: Op,
+                query: SlotQuery,
+                rule: impl Fn(&mut SlotStep) -> T + Send + Sync + 'static,
+            ) -> Reply<T> {
+                Keyed::on_slot(self, Call::new(op), query, rule).await
+            }
 
-    fn pauses_known(&self) -> impl Future<Output = Result<Vec<(JobName, Pause)>, Self::Fault>> + Send;
+            async fn grant(&self, request: &ClaimRequest) -> Reply<Claim> {
+                Keyed::grant(self, request).await
+            }
 
-    fn set_pause(
-        &self,
-        call: &Call,
-        job: &JobName,
-        until: Option<DateTime<Utc>>,
-        audit: &Audit,
-    ) -> impl Future<Output = Result<Intervention, Self::Fault>> + Send;
+            $($(
+                async fn $own(&self, $($arg: $type),*) -> Reply<$answer> {
+                    let call = Call::new(Op::$op);
+                    call.within(self.frame(), $part::$own(self, &call, $($arg),*)).await
+                }
+            )*)*
 
-    /// The pause's record then names who ended it.
-    fn end_pause(
-        &self,
-        call: &Call,
-        job: &JobName,
-        audit: &Audit,
-    ) -> impl Future<Output = Result<Intervention, Self::Fault>> + Send;
-
-    /// What each job has come to lately, in the order asked.
-    fn latest_known(&self, jobs: &[JobName]) -> impl Future<Output = Result<Vec<JobLatest>, Self::Fault>> + Send;
+            fn hints(&self) -> Wakeups {
+                Keyed::subscribe(self)
+            }
+        }
+    };
 }
-
-/// What was noted on slots.
-pub(in crate::store) trait Notes: Framed {
-    /// Keeps pages, and removes those that are then too many.
-    fn note_pages(
-        &self,
-        call: &Call,
-        pages: &[(Slot, NotePage)],
-    ) -> impl Future<Output = Result<(), Self::Fault>> + Send;
-
-    /// A slot's pages.
-    fn notes_known(&self, slot: &Slot) -> impl Future<Output = Result<Vec<NotePage>, Self::Fault>> + Send;
-}
-
-impl<S: Keyed> Ruled for S {
-    fn capability(&self) -> Capability {
-        <S as Keyed>::capability()
-    }
-
-    fn location(&self) -> &str {
-        self.frame().location
-    }
-
-    async fn on_slot<T: Send + 'static>(
-        &self,
-        op: Op,
-        query: SlotQuery,
-        rule: impl Fn(&mut SlotStep) -> T + Send + Sync + 'static,
-    ) -> Reply<T> {
-        Keyed::on_slot(self, Call::new(op), query, rule).await
-    }
-
-    async fn grant(&self, request: &ClaimRequest) -> Reply<Claim> {
-        Keyed::grant(self, request).await
-    }
-
-    async fn records(&self, slots: &[Slot]) -> Reply<(DateTime<Utc>, Vec<SlotRecord>)> {
-        Call::new(Op::Inspect).within(self.frame(), Keyed::records(self, slots)).await
-    }
-
-    async fn output_kept(&self, slot: &Slot, attempt: Attempt, token: Token) -> Reply<Option<OutputTail>> {
-        Call::new(Op::Output).within(self.frame(), Keyed::output_kept(self, slot, attempt, token)).await
-    }
-
-    async fn set_pause(&self, job: &JobName, until: Option<DateTime<Utc>>, audit: &Audit) -> Reply<Intervention> {
-        let call = Call::new(Op::Pause);
-        call.within(self.frame(), Registry::set_pause(self, &call, job, until, audit)).await
-    }
-
-    async fn end_pause(&self, job: &JobName, audit: &Audit) -> Reply<Intervention> {
-        let call = Call::new(Op::Resume);
-        call.within(self.frame(), Registry::end_pause(self, &call, job, audit)).await
-    }
-
-    async fn pauses_known(&self) -> Reply<Vec<(JobName, Pause)>> {
-        Call::new(Op::Pauses).within(self.frame(), Registry::pauses_known(self)).await
-    }
-
-    async fn register_jobs(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
-        let call = Call::new(Op::Register);
-        call.within(self.frame(), Registry::register_jobs(self, &call, jobs)).await
-    }
-
-    async fn jobs_known(&self) -> Reply<Vec<JobEntry>> {
-        Call::new(Op::Jobs).within(self.frame(), Registry::jobs_known(self)).await
-    }
-
-    async fn beat(&self, report: &NodeReport) -> Reply<HeartbeatReply> {
-        let call = Call::new(Op::Heartbeat);
-        call.within(self.frame(), Registry::beat(self, &call, report)).await
-    }
-
-    async fn nodes_known(&self) -> Reply<(DateTime<Utc>, Vec<NodeEntry>)> {
-        Call::new(Op::Nodes).within(self.frame(), Registry::nodes_known(self)).await
-    }
-
-    async fn remove_old(&self) -> Reply<u64> {
-        let call = Call::new(Op::Purge);
-        call.within(self.frame(), Keyed::remove_old(self, &call)).await
-    }
-
-    async fn note_pages(&self, pages: &[(Slot, NotePage)]) -> Reply<()> {
-        let call = Call::new(Op::Note);
-        call.within(self.frame(), Notes::note_pages(self, &call, pages)).await
-    }
-
-    async fn latest_known(&self, jobs: &[JobName]) -> Reply<Vec<JobLatest>> {
-        Call::new(Op::Latest).within(self.frame(), Registry::latest_known(self, jobs)).await
-    }
-
-    async fn notes_known(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
-        Call::new(Op::Notes).within(self.frame(), Notes::notes_known(self, slot)).await
-    }
-
-    fn hints(&self) -> Wakeups {
-        Keyed::subscribe(self)
-    }
-}
+operations!(keyed);

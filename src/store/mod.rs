@@ -1,56 +1,81 @@
 //! The stores: the contract that each one keeps, and the adapters that keep it.
 //!
-//! - [`Store`] is the contract, one atomic step per operation; [`crate::reply`] has what it answers.
+//! - [`Store`] is the contract, one atomic step per operation, and [`Claim`] and the like are what it answers.
 //! - `rules` decide about a slot, on its `state`: the executable specification, run by every store but Redis.
 //! - [`LockStore`] is the contract of those that keep locks besides.
-//! - [`memory`] keeps slots in this process.
-//! - [`layer`] decorates any store: a time limit, chaos, a password that changes.
-//! - `redis`, `sql`, `etcd` and `zookeeper` are adapters. They know the trait and the words, never each other and never `guard`.
+//! - `memory` keeps slots in this process; `conformance` is the suite that every store must pass.
+//! - `layer` decorates any store: a time limit, chaos, a password that changes.
+//! - `redis`, `sql`, `etcd` and `zookeeper` are adapters. They know the trait and the words, never each other and never `machine`.
 //! - [`open()`] turns a url into a store; the one file that names every adapter.
+//!
+//! What is shown here is for those who open a store, or write one: the trait, its words, and the suite. Adapters are opened by their urls.
 
 mod backend;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 mod codec;
 mod contract;
 mod doctor;
+#[doc(hidden)]
 #[cfg(feature = "etcd")]
 pub mod etcd;
+#[doc(hidden)]
 pub mod handover;
+#[cfg_attr(
+    not(any(feature = "redis", feature = "postgres", feature = "etcd", feature = "zookeeper")),
+    allow(dead_code, reason = "what no server tells of is told to this process alone")
+)]
+mod hints;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 mod keyed;
+#[doc(hidden)]
 pub mod layer;
 mod locks;
+#[doc(hidden)]
 pub mod memory;
 mod open;
+#[doc(hidden)]
 #[cfg(feature = "redis")]
 pub mod redis;
+#[doc(hidden)]
 #[cfg(feature = "redis-redlock")]
 pub mod redlock;
 mod registry;
 mod ruled;
 mod rules;
+#[doc(hidden)]
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub mod sql;
 mod state;
 mod url;
+#[doc(hidden)]
 #[cfg(feature = "zookeeper")]
 pub mod zookeeper;
 
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 
+#[doc(inline)]
 pub use crate::error::{Applied, ErrorKind, Op, StoreError};
+#[doc(inline)]
 pub use crate::reply::{Claim, ClaimRequest, Closing, Intervention, Release, Renewal, Settlement};
+#[doc(inline)]
+pub use crate::resource::{
+    AcquireRequest, Acquired, Demand, Demands, LockEntry, LockExit, LockHint, LockHold, LockHolder, LockRecord,
+    LockRefusal, LockRelease, LockRenewal, OwnerId,
+};
+#[doc(inline)]
 pub use crate::wake::{Wake, WakeKind, WakeParseError};
+#[doc(hidden)]
 #[cfg(feature = "fuzzing")]
 pub use codec::fuzzing::document_texts;
 pub use contract::{Capability, LATEST_KEPT, Reach, Store, StoreClock, StoreOptions, Wakeups};
-pub use doctor::Station;
-pub use doctor::Trial;
-pub use doctor::{Finding, Severity};
+#[doc(hidden)]
+pub use doctor::{Finding, Severity, Station, Trial};
 pub use locks::{LockStore, LockWakeups};
-pub use open::{capability, check_url, examine, forget, migrate, open, open_locks, stations, where_kept};
+#[doc(hidden)]
+pub use open::{capability, check_url, examine, forget, stations, where_kept};
+pub use open::{migrate, open, open_locks, open_locks_with_clock, open_with_clock};
 pub use registry::{HEARTBEAT, HeartbeatReply, JobEntry, JobOrigin, NodeEntry, NodeReport, Pause, SILENCE};
-pub use url::{
-    Advice, EMBEDDED, Migration, OpenError, SCHEMES, UrlFault, redact, secret_ranges, secrets, shown_scheme,
-};
+#[doc(hidden)]
+pub use url::{Advice, EMBEDDED, SCHEMES, UrlFault, redact, secret_ranges, secrets, shown_scheme};
+pub use url::{Migration, OpenError};

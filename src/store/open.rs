@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, SystemClock};
 use crate::job::Namespace;
 use crate::slot::Slot;
-use crate::store::backend::Backend;
+use crate::store::backend::{Backend, Opened};
 use crate::store::layer::{Layered, Timeout};
 use crate::store::memory::MemoryBackend;
 use crate::store::url::{scheme, without_secrets};
@@ -18,11 +18,11 @@ use crate::store::{
 const BACKENDS: &[(&str, &dyn Backend)] = &[
     ("", &MemoryBackend),
     #[cfg(feature = "sqlite")]
-    ("sqlite", &crate::store::sql::SqliteBackend),
+    ("sqlite", crate::store::sql::SQLITE),
     #[cfg(feature = "postgres")]
-    ("postgres", &crate::store::sql::PostgresBackend),
+    ("postgres", crate::store::sql::POSTGRES),
     #[cfg(feature = "mysql")]
-    ("mysql", &crate::store::sql::MysqlBackend),
+    ("mysql", crate::store::sql::MYSQL),
     #[cfg(feature = "redis")]
     ("redis", &crate::store::redis::ONE_SERVER),
     #[cfg(feature = "redis-sentinel")]
@@ -47,7 +47,7 @@ fn row(url: &str) -> Option<&'static dyn Backend> {
     BACKENDS.iter().find(|(needs, _)| *needs == feature).map(|(_, backend)| *backend)
 }
 
-/// Opens the store at `url`. No connection is made where that can wait: a store that is away is found out by its first
+/// Opens the store at `url`, on the machine's clocks. No connection is made where that can wait: a store that is away is found out by its first
 /// operation. [`EMBEDDED`](crate::store::EMBEDDED) alone, without a path, is a url too.
 ///
 /// Adapters bound each call by `op_timeout` themselves and can say best what happened; a call that does not come back
@@ -56,26 +56,55 @@ fn row(url: &str) -> Option<&'static dyn Backend> {
 /// # Errors
 /// [`OpenError::Url`] when the url cannot be used; [`OpenError::LockKey`] when the options ask for a foreign key and the store
 /// has no such thing; [`OpenError::Store`] when a store that is opened at once refuses.
-pub async fn open(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, OpenError> {
+pub async fn open(url: &str, options: StoreOptions) -> Result<Arc<dyn Store>, OpenError> {
+    open_with_clock(url, options, Arc::new(SystemClock)).await
+}
+
+/// [`open()`], on other clocks: for a store that has no clock of its own, and for what is measured on the way to one that has.
+///
+/// # Errors
+/// As [`open()`].
+pub async fn open_with_clock(
+    url: &str,
+    options: StoreOptions,
+    clock: Arc<dyn Clock>,
+) -> Result<Arc<dyn Store>, OpenError> {
     let limit = options.op_timeout.saturating_mul(2);
     let backend = backend(url)?;
     if options.lock_key.is_some() && !backend.holds_foreign_keys() {
         return Err(OpenError::LockKey { store: backend.capability().name });
     }
-    let store = backend.open(url, options, clock).await.map_err(|error| untold(url, error))?;
+    let store = opened(backend, url, options, clock).await?;
     Ok(Arc::new(Layered::new(store, Timeout::after(limit))))
 }
 
-/// Opens the store at `url` for the locks that it keeps. Each call is bounded by the adapter.
+/// Opens the store at `url` for the locks that it keeps, on the machine's clocks. Each call is bounded by the adapter.
 ///
 /// # Errors
 /// As [`open()`]; [`OpenError::Locks`] where that kind of store keeps none.
-pub async fn open_locks(
+pub async fn open_locks(url: &str, options: StoreOptions) -> Result<Arc<dyn LockStore>, OpenError> {
+    open_locks_with_clock(url, options, Arc::new(SystemClock)).await
+}
+
+/// [`open_locks()`], on other clocks.
+///
+/// # Errors
+/// As [`open_locks()`].
+pub async fn open_locks_with_clock(
     url: &str,
     options: StoreOptions,
     clock: Arc<dyn Clock>,
 ) -> Result<Arc<dyn LockStore>, OpenError> {
     backend(url)?.open_locks(url, options, clock).await.map_err(|error| untold(url, error))
+}
+
+async fn opened(
+    backend: &dyn Backend,
+    url: &str,
+    options: StoreOptions,
+    clock: Arc<dyn Clock>,
+) -> Result<Arc<dyn Opened>, OpenError> {
+    backend.open(url, options, clock).await.map_err(|error| untold(url, error))
 }
 
 /// Looks at what is particular to the store at `url`: how it keeps what it has acknowledged, and what can make it lose that.
@@ -84,7 +113,7 @@ pub async fn open_locks(
 /// # Errors
 /// As [`open()`].
 pub async fn examine(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Vec<Finding>, OpenError> {
-    backend(url)?.examine(url, options, clock).await.map_err(|error| untold(url, error))
+    Ok(opened(backend(url)?, url, options, clock).await?.examine().await)
 }
 
 /// The servers of the store at `url`, where there are several with rights of their own; empty where there is one, or where they
@@ -93,7 +122,12 @@ pub async fn examine(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) ->
 /// # Errors
 /// As [`open()`].
 pub async fn stations(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Vec<Station>, OpenError> {
-    backend(url)?.stations(url, options, clock).await.map_err(|error| untold(url, error))
+    let backend = backend(url)?;
+    // A file is not opened for that.
+    if !backend.has_stations() {
+        return Ok(Vec::new());
+    }
+    Ok(opened(backend, url, options, clock).await?.stations().await)
 }
 
 /// Removes what a trial wrote at the store at `url`, and nothing else. A store in memory ends with its process.
@@ -101,7 +135,7 @@ pub async fn stations(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -
 /// # Errors
 /// As [`open()`]; [`OpenError::Store`] also when the store refuses.
 pub async fn forget(url: &str, options: StoreOptions, clock: Arc<dyn Clock>, trial: &Trial) -> Result<(), OpenError> {
-    backend(url)?.forget(url, options, clock, trial).await.map_err(|error| untold(url, error))
+    Ok(opened(backend(url)?, url, options, clock).await?.forget(trial).await?)
 }
 
 /// Makes the tables of the store at `url` where there are none; none for a store that has none to be made.
@@ -244,7 +278,7 @@ mod tests {
     /// Whether the text of the url is refused: no file of a store is made, and no server is there to be asked.
     async fn is_refused(url: &str) -> bool {
         let options = StoreOptions { create: false, ..StoreOptions::default() };
-        matches!(open(url, options, Arc::new(crate::clock::SystemClock)).await, Err(OpenError::Url { .. }))
+        matches!(open(url, options).await, Err(OpenError::Url { .. }))
     }
 
     /// Each url of this build with what a slip of the pen makes of it.
@@ -276,7 +310,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_store_without_locks_says_so_and_one_with_them_is_opened() {
-        let open = |url| open_locks(url, StoreOptions::default(), Arc::new(crate::clock::SystemClock));
+        let open = |url| open_locks(url, StoreOptions::default());
         assert!(open("memory:").await.is_ok());
         #[cfg(feature = "etcd")]
         assert!(matches!(open("etcd://h").await, Err(OpenError::Locks { store: "etcd" })));

@@ -49,6 +49,7 @@ const SHORT: usize = 4;
 
 /// Why a store could not be opened.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpenError {
     /// The url cannot be used as it is written.
     #[error("store url {url:?}: {message}")]
@@ -313,6 +314,19 @@ fn is_secret(text: &str) -> bool {
 fn decoded(text: &str) -> String {
     let text = text.replace('&', "%26").replace('=', "%3D");
     form_urlencoded::parse(text.as_bytes()).next().map(|(name, _)| name.into_owned()).unwrap_or_default()
+}
+
+/// A host with its port, which is this one where none is written.
+#[cfg(any(feature = "etcd", feature = "zookeeper"))]
+pub(super) fn host_and_port(text: &str, port: u16) -> Result<String, String> {
+    let bad = || format!("{text:?} is no host: write HOST or HOST:PORT, with commas between several");
+    // The colons of an address like [::1] are inside of brackets.
+    let after_host = text.rfind(']').map_or(0, |end| end + 1);
+    let has_port = text.get(after_host..).is_some_and(|rest| rest.contains(':'));
+    let whole = if has_port { text.to_owned() } else { format!("{text}:{port}") };
+    let parsed = url::Url::parse(&format!("http://{whole}")).map_err(|_| bad())?;
+    let plain = parsed.host_str().is_some_and(|host| !host.is_empty()) && parsed.path() == "/";
+    if plain { Ok(whole) } else { Err(bad()) }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::event::Event;
 use crate::job::NodeName;
 use crate::reply::ClaimAnswer;
 use crate::verify::history::{Heard, History, LATENESS};
-use crate::verify::inputs::Fault;
+use crate::verify::inputs::InjectedFault;
 use crate::verify::node_run::{Assignment, NodeRun, Span};
 use crate::verify::story::Story;
 
@@ -171,7 +171,7 @@ impl Question<'_> {
 
     fn serves(&self, index: usize, instance: &NodeRun, span: Span) -> bool {
         let (history, story) = (self.history, self.story);
-        let strikes = |fault: &Fault| {
+        let strikes = |fault: &InjectedFault| {
             fault.keeps_from_work()
                 && fault.strikes(span.0, span.1, Duration::ZERO)
                 && fault.concerns(&story.slot, &[&instance.node], &self.everybody)

@@ -6,19 +6,19 @@ use crate::clock::{between, later};
 use crate::slot::{Outcome, Verdict};
 use crate::verify::availability::{Obstacle, Service, What};
 use crate::verify::history::{History, LATENESS};
-use crate::verify::inputs::Fault;
+use crate::verify::inputs::InjectedFault;
 use crate::verify::node_run::NodeRun;
-use crate::verify::run::Run;
+use crate::verify::run::JournalRun;
 use crate::verify::story::Story;
 
 /// A reason.
-pub(super) enum Why<'a> {
+pub(super) enum Reason<'a> {
     /// Somebody told of it.
     Told(String),
-    Fault(&'a Fault),
+    Fault(&'a InjectedFault),
 }
 
-impl Why<'_> {
+impl Reason<'_> {
     /// For people.
     pub(super) fn words(&self) -> String {
         match self {
@@ -34,29 +34,29 @@ impl Why<'_> {
 }
 
 /// Why `b` was started though `a` had been, and the two did not overlap.
-pub(super) fn again<'a>(history: &'a History, story: &Story, a: &Run, b: &Run) -> Option<Why<'a>> {
+pub(super) fn again<'a>(history: &'a History, story: &Story, a: &JournalRun, b: &JournalRun) -> Option<Reason<'a>> {
     if a.failed() {
         let outcome = a.outcome.map_or("failure", Outcome::as_str);
-        return Some(Why::Told(format!("{} ended with {outcome}", a.words())));
+        return Some(Reason::Told(format!("{} ended with {outcome}", a.words())));
     }
     if let Some(died) = history.death_of(story, a).filter(|died| *died <= later(b.start, CLOCKS)) {
-        return Some(Why::Told(format!("{} died at {} under {}", a.node, time(died), a.words())));
+        return Some(Reason::Told(format!("{} died at {} under {}", a.node, time(died), a.words())));
     }
     if let Some(done) = done_before(a, b) {
-        return history.taken_back(story, (done, b.start)).map(Why::Fault);
+        return history.taken_back(story, (done, b.start)).map(Reason::Fault);
     }
     if let Some(trouble) = trouble(a, b) {
-        return Some(Why::Told(trouble));
+        return Some(Reason::Told(trouble));
     }
     // Who is granted the slot while another holds it, or has done it, need not be ailing: the other one is, or the store.
     let ailing = [&a.node];
     let nodes = if b.attempt > a.attempt { &ailing[..] } else { &[&a.node, &b.node] };
-    history.blame_on(story, nodes, (a.start, b.start), Fault::allows_repeat).map(Why::Fault)
+    history.blame_on(story, nodes, (a.start, b.start), InjectedFault::allows_repeat).map(Reason::Fault)
 }
 
 /// When the store had acknowledged that `a` did the work, if that was before it granted `b`. Done is absorbing (I3): no
 /// trouble with a node or a link explains `b` then. One without a guard asked nobody.
-fn done_before(a: &Run, b: &Run) -> Option<DateTime<Utc>> {
+fn done_before(a: &JournalRun, b: &JournalRun) -> Option<DateTime<Utc>> {
     let done = a.settled.filter(|_| a.succeeded() && b.guarded)?;
     let granted = b.grant.as_ref().map_or(b.ordered, |grant| grant.at);
     (later(done, CLOCKS) < granted).then_some(done)
@@ -64,23 +64,23 @@ fn done_before(a: &Run, b: &Run) -> Option<DateTime<Utc>> {
 
 /// Why `a` and `b` ran at the same time. Nothing excuses an overlap in silence, and where the job asks for the older run
 /// to be killed only a node that could not act does.
-pub(super) fn overlap<'a>(history: &'a History, story: &Story, a: &Run, b: &Run) -> Option<Why<'a>> {
-    let fault = |fits: &dyn Fn(&Fault) -> bool| history.blame(story, (a.start, b.start), fits);
+pub(super) fn overlap<'a>(history: &'a History, story: &Story, a: &JournalRun, b: &JournalRun) -> Option<Reason<'a>> {
+    let fault = |fits: &dyn Fn(&InjectedFault) -> bool| history.blame(story, (a.start, b.start), fits);
     if a.is_killed_when_lost() && a.guarded && b.guarded {
         let stood_still = a.instance.and_then(|index| history.instances.get(index)).is_some_and(|instance| {
             instance.gaps.iter().any(|gap| *gap >= a.start && *gap <= later(b.start, history.aftermath(story)))
         });
         if stood_still {
-            return Some(Why::Told(format!("{} stood still under {}", a.node, a.words())));
+            return Some(Reason::Told(format!("{} stood still under {}", a.node, a.words())));
         }
-        return fault(&|fault| fault.allows_overlap_with_a_kill(&a.node)).map(Why::Fault);
+        return fault(&|fault| fault.allows_overlap_with_a_kill(&a.node)).map(Reason::Fault);
     }
-    trouble(a, b).map(Why::Told).or_else(|| fault(&Fault::allows_overlap).map(Why::Fault))
+    trouble(a, b).map(Reason::Told).or_else(|| fault(&InjectedFault::allows_overlap).map(Reason::Fault))
 }
 
 /// What the nodes of two runs told of trouble.
-fn trouble(a: &Run, b: &Run) -> Option<String> {
-    let told = |run: &Run| run.trouble.first().map(|trouble| format!("{}: {trouble}", run.words()));
+fn trouble(a: &JournalRun, b: &JournalRun) -> Option<String> {
+    let told = |run: &JournalRun| run.trouble.first().map(|trouble| format!("{}: {trouble}", run.words()));
     told(a).or_else(|| told(b))
 }
 
@@ -131,7 +131,7 @@ fn failed(history: &History, story: &Story) -> Option<String> {
     if history.lines_are_missing(start, later(end, history.aftermath(story))) {
         return Some("lines of a journal are missing".to_owned());
     }
-    history.blame(story, (start, end), Fault::allows_loss).map(Fault::words)
+    history.blame(story, (start, end), InjectedFault::allows_loss).map(InjectedFault::words)
 }
 
 /// Attempts that no journal can tell of, at the most: of nodes that died right after they were granted one, or had asked for
@@ -141,7 +141,7 @@ fn attempts_untold(history: &History, story: &Story) -> usize {
     let can_have_had_one = |(index, instance): (usize, &NodeRun)| {
         let Some(died) = instance.died.filter(|at| start <= later(*at, LATENESS) && *at <= end) else { return false };
         // Of an attempt that it told of it had none beside.
-        let of = |run: &&Run| run.instance == Some(index) && run.start <= died;
+        let of = |run: &&JournalRun| run.instance == Some(index) && run.start <= died;
         let open = story.runs.iter().filter(of).any(|run| run.settled.is_none_or(|settled| settled > died));
         let before = died - LATENESS;
         // It asked at once: so it can only be that nobody had the time for it before.
@@ -205,18 +205,18 @@ fn kept_from(history: &History, story: &Story, service: Service) -> Option<Strin
     let lasts = (story.lease_ttl(), needed);
     let mut near = story.obstacles.iter().filter(|obstacle| obstacle.strikes((from, to), lasts));
     let obstacle = near.find_map(|obstacle| obstacle.words(history));
-    let fault = || history.blame_anybody(story, (from, to), Fault::keeps_from_work).map(Fault::words);
+    let fault = || history.blame_anybody(story, (from, to), InjectedFault::keeps_from_work).map(InjectedFault::words);
     let nobody = || format!("no node was there and in touch with its store for {}", seconds(needed));
     Some(obstacle.or_else(fault).unwrap_or_else(nobody))
 }
 
 /// A run may have gone on to the slot's end where nobody was left to say when it ended.
-fn unknown_end(history: &History, story: &Story, run: &Run) -> Option<DateTime<Utc>> {
+fn unknown_end(history: &History, story: &Story, run: &JournalRun) -> Option<DateTime<Utc>> {
     (!history.owes_an_end(story, run)).then(|| run.start.max(story.slot.end()))
 }
 
 /// What made the store forget that all attempts were made, before it was asked for the verdict.
-fn forgotten<'a>(history: &'a History, story: &Story) -> Option<&'a Fault> {
+fn forgotten<'a>(history: &'a History, story: &Story) -> Option<&'a InjectedFault> {
     let (told, _, _) = story.verdicts.last()?;
     let (fewest, _) = history.attempts_allowed(story)?;
     let all = story.attempts_made() + attempts_untold(history, story) >= fewest;
@@ -234,10 +234,10 @@ pub(super) fn seconds(span: std::time::Duration) -> String {
 }
 
 /// How long two runs went on at the same time, if that can be said to be more than clocks differ by.
-pub(super) fn common(history: &History, story: &Story, a: &Run, b: &Run) -> Option<String> {
+pub(super) fn common(history: &History, story: &Story, a: &JournalRun, b: &JournalRun) -> Option<String> {
     let measured = a.end_is_measured && b.measured;
     let doubt = if measured { std::time::Duration::ZERO } else { CLOCKS };
-    let over = |run: &Run| run.over().or_else(|| history.end_of(story, run));
+    let over = |run: &JournalRun| run.over().or_else(|| history.end_of(story, run));
     let Some(end) = over(a) else { return Some("for an unknown time".to_owned()) };
     let both = end.min(over(b).unwrap_or(end));
     let common = between(b.start, both);
@@ -245,7 +245,7 @@ pub(super) fn common(history: &History, story: &Story, a: &Run, b: &Run) -> Opti
         return Some(format!("for {}", seconds(common)));
     }
     // An older run that had no end of its own was met by the next one, alive; unless that met another one.
-    let alive = |run: &&Run| run.start < b.start && over(run).is_none_or(|end| end > b.start);
+    let alive = |run: &&JournalRun| run.start < b.start && over(run).is_none_or(|end| end > b.start);
     let met_that = || story.runs.iter().filter(alive).all(|run| std::ptr::eq(run, a) || std::ptr::eq(run, b));
     (b.met_another && a.end.is_none() && met_that()).then(|| "as the later one found".to_owned())
 }

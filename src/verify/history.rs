@@ -8,10 +8,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::clock::later;
 use crate::job::{JobName, NodeName};
 use crate::slot::Slot;
-use crate::verify::Fault;
+use crate::verify::InjectedFault;
 use crate::verify::inputs::{Inputs, RecordedRun, Told};
 use crate::verify::node_run::{Assignment, NodeRun, assignments, dropped, offsets};
-use crate::verify::run::Run;
+use crate::verify::run::JournalRun;
 use crate::verify::story::Story;
 
 /// A line on the one time line.
@@ -35,7 +35,7 @@ pub(super) struct History {
     pub(super) stories: BTreeMap<(JobName, DateTime<Utc>), Story>,
     /// Runs that were recorded of slots that no journal knows.
     pub(super) strays: Vec<RecordedRun>,
-    pub(super) faults: Vec<Fault>,
+    pub(super) faults: Vec<InjectedFault>,
     pub(super) allowance: Duration,
     pub(super) notes: Vec<String>,
     /// Where the journals end.
@@ -161,7 +161,7 @@ impl History {
         for index in 0..self.instances.len() {
             let Some(instance) = self.instances.get(index) else { continue };
             let next = self.next_start(instance);
-            let killed = |fault: &&Fault| {
+            let killed = |fault: &&InjectedFault| {
                 fault.is_death()
                     && fault.target == instance.node.as_str()
                     && fault.at + TimeDelta::milliseconds(500) >= instance.last
@@ -197,13 +197,13 @@ impl History {
     }
 
     /// When the node of a run died, if it died under it, or when it had ended and there was no time to tell the store.
-    pub(super) fn death_of(&self, story: &Story, run: &Run) -> Option<DateTime<Utc>> {
+    pub(super) fn death_of(&self, story: &Story, run: &JournalRun) -> Option<DateTime<Utc>> {
         let died = self.instances.get(run.instance?)?.died?;
         self.is_unsettled_at(story, run, died).then_some(died)
     }
 
     /// When a run ended, as far as can be said: a node that dies takes its command along.
-    pub(super) fn end_of(&self, story: &Story, run: &Run) -> Option<DateTime<Utc>> {
+    pub(super) fn end_of(&self, story: &Story, run: &JournalRun) -> Option<DateTime<Utc>> {
         run.end.or_else(|| self.death_of(story, run).map(|died| died.max(run.start)))
     }
 
@@ -212,8 +212,8 @@ impl History {
         &self,
         story: &Story,
         (from, to): (DateTime<Utc>, DateTime<Utc>),
-        fits: impl Fn(&Fault) -> bool,
-    ) -> Option<&Fault> {
+        fits: impl Fn(&InjectedFault) -> bool,
+    ) -> Option<&InjectedFault> {
         self.blame_on(story, &story.nodes(), (from, to), fits)
     }
 
@@ -223,8 +223,8 @@ impl History {
         story: &Story,
         nodes: &[&NodeName],
         (from, to): (DateTime<Utc>, DateTime<Utc>),
-        fits: impl Fn(&Fault) -> bool,
-    ) -> Option<&Fault> {
+        fits: impl Fn(&InjectedFault) -> bool,
+    ) -> Option<&InjectedFault> {
         // Asked for every pair of runs: nothing is gathered for nothing.
         if self.faults.is_empty() {
             return None;
@@ -241,15 +241,19 @@ impl History {
         &self,
         story: &Story,
         span: (DateTime<Utc>, DateTime<Utc>),
-        fits: impl Fn(&Fault) -> bool,
-    ) -> Option<&Fault> {
+        fits: impl Fn(&InjectedFault) -> bool,
+    ) -> Option<&InjectedFault> {
         let everybody: Vec<&NodeName> = self.instances.iter().map(|instance| &instance.node).collect();
         self.blame_on(story, &everybody, span, fits)
     }
 
     /// The first fault that took back what the store had acknowledged at the beginning of a span: it struck after that.
-    pub(super) fn taken_back(&self, story: &Story, (from, to): (DateTime<Utc>, DateTime<Utc>)) -> Option<&Fault> {
-        let takes_back = |fault: &Fault| fault.loses_data() || fault.kind == "reset";
+    pub(super) fn taken_back(
+        &self,
+        story: &Story,
+        (from, to): (DateTime<Utc>, DateTime<Utc>),
+    ) -> Option<&InjectedFault> {
+        let takes_back = |fault: &InjectedFault| fault.loses_data() || fault.kind == "reset";
         self.blame(story, (from, to), |fault| takes_back(fault) && fault.strikes(from, to, LATENESS))
     }
 
@@ -263,7 +267,7 @@ impl History {
     pub(super) fn losses(&self, story: &Story, until: DateTime<Utc>) -> usize {
         let aftermath = self.aftermath(story);
         let struck = self.faults.iter().filter(|fault| fault.strikes(story.slot.start(), until, aftermath));
-        struck.map(Fault::times_data_is_lost).sum()
+        struck.map(InjectedFault::times_data_is_lost).sum()
     }
 
     /// How long a fault goes on to have consequences: a lease that has to lapse, the wait after it, and noticing.
@@ -292,7 +296,7 @@ impl History {
 
     /// From when on a slot can be closed: it is over, and so are its runs, as far as anybody said.
     pub(super) fn closable(&self, story: &Story) -> DateTime<Utc> {
-        let over = |run: &Run| {
+        let over = |run: &JournalRun| {
             let spoke = || run.instance.and_then(|instance| story.last_word_of(instance));
             run.settled.or_else(|| self.end_of(story, run)).or_else(spoke)
         };
@@ -317,7 +321,7 @@ impl History {
     }
 
     /// Whether lines of the run's own node are missing from a run's end on.
-    pub(super) fn lines_are_missing_after(&self, run: &Run) -> bool {
+    pub(super) fn lines_are_missing_after(&self, run: &JournalRun) -> bool {
         let instance = run.instance.and_then(|index| self.instances.get(index));
         instance.is_some_and(|instance| instance.lacks_lines(run.end.unwrap_or(run.start), self.horizon))
     }

@@ -19,7 +19,7 @@ use crate::text::message;
 pub struct Inputs {
     pub(super) told: Vec<Told>,
     pub(super) recorded: Vec<RecordedRun>,
-    pub(super) faults: Vec<Fault>,
+    pub(super) faults: Vec<InjectedFault>,
     pub(super) notes: Vec<String>,
     /// Granted on top of each bound in time (on recovery, on a first and on a late start), and to what follows from a fault:
     /// for machines that are known to let processes wait.
@@ -130,7 +130,7 @@ impl Inputs {
 
     /// Takes the faults that were injected.
     pub fn faults(&mut self, file: &str, text: &str) -> Result<(), Malformed> {
-        let lines = self.read::<Fault>(file, text, "a faults file", |_| false)?;
+        let lines = self.read::<InjectedFault>(file, text, "a faults file", |_| false)?;
         for (number, _, fault) in lines {
             let instants = [Some(fault.at), fault.until];
             if let Some(at) = instants.into_iter().flatten().find(|at| !is_of_this_age(*at)) {
@@ -142,7 +142,7 @@ impl Inputs {
     }
 
     /// Takes one fault.
-    pub fn fault(&mut self, fault: Fault) {
+    pub fn fault(&mut self, fault: InjectedFault) {
         self.faults.push(fault);
     }
 
@@ -240,7 +240,7 @@ fn after_a_tear(next: &str) -> bool {
 /// (`stop`, `partition`, `delay`, …) may cause anything but a loss of data. A target is a node's name, a job, a `job@slot`,
 /// or something that concerns everybody, like `store`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Fault {
+pub struct InjectedFault {
     /// When it began.
     pub at: DateTime<Utc>,
     /// What it was.
@@ -260,7 +260,7 @@ const DATA_LOSS: &[&str] = &["wipe", "flush", "failover", "evict", "restart", "r
 const HARMLESS: &[&str] = &["drain", "reload", "clock", "script_flush", "kill_run", "stop_run"];
 const OPERATOR: &[&str] = &["reset", "mark_done", "pause", "resume"];
 
-impl Fault {
+impl InjectedFault {
     /// It excuses nothing.
     pub(super) fn is_harmless(&self) -> bool {
         HARMLESS.contains(&&*self.kind)

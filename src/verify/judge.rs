@@ -1,7 +1,7 @@
 //! The judgement of every slot, and of the whole.
 
 use crate::slot::Verdict;
-use crate::verify::explain::{self, Why};
+use crate::verify::explain::{self, Reason};
 use crate::verify::history::{History, name};
 use crate::verify::inputs::Inputs;
 use crate::verify::report::{Class, Explained, Finding, Report};
@@ -25,13 +25,13 @@ pub fn check(inputs: Inputs) -> Report {
     let mut nobodys = 0_usize;
     for story in history.stories.values() {
         match standing(&history, story) {
-            Standing::Open => report.open += 1,
-            Standing::Elsewhere => report.elsewhere += 1,
-            Standing::Nobodys => {
+            Judgeable::Open => report.open += 1,
+            Judgeable::Elsewhere => report.elsewhere += 1,
+            Judgeable::Nobodys => {
                 nobodys += 1;
                 continue;
             }
-            Standing::Over => {
+            Judgeable::Over => {
                 let judgement = judge(&history, story);
                 report.violations.extend(too_many_repeats(&history, story, judgement.after_loss));
                 report.undisturbed += usize::from(history.is_undisturbed(story));
@@ -61,7 +61,7 @@ fn note(history: &History, nobodys: usize, report: &mut Report) {
 }
 
 /// Whether a slot can be judged.
-enum Standing {
+enum Judgeable {
     Over,
     Open,
     /// Done by a node whose journal is not there.
@@ -70,16 +70,16 @@ enum Standing {
     Nobodys,
 }
 
-fn standing(history: &History, story: &Story) -> Standing {
+fn standing(history: &History, story: &Story) -> Judgeable {
     let known = |node| history.instances.iter().any(|instance| instance.node == node);
     if story.runs.is_empty() && story.done && story.done_by.clone().is_some_and(|node| !known(node)) {
-        return Standing::Elsewhere;
+        return Judgeable::Elsewhere;
     }
     if story.is_nobodys(history.nobody_planned(story)) {
-        return Standing::Nobodys;
+        return Judgeable::Nobodys;
     }
     let over = story.done || !story.verdicts.is_empty() || history.is_over(story);
-    if over { Standing::Over } else { Standing::Open }
+    if over { Judgeable::Over } else { Judgeable::Open }
 }
 
 fn judge(history: &History, story: &Story) -> Judgement {
@@ -99,11 +99,11 @@ fn judge(history: &History, story: &Story) -> Judgement {
                 (Class::Repeat, said, explain::again(history, story, earlier, later))
             };
             let follows = before + 1 == index;
-            judgement.after_loss += usize::from(follows && why.as_ref().is_some_and(Why::is_loss_of_data));
+            judgement.after_loss += usize::from(follows && why.as_ref().is_some_and(Reason::is_loss_of_data));
             judgement.enter(class, said, why.map(|why| why.words()));
         }
     }
-    let is_done = story.done || story.runs.iter().any(super::run::Run::succeeded);
+    let is_done = story.done || story.runs.iter().any(super::run::JournalRun::succeeded);
     if !is_done {
         let verdict = story.verdict().map_or("no verdict", Verdict::as_str);
         let said = format!("not done in {} runs, {verdict}", story.runs.len());

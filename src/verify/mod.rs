@@ -32,6 +32,6 @@ mod story;
 #[cfg(test)]
 mod tests;
 
-pub use inputs::{Fault, Inputs, Malformed, RecordedRun};
+pub use inputs::{InjectedFault, Inputs, Malformed, RecordedRun};
 pub use judge::check;
 pub use report::{Class, Finding, Latency, Recovery, Report, Sample, Tally};

@@ -8,8 +8,8 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::clock::{between, later};
-use crate::guard::own_handicap;
 use crate::job::NodeName;
+use crate::machine::own_handicap;
 use crate::reply::ClaimAnswer;
 use crate::slot::Outcome;
 use crate::verify::availability::What;
@@ -17,7 +17,7 @@ use crate::verify::explain::{CLOCKS, seconds, time};
 use crate::verify::history::{History, name};
 use crate::verify::node_run::{Assignment, FIRST_LOOK, NodeRun};
 use crate::verify::report::{Finding, Report};
-use crate::verify::run::{Grant, Run};
+use crate::verify::run::{Grant, JournalRun};
 use crate::verify::story::Story;
 
 /// On top of a lease and a look, for those who wait to notice.
@@ -138,13 +138,13 @@ pub(super) fn measure(history: &History, story: &Story, report: &mut Report) {
 }
 
 /// The run that was granted next: runs that follow each other closely may be told in another order, by clocks that differ.
-fn next<'a>(story: &'a Story, run: &Run) -> Option<&'a Run> {
-    let granted = |run: &Run| run.grant.as_ref().map(|grant| grant.at);
+fn next<'a>(story: &'a Story, run: &JournalRun) -> Option<&'a JournalRun> {
+    let granted = |run: &JournalRun| run.grant.as_ref().map(|grant| grant.at);
     let later = story.runs.iter().filter(|other| granted(other) > granted(run));
     later.min_by_key(|other| granted(other))
 }
 
-fn due(history: &History, story: &Story, run: &Run) -> Option<Due> {
+fn due(history: &History, story: &Story, run: &JournalRun) -> Option<Due> {
     let grant = run.grant.as_ref()?;
     if let Some(died) = history.death_of(story, run) {
         let known = run.instance.and_then(|index| history.instances.get(index)).is_some_and(|node| node.death_is_known);
@@ -164,9 +164,9 @@ fn due(history: &History, story: &Story, run: &Run) -> Option<Due> {
 fn is_excused(
     history: &History,
     story: &Story,
-    run: &Run,
+    run: &JournalRun,
     due: &Due,
-    (next, to): (Option<&Run>, DateTime<Utc>),
+    (next, to): (Option<&JournalRun>, DateTime<Utc>),
 ) -> bool {
     let from = due.since;
     let own_death = |target: &str, at: DateTime<Utc>| target == run.node.as_str() && at <= later(from, AFTER_A_CRASH);
@@ -189,8 +189,13 @@ fn is_excused(
 
 /// The run's own node; and those that still wait at the end of the span, for longer than the others do, because a run of
 /// their own had failed before.
-fn who_waits_longer(history: &History, story: &Story, run: &Run, (due, to): (&Due, DateTime<Utc>)) -> Vec<usize> {
-    let waits_until = |other: &Run| {
+fn who_waits_longer(
+    history: &History,
+    story: &Story,
+    run: &JournalRun,
+    (due, to): (&Due, DateTime<Utc>),
+) -> Vec<usize> {
+    let waits_until = |other: &JournalRun| {
         let grant = other.grant.as_ref().filter(|_| other.failed())?;
         let poll = Some(grant.poll).filter(|poll| !poll.is_zero());
         let wait = grant.retry_delay + own_handicap(grant.retry_delay, poll);
@@ -198,17 +203,17 @@ fn who_waits_longer(history: &History, story: &Story, run: &Run, (due, to): (&Du
         let settled = other.settled.filter(|settled| *settled <= later(due.since, CLOCKS))?;
         Some(later(settled, wait + AFTER_A_FAILURE + history.allowance))
     };
-    let longer = |other: &&Run| waits_until(other).is_some_and(|until| to <= until);
+    let longer = |other: &&JournalRun| waits_until(other).is_some_and(|until| to <= until);
     story.runs.iter().filter(longer).chain([run]).filter_map(|run| run.instance).collect()
 }
 
 /// Whether there had to be another attempt: the slot lasted, attempts were left, and nobody had done it.
-fn is_owed(story: &Story, run: &Run, until: DateTime<Utc>) -> bool {
+fn is_owed(story: &Story, run: &JournalRun, until: DateTime<Utc>) -> bool {
     let left = |grant: &Grant| grant.used < grant.max_attempts;
     until < story.slot.end() && run.grant.as_ref().is_some_and(left) && !story.done
 }
 
-fn finding(story: &Story, run: &Run, due: &Due, next: Option<&Run>) -> Finding {
+fn finding(story: &Story, run: &JournalRun, due: &Due, next: Option<&JournalRun>) -> Finding {
     let (what, since, bound) = (due.what, time(due.since), seconds(due.bound));
     let after = format!("after the {what} of {} at {since}", run.words());
     let message = match next {

@@ -12,11 +12,11 @@ use crate::slot::Verdict;
 use crate::verify::availability::Service;
 use crate::verify::explain::time;
 use crate::verify::history::{History, LATENESS, TO_CLOSE};
-use crate::verify::inputs::Fault;
+use crate::verify::inputs::InjectedFault;
 use crate::verify::node_run::NodeRun;
 use crate::verify::recovery;
 use crate::verify::report::{Finding, finding};
-use crate::verify::run::{Grant, Run};
+use crate::verify::run::{Grant, JournalRun};
 use crate::verify::story::Story;
 
 /// From a grant to the start of its command, on a busy machine; and what clocks may differ by.
@@ -68,7 +68,7 @@ fn out_of_bounds(history: &History, story: &Story) -> Vec<Finding> {
     }
     for run in &story.runs {
         let words = format!("{} began at {}", run.words(), time(run.start));
-        let excused = |fault: &Fault| !fault.is_death();
+        let excused = |fault: &InjectedFault| !fault.is_death();
         // Who runs without a guard has no other clock than its own.
         let own = run.instance.filter(|_| !run.guarded).and_then(|index| history.instances.get(index));
         let by_own = own.map_or(run.start, |instance| run.ordered + instance.ahead_at(run.ordered));
@@ -86,7 +86,7 @@ fn out_of_bounds(history: &History, story: &Story) -> Vec<Finding> {
 
 /// When a run began at the earliest, where its node's clock was set while it ran, as the node told: its lines are set right by one
 /// difference, and there was another one. Between its grant, by the store's clock, and its start lies what its lines say.
-fn by_a_clock_that_was_set(history: &History, run: &Run) -> DateTime<Utc> {
+fn by_a_clock_that_was_set(history: &History, run: &JournalRun) -> DateTime<Utc> {
     let own = run.instance.filter(|_| !run.measured).and_then(|index| history.instances.get(index));
     let least = run.grant.as_ref().and_then(|grant| {
         let told = history.heard.get(grant.line)?;
@@ -101,7 +101,7 @@ fn by_a_clock_that_was_set(history: &History, run: &Run) -> DateTime<Utc> {
 fn too_many_attempts(history: &History, story: &Story) -> Vec<Finding> {
     let Some(most) = story.max_attempts() else { return Vec::new() };
     let made = story.attempts_made();
-    let forgiven = |fault: &Fault| fault.loses_data() || fault.kind == "reset";
+    let forgiven = |fault: &InjectedFault| fault.loses_data() || fault.kind == "reset";
     let span = (story.slot.start(), story.slot.end());
     let counted_wrongly = story.grants.iter().any(|grant| grant.used > grant.max_attempts);
     // What never ran, or was given back without an answer, may have been refunded: the store's own count is looked at as well.
@@ -143,7 +143,7 @@ fn is_owed_later(history: &History, story: &Story) -> bool {
         let last = [instance.left, instance.died].into_iter().flatten().min();
         last.is_some_and(|last| (story.slot.end()..=by).contains(&last))
     };
-    let forgets = |fault: &Fault| fault.loses_data() || fault.is_death() || fault.kind == "reset";
+    let forgets = |fault: &InjectedFault| fault.loses_data() || fault.is_death() || fault.kind == "reset";
     !history.instances.iter().any(gone)
         && !history.lines_are_missing(end, by)
         && history.blame_anybody(story, (start, by), forgets).is_none()
@@ -153,7 +153,7 @@ fn is_owed_later(history: &History, story: &Story) -> bool {
 fn two_verdicts(history: &History, story: &Story) -> Vec<Finding> {
     let told: BTreeSet<&str> =
         story.verdicts.iter().filter(|(_, verdict, _)| *verdict != Verdict::Done).map(|(_, v, _)| v.as_str()).collect();
-    let forgets = |fault: &Fault| fault.loses_data() || fault.kind == "reset";
+    let forgets = |fault: &InjectedFault| fault.loses_data() || fault.kind == "reset";
     if told.len() < 2 || history.blame(story, (story.slot.start(), history.horizon), forgets).is_some() {
         return Vec::new();
     }
@@ -164,10 +164,10 @@ fn two_verdicts(history: &History, story: &Story) -> Vec<Finding> {
 /// I2. A store that lost what it knew may grant a number again.
 fn same_attempt_twice(history: &History, story: &Story) -> Vec<Finding> {
     let mut found = Vec::new();
-    let guarded: Vec<&Run> = story.runs.iter().filter(|run| run.guarded).collect();
+    let guarded: Vec<&JournalRun> = story.runs.iter().filter(|run| run.guarded).collect();
     for (index, later) in guarded.iter().enumerate() {
         let Some(earlier) = guarded.iter().take(index).find(|run| run.attempt == later.attempt) else { continue };
-        if history.blame(story, (earlier.start, later.start), Fault::loses_data).is_some() {
+        if history.blame(story, (earlier.start, later.start), InjectedFault::loses_data).is_some() {
             continue;
         }
         let restored = earlier.trouble.contains(&"lease restored") || later.trouble.contains(&"lease restored");
@@ -187,7 +187,7 @@ fn unknown_run(history: &History, story: &Story) -> Vec<Finding> {
         .collect()
 }
 
-fn may_be_untold(history: &History, run: &Run) -> bool {
+fn may_be_untold(history: &History, run: &JournalRun) -> bool {
     let mut own = history.instances.iter().filter(|instance| instance.node == run.node).peekable();
     let around = |died| run.start <= died + TO_START && died <= run.start + TO_START;
     let lost = |instance: &NodeRun| instance.lacks_lines(run.start - TO_START, run.start + TO_START);
@@ -219,7 +219,7 @@ fn fences(history: &History) -> Vec<Finding> {
         own.sort_by_key(|(grant, fence, _)| (grant.at, *fence));
         for pair in own.windows(2) {
             let [(before, old, _), (grant, new, story)] = pair else { continue };
-            let forgets = |fault: &Fault| fault.loses_data();
+            let forgets = |fault: &InjectedFault| fault.loses_data();
             if new >= old && (new > old || before.token == grant.token) {
                 continue;
             }
@@ -235,7 +235,7 @@ fn fences(history: &History) -> Vec<Finding> {
 
 /// The fence that the run was told; by its rule where no run began.
 fn fence(story: &Story, grant: &Grant) -> u64 {
-    let own = |run: &&Run| run.instance == Some(grant.instance) && run.attempt == grant.attempt;
+    let own = |run: &&JournalRun| run.instance == Some(grant.instance) && run.attempt == grant.attempt;
     story.runs.iter().find(own).map_or(story.slot.fence(grant.attempt).0, |run| run.fence)
 }
 
@@ -245,7 +245,7 @@ fn line_of<'a>(history: &'a History, grant: &Grant) -> impl Iterator<Item = &'a 
 
 impl History {
     /// Whether the store did not know at an instant how a run had ended, and its node had had no time to tell it.
-    pub(super) fn is_unsettled_at(&self, story: &Story, run: &Run, at: DateTime<Utc>) -> bool {
+    pub(super) fn is_unsettled_at(&self, story: &Story, run: &JournalRun, at: DateTime<Utc>) -> bool {
         let Some(index) = run.instance.filter(|_| run.settled.is_none()) else { return false };
         let in_touch = |end| self.longest_service(story, Service::Telling(index), (end, at));
         run.end.is_none_or(|end| in_touch(end) < self.aftermath(story))
@@ -253,7 +253,7 @@ impl History {
 
     /// Whether the node of a run lived on, or left as it should, and never said how the run ended. One that still runs is
     /// spoken of at each renewal.
-    pub(super) fn owes_an_end(&self, story: &Story, run: &Run) -> bool {
+    pub(super) fn owes_an_end(&self, story: &Story, run: &JournalRun) -> bool {
         let Some((index, instance)) = run.instance.and_then(|index| Some((index, self.instances.get(index)?))) else {
             return false;
         };
@@ -277,9 +277,9 @@ fn run_without_end(history: &History, story: &Story) -> Vec<Finding> {
 /// I7. A run whose end nobody could tell may have succeeded; and so may one of which not even the start was told.
 fn done_without_success(history: &History, story: &Story) -> Vec<Finding> {
     let mut found = settled_unseen(history, story);
-    let may_have = |run: &Run| run.outcome.is_none() || run.succeeded();
+    let may_have = |run: &JournalRun| run.outcome.is_none() || run.succeeded();
     let unseen = story.runs.is_empty() && story.done_by.as_ref().is_some_and(|by| !history.knows(by));
-    let said = |fault: &Fault| fault.kind == "mark_done";
+    let said = |fault: &InjectedFault| fault.kind == "mark_done";
     let told = story.done_at.unwrap_or(history.horizon);
     let excused = || {
         // Of a journal that does not begin with its node's start.
@@ -320,9 +320,9 @@ fn success_without_done(history: &History, story: &Story) -> Vec<Finding> {
     story.runs.iter().filter(|run| run.succeeded()).filter_map(|run| undone(history, story, run)).collect()
 }
 
-fn undone(history: &History, story: &Story, run: &Run) -> Option<Finding> {
+fn undone(history: &History, story: &Story, run: &JournalRun) -> Option<Finding> {
     let span = (run.start, history.horizon.max(story.slot.end()));
-    let blamed = || history.blame(story, span, Fault::loses_data).is_some();
+    let blamed = || history.blame(story, span, InjectedFault::loses_data).is_some();
     if run.settled.is_none() {
         let given_up = run.trouble.contains(&"settlement given up");
         let open =
@@ -342,7 +342,7 @@ fn undone(history: &History, story: &Story, run: &Run) -> Option<Finding> {
 
 /// The run's node said that it was leaving, and its words end before it had time to tell the store. Who leaves as it should
 /// says what it has given up.
-fn leaves_early(history: &History, story: &Story, run: &Run) -> bool {
+fn leaves_early(history: &History, story: &Story, run: &JournalRun) -> bool {
     let instance = run.instance.and_then(|index| history.instances.get(index));
     instance.is_some_and(|node| node.left.is_some() && !node.stopped && history.is_unsettled_at(story, run, node.last))
 }

@@ -28,7 +28,7 @@ pub(super) struct Grant {
 
 /// One run.
 #[derive(Clone, Debug)]
-pub(super) struct Run {
+pub(super) struct JournalRun {
     pub(super) node: NodeName,
     /// None when only the recorder knows of it.
     pub(super) instance: Option<usize>,
@@ -58,7 +58,7 @@ pub(super) struct Run {
     pub(super) lines: Vec<String>,
 }
 
-impl Run {
+impl JournalRun {
     /// For people.
     pub(super) fn words(&self) -> String {
         if self.guarded {

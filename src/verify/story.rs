@@ -13,7 +13,7 @@ use crate::slot::{Attempt, Outcome, Slot, Verdict};
 use crate::verify::availability::Obstacle;
 use crate::verify::history::{Heard, LATENESS};
 use crate::verify::inputs::RecordedRun;
-use crate::verify::run::{Grant, Run};
+use crate::verify::run::{Grant, JournalRun};
 
 /// All that is known of one slot.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Story {
     /// The TTL that its nodes planned with, where they told.
     pub(super) planned_ttl: Option<Duration>,
     /// In the order in which they started.
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: Vec<JournalRun>,
     /// Each claim once, by the store's clock.
     pub(super) grants: Vec<Grant>,
     pub(super) verdicts: Vec<(DateTime<Utc>, Verdict, String)>,
@@ -194,7 +194,7 @@ impl Story {
 
     fn started(&mut self, heard: &Heard, attempt: Attempt, fence: u64, guarded: bool) {
         let own = |grant: &&Grant| grant.instance == heard.instance && grant.attempt == attempt;
-        self.runs.push(Run {
+        self.runs.push(JournalRun {
             node: heard.told.line.node.clone(),
             instance: Some(heard.instance),
             attempt,
@@ -239,7 +239,7 @@ impl Story {
         if matches!(event, Event::SettlementGivenUp { outcome: Outcome::GivenBack, .. }) {
             self.refund_ordered.insert((heard.instance, attempt));
         }
-        let own = |run: &&mut Run| run.instance == Some(heard.instance) && run.attempt == attempt;
+        let own = |run: &&mut JournalRun| run.instance == Some(heard.instance) && run.attempt == attempt;
         let Some(run) = self.runs.iter_mut().rev().find(own) else {
             if settled_well {
                 self.settled_unseen.push((heard.instance, heard.at, heard.told.source.clone()));
@@ -260,9 +260,10 @@ impl Story {
 
     /// Lays the job's own record over what its node told of the run; a run that no node told of is new.
     pub(super) fn record(&mut self, recorded: &RecordedRun) {
-        let same = |run: &&mut Run| !run.measured && run.attempt == recorded.attempt && run.node == recorded.node;
+        let same =
+            |run: &&mut JournalRun| !run.measured && run.attempt == recorded.attempt && run.node == recorded.node;
         // Where numbers began anew, a node can have had one twice, and not have been able to start the first.
-        let near = |run: &&mut Run| (run.start - recorded.start).abs();
+        let near = |run: &&mut JournalRun| (run.start - recorded.start).abs();
         if let Some(run) = self.runs.iter_mut().filter(same).min_by_key(near) {
             run.measured = true;
             run.met_another = recorded.overlap;
@@ -272,7 +273,7 @@ impl Story {
             run.lines.push(recorded.source.clone());
             return;
         }
-        self.runs.push(Run {
+        self.runs.push(JournalRun {
             node: recorded.node.clone(),
             instance: None,
             attempt: recorded.attempt,

@@ -1,10 +1,8 @@
 //! An SQLite store in which things have happened, filled through the library as nodes would.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cronward::clock::SystemClock;
 use cronward::job::{JobName, NodeName};
 use cronward::schedule::Timetable;
 use cronward::slot::{Lease, Outcome, OutputTail, RunRecord, Slot, Token, Trigger};
@@ -40,7 +38,7 @@ impl Filled {
         let url = url.unwrap_or_else(|| format!("sqlite:{}", place.path().join("cronward.sqlite").display()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let key = runtime.block_on(async {
-            let store = store::open(&url, patient(), Arc::new(SystemClock)).await.unwrap();
+            let store = store::open(&url, patient()).await.unwrap();
             fill(&*store).await
         });
         Self { place, url, key }
@@ -50,7 +48,7 @@ impl Filled {
     pub(crate) fn hear_of(&self, name: &str) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let store = store::open(&self.url, patient(), Arc::new(SystemClock)).await.unwrap();
+            let store = store::open(&self.url, patient()).await.unwrap();
             let (now, _) = store.inspect(&[]).await.unwrap();
             store.heartbeat(&report(name, now)).await.unwrap();
         });
@@ -60,7 +58,7 @@ impl Filled {
     pub(crate) fn miss(&self, job: &str) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let store = store::open(&self.url, patient(), Arc::new(SystemClock)).await.unwrap();
+            let store = store::open(&self.url, patient()).await.unwrap();
             let (now, _) = store.inspect(&[]).await.unwrap();
             let last = slot(job, slot(job, now).start() - chrono::TimeDelta::seconds(1));
             store.close(&last, 3, &NodeName::new("a").unwrap()).await.unwrap();
@@ -113,7 +111,7 @@ async fn fill(store: &dyn Store) -> String {
 
 /// How long a busy machine makes a store wait is not what is looked at.
 fn patient() -> StoreOptions {
-    StoreOptions { op_timeout: Duration::from_secs(30), ..StoreOptions::default() }
+    StoreOptions::default().with_op_timeout(Duration::from_secs(30))
 }
 
 fn report(name: &str, now: DateTime<Utc>) -> NodeReport {

@@ -68,7 +68,9 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(TRIALS_AT_ONCE);
     stall::watch();
-    let mut trials: Vec<Trial> = chaos::trials::short_on_each_store().map(|(name, body)| trial(&name, body)).collect();
+    let short = chaos::trials::short_on_each_store();
+    let mut trials: Vec<Trial> =
+        short.map(|(name, asked_for, body)| trial(&name, body).with_ignored_flag(asked_for)).collect();
     trials.extend(trials::all().into_iter().map(|(name, body)| trial(name, body)));
     let mut long: Vec<Trial> = chaos::trials::long_on_each_store().map(|(name, body)| trial(&name, body)).collect();
     long.extend(trials::only_when_asked_for().into_iter().map(|(name, body)| trial(name, body)));

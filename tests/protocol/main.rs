@@ -1,4 +1,4 @@
-//! The protocol without a process or a server: the schedule, every history of a small cluster, and whole clusters in virtual time.
+//! The protocol without a process or a server: the schedule, and every history of a small cluster.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,5 +11,3 @@
 
 mod model;
 mod schedule;
-#[cfg(feature = "sim")]
-mod simulation;

@@ -23,11 +23,11 @@ pub type Written = Arc<Mutex<String>>;
 struct Note(Written);
 
 async fn opened(url: &str, options: StoreOptions) -> Result<Arc<dyn Store>, OpenError> {
-    cronward::store::open(url, options, Arc::new(SystemClock)).await
+    cronward::store::open(url, options).await
 }
 
 fn options() -> StoreOptions {
-    StoreOptions { op_timeout: Duration::from_secs(30), ..StoreOptions::default() }
+    StoreOptions::default().with_op_timeout(Duration::from_secs(30))
 }
 
 #[async_trait]

@@ -26,7 +26,7 @@ const FISH: &str = include_str!("jobs.fish");
                   zsh:  cronward completions zsh > /usr/local/share/zsh/site-functions/_cronward\n\
                   fish: cronward completions fish > /etc/fish/completions/cronward.fish"
 )]
-pub(crate) struct Args {
+pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_name = "SHELL", value_enum, required_unless_present = "names")]
     pub(crate) shell: Option<Supported>,
@@ -50,7 +50,7 @@ pub(crate) enum Supported {
 }
 
 /// Writes the script, or for a script the names.
-pub(crate) fn completions(args: &Args, commands: Command, console: &mut Console) -> Result<(), Failure> {
+pub(crate) fn completions(args: &CompletionsArgs, commands: Command, console: &mut Console) -> Result<(), Failure> {
     match args.shell {
         Some(shell) => console.print(&script(shell, commands)),
         None => console.print(&names(&commands, &args.words)),

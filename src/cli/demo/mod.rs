@@ -32,7 +32,7 @@ use crate::verify::{Class, Inputs, Report, check};
 /// The nodes are real processes on an embedded store in a temporary folder, which is removed at the end. Nothing else changes.
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward demo")]
-pub(crate) struct Args {
+pub(crate) struct DemoArgs {
     /// Keep the folder with the store, the journals and the logs, and print its path
     #[arg(long)]
     pub(crate) keep: bool,
@@ -45,7 +45,7 @@ pub(crate) struct Args {
 const SIGNALLED: u8 = 128;
 
 /// Plays it to its end, or until somebody interrupts: then too nothing is left behind.
-pub(crate) async fn demo(args: &Args, console: &mut Console) -> Result<(), Failure> {
+pub(crate) async fn demo(args: &DemoArgs, console: &mut Console) -> Result<(), Failure> {
     let listen = |kind| signal(kind).map_err(|error| Failure::Internal(format!("cannot take signals: {error}")));
     let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
     let entropy = Entropy::from_system().map_err(|error| Failure::Internal(format!("no random source: {error}")))?;
@@ -65,7 +65,7 @@ async fn play(cluster: &mut Cluster, console: &mut Console) -> Result<(), Failur
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let url = format!("{EMBEDDED}:{}", cluster.store());
     let options = StoreOptions { op_timeout: std::time::Duration::from_secs(5), ..StoreOptions::default() };
-    let opened = store::open(&url, options, Arc::clone(&clock)).await;
+    let opened = store::open_with_clock(&url, options, Arc::clone(&clock)).await;
     let store = opened.map_err(|error| Failure::opening(error, true))?;
     let script = Script::beginning(clock.now().wall)?;
     cluster.start(&script.file(&cluster.store()))?;

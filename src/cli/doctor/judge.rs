@@ -8,14 +8,14 @@ use crate::store::{Capability, Finding, Op, Reach, StoreClock, StoreError};
 
 /// By what the measurements are judged.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct Thresholds {
     /// The shortest of all jobs.
     pub(super) lease_ttl: Duration,
     pub(super) op_timeout: Duration,
 }
 
 /// What is to be said.
-pub(super) fn judge(observed: &Observed, capability: Capability, limits: Limits) -> Vec<Finding> {
+pub(super) fn judge(observed: &Observed, capability: Capability, limits: Thresholds) -> Vec<Finding> {
     let calls = match &observed.calls {
         Ok(calls) => calls,
         Err(error) => return vec![unreachable(error)],
@@ -49,12 +49,12 @@ fn millis(span: Duration) -> String {
     format!("{:.1} ms", span.as_secs_f64() * 1_000.0)
 }
 
-fn latency(calls: &[Duration], limits: Limits) -> Finding {
+fn latency(calls: &[Duration], limits: Thresholds) -> Finding {
     let mut sorted = calls.to_vec();
     sorted.sort();
     let median = sorted.get(sorted.len() / 2).copied().unwrap_or_default();
     let worst = sorted.last().copied().unwrap_or_default();
-    let Limits { lease_ttl, op_timeout } = limits;
+    let Thresholds { lease_ttl, op_timeout } = limits;
     let found = format!(
         "{} (worst {}); lease_ttl {} s, op_timeout {} ms",
         millis(median),
@@ -198,7 +198,8 @@ mod tests {
     use crate::cli::doctor::probe::AtServer;
     use crate::store::{Applied, ErrorKind, Reach, Severity};
 
-    const LIMITS: Limits = Limits { lease_ttl: Duration::from_secs(60), op_timeout: Duration::from_millis(500) };
+    const LIMITS: Thresholds =
+        Thresholds { lease_ttl: Duration::from_secs(60), op_timeout: Duration::from_millis(500) };
 
     const REDIS: Capability = Capability {
         name: "redis",

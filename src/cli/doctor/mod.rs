@@ -12,7 +12,7 @@ mod probe;
 use std::sync::Arc;
 
 use crate::cli::console::{Console, OutputArgs};
-use crate::cli::doctor::judge::{Limits, judge, unreachable};
+use crate::cli::doctor::judge::{Thresholds, judge, unreachable};
 use crate::cli::doctor::probe::{Left, Probe};
 use crate::cli::failure::Failure;
 use crate::cli::format::{self, Grid, harmless};
@@ -38,7 +38,7 @@ const FOR_EVER: std::time::Duration = std::time::Duration::from_secs(100 * 365 *
     before_help = "Example: cronward doctor --config /etc/cronward/jobs.toml",
     after_help = "Exit codes: 0 no problems, 1 warnings, 2 errors."
 )]
-pub(crate) struct Args {
+pub(crate) struct DoctorArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
     #[command(flatten)]
@@ -46,7 +46,7 @@ pub(crate) struct Args {
 }
 
 /// Looks at the store.
-pub(crate) async fn doctor(args: &Args, console: &mut Console) -> Result<(), Failure> {
+pub(crate) async fn doctor(args: &DoctorArgs, console: &mut Console) -> Result<(), Failure> {
     let file = args.store.read_file(console)?;
     let address = args.store.address(file.as_ref(), console)?.only_looked_at();
     let entropy = Entropy::from_system().map_err(|error| Failure::Internal(format!("no random source: {error}")))?;
@@ -70,14 +70,14 @@ async fn examine(address: &StoreAddress, file: Option<&Config>, entropy: &Entrop
     // Only what is tried here is kept for so short a time: nothing here forgets what others have written.
     let options = StoreOptions { retention: SCRATCH, ..address.options.clone() };
     let clock = Arc::new(SystemClock);
-    let opened = match store::open(&address.url, options.clone(), clock.clone()).await {
+    let opened = match store::open_with_clock(&address.url, options.clone(), clock.clone()).await {
         Ok(opened) => opened,
         Err(OpenError::Store(error)) => return Ok(view(vec![unreachable(&error)])),
         Err(error) => return Err(Failure::opening(error, address.from_command_line)),
     };
     let keeping = StoreOptions { retention: FOR_EVER, ..options.clone() };
     let kept = |error| Failure::opening(error, address.from_command_line);
-    let keeper = store::open(&address.url, keeping.clone(), clock.clone()).await.map_err(kept)?;
+    let keeper = store::open_with_clock(&address.url, keeping.clone(), clock.clone()).await.map_err(kept)?;
     let stations = async |options| store::stations(&address.url, options, clock.clone()).await.map_err(kept);
     // The servers are listed in the same order.
     let stations: Vec<_> = stations(options.clone()).await?.into_iter().zip(stations(keeping).await?).collect();
@@ -86,7 +86,7 @@ async fn examine(address: &StoreAddress, file: Option<&Config>, entropy: &Entrop
     for trial in std::mem::take(&mut observed.trials) {
         observed.left.extend(clean(&address.url, &options, trial).await);
     }
-    let limits = Limits { lease_ttl: shortest_lease(file), op_timeout: options.op_timeout };
+    let limits = Thresholds { lease_ttl: shortest_lease(file), op_timeout: options.op_timeout };
     let mut findings = judge(&observed, opened.capability(), limits);
     if observed.calls.is_ok() {
         let particular = store::examine(&address.url, options, clock).await;

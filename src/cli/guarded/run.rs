@@ -15,15 +15,15 @@ use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::cli::guarded::forward::{Forwarded, Signals};
 use crate::cli::guarded::task::{ExecArgs, Task};
-use crate::cli::guarded::verdict::{Report, Telling, Verdict, finish, is_outside, judge, not_begun, not_opened};
+use crate::cli::guarded::verdict::{ReportFile, Telling, Verdict, finish, is_outside, judge, not_begun, not_opened};
 use crate::cli::session::connect;
 use crate::cli::store_args::StoreAddress;
 use crate::clock::{Clock, Mono, SystemClock, offset_ms};
 use crate::config::Config;
 use crate::drive::{Account, Entropy, Once, Patience, Started, Traces, Wait, Work, timers};
 use crate::exec::{Launcher, Output};
-use crate::guard::Assignment;
 use crate::job::{CommandSpec, LockKey, NodeName, Policy};
+use crate::machine::Assignment;
 use crate::observe::FanOut;
 use crate::reply::ClaimAnswer;
 use crate::slot::{Attempt, Audit, Exit, Mark, RunContext, Slot, Token, Trigger};
@@ -48,7 +48,7 @@ pub(crate) async fn exec(args: &ExecArgs, console: &mut Console) -> Result<(), F
     address.options.lock_key.clone_from(&args.key);
     let task = Task::of_exec(args, file.as_ref(), SystemClock.now().wall)?;
     let signals = listen()?;
-    let report = args.report.as_deref().map(Report::begin).transpose()?;
+    let report = args.report.as_deref().map(ReportFile::begin).transpose()?;
     let telling = Telling { report, ..Telling::default() };
     let node = args.node.clone().unwrap_or_else(|| node_name(file.as_ref()));
     let store = match connect(&address).await {

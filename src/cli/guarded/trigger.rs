@@ -9,9 +9,9 @@ use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::guarded::run::{Guarded, listen, node_name};
 use crate::cli::guarded::task::Task;
-use crate::cli::guarded::verdict::{Report, Telling, Verdict, finish, judge, not_begun};
+use crate::cli::guarded::verdict::{ReportFile, Telling, Verdict, finish, judge, not_begun};
 use crate::cli::lookup::SlotRef;
-use crate::cli::session::{KnownJob, Session};
+use crate::cli::session::{KnownJob, StoreSession};
 use crate::cli::store_args::{StoreArgs, starter};
 use crate::cli::verbs::{Change, OperatorArgs, Undo};
 use crate::cli::{ExitCode, lookup, value_parsers};
@@ -63,17 +63,17 @@ pub(crate) struct TriggerArgs {
 /// Runs the slot.
 pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result<(), Failure> {
     let file = args.store.read_file(console)?;
-    let session = Session::open_to_run(&args.store, console).await?;
+    let session = StoreSession::open_to_run(&args.store, console).await?;
     let (job, record) = lookup::find(&session, &args.slot).await?;
     let Some(spec) = &job.spec else { return Err(no_command(job)) };
     let task = Task::of_file(spec, record.slot.clone())?;
-    let Session { store, address, now, .. } = session;
+    let StoreSession { store, address, now, .. } = session;
     if args.past && later(task.slot.end(), address.options.retention) <= now {
         console
             .note(format_args!("cronward: {} is older than the records that the store keeps: {FORGOTTEN}", task.slot));
     }
     if let Some(verdict) = not_begun(&task.slot, now) {
-        let report = args.report.as_deref().map(Report::begin).transpose()?;
+        let report = args.report.as_deref().map(ReportFile::begin).transpose()?;
         let telling = Telling { report, json: args.output.json, undo: None };
         return finish(&Account::new(task.slot), &verdict, telling, console);
     }
@@ -81,7 +81,7 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
     if !change.confirm(&args.operator, console)? {
         return Ok(());
     }
-    let report = args.report.as_deref().map(Report::begin).transpose()?;
+    let report = args.report.as_deref().map(ReportFile::begin).transpose()?;
     let node = args.node.clone().unwrap_or_else(|| node_name(file.as_ref()));
     let signals = listen()?;
     let guarded = Guarded {

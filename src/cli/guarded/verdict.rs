@@ -232,14 +232,14 @@ struct ReportView<'a> {
 
 /// A report to be written.
 #[derive(Debug)]
-pub(super) struct Report {
+pub(super) struct ReportFile {
     path: PathBuf,
     /// Where it is written first; none for what is no regular file.
     draft: Option<PathBuf>,
     file: std::fs::File,
 }
 
-impl Report {
+impl ReportFile {
     /// Makes the file's draft beside it.
     pub(super) fn begin(path: &Path) -> Result<Self, Failure> {
         let refused = |error| {
@@ -273,7 +273,7 @@ impl Report {
     }
 }
 
-impl Drop for Report {
+impl Drop for ReportFile {
     /// What did not become a report is not left lying about.
     fn drop(&mut self) {
         self.draft.iter().for_each(|draft| drop(std::fs::remove_file(draft)));
@@ -305,7 +305,7 @@ fn view<'a>(account: &'a Account, verdict: &'a Verdict, undo: Option<&'a str>) -
 /// Where it is told what happened, besides stderr.
 #[derive(Debug, Default)]
 pub(super) struct Telling {
-    pub(super) report: Option<Report>,
+    pub(super) report: Option<ReportFile>,
     /// On stdout, too.
     pub(super) json: bool,
     /// How far it can be taken back.
@@ -350,7 +350,7 @@ pub(super) fn not_opened(slot: Slot, failure: Failure, telling: Telling, console
 mod tests {
     use super::*;
 
-    use crate::guard::End;
+    use crate::machine::End;
     use crate::slot::Fence;
 
     fn account() -> Account {

@@ -27,7 +27,7 @@ const HEAD: &str = "\
 ";
 
 /// What is the same for all jobs.
-struct Shared {
+struct SharedSettings {
     zone: (Tz, ZoneSource),
     env: BTreeMap<String, String>,
     user: Option<String>,
@@ -70,21 +70,21 @@ fn line_of(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-fn shared(jobs: &[&Job], zone: (Tz, ZoneSource), user: Option<&str>) -> Shared {
+fn shared(jobs: &[&Job], zone: (Tz, ZoneSource), user: Option<&str>) -> SharedSettings {
     let Some((first, rest)) = jobs.split_first() else {
-        return Shared { zone, env: BTreeMap::new(), user: user.map(str::to_owned) };
+        return SharedSettings { zone, env: BTreeMap::new(), user: user.map(str::to_owned) };
     };
     let everywhere = |name: &String, value: &String| rest.iter().all(|job| job.env.get(name) == Some(value));
     let env = first.env.iter().filter(|(name, value)| everywhere(name, value));
     let own = first.user.clone().filter(|_| rest.iter().all(|job| job.user == first.user));
-    Shared {
+    SharedSettings {
         zone: if rest.iter().all(|job| job.zone == first.zone) { first.zone } else { zone },
         env: env.map(|(name, value)| (name.clone(), value.clone())).collect(),
         user: own.or_else(|| user.map(str::to_owned)),
     }
 }
 
-fn defaults(shared: &Shared, jobs: &[&Job]) -> String {
+fn defaults(shared: &SharedSettings, jobs: &[&Job]) -> String {
     let (zone, source) = shared.zone;
     let whose = match source {
         ZoneSource::Flag => "as --timezone says",
@@ -121,7 +121,7 @@ fn defaults(shared: &Shared, jobs: &[&Job]) -> String {
     text
 }
 
-fn section(job: &Job, shared: &Shared) -> String {
+fn section(job: &Job, shared: &SharedSettings) -> String {
     let mut text = format!("# {}: {}\n", comment(&job.place.to_string()), comment(&job.source));
     for note in &job.notes {
         line_of(&mut text, &format!("# import: {}", comment(note)));
@@ -169,12 +169,12 @@ fn section(job: &Job, shared: &Shared) -> String {
 
 /// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct SourceLine {
     pub(super) file: String,
     pub(super) line: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.line)
     }
@@ -190,9 +190,9 @@ pub(super) enum Item {
     /// What was above does not belong to what comes.
     Gap,
     /// Something that changes what the following lines mean, or that is left out for a reason.
-    Note(Place, String),
+    Note(SourceLine, String),
     /// Something that was guessed: told on stderr as well.
-    Doubt(Place, String),
+    Doubt(SourceLine, String),
     /// A line that is not imported.
     Refused(Refused),
     Job(Box<Job>),
@@ -201,7 +201,7 @@ pub(super) enum Item {
 /// A line that is not imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refused {
-    pub(super) place: Place,
+    pub(super) place: SourceLine,
     /// The line itself.
     pub(super) source: String,
     pub(super) why: String,
@@ -226,7 +226,7 @@ pub(super) enum ZoneSource {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Job {
     pub(super) name: String,
-    pub(super) place: Place,
+    pub(super) place: SourceLine,
     /// The line itself.
     pub(super) source: String,
     pub(super) schedule: String,

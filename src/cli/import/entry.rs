@@ -14,7 +14,7 @@ use crate::slot::Period;
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum CrontabLine {
     /// Nothing but blanks.
     Blank,
     /// From its `#` on.
@@ -31,7 +31,7 @@ pub(super) enum Line {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Numbered {
     pub(super) number: usize,
-    pub(super) line: Line,
+    pub(super) line: CrontabLine,
     /// It ended with a carriage return, which was taken off.
     pub(super) carriage_return: bool,
 }
@@ -49,20 +49,20 @@ pub(super) fn lines(bytes: &[u8]) -> Vec<Numbered> {
     body.split(|byte| *byte == b'\n').enumerate().map(numbered).collect()
 }
 
-fn kind_of(bytes: &[u8]) -> Line {
+fn kind_of(bytes: &[u8]) -> CrontabLine {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => text.trim_start_matches([' ', '\t']),
-        _ => return Line::NotText(String::from_utf8_lossy(bytes).trim().to_owned()),
+        _ => return CrontabLine::NotText(String::from_utf8_lossy(bytes).trim().to_owned()),
     };
     if text.trim_end().is_empty() {
-        return Line::Blank;
+        return CrontabLine::Blank;
     }
     if text.starts_with('#') {
-        return Line::Comment(text.trim_end().to_owned());
+        return CrontabLine::Comment(text.trim_end().to_owned());
     }
     match variable(text) {
-        Some((name, value)) => Line::Variable(name, value),
-        None => Line::Entry(text.to_owned()),
+        Some((name, value)) => CrontabLine::Variable(name, value),
+        None => CrontabLine::Entry(text.to_owned()),
     }
 }
 
@@ -92,7 +92,7 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
 
 /// An entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct CrontabEntry {
     pub(super) when: When,
     /// In a system crontab.
     pub(super) user: Option<String>,
@@ -138,7 +138,7 @@ pub(super) fn sixth_word(text: &str) -> Option<(&str, bool)> {
 }
 
 /// Reads an entry, with a user in it or without.
-pub(super) fn read(text: &str, system: bool, zone: Tz) -> Result<Entry, Refusal> {
+pub(super) fn read(text: &str, system: bool, zone: Tz) -> Result<CrontabEntry, Refusal> {
     let unreadable = |why: String| Refusal::Unreadable(why);
     let (unlogged, text) = match text.strip_prefix('-') {
         Some(rest) if rest.starts_with(|c: char| c == '*' || c.is_ascii_digit()) => (true, rest),
@@ -158,7 +158,7 @@ pub(super) fn read(text: &str, system: bool, zone: Tz) -> Result<Entry, Refusal>
     if command.trim().is_empty() {
         return Err(unreadable("it has no command".to_owned()));
     }
-    Ok(Entry { when, user, group, command: command.to_owned() })
+    Ok(CrontabEntry { when, user, group, command: command.to_owned() })
 }
 
 fn user(rest: &str) -> Result<(Option<&str>, &str), String> {
@@ -274,22 +274,22 @@ mod tests {
 
     #[test]
     fn a_setting_is_told_from_an_entry_as_cron_does() {
-        let set = |name: &str, value: &str| Line::Variable(name.to_owned(), value.to_owned());
+        let set = |name: &str, value: &str| CrontabLine::Variable(name.to_owned(), value.to_owned());
         for (text, line) in [
-            ("", Line::Blank),
-            (" \t", Line::Blank),
-            ("  # a=b", Line::Comment("# a=b".to_owned())),
+            ("", CrontabLine::Blank),
+            (" \t", CrontabLine::Blank),
+            ("  # a=b", CrontabLine::Comment("# a=b".to_owned())),
             ("A=b", set("A", "b")),
             ("  A = b c  ", set("A", "b c")),
             ("A=\" b \"  ", set("A", " b ")),
             ("MAILTO=\"\"", set("MAILTO", "")),
             ("\"A B\"='c'", set("A B", "c")),
             ("A=b'c'", set("A", "b'c'")),
-            ("A=\"b\" c", Line::Entry("A=\"b\" c".to_owned())),
-            ("A=", Line::Entry("A=".to_owned())),
-            ("A=\"b", Line::Entry("A=\"b".to_owned())),
-            ("A B=c", Line::Entry("A B=c".to_owned())),
-            ("* * * * * A=b c", Line::Entry("* * * * * A=b c".to_owned())),
+            ("A=\"b\" c", CrontabLine::Entry("A=\"b\" c".to_owned())),
+            ("A=", CrontabLine::Entry("A=".to_owned())),
+            ("A=\"b", CrontabLine::Entry("A=\"b".to_owned())),
+            ("A B=c", CrontabLine::Entry("A B=c".to_owned())),
+            ("* * * * * A=b c", CrontabLine::Entry("* * * * * A=b c".to_owned())),
         ] {
             assert_eq!(kind_of(text.as_bytes()), line, "{text:?}");
         }
@@ -302,7 +302,7 @@ mod tests {
             read.iter().map(|line| (line.number, line.carriage_return)).collect::<Vec<_>>(),
             [(1, true), (2, false), (3, false)]
         );
-        assert_eq!(lines(b"\xff\n")[0].line, Line::NotText("\u{fffd}".to_owned()));
+        assert_eq!(lines(b"\xff\n")[0].line, CrontabLine::NotText("\u{fffd}".to_owned()));
         assert_eq!(lines(b""), []);
     }
 

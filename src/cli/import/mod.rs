@@ -18,7 +18,7 @@ use chrono_tz::Tz;
 
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
-use crate::cli::import::document::{Item, Place, ZoneSource, comment};
+use crate::cli::import::document::{Item, SourceLine, ZoneSource, comment};
 use crate::cli::import::entry::{Accounts, Judged, Lead, is_systems};
 use crate::cli::import::line::Names;
 use crate::cli::import::table::Source;
@@ -36,7 +36,7 @@ const LARGEST: u64 = 1 << 20;
     arg_required_else_help = true,
     disable_help_subcommand = true
 )]
-pub(crate) struct Args {
+pub(crate) struct ImportArgs {
     #[command(subcommand)]
     pub(crate) from: From,
 }
@@ -72,7 +72,7 @@ pub(crate) struct CrontabArgs {
 }
 
 /// Imports what is asked for.
-pub(crate) fn import(args: &Args, console: &mut Console) -> Result<(), Failure> {
+pub(crate) fn import(args: &ImportArgs, console: &mut Console) -> Result<(), Failure> {
     let From::Crontab(args) = &args.from;
     let zone = match args.timezone {
         Some(zone) => (zone, ZoneSource::Flag),
@@ -119,7 +119,7 @@ fn doubt(file: &str, lead: &Lead, system: bool) -> Item {
     } else {
         format!("{word} is read as a command; if it is a user, as in /etc/crontab, import with --system")
     };
-    Item::Doubt(Place { file: file.to_owned(), line: lead.line }, told)
+    Item::Doubt(SourceLine { file: file.to_owned(), line: lead.line }, told)
 }
 
 /// Tells what was guessed, what was not imported, and how much was.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use chrono_tz::Tz;
 
-use crate::cli::import::document::{CRONS_PATH, Item, Job, Place, Refused, ZoneSource};
-use crate::cli::import::entry::{self, Lead, Line, Numbered, Refusal, lines};
+use crate::cli::import::document::{CRONS_PATH, Item, Job, Refused, SourceLine, ZoneSource};
+use crate::cli::import::entry::{self, CrontabLine, Lead, Numbered, Refusal, lines};
 use crate::cli::import::line::{Names, commands};
 use crate::cli::import::line::{command, split};
 use crate::text::message;
@@ -44,7 +44,7 @@ pub(super) struct Source<'a> {
 /// What follows the schedule of each entry.
 pub(super) fn leads(text: &[u8]) -> Vec<Lead> {
     let lead = |numbered: Numbered| {
-        let Line::Entry(text) = numbered.line else { return None };
+        let CrontabLine::Entry(text) = numbered.line else { return None };
         let (word, followed) = entry::sixth_word(&text)?;
         Some(Lead { line: numbered.number, word: word.to_owned(), followed })
     };
@@ -89,18 +89,18 @@ struct Table<'a> {
 }
 
 impl Table<'_> {
-    fn place(&self, line: usize) -> Place {
-        Place { file: self.source.file.to_owned(), line }
+    fn place(&self, line: usize) -> SourceLine {
+        SourceLine { file: self.source.file.to_owned(), line }
     }
 
     fn take(&mut self, numbered: Numbered, names: &mut Names) {
         let place = self.place(numbered.number);
         match numbered.line {
-            Line::Blank => self.items.push(Item::Gap),
-            Line::Comment(text) => self.items.push(Item::Comment(text)),
-            Line::NotText(shown) => self.refuse(place, shown, "is not UTF-8".to_owned(), true),
-            Line::Variable(name, value) => self.set(place, name, value),
-            Line::Entry(text) => match self.job(&place, &text, numbered.carriage_return, names) {
+            CrontabLine::Blank => self.items.push(Item::Gap),
+            CrontabLine::Comment(text) => self.items.push(Item::Comment(text)),
+            CrontabLine::NotText(shown) => self.refuse(place, shown, "is not UTF-8".to_owned(), true),
+            CrontabLine::Variable(name, value) => self.set(place, name, value),
+            CrontabLine::Entry(text) => match self.job(&place, &text, numbered.carriage_return, names) {
                 Ok(job) => self.items.push(Item::Job(Box::new(job))),
                 Err(Refusal::NoCounterpart(why)) => self.refuse(place, text, why.to_owned(), false),
                 Err(Refusal::Unreadable(why)) => self.refuse(place, text, why, true),
@@ -108,17 +108,17 @@ impl Table<'_> {
         }
     }
 
-    fn refuse(&mut self, place: Place, source: String, why: String, wrong: bool) {
+    fn refuse(&mut self, place: SourceLine, source: String, why: String, wrong: bool) {
         let why = message(&why, LONGEST);
         self.items.push(Item::Refused(Refused { place, source, why, wrong }));
     }
 
-    fn note(&mut self, place: Place, text: impl Into<String>) {
+    fn note(&mut self, place: SourceLine, text: impl Into<String>) {
         self.items.push(Item::Note(place, message(&text.into(), LONGEST)));
     }
 
     /// A setting holds for the entries below it.
-    fn set(&mut self, place: Place, name: String, value: String) {
+    fn set(&mut self, place: SourceLine, name: String, value: String) {
         if MAIL.contains(&&*name) {
             let told =
                 "nothing is mailed here: the output stays with the attempt (cronward logs), failures are in the log";
@@ -139,7 +139,7 @@ impl Table<'_> {
         }
     }
 
-    fn set_variable(&mut self, place: Place, name: String, value: String) {
+    fn set_variable(&mut self, place: SourceLine, name: String, value: String) {
         let from_tz = name == "TZ" && matches!(self.zone, Ok((_, ZoneSource::Machine | ZoneSource::Tz)));
         let zone = value.trim_start_matches(':').parse().ok();
         if let Some(zone) = zone.filter(|_| from_tz) {
@@ -159,7 +159,7 @@ impl Table<'_> {
         self.variables.insert(name, value);
     }
 
-    fn zone_from(&mut self, place: Place, value: &str) {
+    fn zone_from(&mut self, place: SourceLine, value: &str) {
         match value.trim_start_matches(':').parse() {
             Ok(zone) => {
                 self.zone = Ok((zone, ZoneSource::CronTz));
@@ -175,7 +175,7 @@ impl Table<'_> {
         }
     }
 
-    fn delay(&mut self, place: Place, value: &str) {
+    fn delay(&mut self, place: SourceLine, value: &str) {
         match value.parse::<u32>() {
             Ok(minutes) if minutes <= 1_440 => {
                 self.jitter = Some(minutes).filter(|minutes| *minutes > 0);
@@ -192,7 +192,13 @@ impl Table<'_> {
         }
     }
 
-    fn job(&mut self, place: &Place, text: &str, carriage_return: bool, names: &mut Names) -> Result<Job, Refusal> {
+    fn job(
+        &mut self,
+        place: &SourceLine,
+        text: &str,
+        carriage_return: bool,
+        names: &mut Names,
+    ) -> Result<Job, Refusal> {
         let zone = self.zone.clone().map_err(Refusal::Unreadable)?;
         let entry = entry::read(text, self.source.system, zone.0)?;
         let shell = self.variables.get("SHELL").map_or("/bin/sh", String::as_str);

@@ -131,7 +131,7 @@ proptest! {
             let told = document.contains(&format!("# c:{}: ", index + 1))
                 || document.contains(&format!("c:{} is not imported", index + 1))
                 || document.contains(&format!("# import: c:{}: ", index + 1));
-            let setting = matches!(&super::entry::lines(line.as_bytes())[0].line, super::entry::Line::Variable(..));
+            let setting = matches!(&super::entry::lines(line.as_bytes())[0].line, super::entry::CrontabLine::Variable(..));
             let comment = line.trim_start().starts_with('#');
             prop_assert!(told || setting || comment, "{:?} is lost in\n{}", line, document);
         }

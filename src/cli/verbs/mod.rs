@@ -18,7 +18,7 @@ use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::format::{harmless, instant, relative};
 use crate::cli::lookup::SlotRef;
-use crate::cli::session::{KnownJob, Session};
+use crate::cli::session::{KnownJob, StoreSession};
 use crate::cli::store_args::{StoreArgs, quoted, starter};
 use crate::cli::{lookup, value_parsers};
 use crate::clock::later;
@@ -66,11 +66,11 @@ fn until(text: &str) -> Result<Until, String> {
 
 /// Pauses the job.
 pub(crate) async fn pause(args: &PauseArgs, console: &mut Console) -> Result<(), Failure> {
-    let session = Session::open(&args.store, console).await?;
+    let session = StoreSession::open(&args.store, console).await?;
     pause_in(&session, args, console).await
 }
 
-async fn pause_in(session: &Session, args: &PauseArgs, console: &mut Console) -> Result<(), Failure> {
+async fn pause_in(session: &StoreSession, args: &PauseArgs, console: &mut Console) -> Result<(), Failure> {
     let job = &session.catalog.find(&args.job)?.entry.name;
     let until = args.until.map(|until| match until {
         Until::After(span) => later(session.now, span),
@@ -108,7 +108,7 @@ async fn pause_in(session: &Session, args: &PauseArgs, console: &mut Console) ->
 
 /// The pause that is in force. Somebody else's command may still come between this look and the step of the store: whoever is
 /// asked agrees to what was seen.
-async fn in_force(session: &Session, job: &JobName) -> Result<Option<Pause>, Failure> {
+async fn in_force(session: &StoreSession, job: &JobName) -> Result<Option<Pause>, Failure> {
     let pauses = session.store.pauses().await?;
     let own = pauses.into_iter().find(|(name, _)| name == job).map(|(_, pause)| pause);
     Ok(own.filter(|pause| pause.remaining(session.now).is_some()))
@@ -139,11 +139,11 @@ pub(crate) struct ResumeArgs {
 
 /// Resumes the job.
 pub(crate) async fn resume(args: &ResumeArgs, console: &mut Console) -> Result<(), Failure> {
-    let session = Session::open(&args.store, console).await?;
+    let session = StoreSession::open(&args.store, console).await?;
     resume_in(&session, args, console).await
 }
 
-async fn resume_in(session: &Session, args: &ResumeArgs, console: &mut Console) -> Result<(), Failure> {
+async fn resume_in(session: &StoreSession, args: &ResumeArgs, console: &mut Console) -> Result<(), Failure> {
     let job = &session.catalog.find(&args.job)?.entry.name;
     let before = in_force(session, job).await?;
     let change = Change {
@@ -181,11 +181,11 @@ pub(crate) struct ResetArgs {
 
 /// Resets the slot.
 pub(crate) async fn reset(args: &ResetArgs, console: &mut Console) -> Result<(), Failure> {
-    let session = Session::open(&args.store, console).await?;
+    let session = StoreSession::open(&args.store, console).await?;
     reset_in(&session, args, console).await
 }
 
-async fn reset_in(session: &Session, args: &ResetArgs, console: &mut Console) -> Result<(), Failure> {
+async fn reset_in(session: &StoreSession, args: &ResetArgs, console: &mut Console) -> Result<(), Failure> {
     let (job, record) = lookup::find(session, &args.slot).await?;
     let slot = &record.slot;
     let mark = args.store.command(format_args!("mark-done {slot}"));
@@ -205,7 +205,7 @@ async fn reset_in(session: &Session, args: &ResetArgs, console: &mut Console) ->
 }
 
 /// What the reset does to this slot, in words.
-fn effect_of_reset(record: &SlotRecord, job: &KnownJob, session: &Session, store: &StoreArgs) -> String {
+fn effect_of_reset(record: &SlotRecord, job: &KnownJob, session: &StoreSession, store: &StoreArgs) -> String {
     let mut parts = vec![match record.used() {
         0 => "the slot had no attempts".to_owned(),
         1 => "1 attempt no longer counts".to_owned(),
@@ -249,11 +249,11 @@ pub(crate) struct UnlockArgs {
 
 /// Unlocks the slot.
 pub(crate) async fn unlock(args: &UnlockArgs, console: &mut Console) -> Result<(), Failure> {
-    let session = Session::open(&args.store, console).await?;
+    let session = StoreSession::open(&args.store, console).await?;
     unlock_in(&session, args, console).await
 }
 
-async fn unlock_in(session: &Session, args: &UnlockArgs, console: &mut Console) -> Result<(), Failure> {
+async fn unlock_in(session: &StoreSession, args: &UnlockArgs, console: &mut Console) -> Result<(), Failure> {
     let (_, record) = lookup::find(session, &args.slot).await?;
     let change = Change {
         verb: "unlock",
@@ -312,11 +312,11 @@ pub(crate) struct MarkDoneArgs {
 
 /// Marks the slot.
 pub(crate) async fn mark_done(args: &MarkDoneArgs, console: &mut Console) -> Result<(), Failure> {
-    let session = Session::open(&args.store, console).await?;
+    let session = StoreSession::open(&args.store, console).await?;
     mark_done_in(&session, args, console).await
 }
 
-async fn mark_done_in(session: &Session, args: &MarkDoneArgs, console: &mut Console) -> Result<(), Failure> {
+async fn mark_done_in(session: &StoreSession, args: &MarkDoneArgs, console: &mut Console) -> Result<(), Failure> {
     let (job, record) = lookup::find(session, &args.slot).await?;
     let slot = &record.slot;
     let change = Change {

@@ -11,7 +11,7 @@ use crate::cli::failure::Failure;
 use crate::cli::fixture::Scene;
 use crate::cli::{fixture, verbs};
 use crate::slot::{Mark, Slot, SlotRecord, Verdict};
-use crate::store::layer::{Chaos, Fault};
+use crate::store::layer::{Chaos, ChaosFault};
 use crate::store::{Claim, JobEntry, JobOrigin, Op};
 
 #[derive(Parser)]
@@ -142,7 +142,7 @@ async fn an_unlock_of_what_nobody_holds_takes_no_lease_that_begins_meanwhile() {
     let mut scene = scene().await;
     // Whatever is asked of the store after the look fails.
     let network = Chaos::scripted();
-    network.next(Op::Unlock, Fault::LoseRequest);
+    network.next(Op::Unlock, ChaosFault::LoseRequest);
     scene.store = Arc::new(network.over(Arc::clone(&scene.store)));
     let said = said!(scene, verbs::unlock_in, "billing", "--yes").unwrap();
     assert!(said.ends_with("nothing to do, no node holds the lease\n"), "{said}");

@@ -17,7 +17,7 @@ use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::format::{self, Grid, harmless};
 use crate::cli::lookup::{self, SlotRef};
-use crate::cli::session::Session;
+use crate::cli::session::StoreSession;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::why::explain::{Explanation, explain};
 use crate::cli::why::facts::{Facts, clock, timeline};
@@ -28,7 +28,7 @@ use crate::observe::view::{DecisionView, WhyView};
 /// Needs no daemon. Also explains slots that ended long ago, as long as the store keeps their records.
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward why billing@2026-11-21T14Z")]
-pub(crate) struct Args {
+pub(crate) struct WhyArgs {
     /// The slot: billing@2026-11-21T14Z, billing for the current slot, billing@-1 for the previous slot
     #[arg(value_name = "JOB[@SLOT]")]
     pub(crate) slot: SlotRef,
@@ -39,8 +39,8 @@ pub(crate) struct Args {
 }
 
 /// Says why.
-pub(crate) async fn why(args: &Args, console: &mut Console) -> Result<(), Failure> {
-    let session = Session::open(&args.store, console).await?;
+pub(crate) async fn why(args: &WhyArgs, console: &mut Console) -> Result<(), Failure> {
+    let session = StoreSession::open(&args.store, console).await?;
     let facts = facts(&session, &args.slot, &args.store).await?;
     let (decisions, Explanation { sentence, fix }) = (timeline(&facts), explain(&facts));
     if args.output.json {
@@ -55,7 +55,7 @@ pub(crate) async fn why(args: &Args, console: &mut Console) -> Result<(), Failur
 }
 
 /// Reads all that is known.
-async fn facts(session: &Session, wanted: &SlotRef, store: &StoreArgs) -> Result<Facts, Failure> {
+async fn facts(session: &StoreSession, wanted: &SlotRef, store: &StoreArgs) -> Result<Facts, Failure> {
     let (job, record) = lookup::find(session, wanted).await?;
     let pages = session.store.notes(&record.slot).await?;
     let pauses = session.store.pauses().await?;

@@ -10,7 +10,7 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
 };
 
-use crate::exec::messages::{FRAME, Plan, Report, Request};
+use crate::exec::messages::{CommandPlan, FRAME, Request, ShimReport};
 
 /// The largest plan: Linux allows no more arguments and environment than this (a quarter of the largest stack limit that
 /// anybody sets).
@@ -49,18 +49,18 @@ impl Control {
     }
 
     /// Waits for the plan.
-    pub(super) fn plan(&self) -> io::Result<Plan> {
+    pub(super) fn plan(&self) -> io::Result<CommandPlan> {
         let mut length = [0; 8];
         (&self.socket).read_exact(&mut length)?;
         let length = u64::from_le_bytes(length);
         let mut bytes = Vec::with_capacity(usize::try_from(length.min(PLAN_USUAL)).unwrap_or(0));
         (&self.socket).take(length.min(PLAN_LIMIT)).read_to_end(&mut bytes)?;
         let whole = bytes.len() as u64 == length;
-        whole.then(|| Plan::decode(&bytes)).flatten().ok_or_else(|| io::ErrorKind::InvalidData.into())
+        whole.then(|| CommandPlan::decode(&bytes)).flatten().ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     /// Tells the daemon. When it is dead there is nobody to tell: the end of file says so in its own time.
-    pub(super) fn report(&mut self, report: &Report) {
+    pub(super) fn report(&mut self, report: &ShimReport) {
         let _ = self.socket.write_all(report.to_string().as_bytes());
     }
 

@@ -25,7 +25,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, 
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
 
 use crate::clock::{Clock, Mono, SystemClock};
-use crate::exec::messages::{Report, Request};
+use crate::exec::messages::{Request, ShimReport};
 use crate::exec::shim::control::{Control, Input};
 use crate::job::KillMode;
 use crate::slot::LeaseDeadline;
@@ -139,7 +139,7 @@ impl Keep {
         }
         // A child that cannot be seen (hidepid) is still a child.
         let survivors = if self.childless || self.lets_live() { 0 } else { signal(None).max(1) };
-        self.control.report(&Report::Swept { left: self.left, survivors });
+        self.control.report(&ShimReport::Swept { left: self.left, survivors });
     }
 
     fn wait_for_news(&mut self) {
@@ -222,7 +222,7 @@ impl Keep {
         }
         if !self.lapsed && !self.ended {
             self.lapsed = true;
-            self.control.report(&Report::Lapsed(now));
+            self.control.report(&ShimReport::Lapsed(now));
             self.stop();
         }
         if self.lease.is_some_and(|lease| lease.kill_at <= now) {
@@ -262,8 +262,8 @@ impl Keep {
         self.ended = true;
         let now = SystemClock.now().mono;
         let report = match (status.exit_status(), status.terminating_signal()) {
-            (Some(code), _) => Report::Exited(code, now),
-            (None, Some(signal)) => Report::Signalled(signal, now),
+            (Some(code), _) => ShimReport::Exited(code, now),
+            (None, Some(signal)) => ShimReport::Signalled(signal, now),
             // Without WUNTRACED a wait tells of nothing else.
             (None, None) => return,
         };

@@ -21,10 +21,10 @@ use nix::unistd::{Gid, Group, Uid, User};
 use rustix::process::Pid;
 
 use crate::clock::{Clock, SystemClock};
-use crate::exec::messages::{Plan, Refusal, Report, Request};
+use crate::exec::messages::{CommandPlan, Refusal, Request, ShimReport};
 use crate::exec::shim::control::{Control, Input};
 use crate::exec::shim::keep::{Keep, Terms};
-use crate::exec::shim::sys::{Step, Steps};
+use crate::exec::shim::sys::{StartStep, Steps};
 use crate::slot::LeaseDeadline;
 
 /// The hidden first argument.
@@ -52,14 +52,14 @@ fn run(version: &OsStr) -> ExitCode {
         return ExitCode::from(USAGE);
     };
     if version != VERSION {
-        control.report(&Report::Refused(Refusal::cannot_run(format_args!(
+        control.report(&ShimReport::Refused(Refusal::cannot_run(format_args!(
             "the cronward binary was replaced by version {VERSION} while the daemon ran; restart the daemon"
         ))));
         return ExitCode::FAILURE;
     }
     match begin(&mut control, stdin) {
         Ok((command, terms)) => keep(control, command, terms),
-        Err(refusal) => control.report(&Report::Refused(refusal)),
+        Err(refusal) => control.report(&ShimReport::Refused(refusal)),
     }
     ExitCode::SUCCESS
 }
@@ -87,7 +87,7 @@ fn still_wanted(control: &mut Control, mut lease: Option<LeaseDeadline>) -> Resu
     }
     let now = SystemClock.now().mono;
     if lease.is_some_and(|lease| lease.stop_at <= now) {
-        control.report(&Report::Lapsed(now));
+        control.report(&ShimReport::Lapsed(now));
         return Err(Refusal::cannot_run("its lease was not renewed while it was being started"));
     }
     Ok(lease)
@@ -105,7 +105,7 @@ fn prepare() -> io::Result<()> {
 }
 
 fn keep(mut control: Control, command: Pid, terms: Terms) {
-    control.report(&Report::Started(command.as_raw_nonzero().get()));
+    control.report(&ShimReport::Started(command.as_raw_nonzero().get()));
     // The command holds the pipes now. As long as the shim did too, they would have no end.
     sys::let_go_of_output();
     match Keep::new(control, command, terms) {
@@ -116,7 +116,7 @@ fn keep(mut control: Control, command: Pid, terms: Terms) {
 }
 
 /// Starts the command in its own group, with the shim's stdout and stderr and, unless one is given, no stdin.
-fn start(plan: &Plan, identity: Identity, stdin: Option<OwnedFd>, daemon: OwnedFd) -> Result<Pid, Refusal> {
+fn start(plan: &CommandPlan, identity: Identity, stdin: Option<OwnedFd>, daemon: OwnedFd) -> Result<Pid, Refusal> {
     let Some((program, arguments)) = plan.argv.split_first() else {
         return Err(Refusal::cannot_run("the command is empty; name a program"));
     };
@@ -132,7 +132,7 @@ fn start(plan: &Plan, identity: Identity, stdin: Option<OwnedFd>, daemon: OwnedF
 }
 
 /// What the account's entry says holds unless the plan says otherwise.
-fn environment<'a>(plan: &'a Plan, identity: &'a Identity) -> impl Iterator<Item = (&'a OsStr, &'a OsStr)> {
+fn environment<'a>(plan: &'a CommandPlan, identity: &'a Identity) -> impl Iterator<Item = (&'a OsStr, &'a OsStr)> {
     let account = identity.account.iter().map(|(name, value)| (OsStr::new(*name), value.as_os_str()));
     account.chain(plan.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())))
 }
@@ -141,24 +141,24 @@ fn c_string(text: &OsStr) -> Option<CString> {
     CString::new(text.as_encoded_bytes()).ok()
 }
 
-fn explain(plan: &Plan, program: &OsString, step: Step, error: &io::Error) -> Refusal {
+fn explain(plan: &CommandPlan, program: &OsString, step: StartStep, error: &io::Error) -> Refusal {
     match step {
-        Step::Exec => explain_exec(plan, program, error),
-        Step::Identity => Refusal::cannot_run(format_args!(
+        StartStep::Exec => explain_exec(plan, program, error),
+        StartStep::Identity => Refusal::cannot_run(format_args!(
             "{program:?} cannot run as {}: {error}; run the daemon as root, or leave out user and group",
             account_name(plan)
         )),
-        Step::Cwd => Refusal::cannot_run(format_args!("cwd {:?} of {program:?}: {error}", plan.cwd)),
-        Step::Bond => Refusal::cannot_run(format_args!("{program:?} cannot be tied to its shim: {error}")),
+        StartStep::Cwd => Refusal::cannot_run(format_args!("cwd {:?} of {program:?}: {error}", plan.cwd)),
+        StartStep::Bond => Refusal::cannot_run(format_args!("{program:?} cannot be tied to its shim: {error}")),
     }
 }
 
-fn account_name(plan: &Plan) -> String {
+fn account_name(plan: &CommandPlan) -> String {
     let named = |what, name: &String| (!name.is_empty()).then(|| format!("{what} {name:?}"));
     [named("user", &plan.user), named("group", &plan.group)].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn explain_exec(plan: &Plan, program: &OsString, error: &io::Error) -> Refusal {
+fn explain_exec(plan: &CommandPlan, program: &OsString, error: &io::Error) -> Refusal {
     let with_path = program.as_encoded_bytes().contains(&b'/');
     match error.kind() {
         io::ErrorKind::NotFound if with_path && Path::new(&plan.cwd).join(program).exists() => {

@@ -14,11 +14,11 @@ use nix::sys::socket::{MsgFlags, send};
 use nix::unistd::{Gid, Pid, Uid};
 use rustix::io::FdFlags;
 
-use crate::exec::messages::Report;
+use crate::exec::messages::ShimReport;
 
 /// A step between fork and exec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum StartStep {
     /// Everything that the standard library does, the exec itself above all.
     Exec = 0,
     /// Becoming another user.
@@ -57,19 +57,19 @@ const STEP: i32 = 4096;
 impl Steps {
     /// Only system calls: the new process is a copy of the shim, which has one thread, so that even an allocation would
     /// be sound, but none is made.
-    fn take(&self, shim: Pid) -> Result<(), (Step, Errno)> {
-        let identity = |errno| (Step::Identity, errno);
+    fn take(&self, shim: Pid) -> Result<(), (StartStep, Errno)> {
+        let identity = |errno| (StartStep::Identity, errno);
         self.groups.as_deref().map_or(Ok(()), nix::unistd::setgroups).map_err(identity)?;
         self.gid.map_or(Ok(()), nix::unistd::setgid).map_err(identity)?;
         self.uid.map_or(Ok(()), nix::unistd::setuid).map_err(identity)?;
-        let bond = |errno| (Step::Bond, errno);
+        let bond = |errno| (StartStep::Bond, errno);
         // After setuid, which clears it, and before anything that may hang: whoever ends the shim ends that, too.
         prctl::set_pdeathsig(Signal::SIGKILL).map_err(bond)?;
         // The shim may have died before that, and then nothing would ever come.
         if nix::unistd::getppid() != shim {
             return Err(bond(Errno::ESRCH));
         }
-        self.cwd.as_deref().map_or(Ok(()), nix::unistd::chdir).map_err(|errno| (Step::Cwd, errno))?;
+        self.cwd.as_deref().map_or(Ok(()), nix::unistd::chdir).map_err(|errno| (StartStep::Cwd, errno))?;
         // Fails where the daemon is gone: it may have taken long to get here, and nothing is to run then.
         self.announce().map_err(bond)?;
         SigSet::empty().thread_set_mask().map_err(bond)
@@ -78,7 +78,7 @@ impl Steps {
     fn announce(&self) -> Result<(), Errno> {
         let mut line = [0; ANNOUNCEMENT];
         let mut rest = line.as_mut_slice();
-        write!(rest, "{}", Report::Starting(Pid::this().as_raw())).map_err(|_| Errno::EMSGSIZE)?;
+        write!(rest, "{}", ShimReport::Starting(Pid::this().as_raw())).map_err(|_| Errno::EMSGSIZE)?;
         let unused = rest.len();
         let said = line.get(..ANNOUNCEMENT - unused).unwrap_or_default();
         send(self.daemon.as_raw_fd(), said, MsgFlags::MSG_NOSIGNAL).map(drop)
@@ -86,19 +86,19 @@ impl Steps {
 }
 
 /// Starts a command by these steps. An error says which one failed.
-pub(super) fn spawn(command: &mut Command, steps: Steps) -> Result<Child, (Step, io::Error)> {
+pub(super) fn spawn(command: &mut Command, steps: Steps) -> Result<Child, (StartStep, io::Error)> {
     let shim = Pid::this();
     let take = move || {
         steps.take(shim).map_err(|(step, errno)| io::Error::from_raw_os_error(step as i32 * STEP + errno as i32))
     };
     // SAFETY: the closure makes system calls only, and the process that it runs in is a copy of one with a single thread.
     unsafe { command.pre_exec(take) }.spawn().map_err(|error| {
-        let Some(number) = error.raw_os_error() else { return (Step::Exec, error) };
+        let Some(number) = error.raw_os_error() else { return (StartStep::Exec, error) };
         let step = match number / STEP {
-            1 => Step::Identity,
-            2 => Step::Cwd,
-            3 => Step::Bond,
-            _ => Step::Exec,
+            1 => StartStep::Identity,
+            2 => StartStep::Cwd,
+            3 => StartStep::Bond,
+            _ => StartStep::Exec,
         };
         (step, io::Error::from_raw_os_error(number % STEP))
     })

@@ -29,7 +29,7 @@ const QUEUE: usize = 4_096;
 #[derive(Debug)]
 pub struct Journal {
     queue: SyncSender<Message>,
-    shared: Arc<Shared>,
+    shared: Arc<RecorderState>,
     stamp: Stamp,
 }
 
@@ -40,13 +40,13 @@ impl Journal {
         let path = path.to_owned();
         let first = append_to(&path)?;
         let shown = path.display().to_string();
-        let open: Open = Box::new(move || append_to(&path));
+        let open: OpenFile = Box::new(move || append_to(&path));
         Self::start(first, open, shown, Stamp { clock, node, instance })
     }
 
-    fn start(first: Opened, open: Open, shown: String, stamp: Stamp) -> io::Result<Self> {
+    fn start(first: Opened, open: OpenFile, shown: String, stamp: Stamp) -> io::Result<Self> {
         let (queue, lines) = mpsc::sync_channel(QUEUE);
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(RecorderState::default());
         let writer = Writer::new(first, open, shown, stamp.clone(), Arc::clone(&shared));
         std::thread::Builder::new().name("journal".to_owned()).spawn(move || writer.run(&lines))?;
         Ok(Self { queue, shared, stamp })
@@ -123,7 +123,7 @@ enum Message {
 }
 
 /// Opens the file anew.
-pub(super) type Open = Box<dyn FnMut() -> io::Result<Opened> + Send>;
+pub(super) type OpenFile = Box<dyn FnMut() -> io::Result<Opened> + Send>;
 
 /// An open journal.
 pub(super) struct Opened {
@@ -134,12 +134,12 @@ pub(super) struct Opened {
 
 /// What both sides of the queue know.
 #[derive(Debug, Default)]
-struct Shared {
+struct RecorderState {
     dropped: AtomicU64,
     reopen: AtomicBool,
 }
 
-impl Shared {
+impl RecorderState {
     fn count_dropped(&self, lines: u64) {
         self.dropped.fetch_add(lines, Ordering::Relaxed);
     }
@@ -156,17 +156,23 @@ impl Shared {
 
 struct Writer {
     journal: Opened,
-    open: Open,
+    open: OpenFile,
     /// The file's name, for the log.
     shown: String,
     stamp: Stamp,
-    shared: Arc<Shared>,
+    shared: Arc<RecorderState>,
     /// That lines are lost has been logged.
     told: bool,
 }
 
 impl Writer {
-    pub(super) fn new(journal: Opened, open: Open, shown: String, stamp: Stamp, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(
+        journal: Opened,
+        open: OpenFile,
+        shown: String,
+        stamp: Stamp,
+        shared: Arc<RecorderState>,
+    ) -> Self {
         Self { journal, open, shown, stamp, shared, told: false }
     }
 

@@ -112,7 +112,7 @@ type Text = Arc<Mutex<Vec<u8>>>;
 fn on_disk(turn: Option<Receiver<()>>) -> (Journal, Text, Arc<Mutex<bool>>) {
     let (text, full) = (Arc::default(), Arc::default());
     let disk = Disk { text: Arc::clone(&text), full: Arc::clone(&full), turn };
-    let never: Open = Box::new(|| Err(io::ErrorKind::NotFound.into()));
+    let never: OpenFile = Box::new(|| Err(io::ErrorKind::NotFound.into()));
     let first = Opened { file: Box::new(disk), torn: false };
     (Journal::start(first, never, "j".to_owned(), stamp()).unwrap(), text, full)
 }

@@ -9,8 +9,8 @@ use crate::slot::{Lease, Mark, Outcome as Ended, Slot};
 use crate::store::conformance::bench::{
     DONE, LEASE, WAIT, audit, case, failed, given_back, granted, is_about, is_recent, succeeded,
 };
-use crate::store::conformance::{Bench, Case, Failure, Outcome};
-use crate::store::layer::Fault;
+use crate::store::conformance::{Bench, Case, CaseOutcome, Failure};
+use crate::store::layer::ChaosFault;
 use crate::store::{Applied, Claim, ClaimRequest, Intervention, Op, Renewal, Store};
 
 pub(super) const CASES: &[Case] = &[
@@ -37,7 +37,7 @@ pub(super) const CASES: &[Case] = &[
     case!("lost", a_reset_opens_a_slot_whose_done_marker_was_lost, I3),
 ];
 
-async fn numbers_rise_over_all_nodes_and_connections(bench: &Bench) -> Outcome {
+async fn numbers_rise_over_all_nodes_and_connections(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     for (attempt, node) in (1..).zip(["a", "b", "c", "a"]) {
         let connection = bench.another().await?;
@@ -52,7 +52,7 @@ async fn numbers_rise_over_all_nodes_and_connections(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_crashed_attempt_counts(bench: &Bench) -> Outcome {
+async fn a_crashed_attempt_counts(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     for _ in 0..3 {
         bench.grant(&slot, "a").await?;
@@ -66,7 +66,7 @@ async fn a_crashed_attempt_counts(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn every_grant_has_its_own_record(bench: &Bench) -> Outcome {
+async fn every_grant_has_its_own_record(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     // Somebody else's failure comes too late, after its lease has lapsed.
     let lease = bench.grant(&slot, "a").await?;
@@ -85,7 +85,7 @@ async fn every_grant_has_its_own_record(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_lost_counter_goes_on_from_the_records(bench: &Bench) -> Outcome {
+async fn a_lost_counter_goes_on_from_the_records(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     for _ in 0..2 {
         let lease = bench.grant(&slot, "a").await?;
@@ -100,7 +100,7 @@ async fn a_lost_counter_goes_on_from_the_records(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_stale_record_in_an_empty_store_keeps_the_numbers_rising(bench: &Bench) -> Outcome {
+async fn a_stale_record_in_an_empty_store_keeps_the_numbers_rising(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     bench.grant(&slot, "a").await?;
     bench.expire(&slot).await?;
@@ -112,7 +112,7 @@ async fn a_stale_record_in_an_empty_store_keeps_the_numbers_rising(bench: &Bench
     Ok(())
 }
 
-async fn a_restored_lease_keeps_the_numbers_rising(bench: &Bench) -> Outcome {
+async fn a_restored_lease_keeps_the_numbers_rising(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     bench.grant(&slot, "a").await?;
     bench.expire(&slot).await?;
@@ -125,7 +125,7 @@ async fn a_restored_lease_keeps_the_numbers_rising(bench: &Bench) -> Outcome {
 }
 
 /// The fence keeps three digits for the attempt. A lease of attempt 999 in an empty store stands for 999 grants.
-async fn no_number_beyond_the_fence_is_granted(bench: &Bench) -> Outcome {
+async fn no_number_beyond_the_fence_is_granted(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     bench.probe.wipe().await?;
@@ -140,7 +140,7 @@ async fn no_number_beyond_the_fence_is_granted(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn fences_rise_with_each_grant(bench: &Bench) -> Outcome {
+async fn fences_rise_with_each_grant(bench: &Bench) -> CaseOutcome {
     let (earlier, later) = (bench.span("job", -900, 7_200)?, bench.slot("job")?);
     let mut fences = Vec::new();
     for slot in [&earlier, &later] {
@@ -161,9 +161,9 @@ async fn lapsed(bench: &Bench, slot: &Slot) -> Result<(ClaimRequest, Lease), Fai
     Ok((request, lease))
 }
 
-async fn a_claim_unheard_until_its_lease_had_lapsed_burns_no_attempt(bench: &Bench) -> Outcome {
+async fn a_claim_unheard_until_its_lease_had_lapsed_burns_no_attempt(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
-    let store = bench.faulty(Op::Claim, Fault::LoseReply);
+    let store = bench.faulty(Op::Claim, ChaosFault::LoseReply);
     let request = bench.request(&slot, "a")?;
     ensure!(store.claim(&request).await.is_err_and(|error| error.applied == Applied::Maybe));
     bench.expire(&slot).await?;
@@ -181,7 +181,7 @@ async fn a_claim_unheard_until_its_lease_had_lapsed_burns_no_attempt(bench: &Ben
     Ok(())
 }
 
-async fn the_last_attempt_is_found_again_too(bench: &Bench) -> Outcome {
+async fn the_last_attempt_is_found_again_too(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let only = ClaimRequest { max_attempts: 1, ..bench.request(&slot, "a")? };
     ensure_is!(bench.store.claim(&only).await?, Claim::Claimed { attempt: 1, .. });
@@ -192,7 +192,7 @@ async fn the_last_attempt_is_found_again_too(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn an_attempt_found_again_keeps_the_others_out(bench: &Bench) -> Outcome {
+async fn an_attempt_found_again_keeps_the_others_out(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let (request, lease) = lapsed(bench, &slot).await?;
     ensure_eq!(granted(&request, bench.store.claim(&request).await?)?, lease);
@@ -203,7 +203,7 @@ async fn an_attempt_found_again_keeps_the_others_out(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn an_attempt_is_found_again_where_the_counter_was_lost(bench: &Bench) -> Outcome {
+async fn an_attempt_is_found_again_where_the_counter_was_lost(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let (request, _) = lapsed(bench, &slot).await?;
     bench.probe.forget_counter(&slot).await?;
@@ -212,7 +212,7 @@ async fn an_attempt_is_found_again_where_the_counter_was_lost(bench: &Bench) -> 
     Ok(())
 }
 
-async fn an_attempt_that_was_followed_is_not_found_again(bench: &Bench) -> Outcome {
+async fn an_attempt_that_was_followed_is_not_found_again(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let (request, stale) = lapsed(bench, &slot).await?;
     let next = bench.grant(&slot, "b").await?;
@@ -225,7 +225,7 @@ async fn an_attempt_that_was_followed_is_not_found_again(bench: &Bench) -> Outco
     Ok(())
 }
 
-async fn an_attempt_that_has_ended_is_not_found_again(bench: &Bench) -> Outcome {
+async fn an_attempt_that_has_ended_is_not_found_again(bench: &Bench) -> CaseOutcome {
     let (ended, unlocked) = (bench.slot("ended")?, bench.slot("unlocked")?);
     let (late, lease) = lapsed(bench, &ended).await?;
     bench.store.fail(&lease, &failed(&lease), WAIT).await?;
@@ -240,7 +240,7 @@ async fn an_attempt_that_has_ended_is_not_found_again(bench: &Bench) -> Outcome 
     Ok(())
 }
 
-async fn an_attempt_that_was_forgiven_is_not_found_again(bench: &Bench) -> Outcome {
+async fn an_attempt_that_was_forgiven_is_not_found_again(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let (request, _) = lapsed(bench, &slot).await?;
     ensure_eq!(bench.store.reset(&slot, &audit("reset")).await?, Intervention::Applied);
@@ -248,7 +248,7 @@ async fn an_attempt_that_was_forgiven_is_not_found_again(bench: &Bench) -> Outco
     Ok(())
 }
 
-async fn an_attempt_is_found_again_by_its_own_token_alone(bench: &Bench) -> Outcome {
+async fn an_attempt_is_found_again_by_its_own_token_alone(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let (request, _) = lapsed(bench, &slot).await?;
     // The same node, started again: what it had begun is over.
@@ -261,7 +261,7 @@ async fn an_attempt_is_found_again_by_its_own_token_alone(bench: &Bench) -> Outc
 }
 
 /// Each step adds a reason that comes earlier than those already there.
-async fn an_attempt_found_again_waits_like_any_other(bench: &Bench) -> Outcome {
+async fn an_attempt_found_again_waits_like_any_other(bench: &Bench) -> CaseOutcome {
     let (older, slot) = (bench.span("job", -900, 7_200)?, bench.slot("job")?);
     let (request, _) = lapsed(bench, &slot).await?;
     bench.grant(&older, "b").await?;
@@ -279,7 +279,7 @@ async fn an_attempt_found_again_waits_like_any_other(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_slot_whose_done_marker_was_lost_is_done(bench: &Bench) -> Outcome {
+async fn a_slot_whose_done_marker_was_lost_is_done(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     bench.grant(&slot, "a").await?;
     bench.expire(&slot).await?;
@@ -297,7 +297,7 @@ async fn a_slot_whose_done_marker_was_lost_is_done(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_slot_marked_done_stays_done_without_its_marker(bench: &Bench) -> Outcome {
+async fn a_slot_marked_done_stays_done_without_its_marker(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     bench.store.mark_done(&slot, &audit("mark_done"), DONE).await?;
     bench.expire(&slot).await?;
@@ -307,7 +307,7 @@ async fn a_slot_marked_done_stays_done_without_its_marker(bench: &Bench) -> Outc
     Ok(())
 }
 
-async fn no_lease_is_restored_where_the_done_marker_was_lost(bench: &Bench) -> Outcome {
+async fn no_lease_is_restored_where_the_done_marker_was_lost(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let stale = bench.grant(&slot, "a").await?;
     bench.expire(&slot).await?;
@@ -320,7 +320,7 @@ async fn no_lease_is_restored_where_the_done_marker_was_lost(bench: &Bench) -> O
     Ok(())
 }
 
-async fn a_reset_opens_a_slot_whose_done_marker_was_lost(bench: &Bench) -> Outcome {
+async fn a_reset_opens_a_slot_whose_done_marker_was_lost(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     bench.store.complete(&lease, &succeeded(&lease), DONE).await?;

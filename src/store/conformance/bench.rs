@@ -13,11 +13,11 @@ use chrono::{DateTime, SubsecRound, Utc};
 use crate::clock::{earlier, later};
 use crate::job::{JobName, Namespace, NodeName};
 use crate::slot::{Audit, Lease, Outcome as Ended, OutputTail, RunRecord, Slot, SlotRecord, Token};
-use crate::store::conformance::{Failure, Outcome, Probe, Scale, Setup};
-use crate::store::layer::{Chaos, ChaosStore, Fault};
+use crate::store::conformance::{CaseOutcome, Failure, Probe, Scale, Setup};
+use crate::store::layer::{Chaos, ChaosFault, ChaosStore};
 use crate::store::{Claim, ClaimRequest, Op, Store};
 
-type Run = for<'a> fn(&'a Bench) -> Pin<Box<dyn Future<Output = Outcome> + 'a>>;
+type Run = for<'a> fn(&'a Bench) -> Pin<Box<dyn Future<Output = CaseOutcome> + 'a>>;
 
 /// A claim about every store.
 #[derive(Clone, Copy)]
@@ -35,7 +35,7 @@ impl fmt::Debug for Case {
     }
 }
 
-/// A case of the group from an `async fn(&Bench) -> Outcome` and its invariants.
+/// A case of the group from an `async fn(&Bench) -> CaseOutcome` and its invariants.
 macro_rules! case {
     ($group:literal, $run:ident $(, $invariant:ident)*) => {
         $crate::store::conformance::Case {
@@ -95,7 +95,7 @@ impl Bench {
     }
 
     /// This store behind a network to which `fault` happens at the next `op`.
-    pub fn faulty(&self, op: Op, fault: Fault) -> ChaosStore {
+    pub fn faulty(&self, op: Op, fault: ChaosFault) -> ChaosStore {
         let chaos = Chaos::scripted();
         chaos.next(op, fault);
         chaos.over(Arc::clone(&self.store))

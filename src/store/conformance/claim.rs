@@ -6,7 +6,7 @@ use crate::slot::{Mark, Outcome as Ended, Trigger};
 use crate::store::conformance::bench::{
     DONE, LEASE, WAIT, audit, case, failed, granted, is_about, is_recent, node_name, patiently, record, succeeded,
 };
-use crate::store::conformance::{Bench, Case, Outcome};
+use crate::store::conformance::{Bench, Case, CaseOutcome};
 use crate::store::{Claim, ClaimRequest};
 
 /// What is asked for when nothing can be started any more.
@@ -32,7 +32,7 @@ pub(super) const CASES: &[Case] = &[
     case!("claim", the_end_is_no_part_of_a_slots_identity, I1),
 ];
 
-async fn a_free_slot_is_granted_as_attempt_one(bench: &Bench) -> Outcome {
+async fn a_free_slot_is_granted_as_attempt_one(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let claim = bench.claim(&slot, "a").await?;
     let (attempt, used, at) = take!(claim, Claim::Claimed { attempt, used, at, .. } => (attempt, used, at));
@@ -44,7 +44,7 @@ async fn a_free_slot_is_granted_as_attempt_one(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_grant_is_recorded_with_who_when_and_why(bench: &Bench) -> Outcome {
+async fn a_grant_is_recorded_with_who_when_and_why(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let request = ClaimRequest { trigger: Trigger::Manual, ..bench.request(&slot, "a")? };
     let lease = granted(&request, bench.store.claim(&request).await?)?;
@@ -59,7 +59,7 @@ async fn a_grant_is_recorded_with_who_when_and_why(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_held_slot_is_not_granted_again(bench: &Bench) -> Outcome {
+async fn a_held_slot_is_not_granted_again(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     bench.grant(&slot, "a").await?;
     let other = bench.another().await?;
@@ -70,7 +70,7 @@ async fn a_held_slot_is_not_granted_again(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_refused_claim_changes_nothing(bench: &Bench) -> Outcome {
+async fn a_refused_claim_changes_nothing(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     ensure_is!(bench.claim(&slot, "b").await?, Claim::Held { .. });
@@ -87,7 +87,7 @@ async fn a_refused_claim_changes_nothing(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn the_same_token_is_one_grant_and_gets_a_full_ttl(bench: &Bench) -> Outcome {
+async fn the_same_token_is_one_grant_and_gets_a_full_ttl(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let short = ClaimRequest { lease_ttl: LEASE / 2, ..bench.request(&slot, "a")? };
     let first = granted(&short, bench.store.claim(&short).await?)?;
@@ -102,7 +102,7 @@ async fn the_same_token_is_one_grant_and_gets_a_full_ttl(bench: &Bench) -> Outco
     Ok(())
 }
 
-async fn a_claim_of_the_same_token_never_shortens(bench: &Bench) -> Outcome {
+async fn a_claim_of_the_same_token_never_shortens(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     let brief = ClaimRequest { token: lease.token, lease_ttl: BRIEF, ..bench.request(&slot, "a")? };
@@ -113,7 +113,7 @@ async fn a_claim_of_the_same_token_never_shortens(bench: &Bench) -> Outcome {
 }
 
 /// Whoever asks when nothing can be started any more lets no lease last that nobody uses.
-async fn a_brief_claim_of_the_same_token_lasts_no_longer_than_it_asks(bench: &Bench) -> Outcome {
+async fn a_brief_claim_of_the_same_token_lasts_no_longer_than_it_asks(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let first = ClaimRequest { lease_ttl: Duration::from_secs(5), ..bench.request(&slot, "a")? };
     let lease = granted(&first, bench.store.claim(&first).await?)?;
@@ -135,7 +135,7 @@ async fn a_brief_claim_of_the_same_token_lasts_no_longer_than_it_asks(bench: &Be
     Ok(())
 }
 
-async fn a_done_slot_is_never_granted(bench: &Bench) -> Outcome {
+async fn a_done_slot_is_never_granted(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     bench.store.complete(&lease, &succeeded(&lease), DONE).await?;
@@ -150,7 +150,7 @@ async fn a_done_slot_is_never_granted(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_failed_slot_waits_before_it_is_granted_again(bench: &Bench) -> Outcome {
+async fn a_failed_slot_waits_before_it_is_granted_again(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     bench.store.fail(&lease, &failed(&lease), WAIT).await?;
@@ -164,7 +164,7 @@ async fn a_failed_slot_waits_before_it_is_granted_again(bench: &Bench) -> Outcom
     Ok(())
 }
 
-async fn a_late_copy_of_a_request_whose_run_is_over_is_not_granted(bench: &Bench) -> Outcome {
+async fn a_late_copy_of_a_request_whose_run_is_over_is_not_granted(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let request = bench.request(&slot, "a")?;
     let lease = granted(&request, bench.store.claim(&request).await?)?;
@@ -175,7 +175,7 @@ async fn a_late_copy_of_a_request_whose_run_is_over_is_not_granted(bench: &Bench
     Ok(())
 }
 
-async fn used_up_attempts_end_the_slot(bench: &Bench) -> Outcome {
+async fn used_up_attempts_end_the_slot(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     for attempt in 1..=3 {
         let lease = bench.grant(&slot, "a").await?;
@@ -190,7 +190,7 @@ async fn used_up_attempts_end_the_slot(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn no_attempts_allowed_means_none_granted(bench: &Bench) -> Outcome {
+async fn no_attempts_allowed_means_none_granted(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let none = ClaimRequest { max_attempts: 0, ..bench.request(&slot, "a")? };
     ensure_eq!(bench.store.claim(&none).await?, Claim::Exhausted { used: 0 });
@@ -198,7 +198,7 @@ async fn no_attempts_allowed_means_none_granted(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_paused_job_is_not_granted(bench: &Bench) -> Outcome {
+async fn a_paused_job_is_not_granted(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     bench.store.pause(slot.job(), None, &audit("pause")).await?;
     ensure_eq!(bench.another().await?.claim(&bench.request(&slot, "a")?).await?, Claim::Paused { remaining: None });
@@ -212,7 +212,7 @@ async fn a_paused_job_is_not_granted(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn an_exclusive_claim_is_blocked_while_an_older_slot_runs(bench: &Bench) -> Outcome {
+async fn an_exclusive_claim_is_blocked_while_an_older_slot_runs(bench: &Bench) -> CaseOutcome {
     let (older, slot) = (bench.span("job", -900, 7_200)?, bench.slot("job")?);
     let lease = bench.grant(&older, "a").await?;
     let request = ClaimRequest { exclusive: true, ..bench.request(&slot, "b")? };
@@ -228,7 +228,7 @@ async fn an_exclusive_claim_is_blocked_while_an_older_slot_runs(bench: &Bench) -
 }
 
 /// Each step adds a reason that comes earlier than those already there.
-async fn the_checks_come_in_the_order_of_the_contract(bench: &Bench) -> Outcome {
+async fn the_checks_come_in_the_order_of_the_contract(bench: &Bench) -> CaseOutcome {
     let (older, slot) = (bench.span("job", -900, 7_200)?, bench.slot("job")?);
     bench.grant(&older, "a").await?;
     let lease = bench.grant(&slot, "a").await?;
@@ -262,7 +262,7 @@ async fn the_checks_come_in_the_order_of_the_contract(bench: &Bench) -> Outcome 
     Ok(())
 }
 
-async fn slots_and_jobs_do_not_touch_each_other(bench: &Bench) -> Outcome {
+async fn slots_and_jobs_do_not_touch_each_other(bench: &Bench) -> CaseOutcome {
     let slots = [bench.slot("job")?, bench.slot("job.b")?, bench.slot("jo")?, bench.span("job", -540, 7_200)?];
     for slot in &slots {
         ensure_eq!(bench.grant(slot, "a").await?.attempt, 1, "{slot}");
@@ -276,7 +276,7 @@ async fn slots_and_jobs_do_not_touch_each_other(bench: &Bench) -> Outcome {
 }
 
 /// Two files that give the period differently still mean the same work when it starts at the same instant.
-async fn the_end_is_no_part_of_a_slots_identity(bench: &Bench) -> Outcome {
+async fn the_end_is_no_part_of_a_slots_identity(bench: &Bench) -> CaseOutcome {
     let (slot, longer) = (bench.span("job", -600, 3_600)?, bench.span("job", -600, 7_200)?);
     let lease = bench.grant(&slot, "a").await?;
     ensure_is!(bench.claim(&longer, "b").await?, Claim::Held { .. });

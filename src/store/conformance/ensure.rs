@@ -6,7 +6,7 @@ use std::fmt;
 use crate::store::StoreError;
 
 /// What a case comes to.
-pub type Outcome = Result<(), Failure>;
+pub type CaseOutcome = Result<(), Failure>;
 
 /// Why a case failed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use crate::slot::{JobLatest, LastSuccess, Outcome as Ended, Slot, SlotKey, Verdi
 use crate::store::conformance::bench::{
     DONE, WAIT, audit, case, failed, given_back, granted, is_recent, job_name, node_name, succeeded,
 };
-use crate::store::conformance::{Bench, Case, Failure, Outcome};
+use crate::store::conformance::{Bench, Case, CaseOutcome, Failure};
 use crate::store::{ClaimRequest, Closing, Intervention, Store};
 
 pub(super) const CASES: &[Case] = &[
@@ -45,13 +45,13 @@ fn over(bench: &Bench, hours: i64) -> Result<Slot, Failure> {
 }
 
 /// Nobody ran it.
-async fn missed(bench: &Bench, slot: &Slot) -> Outcome {
+async fn missed(bench: &Bench, slot: &Slot) -> CaseOutcome {
     ensure_eq!(bench.store.close(slot, 3, &node_name("closer")?).await?, Closing::First(Verdict::Missed));
     Ok(())
 }
 
 /// Its only attempt failed.
-async fn failed_at(bench: &Bench, slot: &Slot) -> Outcome {
+async fn failed_at(bench: &Bench, slot: &Slot) -> CaseOutcome {
     let request = ClaimRequest { past: true, max_attempts: 1, ..bench.request(slot, "a")? };
     let lease = granted(&request, bench.store.claim(&request).await?)?;
     bench.store.fail(&lease, &failed(&lease), Duration::ZERO).await?;
@@ -59,7 +59,7 @@ async fn failed_at(bench: &Bench, slot: &Slot) -> Outcome {
     Ok(())
 }
 
-async fn done(bench: &Bench, slot: &Slot) -> Outcome {
+async fn done(bench: &Bench, slot: &Slot) -> CaseOutcome {
     let request = ClaimRequest { past: true, ..bench.request(slot, "a")? };
     let lease = granted(&request, bench.store.claim(&request).await?)?;
     bench.store.complete(&lease, &succeeded(&lease), DONE).await?;
@@ -79,7 +79,7 @@ fn end(latest: &JobLatest) -> Option<(SlotKey, Ended)> {
     latest.end.map(|end| (end.slot, end.outcome))
 }
 
-async fn a_job_that_has_come_to_nothing_has_nothing(bench: &Bench) -> Outcome {
+async fn a_job_that_has_come_to_nothing_has_nothing(bench: &Bench) -> CaseOutcome {
     ensure_eq!(bench.store.latest(&[]).await?, Vec::new());
     ensure_eq!(latest(bench).await?, JobLatest::default());
     let slot = bench.slot("job")?;
@@ -92,7 +92,7 @@ async fn a_job_that_has_come_to_nothing_has_nothing(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_success_is_told_with_its_slot_and_its_end(bench: &Bench) -> Outcome {
+async fn a_success_is_told_with_its_slot_and_its_end(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     done(bench, &slot).await?;
     let known = latest_at(&*bench.another().await?, "job").await?;
@@ -103,7 +103,7 @@ async fn a_success_is_told_with_its_slot_and_its_end(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn the_last_end_of_a_run_is_told_whatever_came_of_it(bench: &Bench) -> Outcome {
+async fn the_last_end_of_a_run_is_told_whatever_came_of_it(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let first = bench.grant(&slot, "a").await?;
     bench.store.fail(&first, &failed(&first), Duration::ZERO).await?;
@@ -127,7 +127,7 @@ async fn the_last_end_of_a_run_is_told_whatever_came_of_it(bench: &Bench) -> Out
     Ok(())
 }
 
-async fn a_repetition_changes_nothing(bench: &Bench) -> Outcome {
+async fn a_repetition_changes_nothing(bench: &Bench) -> CaseOutcome {
     let (slot, later) = (bench.slot("job")?, bench.span("job", -300, 7_200)?);
     let lease = bench.grant(&slot, "a").await?;
     bench.store.fail(&lease, &failed(&lease), Duration::ZERO).await?;
@@ -149,7 +149,7 @@ async fn a_repetition_changes_nothing(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn slots_that_failed_or_were_missed_are_counted(bench: &Bench) -> Outcome {
+async fn slots_that_failed_or_were_missed_are_counted(bench: &Bench) -> CaseOutcome {
     let (first, second, third) = (over(bench, 3)?, over(bench, 2)?, over(bench, 1)?);
     missed(bench, &second).await?;
     let one = (second.key(), second.key(), Verdict::Missed, 1);
@@ -163,7 +163,7 @@ async fn slots_that_failed_or_were_missed_are_counted(bench: &Bench) -> Outcome 
     Ok(())
 }
 
-async fn a_verdict_is_counted_by_whoever_tells_it_and_never_under_a_run(bench: &Bench) -> Outcome {
+async fn a_verdict_is_counted_by_whoever_tells_it_and_never_under_a_run(bench: &Bench) -> CaseOutcome {
     let slot = over(bench, 1)?;
     let request = ClaimRequest { past: true, ..bench.request(&slot, "a")? };
     let lease = granted(&request, bench.store.claim(&request).await?)?;
@@ -179,7 +179,7 @@ async fn a_verdict_is_counted_by_whoever_tells_it_and_never_under_a_run(bench: &
     Ok(())
 }
 
-async fn a_newer_success_ends_what_was_failing(bench: &Bench) -> Outcome {
+async fn a_newer_success_ends_what_was_failing(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     missed(bench, &over(bench, 2)?).await?;
     missed(bench, &over(bench, 1)?).await?;
@@ -189,7 +189,7 @@ async fn a_newer_success_ends_what_was_failing(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn an_older_success_is_not_the_last_one(bench: &Bench) -> Outcome {
+async fn an_older_success_is_not_the_last_one(bench: &Bench) -> CaseOutcome {
     let (older, between, newer) = (over(bench, 3)?, over(bench, 2)?, over(bench, 1)?);
     missed(bench, &newer).await?;
     done(bench, &older).await?;
@@ -205,7 +205,7 @@ async fn an_older_success_is_not_the_last_one(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_verdict_on_an_older_slot_than_the_last_success_counts_nothing(bench: &Bench) -> Outcome {
+async fn a_verdict_on_an_older_slot_than_the_last_success_counts_nothing(bench: &Bench) -> CaseOutcome {
     done(bench, &bench.slot("job")?).await?;
     let before = latest(bench).await?;
     missed(bench, &over(bench, 1)?).await?;
@@ -213,7 +213,7 @@ async fn a_verdict_on_an_older_slot_than_the_last_success_counts_nothing(bench: 
     Ok(())
 }
 
-async fn a_reset_takes_a_failure_back(bench: &Bench) -> Outcome {
+async fn a_reset_takes_a_failure_back(bench: &Bench) -> CaseOutcome {
     let (older, newer) = (over(bench, 2)?, over(bench, 1)?);
     missed(bench, &older).await?;
     missed(bench, &newer).await?;
@@ -232,7 +232,7 @@ async fn a_reset_takes_a_failure_back(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_slot_that_is_marked_done_counts_as_one_that_is(bench: &Bench) -> Outcome {
+async fn a_slot_that_is_marked_done_counts_as_one_that_is(bench: &Bench) -> CaseOutcome {
     let slot = over(bench, 1)?;
     missed(bench, &slot).await?;
     ensure_eq!(bench.store.mark_done(&slot, &audit("mark_done"), DONE).await?, Intervention::Applied);
@@ -246,7 +246,7 @@ async fn a_slot_that_is_marked_done_counts_as_one_that_is(bench: &Bench) -> Outc
     Ok(())
 }
 
-async fn many_jobs_are_answered_in_the_order_asked(bench: &Bench) -> Outcome {
+async fn many_jobs_are_answered_in_the_order_asked(bench: &Bench) -> CaseOutcome {
     let mut names = (0..150).map(|index| job_name(&format!("j{index}"))).collect::<Result<Vec<_>, _>>()?;
     for index in [3, 141] {
         let slot = bench.span(&format!("j{index}"), -7_200, -3_600 - index)?;
@@ -263,7 +263,7 @@ async fn many_jobs_are_answered_in_the_order_asked(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn what_a_job_has_come_to_stays_in_its_namespace(bench: &Bench) -> Outcome {
+async fn what_a_job_has_come_to_stays_in_its_namespace(bench: &Bench) -> CaseOutcome {
     let (other, _probe) = bench.neighbour().await?;
     missed(bench, &over(bench, 1)?).await?;
     ensure_eq!(latest_at(&*other, "job").await?, JobLatest::default());
@@ -273,7 +273,7 @@ async fn what_a_job_has_come_to_stays_in_its_namespace(bench: &Bench) -> Outcome
     Ok(())
 }
 
-async fn slots_of_one_job_that_end_at_the_same_time_lose_nothing(bench: &Bench) -> Outcome {
+async fn slots_of_one_job_that_end_at_the_same_time_lose_nothing(bench: &Bench) -> CaseOutcome {
     let mut closers = Vec::new();
     for hours in 1..=8 {
         closers.push((bench.another().await?, over(bench, hours)?, node_name(&format!("n{hours}"))?));

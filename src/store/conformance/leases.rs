@@ -8,7 +8,7 @@ use crate::slot::{Lease, Mark, Verdict};
 use crate::store::conformance::bench::{
     DONE, LEASE, WAIT, audit, case, failed, given_back, granted, is_about, node_name, patiently, succeeded,
 };
-use crate::store::conformance::{Bench, Case, Outcome};
+use crate::store::conformance::{Bench, Case, CaseOutcome};
 use crate::store::{Claim, ClaimRequest, Closing, Release, Renewal};
 
 pub(super) const CASES: &[Case] = &[
@@ -37,7 +37,7 @@ pub(super) const CASES: &[Case] = &[
     case!("window", a_slot_is_not_closed_before_its_end, L2),
 ];
 
-async fn a_renewal_lasts_for_the_ttl_from_now_on(bench: &Bench) -> Outcome {
+async fn a_renewal_lasts_for_the_ttl_from_now_on(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     let longer = Lease { ttl: LEASE * 2, ..lease };
@@ -48,7 +48,7 @@ async fn a_renewal_lasts_for_the_ttl_from_now_on(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_renewal_never_shortens(bench: &Bench) -> Outcome {
+async fn a_renewal_never_shortens(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     let shorter = Lease { ttl: Duration::from_secs(1), ..lease };
@@ -58,7 +58,7 @@ async fn a_renewal_never_shortens(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_lapsed_lease_is_set_again_while_nobody_followed(bench: &Bench) -> Outcome {
+async fn a_lapsed_lease_is_set_again_while_nobody_followed(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     bench.expire(&slot).await?;
@@ -71,7 +71,7 @@ async fn a_lapsed_lease_is_set_again_while_nobody_followed(bench: &Bench) -> Out
     Ok(())
 }
 
-async fn a_lease_is_restored_in_a_store_that_restarted_empty(bench: &Bench) -> Outcome {
+async fn a_lease_is_restored_in_a_store_that_restarted_empty(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let first = bench.grant(&slot, "a").await?;
     bench.store.fail(&first, &failed(&first), Duration::ZERO).await?;
@@ -88,7 +88,7 @@ async fn a_lease_is_restored_in_a_store_that_restarted_empty(bench: &Bench) -> O
     Ok(())
 }
 
-async fn a_restored_lease_keeps_the_others_out(bench: &Bench) -> Outcome {
+async fn a_restored_lease_keeps_the_others_out(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     bench.probe.wipe().await?;
@@ -99,7 +99,7 @@ async fn a_restored_lease_keeps_the_others_out(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_lease_that_was_followed_is_lost(bench: &Bench) -> Outcome {
+async fn a_lease_that_was_followed_is_lost(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let stale = bench.grant(&slot, "a").await?;
     bench.expire(&slot).await?;
@@ -113,7 +113,7 @@ async fn a_lease_that_was_followed_is_lost(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_lease_followed_by_an_attempt_that_ended_is_lost(bench: &Bench) -> Outcome {
+async fn a_lease_followed_by_an_attempt_that_ended_is_lost(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let stale = bench.grant(&slot, "a").await?;
     bench.expire(&slot).await?;
@@ -127,7 +127,7 @@ async fn a_lease_followed_by_an_attempt_that_ended_is_lost(bench: &Bench) -> Out
     Ok(())
 }
 
-async fn a_lease_followed_by_a_smaller_number_that_ended_is_lost(bench: &Bench) -> Outcome {
+async fn a_lease_followed_by_a_smaller_number_that_ended_is_lost(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     bench.grant(&slot, "a").await?;
     bench.expire(&slot).await?;
@@ -142,7 +142,7 @@ async fn a_lease_followed_by_a_smaller_number_that_ended_is_lost(bench: &Bench) 
     Ok(())
 }
 
-async fn a_settled_lease_is_not_restored(bench: &Bench) -> Outcome {
+async fn a_settled_lease_is_not_restored(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let waiting = bench.grant(&slot, "a").await?;
     bench.store.fail(&waiting, &failed(&waiting), WAIT).await?;
@@ -159,7 +159,7 @@ async fn a_settled_lease_is_not_restored(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn after_a_wipe_the_one_who_claimed_anew_keeps_the_slot(bench: &Bench) -> Outcome {
+async fn after_a_wipe_the_one_who_claimed_anew_keeps_the_slot(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let stale = bench.grant(&slot, "a").await?;
     bench.probe.wipe().await?;
@@ -175,7 +175,7 @@ async fn after_a_wipe_the_one_who_claimed_anew_keeps_the_slot(bench: &Bench) -> 
     Ok(())
 }
 
-async fn a_done_slot_says_so(bench: &Bench) -> Outcome {
+async fn a_done_slot_says_so(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let stale = bench.grant(&slot, "a").await?;
     bench.expire(&slot).await?;
@@ -189,7 +189,7 @@ async fn a_done_slot_says_so(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_run_may_go_on_past_the_end_of_its_slot(bench: &Bench) -> Outcome {
+async fn a_run_may_go_on_past_the_end_of_its_slot(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     let over = Lease { slot: bench.span("job", -600, -1)?, ..lease };
@@ -199,7 +199,7 @@ async fn a_run_may_go_on_past_the_end_of_its_slot(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_lapsed_lease_lets_the_next_one_in(bench: &Bench) -> Outcome {
+async fn a_lapsed_lease_lets_the_next_one_in(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     bench.grant(&slot, "a").await?;
     ensure_is!(bench.claim(&slot, "b").await?, Claim::Held { .. });
@@ -208,7 +208,7 @@ async fn a_lapsed_lease_lets_the_next_one_in(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_lapsed_lease_blocks_no_later_slot(bench: &Bench) -> Outcome {
+async fn a_lapsed_lease_blocks_no_later_slot(bench: &Bench) -> CaseOutcome {
     let (older, slot) = (bench.span("job", -900, 7_200)?, bench.slot("job")?);
     bench.grant(&older, "a").await?;
     bench.expire(&older).await?;
@@ -217,7 +217,7 @@ async fn a_lapsed_lease_blocks_no_later_slot(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_wait_that_is_over_lets_the_next_one_in(bench: &Bench) -> Outcome {
+async fn a_wait_that_is_over_lets_the_next_one_in(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     bench.store.fail(&lease, &failed(&lease), WAIT).await?;
@@ -227,7 +227,7 @@ async fn a_wait_that_is_over_lets_the_next_one_in(bench: &Bench) -> Outcome {
 }
 
 /// The one case that takes real time: 200 ms, and then as long as the store lets a lease stand beyond its TTL.
-async fn a_lease_lapses_by_the_stores_own_clock(bench: &Bench) -> Outcome {
+async fn a_lease_lapses_by_the_stores_own_clock(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let ttl = Duration::from_millis(200);
     let short = ClaimRequest { lease_ttl: ttl, ..bench.request(&slot, "a")? };
@@ -244,7 +244,7 @@ async fn a_lease_lapses_by_the_stores_own_clock(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn the_records_outlive_the_marker(bench: &Bench) -> Outcome {
+async fn the_records_outlive_the_marker(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     bench.store.complete(&lease, &succeeded(&lease), DONE).await?;
@@ -256,7 +256,7 @@ async fn the_records_outlive_the_marker(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn nothing_is_shown_at_a_key_that_ran_out(bench: &Bench) -> Outcome {
+async fn nothing_is_shown_at_a_key_that_ran_out(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     bench.expire(&slot).await?;
@@ -268,7 +268,7 @@ async fn nothing_is_shown_at_a_key_that_ran_out(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_slot_that_has_not_begun_is_early(bench: &Bench) -> Outcome {
+async fn a_slot_that_has_not_begun_is_early(bench: &Bench) -> CaseOutcome {
     let slot = bench.span("job", 3_600, 7_200)?;
     let remaining = take!(bench.claim(&slot, "a").await?, Claim::Early { remaining } => remaining);
     ensure!(is_about(remaining, Duration::from_secs(3_600)), "{remaining:?} remain");
@@ -276,7 +276,7 @@ async fn a_slot_that_has_not_begun_is_early(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_slot_that_is_over_is_closed(bench: &Bench) -> Outcome {
+async fn a_slot_that_is_over_is_closed(bench: &Bench) -> CaseOutcome {
     for slot in [bench.span("job", -7_200, -3_600)?, bench.span("job", -60, -1)?, bench.span("job", -2, 0)?] {
         ensure_eq!(bench.claim(&slot, "a").await?, Claim::Closed, "{slot}");
         ensure_eq!(bench.probe.attempts(&slot).await?, None);
@@ -284,7 +284,7 @@ async fn a_slot_that_is_over_is_closed(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_slot_is_open_from_its_start_to_its_end(bench: &Bench) -> Outcome {
+async fn a_slot_is_open_from_its_start_to_its_end(bench: &Bench) -> CaseOutcome {
     for (job, start, end) in [("starts", 0, 3_600), ("ends", -86_400, 60), ("short", -1, 60)] {
         let slot = bench.span(job, start, end)?;
         ensure_is!(bench.claim(&slot, "a").await?, Claim::Claimed { .. });
@@ -292,7 +292,7 @@ async fn a_slot_is_open_from_its_start_to_its_end(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn done_is_told_before_early_and_closed(bench: &Bench) -> Outcome {
+async fn done_is_told_before_early_and_closed(bench: &Bench) -> CaseOutcome {
     for slot in [bench.span("early", 3_600, 7_200)?, bench.span("closed", -7_200, -3_600)?] {
         bench.store.mark_done(&slot, &audit("mark_done"), DONE).await?;
         ensure_is!(bench.claim(&slot, "a").await?, Claim::Done(_));
@@ -300,7 +300,7 @@ async fn done_is_told_before_early_and_closed(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_slot_is_not_closed_before_its_end(bench: &Bench) -> Outcome {
+async fn a_slot_is_not_closed_before_its_end(bench: &Bench) -> CaseOutcome {
     let node = node_name("a")?;
     for (job, start) in [("now", -600), ("next", 1_800)] {
         let slot = bench.span(job, start, 3_600)?;

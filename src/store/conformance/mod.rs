@@ -30,7 +30,7 @@ mod wake;
 use std::sync::Arc;
 
 pub use bench::{Bench, Case};
-pub use ensure::{Failure, Outcome};
+pub use ensure::{CaseOutcome, Failure};
 pub use locks::{LockBench, LockCase, LockMove, agree_on_locks, lock_cases, run_lock_case};
 pub use setup::{LockProbe, MemorySetup, Probe, Scale, Setup};
 

@@ -7,7 +7,7 @@ use crate::slot::{Audit, Mark, OutputTail, RunRecord, SlotRecord, Verdict};
 use crate::store::conformance::bench::{
     DONE, WAIT, audit, case, failed, granted, job_name, node_name, record, succeeded,
 };
-use crate::store::conformance::{Bench, Case, Outcome};
+use crate::store::conformance::{Bench, Case, CaseOutcome};
 use crate::store::{Claim, ClaimRequest, Closing, ErrorKind, StoreError, WakeKind};
 
 pub(super) const CASES: &[Case] = &[
@@ -28,7 +28,7 @@ pub(super) const CASES: &[Case] = &[
     case!("hostile", what_cronward_did_not_write_is_refused_and_left, I8),
 ];
 
-async fn a_slot_held_in_one_is_free_in_another(bench: &Bench) -> Outcome {
+async fn a_slot_held_in_one_is_free_in_another(bench: &Bench) -> CaseOutcome {
     let (beside, probe) = bench.neighbour().await?;
     let slot = bench.slot("job")?;
     bench.grant(&slot, "a").await?;
@@ -39,7 +39,7 @@ async fn a_slot_held_in_one_is_free_in_another(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn done_in_one_is_not_done_in_another(bench: &Bench) -> Outcome {
+async fn done_in_one_is_not_done_in_another(bench: &Bench) -> CaseOutcome {
     let (beside, _) = bench.neighbour().await?;
     let (slot, over) = (bench.slot("job")?, bench.span("job", -600, -1)?);
     let lease = bench.grant(&slot, "a").await?;
@@ -54,7 +54,7 @@ async fn done_in_one_is_not_done_in_another(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_pause_holds_in_one_alone(bench: &Bench) -> Outcome {
+async fn a_pause_holds_in_one_alone(bench: &Bench) -> CaseOutcome {
     let (beside, _) = bench.neighbour().await?;
     let slot = bench.slot("job")?;
     bench.store.pause(slot.job(), None, &audit("pause")).await?;
@@ -63,7 +63,7 @@ async fn a_pause_holds_in_one_alone(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn the_registry_of_one_is_unknown_to_another(bench: &Bench) -> Outcome {
+async fn the_registry_of_one_is_unknown_to_another(bench: &Bench) -> CaseOutcome {
     let (beside, _) = bench.neighbour().await?;
     let entry = crate::store::JobEntry {
         name: job_name("push")?,
@@ -82,7 +82,7 @@ async fn the_registry_of_one_is_unknown_to_another(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn one_lease_is_nothing_in_another(bench: &Bench) -> Outcome {
+async fn one_lease_is_nothing_in_another(bench: &Bench) -> CaseOutcome {
     let (beside, _) = bench.neighbour().await?;
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
@@ -94,7 +94,7 @@ async fn one_lease_is_nothing_in_another(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn wiping_one_leaves_the_other(bench: &Bench) -> Outcome {
+async fn wiping_one_leaves_the_other(bench: &Bench) -> CaseOutcome {
     let (beside, probe) = bench.neighbour().await?;
     let slot = bench.slot("job")?;
     bench.grant(&slot, "a").await?;
@@ -104,7 +104,7 @@ async fn wiping_one_leaves_the_other(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn hints_stay_in_their_namespace(bench: &Bench) -> Outcome {
+async fn hints_stay_in_their_namespace(bench: &Bench) -> CaseOutcome {
     let (beside, _) = bench.neighbour().await?;
     // Another connection: one that does not push may still tell itself of its own changes.
     let listener = bench.another().await?;
@@ -120,7 +120,7 @@ async fn hints_stay_in_their_namespace(bench: &Bench) -> Outcome {
 /// Quotes of every language that a store might speak, line ends, NUL, and characters beyond the first plane.
 const NASTY: &str = "'\"`;--/*\\\\*/ $1 ? :x {{}} %s %00 \r\n\t\0\u{1} \u{7f}\u{2028} äß漢字🦀 ');DROP TABLE slots; redis.call('FLUSHALL') |x=\u{feff}";
 
-async fn names_at_the_edge_of_the_rule_work(bench: &Bench) -> Outcome {
+async fn names_at_the_edge_of_the_rule_work(bench: &Bench) -> CaseOutcome {
     let long_job = "x".repeat(52);
     let long_node = format!("N{}0", "-._Z".repeat(15));
     for (job, node) in [("a", "A"), ("0", "9"), (&*long_job, &*long_node), ("a.b_c-d..e--f__0", "Web-01.example.COM")] {
@@ -136,7 +136,7 @@ async fn names_at_the_edge_of_the_rule_work(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn names_that_look_like_keys_stay_apart(bench: &Bench) -> Outcome {
+async fn names_that_look_like_keys_stay_apart(bench: &Bench) -> CaseOutcome {
     let names =
         ["attempts", "log", "jobs", "nodes", "pauses", "cronward", "a", "a.b", "a_b", "a-b", "null", "1", "01", "1e0"];
     for name in names {
@@ -150,7 +150,7 @@ async fn names_that_look_like_keys_stay_apart(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn output_comes_back_as_it_went_in(bench: &Bench) -> Outcome {
+async fn output_comes_back_as_it_went_in(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     let output = Some(OutputTail { text: NASTY.to_owned(), dropped_bytes: u64::from(u32::MAX) * 2 });
@@ -167,7 +167,7 @@ async fn output_comes_back_as_it_went_in(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn long_output_comes_back_whole(bench: &Bench) -> Outcome {
+async fn long_output_comes_back_whole(bench: &Bench) -> CaseOutcome {
     for (job, text) in [("ascii", "x".repeat(65_536)), ("nul", "\0".repeat(65_536)), ("wide", "🦀\"".repeat(13_000))]
     {
         let slot = bench.slot(job)?;
@@ -179,7 +179,7 @@ async fn long_output_comes_back_whole(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_persons_words_come_back_as_they_went_in(bench: &Bench) -> Outcome {
+async fn a_persons_words_come_back_as_they_went_in(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let nasty =
         |verb: &str| Audit { who: NASTY.to_owned(), host: NASTY.to_owned(), why: NASTY.to_owned(), ..audit(verb) };
@@ -198,7 +198,7 @@ async fn a_persons_words_come_back_as_they_went_in(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn slots_at_the_ends_of_the_calendar_work(bench: &Bench) -> Outcome {
+async fn slots_at_the_ends_of_the_calendar_work(bench: &Bench) -> CaseOutcome {
     let parse = |start: &str, end: &str| {
         crate::slot::Slot::parse("job", start, end)
             .map_err(|error| crate::store::conformance::Failure::from(error.to_string()))
@@ -213,7 +213,7 @@ async fn slots_at_the_ends_of_the_calendar_work(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn extreme_tokens_and_times_work(bench: &Bench) -> Outcome {
+async fn extreme_tokens_and_times_work(bench: &Bench) -> CaseOutcome {
     let year = std::time::Duration::from_secs(365 * 86_400);
     for (job, bits) in [("zero", 0), ("max", u128::MAX), ("high", 1 << 127), ("low", 1)] {
         let slot = bench.slot(job)?;
@@ -229,7 +229,7 @@ async fn extreme_tokens_and_times_work(bench: &Bench) -> Outcome {
 }
 
 /// An answer that cannot be read is no permission: it is an error of its own kind, nothing is granted and nothing removed.
-async fn what_cronward_did_not_write_is_refused_and_left(bench: &Bench) -> Outcome {
+async fn what_cronward_did_not_write_is_refused_and_left(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     if !bench.probe.corrupt_mark(&slot).await? {

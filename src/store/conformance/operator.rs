@@ -6,7 +6,7 @@ use crate::slot::{Mark, Outcome as Ended, Verdict};
 use crate::store::conformance::bench::{
     DONE, LEASE, WAIT, audit, case, failed, granted, is_about, is_recent, node_name, record, succeeded,
 };
-use crate::store::conformance::{Bench, Case, Failure, Outcome};
+use crate::store::conformance::{Bench, Case, CaseOutcome, Failure};
 use crate::store::{Claim, ClaimRequest, Closing, Intervention, Release, Settlement};
 
 pub(super) const CASES: &[Case] = &[
@@ -28,7 +28,7 @@ pub(super) const CASES: &[Case] = &[
     case!("operator", who_asks_in_vain_is_not_recorded),
 ];
 
-async fn reset_forgives_all_attempts_and_keeps_the_count(bench: &Bench) -> Outcome {
+async fn reset_forgives_all_attempts_and_keeps_the_count(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     for _ in 0..3 {
         let lease = bench.grant(&slot, "a").await?;
@@ -43,7 +43,7 @@ async fn reset_forgives_all_attempts_and_keeps_the_count(bench: &Bench) -> Outco
     Ok(())
 }
 
-async fn reset_ends_a_wait(bench: &Bench) -> Outcome {
+async fn reset_ends_a_wait(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     bench.store.fail(&lease, &failed(&lease), WAIT).await?;
@@ -53,7 +53,7 @@ async fn reset_ends_a_wait(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_success_that_is_told_again_does_not_undo_a_reset(bench: &Bench) -> Outcome {
+async fn a_success_that_is_told_again_does_not_undo_a_reset(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     bench.store.complete(&lease, &succeeded(&lease), DONE).await?;
@@ -71,7 +71,7 @@ async fn a_success_that_is_told_again_does_not_undo_a_reset(bench: &Bench) -> Ou
     Ok(())
 }
 
-async fn reset_takes_back_done_and_its_verdict(bench: &Bench) -> Outcome {
+async fn reset_takes_back_done_and_its_verdict(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     bench.store.complete(&lease, &succeeded(&lease), DONE).await?;
@@ -83,7 +83,7 @@ async fn reset_takes_back_done_and_its_verdict(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn reset_takes_back_a_recorded_failure(bench: &Bench) -> Outcome {
+async fn reset_takes_back_a_recorded_failure(bench: &Bench) -> CaseOutcome {
     let (over, node) = (bench.span("job", -7_200, -3_600)?, node_name("a")?);
     ensure_eq!(bench.store.close(&over, 3, &node).await?, Closing::First(Verdict::Missed));
     ensure_eq!(bench.store.reset(&over, &audit("reset")).await?, Intervention::Applied);
@@ -92,7 +92,7 @@ async fn reset_takes_back_a_recorded_failure(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn nothing_is_reset_or_marked_under_a_running_node(bench: &Bench) -> Outcome {
+async fn nothing_is_reset_or_marked_under_a_running_node(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     bench.grant(&slot, "a").await?;
     let before = bench.record(&slot).await?;
@@ -111,7 +111,7 @@ async fn nothing_is_reset_or_marked_under_a_running_node(bench: &Bench) -> Outco
     Ok(())
 }
 
-async fn unlock_takes_the_lease_and_the_attempt_counts(bench: &Bench) -> Outcome {
+async fn unlock_takes_the_lease_and_the_attempt_counts(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     ensure_eq!(bench.another().await?.unlock(&slot, &audit("unlock")).await?, Intervention::Applied);
@@ -129,7 +129,7 @@ async fn unlock_takes_the_lease_and_the_attempt_counts(bench: &Bench) -> Outcome
     Ok(())
 }
 
-async fn unlock_without_a_holder_changes_nothing(bench: &Bench) -> Outcome {
+async fn unlock_without_a_holder_changes_nothing(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     ensure_eq!(bench.store.unlock(&slot, &audit("unlock")).await?, Intervention::Unchanged);
     let lease = bench.grant(&slot, "a").await?;
@@ -148,7 +148,7 @@ async fn unlock_without_a_holder_changes_nothing(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn mark_done_needs_no_run(bench: &Bench) -> Outcome {
+async fn mark_done_needs_no_run(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     ensure_eq!(bench.store.mark_done(&slot, &audit("mark_done"), DONE).await?, Intervention::Applied);
     let known = bench.record(&slot).await?;
@@ -164,7 +164,7 @@ async fn mark_done_needs_no_run(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn mark_done_ends_a_wait_and_replaces_a_verdict(bench: &Bench) -> Outcome {
+async fn mark_done_ends_a_wait_and_replaces_a_verdict(bench: &Bench) -> CaseOutcome {
     let (slot, over) = (bench.slot("job")?, bench.span("job", -600, -1)?);
     let lease = bench.grant(&slot, "a").await?;
     bench.store.fail(&lease, &failed(&lease), WAIT).await?;
@@ -176,7 +176,7 @@ async fn mark_done_ends_a_wait_and_replaces_a_verdict(bench: &Bench) -> Outcome 
     Ok(())
 }
 
-async fn mark_done_leaves_done_as_it_is(bench: &Bench) -> Outcome {
+async fn mark_done_leaves_done_as_it_is(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     bench.store.complete(&lease, &succeeded(&lease), DONE).await?;
@@ -188,7 +188,7 @@ async fn mark_done_leaves_done_as_it_is(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_success_beside_mark_done_is_recorded(bench: &Bench) -> Outcome {
+async fn a_success_beside_mark_done_is_recorded(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     bench.expire(&slot).await?;
@@ -203,7 +203,7 @@ async fn a_success_beside_mark_done_is_recorded(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_persons_name_need_be_no_node_name(bench: &Bench) -> Outcome {
+async fn a_persons_name_need_be_no_node_name(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let odd = crate::slot::Audit { who: "Zoë O'Hara <z@x>\n".to_owned(), ..audit("mark_done") };
     bench.store.mark_done(&slot, &odd, DONE).await?;
@@ -214,7 +214,7 @@ async fn a_persons_name_need_be_no_node_name(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn every_verb_is_recorded_in_order(bench: &Bench) -> Outcome {
+async fn every_verb_is_recorded_in_order(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let request = ClaimRequest { max_attempts: 9, ..bench.request(&slot, "a")? };
     bench.store.claim(&request).await?;
@@ -233,7 +233,7 @@ async fn every_verb_is_recorded_in_order(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn who_asks_for_a_slot_is_recorded_with_the_grant_and_once(bench: &Bench) -> Outcome {
+async fn who_asks_for_a_slot_is_recorded_with_the_grant_and_once(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let request = ClaimRequest { audit: Some(audit("trigger")), ..bench.request(&slot, "a")? };
     let lease = granted(&request, bench.store.claim(&request).await?)?;
@@ -251,7 +251,7 @@ async fn who_asks_for_a_slot_is_recorded_with_the_grant_and_once(bench: &Bench) 
     Ok(())
 }
 
-async fn who_asks_in_vain_is_not_recorded(bench: &Bench) -> Outcome {
+async fn who_asks_in_vain_is_not_recorded(bench: &Bench) -> CaseOutcome {
     let (slot, over) = (bench.slot("job")?, bench.span("job", -600, -1)?);
     let ask = |slot| Ok::<_, Failure>(ClaimRequest { audit: Some(audit("trigger")), ..bench.request(slot, "a")? });
     ensure_eq!(bench.store.claim(&ask(&over)?).await?, Claim::Closed);

@@ -9,7 +9,7 @@ use crate::slot::{Lease, Slot, Verdict};
 use crate::store::conformance::bench::{
     DONE, LEASE, WAIT, audit, case, failed, given_back, granted, is_about, is_recent, node_name, succeeded,
 };
-use crate::store::conformance::{Bench, Case, Failure, Outcome};
+use crate::store::conformance::{Bench, Case, CaseOutcome, Failure};
 use crate::store::{Claim, ClaimRequest, Closing, Release, Renewal, Settlement};
 
 pub(super) const CASES: &[Case] = &[
@@ -45,7 +45,7 @@ fn asked(bench: &Bench, slot: &Slot, node: &str) -> Result<ClaimRequest, Failure
     Ok(ClaimRequest { past: true, ..bench.request(slot, node)? })
 }
 
-async fn a_slot_that_is_over_is_granted_to_who_asks_for_the_past(bench: &Bench) -> Outcome {
+async fn a_slot_that_is_over_is_granted_to_who_asks_for_the_past(bench: &Bench) -> CaseOutcome {
     let slot = over(bench)?;
     let request = asked(bench, &slot, "a")?;
     ensure_is!(bench.store.claim(&request).await?, Claim::Claimed { attempt: 1, used: 1, .. });
@@ -57,21 +57,21 @@ async fn a_slot_that_is_over_is_granted_to_who_asks_for_the_past(bench: &Bench) 
     Ok(())
 }
 
-async fn what_has_not_begun_is_no_past(bench: &Bench) -> Outcome {
+async fn what_has_not_begun_is_no_past(bench: &Bench) -> CaseOutcome {
     let slot = bench.span("job", 3_600, 7_200)?;
     ensure_is!(bench.store.claim(&asked(bench, &slot, "a")?).await?, Claim::Early { .. });
     ensure_eq!(bench.probe.attempts(&slot).await?, None);
     Ok(())
 }
 
-async fn a_slot_that_lasts_is_granted_as_ever(bench: &Bench) -> Outcome {
+async fn a_slot_that_lasts_is_granted_as_ever(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     ensure_is!(bench.store.claim(&asked(bench, &slot, "a")?).await?, Claim::Claimed { attempt: 1, .. });
     ensure_is!(bench.claim(&slot, "b").await?, Claim::Held { .. });
     Ok(())
 }
 
-async fn a_slot_that_is_over_is_held_like_any_other(bench: &Bench) -> Outcome {
+async fn a_slot_that_is_over_is_held_like_any_other(bench: &Bench) -> CaseOutcome {
     let slot = over(bench)?;
     let request = asked(bench, &slot, "a")?;
     let lease = granted(&request, bench.store.claim(&request).await?)?;
@@ -86,7 +86,7 @@ async fn a_slot_that_is_over_is_held_like_any_other(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_lease_is_renewed_and_restored_after_the_slots_end(bench: &Bench) -> Outcome {
+async fn a_lease_is_renewed_and_restored_after_the_slots_end(bench: &Bench) -> CaseOutcome {
     let slot = over(bench)?;
     let request = asked(bench, &slot, "a")?;
     let lease = granted(&request, bench.store.claim(&request).await?)?;
@@ -99,7 +99,7 @@ async fn a_lease_is_renewed_and_restored_after_the_slots_end(bench: &Bench) -> O
     Ok(())
 }
 
-async fn the_attempts_of_a_slot_that_is_over_are_counted_and_limited(bench: &Bench) -> Outcome {
+async fn the_attempts_of_a_slot_that_is_over_are_counted_and_limited(bench: &Bench) -> CaseOutcome {
     let slot = over(bench)?;
     for attempt in 1..=3 {
         let request = asked(bench, &slot, "a")?;
@@ -117,7 +117,7 @@ async fn the_attempts_of_a_slot_that_is_over_are_counted_and_limited(bench: &Ben
     Ok(())
 }
 
-async fn done_pauses_and_older_runs_hold_in_the_past_too(bench: &Bench) -> Outcome {
+async fn done_pauses_and_older_runs_hold_in_the_past_too(bench: &Bench) -> CaseOutcome {
     let (slot, running) = (over(bench)?, bench.slot("job")?);
     bench.grant(&running, "b").await?;
     let beside = ClaimRequest { exclusive: true, ..asked(bench, &slot, "a")? };
@@ -131,7 +131,7 @@ async fn done_pauses_and_older_runs_hold_in_the_past_too(bench: &Bench) -> Outco
     Ok(())
 }
 
-async fn success_in_the_past_replaces_the_verdict(bench: &Bench) -> Outcome {
+async fn success_in_the_past_replaces_the_verdict(bench: &Bench) -> CaseOutcome {
     let (slot, node) = (over(bench)?, node_name("b")?);
     ensure_eq!(bench.store.close(&slot, 3, &node).await?, Closing::First(Verdict::Missed));
     let request = asked(bench, &slot, "a")?;
@@ -147,7 +147,7 @@ async fn success_in_the_past_replaces_the_verdict(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_failure_in_the_past_leaves_the_verdict(bench: &Bench) -> Outcome {
+async fn a_failure_in_the_past_leaves_the_verdict(bench: &Bench) -> CaseOutcome {
     let (slot, node) = (over(bench)?, node_name("b")?);
     ensure_eq!(bench.store.close(&slot, 1, &node).await?, Closing::First(Verdict::Missed));
     let request = asked(bench, &slot, "a")?;
@@ -158,7 +158,7 @@ async fn a_failure_in_the_past_leaves_the_verdict(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_slot_that_nobody_ran_is_missed(bench: &Bench) -> Outcome {
+async fn a_slot_that_nobody_ran_is_missed(bench: &Bench) -> CaseOutcome {
     let (slot, node) = (bench.span("job", -7_200, -3_600)?, node_name("a")?);
     ensure_eq!(bench.store.close(&slot, 3, &node).await?, Closing::First(Verdict::Missed));
     let verdict = take!(bench.record(&slot).await?.verdict, Some(record) => record);
@@ -170,7 +170,7 @@ async fn a_slot_that_nobody_ran_is_missed(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_slot_whose_attempts_are_used_up_has_failed(bench: &Bench) -> Outcome {
+async fn a_slot_whose_attempts_are_used_up_has_failed(bench: &Bench) -> CaseOutcome {
     let (slot, over) = (bench.slot("job")?, bench.span("job", -600, -1)?);
     for _ in 0..2 {
         let lease = bench.grant(&slot, "a").await?;
@@ -180,7 +180,7 @@ async fn a_slot_whose_attempts_are_used_up_has_failed(bench: &Bench) -> Outcome 
     Ok(())
 }
 
-async fn a_slot_with_attempts_left_is_missed(bench: &Bench) -> Outcome {
+async fn a_slot_with_attempts_left_is_missed(bench: &Bench) -> CaseOutcome {
     let (slot, over) = (bench.slot("job")?, bench.span("job", -600, -1)?);
     let lease = bench.grant(&slot, "a").await?;
     bench.store.fail(&lease, &failed(&lease), Duration::ZERO).await?;
@@ -188,7 +188,7 @@ async fn a_slot_with_attempts_left_is_missed(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_forgiven_attempt_does_not_fail_a_slot(bench: &Bench) -> Outcome {
+async fn a_forgiven_attempt_does_not_fail_a_slot(bench: &Bench) -> CaseOutcome {
     let (slot, over) = (bench.slot("job")?, bench.span("job", -600, -1)?);
     let lease = bench.grant(&slot, "a").await?;
     bench.store.fail(&lease, &failed(&lease), Duration::ZERO).await?;
@@ -197,7 +197,7 @@ async fn a_forgiven_attempt_does_not_fail_a_slot(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_done_slot_is_done_already(bench: &Bench) -> Outcome {
+async fn a_done_slot_is_done_already(bench: &Bench) -> CaseOutcome {
     let (slot, over) = (bench.slot("job")?, bench.span("job", -600, -1)?);
     let lease = bench.grant(&slot, "a").await?;
     bench.store.complete(&lease, &succeeded(&lease), DONE).await?;
@@ -215,7 +215,7 @@ async fn paused_and_over(bench: &Bench, slot: &Slot) -> Result<Slot, Failure> {
     Slot::new(slot.job().clone(), slot.start(), end).map_err(|error| Failure::from(error.to_string()))
 }
 
-async fn a_paused_slot_that_nobody_ran_is_skipped(bench: &Bench) -> Outcome {
+async fn a_paused_slot_that_nobody_ran_is_skipped(bench: &Bench) -> CaseOutcome {
     let node = node_name("a")?;
     let touched = paused_and_over(bench, &bench.slot("job")?).await?;
     ensure_eq!(bench.store.close(&touched, 3, &node).await?, Closing::First(Verdict::Skipped));
@@ -226,7 +226,7 @@ async fn a_paused_slot_that_nobody_ran_is_skipped(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_slot_touched_by_a_pause_that_is_over_is_skipped(bench: &Bench) -> Outcome {
+async fn a_slot_touched_by_a_pause_that_is_over_is_skipped(bench: &Bench) -> CaseOutcome {
     let (slot, node) = (bench.slot("job")?, node_name("a")?);
     let touched = paused_and_over(bench, &slot).await?;
     bench.store.resume(slot.job(), &audit("resume")).await?;
@@ -234,7 +234,7 @@ async fn a_slot_touched_by_a_pause_that_is_over_is_skipped(bench: &Bench) -> Out
     Ok(())
 }
 
-async fn a_paused_slot_that_was_tried_is_not_skipped(bench: &Bench) -> Outcome {
+async fn a_paused_slot_that_was_tried_is_not_skipped(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     bench.store.fail(&lease, &failed(&lease), Duration::ZERO).await?;
@@ -243,7 +243,7 @@ async fn a_paused_slot_that_was_tried_is_not_skipped(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_running_slot_is_asked_again_later(bench: &Bench) -> Outcome {
+async fn a_running_slot_is_asked_again_later(bench: &Bench) -> CaseOutcome {
     let (slot, over, node) = (bench.slot("job")?, bench.span("job", -600, -1)?, node_name("b")?);
     bench.grant(&slot, "a").await?;
     let closing = bench.store.close(&over, 1, &node).await?;
@@ -256,7 +256,7 @@ async fn a_running_slot_is_asked_again_later(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn the_verdict_is_told_by_one_node_alone(bench: &Bench) -> Outcome {
+async fn the_verdict_is_told_by_one_node_alone(bench: &Bench) -> CaseOutcome {
     let slot = bench.span("job", -7_200, -3_600)?;
     let mut nodes = Vec::new();
     for index in 0..16 {
@@ -277,7 +277,7 @@ async fn the_verdict_is_told_by_one_node_alone(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn success_after_the_verdict_replaces_it(bench: &Bench) -> Outcome {
+async fn success_after_the_verdict_replaces_it(bench: &Bench) -> CaseOutcome {
     let (slot, over, node) = (bench.slot("job")?, bench.span("job", -600, -1)?, node_name("b")?);
     let lease = bench.grant(&slot, "a").await?;
     bench.expire(&slot).await?;
@@ -292,7 +292,7 @@ async fn success_after_the_verdict_replaces_it(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_wait_after_a_failure_is_no_run(bench: &Bench) -> Outcome {
+async fn a_wait_after_a_failure_is_no_run(bench: &Bench) -> CaseOutcome {
     let (slot, over) = (bench.slot("job")?, bench.span("job", -600, -1)?);
     let lease = bench.grant(&slot, "a").await?;
     bench.store.fail(&lease, &failed(&lease), WAIT).await?;

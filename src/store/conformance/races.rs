@@ -10,7 +10,7 @@ use futures_util::stream::{self, StreamExt};
 
 use crate::slot::{Lease, Mark, Slot};
 use crate::store::conformance::bench::{DONE, WAIT, audit, case, failed, given_back, granted, succeeded};
-use crate::store::conformance::{Bench, Case, Failure, Outcome};
+use crate::store::conformance::{Bench, Case, CaseOutcome, Failure};
 use crate::store::{Claim, ClaimRequest, Closing, Intervention, Release, Renewal, Settlement, Store};
 
 pub(super) const CASES: &[Case] = &[
@@ -57,7 +57,7 @@ async fn race(claimers: Vec<(Arc<dyn Store>, ClaimRequest)>) -> Result<Vec<(Clai
     Ok(answers)
 }
 
-async fn one_of_many_claimers_wins(bench: &Bench) -> Outcome {
+async fn one_of_many_claimers_wins(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let mut winners = Vec::new();
     for (request, claim) in contest(bench, &slot, 3).await? {
@@ -72,7 +72,7 @@ async fn one_of_many_claimers_wins(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn one_of_many_claimers_wins_each_attempt_until_none_is_left(bench: &Bench) -> Outcome {
+async fn one_of_many_claimers_wins_each_attempt_until_none_is_left(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     for attempt in 1..=2 {
         let mut won = Vec::new();
@@ -91,7 +91,7 @@ async fn one_of_many_claimers_wins_each_attempt_until_none_is_left(bench: &Bench
     Ok(())
 }
 
-async fn one_request_sent_many_times_at_once_is_one_grant(bench: &Bench) -> Outcome {
+async fn one_request_sent_many_times_at_once_is_one_grant(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let request = bench.request(&slot, "a")?;
     let mut claimers = Vec::new();
@@ -129,7 +129,7 @@ async fn claim_all(
     Ok(won)
 }
 
-async fn two_nodes_are_never_granted_the_same_slot(bench: &Bench) -> Outcome {
+async fn two_nodes_are_never_granted_the_same_slot(bench: &Bench) -> CaseOutcome {
     let scale = bench.scale();
     let starts = (0_i64..).take(scale.slots);
     let slots = starts.map(|second| bench.span("job", -600 - second, 7_200)).collect::<Result<Vec<_>, _>>()?;
@@ -153,7 +153,7 @@ async fn two_nodes_are_never_granted_the_same_slot(bench: &Bench) -> Outcome {
 }
 
 /// Of slots that nobody has touched, and of slots that have had an attempt: stores may grant these in another way.
-async fn of_exclusive_claims_at_once_of_a_jobs_slots_one_is_granted(bench: &Bench) -> Outcome {
+async fn of_exclusive_claims_at_once_of_a_jobs_slots_one_is_granted(bench: &Bench) -> CaseOutcome {
     for (job, again) in [("a", false), ("b", true), ("c", false), ("d", true)] {
         let mut claimers = Vec::new();
         for index in 0..8_u8 {
@@ -184,7 +184,7 @@ async fn of_exclusive_claims_at_once_of_a_jobs_slots_one_is_granted(bench: &Benc
     Ok(())
 }
 
-async fn of_many_finishers_one_sets_the_marker(bench: &Bench) -> Outcome {
+async fn of_many_finishers_one_sets_the_marker(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let mut finishers = Vec::new();
     for index in 0..16 {
@@ -220,7 +220,7 @@ fn two(bench: &Bench, job: &str) -> Result<[Slot; 2], Failure> {
     Ok([bench.span(job, -900, 7_200)?, bench.slot(job)?])
 }
 
-async fn a_newer_slot_blocks_an_exclusive_claim_too(bench: &Bench) -> Outcome {
+async fn a_newer_slot_blocks_an_exclusive_claim_too(bench: &Bench) -> CaseOutcome {
     let [older, newer] = two(bench, "job")?;
     bench.grant(&newer, "a").await?;
     let key = take!(bench.store.claim(&exclusive(bench, &older)?).await?, Claim::Blocked { key, .. } => key);
@@ -230,7 +230,7 @@ async fn a_newer_slot_blocks_an_exclusive_claim_too(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn the_oldest_of_several_slots_is_named(bench: &Bench) -> Outcome {
+async fn the_oldest_of_several_slots_is_named(bench: &Bench) -> CaseOutcome {
     // An hour, a minute and a second of it: the shorter key is the older slot.
     let hour = bench.span("job", -86_400, 7_200)?;
     for start in [-600, -86_400, -660, -3_601] {
@@ -242,14 +242,14 @@ async fn the_oldest_of_several_slots_is_named(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn an_exclusive_lease_does_not_block_a_claim_that_is_not(bench: &Bench) -> Outcome {
+async fn an_exclusive_lease_does_not_block_a_claim_that_is_not(bench: &Bench) -> CaseOutcome {
     let [older, newer] = two(bench, "job")?;
     ensure_is!(bench.store.claim(&exclusive(bench, &older)?).await?, Claim::Claimed { .. });
     ensure_is!(bench.claim(&newer, "a").await?, Claim::Claimed { .. });
     Ok(())
 }
 
-async fn a_lease_that_was_settled_blocks_nobody(bench: &Bench) -> Outcome {
+async fn a_lease_that_was_settled_blocks_nobody(bench: &Bench) -> CaseOutcome {
     for job in ["failed", "waits", "given-back", "done"] {
         let [older, newer] = two(bench, job)?;
         let (lease, request) = (bench.grant(&older, "a").await?, exclusive(bench, &newer)?);
@@ -265,7 +265,7 @@ async fn a_lease_that_was_settled_blocks_nobody(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_lease_that_was_taken_away_blocks_nobody(bench: &Bench) -> Outcome {
+async fn a_lease_that_was_taken_away_blocks_nobody(bench: &Bench) -> CaseOutcome {
     let [older, newer] = two(bench, "job")?;
     let (lease, request) = (bench.grant(&older, "a").await?, exclusive(bench, &newer)?);
     ensure_is!(bench.store.claim(&request).await?, Claim::Blocked { .. });
@@ -275,7 +275,7 @@ async fn a_lease_that_was_taken_away_blocks_nobody(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_lease_that_was_restored_blocks_again(bench: &Bench) -> Outcome {
+async fn a_lease_that_was_restored_blocks_again(bench: &Bench) -> CaseOutcome {
     let [older, newer] = two(bench, "job")?;
     let lease: Lease = bench.grant(&older, "a").await?;
     bench.expire(&older).await?;
@@ -284,7 +284,7 @@ async fn a_lease_that_was_restored_blocks_again(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn of_two_exclusive_claims_at_once_one_is_granted(bench: &Bench) -> Outcome {
+async fn of_two_exclusive_claims_at_once_one_is_granted(bench: &Bench) -> CaseOutcome {
     let (here, there) = (bench.another().await?, bench.another().await?);
     for round in 0..20 {
         let [older, newer] = two(bench, &format!("job-{round}"))?;
@@ -297,7 +297,7 @@ async fn of_two_exclusive_claims_at_once_one_is_granted(bench: &Bench) -> Outcom
 }
 
 /// The answer to a claim was lost, and the slot is over when its sender reaches the store again.
-async fn a_grant_that_is_heard_of_after_the_slots_end_is_given_back(bench: &Bench) -> Outcome {
+async fn a_grant_that_is_heard_of_after_the_slots_end_is_given_back(bench: &Bench) -> CaseOutcome {
     let (slot, next) = (bench.slot("job")?, bench.span("job", -60, 7_200)?);
     let request = bench.request(&slot, "a")?;
     granted(&request, bench.store.claim(&request).await?)?;
@@ -314,7 +314,7 @@ async fn a_grant_that_is_heard_of_after_the_slots_end_is_given_back(bench: &Benc
     Ok(())
 }
 
-async fn a_lapsed_grant_that_is_heard_of_after_the_slots_end_is_given_back(bench: &Bench) -> Outcome {
+async fn a_lapsed_grant_that_is_heard_of_after_the_slots_end_is_given_back(bench: &Bench) -> CaseOutcome {
     let (slot, node) = (bench.slot("job")?, crate::store::conformance::bench::node_name("b")?);
     let request = bench.request(&slot, "a")?;
     granted(&request, bench.store.claim(&request).await?)?;

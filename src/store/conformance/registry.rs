@@ -8,7 +8,7 @@ use chrono::DateTime;
 use crate::clock::later;
 use crate::slot::{Decision, MOST_PAGES, NotePage, Slot, SlotRecord};
 use crate::store::conformance::bench::{audit, case, is_recent, job_name, node_name, record};
-use crate::store::conformance::{Bench, Case, Failure, Outcome};
+use crate::store::conformance::{Bench, Case, CaseOutcome, Failure};
 use crate::store::{Claim, Intervention, JobEntry, JobOrigin, NodeReport, Store};
 
 pub(super) const CASES: &[Case] = &[
@@ -64,7 +64,7 @@ fn report(bench: &Bench, node: &str, instance: &str) -> Result<NodeReport, Failu
     })
 }
 
-async fn an_empty_registry_knows_nothing(bench: &Bench) -> Outcome {
+async fn an_empty_registry_knows_nothing(bench: &Bench) -> CaseOutcome {
     ensure_eq!(bench.store.jobs().await?, Vec::new());
     ensure_eq!(bench.store.nodes().await?.1, Vec::new());
     ensure_eq!(bench.store.pauses().await?, Vec::new());
@@ -73,7 +73,7 @@ async fn an_empty_registry_knows_nothing(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_registered_job_is_known_to_all_by_name(bench: &Bench) -> Outcome {
+async fn a_registered_job_is_known_to_all_by_name(bench: &Bench) -> CaseOutcome {
     let known = bench.store.register(&[job("push", "0 * * * *")?, job("backup", "30 2 * * *")?]).await?;
     let names: Vec<&str> = known.iter().map(|entry| entry.name.as_str()).collect();
     ensure_eq!(names, vec!["backup", "push"]);
@@ -88,7 +88,7 @@ async fn a_registered_job_is_known_to_all_by_name(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_job_registered_again_keeps_when_it_was_first_seen(bench: &Bench) -> Outcome {
+async fn a_job_registered_again_keeps_when_it_was_first_seen(bench: &Bench) -> CaseOutcome {
     let first = bench.store.register(&[job("push", "0 * * * *")?]).await?;
     let seen = take!(first.as_slice(), [entry] => entry.first_seen);
     bench.after(seen).await?;
@@ -99,7 +99,7 @@ async fn a_job_registered_again_keeps_when_it_was_first_seen(bench: &Bench) -> O
 }
 
 /// A crontab's `exec` looks whether the name is known, and a daemon may register it before the word of `exec` arrives.
-async fn what_a_file_said_of_a_job_is_replaced_by_a_file_alone(bench: &Bench) -> Outcome {
+async fn what_a_file_said_of_a_job_is_replaced_by_a_file_alone(bench: &Bench) -> CaseOutcome {
     let of_crontab = JobEntry { enabled: false, origin: JobOrigin::Crontab, ..job("push", "0 0 * * *")? };
     let of_service = JobEntry { origin: JobOrigin::Service, ..of_crontab.clone() };
     let crontab = bench.store.register(std::slice::from_ref(&of_crontab)).await?;
@@ -122,7 +122,7 @@ async fn what_a_file_said_of_a_job_is_replaced_by_a_file_alone(bench: &Bench) ->
     Ok(())
 }
 
-async fn a_node_is_known_by_its_last_report(bench: &Bench) -> Outcome {
+async fn a_node_is_known_by_its_last_report(bench: &Bench) -> CaseOutcome {
     let first = report(bench, "b", "b1")?;
     bench.store.heartbeat(&report(bench, "a", "a1")?).await?;
     bench.store.heartbeat(&first).await?;
@@ -142,7 +142,7 @@ async fn a_node_is_known_by_its_last_report(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_heartbeat_tells_the_stores_clock(bench: &Bench) -> Outcome {
+async fn a_heartbeat_tells_the_stores_clock(bench: &Bench) -> CaseOutcome {
     let first = bench.store.heartbeat(&report(bench, "a", "a1")?).await?;
     ensure!(is_recent(bench, first.now), "now is {}", first.now);
     bench.after(first.now).await?;
@@ -151,7 +151,7 @@ async fn a_heartbeat_tells_the_stores_clock(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_restarted_node_takes_the_place_of_its_earlier_instance(bench: &Bench) -> Outcome {
+async fn a_restarted_node_takes_the_place_of_its_earlier_instance(bench: &Bench) -> CaseOutcome {
     bench.store.heartbeat(&report(bench, "a", "a1")?).await?;
     bench.store.heartbeat(&report(bench, "a", "a2")?).await?;
     let (_, nodes) = bench.store.nodes().await?;
@@ -160,7 +160,7 @@ async fn a_restarted_node_takes_the_place_of_its_earlier_instance(bench: &Bench)
     Ok(())
 }
 
-async fn a_pause_is_known_to_all(bench: &Bench) -> Outcome {
+async fn a_pause_is_known_to_all(bench: &Bench) -> CaseOutcome {
     let name = job_name("push")?;
     let until = Some(bench.at(600));
     ensure_eq!(bench.store.pause(&name, until, &audit("pause")).await?, Intervention::Applied);
@@ -173,7 +173,7 @@ async fn a_pause_is_known_to_all(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_pause_replaces_the_earlier_one(bench: &Bench) -> Outcome {
+async fn a_pause_replaces_the_earlier_one(bench: &Bench) -> CaseOutcome {
     let (name, other) = (job_name("push")?, job_name("backup")?);
     bench.store.pause(&name, Some(bench.at(600)), &audit("pause")).await?;
     bench.store.pause(&other, None, &audit("pause")).await?;
@@ -184,7 +184,7 @@ async fn a_pause_replaces_the_earlier_one(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_resume_ends_the_pause_and_keeps_who_began_it(bench: &Bench) -> Outcome {
+async fn a_resume_ends_the_pause_and_keeps_who_began_it(bench: &Bench) -> CaseOutcome {
     let name = job_name("push")?;
     let odd = crate::slot::Audit { why: "the {suite} \"asks\"}".to_owned(), ..audit("pause") };
     bench.store.pause(&name, Some(bench.at(600)), &odd).await?;
@@ -204,7 +204,7 @@ async fn a_resume_ends_the_pause_and_keeps_who_began_it(bench: &Bench) -> Outcom
     Ok(())
 }
 
-async fn resuming_what_is_not_paused_changes_nothing(bench: &Bench) -> Outcome {
+async fn resuming_what_is_not_paused_changes_nothing(bench: &Bench) -> CaseOutcome {
     let name = job_name("push")?;
     ensure_eq!(bench.store.resume(&name, &audit("resume")).await?, Intervention::Unchanged);
     ensure_eq!(bench.store.pauses().await?, Vec::new());
@@ -215,7 +215,7 @@ async fn resuming_what_is_not_paused_changes_nothing(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn an_inspection_answers_in_the_order_asked(bench: &Bench) -> Outcome {
+async fn an_inspection_answers_in_the_order_asked(bench: &Bench) -> CaseOutcome {
     let (a, b, c) = (bench.slot("a")?, bench.slot("b")?, bench.slot("c")?);
     bench.grant(&b, "n").await?;
     let asked = [c, b.clone(), a, b];
@@ -229,7 +229,7 @@ async fn an_inspection_answers_in_the_order_asked(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn the_stores_clock_does_not_go_back(bench: &Bench) -> Outcome {
+async fn the_stores_clock_does_not_go_back(bench: &Bench) -> CaseOutcome {
     let (first, _) = bench.store.inspect(&[]).await?;
     let (second, _) = bench.store.nodes().await?;
     let (third, _) = bench.another().await?.inspect(&[bench.slot("job")?]).await?;
@@ -250,13 +250,13 @@ async fn noted(store: &dyn Store, slot: &Slot) -> Result<Vec<String>, Failure> {
     Ok(store.notes(slot).await?.into_iter().map(|page| page.id).collect())
 }
 
-async fn a_slot_that_nobody_noted_on_has_none(bench: &Bench) -> Outcome {
+async fn a_slot_that_nobody_noted_on_has_none(bench: &Bench) -> CaseOutcome {
     ensure_eq!(bench.store.notes(&bench.slot("job")?).await?, Vec::new());
     bench.store.note(&[]).await?;
     Ok(())
 }
 
-async fn pages_are_read_by_all_in_the_order_in_which_they_were_begun(bench: &Bench) -> Outcome {
+async fn pages_are_read_by_all_in_the_order_in_which_they_were_begun(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let (late, early) = (page(bench, "a.1", "a", 9)?, page(bench, "b.1", "b", 2)?);
     bench.store.note(&[(slot.clone(), late.clone())]).await?;
@@ -265,7 +265,7 @@ async fn pages_are_read_by_all_in_the_order_in_which_they_were_begun(bench: &Ben
     Ok(())
 }
 
-async fn a_page_takes_the_place_of_its_earlier_form_and_of_no_other(bench: &Bench) -> Outcome {
+async fn a_page_takes_the_place_of_its_earlier_form_and_of_no_other(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let (mut own, other) = (page(bench, "a.1", "a", 1)?, page(bench, "a.2", "a", 2)?);
     bench.store.note(&[(slot.clone(), own.clone()), (slot.clone(), other.clone())]).await?;
@@ -278,7 +278,7 @@ async fn a_page_takes_the_place_of_its_earlier_form_and_of_no_other(bench: &Benc
     Ok(())
 }
 
-async fn many_slots_are_noted_on_at_once_and_each_keeps_its_own(bench: &Bench) -> Outcome {
+async fn many_slots_are_noted_on_at_once_and_each_keeps_its_own(bench: &Bench) -> CaseOutcome {
     let mut pages = Vec::new();
     for index in 0..300 {
         let slot = bench.span(&format!("job-{}", index % 7), -600 - index, 7_200)?;
@@ -295,7 +295,7 @@ async fn many_slots_are_noted_on_at_once_and_each_keeps_its_own(bench: &Bench) -
     Ok(())
 }
 
-async fn the_newest_pages_are_kept(bench: &Bench) -> Outcome {
+async fn the_newest_pages_are_kept(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let most = i64::try_from(MOST_PAGES).unwrap_or(i64::MAX);
     for index in 0..most + 3 {
@@ -307,7 +307,7 @@ async fn the_newest_pages_are_kept(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn two_nodes_that_note_at_the_same_time_keep_both_their_pages(bench: &Bench) -> Outcome {
+async fn two_nodes_that_note_at_the_same_time_keep_both_their_pages(bench: &Bench) -> CaseOutcome {
     let mut slots = Vec::new();
     for index in 0..20 {
         slots.push(bench.span("job", -600 - index, 7_200)?);
@@ -328,7 +328,7 @@ async fn two_nodes_that_note_at_the_same_time_keep_both_their_pages(bench: &Benc
 /// Longer than any retention of the suite's setups.
 const LONG: i64 = 400 * 86_400;
 
-async fn what_was_noted_long_ago_is_gone(bench: &Bench) -> Outcome {
+async fn what_was_noted_long_ago_is_gone(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     bench.store.note(&[(slot.clone(), page(bench, "a.1", "a", 1)?)]).await?;
     bench.probe.age_notes(&slot).await?;
@@ -340,7 +340,7 @@ async fn what_was_noted_long_ago_is_gone(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn notes_of_a_slot_that_lasts_stay_whatever_their_age(bench: &Bench) -> Outcome {
+async fn notes_of_a_slot_that_lasts_stay_whatever_their_age(bench: &Bench) -> CaseOutcome {
     let slot = bench.span("job", -LONG, LONG)?;
     bench.store.note(&[(slot.clone(), page(bench, "a.1", "a", -LONG)?)]).await?;
     bench.store.purge().await?;
@@ -348,7 +348,7 @@ async fn notes_of_a_slot_that_lasts_stay_whatever_their_age(bench: &Bench) -> Ou
     Ok(())
 }
 
-async fn notes_change_nothing_of_the_slot(bench: &Bench) -> Outcome {
+async fn notes_change_nothing_of_the_slot(bench: &Bench) -> CaseOutcome {
     let (slot, untouched) = (bench.slot("job")?, bench.slot("other")?);
     let lease = bench.grant(&slot, "a").await?;
     let before = bench.record(&slot).await?;
@@ -362,7 +362,7 @@ async fn notes_change_nothing_of_the_slot(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_text_of_any_kind_comes_back_as_it_was(bench: &Bench) -> Outcome {
+async fn a_text_of_any_kind_comes_back_as_it_was(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let mut page = page(bench, "a.1", "a", 1)?;
     let message = r#"'; DROP TABLE notes; -- "{x}" \u0000 %s $1 ä 漢 🦀"#.to_owned();
@@ -372,7 +372,7 @@ async fn a_text_of_any_kind_comes_back_as_it_was(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn notes_stay_in_their_namespace(bench: &Bench) -> Outcome {
+async fn notes_stay_in_their_namespace(bench: &Bench) -> CaseOutcome {
     let (beside, _) = bench.neighbour().await?;
     let slot = bench.slot("job")?;
     bench.store.note(&[(slot.clone(), page(bench, "a.1", "a", 1)?)]).await?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::slot::{Lease, Mark, Outcome as Ended, OutputTail, RunRecord, Verdict};
 use crate::store::conformance::bench::{DONE, LEASE, WAIT, case, failed, given_back, is_about, is_recent, succeeded};
-use crate::store::conformance::{Bench, Case, Outcome};
+use crate::store::conformance::{Bench, Case, CaseOutcome};
 use crate::store::{Claim, Release, Settlement};
 
 pub(super) const CASES: &[Case] = &[
@@ -32,7 +32,7 @@ pub(super) const CASES: &[Case] = &[
     case!("settle", a_failure_after_success_leaves_its_output),
 ];
 
-async fn each_run_has_an_output_of_its_own(bench: &Bench) -> Outcome {
+async fn each_run_has_an_output_of_its_own(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let first = bench.grant(&slot, "a").await?;
     bench.store.fail(&first, &failed(&first), Duration::ZERO).await?;
@@ -46,7 +46,7 @@ async fn each_run_has_an_output_of_its_own(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_failure_after_success_leaves_its_output(bench: &Bench) -> Outcome {
+async fn a_failure_after_success_leaves_its_output(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     bench.store.complete(&lease, &succeeded(&lease), DONE).await?;
@@ -56,7 +56,7 @@ async fn a_failure_after_success_leaves_its_output(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn success_is_recorded_with_marker_run_and_verdict(bench: &Bench) -> Outcome {
+async fn success_is_recorded_with_marker_run_and_verdict(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     let run = succeeded(&lease);
@@ -74,7 +74,7 @@ async fn success_is_recorded_with_marker_run_and_verdict(bench: &Bench) -> Outco
     Ok(())
 }
 
-async fn success_is_written_even_when_the_lease_had_lapsed(bench: &Bench) -> Outcome {
+async fn success_is_written_even_when_the_lease_had_lapsed(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     bench.expire(&slot).await?;
@@ -83,7 +83,7 @@ async fn success_is_written_even_when_the_lease_had_lapsed(bench: &Bench) -> Out
     Ok(())
 }
 
-async fn whoever_was_overtaken_hears_of_one_who_came_and_went(bench: &Bench) -> Outcome {
+async fn whoever_was_overtaken_hears_of_one_who_came_and_went(bench: &Bench) -> CaseOutcome {
     for (job, succeeds) in [("success", true), ("failure", false)] {
         let slot = bench.slot(job)?;
         let lease = bench.grant(&slot, "a").await?;
@@ -104,7 +104,7 @@ async fn whoever_was_overtaken_hears_of_one_who_came_and_went(bench: &Bench) -> 
     Ok(())
 }
 
-async fn whoever_was_followed_by_a_smaller_number_hears_of_it(bench: &Bench) -> Outcome {
+async fn whoever_was_followed_by_a_smaller_number_hears_of_it(bench: &Bench) -> CaseOutcome {
     for (job, succeeds) in [("success", true), ("failure", false)] {
         let slot = bench.slot(job)?;
         let first = bench.grant(&slot, "a").await?;
@@ -129,7 +129,7 @@ async fn whoever_was_followed_by_a_smaller_number_hears_of_it(bench: &Bench) -> 
     Ok(())
 }
 
-async fn success_is_written_over_another_ones_lease(bench: &Bench) -> Outcome {
+async fn success_is_written_over_another_ones_lease(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let stale = bench.grant(&slot, "a").await?;
     bench.expire(&slot).await?;
@@ -151,7 +151,7 @@ async fn success_is_written_over_another_ones_lease(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn success_is_written_over_another_ones_wait(bench: &Bench) -> Outcome {
+async fn success_is_written_over_another_ones_wait(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let stale = bench.grant(&slot, "a").await?;
     bench.expire(&slot).await?;
@@ -165,7 +165,7 @@ async fn success_is_written_over_another_ones_wait(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn success_is_written_to_a_store_that_restarted_empty(bench: &Bench) -> Outcome {
+async fn success_is_written_to_a_store_that_restarted_empty(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let first = bench.grant(&slot, "a").await?;
     bench.store.fail(&first, &failed(&first), Duration::ZERO).await?;
@@ -178,7 +178,7 @@ async fn success_is_written_to_a_store_that_restarted_empty(bench: &Bench) -> Ou
     Ok(())
 }
 
-async fn a_second_success_leaves_the_marker_as_it_is(bench: &Bench) -> Outcome {
+async fn a_second_success_leaves_the_marker_as_it_is(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     bench.store.complete(&lease, &succeeded(&lease), DONE).await?;
@@ -190,7 +190,7 @@ async fn a_second_success_leaves_the_marker_as_it_is(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn success_counts_past_the_end_of_the_slot(bench: &Bench) -> Outcome {
+async fn success_counts_past_the_end_of_the_slot(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     let over = bench.span("job", -600, -1)?;
@@ -203,7 +203,7 @@ async fn success_counts_past_the_end_of_the_slot(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_failure_releases_and_begins_the_wait(bench: &Bench) -> Outcome {
+async fn a_failure_releases_and_begins_the_wait(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     ensure_eq!(bench.store.fail(&lease, &failed(&lease), WAIT).await?, Release::Released);
@@ -216,7 +216,7 @@ async fn a_failure_releases_and_begins_the_wait(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_failure_without_wait_frees_the_slot_at_once(bench: &Bench) -> Outcome {
+async fn a_failure_without_wait_frees_the_slot_at_once(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     ensure_eq!(bench.store.fail(&lease, &failed(&lease), Duration::ZERO).await?, Release::Released);
@@ -226,7 +226,7 @@ async fn a_failure_without_wait_frees_the_slot_at_once(bench: &Bench) -> Outcome
     Ok(())
 }
 
-async fn a_failure_after_the_lease_lapsed_begins_no_wait(bench: &Bench) -> Outcome {
+async fn a_failure_after_the_lease_lapsed_begins_no_wait(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     bench.expire(&slot).await?;
@@ -236,7 +236,7 @@ async fn a_failure_after_the_lease_lapsed_begins_no_wait(bench: &Bench) -> Outco
     Ok(())
 }
 
-async fn a_stale_failure_leaves_the_holder_alone(bench: &Bench) -> Outcome {
+async fn a_stale_failure_leaves_the_holder_alone(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let stale = bench.grant(&slot, "a").await?;
     bench.expire(&slot).await?;
@@ -261,7 +261,7 @@ async fn a_stale_failure_leaves_the_holder_alone(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_stale_failure_leaves_done_alone(bench: &Bench) -> Outcome {
+async fn a_stale_failure_leaves_done_alone(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let stale = bench.grant(&slot, "a").await?;
     bench.expire(&slot).await?;
@@ -275,7 +275,7 @@ async fn a_stale_failure_leaves_done_alone(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_stale_failure_is_recorded_all_the_same(bench: &Bench) -> Outcome {
+async fn a_stale_failure_is_recorded_all_the_same(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let stale = bench.grant(&slot, "a").await?;
     bench.expire(&slot).await?;
@@ -289,7 +289,7 @@ async fn a_stale_failure_is_recorded_all_the_same(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn an_attempt_given_back_is_refunded_once(bench: &Bench) -> Outcome {
+async fn an_attempt_given_back_is_refunded_once(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     for _ in 0..3 {
@@ -309,7 +309,7 @@ async fn an_attempt_given_back_is_refunded_once(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_lapsed_attempt_is_not_refunded(bench: &Bench) -> Outcome {
+async fn a_lapsed_attempt_is_not_refunded(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     bench.expire(&slot).await?;
@@ -325,7 +325,7 @@ async fn a_lapsed_attempt_is_not_refunded(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_stale_give_back_leaves_the_holder_alone(bench: &Bench) -> Outcome {
+async fn a_stale_give_back_leaves_the_holder_alone(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let stale = bench.grant(&slot, "a").await?;
     bench.expire(&slot).await?;
@@ -340,7 +340,7 @@ async fn a_stale_give_back_leaves_the_holder_alone(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn a_failure_after_success_changes_nothing(bench: &Bench) -> Outcome {
+async fn a_failure_after_success_changes_nothing(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     bench.store.complete(&lease, &succeeded(&lease), DONE).await?;
@@ -351,7 +351,7 @@ async fn a_failure_after_success_changes_nothing(bench: &Bench) -> Outcome {
     Ok(())
 }
 
-async fn one_attempt_number_of_two_tokens_keeps_both_records(bench: &Bench) -> Outcome {
+async fn one_attempt_number_of_two_tokens_keeps_both_records(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let stale = bench.grant(&slot, "a").await?;
     bench.probe.wipe().await?;

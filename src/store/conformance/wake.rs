@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::store::conformance::bench::{DONE, LEASE, audit, case, failed, given_back, succeeded};
-use crate::store::conformance::{Bench, Case, Failure, Outcome};
+use crate::store::conformance::{Bench, Case, CaseOutcome, Failure};
 use crate::store::{Wake, WakeKind, Wakeups};
 
 pub(super) const CASES: &[Case] = &[
@@ -45,8 +45,8 @@ async fn told(
     bench: &Bench,
     wakeups: &mut Wakeups,
     (job, what): (&str, WakeKind),
-    mut change: impl AsyncFnMut(&crate::slot::Slot) -> Outcome,
-) -> Outcome {
+    mut change: impl AsyncFnMut(&crate::slot::Slot) -> CaseOutcome,
+) -> CaseOutcome {
     for index in 0..tries(bench) {
         let slot = bench.span(job, -600 - index, 7_200)?;
         change(&slot).await?;
@@ -61,7 +61,7 @@ async fn told(
     Err(Failure::from(format!("no hint {what:?} for {job} within {:?}", bench.scale().patience)))
 }
 
-fn silent(wakeups: &mut Wakeups) -> Outcome {
+fn silent(wakeups: &mut Wakeups) -> CaseOutcome {
     while let Ok(wake) = wakeups.try_recv() {
         ensure_eq!(wake, Wake::Resync, "a store that does not push told");
     }
@@ -69,7 +69,7 @@ fn silent(wakeups: &mut Wakeups) -> Outcome {
 }
 
 /// Completes slots of `job` until the hint is heard.
-pub(super) async fn until_told(bench: &Bench, wakeups: &mut Wakeups, job: &str, what: WakeKind) -> Outcome {
+pub(super) async fn until_told(bench: &Bench, wakeups: &mut Wakeups, job: &str, what: WakeKind) -> CaseOutcome {
     told(bench, wakeups, (job, what), async |slot| {
         let lease = bench.grant(slot, "a").await?;
         bench.store.complete(&lease, &succeeded(&lease), DONE).await?;
@@ -78,7 +78,7 @@ pub(super) async fn until_told(bench: &Bench, wakeups: &mut Wakeups, job: &str, 
     .await
 }
 
-async fn a_failure_wakes_the_others(bench: &Bench) -> Outcome {
+async fn a_failure_wakes_the_others(bench: &Bench) -> CaseOutcome {
     let listener = bench.another().await?;
     let mut wakeups = listener.subscribe();
     told(bench, &mut wakeups, ("job", WakeKind::Released), async |slot| {
@@ -89,7 +89,7 @@ async fn a_failure_wakes_the_others(bench: &Bench) -> Outcome {
     .await
 }
 
-async fn an_attempt_given_back_wakes_the_others(bench: &Bench) -> Outcome {
+async fn an_attempt_given_back_wakes_the_others(bench: &Bench) -> CaseOutcome {
     let listener = bench.another().await?;
     let mut wakeups = listener.subscribe();
     told(bench, &mut wakeups, ("job", WakeKind::Released), async |slot| {
@@ -100,13 +100,13 @@ async fn an_attempt_given_back_wakes_the_others(bench: &Bench) -> Outcome {
     .await
 }
 
-async fn success_wakes_the_others(bench: &Bench) -> Outcome {
+async fn success_wakes_the_others(bench: &Bench) -> CaseOutcome {
     let listener = bench.another().await?;
     let mut wakeups = listener.subscribe();
     until_told(bench, &mut wakeups, "job", WakeKind::Done).await
 }
 
-async fn an_unlock_wakes_the_others(bench: &Bench) -> Outcome {
+async fn an_unlock_wakes_the_others(bench: &Bench) -> CaseOutcome {
     let listener = bench.another().await?;
     let mut wakeups = listener.subscribe();
     told(bench, &mut wakeups, ("job", WakeKind::Released), async |slot| {
@@ -117,7 +117,7 @@ async fn an_unlock_wakes_the_others(bench: &Bench) -> Outcome {
     .await
 }
 
-async fn a_reset_wakes_the_others(bench: &Bench) -> Outcome {
+async fn a_reset_wakes_the_others(bench: &Bench) -> CaseOutcome {
     let listener = bench.another().await?;
     let mut wakeups = listener.subscribe();
     told(bench, &mut wakeups, ("job", WakeKind::Released), async |slot| {
@@ -129,7 +129,7 @@ async fn a_reset_wakes_the_others(bench: &Bench) -> Outcome {
     .await
 }
 
-async fn mark_done_wakes_the_others(bench: &Bench) -> Outcome {
+async fn mark_done_wakes_the_others(bench: &Bench) -> CaseOutcome {
     let listener = bench.another().await?;
     let mut wakeups = listener.subscribe();
     told(bench, &mut wakeups, ("job", WakeKind::Done), async |slot| {
@@ -139,7 +139,7 @@ async fn mark_done_wakes_the_others(bench: &Bench) -> Outcome {
     .await
 }
 
-async fn a_resume_wakes_the_others(bench: &Bench) -> Outcome {
+async fn a_resume_wakes_the_others(bench: &Bench) -> CaseOutcome {
     let listener = bench.another().await?;
     let mut wakeups = listener.subscribe();
     let name = crate::store::conformance::bench::job_name("job")?;
@@ -157,7 +157,7 @@ async fn a_resume_wakes_the_others(bench: &Bench) -> Outcome {
     Err(Failure::from(format!("no hint for job {name} within {:?}", bench.scale().patience)))
 }
 
-async fn two_listeners_are_both_told(bench: &Bench) -> Outcome {
+async fn two_listeners_are_both_told(bench: &Bench) -> CaseOutcome {
     let connection = bench.another().await?;
     let (mut first, mut second) = (connection.subscribe(), connection.subscribe());
     until_told(bench, &mut first, "one", WakeKind::Done).await?;

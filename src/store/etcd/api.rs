@@ -100,12 +100,12 @@ enum Operation {
 
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct ResponseOp {
-    #[prost(oneof = "Answer", tags = "1")]
-    pub(super) response: Option<Answer>,
+    #[prost(oneof = "OpReply", tags = "1")]
+    pub(super) response: Option<OpReply>,
 }
 
 #[derive(Clone, PartialEq, Eq, Oneof)]
-pub(super) enum Answer {
+pub(super) enum OpReply {
     #[prost(message, tag = "1")]
     Range(RangeResponse),
 }
@@ -362,7 +362,7 @@ impl TxnResponse {
     /// What each range held that was read.
     pub(super) fn found(self) -> Vec<Vec<KeyValue>> {
         let kvs = self.responses.into_iter().map(|response| match response.response {
-            Some(Answer::Range(range)) => range.kvs,
+            Some(OpReply::Range(range)) => range.kvs,
             None => Vec::new(),
         });
         kvs.collect()

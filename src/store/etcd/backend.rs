@@ -6,15 +6,19 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::api::{AlarmRequest, AlarmResponse, MemberListResponse, Nothing, StatusResponse, method};
+use super::api::{
+    AlarmRequest, AlarmResponse, MemberListResponse, Nothing, RequestOp, StatusResponse, TxnRequest, delete,
+    delete_prefix, method,
+};
 use super::keys::Keys;
 use super::target::{FORM, Target};
 use super::{CAPABILITY, EtcdStore};
 use crate::clock::Clock;
 use crate::job::Namespace;
 use crate::slot::Slot;
-use crate::store::backend::{Backend, Files};
-use crate::store::{Advice, Capability, Finding, OpenError, Store, StoreOptions, Trial};
+use crate::store::backend::{Backend, Files, Opened};
+use crate::store::keyed::Call;
+use crate::store::{Advice, Capability, Finding, Op, OpenError, StoreError, StoreOptions, Trial};
 
 /// etcd.
 pub(in crate::store) struct EtcdBackend;
@@ -41,27 +45,13 @@ impl Backend for EtcdBackend {
         })
     }
 
-    async fn open(&self, url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, OpenError> {
+    async fn open(
+        &self,
+        url: &str,
+        options: StoreOptions,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<dyn Opened>, OpenError> {
         Ok(Arc::new(EtcdStore::open(url, options, clock).await?))
-    }
-
-    async fn examine(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Vec<Finding>, OpenError> {
-        Ok(EtcdStore::open(url, options, clock).await?.examine_cluster().await)
-    }
-
-    async fn forget(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        clock: Arc<dyn Clock>,
-        trial: &Trial,
-    ) -> Result<(), OpenError> {
-        Ok(EtcdStore::open(url, options, clock).await?.forget(trial).await?)
     }
 
     fn where_kept(&self, _location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)> {
@@ -84,30 +74,45 @@ const NO_SPACE: i32 = 1;
 
 /// What the cluster says of itself; what could not be asked for is missing.
 #[derive(Clone, Debug, Default)]
-struct Said {
+struct ClusterFacts {
     status: Option<StatusResponse>,
     members: Option<usize>,
     alarms: Option<Vec<i32>>,
 }
 
-impl EtcdStore {
-    /// Looks at the cluster.
-    async fn examine_cluster(&self) -> Vec<Finding> {
+#[async_trait]
+impl Opened for EtcdStore {
+    async fn examine(&self) -> Vec<Finding> {
         let work = async {
             let status = self.link.ask::<_, StatusResponse>(method::STATUS, Nothing {}).await.ok();
             let members = self.link.ask::<_, MemberListResponse>(method::MEMBER_LIST, Nothing {}).await.ok();
             let alarms = self.link.ask::<_, AlarmResponse>(method::ALARM, AlarmRequest::default()).await.ok();
             let kinds = |answer: AlarmResponse| answer.alarms.iter().map(|alarm| alarm.kind).collect();
-            Said { status, members: members.map(|answer| answer.members.len()), alarms: alarms.map(kinds) }
+            ClusterFacts { status, members: members.map(|answer| answer.members.len()), alarms: alarms.map(kinds) }
         };
         let limit = self.options.op_timeout.saturating_mul(3);
         let said = tokio::time::timeout(limit, work).await.unwrap_or_default();
         judge(&said)
     }
+
+    /// Removes what a trial wrote, in one step.
+    async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
+        let Trial { job, node, slots } = trial;
+        let of_job = job.iter().flat_map(|job| [self.keys.job(job), self.keys.pause(job), self.keys.latest(job)]);
+        let mut success: Vec<String> = of_job.chain(node.iter().map(|node| self.keys.node(node))).collect();
+        success.extend(slots.iter().flat_map(|slot| self.keys.all_of(&slot.to_string()).0));
+        success.extend(slots.iter().map(|slot| self.keys.lease(slot)));
+        let mut success: Vec<RequestOp> = success.iter().map(|key| delete(key)).collect();
+        let below = slots.iter().flat_map(|slot| [self.keys.outputs(slot), self.keys.notes(slot)]);
+        success.extend(below.map(|folder| delete_prefix(&folder)));
+        let call = Call::new(Op::Purge);
+        let request = TxnRequest::when(Vec::new(), success);
+        self.within(&call, async { self.commit(&call, request).await.map(drop) }).await
+    }
 }
 
 /// What is to be said of a cluster that says this of itself.
-fn judge(said: &Said) -> Vec<Finding> {
+fn judge(said: &ClusterFacts) -> Vec<Finding> {
     let mut findings = Vec::new();
     match &said.status {
         None => {
@@ -191,9 +196,9 @@ mod tests {
         );
     }
 
-    fn trouble(change: impl Fn(&mut Said)) -> Vec<String> {
+    fn trouble(change: impl Fn(&mut ClusterFacts)) -> Vec<String> {
         let status = StatusResponse { version: "3.4.23".to_owned(), db_size: 1, leader: 7 };
-        let mut said = Said { status: Some(status), members: Some(3), alarms: Some(vec![]) };
+        let mut said = ClusterFacts { status: Some(status), members: Some(3), alarms: Some(vec![]) };
         change(&mut said);
         let bad = judge(&said).into_iter().filter(|finding| finding.severity > Severity::Ok);
         bad.map(|finding| format!("{} {}", finding.check, finding.severity.as_str())).collect()

@@ -2,57 +2,20 @@
 //! out. A table; nothing here decides whether to try again.
 
 use std::error::Error as _;
-use std::time::Duration;
 
 use tonic::{Code, Status};
 
-use crate::store::keyed::Trouble;
-use crate::store::{Applied, ErrorKind, Op, StoreError};
-use crate::text::message;
+use crate::store::ErrorKind;
+use crate::store::keyed::one_line;
 
-/// The longest name that becomes part of a message; those of cronward's own are shorter.
-const LONGEST_NAME: usize = 300;
+pub(super) use crate::store::keyed::Fault;
 
-/// The longest foreign text that becomes part of a message.
-const SHOWN: usize = 160;
-
-type Source = Box<dyn std::error::Error + Send + Sync + 'static>;
-
-/// Trouble below the trait. It knows neither the operation nor what that had sent before.
-#[derive(Debug)]
-pub(in crate::store) struct Fault {
-    kind: ErrorKind,
-    message: String,
-    /// The server, or the lack of a connection, tells that nothing of the request was done.
-    refused: bool,
-    /// Another member may know better.
-    pub(super) elsewhere: bool,
-    source: Option<Source>,
+/// An answer that is none.
+pub(super) fn odd_answer() -> Fault {
+    Fault { refused: false, ..Fault::new(ErrorKind::Unsupported, "what answers there is not etcd's API version 3") }
 }
 
 impl Fault {
-    fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), refused: true, elsewhere: false, source: None }
-    }
-
-    /// Something foreign at a key.
-    pub(super) fn foreign(key: &str, why: &str) -> Self {
-        Self::new(
-            ErrorKind::Corrupt,
-            format!("{} holds what cronward did not write: {}", message(key, LONGEST_NAME), one_line(why)),
-        )
-    }
-
-    /// An answer that is none.
-    pub(super) fn odd_answer() -> Self {
-        Self { refused: false, ..Self::new(ErrorKind::Unsupported, "what answers there is not etcd's API version 3") }
-    }
-
-    /// Others change the same slot, again and again.
-    pub(super) fn contended() -> Self {
-        Self::new(ErrorKind::Overloaded, "others changed the slot each time before this could")
-    }
-
     /// There is no connection: nothing was sent.
     pub(super) fn not_connected(error: tonic::transport::Error) -> Self {
         let text = causes(&error);
@@ -70,28 +33,6 @@ impl Fault {
     /// It came before the request itself was sent.
     pub(super) fn before_the_request(self) -> Self {
         Self { refused: true, ..self }
-    }
-}
-
-impl Trouble for Fault {
-    fn timed_out(limit: Duration) -> Self {
-        let message = format!("no answer within {} ms", limit.as_millis());
-        Self { refused: false, elsewhere: true, ..Self::new(ErrorKind::Timeout, message) }
-    }
-
-    fn into_error(self, op: Op, sent: bool, location: &str) -> StoreError {
-        let applied = if sent && !self.refused { Applied::Maybe } else { Applied::No };
-        let error = StoreError::new(self.kind, applied, op, location, self.message);
-        match self.source {
-            Some(source) => error.caused_by(source),
-            None => error,
-        }
-    }
-}
-
-impl std::fmt::Display for Fault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
     }
 }
 
@@ -182,7 +123,7 @@ fn answered(status: &Status) -> Fault {
         Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled | Code::Aborted | Code::Internal => {
             Fault { refused: false, elsewhere: true, ..Fault::new(ErrorKind::Unavailable, text) }
         }
-        Code::Unimplemented => Fault::odd_answer(),
+        Code::Unimplemented => odd_answer(),
         Code::Unknown => Fault { refused: false, ..Fault::new(ErrorKind::Unsupported, format!("it answers: {text}")) },
         _ => Fault::new(ErrorKind::Unsupported, format!("it answers: {text}")),
     }
@@ -205,13 +146,10 @@ fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     one_line(&told.join(": "))
 }
 
-fn one_line(text: &str) -> String {
-    message(text.trim(), SHOWN)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::{Applied, Op};
 
     #[test]
     fn every_known_answer_has_its_kind_and_its_way_out() {

@@ -4,7 +4,7 @@
 use prost::Message;
 
 use super::api::{
-    Answer, AuthenticateResponse, KeyValue, LeaseGrantResponse, LeaseKeepAliveResponse, LeaseTimeToLiveResponse,
+    AuthenticateResponse, KeyValue, LeaseGrantResponse, LeaseKeepAliveResponse, LeaseTimeToLiveResponse, OpReply,
     RangeResponse, TxnResponse, WatchResponse,
 };
 use super::fault::Fault;
@@ -13,7 +13,6 @@ use super::read::{read_counter, read_document, read_json};
 use crate::clock::later;
 use crate::slot::OutputTail;
 use crate::store::codec::{MarkText, NodeText, NoteText, PauseText};
-use crate::store::keyed::Trouble;
 use crate::store::{JobEntry, Op, StoreOptions, Wake};
 
 /// An answer as it comes over the wire, without the frame of gRPC. True when it holds something that is read: a value that
@@ -22,7 +21,7 @@ pub fn etcd_reply(bytes: &[u8]) -> bool {
     let range = decode::<RangeResponse>(bytes).map(|range| range.kvs);
     let step = decode::<TxnResponse>(bytes).map(|answer| {
         let ranges = answer.responses.into_iter().filter_map(|response| response.response);
-        ranges.flat_map(|Answer::Range(range)| range.kvs).collect()
+        ranges.flat_map(|OpReply::Range(range)| range.kvs).collect()
     });
     let watch = decode::<WatchResponse>(bytes);
     let told = watch.map(|watch| watch.events.into_iter().filter_map(|event| event.kv).collect());

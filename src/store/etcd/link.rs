@@ -18,7 +18,7 @@ use tonic::{Request, Status, Streaming};
 use tonic_prost::ProstCodec;
 
 use super::api::{AuthenticateRequest, AuthenticateResponse, method};
-use super::fault::{Fault, is_stale_login};
+use super::fault::{Fault, is_stale_login, odd_answer};
 use super::target::Target;
 
 /// The largest answer that is read: many slots with long outputs.
@@ -198,7 +198,7 @@ impl Link {
             state.generation += 1;
             (at, state.generation)
         };
-        let Some(endpoint) = self.target.endpoints.get(at) else { return Err(Fault::odd_answer()) };
+        let Some(endpoint) = self.target.endpoints.get(at) else { return Err(odd_answer()) };
         let channel = endpoint.connect().await.map_err(Fault::not_connected)?;
         let token = self.log_in(&channel).await?;
         let open = Open { generation, channel, token };
@@ -220,7 +220,7 @@ impl Link {
             .await
             .map_err(|status| Fault::from(status).before_the_request())?
             .into_inner();
-        MetadataValue::try_from(answer.token).map(Some).map_err(|_| Fault::odd_answer())
+        MetadataValue::try_from(answer.token).map(Some).map_err(|_| odd_answer())
     }
 }
 

@@ -47,7 +47,7 @@ use fault::Fault;
 use keys::Keys;
 use link::Link;
 use target::Target;
-use watch::Listener;
+use watch::WatchListener;
 
 /// How often somebody who waits looks again while there is no watch.
 const POLL: Duration = Duration::from_secs(5);
@@ -68,7 +68,7 @@ const CAPABILITY: Capability = Capability {
 pub struct EtcdStore {
     keys: Keys,
     link: Arc<Link>,
-    listener: Listener,
+    listener: WatchListener,
     options: StoreOptions,
     location: String,
     seen: SeenSlots,
@@ -85,7 +85,7 @@ impl EtcdStore {
     pub async fn open(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         let keys = Keys::new(&options.namespace);
         let link = Arc::new(Link::new(Target::parse(url, options.op_timeout, Files::Read)?, options.op_timeout));
-        let listener = Listener::new(link.another(), keys.clone());
+        let listener = WatchListener::new(link.another(), keys.clone());
         Ok(Self { keys, link, listener, location: redact(url), seen: SeenSlots::default(), options, clock })
     }
 
@@ -111,8 +111,6 @@ impl EtcdStore {
 }
 
 impl Framed for EtcdStore {
-    type Fault = Fault;
-
     fn frame(&self) -> Frame<'_> {
         Frame { location: &self.location, limit: self.options.op_timeout }
     }

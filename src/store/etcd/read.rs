@@ -14,7 +14,7 @@ use super::api::{
     Compare, KeyValue, LeaseId, LeaseTimeToLiveResponse, RangeRequest, RequestOp, TxnRequest, TxnResponse, absent,
     method, none_but, unchanged,
 };
-use super::fault::Fault;
+use super::fault::{Fault, odd_answer};
 use crate::clock::later;
 use crate::slot::{Attempt, JobLatest, OutputTail, Slot, SlotKey, SlotRecord, Token};
 use crate::store::Pause;
@@ -46,7 +46,8 @@ pub(super) struct Loaded {
     pause: Option<Pause>,
     /// The oldest of the job's other slots that is leased.
     other: Option<(SlotKey, StoredMark)>,
-    latest: JobLatest,
+    /// None where it was not asked for, or cannot be read.
+    latest: Option<JobLatest>,
     /// The same, for a step that changes what the job has come to lately.
     pub(super) read_latest: Option<Compare>,
     pub(super) read: Vec<Compare>,
@@ -131,7 +132,7 @@ impl EtcdStore {
             at: self.moment(),
             pause: None,
             other: None,
-            latest: JobLatest::default(),
+            latest: None,
             read_latest: None,
             read,
             ranges: self.ranges_of(query),
@@ -156,7 +157,7 @@ impl EtcdStore {
         let latest_key = query.latest.then(|| self.keys.latest(query.slot.job()));
         let latest = latest_key.as_ref().and_then(|_| found.next()).and_then(|mut kvs| kvs.pop());
         let read_latest = latest_key.map(|key| unchanged(&key, latest.as_ref().map_or(0, |kv| kv.mod_revision)));
-        let latest = read_latest_of(latest.as_ref())?;
+        let latest = query.latest.then(|| read_latest_of(latest.as_ref()).ok()).flatten();
         let other = self.oldest_but(&query.slot, found.next().unwrap_or_default());
         if other.is_none() {
             read.extend(self.alone(query));
@@ -248,7 +249,7 @@ impl EtcdStore {
     }
 
     async fn record(&self, slot: &Slot, found: &[Vec<KeyValue>]) -> Result<SlotRecord, Fault> {
-        let [mark, counter, document] = found else { return Err(Fault::odd_answer()) };
+        let [mark, counter, document] = found else { return Err(odd_answer()) };
         // A lease that has just ended is gone.
         let mark = self.found_mark(mark.first().cloned()).await?.unwrap_or_default();
         let at = self.moment();
@@ -291,9 +292,4 @@ pub(super) fn read_document(kv: Option<&KeyValue>) -> Result<SlotState, Fault> {
 pub(super) fn read_json<T: serde::de::DeserializeOwned>(kv: &KeyValue) -> Result<T, Fault> {
     let odd = |error: serde_json::Error| Fault::foreign(&String::from_utf8_lossy(&kv.key), &error.to_string());
     serde_json::from_slice(&kv.value).map_err(odd)
-}
-
-/// A record's JSON. Its types have no key or number that JSON lacks.
-pub(super) fn json<T: serde::Serialize>(value: &T) -> Result<Vec<u8>, Fault> {
-    serde_json::to_vec(value).map_err(|error| Fault::foreign("a record", &error.to_string()))
 }

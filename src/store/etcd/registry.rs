@@ -6,20 +6,19 @@ use chrono::{DateTime, Utc};
 
 use super::EtcdStore;
 use super::api::{
-    ASCEND, Answer, BY_CHANGE, KeyValue, RangeRequest, RangeResponse, RequestOp, TxnRequest, TxnResponse, delete,
+    ASCEND, BY_CHANGE, KeyValue, OpReply, RangeRequest, RangeResponse, RequestOp, TxnRequest, TxnResponse, delete,
     delete_prefix, method, put, unchanged,
 };
 use super::fault::Fault;
 use super::keys::Keys;
-use super::read::{json, read_json, read_latest_of};
+use super::read::{read_json, read_latest_of};
 use crate::clock::later;
 use crate::job::JobName;
 use crate::slot::{Audit, JobLatest, MOST_PAGES, NotePage, Slot};
 use crate::store::codec::{LatestText, MarkText, NodeText, NoteText, PauseText};
-use crate::store::keyed::Call;
-use crate::store::keyed::{Notes, Registry};
+use crate::store::keyed::{Call, Notes, Registry, json};
 use crate::store::state::SlotState;
-use crate::store::{HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause, StoreError, Trial, Wake};
+use crate::store::{HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause, Wake};
 
 /// Changes of one transaction: a server takes 128 (`--max-txn-ops`).
 const AT_ONCE: usize = 100;
@@ -44,10 +43,11 @@ const PURGED_PAGES_IN_ONE: usize = 50;
 const PURGED_LATEST: i64 = 100;
 
 impl Registry for EtcdStore {
-    async fn jobs_known(&self) -> Result<Vec<JobEntry>, Fault> {
+    async fn jobs_known(&self, _call: &Call) -> Result<Vec<JobEntry>, Fault> {
         self.range(RangeRequest::prefix(&self.keys.jobs())).await?.iter().map(read_json).collect()
     }
 
+    /// Writes only what is new or has changed: nodes say the same again and again.
     async fn register_jobs(&self, call: &Call, jobs: &[JobEntry]) -> Result<Vec<JobEntry>, Fault> {
         for part in jobs.chunks(AT_ONCE) {
             let mut tries = 0..MOST_TRIES;
@@ -55,7 +55,7 @@ impl Registry for EtcdStore {
                 tries.next().ok_or_else(Fault::contended)?;
             }
         }
-        self.jobs_known().await
+        self.jobs_known(call).await
     }
 
     async fn beat(&self, call: &Call, report: &NodeReport) -> Result<HeartbeatReply, Fault> {
@@ -72,7 +72,7 @@ impl Registry for EtcdStore {
         Ok(HeartbeatReply { now: at.now })
     }
 
-    async fn nodes_known(&self) -> Result<(DateTime<Utc>, Vec<NodeEntry>), Fault> {
+    async fn nodes_known(&self, _call: &Call) -> Result<(DateTime<Utc>, Vec<NodeEntry>), Fault> {
         let known = self.range(RangeRequest::prefix(&self.keys.nodes())).await?;
         let at = self.moment();
         let mut entries = Vec::with_capacity(known.len());
@@ -83,7 +83,7 @@ impl Registry for EtcdStore {
         Ok((at.now, entries))
     }
 
-    async fn pauses_known(&self) -> Result<Vec<(JobName, Pause)>, Fault> {
+    async fn pauses_known(&self, _call: &Call) -> Result<Vec<(JobName, Pause)>, Fault> {
         let known = self.range(RangeRequest::prefix(&self.keys.pauses())).await?;
         let read = |kv: &KeyValue| {
             let name = Keys::name_of(&kv.key).and_then(|name| name.parse().ok());
@@ -123,7 +123,7 @@ impl Registry for EtcdStore {
         Err(Fault::contended())
     }
 
-    async fn latest_known(&self, jobs: &[JobName]) -> Result<Vec<JobLatest>, Fault> {
+    async fn latest_known(&self, _call: &Call, jobs: &[JobName]) -> Result<Vec<JobLatest>, Fault> {
         let mut latest = Vec::with_capacity(jobs.len());
         for part in jobs.chunks(AT_ONCE) {
             let found = self.read(part.iter().map(|job| RangeRequest::key(&self.keys.latest(job))).collect()).await?;
@@ -209,21 +209,6 @@ impl EtcdStore {
         let done = count > 0 && self.commit(call, TxnRequest::when(compare, success)).await?;
         Ok(if done { count } else { 0 })
     }
-
-    /// Removes what a trial wrote, in one step.
-    pub(in crate::store) async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
-        let Trial { job, node, slots } = trial;
-        let of_job = job.iter().flat_map(|job| [self.keys.job(job), self.keys.pause(job), self.keys.latest(job)]);
-        let mut success: Vec<String> = of_job.chain(node.iter().map(|node| self.keys.node(node))).collect();
-        success.extend(slots.iter().flat_map(|slot| self.keys.all_of(&slot.to_string()).0));
-        success.extend(slots.iter().map(|slot| self.keys.lease(slot)));
-        let mut success: Vec<RequestOp> = success.iter().map(|key| delete(key)).collect();
-        let below = slots.iter().flat_map(|slot| [self.keys.outputs(slot), self.keys.notes(slot)]);
-        success.extend(below.map(|folder| delete_prefix(&folder)));
-        let call = Call::new(Op::Purge);
-        let request = TxnRequest::when(Vec::new(), success);
-        self.within(&call, async { self.commit(&call, request).await.map(drop) }).await
-    }
 }
 
 impl Notes for EtcdStore {
@@ -245,7 +230,7 @@ impl Notes for EtcdStore {
         Ok(())
     }
 
-    async fn notes_known(&self, slot: &Slot) -> Result<Vec<NotePage>, Fault> {
+    async fn notes_known(&self, _call: &Call, slot: &Slot) -> Result<Vec<NotePage>, Fault> {
         let found = self.read(vec![RangeRequest::prefix(&self.keys.notes(slot))]).await?;
         let at = self.moment();
         let mut pages = Vec::new();
@@ -267,7 +252,7 @@ impl EtcdStore {
     async fn trim(&self, call: &Call, answer: TxnResponse) -> Result<(), Fault> {
         let most = i64::try_from(MOST_PAGES).unwrap_or(i64::MAX);
         for response in answer.responses {
-            let Some(Answer::Range(RangeResponse { kvs, count })) = response.response else { continue };
+            let Some(OpReply::Range(RangeResponse { kvs, count })) = response.response else { continue };
             // A page at a time: each step adds few, and there is always a next one.
             if let Some(kv) = kvs.first().filter(|_| count > most) {
                 let key = String::from_utf8_lossy(&kv.key);
@@ -302,7 +287,8 @@ impl EtcdStore {
         let now = self.moment().now;
         let (mut compare, mut success) = (Vec::new(), Vec::new());
         for kv in self.range(oldest).await? {
-            if read_json::<LatestText>(&kv)?.is_outdated(now) {
+            // What cannot be read stays: somebody else wrote it.
+            if read_json::<LatestText>(&kv).is_ok_and(|text| text.is_outdated(now)) {
                 let key = String::from_utf8_lossy(&kv.key);
                 compare.push(unchanged(&key, kv.mod_revision));
                 success.push(delete(&key));

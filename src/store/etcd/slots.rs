@@ -16,13 +16,13 @@ use super::api::{
     KeyValue, LeaseGrantRequest, LeaseGrantResponse, LeaseId, LeaseKeepAliveResponse, RangeRequest, RequestOp,
     TxnRequest, TxnResponse, delete, delete_prefix, method, put,
 };
-use super::fault::{Fault, is_lease_gone};
-use super::read::{Loaded, View, json};
+use super::fault::{Fault, is_lease_gone, odd_answer};
+use super::read::{Loaded, View};
 use super::{CAPABILITY, EtcdStore};
 use crate::clock::between;
 use crate::slot::{Attempt, OutputTail, Slot, SlotRecord, Token};
 use crate::store::codec::{LatestText, MarkText};
-use crate::store::keyed::{Call, Keyed};
+use crate::store::keyed::{Call, Keyed, Records, json};
 use crate::store::rules::{Change, MarkChange, SlotStep};
 use crate::store::state::{SlotQuery, StoredMark};
 use crate::store::{Capability, Claim, ClaimRequest, Op, StoreError, Wakeups};
@@ -78,20 +78,28 @@ impl Keyed for EtcdStore {
         })
     }
 
-    async fn records(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), Fault> {
+    fn subscribe(&self) -> Wakeups {
+        self.listener.subscribe()
+    }
+}
+
+impl Records for EtcdStore {
+    async fn records(&self, _call: &Call, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), Fault> {
         self.read_records(slots).await
     }
 
-    async fn output_kept(&self, slot: &Slot, attempt: Attempt, token: Token) -> Result<Option<OutputTail>, Fault> {
+    async fn output_kept(
+        &self,
+        _call: &Call,
+        slot: &Slot,
+        attempt: Attempt,
+        token: Token,
+    ) -> Result<Option<OutputTail>, Fault> {
         self.output_of(slot, attempt, token).await
     }
 
     async fn remove_old(&self, call: &Call) -> Result<u64, Fault> {
         self.purge_slots(call).await
-    }
-
-    fn subscribe(&self) -> Wakeups {
-        self.listener.subscribe()
     }
 }
 
@@ -254,7 +262,7 @@ impl EtcdStore {
         let granted: LeaseGrantResponse = self.link.ask(method::LEASE_GRANT, LeaseGrantRequest { ttl }).await?;
         if granted.id == 0 {
             tracing::debug!(error = granted.error, "etcd grants no lease");
-            return Err(Fault::odd_answer());
+            return Err(odd_answer());
         }
         *spare = Some(Spare { lease: granted.id, ttl });
         Ok(granted.id)

@@ -12,6 +12,7 @@ use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 use url::form_urlencoded;
 
 use crate::store::backend::Files;
+use crate::store::url::host_and_port;
 use crate::store::{OpenError, redact};
 
 const PORT: u16 = 2_379;
@@ -51,7 +52,7 @@ impl Target {
         let refuse = |message: String| OpenError::Url { url: redact(url), message };
         let parts = Parts::of(url).map_err(&refuse)?;
         let hosts: Vec<String> =
-            parts.hosts.split(',').map(host_and_port).collect::<Result<_, _>>().map_err(&refuse)?;
+            parts.hosts.split(',').map(|host| host_and_port(host, PORT)).collect::<Result<_, _>>().map_err(&refuse)?;
         // With several members there is time to find that one of them is gone, and to ask another.
         let connect_limit = if hosts.len() > 1 { op_timeout / 4 } else { op_timeout / 2 };
         let tls = parts.tls(files).map_err(&refuse)?;
@@ -141,17 +142,6 @@ fn decoded(text: &str) -> Result<String, String> {
     let escaped = format!("v={}", text.replace('+', "%2B").replace('&', "%26"));
     let pair = form_urlencoded::parse(escaped.as_bytes()).next();
     pair.map(|(_, value)| value.into_owned()).ok_or_else(|| "its user or password cannot be decoded".to_owned())
-}
-
-fn host_and_port(text: &str) -> Result<String, String> {
-    let bad = || format!("{text:?} is no host: write HOST or HOST:PORT, with commas between several");
-    // The colons of an address like [::1] are inside of brackets.
-    let after_host = text.rfind(']').map_or(0, |end| end + 1);
-    let has_port = text.get(after_host..).is_some_and(|rest| rest.contains(':'));
-    let whole = if has_port { text.to_owned() } else { format!("{text}:{PORT}") };
-    let parsed = url::Url::parse(&format!("http://{whole}")).map_err(|_| bad())?;
-    let plain = parsed.host_str().is_some_and(|host| !host.is_empty()) && parsed.path() == "/";
-    if plain { Ok(whole) } else { Err(bad()) }
 }
 
 fn read_pem(path: &str) -> Result<Vec<u8>, String> {

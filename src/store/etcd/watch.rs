@@ -5,7 +5,6 @@
 //! Nothing depends on a hint, so nothing here is an error.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::stream;
 use tonic::Streaming;
@@ -14,22 +13,18 @@ use super::api::{DELETE, WatchCreateRequest, WatchEvent, WatchOrder, WatchReques
 use super::fault::Fault;
 use super::keys::Keys;
 use super::link::Link;
-use crate::store::keyed::{Hints, Teller};
+use crate::store::hints::{Hints, Reconnection, Teller};
 use crate::store::{Wake, WakeKind, Wakeups};
-
-/// The wait before a connection is made again; it doubles up to the longest.
-const SHORTEST_WAIT: Duration = Duration::from_millis(50);
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 /// What is watched and those who listen.
 #[derive(Debug)]
-pub(super) struct Listener {
+pub(super) struct WatchListener {
     link: Arc<Link>,
     keys: Keys,
     hints: Hints,
 }
 
-impl Listener {
+impl WatchListener {
     /// A listener that does not connect before the first subscription.
     pub(super) fn new(link: Link, keys: Keys) -> Self {
         Self { link: Arc::new(link), keys, hints: Hints::default() }
@@ -49,7 +44,7 @@ struct Watch {
 }
 
 /// Why a watch ended.
-enum End {
+enum WatchEnd {
     /// The connection broke, or the member lost its leader.
     Broken,
     /// What was asked for is compacted away.
@@ -58,25 +53,24 @@ enum End {
 
 impl Watch {
     /// Listens until the task is stopped.
-    #[allow(clippy::disallowed_methods, reason = "the wait before a connection is made again; the file owns it")]
     async fn listen(self) {
-        let (mut wait, mut heard) = (SHORTEST_WAIT, None);
+        let (mut again, mut heard) = (Reconnection::default(), None);
         loop {
             match self.open(heard).await {
                 Ok(answers) => {
-                    wait = SHORTEST_WAIT;
+                    again.connected();
                     match self.relay(answers, &mut heard).await {
-                        End::Broken => self.link.leave(),
-                        End::Compacted => heard = None,
+                        WatchEnd::Broken => self.link.leave(),
+                        WatchEnd::Compacted => heard = None,
                     }
                     tracing::debug!(heard, "the watch for wake-ups ended");
                 }
                 Err(error) => {
                     tracing::debug!(%error, "no watch for wake-ups");
-                    wait = (wait * 2).min(LONGEST_WAIT);
+                    again.failed();
                 }
             }
-            tokio::time::sleep(wait).await;
+            again.wait().await;
         }
     }
 
@@ -102,11 +96,11 @@ impl Watch {
     }
 
     /// Passes hints on until the watch ends.
-    async fn relay(&self, mut answers: Streaming<WatchResponse>, heard: &mut Option<i64>) -> End {
+    async fn relay(&self, mut answers: Streaming<WatchResponse>, heard: &mut Option<i64>) -> WatchEnd {
         while let Ok(Some(answer)) = answers.message().await {
             if answer.canceled {
                 tracing::debug!(reason = answer.cancel_reason, "the cluster ended the watch");
-                return if answer.compact_revision > 0 { End::Compacted } else { End::Broken };
+                return if answer.compact_revision > 0 { WatchEnd::Compacted } else { WatchEnd::Broken };
             }
             if answer.created && heard.is_none() {
                 self.hints.tell(Wake::Resync);
@@ -118,7 +112,7 @@ impl Watch {
                 *heard = revision.max(*heard);
             }
         }
-        End::Broken
+        WatchEnd::Broken
     }
 
     fn tell_all(&self, events: &[WatchEvent]) {

@@ -11,7 +11,7 @@ use crate::store::{Applied, ErrorKind, Op, Store, StoreError};
 
 /// What can happen to one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum ChaosFault {
     /// The request never arrives: not applied, but the caller cannot know.
     LoseRequest,
     /// It is applied and the answer never arrives.
@@ -27,13 +27,13 @@ pub enum Fault {
 /// How often each fault happens, per thousand calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Odds {
-    /// [`Fault::LoseRequest`].
+    /// [`ChaosFault::LoseRequest`].
     pub lose_request: u16,
-    /// [`Fault::LoseReply`].
+    /// [`ChaosFault::LoseReply`].
     pub lose_reply: u16,
-    /// [`Fault::Duplicate`].
+    /// [`ChaosFault::Duplicate`].
     pub duplicate: u16,
-    /// [`Fault::Delay`], of one to eight turns.
+    /// [`ChaosFault::Delay`], of one to eight turns.
     pub delay: u16,
 }
 
@@ -44,19 +44,19 @@ pub type ChaosStore = Layered<Arc<Chaos>>;
 #[derive(Debug)]
 pub struct Chaos {
     odds: Odds,
-    state: Mutex<State>,
+    state: Mutex<ChaosState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct ChaosState {
     seed: u64,
-    script: VecDeque<(Op, Fault)>,
+    script: VecDeque<(Op, ChaosFault)>,
 }
 
 impl Chaos {
     /// Faults by chance, the same ones for the same seed and order of calls.
     pub fn seeded(seed: u64, odds: Odds) -> Arc<Self> {
-        Arc::new(Self { odds, state: Mutex::new(State { seed, script: VecDeque::new() }) })
+        Arc::new(Self { odds, state: Mutex::new(ChaosState { seed, script: VecDeque::new() }) })
     }
 
     /// Faults by [`Chaos::next`] only.
@@ -65,7 +65,7 @@ impl Chaos {
     }
 
     /// This happens to the next call of that operation that nothing else was said of.
-    pub fn next(&self, op: Op, fault: Fault) {
+    pub fn next(&self, op: Op, fault: ChaosFault) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).script.push_back((op, fault));
     }
 
@@ -74,24 +74,24 @@ impl Chaos {
         Layered::new(store, Arc::clone(self))
     }
 
-    fn fault(&self, op: Op) -> Fault {
+    fn fault(&self, op: Op) -> ChaosFault {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = state.script.iter().position(|(scripted, _)| *scripted == op) {
-            return state.script.remove(index).map_or(Fault::Pass, |(_, fault)| fault);
+            return state.script.remove(index).map_or(ChaosFault::Pass, |(_, fault)| fault);
         }
         self.odds.pick(&mut state.seed)
     }
 }
 
 impl Odds {
-    fn pick(&self, seed: &mut u64) -> Fault {
+    fn pick(&self, seed: &mut u64) -> ChaosFault {
         let drawn = draw(seed) % 1_000;
         let turns = u32::try_from(draw(seed) % 8 + 1).unwrap_or(1);
         let faults = [
-            (self.lose_request, Fault::LoseRequest),
-            (self.lose_reply, Fault::LoseReply),
-            (self.duplicate, Fault::Duplicate),
-            (self.delay, Fault::Delay(turns)),
+            (self.lose_request, ChaosFault::LoseRequest),
+            (self.lose_reply, ChaosFault::LoseReply),
+            (self.duplicate, ChaosFault::Duplicate),
+            (self.delay, ChaosFault::Delay(turns)),
         ];
         let mut bound = 0;
         for (odds, fault) in faults {
@@ -100,7 +100,7 @@ impl Odds {
                 return fault;
             }
         }
-        Fault::Pass
+        ChaosFault::Pass
     }
 }
 
@@ -118,18 +118,18 @@ impl Layer for Arc<Chaos> {
     async fn around<'a, T: Send + 'a>(&'a self, op: Op, location: &'a str, call: Call<'a, T>) -> Reply<T> {
         let lost = |what| Err(StoreError::new(ErrorKind::Timeout, Applied::Maybe, op, location, what));
         match self.fault(op) {
-            Fault::Pass => call().await,
-            Fault::LoseRequest => lost("the request was lost"),
-            Fault::LoseReply => {
+            ChaosFault::Pass => call().await,
+            ChaosFault::LoseRequest => lost("the request was lost"),
+            ChaosFault::LoseReply => {
                 let _unheard = call().await;
                 lost("the reply was lost")
             }
-            Fault::Duplicate => {
+            ChaosFault::Duplicate => {
                 let first = call().await;
                 let _unheard = call().await;
                 first
             }
-            Fault::Delay(turns) => {
+            ChaosFault::Delay(turns) => {
                 for _ in 0..turns {
                     tokio::task::yield_now().await;
                 }

@@ -9,7 +9,7 @@ mod chaos;
 mod rotation;
 
 pub use crate::store::contract::Reply;
-pub use chaos::{Chaos, ChaosStore, Fault, Odds};
+pub use chaos::{Chaos, ChaosFault, ChaosStore, Odds};
 pub use rotation::{Credentials, Rotation};
 
 use std::fmt::Debug;
@@ -19,15 +19,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
-use tokio::sync::broadcast;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::job::{JobName, NodeName};
 use crate::slot::{Attempt, Audit, JobLatest, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
-use crate::store::contract::pass_on;
+use crate::store::contract::operations;
+use crate::store::hints::Teller;
 use crate::store::{
     Applied, Capability, Claim, ClaimRequest, Closing, ErrorKind, HeartbeatReply, Intervention, JobEntry, NodeEntry,
-    NodeReport, Op, Pause, Release, Renewal, Settlement, Store, StoreError, Wake, Wakeups,
+    NodeReport, Op, Pause, Release, Renewal, Settlement, Store, StoreError, Wakeups,
 };
 
 /// One operation with its arguments. It may be made any number of times; each is a request of its own.
@@ -71,111 +71,30 @@ impl<L: Layer> Layered<L> {
     }
 }
 
-#[async_trait]
-impl<L: Layer> Store for Layered<L> {
-    fn capability(&self) -> Capability {
-        self.inner.store().capability()
-    }
+/// Passes every operation on.
+macro_rules! layered {
+    ($($part:ident { $($op:ident $name:ident $(as $own:ident)? ($($arg:ident: $type:ty),*) -> $answer:ty;)* })*) => {
+        #[async_trait]
+        impl<L: Layer> Store for Layered<L> {
+            fn capability(&self) -> Capability {
+                self.inner.store().capability()
+            }
 
-    fn location(&self) -> &str {
-        self.inner.location()
-    }
+            fn location(&self) -> &str {
+                self.inner.location()
+            }
 
-    async fn claim(&self, request: &ClaimRequest) -> Reply<Claim> {
-        self.around(Op::Claim, &|store| Box::pin(async move { store.claim(request).await })).await
-    }
+            $($(async fn $name(&self, $($arg: $type),*) -> Reply<$answer> {
+                self.around(Op::$op, &|store| Box::pin(async move { store.$name($($arg),*).await })).await
+            })*)*
 
-    async fn renew(&self, lease: &Lease) -> Reply<Renewal> {
-        self.around(Op::Renew, &|store| Box::pin(async move { store.renew(lease).await })).await
-    }
-
-    async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Reply<Settlement> {
-        self.around(Op::Complete, &|store| Box::pin(async move { store.complete(lease, run, done_ttl).await })).await
-    }
-
-    async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Reply<Release> {
-        self.around(Op::Fail, &|store| Box::pin(async move { store.fail(lease, run, retry_after).await })).await
-    }
-
-    async fn give_back(&self, lease: &Lease, run: &RunRecord) -> Reply<Release> {
-        self.around(Op::GiveBack, &|store| Box::pin(async move { store.give_back(lease, run).await })).await
-    }
-
-    async fn inspect(&self, slots: &[Slot]) -> Reply<(DateTime<Utc>, Vec<SlotRecord>)> {
-        self.around(Op::Inspect, &|store| Box::pin(async move { store.inspect(slots).await })).await
-    }
-
-    async fn output(&self, slot: &Slot, attempt: Attempt, token: Token) -> Reply<Option<OutputTail>> {
-        self.around(Op::Output, &|store| Box::pin(async move { store.output(slot, attempt, token).await })).await
-    }
-
-    async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Reply<Closing> {
-        self.around(Op::Close, &|store| Box::pin(async move { store.close(slot, max_attempts, by).await })).await
-    }
-
-    async fn reset(&self, slot: &Slot, audit: &Audit) -> Reply<Intervention> {
-        self.around(Op::Reset, &|store| Box::pin(async move { store.reset(slot, audit).await })).await
-    }
-
-    async fn unlock(&self, slot: &Slot, audit: &Audit) -> Reply<Intervention> {
-        self.around(Op::Unlock, &|store| Box::pin(async move { store.unlock(slot, audit).await })).await
-    }
-
-    async fn mark_done(&self, slot: &Slot, audit: &Audit, done_ttl: Duration) -> Reply<Intervention> {
-        self.around(Op::MarkDone, &|store| Box::pin(async move { store.mark_done(slot, audit, done_ttl).await })).await
-    }
-
-    async fn pause(&self, job: &JobName, until: Option<DateTime<Utc>>, audit: &Audit) -> Reply<Intervention> {
-        self.around(Op::Pause, &|store| Box::pin(async move { store.pause(job, until, audit).await })).await
-    }
-
-    async fn resume(&self, job: &JobName, audit: &Audit) -> Reply<Intervention> {
-        self.around(Op::Resume, &|store| Box::pin(async move { store.resume(job, audit).await })).await
-    }
-
-    async fn pauses(&self) -> Reply<Vec<(JobName, Pause)>> {
-        self.around(Op::Pauses, &|store| Box::pin(async move { store.pauses().await })).await
-    }
-
-    async fn register(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
-        self.around(Op::Register, &|store| Box::pin(async move { store.register(jobs).await })).await
-    }
-
-    async fn jobs(&self) -> Reply<Vec<JobEntry>> {
-        self.around(Op::Jobs, &|store| Box::pin(async move { store.jobs().await })).await
-    }
-
-    async fn heartbeat(&self, report: &NodeReport) -> Reply<HeartbeatReply> {
-        self.around(Op::Heartbeat, &|store| Box::pin(async move { store.heartbeat(report).await })).await
-    }
-
-    async fn nodes(&self) -> Reply<(DateTime<Utc>, Vec<NodeEntry>)> {
-        self.around(Op::Nodes, &|store| Box::pin(async move { store.nodes().await })).await
-    }
-
-    async fn purge(&self) -> Reply<u64> {
-        self.around(Op::Purge, &|store| Box::pin(async move { store.purge().await })).await
-    }
-
-    async fn note(&self, pages: &[(Slot, NotePage)]) -> Reply<()> {
-        self.around(Op::Note, &|store| Box::pin(async move { store.note(pages).await })).await
-    }
-
-    async fn notes(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
-        self.around(Op::Notes, &|store| Box::pin(async move { store.notes(slot).await })).await
-    }
-
-    async fn latest(&self, jobs: &[JobName]) -> Reply<Vec<JobLatest>> {
-        self.around(Op::Latest, &|store| Box::pin(async move { store.latest(jobs).await })).await
-    }
-
-    fn subscribe(&self) -> Wakeups {
-        self.inner.subscribe()
-    }
+            fn subscribe(&self) -> Wakeups {
+                self.inner.subscribe()
+            }
+        }
+    };
 }
-
-/// Hints that a receiver may lag behind by before it has lost some.
-const HINTS: usize = 1_024;
+operations!(layered);
 
 /// The store that calls go to.
 #[derive(Debug)]
@@ -183,7 +102,7 @@ struct Current {
     /// Of the first one: all are at one place.
     location: String,
     /// None where the store stays the same: its own hints need no relay.
-    hints: Option<broadcast::Sender<Wake>>,
+    hints: Option<Teller>,
     state: Mutex<InUse>,
 }
 
@@ -205,7 +124,7 @@ impl Current {
 
     /// One that may be replaced.
     fn replaceable(store: Arc<dyn Store>) -> Self {
-        Self { hints: Some(broadcast::Sender::new(HINTS)), ..Self::fixed(store) }
+        Self { hints: Some(Teller::default()), ..Self::fixed(store) }
     }
 
     pub(super) fn location(&self) -> &str {
@@ -242,7 +161,7 @@ impl Current {
 
     fn relay(&self, store: &Arc<dyn Store>) -> Option<AbortOnDropHandle<()>> {
         let (hints, runtime) = (self.hints.clone()?, tokio::runtime::Handle::try_current().ok()?);
-        Some(AbortOnDropHandle::new(runtime.spawn(pass_on(store.subscribe(), hints))))
+        Some(AbortOnDropHandle::new(runtime.spawn(hints.pass_on(store.subscribe()))))
     }
 
     fn lock(&self) -> MutexGuard<'_, InUse> {

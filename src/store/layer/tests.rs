@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{Call, Chaos, Fault, Layer, Layered, Odds, Reply, Timeout};
+use super::{Call, Chaos, ChaosFault, Layer, Layered, Odds, Reply, Timeout};
 use crate::clock::ManualClock;
 use crate::job::{JobName, NodeName};
 use crate::slot::{Slot, Token};
@@ -73,7 +73,7 @@ async fn an_answer_in_time_is_passed_on() {
 
 #[tokio::test]
 async fn a_lost_request_is_not_applied_and_a_lost_reply_is() {
-    for (fault, applied) in [(Fault::LoseRequest, None), (Fault::LoseReply, Some(1))] {
+    for (fault, applied) in [(ChaosFault::LoseRequest, None), (ChaosFault::LoseReply, Some(1))] {
         let (memory, chaos) = (memory(), Chaos::scripted());
         let store = chaos.over(Arc::new(memory.clone()));
         chaos.next(Op::Claim, fault);
@@ -87,8 +87,8 @@ async fn a_lost_request_is_not_applied_and_a_lost_reply_is() {
 async fn a_script_is_for_the_next_call_of_its_operation_alone() {
     let chaos = Chaos::scripted();
     let store = chaos.over(Arc::new(memory()));
-    chaos.next(Op::Claim, Fault::Pass);
-    chaos.next(Op::Claim, Fault::LoseReply);
+    chaos.next(Op::Claim, ChaosFault::Pass);
+    chaos.next(Op::Claim, ChaosFault::LoseReply);
     store.inspect(&[slot()]).await.unwrap();
     store.claim(&request()).await.unwrap();
     store.claim(&request()).await.unwrap_err();
@@ -99,7 +99,7 @@ async fn a_script_is_for_the_next_call_of_its_operation_alone() {
 async fn a_duplicate_is_applied_twice_and_answered_with_the_first() {
     let (memory, chaos) = (memory(), Chaos::scripted());
     let store = chaos.over(Arc::new(memory.clone()));
-    chaos.next(Op::Reset, Fault::Duplicate);
+    chaos.next(Op::Reset, ChaosFault::Duplicate);
     let audit = crate::slot::Audit {
         verb: "reset".to_owned(),
         who: String::new(),

@@ -225,7 +225,7 @@ impl Ledger {
         let other = if query.exclusive { self.other_lease(slot, now) } else { None };
         let latest = self.latest.get(slot.job()).filter(|_| query.latest).map(|(latest, _)| latest.clone());
         let step = SlotStep { pause, other, ..SlotStep::new(slot, stored.current(at), now) };
-        let mut step = step.with_latest(latest.unwrap_or_default());
+        let mut step = step.with_latest(Some(latest.unwrap_or_default()));
         let answer = rule(&mut step);
         let change = Change::between(stored, step, at);
         if let Some(latest) = &change.latest {

@@ -6,7 +6,6 @@
 
 mod ledger;
 mod locks;
-mod probe;
 
 pub use ledger::Ledger;
 
@@ -16,23 +15,21 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, SubsecRound, Utc};
-use tokio::sync::broadcast;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, later};
 use crate::job::{JobName, Namespace};
 use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
-use crate::store::backend::Backend;
+use crate::store::backend::{Backend, Opened};
+use crate::store::hints::Teller;
 use crate::store::locks::LockHints;
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
 use crate::store::state::SlotQuery;
 use crate::store::{
     Capability, HeartbeatReply, Intervention, JobEntry, LockStore, NodeEntry, NodeReport, Op, OpenError, Pause, Reach,
-    Store, StoreClock, StoreOptions, Wake, Wakeups,
+    StoreClock, StoreOptions, Wakeups,
 };
-
-/// Hints that a receiver may lag behind by before it has lost some.
-const HINTS: usize = 1_024;
+use ledger::{Kept, id};
 
 /// A store in this process's memory. A clone is another connection to the same data.
 #[derive(Clone, Debug)]
@@ -52,14 +49,13 @@ struct Shared {
 #[derive(Debug)]
 struct Room {
     ledger: Ledger,
-    wakes: broadcast::Sender<Wake>,
+    wakes: Teller,
     lock_hints: LockHints,
 }
 
 impl Room {
     fn new(retention: Duration) -> Self {
-        let wakes = broadcast::Sender::new(HINTS);
-        Self { ledger: Ledger::new(retention), wakes, lock_hints: LockHints::default() }
+        Self { ledger: Ledger::new(retention), wakes: Teller::default(), lock_hints: LockHints::default() }
     }
 }
 
@@ -83,8 +79,7 @@ impl MemoryStore {
         self.enter(|room, now| {
             let answer = work(&mut room.ledger, now);
             for wake in room.ledger.take_wakes() {
-                // No receiver is no fault: nobody waits.
-                let _ = room.wakes.send(wake);
+                room.wakes.tell(wake);
             }
             room.lock_hints.tell(room.ledger.take_lock_wakes());
             answer
@@ -187,6 +182,8 @@ impl Ruled for MemoryStore {
     }
 }
 
+impl Opened for MemoryStore {}
+
 /// The store in memory.
 pub(in crate::store) struct MemoryBackend;
 
@@ -196,12 +193,7 @@ impl Backend for MemoryBackend {
         CAPABILITY
     }
 
-    async fn open(
-        &self,
-        _url: &str,
-        options: StoreOptions,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Arc<dyn Store>, OpenError> {
+    async fn open(&self, _: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Arc<dyn Opened>, OpenError> {
         Ok(Arc::new(MemoryStore::new(options, clock)))
     }
 
@@ -216,6 +208,84 @@ impl Backend for MemoryBackend {
 
     fn where_kept(&self, _location: &str, _namespace: &Namespace, _slot: &Slot) -> Vec<(String, &'static str)> {
         Vec::new()
+    }
+}
+
+/// What happens to a store behind cronward's back: keys that run out, are evicted or wiped. For tests and the simulator;
+/// nothing of the protocol is decided here.
+impl Ledger {
+    /// What stands at the slot's key runs out now. False when nothing stood there.
+    pub fn expire_mark(&mut self, slot: &Slot, now: DateTime<Utc>) -> bool {
+        self.mark_ttl(slot, now).is_some() && self.set_mark_ttl(slot, Duration::ZERO, now)
+    }
+
+    /// A job's entry is removed by hand.
+    pub fn forget_job(&mut self, job: &JobName) {
+        self.jobs.remove(job);
+    }
+
+    /// The counter is lost while the rest is kept, as by an eviction.
+    pub fn forget_counter(&mut self, slot: &Slot) {
+        self.set_counter(slot, 0);
+    }
+
+    /// The counter becomes this number while the rest is kept.
+    pub fn set_counter(&mut self, slot: &Slot, counter: Attempt) {
+        self.disturb(slot, |kept| kept.state.counter = counter);
+    }
+
+    /// Attempts that do not count become this many.
+    pub fn set_forgiven(&mut self, slot: &Slot, forgiven: u32) {
+        self.disturb(slot, |kept| kept.state.forgiven = forgiven);
+    }
+
+    /// What stood at the slot's key lasts for `ttl` from now on, also when it had run out. False when nothing ever stood
+    /// there.
+    pub fn set_mark_ttl(&mut self, slot: &Slot, ttl: Duration, now: DateTime<Utc>) -> bool {
+        let mark = self.slots.get_mut(&id(slot)).and_then(|kept| kept.state.mark.as_mut());
+        mark.is_some_and(|mark| {
+            mark.until = later(now, ttl);
+            true
+        })
+    }
+
+    /// The slot's verdict is lost while the rest is kept.
+    pub fn forget_verdict(&mut self, slot: &Slot) {
+        self.disturb(slot, |kept| kept.state.verdict = None);
+    }
+
+    /// All that is known of the slot besides its mark is gone.
+    pub fn forget_log(&mut self, slot: &Slot) {
+        self.disturb(slot, Kept::forget);
+    }
+
+    /// What the job has come to lately becomes this.
+    pub fn set_latest(&mut self, job: &JobName, latest: JobLatest, now: DateTime<Utc>) {
+        self.latest.insert(job.clone(), (latest, now));
+    }
+
+    /// Records an operator's verb that did nothing.
+    pub fn add_audit(&mut self, slot: &Slot, audit: &Audit, now: DateTime<Utc>) {
+        let kept = self.slots.entry(id(slot)).or_default();
+        kept.state.audit.push(Audit { at: now, ..audit.clone() });
+        kept.state.touched = Some(now.max(slot.end()));
+    }
+
+    /// The counter as it is stored; none when there is none.
+    pub fn counter(&self, slot: &Slot) -> Option<Attempt> {
+        self.slots.get(&id(slot)).map(|kept| kept.state.counter).filter(|counter| *counter > 0)
+    }
+
+    /// How long what stands at the slot's key lasts; none when nothing does.
+    pub fn mark_ttl(&self, slot: &Slot, now: DateTime<Utc>) -> Option<Duration> {
+        let mark = self.slots.get(&id(slot))?.state.mark(now)?;
+        Some(mark.remaining(now))
+    }
+
+    fn disturb(&mut self, slot: &Slot, work: impl FnOnce(&mut Kept)) {
+        if let Some(kept) = self.slots.get_mut(&id(slot)) {
+            work(kept);
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use crate::job::{JobName, MAX_ATTEMPTS_LIMIT, NodeName};
 use crate::slot::{
     Attempt, Audit, JobLatest, Lease, MOST_PAGES, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token,
 };
+use crate::store::contract::Reply;
 use crate::store::{
     Applied, Capability, Claim, ClaimRequest, Closing, ErrorKind, HeartbeatReply, Intervention, JobEntry, NodeEntry,
     NodeReport, Op, Pause, Reach, Release, Renewal, Settlement, Store, StoreClock, StoreError, Wakeups,
@@ -53,7 +54,7 @@ impl Store for RedisStore {
         &self.location
     }
 
-    async fn claim(&self, request: &ClaimRequest) -> Result<Claim, StoreError> {
+    async fn claim(&self, request: &ClaimRequest) -> Reply<Claim> {
         let slot = &request.slot;
         let args = self
             .about(slot, std::iter::once(self.keys.pause(slot.job())).chain(self.borrowed()))
@@ -70,18 +71,18 @@ impl Store for RedisStore {
         self.ask((Op::Claim, &self.keys.mark(slot)), &script::CLAIM, &args, decode::claim).await
     }
 
-    async fn renew(&self, lease: &Lease) -> Result<Renewal, StoreError> {
+    async fn renew(&self, lease: &Lease) -> Reply<Renewal> {
         let args = self.about_lease(lease).arg(ttl(lease.ttl)).arg(lease.trigger.as_str()).arg(claimed_ms(lease));
         self.ask((Op::Renew, &self.keys.mark(&lease.slot)), &script::RENEW, &args, decode::renewal).await
     }
 
-    async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Result<Settlement, StoreError> {
+    async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Reply<Settlement> {
         let args = self.about_ended(lease).arg(ttl(done_ttl)).arg(own_json(lease, run)).arg(claimed_ms(lease));
         let args = with_output(args, lease, run);
         self.settle((Op::Complete, &self.keys.mark(&lease.slot)), &script::COMPLETE, &args, decode::settlement).await
     }
 
-    async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Result<Release, StoreError> {
+    async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Reply<Release> {
         let args = self
             .about_ended(lease)
             .arg(whole_millis(retry_after))
@@ -92,13 +93,13 @@ impl Store for RedisStore {
         self.ask((Op::Fail, &self.keys.mark(&lease.slot)), &script::RELEASE, &args, decode::release).await
     }
 
-    async fn give_back(&self, lease: &Lease, run: &RunRecord) -> Result<Release, StoreError> {
+    async fn give_back(&self, lease: &Lease, run: &RunRecord) -> Reply<Release> {
         let args = self.about_ended(lease).arg(0).arg(1).arg(own_json(lease, run)).arg(claimed_ms(lease));
         let args = with_output(args, lease, run);
         self.ask((Op::GiveBack, &self.keys.mark(&lease.slot)), &script::RELEASE, &args, decode::release).await
     }
 
-    async fn inspect(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), StoreError> {
+    async fn inspect(&self, slots: &[Slot]) -> Reply<(DateTime<Utc>, Vec<SlotRecord>)> {
         // An empty question still asks for the clock.
         let parts = self.parts(slots).into_iter().chain(slots.is_empty().then_some(slots));
         let answers = try_join_all(parts.map(async |part| self.inspect_part(part).await)).await?;
@@ -106,13 +107,13 @@ impl Store for RedisStore {
         Ok((clock.unwrap_or_default(), answers.into_iter().flat_map(|(_, records)| records).collect()))
     }
 
-    async fn output(&self, slot: &Slot, attempt: Attempt, token: Token) -> Result<Option<OutputTail>, StoreError> {
+    async fn output(&self, slot: &Slot, attempt: Attempt, token: Token) -> Reply<Option<OutputTail>> {
         let (key, field) = (self.keys.outputs(slot), output_field(attempt, token));
         let command = redis::cmd("HGET").arg(&key).arg(&field).take();
         self.call((Op::Output, &key), &command, |reply| records::output(reply, &key, &field)).await
     }
 
-    async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Result<Closing, StoreError> {
+    async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Reply<Closing> {
         let args = self
             .about(slot, [self.keys.latest(slot.job()), self.keys.pause(slot.job())])
             .arg(max_attempts)
@@ -123,27 +124,22 @@ impl Store for RedisStore {
         self.ask((Op::Close, &keys.mark), &script::CLOSE, &args, read).await
     }
 
-    async fn reset(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
+    async fn reset(&self, slot: &Slot, audit: &Audit) -> Reply<Intervention> {
         self.take(Op::Reset, &script::RESET, slot, audit).await
     }
 
-    async fn unlock(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
+    async fn unlock(&self, slot: &Slot, audit: &Audit) -> Reply<Intervention> {
         self.take(Op::Unlock, &script::UNLOCK, slot, audit).await
     }
 
-    async fn mark_done(&self, slot: &Slot, audit: &Audit, done_ttl: Duration) -> Result<Intervention, StoreError> {
+    async fn mark_done(&self, slot: &Slot, audit: &Audit, done_ttl: Duration) -> Reply<Intervention> {
         let by = NodeName::nearest(&audit.who);
         let args =
             self.about(slot, [self.keys.latest(slot.job())]).arg(cut_json(audit, "at_ms")).arg(by).arg(ttl(done_ttl));
         self.ask((Op::MarkDone, &self.keys.mark(slot)), &script::MARK_DONE, &args, decode::intervention).await
     }
 
-    async fn pause(
-        &self,
-        job: &JobName,
-        until: Option<DateTime<Utc>>,
-        audit: &Audit,
-    ) -> Result<Intervention, StoreError> {
+    async fn pause(&self, job: &JobName, until: Option<DateTime<Utc>>, audit: &Audit) -> Reply<Intervention> {
         let (pauses, pause) = (self.keys.pauses(), self.keys.pause(job));
         let until = until.map_or_else(|| "null".to_owned(), |until| until.timestamp_millis().to_string());
         // The list first: a job may stand there without a pause, but no pause without its job.
@@ -153,20 +149,20 @@ impl Store for RedisStore {
         self.ask((Op::Pause, &pause), &script::PAUSE, &args, decode::intervention).await
     }
 
-    async fn resume(&self, job: &JobName, audit: &Audit) -> Result<Intervention, StoreError> {
+    async fn resume(&self, job: &JobName, audit: &Audit) -> Reply<Intervention> {
         let pause = self.keys.pause(job);
         let args = Args::keys([pause.clone()]).arg(job).arg(self.keys.wake()).arg(cut_json(audit, "at_ms"));
         self.ask((Op::Resume, &pause), &script::RESUME, &args, decode::intervention).await
     }
 
-    async fn pauses(&self) -> Result<Vec<(JobName, Pause)>, StoreError> {
+    async fn pauses(&self) -> Reply<Vec<(JobName, Pause)>> {
         let key = self.keys.pauses();
         let jobs = self.table((Op::Pauses, &key), |reply| records::paused_jobs(reply, &key)).await?;
         let pauses = try_join_all(jobs.into_iter().map(async |job| self.pause_of(job).await)).await?;
         Ok(pauses.into_iter().flatten().collect())
     }
 
-    async fn register(&self, jobs: &[JobEntry]) -> Result<Vec<JobEntry>, StoreError> {
+    async fn register(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
         let key = self.keys.jobs();
         let mut args = Args::keys([key.clone()]);
         for job in jobs {
@@ -175,12 +171,12 @@ impl Store for RedisStore {
         self.ask((Op::Register, &key), &script::REGISTER, &args, |reply| records::jobs(reply, &key)).await
     }
 
-    async fn jobs(&self) -> Result<Vec<JobEntry>, StoreError> {
+    async fn jobs(&self) -> Reply<Vec<JobEntry>> {
         let key = self.keys.jobs();
         self.table((Op::Jobs, &key), |reply| records::jobs(reply, &key)).await
     }
 
-    async fn heartbeat(&self, report: &NodeReport) -> Result<HeartbeatReply, StoreError> {
+    async fn heartbeat(&self, report: &NodeReport) -> Reply<HeartbeatReply> {
         let key = self.keys.nodes();
         let args = Args::keys([key.clone()])
             .arg(&report.name)
@@ -190,26 +186,26 @@ impl Store for RedisStore {
         self.ask((Op::Heartbeat, &key), &script::HEARTBEAT, &args, records::heartbeat).await
     }
 
-    async fn nodes(&self) -> Result<(DateTime<Utc>, Vec<NodeEntry>), StoreError> {
+    async fn nodes(&self) -> Reply<(DateTime<Utc>, Vec<NodeEntry>)> {
         let key = self.keys.nodes();
         let read = |reply: &_| records::nodes(reply, &key, self.options.retention);
         self.ask((Op::Nodes, &key), &script::NODES, &Args::keys([key.clone()]), read).await
     }
 
-    async fn purge(&self) -> Result<u64, StoreError> {
+    async fn purge(&self) -> Reply<u64> {
         Ok(0)
     }
 
-    async fn note(&self, pages: &[(Slot, NotePage)]) -> Result<(), StoreError> {
+    async fn note(&self, pages: &[(Slot, NotePage)]) -> Reply<()> {
         self.note_pages(pages).await
     }
 
-    async fn notes(&self, slot: &Slot) -> Result<Vec<NotePage>, StoreError> {
+    async fn notes(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
         let key = self.keys.notes(slot);
         self.table((Op::Notes, &key), |reply| records::notes(reply, &key)).await
     }
 
-    async fn latest(&self, jobs: &[JobName]) -> Result<Vec<JobLatest>, StoreError> {
+    async fn latest(&self, jobs: &[JobName]) -> Reply<Vec<JobLatest>> {
         // All of them are sent before the first is answered, each to the server that keeps it.
         try_join_all(jobs.iter().map(async |job| self.latest_of(job).await)).await
     }
@@ -222,7 +218,7 @@ impl Store for RedisStore {
 impl RedisStore {
     /// Takes a slot from whoever had it. Whoever asks knows the slot alone: which foreign key was held with it is answered by
     /// the script, which is then sent with that key among its own.
-    async fn take(&self, op: Op, script: &Script, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
+    async fn take(&self, op: Op, script: &Script, slot: &Slot, audit: &Audit) -> Reply<Intervention> {
         let mark = self.keys.mark(slot);
         let latest = (op == Op::Reset).then(|| self.keys.latest(slot.job()));
         let mut borrowed = None;
@@ -248,7 +244,7 @@ impl RedisStore {
         of_one_job.flat_map(|slots| slots.chunks(SLOTS_AT_ONCE)).collect()
     }
 
-    async fn inspect_part(&self, part: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), StoreError> {
+    async fn inspect_part(&self, part: &[Slot]) -> Reply<(DateTime<Utc>, Vec<SlotRecord>)> {
         let asked: Vec<_> = part.iter().map(|slot| (slot.clone(), self.keys.slot(slot))).collect();
         let keys = asked.iter().flat_map(|(_, keys)| [&keys.mark, &keys.attempts, &keys.log]);
         let args = Args::keys(keys.cloned());
@@ -257,12 +253,12 @@ impl RedisStore {
         self.ask((Op::Inspect, about), &script::INSPECT, &args, read).await
     }
 
-    async fn latest_of(&self, job: &JobName) -> Result<JobLatest, StoreError> {
+    async fn latest_of(&self, job: &JobName) -> Reply<JobLatest> {
         let key = self.keys.latest(job);
         self.call((Op::Latest, &key), redis::cmd("GET").arg(&key), |reply| records::latest(reply, &key)).await
     }
 
-    async fn pause_of(&self, job: JobName) -> Result<Option<(JobName, Pause)>, StoreError> {
+    async fn pause_of(&self, job: JobName) -> Reply<Option<(JobName, Pause)>> {
         let key = self.keys.pause(&job);
         let pause =
             self.call((Op::Pauses, &key), redis::cmd("GET").arg(&key), |reply| records::pause(reply, &key)).await?;
@@ -308,14 +304,14 @@ fn with_output(args: Args, lease: &Lease, run: &RunRecord) -> Args {
 
 impl RedisStore {
     /// Keeps pages; those of one part are kept in one step.
-    async fn note_pages(&self, pages: &[(Slot, NotePage)]) -> Result<(), StoreError> {
+    async fn note_pages(&self, pages: &[(Slot, NotePage)]) -> Reply<()> {
         // Where servers share the keys, those of one job are with one of them.
         let of_one_job = pages.chunk_by(|(a, _), (b, _)| !self.route.is_shared() || a.job() == b.job());
         let parts = of_one_job.flat_map(|pages| pages.chunks(SLOTS_AT_ONCE));
         try_join_all(parts.map(async |part| self.note_part(part).await)).await.map(drop)
     }
 
-    async fn note_part(&self, part: &[(Slot, NotePage)]) -> Result<(), StoreError> {
+    async fn note_part(&self, part: &[(Slot, NotePage)]) -> Reply<()> {
         let keys: Vec<String> = part.iter().map(|(slot, _)| self.keys.notes(slot)).collect();
         let about = keys.first().cloned().unwrap_or_default();
         let mut args = Args::keys(keys).arg(whole_millis(self.options.retention)).arg(MOST_PAGES);

@@ -13,14 +13,14 @@ use super::route::Route;
 use crate::clock::Clock;
 use crate::job::Namespace;
 use crate::slot::Slot;
-use crate::store::backend::Backend;
 #[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
 use crate::store::backend::Files;
+use crate::store::backend::{Backend, Opened};
 use crate::store::redis::RedisStore;
 use crate::store::redis::adapter::CAPABILITY;
 use crate::store::redis::keys::Keys;
 use crate::store::url::scheme;
-use crate::store::{Capability, Finding, Op, OpenError, Store, StoreError, StoreOptions, Trial};
+use crate::store::{Capability, Finding, Op, OpenError, StoreError, StoreOptions, Trial};
 
 /// Redis where one server keeps a slot.
 pub(in crate::store) struct RedisBackend {
@@ -70,42 +70,13 @@ impl Backend for RedisBackend {
         true
     }
 
-    async fn open(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        _clock: Arc<dyn Clock>,
-    ) -> Result<Arc<dyn Store>, OpenError> {
-        Ok(Arc::new(RedisStore::open(url, options).await?))
-    }
-
-    async fn examine(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        _clock: Arc<dyn Clock>,
-    ) -> Result<Vec<Finding>, OpenError> {
-        Ok(RedisStore::open(url, options).await?.examine().await)
-    }
-
     #[cfg(feature = "redis-cluster")]
-    async fn stations(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        _clock: Arc<dyn Clock>,
-    ) -> Result<Vec<crate::store::Station>, OpenError> {
-        Ok(RedisStore::open(url, options).await?.stations().await)
+    fn has_stations(&self) -> bool {
+        true
     }
 
-    async fn forget(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        _clock: Arc<dyn Clock>,
-        trial: &Trial,
-    ) -> Result<(), OpenError> {
-        Ok(RedisStore::open(url, options).await?.forget(trial).await?)
+    async fn open(&self, url: &str, options: StoreOptions, _: Arc<dyn Clock>) -> Result<Arc<dyn Opened>, OpenError> {
+        Ok(Arc::new(RedisStore::open(url, options).await?))
     }
 
     fn where_kept(&self, _location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)> {
@@ -140,36 +111,17 @@ impl Backend for RedlockBackend {
         })
     }
 
-    async fn open(&self, url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, OpenError> {
+    fn has_stations(&self) -> bool {
+        true
+    }
+
+    async fn open(
+        &self,
+        url: &str,
+        options: StoreOptions,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<dyn Opened>, OpenError> {
         Ok(Arc::new(super::RedlockStore::open(url, options, clock).await?))
-    }
-
-    async fn examine(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Vec<Finding>, OpenError> {
-        Ok(super::RedlockStore::open(url, options, clock).await?.examine().await)
-    }
-
-    async fn forget(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        clock: Arc<dyn Clock>,
-        trial: &Trial,
-    ) -> Result<(), OpenError> {
-        Ok(super::RedlockStore::open(url, options, clock).await?.forget(trial).await?)
-    }
-
-    async fn stations(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Vec<crate::store::Station>, OpenError> {
-        Ok(super::RedlockStore::open(url, options, clock).await?.stations())
     }
 
     fn where_kept(&self, _location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)> {
@@ -205,16 +157,42 @@ fn of_hosts(url: &str, path: &str) -> String {
     format!("write {scheme}://HOST1,HOST2,HOST3{path}, with USER:PASSWORD@ before the hosts if the servers need them")
 }
 
-impl RedisStore {
-    /// Removes what a trial wrote. One refusal does not keep the rest; the first is told.
-    pub(super) async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
+#[async_trait]
+impl Opened for RedisStore {
+    async fn examine(&self) -> Vec<Finding> {
+        self.look().await
+    }
+
+    /// Each master of the cluster, as it tells now who they are, to be tried by itself: through the jobs whose keys it keeps. None of a
+    /// single server.
+    #[cfg(feature = "redis-cluster")]
+    async fn stations(self: Arc<Self>) -> Vec<crate::store::Station> {
+        let Route::Many(cluster) = &self.route else { return Vec::new() };
+        // That no server tells of the cluster is found out by whoever asks first.
+        let Some(map) = cluster.map().await.map(Arc::new) else { return Vec::new() };
+        let keys = self.keys.clone();
+        let store: Arc<dyn crate::store::Store> = Arc::clone(&self) as _;
+        let masters: std::collections::BTreeSet<_> = map.owners().cloned().collect();
+        let station = |master| {
+            let (map, keys) = (Arc::clone(&map), keys.clone());
+            // All keys of a job are kept together.
+            let keeps = move |job: &crate::job::JobName| map.owner(slot_of(&keys.pause(job))) == Some(&master);
+            crate::store::Station::of_some(Arc::clone(&store), keeps)
+        };
+        masters.into_iter().map(station).collect()
+    }
+
+    /// One refusal does not keep the rest; the first is told.
+    async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
         let mut first = Ok(());
         for (key, command) in self.removals(trial) {
             first = first.and(self.call((Op::Purge, &key), &command, |_| Ok(())).await);
         }
         first
     }
+}
 
+impl RedisStore {
     /// One command for each key: in a cluster each may be with another server.
     fn removals(&self, trial: &Trial) -> Vec<(String, Cmd)> {
         let of_job =
@@ -236,27 +214,6 @@ impl RedisStore {
         let of_job =
             trial.job.iter().flat_map(|job| [self.keys.pause(job), self.keys.running(job), self.keys.latest(job)]);
         listed.map(field).chain(of_job.chain(of_slots).map(whole)).collect()
-    }
-}
-
-#[cfg(feature = "redis-cluster")]
-impl RedisStore {
-    /// Each master of the cluster, as it tells now who they are, to be tried by itself: through the jobs whose keys it keeps. None of a
-    /// single server.
-    async fn stations(self) -> Vec<crate::store::Station> {
-        let Route::Many(cluster) = &self.route else { return Vec::new() };
-        // That no server tells of the cluster is found out by whoever asks first.
-        let Some(map) = cluster.map().await.map(Arc::new) else { return Vec::new() };
-        let keys = self.keys.clone();
-        let store: Arc<dyn Store> = Arc::new(self);
-        let masters: std::collections::BTreeSet<_> = map.owners().cloned().collect();
-        let station = |master| {
-            let (map, keys) = (Arc::clone(&map), keys.clone());
-            // All keys of a job are kept together.
-            let keeps = move |job: &crate::job::JobName| map.owner(slot_of(&keys.pause(job))) == Some(&master);
-            crate::store::Station::of_some(Arc::clone(&store), keeps)
-        };
-        masters.into_iter().map(station).collect()
     }
 }
 

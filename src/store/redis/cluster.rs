@@ -104,12 +104,12 @@ struct Known {
     seeds: Vec<Address>,
     data: Target,
     op_timeout: Duration,
-    state: Mutex<State>,
+    state: Mutex<ClusterState>,
     listeners: Arc<AnyOf>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ClusterState {
     map: SlotMap,
     links: BTreeMap<Address, Arc<Link>>,
 }
@@ -237,7 +237,7 @@ impl Cluster {
 }
 
 impl Known {
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, ClusterState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -25,7 +25,8 @@ pub(super) struct Corrupt {
 }
 
 impl Corrupt {
-    fn reply(what: &str) -> Self {
+    /// An answer of another form.
+    pub(super) fn reply(what: &str) -> Self {
         Self { message: format!("the script's answer cannot be read: {what}"), untouched: false }
     }
 
@@ -78,7 +79,8 @@ impl RawMark {
 
 /// A reply, read item by item.
 pub(super) struct Fields<'a> {
-    word: &'a str,
+    /// Its first word.
+    pub(super) word: &'a str,
     items: std::slice::Iter<'a, Value>,
 }
 
@@ -99,19 +101,19 @@ impl<'a> Fields<'a> {
         self.items.next().ok_or_else(|| Corrupt::reply("it is too short"))
     }
 
-    fn text(&mut self) -> Result<&'a str, Corrupt> {
+    pub(super) fn text(&mut self) -> Result<&'a str, Corrupt> {
         text(self.next()?)
     }
 
-    fn integer(&mut self) -> Result<i64, Corrupt> {
+    pub(super) fn integer(&mut self) -> Result<i64, Corrupt> {
         integer(self.next()?)
     }
 
-    fn number(&mut self) -> Result<u32, Corrupt> {
+    pub(super) fn number(&mut self) -> Result<u32, Corrupt> {
         u32::try_from(self.integer()?).map_err(|_| Corrupt::reply("a number is out of range"))
     }
 
-    fn span(&mut self) -> Result<Duration, Corrupt> {
+    pub(super) fn span(&mut self) -> Result<Duration, Corrupt> {
         Ok(millis(self.integer()?))
     }
 
@@ -119,11 +121,11 @@ impl<'a> Fields<'a> {
         instant(self.integer()?)
     }
 
-    fn key(&mut self) -> Result<SlotKey, Corrupt> {
+    pub(super) fn key(&mut self) -> Result<SlotKey, Corrupt> {
         self.text()?.parse().map_err(|_| Corrupt::reply("a slot has another form"))
     }
 
-    fn mark(&mut self) -> Result<RawMark, Corrupt> {
+    pub(super) fn mark(&mut self) -> Result<RawMark, Corrupt> {
         let text = self.text()?;
         RawMark::parse(text).ok_or_else(|| Corrupt::reply("a mark has another form"))
     }
@@ -133,12 +135,12 @@ impl<'a> Fields<'a> {
         Ok(Holder { node, attempt: self.number()? })
     }
 
-    fn done(&mut self) -> Result<DoneMark, Corrupt> {
+    pub(super) fn done(&mut self) -> Result<DoneMark, Corrupt> {
         let mark = self.mark()?;
         Ok(DoneMark { by: mark.by, at: mark.at })
     }
 
-    fn unknown<T>(self) -> Result<T, Corrupt> {
+    pub(super) fn unknown<T>(self) -> Result<T, Corrupt> {
         Err(Corrupt::reply("its first word is not known"))
     }
 }

@@ -16,7 +16,7 @@ use crate::store::{Applied, ErrorKind, Op, StoreError};
 /// The longest foreign text that becomes part of a message.
 const SHOWN: usize = 160;
 
-struct Fault {
+struct RedisFault {
     kind: ErrorKind,
     applied: Applied,
     message: String,
@@ -24,7 +24,7 @@ struct Fault {
 
 /// Whose operation failed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked<'a> {
+pub(super) struct Asker<'a> {
     pub(super) op: Op,
     pub(super) location: &'a str,
     /// The keys it is about, as people name them.
@@ -34,12 +34,12 @@ pub(super) struct Asked<'a> {
     pub(super) finds_masters: bool,
 }
 
-impl Asked<'_> {
+impl Asker<'_> {
     const fn reads_only(self) -> bool {
         matches!(self.op, Op::Inspect | Op::Output | Op::Jobs | Op::Nodes | Op::Pauses | Op::Notes)
     }
 
-    fn error(self, fault: Fault) -> StoreError {
+    fn error(self, fault: RedisFault) -> StoreError {
         let applied = if self.reads_only() { Applied::No } else { fault.applied };
         StoreError::new(fault.kind, applied, self.op, self.location, fault.message)
     }
@@ -47,7 +47,7 @@ impl Asked<'_> {
     /// The call has no answer.
     pub(super) fn failed(self, error: LinkError) -> StoreError {
         let (fault, source) = match error {
-            LinkError::Connect(error) => (Fault { applied: Applied::No, ..self.fault(&error, true) }, error),
+            LinkError::Connect(error) => (RedisFault { applied: Applied::No, ..self.fault(&error, true) }, error),
             LinkError::Call(error) => (self.fault(&error, false), error),
         };
         self.error(fault).caused_by(source)
@@ -57,10 +57,10 @@ impl Asked<'_> {
     pub(super) fn unreadable(self, corrupt: Corrupt) -> StoreError {
         let applied = if corrupt.untouched { Applied::No } else { Applied::Maybe };
         let message = if corrupt.untouched { corrupt.message } else { format!("{}: {}", self.about, corrupt.message) };
-        self.error(Fault { kind: ErrorKind::Corrupt, applied, message })
+        self.error(RedisFault { kind: ErrorKind::Corrupt, applied, message })
     }
 
-    fn fault(self, error: &RedisError, connecting: bool) -> Fault {
+    fn fault(self, error: &RedisError, connecting: bool) -> RedisFault {
         if is_answer(error) {
             let (code, detail) = inner(error.code().unwrap_or(""), error.detail().unwrap_or(""));
             return if self.finds_masters && matches!(code, "READONLY" | "MASTERDOWN") {
@@ -91,18 +91,18 @@ impl Asked<'_> {
         } else {
             (ErrorKind::Unavailable, format!("the connection broke before the answer: {text}"))
         };
-        Fault { kind, applied: Applied::Maybe, message }
+        RedisFault { kind, applied: Applied::Maybe, message }
     }
 }
 
 /// In the middle of a failover: who is the master now is on its way.
-fn replaced() -> Fault {
+fn replaced() -> RedisFault {
     let message = "this server is a replica by now: the next call goes to the master that is named then";
-    Fault { kind: ErrorKind::Unavailable, applied: Applied::No, message: message.to_owned() }
+    RedisFault { kind: ErrorKind::Unavailable, applied: Applied::No, message: message.to_owned() }
 }
 
 /// What the server answered instead of a result.
-fn answered(code: &str, detail: &str, about: &str) -> Fault {
+fn answered(code: &str, detail: &str, about: &str) -> RedisFault {
     let (kind, message) = match code {
         "NOAUTH" => (ErrorKind::Denied, "it wants a password: write redis://user:password@host".to_owned()),
         "WRONGPASS" => (ErrorKind::Denied, "wrong user or password".to_owned()),
@@ -128,18 +128,18 @@ fn answered(code: &str, detail: &str, about: &str) -> Fault {
         "WRONGTYPE" => (ErrorKind::Corrupt, format!("{about}: a key of another type is in the way")),
         _ => return other(code, detail),
     };
-    Fault { kind, applied: Applied::No, message }
+    RedisFault { kind, applied: Applied::No, message }
 }
 
 /// Answers whose code says little.
-fn other(code: &str, detail: &str) -> Fault {
+fn other(code: &str, detail: &str) -> RedisFault {
     let lower = detail.to_lowercase();
-    let no = |kind, message: &str| Fault { kind, applied: Applied::No, message: message.to_owned() };
+    let no = |kind, message: &str| RedisFault { kind, applied: Applied::No, message: message.to_owned() };
     if lower.contains("max number of clients") {
         return no(ErrorKind::Overloaded, "it has no room for one more client (maxclients)");
     }
     if lower.contains("user executing the script") || lower.contains("acl failure in script") {
-        return Fault { kind: ErrorKind::Denied, applied: Applied::Maybe, message: denied(detail) };
+        return RedisFault { kind: ErrorKind::Denied, applied: Applied::Maybe, message: denied(detail) };
     }
     if lower.contains("db index is out of range") {
         return no(ErrorKind::Unsupported, "it has no database of that number");
@@ -155,7 +155,7 @@ fn other(code: &str, detail: &str) -> Fault {
     }
     // Inside a script, something that was not foreseen: it may have written before.
     let applied = if lower.contains("script") { Applied::Maybe } else { Applied::No };
-    Fault { kind: ErrorKind::Unsupported, applied, message: format!("it answers {code}: {}", one_line(detail)) }
+    RedisFault { kind: ErrorKind::Unsupported, applied, message: format!("it answers {code}: {}", one_line(detail)) }
 }
 
 fn denied(detail: &str) -> String {
@@ -258,8 +258,8 @@ mod tests {
         assert!(!fault.message.chars().any(char::is_control));
     }
 
-    fn asked(op: Op, finds_masters: bool) -> Asked<'static> {
-        Asked { op, location: "redis://h", about: "", op_timeout: Duration::from_millis(500), finds_masters }
+    fn asked(op: Op, finds_masters: bool) -> Asker<'static> {
+        Asker { op, location: "redis://h", about: "", op_timeout: Duration::from_millis(500), finds_masters }
     }
 
     #[test]

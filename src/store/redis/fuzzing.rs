@@ -9,7 +9,7 @@ use super::decode::{self, Corrupt, RawMark};
 use super::keys::Keys;
 use super::link::LinkError;
 use super::members::Address;
-use super::sentinel_reply::SentinelReplies;
+use super::sentinel::SentinelReplies;
 use super::{records, redlock, sentinel};
 use crate::slot::{Slot, SlotRecord};
 use crate::store::{Pause, StoreOptions};

@@ -32,8 +32,6 @@ mod route;
 mod script;
 #[cfg(feature = "redis-sentinel")]
 mod sentinel;
-#[cfg(feature = "redis-sentinel")]
-mod sentinel_reply;
 mod store;
 mod target;
 mod wake;

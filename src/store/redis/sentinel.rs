@@ -1,6 +1,6 @@
 //! Which server is the master, as the sentinels say. Each of them is asked in a task of its own: at once when a failover
 //! ends (`+switch-master`) or a connection fails, and every second in any case, since a message may be lost. Of several
-//! answers the one of the highest epoch counts; `sentinel_reply` has the rule.
+//! answers the one of the highest epoch counts; [`SentinelReplies`] has the rule.
 //!
 //! The sentinel that leads a failover goes on naming the old master until every replica follows the new one, and that with the
 //! new epoch; for it alone the failover is in progress. It is then asked for the address in the other way, which tells the
@@ -9,6 +9,7 @@
 //! Nothing is ever pinned to an address. Calls that are under way go to where they were sent; the next one goes to the
 //! master that is known by then.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -19,7 +20,6 @@ use tokio::sync::{Notify, watch};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::members::{Address, Members};
-use super::sentinel_reply::{Failure, SentinelReplies};
 use super::target::Target;
 use crate::store::OpenError;
 use crate::store::backend::Files;
@@ -128,7 +128,7 @@ impl Sentinels {
         }
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let asked = self.listed.iter().enumerate();
-        let asked = asked.map(|(index, at)| Asked { index, at: at.clone(), known: Arc::clone(&self.known) });
+        let asked = asked.map(|(index, at)| SentinelQuery { index, at: at.clone(), known: Arc::clone(&self.known) });
         *tasks = asked.map(|sentinel| AbortOnDropHandle::new(runtime.spawn(sentinel.ask_for_ever()))).collect();
     }
 }
@@ -159,22 +159,24 @@ impl Knowledge {
     }
 }
 
-fn failure(error: &RedisError) -> Failure {
+fn failure(error: &RedisError) -> SentinelFailure {
     match error.code() {
-        Some("NOAUTH" | "WRONGPASS") => Failure::Refused("they want a password: write ?sentinel_pass=…".to_owned()),
-        Some(code) => Failure::Refused(format!("{code} {}", error.detail().unwrap_or(""))),
-        None => Failure::Silent(error.to_string()),
+        Some("NOAUTH" | "WRONGPASS") => {
+            SentinelFailure::Refused("they want a password: write ?sentinel_pass=…".to_owned())
+        }
+        Some(code) => SentinelFailure::Refused(format!("{code} {}", error.detail().unwrap_or(""))),
+        None => SentinelFailure::Silent(error.to_string()),
     }
 }
 
 /// One sentinel, and who is told what it says.
-struct Asked {
+struct SentinelQuery {
     index: usize,
     at: Target,
     known: Arc<Knowledge>,
 }
 
-impl Asked {
+impl SentinelQuery {
     /// Asks until the task is stopped.
     #[allow(clippy::disallowed_methods, reason = "the wait before a sentinel is tried again; the file owns it")]
     async fn ask_for_ever(self) {
@@ -293,6 +295,85 @@ pub(super) fn address_of(answer: &Value) -> Option<Address> {
     Some(Address { host: text(host)?, port: text(port)?.parse().ok()? })
 }
 
+/// A sentinel that could not be asked so often in a row, which is a quarter of a minute at least, is gone: what it said last is
+/// no more than that.
+const GONE: u32 = 60;
+
+/// What is known of one sentinel.
+#[derive(Clone, Debug, Default)]
+struct SentinelReply {
+    answer: Option<(Address, i64)>,
+    /// Why it has not answered since.
+    failure: Option<SentinelFailure>,
+    failures: u32,
+}
+
+/// Why there is no answer, as a fragment.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum SentinelFailure {
+    /// It cannot be reached, or stopped answering.
+    Silent(String),
+    /// It said so itself.
+    Refused(String),
+}
+
+/// What each sentinel said last, and which server that makes the master. Pure.
+///
+/// The highest epoch counts: a sentinel that is cut off from the others goes on naming the old master. Of one epoch whatever
+/// most of them name, and what is known already where they are even: an address that is announced anew reaches one after the
+/// other. Only the last answer of each counts, so that sentinels which are set up afresh, and whose epochs begin at 0 again,
+/// are believed.
+#[derive(Clone, Debug)]
+pub(super) struct SentinelReplies(Vec<SentinelReply>);
+
+impl SentinelReplies {
+    pub(super) fn by(sentinels: usize) -> Self {
+        Self(vec![SentinelReply::default(); sentinels])
+    }
+
+    /// A sentinel names the master.
+    pub(super) fn answer(&mut self, sentinel: usize, address: Address, epoch: i64) {
+        if let Some(reply) = self.0.get_mut(sentinel) {
+            *reply = SentinelReply { answer: Some((address, epoch)), ..SentinelReply::default() };
+        }
+    }
+
+    /// A sentinel refuses to answer, or cannot be asked. What it refused is kept until it answers: a time-out that follows
+    /// tells nothing of what is to be mended.
+    pub(super) fn failure(&mut self, sentinel: usize, failure: SentinelFailure) {
+        let Some(reply) = self.0.get_mut(sentinel) else { return };
+        let told = reply
+            .failure
+            .take()
+            .filter(|told| matches!((told, &failure), (SentinelFailure::Refused(_), SentinelFailure::Silent(_))));
+        reply.failure = told.or(Some(failure));
+        reply.failures = reply.failures.saturating_add(1);
+        if reply.failures >= GONE {
+            reply.answer = None;
+        }
+    }
+
+    /// Why one of them does not answer: what was refused before what is silent.
+    pub(super) fn why_not(&self) -> &str {
+        match self.0.iter().filter_map(|reply| reply.failure.as_ref()).max() {
+            Some(SentinelFailure::Refused(why) | SentinelFailure::Silent(why)) => why,
+            None => "none can be reached",
+        }
+    }
+
+    /// The master and its epoch, where any of them has named one.
+    pub(super) fn master(&self, known: Option<&Address>) -> Option<(Address, i64)> {
+        let answers = || self.0.iter().filter_map(|reply| reply.answer.as_ref());
+        let epoch = answers().map(|(_, epoch)| *epoch).max()?;
+        let mut votes: BTreeMap<&Address, usize> = BTreeMap::new();
+        for (address, _) in answers().filter(|(_, of)| *of == epoch) {
+            *votes.entry(address).or_default() += 1;
+        }
+        let most = votes.into_iter().max_by_key(|(address, votes)| (*votes, Some(*address) == known));
+        most.map(|(address, _)| (address.clone(), epoch))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -343,5 +424,69 @@ mod tests {
             assert_eq!(address_of(&other), None);
         }
         assert_eq!(address_of(&Value::Array(vec![bulk("10.0.0.1"), bulk("6380")])), Some(address()));
+    }
+
+    fn address(port: u16) -> Address {
+        Address { host: "h".to_owned(), port }
+    }
+
+    /// The master after these answers, one after the other: who said it, the port, the epoch.
+    fn after(said: &[(usize, u16, i64)]) -> (u16, i64) {
+        let (mut told, mut known) = (SentinelReplies::by(3), None);
+        for (sentinel, port, epoch) in said {
+            told.answer(*sentinel, address(*port), *epoch);
+            known = told.master(known.as_ref().map(|(address, _)| address));
+        }
+        known.map(|(address, epoch)| (address.port, epoch)).unwrap()
+    }
+
+    #[test]
+    fn a_sentinel_that_was_cut_off_does_not_bring_back_the_old_master() {
+        assert_eq!(after(&[(0, 1, 3), (1, 2, 4), (0, 1, 3)]), (2, 4));
+        assert_eq!(after(&[(0, 1, 3), (1, 2, 4), (0, 1, 3), (2, 2, 5)]), (2, 5));
+    }
+
+    #[test]
+    fn of_one_epoch_most_of_them_are_right_and_nothing_flaps_where_they_are_even() {
+        assert_eq!(after(&[(0, 1, 4), (1, 2, 4)]), (1, 4));
+        assert_eq!(after(&[(0, 1, 4), (1, 2, 4), (2, 2, 4)]), (2, 4));
+        assert_eq!(after(&[(0, 1, 4), (1, 2, 4), (2, 2, 4), (0, 1, 4)]), (2, 4));
+        assert_eq!(after(&[(0, 1, 4), (0, 2, 4)]), (2, 4), "the same one announces another address");
+    }
+
+    #[test]
+    fn sentinels_that_are_set_up_afresh_are_believed() {
+        let before = [(0, 1, 7), (1, 1, 7), (2, 1, 7)];
+        assert_eq!(after(&[&before[..], &[(0, 2, 0), (1, 2, 0)]].concat()), (1, 7));
+        assert_eq!(after(&[&before[..], &[(0, 2, 0), (1, 2, 0), (2, 2, 0)]].concat()), (2, 0));
+    }
+
+    #[test]
+    fn a_sentinel_that_is_gone_for_good_keeps_nobody_at_the_old_master() {
+        let mut told = SentinelReplies::by(2);
+        told.answer(0, address(1), 7);
+        told.answer(1, address(2), 0);
+        (1..GONE).for_each(|_| told.failure(0, silent()));
+        assert_eq!(told.master(None), Some((address(1), 7)));
+        told.failure(0, silent());
+        assert_eq!(told.master(None), Some((address(2), 0)));
+    }
+
+    fn silent() -> SentinelFailure {
+        SentinelFailure::Silent("timed out".to_owned())
+    }
+
+    #[test]
+    fn a_refusal_is_told_until_its_sentinel_answers_whatever_fails_meanwhile() {
+        let mut told = SentinelReplies::by(2);
+        assert_eq!(told.why_not(), "none can be reached");
+        told.failure(0, silent());
+        assert_eq!(told.why_not(), "timed out");
+        told.failure(0, SentinelFailure::Refused("wrong password".to_owned()));
+        told.failure(0, silent());
+        told.failure(1, silent());
+        assert_eq!(told.why_not(), "wrong password");
+        told.answer(0, address(1), 1);
+        assert_eq!(told.why_not(), "timed out");
     }
 }

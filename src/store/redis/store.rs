@@ -6,7 +6,7 @@ use redis::{Cmd, Value};
 
 use super::decode::Corrupt;
 use super::examine;
-use super::fault::Asked;
+use super::fault::Asker;
 use super::keys::Keys;
 use super::link::Endpoint;
 use super::link::Link;
@@ -146,7 +146,7 @@ impl RedisStore {
         read: impl FnOnce(&Value) -> Result<T, Corrupt>,
     ) -> Result<T, StoreError> {
         let (op_timeout, finds_masters) = (self.options.op_timeout, self.route.finds_masters());
-        let asked = Asked { op, location: &self.location, about, op_timeout, finds_masters };
+        let asked = Asker { op, location: &self.location, about, op_timeout, finds_masters };
         let answer = answer.map_err(|error| self.at_server(about, asked.failed(error)))?;
         read(&answer).map_err(|corrupt| asked.unreadable(corrupt))
     }
@@ -208,7 +208,7 @@ pub(super) fn ttl(span: Duration) -> u128 {
 
 impl RedisStore {
     /// Looks at the server; in a cluster at each master. What could not be asked for is a finding too.
-    pub(in crate::store) async fn examine(&self) -> Vec<Finding> {
+    pub(super) async fn look(&self) -> Vec<Finding> {
         match &self.route {
             // That it cannot be reached is found out by whoever asks first.
             Route::One(link) => examine::look(link, self.name).await.unwrap_or_default(),
@@ -228,7 +228,7 @@ impl RedisStore {
         match &self.route {
             Route::One(link) => examine::at_place(&self.location, examine::look(link, self.name).await, away),
             #[cfg(feature = "redis-cluster")]
-            Route::Many(_) => self.examine().await,
+            Route::Many(_) => self.look().await,
         }
     }
 }

@@ -3,24 +3,18 @@
 //! Nothing depends on a hint, so nothing here is an error. A user who may not subscribe is told of once, and whoever waits
 //! looks again by a timer.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use redis::RedisError;
 use redis::aio::{PubSubSink, PubSubStream};
-use tokio::sync::broadcast;
-use tokio_util::task::AbortOnDropHandle;
 
 use super::link::Endpoint;
+use crate::store::hints::{Hints, Reconnection, Teller};
 use crate::store::{Wake, Wakeups};
 
-/// Hints that a receiver may lag behind by before it has lost some.
-const HINTS: usize = 1_024;
-/// The wait before a connection is made again; it doubles up to the longest.
-const SHORTEST_WAIT: Duration = Duration::from_millis(50);
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
 /// A link that was silent for so long is asked whether it still stands.
 const SILENCE: Duration = Duration::from_secs(5);
 
@@ -31,17 +25,15 @@ pub(super) struct Listener {
     channel: String,
     /// The longest wait for a connection and for an answer on it.
     limit: Duration,
-    hints: broadcast::Sender<Wake>,
+    hints: Hints,
     /// The server has said that this user may not listen.
     refused: Arc<AtomicBool>,
-    task: Mutex<Option<AbortOnDropHandle<()>>>,
 }
 
 impl Listener {
     /// A listener that does not connect before the first subscription.
     pub(super) fn new(endpoint: Endpoint, channel: String, limit: Duration) -> Self {
-        let (refused, task) = (Arc::default(), Mutex::default());
-        Self { endpoint, channel, limit, hints: broadcast::Sender::new(HINTS), refused, task }
+        Self { endpoint, channel, limit, hints: Hints::default(), refused: Arc::default() }
     }
 
     /// False while the server refuses the subscription.
@@ -51,22 +43,8 @@ impl Listener {
 
     /// Hints from now on. Outside of a runtime there are none.
     pub(super) fn subscribe(&self) -> Wakeups {
-        let hints = self.hints.subscribe();
-        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Ok(runtime) = tokio::runtime::Handle::try_current()
-            && task.as_ref().is_none_or(AbortOnDropHandle::is_finished)
-        {
-            let ears = Ears {
-                endpoint: self.endpoint.clone(),
-                channel: self.channel.clone(),
-                limit: self.limit,
-                hints: self.hints.clone(),
-                refused: Arc::clone(&self.refused),
-            };
-            let listening = ears.listen();
-            *task = Some(AbortOnDropHandle::new(runtime.spawn(listening)));
-        }
-        hints
+        let (endpoint, channel, refused) = (self.endpoint.clone(), self.channel.clone(), Arc::clone(&self.refused));
+        self.hints.subscribe(|hints| Ears { endpoint, channel, limit: self.limit, hints, refused }.listen())
     }
 }
 
@@ -75,22 +53,21 @@ struct Ears {
     endpoint: Endpoint,
     channel: String,
     limit: Duration,
-    hints: broadcast::Sender<Wake>,
+    hints: Teller,
     refused: Arc<AtomicBool>,
 }
 
 impl Ears {
     /// Listens until the task is stopped.
-    #[allow(clippy::disallowed_methods, reason = "the wait before a connection is made again; the file owns it")]
     async fn listen(self) {
-        let mut wait = SHORTEST_WAIT;
+        let mut again = Reconnection::default();
         loop {
             let version = self.endpoint.version();
             match self.connect().await {
                 Ok((sink, messages)) => {
-                    wait = SHORTEST_WAIT;
+                    again.connected();
                     self.refused.store(false, Ordering::Relaxed);
-                    tell(&self.hints, Wake::Resync);
+                    self.hints.tell(Wake::Resync);
                     tokio::select! {
                         () = self.relay(sink, messages) => {}
                         // What is published at the old master is heard by nobody.
@@ -101,10 +78,10 @@ impl Ears {
                 Err(error) => {
                     self.endpoint.doubt();
                     self.failed(&error);
-                    wait = (wait * 2).min(LONGEST_WAIT);
+                    again.failed();
                 }
             }
-            tokio::time::sleep(wait).await;
+            again.wait().await;
         }
     }
 
@@ -116,7 +93,7 @@ impl Ears {
                 "no wake-ups: the user may not subscribe, so waiting nodes look by timers"
             );
             // Whoever waits counted on being told.
-            tell(&self.hints, Wake::Resync);
+            self.hints.tell(Wake::Resync);
         } else {
             tracing::debug!(channel = self.channel, %error, "no connection for wake-ups");
         }
@@ -140,7 +117,7 @@ impl Ears {
                 // What somebody else publishes there is no hint.
                 Ok(Some(message)) => {
                     if let Ok(wake) = String::from_utf8_lossy(message.get_payload_bytes()).parse() {
-                        tell(&self.hints, wake);
+                        self.hints.tell(wake);
                     }
                 }
                 Err(_) => match tokio::time::timeout(self.limit, sink.ping::<redis::Value>()).await {
@@ -150,11 +127,6 @@ impl Ears {
             }
         }
     }
-}
-
-fn tell(hints: &broadcast::Sender<Wake>, wake: Wake) {
-    // Nobody may be listening just now.
-    let _ = hints.send(wake);
 }
 
 fn silent() -> RedisError {

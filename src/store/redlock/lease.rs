@@ -106,7 +106,7 @@ impl Ack {
 
 /// One master's answer to a renewal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct MasterRenewal {
     /// For how long it has kept what it was told.
     pub age: Duration,
     /// The longest lease of the job that was asked for there.
@@ -116,8 +116,13 @@ pub struct Answer {
 }
 
 /// What a renewal came to; none when it is not known.
-pub fn renewal(quorum: Quorum, lease: &Lease, longest_lease: Duration, answers: &[Option<Answer>]) -> Option<Renewal> {
-    let heard: Vec<&Answer> = answers.iter().flatten().collect();
+pub fn renewal(
+    quorum: Quorum,
+    lease: &Lease,
+    longest_lease: Duration,
+    answers: &[Option<MasterRenewal>],
+) -> Option<Renewal> {
+    let heard: Vec<&MasterRenewal> = answers.iter().flatten().collect();
     // A master that lost its data may have forgotten a lease that followed; what it has set again since proves nothing, not
     // even when it is met there the next time.
     let longest = heard.iter().map(|answer| answer.longest).max().unwrap_or_default();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::claim::{Found, Grant, Look, Own, Step, Terms};
-use super::lease::{self, Ack, Answer, Outcome, Said};
+use super::lease::{self, Ack, MasterRenewal, Outcome, Said};
 use super::{Quorum, QuorumError, lasting, median, records};
 use crate::job::NodeName;
 use crate::reply::{Claim, ClaimRequest, Release, Renewal, Settlement};
@@ -114,7 +114,7 @@ fn a_master_that_forgot_a_longer_lease_than_is_asked_for_now_does_not_count_whil
     assert_eq!(step(&[forgetful(), ancient(TTL * 10), None]), Step::Young { remaining: TTL * 8 });
     assert_eq!(granted(step(&[forgetful(), ancient(TTL * 10), ancient(TTL)])), (1, 1), "two have forgotten nothing");
     let lease = request.granted(1, minute(1));
-    let said = |age, longest| Some(Answer { age, longest, said: Renewal::Renewed });
+    let said = |age, longest| Some(MasterRenewal { age, longest, said: Renewal::Renewed });
     let renewed = |longest| {
         let answers = [said(TTL * 2, TTL), said(TTL * 1_000, longest), None];
         lease::renewal(Quorum::of(3).unwrap(), &lease, Duration::ZERO, &answers)
@@ -236,9 +236,10 @@ fn a_number_is_taken_back_only_when_no_majority_can_have_it() {
 #[test]
 fn a_renewal_is_a_majority_of_old_masters_and_a_minority_is_no_knowledge() {
     let lease = request().granted(1, minute(1));
-    let said = |said: Renewal| Some(Answer { age: OLD, longest: TTL, said });
-    let young = |said: Renewal| Some(Answer { age: Duration::ZERO, longest: TTL, said });
-    let of = |answers: &[Option<Answer>]| lease::renewal(Quorum::of(3).unwrap(), &lease, Duration::ZERO, answers);
+    let said = |said: Renewal| Some(MasterRenewal { age: OLD, longest: TTL, said });
+    let young = |said: Renewal| Some(MasterRenewal { age: Duration::ZERO, longest: TTL, said });
+    let of =
+        |answers: &[Option<MasterRenewal>]| lease::renewal(Quorum::of(3).unwrap(), &lease, Duration::ZERO, answers);
     let lost = |attempt| Renewal::Lost { to: Some(by(9, attempt)) };
     assert_eq!(of(&[said(Renewal::Renewed), said(Renewal::Renewed), said(lost(0))]), Some(Renewal::Renewed));
     assert_eq!(of(&[said(Renewal::Renewed), said(Renewal::Restored), None]), Some(Renewal::Restored));

@@ -72,7 +72,7 @@ impl Change {
             log,
             run,
             forgets: log && outdated,
-            latest: (latest != read_latest).then_some(latest),
+            latest: read_latest.filter(|read| *read != latest).map(|_| latest),
             wake: wake.map(|what| Wake::Slot { job: slot.job().clone(), key: slot.key(), what }),
             state: after,
         }
@@ -111,7 +111,8 @@ mod tests {
     }
 
     fn after<T>(stored: &SlotState, at: Moment, rule: impl FnOnce(&mut SlotStep) -> T) -> Change {
-        let mut step = SlotStep::new(&slot(), stored.current(at), at.now);
+        let step = SlotStep::new(&slot(), stored.current(at), at.now);
+        let mut step = step.with_latest(Some(JobLatest::default()));
         rule(&mut step);
         Change::between(stored, step, at)
     }
@@ -136,7 +137,7 @@ mod tests {
         let run = RunRecord::ended(&lease, Outcome::Success);
         let done = after(&stored, at(LEASE / 2), |step| step.complete(&lease, &run, DAY));
         assert!(done.wake.is_some() && !done.is_none());
-        let mut again = SlotStep::new(&slot(), done.state.clone(), at(LEASE).now).with_latest(done.latest.unwrap());
+        let mut again = SlotStep::new(&slot(), done.state.clone(), at(LEASE).now).with_latest(done.latest);
         again.complete(&lease, &run, DAY);
         assert!(Change::between(&done.state, again, at(LEASE)).is_none());
     }

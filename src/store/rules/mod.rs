@@ -34,8 +34,9 @@ pub(in crate::store) struct SlotStep {
     pub(in crate::store) pause: Option<Pause>,
     /// The oldest of the job's other slots that is leased, where that was asked for. Its lease may have run out since.
     pub(in crate::store) other: Option<(SlotKey, StoredMark)>,
-    /// What the job has come to lately, where that was asked for: as it was read, and as the step leaves it.
-    pub(in crate::store) read_latest: JobLatest,
+    /// What the job has come to lately, where that was asked for: as it was read, and as the step leaves it. What cannot be read
+    /// keeps no rule from its decision, and is left as it is.
+    pub(in crate::store) read_latest: Option<JobLatest>,
     pub(in crate::store) latest: JobLatest,
     /// What is told once the change is written.
     pub(in crate::store) wake: Option<WakeKind>,
@@ -50,15 +51,15 @@ impl SlotStep {
             state,
             pause: None,
             other: None,
-            read_latest: JobLatest::default(),
+            read_latest: None,
             latest: JobLatest::default(),
             wake: None,
         }
     }
 
-    /// The same of a job that has come to this lately.
-    pub(in crate::store) fn with_latest(self, latest: JobLatest) -> Self {
-        Self { read_latest: latest.clone(), latest, ..self }
+    /// The same of a job that has come to this lately, as far as that can be read.
+    pub(in crate::store) fn with_latest(self, latest: Option<JobLatest>) -> Self {
+        Self { latest: latest.clone().unwrap_or_default(), read_latest: latest, ..self }
     }
 
     /// What stands at the key now.

@@ -1,14 +1,20 @@
 //! The databases as kinds of stores. Each keeps a slot in the same tables.
 
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+use super::server::{Dialect, ServerStore, check};
+#[cfg(feature = "sqlite")]
+use super::sqlite;
 use crate::clock::Clock;
 use crate::job::Namespace;
 use crate::slot::Slot;
-use crate::store::backend::Backend;
-use crate::store::{Capability, Finding, Migration, OpenError, Store, StoreOptions, Trial};
+use crate::store::backend::{Backend, Opened};
+use crate::store::{Capability, LockStore, Migration, OpenError, StoreOptions};
 
 /// The database, and what finds a slot's rows there.
 fn rows(location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)> {
@@ -18,62 +24,49 @@ fn rows(location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'st
 
 /// SQLite.
 #[cfg(feature = "sqlite")]
-pub(in crate::store) struct SqliteBackend;
+pub(in crate::store) const SQLITE: &dyn Backend = &SqliteBackend;
+
+/// PostgreSQL.
+#[cfg(feature = "postgres")]
+pub(in crate::store) const POSTGRES: &dyn Backend = &ServerBackend(PhantomData::<super::postgres::Postgres>);
+
+/// MySQL and MariaDB.
+#[cfg(feature = "mysql")]
+pub(in crate::store) const MYSQL: &dyn Backend = &ServerBackend(PhantomData::<super::mysql::MySql>);
+
+#[cfg(feature = "sqlite")]
+struct SqliteBackend;
 
 #[cfg(feature = "sqlite")]
 #[async_trait]
 impl Backend for SqliteBackend {
     fn capability(&self) -> Capability {
-        super::sqlite::CAPABILITY
+        sqlite::CAPABILITY
     }
 
     fn check(&self, url: &str) -> Result<(), OpenError> {
-        super::sqlite::check(url)
+        sqlite::check(url)
     }
 
     fn form(&self, _url: &str) -> String {
         "write sqlite:/path/to/file".to_owned()
     }
 
-    async fn open(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        _clock: Arc<dyn Clock>,
-    ) -> Result<Arc<dyn Store>, OpenError> {
-        Ok(Arc::new(super::SqliteStore::open(url, options).await?))
+    async fn open(&self, url: &str, options: StoreOptions, _: Arc<dyn Clock>) -> Result<Arc<dyn Opened>, OpenError> {
+        Ok(Arc::new(sqlite::SqliteStore::open(url, options).await?))
     }
 
     async fn open_locks(
         &self,
         url: &str,
         options: StoreOptions,
-        _clock: Arc<dyn Clock>,
-    ) -> Result<Arc<dyn crate::store::LockStore>, OpenError> {
-        Ok(Arc::new(super::SqliteStore::open(url, options).await?))
-    }
-
-    async fn examine(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        _clock: Arc<dyn Clock>,
-    ) -> Result<Vec<Finding>, OpenError> {
-        Ok(super::SqliteStore::open(url, options).await?.examine().await)
-    }
-
-    async fn forget(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        _clock: Arc<dyn Clock>,
-        trial: &Trial,
-    ) -> Result<(), OpenError> {
-        Ok(super::SqliteStore::open(url, options).await?.forget(trial).await?)
+        _: Arc<dyn Clock>,
+    ) -> Result<Arc<dyn LockStore>, OpenError> {
+        Ok(Arc::new(sqlite::SqliteStore::open(url, options).await?))
     }
 
     async fn migrate(&self, url: &str) -> Result<Option<Migration>, OpenError> {
-        super::SqliteStore::migrate(url).await.map(Some)
+        sqlite::SqliteStore::migrate(url).await.map(Some)
     }
 
     fn where_kept(&self, location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)> {
@@ -81,111 +74,31 @@ impl Backend for SqliteBackend {
     }
 }
 
-/// PostgreSQL.
-#[cfg(feature = "postgres")]
-pub(in crate::store) struct PostgresBackend;
+/// A database server.
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+struct ServerBackend<D>(PhantomData<D>);
 
-#[cfg(feature = "postgres")]
+#[cfg(any(feature = "postgres", feature = "mysql"))]
 #[async_trait]
-impl Backend for PostgresBackend {
+impl<D: Dialect> Backend for ServerBackend<D> {
     fn capability(&self) -> Capability {
-        super::postgres::CAPABILITY
+        D::CAPABILITY
     }
 
     fn check(&self, url: &str) -> Result<(), OpenError> {
-        super::postgres::check(url)
+        check::<D>(url)
     }
 
     fn form(&self, _url: &str) -> String {
-        super::postgres::FORM.to_owned()
+        D::FORM.to_owned()
     }
 
-    async fn open(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        _clock: Arc<dyn Clock>,
-    ) -> Result<Arc<dyn Store>, OpenError> {
-        super::postgres::open(url, options)
-    }
-
-    async fn examine(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        _clock: Arc<dyn Clock>,
-    ) -> Result<Vec<Finding>, OpenError> {
-        super::postgres::examine(url, &options).await
-    }
-
-    async fn forget(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        _clock: Arc<dyn Clock>,
-        trial: &Trial,
-    ) -> Result<(), OpenError> {
-        super::postgres::forget(url, options, trial).await
+    async fn open(&self, url: &str, options: StoreOptions, _: Arc<dyn Clock>) -> Result<Arc<dyn Opened>, OpenError> {
+        Ok(Arc::new(ServerStore::<D>::open(url, options)?))
     }
 
     async fn migrate(&self, url: &str) -> Result<Option<Migration>, OpenError> {
-        super::postgres::migrate(url).await.map(Some)
-    }
-
-    fn where_kept(&self, location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)> {
-        rows(location, namespace, slot)
-    }
-}
-
-/// MySQL and MariaDB.
-#[cfg(feature = "mysql")]
-pub(in crate::store) struct MysqlBackend;
-
-#[cfg(feature = "mysql")]
-#[async_trait]
-impl Backend for MysqlBackend {
-    fn capability(&self) -> Capability {
-        super::mysql::CAPABILITY
-    }
-
-    fn check(&self, url: &str) -> Result<(), OpenError> {
-        super::mysql::check(url)
-    }
-
-    fn form(&self, _url: &str) -> String {
-        super::mysql::FORM.to_owned()
-    }
-
-    async fn open(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        _clock: Arc<dyn Clock>,
-    ) -> Result<Arc<dyn Store>, OpenError> {
-        super::mysql::open(url, options)
-    }
-
-    async fn examine(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        _clock: Arc<dyn Clock>,
-    ) -> Result<Vec<Finding>, OpenError> {
-        super::mysql::examine(url, &options).await
-    }
-
-    async fn forget(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        _clock: Arc<dyn Clock>,
-        trial: &Trial,
-    ) -> Result<(), OpenError> {
-        super::mysql::forget(url, options, trial).await
-    }
-
-    async fn migrate(&self, url: &str) -> Result<Option<Migration>, OpenError> {
-        super::mysql::migrate(url).await.map(Some)
+        ServerStore::<D>::migrate(url).await.map(Some)
     }
 
     fn where_kept(&self, location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)> {

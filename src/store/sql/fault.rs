@@ -11,7 +11,7 @@ pub(super) type Meaning = fn(&sqlx::Error) -> (ErrorKind, String);
 
 /// Trouble below the trait.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum SqlFault {
     /// The database or its driver.
     Sql(sqlx::Error),
     /// A row that cronward did not write.
@@ -27,7 +27,7 @@ pub(super) enum Fault {
     },
 }
 
-impl Fault {
+impl SqlFault {
     pub(super) const fn known(kind: ErrorKind, message: String) -> Self {
         Self::Known { kind, message, source: None }
     }
@@ -65,7 +65,7 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for SqlFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Known { message, .. } => f.write_str(message),
@@ -75,7 +75,7 @@ impl fmt::Display for Fault {
     }
 }
 
-impl From<sqlx::Error> for Fault {
+impl From<sqlx::Error> for SqlFault {
     fn from(error: sqlx::Error) -> Self {
         Self::Sql(error)
     }

@@ -2,14 +2,14 @@
 //!
 //! A database keeps rows and makes a transaction atomic; the rules are Rust, on the state of one slot (`store::rules`), shared
 //! with stores that are no databases. Each dialect
-//! has its own connection, its own statements (`statements.sql`) and its own errors; all else is shared.
+//! has its own statements (`statements.sql`), its own errors and its own way to write; all else is shared.
 //!
 //! | part | what it does |
 //! |---|---|
 //! | `session`, `row` | a connection, its statements and rows, as the shared code sees them |
 //! | `slots`, `registry` | what is read and written: the same tables in every dialect, of one version |
 //! | `sqlite` | one file, and the lock on it |
-//! | `server` | what database servers have in common: connections, limits, steps that others come before |
+//! | `server` | what database servers have in common: what a dialect is, urls, connections, limits, steps that others come before |
 //! | `postgres`, `mysql` | the servers' own |
 
 mod backend;
@@ -30,14 +30,14 @@ mod slots;
 mod sqlite;
 
 use crate::store::ErrorKind;
-use fault::Fault;
+use fault::SqlFault;
 
 #[cfg(feature = "mysql")]
-pub(super) use backend::MysqlBackend;
+pub(super) use backend::MYSQL;
 #[cfg(feature = "postgres")]
-pub(super) use backend::PostgresBackend;
+pub(super) use backend::POSTGRES;
 #[cfg(feature = "sqlite")]
-pub(super) use backend::SqliteBackend;
+pub(super) use backend::SQLITE;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
 
@@ -47,13 +47,13 @@ const SCHEMA_VERSION: i64 = 6;
 
 /// The same as [`missing`], for the tables of a database server.
 #[cfg(any(feature = "postgres", feature = "mysql", test))]
-fn tables_are_missing(version: i64, way_out: &str) -> Result<bool, Fault> {
+fn tables_are_missing(version: i64, way_out: &str) -> Result<bool, SqlFault> {
     missing(version, SCHEMA_VERSION, way_out)
 }
 
 /// Whether the tables have to be made; refuses tables of any other version. What is to be done with older ones is the store's to say.
-fn missing(version: i64, current: i64, way_out: &str) -> Result<bool, Fault> {
-    let refuse = |why: String| Err(Fault::known(ErrorKind::Unsupported, why));
+fn missing(version: i64, current: i64, way_out: &str) -> Result<bool, SqlFault> {
+    let refuse = |why: String| Err(SqlFault::known(ErrorKind::Unsupported, why));
     match version {
         0 => Ok(true),
         _ if version == current => Ok(false),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use super::fault::Fault;
+use super::fault::SqlFault;
 use super::row;
 use super::session::{Columns, Session, Why, values};
 use super::slots::{Scope, asked};
@@ -22,18 +22,18 @@ const PAGES_AT_ONCE: i64 = 5_000;
 /// Pages of one statement.
 const AT_ONCE: usize = 200;
 
-fn odd(table: &str) -> impl Fn(Why) -> Fault + '_ {
-    move |why| Fault::Row(format!("table {table}: {why}"))
+fn odd(table: &str) -> impl Fn(Why) -> SqlFault + '_ {
+    move |why| SqlFault::Row(format!("table {table}: {why}"))
 }
 
 /// The job's last pause, which nobody else changes until the transaction ends.
-async fn pause_of<S: Session>(tx: &mut S, scope: &Scope, job: &JobName) -> Result<Option<Pause>, Fault> {
+async fn pause_of<S: Session>(tx: &mut S, scope: &Scope, job: &JobName) -> Result<Option<Pause>, SqlFault> {
     let asked = values![scope.namespace.as_str(), job.as_str()];
     let rows = tx.fetch(tx.texts().pause_get, asked).await?;
     rows.first().map(row::pause).transpose().map_err(odd("pauses"))
 }
 
-async fn set_pause<S: Session>(tx: &mut S, scope: &Scope, job: &JobName, pause: &Pause) -> Result<(), Fault> {
+async fn set_pause<S: Session>(tx: &mut S, scope: &Scope, job: &JobName, pause: &Pause) -> Result<(), SqlFault> {
     let audit = row::json(&row::PauseAudit::of(pause)).map_err(odd("pauses"))?;
     let until = pause.until.map(|until| until.timestamp_millis());
     let values = values![scope.namespace.as_str(), job.as_str(), pause.since, until, audit];
@@ -47,7 +47,7 @@ pub(super) async fn pause<S: Session>(
     job: &JobName,
     until: Option<DateTime<Utc>>,
     audit: &Audit,
-) -> Result<Intervention, Fault> {
+) -> Result<Intervention, SqlFault> {
     let pause = Pause::begun(until, audit, tx.now());
     set_pause(tx, scope, job, &pause).await?;
     Ok(Intervention::Applied)
@@ -59,7 +59,7 @@ pub(super) async fn resume<S: Session>(
     scope: &Scope,
     job: &JobName,
     audit: &Audit,
-) -> Result<Intervention, Fault> {
+) -> Result<Intervention, SqlFault> {
     let now = tx.now();
     let Some(ended) = pause_of(tx, scope, job).await?.and_then(|pause| pause.end(audit, now)) else {
         return Ok(Intervention::Unchanged);
@@ -68,7 +68,7 @@ pub(super) async fn resume<S: Session>(
     Ok(Intervention::Applied)
 }
 
-pub(super) async fn pauses<S: Session>(tx: &mut S, scope: &Scope) -> Result<Vec<(JobName, Pause)>, Fault> {
+pub(super) async fn pauses<S: Session>(tx: &mut S, scope: &Scope) -> Result<Vec<(JobName, Pause)>, SqlFault> {
     let rows = tx.fetch(tx.texts().pauses, values![scope.namespace.as_str()]).await?;
     let decode = |found: &S::Row| {
         let name = row::there(row::text(found, "job")?, "job")?;
@@ -79,7 +79,11 @@ pub(super) async fn pauses<S: Session>(tx: &mut S, scope: &Scope) -> Result<Vec<
 }
 
 /// What each job has come to lately, in the order asked: one statement, however many there are.
-pub(super) async fn latest<S: Session>(tx: &mut S, scope: &Scope, jobs: &[JobName]) -> Result<Vec<JobLatest>, Fault> {
+pub(super) async fn latest<S: Session>(
+    tx: &mut S,
+    scope: &Scope,
+    jobs: &[JobName],
+) -> Result<Vec<JobLatest>, SqlFault> {
     let names = row::json(&jobs).map_err(odd("latest"))?;
     let rows = tx.fetch(tx.texts().latest_read, values![scope.namespace.as_str(), names]).await?;
     let decode = |found: &S::Row| Ok((row::there(row::text(found, "job")?, "job")?, row::latest(found)?));
@@ -91,7 +95,7 @@ pub(super) async fn register<S: Session>(
     tx: &mut S,
     scope: &Scope,
     entries: &[JobEntry],
-) -> Result<Vec<JobEntry>, Fault> {
+) -> Result<Vec<JobEntry>, SqlFault> {
     // By name: nodes that register the same jobs at the same time never wait for each other in a circle.
     let by_name = JobEntry::by_name(entries);
     let mut named = Vec::with_capacity(by_name.len());
@@ -107,7 +111,7 @@ pub(super) async fn register<S: Session>(
     jobs(tx, scope).await
 }
 
-pub(super) async fn jobs<S: Session>(tx: &mut S, scope: &Scope) -> Result<Vec<JobEntry>, Fault> {
+pub(super) async fn jobs<S: Session>(tx: &mut S, scope: &Scope) -> Result<Vec<JobEntry>, SqlFault> {
     let rows = tx.fetch(tx.texts().jobs, values![scope.namespace.as_str()]).await?;
     let decode = |found: &S::Row| {
         let first_seen = row::there(row::instant(found, "first_seen_ms")?, "first_seen_ms")?;
@@ -121,7 +125,7 @@ pub(super) async fn heartbeat<S: Session>(
     tx: &mut S,
     scope: &Scope,
     report: &NodeReport,
-) -> Result<HeartbeatReply, Fault> {
+) -> Result<HeartbeatReply, SqlFault> {
     let now = tx.now();
     let namespace = scope.namespace.as_str();
     tx.execute(tx.texts().nodes_forget, values![namespace, scope.oldest(now)]).await?;
@@ -131,7 +135,7 @@ pub(super) async fn heartbeat<S: Session>(
     Ok(HeartbeatReply { now })
 }
 
-pub(super) async fn nodes<S: Session>(tx: &mut S, scope: &Scope) -> Result<(DateTime<Utc>, Vec<NodeEntry>), Fault> {
+pub(super) async fn nodes<S: Session>(tx: &mut S, scope: &Scope) -> Result<(DateTime<Utc>, Vec<NodeEntry>), SqlFault> {
     let values = values![scope.namespace.as_str(), scope.oldest(tx.now())];
     let rows = tx.fetch(tx.texts().nodes, values).await?;
     let decode = |found: &S::Row| {
@@ -143,14 +147,14 @@ pub(super) async fn nodes<S: Session>(tx: &mut S, scope: &Scope) -> Result<(Date
 }
 
 /// Removes a batch of what is older than the retention; answers how many slots went.
-pub(super) async fn purge<S: Session>(tx: &mut S, scope: &Scope) -> Result<u64, Fault> {
+pub(super) async fn purge<S: Session>(tx: &mut S, scope: &Scope) -> Result<u64, SqlFault> {
     purge_notes(tx, scope).await?;
     let values = values![scope.namespace.as_str(), scope.oldest(tx.now()), tx.now(), PURGE_AT_ONCE];
     Ok(tx.execute(tx.texts().purge, values).await?)
 }
 
 /// Removes what a trial wrote.
-pub(super) async fn forget<S: Session>(tx: &mut S, scope: &Scope, trial: &Trial) -> Result<(), Fault> {
+pub(super) async fn forget<S: Session>(tx: &mut S, scope: &Scope, trial: &Trial) -> Result<(), SqlFault> {
     let (namespace, texts) = (scope.namespace.as_str(), tx.texts());
     let slots = [texts.trial_slots, texts.trial_notes].into_iter().filter(|_| !trial.slots.is_empty());
     let texts_of_job = [texts.trial_jobs, texts.trial_pauses, texts.trial_latest].into_iter().chain(slots);
@@ -169,7 +173,7 @@ pub(super) async fn forget<S: Session>(tx: &mut S, scope: &Scope, trial: &Trial)
 type Id = (String, String);
 
 /// Keeps pages.
-pub(super) async fn note<S: Session>(tx: &mut S, scope: &Scope, pages: &[(Slot, NotePage)]) -> Result<(), Fault> {
+pub(super) async fn note<S: Session>(tx: &mut S, scope: &Scope, pages: &[(Slot, NotePage)]) -> Result<(), SqlFault> {
     for part in pages.chunks(AT_ONCE) {
         // By name: nodes that note on the same slots at the same time never wait for each other in a circle.
         let mut by_name = BTreeMap::new();
@@ -189,7 +193,7 @@ pub(super) async fn note<S: Session>(tx: &mut S, scope: &Scope, pages: &[(Slot, 
 }
 
 /// Removes the pages that are too many.
-async fn trim<S: Session>(tx: &mut S, scope: &Scope, part: &[(Slot, NotePage)]) -> Result<(), Fault> {
+async fn trim<S: Session>(tx: &mut S, scope: &Scope, part: &[(Slot, NotePage)]) -> Result<(), SqlFault> {
     let mut slots: Vec<Slot> = part.iter().map(|(slot, _)| slot.clone()).collect();
     slots.sort();
     slots.dedup();
@@ -221,7 +225,7 @@ pub(super) fn page(found: &impl Columns) -> Result<NotePage, Why> {
 }
 
 /// A slot's pages.
-pub(super) async fn notes<S: Session>(tx: &mut S, scope: &Scope, slot: &Slot) -> Result<Vec<NotePage>, Fault> {
+pub(super) async fn notes<S: Session>(tx: &mut S, scope: &Scope, slot: &Slot) -> Result<Vec<NotePage>, SqlFault> {
     let named = [scope.slot(slot), values![scope.oldest(tx.now())]].concat();
     let rows = tx.fetch(tx.texts().notes_read, named).await?;
     let mut pages: Vec<NotePage> = rows.iter().map(page).collect::<Result<_, _>>().map_err(odd("notes"))?;
@@ -230,7 +234,7 @@ pub(super) async fn notes<S: Session>(tx: &mut S, scope: &Scope, slot: &Slot) ->
 }
 
 /// Removes a batch of those that are older than the retention.
-async fn purge_notes<S: Session>(tx: &mut S, scope: &Scope) -> Result<(), Fault> {
+async fn purge_notes<S: Session>(tx: &mut S, scope: &Scope) -> Result<(), SqlFault> {
     let values = values![scope.namespace.as_str(), scope.oldest(tx.now()), PAGES_AT_ONCE];
     tx.execute(tx.texts().notes_purge, values).await.map(drop)?;
     Ok(())

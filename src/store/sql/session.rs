@@ -64,10 +64,83 @@ pub(super) trait Columns: Send + Sync {
     fn text(&self, column: &str) -> Result<Option<String>, sqlx::Error>;
 }
 
+/// A connection of sqlx.
+#[async_trait]
+pub(super) trait Driver: Send {
+    type Row: Columns;
+
+    async fn fetch(&mut self, sql: &'static str, values: Vec<Value>) -> Result<Vec<Self::Row>, sqlx::Error>;
+
+    /// Answers how many rows were changed.
+    async fn execute(&mut self, sql: &'static str, values: Vec<Value>) -> Result<u64, sqlx::Error>;
+
+    /// One number of a statement's one row.
+    async fn number(&mut self, sql: &'static str) -> Result<Option<i64>, sqlx::Error>;
+
+    /// Runs statements without values, as they stand.
+    async fn run(&mut self, sql: &'static str) -> Result<(), sqlx::Error>;
+}
+
+/// A statement with its values.
+macro_rules! bound {
+    ($database:ident, $sql:expr, $values:expr) => {
+        $values.into_iter().fold(sqlx::query::<sqlx::$database>($sql), |query, value| match value {
+            Value::Text(text) => query.bind(text),
+            Value::Number(number) => query.bind(number),
+        })
+    };
+}
+
+/// The same for each driver. Written as one function, its bounds on what sqlx can bind, send and read would be longer than it.
+macro_rules! driver {
+    ($database:ident, $connection:ty, $row:ty) => {
+        impl Columns for $row {
+            fn number(&self, column: &str) -> Result<Option<i64>, sqlx::Error> {
+                sqlx::Row::try_get(self, column)
+            }
+
+            fn text(&self, column: &str) -> Result<Option<String>, sqlx::Error> {
+                sqlx::Row::try_get(self, column)
+            }
+        }
+
+        #[async_trait]
+        impl Driver for $connection {
+            type Row = $row;
+
+            async fn fetch(&mut self, sql: &'static str, values: Vec<Value>) -> Result<Vec<$row>, sqlx::Error> {
+                bound!($database, sql, values).fetch_all(self).await
+            }
+
+            async fn execute(&mut self, sql: &'static str, values: Vec<Value>) -> Result<u64, sqlx::Error> {
+                Ok(bound!($database, sql, values).execute(self).await?.rows_affected())
+            }
+
+            async fn number(&mut self, sql: &'static str) -> Result<Option<i64>, sqlx::Error> {
+                sqlx::query_scalar(sql).fetch_one(self).await
+            }
+
+            async fn run(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
+                sqlx::raw_sql(sql).execute(self).await.map(drop)
+            }
+        }
+    };
+}
+
+#[cfg(feature = "sqlite")]
+driver!(Sqlite, sqlx::SqliteConnection, sqlx::sqlite::SqliteRow);
+#[cfg(feature = "postgres")]
+driver!(Postgres, sqlx::PgConnection, sqlx::postgres::PgRow);
+#[cfg(feature = "mysql")]
+driver!(MySql, sqlx::MySqlConnection, sqlx::mysql::MySqlRow);
+
 /// A connection while one call has it.
 #[async_trait]
 pub(super) trait Session: Send {
     type Row: Columns;
+    type Connection: Driver<Row = Self::Row>;
+
+    fn connection(&mut self) -> &mut Self::Connection;
 
     /// The dialect's statements.
     fn texts(&self) -> &'static Texts;
@@ -78,10 +151,14 @@ pub(super) trait Session: Send {
     /// The instant by which a slot is judged that was read in this row.
     fn read_at(&self, row: &Self::Row) -> Result<DateTime<Utc>, Why>;
 
-    async fn fetch(&mut self, sql: &'static str, values: Vec<Value>) -> Result<Vec<Self::Row>, sqlx::Error>;
+    async fn fetch(&mut self, sql: &'static str, values: Vec<Value>) -> Result<Vec<Self::Row>, sqlx::Error> {
+        self.connection().fetch(sql, values).await
+    }
 
     /// Answers how many rows were changed.
-    async fn execute(&mut self, sql: &'static str, values: Vec<Value>) -> Result<u64, sqlx::Error>;
+    async fn execute(&mut self, sql: &'static str, values: Vec<Value>) -> Result<u64, sqlx::Error> {
+        self.connection().execute(sql, values).await
+    }
 }
 
 /// The statements of a dialect's file, `-- name: NAME` before each.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::fault::Fault;
+use super::fault::SqlFault;
 use super::row;
 use super::session::{Session, Value, Why, values};
 use crate::clock::earlier;
@@ -73,17 +73,18 @@ pub(super) struct Loaded {
     pause: Option<Pause>,
     /// The oldest of the job's other slots that is leased.
     other: Option<(SlotKey, StoredMark)>,
-    latest: JobLatest,
+    /// None where it was not asked for, or cannot be read.
+    latest: Option<JobLatest>,
     /// The job's turn, where the slot has to run alone, or what the job has come to may change.
     turn: Option<Turn>,
     exclusive: bool,
 }
 
 /// Reads the slot, as of one instant.
-pub(super) async fn load<S: Session>(session: &mut S, scope: &Scope, query: &SlotQuery) -> Result<Loaded, Fault> {
+pub(super) async fn load<S: Session>(session: &mut S, scope: &Scope, query: &SlotQuery) -> Result<Loaded, SqlFault> {
     let asked = [scope.slot(&query.slot), values![i64::from(query.exclusive), i64::from(query.latest)]].concat();
     let rows = session.fetch(session.texts().slot_load, asked).await?;
-    read(session, scope, query, &rows).map_err(|why| Fault::row(&query.slot, why))
+    read(session, scope, query, &rows).map_err(|why| SqlFault::row(&query.slot, why))
 }
 
 fn read<S: Session>(session: &S, scope: &Scope, query: &SlotQuery, rows: &[S::Row]) -> Result<Loaded, Why> {
@@ -109,7 +110,7 @@ fn read<S: Session>(session: &S, scope: &Scope, query: &SlotQuery, rows: &[S::Ro
         version,
         pause: if query.pause { row::pause_beside(found)? } else { None },
         other,
-        latest: if query.latest { row::latest(found)? } else { JobLatest::default() },
+        latest: if query.latest { row::latest(found).ok() } else { None },
         turn,
         exclusive: query.exclusive,
     })
@@ -175,9 +176,9 @@ impl SlotWrite {
 
     /// The document of a slot that nothing has happened to.
     #[cfg(feature = "mysql")]
-    pub(super) fn untouched(&self) -> Result<String, Fault> {
+    pub(super) fn untouched(&self) -> Result<String, SqlFault> {
         let state = SlotState { touched: Some(self.now), ..SlotState::default() };
-        row::json(&state).map_err(|why| Fault::row(&self.slot, why))
+        row::json(&state).map_err(|why| SqlFault::row(&self.slot, why))
     }
 
     /// Larger than any version that a row of this slot has had, also one that was purged: it is never below the clock.
@@ -187,7 +188,7 @@ impl SlotWrite {
 
     /// The slot's row: its identity, then 4 to 9 what stands at its key, 10 attempts, 11 verdict, 12 when it was touched, 13 the
     /// document, 14 its new version.
-    pub(super) fn row(&self, scope: &Scope) -> Result<Vec<Value>, Fault> {
+    pub(super) fn row(&self, scope: &Scope) -> Result<Vec<Value>, SqlFault> {
         let state = &self.change.state;
         let mut values = self.slot(scope);
         // What has run out is nothing any more, and not in the way of whoever looks for what runs.
@@ -196,16 +197,16 @@ impl SlotWrite {
             i64::from(state.counter),
             state.verdict.as_ref().map(|record| record.verdict.as_str().to_owned()),
             state.touched.unwrap_or(self.now),
-            row::json(state).map_err(|why| Fault::row(&self.slot, why))?,
+            row::json(state).map_err(|why| SqlFault::row(&self.slot, why))?,
             self.next_version(),
         ]);
         Ok(values)
     }
 
     /// What the job has come to lately, where that has changed.
-    pub(super) fn latest(&self) -> Result<Option<String>, Fault> {
+    pub(super) fn latest(&self) -> Result<Option<String>, SqlFault> {
         let latest = self.change.latest.as_ref();
-        latest.map(|latest| row::json(latest).map_err(|why| Fault::row(&self.slot, why))).transpose()
+        latest.map(|latest| row::json(latest).map_err(|why| SqlFault::row(&self.slot, why))).transpose()
     }
 
     /// Whether outputs change with it.
@@ -215,10 +216,10 @@ impl SlotWrite {
     }
 
     /// The run whose output is written, or goes where that is NULL: attempt, token, output.
-    pub(super) fn output(&self) -> Result<Option<Vec<Value>>, Fault> {
+    pub(super) fn output(&self) -> Result<Option<Vec<Value>>, SqlFault> {
         let Some((run, output)) = self.change.run.as_ref().zip(self.output.as_ref()) else { return Ok(None) };
         let output = match output {
-            OutputChange::Put(output) => Some(row::json(output).map_err(|why| Fault::row(&self.slot, why))?),
+            OutputChange::Put(output) => Some(row::json(output).map_err(|why| SqlFault::row(&self.slot, why))?),
             OutputChange::Remove => None,
         };
         Ok(Some(values![i64::from(run.attempt), run.token.to_string(), output]))
@@ -236,19 +237,19 @@ pub(super) async fn inspect<S: Session>(
     tx: &mut S,
     scope: &Scope,
     slots: &[Slot],
-) -> Result<(DateTime<Utc>, Vec<SlotRecord>), Fault> {
+) -> Result<(DateTime<Utc>, Vec<SlotRecord>), SqlFault> {
     let rows = tx.fetch(tx.texts().slots_read, values![scope.namespace.as_str(), asked(slots)]).await?;
     let mut found = HashMap::with_capacity(rows.len());
     for row in &rows {
         let id = row::text(row, "job").and_then(|job| Ok(job.zip(row::text(row, "slot")?)));
-        found.extend(id.map_err(|why| Fault::Row(format!("table slots: {why}")))?.map(|id| (id, row)));
+        found.extend(id.map_err(|why| SqlFault::Row(format!("table slots: {why}")))?.map(|id| (id, row)));
     }
     let at = scope.at(tx.now());
     let record = |slot: &Slot| match found.get(&(slot.job().to_string(), slot.key().to_string())) {
-        Some(row) => Ok(row::state(*row).map_err(|why| Fault::row(slot, why))?.record(slot, at)),
+        Some(row) => Ok(row::state(*row).map_err(|why| SqlFault::row(slot, why))?.record(slot, at)),
         None => Ok(SlotRecord::untouched(slot.clone())),
     };
-    Ok((at.now, slots.iter().map(record).collect::<Result<_, Fault>>()?))
+    Ok((at.now, slots.iter().map(record).collect::<Result<_, SqlFault>>()?))
 }
 
 /// The end of one run's output.
@@ -258,8 +259,8 @@ pub(super) async fn output<S: Session>(
     slot: &Slot,
     attempt: Attempt,
     token: Token,
-) -> Result<Option<OutputTail>, Fault> {
+) -> Result<Option<OutputTail>, SqlFault> {
     let named = [scope.slot(slot), values![i64::from(attempt), token.to_string()]].concat();
     let rows = tx.fetch(tx.texts().output_read, named).await?;
-    rows.first().map(row::output).transpose().map_err(|why| Fault::row(slot, why))
+    rows.first().map(row::output).transpose().map_err(|why| SqlFault::row(slot, why))
 }

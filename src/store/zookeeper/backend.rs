@@ -1,18 +1,25 @@
 //! ZooKeeper as a kind of store: what is said of it where it is chosen, where it keeps a slot, and what about an ensemble can betray
 //! the guard: how many servers it has. That is judged by `judge`, which is pure, and nothing is changed.
+//! And what is removed there: a trial, and what was kept for its time. Slots are listed by their names, which tell when they began, so only
+//! those that may be old enough are read.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use zookeeper_client::Error;
 
-use super::link::{FORM, Target};
-use super::nodes::Paths;
+use super::fault::Fault;
+use super::link::{FORM, Session, SessionTarget};
+use super::nodes::{Found, NodeRequest, Paths, SlotText, read_json};
 use super::{CAPABILITY, ZookeeperStore};
-use crate::clock::Clock;
+use crate::clock::{Clock, earlier};
 use crate::job::Namespace;
 use crate::slot::Slot;
-use crate::store::backend::Backend;
-use crate::store::{Capability, Finding, OpenError, Store, StoreOptions, Trial};
+use crate::store::backend::{Backend, Opened};
+use crate::store::keyed::Call;
+use crate::store::state::Moment;
+use crate::store::{Capability, Finding, Op, OpenError, StoreError, StoreOptions, Trial};
 
 /// ZooKeeper.
 pub(in crate::store) struct ZookeeperBackend;
@@ -24,34 +31,20 @@ impl Backend for ZookeeperBackend {
     }
 
     fn check(&self, url: &str) -> Result<(), OpenError> {
-        Target::parse(url).map(drop)
+        SessionTarget::parse(url).map(drop)
     }
 
     fn form(&self, _url: &str) -> String {
         FORM.to_owned()
     }
 
-    async fn open(&self, url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, OpenError> {
+    async fn open(
+        &self,
+        url: &str,
+        options: StoreOptions,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<dyn Opened>, OpenError> {
         Ok(Arc::new(ZookeeperStore::open(url, options, clock).await?))
-    }
-
-    async fn examine(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Vec<Finding>, OpenError> {
-        Ok(ZookeeperStore::open(url, options, clock).await?.examine().await)
-    }
-
-    async fn forget(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        clock: Arc<dyn Clock>,
-        trial: &Trial,
-    ) -> Result<(), OpenError> {
-        Ok(ZookeeperStore::open(url, options, clock).await?.forget(trial).await?)
     }
 
     fn where_kept(&self, location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)> {
@@ -70,8 +63,8 @@ impl Backend for ZookeeperBackend {
 /// Where an ensemble keeps its own list of servers (ZooKeeper 3.5 or later); anybody may read it.
 const SERVERS: &str = "/zookeeper/config";
 
-impl ZookeeperStore {
-    /// Looks at the ensemble.
+#[async_trait]
+impl Opened for ZookeeperStore {
     async fn examine(&self) -> Vec<Finding> {
         // That it cannot be reached is found out by whoever asks first.
         let Ok(session) = self.link.session().await else { return Vec::new() };
@@ -79,6 +72,45 @@ impl ZookeeperStore {
         let listed = tokio::time::timeout(limit, session.client.get_data(SERVERS)).await;
         let listed = listed.ok().and_then(Result::ok).map(|(data, _)| String::from_utf8_lossy(&data).into_owned());
         judge(listed.as_deref())
+    }
+
+    /// Removes what a trial wrote, one node after the other.
+    async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
+        let call = Call::new(Op::Purge);
+        let work = async {
+            let session = self.link.session().await?;
+            call.sending();
+            for path in self.written(&session, trial).await? {
+                match session.client.delete(&path, None).await {
+                    Ok(()) | Err(Error::NoNode) => {}
+                    Err(error) => return Err(Fault::from(error)),
+                }
+            }
+            match &trial.job {
+                Some(job) => self.forget_pause(&call, job).await,
+                None => Ok(()),
+            }
+        };
+        self.within(&call, work).await
+    }
+}
+
+impl ZookeeperStore {
+    /// The nodes of a trial, the lower ones first.
+    async fn written(&self, session: &Session, trial: &Trial) -> Result<Vec<String>, Fault> {
+        let of_job = trial.job.iter().flat_map(|job| [self.paths.job(job), self.paths.latest(job)]);
+        let mut paths: Vec<String> = of_job.chain(trial.node.iter().map(|node| self.paths.node(node))).collect();
+        for slot in &trial.slots {
+            let folder = self.paths.slot(slot);
+            let outputs = self.children(session, folder.clone()).await?;
+            paths.extend(outputs.iter().map(|name| format!("{folder}/{name}")));
+            paths.extend([folder, self.paths.note(slot), self.paths.lease(slot)]);
+        }
+        if let Some(job) = trial.job.as_ref().filter(|_| !trial.slots.is_empty()) {
+            paths.extend([self.paths.slots_of(job.as_str()), self.paths.notes_of(job.as_str())]);
+            paths.extend([self.paths.leases_of(job.as_str())]);
+        }
+        Ok(paths)
     }
 }
 
@@ -101,6 +133,95 @@ fn judge(listed: Option<&str>) -> Vec<Finding> {
         }
         odd => Finding::ok("servers", format!("{odd}")),
     }]
+}
+
+/// The most slots that one purge looks at.
+const AT_ONCE: usize = 200;
+
+/// Slots of one request.
+const IN_ONE: usize = 20;
+
+impl ZookeeperStore {
+    /// Removes a batch of what is older than the retention; answers how many slots went. A slot whose marker lasts longer
+    /// than its records is left until that has ended.
+    pub(super) async fn purge_slots(&self, call: &Call) -> Result<u64, Fault> {
+        let session = self.link.session().await?;
+        let at = self.moment(&session, false).await?;
+        self.remove_old_notes(call, &session).await?;
+        self.remove_old_latest(call, &session).await?;
+        let jobs = self.children(&session, self.paths.slots()).await?;
+        let folders = jobs.iter().map(|job| self.paths.slots_of(job));
+        let paths = self.long_begun(&session, folders, earlier(at.now, at.retention), AT_ONCE).await?;
+        let mut gone = 0;
+        for part in paths.chunks(IN_ONE) {
+            let asks = part.iter().flat_map(|path| {
+                let lease = self.paths.lease_of(path).unwrap_or_default();
+                [NodeRequest::Data(path.clone()), NodeRequest::Children(path.clone()), NodeRequest::Data(lease)]
+            });
+            let found = self.read(&session, asks.collect()).await?;
+            for (path, found) in part.iter().zip(found.chunks(3)) {
+                gone += u64::from(self.remove(call, &session, path, found, at).await?);
+            }
+        }
+        Ok(gone)
+    }
+
+    /// Nodes in these folders of slots that began before this, so many at most; the oldest of each folder first.
+    pub(super) async fn long_begun(
+        &self,
+        session: &Session,
+        folders: impl Iterator<Item = String> + Send,
+        before: DateTime<Utc>,
+        most: usize,
+    ) -> Result<Vec<String>, Fault> {
+        let mut paths = Vec::new();
+        for folder in folders {
+            let mut old: Vec<(DateTime<Utc>, String)> = Vec::new();
+            for name in self.children(session, folder.clone()).await? {
+                let start = Paths::key_of(&name).map(|key| key.start()).filter(|start| *start <= before);
+                old.extend(start.map(|start| (start, format!("{folder}/{name}"))));
+            }
+            old.sort();
+            paths.extend(old.into_iter().map(|(_, path)| path).take(most - paths.len()));
+            if paths.len() == most {
+                break;
+            }
+        }
+        Ok(paths)
+    }
+
+    pub(super) async fn children(&self, session: &Session, folder: String) -> Result<Vec<String>, Fault> {
+        match self.read(session, vec![NodeRequest::Children(folder)]).await?.pop() {
+            Some(Found::Children(names)) => Ok(names),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    async fn remove(
+        &self,
+        call: &Call,
+        session: &Session,
+        path: &str,
+        found: &[Found],
+        at: Moment,
+    ) -> Result<bool, Fault> {
+        let [Found::Data(data, stat), Found::Children(outputs), lease] = found else { return Ok(false) };
+        let text: SlotText = read_json(path, data)?;
+        let stands = text.mark.is_some_and(|mark| mark.until().is_none_or(|until| until > at.now));
+        let kept = text.log.is_some_and(|log| !log.is_outdated(at));
+        if stands || kept {
+            return Ok(false);
+        }
+        let mut writer = session.client.new_multi_writer();
+        for name in outputs {
+            writer.add_delete(&format!("{path}/{name}"), None)?;
+        }
+        if let (Found::Data(..), Some(lease)) = (lease, self.paths.lease_of(path)) {
+            writer.add_delete(&lease, None)?;
+        }
+        writer.add_delete(path, Some(stat.version))?;
+        self.committed(call, &mut writer).await
+    }
 }
 
 #[cfg(test)]

@@ -1,53 +1,19 @@
 //! What goes wrong below the trait, and how each is told: ZooKeeper's codes and lost sessions become kinds with a way out.
 //! A table; nothing here decides whether to try again.
 
-use std::time::Duration;
-
 use zookeeper_client::{Error, MultiWriteError};
 
-use crate::store::keyed::Trouble;
-use crate::store::{Applied, ErrorKind, Op, StoreError};
-use crate::text::message;
+use crate::store::ErrorKind;
+use crate::store::keyed::one_line;
 
-/// The longest name that becomes part of a message; those of cronward's own are shorter.
-const LONGEST_NAME: usize = 300;
+pub(super) use crate::store::keyed::Fault;
 
-/// The longest foreign text that becomes part of a message.
-const SHOWN: usize = 160;
-
-/// Trouble below the trait. It knows neither the operation nor what that had sent before.
-#[derive(Clone, Debug)]
-pub(in crate::store) struct Fault {
-    kind: ErrorKind,
-    message: String,
-    /// The server, or the lack of a session, tells that nothing of the request was done.
-    refused: bool,
-    source: Option<Error>,
+/// An answer that is none.
+pub(super) fn odd_answer() -> Fault {
+    Fault { refused: false, ..Fault::new(ErrorKind::Unsupported, "what answers there is not ZooKeeper 3.6 or later") }
 }
 
 impl Fault {
-    fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), refused: true, source: None }
-    }
-
-    /// Something foreign at a node.
-    pub(super) fn foreign(path: &str, why: &str) -> Self {
-        Self::new(
-            ErrorKind::Corrupt,
-            format!("{} holds what cronward did not write: {}", message(path, LONGEST_NAME), one_line(why)),
-        )
-    }
-
-    /// An answer that is none.
-    pub(super) fn odd_answer() -> Self {
-        Self { refused: false, ..Self::new(ErrorKind::Unsupported, "what answers there is not ZooKeeper 3.6 or later") }
-    }
-
-    /// Others change the same slot, again and again.
-    pub(super) fn contended() -> Self {
-        Self::new(ErrorKind::Overloaded, "others changed the slot each time before this could")
-    }
-
     /// There is no session: nothing was sent.
     pub(super) fn no_session(error: Error) -> Self {
         let message = match &error {
@@ -56,29 +22,7 @@ impl Fault {
             other => format!("no session: {}", one_line(&other.to_string())),
         };
         let kind = if error == Error::Timeout { ErrorKind::Timeout } else { ErrorKind::Unavailable };
-        Self { source: Some(error), ..Self::new(kind, message) }
-    }
-}
-
-impl Trouble for Fault {
-    fn timed_out(limit: Duration) -> Self {
-        let message = format!("no answer within {} ms", limit.as_millis());
-        Self { refused: false, ..Self::new(ErrorKind::Timeout, message) }
-    }
-
-    fn into_error(self, op: Op, sent: bool, location: &str) -> StoreError {
-        let applied = if sent && !self.refused { Applied::Maybe } else { Applied::No };
-        let error = StoreError::new(self.kind, applied, op, location, self.message);
-        match self.source {
-            Some(source) => error.caused_by(source),
-            None => error,
-        }
-    }
-}
-
-impl std::fmt::Display for Fault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
+        Self { source: Some(error.into()), ..Self::new(kind, message) }
     }
 }
 
@@ -122,20 +66,17 @@ impl From<Error> for Fault {
                 unknown(ErrorKind::Unavailable, "the session ended before the answer; the next call begins a new one")
             }
             Error::Unimplemented => Self::new(ErrorKind::Unsupported, "it is older than ZooKeeper 3.6"),
-            Error::UnmarshalError { .. } | Error::MarshallingError => Self::odd_answer(),
+            Error::UnmarshalError { .. } | Error::MarshallingError => odd_answer(),
             other => unknown(ErrorKind::Unsupported, &format!("it answers: {}", one_line(&other.to_string()))),
         };
-        Self { source: Some(error), ..fault }
+        Self { source: Some(error.into()), ..fault }
     }
-}
-
-fn one_line(text: &str) -> String {
-    message(text.trim(), SHOWN)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::{Applied, Op};
 
     #[test]
     fn a_session_that_ends_leaves_open_whether_it_was_applied() {

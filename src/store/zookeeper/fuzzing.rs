@@ -2,10 +2,10 @@
 
 use super::fault::Fault;
 use super::nodes::Paths;
-use super::nodes::{SlotText, json, read_json, read_pauses, state};
+use super::nodes::{SlotText, read_json, read_pauses, state};
 use crate::slot::{OutputTail, Slot};
 use crate::store::codec::{NodeText, NotesText};
-use crate::store::keyed::Trouble;
+use crate::store::keyed::json;
 use crate::store::state::Moment;
 use crate::store::{JobEntry, Op, StoreOptions};
 

@@ -17,10 +17,11 @@ use zookeeper_client::MultiWriter;
 use super::ZookeeperStore;
 use super::fault::Fault;
 use super::link::Session;
-use super::nodes::{Ask, Found, Paths, SlotText, json, read_json, stored};
+use super::nodes::{Found, NodeRequest, Paths, SlotText, read_json, stored};
 use crate::slot::{Slot, SlotKey, Token};
 use crate::store::Wake;
 use crate::store::codec::MarkText;
+use crate::store::keyed::json;
 use crate::store::rules::MarkChange;
 use crate::store::state::{MarkKind, Moment, SlotQuery, StoredMark};
 
@@ -113,10 +114,10 @@ pub(super) struct Asks<'a> {
 
 impl ZookeeperStore {
     /// What is asked for with the slot.
-    pub(super) fn leases_asked(&self, query: &SlotQuery) -> Vec<Ask> {
+    pub(super) fn leases_asked(&self, query: &SlotQuery) -> Vec<NodeRequest> {
         let job = self.paths.leases_of(query.slot.job().as_str());
-        let mut asks = vec![Ask::Data(job.clone()), Ask::Data(self.paths.lease(&query.slot))];
-        asks.extend(query.exclusive.then_some(Ask::Children(job)));
+        let mut asks = vec![NodeRequest::Data(job.clone()), NodeRequest::Data(self.paths.lease(&query.slot))];
+        asks.extend(query.exclusive.then_some(NodeRequest::Children(job)));
         asks
     }
 
@@ -158,7 +159,7 @@ impl ZookeeperStore {
         leases: &mut Leases,
     ) -> Result<(), Fault> {
         let path = |key: &SlotKey| self.paths.slot_at(slot.job().as_str(), *key);
-        let found = self.read(session, keys.iter().map(|key| Ask::Data(path(key))).collect()).await?;
+        let found = self.read(session, keys.iter().map(|key| NodeRequest::Data(path(key))).collect()).await?;
         for (key, found) in keys.iter().zip(found) {
             let path = path(key);
             let slot = match found {

@@ -6,17 +6,21 @@
 //!   that the servers have ended is terminal: only a new one helps. Nothing that excludes anybody belongs to a session, so no
 //!   lease is lost with it. Nothing is ever sent twice.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use url::form_urlencoded;
-use zookeeper_client::{Acls, Client, CreateMode, CreateOptions, Error};
+use zookeeper_client::{
+    Acls, AddWatchMode, Client, CreateMode, CreateOptions, Error, EventType, PersistentWatcher, SessionState,
+};
 
 use super::fault::Fault;
 use super::nodes::Paths;
-use crate::store::{OpenError, redact};
+use crate::store::hints::{Hints, Reconnection, Teller};
+use crate::store::url::host_and_port;
+use crate::store::{OpenError, Wake, Wakeups, redact};
 
 const PORT: u16 = 2_181;
 
@@ -25,7 +29,7 @@ pub(super) const FORM: &str = "write zookeeper://HOST:2181/chroot, or several ho
 
 /// What sessions are made from.
 #[derive(Clone)]
-pub(super) struct Target {
+pub(super) struct SessionTarget {
     /// The servers, as the client library takes them.
     servers: String,
     /// Below which node everything is; empty, or with a slash before each part.
@@ -34,13 +38,13 @@ pub(super) struct Target {
     pub(super) login: Option<String>,
 }
 
-impl std::fmt::Debug for Target {
+impl std::fmt::Debug for SessionTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Target").field("servers", &self.servers).field("chroot", &self.chroot).finish_non_exhaustive()
     }
 }
 
-impl Target {
+impl SessionTarget {
     pub(super) fn parse(url: &str) -> Result<Self, OpenError> {
         Self::read(url).map_err(|message| OpenError::Url { url: redact(url), message })
     }
@@ -59,19 +63,9 @@ impl Target {
         if hosts.is_empty() {
             return Err(form());
         }
-        let servers = hosts.split(',').map(host_and_port).collect::<Result<Vec<_>, _>>()?.join(",");
+        let servers = hosts.split(',').map(|host| host_and_port(host, PORT)).collect::<Result<Vec<_>, _>>()?.join(",");
         Ok(Self { servers, chroot: chroot(path)?, login: user_info.map(login).transpose()? })
     }
-}
-
-fn host_and_port(text: &str) -> Result<String, String> {
-    let bad = || format!("{text:?} is no host: write HOST or HOST:PORT, with commas between several");
-    let after_host = text.rfind(']').map_or(0, |end| end + 1);
-    let has_port = text.get(after_host..).is_some_and(|rest| rest.contains(':'));
-    let whole = if has_port { text.to_owned() } else { format!("{text}:{PORT}") };
-    let parsed = url::Url::parse(&format!("http://{whole}")).map_err(|_| bad())?;
-    let plain = parsed.host_str().is_some_and(|host| !host.is_empty()) && parsed.path() == "/";
-    if plain { Ok(whole) } else { Err(bad()) }
 }
 
 fn chroot(path: &str) -> Result<String, String> {
@@ -108,20 +102,20 @@ const SESSION: Duration = Duration::from_secs(10);
 type Pending = Shared<BoxFuture<'static, Result<Client, Error>>>;
 
 #[derive(Default)]
-struct State {
+struct LinkState {
     pending: Option<Pending>,
     /// Counts sessions, so that a late failure of an old one does not end a new one.
     generation: u64,
 }
 
 /// The session and what is needed to begin it again.
-pub(super) struct Link {
-    target: Target,
+pub(super) struct SessionLink {
+    target: SessionTarget,
     paths: Paths,
-    state: Mutex<State>,
+    state: Mutex<LinkState>,
 }
 
-impl std::fmt::Debug for Link {
+impl std::fmt::Debug for SessionLink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Link").field("target", &self.target).finish_non_exhaustive()
     }
@@ -134,9 +128,9 @@ pub(super) struct Session {
     pub(super) generation: u64,
 }
 
-impl Link {
+impl SessionLink {
     /// A link that does not connect before its first call.
-    pub(super) fn new(target: Target, paths: Paths) -> Self {
+    pub(super) fn new(target: SessionTarget, paths: Paths) -> Self {
         Self { target, paths, state: Mutex::default() }
     }
 
@@ -197,7 +191,7 @@ impl Link {
         // In a task of its own, so that a caller who gives up does not stop it for the others.
         let attempt = tokio::spawn(connect(self.target.clone()));
         let pending = attempt.map(|joined| joined.unwrap_or(Err(Error::ClientClosed))).boxed().shared();
-        *state = State { pending: Some(pending.clone()), generation: state.generation + 1 };
+        *state = LinkState { pending: Some(pending.clone()), generation: state.generation + 1 };
         (state.generation, pending)
     }
 
@@ -210,7 +204,7 @@ impl Link {
     }
 }
 
-async fn connect(target: Target) -> Result<Client, Error> {
+async fn connect(target: SessionTarget) -> Result<Client, Error> {
     let connector = Client::connector().with_session_timeout(SESSION).with_fail_eagerly();
     let connector = match &target.login {
         Some(login) => connector.with_auth("digest", login.as_bytes()),
@@ -219,15 +213,101 @@ async fn connect(target: Target) -> Result<Client, Error> {
     connector.connect(&target.servers).await
 }
 
+/// Listens for wake-ups by a persistent watch on a session of its own: in the background, from the first subscription until
+/// the store is dropped. A watch ends with its session, and what happens while the connection is away is not told afterwards;
+/// a watch may even stay deaf once it is back (seen with a server that was restarted). So after each of both a new session
+/// is begun, and `Resync` tells that hints may have been lost: holders renew at once.
+///
+/// Nothing depends on a hint, so nothing here is an error.
+#[derive(Debug)]
+pub(super) struct Listener {
+    link: Arc<SessionLink>,
+    paths: Paths,
+    hints: Hints,
+}
+
+impl Listener {
+    /// A listener that does not connect before the first subscription.
+    pub(super) fn new(link: SessionLink, paths: Paths) -> Self {
+        Self { link: Arc::new(link), paths, hints: Hints::default() }
+    }
+
+    /// Hints from now on.
+    pub(super) fn subscribe(&self) -> Wakeups {
+        let (link, paths) = (Arc::clone(&self.link), self.paths.clone());
+        self.hints.subscribe(|hints| Watch { link, paths, hints }.listen())
+    }
+
+    /// Tells those who listen here.
+    pub(super) fn tell(&self, wake: Wake) {
+        self.hints.tell(wake);
+    }
+}
+
+/// What the task has of the listener.
+struct Watch {
+    link: Arc<SessionLink>,
+    paths: Paths,
+    hints: Teller,
+}
+
+impl Watch {
+    /// Listens until the task is stopped.
+    async fn listen(self) {
+        let mut again = Reconnection::default();
+        loop {
+            match self.open().await {
+                // The session is kept for as long as its watch: it ends when its client is dropped.
+                Ok((session, events)) => {
+                    again.connected();
+                    self.hints.tell(Wake::Resync);
+                    self.relay(events).await;
+                    self.link.forget(session.generation);
+                    tracing::debug!(session = ?session.client.session_id(), "the session for wake-ups ended");
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "no session for wake-ups");
+                    again.failed();
+                }
+            }
+            again.wait().await;
+        }
+    }
+
+    async fn open(&self) -> Result<(Session, PersistentWatcher), Fault> {
+        let session = self.link.session().await?;
+        self.link.prepare(&session.client).await?;
+        let events = session.client.watch(&self.paths.wakes(), AddWatchMode::PersistentRecursive).await?;
+        Ok((session, events))
+    }
+
+    /// Passes hints on until the connection is lost.
+    async fn relay(&self, mut events: PersistentWatcher) {
+        loop {
+            let event = events.changed().await;
+            match event.event_type {
+                EventType::Session if event.session_state != SessionState::SyncConnected => return,
+                EventType::NodeCreated => {
+                    // What somebody else makes there is no hint.
+                    if let Some(wake) = self.paths.wake_of(&event.path) {
+                        self.hints.tell(wake);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_documented_form_is_read() {
-        let target = Target::parse("zookeeper://a,b:1,[::1]/ops/cron/").unwrap();
+        let target = SessionTarget::parse("zookeeper://a,b:1,[::1]/ops/cron/").unwrap();
         assert_eq!((target.servers.as_str(), target.chroot.as_str()), ("a:2181,b:1,[::1]:2181", "/ops/cron"));
-        let target = Target::parse("zookeeper://us%40er:p%2Fw@h").unwrap();
+        let target = SessionTarget::parse("zookeeper://us%40er:p%2Fw@h").unwrap();
         assert_eq!((target.login.as_deref(), target.chroot.as_str()), (Some("us@er:p/w"), ""));
         assert!(!format!("{target:?}").contains("p/w"));
     }
@@ -242,7 +322,7 @@ mod tests {
             ("zookeeper://u:hunter2@h?tls=1", "none is known"),
             ("zookeeper://hunter2@h", "user:password"),
         ] {
-            let told = Target::parse(url).unwrap_err().to_string();
+            let told = SessionTarget::parse(url).unwrap_err().to_string();
             assert!(told.contains(way_out) && !told.contains("hunter2") && !told.contains('\n'), "{told}");
         }
     }

@@ -163,7 +163,7 @@ pub(super) struct SlotText {
 }
 
 /// What is asked of one node.
-pub(super) enum Ask {
+pub(super) enum NodeRequest {
     Data(String),
     Children(String),
 }
@@ -212,11 +212,6 @@ pub(super) fn read_latest(path: &str, found: Option<&Found>) -> Result<(JobLates
 /// A node in JSON.
 pub(super) fn read_json<T: serde::de::DeserializeOwned>(path: &str, data: &[u8]) -> Result<T, Fault> {
     serde_json::from_slice(data).map_err(|error| Fault::foreign(path, &error.to_string()))
-}
-
-/// A record's JSON. Its types have no key or number that JSON lacks.
-pub(super) fn json<T: serde::Serialize>(value: &T) -> Result<Vec<u8>, Fault> {
-    serde_json::to_vec(value).map_err(|error| Fault::foreign("a record", &error.to_string()))
 }
 
 #[cfg(test)]

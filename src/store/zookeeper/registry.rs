@@ -9,12 +9,12 @@ use serde::de::DeserializeOwned;
 use super::ZookeeperStore;
 use super::fault::Fault;
 use super::link::Session;
-use super::nodes::{Ask, Found, json, read_json, read_latest, read_pauses};
+use super::nodes::{Found, NodeRequest, read_json, read_latest, read_pauses};
 use crate::clock::{earlier, later};
 use crate::job::JobName;
 use crate::slot::{Audit, JobLatest, NotePage, Slot};
 use crate::store::codec::{LatestText, NodeText, NotesText, PauseText};
-use crate::store::keyed::{Call, Notes, Registry};
+use crate::store::keyed::{Call, Notes, Registry, json};
 use crate::store::{HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause, Wake};
 
 /// How often a change is tried anew when others change the same entries, or note on the same slots.
@@ -30,21 +30,22 @@ const NOTES_AT_ONCE: usize = 25;
 const PURGED_AT_ONCE: usize = 500;
 
 /// An entry that was read: its path, itself, its version.
-type Entry<T> = (String, T, i32);
+type VersionedEntry<T> = (String, T, i32);
 
 impl Registry for ZookeeperStore {
-    async fn jobs_known(&self) -> Result<Vec<JobEntry>, Fault> {
+    async fn jobs_known(&self, _call: &Call) -> Result<Vec<JobEntry>, Fault> {
         let session = self.link.session().await?;
         let entries = self.entries::<JobEntry>(&session, &self.paths.jobs()).await?;
         Ok(entries.into_iter().map(|(_, entry, _)| entry).collect())
     }
 
+    /// Writes only what is new or has changed: nodes say the same again and again.
     async fn register_jobs(&self, call: &Call, jobs: &[JobEntry]) -> Result<Vec<JobEntry>, Fault> {
         let session = self.link.session().await?;
         for _ in 0..MOST_TRIES {
             let known = self.entries::<JobEntry>(&session, &self.paths.jobs()).await?;
             if self.register_once(call, &session, jobs, &known).await? {
-                return self.jobs_known().await;
+                return self.jobs_known(call).await;
             }
         }
         Err(Fault::contended())
@@ -75,7 +76,7 @@ impl Registry for ZookeeperStore {
         Err(Fault::contended())
     }
 
-    async fn nodes_known(&self) -> Result<(DateTime<Utc>, Vec<NodeEntry>), Fault> {
+    async fn nodes_known(&self, _call: &Call) -> Result<(DateTime<Utc>, Vec<NodeEntry>), Fault> {
         let session = self.link.session().await?;
         let entries = self.entries::<NodeText>(&session, &self.paths.nodes()).await?;
         let at = self.moment(&session, false).await?;
@@ -83,7 +84,7 @@ impl Registry for ZookeeperStore {
         Ok((at.now, entries.filter(|entry| entry.is_kept(at)).collect()))
     }
 
-    async fn pauses_known(&self) -> Result<Vec<(JobName, Pause)>, Fault> {
+    async fn pauses_known(&self, _call: &Call) -> Result<Vec<(JobName, Pause)>, Fault> {
         let session = self.link.session().await?;
         let (pauses, _) = self.pauses_read(&session).await?.unwrap_or_default();
         Ok(pauses.into_iter().map(|(job, text)| (job, text.pause())).collect())
@@ -103,12 +104,12 @@ impl Registry for ZookeeperStore {
         self.change_pause(call, job, |pause, now| pause?.end(audit, now)).await
     }
 
-    async fn latest_known(&self, jobs: &[JobName]) -> Result<Vec<JobLatest>, Fault> {
+    async fn latest_known(&self, _call: &Call, jobs: &[JobName]) -> Result<Vec<JobLatest>, Fault> {
         let session = self.link.session().await?;
         let mut latest = Vec::with_capacity(jobs.len());
         for part in jobs.chunks(AT_ONCE) {
             let paths: Vec<String> = part.iter().map(|job| self.paths.latest(job)).collect();
-            let found = self.read(&session, paths.iter().cloned().map(Ask::Data).collect()).await?;
+            let found = self.read(&session, paths.iter().cloned().map(NodeRequest::Data).collect()).await?;
             for (path, found) in paths.iter().zip(&found) {
                 latest.push(read_latest(path, Some(found))?.0);
             }
@@ -119,21 +120,31 @@ impl Registry for ZookeeperStore {
 
 impl ZookeeperStore {
     /// Every entry of a folder, by name.
-    async fn entries<T: DeserializeOwned>(&self, session: &Session, folder: &str) -> Result<Vec<Entry<T>>, Fault> {
-        let found = self.read(session, vec![Ask::Children(folder.to_owned())]).await?;
+    async fn entries<T: DeserializeOwned>(
+        &self,
+        session: &Session,
+        folder: &str,
+    ) -> Result<Vec<VersionedEntry<T>>, Fault> {
+        let texts = self.texts(session, folder).await?.into_iter();
+        texts.map(|(path, data, version)| read_json(&path, &data).map(|entry| (path, entry, version))).collect()
+    }
+
+    /// The nodes of a folder as they stand there, by name.
+    async fn texts(&self, session: &Session, folder: &str) -> Result<Vec<VersionedEntry<Vec<u8>>>, Fault> {
+        let found = self.read(session, vec![NodeRequest::Children(folder.to_owned())]).await?;
         let Some(Found::Children(mut names)) = found.into_iter().next() else { return Ok(Vec::new()) };
         names.sort();
         let paths: Vec<String> = names.iter().map(|name| format!("{folder}/{name}")).collect();
-        let mut entries = Vec::with_capacity(paths.len());
+        let mut texts = Vec::with_capacity(paths.len());
         for part in paths.chunks(AT_ONCE) {
-            let found = self.read(session, part.iter().cloned().map(Ask::Data).collect()).await?;
+            let found = self.read(session, part.iter().cloned().map(NodeRequest::Data).collect()).await?;
             for (path, found) in part.iter().zip(found) {
                 if let Found::Data(data, stat) = found {
-                    entries.push((path.clone(), read_json(path, &data)?, stat.version));
+                    texts.push((path.clone(), data, stat.version));
                 }
             }
         }
-        Ok(entries)
+        Ok(texts)
     }
 
     async fn register_once(
@@ -141,7 +152,7 @@ impl ZookeeperStore {
         call: &Call,
         session: &Session,
         jobs: &[JobEntry],
-        known: &[Entry<JobEntry>],
+        known: &[VersionedEntry<JobEntry>],
     ) -> Result<bool, Fault> {
         let now = self.moment(session, false).await?.now;
         let mut writer = session.client.new_multi_writer();
@@ -161,7 +172,7 @@ impl ZookeeperStore {
 
     async fn pauses_read(&self, session: &Session) -> Result<Option<(BTreeMap<JobName, PauseText>, i32)>, Fault> {
         let path = self.paths.pauses();
-        match self.read(session, vec![Ask::Data(path.clone())]).await?.pop() {
+        match self.read(session, vec![NodeRequest::Data(path.clone())]).await?.pop() {
             Some(Found::Data(data, stat)) => Ok(Some((read_pauses(&path, &data)?, stat.version))),
             _ => Ok(None),
         }
@@ -247,10 +258,10 @@ impl Notes for ZookeeperStore {
         Ok(())
     }
 
-    async fn notes_known(&self, slot: &Slot) -> Result<Vec<NotePage>, Fault> {
+    async fn notes_known(&self, _call: &Call, slot: &Slot) -> Result<Vec<NotePage>, Fault> {
         let session = self.link.session().await?;
         let path = self.paths.note(slot);
-        let Some(Found::Data(data, _)) = self.read(&session, vec![Ask::Data(path.clone())]).await?.pop() else {
+        let Some(Found::Data(data, _)) = self.read(&session, vec![NodeRequest::Data(path.clone())]).await?.pop() else {
             return Ok(Vec::new());
         };
         let (mut text, at) = (read_json::<NotesText>(&path, &data)?, self.moment(&session, false).await?);
@@ -264,7 +275,7 @@ impl Notes for ZookeeperStore {
 
 impl ZookeeperStore {
     async fn note_part(&self, call: &Call, session: &Session, part: &[(&Slot, Vec<&NotePage>)]) -> Result<bool, Fault> {
-        let asks = part.iter().map(|(slot, _)| Ask::Data(self.paths.note(slot))).collect();
+        let asks = part.iter().map(|(slot, _)| NodeRequest::Data(self.paths.note(slot))).collect();
         let found = self.read(session, asks).await?;
         let at = self.moment(session, false).await?;
         let mut writer = session.client.new_multi_writer();
@@ -302,8 +313,11 @@ impl ZookeeperStore {
     /// Removes what jobs came to that have come to nothing since.
     pub(super) async fn remove_old_latest(&self, call: &Call, session: &Session) -> Result<(), Fault> {
         let now = self.moment(session, false).await?.now;
-        let known = self.entries::<LatestText>(session, &self.paths.all_latest()).await?;
-        let old: Vec<_> = known.into_iter().filter(|(_, text, _)| text.is_outdated(now)).collect();
+        let known = self.texts(session, &self.paths.all_latest()).await?;
+        // What cannot be read stays: somebody else wrote it.
+        let is_old =
+            |path: &str, data: &[u8]| read_json::<LatestText>(path, data).is_ok_and(|text| text.is_outdated(now));
+        let old: Vec<_> = known.into_iter().filter(|(path, data, _)| is_old(path, data)).collect();
         for part in old.chunks(AT_ONCE) {
             let mut writer = session.client.new_multi_writer();
             for (path, _, version) in part {
@@ -323,7 +337,7 @@ impl ZookeeperStore {
         let paths: Vec<String> =
             self.long_begun(session, folders, earlier(at.now, at.retention), PURGED_AT_ONCE).await?;
         for part in paths.chunks(NOTES_AT_ONCE) {
-            let found = self.read(session, part.iter().cloned().map(Ask::Data).collect()).await?;
+            let found = self.read(session, part.iter().cloned().map(NodeRequest::Data).collect()).await?;
             let mut writer = session.client.new_multi_writer();
             let mut any = false;
             for (path, found) in part.iter().zip(found) {

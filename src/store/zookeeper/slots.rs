@@ -9,11 +9,11 @@ use zookeeper_client::MultiWriter;
 use super::fault::{Fault, cause, is_overtaken};
 use super::leases::{Asks, Leases, Owner, Tending};
 use super::link::Session;
-use super::nodes::{Ask, Found, Paths, SlotText, json, outputs_of, read_json, read_latest, read_pauses, state};
+use super::nodes::{Found, NodeRequest, Paths, SlotText, outputs_of, read_json, read_latest, read_pauses, state};
 use super::{CAPABILITY, ZookeeperStore};
 use crate::slot::{Attempt, JobLatest, OutputTail, Slot, SlotRecord, Token};
 use crate::store::codec::{LatestText, MarkText, PauseText};
-use crate::store::keyed::{Call, Keyed};
+use crate::store::keyed::{Call, Keyed, Records, json};
 use crate::store::rules::{Change, MarkChange, SlotStep};
 use crate::store::state::{Moment, SlotQuery, SlotState};
 use crate::store::{Capability, Pause, StoreError, Wakeups};
@@ -25,7 +25,7 @@ const MOST_TRIES: usize = 200;
 const AT_ONCE: usize = 30;
 
 /// A slot as it was read, and what must not have changed when it is written.
-struct Loaded {
+struct LoadedSlot {
     slot: Slot,
     stored: SlotState,
     text: SlotText,
@@ -43,13 +43,13 @@ struct Loaded {
     pause: Option<Pause>,
     /// What is leased of the job.
     leases: Leases,
-    /// What the job has come to lately, where that may change, and the version of its node; none when it is not there.
-    latest: (JobLatest, Option<i32>),
+    /// What the job has come to lately, where that may change and can be read, and the version of its node; none when it is not there.
+    latest: (Option<JobLatest>, Option<i32>),
     /// Other nodes that were read, with their versions.
     read: Vec<(String, i32)>,
 }
 
-impl Loaded {
+impl LoadedSlot {
     fn step(&self) -> SlotStep {
         let (pause, other) = (self.pause.clone(), self.leases.other.clone());
         let step = SlotStep { pause, other, ..SlotStep::new(&self.slot, self.stored.current(self.at), self.at.now) };
@@ -95,13 +95,19 @@ impl Keyed for ZookeeperStore {
         self.within(&call, work).await
     }
 
-    async fn records(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), Fault> {
+    fn subscribe(&self) -> Wakeups {
+        self.listener.subscribe()
+    }
+}
+
+impl Records for ZookeeperStore {
+    async fn records(&self, _call: &Call, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), Fault> {
         let session = self.link.session().await?;
         // An empty question asks for the clock, and whether the store is there.
         let mut now = self.moment(&session, slots.is_empty()).await?.now;
         let mut records = Vec::with_capacity(slots.len());
         for part in slots.chunks(AT_ONCE) {
-            let asks = part.iter().map(|slot| Ask::Data(self.paths.slot(slot)));
+            let asks = part.iter().map(|slot| NodeRequest::Data(self.paths.slot(slot)));
             let found = self.read(&session, asks.collect()).await?;
             let at = self.moment(&session, false).await?;
             now = at.now;
@@ -117,10 +123,16 @@ impl Keyed for ZookeeperStore {
         Ok((now, records))
     }
 
-    async fn output_kept(&self, slot: &Slot, attempt: Attempt, token: Token) -> Result<Option<OutputTail>, Fault> {
+    async fn output_kept(
+        &self,
+        _call: &Call,
+        slot: &Slot,
+        attempt: Attempt,
+        token: Token,
+    ) -> Result<Option<OutputTail>, Fault> {
         let session = self.link.session().await?;
         let path = format!("{}/{}", self.paths.slot(slot), Paths::output(attempt, token));
-        match self.read(&session, vec![Ask::Data(path.clone())]).await?.pop() {
+        match self.read(&session, vec![NodeRequest::Data(path.clone())]).await?.pop() {
             Some(Found::Data(data, _)) => read_json(&path, &data).map(Some),
             _ => Ok(None),
         }
@@ -129,21 +141,21 @@ impl Keyed for ZookeeperStore {
     async fn remove_old(&self, call: &Call) -> Result<u64, Fault> {
         self.purge_slots(call).await
     }
-
-    fn subscribe(&self) -> Wakeups {
-        self.listener.subscribe()
-    }
 }
 
 impl ZookeeperStore {
     /// Reads the slot; none when the namespace had to be made first.
-    async fn load(&self, session: &Session, query: &SlotQuery) -> Result<Option<Loaded>, Fault> {
+    async fn load(&self, session: &Session, query: &SlotQuery) -> Result<Option<LoadedSlot>, Fault> {
         let (slot, pauses) = (&query.slot, self.paths.pauses());
         let path = self.paths.slot(slot);
-        let mut asks = vec![Ask::Data(path.clone()), Ask::Children(path.clone()), Ask::Data(self.paths.owner(slot))];
-        asks.extend([self.paths.slots_of(slot.job().as_str()), pauses.clone()].map(Ask::Data));
+        let mut asks = vec![
+            NodeRequest::Data(path.clone()),
+            NodeRequest::Children(path.clone()),
+            NodeRequest::Data(self.paths.owner(slot)),
+        ];
+        asks.extend([self.paths.slots_of(slot.job().as_str()), pauses.clone()].map(NodeRequest::Data));
         let latest = self.paths.latest(slot.job());
-        asks.extend(query.latest.then(|| Ask::Data(latest.clone())));
+        asks.extend(query.latest.then(|| NodeRequest::Data(latest.clone())));
         asks.extend(self.leases_asked(query));
         // At the same time, so that a clock that has to be asked costs no round trip of its own.
         let (found, at) = try_join(self.read(session, asks), self.moment(session, false)).await?;
@@ -159,9 +171,11 @@ impl ZookeeperStore {
         };
         let mut known = read_pauses(&pauses, &text_of_pauses)?;
         let read = vec![(pauses, stat.version)];
-        let latest = read_latest(&latest, if query.latest { found.next() } else { None }.as_ref())?;
+        let node = if query.latest { found.next() } else { None };
+        let latest = query.latest.then(|| read_latest(&latest, node.as_ref()).ok()).flatten();
+        let latest = latest.map_or((None, None), |(latest, version)| (Some(latest), version));
         let leases = self.leases_found(session, query, found, at).await?;
-        Ok(Some(Loaded {
+        Ok(Some(LoadedSlot {
             slot: slot.clone(),
             stored: state(&path, &text)?,
             text,
@@ -178,7 +192,13 @@ impl ZookeeperStore {
         }))
     }
 
-    async fn write(&self, call: &Call, session: &Session, loaded: &Loaded, change: &Change) -> Result<Written, Fault> {
+    async fn write(
+        &self,
+        call: &Call,
+        session: &Session,
+        loaded: &LoadedSlot,
+        change: &Change,
+    ) -> Result<Written, Fault> {
         let tending = loaded.owner.tending(loaded.asks(), &change.mark);
         if change.is_none() && tending != Tending::Take {
             return Ok(Written::Yes);
@@ -227,7 +247,7 @@ impl ZookeeperStore {
     fn add_slot(
         &self,
         writer: &mut MultiWriter<'_>,
-        loaded: &Loaded,
+        loaded: &LoadedSlot,
         mark: Option<MarkText>,
         change: &Change,
     ) -> Result<(), Fault> {
@@ -247,7 +267,7 @@ impl ZookeeperStore {
     fn add_latest(
         &self,
         writer: &mut MultiWriter<'_>,
-        loaded: &Loaded,
+        loaded: &LoadedSlot,
         latest: Option<&JobLatest>,
     ) -> Result<(), Fault> {
         let Some(latest) = latest else { return Ok(()) };
@@ -265,7 +285,7 @@ impl ZookeeperStore {
         Ok(writer.add_delete(path, None)?)
     }
 
-    fn add_outputs(&self, writer: &mut MultiWriter<'_>, loaded: &Loaded, change: &Change) -> Result<(), Fault> {
+    fn add_outputs(&self, writer: &mut MultiWriter<'_>, loaded: &LoadedSlot, change: &Change) -> Result<(), Fault> {
         let folder = self.paths.slot(&loaded.slot);
         let written = change.run.as_ref().map(|run| (Paths::output(run.attempt, run.token), &run.output));
         let is_written = |name: &String| written.as_ref().is_some_and(|(own, _)| own == name);
@@ -305,7 +325,7 @@ impl ZookeeperStore {
 }
 
 /// The slot's mark after the step. What has run out is nothing any more.
-fn mark_after(loaded: &Loaded, change: &MarkChange) -> Option<MarkText> {
+fn mark_after(loaded: &LoadedSlot, change: &MarkChange) -> Option<MarkText> {
     let stands = |mark: &MarkText| mark.until().is_none_or(|until| until > loaded.at.now);
     match change {
         MarkChange::Keep => loaded.text.mark.clone().filter(stands),

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use cronward::cli::check::{Args, Format, run};
+use cronward::cli::check::{CheckArgs, Format, run};
 use cronward::config::{Environment, LoadError, find, lint_file, load};
 
 use super::{env, job};
@@ -15,7 +15,7 @@ struct Ran {
 }
 
 fn check(path: &Path, format: Format) -> Ran {
-    let args = Args { config: Some(path.to_owned()), format, json: false, no_color: true };
+    let args = CheckArgs { config: Some(path.to_owned()), format, json: false, no_color: true };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let code = run(&args, &env(), &mut out, &mut err, false).unwrap();
     Ran { code, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }

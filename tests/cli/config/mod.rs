@@ -9,7 +9,7 @@ mod lints;
 mod rendering;
 mod sections;
 
-use cronward::config::{Config, Environment, Report, lint, parse};
+use cronward::config::{Config, Diagnostics, Environment, lint, parse};
 
 /// Noon of a Saturday, on a host without variables.
 fn env() -> Environment {
@@ -31,7 +31,7 @@ fn job(lines: &str) -> String {
 }
 
 /// What is told of a text, whether it can be used or not.
-fn report(text: &str) -> Report {
+fn report(text: &str) -> Diagnostics {
     match lint("jobs.toml", text.to_owned(), &env()) {
         Ok((_, report)) => report,
         Err(report) => report,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use cronward::slot::SlotKey;
-use cronward::verify::{Class, Fault, Finding, Inputs, Report, check};
+use cronward::verify::{Class, Finding, InjectedFault, Inputs, Report, check};
 use serde_json::Value;
 
 use super::due::Presence;
@@ -149,7 +149,7 @@ impl Evidence {
         told.map(|line| format!("{}@{}", text(&line["job"]), text(&line["slot"]))).collect()
     }
 
-    pub(super) fn faults(&self) -> Vec<Fault> {
+    pub(super) fn faults(&self) -> Vec<InjectedFault> {
         self.faults.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
@@ -177,7 +177,7 @@ fn words(finding: &Finding) -> String {
     format!("{}: {}: {}{lines}", finding.slot, finding.rule, finding.message)
 }
 
-fn is_near(faults: &[Fault], slot: &str) -> bool {
+fn is_near(faults: &[InjectedFault], slot: &str) -> bool {
     let (start, end) = bounds(slot);
     faults.iter().any(|fault| fault.at <= end && fault.until.unwrap_or(fault.at) + AFTERMATH >= start)
 }

@@ -97,12 +97,9 @@ impl Servers {
 #[async_trait]
 impl Setup for Redis {
     async fn connect(&self, namespace: &Namespace) -> Result<Arc<dyn Store>, String> {
-        let options = StoreOptions {
-            namespace: namespace.clone(),
-            // The contests want every answer, also from a busy machine.
-            op_timeout: Duration::from_secs(20),
-            ..StoreOptions::default()
-        };
+        // The contests want every answer, also from a busy machine.
+        let options =
+            StoreOptions::default().with_namespace(namespace.clone()).with_op_timeout(Duration::from_secs(20));
         let store = RedisStore::open(&self.url, options).await.map_err(|error| error.to_string())?;
         Ok(Arc::new(store))
     }

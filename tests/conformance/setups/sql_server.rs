@@ -63,7 +63,7 @@ impl Setup for Database {
     async fn connect(&self, namespace: &Namespace) -> Result<Arc<dyn Store>, String> {
         // The contests want every answer, also from a busy machine.
         let op_timeout = Duration::from_secs(20);
-        let options = StoreOptions { namespace: namespace.clone(), op_timeout, ..StoreOptions::default() };
+        let options = StoreOptions::default().with_namespace(namespace.clone()).with_op_timeout(op_timeout);
         store::open(&self.url, options).map_err(|error| error.to_string())
     }
 

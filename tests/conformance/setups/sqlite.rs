@@ -52,7 +52,7 @@ impl File {
     async fn open(&self, namespace: &Namespace) -> Result<SqliteStore, String> {
         // Every trial writes to the one file, and each commit waits for the disk.
         let patient = Duration::from_secs(60);
-        let options = StoreOptions { namespace: namespace.clone(), op_timeout: patient, ..StoreOptions::default() };
+        let options = StoreOptions::default().with_namespace(namespace.clone()).with_op_timeout(patient);
         let url = format!("sqlite:{}", self.path.display());
         SqliteStore::open(&url, options).await.map_err(|error| error.to_string())
     }

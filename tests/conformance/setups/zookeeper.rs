@@ -26,12 +26,9 @@ pub(super) async fn start() -> Result<Arc<dyn Setup>, String> {
 #[async_trait]
 impl Setup for Zookeeper {
     async fn connect(&self, namespace: &Namespace) -> Result<Arc<dyn Store>, String> {
-        let options = StoreOptions {
-            namespace: namespace.clone(),
-            // The contests want every answer, also from a busy machine.
-            op_timeout: Duration::from_secs(30),
-            ..StoreOptions::default()
-        };
+        // The contests want every answer, also from a busy machine.
+        let options =
+            StoreOptions::default().with_namespace(namespace.clone()).with_op_timeout(Duration::from_secs(30));
         let url = format!("{}/suite", self.server.url());
         let store = ZookeeperStore::open(&url, options, Arc::new(SystemClock)).await;
         Ok(Arc::new(store.map_err(|error| error.to_string())?))

@@ -13,7 +13,7 @@
 //!   whether it is a retry and which errors were told are for people. Why a node waits decides what a wake-up does.
 //! - A machine that has ended ignores whatever it is told: all that ended in the same way are one.
 
-use cronward::guard::SlotMachine;
+use cronward::machine::SlotMachine;
 
 use super::setup::{Setup, Tick};
 

@@ -2,7 +2,7 @@
 //! are lost, are repeated and come late, nodes stall, die, come back and are shut down, leases lapse and the store forgets.
 //! Each state that can be reached is visited, and the invariants of `docs/PROTOCOL.md` are asked of it.
 //!
-//! What runs is the real code: `guard::SlotMachine` on each node and `store::memory::Ledger` as the store. Their steps are
+//! What runs is the real code: `machine::SlotMachine` on each node and `store::memory::Ledger` as the store. Their steps are
 //! remembered, so that a state of the model is a few numbers (`memo`). What is modelled is the world around them: time in
 //! whole ticks (`setup`), the network, the commands and the faults (`world`, `turn`). `judge` and `properties` say what must
 //! hold, `controls` shows that each of it can be broken.

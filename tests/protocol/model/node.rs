@@ -1,10 +1,10 @@
-//! The node's side: the real `guard::SlotMachine`, each of whose steps is computed once and remembered.
+//! The node's side: the real `machine::SlotMachine`, each of whose steps is computed once and remembered.
 
 use std::sync::Arc;
 
 use cronward::error::{Applied, ErrorKind, Op as Operation, StoreError};
 use cronward::event::Event;
-use cronward::guard::{Action as Order, End, SlotMachine};
+use cronward::machine::{Action as Order, End, SlotMachine};
 use cronward::slot::{Exit, ExitStatus};
 use cronward::wake::{Wake, WakeKind};
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cronward::clock::{Mono, Now, later};
-use cronward::guard::Assignment;
 use cronward::job::{Backoff, NodeName, OnLost, Policy, RetryPolicy};
+use cronward::machine::Assignment;
 use cronward::slot::{Slot, Token, Trigger};
 
 /// Attempts in all.

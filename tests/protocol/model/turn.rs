@@ -255,7 +255,7 @@ impl Turn<'_> {
         node.told |= step.alarm;
         self.state.facts.note(Fact::Restored, step.restored);
         let ended = step.machine.ended;
-        self.state.facts.note(Fact::Exhausted, ended == Some(cronward::guard::End::Exhausted));
+        self.state.facts.note(Fact::Exhausted, ended == Some(cronward::machine::End::Exhausted));
         for effect in &step.effects {
             match *effect {
                 Effect::Send(kind, op) => self.call(n, Call::Sent(kind, op)),

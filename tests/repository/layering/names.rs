@@ -3,51 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::circles::{Sources, test_files};
-use super::rules::ADAPTERS;
+use super::rules::{ADAPTERS, path};
 use super::source::{blank, literals, types, without_tests};
 
 /// The most types that one name may stand for.
 const MOST: usize = 2;
 
-/// Names that stand for more, and for how many. Only ever lower one, or take it out.
-const EXCEPTIONS: &[(&str, usize)] = &[
-    ("Answer", 4),
-    ("Args", 15),
-    ("Ask", 3),
-    ("Asked", 4),
-    ("Call", 4),
-    ("End", 3),
-    ("Entry", 5),
-    ("Environment", 3),
-    ("Failure", 3),
-    ("Fault", 7),
-    ("Finding", 4),
-    ("Grant", 3),
-    ("Limits", 4),
-    ("Line", 3),
-    ("Link", 3),
-    ("Listener", 4),
-    ("Loaded", 3),
-    ("Open", 4),
-    ("Outcome", 6),
-    ("Pending", 3),
-    ("Place", 6),
-    ("Plan", 4),
-    ("Report", 5),
-    ("Run", 4),
-    ("Said", 4),
-    ("Session", 3),
-    ("Shared", 4),
-    ("Source", 3),
-    ("Standing", 3),
-    ("State", 8),
-    ("Step", 3),
-    ("Story", 3),
-    ("Target", 4),
-    ("Why", 4),
-];
-
-/// Names that stand for more types than they may, and exceptions that are higher than they need to be.
+/// Names that stand for more types than they may.
 pub(crate) fn overused(sources: &Sources) -> Vec<String> {
     let mut places: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     let tests = test_files(sources);
@@ -56,16 +18,11 @@ pub(crate) fn overused(sources: &Sources) -> Vec<String> {
             places.entry(name).or_default().push(file);
         }
     }
-    let most = |name: &str| EXCEPTIONS.iter().find(|(other, _)| *other == name).map_or(MOST, |(_, count)| *count);
-    let over = places.iter().filter(|(name, files)| files.len() > most(name));
-    let over = over.map(|(name, files)| {
-        format!("{name} stands for {} types, {} is the most: {}", files.len(), most(name), files.join(", "))
-    });
-    let fewer = EXCEPTIONS.iter().filter_map(|(name, count)| {
-        let there = places.get(*name).map_or(0, Vec::len);
-        (there < *count).then(|| format!("{name} stands for {there} types and its exception says {count}: lower it"))
-    });
-    over.chain(fewer).collect()
+    let over = places.iter().filter(|(_, files)| files.len() > MOST);
+    over.map(|(name, files)| {
+        format!("{name} stands for {} types, {MOST} is the most: {}", files.len(), files.join(", "))
+    })
+    .collect()
 }
 
 /// The table of the schemes, and of the backends by the cargo features.
@@ -97,7 +54,7 @@ pub(crate) fn named_stores(sources: &Sources) -> Vec<String> {
             stores.iter().any(|store| store == start)
         };
         let named = literals(text).into_iter().filter(names);
-        found.extend(named.map(|literal| format!("src/{file} names a store, {literal:?}: let its backend say it")));
+        found.extend(named.map(|literal| format!("{} names a store, {literal:?}: let its backend say it", path(file))));
     }
     found
 }

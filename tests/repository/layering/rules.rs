@@ -3,13 +3,16 @@
 use super::circles::is_test_file;
 use super::source::{blank, mentions, paths, without_tests};
 
+/// The folder under which the files of `tools/simulate/src/` stand here, as if they were beside `node`.
+pub(crate) const SIMULATOR: &str = "simulate";
+
 /// The layers from the ground up; a module knows what is below it, and beside it only what [`BESIDE`] lists.
 const LAYERS: [&[&str]; 7] = [
     &["slot", "job", "resource", "clock", "reply", "error", "event", "wake", "text", "file"],
-    &["guard", "schedule"],
+    &["machine", "schedule"],
     &["store", "exec", "observe"],
     &["drive"],
-    &["node", "service", "lock", "sim", "verify"],
+    &["node", "service", "lock", "verify", SIMULATOR],
     &["config"],
     &["cli", "fuzzing"],
 ];
@@ -19,8 +22,8 @@ const BESIDE: &[(&str, &str)] = &[
     // The views that programs read are made of records and of the registry.
     ("observe", "store"),
     // Simulated nodes are driven by the machine of real ones, and what they write is judged as what those write.
-    ("sim", "node"),
-    ("sim", "verify"),
+    (SIMULATOR, "node"),
+    (SIMULATOR, "verify"),
     // How a lease stands is one word, of a slot's and of a lock's.
     ("lock", "service"),
     // A crontab is read by a command, and its parser is tried as the others are.
@@ -32,7 +35,7 @@ const MAIN_KNOWS: &[&str] = &["cli", "exec"];
 
 /// Who may not know something though it is below.
 const APART: &[(&str, &str)] =
-    &[("store", "guard"), ("store", "schedule"), ("exec", "guard"), ("exec", "schedule"), ("config", "node")];
+    &[("store", "machine"), ("store", "schedule"), ("exec", "machine"), ("exec", "schedule"), ("config", "node")];
 
 /// Parts of `store` that an adapter may not know, besides the other adapters.
 const ABOVE_ADAPTERS: &[&str] = &["layer", "conformance"];
@@ -42,7 +45,7 @@ pub(crate) const ADAPTERS: &[&str] = &["redis", "sql", "etcd", "zookeeper", "mem
 
 /// Modules that are pure: values in, values out.
 const PURE: &[&str] =
-    &["slot", "job", "resource", "reply", "error", "event", "wake", "text", "guard", "schedule", "verify", "sim"];
+    &["slot", "job", "resource", "reply", "error", "event", "wake", "text", "machine", "schedule", "verify", SIMULATOR];
 
 /// The parts of other modules that are as pure.
 const PURE_PARTS: &[(&str, &str)] = &[
@@ -79,21 +82,27 @@ const IMPURE: &[&str] = &[
 /// The most lines of code that a file has, its tests not counted.
 const LONGEST: usize = 400;
 
-/// Every rule that the file breaks; `name` is its path under `src/`.
+/// Where a file is, by its path under `src/` or [`SIMULATOR`].
+pub(crate) fn path(name: &str) -> String {
+    let simulated = name.strip_prefix(SIMULATOR).filter(|rest| rest.starts_with('/'));
+    simulated.map_or_else(|| format!("src/{name}"), |rest| format!("tools/simulate/src{rest}"))
+}
+
+/// Every rule that the file breaks; `name` is its path under `src/` or [`SIMULATOR`].
 pub(crate) fn check(name: &str, text: &str) -> Vec<String> {
-    let mut found = Vec::new();
+    let (mut found, path) = (Vec::new(), path(name));
     if !text.starts_with("//!") {
-        found.push(format!("src/{name}: a file opens with `//!`: what it is for and what it never does"));
+        found.push(format!("{path}: a file opens with `//!`: what it is for and what it never does"));
     }
     let blanked = blank(text);
     let code = without_tests(&blanked);
     let module = module_of(name);
-    if is_test_file(name) || name == "lib.rs" {
+    if is_test_file(name) || name.ends_with("lib.rs") {
         return found;
     }
-    found.extend(length(name, text, &code));
-    found.extend(imports(&module, &code).into_iter().map(|rule| format!("src/{name}: {rule}")));
-    found.extend(purity(&module, &code).into_iter().map(|rule| format!("src/{name}: {rule}")));
+    found.extend(length(&path, text, &code));
+    found.extend(imports(&module, &code).into_iter().map(|rule| format!("{path}: {rule}")));
+    found.extend(purity(&module, &code).into_iter().map(|rule| format!("{path}: {rule}")));
     found
 }
 
@@ -103,7 +112,7 @@ fn module_of(name: &str) -> Vec<String> {
     stem.split('/').filter(|part| *part != "mod").map(str::to_owned).collect()
 }
 
-fn length(name: &str, text: &str, code: &str) -> Option<String> {
+fn length(path: &str, text: &str, code: &str) -> Option<String> {
     // Lines that only the tests fill are blank in `code`; blank lines and comments of the code itself do count.
     let in_tests = text
         .lines()
@@ -111,7 +120,7 @@ fn length(name: &str, text: &str, code: &str) -> Option<String> {
         .filter(|(_, (before, after))| !before.trim().is_empty() && after.trim().is_empty())
         .count();
     let lines = text.lines().count() - in_tests;
-    (lines > LONGEST).then(|| format!("src/{name}: {lines} lines of code; split it, {LONGEST} is the most"))
+    (lines > LONGEST).then(|| format!("{path}: {lines} lines of code; split it, {LONGEST} is the most"))
 }
 
 fn layer_of(module: &str) -> Option<usize> {
@@ -127,6 +136,9 @@ fn imports(module: &[String], code: &str) -> Vec<String> {
     let Some(layer) = layer_of(&module[0]) else {
         return vec![format!("module {} has no layer: give it one in tests/repository/layering/rules.rs", module[0])];
     };
+    if module[0] == SIMULATOR {
+        return paths(code, "cronward").iter().filter_map(|target| judge(module, layer, target)).collect();
+    }
     let relative = paths(code, "super").into_iter().map(|path| absolute(module, path));
     let targets = paths(code, "crate").into_iter().chain(relative);
     targets.filter_map(|target| judge(module, layer, &target)).collect()

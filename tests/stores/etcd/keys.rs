@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cronward::slot::Outcome;
-use cronward::store::{Claim, Renewal, Store};
+use cronward::store::{Claim, ErrorKind, Renewal, Settlement, Store};
 
 use crate::etcd::{ended, eventually, granted, request, slot_of, store};
 use crate::etcd_server::EtcdServer;
@@ -87,11 +87,9 @@ async fn a_lease_shorter_than_etcds_shortest_lasts_longer_not_shorter() {
 async fn what_is_older_than_the_retention_is_removed_and_the_rest_is_kept() {
     let server = EtcdServer::start();
     let young = store(&server).await;
-    let options = cronward::store::StoreOptions {
-        retention: Duration::ZERO,
-        op_timeout: Duration::from_secs(10),
-        ..cronward::store::StoreOptions::default()
-    };
+    let options = cronward::store::StoreOptions::default()
+        .with_retention(Duration::ZERO)
+        .with_op_timeout(Duration::from_secs(10));
     let clock = std::sync::Arc::new(cronward::clock::SystemClock);
     let forgetful = cronward::store::etcd::EtcdStore::open(&server.url(), options, clock).await.unwrap();
     let ended_slot = |job: &str| {
@@ -127,4 +125,22 @@ async fn two_slots_that_exclude_each_other_are_never_both_granted() {
     let server = EtcdServer::start();
     let (one, other) = (store(&server).await, store(&server).await);
     of_two_that_exclude_each_other_one_is_granted([std::sync::Arc::new(one), std::sync::Arc::new(other)]).await;
+}
+
+/// It is told where it is asked for, and left as it is.
+#[tokio::test]
+async fn what_somebody_else_wrote_of_a_job_keeps_no_run_from_its_end_and_no_purge_from_its_slots() {
+    let server = EtcdServer::start();
+    let store = store(&server).await;
+    let slot = slot_of("push");
+    let (key, text) = ("/cronward/default/latest/push", "somebody else's");
+    server.set(key, text, false);
+    let lease = granted(&store, &request(&slot, 1)).await;
+    let settled = store.complete(&lease, &ended(&lease, Outcome::Success), Duration::from_secs(60)).await.unwrap();
+    assert_eq!(settled, Settlement::Recorded);
+    let error = store.latest(&[slot.job().clone()]).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Corrupt, "{error}");
+    store.purge().await.unwrap();
+    assert_eq!(server.get_all(key).len(), 1);
+    assert_eq!(server.get(key).unwrap().value, text);
 }

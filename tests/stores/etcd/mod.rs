@@ -36,7 +36,7 @@ async fn open(url: &str) -> EtcdStore {
 }
 
 async fn open_within(url: &str, op_timeout: Duration) -> EtcdStore {
-    let options = StoreOptions { op_timeout, ..StoreOptions::default() };
+    let options = StoreOptions::default().with_op_timeout(op_timeout);
     EtcdStore::open(url, options, Arc::new(SystemClock)).await.unwrap()
 }
 

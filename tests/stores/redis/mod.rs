@@ -36,7 +36,7 @@ async fn open(url: &str) -> RedisStore {
 }
 
 async fn open_within(url: &str, op_timeout: Duration) -> RedisStore {
-    RedisStore::open(url, StoreOptions { op_timeout, ..StoreOptions::default() }).await.unwrap()
+    RedisStore::open(url, StoreOptions::default().with_op_timeout(op_timeout)).await.unwrap()
 }
 
 async fn store(server: &RedisServer) -> RedisStore {

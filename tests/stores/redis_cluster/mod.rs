@@ -33,9 +33,7 @@ use cronward::store::redis::RedisStore;
 use cronward::store::{Applied, Claim, ErrorKind, NodeReport, Settlement, Store, StoreOptions, Wake};
 
 async fn open(url: &str) -> RedisStore {
-    RedisStore::open(url, StoreOptions { op_timeout: Duration::from_secs(10), ..StoreOptions::default() })
-        .await
-        .unwrap()
+    RedisStore::open(url, StoreOptions::default().with_op_timeout(Duration::from_secs(10))).await.unwrap()
 }
 
 #[allow(clippy::disallowed_methods, reason = "real servers: there is no signal to wait for but their answers")]

@@ -36,7 +36,7 @@ use cronward::store::{Claim, ErrorKind, Store, StoreOptions, Wake};
 const SWITCH: Duration = Duration::from_secs(5);
 
 async fn open(url: &str) -> RedisStore {
-    RedisStore::open(url, StoreOptions { op_timeout: Duration::from_secs(2), ..StoreOptions::default() }).await.unwrap()
+    RedisStore::open(url, StoreOptions::default().with_op_timeout(Duration::from_secs(2))).await.unwrap()
 }
 
 #[allow(clippy::disallowed_methods, reason = "real servers are measured by the machine's clock")]

@@ -59,7 +59,7 @@ async fn too_few_replicas_are_told_once_and_the_success_counts_all_the_same() {
     let subscriber = tracing_subscriber::fmt().with_writer(log.clone()).with_ansi(false).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     let group = SentinelGroup::start();
-    let options = StoreOptions { op_timeout: PATIENCE, ..StoreOptions::default() };
+    let options = StoreOptions::default().with_op_timeout(PATIENCE);
     let store = RedisStore::open(&format!("{}?wait=1", group.url()), options).await.unwrap();
 
     succeed(&store, "reached").await;
@@ -90,7 +90,7 @@ async fn a_user_who_may_not_wait_succeeds_and_is_told() {
     rules.push("+role".to_owned());
     group.master.allow(&rules);
     let url = group.url().replace("://", "://cronward:secret@") + "?wait=1";
-    let store = RedisStore::open(&url, StoreOptions { op_timeout: PATIENCE, ..StoreOptions::default() });
+    let store = RedisStore::open(&url, StoreOptions::default().with_op_timeout(PATIENCE));
     succeed(&store.await.unwrap(), "a").await;
     assert_eq!((log.count("too few replicas reached"), log.count("permission")), (1, 1), "{log:?}");
 }
@@ -99,7 +99,7 @@ async fn a_user_who_may_not_wait_succeeds_and_is_told() {
 async fn without_being_asked_for_nothing_is_waited_for() {
     let group = SentinelGroup::start();
     let url = group.url();
-    let store = RedisStore::open(&url, StoreOptions { op_timeout: PATIENCE, ..StoreOptions::default() });
+    let store = RedisStore::open(&url, StoreOptions::default().with_op_timeout(PATIENCE));
     succeed(&store.await.unwrap(), "a").await;
     assert_eq!(group.master.calls("wait"), 0);
 }

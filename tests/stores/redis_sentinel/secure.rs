@@ -14,7 +14,7 @@ use crate::words::{ended, granted, request, slot_of};
 
 /// With time for TLS on a busy machine.
 async fn open(url: &str) -> RedisStore {
-    let options = StoreOptions { op_timeout: Duration::from_secs(10), ..StoreOptions::default() };
+    let options = StoreOptions::default().with_op_timeout(Duration::from_secs(10));
     RedisStore::open(url, options).await.unwrap()
 }
 

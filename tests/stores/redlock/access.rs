@@ -5,7 +5,7 @@ use crate::redis_server::documented_permissions;
 
 async fn as_user(servers: &[RedisServer]) -> RedlockStore {
     let hosts: Vec<String> = servers.iter().map(|server| format!("127.0.0.1:{}", server.port())).collect();
-    let options = StoreOptions { op_timeout: Duration::from_secs(80), ..StoreOptions::default() };
+    let options = StoreOptions::default().with_op_timeout(Duration::from_secs(80));
     let url = format!("redlock://cronward:secret@{}", hosts.join(","));
     RedlockStore::open(&url, options, Arc::new(SystemClock)).await.unwrap()
 }

@@ -50,7 +50,7 @@ async fn open(servers: &[RedisServer]) -> RedlockStore {
 
 async fn open_within(servers: &[RedisServer], op_timeout: Duration) -> RedlockStore {
     let hosts: Vec<String> = servers.iter().map(|server| format!("127.0.0.1:{}", server.port())).collect();
-    let options = StoreOptions { op_timeout, ..StoreOptions::default() };
+    let options = StoreOptions::default().with_op_timeout(op_timeout);
     RedlockStore::open(&format!("redlock://{}", hosts.join(",")), options, Arc::new(SystemClock)).await.unwrap()
 }
 

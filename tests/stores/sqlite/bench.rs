@@ -32,7 +32,7 @@ pub(crate) fn url(path: &Path) -> String {
 
 /// Patient: the machine that runs the tests may be busy.
 pub(crate) fn options() -> StoreOptions {
-    StoreOptions { op_timeout: Duration::from_secs(20), ..StoreOptions::default() }
+    StoreOptions::default().with_op_timeout(Duration::from_secs(20))
 }
 
 pub(crate) async fn open(path: &Path) -> SqliteStore {

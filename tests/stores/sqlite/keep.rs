@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
 use cronward::slot::{Mark, Outcome, OutputTail, RunRecord, Slot};
-use cronward::store::{Claim, ClaimRequest, Store, Wake, WakeKind};
+use cronward::store::{Claim, ClaimRequest, ErrorKind, Settlement, Store, Wake, WakeKind};
 
 use crate::sqlite::bench::{DONE, audit, ended, fetch, grant, node, now, open, place, raw, request, slot, sql};
 
@@ -146,4 +146,22 @@ async fn the_log_beside_the_file_stays_small() {
     }
     let log = std::fs::metadata(format!("{}-wal", place.path.display())).unwrap().len();
     assert!(log < 2 * 1_024 * 1_024, "{log} bytes");
+}
+
+/// It is told where it is asked for, and left as it is.
+#[tokio::test]
+async fn what_somebody_else_wrote_of_a_job_keeps_no_run_from_its_end() {
+    let place = place();
+    let store = open(&place.path).await;
+    let lease = grant(&store, &slot("job")).await;
+    store.fail(&lease, &ended(&lease, Outcome::Failure), Duration::ZERO).await.unwrap();
+    sql(&mut raw(&place.path).await, r#"UPDATE latest SET latest = '{"end": 7}'"#).await;
+    let lease = grant(&store, &slot("job")).await;
+    let settled = store.complete(&lease, &ended(&lease, Outcome::Success), DONE).await.unwrap();
+    assert_eq!(settled, Settlement::Recorded);
+    let error = store.latest(&[slot("job").job().clone()]).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Corrupt, "{error}");
+    let left: String = fetch(&mut raw(&place.path).await, "SELECT latest FROM latest").await;
+    assert_eq!(left, r#"{"end": 7}"#);
+    store.purge().await.unwrap();
 }

@@ -31,7 +31,7 @@ async fn a_claim_waits_for_another_process_that_writes() {
 async fn a_file_that_stays_locked_ends_a_call_in_time_with_nothing_applied() {
     let place = place();
     open(&place.path).await;
-    let hasty = StoreOptions { op_timeout: Duration::from_millis(200), ..StoreOptions::default() };
+    let hasty = StoreOptions::default().with_op_timeout(Duration::from_millis(200));
     let store = SqliteStore::open(&url(&place.path), hasty).await.unwrap();
     let mut other = raw(&place.path).await;
     sql(&mut other, "BEGIN IMMEDIATE").await;
@@ -113,7 +113,7 @@ async fn a_call_that_was_given_up_before_its_turn_is_never_done() {
 #[tokio::test]
 async fn a_limit_may_be_as_long_as_one_likes() {
     let place = place();
-    let patient = StoreOptions { op_timeout: Duration::MAX, retention: Duration::MAX, ..StoreOptions::default() };
+    let patient = StoreOptions::default().with_op_timeout(Duration::MAX).with_retention(Duration::MAX);
     let store = SqliteStore::open(&url(&place.path), patient).await.unwrap();
     assert_eq!(grant(&store, &slot("a")).await.attempt, 1);
     assert_eq!(store.purge().await.unwrap(), 0);

@@ -24,7 +24,7 @@ async fn a_step_costs_two_round_trips_and_a_refusal_one() {
     let link = Proxy::before(server.port()).await;
     let clock = ManualClock::at(crate::zookeeper::now());
     let own: Arc<dyn Clock> = Arc::new(clock.clone());
-    let options = StoreOptions { op_timeout: Duration::from_secs(30), ..StoreOptions::default() };
+    let options = StoreOptions::default().with_op_timeout(Duration::from_secs(30));
     let url = format!("zookeeper://127.0.0.1:{}", link.port());
     let store = ZookeeperStore::open(&url, options, own).await.unwrap();
     // The session is begun and the namespace made.

@@ -36,7 +36,7 @@ async fn open(url: &str) -> ZookeeperStore {
 }
 
 async fn open_within(url: &str, op_timeout: Duration) -> ZookeeperStore {
-    let options = StoreOptions { op_timeout, ..StoreOptions::default() };
+    let options = StoreOptions::default().with_op_timeout(op_timeout);
     ZookeeperStore::open(url, options, Arc::new(SystemClock)).await.unwrap()
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cronward::slot::{Outcome, Slot};
-use cronward::store::{Store, StoreOptions, Wake};
+use cronward::store::{ErrorKind, Settlement, Store, StoreOptions, Wake};
 
 use crate::words::of_two_that_exclude_each_other_one_is_granted;
 use crate::zookeeper::{audit, ended, eventually, granted, next, open, request, slot_of, store};
@@ -48,8 +48,7 @@ async fn each_change_is_told_and_leaves_no_node_behind() {
 async fn what_is_older_than_the_retention_is_removed_and_the_rest_is_kept() {
     let server = ZookeeperServer::start();
     let young = store(&server).await;
-    let options =
-        StoreOptions { retention: Duration::ZERO, op_timeout: Duration::from_secs(10), ..StoreOptions::default() };
+    let options = StoreOptions::default().with_retention(Duration::ZERO).with_op_timeout(Duration::from_secs(10));
     let clock = std::sync::Arc::new(cronward::clock::SystemClock);
     let forgetful = cronward::store::zookeeper::ZookeeperStore::open(&server.url(), options, clock).await.unwrap();
     let over = |job: &str| {
@@ -75,7 +74,7 @@ async fn the_clock_is_the_servers_and_not_this_nodes() {
     let server = ZookeeperServer::start();
     // A node whose wall clock is ten years behind.
     let clock = cronward::clock::ManualClock::at(crate::zookeeper::now() - chrono::TimeDelta::days(3_650));
-    let options = StoreOptions { op_timeout: Duration::from_secs(10), ..StoreOptions::default() };
+    let options = StoreOptions::default().with_op_timeout(Duration::from_secs(10));
     let (url, clock) = (server.url(), std::sync::Arc::new(clock));
     let behind = cronward::store::zookeeper::ZookeeperStore::open(&url, options, clock).await.unwrap();
     let (told, _) = behind.inspect(&[]).await.unwrap();
@@ -88,4 +87,23 @@ async fn two_slots_that_exclude_each_other_are_never_both_granted() {
     let server = ZookeeperServer::start();
     let (one, other) = (store(&server).await, store(&server).await);
     of_two_that_exclude_each_other_one_is_granted([std::sync::Arc::new(one), std::sync::Arc::new(other)]).await;
+}
+
+/// It is told where it is asked for, and left as it is.
+#[tokio::test]
+async fn what_somebody_else_wrote_of_a_job_keeps_no_run_from_its_end_and_no_purge_from_its_slots() {
+    let server = ZookeeperServer::start();
+    let store = store(&server).await;
+    let slot = slot_of("push");
+    let lease = granted(&store, &request(&slot, 1)).await;
+    store.fail(&lease, &ended(&lease, Outcome::Failure), Duration::ZERO).await.unwrap();
+    let (client, path) = (server.connect().await, "/cronward/default/latest/push");
+    client.set_data(path, b"somebody else's", None).await.unwrap();
+    let lease = granted(&store, &request(&slot, 2)).await;
+    let settled = store.complete(&lease, &ended(&lease, Outcome::Success), Duration::from_secs(60)).await.unwrap();
+    assert_eq!(settled, Settlement::Recorded);
+    let error = store.latest(&[slot.job().clone()]).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Corrupt, "{error}");
+    store.purge().await.unwrap();
+    assert_eq!(client.get_data(path).await.unwrap().0, b"somebody else's");
 }

@@ -156,8 +156,7 @@ async fn a_lease_that_lapsed_goes_with_its_ephemeral_node_when_its_time_is_over(
     let late = ClaimRequest { lease_ttl: Duration::from_millis(1), past: true, ..request(&over, 1) };
     granted(&holder, &late).await;
     assert_eq!(below(&server, &over).await, ["owner"], "its session goes on");
-    let options =
-        StoreOptions { retention: Duration::ZERO, op_timeout: Duration::from_secs(10), ..StoreOptions::default() };
+    let options = StoreOptions::default().with_retention(Duration::ZERO).with_op_timeout(Duration::from_secs(10));
     let clock = std::sync::Arc::new(cronward::clock::SystemClock);
     let forgetful = cronward::store::zookeeper::ZookeeperStore::open(&server.url(), options, clock).await.unwrap();
     eventually("it is removed", async || forgetful.purge().await.unwrap() == 1).await;

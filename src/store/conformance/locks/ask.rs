@@ -1,7 +1,7 @@
 //! Cases: who asks, and who asks again. One token is one entry and one fence, however often and late it is sent.
 
 use crate::resource::{AcquireRequest, Acquired, LockRefusal, LockRelease, LockRenewal};
-use crate::store::conformance::Outcome;
+use crate::store::conformance::CaseOutcome;
 use crate::store::conformance::locks::bench::{LockBench, LockCase, TTL, lock_case, name, read, write};
 
 pub(super) const CASES: &[LockCase] = &[
@@ -18,7 +18,7 @@ pub(super) const CASES: &[LockCase] = &[
     lock_case!(namespaces_never_touch, K10),
 ];
 
-async fn exclusive_excludes(bench: &LockBench) -> Outcome {
+async fn exclusive_excludes(bench: &LockBench) -> CaseOutcome {
     let a = bench.request("a", &[write("x")?])?.labelled("nightly report");
     let held = bench.hold(&a).await?;
     let b = bench.request("b", &[write("x")?])?;
@@ -35,14 +35,14 @@ async fn exclusive_excludes(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn two_processes_exclude_each_other(bench: &LockBench) -> Outcome {
+async fn two_processes_exclude_each_other(bench: &LockBench) -> CaseOutcome {
     bench.take("same", &[write("x")?]).await?;
     let other = bench.another().await?;
     ensure_is!(other.acquire(&bench.request("same", &[write("x")?])?).await?, Acquired::Waiting { ahead: 1, .. });
     Ok(())
 }
 
-async fn same_token_is_one_entry(bench: &LockBench) -> Outcome {
+async fn same_token_is_one_entry(bench: &LockBench) -> CaseOutcome {
     let request = bench.request("a", &[write("x")?])?;
     let first = bench.hold(&request).await?;
     ensure_eq!(bench.hold(&request).await?, first);
@@ -52,7 +52,7 @@ async fn same_token_is_one_entry(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn retry_is_no_reentry(bench: &LockBench) -> Outcome {
+async fn retry_is_no_reentry(bench: &LockBench) -> CaseOutcome {
     let request = bench.request("a", &[write("x")?, read("y")?])?;
     let held = bench.hold(&request).await?;
     for _ in 0..40 {
@@ -63,7 +63,7 @@ async fn retry_is_no_reentry(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn fence_rises(bench: &LockBench) -> Outcome {
+async fn fence_rises(bench: &LockBench) -> CaseOutcome {
     let mut last = None;
     for round in 0..5 {
         let held = bench.take("a", &[write("x")?]).await?;
@@ -81,7 +81,7 @@ async fn fence_rises(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn fence_not_by_retry(bench: &LockBench) -> Outcome {
+async fn fence_not_by_retry(bench: &LockBench) -> CaseOutcome {
     let request = bench.request("a", &[read("x")?])?;
     let first = bench.hold(&request).await?;
     bench.take("b", &[read("x")?]).await?;
@@ -91,7 +91,7 @@ async fn fence_not_by_retry(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn late_acquire_after_release_is_spent(bench: &LockBench) -> Outcome {
+async fn late_acquire_after_release_is_spent(bench: &LockBench) -> CaseOutcome {
     // The release overtakes the request.
     let request = bench.request("a", &[write("x")?])?;
     ensure_eq!(bench.store.release(&request.exit(true)).await?, LockRelease::Released);
@@ -105,7 +105,7 @@ async fn late_acquire_after_release_is_spent(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn late_renewal_after_release_restores_nothing(bench: &LockBench) -> Outcome {
+async fn late_renewal_after_release_restores_nothing(bench: &LockBench) -> CaseOutcome {
     let held = bench.take("a", &[write("x")?]).await?;
     bench.release(&held).await?;
     ensure_is!(bench.store.renew_lock(&held).await?, LockRenewal::Lost { .. });
@@ -118,7 +118,7 @@ async fn late_renewal_after_release_restores_nothing(bench: &LockBench) -> Outco
     Ok(())
 }
 
-async fn try_leaves_no_trace(bench: &LockBench) -> Outcome {
+async fn try_leaves_no_trace(bench: &LockBench) -> CaseOutcome {
     let held = bench.take("a", &[write("x")?]).await?;
     let at_once = |request: AcquireRequest| AcquireRequest { queue: false, ..request };
     let busy = bench.store.acquire(&at_once(bench.request("b", &[write("y")?, write("x")?])?)).await?;
@@ -136,7 +136,7 @@ async fn try_leaves_no_trace(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn own_lease_only(bench: &LockBench) -> Outcome {
+async fn own_lease_only(bench: &LockBench) -> CaseOutcome {
     let long = bench.take("a", &[read("x")?]).await?;
     let request = AcquireRequest { ttl: TTL / 6, ..bench.request("b", &[read("x")?])? };
     bench.hold(&request).await?;
@@ -152,7 +152,7 @@ async fn own_lease_only(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn namespaces_never_touch(bench: &LockBench) -> Outcome {
+async fn namespaces_never_touch(bench: &LockBench) -> CaseOutcome {
     let held = bench.take("a", &[write("x")?]).await?;
     let beside = bench.neighbour().await?;
     let request = bench.request("b", &[write("x")?])?;

@@ -14,9 +14,9 @@ use crate::resource::{
 use crate::slot::Token;
 use crate::store::LockStore;
 use crate::store::conformance::setup::LockProbe;
-use crate::store::conformance::{Failure, Outcome, Setup};
+use crate::store::conformance::{CaseOutcome, Failure, Setup};
 
-type LockRun = for<'a> fn(&'a LockBench) -> Pin<Box<dyn Future<Output = Outcome> + 'a>>;
+type LockRun = for<'a> fn(&'a LockBench) -> Pin<Box<dyn Future<Output = CaseOutcome> + 'a>>;
 
 /// A claim about every store that keeps locks.
 #[derive(Clone, Copy)]
@@ -34,7 +34,7 @@ impl fmt::Debug for LockCase {
     }
 }
 
-/// A case from an `async fn(&LockBench) -> Outcome` and its invariants.
+/// A case from an `async fn(&LockBench) -> CaseOutcome` and its invariants.
 macro_rules! lock_case {
     ($run:ident $(, $invariant:ident)*) => {
         $crate::store::conformance::locks::LockCase {

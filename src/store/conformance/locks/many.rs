@@ -1,7 +1,7 @@
 //! Cases: several locks in one request.
 
 use crate::resource::{LockRelease, LockRenewal};
-use crate::store::conformance::Outcome;
+use crate::store::conformance::CaseOutcome;
 use crate::store::conformance::locks::bench::{LockBench, LockCase, lock_case, name, read, some, write};
 
 pub(super) const CASES: &[LockCase] = &[
@@ -12,7 +12,7 @@ pub(super) const CASES: &[LockCase] = &[
     lock_case!(all_locks_are_listed_by_name),
 ];
 
-async fn many_locks_all_or_nothing(bench: &LockBench) -> Outcome {
+async fn many_locks_all_or_nothing(bench: &LockBench) -> CaseOutcome {
     let busy = bench.take("a", &[write("y")?]).await?;
     let all = bench.queue("b", &[write("x")?, write("y")?, some("z", 1, 2)?]).await?;
     // It stands in front of x and is told nothing of it.
@@ -32,7 +32,7 @@ async fn many_locks_all_or_nothing(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn opposite_order_no_deadlock(bench: &LockBench) -> Outcome {
+async fn opposite_order_no_deadlock(bench: &LockBench) -> CaseOutcome {
     let first = bench.take("a", &[write("x")?, write("y")?]).await?;
     let second = bench.queue("b", &[write("y")?, write("z")?]).await?;
     let third = bench.queue("c", &[write("z")?, write("x")?]).await?;
@@ -44,7 +44,7 @@ async fn opposite_order_no_deadlock(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn many_locks_keep_order(bench: &LockBench) -> Outcome {
+async fn many_locks_keep_order(bench: &LockBench) -> CaseOutcome {
     let busy = bench.take("a", &[write("x")?]).await?;
     let big = bench.queue("b", &[write("x")?, write("y")?]).await?;
     for node in ["c", "d", "e"] {
@@ -56,7 +56,7 @@ async fn many_locks_keep_order(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn sixteen_locks_are_one_step(bench: &LockBench) -> Outcome {
+async fn sixteen_locks_are_one_step(bench: &LockBench) -> CaseOutcome {
     let names: Vec<String> = (0..16).map(|at| format!("l{at}")).collect();
     let demands = names.iter().map(|lock| write(lock)).collect::<Result<Vec<_>, _>>()?;
     let held = bench.take("a", &demands).await?;
@@ -67,7 +67,7 @@ async fn sixteen_locks_are_one_step(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn all_locks_are_listed_by_name(bench: &LockBench) -> Outcome {
+async fn all_locks_are_listed_by_name(bench: &LockBench) -> CaseOutcome {
     for lock in ["b", "c", "a"] {
         bench.take("n", &[write(lock)?]).await?;
     }

@@ -4,7 +4,7 @@
 use crate::resource::{AcquireRequest, Acquired, LockHint, LockRefusal, LockRelease, MOST_ENTRIES};
 use crate::slot::Token;
 use crate::store::conformance::locks::bench::{LockBench, LockCase, lock_case, name, read, write};
-use crate::store::conformance::{Failure, Outcome};
+use crate::store::conformance::{CaseOutcome, Failure};
 use crate::store::{Intervention, LockWakeups};
 
 pub(super) const CASES: &[LockCase] = &[
@@ -18,7 +18,7 @@ pub(super) const CASES: &[LockCase] = &[
     lock_case!(evicted_is_gone, K7),
 ];
 
-async fn fifo(bench: &LockBench) -> Outcome {
+async fn fifo(bench: &LockBench) -> CaseOutcome {
     let mut held = bench.take("n0", &[write("x")?]).await?;
     let mut waiting = Vec::new();
     for at in 1..=8_u32 {
@@ -37,7 +37,7 @@ async fn fifo(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn no_overtaking_by_newcomer(bench: &LockBench) -> Outcome {
+async fn no_overtaking_by_newcomer(bench: &LockBench) -> CaseOutcome {
     let held = bench.take("a", &[write("x")?]).await?;
     let head = bench.queue("b", &[write("x")?]).await?;
     bench.release(&held).await?;
@@ -49,7 +49,7 @@ async fn no_overtaking_by_newcomer(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn k_dead_waiters_cost_one_ttl(bench: &LockBench) -> Outcome {
+async fn k_dead_waiters_cost_one_ttl(bench: &LockBench) -> CaseOutcome {
     bench.take("a", &[write("x")?]).await?;
     for _ in 0..40 {
         bench.queue("dead", &[write("x")?]).await?;
@@ -60,7 +60,7 @@ async fn k_dead_waiters_cost_one_ttl(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn lapse_frees_without_publish(bench: &LockBench) -> Outcome {
+async fn lapse_frees_without_publish(bench: &LockBench) -> CaseOutcome {
     let held = bench.take("a", &[write("x")?]).await?;
     let waiting = bench.queue("b", &[write("x")?]).await?;
     bench.probe.expire(&name("x")?, Some(held.token)).await?;
@@ -71,7 +71,7 @@ async fn lapse_frees_without_publish(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn timeout_while_waiting_leaves(bench: &LockBench) -> Outcome {
+async fn timeout_while_waiting_leaves(bench: &LockBench) -> CaseOutcome {
     let held = bench.take("a", &[write("x")?]).await?;
     let mut waiting = Vec::new();
     for node in ["b", "c", "d"] {
@@ -86,7 +86,7 @@ async fn timeout_while_waiting_leaves(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn queue_is_bounded(bench: &LockBench) -> Outcome {
+async fn queue_is_bounded(bench: &LockBench) -> CaseOutcome {
     let mut first = None;
     for _ in 0..MOST_ENTRIES {
         let held = bench.take("a", &[read("x")?]).await?;
@@ -123,7 +123,7 @@ async fn heard(wakeups: &mut LockWakeups, at_least: usize) -> Vec<Token> {
     told
 }
 
-async fn one_release_one_wake(bench: &LockBench) -> Outcome {
+async fn one_release_one_wake(bench: &LockBench) -> CaseOutcome {
     let held = bench.take("a", &[write("x")?]).await?;
     let waiting = bench.request("b", &[write("x")?])?;
     let (mut own, mut others) = (bench.store.listen(waiting.instance), bench.store.listen(Token::from_bits(1)));
@@ -156,7 +156,7 @@ async fn one_release_one_wake(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn evicted_is_gone(bench: &LockBench) -> Outcome {
+async fn evicted_is_gone(bench: &LockBench) -> CaseOutcome {
     let held = bench.take("a", &[write("x")?]).await?;
     let (b, c) = (bench.queue("b", &[write("x")?]).await?, bench.queue("c", &[write("x")?]).await?);
     let audit = crate::store::conformance::bench::audit("unlock");

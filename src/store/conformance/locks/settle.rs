@@ -2,7 +2,7 @@
 
 use crate::resource::{LockHold, LockRelease, LockRenewal};
 use crate::slot::Fence;
-use crate::store::conformance::Outcome;
+use crate::store::conformance::CaseOutcome;
 use crate::store::conformance::locks::bench::{LockBench, LockCase, lock_case, name, read, write};
 
 pub(super) const CASES: &[LockCase] = &[
@@ -17,7 +17,7 @@ pub(super) const CASES: &[LockCase] = &[
     lock_case!(eviction_of_one_key, K5, K8),
 ];
 
-async fn release_by_another_changes_nothing(bench: &LockBench) -> Outcome {
+async fn release_by_another_changes_nothing(bench: &LockBench) -> CaseOutcome {
     let held = bench.take("a", &[write("x")?]).await?;
     let waiting = bench.queue("b", &[write("x")?]).await?;
     let stranger =
@@ -29,7 +29,7 @@ async fn release_by_another_changes_nothing(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn stale_release_spares_the_newer(bench: &LockBench) -> Outcome {
+async fn stale_release_spares_the_newer(bench: &LockBench) -> CaseOutcome {
     let old = bench.take("a", &[write("x")?]).await?;
     bench.probe.expire(&name("x")?, None).await?;
     let new = bench.take("a", &[write("x")?]).await?;
@@ -39,7 +39,7 @@ async fn stale_release_spares_the_newer(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn release_is_idempotent(bench: &LockBench) -> Outcome {
+async fn release_is_idempotent(bench: &LockBench) -> CaseOutcome {
     let held = bench.take("a", &[write("x")?, read("y")?]).await?;
     let waiting = bench.queue("b", &[write("x")?]).await?;
     ensure_eq!(bench.release(&held).await?, LockRelease::Released);
@@ -50,7 +50,7 @@ async fn release_is_idempotent(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn release_of_lapsed_says_so(bench: &LockBench) -> Outcome {
+async fn release_of_lapsed_says_so(bench: &LockBench) -> CaseOutcome {
     let held = bench.take("a", &[write("x")?]).await?;
     bench.probe.expire(&name("x")?, None).await?;
     ensure_eq!(bench.release(&held).await?, LockRelease::Expired);
@@ -68,7 +68,7 @@ async fn release_of_lapsed_says_so(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn renewal_restores_what_was_lost(bench: &LockBench) -> Outcome {
+async fn renewal_restores_what_was_lost(bench: &LockBench) -> CaseOutcome {
     let held = bench.take("a", &[write("x")?]).await?;
     let waiting = bench.queue("b", &[write("x")?]).await?;
     bench.probe.forget(&name("x")?).await?;
@@ -80,7 +80,7 @@ async fn renewal_restores_what_was_lost(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn a_newcomer_is_never_displaced(bench: &LockBench) -> Outcome {
+async fn a_newcomer_is_never_displaced(bench: &LockBench) -> CaseOutcome {
     let held = bench.take("a", &[write("x")?]).await?;
     bench.probe.forget(&name("x")?).await?;
     let newcomer = bench.take("b", &[write("x")?]).await?;
@@ -90,7 +90,7 @@ async fn a_newcomer_is_never_displaced(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn flush_restores_shared(bench: &LockBench) -> Outcome {
+async fn flush_restores_shared(bench: &LockBench) -> CaseOutcome {
     let mut readers = Vec::new();
     for node in ["a", "b", "c", "d"] {
         readers.push(bench.take(node, &[read("x")?]).await?);
@@ -104,7 +104,7 @@ async fn flush_restores_shared(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn a_lapse_that_somebody_followed_is_lost(bench: &LockBench) -> Outcome {
+async fn a_lapse_that_somebody_followed_is_lost(bench: &LockBench) -> CaseOutcome {
     let held = bench.take("a", &[write("x")?]).await?;
     bench.probe.expire(&name("x")?, None).await?;
     // Nobody came: it is set again.
@@ -119,7 +119,7 @@ async fn a_lapse_that_somebody_followed_is_lost(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn eviction_of_one_key(bench: &LockBench) -> Outcome {
+async fn eviction_of_one_key(bench: &LockBench) -> CaseOutcome {
     let held = bench.take("a", &[write("x")?, write("y")?]).await?;
     let waiting = bench.queue("b", &[write("x")?, write("y")?]).await?;
     bench.probe.forget(&name("y")?).await?;

@@ -1,7 +1,7 @@
 //! Cases: readers and writers, permits, and one owner that takes more.
 
 use crate::resource::{AcquireRequest, Acquired, LockRefusal, LockRelease};
-use crate::store::conformance::Outcome;
+use crate::store::conformance::CaseOutcome;
 use crate::store::conformance::locks::bench::{LockBench, LockCase, lock_case, read, some, write};
 
 pub(super) const CASES: &[LockCase] = &[
@@ -17,7 +17,7 @@ pub(super) const CASES: &[LockCase] = &[
     lock_case!(upgrade_refused_not_hung, K9),
 ];
 
-async fn readers_share(bench: &LockBench) -> Outcome {
+async fn readers_share(bench: &LockBench) -> CaseOutcome {
     bench.take("a", &[read("x")?]).await?;
     bench.take("b", &[read("x")?]).await?;
     let writer = bench.queue("w", &[write("x")?]).await?;
@@ -27,7 +27,7 @@ async fn readers_share(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn readers_behind_writer_go_together(bench: &LockBench) -> Outcome {
+async fn readers_behind_writer_go_together(bench: &LockBench) -> CaseOutcome {
     let writer = bench.take("w", &[write("x")?]).await?;
     let mut readers = Vec::new();
     for at in 0..20 {
@@ -40,7 +40,7 @@ async fn readers_behind_writer_go_together(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn permits_add_up(bench: &LockBench) -> Outcome {
+async fn permits_add_up(bench: &LockBench) -> CaseOutcome {
     let two = bench.take("a", &[some("x", 2, 3)?]).await?;
     bench.take("b", &[some("x", 1, 3)?]).await?;
     let more = bench.queue("c", &[some("x", 2, 3)?]).await?;
@@ -49,7 +49,7 @@ async fn permits_add_up(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn big_request_is_not_starved(bench: &LockBench) -> Outcome {
+async fn big_request_is_not_starved(bench: &LockBench) -> CaseOutcome {
     let first = bench.take("a", &[some("x", 1, 4)?]).await?;
     let second = bench.take("b", &[some("x", 1, 4)?]).await?;
     let whole = bench.queue("w", &[write("x")?]).await?;
@@ -66,7 +66,7 @@ async fn big_request_is_not_starved(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn limits_may_differ(bench: &LockBench) -> Outcome {
+async fn limits_may_differ(bench: &LockBench) -> CaseOutcome {
     let old = bench.take("a", &[some("x", 3, 4)?]).await?;
     let new = bench.queue("b", &[some("x", 1, 2)?]).await?;
     bench.release(&old).await?;
@@ -79,7 +79,7 @@ async fn limits_may_differ(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn limit_raised_while_waiting(bench: &LockBench) -> Outcome {
+async fn limit_raised_while_waiting(bench: &LockBench) -> CaseOutcome {
     let small = bench.take("a", &[some("x", 1, 1)?]).await?;
     let (b, c) = (bench.queue("b", &[some("x", 1, 3)?]).await?, bench.queue("c", &[some("x", 1, 3)?]).await?);
     bench.release(&small).await?;
@@ -88,7 +88,7 @@ async fn limit_raised_while_waiting(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn reentry_same_owner(bench: &LockBench) -> Outcome {
+async fn reentry_same_owner(bench: &LockBench) -> CaseOutcome {
     let first = bench.hold(&bench.owned("o", "a", &[write("x")?])?).await?;
     let waiting = bench.queue("b", &[write("x")?]).await?;
     let second = bench.hold(&bench.owned("o", "a", &[write("x")?])?).await?;
@@ -102,7 +102,7 @@ async fn reentry_same_owner(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn recursive_read_behind_writer(bench: &LockBench) -> Outcome {
+async fn recursive_read_behind_writer(bench: &LockBench) -> CaseOutcome {
     bench.hold(&bench.owned("o", "a", &[read("x")?])?).await?;
     bench.queue("w", &[write("x")?]).await?;
     bench.hold(&bench.owned("o", "a", &[read("x")?])?).await?;
@@ -111,7 +111,7 @@ async fn recursive_read_behind_writer(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn downgrade(bench: &LockBench) -> Outcome {
+async fn downgrade(bench: &LockBench) -> CaseOutcome {
     let writing = bench.hold(&bench.owned("o", "a", &[write("x")?])?).await?;
     let (w, r) = (bench.queue("w", &[write("x")?]).await?, bench.queue("r", &[read("x")?]).await?);
     let reading = bench.hold(&bench.owned("o", "a", &[read("x")?])?).await?;
@@ -123,7 +123,7 @@ async fn downgrade(bench: &LockBench) -> Outcome {
     Ok(())
 }
 
-async fn upgrade_refused_not_hung(bench: &LockBench) -> Outcome {
+async fn upgrade_refused_not_hung(bench: &LockBench) -> CaseOutcome {
     let own = bench.hold(&bench.owned("o", "a", &[read("x")?])?).await?;
     let other = bench.take("b", &[read("x")?]).await?;
     let upgrade = bench.owned("o", "a", &[write("x")?])?;

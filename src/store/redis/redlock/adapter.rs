@@ -1,21 +1,31 @@
 //! The contract on a majority of masters: each operation asks all of them; what their answers come to is decided by
 //! `store::redlock`.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use futures_util::FutureExt as _;
+use futures_util::future::join_all;
 
 use super::RedlockStore;
-use super::masters::Heard;
+use super::masters::{Heard, Masters};
+use crate::clock::between;
 use crate::job::{JobName, NodeName};
-use crate::slot::{Attempt, Audit, JobLatest, Lease, Mark, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
+use crate::slot::{
+    Attempt, Audit, JobLatest, Lease, Mark, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token, Verdict,
+    VerdictRecord,
+};
+use crate::store::backend::Opened;
+use crate::store::contract::Reply;
+use crate::store::hints::Hints;
 use crate::store::redis::RedisStore;
 use crate::store::redlock::{lease, median, records};
 use crate::store::{
-    Capability, Claim, ClaimRequest, Closing, Finding, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport,
-    Op, Pause, Release, Renewal, Settlement, Store, StoreClock, StoreError, Trial, Wakeups,
+    Applied, Capability, Claim, ClaimRequest, Closing, ErrorKind, Finding, HeartbeatReply, Intervention, JobEntry,
+    NodeEntry, NodeReport, Op, Pause, Release, Renewal, Settlement, Station, Store, StoreClock, StoreError, Trial,
+    Wakeups,
 };
 
 /// How often somebody who waits looks again where a hint was lost.
@@ -47,11 +57,11 @@ impl Store for RedlockStore {
         &self.location
     }
 
-    async fn claim(&self, request: &ClaimRequest) -> Result<Claim, StoreError> {
+    async fn claim(&self, request: &ClaimRequest) -> Reply<Claim> {
         self.claim_slot(request).await
     }
 
-    async fn renew(&self, lease: &Lease) -> Result<Renewal, StoreError> {
+    async fn renew(&self, lease: &Lease) -> Reply<Renewal> {
         let quorum = self.masters.quorum;
         let heard = self.masters.ask(call!(lease.clone(), |master, lease| master.renew_counted(&lease))).await;
         let longest = self.longest_lease(lease.slot.job(), lease.ttl);
@@ -59,7 +69,7 @@ impl Store for RedlockStore {
         self.settled(Op::Renew, heard, answer)
     }
 
-    async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Result<Settlement, StoreError> {
+    async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Reply<Settlement> {
         let with = (lease.clone(), run.clone());
         let heard = self.masters.ask(call!(with, |master, with| master.complete(&with.0, &with.1, done_ttl))).await;
         let answer = lease::settlement(self.masters.quorum, &heard.said);
@@ -78,36 +88,36 @@ impl Store for RedlockStore {
         }
     }
 
-    async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Result<Release, StoreError> {
+    async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Reply<Release> {
         let with = (lease.clone(), run.clone());
         let heard = self.masters.ask(call!(with, |master, with| master.fail(&with.0, &with.1, retry_after))).await;
         let answer = lease::release(self.masters.quorum, &heard.said);
         self.settled(Op::Fail, heard, answer)
     }
 
-    async fn give_back(&self, lease: &Lease, run: &RunRecord) -> Result<Release, StoreError> {
+    async fn give_back(&self, lease: &Lease, run: &RunRecord) -> Reply<Release> {
         let with = (lease.clone(), run.clone());
         let heard = self.masters.ask(call!(with, |master, with| master.give_back(&with.0, &with.1))).await;
         let answer = lease::release(self.masters.quorum, &heard.said);
         self.settled(Op::GiveBack, heard, answer)
     }
 
-    async fn inspect(&self, slots: &[Slot]) -> Result<(DateTime<Utc>, Vec<SlotRecord>), StoreError> {
+    async fn inspect(&self, slots: &[Slot]) -> Reply<(DateTime<Utc>, Vec<SlotRecord>)> {
         self.inspect_slots(slots).await
     }
 
-    async fn output(&self, slot: &Slot, attempt: Attempt, token: Token) -> Result<Option<OutputTail>, StoreError> {
+    async fn output(&self, slot: &Slot, attempt: Attempt, token: Token) -> Reply<Option<OutputTail>> {
         let heard = self.masters.ask(call!(slot.clone(), |master, slot| master.output(&slot, attempt, token))).await;
         // Each master keeps it, or has no room for it: one is enough.
         let answer = self.is_enough(&heard).then(|| heard.answers().flatten().next().cloned());
         self.settled(Op::Output, heard, answer)
     }
 
-    async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Result<Closing, StoreError> {
+    async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Reply<Closing> {
         self.close_slot(slot, max_attempts, by).await
     }
 
-    async fn reset(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
+    async fn reset(&self, slot: &Slot, audit: &Audit) -> Reply<Intervention> {
         if let Some(held) = self.held(Op::Reset, slot).await? {
             return Ok(held);
         }
@@ -116,7 +126,7 @@ impl Store for RedlockStore {
         self.intervened(Op::Reset, heard)
     }
 
-    async fn unlock(&self, slot: &Slot, audit: &Audit) -> Result<Intervention, StoreError> {
+    async fn unlock(&self, slot: &Slot, audit: &Audit) -> Reply<Intervention> {
         if self.held(Op::Unlock, slot).await?.is_none() {
             return Ok(Intervention::Unchanged);
         }
@@ -125,7 +135,7 @@ impl Store for RedlockStore {
         self.intervened(Op::Unlock, heard)
     }
 
-    async fn mark_done(&self, slot: &Slot, audit: &Audit, done_ttl: Duration) -> Result<Intervention, StoreError> {
+    async fn mark_done(&self, slot: &Slot, audit: &Audit, done_ttl: Duration) -> Reply<Intervention> {
         if let Some(held) = self.held(Op::MarkDone, slot).await? {
             return Ok(held);
         }
@@ -134,46 +144,41 @@ impl Store for RedlockStore {
         self.intervened(Op::MarkDone, heard)
     }
 
-    async fn pause(
-        &self,
-        job: &JobName,
-        until: Option<DateTime<Utc>>,
-        audit: &Audit,
-    ) -> Result<Intervention, StoreError> {
+    async fn pause(&self, job: &JobName, until: Option<DateTime<Utc>>, audit: &Audit) -> Reply<Intervention> {
         let with = (job.clone(), audit.clone());
         let heard = self.masters.ask(call!(with, |master, with| master.pause(&with.0, until, &with.1))).await;
         self.intervened(Op::Pause, heard)
     }
 
-    async fn resume(&self, job: &JobName, audit: &Audit) -> Result<Intervention, StoreError> {
+    async fn resume(&self, job: &JobName, audit: &Audit) -> Reply<Intervention> {
         let with = (job.clone(), audit.clone());
         let heard = self.masters.ask(call!(with, |master, with| master.resume(&with.0, &with.1))).await;
         self.intervened(Op::Resume, heard)
     }
 
-    async fn pauses(&self) -> Result<Vec<(JobName, Pause)>, StoreError> {
+    async fn pauses(&self) -> Reply<Vec<(JobName, Pause)>> {
         self.all_pauses().await
     }
 
-    async fn register(&self, jobs: &[JobEntry]) -> Result<Vec<JobEntry>, StoreError> {
+    async fn register(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
         let heard = self.masters.ask(call!(jobs.to_vec(), |master, jobs| master.register(&jobs))).await;
         let answer = self.is_enough(&heard).then(|| records::jobs(&heard.said));
         self.settled(Op::Register, heard, answer)
     }
 
-    async fn jobs(&self) -> Result<Vec<JobEntry>, StoreError> {
+    async fn jobs(&self) -> Reply<Vec<JobEntry>> {
         let heard = self.masters.ask(|master: Arc<RedisStore>| async move { master.jobs().await }).await;
         let answer = self.is_enough(&heard).then(|| records::jobs(&heard.said));
         self.settled(Op::Jobs, heard, answer)
     }
 
-    async fn heartbeat(&self, report: &NodeReport) -> Result<HeartbeatReply, StoreError> {
+    async fn heartbeat(&self, report: &NodeReport) -> Reply<HeartbeatReply> {
         let heard = self.masters.ask(call!(report.clone(), |master, report| master.heartbeat(&report))).await;
         let now = median(heard.answers().map(|reply| reply.now)).filter(|_| self.is_enough(&heard));
         self.settled(Op::Heartbeat, heard, now.map(|now| HeartbeatReply { now }))
     }
 
-    async fn nodes(&self) -> Result<(DateTime<Utc>, Vec<NodeEntry>), StoreError> {
+    async fn nodes(&self) -> Reply<(DateTime<Utc>, Vec<NodeEntry>)> {
         let heard = self.masters.ask(|master: Arc<RedisStore>| async move { master.nodes().await }).await;
         let now = median(heard.answers().map(|(now, _)| *now)).filter(|_| self.is_enough(&heard));
         let known: Vec<Option<Vec<NodeEntry>>> =
@@ -181,30 +186,33 @@ impl Store for RedlockStore {
         self.settled(Op::Nodes, heard, now.map(|now| (now, records::nodes(&known))))
     }
 
-    async fn purge(&self) -> Result<u64, StoreError> {
+    async fn purge(&self) -> Reply<u64> {
         Ok(0)
     }
 
-    async fn note(&self, pages: &[(Slot, NotePage)]) -> Result<(), StoreError> {
+    async fn note(&self, pages: &[(Slot, NotePage)]) -> Reply<()> {
         let heard = self.masters.ask(call!(pages.to_vec(), |master, pages| master.note(&pages))).await;
         let answer = self.is_enough(&heard).then_some(());
         self.settled(Op::Note, heard, answer)
     }
 
-    async fn notes(&self, slot: &Slot) -> Result<Vec<NotePage>, StoreError> {
+    async fn notes(&self, slot: &Slot) -> Reply<Vec<NotePage>> {
         let heard = self.masters.ask(call!(slot.clone(), |master, slot| master.notes(&slot))).await;
         let answer = self.is_enough(&heard).then(|| records::notes(&heard.said));
         self.settled(Op::Notes, heard, answer)
     }
 
-    async fn latest(&self, jobs: &[JobName]) -> Result<Vec<JobLatest>, StoreError> {
+    async fn latest(&self, jobs: &[JobName]) -> Reply<Vec<JobLatest>> {
         let heard = self.masters.ask(call!(jobs.to_vec(), |master, jobs| master.latest(&jobs))).await;
         let answer = self.is_enough(&heard).then(|| records::latest(jobs.len(), &heard.said));
         self.settled(Op::Latest, heard, answer)
     }
 
     fn subscribe(&self) -> Wakeups {
-        self.hints.subscribe(|| self.masters.all.iter().map(|master| master.subscribe()).collect())
+        self.hints.subscribe(|hints| {
+            let all = self.masters.all.iter().map(|master| hints.clone().pass_on(master.subscribe()));
+            join_all(all).map(drop)
+        })
     }
 }
 
@@ -215,7 +223,7 @@ impl RedlockStore {
 
     /// Who holds the slot for all masters together: asked before a verb, so that it changes none of them under a running
     /// node, and is not kept from all by a claim that came to nothing at one.
-    async fn held(&self, op: Op, slot: &Slot) -> Result<Option<Intervention>, StoreError> {
+    async fn held(&self, op: Op, slot: &Slot) -> Reply<Option<Intervention>> {
         let reading = |error: StoreError| StoreError { op, ..error };
         let (_, record) = self.inspect_one(slot).await.map_err(reading)?;
         Ok(match record.mark {
@@ -224,8 +232,16 @@ impl RedlockStore {
         })
     }
 
+    fn intervened(&self, op: Op, heard: Heard<Intervention>) -> Reply<Intervention> {
+        let answer = lease::intervention(self.masters.quorum, &heard.said);
+        self.settled(op, heard, answer)
+    }
+}
+
+#[async_trait]
+impl Opened for RedlockStore {
     /// Looks at each master; what is found is told with its place.
-    pub(in crate::store) async fn examine(&self) -> Vec<Finding> {
+    async fn examine(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         for master in &self.masters.all {
             findings.extend(master.examine_as_one_of_many().await);
@@ -234,7 +250,7 @@ impl RedlockStore {
     }
 
     /// Removes what a trial wrote, from each master that can be reached: nothing was written on another.
-    pub(in crate::store) async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
+    async fn forget(&self, trial: &Trial) -> Reply<()> {
         let mut refused = Ok(());
         for master in &self.masters.all {
             if let Err(error) = master.forget_all(trial).await
@@ -246,8 +262,126 @@ impl RedlockStore {
         refused
     }
 
-    fn intervened(&self, op: Op, heard: Heard<Intervention>) -> Result<Intervention, StoreError> {
-        let answer = lease::intervention(self.masters.quorum, &heard.said);
-        self.settled(op, heard, answer)
+    /// Each master by itself, to be tried.
+    async fn stations(self: Arc<Self>) -> Vec<Station> {
+        let alone = |master: &Arc<RedisStore>| {
+            let station = Self {
+                masters: Masters::of_one(Arc::clone(master), self.options.op_timeout),
+                hints: Hints::of_many(),
+                options: self.options.clone(),
+                location: master.location.clone(),
+                longest_lease: self.longest_lease,
+                asked: Mutex::default(),
+                clock: Arc::clone(&self.clock),
+            };
+            Station::of_all(Arc::new(station))
+        };
+        self.masters.all.iter().map(alone).collect()
+    }
+}
+
+impl RedlockStore {
+    pub(super) async fn inspect_slots(&self, slots: &[Slot]) -> Reply<(DateTime<Utc>, Vec<SlotRecord>)> {
+        let asked: Arc<[Slot]> = slots.into();
+        let call = |master: Arc<RedisStore>| {
+            let asked = Arc::clone(&asked);
+            async move { master.inspect(&asked).await }
+        };
+        let mut heard = self.masters.ask(call).await;
+        let now = median(heard.answers().map(|(now, _)| *now));
+        let mut merged = Vec::with_capacity(slots.len());
+        for _ in slots {
+            // One slot at a time, from the last: each master's record of it.
+            let records: Vec<Option<SlotRecord>> =
+                heard.said.iter_mut().map(|said| said.as_mut().and_then(|(_, records)| records.pop())).collect();
+            merged.extend(records::merge(self.masters.quorum, &records));
+        }
+        merged.reverse();
+        let enough = heard.answers().count() >= self.masters.quorum.majority() && merged.len() == slots.len();
+        let answer = now.filter(|_| enough).map(|now| (now, merged));
+        self.settled(Op::Inspect, heard, answer)
+    }
+
+    pub(super) async fn inspect_one(&self, slot: &Slot) -> Reply<(DateTime<Utc>, SlotRecord)> {
+        let (now, records) = self.inspect_slots(std::slice::from_ref(slot)).await?;
+        let untouched = || SlotRecord::untouched(slot.clone());
+        Ok((now, records.into_iter().next().unwrap_or_else(untouched)))
+    }
+
+    pub(super) async fn close_slot(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Reply<Closing> {
+        // Nothing has changed yet, whatever a read comes to.
+        let reading = |error: StoreError| StoreError { op: Op::Close, applied: Applied::No, ..error };
+        let (now, record) = self.inspect_one(slot).await.map_err(reading)?;
+        if now < slot.end() {
+            return Ok(Closing::Open { remaining: between(now, slot.end()) });
+        }
+        if let Some(record) = &record.verdict {
+            return Ok(Closing::Already(record.verdict));
+        }
+        if let Mark::Leased { by, remaining, .. } = &record.mark {
+            return Ok(Closing::Running { by: by.clone(), remaining: *remaining });
+        }
+        let pause = if record.attempts == 0 { self.pause_of(slot).await.map_err(reading)? } else { None };
+        self.conclude(slot, verdict(&record, max_attempts, pause.as_ref()), by).await
+    }
+
+    async fn pause_of(&self, slot: &Slot) -> Reply<Option<Pause>> {
+        let pauses = self.all_pauses().await?;
+        Ok(pauses.into_iter().find(|(job, _)| job == slot.job()).map(|(_, pause)| pause))
+    }
+
+    pub(super) async fn all_pauses(&self) -> Reply<Vec<(crate::job::JobName, Pause)>> {
+        let heard = self.masters.ask(|master: Arc<RedisStore>| async move { master.pauses().await }).await;
+        let answer = (heard.answers().count() >= self.masters.quorum.majority()).then(|| records::pauses(&heard.said));
+        self.settled(Op::Pauses, heard, answer)
+    }
+
+    /// The first master that answers decides whose verdict it is, and the others are told: nodes that ask at the same time go
+    /// to the same one first, so one of them alone tells.
+    async fn conclude(&self, slot: &Slot, verdict: Verdict, by: &NodeName) -> Reply<Closing> {
+        let said = Arc::new((slot.clone(), by.clone()));
+        let call = |master: Arc<RedisStore>| {
+            let said = Arc::clone(&said);
+            async move { master.conclude(&said.0, verdict, &said.1).await }
+        };
+        for index in 0..self.masters.all.len() {
+            let (_, answer) = self.masters.send(index, &call).await;
+            match answer {
+                Ok((true, record)) => return Ok(Closing::Already(record.verdict)),
+                Ok((false, _)) => break,
+                Err(_) => {}
+            }
+        }
+        let heard = self.masters.ask(call).await;
+        self.concluded(heard, by)
+    }
+
+    fn concluded(&self, heard: Heard<(bool, VerdictRecord)>, by: &NodeName) -> Reply<Closing> {
+        let majority = self.masters.quorum.majority();
+        let (own, others): (Vec<_>, Vec<_>) = heard.answers().map(|(_, record)| record).partition(|one| one.by == *by);
+        if let Some(first) = own.first().filter(|_| own.len() >= majority) {
+            return Ok(Closing::First(first.verdict));
+        }
+        if let Some(other) = others.first().filter(|_| others.len() >= majority) {
+            return Ok(Closing::Already(other.verdict));
+        }
+        if own.len() + others.len() >= majority {
+            let message = "two nodes recorded the verdict at different masters: ask again";
+            return Err(StoreError::new(ErrorKind::Unavailable, Applied::Maybe, Op::Close, &self.location, message));
+        }
+        Err(self.masters.too_few(Op::Close, &self.location, heard))
+    }
+}
+
+/// The verdict of a slot that is over and that nobody runs, as the contract has it.
+fn verdict(record: &SlotRecord, max_attempts: u32, pause: Option<&Pause>) -> Verdict {
+    let slot = &record.slot;
+    match record.mark {
+        Mark::Done(_) => Verdict::Done,
+        _ if record.used() >= max_attempts => Verdict::Failed,
+        _ if record.attempts == 0 && pause.is_some_and(|pause| pause.touches(slot.start(), slot.end())) => {
+            Verdict::Skipped
+        }
+        _ => Verdict::Missed,
     }
 }

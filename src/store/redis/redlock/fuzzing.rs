@@ -12,7 +12,7 @@ use crate::slot::{Lease, Slot, Token, Trigger};
 use crate::store::redis::decode::Corrupt;
 use crate::store::redlock::Quorum;
 use crate::store::redlock::claim::{Look, Step, Terms};
-use crate::store::redlock::lease::{Answer, renewal};
+use crate::store::redlock::lease::{MasterRenewal, renewal};
 
 /// A minute.
 const TTL: Duration = Duration::from_secs(60);
@@ -39,7 +39,7 @@ fn decided(slot: &Slot, looks: &[Option<Look>]) {
     }
 }
 
-fn renewed(slot: &Slot, answers: &[Option<Answer>]) {
+fn renewed(slot: &Slot, answers: &[Option<MasterRenewal>]) {
     let (Ok(quorum), Ok(node)) = (Quorum::of(3), NodeName::new("n")) else { return };
     let lease = Lease {
         slot: slot.clone(),

@@ -10,15 +10,17 @@ use redis::Value;
 
 use crate::job::{MAX_ATTEMPTS_LIMIT, NodeName};
 use crate::reply::{ClaimRequest, Renewal};
-use crate::slot::{Attempt, DoneMark, Lease, RunRecord, Slot, SlotKey, Verdict, VerdictRecord};
+use crate::slot::{Attempt, DoneMark, Lease, RunRecord, Slot, Verdict, VerdictRecord};
+use crate::store::backend::Opened as _;
+use crate::store::contract::Reply;
 use crate::store::redis::RedisStore;
 use crate::store::redis::adapter::asked_by;
-use crate::store::redis::decode::{self, Corrupt, RawMark, instant, integer, json, list, millis, text};
+use crate::store::redis::decode::{self, Corrupt, Fields, instant, integer, json, list, millis};
 use crate::store::redis::script::{Args, Script};
 use crate::store::redis::store::ttl;
 use crate::store::redlock::claim::{Found, Grant, Look, Own};
-use crate::store::redlock::lease::{Ack, Answer, Said};
-use crate::store::{Op, StoreError, Trial};
+use crate::store::redlock::lease::{Ack, MasterRenewal, Said};
+use crate::store::{Op, Trial};
 
 /// `age.lua`, and the part as the body of one function. `lease` is where its arguments have the lease's TTL.
 macro_rules! counted {
@@ -71,7 +73,7 @@ impl RedisStore {
     }
 
     /// Asks this master to reserve the slot for a short while.
-    pub(super) async fn reserve(&self, request: &ClaimRequest, reserved: Duration) -> Result<Look, StoreError> {
+    pub(super) async fn reserve(&self, request: &ClaimRequest, reserved: Duration) -> Reply<Look> {
         let slot = &request.slot;
         let more = std::iter::once(self.keys.pause(slot.job())).chain(self.memory(slot));
         let args = self
@@ -89,7 +91,7 @@ impl RedisStore {
     }
 
     /// Writes the lease under its number.
-    pub(super) async fn grant(&self, request: &ClaimRequest, grant: Grant) -> Result<Ack, StoreError> {
+    pub(super) async fn grant(&self, request: &ClaimRequest, grant: Grant) -> Reply<Ack> {
         let slot = &request.slot;
         let args = self
             .about(slot, self.memory(slot))
@@ -107,20 +109,20 @@ impl RedisStore {
     }
 
     /// Sees that no later claim is given this number.
-    pub(super) async fn burn(&self, slot: &Slot, attempt: Attempt) -> Result<(), StoreError> {
+    pub(super) async fn burn(&self, slot: &Slot, attempt: Attempt) -> Reply<()> {
         let args = self.about(slot, []).arg(attempt);
         self.ask((Op::Claim, &self.keys.mark(slot)), &BURN, &args, done).await
     }
 
     /// Takes back what the claim has here under this number.
-    pub(super) async fn undo(&self, request: &ClaimRequest, attempt: Attempt) -> Result<(), StoreError> {
+    pub(super) async fn undo(&self, request: &ClaimRequest, attempt: Attempt) -> Reply<()> {
         let slot = &request.slot;
         let args = self.about(slot, []).arg(asked_by(request)).arg(request.token).arg(attempt);
         self.ask((Op::Claim, &self.keys.mark(slot)), &UNDO, &args, done).await
     }
 
     /// Renews, and tells for how long this master has kept its data.
-    pub(super) async fn renew_counted(&self, lease: &Lease) -> Result<Answer, StoreError> {
+    pub(super) async fn renew_counted(&self, lease: &Lease) -> Reply<MasterRenewal> {
         let args = self
             .about(&lease.slot, self.memory(&lease.slot))
             .arg(lease.token)
@@ -133,7 +135,7 @@ impl RedisStore {
     }
 
     /// Removes what a trial wrote here, the job's longest lease with it.
-    pub(super) async fn forget_all(&self, trial: &Trial) -> Result<(), StoreError> {
+    pub(super) async fn forget_all(&self, trial: &Trial) -> Reply<()> {
         // How long its leases may last counts as long as a slot of it may be held.
         let Some(job) = trial.job.as_ref().filter(|_| !trial.slots.is_empty()) else { return self.forget(trial).await };
         let key = self.keys.longest(job);
@@ -143,7 +145,7 @@ impl RedisStore {
     }
 
     /// Brings a done marker here, with the record of its run where that is known.
-    pub(super) async fn heal(&self, slot: &Slot, success: &Success) -> Result<(), StoreError> {
+    pub(super) async fn heal(&self, slot: &Slot, success: &Success) -> Reply<()> {
         let Success { mark, run, ttl: lasts } = success;
         let token = run.as_ref().map_or_else(|| "-".to_owned(), |run| run.token.to_string());
         let record = run.as_ref().and_then(|run| serde_json::to_string(run).ok()).unwrap_or_default();
@@ -159,12 +161,7 @@ impl RedisStore {
     }
 
     /// Records the verdict, unless one is recorded; answers what is, and whether it was.
-    pub(super) async fn conclude(
-        &self,
-        slot: &Slot,
-        verdict: Verdict,
-        by: &NodeName,
-    ) -> Result<(bool, VerdictRecord), StoreError> {
+    pub(super) async fn conclude(&self, slot: &Slot, verdict: Verdict, by: &NodeName) -> Reply<(bool, VerdictRecord)> {
         let args = self.about(slot, [self.keys.latest(slot.job())]).arg(verdict.as_str()).arg(by);
         let keys = self.keys.slot(slot);
         let read = |reply: &_| conclusion(reply, &keys.log);
@@ -180,140 +177,87 @@ pub(super) struct Success {
     pub(super) ttl: Duration,
 }
 
-/// The items of an answer, one after the other.
-struct Items<'a>(std::slice::Iter<'a, Value>);
-
-impl<'a> Items<'a> {
-    /// Opens an answer and takes its first word.
-    fn open(value: &'a Value) -> Result<(&'a str, Self), Corrupt> {
-        let mut items = Self(list(value)?.iter());
-        let word = items.text()?;
-        if word == "corrupt" {
-            let key = items.text()?;
-            return Err(Corrupt::at(key, items.text().unwrap_or("")));
-        }
-        Ok((word, items))
-    }
-
-    fn next(&mut self) -> Result<&'a Value, Corrupt> {
-        self.0.next().ok_or_else(|| unreadable("it is too short"))
-    }
-
-    fn text(&mut self) -> Result<&'a str, Corrupt> {
-        text(self.next()?)
-    }
-
-    fn integer(&mut self) -> Result<i64, Corrupt> {
-        integer(self.next()?)
-    }
-
-    fn number(&mut self) -> Result<u32, Corrupt> {
-        u32::try_from(self.integer()?).map_err(|_| unreadable("a number is out of range"))
-    }
-
-    fn span(&mut self) -> Result<Duration, Corrupt> {
-        Ok(millis(self.integer()?))
-    }
-
-    fn key(&mut self) -> Result<SlotKey, Corrupt> {
-        self.text()?.parse().map_err(|_| unreadable("a slot has another form"))
-    }
-
-    fn mark(&mut self) -> Result<RawMark, Corrupt> {
-        RawMark::parse(self.text()?).ok_or_else(|| unreadable("a mark has another form"))
-    }
-
-    fn done(&mut self) -> Result<DoneMark, Corrupt> {
-        let mark = self.mark()?;
-        Ok(DoneMark { by: mark.by, at: mark.at })
-    }
-}
-
-fn unreadable(what: &str) -> Corrupt {
-    Corrupt { message: format!("the script's answer cannot be read: {what}"), untouched: false }
-}
-
 /// The answer of a counted script: the server's age, the job's longest lease that it knows of, and what it did.
 fn counted(reply: &Value) -> Result<(Duration, Duration, &Value), Corrupt> {
     match list(reply)? {
         [age, longest, answer] => Ok((millis(integer(age)?), millis(integer(longest)?), answer)),
-        _ => Err(unreadable("it has another form")),
+        _ => Err(Corrupt::reply("it has another form")),
     }
 }
 
 /// The answer of `reserve.lua`.
 pub(super) fn look(reply: &Value) -> Result<Look, Corrupt> {
     let (age, longest, answer) = counted(reply)?;
-    let (_, mut items) = Items::open(answer)?;
-    let now = instant(items.integer()?)?;
-    let (counter, forgiven) = (items.number()?, items.number()?);
-    let latest = items.integer()?;
+    let mut fields = Fields::of(answer)?;
+    let now = fields.instant()?;
+    let (counter, forgiven) = (fields.number()?, fields.number()?);
+    let latest = fields.integer()?;
     let latest = if latest > 0 { Some(instant(latest)?) } else { None };
-    let found = match items.text()? {
-        "reserved" => Found::Reserved { own: own(&mut items)? },
-        "done" => Found::Done(items.done()?),
+    let found = match fields.text()? {
+        "reserved" => Found::Reserved { own: own(&mut fields)? },
+        "done" => Found::Done(fields.done()?),
         "early" => Found::Early,
         "closed" => Found::Closed,
-        "held" => held(&mut items)?,
+        "held" => held(&mut fields)?,
         "exhausted" => Found::Exhausted,
-        "backoff" => Found::Backoff { remaining: items.span()? },
+        "backoff" => Found::Backoff { remaining: fields.span()? },
         "spent" => Found::Spent,
         "paused" => {
-            let left = items.integer()?;
+            let left = fields.integer()?;
             Found::Paused { remaining: (left >= 0).then(|| millis(left)) }
         }
         "blocked" => {
-            let (key, mark) = (items.key()?, items.mark()?);
-            let token = mark.token.ok_or_else(|| unreadable("a lease has no token"))?;
-            Found::Blocked { key, token, by: mark.by, remaining: items.span()? }
+            let (key, mark) = (fields.key()?, fields.mark()?);
+            let token = mark.token.ok_or_else(|| Corrupt::reply("a lease has no token"))?;
+            Found::Blocked { key, token, by: mark.by, remaining: fields.span()? }
         }
-        _ => return Err(unreadable("a word is not known")),
+        _ => return Err(Corrupt::reply("a word is not known")),
     };
     Ok(Look { age, longest, now, counter, forgiven, latest, found })
 }
 
-fn own(items: &mut Items<'_>) -> Result<Option<Own>, Corrupt> {
-    let attempt: Attempt = items.number()?;
-    let at = instant(items.integer()?)?;
+fn own(fields: &mut Fields<'_>) -> Result<Option<Own>, Corrupt> {
+    let attempt: Attempt = fields.number()?;
+    let at = fields.instant()?;
     Ok((attempt > 0).then_some(Own { attempt, at }))
 }
 
-fn held(items: &mut Items<'_>) -> Result<Found, Corrupt> {
-    let mark = items.mark()?;
-    let token = mark.token.ok_or_else(|| unreadable("a lease has no token"))?;
-    Ok(Found::Held { token, by: mark.by, remaining: items.span()? })
+fn held(fields: &mut Fields<'_>) -> Result<Found, Corrupt> {
+    let mark = fields.mark()?;
+    let token = mark.token.ok_or_else(|| Corrupt::reply("a lease has no token"))?;
+    Ok(Found::Held { token, by: mark.by, remaining: fields.span()? })
 }
 
 /// The answer of `grant.lua`.
 pub(super) fn ack(reply: &Value) -> Result<Ack, Corrupt> {
     let (age, _, answer) = counted(reply)?;
-    let (word, mut items) = Items::open(answer)?;
-    let said = match word {
-        "granted" => Said::Granted { at: instant(items.integer()?)? },
-        "done" => Said::Done(items.done()?),
-        "held" => Said::Held { by: items.mark()?.by, remaining: items.span()? },
+    let mut fields = Fields::of(answer)?;
+    let said = match fields.word {
+        "granted" => Said::Granted { at: fields.instant()? },
+        "done" => Said::Done(fields.done()?),
+        "held" => Said::Held { by: fields.mark()?.by, remaining: fields.span()? },
         "taken" => Said::Taken,
         "closed" => Said::Closed,
-        _ => return Err(unreadable("its first word is not known")),
+        _ => return fields.unknown(),
     };
     Ok(Ack { age, said })
 }
 
 /// The answer of `renew.lua`.
-pub(super) fn renewal(reply: &Value) -> Result<Answer, Corrupt> {
+pub(super) fn renewal(reply: &Value) -> Result<MasterRenewal, Corrupt> {
     let (age, longest, answer) = counted(reply)?;
     let said: Renewal = decode::renewal(answer)?;
-    Ok(Answer { age, longest, said })
+    Ok(MasterRenewal { age, longest, said })
 }
 
 /// The answer of `verdict.lua`: what is recorded there now, and whether it was recorded before.
 pub(super) fn conclusion(reply: &Value, log: &str) -> Result<(bool, VerdictRecord), Corrupt> {
-    let (word, mut items) = Items::open(reply)?;
-    let record = json::<VerdictRecord>(items.text()?, log, "verdict")?;
-    Ok((word == "already", record))
+    let mut fields = Fields::of(reply)?;
+    let record = json::<VerdictRecord>(fields.text()?, log, "verdict")?;
+    Ok((fields.word == "already", record))
 }
 
 /// The answer of a script that only does something.
 pub(super) fn done(reply: &Value) -> Result<(), Corrupt> {
-    Items::open(reply).map(drop)
+    Fields::of(reply).map(drop)
 }

@@ -7,19 +7,16 @@
 //! it, and the guard looks no more often than its own waits allow.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
-use tokio_util::task::AbortOnDropHandle;
 
-use crate::store::contract::pass_on;
 use crate::store::redis::RedisStore;
 use crate::store::redlock::Quorum;
-use crate::store::{Applied, ErrorKind, Op, StoreError, Wake, Wakeups};
+use crate::store::{Applied, ErrorKind, Op, StoreError};
 
 /// How much of an operation's time limit one master may take: a claim asks twice and may have to take back.
 const PATIENCE: u32 = 4;
@@ -187,36 +184,5 @@ async fn listen<T, F: Future<Output = Reply<T>>>(
     while !enough(&heard.said) {
         let Some(reply) = pending.next().await else { return };
         heard.note(reply);
-    }
-}
-
-/// Hints that a receiver may lag behind by before it has lost some.
-const HINTS: usize = 4_096;
-
-/// Those who listen, and the tasks that bring them every master's hints.
-#[derive(Debug)]
-pub(super) struct MergedHints {
-    hints: broadcast::Sender<Wake>,
-    tasks: Mutex<Vec<AbortOnDropHandle<()>>>,
-}
-
-impl Default for MergedHints {
-    fn default() -> Self {
-        Self { hints: broadcast::Sender::new(HINTS), tasks: Mutex::default() }
-    }
-}
-
-impl MergedHints {
-    /// Hints from now on; `of_masters` are the masters' own, asked for once. Outside of a runtime there are none.
-    pub(super) fn subscribe(&self, of_masters: impl FnOnce() -> Vec<Wakeups>) -> Wakeups {
-        let hints = self.hints.subscribe();
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        if tasks.is_empty()
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            let pass = |hints| AbortOnDropHandle::new(runtime.spawn(pass_on(hints, self.hints.clone())));
-            *tasks = of_masters().into_iter().map(pass).collect();
-        }
-        hints
     }
 }

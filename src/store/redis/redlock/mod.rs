@@ -12,7 +12,6 @@ mod claim;
 pub(super) mod fuzzing;
 mod master;
 mod masters;
-mod slots;
 
 pub(in crate::store) use adapter::CAPABILITY;
 
@@ -22,22 +21,23 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::job::JobName;
+use crate::store::hints::Hints;
 use crate::store::redis::RedisStore;
 use crate::store::redis::members::Members;
 use crate::store::redis::target::check as check_one;
 use crate::store::redlock::Quorum;
-use crate::store::{Op, OpenError, Station, StoreError, StoreOptions, redact};
-use masters::{Heard, Masters, MergedHints};
+use crate::store::{Op, OpenError, StoreError, StoreOptions, redact};
+use masters::{Heard, Masters};
 
 /// What a url says.
 #[derive(Debug)]
-struct Target {
+struct QuorumTarget {
     masters: Vec<String>,
     quorum: Quorum,
     longest_lease: Duration,
 }
 
-impl Target {
+impl QuorumTarget {
     fn parse(url: &str) -> Result<Self, OpenError> {
         let members = Members::parse(url, 6_379, &["longest_lease"])?;
         let refuse = |message: String| members.refuse(&message);
@@ -53,7 +53,7 @@ impl Target {
 
 /// Refuses a url for its text, and for that of the masters' urls.
 pub(in crate::store::redis) fn check(url: &str) -> Result<(), OpenError> {
-    Target::parse(url)?.masters.iter().try_for_each(|master| check_one(master))
+    QuorumTarget::parse(url)?.masters.iter().try_for_each(|master| check_one(master))
 }
 
 /// Whole seconds or minutes.
@@ -72,7 +72,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 #[derive(Debug)]
 pub struct RedlockStore {
     masters: Masters,
-    hints: MergedHints,
+    hints: Hints,
     options: StoreOptions,
     location: String,
     /// What the url says.
@@ -85,7 +85,7 @@ pub struct RedlockStore {
 impl RedlockStore {
     /// Opens the store at `redlock://` or `redlocks://` (docs/stores.md has the forms). Only the url is judged here.
     pub async fn open(url: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
-        let target = Target::parse(url)?;
+        let target = QuorumTarget::parse(url)?;
         let patience = Masters::patience(options.op_timeout);
         let mut masters = Vec::new();
         for master in &target.masters {
@@ -94,25 +94,8 @@ impl RedlockStore {
         }
         let masters = Masters::new(masters, target.quorum, options.op_timeout);
         let location = redact(url);
-        let (hints, longest_lease, asked) = (MergedHints::default(), target.longest_lease, Mutex::default());
+        let (hints, longest_lease, asked) = (Hints::of_many(), target.longest_lease, Mutex::default());
         Ok(Self { masters, hints, options, location, longest_lease, asked, clock })
-    }
-
-    /// Each master by itself, to be tried.
-    pub(in crate::store) fn stations(&self) -> Vec<Station> {
-        let alone = |master: &Arc<RedisStore>| {
-            let station = Self {
-                masters: Masters::of_one(Arc::clone(master), self.options.op_timeout),
-                hints: MergedHints::default(),
-                options: self.options.clone(),
-                location: master.location.clone(),
-                longest_lease: self.longest_lease,
-                asked: Mutex::default(),
-                clock: Arc::clone(&self.clock),
-            };
-            Station::of_all(Arc::new(station))
-        };
-        self.masters.all.iter().map(alone).collect()
     }
 
     /// The longest lease of the job that is known here, when this one is asked for.
@@ -134,16 +117,16 @@ mod tests {
     use super::*;
 
     fn refused(url: &str) -> String {
-        Target::parse(url).unwrap_err().to_string()
+        QuorumTarget::parse(url).unwrap_err().to_string()
     }
 
     #[test]
     fn every_master_gets_the_login_the_database_and_the_ca() {
-        let target = Target::parse("redlock://u:p%2Fw@a,b:7000,[::1]/2?longest_lease=5m").unwrap();
+        let target = QuorumTarget::parse("redlock://u:p%2Fw@a,b:7000,[::1]/2?longest_lease=5m").unwrap();
         let masters = ["redis://u:p%2Fw@a:6379/2", "redis://u:p%2Fw@b:7000/2", "redis://u:p%2Fw@[::1]:6379/2"];
         assert_eq!(target.masters, masters);
         assert_eq!((target.quorum.majority(), target.longest_lease.as_secs()), (2, 300));
-        let target = Target::parse("redlocks://a,b,c?ca=/etc/a%20b.pem").unwrap();
+        let target = QuorumTarget::parse("redlocks://a,b,c?ca=/etc/a%20b.pem").unwrap();
         assert_eq!(target.masters[0], "rediss://a:6379/?ca=/etc/a%20b.pem");
     }
 

@@ -32,6 +32,10 @@ UNION ALL SELECT 'log_bin', CAST(@@global.log_bin AS CHAR)
 UNION ALL SELECT 'sync_binlog', CAST(@@global.sync_binlog AS CHAR)
 UNION ALL SELECT 'innodb_doublewrite', CAST(@@global.innodb_doublewrite AS CHAR)
 
+-- name: begin
+-- Each statement sees what was committed before it, as the connection is told when it is made.
+START TRANSACTION
+
 -- name: begin_snapshot
 -- Everything as of one instant.
 SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
@@ -82,7 +86,7 @@ WHERE namespace = ? AND job = ? AND slot = ? AND version = ?
 -- name: slot_grant
 -- The same if the job still has the turn that was read, too: with it the job has another one, and what it has come to lately, unless
 -- that is NULL. Asked are the turn, that, what is set, the slot, the version and the turn that were read, and when. One statement:
--- nobody waits for a lock while a node thinks. Both rows are there already.
+-- nobody waits for a lock while a node thinks, but for the end of a run whose output is written with it. Both rows are there already.
 UPDATE cronward_turns AS t
 JOIN cronward_slots AS s ON s.namespace = t.namespace AND s.job = t.job
 SET

@@ -7,40 +7,23 @@
 //! - **Isolation** is READ COMMITTED, set on each connection: each statement sees what was committed before it, and a
 //!   conditional write judges the row as it is when its lock is there.
 
-mod fault;
-mod listen;
-mod session;
-
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions, PgSslMode};
+use sqlx::{ConnectOptions, Executor as _, PgConnection};
+use url::Url;
 
-use crate::store::sql::fault::Fault;
-use crate::store::sql::server::{Access, Dialect, Isolation, MIGRATION_LIMIT, Sent, ServerStore, migrated};
-use crate::store::sql::session::{Columns, Session, values};
-use crate::store::sql::slots::{Scope, SlotWrite};
+use crate::job::Namespace;
+use crate::store::hints::{Hints, Reconnection, Teller};
+use crate::store::sql::fault::SqlFault;
+use crate::store::sql::server::{Dialect, Sent, ServerPlace, ServerSession, ServerStore, ServerTexts, millis};
+use crate::store::sql::session::{Columns, Session, Texts, statements, values};
+use crate::store::sql::slots::{NO_TURN, Scope, SlotWrite};
 use crate::store::{
-    Capability, ErrorKind, Finding, Migration, OpenError, Reach, Store, StoreClock, StoreOptions, Trial, Wake, Wakeups,
-};
-use listen::Listener;
-use session::{OWN, PgSession, Place, resolve};
-
-pub(in crate::store) use session::{FORM, check};
-
-/// How often somebody who waits looks again while no hints come.
-const POLL: Duration = Duration::from_secs(5);
-
-/// What it can do.
-pub(in crate::store) const CAPABILITY: Capability = Capability {
-    name: "postgres",
-    reach: Reach::Network,
-    clock: StoreClock::Server,
-    push: true,
-    poll: POLL,
-    durable: true,
-    expires_records: false,
+    Capability, ErrorKind, Finding, Migration, OpenError, Reach, Store, StoreClock, StoreOptions, Wake, Wakeups,
 };
 
 /// A store in the PostgreSQL server at `url`. Connects with the first call.
@@ -48,23 +31,7 @@ pub(in crate::store) const CAPABILITY: Capability = Capability {
 /// # Errors
 /// [`OpenError::Url`] when the url cannot be used.
 pub fn open(url: &str, options: StoreOptions) -> Result<Arc<dyn Store>, OpenError> {
-    Ok(Arc::new(store(url, options)?))
-}
-
-fn store(url: &str, options: StoreOptions) -> Result<ServerStore<Postgres>, OpenError> {
-    let mut place = resolve(url)?;
-    place.access = place.access.within(&options);
-    let listener = Listener::new(place.clone(), &options.namespace, options.op_timeout);
-    let location = place.location.clone();
-    Ok(ServerStore::new(Postgres { place, listener }, location, options))
-}
-
-/// Removes what a trial wrote.
-///
-/// # Errors
-/// [`OpenError::Url`] when the url cannot be used; [`OpenError::Store`] when the server cannot be reached, or refuses.
-pub(in crate::store) async fn forget(url: &str, options: StoreOptions, trial: &Trial) -> Result<(), OpenError> {
-    Ok(store(url, options)?.forget(trial).await?)
+    Ok(Arc::new(ServerStore::<Postgres>::open(url, options)?))
 }
 
 /// Makes the tables. The url's user becomes their owner.
@@ -72,97 +39,173 @@ pub(in crate::store) async fn forget(url: &str, options: StoreOptions, trial: &T
 /// # Errors
 /// [`OpenError::Url`] when the url cannot be used; [`OpenError::Store`] when the server cannot be reached, or refuses.
 pub async fn migrate(url: &str) -> Result<Migration, OpenError> {
-    let place = resolve(url)?;
-    let work = async {
-        let mut session = PgSession::connect(&place.options, MIGRATION_LIMIT).await?;
-        session.bring_up(Access::Migrate).await
-    };
-    migrated::<Postgres>(&place.location, work).await
+    ServerStore::<Postgres>::migrate(url).await
 }
 
-/// Looks at the server at `url` for what can betray the guard: asks its settings, which `judge` judges. Changes nothing.
-///
-/// # Errors
-/// [`OpenError::Url`] when the url cannot be used.
-pub(in crate::store) async fn examine(url: &str, options: &StoreOptions) -> Result<Vec<Finding>, OpenError> {
-    let place = resolve(url)?;
-    let work = async {
-        let mut session = PgSession::connect(&place.options, options.op_timeout).await.ok()?;
-        let rows = session.fetch(OWN.settings, values![]).await.ok()?;
-        let pair = |row: &<PgSession as Session>::Row| row.text("name").ok()?.zip(row.text("setting").ok()?);
-        Some(rows.iter().filter_map(pair).collect())
-    };
-    // That it cannot be reached is found out by whoever asks first.
-    let said = tokio::time::timeout(options.op_timeout.saturating_mul(2), work).await.ok().flatten();
-    Ok(said.as_ref().map(judge).unwrap_or_default())
+/// How often somebody who waits looks again while no hints come.
+const POLL: Duration = Duration::from_secs(5);
+
+const FILE: &str = include_str!("statements.sql");
+
+static TEXTS: LazyLock<Texts> = LazyLock::new(|| Texts::of(FILE));
+static SERVER_TEXTS: LazyLock<ServerTexts> = LazyLock::new(|| ServerTexts::of(FILE));
+
+/// What only PostgreSQL is asked.
+static OWN: LazyLock<Own> = LazyLock::new(|| Own::of(FILE));
+
+statements! {
+    /// The statements that no other dialect has.
+    Own {
+        greet,
+        schema_lock,
+        tell,
+        slot_write,
+    }
 }
 
 /// PostgreSQL.
 #[derive(Debug)]
-struct Postgres {
-    place: Place,
-    listener: Listener,
+pub(in crate::store::sql) struct Postgres {
+    listener: NotifyListener,
 }
 
 #[async_trait]
 impl Dialect for Postgres {
-    type Session = PgSession;
+    type Options = PgConnectOptions;
+    type Connection = PgConnection;
 
-    fn capability() -> Capability {
-        CAPABILITY
+    const CAPABILITY: Capability = Capability {
+        name: "postgres",
+        reach: Reach::Network,
+        clock: StoreClock::Server,
+        push: true,
+        poll: POLL,
+        durable: true,
+        expires_records: false,
+    };
+
+    const FORM: &'static str = "write postgres://user:password@host:5432/database, special characters percent-encoded";
+
+    /// As sqlx and libpq name them.
+    const PARAMETERS: &'static [&'static str] = &[
+        "sslmode",
+        "sslrootcert",
+        "sslcert",
+        "sslkey",
+        "host",
+        "port",
+        "dbname",
+        "user",
+        "password",
+        "application_name",
+    ];
+
+    const SCHEMA: &'static str = include_str!("schema.sql");
+
+    const TLS: &'static str = "TLS failed: check sslmode, and name the CA of its certificate with sslrootcert";
+
+    const STRANGER: &'static str = "what answers there is not PostgreSQL, or broke off";
+
+    fn texts() -> &'static Texts {
+        &TEXTS
     }
 
-    fn meaning(error: &sqlx::Error) -> (ErrorKind, String) {
-        fault::meaning(error)
+    fn server_texts() -> &'static ServerTexts {
+        &SERVER_TEXTS
+    }
+
+    /// The driver would also read the environment and the file of passwords, so what it refuses of a text is refused here.
+    fn check(url: &Url) -> Result<(), String> {
+        let is_value = |name: &str, value: &str| match name {
+            "sslmode" => value.parse::<PgSslMode>().is_ok(),
+            "port" => value.parse::<u16>().is_ok(),
+            _ => true,
+        };
+        // Only a host that is the path of a socket is decoded.
+        let socket = url.host_str().filter(|host| host.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("%2F")));
+        let texts = [Some(url.username()), url.password(), Some(url.path()), socket];
+        let is_fine =
+            url.query_pairs().all(|(name, value)| is_value(&name, &value)) && texts.into_iter().flatten().all(is_text);
+        if is_fine { Ok(()) } else { Err(wrong()) }
+    }
+
+    fn options(url: &Url) -> Result<PgConnectOptions, String> {
+        Self::check(url)?;
+        let options = PgConnectOptions::from_url(url).map_err(|_| wrong())?;
+        let named = url.query_pairs().any(|(name, _)| name == "application_name");
+        Ok(if named { options } else { options.application_name("cronward") })
+    }
+
+    fn answered(error: &sqlx::Error) -> Option<(ErrorKind, &'static str)> {
+        code(error).map(|code| answered(&code))
     }
 
     fn sent(error: &sqlx::Error) -> Sent {
-        fault::sent(error)
+        sent(error)
     }
 
-    async fn connect(&self, limit: Duration) -> Result<PgSession, Fault> {
-        let mut session = PgSession::connect(&self.place.options, limit).await?;
-        session.bring_up(self.place.access).await?;
-        Ok(session)
+    fn judge(said: &BTreeMap<String, String>) -> Vec<Finding> {
+        judge(said)
     }
 
-    async fn begin(session: &mut PgSession, isolation: Isolation) -> Result<(), Fault> {
-        session
-            .run(match isolation {
-                Isolation::Snapshot => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-                Isolation::Committed => "BEGIN ISOLATION LEVEL READ COMMITTED",
-            })
-            .await?;
-        session.look().await
+    fn at(place: &ServerPlace<PgConnectOptions>, options: &StoreOptions) -> Self {
+        Self { listener: NotifyListener::new(place.clone(), &options.namespace, options.op_timeout) }
     }
 
-    async fn commit(session: &mut PgSession) -> Result<(), sqlx::Error> {
-        session.run("COMMIT").await
+    async fn greet(session: &mut ServerSession<Self>, limit: Duration) -> Result<(), SqlFault> {
+        session.fetch(OWN.greet, values![millis(limit).to_string()]).await?;
+        Ok(())
     }
 
-    async fn roll_back(session: &mut PgSession) -> Result<(), sqlx::Error> {
-        session.run("ROLLBACK").await
+    /// Until the end of the transaction.
+    async fn lock_schema(session: &mut ServerSession<Self>, _limit: Duration) -> Result<(), SqlFault> {
+        session.run(SERVER_TEXTS.begin).await?;
+        Ok(session.run(OWN.schema_lock).await?)
     }
 
-    async fn write(session: &mut PgSession, scope: &Scope, write: &SlotWrite, limit: Duration) -> Result<bool, Fault> {
-        session.write(scope, write, limit).await
+    /// In one statement; for the first turn of a job with what it has come to lately, in two.
+    async fn write(
+        session: &mut ServerSession<Self>,
+        scope: &Scope,
+        write: &SlotWrite,
+        limit: Duration,
+    ) -> Result<bool, SqlFault> {
+        let mut values = write.row(scope)?;
+        let (wake, latest) = (write.change.wake.as_ref().map(ToString::to_string), write.latest()?);
+        let (next, mut read) = (write.turn.map(|turn| turn.next), write.turn.and_then(|turn| turn.read));
+        if latest.is_some() && read.is_none() {
+            session.execute(SERVER_TEXTS.turn_begin, write.job(scope)).await?;
+            read = Some(NO_TURN);
+        }
+        values.extend(values![write.version, write.now, millis(limit), next, read, channel(&scope.namespace), wake]);
+        values.push(i64::from(write.change.forgets).into());
+        values.extend(write.output()?.unwrap_or_else(|| values![None::<i64>, None::<String>, None::<String>]));
+        values.push(latest.into());
+        let rows = session.fetch(OWN.slot_write, values).await?;
+        let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
+        Ok(row.number("written")?.is_some_and(|written| written > 0))
     }
 
-    fn turns_purge() -> &'static str {
-        OWN.turns_purge
+    async fn tell(session: &mut ServerSession<Self>, scope: &Scope, wake: &Wake) -> Result<(), SqlFault> {
+        session.fetch(OWN.tell, values![channel(&scope.namespace), wake.to_string()]).await?;
+        Ok(())
     }
 
-    async fn tell(session: &mut PgSession, scope: &Scope, wake: &Wake) -> Result<(), Fault> {
-        session.tell(scope, wake).await
-    }
-
-    fn told(&self, _wake: Wake) {
-        // It comes back from the server, as to everybody else.
-    }
-
+    // What is committed comes back from the server, as to everybody else: nobody has to be told here.
     fn subscribe(&self) -> Wakeups {
         self.listener.subscribe()
     }
+}
+
+fn wrong() -> String {
+    format!("a parameter is wrong: {}", Postgres::FORM)
+}
+
+/// Whether a part of a url is UTF-8 when it is decoded: what is not becomes U+FFFD, unless that is written.
+fn is_text(encoded: &str) -> bool {
+    let other = encoded.to_ascii_uppercase().replace("%EF%BF%BD", "_");
+    let is_whole = |text: &str| !text.contains(char::REPLACEMENT_CHARACTER);
+    url::form_urlencoded::parse(other.as_bytes()).all(|(name, value)| is_whole(&name) && is_whole(&value))
 }
 
 /// What is to be said of a server with these settings.
@@ -200,10 +243,142 @@ fn judge(said: &BTreeMap<String, String>) -> Vec<Finding> {
     findings
 }
 
+/// Listens for wake-ups on a connection of its own: in the background, from the first subscription until the store is
+/// dropped. A lost connection is made again for ever, and listens again; each time it stands, `Resync` tells that hints may
+/// have been lost. Nothing depends on a hint, so nothing here is an error.
+#[derive(Debug)]
+struct NotifyListener {
+    place: ServerPlace<PgConnectOptions>,
+    channel: String,
+    /// The longest wait for a connection and for an answer on it.
+    limit: Duration,
+    hints: Hints,
+}
+
+/// The longest that a connection is waited for, whatever the limit of a call: the driver adds it to the time of day.
+const LONGEST_LIMIT: Duration = Duration::from_secs(60);
+/// A link that was silent for so long is asked whether it still stands.
+const SILENCE: Duration = Duration::from_secs(5);
+
+impl NotifyListener {
+    /// A listener that does not connect before the first subscription.
+    fn new(place: ServerPlace<PgConnectOptions>, namespace: &Namespace, limit: Duration) -> Self {
+        Self { place, channel: channel(namespace), limit: limit.min(LONGEST_LIMIT), hints: Hints::default() }
+    }
+
+    fn subscribe(&self) -> Wakeups {
+        let (options, channel, limit) = (self.place.options.clone(), self.channel.clone(), self.limit);
+        self.hints.subscribe(move |hints| listen(options, channel, limit, hints))
+    }
+}
+
+/// The channel of a namespace: within the 63 bytes of a name ([`crate::job::NAME_RULE`] has 52 of them).
+fn channel(namespace: &Namespace) -> String {
+    format!("cronward:{namespace}")
+}
+
+/// Listens until the task is stopped.
+async fn listen(options: PgConnectOptions, channel: String, limit: Duration, hints: Teller) {
+    let mut again = Reconnection::default();
+    loop {
+        match connect(&options, &channel, limit).await {
+            Some(listener) => {
+                again.connected();
+                hints.tell(Wake::Resync);
+                relay(listener, limit, &hints).await;
+                tracing::debug!(channel, "the connection for wake-ups broke");
+            }
+            None => {
+                tracing::debug!(channel, "no connection for wake-ups");
+                again.failed();
+            }
+        }
+        again.wait().await;
+    }
+}
+
+/// A new connection that listens.
+async fn connect(options: &PgConnectOptions, channel: &str, limit: Duration) -> Option<PgListener> {
+    let listening = async {
+        // The listener wants a pool to take its connection from.
+        let pool = PgPoolOptions::new().max_connections(1).acquire_timeout(limit).connect_lazy_with(options.clone());
+        let mut listener = PgListener::connect_with(&pool).await?;
+        // A lost connection is made again here, so that it is noticed.
+        listener.eager_reconnect(false);
+        listener.listen(channel).await?;
+        Ok::<_, sqlx::Error>(listener)
+    };
+    tokio::time::timeout(limit, listening).await.ok()?.ok()
+}
+
+/// Passes hints on until the connection is gone, or silent also when asked.
+async fn relay(mut listener: PgListener, limit: Duration, hints: &Teller) {
+    loop {
+        match tokio::time::timeout(SILENCE, listener.try_recv()).await {
+            Ok(Ok(Some(message))) => {
+                // What somebody else publishes there is no hint.
+                if let Ok(wake) = message.payload().parse() {
+                    hints.tell(wake);
+                }
+            }
+            Ok(Ok(None) | Err(_)) => return,
+            Err(_) => match tokio::time::timeout(limit, listener.execute("SELECT 1")).await {
+                Ok(Ok(_)) => {}
+                _ => return,
+            },
+        }
+    }
+}
+
+/// The SQLSTATE code that the server answered with (postgresql.org/docs/current/errcodes-appendix.html).
+fn code(error: &sqlx::Error) -> Option<String> {
+    Some(error.as_database_error()?.code()?.into_owned())
+}
+
+/// What an error tells about what was sent. A statement that the server refused is rolled back, so is one whose turn of the job
+/// another slot has taken meanwhile; a server that shuts down may do so between the commit and its answer.
+fn sent(error: &sqlx::Error) -> Sent {
+    match code(error).as_deref() {
+        Some("23505" | "40001" | "40P01") => Sent::RolledBack,
+        // statement_completion_unknown
+        Some("40003") | None => Sent::Unknown,
+        Some(code) if ["08", "57P", "58", "XX"].iter().any(|class| code.starts_with(class)) => Sent::Unknown,
+        Some(_) => Sent::Refused,
+    }
+}
+
+/// What each code means.
+fn answered(code: &str) -> (ErrorKind, &'static str) {
+    use ErrorKind::{Corrupt, Denied, Overloaded, ReadOnly, Timeout, Unavailable, Unsupported};
+    match code {
+        "28P01" | "28000" => (Denied, "it refuses this user: check user, password and pg_hba.conf"),
+        "42501" => {
+            (Denied, "the user lacks a right: see docs/stores.md for the grants, or run `cronward migrate` as owner")
+        }
+        "25006" => (ReadOnly, "it takes no writes, as a standby does: name the primary in the url"),
+        "3D000" => (Unsupported, "there is no such database: create it, or name another in the url"),
+        "3F000" | "42P01" => (Unsupported, "its tables are missing: run `cronward migrate`"),
+        "53300" => (Overloaded, "it has no room for one more connection: raise max_connections"),
+        "53100" => (Overloaded, "its disk is full"),
+        "40001" | "40P01" => (Overloaded, "too many others change the same at the same time"),
+        "57014" | "55P03" | "25P03" => (Timeout, "it gave the statement up: it is slow, or somebody keeps a lock"),
+        _ => match code.get(..2).unwrap_or_default() {
+            "08" | "57" => (Unavailable, "it is starting, stopping or failing over"),
+            "53" => (Overloaded, "it has no room"),
+            "58" | "XX" => (Unavailable, "it has trouble of its own: see its log"),
+            "0A" => (Unsupported, "it lacks something that is needed: take PostgreSQL 12 or later"),
+            _ => (Corrupt, "its tables are not as cronward made them"),
+        },
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::store::Severity;
+    use crate::store::sql::postgres::Postgres;
+    use crate::store::sql::server::{Access, meaning, resolve};
+    use crate::store::sql::session::unmatched;
 
     fn trouble(changes: &[(&str, &str)]) -> Vec<String> {
         let healthy =
@@ -221,5 +396,72 @@ mod tests {
         assert_eq!(trouble(&[("full_page_writes", "off")]), ["durability error"]);
         assert_eq!(trouble(&[("in_recovery", "true")]), ["role error"]);
         assert_eq!(trouble(&[("default_transaction_read_only", "on")]), ["role error"]);
+    }
+
+    fn refusal(url: &str) -> String {
+        resolve::<Postgres>(url).map(|place| panic!("{place:?}")).map_err(|error| error.to_string()).unwrap_err()
+    }
+
+    #[test]
+    fn a_url_says_host_user_database_and_whether_tables_may_be_made() {
+        let place = resolve::<Postgres>("postgres://u:p%40ss@db.example:5433/cron?migrate=off").unwrap();
+        assert_eq!((place.options.get_host(), place.options.get_port()), ("db.example", 5433));
+        assert_eq!((place.options.get_username(), place.options.get_database()), ("u", Some("cron")));
+        assert_eq!((place.access, place.location.as_str()), (Access::Use, "postgres://u:***@db.example:5433/cron"));
+        assert_eq!(resolve::<Postgres>("postgres://h/d").unwrap().access, Access::Migrate);
+    }
+
+    #[test]
+    fn a_unix_socket_is_named_by_its_folder() {
+        let place = resolve::<Postgres>("postgres:///cron?host=/run/postgresql&user=u").unwrap();
+        assert_eq!(place.options.get_socket().unwrap().to_str(), Some("/run/postgresql"));
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_without_its_secrets() {
+        for (url, part) in [
+            ("postgres://u:hunter2@h/d?sslmod=require", "\"sslmod\" is not known"),
+            ("postgres://u:hunter2@h/d?sslmode=perhaps", "a parameter is wrong"),
+            ("postgres://u:hunter2@h/d?migrate=yes", "\"on\" or \"off\""),
+            ("postgres://u:hunter2@h:port/d", "write postgres://"),
+        ] {
+            let message = refusal(url);
+            assert!(message.contains(part) && !message.contains("hunter2"), "{message}");
+        }
+    }
+
+    #[test]
+    fn every_named_statement_is_used_and_every_name_that_is_used_is_there_once() {
+        assert_eq!(unmatched(FILE, &[ServerTexts::NAMES, Own::NAMES].concat()), [""; 0]);
+    }
+
+    #[test]
+    fn each_class_of_code_has_its_kind() {
+        use ErrorKind::{Corrupt, Denied, Overloaded, ReadOnly, Timeout, Unavailable, Unsupported};
+        for (code, kind) in [
+            ("28P01", Denied),
+            ("42501", Denied),
+            ("25006", ReadOnly),
+            ("42P01", Unsupported),
+            ("53300", Overloaded),
+            ("53200", Overloaded),
+            ("40001", Overloaded),
+            ("57014", Timeout),
+            ("57P03", Unavailable),
+            ("08006", Unavailable),
+            ("XX000", Unavailable),
+            ("42703", Corrupt),
+            ("22P02", Corrupt),
+            ("", Corrupt),
+        ] {
+            assert_eq!(answered(code).0, kind, "{code}");
+        }
+    }
+
+    #[test]
+    fn an_error_without_an_answer_leaves_it_unknown_what_was_applied() {
+        let broken = sqlx::Error::Io(std::io::Error::from(std::io::ErrorKind::ConnectionReset));
+        assert_eq!(sent(&broken), Sent::Unknown);
+        assert_eq!(meaning::<Postgres>(&broken).0, ErrorKind::Unavailable);
     }
 }

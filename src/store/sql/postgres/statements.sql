@@ -11,6 +11,14 @@ SELECT
     set_config('idle_in_transaction_session_timeout', $1, false),
     set_config('client_min_messages', 'error', false)
 
+-- name: begin
+-- Each statement sees what was committed before it.
+BEGIN ISOLATION LEVEL READ COMMITTED
+
+-- name: begin_snapshot
+-- Everything as of one instant.
+BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY
+
 -- name: now
 -- The server's clock in epoch milliseconds. now() would be the transaction's beginning.
 SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms
@@ -29,6 +37,10 @@ SELECT 'in_recovery', pg_catalog.pg_is_in_recovery()::text
 -- name: schema_lock
 -- "CRWD": one lock for all who make the tables, held until the transaction ends.
 SELECT pg_advisory_xact_lock(1129469764)
+
+-- name: schema_unlock
+-- As `schema_lock`.
+COMMIT
 
 -- name: schema_there
 -- Whether there is a table of versions. to_regclass() would go on saying what it said before another process made it.

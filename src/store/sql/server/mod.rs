@@ -13,27 +13,35 @@
 //! - **Applied.** An error before the write is sent is [`Applied::No`](crate::store::Applied), so is the server's answer that
 //!   it rolled back; everything else about a write is `Maybe`.
 
+mod call;
+mod place;
 mod pool;
 mod store;
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::future::Future;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use sqlx::ConnectOptions;
 use url::Url;
 
-use crate::store::sql::fault::Fault;
-use crate::store::sql::session::Session;
+use crate::store::sql::fault::SqlFault;
+use crate::store::sql::row;
+use crate::store::sql::session::{Driver, Session, Texts, Why, statements};
 use crate::store::sql::slots::{Scope, SlotWrite};
 use crate::store::sql::tables_are_missing;
-use crate::store::{Applied, Capability, ErrorKind, Migration, Op, OpenError, StoreOptions, Wake, Wakeups};
+use crate::store::{Capability, ErrorKind, Finding, Migration, OpenError, StoreOptions, Wake, Wakeups, redact};
+use crate::text::message;
+use place::{refused, take_access};
 
+pub(super) use place::{Access, ServerPlace};
 pub(super) use store::ServerStore;
 
 /// What a transaction sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Isolation {
+enum Isolation {
     /// Everything as of one instant; nothing is written.
     Snapshot,
     /// Each statement what was committed before it.
@@ -51,81 +59,236 @@ pub(super) enum Sent {
     Unknown,
 }
 
+statements! {
+    /// The statements that every server has, besides those of every dialect.
+    ServerTexts {
+        begin,
+        begin_snapshot,
+        now,
+        settings,
+        schema_there,
+        schema_version,
+        schema_unlock,
+        turn_begin,
+        turns_purge,
+    }
+}
+
 /// A server's dialect, and how its server is reached.
 #[async_trait]
-pub(super) trait Dialect: Debug + Send + Sync + 'static {
-    /// A connection.
-    type Session: Session + Debug;
+pub(super) trait Dialect: Debug + Send + Sync + Sized + 'static {
+    /// What a connection is made with.
+    type Options: ConnectOptions<Connection = Self::Connection>;
+    type Connection: Driver + Debug;
 
-    fn capability() -> Capability;
+    const CAPABILITY: Capability;
 
-    /// What an error means, for people.
-    fn meaning(error: &sqlx::Error) -> (ErrorKind, String);
+    /// What to write as a url.
+    const FORM: &'static str;
+
+    /// The url's parameters.
+    const PARAMETERS: &'static [&'static str];
+
+    /// Makes the tables; the version is written last.
+    const SCHEMA: &'static str;
+
+    /// What to do where TLS fails.
+    const TLS: &'static str;
+
+    /// What is wrong where something else answers.
+    const STRANGER: &'static str;
+
+    fn texts() -> &'static Texts;
+
+    fn server_texts() -> &'static ServerTexts;
+
+    /// Refuses what [`Dialect::options`] refuses for the text of the url alone.
+    fn check(url: &Url) -> Result<(), String> {
+        Self::options(url).map(drop)
+    }
+
+    fn options(url: &Url) -> Result<Self::Options, String>;
+
+    /// What the server answered with this error means, and what to do; none where it did not answer.
+    fn answered(error: &sqlx::Error) -> Option<(ErrorKind, &'static str)>;
 
     /// What an error tells about what was sent.
     fn sent(error: &sqlx::Error) -> Sent;
 
-    /// A new connection whose every statement the server gives up after `limit`, with the tables checked.
-    async fn connect(&self, limit: Duration) -> Result<Self::Session, Fault>;
+    /// What is to be said of a server with these settings.
+    fn judge(said: &BTreeMap<String, String>) -> Vec<Finding>;
 
-    /// Begins a transaction, and has the session look at the server's clock.
-    async fn begin(session: &mut Self::Session, isolation: Isolation) -> Result<(), Fault>;
+    /// For one store.
+    fn at(place: &ServerPlace<Self::Options>, options: &StoreOptions) -> Self;
 
-    async fn commit(session: &mut Self::Session) -> Result<(), sqlx::Error>;
+    /// Has the server give up every statement after `limit`, as far as it can.
+    async fn greet(session: &mut ServerSession<Self>, limit: Duration) -> Result<(), SqlFault>;
 
-    async fn roll_back(session: &mut Self::Session) -> Result<(), sqlx::Error>;
+    /// One process makes the tables at a time: waits as long for others who do the same.
+    async fn lock_schema(session: &mut ServerSession<Self>, limit: Duration) -> Result<(), SqlFault>;
 
     /// Writes a change of a slot, if its row still has the version that was read, or is not there still, and no more than `limit` has
     /// passed since. False when nothing was written: somebody else's change came first.
     async fn write(
-        session: &mut Self::Session,
+        session: &mut ServerSession<Self>,
         scope: &Scope,
         write: &SlotWrite,
         limit: Duration,
-    ) -> Result<bool, Fault>;
-
-    /// The statement that removes the turns up to an instant of the jobs of a namespace that have no slots; up to another of those that
-    /// have come to anything.
-    fn turns_purge() -> &'static str;
+    ) -> Result<bool, SqlFault>;
 
     /// Tells the others once the transaction is committed, where the server can.
-    async fn tell(session: &mut Self::Session, scope: &Scope, wake: &Wake) -> Result<(), Fault>;
+    async fn tell(_session: &mut ServerSession<Self>, _scope: &Scope, _wake: &Wake) -> Result<(), SqlFault> {
+        Ok(())
+    }
 
     /// Tells this process of a change that is committed, where the server does not.
-    fn told(&self, wake: Wake);
+    fn told(&self, _wake: Wake) {}
 
     fn subscribe(&self) -> Wakeups;
 }
 
-/// How the tables are come by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Access {
-    /// Missing tables are made.
-    Migrate,
-    /// They have to be there.
-    Use,
+fn read<D: Dialect>(url: &str) -> Result<(Url, Access), OpenError> {
+    let mut parsed = Url::parse(url).map_err(|error| refused(url, format!("{error}: {}", D::FORM)))?;
+    let access = take_access(&mut parsed, D::PARAMETERS).map_err(|message| refused(url, message))?;
+    Ok((parsed, access))
 }
 
-impl Access {
-    /// What the url allows, and whoever opens the store as well.
-    pub(super) const fn within(self, options: &StoreOptions) -> Self {
-        if options.migrate { self } else { Self::Use }
+/// Refuses a url for its text alone.
+pub(super) fn check<D: Dialect>(url: &str) -> Result<(), OpenError> {
+    D::check(&read::<D>(url)?.0).map_err(|message| refused(url, message))
+}
+
+/// What a url names.
+pub(super) fn resolve<D: Dialect>(url: &str) -> Result<ServerPlace<D::Options>, OpenError> {
+    let (parsed, access) = read::<D>(url)?;
+    let options = D::options(&parsed).map_err(|message| refused(url, message))?;
+    Ok(ServerPlace { options: options.disable_statement_logging(), access, location: redact(url) })
+}
+
+/// The longest foreign text that becomes part of a message.
+const SHOWN: usize = 160;
+
+/// What an error means, with the server's own words behind.
+pub(super) fn meaning<D: Dialect>(error: &sqlx::Error) -> (ErrorKind, String) {
+    let (kind, advice) = D::answered(error).unwrap_or_else(|| match error {
+        sqlx::Error::Tls(_) => (ErrorKind::Unsupported, D::TLS),
+        sqlx::Error::Io(error) if error.to_string().contains("certificate") => (ErrorKind::Unsupported, D::TLS),
+        sqlx::Error::Protocol(_) => (ErrorKind::Unsupported, D::STRANGER),
+        sqlx::Error::ColumnDecode { .. } | sqlx::Error::ColumnNotFound(_) | sqlx::Error::RowNotFound => {
+            (ErrorKind::Corrupt, "a row is not as cronward writes it")
+        }
+        _ => (ErrorKind::Unavailable, "it cannot be reached, or the connection broke"),
+    });
+    let words = error.as_database_error().map_or_else(|| error.to_string(), |answer| answer.message().to_owned());
+    (kind, format!("{advice} ({})", message(&words, SHOWN)))
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct ServerSession<D: Dialect> {
+    connection: D::Connection,
+    now: DateTime<Utc>,
+}
+
+impl<D: Dialect> Session for ServerSession<D> {
+    type Row = <D::Connection as Driver>::Row;
+    type Connection = D::Connection;
+
+    fn connection(&mut self) -> &mut D::Connection {
+        &mut self.connection
+    }
+
+    fn texts(&self) -> &'static Texts {
+        D::texts()
+    }
+
+    fn now(&self) -> DateTime<Utc> {
+        self.now
+    }
+
+    fn read_at(&self, row: &Self::Row) -> Result<DateTime<Utc>, Why> {
+        row::now(row)
     }
 }
 
-/// Takes `migrate` out of the url, and refuses parameters that nobody knows: the driver would ignore them in silence.
-pub(super) fn take_access(url: &mut Url, known: &[&str]) -> Result<Access, String> {
-    let pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
-    if let Some((unknown, _)) = pairs.iter().find(|(name, _)| name != "migrate" && !known.contains(&name.as_str())) {
-        return Err(format!("parameter {unknown:?} is not known; known are {}, migrate", known.join(", ")));
+impl<D: Dialect> ServerSession<D> {
+    /// Connects, and has the server give up whatever takes longer than `limit`.
+    async fn connect(options: &D::Options, limit: Duration) -> Result<Self, SqlFault> {
+        let mut session = Self { connection: options.connect().await?, now: DateTime::UNIX_EPOCH };
+        D::greet(&mut session, limit).await?;
+        Ok(session)
     }
-    let access = match pairs.iter().find(|(name, _)| name == "migrate").map(|(_, value)| value.as_str()) {
-        None | Some("on") => Access::Migrate,
-        Some("off") => Access::Use,
-        Some(_) => return Err("migrate is \"on\" or \"off\"".to_owned()),
-    };
-    url.query_pairs_mut().clear().extend_pairs(pairs.iter().filter(|(name, _)| name != "migrate"));
-    Ok(access)
+
+    /// The same, with the tables checked.
+    async fn open(place: &ServerPlace<D::Options>, limit: Duration) -> Result<Self, SqlFault> {
+        let mut session = Self::connect(&place.options, limit).await?;
+        session.bring_up(place.access, limit).await?;
+        Ok(session)
+    }
+
+    /// Runs statements without values, as they stand.
+    pub(super) async fn run(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
+        self.connection.run(sql).await
+    }
+
+    /// One number of a statement's one row.
+    pub(super) async fn number(&mut self, sql: &'static str) -> Result<Option<i64>, sqlx::Error> {
+        self.connection.number(sql).await
+    }
+
+    /// Begins a transaction, and looks at the server's clock.
+    async fn begin(&mut self, isolation: Isolation) -> Result<(), SqlFault> {
+        let texts = D::server_texts();
+        self.run(match isolation {
+            Isolation::Snapshot => texts.begin_snapshot,
+            Isolation::Committed => texts.begin,
+        })
+        .await?;
+        let now = self.number(texts.now).await?.unwrap_or(i64::MIN);
+        let odd = || SqlFault::known(ErrorKind::Unavailable, format!("the server's clock is at {now} ms"));
+        self.now = DateTime::from_timestamp_millis(now).ok_or_else(odd)?;
+        Ok(())
+    }
+
+    pub(super) async fn commit(&mut self) -> Result<(), sqlx::Error> {
+        self.run("COMMIT").await
+    }
+
+    pub(super) async fn roll_back(&mut self) -> Result<(), sqlx::Error> {
+        self.run("ROLLBACK").await
+    }
+
+    /// Makes the tables where there are none, if that is allowed: by one of the processes that start together.
+    async fn bring_up(&mut self, access: Access, limit: Duration) -> Result<Migration, SqlFault> {
+        let found = self.version().await?;
+        if !are_missing(found, access)? {
+            return Ok(Migration { from: found, to: found });
+        }
+        D::lock_schema(self, limit).await?;
+        let made = self.make(access).await;
+        // Else the lock would stay as long as the connection.
+        let unlocked = self.run(D::server_texts().schema_unlock).await;
+        let made = made?;
+        unlocked?;
+        Ok(made)
+    }
+
+    async fn make(&mut self, access: Access) -> Result<Migration, SqlFault> {
+        // Read again: another process may have done it meanwhile.
+        let from = self.version().await?;
+        if are_missing(from, access)? {
+            self.run(D::SCHEMA).await?;
+        }
+        Ok(Migration { from, to: self.version().await? })
+    }
+
+    /// 0 when there are no tables.
+    async fn version(&mut self) -> Result<i64, SqlFault> {
+        if self.number(D::server_texts().schema_there).await? == Some(0) {
+            return Ok(0);
+        }
+        Ok(self.number(D::server_texts().schema_version).await?.unwrap_or(0))
+    }
 }
 
 /// What is to be done with tables of a version that was never released.
@@ -133,28 +296,18 @@ const WAY_OUT: &str = "stop all nodes, drop the tables whose names begin with cr
                        run `cronward migrate`";
 
 /// Whether the tables have to be made, if that is allowed.
-pub(super) fn are_missing(version: i64, access: Access) -> Result<bool, Fault> {
+fn are_missing(version: i64, access: Access) -> Result<bool, SqlFault> {
     let missing = tables_are_missing(version, WAY_OUT)?;
     if missing && access == Access::Use {
         let why = "its tables are missing: run `cronward migrate` as a user who may create them";
-        return Err(Fault::known(ErrorKind::Unsupported, why.to_owned()));
+        return Err(SqlFault::known(ErrorKind::Unsupported, why.to_owned()));
     }
     Ok(missing)
 }
 
-/// Making tables waits for others who do the same.
-pub(super) const MIGRATION_LIMIT: Duration = Duration::from_secs(60);
-
-/// The outcome of making the tables, within the limit, as it is told.
-pub(super) async fn migrated<D: Dialect>(
-    location: &str,
-    work: impl Future<Output = Result<Migration, Fault>>,
-) -> Result<Migration, OpenError> {
-    let done = tokio::time::timeout(MIGRATION_LIMIT, work).await.unwrap_or_else(|_| {
-        let message = format!("no answer within {MIGRATION_LIMIT:?}: somebody keeps a lock on the tables");
-        Err(Fault::known(ErrorKind::Timeout, message))
-    });
-    Ok(done.map_err(|fault| fault.into_error(Op::Open, Applied::Maybe, location, D::meaning))?)
+/// Milliseconds as settings and statements take them; a server has 32 bits for a time-out, and 0 means none.
+pub(super) fn millis(span: Duration) -> i64 {
+    i64::from(i32::try_from(span.as_millis()).unwrap_or(i32::MAX).max(1))
 }
 
 #[cfg(test)]

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::Dialect;
+use super::{Dialect, ServerPlace, ServerSession};
 use crate::store::ErrorKind;
-use crate::store::sql::fault::Fault;
+use crate::store::sql::fault::SqlFault;
 
 /// The most connections of one store.
 pub(super) const MOST: usize = 8;
@@ -20,7 +20,7 @@ pub(super) const MOST: usize = 8;
 /// Idle connections.
 #[derive(Debug)]
 pub(super) struct Pool<D: Dialect> {
-    idle: Mutex<Vec<D::Session>>,
+    idle: Mutex<Vec<ServerSession<D>>>,
     permits: Semaphore,
     /// Rises when all connections that were made before are given up.
     generation: AtomicU64,
@@ -32,7 +32,7 @@ pub(super) struct Pool<D: Dialect> {
 /// A connection while one call has it; it has none before it is asked for.
 pub(super) struct Lane<'p, D: Dialect> {
     pool: &'p Pool<D>,
-    session: Option<D::Session>,
+    session: Option<ServerSession<D>>,
     generation: u64,
     reused: bool,
     _permit: SemaphorePermit<'p>,
@@ -51,8 +51,8 @@ impl<D: Dialect> Pool<D> {
     }
 
     /// The connection for one call; waits for one that is free.
-    pub(super) async fn take(&self) -> Result<Lane<'_, D>, Fault> {
-        let closed = |_| Fault::known(ErrorKind::Unavailable, "the store is closing".to_owned());
+    pub(super) async fn take(&self) -> Result<Lane<'_, D>, SqlFault> {
+        let closed = |_| SqlFault::known(ErrorKind::Unavailable, "the store is closing".to_owned());
         let permit = self.permits.acquire().await.map_err(closed)?;
         let generation = self.generation.load(Ordering::Acquire);
         let session = self.idle().pop();
@@ -70,18 +70,18 @@ impl<D: Dialect> Pool<D> {
         self.answers.load(Ordering::Acquire)
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<D::Session>> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<ServerSession<D>>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<D: Dialect> Lane<'_, D> {
     /// The connection, made now if there is none.
-    pub(super) async fn session(&mut self, dialect: &D) -> Result<&mut D::Session, Fault> {
+    pub(super) async fn session(&mut self, place: &ServerPlace<D::Options>) -> Result<&mut ServerSession<D>, SqlFault> {
         if self.session.is_none() {
-            self.session = Some(dialect.connect(self.pool.limit).await?);
+            self.session = Some(ServerSession::open(place, self.pool.limit).await?);
         }
-        let gone = || Fault::known(ErrorKind::Unavailable, "the connection is gone".to_owned());
+        let gone = || SqlFault::known(ErrorKind::Unavailable, "the connection is gone".to_owned());
         self.session.as_mut().ok_or_else(gone)
     }
 

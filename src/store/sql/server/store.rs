@@ -2,71 +2,45 @@
 //! is written is in the `statements.sql`.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
+use super::call::ServerCall;
 use super::pool::{Lane, Pool};
-use super::{Dialect, Isolation, Sent};
+use super::{Access, Dialect, Isolation, Sent, ServerPlace, ServerSession, meaning, resolve};
 use crate::clock::earlier;
 use crate::job::JobName;
 use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
+use crate::store::backend::Opened;
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
-use crate::store::sql::fault::Fault;
+use crate::store::sql::fault::SqlFault;
 use crate::store::sql::registry;
-use crate::store::sql::session::{Session as _, values};
+use crate::store::sql::session::{Columns as _, Session, values};
 use crate::store::sql::slots::{self, Loaded, Scope, SlotWrite};
 use crate::store::state::SlotQuery;
 use crate::store::{
-    Applied, Capability, ErrorKind, HeartbeatReply, Intervention, JobEntry, LATEST_KEPT, NodeEntry, NodeReport, Op,
-    Pause, StoreError, StoreOptions, Trial, Wake, Wakeups,
+    Applied, Capability, ErrorKind, Finding, HeartbeatReply, Intervention, JobEntry, LATEST_KEPT, Migration, NodeEntry,
+    NodeReport, Op, OpenError, Pause, StoreError, StoreOptions, Trial, Wake, Wakeups,
 };
 
 /// How often a call begins anew because others came first. Each time somebody else's change was written, so that many
 /// nodes at one slot get on; the time limit ends it earlier on a slow server.
 const TRIES: u32 = 100;
 
+/// Making tables waits for others who do the same.
+const MIGRATION_LIMIT: Duration = Duration::from_secs(60);
+
 /// A store in a database server.
 #[derive(Debug)]
 pub(in crate::store::sql) struct ServerStore<D: Dialect> {
     dialect: D,
     pool: Pool<D>,
+    place: ServerPlace<D::Options>,
     scope: Scope,
     limit: Duration,
-    location: String,
-}
-
-/// One call: what it is, how far it came, and whether something was sent whose outcome is not known.
-struct Call {
-    op: Op,
-    asked: AtomicBool,
-    sent: AtomicBool,
-}
-
-impl Call {
-    const fn new(op: Op) -> Self {
-        Self { op, asked: AtomicBool::new(false), sent: AtomicBool::new(false) }
-    }
-
-    /// It has a connection: what is waited for from now on is the server's answer.
-    fn ask(&self) {
-        self.asked.store(true, Ordering::Release);
-    }
-
-    fn send(&self) {
-        self.sent.store(true, Ordering::Release);
-    }
-
-    /// The server said that nothing of it was written.
-    fn settle(&self) {
-        self.sent.store(false, Ordering::Release);
-    }
-
-    fn applied(&self) -> Applied {
-        if self.sent.load(Ordering::Acquire) { Applied::Maybe } else { Applied::No }
-    }
 }
 
 /// How a try ended that did not fail for good.
@@ -78,28 +52,48 @@ enum Tried<T> {
 
 impl<D: Dialect> ServerStore<D> {
     /// A store that does not connect before its first call.
-    pub(in crate::store::sql) fn new(dialect: D, location: String, options: StoreOptions) -> Self {
-        Self {
-            dialect,
+    pub(in crate::store::sql) fn open(url: &str, options: StoreOptions) -> Result<Self, OpenError> {
+        let mut place = resolve::<D>(url)?;
+        place.access = place.access.within(&options);
+        Ok(Self {
+            dialect: D::at(&place, &options),
             pool: Pool::new(options.op_timeout),
+            place,
             scope: Scope { namespace: options.namespace, retention: options.retention },
             limit: options.op_timeout,
-            location,
-        }
+        })
     }
 
-    async fn lane(&self) -> Result<Lane<'_, D>, Fault> {
+    /// Makes the tables.
+    pub(in crate::store::sql) async fn migrate(url: &str) -> Result<Migration, OpenError> {
+        let place = resolve::<D>(url)?;
+        let work = async {
+            let mut session = ServerSession::<D>::connect(&place.options, MIGRATION_LIMIT).await?;
+            session.bring_up(Access::Migrate, MIGRATION_LIMIT).await
+        };
+        let done = tokio::time::timeout(MIGRATION_LIMIT, work).await.unwrap_or_else(|_| {
+            let message = format!("no answer within {MIGRATION_LIMIT:?}: somebody keeps a lock on the tables");
+            Err(SqlFault::known(ErrorKind::Timeout, message))
+        });
+        Ok(done.map_err(|fault| fault.into_error(Op::Open, Applied::Maybe, &place.location, meaning::<D>))?)
+    }
+
+    async fn lane(&self) -> Result<Lane<'_, D>, SqlFault> {
         self.pool.take().await
     }
 
     /// Runs a call's work within the limit and gives its error the words of the contract.
-    async fn within<T>(&self, call: &Call, work: impl Future<Output = Result<T, Fault>>) -> Result<T, StoreError> {
+    async fn within<T>(
+        &self,
+        call: &ServerCall,
+        work: impl Future<Output = Result<T, SqlFault>>,
+    ) -> Result<T, StoreError> {
         let answers = self.pool.answers();
         let fault = match tokio::time::timeout(self.limit, work).await {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(fault)) => fault,
             Err(_) => {
-                let message = if call.asked.load(Ordering::Acquire) {
+                let message = if call.has_asked() {
                     // A link that swallows everything looks like this: the idle connections may be of the same kind. Where
                     // others were answered meanwhile the server is slow, and would be slower with all to be made anew.
                     if self.pool.answers() == answers {
@@ -109,13 +103,13 @@ impl<D: Dialect> ServerStore<D> {
                 } else {
                     format!("all its connections were busy for {:?}", self.limit)
                 };
-                Fault::known(ErrorKind::Timeout, message)
+                SqlFault::known(ErrorKind::Timeout, message)
             }
         };
-        if matches!(&fault, Fault::Sql(error) if D::sent(error) == Sent::Unknown) {
+        if matches!(&fault, SqlFault::Sql(error) if D::sent(error) == Sent::Unknown) {
             self.pool.forget();
         }
-        Err(fault.into_error(call.op, call.applied(), &self.location, D::meaning))
+        Err(fault.into_error(call.op, call.applied(), &self.place.location, meaning::<D>))
     }
 
     /// One rule on one slot.
@@ -125,7 +119,7 @@ impl<D: Dialect> ServerStore<D> {
         query: SlotQuery,
         rule: impl Fn(&mut SlotStep) -> T + Send + Sync,
     ) -> Result<T, StoreError> {
-        let call = Call::new(op);
+        let call = ServerCall::new(op);
         let work = async {
             let mut lane = self.lane().await?;
             call.ask();
@@ -148,21 +142,21 @@ impl<D: Dialect> ServerStore<D> {
     }
 
     /// Reads the slot. A connection that has died while it was idle is made anew.
-    async fn load(&self, lane: &mut Lane<'_, D>, query: &SlotQuery) -> Result<Loaded, Fault> {
-        match slots::load(lane.session(&self.dialect).await?, &self.scope, query).await {
-            Err(Fault::Sql(error)) if lane.is_reused() && D::sent(&error) == Sent::Unknown => {
+    async fn load(&self, lane: &mut Lane<'_, D>, query: &SlotQuery) -> Result<Loaded, SqlFault> {
+        match slots::load(lane.session(&self.place).await?, &self.scope, query).await {
+            Err(SqlFault::Sql(error)) if lane.is_reused() && D::sent(&error) == Sent::Unknown => {
                 lane.renew();
-                slots::load(lane.session(&self.dialect).await?, &self.scope, query).await
+                slots::load(lane.session(&self.place).await?, &self.scope, query).await
             }
             done => done,
         }
     }
 
-    async fn save(&self, lane: &mut Lane<'_, D>, call: &Call, write: &SlotWrite) -> Result<Tried<()>, Fault> {
+    async fn save(&self, lane: &mut Lane<'_, D>, call: &ServerCall, write: &SlotWrite) -> Result<Tried<()>, SqlFault> {
         if write.change.is_none() {
             return Ok(Tried::Answered(()));
         }
-        let session = lane.session(&self.dialect).await?;
+        let session = lane.session(&self.place).await?;
         call.send();
         match D::write(session, &self.scope, write, self.limit).await {
             Ok(true) => Ok(Tried::Answered(())),
@@ -175,8 +169,13 @@ impl<D: Dialect> ServerStore<D> {
     }
 
     /// What a failed write comes to.
-    async fn failed<T>(&self, lane: &mut Lane<'_, D>, call: &Call, fault: Fault) -> Result<Tried<T>, Fault> {
-        let Fault::Sql(error) = &fault else {
+    async fn failed<T>(
+        &self,
+        lane: &mut Lane<'_, D>,
+        call: &ServerCall,
+        fault: SqlFault,
+    ) -> Result<Tried<T>, SqlFault> {
+        let SqlFault::Sql(error) = &fault else {
             // The adapter's own: found before anything was sent.
             call.settle();
             return Err(fault);
@@ -189,38 +188,42 @@ impl<D: Dialect> ServerStore<D> {
             }
             Sent::RolledBack => {
                 call.settle();
-                D::roll_back(lane.session(&self.dialect).await?).await?;
+                lane.session(&self.place).await?.roll_back().await?;
                 Ok(Tried::Again)
             }
         }
     }
 
     /// Begins a transaction. A connection that has died while it was idle is made anew.
-    async fn begin<'l>(&self, lane: &'l mut Lane<'_, D>, isolation: Isolation) -> Result<&'l mut D::Session, Fault> {
-        match D::begin(lane.session(&self.dialect).await?, isolation).await {
-            Err(Fault::Sql(error)) if lane.is_reused() && D::sent(&error) == Sent::Unknown => {
+    async fn begin<'l>(
+        &self,
+        lane: &'l mut Lane<'_, D>,
+        isolation: Isolation,
+    ) -> Result<&'l mut ServerSession<D>, SqlFault> {
+        match lane.session(&self.place).await?.begin(isolation).await {
+            Err(SqlFault::Sql(error)) if lane.is_reused() && D::sent(&error) == Sent::Unknown => {
                 lane.renew();
-                D::begin(lane.session(&self.dialect).await?, isolation).await?;
+                lane.session(&self.place).await?.begin(isolation).await?;
             }
             done => done?,
         }
-        lane.session(&self.dialect).await
+        lane.session(&self.place).await
     }
 
     /// Ends a transaction: commits what went well; what the server rolled back is tried again.
     async fn end<T>(
         &self,
         lane: &mut Lane<'_, D>,
-        call: &Call,
-        answer: Result<T, Fault>,
+        call: &ServerCall,
+        answer: Result<T, SqlFault>,
         isolation: Isolation,
-    ) -> Result<Tried<T>, Fault> {
+    ) -> Result<Tried<T>, SqlFault> {
         let ended = match answer {
             Ok(answer) => {
                 if isolation == Isolation::Committed {
                     call.send();
                 }
-                D::commit(lane.session(&self.dialect).await?).await.map(|()| answer).map_err(Fault::Sql)
+                lane.session(&self.place).await?.commit().await.map(|()| answer).map_err(SqlFault::Sql)
             }
             Err(fault) => Err(fault),
         };
@@ -231,15 +234,15 @@ impl<D: Dialect> ServerStore<D> {
     }
 }
 
-fn contended() -> Fault {
-    Fault::known(ErrorKind::Overloaded, "too many others change the same at the same time".to_owned())
+fn contended() -> SqlFault {
+    SqlFault::known(ErrorKind::Overloaded, "too many others change the same at the same time".to_owned())
 }
 
 /// A call on the registry: takes a connection, begins to read or to write, works, commits; again while others come first. A
 /// closure cannot say that its future may cross threads and borrows the connection.
 macro_rules! transaction {
     ($store:ident, $op:expr, $isolation:ident, |$tx:ident| $work:expr) => {{
-        let call = Call::new($op);
+        let call = ServerCall::new($op);
         let work = async {
             let mut lane = $store.lane().await?;
             call.ask();
@@ -259,11 +262,11 @@ macro_rules! transaction {
 
 impl<D: Dialect> Ruled for ServerStore<D> {
     fn capability(&self) -> Capability {
-        D::capability()
+        D::CAPABILITY
     }
 
     fn location(&self) -> &str {
-        &self.location
+        &self.place.location
     }
 
     async fn on_slot<T: Send + 'static>(
@@ -329,8 +332,8 @@ impl<D: Dialect> Ruled for ServerStore<D> {
         transaction!(self, Op::Purge, Committed, |tx| async {
             let slots = registry::purge(tx, &self.scope).await?;
             let (oldest, latest) = (self.scope.oldest(tx.now()), earlier(tx.now(), LATEST_KEPT));
-            tx.execute(D::turns_purge(), values![self.scope.namespace.as_str(), oldest, latest]).await?;
-            Ok::<_, Fault>(slots)
+            tx.execute(D::server_texts().turns_purge, values![self.scope.namespace.as_str(), oldest, latest]).await?;
+            Ok::<_, SqlFault>(slots)
         })
     }
 
@@ -351,9 +354,22 @@ impl<D: Dialect> Ruled for ServerStore<D> {
     }
 }
 
-impl<D: Dialect> ServerStore<D> {
-    /// Removes what a trial wrote.
-    pub(in crate::store::sql) async fn forget(&self, trial: &Trial) -> Reply<()> {
+#[async_trait]
+impl<D: Dialect> Opened for ServerStore<D> {
+    /// Asks the server's settings, which the dialect judges. Changes nothing.
+    async fn examine(&self) -> Vec<Finding> {
+        let work = async {
+            let mut session = ServerSession::<D>::connect(&self.place.options, self.limit).await.ok()?;
+            let rows = session.fetch(D::server_texts().settings, values![]).await.ok()?;
+            let pair = |row: &<ServerSession<D> as Session>::Row| row.text("name").ok()?.zip(row.text("setting").ok()?);
+            Some(rows.iter().filter_map(pair).collect())
+        };
+        // That it cannot be reached is found out by whoever asks first.
+        let said = tokio::time::timeout(self.limit.saturating_mul(2), work).await.ok().flatten();
+        said.as_ref().map(D::judge).unwrap_or_default()
+    }
+
+    async fn forget(&self, trial: &Trial) -> Reply<()> {
         transaction!(self, Op::Purge, Committed, |tx| registry::forget(tx, &self.scope, trial))
     }
 }

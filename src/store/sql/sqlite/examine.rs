@@ -5,7 +5,7 @@ use rustix::fs::statvfs;
 
 use super::SqliteStore;
 use crate::store::Finding;
-use crate::store::sql::fault::Fault;
+use crate::store::sql::fault::SqlFault;
 
 /// Below this a few busy days may fill the disk.
 const LITTLE_ROOM: u64 = 256 * 1024 * 1024;
@@ -14,7 +14,7 @@ const NO_ROOM: u64 = 16 * 1024 * 1024;
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Said {
+struct FileFacts {
     version: String,
     journal_mode: String,
     /// `PRAGMA synchronous`: 2 is FULL.
@@ -25,7 +25,7 @@ struct Said {
 
 impl SqliteStore {
     /// Looks at the file.
-    pub(in crate::store) async fn examine(&self) -> Vec<Finding> {
+    pub(super) async fn look(&self) -> Vec<Finding> {
         match self.ask().await {
             Ok(said) => judge(&said),
             // That it cannot be opened is found out by whoever asks first.
@@ -33,7 +33,7 @@ impl SqliteStore {
         }
     }
 
-    async fn ask(&self) -> Result<Said, Fault> {
+    async fn ask(&self) -> Result<FileFacts, SqlFault> {
         let mut lane = self.shared.writer.hold(&self.shared.connector).await?;
         let conn = lane.conn()?;
         let version = sqlx::query_scalar("SELECT sqlite_version()").fetch_one(&mut *conn).await?;
@@ -43,12 +43,12 @@ impl SqliteStore {
         // Looking at a disk may wait; not in the caller's thread.
         let disk = tokio::task::spawn_blocking(move || statvfs(&path)).await;
         let room = disk.ok().and_then(Result::ok).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
-        Ok(Said { version, journal_mode, synchronous, room })
+        Ok(FileFacts { version, journal_mode, synchronous, room })
     }
 }
 
 /// What is to be said of a file of which this was found.
-fn judge(said: &Said) -> Vec<Finding> {
+fn judge(said: &FileFacts) -> Vec<Finding> {
     let mut findings = vec![Finding::ok("version", format!("sqlite {}", said.version))];
     findings.push(match said.journal_mode.as_str() {
         "wal" => Finding::ok("persistence", format!("write-ahead log, synchronous {}", said.synchronous)),
@@ -84,8 +84,8 @@ mod tests {
     use super::*;
     use crate::store::Severity;
 
-    fn trouble(change: impl Fn(&mut Said)) -> Vec<String> {
-        let mut said = Said {
+    fn trouble(change: impl Fn(&mut FileFacts)) -> Vec<String> {
+        let mut said = FileFacts {
             version: "3.46.0".to_owned(),
             journal_mode: "wal".to_owned(),
             synchronous: 2,

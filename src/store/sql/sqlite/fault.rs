@@ -1,15 +1,15 @@
 //! What SQLite's errors mean: its result codes become kinds with a way out.
 
-use crate::store::sql::fault::Fault;
+use crate::store::sql::fault::SqlFault;
 use crate::store::{Applied, ErrorKind, Op, StoreError};
 
 /// True when another process held the file for the whole `busy_timeout`. Nothing was written then.
-pub(super) fn is_busy(fault: &Fault) -> bool {
-    matches!(fault, Fault::Sql(error) if matches!(primary_code(error), Some(BUSY | LOCKED | PROTOCOL)))
+pub(super) fn is_busy(fault: &SqlFault) -> bool {
+    matches!(fault, SqlFault::Sql(error) if matches!(primary_code(error), Some(BUSY | LOCKED | PROTOCOL)))
 }
 
 /// The one error of every store.
-pub(super) fn into_error(fault: Fault, op: Op, applied: Applied, location: &str) -> StoreError {
+pub(super) fn into_error(fault: SqlFault, op: Op, applied: Applied, location: &str) -> StoreError {
     let applied = if is_busy(&fault) { Applied::No } else { applied };
     fault.into_error(op, applied, location, meaning)
 }

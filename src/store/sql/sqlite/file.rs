@@ -11,20 +11,20 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, accessat, mknodat, statfs};
 
-use crate::store::sql::fault::Fault;
+use crate::store::sql::fault::SqlFault;
 use crate::store::{ErrorKind, OpenError};
 
 /// The file's name below a state directory.
 const FILE: &str = "cronward.sqlite";
 
 /// Where the environment is read. Nothing here reads it by itself.
-type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+type ReadEnv<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// The path that a url names. `sqlite` alone is [`FILE`] in `$STATE_DIRECTORY` (systemd's `StateDirectory=`; the first,
 /// where it lists several), else in `$XDG_STATE_HOME/cronward`, else in `~/.local/state/cronward`.
 ///
 /// What follows `sqlite:` or `sqlite://` is a path as it stands: nothing is decoded or expanded in it.
-pub(super) fn resolve(url: &str, env: Environment<'_>) -> Result<PathBuf, OpenError> {
+pub(super) fn resolve(url: &str, env: ReadEnv<'_>) -> Result<PathBuf, OpenError> {
     let refuse = |message: &str| OpenError::Url { url: url.to_owned(), message: message.to_owned() };
     let Some(rest) = url.strip_prefix("sqlite:") else {
         return default_path(env).ok_or_else(|| {
@@ -57,7 +57,7 @@ fn refusal(path: &str) -> Option<&'static str> {
     }
 }
 
-fn default_path(env: Environment<'_>) -> Option<PathBuf> {
+fn default_path(env: ReadEnv<'_>) -> Option<PathBuf> {
     // The XDG base directory specification has relative paths ignored; the other two are never relative.
     let absolute = |name: &str| env(name).map(PathBuf::from).filter(|path| path.is_absolute());
     first_state_directory(env)
@@ -67,7 +67,7 @@ fn default_path(env: Environment<'_>) -> Option<PathBuf> {
 }
 
 /// systemd.exec(5): the paths of several state directories are joined by colons.
-fn first_state_directory(env: Environment<'_>) -> Option<PathBuf> {
+fn first_state_directory(env: ReadEnv<'_>) -> Option<PathBuf> {
     std::env::split_paths(&env("STATE_DIRECTORY")?).next().filter(|path| path.is_absolute())
 }
 
@@ -108,7 +108,7 @@ impl FileId {
 
 /// Makes sure that there is a file that SQLite can use; one that is made is only for its owner. With `create` false nothing is
 /// made.
-pub(super) fn prepare(path: &Path, create: bool) -> Result<FileId, Fault> {
+pub(super) fn prepare(path: &Path, create: bool) -> Result<FileId, SqlFault> {
     let directory = parent(path);
     if create {
         make_directory(&directory)?;
@@ -137,23 +137,23 @@ fn is_missing(error: &io::Error) -> bool {
 }
 
 /// For whoever only looks.
-fn missing(path: &Path, directory: &Path) -> Fault {
+fn missing(path: &Path, directory: &Path) -> SqlFault {
     let what = match std::fs::metadata(directory) {
         Err(error) if is_missing(&error) => format!("there is no store, nor a directory {}", directory.display()),
         _ => format!("there is no store: no file {}", path.display()),
     };
     let advice = "name the one that `cronward run` or `cronward exec` uses, or make it with `cronward migrate`";
-    Fault::known(ErrorKind::Unavailable, format!("{what}; {advice}"))
+    SqlFault::known(ErrorKind::Unavailable, format!("{what}; {advice}"))
 }
 
-fn make_directory(directory: &Path) -> Result<(), Fault> {
+fn make_directory(directory: &Path) -> Result<(), SqlFault> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(|error| {
         let advice = "create it for the user that cronward runs as, or choose another path";
         refused(error, &format!("cannot create directory {}", directory.display()), advice)
     })
 }
 
-fn refuse_network(path: &Path) -> Result<(), Fault> {
+fn refuse_network(path: &Path) -> Result<(), SqlFault> {
     let found =
         statfs(path).map_err(|error| refused(error.into(), &format!("cannot look at {}", path.display()), ""))?;
     // The type of f_type differs between platforms; its low 32 bits are the number.
@@ -161,7 +161,7 @@ fn refuse_network(path: &Path) -> Result<(), Fault> {
     let magic = (found.f_type as i64) & 0xffff_ffff;
     match NETWORK.iter().find(|(number, _)| *number == magic) {
         None => Ok(()),
-        Some((_, name)) => Err(Fault::known(
+        Some((_, name)) => Err(SqlFault::known(
             ErrorKind::Unsupported,
             format!(
                 "{} is on a network file system ({name}), where SQLite's locks are not safe: use a local path, or a \
@@ -173,7 +173,7 @@ fn refuse_network(path: &Path) -> Result<(), Fault> {
 }
 
 /// Makes an empty file of mode 0600 without opening it; SQLite gives `-wal` and `-shm` the same mode.
-fn make_file(path: &Path) -> Result<(), Fault> {
+fn make_file(path: &Path) -> Result<(), SqlFault> {
     match mknodat(CWD, path, FileType::RegularFile, Mode::RUSR | Mode::WUSR, 0) {
         Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
         // A read-only file system says so before it looks whether the file is there.
@@ -185,37 +185,37 @@ fn make_file(path: &Path) -> Result<(), Fault> {
     }
 }
 
-fn check_access(path: &Path, directory: &Path) -> Result<(), Fault> {
+fn check_access(path: &Path, directory: &Path) -> Result<(), SqlFault> {
     let meta =
         std::fs::metadata(path).map_err(|error| refused(error, &format!("cannot look at {}", path.display()), ""))?;
     if !meta.is_file() {
-        return Err(Fault::known(ErrorKind::Unsupported, format!("{} is not a regular file", path.display())));
+        return Err(SqlFault::known(ErrorKind::Unsupported, format!("{} is not a regular file", path.display())));
     }
     let allowed = |path: &Path, access| accessat(CWD, path, access, AtFlags::EACCESS).is_ok();
     let advice = "check its owner and mode";
     if !allowed(path, Access::READ_OK) {
-        return Err(Fault::known(ErrorKind::Denied, format!("no permission to read {}: {advice}", path.display())));
+        return Err(SqlFault::known(ErrorKind::Denied, format!("no permission to read {}: {advice}", path.display())));
     }
     if !allowed(path, Access::WRITE_OK) {
         let message =
             format!("{} cannot be written: {advice}, and that the disk is not mounted read-only", path.display());
-        return Err(Fault::known(ErrorKind::ReadOnly, message));
+        return Err(SqlFault::known(ErrorKind::ReadOnly, message));
     }
     if !allowed(directory, Access::WRITE_OK | Access::EXEC_OK) {
         let message = format!(
             "directory {} cannot be written, and SQLite keeps its log beside the file: {advice}",
             directory.display()
         );
-        return Err(Fault::known(ErrorKind::ReadOnly, message));
+        return Err(SqlFault::known(ErrorKind::ReadOnly, message));
     }
     Ok(())
 }
 
-fn vanished(path: &Path) -> Fault {
-    Fault::known(ErrorKind::Unavailable, format!("{} was removed while it was being opened", path.display()))
+fn vanished(path: &Path) -> SqlFault {
+    SqlFault::known(ErrorKind::Unavailable, format!("{} was removed while it was being opened", path.display()))
 }
 
-fn refused(error: io::Error, what: &str, advice: &str) -> Fault {
+fn refused(error: io::Error, what: &str, advice: &str) -> SqlFault {
     use io::ErrorKind as Io;
     let kind = match error.kind() {
         Io::PermissionDenied => ErrorKind::Denied,
@@ -225,7 +225,7 @@ fn refused(error: io::Error, what: &str, advice: &str) -> Fault {
         _ => ErrorKind::Unavailable,
     };
     let message = if advice.is_empty() { format!("{what}: {error}") } else { format!("{what}: {error}; {advice}") };
-    Fault::Known { kind, message, source: Some(error) }
+    SqlFault::Known { kind, message, source: Some(error) }
 }
 
 #[cfg(test)]
@@ -319,7 +319,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let fault = |path: &str| prepare(&root.path().join(path), false).unwrap_err();
         for (path, told) in [("c.db", "no file "), ("a/b/c.db", "nor a directory ")] {
-            assert!(matches!(fault(path), Fault::Known { kind: ErrorKind::Unavailable, .. }), "{path}");
+            assert!(matches!(fault(path), SqlFault::Known { kind: ErrorKind::Unavailable, .. }), "{path}");
             let fault = fault(path).to_string();
             assert!(fault.contains(told) && fault.contains(&root.path().display().to_string()), "{fault}");
         }
@@ -345,7 +345,7 @@ mod tests {
         std::fs::write(&blocker, "").unwrap();
         let fault = prepare(&blocker.join("c.db"), true).unwrap_err();
         assert!(fault.to_string().contains(&blocker.display().to_string()), "{fault}");
-        assert!(matches!(fault, Fault::Known { kind: ErrorKind::Unsupported, .. }), "{fault:?}");
+        assert!(matches!(fault, SqlFault::Known { kind: ErrorKind::Unsupported, .. }), "{fault:?}");
     }
 
     #[test]

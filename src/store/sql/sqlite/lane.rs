@@ -10,20 +10,20 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteRow, SqliteSynchronous};
-use sqlx::{ConnectOptions, Connection, Row as _, Sqlite, SqliteConnection, Transaction};
-use tokio::sync::{Mutex, broadcast};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteRow, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection, Sqlite, SqliteConnection, Transaction};
+use tokio::sync::Mutex;
 
 use super::fault::is_busy;
 use super::file::{self, FileId};
+use crate::store::hints::Teller;
 use crate::store::locks::LockHints;
-use crate::store::sql::fault::Fault;
+use crate::store::sql::fault::SqlFault;
 use crate::store::sql::missing;
-use crate::store::sql::session::{Columns, Session, Texts, Value, Why, statements};
+use crate::store::sql::session::{Driver as _, Session, Texts, Why, statements};
 use crate::store::sql::slots::Scope;
-use crate::store::{ErrorKind, Migration, Wake};
+use crate::store::{ErrorKind, Migration};
 
 const FILE: &str = include_str!("statements.sql");
 
@@ -89,24 +89,25 @@ impl Connector {
         &self.path
     }
 
-    async fn connect(&self) -> Result<(Open, Migration), Fault> {
+    async fn connect(&self) -> Result<(Open, Migration), SqlFault> {
         let (path, create) = (self.path.clone(), self.create);
         // Looking at a disk may wait; not in the caller's thread.
         let prepared = tokio::task::spawn_blocking(move || file::prepare(&path, create)).await;
-        let id = prepared.map_err(|_| Fault::known(ErrorKind::Unavailable, "the process is ending".to_owned()))??;
+        let id =
+            prepared.map_err(|_| SqlFault::known(ErrorKind::Unavailable, "the process is ending".to_owned()))??;
         let mut conn = self.options.connect().await?;
         let done = bring_up(&mut conn).await?;
         Ok((Open { conn, id }, done))
     }
 
     /// Makes the file and its tables where there are none.
-    pub(super) async fn migrate(&self) -> Result<Migration, Fault> {
+    pub(super) async fn migrate(&self) -> Result<Migration, SqlFault> {
         let (open, done) = self.connect_when_free().await?;
         Ok(open.conn.close().await.map(|()| done)?)
     }
 
     #[allow(clippy::disallowed_methods, reason = "this file owns the wait for another process that sets the file up")]
-    async fn connect_when_free(&self) -> Result<(Open, Migration), Fault> {
+    async fn connect_when_free(&self) -> Result<(Open, Migration), SqlFault> {
         loop {
             match self.connect().await {
                 Err(fault) if is_busy(&fault) => tokio::time::sleep(CONNECT_PAUSE).await,
@@ -136,7 +137,7 @@ struct Header {
 
 /// Makes the tables where there are none. Processes that open a new file together wait for each other. A file that is refused is
 /// left as it is: even its journal mode is not changed. Answers what this process did.
-async fn bring_up(conn: &mut SqliteConnection) -> Result<Migration, Fault> {
+async fn bring_up(conn: &mut SqliteConnection) -> Result<Migration, SqlFault> {
     let found = header(conn).await?;
     let missing = are_missing(&found)?;
     log_beside(conn).await?;
@@ -147,7 +148,7 @@ async fn bring_up(conn: &mut SqliteConnection) -> Result<Migration, Fault> {
     // Read again: another process may have done it while this one waited for the lock.
     let from = header(&mut tx).await?;
     if are_missing(&from)? {
-        sqlx::raw_sql(SCHEMA).execute(&mut *tx).await?;
+        tx.run(SCHEMA).await?;
     }
     let to = header(&mut tx).await?;
     tx.commit().await?;
@@ -155,27 +156,27 @@ async fn bring_up(conn: &mut SqliteConnection) -> Result<Migration, Fault> {
 }
 
 /// Write-ahead logging: kept in the file, and outside any transaction.
-async fn log_beside(conn: &mut SqliteConnection) -> Result<(), Fault> {
+async fn log_beside(conn: &mut SqliteConnection) -> Result<(), SqlFault> {
     let mode: String = sqlx::query_scalar("PRAGMA journal_mode = WAL").fetch_one(conn).await?;
     if mode == "wal" {
         return Ok(());
     }
     let why = format!("its file system has no shared memory for a write-ahead log (journal mode {mode}): use another");
-    Err(Fault::known(ErrorKind::Unsupported, why))
+    Err(SqlFault::known(ErrorKind::Unsupported, why))
 }
 
-async fn header(conn: &mut SqliteConnection) -> Result<Header, Fault> {
+async fn header(conn: &mut SqliteConnection) -> Result<Header, SqlFault> {
     let (application, version, tables) = sqlx::query_as(OWN.header).fetch_one(conn).await?;
     Ok(Header { application, version, tables })
 }
 
 /// Whether a file with this header has no tables yet.
-fn are_missing(header: &Header) -> Result<bool, Fault> {
+fn are_missing(header: &Header) -> Result<bool, SqlFault> {
     let ours = header.application == APPLICATION_ID;
     let empty = header.application == 0 && header.version == 0 && header.tables == 0;
     if !ours && !empty {
         let why = "it is the database of another program: choose another path".to_owned();
-        return Err(Fault::known(ErrorKind::Unsupported, why));
+        return Err(SqlFault::known(ErrorKind::Unsupported, why));
     }
     missing(header.version, SCHEMA_VERSION, WAY_OUT)
 }
@@ -195,7 +196,7 @@ pub(super) struct Lane {
 
 impl Lane {
     /// The lane for one call; waits for the call before it.
-    pub(super) async fn hold(&self, connector: &Connector) -> Result<Held<'_>, Fault> {
+    pub(super) async fn hold(&self, connector: &Connector) -> Result<Held<'_>, SqlFault> {
         let mut open = self.open.lock().await;
         let doubtful = self.doubtful.swap(false, Ordering::AcqRel);
         let same_file = open.as_ref().is_some_and(|open| FileId::of(&connector.path) == Some(open.id));
@@ -211,7 +212,7 @@ impl Lane {
 
     /// Has the next call open a new connection, unless the fault was only that of waiting. After any other SQLite may
     /// have ended the transaction by itself, which the driver does not notice.
-    pub(super) fn doubt(&self, fault: &Fault) {
+    pub(super) fn doubt(&self, fault: &SqlFault) {
         self.doubtful.fetch_or(!is_busy(fault), Ordering::AcqRel);
     }
 }
@@ -222,17 +223,17 @@ pub(super) struct Held<'l>(tokio::sync::MutexGuard<'l, Option<Open>>);
 impl Held<'_> {
     /// Begins to write: waits for other processes, and from then on nobody else writes. A transaction that begins by
     /// reading would fail at once when another process has written meanwhile (`BUSY_SNAPSHOT`).
-    pub(super) async fn write(&mut self) -> Result<Tx<'_>, Fault> {
+    pub(super) async fn write(&mut self) -> Result<Tx<'_>, SqlFault> {
         Tx::at_now(self.conn()?.begin_with("BEGIN IMMEDIATE").await?, true).await
     }
 
     /// Begins to read: everything as of one instant, whoever writes meanwhile.
-    pub(super) async fn read(&mut self) -> Result<Tx<'_>, Fault> {
+    pub(super) async fn read(&mut self) -> Result<Tx<'_>, SqlFault> {
         Tx::at_now(self.conn()?.begin().await?, false).await
     }
 
-    pub(super) fn conn(&mut self) -> Result<&mut SqliteConnection, Fault> {
-        let gone = || Fault::known(ErrorKind::Unavailable, "the connection is gone".to_owned());
+    pub(super) fn conn(&mut self) -> Result<&mut SqliteConnection, SqlFault> {
+        let gone = || SqlFault::known(ErrorKind::Unavailable, "the connection is gone".to_owned());
         self.0.as_mut().map(|open| &mut open.conn).ok_or_else(gone)
     }
 }
@@ -247,43 +248,32 @@ pub(super) struct Tx<'c> {
 }
 
 impl<'c> Tx<'c> {
-    async fn at_now(inner: Transaction<'c, Sqlite>, writes: bool) -> Result<Self, Fault> {
+    async fn at_now(inner: Transaction<'c, Sqlite>, writes: bool) -> Result<Self, SqlFault> {
         let mut tx = Self { inner, now: DateTime::UNIX_EPOCH, writes };
         tx.look().await?;
         Ok(tx)
     }
 
     /// Reads the clock, again where somebody joined since.
-    pub(super) async fn look(&mut self) -> Result<(), Fault> {
-        let now: i64 = sqlx::query_scalar(OWN.now).fetch_one(self.on()).await?;
-        let out_of_range = || Fault::known(ErrorKind::Unavailable, format!("the host's clock is at {now} ms"));
+    pub(super) async fn look(&mut self) -> Result<(), SqlFault> {
+        let now = self.connection().number(OWN.now).await?.unwrap_or(i64::MIN);
+        let out_of_range = || SqlFault::known(ErrorKind::Unavailable, format!("the host's clock is at {now} ms"));
         self.now = DateTime::from_timestamp_millis(now).ok_or_else(out_of_range)?;
         Ok(())
     }
 
-    /// To run a statement on.
-    pub(super) fn on(&mut self) -> &mut SqliteConnection {
-        &mut self.inner
-    }
-
-    pub(super) async fn commit(self) -> Result<(), Fault> {
+    pub(super) async fn commit(self) -> Result<(), SqlFault> {
         Ok(self.inner.commit().await?)
     }
 }
 
-impl Columns for SqliteRow {
-    fn number(&self, column: &str) -> Result<Option<i64>, sqlx::Error> {
-        self.try_get(column)
-    }
-
-    fn text(&self, column: &str) -> Result<Option<String>, sqlx::Error> {
-        self.try_get(column)
-    }
-}
-
-#[async_trait]
 impl Session for Tx<'_> {
     type Row = SqliteRow;
+    type Connection = SqliteConnection;
+
+    fn connection(&mut self) -> &mut SqliteConnection {
+        &mut self.inner
+    }
 
     fn texts(&self) -> &'static Texts {
         &TEXTS
@@ -296,21 +286,6 @@ impl Session for Tx<'_> {
     fn read_at(&self, _row: &SqliteRow) -> Result<DateTime<Utc>, Why> {
         Ok(self.now)
     }
-
-    async fn fetch(&mut self, sql: &'static str, values: Vec<Value>) -> Result<Vec<SqliteRow>, sqlx::Error> {
-        bound(sql, values).fetch_all(self.on()).await
-    }
-
-    async fn execute(&mut self, sql: &'static str, values: Vec<Value>) -> Result<u64, sqlx::Error> {
-        Ok(bound(sql, values).execute(self.on()).await?.rows_affected())
-    }
-}
-
-fn bound(sql: &'static str, values: Vec<Value>) -> sqlx::query::Query<'static, sqlx::Sqlite, SqliteArguments> {
-    values.into_iter().fold(sqlx::query(sql), |query, value| match value {
-        Value::Text(text) => query.bind(text),
-        Value::Number(number) => query.bind(number),
-    })
 }
 
 /// Shared by the store and its [`turn`](super::turn)s.
@@ -324,16 +299,10 @@ pub(super) struct Shared {
     pub(super) limit: Duration,
     /// For messages.
     pub(super) location: String,
-    pub(super) wakes: broadcast::Sender<Wake>,
+    /// Tells this process of what is written.
+    pub(super) wakes: Teller,
+    /// The same of locks.
     pub(super) lock_hints: LockHints,
-}
-
-impl Shared {
-    /// Tells this process of a change that is written.
-    pub(super) fn tell(&self, wake: Wake) {
-        // No receiver is no fault: nobody waits.
-        let _ = self.wakes.send(wake);
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use super::queues::{purge, read, step};
-use super::{Call, POLL, SqliteStore};
+use super::{OwnCall, POLL, SqliteStore};
 use crate::job::LockName;
 use crate::resource::LockRecord;
 use crate::slot::Token;
@@ -22,7 +22,7 @@ impl LockRuled for SqliteStore {
         names: Vec<LockName>,
         rule: impl Fn(&mut LockStep) -> T + Send + Sync + 'static,
     ) -> Reply<T> {
-        let (shared, call) = (&self.shared, Call::new(op));
+        let (shared, call) = (&self.shared, OwnCall::new(op));
         let work = async {
             let mut lane = shared.writer.hold(&shared.connector).await?;
             let mut tx = lane.write().await?;
@@ -36,7 +36,7 @@ impl LockRuled for SqliteStore {
     }
 
     async fn lock_records(&self, names: &[LockName]) -> Reply<(DateTime<Utc>, Vec<LockRecord>)> {
-        let (shared, call) = (&self.shared, Call::new(Op::Locks));
+        let (shared, call) = (&self.shared, OwnCall::new(Op::Locks));
         let work = async {
             let mut lane = shared.reader.hold(&shared.connector).await?;
             let mut tx = lane.read().await?;
@@ -61,7 +61,7 @@ impl LockRuled for SqliteStore {
     }
 
     async fn remove_idle_locks(&self) -> Reply<u64> {
-        let (shared, call) = (&self.shared, Call::new(Op::Purge));
+        let (shared, call) = (&self.shared, OwnCall::new(Op::Purge));
         let work = async {
             let mut lane = shared.writer.hold(&shared.connector).await?;
             let mut tx = lane.write().await?;

@@ -26,22 +26,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::mpsc;
 
 use crate::clock::earlier;
 use crate::job::JobName;
 use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
+use crate::store::backend::Opened;
+use crate::store::hints::Teller;
 use crate::store::locks::LockHints;
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
-use crate::store::sql::fault::Fault;
+use crate::store::sql::fault::SqlFault;
 use crate::store::sql::registry;
 use crate::store::sql::session::{Session as _, values};
 use crate::store::sql::slots::{self, Scope};
 use crate::store::state::SlotQuery;
 use crate::store::{
-    Applied, Capability, ErrorKind, HeartbeatReply, Intervention, JobEntry, LATEST_KEPT, Migration, NodeEntry,
+    Applied, Capability, ErrorKind, Finding, HeartbeatReply, Intervention, JobEntry, LATEST_KEPT, Migration, NodeEntry,
     NodeReport, Op, OpenError, Pause, Reach, StoreClock, StoreError, StoreOptions, Trial, Wake, Wakeups,
 };
 use fault::into_error;
@@ -70,9 +73,6 @@ const OPEN_LIMIT: Duration = Duration::from_secs(10);
 /// The longest wait for a lock, whatever the limit: SQLite counts it in milliseconds of 32 bits.
 const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 
-/// Hints that a receiver may lag behind by before it has lost some.
-const HINTS: usize = 256;
-
 /// A store in one SQLite file.
 #[derive(Debug)]
 pub struct SqliteStore {
@@ -81,17 +81,17 @@ pub struct SqliteStore {
 }
 
 /// One call that does not share its transaction: what it is, and whether the commit of something written was sent.
-struct Call {
+struct OwnCall {
     op: Op,
     sent: AtomicBool,
 }
 
-impl Call {
+impl OwnCall {
     const fn new(op: Op) -> Self {
         Self { op, sent: AtomicBool::new(false) }
     }
 
-    async fn commit(&self, tx: Tx<'_>) -> Result<(), Fault> {
+    async fn commit(&self, tx: Tx<'_>) -> Result<(), SqlFault> {
         self.sent.store(tx.writes, Ordering::Release);
         tx.commit().await
     }
@@ -117,7 +117,7 @@ impl SqliteStore {
         let store = Self { shared: Arc::new(shared(path, options)), turns };
         let writer = &store.shared.writer;
         let opening = async { writer.hold(&store.shared.connector).await.map(drop) };
-        store.within(OPEN_LIMIT, &Call::new(Op::Open), writer, opening).await?;
+        store.within(OPEN_LIMIT, &OwnCall::new(Op::Open), writer, opening).await?;
         // It ends when the store is dropped, and its sender with it.
         tokio::spawn(turn::run(Arc::clone(&store.shared), queue));
         Ok(store)
@@ -145,9 +145,9 @@ impl SqliteStore {
     async fn within<T>(
         &self,
         limit: Duration,
-        call: &Call,
+        call: &OwnCall,
         lane: &Lane,
-        work: impl Future<Output = Result<T, Fault>>,
+        work: impl Future<Output = Result<T, SqlFault>>,
     ) -> Result<T, StoreError> {
         let fault = match tokio::time::timeout(limit, work).await {
             Ok(Ok(answer)) => return Ok(answer),
@@ -201,25 +201,25 @@ fn shared(path: PathBuf, options: StoreOptions) -> Shared {
         scope: Scope { namespace: options.namespace, retention: options.retention },
         limit: options.op_timeout,
         location,
-        wakes: broadcast::Sender::new(HINTS),
+        wakes: Teller::default(),
         lock_hints: LockHints::default(),
     }
 }
 
-fn no_writer() -> Fault {
-    Fault::known(ErrorKind::Unavailable, "the store is closing".to_owned())
+fn no_writer() -> SqlFault {
+    SqlFault::known(ErrorKind::Unavailable, "the store is closing".to_owned())
 }
 
-fn timed_out(limit: Duration) -> Fault {
+fn timed_out(limit: Duration) -> SqlFault {
     let message = format!("no answer within {limit:?}: the disk is slow, or another process keeps the file locked");
-    Fault::known(ErrorKind::Timeout, message)
+    SqlFault::known(ErrorKind::Timeout, message)
 }
 
 /// A call on the registry: takes the lane, begins to read or to write, works, commits. A closure cannot say that its
 /// future may cross threads and borrows the transaction.
 macro_rules! transaction {
     ($store:ident, $op:expr, $lane:ident.$begin:ident, |$tx:ident| $work:expr) => {{
-        let call = Call::new($op);
+        let call = OwnCall::new($op);
         let work = async {
             let mut lane = $store.shared.$lane.hold(&$store.shared.connector).await?;
             let mut $tx = lane.$begin().await?;
@@ -326,15 +326,21 @@ impl Ruled for SqliteStore {
     }
 }
 
-impl SqliteStore {
-    /// Removes what a trial wrote.
-    pub(in crate::store) async fn forget(&self, trial: &Trial) -> Reply<()> {
-        transaction!(self, Op::Purge, writer.write, |tx| registry::forget(&mut tx, &self.shared.scope, trial))
+#[async_trait]
+impl Opened for SqliteStore {
+    async fn examine(&self) -> Vec<Finding> {
+        self.look().await
     }
 
+    async fn forget(&self, trial: &Trial) -> Reply<()> {
+        transaction!(self, Op::Purge, writer.write, |tx| registry::forget(&mut tx, &self.shared.scope, trial))
+    }
+}
+
+impl SqliteStore {
     fn tell_job(&self, job: &JobName, answer: &Intervention) {
         if *answer == Intervention::Applied {
-            self.shared.tell(Wake::Job(job.clone()));
+            self.shared.wakes.tell(Wake::Job(job.clone()));
         }
     }
 }

@@ -7,7 +7,7 @@ use super::lane::{OWN, Tx};
 use crate::job::LockName;
 use crate::slot::Token;
 use crate::store::rules::{LockState, LockStep};
-use crate::store::sql::fault::Fault;
+use crate::store::sql::fault::SqlFault;
 use crate::store::sql::row;
 use crate::store::sql::session::{Columns, Session as _, Why, values};
 use crate::store::sql::slots::Scope;
@@ -15,12 +15,12 @@ use crate::store::sql::slots::Scope;
 /// The most locks that one purge removes.
 const PURGE_AT_ONCE: i64 = 500;
 
-fn odd(why: Why) -> Fault {
-    Fault::Row(format!("table locks: {why}"))
+fn odd(why: Why) -> SqlFault {
+    SqlFault::Row(format!("table locks: {why}"))
 }
 
 /// A lock and its queue.
-fn state(found: &impl Columns) -> Result<(LockName, LockState), Fault> {
+fn state(found: &impl Columns) -> Result<(LockName, LockState), SqlFault> {
     let decode = || {
         let name = row::there(row::text(found, "lock")?, "lock")?;
         let name = LockName::new(&name).map_err(|error| format!("column lock: {error}"))?;
@@ -34,7 +34,7 @@ pub(super) async fn read(
     tx: &mut Tx<'_>,
     scope: &Scope,
     names: &[LockName],
-) -> Result<BTreeMap<LockName, LockState>, Fault> {
+) -> Result<BTreeMap<LockName, LockState>, SqlFault> {
     let namespace = scope.namespace.as_str();
     let rows = if names.is_empty() {
         tx.fetch(OWN.locks_all, values![namespace]).await?
@@ -51,7 +51,7 @@ pub(super) async fn step<T>(
     scope: &Scope,
     names: &[LockName],
     rule: &(impl Fn(&mut LockStep) -> T + Sync),
-) -> Result<(T, Vec<(Token, Token)>), Fault> {
+) -> Result<(T, Vec<(Token, Token)>), SqlFault> {
     let stored = read(tx, scope, names).await?;
     let mut step = LockStep::new(stored.clone(), tx.now);
     let answer = rule(&mut step);
@@ -68,7 +68,7 @@ pub(super) async fn step<T>(
 }
 
 /// Removes locks that nobody has used for the retention.
-pub(super) async fn purge(tx: &mut Tx<'_>, scope: &Scope) -> Result<u64, Fault> {
+pub(super) async fn purge(tx: &mut Tx<'_>, scope: &Scope) -> Result<u64, SqlFault> {
     let values = values![scope.namespace.as_str(), tx.now, PURGE_AT_ONCE];
     Ok(tx.execute(OWN.locks_purge, values).await?)
 }

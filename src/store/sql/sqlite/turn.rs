@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::fault::{is_busy, meaning};
 use super::lane::{OWN, Shared, Tx};
 use crate::store::rules::SlotStep;
-use crate::store::sql::fault::Fault;
+use crate::store::sql::fault::SqlFault;
 use crate::store::sql::session::{Session as _, Value, values};
 use crate::store::sql::slots::{self, Scope, SlotWrite};
 use crate::store::state::SlotQuery;
@@ -27,7 +27,7 @@ const AT_ONCE: usize = 32;
 pub(super) const QUEUE: usize = 1_024;
 
 /// Why a call failed, and whether it was applied all the same.
-pub(super) type Failed = (Fault, Applied);
+pub(super) type Failed = (SqlFault, Applied);
 
 /// A call's rule with its answer's type erased.
 trait Work: Send {
@@ -63,7 +63,7 @@ pub(super) struct Job {
     query: SlotQuery,
     work: Box<dyn Work>,
     stage: Arc<AtomicU8>,
-    refused: Option<Fault>,
+    refused: Option<SqlFault>,
     wake: Option<Wake>,
 }
 
@@ -112,12 +112,12 @@ impl Job {
     }
 
     /// Read, decide, write. A row that cannot be read is this call's alone: nothing of it was written.
-    async fn step(&mut self, tx: &mut Tx<'_>, shared: &Shared) -> Result<(), Fault> {
+    async fn step(&mut self, tx: &mut Tx<'_>, shared: &Shared) -> Result<(), SqlFault> {
         // What an earlier transaction left, if that was rolled back.
         (self.refused, self.wake) = (None, None);
         let loaded = match slots::load(tx, &shared.scope, &self.query).await {
             Ok(loaded) => loaded,
-            Err(fault @ Fault::Row(_)) => {
+            Err(fault @ SqlFault::Row(_)) => {
                 self.refused = Some(fault);
                 return Ok(());
             }
@@ -132,7 +132,7 @@ impl Job {
 
     fn end(self, shared: &Shared, end: Result<(), Failed>) {
         if let (Ok(()), Some(wake)) = (&end, self.wake) {
-            shared.tell(wake);
+            shared.wakes.tell(wake);
         }
         self.work.end(end.and(self.refused.map_or(Ok(()), |fault| Err((fault, Applied::No)))));
     }
@@ -158,7 +158,7 @@ pub(super) async fn run(shared: Arc<Shared>, mut queue: mpsc::Receiver<Job>) {
 
 /// One transaction for all of `turn`, and for those that wait when the lock is there.
 async fn write(shared: &Shared, turn: &mut Vec<Job>, more: impl FnMut() -> Option<Job>) -> Result<(), Failed> {
-    let not_applied = |fault: Fault| {
+    let not_applied = |fault: SqlFault| {
         shared.writer.doubt(&fault);
         (fault, Applied::No)
     };
@@ -194,7 +194,7 @@ fn end(shared: &Shared, turn: Vec<Job>, outcome: Result<(), Failed>) {
 
 /// Writes what a rule has changed. The transaction holds the write lock since before the slot was read, so nothing is
 /// overwritten.
-async fn save(tx: &mut Tx<'_>, scope: &Scope, write: &SlotWrite) -> Result<(), Fault> {
+async fn save(tx: &mut Tx<'_>, scope: &Scope, write: &SlotWrite) -> Result<(), SqlFault> {
     if write.change.is_none() {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 //! invariants of `docs/locks.md` are asked of it.
 //!
 //! What decides is the real code: the rules that the store in memory runs. What is modelled is the world around them: clients that do what
-//! `guard::LockMachine` does (`world`), in whole ticks, each call one step. `laws` says what must hold.
+//! `machine::LockMachine` does (`world`), in whole ticks, each call one step. `laws` says what must hold.
 //!
 //! **What is left out**: the machine itself, whose timers these clients replace by asking at any moment; evictions, `Full`, several losses
 //! of data. A copy is under way until one TTL after its client has left, at most. The worlds here are small enough for every run; larger ones take minutes.

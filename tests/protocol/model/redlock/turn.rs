@@ -323,7 +323,7 @@ fn begin(state: &mut State, node: usize, (trusted, number): (u8, u8), after_succ
 fn renewed(world: &World, state: &mut State, node: usize, heard: &[Option<Answer>]) {
     let Phase::Running { number, trusted, renewed } = state.nodes[node].phase else { unreachable!() };
     let token = state.nodes[node].token;
-    let answers: Vec<Option<lease::Answer>> = heard.iter().map(|answer| answer.map(of_renewal)).collect();
+    let answers: Vec<Option<lease::MasterRenewal>> = heard.iter().map(|answer| answer.map(of_renewal)).collect();
     let lease = Lease {
         slot: slot(token),
         token: token.real(),
@@ -357,7 +357,7 @@ fn renewed(world: &World, state: &mut State, node: usize, heard: &[Option<Answer
     }
 }
 
-fn of_renewal(answer: Answer) -> lease::Answer {
+fn of_renewal(answer: Answer) -> lease::MasterRenewal {
     let said = match answer.said {
         Said::Renewed => Renewal::Renewed,
         Said::Restored => Renewal::Restored,
@@ -365,5 +365,5 @@ fn of_renewal(answer: Answer) -> lease::Answer {
         Said::Done { token, number } => Renewal::Done(mark(token, number)),
         _ => Renewal::Lost { to: None },
     };
-    lease::Answer { age: age(answer.age), longest: Duration::ZERO, said }
+    lease::MasterRenewal { age: age(answer.age), longest: Duration::ZERO, said }
 }

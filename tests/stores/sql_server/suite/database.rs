@@ -131,7 +131,7 @@ pub(crate) fn open(url: &str) -> Arc<dyn Store> {
 }
 
 pub(crate) fn open_within(url: &str, op_timeout: Duration) -> Arc<dyn Store> {
-    dialect::store::open(url, StoreOptions { op_timeout, ..StoreOptions::default() }).unwrap()
+    dialect::store::open(url, StoreOptions::default().with_op_timeout(op_timeout)).unwrap()
 }
 
 /// Runs SQL on a session of the test's own.

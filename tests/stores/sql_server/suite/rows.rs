@@ -251,3 +251,22 @@ async fn a_purge_keeps_what_a_job_has_come_to_for_longer_than_a_year() {
         assert_eq!(store.latest(&job).await.unwrap() == known, left == 1, "{days} days");
     }
 }
+
+/// It is told where it is asked for, and left as it is.
+#[tokio::test]
+async fn what_somebody_else_wrote_of_a_job_keeps_no_run_from_its_end() {
+    let database = Database::new().await;
+    let store = database.store().await;
+    let lease = granted(&*store, &request(&slot("job"), 1)).await;
+    store.fail(&lease, &failed(&lease), Duration::ZERO).await.unwrap();
+    database.sql(r#"UPDATE cronward_turns SET latest = '{"end": 7}'"#).await;
+    let lease = granted(&*store, &request(&slot("job"), 2)).await;
+    assert_eq!(
+        store.complete(&lease, &ended(&lease, Outcome::Success), Duration::from_secs(60)).await.unwrap(),
+        Settlement::Recorded
+    );
+    let error = store.latest(&[slot("job").job().clone()]).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Corrupt, "{error}");
+    assert_eq!(database.number("SELECT count(*) FROM cronward_turns WHERE latest IS NOT NULL").await, 1);
+    store.purge().await.unwrap();
+}

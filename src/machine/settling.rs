@@ -1,0 +1,246 @@
+//! After the command: how its end is judged, recorded, and what comes next.
+
+use std::time::Duration;
+
+use crate::clock::{CLOCK_OFF, Mono, Now, earlier};
+use crate::error::StoreError;
+use crate::event::Event;
+use crate::machine::running::{Cause, Hold, Renewing};
+use crate::machine::slot::{Phase, WaitReason};
+use crate::machine::{Action, End, SlotMachine, TrustWindow, pace};
+use crate::reply::{Release, Settlement};
+use crate::slot::{Exit, ExitStatus, Lease, OUTPUT_LOST, Outcome, RunRecord};
+
+/// A run that is over and has to be told to the store.
+#[derive(Clone, Debug)]
+pub(super) struct Settling {
+    pub(super) hold: Hold,
+    outcome: Outcome,
+    record: RunRecord,
+    retry_after: Duration,
+    /// When to send (again); none while a request is on its way.
+    send_at: Option<Mono>,
+    errors: u32,
+    /// Given up after this.
+    until: Mono,
+}
+
+impl Settling {
+    pub(super) fn next_deadline(&self) -> Option<Mono> {
+        let renewal = if self.outcome == Outcome::Success { self.hold.renewal_due() } else { None };
+        [self.send_at, renewal].into_iter().flatten().min()
+    }
+}
+
+impl SlotMachine {
+    /// The command has ended, or could not be started.
+    pub fn handle_exit(&mut self, now: Now, exit: Exit) {
+        if !matches!(self.phase, Phase::Running(_)) {
+            return;
+        }
+        let Phase::Running(hold) = std::mem::replace(&mut self.phase, Phase::Ended(End::Unknown)) else { return };
+        self.doubt_at_exit(now, &hold, exit.lapsed.is_some());
+        let ended = ended(now, &hold, &exit);
+        let outcome = self.judge(&hold, ended.mono, &exit);
+        let record = record(ended, &hold, outcome, exit);
+        self.tell_end(&record, outcome);
+        self.settle(now, *hold, outcome, record);
+    }
+
+    /// A node that stalled may learn of the exit before it looks at its deadlines. The trust ended while the command ran, so
+    /// another run may have overlapped; if that one has failed meanwhile, the settlement will not tell.
+    fn doubt_at_exit(&mut self, now: Now, hold: &Hold, killing: bool) {
+        if hold.renewing != Renewing::Over && !hold.in_doubt && !hold.trust.holds(now.mono) {
+            self.tell(Event::LeaseInDoubt { attempt: hold.lease.attempt, killing });
+        }
+    }
+
+    /// A stop that cronward began while the command ran decides the outcome, whatever the exit code: exit 0 after TERM is how
+    /// many programs say that they were interrupted. A stop that came too late has stopped nothing: a node that stood still
+    /// may look at its deadlines before it learns of the exit. The command's keeper may have stopped it meanwhile, for the lease.
+    fn judge(&self, hold: &Hold, ended: Mono, exit: &Exit) -> Outcome {
+        let own = hold.stop.filter(|stop| stop.begun <= ended).map(|stop| (stop.begun, stop.cause));
+        let keepers = exit.lapsed.map(|at| (at, Cause::Lost));
+        let first = [own, keepers].into_iter().flatten().min_by_key(|(at, _)| *at);
+        match (first.map(|(_, cause)| cause), &exit.status) {
+            (Some(Cause::Timeout), _) => Outcome::Timeout,
+            (Some(Cause::Lost), _) => Outcome::LostLease,
+            (Some(Cause::Drain), _) => Outcome::GivenBack,
+            (Some(Cause::Replaced), _) | (None, ExitStatus::Signal(_)) => Outcome::Killed,
+            (None, ExitStatus::Code(code)) if self.assignment.success_codes.contains(code) => Outcome::Success,
+            (None, ExitStatus::Code(_) | ExitStatus::OutputLost | ExitStatus::NotStarted { .. }) => Outcome::Failure,
+        }
+    }
+
+    /// The claim was granted when nothing may be started any more: the run never begins.
+    pub(super) fn give_back_unstarted(&mut self, now: Now, lease: Lease, trust: TrustWindow, why: &str) {
+        let hold = Hold::guarded(lease, trust, 0);
+        let status = ExitStatus::Code(0);
+        let exit = Exit { note: Some(why.to_owned()), ..Exit::of(status) };
+        let record = RunRecord { exit_code: None, output: None, ..record(now, &hold, Outcome::GivenBack, exit) };
+        self.settle(now, hold, Outcome::GivenBack, record);
+    }
+
+    fn settle(&mut self, now: Now, mut hold: Hold, outcome: Outcome, record: RunRecord) {
+        let policy = &self.assignment.policy;
+        let last = hold.used >= policy.max_attempts;
+        let retry_after = if last { Duration::ZERO } else { pace::retry_delay(&policy.retry, hold.used) };
+        let until = self.end.max(now.mono) + policy.done_ttl_for(&self.assignment.slot);
+        if outcome != Outcome::Success {
+            // Nothing is done under the lease any more; letting it lapse would be right, releasing it is sooner.
+            hold.renewing = Renewing::Over;
+        }
+        let send_at = Some(now.mono);
+        let settling = Settling { hold, outcome, record, retry_after, send_at, errors: 0, until };
+        self.phase = Phase::Settling(Box::new(settling));
+        self.tend_settlement(now);
+    }
+
+    /// Sends what is due. A success goes on being renewed until the slot's end, so that nobody repeats it meanwhile; in a
+    /// slot that was over before, all the time.
+    pub(super) fn tend_settlement(&mut self, now: Now) {
+        let Phase::Settling(settling) = &mut self.phase else { return };
+        if now.mono >= self.end && !self.assignment.past {
+            settling.hold.renewing = Renewing::Over;
+        }
+        if settling.send_at.is_some_and(|at| at <= now.mono) {
+            if settling.errors > 0 && now.mono >= settling.until {
+                let (attempt, outcome) = (settling.hold.lease.attempt, settling.outcome);
+                return self.give_settlement_up(attempt, outcome);
+            }
+            settling.send_at = None;
+            let action = order(settling, self.assignment.policy.done_ttl_for(&self.assignment.slot));
+            self.act(action);
+        }
+        self.renew_if_due(now);
+    }
+
+    /// Whoever waits for the end waits no longer: the store is not told any more how the attempt ended. Before that there is
+    /// nothing to give up.
+    pub fn handle_impatience(&mut self) {
+        let Phase::Settling(settling) = &self.phase else { return };
+        let (attempt, outcome) = (settling.hold.lease.attempt, settling.outcome);
+        self.give_settlement_up(attempt, outcome);
+    }
+
+    fn give_settlement_up(&mut self, attempt: u32, outcome: Outcome) {
+        self.tell(Event::SettlementGivenUp { attempt, outcome });
+        self.finish(End::Unknown);
+    }
+
+    /// The answer to [`Action::Complete`].
+    pub fn handle_settlement(&mut self, now: Now, reply: Result<Settlement, StoreError>) {
+        let Phase::Settling(settling) = &self.phase else { return };
+        if settling.send_at.is_some() || settling.outcome != Outcome::Success {
+            return;
+        }
+        let (attempt, outcome) = (settling.hold.lease.attempt, settling.outcome);
+        match reply {
+            Err(error) => self.settling_failed(now, &error),
+            Ok(settlement) => {
+                self.tell(Event::Settled { attempt, outcome });
+                if let Settlement::Overtaken { by } = settlement {
+                    self.tell(Event::Overtaken { attempt, by: by.node, by_attempt: by.attempt });
+                }
+                self.finish(End::Done);
+            }
+        }
+    }
+
+    /// The answer to [`Action::Fail`] and [`Action::GiveBack`].
+    pub fn handle_release(&mut self, now: Now, reply: Result<Release, StoreError>) {
+        let Phase::Settling(settling) = &self.phase else { return };
+        if settling.send_at.is_some() || settling.outcome == Outcome::Success {
+            return;
+        }
+        let (attempt, outcome) = (settling.hold.lease.attempt, settling.outcome);
+        let (used, retry_after) = (settling.hold.used, settling.retry_after);
+        match reply {
+            Err(error) => self.settling_failed(now, &error),
+            Ok(release) => {
+                self.errors = super::slot::Errors::default();
+                self.tell(Event::Settled { attempt, outcome });
+                self.released(now, release, (attempt, used, outcome), retry_after);
+            }
+        }
+    }
+
+    fn released(
+        &mut self,
+        now: Now,
+        release: Release,
+        (attempt, used, outcome): (u32, u32, Outcome),
+        retry_after: Duration,
+    ) {
+        self.retrying = true;
+        if let Release::Overtaken { by } = release {
+            self.tell(Event::Overtaken { attempt, by: by.node, by_attempt: by.attempt });
+        } else if outcome != Outcome::GivenBack && used >= self.assignment.policy.max_attempts {
+            self.tell(Event::AttemptsUsedUp { used });
+            return self.finish(self.end_without_attempts());
+        }
+        if self.drain_until.is_some() {
+            return self.finish(End::Left);
+        }
+        let wait = retry_after + pace::own_handicap(retry_after, self.assignment.poll);
+        let until = now.mono + wait;
+        // By a clock that is ahead the slot seems over while others still wait for the retry.
+        let over = self.end + CLOCK_OFF;
+        self.wait(if now.mono < self.end { until.min(over) } else { until }, WaitReason::OwnFailure);
+    }
+
+    fn settling_failed(&mut self, now: Now, error: &StoreError) {
+        self.tell_error(error);
+        let Phase::Settling(settling) = &mut self.phase else { return };
+        settling.errors = settling.errors.saturating_add(1);
+        settling.send_at = Some(now.mono + pace::store_error(settling.errors));
+    }
+
+    fn tell_end(&mut self, record: &RunRecord, outcome: Outcome) {
+        self.tell(Event::RunEnded {
+            attempt: record.attempt,
+            outcome,
+            exit_code: record.exit_code,
+            signal: record.signal,
+            duration: Duration::from_millis(record.duration_ms.unwrap_or(0)),
+            note: record.message.clone(),
+        });
+    }
+}
+
+fn order(settling: &Settling, done_ttl: Duration) -> Action {
+    let (lease, run) = (settling.hold.lease.clone(), settling.record.clone());
+    match settling.outcome {
+        Outcome::Success => Action::Complete { lease, run, done_ttl },
+        Outcome::GivenBack => Action::GiveBack { lease, run },
+        _ => Action::Fail { lease, run, retry_after: settling.retry_after },
+    }
+}
+
+/// When the command ended: as its keeper saw it, not before it was started and not after now.
+fn ended(now: Now, hold: &Hold, exit: &Exit) -> Now {
+    let least = hold.started.map_or(Mono::default(), |started| started.mono);
+    let ended = exit.ended.map_or(now.mono, |ended| ended.max(least).min(now.mono));
+    Now { mono: ended, wall: earlier(now.wall, now.mono.since(ended)) }
+}
+
+fn record(ended: Now, hold: &Hold, outcome: Outcome, exit: Exit) -> RunRecord {
+    let (exit_code, signal, failure) = match exit.status {
+        ExitStatus::Code(code) => (Some(code), None, None),
+        ExitStatus::Signal(signal) => (None, Some(signal), None),
+        ExitStatus::OutputLost => (Some(OUTPUT_LOST.into()), None, None),
+        ExitStatus::NotStarted { code, message } => (Some(code), None, Some(message)),
+    };
+    let ran = hold.started.map(|started| ended.mono.since(started.mono));
+    RunRecord {
+        started_at: hold.started.map(|started| started.wall),
+        ended_at: Some(ended.wall),
+        duration_ms: ran.map(|ran| u64::try_from(ran.as_millis()).unwrap_or(u64::MAX)),
+        outcome: Some(outcome),
+        exit_code,
+        signal,
+        message: failure.or(exit.note),
+        output: Some(exit.output),
+        ..RunRecord::begun(&hold.lease)
+    }
+}

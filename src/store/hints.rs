@@ -1,0 +1,118 @@
+//! Wake-ups at an adapter: those who listen, the task that hears for them, and how long that waits before it connects again.
+
+use std::future::Future;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::store::{Wake, Wakeups};
+
+/// Hints that a receiver may lag behind by before it has lost some.
+const HINTS: usize = 1_024;
+
+/// Tells those who listen here, and nobody else.
+#[derive(Clone, Debug)]
+pub(super) struct Teller(broadcast::Sender<Wake>);
+
+impl Default for Teller {
+    fn default() -> Self {
+        Self::of(HINTS)
+    }
+}
+
+impl Teller {
+    /// One whose receivers may lag behind by so many hints.
+    fn of(hints: usize) -> Self {
+        Self(broadcast::Sender::new(hints))
+    }
+
+    pub(super) fn tell(&self, wake: Wake) {
+        // Nobody may be listening just now.
+        let _ = self.0.send(wake);
+    }
+
+    /// Hints from now on.
+    pub(super) fn subscribe(&self) -> Wakeups {
+        self.0.subscribe()
+    }
+
+    /// Passes one connection's hints on, until it has no more.
+    pub(super) async fn pass_on(self, mut from: Wakeups) {
+        loop {
+            match from.recv().await {
+                Ok(wake) => self.tell(wake),
+                Err(RecvError::Lagged(_)) => self.tell(Wake::Resync),
+                Err(RecvError::Closed) => return,
+            }
+        }
+    }
+}
+
+/// Those who listen, and the task that hears for them: from the first subscription until the store is dropped.
+#[derive(Debug, Default)]
+pub(super) struct Hints {
+    teller: Teller,
+    task: Mutex<Option<AbortOnDropHandle<()>>>,
+}
+
+impl Hints {
+    /// Of several connections, whose hints come at once.
+    #[cfg(feature = "redis-redlock")]
+    pub(super) fn of_many() -> Self {
+        Self { teller: Teller::of(4 * HINTS), task: Mutex::default() }
+    }
+
+    /// Hints from now on. `listen` is begun where nobody hears yet. Outside of a runtime there are none.
+    pub(super) fn subscribe<L>(&self, listen: impl FnOnce(Teller) -> L) -> Wakeups
+    where
+        L: Future<Output = ()> + Send + 'static,
+    {
+        let hints = self.teller.subscribe();
+        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current()
+            && task.as_ref().is_none_or(AbortOnDropHandle::is_finished)
+        {
+            *task = Some(AbortOnDropHandle::new(runtime.spawn(listen(self.teller.clone()))));
+        }
+        hints
+    }
+
+    #[cfg(feature = "zookeeper")]
+    pub(super) fn tell(&self, wake: Wake) {
+        self.teller.tell(wake);
+    }
+}
+
+/// The wait before a connection is made again; it doubles up to the longest.
+const SHORTEST_WAIT: Duration = Duration::from_millis(50);
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// How long whoever listens waits before it connects again.
+#[derive(Debug)]
+pub(super) struct Reconnection {
+    wait: Duration,
+}
+
+impl Default for Reconnection {
+    fn default() -> Self {
+        Self { wait: SHORTEST_WAIT }
+    }
+}
+
+impl Reconnection {
+    pub(super) const fn connected(&mut self) {
+        self.wait = SHORTEST_WAIT;
+    }
+
+    pub(super) fn failed(&mut self) {
+        self.wait = (self.wait * 2).min(LONGEST_WAIT);
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "the wait before a connection is made again; the file owns it")]
+    pub(super) async fn wait(&self) {
+        tokio::time::sleep(self.wait).await;
+    }
+}

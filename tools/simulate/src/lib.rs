@@ -1,0 +1,63 @@
+//! Clusters in virtual time: many nodes, one store, every fault, one seed.
+//!
+//! The nodes drive the very [`cronward::machine::SlotMachine`], [`cronward::schedule::Planner`] and [`cronward::schedule::Closer`] of
+//! the daemon; the store is [`cronward::store::memory::Ledger`], the executable specification. What lies between them is
+//! messages that are lost, late, doubled and overtaken; machines that stop, die and come back; stores that forget; clocks
+//! that are wrong. One thread and one seed: whatever is found is found again.
+//!
+//! After every step the store's answer and what it keeps are compared with a second reading of `docs/PROTOCOL.md`, the
+//! shadow. What truly happened is written down beside it, and judged when a slot is granted, when it is over, and at the end.
+//! Where it is wanted, the nodes write the journals of real ones, and [`cronward::verify`] judges those: what the world's own
+//! judge calls clean has to be explained by them.
+//!
+//! ```text
+//!  scenario ─▶ world ─▶ nature: the engine of time and chance, network, commands, history
+//!               │   ├─▶ daemon, drives, task, requests, again: a node, as `cronward::node` has it, without a runtime
+//!               │   └─▶ backend: the ledger, and a shadow of every slot
+//!               ├─▶ checks, judge, laws: what was promised
+//!               └─▶ journals, recorder: what the nodes wrote and the commands recorded, for `cronward::verify`
+//! ```
+//!
+//! Of the seeds from [`SHORT_FROM`] on, one world in three is of slots of one to five seconds, which are shorter than what
+//! strikes them: a link that is cut, or carries requests and no answers, a node that stands still, a store that is away. Whether
+//! it is one is drawn from a stream of its own, and no world of a smaller seed is. CI has a range of its own for them, and of fresh
+//! seeds about all are large. A seed is one history of one version of this code: where the order changes in which a world draws its
+//! chances, its seeds are other worlds, and a seed that was kept shows another history than the one that it was kept for.
+//!
+//! What a node decides is decided by the code that a real one runs: [`cronward::node`]'s machine and the machines of its slots. What
+//! only passes messages on is written here by itself: a change of `drive::task` has to be made in `drives` and `task`, one of `drive::again` in `again`.
+//! Not simulated are the queue before the claim (`drive::admission`), jobs that are another node's, nodes of one name, purging, notes,
+//! operators' resets and the last heartbeat of a node that leaves; and the end of a slot's drive reaches its node at once.
+
+mod again;
+mod backend;
+mod checks;
+mod daemon;
+mod desk;
+mod drives;
+mod engine;
+mod events;
+mod faults;
+mod history;
+mod journals;
+mod judge;
+mod laws;
+mod message;
+mod nature;
+mod recorder;
+mod requests;
+mod scenario;
+mod search;
+mod shadow;
+mod task;
+mod weather;
+mod world;
+
+pub use checks::Bug;
+pub use checks::{BrokenPromise, Check};
+pub use faults::{Fault, FaultSet};
+pub use history::{Classes, Summary};
+pub use journals::Judged;
+pub use scenario::{Limits, SHORT_FROM};
+pub use search::{Control, JUDGED, Shrunk, control, shrink};
+pub use world::{Options, WorldOutcome, run};
