@@ -295,7 +295,7 @@ impl RunProgress {
             ShimReport::Started(pid) => self.command = Pid::from_raw(pid),
             ShimReport::Exited(code, at) => (self.status, self.ended) = (Some(ExitStatus::Code(code)), Some(at)),
             ShimReport::Signalled(signal, at) => {
-                (self.status, self.ended) = (Some(ExitStatus::Signal(signal)), Some(at))
+                (self.status, self.ended) = (Some(ExitStatus::Signal(signal)), Some(at));
             }
             ShimReport::Refused(refusal) => {
                 self.status = Some(refusal.into());

@@ -3,7 +3,7 @@
 //! - **Atomic steps.** Each operation reads the slot's node, lets a rule decide on its state, and writes it back under the
 //!   condition that its version is the one that was read, together with what else it concerns (`multi`). Otherwise it
 //!   begins anew: nothing was done yet. So of many claimers one wins (I1, I5).
-//! - **Time** is the leader's: it stamps each change, and a small one is made to learn its clock ([`LeaderClock`]). No node's wall
+//! - **Time** is the leader's: it stamps each change, and a small one is made to learn its clock (`LeaderClock`). No node's wall
 //!   clock decides anything.
 //! - **A lease** is a mark with its end, as in a database: a session that its servers give up after ten seconds must not end a
 //!   lease that its holder may trust for a minute, and a session goes on while the one who should renew hangs. The token says
