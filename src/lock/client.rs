@@ -2,11 +2,12 @@
 
 use std::ops::{Deref, RangeInclusive};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
 use crate::drive::Entropy;
-use crate::job::NodeName;
+use crate::job::{LockName, NodeName};
 use crate::resource::{AcquireRequest, Demands, LockRecord, OwnerId};
 use crate::service::BuildError;
 use crate::slot::Token;
@@ -17,6 +18,9 @@ const TTL: RangeInclusive<Duration> = Duration::from_millis(500)..=Duration::fro
 
 /// How long a lease lasts unless said otherwise.
 const DEFAULT_TTL: Duration = Duration::from_secs(30);
+
+/// After so many requests locks are removed that nobody has used for the store's retention.
+const PURGE_EACH: u32 = 1_000;
 
 /// How long a store that does not answer is asked.
 const STORE_WAIT: Duration = Duration::from_secs(2);
@@ -40,6 +44,15 @@ pub(super) struct Client {
     ttl: Duration,
     /// This process, to whom hints are addressed.
     pub(super) instance: Token,
+    /// Requests that have ended.
+    ended: AtomicU32,
+}
+
+impl Client {
+    /// Now and then: whoever uses locks alone has no daemon that removes those that nobody needs any more.
+    pub(super) fn is_time_to_purge(&self) -> bool {
+        self.ended.fetch_add(1, Ordering::Relaxed) % PURGE_EACH == PURGE_EACH - 1
+    }
 }
 
 /// Makes a [`Locks`].
@@ -55,7 +68,8 @@ pub struct LocksBuilder {
 }
 
 impl LocksBuilder {
-    /// How long a lease lasts unless renewed, 500 ms to a day; 30 s if not set. When this process dies, others go on after it.
+    /// How long a lease lasts unless renewed, 500 ms to a day; 30 s if not set. When this process dies, others go on after it. At least three
+    /// times as long as one operation of the store may take ([`crate::StoreOptions::op_timeout`]), so that one that fails is made good.
     pub const fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = ttl;
         self
@@ -92,7 +106,8 @@ impl LocksBuilder {
         }
         let entropy = Entropy::from_system().map_err(BuildError::Random)?;
         let instance = entropy.token();
-        let shared = Client { store, clock, patience, entropy, node, ttl, instance };
+        let ended = AtomicU32::new(0);
+        let shared = Client { store, clock, patience, entropy, node, ttl, instance, ended };
         Ok(Locks { shared: Arc::new(shared), owner: None, label: label.into() })
     }
 }
@@ -112,6 +127,9 @@ impl Locks {
     }
 
     /// One identity that may take a lock again while it holds it. Explicit, for tasks move between threads.
+    ///
+    /// Requests of one owner do not exclude each other: a mutex keeps no tasks apart that share an owner, and three times one permit weighs
+    /// as much as one. Nor do they wait for those who asked meanwhile: an owner whose readings overlap without end keeps a writer out.
     pub fn owner(&self) -> Owner {
         self.owned_by(OwnerId::new(self.shared.entropy.token()))
     }
@@ -127,6 +145,18 @@ impl Locks {
     /// [`StoreError`] where the store does not answer.
     pub async fn list(&self) -> Result<Vec<LockRecord>, StoreError> {
         Ok(self.shared.store.locks(&[]).await?.1)
+    }
+
+    /// What is known of these locks, in this order: who holds, and who waits in which order.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store does not answer.
+    pub async fn show(&self, locks: &[LockName]) -> Result<Vec<LockRecord>, StoreError> {
+        // None at all would name every lock.
+        if locks.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(self.shared.store.locks(locks).await?.1)
     }
 
     /// A request of this client, with a token that no other has.

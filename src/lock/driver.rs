@@ -8,14 +8,14 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{oneshot, watch};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::drive::timers;
 use crate::lock::client::Client;
-use crate::lock::held::{Answered, unknown};
+use crate::lock::held::{Answered, LeaseView, unknown};
 use crate::lock::{Held, LockError, Locks, TryLockError};
 use crate::machine::{LockAction, LockEnd, LockMachine, LockNews};
-use crate::resource::{Acquired, Demands, LockHint, LockHold, LockRelease, LockRenewal};
+use crate::resource::{Acquired, Demands, LockHint, LockHold, LockHolder, LockRelease, LockRenewal};
 use crate::service::Standing;
 use crate::store::{LockWakeups, StoreError};
 
@@ -26,10 +26,11 @@ type Granted = Result<LockHold, TryLockError>;
 pub(super) async fn acquire(locks: &Locks, demands: Demands, queue: bool) -> Result<Held, TryLockError> {
     let (outcome, asked) = oneshot::channel();
     let (released, answered) = oneshot::channel();
-    let standing = watch::Sender::new(Standing::Held);
+    let shared = Arc::clone(&locks.shared);
+    let view = LeaseView { standing: Standing::Held, until: shared.clock.now().mono, taken_by: None };
+    let standing = watch::Sender::new(view);
     let told = standing.subscribe();
     let (leave, lost) = (CancellationToken::new(), CancellationToken::new());
-    let shared = Arc::clone(&locks.shared);
     // Before the first ask: what is released in between is heard.
     let hints = shared.store.listen(shared.instance);
     let request = locks.asking(demands, queue);
@@ -42,6 +43,7 @@ pub(super) async fn acquire(locks: &Locks, demands: Demands, queue: bool) -> Res
         released: Some(released),
         standing,
         lost: lost.clone(),
+        _gone: lost.clone().drop_guard(),
         unheard: None,
     };
     tokio::spawn(driver.run(hints, leave.clone()));
@@ -65,8 +67,10 @@ struct Driver {
     /// Who asked, until they are told.
     outcome: Option<oneshot::Sender<Granted>>,
     released: Option<oneshot::Sender<Answered>>,
-    standing: watch::Sender<Standing>,
+    standing: watch::Sender<LeaseView>,
     lost: CancellationToken,
+    /// Cancels the same with the task, however that ends: what nobody renews is not held.
+    _gone: DropGuard,
     /// Why the last release was not answered.
     unheard: Option<StoreError>,
 }
@@ -75,21 +79,25 @@ impl Driver {
     async fn run(mut self, hints: LockWakeups, leave: CancellationToken) {
         let (mut hints, mut left) = (Some(hints), false);
         let clock = Arc::clone(&self.shared.clock);
-        loop {
+        while self.machine.ended().is_none() {
             self.carry_out();
-            if let Some(end) = self.machine.ended().cloned() {
-                return self.conclude(&end);
-            }
             tokio::select! {
                 biased;
                 () = leave.cancelled(), if !left => {
                     left = true;
+                    self.lost.cancel();
                     self.machine.handle_leave(clock.now());
                 }
                 Some(reply) = self.asks.next() => self.hear(reply),
                 hint = heard(&mut hints) => self.machine.handle_hint(clock.now(), hint),
                 () = timers::until(&*clock, self.machine.poll_timeout()) => self.machine.handle_timeout(clock.now()),
             }
+        }
+        self.carry_out();
+        self.conclude();
+        if self.shared.is_time_to_purge() {
+            // What could not be removed now is removed later.
+            let _ = self.shared.store.purge_locks().await;
         }
     }
 
@@ -103,6 +111,12 @@ impl Driver {
                     LockAction::Release(exit) => LockReply::Released(store.release(&exit).await),
                 }
             }));
+        }
+        if let Some(until) = self.machine.trusted_until() {
+            self.standing.send_if_modified(|view| {
+                view.until = until;
+                false
+            });
         }
         while let Some(news) = self.machine.poll_news() {
             self.tell(news);
@@ -130,15 +144,20 @@ impl Driver {
             LockNews::Busy { by, remaining } => self.answer(Err(TryLockError::Busy { by, remaining })),
             LockNews::Refused(why) => self.answer(Err(TryLockError::Lock(why.into()))),
             LockNews::Failed(error) => self.answer(Err(TryLockError::Lock(LockError::Store(error)))),
-            LockNews::Kept => _ = self.standing.send_replace(Standing::Held),
-            LockNews::InDoubt => self.doubt(Standing::InDoubt),
-            LockNews::Lost { .. } => self.doubt(Standing::Lost),
+            LockNews::Kept => self.turn(Standing::Held, None),
+            LockNews::InDoubt => self.turn(Standing::InDoubt, None),
+            LockNews::Lost { to } => self.turn(Standing::Lost, to),
         }
     }
 
-    fn doubt(&self, standing: Standing) {
-        self.standing.send_replace(standing);
-        self.lost.cancel();
+    fn turn(&self, standing: Standing, taken_by: Option<LockHolder>) {
+        self.standing.send_modify(|view| {
+            view.standing = standing;
+            view.taken_by = taken_by;
+        });
+        if standing != Standing::Held {
+            self.lost.cancel();
+        }
     }
 
     fn answer(&mut self, outcome: Granted) {
@@ -148,11 +167,11 @@ impl Driver {
         }
     }
 
-    fn conclude(&mut self, end: &LockEnd) {
-        let answer = match end {
-            LockEnd::Left(answer) => Ok(answer.clone()),
-            LockEnd::Untouched => Ok(LockRelease::Released),
-            LockEnd::Silent => Err(self.unheard.take().unwrap_or_else(|| unknown("no answer"))),
+    fn conclude(&mut self) {
+        let answer = match self.machine.ended() {
+            Some(LockEnd::Left(answer)) => Ok(answer.clone()),
+            Some(LockEnd::Untouched) | None => Ok(LockRelease::Released),
+            Some(LockEnd::Silent) => Err(self.unheard.take().unwrap_or_else(|| unknown("no answer"))),
         };
         let _ = self.released.take().map(|waits| waits.send(answer));
     }

@@ -13,8 +13,8 @@ pub enum LockError {
     /// The store could not be asked, or did not answer for as long as [`crate::lock::LocksBuilder::store_wait`] allows. Nothing is held.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The owner holds the lock already, and others do beside it: it would wait for itself.
-    #[error("the owner holds the lock already beside others, and would wait for itself")]
+    /// The owner holds one of the locks already, and could have the rest only once others leave: they may be waiting for that owner.
+    #[error("the owner holds a lock of the request already, and others keep it from having the rest at once")]
     WouldWaitForItself,
     /// Too many stand in the queue.
     #[error("the queue is full")]
@@ -25,6 +25,9 @@ pub enum LockError {
     /// It can never be granted.
     #[error(transparent)]
     Demand(#[from] DemandError),
+    /// What was held is not held any more ([`Held::downgrade`](crate::lock::Held::downgrade)).
+    #[error("the lock was lost")]
+    Lost,
     /// The runtime ended before the store had answered.
     #[error("the runtime is shutting down")]
     Abandoned,

@@ -3,14 +3,25 @@
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::clock::Mono;
 use crate::lock::client::Locks;
-use crate::resource::{LockHold, LockRelease, OwnerId};
+use crate::resource::{LockHold, LockHolder, LockRelease, OwnerId};
 use crate::service::Standing;
 use crate::slot::Fence;
 use crate::store::{Applied, ErrorKind, Op, StoreError};
 
 /// What a release comes to.
 pub(super) type Answered = Result<LockRelease, StoreError>;
+
+/// How a lease stands, as its task has seen it last.
+#[derive(Clone, Debug)]
+pub(super) struct LeaseView {
+    pub(super) standing: Standing,
+    /// By then it is in doubt, whether its task has had a turn or not.
+    pub(super) until: Mono,
+    /// Who has it now, where it is lost and that is known.
+    pub(super) taken_by: Option<LockHolder>,
+}
 
 /// Locks that are held until this is dropped. Owned, without a lifetime: it may be moved into another task and dropped there.
 ///
@@ -20,8 +31,8 @@ pub(super) type Answered = Result<LockRelease, StoreError>;
 pub struct Held {
     pub(super) locks: Locks,
     pub(super) hold: LockHold,
-    pub(super) standing: watch::Receiver<Standing>,
-    /// Cancelled when it is lost or in doubt.
+    pub(super) standing: watch::Receiver<LeaseView>,
+    /// Cancelled when it is lost, in doubt, or left.
     pub(super) lost: CancellationToken,
     /// Dropped, it has the task leave.
     pub(super) leave: DropGuard,
@@ -40,22 +51,30 @@ impl Held {
         self.hold.owner
     }
 
-    /// How it stands now. To be asked before a step that must not be done twice; the fence alone makes that safe.
+    /// How it stands now, by the clock: also right after this process was stopped, or kept the runtime from renewing. To be asked before
+    /// a step that must not be done twice; the fence alone makes that safe.
     pub fn standing(&self) -> Standing {
-        *self.standing.borrow()
+        let view = self.standing.borrow();
+        let renewed = self.standing.has_changed().is_ok() && self.locks.shared.clock.now().mono < view.until;
+        if view.standing == Standing::Held && !renewed { Standing::InDoubt } else { view.standing }
+    }
+
+    /// Who has it now, where it is lost and that is known.
+    pub fn taken_by(&self) -> Option<LockHolder> {
+        self.standing.borrow().taken_by.clone()
     }
 
     /// Returns once it is lost or in doubt; never while it is held.
     pub async fn lost(&self) -> Standing {
         let mut standing = self.standing.clone();
-        match standing.wait_for(|standing| *standing != Standing::Held).await {
-            Ok(standing) => *standing,
+        match standing.wait_for(|view| view.standing != Standing::Held).await {
+            Ok(view) => view.standing,
             // Its task is gone, and so is its renewal.
             Err(_) => Standing::InDoubt,
         }
     }
 
-    /// The same for what was spawned under the lock: cancelled once it was lost or in doubt, also where it is held again later.
+    /// For what was spawned under the lock: cancelled once it is lost or in doubt, also where it is held again later, and once it is left.
     pub fn token(&self) -> CancellationToken {
         self.lost.child_token()
     }

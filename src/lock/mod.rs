@@ -7,7 +7,9 @@
 //! - **A lease, renewed.** A held lock is renewed by a task until [`Held`] is dropped; a process that dies loses it after the TTL.
 //!   [`Held::standing`] and [`Held::lost`] tell when it could not be renewed, and [`Held::fence`] is the number by which a resource refuses
 //!   whoever stalled past its lease. No lock can stop a paused process: where two at once would do harm, check the fence there.
-//! - **Cancel-safe.** Dropping any future of this module leaves the queue; nothing stays held. Dropping a [`Held`] releases it.
+//! - **Cancel-safe.** Dropping any future of this module leaves the queue; nothing stays held. Dropping a [`Held`] releases it, from a task of
+//!   the runtime: before a program ends it calls [`Held::release`], or others wait out the TTL. All of it needs a tokio runtime with timers,
+//!   and panics outside of one.
 //!
 //! What is promised, what not, and why: `docs/locks.md`.
 //!

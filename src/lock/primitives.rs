@@ -3,7 +3,7 @@
 use crate::job::{LockName, NameError};
 use crate::lock::driver::acquire;
 use crate::lock::{Held, LockError, Locks, RequestError, TryLockError};
-use crate::resource::{Demand, DemandError, Demands};
+use crate::resource::{Demand, DemandError, Demands, LockRelease};
 
 impl Locks {
     /// A lock that one holds at a time.
@@ -152,13 +152,19 @@ impl Held {
     /// Cancel safety: dropping the future releases all of it.
     ///
     /// # Errors
-    /// [`LockError`]; all of it is released then.
+    /// [`LockError::Lost`] where it was not held until then: somebody may have written. Any error releases all of it.
     pub async fn downgrade(self) -> Result<Self, LockError> {
         let shares = self.hold.demands.iter().map(|demand| Demand::shared(demand.lock().clone())).collect();
         let own = self.locks.owned_by(self.owner());
-        let shared = acquire(&own, Demands::new(shares)?, true).await?;
-        self.release().await?;
-        Ok(shared)
+        let shared = match acquire(&own, Demands::new(shares)?, false).await {
+            Ok(shared) => shared,
+            Err(TryLockError::Busy { .. }) => return Err(LockError::Lost),
+            Err(TryLockError::Lock(error)) => return Err(error),
+        };
+        match self.release().await? {
+            LockRelease::Released => Ok(shared),
+            LockRelease::Expired | LockRelease::Overtaken { .. } => Err(LockError::Lost),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::{BuildError, Held, LockError, LockRelease, Locks, Standing, TryLockError};
-use crate::clock::SystemClock;
+use crate::clock::{ManualClock, SystemClock};
 use crate::job::LockName;
 use crate::store::StoreOptions;
 use crate::store::memory::MemoryStore;
@@ -264,4 +264,49 @@ fn what_no_client_may_be_is_refused() {
     assert!(matches!(refused(short), BuildError::Limit { what: "ttl", .. }));
     let locks = locks(&store, "a");
     assert!(locks.mutex("A").is_err() && locks.semaphore("a", 0).is_err());
+}
+
+#[tokio::test]
+async fn who_was_stopped_past_the_lease_is_in_doubt_before_any_task_has_had_a_turn() {
+    let store = store();
+    let clock = Arc::new(ManualClock::at("2026-11-21T14:00:00Z".parse().unwrap()));
+    let locks = Locks::builder(store, "a").clock(clock.clone()).build().unwrap();
+    let held = locks.mutex("x").unwrap().lock().await.unwrap();
+    clock.advance(Duration::from_secs(28));
+    assert_eq!(held.standing(), Standing::Held);
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(held.standing(), Standing::InDoubt);
+}
+
+#[test]
+fn where_the_runtime_is_gone_nothing_is_held() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let held = runtime.block_on(async { locks(&store(), "a").mutex("x").unwrap().lock().await.unwrap() });
+    let token = held.token();
+    assert_eq!((held.standing(), token.is_cancelled()), (Standing::Held, false));
+    drop(runtime);
+    assert_eq!((held.standing(), token.is_cancelled()), (Standing::InDoubt, true));
+}
+
+#[tokio::test]
+async fn what_was_spawned_under_the_lock_is_told_that_it_is_left() {
+    let held = locks(&store(), "a").mutex("x").unwrap().lock().await.unwrap();
+    let token = held.token();
+    held.release().await.unwrap();
+    assert!(token.is_cancelled());
+}
+
+#[tokio::test]
+async fn a_writer_that_was_overtaken_shares_nothing() {
+    let (store, name) = (store(), LockName::new("x").unwrap());
+    let (a, b) = (locks(&store, "a"), locks(&store, "b"));
+    for somebody_holds in [false, true] {
+        let held = a.rw_lock("x").unwrap().write().await.unwrap();
+        store.with_ledger(|ledger, now| ledger.expire_lock(&name, None, now));
+        let other = b.rw_lock("x").unwrap().write().await.unwrap();
+        let kept = somebody_holds.then_some(other);
+        assert!(matches!(held.downgrade().await, Err(LockError::Lost)), "{somebody_holds}");
+        drop(kept);
+        until_queued(&a, "x", 0).await;
+    }
 }

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::clock::{Mono, Now};
-use crate::error::{Applied, StoreError};
+use crate::error::{Applied, ErrorKind, Op, StoreError};
 use crate::machine::lock_action::{LockAction, LockEnd, LockNews};
 use crate::machine::{TrustWindow, pace};
 use crate::resource::{AcquireRequest, Acquired, LockExit, LockHint, LockHold, LockRelease, LockRenewal};
@@ -146,6 +146,14 @@ impl LockMachine {
         }
     }
 
+    /// Until when it believes that it holds unless it is renewed; none where it was lost, or never held.
+    pub fn trusted_until(&self) -> Option<Mono> {
+        match &self.phase {
+            LockPhase::Holding(holding) if holding.renewing != Beat::Over => Some(holding.trust.deadline()),
+            _ => None,
+        }
+    }
+
     /// Does what is due.
     pub fn handle_timeout(&mut self, now: Now) {
         match &self.phase {
@@ -163,6 +171,9 @@ impl LockMachine {
                 // The request may arrive after the release.
                 self.unsure = true;
                 self.request.exit(true)
+            }
+            LockPhase::Waiting { .. } if self.is_untouched() => {
+                return self.phase = LockPhase::Ended(LockEnd::Untouched);
             }
             LockPhase::Waiting { .. } => self.request.exit(self.unsure),
             LockPhase::Holding(holding) => holding.hold.exit(self.unsure),
@@ -183,8 +194,11 @@ impl LockMachine {
             (LockPhase::Waiting { ask_at }, LockHint::Resync) => *ask_at = (*ask_at).min(now.mono + spread),
             (LockPhase::Asking { .. }, _) => self.hinted = true,
             (LockPhase::Holding(holding), LockHint::Resync) => {
-                if let Beat::At(at) = &mut holding.renewing {
-                    *at = now.mono;
+                match &mut holding.renewing {
+                    Beat::At(at) => *at = now.mono,
+                    // It may have been sent to whoever is no more.
+                    Beat::Sent(_) => self.hinted = true,
+                    Beat::Over => {}
                 }
                 self.tend(now);
             }
@@ -199,9 +213,14 @@ impl LockMachine {
             Ok(answer) => answer,
             Err(error) => return self.unanswered(now, error),
         };
+        let trust = TrustWindow::granted(sent, self.request.ttl);
+        if matches!(answer, Acquired::Held { .. }) && !trust.holds(now.mono) {
+            // The same request again prolongs what it was granted; but a store that always takes as long is as one that does not answer.
+            return self.unanswered(now, too_late());
+        }
         (self.errors, self.silent_since) = (0, None);
         match answer {
-            Acquired::Held { fence, places, .. } => self.granted(now, sent, self.request.granted(fence, places)),
+            Acquired::Held { fence, places, .. } => self.granted(now, trust, self.request.granted(fence, places)),
             Acquired::Waiting { ahead, by, remaining } => {
                 self.queued = true;
                 self.wait(now, sent, ahead, remaining);
@@ -229,7 +248,8 @@ impl LockMachine {
         match reply {
             Ok(answer @ (LockRenewal::Renewed | LockRenewal::Restored)) => {
                 holding.trust = TrustWindow::granted(sent, holding.hold.ttl);
-                holding.renewing = Beat::At(holding.trust.renew_at());
+                let again = std::mem::take(&mut self.hinted);
+                holding.renewing = Beat::At(if again { now.mono } else { holding.trust.renew_at() });
                 if holding.in_doubt || answer == LockRenewal::Restored {
                     self.news.push_back(LockNews::Kept);
                 }
@@ -256,7 +276,9 @@ impl LockMachine {
         }
         match reply {
             Ok(answer) => self.phase = LockPhase::Ended(LockEnd::Left(answer)),
-            Err(_) if now.mono >= leaving.until => self.phase = LockPhase::Ended(LockEnd::Silent),
+            Err(error) if now.mono >= leaving.until || is_final(&error) => {
+                self.phase = LockPhase::Ended(LockEnd::Silent)
+            }
             Err(_) => {
                 leaving.errors = leaving.errors.saturating_add(1);
                 leaving.send_at = Some((now.mono + pace::store_error(leaving.errors)).min(leaving.until));
@@ -270,12 +292,8 @@ impl LockMachine {
         self.actions.push_back(LockAction::Acquire(self.request.clone()));
     }
 
-    fn granted(&mut self, now: Now, sent: Mono, hold: LockHold) {
-        let trust = TrustWindow::granted(sent, hold.ttl);
-        if !trust.holds(now.mono) {
-            // The answer took longer than it is worth: the same request again prolongs what it was granted.
-            return self.ask(now);
-        }
+    fn granted(&mut self, now: Now, trust: TrustWindow, hold: LockHold) {
+        self.hinted = false;
         self.news.push_back(LockNews::Held(hold.clone()));
         let renewing = Beat::At(trust.renew_at());
         self.phase = LockPhase::Holding(Box::new(Holding { hold, trust, renewing, in_doubt: false }));
@@ -302,9 +320,17 @@ impl LockMachine {
         let patience = if self.queued { self.patience.max(self.request.ttl) } else { self.patience };
         if !error.is_transient() || now.mono.since(since) >= patience {
             self.news.push_back(LockNews::Failed(error));
+            if self.is_untouched() {
+                return self.phase = LockPhase::Ended(LockEnd::Untouched);
+            }
             return self.leave(now, self.request.exit(self.unsure));
         }
         self.phase = LockPhase::Waiting { ask_at: now.mono + pace::store_error(self.errors) };
+    }
+
+    /// Whether the store has nothing of it: it stood in no queue, and each request that failed is known not to have been applied.
+    const fn is_untouched(&self) -> bool {
+        !self.queued && !self.unsure
     }
 
     fn tend(&mut self, now: Now) {
@@ -346,4 +372,15 @@ impl Holding {
         };
         [doubt, renewal].into_iter().flatten().min()
     }
+}
+
+/// An answer that came when what it grants was over.
+fn too_late() -> StoreError {
+    let why = "the answer took longer than the TTL: the store is too slow for it";
+    StoreError::new(ErrorKind::Timeout, Applied::Maybe, Op::Acquire, "locks", why)
+}
+
+/// Who is refused a release now is refused again. A server that takes no writes may soon be followed by one that does.
+fn is_final(error: &StoreError) -> bool {
+    !error.is_transient() && error.kind != ErrorKind::ReadOnly
 }

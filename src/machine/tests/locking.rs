@@ -321,7 +321,40 @@ fn a_store_that_refuses_is_not_asked_again_and_nothing_is_held() {
     bench.machine.handle_acquired(bench.now, Err(error(ErrorKind::Denied, Applied::No)));
     assert_eq!(bench.news(), ["failed"]);
     assert_eq!(bench.machine.held(bench.now), None);
-    assert!(!bench.left().unsure);
+    assert_eq!(bench.machine.ended(), Some(&LockEnd::Untouched), "there is nothing to leave");
+}
+
+#[test]
+fn who_leaves_while_nothing_was_written_leaves_nothing_behind() {
+    let mut bench = Bench::new();
+    bench.asked();
+    bench.machine.handle_acquired(bench.now, Err(error(ErrorKind::Unavailable, Applied::No)));
+    bench.machine.handle_leave(bench.now);
+    assert_eq!(bench.machine.ended(), Some(&LockEnd::Untouched));
+    assert_eq!(bench.machine.poll_action(), None);
+}
+
+#[test]
+fn a_release_that_is_refused_is_not_sent_again() {
+    for (kind, again) in [(ErrorKind::Denied, false), (ErrorKind::ReadOnly, true), (ErrorKind::Timeout, true)] {
+        let mut bench = Bench::new();
+        bench.held();
+        bench.machine.handle_leave(bench.now);
+        bench.left();
+        bench.machine.handle_released(bench.now, Err(error(kind, Applied::No)));
+        assert_eq!(bench.machine.ended().is_none(), again, "{kind:?}");
+    }
+}
+
+#[test]
+fn hints_lost_during_a_renewal_have_it_renewed_at_once_again() {
+    let mut bench = Bench::new();
+    bench.held();
+    bench.due();
+    bench.machine.handle_hint(bench.now, LockHint::Resync);
+    bench.renewed(Ok(LockRenewal::Renewed));
+    bench.renewed(Ok(LockRenewal::Restored));
+    assert!(bench.due() > TTL / 4);
 }
 
 #[test]
@@ -330,6 +363,23 @@ fn an_answer_that_came_too_late_to_be_believed_is_asked_for_again() {
     bench.now = bench.now.plus(TTL);
     bench.held();
     assert_eq!(bench.news(), [""; 0]);
+    bench.due();
     bench.held();
     assert_eq!(bench.news(), ["held"]);
+}
+
+#[test]
+fn a_store_that_always_answers_too_late_is_as_one_that_does_not_answer() {
+    let mut bench = Bench::new();
+    let mut rounds = 0;
+    while bench.news().is_empty() {
+        bench.now = bench.now.plus(TTL);
+        bench.held();
+        if bench.machine.poll_timeout().is_some() {
+            bench.due();
+        }
+        rounds += 1;
+    }
+    assert_eq!(rounds, 2, "for as long as the caller is patient");
+    assert!(bench.left().unsure);
 }

@@ -129,7 +129,8 @@ async fn one_release_one_wake(bench: &LockBench) -> CaseOutcome {
     let (mut own, mut others) = (bench.store.listen(waiting.instance), bench.store.listen(Token::from_bits(1)));
     bench.wait(&waiting).await?;
     for _ in 0..5 {
-        bench.queue("c", &[write("x")?]).await?;
+        let behind = AcquireRequest { instance: Token::from_bits(1), ..bench.request("c", &[write("x")?])? };
+        bench.wait(&behind).await?;
     }
     let exit = held.exit(false);
     bench.store.release(&exit).await?;

@@ -6,6 +6,18 @@ use crate::job::LockName;
 use crate::resource::{AcquireRequest, Acquired, Demand, LockHolder, LockPlace, LockRefusal};
 use crate::slot::{Fence, Token};
 
+/// An entry that lasts for as much of its TTL as this is fresh: five sixths.
+const FRESH: (u32, u32) = (5, 6);
+
+/// Where a request stands in one lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stands {
+    /// Where it has asked.
+    There,
+    /// Now beside what its owner holds.
+    Moved,
+}
+
 impl LockStep {
     /// Asks for the locks ([`crate::store::LockStore::acquire`]).
     pub(in crate::store) fn acquire(&mut self, request: &AcquireRequest) -> Acquired {
@@ -41,22 +53,41 @@ impl LockStep {
             return Acquired::Refused(LockRefusal::Spent);
         }
         let there = request.demands.names().iter().all(|name| self.lock(name).find(token).is_some());
-        if there {
-            let until = lapses(self.now, request.ttl);
-            for name in request.demands.names() {
-                self.lock(&name).prolong(token, until);
-            }
-        } else if let Some(refusal) = self.join(request, left) {
+        if !there && let Some(refusal) = self.join(request, left) {
             return Acquired::Refused(refusal);
         }
-        for demand in &request.demands {
-            if !self.beside_own(request, demand) {
-                // It would have to wait for those whom its owner keeps waiting: it leaves everywhere.
+        let stands: Option<Vec<Stands>> =
+            request.demands.iter().map(|demand| self.beside_own(request, demand)).collect();
+        let answer = stands.as_ref().map(|_| self.judge(request));
+        let moved = stands.is_some_and(|stands| stands.contains(&Stands::Moved));
+        match answer {
+            Some(answer) if !moved || !matches!(answer, Acquired::Waiting { .. }) => {
+                self.keep_alive(request, &answer);
+                answer
+            }
+            // It would have to wait for those whom its owner keeps waiting: it leaves everywhere. As one that stands beside its owner in
+            // one lock, and behind others in another: those may wait for that owner.
+            _ => {
                 left.extend(self.take(&request.demands, token));
-                return Acquired::Refused(LockRefusal::WaitsForItself);
+                Acquired::Refused(LockRefusal::WaitsForItself)
             }
         }
-        self.judge(request)
+    }
+
+    /// Makes its entries last, never shorter. One that waits and looks again soon after it has asked changes nothing: where no hint
+    /// comes it looks many times before its beat is due, and each change is a write.
+    fn keep_alive(&mut self, request: &AcquireRequest, answer: &Acquired) {
+        let now = self.now;
+        let until = lapses(now, request.ttl);
+        let fresh = request.ttl / FRESH.1 * FRESH.0;
+        let names = request.demands.names();
+        let lasts = |state: &LockState| state.find(request.token).is_some_and(|entry| entry.remaining(now) >= fresh);
+        if matches!(answer, Acquired::Waiting { .. }) && names.iter().all(|name| lasts(self.lock(name))) {
+            return;
+        }
+        for name in &names {
+            self.lock(name).prolong(request.token, until);
+        }
     }
 
     /// Enters every queue with one place. Whatever was left of an earlier entry goes: parts of a request that stood at different
@@ -92,21 +123,21 @@ impl LockStep {
     }
 
     /// Where the owner holds the lock already by another request, this one stands beside that, not behind others: it holds at once,
-    /// with everybody who held before, or not at all. True also where that does not concern it.
-    fn beside_own(&mut self, request: &AcquireRequest, demand: &Demand) -> bool {
+    /// with everybody who held before, or not at all.
+    fn beside_own(&mut self, request: &AcquireRequest, demand: &Demand) -> Option<Stands> {
         let (token, lock) = (request.token, self.lock(demand.lock()));
         let told = lock.find(token).is_some_and(|entry| entry.told().is_some());
-        let Some(place) = lock.own_place(request.owner, token).filter(|_| !told) else { return true };
-        let Some(entry) = lock.find(token).cloned() else { return true };
+        let Some(place) = lock.own_place(request.owner, token).filter(|_| !told) else { return Some(Stands::There) };
+        let Some(entry) = lock.find(token).cloned() else { return Some(Stands::There) };
         if entry.place == place && lock.holds(token) {
-            return true;
+            return Some(Stands::There);
         }
         let mut before = lock.holding();
         before.remove(&token);
         lock.take(token);
         lock.put(QueueEntry { place, ..entry });
         let after = lock.holding();
-        after.contains(&token) && before.is_subset(&after)
+        (after.contains(&token) && before.is_subset(&after)).then_some(Stands::Moved)
     }
 
     fn judge(&mut self, request: &AcquireRequest) -> Acquired {
@@ -187,7 +218,7 @@ impl LockStep {
     }
 }
 
-/// Nobody else is in its way; no rule comes here.
+/// Nobody else is in its way: its own owner is.
 fn self_as_holder(request: &AcquireRequest) -> LockHolder {
     LockHolder { node: request.node.clone(), label: request.label.clone(), owner: request.owner, fence: None }
 }

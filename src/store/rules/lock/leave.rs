@@ -10,7 +10,8 @@ use crate::reply::Intervention;
 use crate::resource::{Demand, LockExit, LockRelease};
 use crate::slot::{Audit, Token};
 
-/// For how long what an operator took out cannot come back by itself: longer than any copy of a request is under way.
+/// For how long what an operator took out cannot come back by itself, and at least until it would have lapsed: longer than any copy of a
+/// request is under way, and long enough for a waiter's next beat.
 const EVICTED: Duration = Duration::from_secs(600);
 
 impl LockStep {
@@ -48,7 +49,7 @@ impl LockStep {
         if let Some(entry) = &own {
             lock.note_left(entry.fence);
         }
-        lock.spend(exit.token, until, as_granted);
+        lock.spend(exit.token, until, as_granted, as_granted && !exit.unsure);
         (part, own.is_some())
     }
 
@@ -58,7 +59,7 @@ impl LockStep {
         lock.lapse(now);
         let Some(entry) = lock.take(token) else { return Intervention::Unchanged };
         lock.note_left(entry.fence);
-        lock.spend(token, later(now, EVICTED), false);
+        lock.spend(token, later(now, EVICTED).max(entry.until), false, false);
         lock.record_audit(Audit { at: now, ..audit.clone() });
         self.tell(std::slice::from_ref(name), token);
         Intervention::Applied

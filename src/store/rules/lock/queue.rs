@@ -14,6 +14,10 @@ use crate::slot::{Audit, Fence, Token};
 /// Tokens that are remembered as spent, at the most: the one that ends soonest goes first.
 const MOST_SPENT: usize = 4 * MOST_ENTRIES;
 
+/// Of those that were left with nothing of theirs under way: enough for a release whose answer was lost and that comes again. Were all of
+/// them kept, a lock that is taken a hundred times in a second would be thousands of tokens long.
+const MOST_LEFT: usize = 16;
+
 /// Operators' verbs that are kept.
 const MOST_AUDITS: usize = 16;
 
@@ -49,6 +53,9 @@ struct Spent {
     /// It was there when it was left, so that a repetition of the release is answered alike.
     #[serde(default)]
     released: bool,
+    /// No copy of it is under way.
+    #[serde(default)]
+    last: bool,
 }
 
 /// All that is kept of a lock.
@@ -223,14 +230,22 @@ impl LockState {
         self.entries.len() < before
     }
 
-    /// What comes under this token until then is a late copy.
-    pub(super) fn spend(&mut self, token: Token, until: DateTime<Utc>, released: bool) {
-        let before = self.spent.get(&token);
+    /// What comes under this token until then is a late copy. `last` where none is under way: it is then remembered for a while only.
+    pub(super) fn spend(&mut self, token: Token, until: DateTime<Utc>, released: bool, last: bool) {
+        let before = self.spent.get(&token).copied();
         let until_ms = millis(until).max(before.map_or(0, |spent| spent.until_ms));
         let released = released || before.is_some_and(|spent| spent.released);
-        self.spent.insert(token, Spent { until_ms, released });
-        if self.spent.len() > MOST_SPENT {
-            let soonest = self.spent.iter().min_by_key(|(_, spent)| spent.until_ms).map(|(token, _)| *token);
+        let last = last && before.is_none_or(|spent| spent.last);
+        self.spent.insert(token, Spent { until_ms, released, last });
+        self.forget_soonest(MOST_LEFT, |spent| spent.last);
+        self.forget_soonest(MOST_SPENT, |_| true);
+    }
+
+    /// Of these tokens no more than so many stay; the one that ends soonest goes first.
+    fn forget_soonest(&mut self, most: usize, which: impl Fn(&Spent) -> bool) {
+        let these = || self.spent.iter().filter(|(_, spent)| which(spent));
+        if these().count() > most {
+            let soonest = these().min_by_key(|(_, spent)| spent.until_ms).map(|(token, _)| *token);
             soonest.map(|token| self.spent.remove(&token));
         }
     }
@@ -251,23 +266,23 @@ impl LockState {
         self.audit.drain(..surplus);
     }
 
-    /// Whether nothing of it is needed any more: nobody is there, no copy of a request is under way, and its numbers are so far
-    /// below the clock that none can come again.
+    /// Whether nothing of it is needed any more: nobody was there and no copy of a request was under way for the retention, and its
+    /// numbers are so far below the clock that none can come again. A holder that was stopped for long may still ask to have its entry
+    /// set again: what tells that it was taken out is kept as long.
     pub(in crate::store) fn is_idle(&self, now: DateTime<Utc>, retention: Duration) -> bool {
-        self.entries.iter().all(|entry| entry.until <= now)
-            && self.spent.values().all(|spent| spent.until_ms <= millis(now))
-            && self.last <= millis(earlier(now, retention))
+        let then = earlier(now, retention);
+        self.entries.iter().all(|entry| entry.until <= then)
+            && self.spent.values().all(|spent| spent.until_ms <= millis(then))
+            && self.last <= millis(then)
     }
 
     /// Until when something of it is needed, by what is known now; see [`LockState::is_idle`].
     #[cfg(feature = "sqlite")]
     pub(in crate::store) fn needed_until(&self, retention: Duration) -> DateTime<Utc> {
-        let numbers = i64::try_from(self.last).ok().and_then(DateTime::from_timestamp_millis);
-        let kept = numbers.map(|last| later(last, retention));
-        let spent = self.spent.values().map(|spent| spent.until_ms).max();
-        let spent = spent.and_then(|until| i64::try_from(until).ok()).and_then(DateTime::from_timestamp_millis);
-        let there = self.entries.iter().map(|entry| entry.until).max();
-        [kept, spent, there].into_iter().flatten().max().unwrap_or(DateTime::UNIX_EPOCH)
+        let there = self.entries.iter().map(|entry| millis(entry.until));
+        let newest = there.chain(self.spent.values().map(|spent| spent.until_ms)).chain([self.last]).max();
+        let newest = newest.and_then(|newest| i64::try_from(newest).ok()).and_then(DateTime::from_timestamp_millis);
+        newest.map_or(DateTime::UNIX_EPOCH, |newest| later(newest, retention))
     }
 
     /// Whether anybody ever used it.

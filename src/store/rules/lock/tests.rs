@@ -34,6 +34,11 @@ fn some(lock: &str, weight: u32, of: u32) -> Demand {
     Demand::permits(name(lock), weight, of).unwrap()
 }
 
+fn audit() -> Audit {
+    let word = String::new;
+    Audit { verb: word(), who: "alice".to_owned(), host: word(), why: word(), at: DateTime::UNIX_EPOCH }
+}
+
 /// A store of nothing but locks. Clients are numbers: their tokens, and unless said otherwise their owners.
 struct Bench {
     locks: BTreeMap<LockName, super::LockState>,
@@ -429,8 +434,7 @@ fn upgrade_behind_which_others_wait_is_granted_when_its_owner_is_alone() {
 #[test]
 fn evicted_is_lost_and_does_not_come_back() {
     let mut bench = Bench::new();
-    let word = String::new;
-    let audit = Audit { verb: word(), who: "alice".to_owned(), host: word(), why: word(), at: DateTime::UNIX_EPOCH };
+    let audit = audit();
     bench.hold(1, &[write("a")]);
     bench.waits(2, &[write("a")]);
     bench.waits(3, &[write("a")]);
@@ -489,4 +493,82 @@ fn what_is_stored_reads_back() {
     let state = &bench.locks[&name("a")];
     let json = serde_json::to_string(state).unwrap();
     assert_eq!(&serde_json::from_str::<super::LockState>(&json).unwrap(), state, "{json}");
+}
+
+#[test]
+fn who_stands_beside_its_owner_in_one_lock_waits_for_nobody_in_another() {
+    let mut bench = Bench::new();
+    assert!(matches!(bench.ask_as(7, 71, &[write("x")]), Acquired::Held { .. }));
+    bench.waits(2, &[write("x"), write("y")]);
+    // 2 waits for 7 in x: a request of 7 that waited for 2 in y would go on waiting when 71 has been left.
+    let refused = Acquired::Refused(LockRefusal::WaitsForItself);
+    assert_eq!(bench.ask_as(7, 72, &[write("x"), write("y")]), refused);
+    assert_eq!((bench.queue("x"), bench.queue("y")), (vec![71, 2], vec![2]));
+    // Also where its owner came to hold after it had asked, behind somebody in the other lock.
+    bench.hold(3, &[write("z")]);
+    bench.hold(4, &[write("v")]);
+    assert!(matches!(bench.ask_as(8, 81, &[write("v")]), Acquired::Waiting { .. }));
+    assert!(matches!(bench.ask_as(8, 82, &[write("v"), write("z")]), Acquired::Waiting { .. }));
+    bench.release(4);
+    assert!(matches!(bench.ask_as(8, 81, &[write("v")]), Acquired::Held { .. }));
+    assert_eq!(bench.ask_as(8, 82, &[write("v"), write("z")]), refused);
+    assert_eq!((bench.queue("v"), bench.queue("z")), (vec![81], vec![3]));
+}
+
+#[test]
+fn a_waiter_that_looks_often_changes_nothing_until_its_beat_is_near() {
+    let mut bench = Bench::new();
+    bench.hold(1, &[write("a")]);
+    bench.waits(2, &[write("a")]);
+    let before = bench.locks.clone();
+    bench.pass(TTL / 10);
+    bench.waits(2, &[write("a")]);
+    assert_eq!(bench.locks, before);
+    bench.pass(TTL / 10);
+    bench.waits(2, &[write("a")]);
+    assert_ne!(bench.locks, before);
+    // Who is told that it holds counts on the whole of it.
+    bench.release(1);
+    bench.pass(TTL / 10);
+    bench.hold(2, &[write("a")]);
+    let record = bench.locks[&name("a")].record(&name("a"), bench.now);
+    assert_eq!(record.entries[0].remaining, TTL);
+}
+
+#[test]
+fn of_releases_with_nothing_under_way_a_few_are_remembered_and_of_others_all() {
+    let mut bench = Bench::new();
+    bench.hold(1, &[write("a")]);
+    let unsure = bench.holds[&1].exit(true);
+    bench.step(|step| step.release(&unsure));
+    for token in 2..1_000 {
+        bench.hold(token, &[write("a")]);
+        bench.release(token);
+    }
+    assert_eq!(bench.ask(1, &[write("a")]), Acquired::Refused(LockRefusal::Spent), "a copy of it may be under way");
+    assert_eq!(bench.release(999), LockRelease::Released, "again, for its answer was lost");
+    let json = serde_json::to_string(&bench.locks[&name("a")]).unwrap();
+    assert!(json.len() < 4_096, "{}", json.len());
+}
+
+#[test]
+fn what_was_taken_out_is_remembered_for_as_long_as_it_may_ask() {
+    let day = Duration::from_secs(86_400);
+    let mut bench = Bench::new();
+    bench.hold(1, &[write("a")]);
+    // A waiter whose beat comes hours later.
+    let waiter = AcquireRequest { ttl: day, ..Bench::request(2, &[write("a")]) };
+    assert!(matches!(bench.send(&waiter), Acquired::Waiting { .. }));
+    bench.step(|step| step.evict(&name("a"), Token::from_bits(2), &audit()));
+    bench.pass(day / 3);
+    assert_eq!(bench.send(&waiter), Acquired::Refused(LockRefusal::Spent));
+    // A holder that has renewed for longer than the retention, and was stopped.
+    bench.hold(3, &[write("b")]);
+    for _ in 0..20 {
+        bench.pass(TTL / 2);
+        assert_eq!(bench.renew(3), LockRenewal::Renewed);
+    }
+    bench.step(|step| step.evict(&name("b"), Token::from_bits(3), &audit()));
+    let retention = TTL * 5;
+    assert!(!bench.locks[&name("b")].is_idle(later(bench.now, TTL * 4), retention));
 }

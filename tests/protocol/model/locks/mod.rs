@@ -145,6 +145,10 @@ fn owner_that_takes_more(long: bool) {
         holds(&title("re-entrance"), again(write("a"), write("a"), write("a")), &[is::WAITED, is::SHARED]);
         holds(&title("an upgrade"), again(read("a"), write("a"), read("a")), &[is::REFUSED, is::SHARED]);
         holds(&title("a downgrade"), again(write("a"), read("a"), write("a")), &[is::WAITED, is::SHARED]);
+        // What stood beside its owner in one lock and behind others in another could wait for those who wait for it.
+        let pair = || Client::new(vec![write("a"), write("b")]);
+        let one_then_pair = vec![Client::new(vec![write("a")]), Client { after: Some(0), ..pair() }, pair()];
+        holds(&title("one lock, then two"), world(one_then_pair, faults), &[is::WAITED, is::REFUSED]);
     }
 }
 
