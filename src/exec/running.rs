@@ -193,6 +193,8 @@ impl Attendant {
         let mut unwanted: Option<Unwanted> = None;
         loop {
             tokio::select! {
+                // What was reported counts before patience ends: a command that has begun is stopped, not killed.
+                biased;
                 report = next_report(&mut lines) => match report {
                     Some(report) => {
                         if !matches!(report, ShimReport::Starting(_)) {

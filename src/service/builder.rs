@@ -47,7 +47,7 @@ pub enum BuildError {
     },
     /// The system has no random source, so no token can be made.
     #[error("no random source: {0}")]
-    Random(#[source] getrandom::Error),
+    Random(#[source] std::io::Error),
     /// The store cannot be opened; only from [`Guard::connect`].
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -233,7 +233,7 @@ impl GuardBuilder {
             ..JobSpec::new(job, schedule, Program::Direct(Vec::new()))
         };
         let timetable = Timetable::of(&spec)?;
-        let entropy = Entropy::from_system().map_err(BuildError::Random)?;
+        let entropy = Entropy::from_system().map_err(|error| BuildError::Random(std::io::Error::other(error)))?;
         let wait = if self.wait.is_zero() { Wait::No } else { Wait::For(self.wait) };
         let patience = Patience { wait, store: self.store_wait, record: None, drain: Duration::ZERO };
         let Self { store, clock, observer, .. } = self;

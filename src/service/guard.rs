@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
@@ -86,7 +87,7 @@ impl Guard {
     /// [`GuardError`]: the work was not started, and why.
     ///
     /// # Panics
-    /// Where the work panics, once that is recorded as a failed attempt.
+    /// Where the work panics, once that is recorded as a failed attempt; and where the observer does.
     pub async fn run<T, E, Fut>(
         &self,
         slot: Slot,
@@ -110,7 +111,7 @@ impl Guard {
             tokio::select! {
                 biased;
                 Some(start) = inbox.recv() => last = Some(attempt(start, &told, &mut work).await),
-                account = &mut driven => break account.map_err(|_| GuardError::Abandoned { slot: slot.clone() })?,
+                account = &mut driven => break account.map_err(|error| abandoned(error, &slot))?,
             }
         };
         conclude(account, last)
@@ -192,6 +193,14 @@ where
         Ended::Dropped => interrupted(),
     });
     came
+}
+
+/// What the driving task left unsaid. Its panic is the observer's, and reaches whoever gave that.
+fn abandoned(error: JoinError, slot: &Slot) -> GuardError {
+    match error.try_into_panic() {
+        Ok(cause) => std::panic::resume_unwind(cause),
+        Err(_) => GuardError::Abandoned { slot: slot.clone() },
+    }
 }
 
 /// What the caller is told.

@@ -95,6 +95,25 @@ async fn one_of_two_runs_and_the_other_is_told_who_does() {
     assert_eq!(bench.store.jobs().await.unwrap().len(), 1, "listings know the job");
 }
 
+/// Breaks at the first thing that it hears.
+#[derive(Debug)]
+struct Broken;
+
+impl Observer for Broken {
+    fn event(&self, _slot: Option<&Slot>, _event: &Event) {
+        panic!("full disk");
+    }
+}
+
+#[tokio::test]
+async fn a_panic_of_the_observer_reaches_the_caller() {
+    let bench = Bench::new();
+    let guard = bench.builder("a").observer(Arc::new(Broken)).build().unwrap();
+    let slot = guard.current_slot().unwrap();
+    let ended = tokio::spawn(async move { done(&guard, &slot).await }).await.unwrap_err();
+    assert_eq!(ended.into_panic().downcast_ref(), Some(&"full disk"));
+}
+
 /// Tells that a claim was answered.
 #[derive(Debug, Default)]
 struct Heard(Arc<Notify>);
