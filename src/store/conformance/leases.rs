@@ -20,6 +20,7 @@ pub(super) const CASES: &[Case] = &[
     case!("renew", a_lease_that_was_followed_is_lost, I1, I4),
     case!("renew", a_lease_followed_by_an_attempt_that_ended_is_lost, I4),
     case!("renew", a_lease_followed_by_a_smaller_number_that_ended_is_lost, I4),
+    case!("renew", a_late_copy_of_a_claim_does_not_hide_who_came_between, I4),
     case!("renew", a_settled_lease_is_not_restored, I4),
     case!("renew", after_a_wipe_the_one_who_claimed_anew_keeps_the_slot, I1, I4),
     case!("renew", a_done_slot_says_so, I3),
@@ -139,6 +140,25 @@ async fn a_lease_followed_by_a_smaller_number_that_ended_is_lost(bench: &Bench) 
     ensure_eq!((stale.attempt, next.attempt), (2, 1));
     ensure_eq!(bench.store.fail(&next, &failed(&next), Duration::ZERO).await?, Release::Released);
     ensure_eq!(bench.store.renew(&stale).await?, Renewal::Lost { to: None });
+    Ok(())
+}
+
+async fn a_late_copy_of_a_claim_does_not_hide_who_came_between(bench: &Bench) -> CaseOutcome {
+    let slot = bench.slot("job")?;
+    let request = bench.request(&slot, "a")?;
+    let stale = granted(&request, bench.store.claim(&request).await?)?;
+    // The store loses its data, somebody else comes and goes, and then a copy of the claim arrives.
+    bench.probe.wipe().await?;
+    bench.after(stale.claimed_at).await?;
+    let next = bench.grant(&slot, "b").await?;
+    ensure_eq!((stale.attempt, next.attempt), (1, 1));
+    ensure_eq!(bench.store.fail(&next, &failed(&next), Duration::ZERO).await?, Release::Released);
+    let late = granted(&request, bench.store.claim(&request).await?)?;
+    ensure_eq!(late.attempt, 2);
+    ensure_eq!(bench.store.renew(&stale).await?, Renewal::Lost { to: None });
+    ensure_eq!(bench.store.renew(&late).await?, Renewal::Renewed);
+    let by = take!(bench.store.fail(&stale, &failed(&stale), WAIT).await?, Release::Overtaken { by } => by);
+    ensure_eq!((by.node.as_str(), by.attempt), ("b", 1));
     Ok(())
 }
 

@@ -113,6 +113,8 @@ impl SlotStep {
             return self.done_mark().map_or_else(|| self.restore(lease), Renewal::Done);
         };
         match mark.kind {
+            // A copy of its claim came late, and was granted anew after somebody else had come and gone.
+            MarkKind::Lease(_) if self.is_granted_anew(lease) => Renewal::Lost { to: None },
             MarkKind::Lease(token) if token == lease.token => {
                 self.prolong(lease.ttl);
                 Renewal::Renewed

@@ -12,7 +12,7 @@ use super::holder;
 use crate::clock::{between, later};
 use crate::job::NodeName;
 use crate::slot::{Audit, Holder, Lease, Outcome, RunRecord, Verdict, VerdictRecord};
-use crate::store::state::{MarkKind, SlotState};
+use crate::store::state::{MarkKind, SlotState, StoredMark};
 use crate::store::{Closing, Intervention, Release, Settlement, WakeKind};
 
 impl SlotStep {
@@ -74,6 +74,9 @@ impl SlotStep {
     fn release(&self, lease: &Lease) -> Release {
         match self.mark() {
             Some(mark) if mark.is_done() || !is_of(mark.kind, lease) => Release::Overtaken { by: mark.by.clone() },
+            Some(_) if self.is_granted_anew(lease) => {
+                self.state.overtaker(lease).map_or(Release::Released, |by| Release::Overtaken { by })
+            }
             Some(_) => Release::Released,
             None => match self.state.overtaker(lease) {
                 Some(by) => Release::Overtaken { by },
@@ -81,6 +84,13 @@ impl SlotStep {
                 None => Release::Expired,
             },
         }
+    }
+
+    /// Whether its token holds the slot, or waits, by another attempt than this one, and somebody else was granted it since: a copy of
+    /// the claim that came late hides that.
+    pub(super) fn is_granted_anew(&self, lease: &Lease) -> bool {
+        let anew = |mark: &StoredMark| is_of(mark.kind, lease) && mark.by.attempt != lease.attempt;
+        self.mark().is_some_and(anew) && self.state.overtaker(lease).is_some()
     }
 
     /// The lease says whose record it is, whatever the record itself says.

@@ -15,6 +15,8 @@ local held = own and mark.state == 'running'
 local answer = { 'expired' }
 if own then
   answer = { 'released' }
+  -- A copy of its claim came late, and was granted anew after somebody else had come and gone.
+  if mark.attempt ~= attempt then answer = overtaker(attempt, token, tonumber(ARGV[11])) or answer end
 elseif mark.state ~= 'free' then
   answer = { 'overtaken', mark.node, mark.attempt }
 else

@@ -11,6 +11,8 @@ if bad then return bad end
 local borrowed = read_borrowed(token) or { state = 'other', node = 'unknown' }
 if mark.state == 'running' and mark.token == token then
   if borrowed.state == 'other' then return { 'lost', borrowed_mark(borrowed, now) } end
+  -- A copy of its claim came late, and was granted anew after somebody else had come and gone.
+  if mark.attempt ~= attempt and overtaker(attempt, token, at) then return { 'lost' } end
   -- Before the first write: a key of a foreign type stops the script while nothing has changed.
   redis.call('HGET', RUNNING, KEY)
   hold_borrowed(borrowed, token, node, ttl)
