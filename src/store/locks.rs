@@ -159,4 +159,44 @@ impl LockHints {
             let _ = senders.get(&instance).map(|sender| sender.send(LockHint::Ready(token)));
         }
     }
+
+    /// Hints may have been lost: tells every instance.
+    #[cfg(any(feature = "postgres", feature = "etcd", feature = "zookeeper"))]
+    pub(super) fn resync(&self) {
+        let senders = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for sender in senders.values() {
+            let _ = sender.send(LockHint::Resync);
+        }
+    }
+}
+
+/// A hint as it is published where all processes of a namespace hear it: for which instance, and which of its requests. Those that it is
+/// not for let it pass.
+#[cfg(any(feature = "postgres", feature = "etcd", feature = "zookeeper"))]
+pub(super) fn message_to((instance, token): (Token, Token)) -> String {
+    format!("lock {instance} {token}")
+}
+
+/// For which instance, and which of its requests; none where the message is no such hint.
+#[cfg(any(feature = "postgres", feature = "etcd", feature = "zookeeper"))]
+pub(super) fn read_message(text: &str) -> Option<(Token, Token)> {
+    let (instance, token) = text.strip_prefix("lock ")?.split_once(' ')?;
+    Some((instance.parse().ok()?, token.parse().ok()?))
+}
+
+#[cfg(all(test, any(feature = "postgres", feature = "etcd", feature = "zookeeper")))]
+mod tests {
+    use super::*;
+    use crate::store::Wake;
+
+    #[test]
+    fn a_hint_to_an_instance_reads_back_as_published_and_is_none_on_a_slot() {
+        let wake = (Token::from_bits(7), Token::from_bits(8));
+        let message = message_to(wake);
+        assert_eq!(read_message(&message), Some(wake));
+        assert_eq!(message.parse::<Wake>().ok(), None);
+        for text in ["", "resync", "lock", "lock x", "lock x y", "job a"] {
+            assert_eq!(read_message(text), None, "{text}");
+        }
+    }
 }

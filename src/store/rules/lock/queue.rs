@@ -260,7 +260,7 @@ impl LockState {
     }
 
     /// Until when something of it is needed, by what is known now; see [`LockState::is_idle`].
-    #[cfg(feature = "sqlite")]
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
     pub(in crate::store) fn needed_until(&self, retention: Duration) -> DateTime<Utc> {
         let numbers = i64::try_from(self.last).ok().and_then(DateTime::from_timestamp_millis);
         let kept = numbers.map(|last| later(last, retention));
