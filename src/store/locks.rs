@@ -160,6 +160,20 @@ impl LockHints {
         }
     }
 
+    /// Passes a message on ([`messages_to`]); false where it is no hint on a lock.
+    #[cfg(any(feature = "postgres", feature = "etcd", feature = "zookeeper"))]
+    pub(super) fn hear(&self, message: &str) -> bool {
+        if message == TO_ALL {
+            self.resync();
+            return true;
+        }
+        let wake = || {
+            let (instance, token) = message.strip_prefix("lock ")?.split_once(' ')?;
+            Some((instance.parse().ok()?, token.parse().ok()?))
+        };
+        wake().map(|wake| self.tell(vec![wake])).is_some()
+    }
+
     /// Hints may have been lost: tells every instance.
     #[cfg(any(feature = "postgres", feature = "etcd", feature = "zookeeper"))]
     pub(super) fn resync(&self) {
@@ -170,18 +184,18 @@ impl LockHints {
     }
 }
 
-/// A hint as it is published where all processes of a namespace hear it: for which instance, and which of its requests. Those that it is
-/// not for let it pass.
+/// The hint that everybody has to look.
 #[cfg(any(feature = "postgres", feature = "etcd", feature = "zookeeper"))]
-pub(super) fn message_to((instance, token): (Token, Token)) -> String {
-    format!("lock {instance} {token}")
-}
+const TO_ALL: &str = "lock all";
 
-/// For which instance, and which of its requests; none where the message is no such hint.
+/// Hints as they are published where all processes of a namespace hear them: each for which instance, and which of its requests. Those that
+/// one is not for let it pass. More than `most` are one to all.
 #[cfg(any(feature = "postgres", feature = "etcd", feature = "zookeeper"))]
-pub(super) fn read_message(text: &str) -> Option<(Token, Token)> {
-    let (instance, token) = text.strip_prefix("lock ")?.split_once(' ')?;
-    Some((instance.parse().ok()?, token.parse().ok()?))
+pub(super) fn messages_to(wakes: &[(Token, Token)], most: usize) -> Vec<String> {
+    if wakes.len() > most {
+        return vec![TO_ALL.to_owned()];
+    }
+    wakes.iter().map(|(instance, token)| format!("lock {instance} {token}")).collect()
 }
 
 #[cfg(all(test, any(feature = "postgres", feature = "etcd", feature = "zookeeper")))]
@@ -190,13 +204,27 @@ mod tests {
     use crate::store::Wake;
 
     #[test]
-    fn a_hint_to_an_instance_reads_back_as_published_and_is_none_on_a_slot() {
-        let wake = (Token::from_bits(7), Token::from_bits(8));
-        let message = message_to(wake);
-        assert_eq!(read_message(&message), Some(wake));
-        assert_eq!(message.parse::<Wake>().ok(), None);
-        for text in ["", "resync", "lock", "lock x", "lock x y", "job a"] {
-            assert_eq!(read_message(text), None, "{text}");
+    fn a_hint_reaches_the_instance_that_it_is_for_and_is_none_on_a_slot() {
+        let hints = LockHints::default();
+        let [one, other] = [7, 8].map(Token::from_bits);
+        let (mut own, mut others) = (hints.listen(one), hints.listen(other));
+        let messages = messages_to(&[(one, Token::from_bits(1))], 1);
+        assert!(messages.iter().all(|message| hints.hear(message) && message.parse::<Wake>().is_err()));
+        assert_eq!((own.try_recv().ok(), others.try_recv().ok()), (Some(LockHint::Ready(Token::from_bits(1))), None));
+        for text in ["", "resync", "lock", "lock x", "lock x y", "lock all of them", "job a"] {
+            assert!(!hints.hear(text), "{text}");
         }
+    }
+
+    #[test]
+    fn hints_to_too_many_are_one_to_all() {
+        let hints = LockHints::default();
+        let mut anybody = hints.listen(Token::from_bits(9));
+        let wakes: Vec<_> = (0..4).map(|at| (Token::from_bits(at), Token::from_bits(at))).collect();
+        assert_eq!(messages_to(&wakes, 4).len(), 4);
+        let messages = messages_to(&wakes, 3);
+        assert_eq!(messages.len(), 1);
+        assert!(messages.iter().all(|message| hints.hear(message)));
+        assert_eq!(anybody.try_recv().ok(), Some(LockHint::Resync));
     }
 }

@@ -1,31 +1,22 @@
 //! The queues of locks in their table, a row with a document for each: read as of one instant, decided on by a rule, and what that has
 //! changed as values for the dialect to write; and removed once nobody needs them.
 
-use std::collections::BTreeMap;
-
 use chrono::{DateTime, Utc};
 
 use super::fault::SqlFault;
 use super::row;
-use super::session::{Columns, Session, Value, Why, values};
+use super::session::{Columns, Session, Why, values};
 use super::slots::Scope;
 use crate::job::LockName;
-use crate::resource::LockRecord;
 use crate::slot::Token;
 use crate::store::rules::{LockState, LockStep};
+use crate::store::shelf::{LoadedLocks, LockChange};
 
 /// The most locks that one purge removes.
 const PURGE_AT_ONCE: i64 = 500;
 
 fn odd(why: Why) -> SqlFault {
     SqlFault::Row(format!("table locks: {why}"))
-}
-
-/// Queues as they were read, each with the version of its row. One that nobody has used is not there.
-#[derive(Debug)]
-pub(super) struct LoadedLocks {
-    now: DateTime<Utc>,
-    stored: BTreeMap<LockName, (LockState, i64)>,
 }
 
 /// A lock, its queue and the version of that; none in a row that only tells the time.
@@ -41,7 +32,7 @@ pub(super) async fn load<S: Session>(
     session: &mut S,
     scope: &Scope,
     names: &[LockName],
-) -> Result<LoadedLocks, SqlFault> {
+) -> Result<LoadedLocks<i64>, SqlFault> {
     let (namespace, texts) = (scope.namespace.as_str(), session.texts());
     let rows = if names.is_empty() {
         session.fetch(texts.locks_all, values![namespace]).await?
@@ -55,51 +46,22 @@ pub(super) async fn load<S: Session>(
     Ok(LoadedLocks { now, stored })
 }
 
-impl LoadedLocks {
-    /// For a rule to decide.
-    pub(super) fn step(&self) -> LockStep {
-        let states = self.stored.iter().map(|(name, (state, _))| (name.clone(), state.clone()));
-        LockStep::new(states.collect(), self.now)
-    }
-
-    /// What has to be written after it: where anything is, every queue that was there, so that none of them has changed meanwhile. One
-    /// that was not and is as empty now is left alone: no rule writes an entry without writing to all of its locks.
-    pub(super) fn write(&self, step: LockStep, scope: &Scope) -> Result<LocksWrite, SqlFault> {
-        let mut write = LocksWrite { now: self.now, known: Vec::new(), fresh: Vec::new(), wakes: step.wakes };
-        let is_same = |(name, state): (&LockName, &LockState)| match self.stored.get(name) {
-            Some((stored, _)) => stored == state,
-            None => state.is_untouched(),
-        };
-        if step.locks.iter().all(is_same) {
-            return Ok(write);
+/// What has to be written after a step: where anything is, every queue that was there, so that none of them has changed meanwhile. One
+/// that was not and is as empty now is left alone: no rule writes an entry without writing to all of its locks.
+pub(super) fn write(loaded: &LoadedLocks<i64>, step: LockStep, scope: &Scope) -> Result<LocksWrite, SqlFault> {
+    let mut write = LocksWrite { now: loaded.now, known: Vec::new(), fresh: Vec::new(), wakes: step.wakes };
+    for LockChange { name, state, read, is_changed } in loaded.changes(step.locks) {
+        // Larger than any version that a row of this lock has had, also one that was purged: it is never below the clock.
+        let version = read.map_or(i64::MIN, |read| read.saturating_add(1)).max(loaded.now.timestamp_millis());
+        let needed_ms = state.needed_until(scope.retention).timestamp_millis();
+        let row = LockRow { name, needed_ms, document: row::json(&state).map_err(odd)?, version, read };
+        match read {
+            Some(_) => write.known.push(row),
+            None if is_changed => write.fresh.push(row),
+            None => {}
         }
-        for (name, state) in step.locks {
-            let read = self.stored.get(&name).map(|(_, version)| *version);
-            if read.is_none() && state.is_untouched() {
-                continue;
-            }
-            // Larger than any version that a row of this lock has had, also one that was purged: it is never below the clock.
-            let version = read.map_or(i64::MIN, |read| read.saturating_add(1)).max(self.now.timestamp_millis());
-            let needed_ms = state.needed_until(scope.retention).timestamp_millis();
-            let row = LockRow { name, needed_ms, document: row::json(&state).map_err(odd)?, version, read };
-            if row.read.is_some() { write.known.push(row) } else { write.fresh.push(row) }
-        }
-        Ok(write)
     }
-
-    /// The clock, and what is known of each, in the order asked; by name where none is named.
-    pub(super) fn records(&self, names: &[LockName]) -> (DateTime<Utc>, Vec<LockRecord>) {
-        let record = |name: &LockName| {
-            let state = self.stored.get(name).map(|(state, _)| state.clone());
-            state.unwrap_or_default().record(name, self.now)
-        };
-        let all = if names.is_empty() {
-            self.stored.keys().map(record).collect()
-        } else {
-            names.iter().map(record).collect()
-        };
-        (self.now, all)
-    }
+    Ok(write)
 }
 
 /// A queue as it is to be written.
@@ -110,13 +72,17 @@ pub(super) struct LockRow {
     document: String,
     version: i64,
     /// The version that was read; none where nobody had used the lock.
+    #[cfg_attr(
+        not(any(feature = "postgres", feature = "mysql")),
+        allow(dead_code, reason = "one process writes to a file")
+    )]
     read: Option<i64>,
 }
 
 impl LockRow {
     /// 1 namespace, 2 lock, 3 until when it is needed, 4 document, 5 version.
     #[cfg(feature = "sqlite")]
-    pub(super) fn values(&self, scope: &Scope) -> Vec<Value> {
+    pub(super) fn values(&self, scope: &Scope) -> Vec<super::session::Value> {
         values![scope.namespace.as_str(), self.name.as_str(), self.needed_ms, self.document.clone(), self.version]
     }
 }
@@ -125,6 +91,10 @@ impl LockRow {
 #[derive(Debug)]
 pub(super) struct LocksWrite {
     /// When they were read.
+    #[cfg_attr(
+        not(any(feature = "postgres", feature = "mysql")),
+        allow(dead_code, reason = "one process writes to a file")
+    )]
     pub(super) now: DateTime<Utc>,
     /// Such as were there.
     pub(super) known: Vec<LockRow>,

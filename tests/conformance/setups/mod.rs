@@ -29,8 +29,16 @@ use cronward::store::conformance::Setup;
 pub(crate) type Start = fn() -> Pin<Box<dyn Future<Output = Result<Arc<dyn Setup>, String>>>>;
 
 /// Those that keep locks, besides.
-pub(crate) const KEEP_LOCKS: [&str; 6] =
-    ["memory", "sqlite", "postgres", "postgres(least privilege)", "mariadb", "mariadb(least privilege)"];
+pub(crate) const KEEP_LOCKS: [&str; 8] = [
+    "memory",
+    "sqlite",
+    "postgres",
+    "postgres(least privilege)",
+    "mariadb",
+    "mariadb(least privilege)",
+    "etcd",
+    "zookeeper",
+];
 
 /// The document of a lock in which the request's entry has lapsed, or everybody's where none is named: long enough ago for a store whose
 /// idea of the time lags behind.

@@ -11,7 +11,7 @@ use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
 use crate::job::Namespace;
 use crate::slot::Token;
 use crate::store::hints::{Hints, Reconnection, Teller};
-use crate::store::locks::{LockHints, LockWakeups, read_message};
+use crate::store::locks::{LockHints, LockWakeups};
 use crate::store::sql::server::ServerPlace;
 use crate::store::{Wake, Wakeups};
 
@@ -120,9 +120,9 @@ impl Hearing {
 
     /// What somebody else publishes there is no hint.
     fn tell(&self, message: &str) {
-        if let Some(wake) = read_message(message) {
-            self.lock_hints.tell(vec![wake]);
-        } else if let Ok(wake) = message.parse() {
+        if !self.lock_hints.hear(message)
+            && let Ok(wake) = message.parse()
+        {
             self.hints.tell(wake);
         }
     }

@@ -19,7 +19,7 @@ use sqlx::{ConnectOptions, PgConnection};
 use url::Url;
 
 use crate::slot::Token;
-use crate::store::locks::{LockWakeups, message_to};
+use crate::store::locks::{LockWakeups, messages_to};
 use crate::store::sql::fault::SqlFault;
 use crate::store::sql::queues::{LocksWrite, listed};
 use crate::store::sql::row;
@@ -210,8 +210,7 @@ impl Dialect for Postgres {
         limit: Duration,
     ) -> Result<bool, SqlFault> {
         let rows = write.known.iter().chain(&write.fresh);
-        let hints: Vec<String> = write.wakes.iter().map(|wake| message_to(*wake)).collect();
-        let hints = row::json(&hints).map_err(SqlFault::Row)?;
+        let hints = row::json(&messages_to(&write.wakes, usize::MAX)).map_err(SqlFault::Row)?;
         let (namespace, channel) = (scope.namespace.as_str(), channel(&scope.namespace));
         let values = values![namespace, listed(rows)?, write.now, millis(limit), channel, hints];
         let found = session.fetch(OWN.locks_write, values).await?;
@@ -276,7 +275,7 @@ fn code(error: &sqlx::Error) -> Option<String> {
 }
 
 /// What an error tells about what was sent. A statement that the server refused is rolled back, so is one whose turn of the job
-/// another slot has taken meanwhile; a server that shuts down may do so between the commit and its answer.
+/// another slot has taken meanwhile, or one of whose locks somebody has used first; a server that shuts down may do so between the commit and its answer.
 fn sent(error: &sqlx::Error) -> Sent {
     match code(error).as_deref() {
         Some("23505" | "40001" | "40P01") => Sent::RolledBack,

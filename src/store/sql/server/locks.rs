@@ -17,11 +17,12 @@ use crate::store::Op;
 use crate::store::locks::{LockRuled, LockWakeups};
 use crate::store::ruled::Reply;
 use crate::store::rules::LockStep;
+use crate::store::shelf::LoadedLocks;
 use crate::store::sql::fault::SqlFault;
-use crate::store::sql::queues::{self, LoadedLocks, LocksWrite};
+use crate::store::sql::queues::{self, LocksWrite};
 
 impl<D: Dialect> ServerStore<D> {
-    async fn load_locks(&self, lane: &mut Lane<'_, D>, names: &[LockName]) -> Result<LoadedLocks, SqlFault> {
+    async fn load_locks(&self, lane: &mut Lane<'_, D>, names: &[LockName]) -> Result<LoadedLocks<i64>, SqlFault> {
         asked_first!(self, lane, |session| queues::load(session, &self.scope, names))
     }
 
@@ -56,7 +57,7 @@ impl<D: Dialect> LockRuled for ServerStore<D> {
                 let loaded = self.load_locks(&mut lane, &names).await?;
                 let mut step = loaded.step();
                 let answer = rule(&mut step);
-                let write = loaded.write(step, &self.scope)?;
+                let write = queues::write(&loaded, step, &self.scope)?;
                 if matches!(self.save_locks(&mut lane, &call, &write).await?, Tried::Answered(())) {
                     lane.keep();
                     self.dialect.told_locks(write.wakes);

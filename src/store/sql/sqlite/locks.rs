@@ -31,7 +31,7 @@ impl LockRuled for SqliteStore {
             let loaded = queues::load(&mut tx, &shared.scope, &names).await?;
             let mut step = loaded.step();
             let answer = rule(&mut step);
-            let write = loaded.write(step, &shared.scope)?;
+            let write = queues::write(&loaded, step, &shared.scope)?;
             for row in write.known.iter().chain(&write.fresh) {
                 tx.execute(OWN.lock_save, row.values(&shared.scope)).await?;
             }
