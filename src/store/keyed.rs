@@ -99,9 +99,9 @@ impl Fault {
         Self::new(ErrorKind::Corrupt, format!("{key} holds what cronward did not write: {}", one_line(why)))
     }
 
-    /// Others change the same slot, again and again.
+    /// Others change the same slot or lock, again and again.
     pub(in crate::store) fn contended() -> Self {
-        Self::new(ErrorKind::Overloaded, "others changed the slot each time before this could")
+        Self::new(ErrorKind::Overloaded, "others changed the same each time before this could")
     }
 
     /// Nothing was heard for so long.

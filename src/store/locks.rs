@@ -159,4 +159,72 @@ impl LockHints {
             let _ = senders.get(&instance).map(|sender| sender.send(LockHint::Ready(token)));
         }
     }
+
+    /// Passes a message on ([`messages_to`]); false where it is no hint on a lock.
+    #[cfg(any(feature = "postgres", feature = "etcd", feature = "zookeeper"))]
+    pub(super) fn hear(&self, message: &str) -> bool {
+        if message == TO_ALL {
+            self.resync();
+            return true;
+        }
+        let wake = || {
+            let (instance, token) = message.strip_prefix("lock ")?.split_once(' ')?;
+            Some((instance.parse().ok()?, token.parse().ok()?))
+        };
+        wake().map(|wake| self.tell(vec![wake])).is_some()
+    }
+
+    /// Hints may have been lost: tells every instance.
+    #[cfg(any(feature = "postgres", feature = "etcd", feature = "zookeeper"))]
+    pub(super) fn resync(&self) {
+        let senders = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for sender in senders.values() {
+            let _ = sender.send(LockHint::Resync);
+        }
+    }
+}
+
+/// The hint that everybody has to look.
+#[cfg(any(feature = "postgres", feature = "etcd", feature = "zookeeper"))]
+const TO_ALL: &str = "lock all";
+
+/// Hints as they are published where all processes of a namespace hear them: each for which instance, and which of its requests. Those that
+/// one is not for let it pass. More than `most` are one to all.
+#[cfg(any(feature = "postgres", feature = "etcd", feature = "zookeeper"))]
+pub(super) fn messages_to(wakes: &[(Token, Token)], most: usize) -> Vec<String> {
+    if wakes.len() > most {
+        return vec![TO_ALL.to_owned()];
+    }
+    wakes.iter().map(|(instance, token)| format!("lock {instance} {token}")).collect()
+}
+
+#[cfg(all(test, any(feature = "postgres", feature = "etcd", feature = "zookeeper")))]
+mod tests {
+    use super::*;
+    use crate::store::Wake;
+
+    #[test]
+    fn a_hint_reaches_the_instance_that_it_is_for_and_is_none_on_a_slot() {
+        let hints = LockHints::default();
+        let [one, other] = [7, 8].map(Token::from_bits);
+        let (mut own, mut others) = (hints.listen(one), hints.listen(other));
+        let messages = messages_to(&[(one, Token::from_bits(1))], 1);
+        assert!(messages.iter().all(|message| hints.hear(message) && message.parse::<Wake>().is_err()));
+        assert_eq!((own.try_recv().ok(), others.try_recv().ok()), (Some(LockHint::Ready(Token::from_bits(1))), None));
+        for text in ["", "resync", "lock", "lock x", "lock x y", "lock all of them", "job a"] {
+            assert!(!hints.hear(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn hints_to_too_many_are_one_to_all() {
+        let hints = LockHints::default();
+        let mut anybody = hints.listen(Token::from_bits(9));
+        let wakes: Vec<_> = (0..4).map(|at| (Token::from_bits(at), Token::from_bits(at))).collect();
+        assert_eq!(messages_to(&wakes, 4).len(), 4);
+        let messages = messages_to(&wakes, 3);
+        assert_eq!(messages.len(), 1);
+        assert!(messages.iter().all(|message| hints.hear(message)));
+        assert_eq!(anybody.try_recv().ok(), Some(LockHint::Resync));
+    }
 }

@@ -42,6 +42,8 @@ pub mod redlock;
 mod registry;
 mod ruled;
 mod rules;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "etcd", feature = "zookeeper"))]
+mod shelf;
 #[doc(hidden)]
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub mod sql;

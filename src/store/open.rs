@@ -312,8 +312,8 @@ mod tests {
     async fn a_store_without_locks_says_so_and_one_with_them_is_opened() {
         let open = |url| open_locks(url, StoreOptions::default());
         assert!(open("memory:").await.is_ok());
-        #[cfg(feature = "etcd")]
-        assert!(matches!(open("etcd://h").await, Err(OpenError::Locks { store: "etcd" })));
+        #[cfg(feature = "redis-redlock")]
+        assert!(matches!(open("redlock://a,b,c").await, Err(OpenError::Locks { store: "redlock" })));
         assert!(matches!(open("unknown://h").await, Err(OpenError::Url { .. })));
     }
 

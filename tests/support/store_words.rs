@@ -14,9 +14,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
-use cronward::job::NodeName;
+use cronward::job::{LockName, NodeName};
+use cronward::resource::{AcquireRequest, Acquired, Demand, Demands, LockHold};
 use cronward::slot::{Audit, Lease, Outcome, RunRecord, Slot, Token};
-use cronward::store::{Claim, ClaimRequest, Store, Wake, Wakeups};
+use cronward::store::{Claim, ClaimRequest, LockStore, Store, Wake, Wakeups};
 
 /// A busy machine may take long; a test that waits for so long has failed.
 pub const LIMIT: Duration = Duration::from_secs(120);
@@ -126,5 +127,20 @@ pub async fn of_two_that_exclude_each_other_one_is_granted(stores: [Arc<dyn Stor
             granted += u32::from(matches!(claim.await.unwrap(), Claim::Claimed { .. }));
         }
         assert_eq!(granted, 1, "round {round}");
+    }
+}
+
+/// A request of its own for these locks, each alone.
+pub fn asking(token: u128, locks: &[&str]) -> AcquireRequest {
+    let demands = locks.iter().map(|lock| Demand::exclusive(LockName::new(lock).unwrap())).collect();
+    let (token, node) = (Token::from_bits(token), NodeName::new(&format!("n{token:x}")).unwrap());
+    AcquireRequest::new(token, node, token, Duration::from_secs(60), Demands::new(demands).unwrap())
+}
+
+/// It holds them.
+pub async fn held(store: &dyn LockStore, request: &AcquireRequest) -> LockHold {
+    match store.acquire(request).await.unwrap() {
+        Acquired::Held { fence, places, .. } => request.granted(fence, places),
+        other => panic!("{other:?}"),
     }
 }

@@ -1,6 +1,6 @@
 //! The names of the keys, made to be read by a person with `etcdctl get --prefix /cronward/`.
 
-use crate::job::{JobName, Namespace};
+use crate::job::{JobName, LockName, Namespace};
 use crate::slot::{Attempt, Slot, SlotKey, Token};
 
 /// One namespace's keys.
@@ -99,6 +99,21 @@ impl Keys {
         format!("{}mark/wake", self.root)
     }
 
+    /// The last hints on locks, beside that.
+    pub(super) fn lock_wake(&self) -> String {
+        format!("{}mark/lock-wake", self.root)
+    }
+
+    /// A lock's queue.
+    pub(super) fn lock(&self, lock: &LockName) -> String {
+        format!("{}lock/{lock}", self.root)
+    }
+
+    /// Every lock's.
+    pub(super) fn locks(&self) -> String {
+        format!("{}lock/", self.root)
+    }
+
     pub(super) fn job(&self, job: &JobName) -> String {
         format!("{}job/{job}", self.root)
     }
@@ -162,9 +177,11 @@ mod tests {
     }
 
     #[test]
-    fn the_last_hint_is_no_slot() {
+    fn a_hint_is_no_slot() {
         let keys = Keys::new(&Namespace::new("prod").unwrap());
-        assert_eq!(keys.slot_key_of(keys.wake().as_bytes()), None);
-        assert!(keys.wake().starts_with(&keys.watched()));
+        for key in [keys.wake(), keys.lock_wake()] {
+            assert_eq!(keys.slot_key_of(key.as_bytes()), None);
+            assert!(key.starts_with(&keys.watched()));
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Slots in etcd, version 3.4 or later: one atomic transaction per operation, one key per thing that a person looks for.
+//! Slots and locks in etcd, version 3.4 or later: one atomic transaction per operation, one key per thing that a person looks for.
 //!
 //! - **Atomic steps.** Each operation reads the slot, lets a rule decide on its image, and writes what has changed under
 //!   the condition that nothing of what was read has changed since (`mod_revision`; `create_revision` 0 for what was not
@@ -9,6 +9,7 @@
 //!   run alone is granted on the condition that none but its own is there. Counter, document and done marker are kept without.
 //! - **Time** for everything else (when a slot begins and ends, how long a wait lasts) is the asking node's: etcd has no
 //!   clock that can be asked ([`StoreClock::Node`](crate::store::StoreClock)).
+//!   So do the entries of a lock end: its document is a key without a lease.
 //! - **Hints** come by a watch, also when a lease lapses. After a broken connection it goes on where it was.
 //! - **Bounded.** A call ends within `op_timeout`. A member that does not answer is left for the next one.
 //! - **Applied.** Only the transaction that writes can be `Maybe`; it is never sent twice.
@@ -21,6 +22,7 @@ mod fault;
 pub mod fuzzing;
 mod keys;
 mod link;
+mod locks;
 mod read;
 mod registry;
 mod slots;

@@ -17,6 +17,7 @@ use crate::job::JobName;
 use crate::slot::{Audit, JobLatest, MOST_PAGES, NotePage, Slot};
 use crate::store::codec::{LatestText, MarkText, NodeText, NoteText, PauseText};
 use crate::store::keyed::{Call, Notes, Registry, json};
+use crate::store::shelf::LockShelf as _;
 use crate::store::state::SlotState;
 use crate::store::{HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause, Wake};
 
@@ -171,6 +172,7 @@ impl EtcdStore {
     pub(super) async fn purge_slots(&self, call: &Call) -> Result<u64, Fault> {
         self.remove_old_notes(call).await?;
         self.remove_old_latest(call).await?;
+        self.purge_idle(call).await?;
         let oldest = RangeRequest {
             limit: PURGE_AT_ONCE,
             sort_order: ASCEND,

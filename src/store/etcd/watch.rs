@@ -13,7 +13,9 @@ use super::api::{DELETE, WatchCreateRequest, WatchEvent, WatchOrder, WatchReques
 use super::fault::Fault;
 use super::keys::Keys;
 use super::link::Link;
+use crate::slot::Token;
 use crate::store::hints::{Hints, Reconnection, Teller};
+use crate::store::locks::{LockHints, LockWakeups};
 use crate::store::{Wake, WakeKind, Wakeups};
 
 /// What is watched and those who listen.
@@ -22,18 +24,28 @@ pub(super) struct WatchListener {
     link: Arc<Link>,
     keys: Keys,
     hints: Hints,
+    lock_hints: Arc<LockHints>,
 }
 
 impl WatchListener {
     /// A listener that does not connect before the first subscription.
     pub(super) fn new(link: Link, keys: Keys) -> Self {
-        Self { link: Arc::new(link), keys, hints: Hints::default() }
+        Self { link: Arc::new(link), keys, hints: Hints::default(), lock_hints: Arc::default() }
     }
 
     /// Hints from now on.
     pub(super) fn subscribe(&self) -> Wakeups {
         let (link, keys) = (Arc::clone(&self.link), self.keys.clone());
-        self.hints.subscribe(|hints| Watch { link, keys, hints }.listen())
+        let lock_hints = Arc::clone(&self.lock_hints);
+        self.hints.subscribe(|hints| Watch { link, keys, hints, lock_hints }.listen())
+    }
+
+    /// Hints on locks to this instance from now on.
+    pub(super) fn listen_locks(&self, instance: Token) -> LockWakeups {
+        // Before anything is heard: what comes first is that hints may have been lost.
+        let wakeups = self.lock_hints.listen(instance);
+        drop(self.subscribe());
+        wakeups
     }
 }
 
@@ -41,6 +53,7 @@ struct Watch {
     link: Arc<Link>,
     keys: Keys,
     hints: Teller,
+    lock_hints: Arc<LockHints>,
 }
 
 /// Why a watch ended.
@@ -104,6 +117,7 @@ impl Watch {
             }
             if answer.created && heard.is_none() {
                 self.hints.tell(Wake::Resync);
+                self.lock_hints.resync();
             }
             self.tell_all(&answer.events);
             let revision = answer.header.map(|header| header.revision).filter(|revision| *revision > 0);
@@ -124,6 +138,10 @@ impl Watch {
                 // What somebody else writes there is no hint.
                 if let Ok(wake) = String::from_utf8_lossy(&kv.value).parse() {
                     self.hints.tell(wake);
+                }
+            } else if kv.key == self.keys.lock_wake().as_bytes() {
+                for message in String::from_utf8_lossy(&kv.value).lines() {
+                    self.lock_hints.hear(message);
                 }
             } else if kind == DELETE && !told.contains(&kv.mod_revision) {
                 // A lease that lapsed: nobody else tells of it.

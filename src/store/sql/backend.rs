@@ -97,6 +97,15 @@ impl<D: Dialect> Backend for ServerBackend<D> {
         Ok(Arc::new(ServerStore::<D>::open(url, options)?))
     }
 
+    async fn open_locks(
+        &self,
+        url: &str,
+        options: StoreOptions,
+        _: Arc<dyn Clock>,
+    ) -> Result<Arc<dyn LockStore>, OpenError> {
+        Ok(Arc::new(ServerStore::<D>::open(url, options)?))
+    }
+
     async fn migrate(&self, url: &str) -> Result<Option<Migration>, OpenError> {
         ServerStore::<D>::migrate(url).await.map(Some)
     }

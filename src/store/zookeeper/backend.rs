@@ -18,8 +18,9 @@ use crate::job::Namespace;
 use crate::slot::Slot;
 use crate::store::backend::{Backend, Opened};
 use crate::store::keyed::Call;
+use crate::store::shelf::LockShelf as _;
 use crate::store::state::Moment;
-use crate::store::{Capability, Finding, Op, OpenError, StoreError, StoreOptions, Trial};
+use crate::store::{Capability, Finding, LockStore, Op, OpenError, StoreError, StoreOptions, Trial};
 
 /// ZooKeeper.
 pub(in crate::store) struct ZookeeperBackend;
@@ -44,6 +45,15 @@ impl Backend for ZookeeperBackend {
         options: StoreOptions,
         clock: Arc<dyn Clock>,
     ) -> Result<Arc<dyn Opened>, OpenError> {
+        Ok(Arc::new(ZookeeperStore::open(url, options, clock).await?))
+    }
+
+    async fn open_locks(
+        &self,
+        url: &str,
+        options: StoreOptions,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<dyn LockStore>, OpenError> {
         Ok(Arc::new(ZookeeperStore::open(url, options, clock).await?))
     }
 
@@ -149,6 +159,7 @@ impl ZookeeperStore {
         let at = self.moment(&session, false).await?;
         self.remove_old_notes(call, &session).await?;
         self.remove_old_latest(call, &session).await?;
+        self.purge_idle(call).await?;
         let jobs = self.children(&session, self.paths.slots()).await?;
         let folders = jobs.iter().map(|job| self.paths.slots_of(job));
         let paths = self.long_begun(&session, folders, earlier(at.now, at.retention), AT_ONCE).await?;

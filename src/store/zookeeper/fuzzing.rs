@@ -7,7 +7,7 @@ use crate::slot::{OutputTail, Slot};
 use crate::store::codec::{NodeText, NotesText};
 use crate::store::keyed::json;
 use crate::store::state::Moment;
-use crate::store::{JobEntry, Op, StoreOptions};
+use crate::store::{JobEntry, Op, StoreOptions, Wake};
 
 /// The first line is the node's path, the rest what stands in it. True when that is something that cronward could have
 /// written. What is refused is told in one line.
@@ -29,8 +29,9 @@ pub fn zookeeper_node(bytes: &[u8]) -> bool {
 }
 
 fn names(paths: &Paths, path: &str) {
-    if let Some(wake) = paths.wake_of(path) {
-        assert_eq!(paths.wake_of(&paths.wake(&wake)), Some(wake));
+    let wake_of = |path: &str| paths.message_of(path).and_then(|message| message.parse::<Wake>().ok());
+    if let Some(wake) = wake_of(path) {
+        assert_eq!(wake_of(&paths.wake(&wake)), Some(wake));
     }
     let name = path.rsplit('/').next().unwrap_or_default();
     if let Some(key) = Paths::key_of(name) {

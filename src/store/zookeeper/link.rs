@@ -18,7 +18,9 @@ use zookeeper_client::{
 
 use super::fault::Fault;
 use super::nodes::Paths;
+use crate::slot::Token;
 use crate::store::hints::{Hints, Reconnection, Teller};
+use crate::store::locks::{LockHints, LockWakeups};
 use crate::store::url::host_and_port;
 use crate::store::{OpenError, Wake, Wakeups, redact};
 
@@ -224,18 +226,28 @@ pub(super) struct Listener {
     link: Arc<SessionLink>,
     paths: Paths,
     hints: Hints,
+    lock_hints: Arc<LockHints>,
 }
 
 impl Listener {
     /// A listener that does not connect before the first subscription.
     pub(super) fn new(link: SessionLink, paths: Paths) -> Self {
-        Self { link: Arc::new(link), paths, hints: Hints::default() }
+        Self { link: Arc::new(link), paths, hints: Hints::default(), lock_hints: Arc::default() }
     }
 
     /// Hints from now on.
     pub(super) fn subscribe(&self) -> Wakeups {
         let (link, paths) = (Arc::clone(&self.link), self.paths.clone());
-        self.hints.subscribe(|hints| Watch { link, paths, hints }.listen())
+        let lock_hints = Arc::clone(&self.lock_hints);
+        self.hints.subscribe(|hints| Watch { link, paths, hints, lock_hints }.listen())
+    }
+
+    /// Hints on locks to this instance from now on.
+    pub(super) fn listen_locks(&self, instance: Token) -> LockWakeups {
+        // Before anything is heard: what comes first is that hints may have been lost.
+        let wakeups = self.lock_hints.listen(instance);
+        drop(self.subscribe());
+        wakeups
     }
 
     /// Tells those who listen here.
@@ -249,6 +261,7 @@ struct Watch {
     link: Arc<SessionLink>,
     paths: Paths,
     hints: Teller,
+    lock_hints: Arc<LockHints>,
 }
 
 impl Watch {
@@ -261,6 +274,7 @@ impl Watch {
                 Ok((session, events)) => {
                     again.connected();
                     self.hints.tell(Wake::Resync);
+                    self.lock_hints.resync();
                     self.relay(events).await;
                     self.link.forget(session.generation);
                     tracing::debug!(session = ?session.client.session_id(), "the session for wake-ups ended");
@@ -289,7 +303,10 @@ impl Watch {
                 EventType::Session if event.session_state != SessionState::SyncConnected => return,
                 EventType::NodeCreated => {
                     // What somebody else makes there is no hint.
-                    if let Some(wake) = self.paths.wake_of(&event.path) {
+                    let message = self.paths.message_of(&event.path).unwrap_or_default();
+                    if !self.lock_hints.hear(message)
+                        && let Ok(wake) = message.parse()
+                    {
                         self.hints.tell(wake);
                     }
                 }

@@ -1,4 +1,4 @@
-//! Slots in ZooKeeper, version 3.6 or later: one node per slot, guarded by its version.
+//! Slots and locks in ZooKeeper, version 3.6 or later: one node per slot and per lock, guarded by its version.
 //!
 //! - **Atomic steps.** Each operation reads the slot's node, lets a rule decide on its state, and writes it back under the
 //!   condition that its version is the one that was read, together with what else it concerns (`multi`). Otherwise it
@@ -25,6 +25,7 @@ mod fault;
 pub mod fuzzing;
 mod leases;
 mod link;
+mod locks;
 mod nodes;
 mod registry;
 mod slots;
@@ -33,7 +34,7 @@ pub(super) use backend::ZookeeperBackend;
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -75,6 +76,8 @@ pub struct ZookeeperStore {
     doubted: AtomicU64,
     clock: Arc<dyn Clock>,
     leader: LeaderClock,
+    /// Where the next purge of locks begins, in the order of their names.
+    purged_locks: AtomicUsize,
 }
 
 impl ZookeeperStore {
@@ -92,7 +95,8 @@ impl ZookeeperStore {
         let listener = Listener::new(SessionLink::new(target, paths.clone()), paths.clone());
         let leader = LeaderClock::default();
         let (location, doubted) = (redact(url), AtomicU64::default());
-        Ok(Self { paths, link, listener, location, options, doubted, clock, leader })
+        let purged_locks = AtomicUsize::default();
+        Ok(Self { paths, link, listener, location, options, doubted, clock, leader, purged_locks })
     }
 
     /// Now, by the leader's clock.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use zookeeper_client::Stat;
 
 use super::fault::Fault;
-use crate::job::{JobName, Namespace, NodeName};
+use crate::job::{JobName, LockName, Namespace, NodeName};
 use crate::slot::{Attempt, JobLatest, Slot, SlotKey, Token};
 use crate::store::Wake;
 use crate::store::codec::{LatestText, MarkText, PauseText};
@@ -29,8 +29,8 @@ impl Paths {
     }
 
     /// The folders of a namespace. The first is above all others.
-    pub(super) fn folders(&self) -> [String; 6] {
-        ["", "/slot", "/lease", "/job", "/node", "/wake"].map(|part| format!("{}{part}", self.root))
+    pub(super) fn folders(&self) -> [String; 7] {
+        ["", "/slot", "/lease", "/job", "/node", "/wake", "/lock"].map(|part| format!("{}{part}", self.root))
     }
 
     /// Every job's slots.
@@ -103,6 +103,16 @@ impl Paths {
         format!("{}/pauses", self.root)
     }
 
+    /// Every lock.
+    pub(super) fn locks(&self) -> String {
+        format!("{}/lock", self.root)
+    }
+
+    /// A lock's queue.
+    pub(super) fn lock(&self, lock: &LockName) -> String {
+        format!("{}/lock/{lock}", self.root)
+    }
+
     pub(super) fn jobs(&self) -> String {
         format!("{}/job", self.root)
     }
@@ -141,12 +151,17 @@ impl Paths {
 
     /// A hint: its name says it all.
     pub(super) fn wake(&self, wake: &Wake) -> String {
-        format!("{}/wake/{wake}", self.root)
+        self.message(&wake.to_string())
     }
 
-    /// The hint of this path.
-    pub(super) fn wake_of(&self, path: &str) -> Option<Wake> {
-        path.strip_prefix(&self.wakes())?.strip_prefix('/')?.parse().ok()
+    /// The same, of a slot or of a lock.
+    pub(super) fn message(&self, message: &str) -> String {
+        format!("{}/wake/{message}", self.root)
+    }
+
+    /// What the hint of this path says.
+    pub(super) fn message_of<'p>(&self, path: &'p str) -> Option<&'p str> {
+        path.strip_prefix(&self.wakes())?.strip_prefix('/')
     }
 }
 
@@ -228,7 +243,7 @@ mod tests {
         assert_ne!(Paths::output(3, Token::from_bits(7)), OWNER);
         assert_eq!(paths.lease_of(&paths.slot(&slot)), Some(paths.lease(&slot)));
         let wake = Wake::Job(slot.job().clone());
-        assert_eq!(paths.wake_of(&paths.wake(&wake)), Some(wake));
-        assert_eq!(paths.wake_of("/ops/cronward/prod/wake/nonsense"), None);
+        assert_eq!(paths.message_of(&paths.wake(&wake)).and_then(|text| text.parse().ok()), Some(wake));
+        assert_eq!(paths.message_of(&paths.locks()), None);
     }
 }

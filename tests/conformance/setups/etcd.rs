@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cronward::clock::SystemClock;
-use cronward::job::Namespace;
-use cronward::slot::{Attempt, Slot};
-use cronward::store::conformance::{Probe, Scale, Setup};
+use cronward::job::{LockName, Namespace};
+use cronward::slot::{Attempt, Slot, Token};
+use cronward::store::conformance::{LockProbe, Probe, Scale, Setup};
 use cronward::store::etcd::EtcdStore;
-use cronward::store::{Store, StoreOptions};
+use cronward::store::{LockStore, Store, StoreOptions};
 
+use super::lapsed;
 use crate::etcd_server::EtcdServer;
 
 struct Etcd {
@@ -26,21 +27,37 @@ pub(super) async fn start() -> Result<Arc<dyn Setup>, String> {
 #[async_trait]
 impl Setup for Etcd {
     async fn connect(&self, namespace: &Namespace) -> Result<Arc<dyn Store>, String> {
-        // The contests want every answer, also from a busy machine.
-        let options =
-            StoreOptions::default().with_namespace(namespace.clone()).with_op_timeout(Duration::from_secs(30));
-        let store = EtcdStore::open(&self.url, options, Arc::new(SystemClock)).await;
-        Ok(Arc::new(store.map_err(|error| error.to_string())?))
+        Ok(Arc::new(self.open(namespace).await?))
     }
 
     async fn probe(&self, namespace: &Namespace) -> Result<Box<dyn Probe>, String> {
-        let root = format!("/cronward/{namespace}/");
-        Ok(Box::new(EtcdProbe { server: Arc::clone(&self.server), root }))
+        Ok(Box::new(self.raw(namespace)))
+    }
+
+    async fn connect_locks(&self, namespace: &Namespace) -> Result<Arc<dyn LockStore>, String> {
+        Ok(Arc::new(self.open(namespace).await?))
+    }
+
+    async fn lock_probe(&self, namespace: &Namespace) -> Result<Box<dyn LockProbe>, String> {
+        Ok(Box::new(self.raw(namespace)))
     }
 
     fn scale(&self) -> Scale {
         // Every grant waits for the disk twice.
         Scale { slots: 2_000, ..Scale::default() }
+    }
+}
+
+impl Etcd {
+    async fn open(&self, namespace: &Namespace) -> Result<EtcdStore, String> {
+        // The contests want every answer, also from a busy machine.
+        let options =
+            StoreOptions::default().with_namespace(namespace.clone()).with_op_timeout(Duration::from_secs(30));
+        EtcdStore::open(&self.url, options, Arc::new(SystemClock)).await.map_err(|error| error.to_string())
+    }
+
+    fn raw(&self, namespace: &Namespace) -> EtcdProbe {
+        EtcdProbe { server: Arc::clone(&self.server), root: format!("/cronward/{namespace}/") }
     }
 }
 
@@ -111,6 +128,25 @@ impl Probe for EtcdProbe {
     async fn wipe(&self) -> Result<(), String> {
         self.server.remove_all(&self.root);
         Ok(())
+    }
+}
+
+#[async_trait]
+impl LockProbe for EtcdProbe {
+    async fn expire(&self, lock: &LockName, token: Option<Token>) -> Result<(), String> {
+        if let Some(found) = self.server.get(&format!("{}lock/{lock}", self.root)) {
+            self.server.set(&found.key, &lapsed(found.value.as_bytes(), token)?, false);
+        }
+        Ok(())
+    }
+
+    async fn forget(&self, lock: &LockName) -> Result<(), String> {
+        self.server.remove(&format!("{}lock/{lock}", self.root));
+        Ok(())
+    }
+
+    async fn wipe(&self) -> Result<(), String> {
+        Probe::wipe(self).await
     }
 }
 

@@ -21,13 +21,38 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "etcd", feature = "zookeeper"))]
+use cronward::slot::Token;
 use cronward::store::conformance::Setup;
 
 /// Starts what the store needs. An error fails every trial of the setup.
 pub(crate) type Start = fn() -> Pin<Box<dyn Future<Output = Result<Arc<dyn Setup>, String>>>>;
 
 /// Those that keep locks, besides.
-pub(crate) const KEEP_LOCKS: [&str; 2] = ["memory", "sqlite"];
+pub(crate) const KEEP_LOCKS: [&str; 8] = [
+    "memory",
+    "sqlite",
+    "postgres",
+    "postgres(least privilege)",
+    "mariadb",
+    "mariadb(least privilege)",
+    "etcd",
+    "zookeeper",
+];
+
+/// The document of a lock in which the request's entry has lapsed, or everybody's where none is named: long enough ago for a store whose
+/// idea of the time lags behind.
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "etcd", feature = "zookeeper"))]
+fn lapsed(document: &[u8], token: Option<Token>) -> Result<String, String> {
+    let mut document: serde_json::Value = serde_json::from_slice(document).map_err(|error| error.to_string())?;
+    let token = token.map(|token| token.to_string());
+    for entry in document["entries"].as_array_mut().into_iter().flatten() {
+        if token.is_none() || entry["token"].as_str() == token.as_deref() {
+            entry["until_ms"] = 1.into();
+        }
+    }
+    Ok(document.to_string())
+}
 
 /// Every setup by name.
 pub(crate) fn all() -> Vec<(&'static str, Start)> {

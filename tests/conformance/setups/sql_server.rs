@@ -5,12 +5,13 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cronward::job::Namespace;
-use cronward::slot::{Attempt, Slot};
-use cronward::store::conformance::{Probe, Scale, Setup};
-use cronward::store::{Store, StoreOptions};
+use cronward::job::{LockName, Namespace};
+use cronward::slot::{Attempt, Slot, Token};
+use cronward::store::conformance::{LockProbe, Probe, Scale, Setup};
+use cronward::store::{LockStore, Store, StoreOptions, open_locks};
 use tokio::sync::Mutex;
 
+use super::super::lapsed;
 use super::{Connection, NOW, Server, documented_grants, new_password, store, with_marks};
 
 /// What is said of a slot's row.
@@ -61,19 +62,34 @@ pub(crate) async fn with_least_privilege() -> Result<Arc<dyn Setup>, String> {
 #[async_trait]
 impl Setup for Database {
     async fn connect(&self, namespace: &Namespace) -> Result<Arc<dyn Store>, String> {
-        // The contests want every answer, also from a busy machine.
-        let op_timeout = Duration::from_secs(20);
-        let options = StoreOptions::default().with_namespace(namespace.clone()).with_op_timeout(op_timeout);
-        store::open(&self.url, options).map_err(|error| error.to_string())
+        store::open(&self.url, patient(namespace)).map_err(|error| error.to_string())
     }
 
     async fn probe(&self, namespace: &Namespace) -> Result<Box<dyn Probe>, String> {
-        let conn = Mutex::new(self.server.connect(self.name).await);
-        Ok(Box::new(Raw { namespace: namespace.clone(), conn }))
+        Ok(Box::new(self.raw(namespace).await))
+    }
+
+    async fn connect_locks(&self, namespace: &Namespace) -> Result<Arc<dyn LockStore>, String> {
+        open_locks(&self.url, patient(namespace)).await.map_err(|error| error.to_string())
+    }
+
+    async fn lock_probe(&self, namespace: &Namespace) -> Result<Box<dyn LockProbe>, String> {
+        Ok(Box::new(self.raw(namespace).await))
     }
 
     fn scale(&self) -> Scale {
         self.scale
+    }
+}
+
+/// The contests want every answer, also from a busy machine.
+fn patient(namespace: &Namespace) -> StoreOptions {
+    StoreOptions::default().with_namespace(namespace.clone()).with_op_timeout(Duration::from_secs(20))
+}
+
+impl Database {
+    async fn raw(&self, namespace: &Namespace) -> Raw {
+        Raw { namespace: namespace.clone(), conn: Mutex::new(self.server.connect(self.name).await) }
     }
 }
 
@@ -143,11 +159,52 @@ impl Probe for Raw {
     }
 
     async fn wipe(&self) -> Result<(), String> {
-        for table in ["slots", "turns", "pauses", "jobs", "nodes", "notes"] {
+        for table in ["slots", "turns", "pauses", "jobs", "nodes", "notes", "locks"] {
             let sql = with_marks(&format!("DELETE FROM cronward_{table} WHERE namespace = ?"));
             let done = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(self.namespace.as_str());
             done.execute(&mut *self.conn.lock().await).await.map_err(|error| error.to_string())?;
         }
         Ok(())
+    }
+}
+
+/// What is said of a lock's row.
+const ITS_LOCK: &str = "cronward_locks.namespace = ? AND cronward_locks.lock = ?";
+
+#[async_trait]
+impl LockProbe for Raw {
+    async fn expire(&self, lock: &LockName, token: Option<Token>) -> Result<(), String> {
+        let mut conn = self.conn.lock().await;
+        let sql = with_marks(&format!("SELECT document FROM cronward_locks WHERE {ITS_LOCK}"));
+        let found: Option<String> = sqlx::query_scalar(sqlx::AssertSqlSafe(sql))
+            .bind(self.namespace.as_str())
+            .bind(lock.as_str())
+            .fetch_optional(&mut *conn)
+            .await
+            .map_err(|error| error.to_string())?;
+        let Some(document) = found else { return Ok(()) };
+        let sql =
+            with_marks(&format!("UPDATE cronward_locks SET document = ?, version = version + 1 WHERE {ITS_LOCK}"));
+        let done = sqlx::query(sqlx::AssertSqlSafe(sql))
+            .bind(lapsed(document.as_bytes(), token)?)
+            .bind(self.namespace.as_str())
+            .bind(lock.as_str())
+            .execute(&mut *conn)
+            .await;
+        done.map(drop).map_err(|error| error.to_string())
+    }
+
+    async fn forget(&self, lock: &LockName) -> Result<(), String> {
+        let sql = with_marks(&format!("DELETE FROM cronward_locks WHERE {ITS_LOCK}"));
+        let done = sqlx::query(sqlx::AssertSqlSafe(sql))
+            .bind(self.namespace.as_str())
+            .bind(lock.as_str())
+            .execute(&mut *self.conn.lock().await)
+            .await;
+        done.map(drop).map_err(|error| error.to_string())
+    }
+
+    async fn wipe(&self) -> Result<(), String> {
+        Probe::wipe(self).await
     }
 }

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cronward::clock::SystemClock;
-use cronward::job::Namespace;
-use cronward::slot::{Attempt, Slot};
-use cronward::store::conformance::{Probe, Scale, Setup};
+use cronward::job::{LockName, Namespace};
+use cronward::slot::{Attempt, Slot, Token};
+use cronward::store::conformance::{LockProbe, Probe, Scale, Setup};
 use cronward::store::zookeeper::ZookeeperStore;
-use cronward::store::{Store, StoreOptions};
+use cronward::store::{LockStore, Store, StoreOptions};
 use serde_json::Value;
 use zookeeper_client::{Client, Error};
 
+use super::lapsed;
 use crate::zookeeper_server::{ZookeeperServer, remove_all};
 
 struct Zookeeper {
@@ -26,22 +27,38 @@ pub(super) async fn start() -> Result<Arc<dyn Setup>, String> {
 #[async_trait]
 impl Setup for Zookeeper {
     async fn connect(&self, namespace: &Namespace) -> Result<Arc<dyn Store>, String> {
-        // The contests want every answer, also from a busy machine.
-        let options =
-            StoreOptions::default().with_namespace(namespace.clone()).with_op_timeout(Duration::from_secs(30));
-        let url = format!("{}/suite", self.server.url());
-        let store = ZookeeperStore::open(&url, options, Arc::new(SystemClock)).await;
-        Ok(Arc::new(store.map_err(|error| error.to_string())?))
+        Ok(Arc::new(self.open(namespace).await?))
     }
 
     async fn probe(&self, namespace: &Namespace) -> Result<Box<dyn Probe>, String> {
-        let root = format!("/suite/cronward/{namespace}");
-        Ok(Box::new(ZookeeperProbe { client: self.server.connect().await, root }))
+        Ok(Box::new(self.raw(namespace).await))
+    }
+
+    async fn connect_locks(&self, namespace: &Namespace) -> Result<Arc<dyn LockStore>, String> {
+        Ok(Arc::new(self.open(namespace).await?))
+    }
+
+    async fn lock_probe(&self, namespace: &Namespace) -> Result<Box<dyn LockProbe>, String> {
+        Ok(Box::new(self.raw(namespace).await))
     }
 
     fn scale(&self) -> Scale {
         // Every grant waits for the disk.
         Scale { slots: 2_000, ..Scale::default() }
+    }
+}
+
+impl Zookeeper {
+    async fn open(&self, namespace: &Namespace) -> Result<ZookeeperStore, String> {
+        // The contests want every answer, also from a busy machine.
+        let options =
+            StoreOptions::default().with_namespace(namespace.clone()).with_op_timeout(Duration::from_secs(30));
+        let url = format!("{}/suite", self.server.url());
+        ZookeeperStore::open(&url, options, Arc::new(SystemClock)).await.map_err(|error| error.to_string())
+    }
+
+    async fn raw(&self, namespace: &Namespace) -> ZookeeperProbe {
+        ZookeeperProbe { client: self.server.connect().await, root: format!("/suite/cronward/{namespace}") }
     }
 }
 
@@ -117,6 +134,32 @@ impl Probe for ZookeeperProbe {
 
     async fn wipe(&self) -> Result<(), String> {
         remove_all(&self.client, &self.root).await.map_err(|error| error.to_string())
+    }
+}
+
+#[async_trait]
+impl LockProbe for ZookeeperProbe {
+    async fn expire(&self, lock: &LockName, token: Option<Token>) -> Result<(), String> {
+        let path = format!("{}/lock/{lock}", self.root);
+        self.client.sync("/").await.map_err(|error| error.to_string())?;
+        let data = match self.client.get_data(&path).await {
+            Ok((data, _)) => data,
+            Err(Error::NoNode) => return Ok(()),
+            Err(error) => return Err(error.to_string()),
+        };
+        let set = self.client.set_data(&path, lapsed(&data, token)?.as_bytes(), None).await;
+        set.map(drop).map_err(|error| error.to_string())
+    }
+
+    async fn forget(&self, lock: &LockName) -> Result<(), String> {
+        match self.client.delete(&format!("{}/lock/{lock}", self.root), None).await {
+            Ok(()) | Err(Error::NoNode) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    async fn wipe(&self) -> Result<(), String> {
+        Probe::wipe(self).await
     }
 }
 

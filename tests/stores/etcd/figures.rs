@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use cronward::resource::{AcquireRequest, Acquired, LockRenewal};
 use cronward::slot::{Outcome, Slot};
-use cronward::store::{Claim, ClaimRequest, Store};
+use cronward::store::{Claim, ClaimRequest, Store, StoreOptions, open_locks};
 
 use crate::etcd::{ended, granted, open, request, slot_of, store};
 use crate::etcd_server::EtcdServer;
 use crate::proxy::{Mode, Proxy};
 use crate::round_trips::round_trips;
+use crate::words::{asking, held};
 
 /// Added in each direction. Each write is a sync to disk besides.
 const DELAY: Duration = Duration::from_millis(120);
@@ -57,4 +59,30 @@ async fn a_first_claim_costs_two_round_trips_a_renewal_four_and_a_refusal_two() 
     };
     done(0).await;
     assert_eq!(round_trips(DELAY, done).await, 1, "done");
+}
+
+/// However many are named.
+#[tokio::test]
+async fn a_step_on_locks_costs_two_round_trips_and_a_look_one() {
+    let server = EtcdServer::start();
+    let link = Proxy::before(server.port()).await;
+    let options = StoreOptions::default().with_op_timeout(Duration::from_secs(30));
+    let store = open_locks(&format!("etcd://127.0.0.1:{}", link.port()), options).await.unwrap();
+    let (one, several) = (held(&*store, &asking(1, &["one"])).await, held(&*store, &asking(2, &["p", "q", "r"])).await);
+    let busy = AcquireRequest { queue: false, ..asking(3, &["one"]) };
+    link.set(Mode::Delay(DELAY));
+    let first = round_trips(DELAY, async |turn| {
+        held(&*store, &asking(u128::from(turn) + 10, &[&format!("new-{turn}")])).await;
+    });
+    assert_eq!(first.await, 2, "a lock that nobody had used");
+    for hold in [&one, &several] {
+        let renewal = round_trips(DELAY, async |_| {
+            assert_eq!(store.renew_lock(hold).await.unwrap(), LockRenewal::Renewed);
+        });
+        assert_eq!(renewal.await, 2, "a renewal");
+    }
+    let refusal = round_trips(DELAY, async |_| {
+        assert!(matches!(store.acquire(&busy).await.unwrap(), Acquired::Busy { .. }));
+    });
+    assert_eq!(refusal.await, 1, "one that is taken");
 }

@@ -277,7 +277,7 @@ impl LockState {
     }
 
     /// Until when something of it is needed, by what is known now; see [`LockState::is_idle`].
-    #[cfg(feature = "sqlite")]
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
     pub(in crate::store) fn needed_until(&self, retention: Duration) -> DateTime<Utc> {
         let there = self.entries.iter().map(|entry| millis(entry.until));
         let newest = there.chain(self.spent.values().map(|spent| spent.until_ms)).chain([self.last]).max();

@@ -293,6 +293,71 @@ DELETE FROM cronward_notes WHERE namespace = ? AND job = ? AND slot = ? AND page
 -- Removes pages that were kept from the instant on or before; so many at most.
 DELETE FROM cronward_notes WHERE namespace = ? AND kept_from_ms <= ? ORDER BY kept_from_ms LIMIT ?
 
+-- name: locks_read
+-- The queues of several locks as of one instant, the server's clock: a row for each, NULL where nobody has used it. Asked are the
+-- namespace, and a JSON array of names.
+SELECT STRAIGHT_JOIN
+    asked.now_ms, l.lock, l.version, l.document
+FROM (
+    SELECT
+        timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(3)) DIV 1000 AS now_ms,
+        CONVERT(? USING ascii) COLLATE ascii_bin AS namespace, ? AS locks
+) AS asked
+JOIN json_table(asked.locks, '$[*]' COLUMNS (name VARCHAR(64) CHARACTER SET ascii PATH '$')) AS named
+LEFT JOIN cronward_locks AS l ON l.namespace = asked.namespace AND l.lock = named.name COLLATE ascii_bin
+
+-- name: locks_all
+-- Every lock that is known, by name, as of one instant, the server's clock; a row of NULL where there is none.
+SELECT asked.now_ms, l.lock, l.version, l.document
+FROM (
+    SELECT
+        timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(3)) DIV 1000 AS now_ms,
+        CONVERT(? USING ascii) COLLATE ascii_bin AS namespace
+) AS asked
+LEFT JOIN cronward_locks AS l ON l.namespace = asked.namespace
+ORDER BY l.lock
+
+-- name: locks_insert
+-- Writes the queues of locks that nobody had used, all or none, unless they were read too long ago. Asked are the namespace, a JSON array
+-- of [lock, until when it is needed, document, version], when they were read, and how many milliseconds ago that may be. Fails when there
+-- is one of them by now.
+INSERT INTO cronward_locks (namespace, `lock`, needed_ms, document, version)
+SELECT asked.namespace, n.name, n.needed_ms, n.document, n.version
+FROM (
+    SELECT CONVERT(? USING ascii) AS namespace, ? AS locks, CAST(? AS SIGNED) AS read_ms, CAST(? AS SIGNED) AS limit_ms
+) AS asked
+JOIN json_table(asked.locks, '$[*]' COLUMNS (
+    name      VARCHAR(64) CHARACTER SET ascii PATH '$[0]',
+    needed_ms BIGINT PATH '$[1]',
+    document  LONGTEXT CHARACTER SET utf8mb4 PATH '$[2]',
+    version   BIGINT PATH '$[3]'
+)) AS n
+WHERE timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(3)) DIV 1000 - asked.read_ms <= asked.limit_ms
+
+-- name: locks_update
+-- Writes those queues that still have the version that was read, asked as in `locks_insert` with that version behind each. Rows are
+-- looked for, and locked, in the order of the array.
+UPDATE (
+    SELECT
+        CONVERT(? USING ascii) COLLATE ascii_bin AS namespace, ? AS locks, CAST(? AS SIGNED) AS read_ms,
+        CAST(? AS SIGNED) AS limit_ms
+) AS asked
+STRAIGHT_JOIN json_table(asked.locks, '$[*]' COLUMNS (
+    name         VARCHAR(64) CHARACTER SET ascii PATH '$[0]',
+    needed_ms    BIGINT PATH '$[1]',
+    document     LONGTEXT CHARACTER SET utf8mb4 PATH '$[2]',
+    version      BIGINT PATH '$[3]',
+    read_version BIGINT PATH '$[4]'
+)) AS n
+STRAIGHT_JOIN cronward_locks AS l
+    ON l.namespace = asked.namespace AND l.lock = n.name COLLATE ascii_bin AND l.version = n.read_version
+SET l.needed_ms = n.needed_ms, l.document = n.document, l.version = n.version
+WHERE timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(3)) DIV 1000 - asked.read_ms <= asked.limit_ms
+
+-- name: locks_purge
+-- Removes locks of which nothing was needed after the instant; so many at most.
+DELETE FROM cronward_locks WHERE namespace = ? AND needed_ms <= ? ORDER BY needed_ms LIMIT ?
+
 -- name: trial_jobs
 -- Removes a job that was only tried from the registry.
 DELETE FROM cronward_jobs WHERE namespace = ? AND name = ?

@@ -7,24 +7,29 @@
 //! - **Isolation** is READ COMMITTED, set on each connection: each statement sees what was committed before it, and a
 //!   conditional write judges the row as it is when its lock is there.
 
+mod listener;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions, PgSslMode};
-use sqlx::{ConnectOptions, Executor as _, PgConnection};
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use sqlx::{ConnectOptions, PgConnection};
 use url::Url;
 
-use crate::job::Namespace;
-use crate::store::hints::{Hints, Reconnection, Teller};
+use crate::slot::Token;
+use crate::store::locks::{LockWakeups, messages_to};
 use crate::store::sql::fault::SqlFault;
+use crate::store::sql::queues::{LocksWrite, listed};
+use crate::store::sql::row;
 use crate::store::sql::server::{Dialect, Sent, ServerPlace, ServerSession, ServerStore, ServerTexts, millis};
 use crate::store::sql::session::{Columns, Session, Texts, statements, values};
 use crate::store::sql::slots::{NO_TURN, Scope, SlotWrite};
 use crate::store::{
     Capability, ErrorKind, Finding, Migration, OpenError, Reach, Store, StoreClock, StoreOptions, Wake, Wakeups,
 };
+use listener::{NotifyListener, channel};
 
 /// A store in the PostgreSQL server at `url`. Connects with the first call.
 ///
@@ -60,6 +65,7 @@ statements! {
         schema_lock,
         tell,
         slot_write,
+        locks_write,
     }
 }
 
@@ -195,6 +201,26 @@ impl Dialect for Postgres {
     fn subscribe(&self) -> Wakeups {
         self.listener.subscribe()
     }
+
+    /// In one statement, however many.
+    async fn write_locks(
+        session: &mut ServerSession<Self>,
+        scope: &Scope,
+        write: &LocksWrite,
+        limit: Duration,
+    ) -> Result<bool, SqlFault> {
+        let rows = write.known.iter().chain(&write.fresh);
+        let hints = row::json(&messages_to(&write.wakes, usize::MAX)).map_err(SqlFault::Row)?;
+        let (namespace, channel) = (scope.namespace.as_str(), channel(&scope.namespace));
+        let values = values![namespace, listed(rows)?, write.now, millis(limit), channel, hints];
+        let found = session.fetch(OWN.locks_write, values).await?;
+        let found = found.first().ok_or(sqlx::Error::RowNotFound)?;
+        Ok(found.number("written")?.is_some_and(|written| written > 0))
+    }
+
+    fn listen_locks(&self, instance: Token) -> LockWakeups {
+        self.listener.listen_locks(instance)
+    }
 }
 
 fn wrong() -> String {
@@ -243,100 +269,13 @@ fn judge(said: &BTreeMap<String, String>) -> Vec<Finding> {
     findings
 }
 
-/// Listens for wake-ups on a connection of its own: in the background, from the first subscription until the store is
-/// dropped. A lost connection is made again for ever, and listens again; each time it stands, `Resync` tells that hints may
-/// have been lost. Nothing depends on a hint, so nothing here is an error.
-#[derive(Debug)]
-struct NotifyListener {
-    place: ServerPlace<PgConnectOptions>,
-    channel: String,
-    /// The longest wait for a connection and for an answer on it.
-    limit: Duration,
-    hints: Hints,
-}
-
-/// The longest that a connection is waited for, whatever the limit of a call: the driver adds it to the time of day.
-const LONGEST_LIMIT: Duration = Duration::from_secs(60);
-/// A link that was silent for so long is asked whether it still stands.
-const SILENCE: Duration = Duration::from_secs(5);
-
-impl NotifyListener {
-    /// A listener that does not connect before the first subscription.
-    fn new(place: ServerPlace<PgConnectOptions>, namespace: &Namespace, limit: Duration) -> Self {
-        Self { place, channel: channel(namespace), limit: limit.min(LONGEST_LIMIT), hints: Hints::default() }
-    }
-
-    fn subscribe(&self) -> Wakeups {
-        let (options, channel, limit) = (self.place.options.clone(), self.channel.clone(), self.limit);
-        self.hints.subscribe(move |hints| listen(options, channel, limit, hints))
-    }
-}
-
-/// The channel of a namespace: within the 63 bytes of a name ([`crate::job::NAME_RULE`] has 52 of them).
-fn channel(namespace: &Namespace) -> String {
-    format!("cronward:{namespace}")
-}
-
-/// Listens until the task is stopped.
-async fn listen(options: PgConnectOptions, channel: String, limit: Duration, hints: Teller) {
-    let mut again = Reconnection::default();
-    loop {
-        match connect(&options, &channel, limit).await {
-            Some(listener) => {
-                again.connected();
-                hints.tell(Wake::Resync);
-                relay(listener, limit, &hints).await;
-                tracing::debug!(channel, "the connection for wake-ups broke");
-            }
-            None => {
-                tracing::debug!(channel, "no connection for wake-ups");
-                again.failed();
-            }
-        }
-        again.wait().await;
-    }
-}
-
-/// A new connection that listens.
-async fn connect(options: &PgConnectOptions, channel: &str, limit: Duration) -> Option<PgListener> {
-    let listening = async {
-        // The listener wants a pool to take its connection from.
-        let pool = PgPoolOptions::new().max_connections(1).acquire_timeout(limit).connect_lazy_with(options.clone());
-        let mut listener = PgListener::connect_with(&pool).await?;
-        // A lost connection is made again here, so that it is noticed.
-        listener.eager_reconnect(false);
-        listener.listen(channel).await?;
-        Ok::<_, sqlx::Error>(listener)
-    };
-    tokio::time::timeout(limit, listening).await.ok()?.ok()
-}
-
-/// Passes hints on until the connection is gone, or silent also when asked.
-async fn relay(mut listener: PgListener, limit: Duration, hints: &Teller) {
-    loop {
-        match tokio::time::timeout(SILENCE, listener.try_recv()).await {
-            Ok(Ok(Some(message))) => {
-                // What somebody else publishes there is no hint.
-                if let Ok(wake) = message.payload().parse() {
-                    hints.tell(wake);
-                }
-            }
-            Ok(Ok(None) | Err(_)) => return,
-            Err(_) => match tokio::time::timeout(limit, listener.execute("SELECT 1")).await {
-                Ok(Ok(_)) => {}
-                _ => return,
-            },
-        }
-    }
-}
-
 /// The SQLSTATE code that the server answered with (postgresql.org/docs/current/errcodes-appendix.html).
 fn code(error: &sqlx::Error) -> Option<String> {
     Some(error.as_database_error()?.code()?.into_owned())
 }
 
 /// What an error tells about what was sent. A statement that the server refused is rolled back, so is one whose turn of the job
-/// another slot has taken meanwhile; a server that shuts down may do so between the commit and its answer.
+/// another slot has taken meanwhile, or one of whose locks somebody has used first; a server that shuts down may do so between the commit and its answer.
 fn sent(error: &sqlx::Error) -> Sent {
     match code(error).as_deref() {
         Some("23505" | "40001" | "40P01") => Sent::RolledBack,

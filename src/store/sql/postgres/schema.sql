@@ -1,11 +1,11 @@
--- The tables, version 6. Instants are epoch milliseconds in UTC; what is JSON is as src/slot and src/store/state.rs write it. Names
+-- The tables, version 7. Instants are epoch milliseconds in UTC; what is JSON is as src/slot and src/store/state.rs write it. Names
 -- are compared byte by byte.
 
 -- One row.
 CREATE TABLE cronward_schema (
     version bigint NOT NULL
 );
-INSERT INTO cronward_schema (version) VALUES (6);
+INSERT INTO cronward_schema (version) VALUES (7);
 
 -- One row per slot that was ever touched. What stands at its key are state ('running', 'backoff', 'done' or 'none'), node, attempt,
 -- token, since_ms and until_ms; it counts only until then. attempts is the counter. All else that is recorded is in the document,
@@ -98,3 +98,17 @@ CREATE TABLE cronward_notes (
 
 -- For the purge alone.
 CREATE INDEX cronward_notes_by_age ON cronward_notes (namespace, kept_from_ms);
+
+-- One row per lock that somebody used: its queue, in JSON, as src/store/rules/lock/queue.rs writes it, and until when something of it
+-- is needed. Each change gives the row a version that no row of the lock has had before.
+CREATE TABLE cronward_locks (
+    namespace text COLLATE "C" NOT NULL,
+    lock      text COLLATE "C" NOT NULL,
+    needed_ms bigint NOT NULL,
+    document  text NOT NULL,
+    version   bigint NOT NULL,
+    PRIMARY KEY (namespace, lock)
+) WITH (fillfactor = 70);
+
+-- For the purge alone.
+CREATE INDEX cronward_locks_by_age ON cronward_locks (namespace, needed_ms);

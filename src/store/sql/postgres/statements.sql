@@ -271,6 +271,75 @@ WHERE (namespace, job, slot, page) IN (
     FOR UPDATE SKIP LOCKED
 )
 
+-- name: locks_read
+-- The queues of several locks as of one instant, the server's clock: a row for each, NULL where nobody has used it. $2 is a JSON array
+-- of names.
+WITH clock AS MATERIALIZED (
+    SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms
+)
+SELECT clock.now_ms, l.lock, l.version, l.document
+FROM clock
+CROSS JOIN json_array_elements_text($2::text::json) AS asked (name)
+LEFT JOIN cronward_locks AS l ON l.namespace = $1 AND l.lock = asked.name
+
+-- name: locks_all
+-- Every lock that is known, by name, as of one instant, the server's clock; a row of NULL where there is none.
+WITH clock AS MATERIALIZED (
+    SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms
+)
+SELECT clock.now_ms, l.lock, l.version, l.document
+FROM clock
+LEFT JOIN cronward_locks AS l ON l.namespace = $1
+ORDER BY l.lock
+
+-- name: locks_write
+-- Writes queues of locks, all or none. $2 is a JSON array of [lock, until when it is needed, document, version, the version that was
+-- read, NULL where there was no row]; $3 when they were read, and $4 how long ago that may be; $5 and $6 the channel and a JSON array of
+-- hints. Rows that were there are locked first, in the order of their names, and nothing is written unless each has its version still.
+-- A row that was not there and is by now ends the statement with an error, and nothing of it is written either.
+WITH asked AS MATERIALIZED (
+    SELECT
+        a ->> 0 AS lock, (a ->> 1)::bigint AS needed_ms, a ->> 2 AS document, (a ->> 3)::bigint AS version,
+        (a ->> 4)::bigint AS read_version
+    FROM json_array_elements($2::text::json) AS listed (a)
+), held AS MATERIALIZED (
+    SELECT l.lock
+    FROM cronward_locks AS l
+    JOIN asked ON l.namespace = $1 AND l.lock = asked.lock AND l.version = asked.read_version
+    ORDER BY l.lock
+    FOR UPDATE OF l
+), sound AS MATERIALIZED (
+    SELECT 1
+    WHERE CASE WHEN (SELECT count(*) FROM held) = (SELECT count(read_version) FROM asked) THEN
+        floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - $3 <= $4 END
+), fresh AS (
+    INSERT INTO cronward_locks (namespace, lock, needed_ms, document, version)
+    SELECT $1, lock, needed_ms, document, version FROM asked
+    WHERE read_version IS NULL AND EXISTS (SELECT FROM sound)
+    ORDER BY lock COLLATE "C"
+    RETURNING 1
+), changed AS (
+    UPDATE cronward_locks AS l SET needed_ms = asked.needed_ms, document = asked.document, version = asked.version
+    FROM asked
+    WHERE l.namespace = $1 AND l.lock = asked.lock AND l.version = asked.read_version AND EXISTS (SELECT FROM sound)
+    RETURNING 1
+), told AS (
+    SELECT pg_notify($5, hint) FROM sound CROSS JOIN json_array_elements_text($6::text::json) AS hints (hint)
+)
+SELECT
+    (SELECT count(*) FROM fresh) + (SELECT count(*) FROM changed) AS written, (SELECT count(*) FROM told) AS hints
+
+-- name: locks_purge
+-- Removes at most $3 locks of which nothing was needed after $2. One that somebody changes now is left alone.
+DELETE FROM cronward_locks
+WHERE (namespace, lock) IN (
+    SELECT namespace, lock FROM cronward_locks
+    WHERE namespace = $1 AND needed_ms <= $2
+    ORDER BY needed_ms
+    LIMIT $3
+    FOR UPDATE SKIP LOCKED
+)
+
 -- name: trial_jobs
 -- Removes a job that was only tried from the registry.
 DELETE FROM cronward_jobs WHERE namespace = $1 AND name = $2

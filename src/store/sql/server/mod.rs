@@ -1,5 +1,5 @@
 //! Stores in a database server that several nodes share. What is the same for every server is here; each `Dialect` has its
-//! own connection, texts, errors and way to write, and decides nothing about slots.
+//! own connection, texts, errors and way to write, and decides nothing about slots or locks.
 //!
 //! - **Atomic steps without locks that outlive a thought.** A slot is read by one statement, the rule is applied here, and
 //!   the change is written by one transaction that succeeds only if the row's version is still the one that was read. If
@@ -14,6 +14,7 @@
 //!   it rolled back; everything else about a write is `Maybe`.
 
 mod call;
+mod locks;
 mod place;
 mod pool;
 mod store;
@@ -27,7 +28,10 @@ use chrono::{DateTime, Utc};
 use sqlx::ConnectOptions;
 use url::Url;
 
+use crate::slot::Token;
+use crate::store::locks::LockWakeups;
 use crate::store::sql::fault::SqlFault;
+use crate::store::sql::queues::LocksWrite;
 use crate::store::sql::row;
 use crate::store::sql::session::{Driver, Session, Texts, Why, statements};
 use crate::store::sql::slots::{Scope, SlotWrite};
@@ -145,6 +149,20 @@ pub(super) trait Dialect: Debug + Send + Sync + Sized + 'static {
     fn told(&self, _wake: Wake) {}
 
     fn subscribe(&self) -> Wakeups;
+
+    /// Writes queues of locks, all or none: if each row still has the version that was read, or is not there still, and no more than
+    /// `limit` has passed since. False when nothing was written. The hints go with it, where the server tells them.
+    async fn write_locks(
+        session: &mut ServerSession<Self>,
+        scope: &Scope,
+        write: &LocksWrite,
+        limit: Duration,
+    ) -> Result<bool, SqlFault>;
+
+    /// Tells this process who may hold a lock now, where the server does not.
+    fn told_locks(&self, _wakes: Vec<(Token, Token)>) {}
+
+    fn listen_locks(&self, instance: Token) -> LockWakeups;
 }
 
 fn read<D: Dialect>(url: &str) -> Result<(Url, Access), OpenError> {

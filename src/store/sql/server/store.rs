@@ -17,9 +17,9 @@ use crate::store::backend::Opened;
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
 use crate::store::sql::fault::SqlFault;
-use crate::store::sql::registry;
 use crate::store::sql::session::{Columns as _, Session, values};
 use crate::store::sql::slots::{self, Loaded, Scope, SlotWrite};
+use crate::store::sql::{queues, registry};
 use crate::store::state::SlotQuery;
 use crate::store::{
     Applied, Capability, ErrorKind, Finding, HeartbeatReply, Intervention, JobEntry, LATEST_KEPT, Migration, NodeEntry,
@@ -28,7 +28,7 @@ use crate::store::{
 
 /// How often a call begins anew because others came first. Each time somebody else's change was written, so that many
 /// nodes at one slot get on; the time limit ends it earlier on a slow server.
-const TRIES: u32 = 100;
+pub(super) const TRIES: u32 = 100;
 
 /// Making tables waits for others who do the same.
 const MIGRATION_LIMIT: Duration = Duration::from_secs(60);
@@ -36,19 +36,36 @@ const MIGRATION_LIMIT: Duration = Duration::from_secs(60);
 /// A store in a database server.
 #[derive(Debug)]
 pub(in crate::store::sql) struct ServerStore<D: Dialect> {
-    dialect: D,
+    pub(super) dialect: D,
     pool: Pool<D>,
-    place: ServerPlace<D::Options>,
-    scope: Scope,
-    limit: Duration,
+    pub(super) place: ServerPlace<D::Options>,
+    pub(super) scope: Scope,
+    pub(super) limit: Duration,
 }
 
 /// How a try ended that did not fail for good.
-enum Tried<T> {
+pub(super) enum Tried<T> {
     Answered(T),
     /// Somebody else came first; nothing was written.
     Again,
 }
+
+/// Asks the first statement of a try: on a connection that has died while it was idle, on a new one. A macro for what
+/// [`transaction`] is one.
+macro_rules! asked_first {
+    ($store:ident, $lane:ident, |$session:ident| $work:expr) => {{
+        let $session = $lane.session(&$store.place).await?;
+        match $work.await {
+            Err(SqlFault::Sql(error)) if $lane.is_reused() && D::sent(&error) == Sent::Unknown => {
+                $lane.renew();
+                let $session = $lane.session(&$store.place).await?;
+                $work.await
+            }
+            done => done,
+        }
+    }};
+}
+pub(super) use asked_first;
 
 impl<D: Dialect> ServerStore<D> {
     /// A store that does not connect before its first call.
@@ -78,12 +95,12 @@ impl<D: Dialect> ServerStore<D> {
         Ok(done.map_err(|fault| fault.into_error(Op::Open, Applied::Maybe, &place.location, meaning::<D>))?)
     }
 
-    async fn lane(&self) -> Result<Lane<'_, D>, SqlFault> {
+    pub(super) async fn lane(&self) -> Result<Lane<'_, D>, SqlFault> {
         self.pool.take().await
     }
 
     /// Runs a call's work within the limit and gives its error the words of the contract.
-    async fn within<T>(
+    pub(super) async fn within<T>(
         &self,
         call: &ServerCall,
         work: impl Future<Output = Result<T, SqlFault>>,
@@ -141,15 +158,8 @@ impl<D: Dialect> ServerStore<D> {
         self.within(&call, work).await
     }
 
-    /// Reads the slot. A connection that has died while it was idle is made anew.
     async fn load(&self, lane: &mut Lane<'_, D>, query: &SlotQuery) -> Result<Loaded, SqlFault> {
-        match slots::load(lane.session(&self.place).await?, &self.scope, query).await {
-            Err(SqlFault::Sql(error)) if lane.is_reused() && D::sent(&error) == Sent::Unknown => {
-                lane.renew();
-                slots::load(lane.session(&self.place).await?, &self.scope, query).await
-            }
-            done => done,
-        }
+        asked_first!(self, lane, |session| slots::load(session, &self.scope, query))
     }
 
     async fn save(&self, lane: &mut Lane<'_, D>, call: &ServerCall, write: &SlotWrite) -> Result<Tried<()>, SqlFault> {
@@ -158,7 +168,18 @@ impl<D: Dialect> ServerStore<D> {
         }
         let session = lane.session(&self.place).await?;
         call.send();
-        match D::write(session, &self.scope, write, self.limit).await {
+        let written = D::write(session, &self.scope, write, self.limit).await;
+        self.written(lane, call, written).await
+    }
+
+    /// What a write comes to that tells whether anything was written.
+    pub(super) async fn written(
+        &self,
+        lane: &mut Lane<'_, D>,
+        call: &ServerCall,
+        written: Result<bool, SqlFault>,
+    ) -> Result<Tried<()>, SqlFault> {
+        match written {
             Ok(true) => Ok(Tried::Answered(())),
             Ok(false) => {
                 call.settle();
@@ -195,7 +216,7 @@ impl<D: Dialect> ServerStore<D> {
     }
 
     /// Begins a transaction. A connection that has died while it was idle is made anew.
-    async fn begin<'l>(
+    pub(super) async fn begin<'l>(
         &self,
         lane: &'l mut Lane<'_, D>,
         isolation: Isolation,
@@ -211,7 +232,7 @@ impl<D: Dialect> ServerStore<D> {
     }
 
     /// Ends a transaction: commits what went well; what the server rolled back is tried again.
-    async fn end<T>(
+    pub(super) async fn end<T>(
         &self,
         lane: &mut Lane<'_, D>,
         call: &ServerCall,
@@ -234,7 +255,7 @@ impl<D: Dialect> ServerStore<D> {
     }
 }
 
-fn contended() -> SqlFault {
+pub(super) fn contended() -> SqlFault {
     SqlFault::known(ErrorKind::Overloaded, "too many others change the same at the same time".to_owned())
 }
 
@@ -259,6 +280,7 @@ macro_rules! transaction {
         $store.within(&call, work).await
     }};
 }
+pub(super) use transaction;
 
 impl<D: Dialect> Ruled for ServerStore<D> {
     fn capability(&self) -> Capability {
@@ -333,6 +355,7 @@ impl<D: Dialect> Ruled for ServerStore<D> {
             let slots = registry::purge(tx, &self.scope).await?;
             let (oldest, latest) = (self.scope.oldest(tx.now()), earlier(tx.now(), LATEST_KEPT));
             tx.execute(D::server_texts().turns_purge, values![self.scope.namespace.as_str(), oldest, latest]).await?;
+            queues::purge(tx, &self.scope).await?;
             Ok::<_, SqlFault>(slots)
         })
     }

@@ -44,10 +44,7 @@ statements! {
         outputs_forget,
         output_save,
         output_remove,
-        locks_read,
-        locks_all,
         lock_save,
-        locks_purge,
     }
 }
 
@@ -122,7 +119,7 @@ const APPLICATION_ID: i64 = 1_129_469_764;
 
 const SCHEMA: &str = include_str!("schema.sql");
 
-/// The version of its tables, of which those of the database servers have no locks.
+/// The version of its tables.
 const SCHEMA_VERSION: i64 = 7;
 
 /// What is to be done with a file of a version that was never released.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::queues::{purge, read, step};
+use super::lane::OWN;
 use super::{OwnCall, POLL, SqliteStore};
 use crate::job::LockName;
 use crate::resource::LockRecord;
@@ -14,6 +14,8 @@ use crate::store::Op;
 use crate::store::locks::{LockRuled, LockWakeups};
 use crate::store::ruled::Reply;
 use crate::store::rules::LockStep;
+use crate::store::sql::queues;
+use crate::store::sql::session::Session as _;
 
 impl LockRuled for SqliteStore {
     async fn on_locks<T: Send + 'static>(
@@ -26,9 +28,15 @@ impl LockRuled for SqliteStore {
         let work = async {
             let mut lane = shared.writer.hold(&shared.connector).await?;
             let mut tx = lane.write().await?;
-            let done = step(&mut tx, &shared.scope, &names, &rule).await?;
+            let loaded = queues::load(&mut tx, &shared.scope, &names).await?;
+            let mut step = loaded.step();
+            let answer = rule(&mut step);
+            let write = queues::write(&loaded, step, &shared.scope)?;
+            for row in write.known.iter().chain(&write.fresh) {
+                tx.execute(OWN.lock_save, row.values(&shared.scope)).await?;
+            }
             call.commit(tx).await?;
-            Ok(done)
+            Ok((answer, write.wakes))
         };
         let (answer, wakes) = self.within(shared.limit, &call, &shared.writer, work).await?;
         shared.lock_hints.tell(wakes);
@@ -40,16 +48,11 @@ impl LockRuled for SqliteStore {
         let work = async {
             let mut lane = shared.reader.hold(&shared.connector).await?;
             let mut tx = lane.read().await?;
-            let stored = read(&mut tx, &shared.scope, names).await?;
-            let now = tx.now;
+            let loaded = queues::load(&mut tx, &shared.scope, names).await?;
             call.commit(tx).await?;
-            Ok((now, stored))
+            Ok(loaded.records(names))
         };
-        let (now, stored) = self.within(shared.limit, &call, &shared.reader, work).await?;
-        let record = |name: &LockName| stored.get(name).cloned().unwrap_or_default().record(name, now);
-        let all =
-            if names.is_empty() { stored.keys().map(record).collect() } else { names.iter().map(record).collect() };
-        Ok((now, all))
+        self.within(shared.limit, &call, &shared.reader, work).await
     }
 
     fn lock_hints(&self, instance: Token) -> LockWakeups {
@@ -65,7 +68,7 @@ impl LockRuled for SqliteStore {
         let work = async {
             let mut lane = shared.writer.hold(&shared.connector).await?;
             let mut tx = lane.write().await?;
-            let gone = purge(&mut tx, &shared.scope).await?;
+            let gone = queues::purge(&mut tx, &shared.scope).await?;
             call.commit(tx).await?;
             Ok(gone)
         };

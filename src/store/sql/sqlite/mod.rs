@@ -17,7 +17,6 @@ mod fault;
 mod file;
 mod lane;
 mod locks;
-mod queues;
 mod turn;
 
 use std::future::Future;
@@ -39,9 +38,9 @@ use crate::store::locks::LockHints;
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
 use crate::store::sql::fault::SqlFault;
-use crate::store::sql::registry;
 use crate::store::sql::session::{Session as _, values};
 use crate::store::sql::slots::{self, Scope};
+use crate::store::sql::{queues, registry};
 use crate::store::state::SlotQuery;
 use crate::store::{
     Applied, Capability, ErrorKind, Finding, HeartbeatReply, Intervention, JobEntry, LATEST_KEPT, Migration, NodeEntry,

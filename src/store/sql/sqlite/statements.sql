@@ -203,19 +203,21 @@ DELETE FROM notes WHERE namespace = ?1 AND job = ?2
 DELETE FROM latest WHERE namespace = ?1 AND job = ?2
 
 -- name: locks_read
--- The queues of several locks. ?2 is a JSON array of names.
-SELECT l.lock, l.document FROM json_each(?2) AS asked CROSS JOIN locks AS l ON l.namespace = ?1 AND l.lock = asked.value
+-- The queues of several locks: a row for each, NULL where nobody has used it. ?2 is a JSON array of names.
+SELECT l.lock, l.version, l.document
+FROM json_each(?2) AS asked
+LEFT JOIN locks AS l ON l.namespace = ?1 AND l.lock = asked.value
 
 -- name: locks_all
--- Every lock that is known, by name.
-SELECT lock, document FROM locks WHERE namespace = ?1 ORDER BY lock
+-- Every lock that is known, by name; a row of NULL where there is none.
+SELECT l.lock, l.version, l.document FROM (SELECT 1) LEFT JOIN locks AS l ON l.namespace = ?1 ORDER BY l.lock
 
 -- name: lock_save
 -- Writes a lock's queue. Its transaction holds the write lock since before the row was read, so nothing is overwritten.
 INSERT INTO locks (namespace, lock, needed_ms, document, version)
-VALUES (?1, ?2, ?3, ?4, 1)
+VALUES (?1, ?2, ?3, ?4, ?5)
 ON CONFLICT (namespace, lock) DO UPDATE SET
-    needed_ms = excluded.needed_ms, document = excluded.document, version = version + 1
+    needed_ms = excluded.needed_ms, document = excluded.document, version = excluded.version
 
 -- name: locks_purge
 -- Removes at most ?3 locks of which nothing was needed after ?2.

@@ -53,6 +53,9 @@ pub(crate) const SCHEMA: &str = "database()";
 /// Round trips of a slot's first claim that is granted.
 pub(crate) const FIRST_CLAIM: u128 = 3;
 
+/// Round trips of a call that writes to several locks.
+pub(crate) const SEVERAL_LOCKS: u128 = 4;
+
 /// Whoever may not write to one of these cannot claim.
 pub(crate) const WRITTEN_BY_A_CLAIM: &[&str] = &["cronward_slots"];
 

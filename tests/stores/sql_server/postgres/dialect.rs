@@ -50,6 +50,9 @@ pub(crate) const SCHEMA: &str = "'public'";
 /// Round trips of a slot's first claim that is granted.
 pub(crate) const FIRST_CLAIM: u128 = 2;
 
+/// Round trips of a call that writes to several locks.
+pub(crate) const SEVERAL_LOCKS: u128 = 2;
+
 /// Whoever may not write to one of these cannot claim.
 pub(crate) const WRITTEN_BY_A_CLAIM: &[&str] = &["cronward_slots", "cronward_outputs"];
 

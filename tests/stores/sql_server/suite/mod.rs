@@ -7,6 +7,7 @@ mod claims;
 mod contention;
 pub(crate) mod database;
 mod figures;
+pub(crate) mod locks;
 mod outages;
 #[cfg(feature = "daemon")]
 mod rights;
