@@ -151,6 +151,20 @@ impl LockHints {
         senders.entry(instance).or_insert_with(|| broadcast::Sender::new(HINTS)).subscribe()
     }
 
+    /// The instances to which somebody listens here.
+    #[cfg(feature = "redis")]
+    pub(super) fn instances(&self) -> Vec<Token> {
+        let senders = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        senders.iter().filter(|(_, sender)| sender.receiver_count() > 0).map(|(instance, _)| *instance).collect()
+    }
+
+    /// Tells all who listen here that hints may have been lost.
+    #[cfg(feature = "redis")]
+    pub(super) fn resync(&self) {
+        let senders = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        senders.values().for_each(|sender| drop(sender.send(LockHint::Resync)));
+    }
+
     /// Tells each request's process that it may hold now.
     pub(super) fn tell(&self, wakes: Vec<(Token, Token)>) {
         let senders = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -27,7 +27,8 @@ use cronward::store::conformance::Setup;
 pub(crate) type Start = fn() -> Pin<Box<dyn Future<Output = Result<Arc<dyn Setup>, String>>>>;
 
 /// Those that keep locks, besides.
-pub(crate) const KEEP_LOCKS: [&str; 2] = ["memory", "sqlite"];
+pub(crate) const KEEP_LOCKS: [&str; 7] =
+    ["memory", "sqlite", "redis", "redis(unix)", "redis(tls, user)", "sentinel", "cluster"];
 
 /// Every setup by name.
 pub(crate) fn all() -> Vec<(&'static str, Start)> {

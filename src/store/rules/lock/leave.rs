@@ -11,7 +11,7 @@ use crate::resource::{Demand, LockExit, LockRelease};
 use crate::slot::{Audit, Token};
 
 /// For how long what an operator took out cannot come back by itself: longer than any copy of a request is under way.
-const EVICTED: Duration = Duration::from_secs(600);
+pub(in crate::store) const EVICTED: Duration = Duration::from_secs(600);
 
 impl LockStep {
     /// Ends a request ([`crate::store::LockStore::release`]).
