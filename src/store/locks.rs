@@ -158,11 +158,12 @@ impl LockHints {
         senders.iter().filter(|(_, sender)| sender.receiver_count() > 0).map(|(instance, _)| *instance).collect()
     }
 
-    /// Tells all who listen here that hints may have been lost.
+    /// Tells one process.
     #[cfg(feature = "redis")]
-    pub(super) fn resync(&self) {
+    pub(super) fn pass_on(&self, instance: Token, hint: LockHint) {
         let senders = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        senders.values().for_each(|sender| drop(sender.send(LockHint::Resync)));
+        // No receiver is no fault: nobody waits any more.
+        let _ = senders.get(&instance).map(|sender| sender.send(hint));
     }
 
     /// Tells each request's process that it may hold now.

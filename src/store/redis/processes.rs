@@ -85,12 +85,18 @@ impl Processes {
         heard.iter().filter(|instance| !needed.contains(instance)).copied().collect()
     }
 
-    /// Its channel is subscribed to.
+    /// A connection stands.
+    pub(super) fn connected(&self) {
+        self.heard.send_modify(|heard| heard.in_vain = false);
+    }
+
+    /// Its channel is subscribed to. Whatever was published before was lost.
     pub(super) fn add(&self, instance: Token) {
         self.heard.send_modify(|heard| {
             heard.instances.insert(instance);
             (heard.in_vain, heard.refused) = (false, false);
         });
+        self.tell(instance, LockHint::Resync);
     }
 
     /// Its channel is so no more.
@@ -113,14 +119,13 @@ impl Processes {
 
     /// A hint came on this process's channel.
     pub(super) fn tell(&self, instance: Token, hint: LockHint) {
-        match hint {
-            LockHint::Ready(token) => self.hints.tell(vec![(instance, token)]),
-            LockHint::Resync => self.hints.resync(),
-        }
+        self.hints.pass_on(instance, hint);
     }
 
-    /// Hints may have been lost.
+    /// Nobody hears anything for some time.
     pub(super) fn resync(&self) {
-        self.hints.resync();
+        for instance in self.hints.instances() {
+            self.tell(instance, LockHint::Resync);
+        }
     }
 }

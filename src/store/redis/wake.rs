@@ -159,11 +159,10 @@ impl Ears {
 
     /// Passes hints on until the connection is gone, or silent also when asked.
     async fn relay(&self, mut sink: PubSubSink, mut messages: PubSubStream) {
+        self.processes.connected();
         if self.hear_for_processes(&mut sink).await.is_err() {
             return;
         }
-        // Also who listened before the connection stood.
-        self.processes.resync();
         loop {
             tokio::select! {
                 message = tokio::time::timeout(SILENCE, messages.next()) => match message {
@@ -174,9 +173,8 @@ impl Ears {
                         _ => return,
                     },
                 },
-                () = self.processes.joined() => match self.hear_for_processes(&mut sink).await {
-                    Ok(()) => self.processes.resync(),
-                    Err(_) => return,
+                () = self.processes.joined() => if self.hear_for_processes(&mut sink).await.is_err() {
+                    return;
                 },
             }
         }

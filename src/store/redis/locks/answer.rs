@@ -160,3 +160,98 @@ fn holder(fields: &mut Fields<'_>) -> Result<LockHolder, Corrupt> {
 fn holder_if_any(fields: &mut Fields<'_>) -> Result<Option<LockHolder>, Corrupt> {
     if fields.is_over() { Ok(None) } else { holder(fields).map(Some) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::Namespace;
+    use crate::resource::Demand;
+    use crate::store::redis::keys::Keys;
+
+    fn of(words: &[&str]) -> Value {
+        let word = |word: &&str| match word.parse() {
+            Ok(number) => Value::Int(number),
+            Err(_) => Value::BulkString(word.as_bytes().to_vec()),
+        };
+        Value::Array(words.iter().map(word).collect())
+    }
+
+    fn demands() -> Demands {
+        Demands::from(Demand::exclusive(LockName::new("x").unwrap()))
+    }
+
+    const OWNER: &str = "0000000000000000000000000000000a";
+
+    #[test]
+    fn every_answer_of_a_script_is_read() {
+        let asked = |words: &[&str]| acquired(&of(words), &demands());
+        let held = asked(&["held", "1700000000000", "1600000000000"]).unwrap();
+        assert!(
+            matches!(held, Acquired::Held { fence: Fence(1_700_000_000_000), places, .. } if places == [1_600_000_000_000])
+        );
+        let waiting = asked(&["waiting", "3", "1500", "n", OWNER, "0", "a label"]).unwrap();
+        let by = LockHolder {
+            node: NodeName::new("n").unwrap(),
+            label: "a label".to_owned(),
+            owner: OWNER.parse().unwrap(),
+            fence: None,
+        };
+        let remaining = std::time::Duration::from_millis(1_500);
+        assert_eq!(waiting, Acquired::Waiting { ahead: 3, by: by.clone(), remaining });
+        assert_eq!(asked(&["refused", "itself"]), Ok(Acquired::Refused(LockRefusal::WaitsForItself)));
+        assert_eq!(renewed(&of(&["lost"])), Ok(LockRenewal::Lost { to: None }));
+        let lost = renewed(&of(&["lost", "n", OWNER, "0", "a label"]));
+        assert_eq!(lost, Ok(LockRenewal::Lost { to: Some(by) }));
+        let parts = Value::Array(vec![of(&["left"]), of(&["expired"])]);
+        assert!(released(&parts, &demands()).is_err(), "its first word is an array");
+        let Value::Array(mut left) = of(&["left"]) else { unreachable!() };
+        left.push(of(&["overtaken"]));
+        assert_eq!(released(&Value::Array(left), &demands()), Ok(LockRelease::Overtaken { by: None }));
+    }
+
+    #[test]
+    fn what_no_script_answers_is_an_error() {
+        for words in [
+            &["held"][..],
+            &["held", "-1", "5"],
+            &["held", "9223372036854775807", "5"],
+            &["held", "5"],
+            &["waiting", "-1", "5", "n", OWNER, "0", ""],
+            &["waiting", "1", "5", "no node", OWNER, "0", ""],
+            &["waiting", "1", "5", "n", "owner", "0", ""],
+            &["waiting", "1", "5", "n", OWNER, "0"],
+            &["refused", "because"],
+            &["renewed"],
+            &["granted"],
+            &[],
+        ] {
+            assert!(acquired(&of(words), &demands()).is_err(), "{words:?}");
+        }
+        assert!(released(&of(&["left"]), &demands()).is_err(), "of no lock");
+        assert!(known_locks(&of(&["5"]), &[asked_lock()]).is_err());
+        assert!(names(&of(&["5", "NO NAME"]), "locks").is_err());
+    }
+
+    fn asked_lock() -> (LockName, LockKeys) {
+        let name = LockName::new("x").unwrap();
+        let keys = Keys::new(&Namespace::new("prod").unwrap()).lock(&name);
+        (name, keys)
+    }
+
+    #[test]
+    fn an_entry_is_what_the_hash_and_the_queue_have() {
+        let tokens = [1_u128, 2, 3].map(|bits| Token::from_bits(bits).to_string());
+        let entry = |place: u64| format!("{place} 0 1 1 1800000000000 {OWNER} {OWNER} n two words");
+        let fields = [("last", "7"), (&*tokens[0], &*entry(9)), (&*tokens[1], &*entry(8))];
+        let known: Vec<&str> = fields.iter().flat_map(|(field, content)| [*field, *content]).collect();
+        let text = |text: &str| Value::BulkString(text.as_bytes().to_vec());
+        let known = Value::Array(known.into_iter().map(text).collect());
+        let queue = [1, 0, 2].map(|index: usize| text(&format!("{OWNER}{}", tokens[index])));
+        let lock = Value::Array(vec![known, Value::Array(queue.to_vec()), Value::Nil]);
+        let reply = Value::Array(vec![Value::Int(1_700_000_000_000), lock]);
+        let (_, records) = known_locks(&reply, &[asked_lock()]).unwrap();
+        let seen: Vec<_> =
+            records[0].entries.iter().map(|entry| (entry.place, entry.holds, &*entry.by.label)).collect();
+        assert_eq!(seen, [(8, true, "two words"), (9, true, "two words")], "one owner weighs once");
+    }
+}
