@@ -283,13 +283,16 @@ pub struct Capability {
     pub durable: bool,
     /// True when old records go by themselves; otherwise the node calls `purge`.
     pub expires_records: bool,
+    /// True when it keeps locks besides ([`crate::store::open_locks`]).
+    pub locks: bool,
 }
 
 impl Capability {
-    /// A store that tells of no release and is polled every second, may lose what it acknowledged, and has to be purged.
+    /// A store that tells of no release and is polled every second, may lose what it acknowledged, has to be purged, and keeps no
+    /// locks.
     pub const fn new(name: &'static str, reach: Reach, clock: StoreClock) -> Self {
         let poll = Duration::from_secs(1);
-        Self { name, reach, clock, push: false, poll, durable: false, expires_records: false }
+        Self { name, reach, clock, push: false, poll, durable: false, expires_records: false, locks: false }
     }
 
     /// What a cluster misses with this store, on one line; none where it misses nothing.

@@ -151,6 +151,21 @@ impl LockHints {
         senders.entry(instance).or_insert_with(|| broadcast::Sender::new(HINTS)).subscribe()
     }
 
+    /// The instances to which somebody listens here.
+    #[cfg(feature = "redis")]
+    pub(super) fn instances(&self) -> Vec<Token> {
+        let senders = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        senders.iter().filter(|(_, sender)| sender.receiver_count() > 0).map(|(instance, _)| *instance).collect()
+    }
+
+    /// Tells one process.
+    #[cfg(feature = "redis")]
+    pub(super) fn pass_on(&self, instance: Token, hint: LockHint) {
+        let senders = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // No receiver is no fault: nobody waits any more.
+        let _ = senders.get(&instance).map(|sender| sender.send(hint));
+    }
+
     /// Tells each request's process that it may hold now.
     pub(super) fn tell(&self, wakes: Vec<(Token, Token)>) {
         let senders = self.0.lock().unwrap_or_else(PoisonError::into_inner);

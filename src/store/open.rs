@@ -315,6 +315,12 @@ mod tests {
         #[cfg(feature = "redis-redlock")]
         assert!(matches!(open("redlock://a,b,c").await, Err(OpenError::Locks { store: "redlock" })));
         assert!(matches!(open("unknown://h").await, Err(OpenError::Url { .. })));
+        // No file is made, and nobody is there to be asked.
+        for url in FINE.iter().filter(|url| row(url).is_some()) {
+            let options = StoreOptions { create: false, ..StoreOptions::default() };
+            let refused = matches!(open_locks(url, options).await, Err(OpenError::Locks { .. }));
+            assert_eq!(capability(url).is_some_and(|capability| capability.locks), !refused, "{url}");
+        }
     }
 
     #[test]

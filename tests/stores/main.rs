@@ -14,6 +14,10 @@ mod round_trips;
 #[path = "../support/store_words.rs"]
 mod words;
 
+#[cfg(feature = "redis")]
+#[path = "../support/lock_words.rs"]
+mod lock_words;
+
 mod etcd;
 mod redis;
 mod redis_cluster;

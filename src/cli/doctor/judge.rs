@@ -209,6 +209,7 @@ mod tests {
         poll: Duration::from_secs(5),
         durable: false,
         expires_records: true,
+        locks: true,
     };
 
     fn healthy() -> Observed {

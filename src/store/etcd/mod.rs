@@ -63,6 +63,7 @@ const CAPABILITY: Capability = Capability {
     poll: POLL,
     durable: true,
     expires_records: false,
+    locks: false,
 };
 
 /// A store in one etcd cluster.

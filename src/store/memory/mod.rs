@@ -104,6 +104,7 @@ const CAPABILITY: Capability = Capability {
     poll: Duration::from_secs(1),
     durable: false,
     expires_records: false,
+    locks: true,
 };
 
 impl Ruled for MemoryStore {

@@ -42,6 +42,7 @@ pub(in crate::store) const CAPABILITY: Capability = Capability {
     poll: POLL,
     durable: false,
     expires_records: true,
+    locks: true,
 };
 
 #[async_trait]

@@ -97,7 +97,7 @@ impl<'a> Fields<'a> {
         Ok(fields)
     }
 
-    fn next(&mut self) -> Result<&'a Value, Corrupt> {
+    pub(super) fn next(&mut self) -> Result<&'a Value, Corrupt> {
         self.items.next().ok_or_else(|| Corrupt::reply("it is too short"))
     }
 
@@ -138,6 +138,11 @@ impl<'a> Fields<'a> {
     pub(super) fn done(&mut self) -> Result<DoneMark, Corrupt> {
         let mark = self.mark()?;
         Ok(DoneMark { by: mark.by, at: mark.at })
+    }
+
+    /// Whether there is nothing more to read.
+    pub(super) fn is_over(&self) -> bool {
+        self.items.len() == 0
     }
 
     pub(super) fn unknown<T>(self) -> Result<T, Corrupt> {
@@ -213,7 +218,7 @@ pub(super) fn renewal(reply: &Value) -> Result<Renewal, Corrupt> {
     Ok(match fields.word {
         "renewed" => Renewal::Renewed,
         "restored" => Renewal::Restored,
-        "lost" if fields.items.len() == 0 => Renewal::Lost { to: None },
+        "lost" if fields.is_over() => Renewal::Lost { to: None },
         "lost" => Renewal::Lost { to: Some(fields.mark()?.by) },
         "done" => Renewal::Done(fields.done()?),
         _ => return fields.unknown(),

@@ -36,7 +36,7 @@ pub(super) struct Asker<'a> {
 
 impl Asker<'_> {
     const fn reads_only(self) -> bool {
-        matches!(self.op, Op::Inspect | Op::Output | Op::Jobs | Op::Nodes | Op::Pauses | Op::Notes)
+        matches!(self.op, Op::Inspect | Op::Output | Op::Jobs | Op::Nodes | Op::Pauses | Op::Notes | Op::Locks)
     }
 
     fn error(self, fault: RedisFault) -> StoreError {

@@ -10,7 +10,9 @@ use super::keys::Keys;
 use super::link::LinkError;
 use super::members::Address;
 use super::sentinel::SentinelReplies;
-use super::{records, redlock, sentinel};
+use super::{locks, records, redlock, sentinel};
+use crate::job::LockName;
+use crate::resource::{Demand, Demands, LockRecord};
 use crate::slot::{Slot, SlotRecord};
 use crate::store::{Pause, StoreOptions};
 
@@ -42,9 +44,28 @@ fn decoded(reply: &Value, length: usize) -> bool {
         told(records::output(reply, "outputs", "1")),
         told(records::heartbeat(reply)),
     ];
+    let of_locks = locks_read(reply, length);
     let of_one_of_several = redlock::fuzzing::answers(reply, &slot).map(told);
     let topology = [is_mapped(reply, length), is_named(reply), is_led_on(reply)];
-    taken.iter().chain(&of_one_of_several).chain(&topology).any(|taken| *taken)
+    taken.iter().chain(&of_locks).chain(&of_one_of_several).chain(&topology).any(|taken| *taken)
+}
+
+/// The answers of the scripts of locks.
+fn locks_read(reply: &Value, length: usize) -> [bool; 5] {
+    let Ok(name) = LockName::new("a") else { return [false; 5] };
+    let keys = Keys::new(&StoreOptions::default().namespace).lock(&name);
+    let demands = Demands::from(Demand::exclusive(name.clone()));
+    let fits = |record: &LockRecord| {
+        assert!(record.entries.len() + record.audit.len() <= length);
+        assert!(record.holders().count() + record.waiting().count() == record.entries.len());
+    };
+    [
+        told(locks::acquired(reply, &demands)),
+        told(locks::renewed(reply)),
+        told(locks::released(reply, &demands)),
+        told(locks::names(reply, "locks").inspect(|(_, names)| assert!(names.len() <= length))),
+        told(locks::known_locks(reply, &[(name, keys)]).inspect(|(_, records)| records.iter().for_each(fits))),
+    ]
 }
 
 /// The answer to `CLUSTER SLOTS`: whoever is said to keep a slot is found again, and no more than were named.

@@ -1,7 +1,7 @@
 //! The names of the keys in Redis, made to be read with `redis-cli`. They come from checked names only, so no name can
 //! break out of its place. Never talks to a server.
 
-use crate::job::{JobName, Namespace};
+use crate::job::{JobName, LockName, Namespace};
 use crate::slot::{Attempt, Slot, Token};
 
 /// The names of one namespace's keys (invariant I9).
@@ -9,6 +9,9 @@ use crate::slot::{Attempt, Slot, Token};
 pub(super) struct Keys {
     prefix: String,
     tag: Tag,
+    /// What all keys of locks begin with. The part in braces is one for all of them, for a request over several locks is one step,
+    /// also in a cluster; no job's name has a colon.
+    locks: String,
 }
 
 /// What the braces hold: the part of a key by which a Redis Cluster finds its server.
@@ -32,9 +35,23 @@ pub(super) struct SlotKeys {
     pub(super) log: String,
 }
 
+/// The keys of one lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LockKeys {
+    /// A hash: the largest numbers, and each request's entry by its token.
+    pub(super) known: String,
+    /// A sorted set: owner and token of each entry, by its place.
+    pub(super) queue: String,
+    /// A sorted set: tokens that were left, by until when that is remembered.
+    pub(super) spent: String,
+    /// Operators' verbs: a string, one JSON record a line.
+    pub(super) audit: String,
+}
+
 impl Keys {
     pub(super) fn new(namespace: &Namespace) -> Self {
-        Self { prefix: format!("cronward:{namespace}:"), tag: Tag::Slot }
+        let prefix = format!("cronward:{namespace}:");
+        Self { locks: format!("{prefix}{{{namespace}:locks}}"), prefix, tag: Tag::Slot }
     }
 
     /// The names in a Redis Cluster.
@@ -105,9 +122,26 @@ impl Keys {
         format!("{}pauses", self.prefix)
     }
 
+    /// `cronward:<ns>:{<ns>:locks}`: a sorted set of the names of all locks, by until when they are kept.
+    pub(super) fn lock_names(&self) -> String {
+        self.locks.clone()
+    }
+
+    /// `cronward:<ns>:{<ns>:locks}:<lock>`, and three more that begin so.
+    pub(super) fn lock(&self, lock: &LockName) -> LockKeys {
+        let known = format!("{}:{lock}", self.locks);
+        let with = |end: &str| format!("{known}:{end}");
+        LockKeys { queue: with("queue"), spent: with("spent"), audit: with("audit"), known }
+    }
+
     /// The channel on which wake-ups are published.
     pub(super) fn wake(&self) -> String {
         format!("{}wake", self.prefix)
+    }
+
+    /// What the channel of each process begins with, before its instance.
+    pub(super) fn wake_of_processes(&self) -> String {
+        format!("{}wake:", self.prefix)
     }
 }
 
@@ -136,6 +170,13 @@ mod tests {
         assert_eq!(slot.mark, "cronward:prod:{billing@2026-11-21T14Z}");
         assert_eq!(slot.attempts, "cronward:prod:{billing@2026-11-21T14Z}:attempts");
         assert_eq!(slot.log, "cronward:prod:{billing@2026-11-21T14Z}:log");
+        let lock = keys.lock(&LockName::new("db-heavy").unwrap());
+        assert_eq!(keys.lock_names(), "cronward:prod:{prod:locks}");
+        assert_eq!(lock.known, "cronward:prod:{prod:locks}:db-heavy");
+        assert_eq!(lock.queue, "cronward:prod:{prod:locks}:db-heavy:queue");
+        assert_eq!(lock.spent, "cronward:prod:{prod:locks}:db-heavy:spent");
+        assert_eq!(lock.audit, "cronward:prod:{prod:locks}:db-heavy:audit");
+        assert_eq!(keys.wake_of_processes(), "cronward:prod:wake:");
         assert_eq!(
             [keys.jobs(), keys.nodes(), keys.pauses(), keys.wake()],
             ["cronward:prod:jobs", "cronward:prod:nodes", "cronward:prod:pauses", "cronward:prod:wake"]

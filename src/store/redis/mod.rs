@@ -21,8 +21,10 @@ mod fault;
 pub mod fuzzing;
 mod keys;
 mod link;
+mod locks;
 #[cfg(any(feature = "redis-sentinel", feature = "redis-cluster", feature = "redis-redlock"))]
 mod members;
+mod processes;
 mod records;
 #[cfg(feature = "redis-redlock")]
 mod redlock;

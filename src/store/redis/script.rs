@@ -43,6 +43,11 @@ scripts! {
     (HEARTBEAT, "prelude" "registry" => "heartbeat")
     (NODES, "prelude" "registry" => "nodes")
     (NOTE, "prelude" "note")
+    (LOCK_ACQUIRE, "prelude" "lock/queue" "lock/step" "lock/acquire")
+    (LOCK_RENEW, "prelude" "lock/queue" "lock/step" "lock/renew")
+    (LOCK_RELEASE, "prelude" "lock/queue" "lock/step" "lock/release")
+    (LOCK_EVICT, "prelude" "lock/queue" "lock/step" "lock/evict")
+    (LOCK_READ, "prelude" "lock/read")
 }
 
 /// What a script is called with.
@@ -99,10 +104,22 @@ mod tests {
 
     #[test]
     fn no_script_has_a_shebang_for_that_would_refuse_it_when_memory_is_full() {
-        for script in [&*CLAIM, &*RENEW, &*COMPLETE, &*RELEASE, &*CLOSE, &*RESET, &*UNLOCK, &*MARK_DONE] {
+        let of_slots = [&*CLAIM, &*RENEW, &*COMPLETE, &*RELEASE, &*CLOSE, &*RESET, &*UNLOCK, &*MARK_DONE];
+        for script in of_slots.into_iter().chain([&*LOCK_ACQUIRE, &*LOCK_RENEW, &*LOCK_RELEASE, &*LOCK_EVICT]) {
             assert!(!script.source.starts_with("#!"));
             assert_eq!(script.hash.len(), 40);
         }
+    }
+
+    #[test]
+    fn queues_and_what_is_remembered_of_them_are_bounded_as_the_rules_bound_them() {
+        use crate::resource::MOST_ENTRIES;
+        use crate::store::rules::{MOST_AUDITS, MOST_SPENT};
+        let wanted = [("MOST_ENTRIES", MOST_ENTRIES), ("MOST_SPENT", MOST_SPENT)];
+        for (name, most) in wanted {
+            assert!(LOCK_ACQUIRE.source.contains(&format!("local {name} = {most}\n")), "{name}");
+        }
+        assert!(LOCK_EVICT.source.contains(&format!("MOST_AUDITS = KEYS[5], {MOST_AUDITS}\n")));
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl RedisStore {
                 ("redis", Route::One(Box::new(Link::new(endpoint.clone(), options.op_timeout))), endpoint)
             }
         };
-        let listener = Listener::new(endpoint, keys.wake(), options.op_timeout);
+        let listener = Listener::new(endpoint, &keys, options.op_timeout);
         Ok(Self {
             keys,
             listener,

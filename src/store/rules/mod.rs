@@ -11,7 +11,11 @@ mod lock;
 mod settle;
 
 pub(super) use change::{Change, MarkChange};
+#[cfg(feature = "redis")]
+pub(super) use lock::{EVICTED, QueueEntry};
 pub(super) use lock::{LockState, LockStep};
+#[cfg(all(test, feature = "redis"))]
+pub(super) use lock::{MOST_AUDITS, MOST_SPENT};
 
 use std::time::Duration;
 

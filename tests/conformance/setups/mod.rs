@@ -29,9 +29,14 @@ use cronward::store::conformance::Setup;
 pub(crate) type Start = fn() -> Pin<Box<dyn Future<Output = Result<Arc<dyn Setup>, String>>>>;
 
 /// Those that keep locks, besides.
-pub(crate) const KEEP_LOCKS: [&str; 8] = [
+pub(crate) const KEEP_LOCKS: [&str; 13] = [
     "memory",
     "sqlite",
+    "redis",
+    "redis(unix)",
+    "redis(tls, user)",
+    "sentinel",
+    "cluster",
     "postgres",
     "postgres(least privilege)",
     "mariadb",

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cronward::job::Namespace;
-use cronward::slot::{Attempt, Slot};
-use cronward::store::conformance::{Probe, Scale, Setup};
+use cronward::job::{LockName, Namespace};
+use cronward::slot::{Attempt, Slot, Token};
+use cronward::store::conformance::{LockProbe, Probe, Scale, Setup};
 use cronward::store::redis::RedisStore;
-use cronward::store::{Store, StoreOptions};
+use cronward::store::{LockStore, Store, StoreOptions};
 
 #[cfg(feature = "redis-cluster")]
 use crate::redis_group::ClusterGroup;
@@ -97,11 +97,7 @@ impl Servers {
 #[async_trait]
 impl Setup for Redis {
     async fn connect(&self, namespace: &Namespace) -> Result<Arc<dyn Store>, String> {
-        // The contests want every answer, also from a busy machine.
-        let options =
-            StoreOptions::default().with_namespace(namespace.clone()).with_op_timeout(Duration::from_secs(20));
-        let store = RedisStore::open(&self.url, options).await.map_err(|error| error.to_string())?;
-        Ok(Arc::new(store))
+        Ok(Arc::new(self.open(namespace).await?))
     }
 
     /// The scripts decide by themselves, so most is asked of one server that runs them.
@@ -111,8 +107,30 @@ impl Setup for Redis {
     }
 
     async fn probe(&self, namespace: &Namespace) -> Result<Box<dyn Probe>, String> {
+        Ok(Box::new(self.raw(namespace)))
+    }
+
+    async fn connect_locks(&self, namespace: &Namespace) -> Result<Arc<dyn LockStore>, String> {
+        Ok(Arc::new(self.open(namespace).await?))
+    }
+
+    async fn lock_probe(&self, namespace: &Namespace) -> Result<Box<dyn LockProbe>, String> {
+        Ok(Box::new(self.raw(namespace)))
+    }
+}
+
+impl Redis {
+    async fn open(&self, namespace: &Namespace) -> Result<RedisStore, String> {
+        // The contests want every answer, also from a busy machine.
+        let options =
+            StoreOptions::default().with_namespace(namespace.clone()).with_op_timeout(Duration::from_secs(20));
+        RedisStore::open(&self.url, options).await.map_err(|error| error.to_string())
+    }
+
+    fn raw(&self, namespace: &Namespace) -> RedisProbe {
         let prefix = format!("cronward:{namespace}:");
-        Ok(Box::new(RedisProbe { servers: Arc::clone(&self.servers), prefix }))
+        let locks = format!("{prefix}{{{namespace}:locks}}");
+        RedisProbe { servers: Arc::clone(&self.servers), prefix, locks }
     }
 }
 
@@ -120,6 +138,8 @@ impl Setup for Redis {
 struct RedisProbe {
     servers: Arc<Servers>,
     prefix: String,
+    /// What the keys of locks begin with.
+    locks: String,
 }
 
 impl RedisProbe {
@@ -180,5 +200,34 @@ impl Probe for RedisProbe {
             }
         }
         Ok(())
+    }
+}
+
+#[async_trait]
+impl LockProbe for RedisProbe {
+    async fn expire(&self, lock: &LockName, token: Option<Token>) -> Result<(), String> {
+        let key = format!("{}:{lock}", self.locks);
+        let fields: Vec<String> = redis::from_redis_value(self.servers.command(&["HGETALL", &key])).unwrap();
+        let token = token.map(|token| token.to_string());
+        for pair in fields.chunks(2) {
+            // `<place> <fence> <weight> <of> <until> …`, at the request's token.
+            if pair[0].len() == 32 && token.as_ref().is_none_or(|token| *token == pair[0]) {
+                let mut parts: Vec<&str> = pair[1].split(' ').collect();
+                parts[4] = "1";
+                self.servers.command(&["HSET", &key, &pair[0], &parts.join(" ")]);
+            }
+        }
+        Ok(())
+    }
+
+    async fn forget(&self, lock: &LockName) -> Result<(), String> {
+        for end in ["", ":queue", ":spent", ":audit"] {
+            self.servers.command(&["DEL", &format!("{}:{lock}{end}", self.locks)]);
+        }
+        Ok(())
+    }
+
+    async fn wipe(&self) -> Result<(), String> {
+        Probe::wipe(self).await
     }
 }

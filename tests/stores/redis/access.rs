@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use cronward::resource::Acquired;
 use cronward::slot::{NotePage, Outcome};
-use cronward::store::{Applied, ErrorKind, Store, StoreError, Wake};
+use cronward::store::{Applied, ErrorKind, LockStore, Store, StoreError, Wake};
 
+use crate::lock_words::{lock, request as locking, write};
 use crate::proxy::Proxy;
 use crate::redis::{LIMIT, audit, ended, eventually, granted, now, open, request, slot_of, store};
 use crate::redis_server::{RedisServer, documented_permissions};
@@ -14,7 +16,7 @@ fn user_url(server: &RedisServer) -> String {
 }
 
 /// One of everything; the first error ends it.
-async fn everything(store: &impl Store) -> Result<(), StoreError> {
+async fn everything(store: &(impl Store + LockStore)) -> Result<(), StoreError> {
     let (a, b) = (slot_of("a"), slot_of("b"));
     let minute = Duration::from_secs(60);
     for (slot, claimer) in [(&a, 1), (&b, 2)] {
@@ -42,6 +44,22 @@ async fn everything(store: &impl Store) -> Result<(), StoreError> {
     store.note(&[(a.clone(), page)]).await?;
     store.notes(&a).await?;
     store.inspect(&[a, b]).await?;
+    everything_about_locks(store).await
+}
+
+async fn everything_about_locks(store: &impl LockStore) -> Result<(), StoreError> {
+    let first = locking(1, &[write("x"), write("y")]);
+    let Acquired::Held { fence, places, .. } = store.acquire(&first).await? else { panic!("nobody is there") };
+    let hold = first.granted(fence, places);
+    store.renew_lock(&hold).await?;
+    // The one behind what is read at once.
+    for number in 2..=12 {
+        store.acquire(&locking(number, &[write("x")])).await?;
+    }
+    store.acquire(&locking(12, &[write("x")])).await?;
+    store.evict(&lock("x"), locking(2, &[write("x")]).token, &audit("unlock")).await?;
+    store.release(&hold.exit(false)).await?;
+    store.locks(&[]).await?;
     Ok(())
 }
 

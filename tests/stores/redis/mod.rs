@@ -16,6 +16,8 @@ mod access;
 mod doctor;
 mod keys;
 mod latest;
+mod lock_hints;
+mod locks;
 mod memory;
 mod outages;
 mod outputs;

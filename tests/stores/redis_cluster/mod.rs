@@ -17,6 +17,7 @@ mod daemon;
 #[cfg(feature = "daemon")]
 mod doctor;
 mod latest;
+mod locks;
 #[cfg(feature = "daemon")]
 #[path = "../../support/lost_success.rs"]
 mod lost_success;

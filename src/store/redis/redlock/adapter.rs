@@ -32,8 +32,13 @@ use crate::store::{
 const POLL: Duration = Duration::from_secs(5);
 
 /// What it can do where the user may subscribe.
-pub(in crate::store) const CAPABILITY: Capability =
-    Capability { name: "redlock", clock: StoreClock::Servers, poll: POLL, ..crate::store::redis::adapter::CAPABILITY };
+pub(in crate::store) const CAPABILITY: Capability = Capability {
+    name: "redlock",
+    clock: StoreClock::Servers,
+    poll: POLL,
+    locks: false,
+    ..crate::store::redis::adapter::CAPABILITY
+};
 
 /// A call to one master, with what it needs shared.
 macro_rules! call {

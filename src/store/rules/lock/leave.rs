@@ -12,7 +12,7 @@ use crate::slot::{Audit, Token};
 
 /// For how long what an operator took out cannot come back by itself, and at least until it would have lapsed: longer than any copy of a
 /// request is under way, and long enough for a waiter's next beat.
-const EVICTED: Duration = Duration::from_secs(600);
+pub(in crate::store) const EVICTED: Duration = Duration::from_secs(600);
 
 impl LockStep {
     /// Ends a request ([`crate::store::LockStore::release`]).

@@ -12,7 +12,13 @@ mod queue;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "redis")]
+pub(in crate::store) use leave::EVICTED;
 pub(in crate::store) use queue::LockState;
+#[cfg(feature = "redis")]
+pub(in crate::store) use queue::QueueEntry;
+#[cfg(all(test, feature = "redis"))]
+pub(in crate::store) use queue::{MOST_AUDITS, MOST_SPENT};
 
 use std::collections::BTreeMap;
 

@@ -12,33 +12,33 @@ use crate::resource::{Demand, LockEntry, LockHolder, LockPlace, LockRecord, MOST
 use crate::slot::{Audit, Fence, Token};
 
 /// Tokens that are remembered as spent, at the most: the one that ends soonest goes first.
-const MOST_SPENT: usize = 4 * MOST_ENTRIES;
+pub(in crate::store) const MOST_SPENT: usize = 4 * MOST_ENTRIES;
 
 /// Of those that were left with nothing of theirs under way: enough for a release whose answer was lost and that comes again. Were all of
 /// them kept, a lock that is taken a hundred times in a second would be thousands of tokens long.
 const MOST_LEFT: usize = 16;
 
 /// Operators' verbs that are kept.
-const MOST_AUDITS: usize = 16;
+pub(in crate::store) const MOST_AUDITS: usize = 16;
 
 /// One request's entry in one queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::store) struct QueueEntry {
-    pub(super) token: Token,
-    pub(super) owner: OwnerId,
-    pub(super) place: LockPlace,
+    pub(in crate::store) token: Token,
+    pub(in crate::store) owner: OwnerId,
+    pub(in crate::store) place: LockPlace,
     /// The number of its grant; 0 until it was told that it holds in every lock that it named.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub(super) fence: u64,
-    pub(super) weight: u32,
-    pub(super) of: u32,
+    pub(in crate::store) fence: u64,
+    pub(in crate::store) weight: u32,
+    pub(in crate::store) of: u32,
     /// It counts until then.
     #[serde(rename = "until_ms", with = "chrono::serde::ts_milliseconds")]
-    pub(super) until: DateTime<Utc>,
-    pub(super) node: NodeName,
+    pub(in crate::store) until: DateTime<Utc>,
+    pub(in crate::store) node: NodeName,
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub(super) label: String,
-    pub(super) instance: Token,
+    pub(in crate::store) label: String,
+    pub(in crate::store) instance: Token,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -288,6 +288,14 @@ impl LockState {
     /// Whether anybody ever used it.
     pub(in crate::store) fn is_untouched(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// What is known of a lock whose entries a store keeps apart; in any order.
+    #[cfg(feature = "redis")]
+    pub(in crate::store) fn of_entries(entries: Vec<QueueEntry>, audit: Vec<Audit>) -> Self {
+        let mut state = Self { audit, ..Self::default() };
+        entries.into_iter().for_each(|entry| state.put(entry));
+        state
     }
 
     /// What people see of it.

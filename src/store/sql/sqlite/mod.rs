@@ -64,6 +64,7 @@ pub(in crate::store) const CAPABILITY: Capability = Capability {
     poll: POLL,
     durable: true,
     expires_records: false,
+    locks: true,
 };
 
 /// Opening may have to recover the log of a process that was killed, and to wait for others that open the file.

@@ -1,0 +1,97 @@
+-- Put before every script that changes locks, after `queue`: what a step changes, and how that is written and told.
+local MOST_SPENT = 4096
+
+-- An entry was put that was not there: it alone is refused when memory is full, as a whole.
+local joins = false
+
+-- An entry of the request that asks, or renews.
+local OWNER = ARGV[MORE + 1]
+local function new_entry(lock, place, fence)
+  return { token = TOKEN, place = place, fence = fence, weight = lock.weight, of = lock.of, till = NOW + TTL, owner = OWNER,
+    instance = ARGV[MORE + 2], node = ARGV[MORE + 3], label = ARGV[MORE + 4] }
+end
+
+-- Makes the request's entries last, never shorter.
+local function prolong()
+  for _, lock in ipairs(locks) do lock.own.till = math.max(lock.own.till, NOW + TTL) end
+end
+
+-- What comes under the token from now on is a late copy.
+local function spend(lock, released)
+  lock.spent_until = math.max(lock.spent_until or 0, NOW + TTL)
+  lock.released = lock.released or released
+  lock.spends = true
+end
+
+-- As the end of an answer.
+local function holder(entry)
+  return entry.node, entry.owner, entry.fence, entry.label
+end
+
+-- Makes a key last for so long, never shorter.
+local function outlive(key, span)
+  redis.call('PEXPIRE', key, text(math.max(span, redis.call('PTTL', key))))
+end
+
+local function write_spent(lock)
+  redis.call('ZADD', lock.spent, text(2 * lock.spent_until + (lock.released and 1 or 0)), TOKEN)
+  redis.call('ZREMRANGEBYSCORE', lock.spent, '-inf', text(2 * NOW + 1))
+  -- The one that ends soonest goes first.
+  local surplus = redis.call('ZCARD', lock.spent) - MOST_SPENT
+  if surplus > 0 then redis.call('ZREM', lock.spent, unpack(redis.call('ZRANGE', lock.spent, 0, surplus - 1))) end
+  outlive(lock.spent, lock.spent_until - NOW)
+end
+
+-- The names of keys and members that nobody needs any more, as many as may be arguments of one command.
+local function remove(command, key, names)
+  for at = 1, #names, 1000 do redis.call(command, key, unpack(names, at, math.min(at + 999, #names))) end
+end
+
+local function write_lock(lock)
+  local own = lock.own
+  if own then
+    redis.call('HSET', lock.known, TOKEN, written(own), 'last', text(lock.last), 'gone', text(lock.gone))
+    redis.call('ZADD', lock.queue, text(own.place), member_of(own))
+  elseif lock.last > 0 or lock.gone > 0 then
+    redis.call('HSET', lock.known, 'last', text(lock.last), 'gone', text(lock.gone))
+  end
+  local members, tokens = {}, {}
+  for at, dead in ipairs(lock.dead) do members[at], tokens[at] = dead.member, dead.token end
+  if lock.stood and not (own and member_of(own) == lock.stood) then members[#members + 1] = lock.stood end
+  if lock.stood and not own then tokens[#tokens + 1] = TOKEN end
+  remove('ZREM', lock.queue, members)
+  remove('HDEL', lock.known, tokens)
+  if lock.spends then write_spent(lock) end
+  outlive(lock.known, TTL + RETENTION)
+  outlive(lock.queue, TTL + RETENTION)
+  -- Listed for as long as it is kept.
+  redis.call('ZADD', NAMES, text(NOW + math.max(TTL + RETENTION, redis.call('PTTL', lock.known))), lock.name)
+end
+
+-- Whoever may hold by now and was not told is hinted, once for all of these locks, but for the one who asks.
+local function tell()
+  local told = { [TOKEN] = true }
+  for _, lock in ipairs(locks) do
+    for at = 1, lock.left and front(lock) or 0 do
+      local entry = lock.entries[at]
+      if entry.fence == 0 and not told[entry.token] then
+        told[entry.token] = true
+        publish(CHANNEL .. entry.instance, 'lock ' .. entry.token)
+      end
+    end
+  end
+end
+
+-- Writes what the step has changed, tells of it, and answers. PEXPIRE is allowed when memory is full, and what comes after a first
+-- write is not refused any more: so a renewal, a beat and a release go through, and somebody new is refused with nothing changed.
+local function finish(answer)
+  if foreign then return foreign end
+  if not joins then outlive(NAMES, TTL + RETENTION) end
+  for _, lock in ipairs(locks) do write_lock(lock) end
+  if joins then
+    redis.call('ZREMRANGEBYSCORE', NAMES, '-inf', text(NOW))
+    outlive(NAMES, TTL + RETENTION)
+  end
+  tell()
+  return answer
+end
