@@ -4,6 +4,7 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::lock::client::Locks;
+use crate::machine::TrustWindow;
 use crate::resource::{LockHold, LockRelease, OwnerId};
 use crate::service::Standing;
 use crate::slot::Fence;
@@ -21,6 +22,9 @@ pub struct Held {
     pub(super) locks: Locks,
     pub(super) hold: LockHold,
     pub(super) standing: watch::Receiver<Standing>,
+    /// How long it may be believed in, unless it is renewed.
+    #[cfg_attr(not(feature = "daemon"), expect(dead_code, reason = "for whoever keeps a command"))]
+    pub(super) trust: watch::Receiver<Option<TrustWindow>>,
     /// Cancelled when it is lost or in doubt.
     pub(super) lost: CancellationToken,
     /// Dropped, it has the task leave.
@@ -43,6 +47,12 @@ impl Held {
     /// How it stands now. To be asked before a step that must not be done twice; the fence alone makes that safe.
     pub fn standing(&self) -> Standing {
         *self.standing.borrow()
+    }
+
+    /// How long it may be believed in, unless it is renewed; moves on with each renewal, and is none once it is lost.
+    #[cfg(feature = "daemon")]
+    pub(crate) fn trust(&self) -> watch::Receiver<Option<TrustWindow>> {
+        self.trust.clone()
     }
 
     /// Returns once it is lost or in doubt; never while it is held.

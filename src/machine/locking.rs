@@ -146,6 +146,14 @@ impl LockMachine {
         }
     }
 
+    /// How long what it holds may be believed in, unless it is renewed; none where it holds nothing, or has lost it.
+    pub fn trust(&self) -> Option<TrustWindow> {
+        match &self.phase {
+            LockPhase::Holding(holding) if holding.renewing != Beat::Over => Some(holding.trust),
+            _ => None,
+        }
+    }
+
     /// Does what is due.
     pub fn handle_timeout(&mut self, now: Now) {
         match &self.phase {
