@@ -8,8 +8,8 @@ use crate::cli::console::{self, Console};
 use crate::cli::failure::{ExitCode, Failure};
 use crate::cli::session::block_on;
 use crate::cli::{
-    attempts, check, completions, demo, doctor, forget, guarded, help, import, jobs, next, nodes, run, setup, show,
-    verbs, verify, watch, why,
+    attempts, check, completions, demo, doctor, forget, guarded, help, import, jobs, locks, next, nodes, run, setup,
+    show, verbs, verify, watch, why,
 };
 use crate::clock::SystemClock;
 use crate::observe::logging;
@@ -21,7 +21,7 @@ use crate::observe::logging;
     name = "cronward",
     version,
     before_help = "Example: cronward run --config /etc/cronward/jobs.toml",
-    after_help = "Exit codes: 0 done, 1 verify or import found something or doctor warns, 2 doctor found an error, 64 usage, 69 store refuses, 70 internal, 75 store unavailable (try again), 78 configuration.",
+    after_help = "Exit codes: 0 done, 1 verify or import found something, doctor warns or locks are not free, 2 doctor found an error, 64 usage, 69 store refuses, 70 internal, 75 store unavailable (try again), 78 configuration.",
     subcommand_required = true,
     arg_required_else_help = true,
     disable_help_subcommand = true,
@@ -37,10 +37,12 @@ enum Verb {
     Run(run::RunArgs),
     Demo(demo::DemoArgs),
     Exec(Box<guarded::ExecArgs>),
+    Lock(Box<guarded::LockArgs>),
     Init(setup::InitArgs),
     Check(check::CheckArgs),
     Next(next::NextArgs),
     Jobs(jobs::JobsArgs),
+    Locks(locks::LocksArgs),
     Attempts(attempts::AttemptsArgs),
     Show(show::ShowArgs),
     Why(why::WhyArgs),
@@ -117,12 +119,14 @@ impl Verb {
             Self::Run(args) => run::run(args, console),
             Self::Demo(args) => block_on(demo::demo(args, console)),
             Self::Exec(args) => block_on(guarded::exec(args, console)),
+            Self::Lock(args) => block_on(guarded::lock(args, console)),
             Self::Trigger(args) => block_on(guarded::trigger(args, console)),
             Self::Init(args) => setup::init(args, console),
             Self::Check(args) => check::show(args, console),
             Self::Next(args) => next::list(args, &SystemClock, console),
             Self::Jobs(args) if args.watch => block_on(watch::watch(args, console)),
             Self::Jobs(args) => block_on(jobs::list(args, console)),
+            Self::Locks(args) => block_on(locks::list(args, console)),
             Self::Attempts(args) => block_on(attempts::list(args, console)),
             Self::Show(args) => block_on(show::show(args, console)),
             Self::Why(args) => block_on(why::why(args, console)),
@@ -150,6 +154,7 @@ impl Verb {
             | Self::Logs(_)
             | Self::Verify(_)
             | Self::Exec(_)
+            | Self::Lock(_)
             | Self::Trigger(_)
             | Self::Migrate(_)
             | Self::Import(_)
@@ -167,6 +172,7 @@ impl Verb {
             Self::Check(args) => args.no_color,
             Self::Next(args) => args.output.no_color,
             Self::Jobs(args) => args.output.no_color,
+            Self::Locks(args) => args.output.no_color,
             Self::Attempts(args) => args.output.no_color,
             Self::Show(args) => args.output.no_color,
             Self::Why(args) => args.output.no_color,

@@ -105,7 +105,7 @@ pub enum ExitCode {
     /// Done. Also when the reader of stdout went away (`cronward jobs | head -1`).
     Success = 0,
     /// `verify`: something is unexplained or violated; `doctor`: there are warnings; `import`: a line cannot be read. The result
-    /// says what. As `grep` and `diff` do.
+    /// says what, as with `grep` and `diff`. `lock`: the locks are not free, as with `flock`.
     Found = 1,
     /// `doctor`: something can cost a slot as things stand; warnings alone are `Found`.
     Faults = 2,
@@ -115,19 +115,19 @@ pub enum ExitCode {
     StoreRefuses = 69,
     /// A bug, or the machine failed it (stdout on a full disk).
     Internal = 70,
-    /// `exec`, `trigger`: the command succeeded, and its output could not be written (a full disk).
+    /// `exec`, `trigger`, `lock`: the command succeeded, and its output could not be written (a full disk).
     OutputLost = crate::slot::OUTPUT_LOST,
     /// The store cannot be reached, or not in time: try again.
     TryAgain = 75,
-    /// `exec`: the lease was lost and the command was killed.
+    /// `exec`, `lock`: the lease or a lock was lost and the command was killed.
     LeaseLost = 76,
     /// The file is missing, or says something that cannot be used.
     Configuration = 78,
     /// `exec`: the command ran out of its time.
     Timeout = 124,
-    /// `exec`: the command was found and cannot be run.
+    /// `exec`, `lock`: the command was found and cannot be run.
     CannotRun = 126,
-    /// `exec`: the command was not found.
+    /// `exec`, `lock`: the command was not found.
     NotFound = 127,
 }
 

@@ -20,6 +20,7 @@ mod guarded;
 mod help;
 pub(crate) mod import;
 mod jobs;
+mod locks;
 mod lookup;
 mod next;
 mod nodes;

@@ -10,7 +10,7 @@ use chrono_tz::Tz;
 use clap::ValueEnum;
 
 use crate::config::{nearest_zone, parse_duration};
-use crate::slot::{SlotKey, SlotState};
+use crate::slot::{SlotKey, SlotState, Token};
 
 /// A whole number of this range.
 pub(crate) fn number<N: Display + FromStr + PartialOrd + Clone>(
@@ -36,6 +36,11 @@ pub(crate) fn instant(text: &str) -> Result<DateTime<Utc>, String> {
             "{text:?} is not a time: write it like 2026-11-21T14:00:00Z, 2026-11-21T15:00:00+01:00 or 2026-11-21T14Z"
         )
     })
+}
+
+/// The token of a request for a lock.
+pub(crate) fn token(text: &str) -> Result<Token, String> {
+    text.parse().map_err(|_| "write the 32 hexadecimal digits that `cronward locks NAME` lists".to_owned())
 }
 
 /// An IANA time zone.

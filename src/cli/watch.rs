@@ -1,9 +1,10 @@
-//! `jobs --watch`: the listing, looked at again at an interval and whenever the store hints that something changed. On a
-//! terminal it is drawn in its place; elsewhere each job that changed gets another line, as with `kubectl get --watch`.
+//! A listing that is looked at again at an interval: on a terminal it is drawn in its place; elsewhere each row that changed gets
+//! another line, as with `kubectl get --watch`. And `jobs --watch`, which also looks whenever the store hints that something changed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::Serialize;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::cli::console::{Console, Live};
@@ -14,7 +15,6 @@ use crate::cli::session::{StoreSession, connect};
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
 use crate::drive::timers;
-use crate::job::JobName;
 use crate::observe::view::JobView;
 use crate::slot::SlotState;
 use crate::store::{StoreError, Wakeups};
@@ -29,10 +29,10 @@ pub(crate) async fn watch(args: &JobsArgs, console: &mut Console) -> Result<(), 
     let store = connect(&address).await?;
     let mut hints = store.subscribe();
     let mut session = StoreSession::on(store, address, &args.store, file.as_ref(), console).await?;
-    let mut view = View::new(args, console);
+    let mut view = Watch::new(args.interval, args.output.json, console);
     loop {
         match look(&mut session, file.as_ref()).await {
-            Ok(views) => view.show(&views, &session, console)?,
+            Ok(views) => show(&mut view, &views, &session, console)?,
             Err(Failure::Store(error)) if error.is_transient() => view.excuse(&error, console)?,
             Err(failure) => return Err(failure),
         }
@@ -57,7 +57,8 @@ async fn next(hints: &mut Wakeups, interval: Duration) {
     }
 }
 
-async fn rest(span: Duration) {
+/// Lets so much time pass.
+pub(crate) async fn rest(span: Duration) {
     timers::until(&SystemClock, Some(SystemClock.now().mono + span)).await;
 }
 
@@ -68,49 +69,80 @@ async fn hint(hints: &mut Wakeups) {
     }
 }
 
+/// What is looked at again and again: in its place on a terminal, elsewhere line by line.
+pub(crate) struct Watch(View);
+
 /// What was shown last.
 enum View {
     /// In its place, below its head.
     Drawn { live: Live, table: Vec<String>, head: String },
-    /// Line by line: what each job was when it was last written.
-    Appended { known: BTreeMap<JobName, String>, json: bool, away: bool },
+    /// Line by line: what each row was when it was last written.
+    Appended { known: BTreeMap<String, String>, json: bool, away: bool },
 }
 
-impl View {
-    fn new(args: &JobsArgs, console: &Console) -> Self {
-        if console.lively && !args.output.json {
-            let head = format!("polled every {}; Ctrl-C ends", span(args.interval));
-            return Self::Drawn { live: Live::default(), table: Vec::new(), head };
+/// What is there at one look.
+pub(crate) struct Picture<'a, V> {
+    /// When, and where.
+    pub(crate) title: String,
+    /// The table, its header first; a line for each row where it is not drawn.
+    pub(crate) table: Vec<String>,
+    /// Said where there is no row.
+    pub(crate) empty: String,
+    /// What the table is made of, in its order.
+    pub(crate) rows: Vec<Row<'a, V>>,
+}
+
+/// One row of it.
+pub(crate) struct Row<'a, V> {
+    /// Its name.
+    pub(crate) key: &'a str,
+    /// What makes it worth another line: anything but the passing of time.
+    pub(crate) fingerprint: String,
+    /// For programs.
+    pub(crate) view: &'a V,
+}
+
+impl Watch {
+    /// Nothing was shown yet.
+    pub(crate) fn new(interval: Duration, json: bool, console: &Console) -> Self {
+        if console.lively && !json {
+            let head = format!("polled every {}; Ctrl-C ends", span(interval));
+            return Self(View::Drawn { live: Live::default(), table: Vec::new(), head });
         }
-        Self::Appended { known: BTreeMap::new(), json: args.output.json, away: false }
+        Self(View::Appended { known: BTreeMap::new(), json, away: false })
     }
 
-    fn show(&mut self, views: &[JobView], session: &StoreSession, console: &mut Console) -> Result<(), Failure> {
-        let mut views = views.to_vec();
-        if matches!(self, Self::Drawn { .. }) {
-            // A terminal may have fewer rows than there are jobs.
-            views.sort_by_key(urgency);
-        }
-        let lines = jobs::grid(&views, session.now, console).lines();
-        match self {
-            Self::Drawn { live, table, head } => {
-                *table = if views.is_empty() { vec![session.catalog.no_jobs()] } else { lines };
-                let title = format!("{}  {}  {head}", instant(session.now), session.store.location());
-                live.draw(&framed(&title, table, None), console)
+    /// Whether it is drawn in its place.
+    pub(crate) const fn is_drawn(&self) -> bool {
+        matches!(self.0, View::Drawn { .. })
+    }
+
+    /// Whether a line was written of this row.
+    pub(crate) fn knows(&self, key: &str) -> bool {
+        matches!(&self.0, View::Appended { known, .. } if known.contains_key(key))
+    }
+
+    /// Shows what is there, or what of it has changed.
+    pub(crate) fn show<V: Serialize>(&mut self, picture: Picture<'_, V>, console: &mut Console) -> Result<(), Failure> {
+        let Picture { title, table: lines, empty, rows } = picture;
+        match &mut self.0 {
+            View::Drawn { live, table, head } => {
+                *table = if rows.is_empty() { vec![empty] } else { lines };
+                live.draw(&framed(&format!("{title}  {head}"), table, None), console)
             }
-            Self::Appended { known, json, away } => {
+            View::Appended { known, json, away } => {
                 *away = false;
-                append(known, *json, &views, &lines, console)
+                append(known, *json, &rows, &lines, console)
             }
         }
     }
 
     /// The store did not answer: what was last known stays, and it is said that it is old.
-    fn excuse(&mut self, error: &StoreError, console: &mut Console) -> Result<(), Failure> {
+    pub(crate) fn excuse(&mut self, error: &StoreError, console: &mut Console) -> Result<(), Failure> {
         let told = format!("not up to date, {}; trying again", harmless(&error.to_string()));
-        match self {
-            Self::Drawn { live, table, head } => live.draw(&framed(head, table, Some(&told)), console),
-            Self::Appended { away, .. } => {
+        match &mut self.0 {
+            View::Drawn { live, table, head } => live.draw(&framed(head, table, Some(&told)), console),
+            View::Appended { away, .. } => {
                 if !std::mem::replace(away, true) {
                     console.warn(told);
                 }
@@ -118,6 +150,22 @@ impl View {
             }
         }
     }
+}
+
+fn show(watch: &mut Watch, views: &[JobView], session: &StoreSession, console: &mut Console) -> Result<(), Failure> {
+    let mut views = views.to_vec();
+    if watch.is_drawn() {
+        // A terminal may have fewer rows than there are jobs.
+        views.sort_by_key(urgency);
+    }
+    let title = format!("{}  {}", instant(session.now), session.store.location());
+    let table = jobs::grid(&views, session.now, console).lines();
+    let picture = Picture { title, table, empty: session.catalog.no_jobs(), rows: rows(&views) };
+    watch.show(picture, console)
+}
+
+fn rows(views: &[JobView]) -> Vec<Row<'_, JobView>> {
+    views.iter().map(|view| Row { key: view.job.as_str(), fingerprint: fingerprint(view), view }).collect()
 }
 
 /// What needs a person comes first, and what is done last.
@@ -137,24 +185,23 @@ fn framed(head: &str, table: &[String], foot: Option<&str>) -> Vec<String> {
     head.into_iter().chain(table.iter().cloned()).chain(foot.map(str::to_owned)).collect()
 }
 
-/// Writes the jobs that changed; the table's header with the first ones. `lines` is the table, its header first.
-fn append(
-    known: &mut BTreeMap<JobName, String>,
+/// Writes the rows that changed; the table's header with the first ones. `lines` is the table, its header first.
+fn append<V: Serialize>(
+    known: &mut BTreeMap<String, String>,
     json: bool,
-    views: &[JobView],
+    rows: &[Row<'_, V>],
     lines: &[String],
     console: &mut Console,
 ) -> Result<(), Failure> {
     if let Some(header) = lines.first().filter(|_| known.is_empty() && !json) {
         console.print(&format!("{header}\n"))?;
     }
-    for (view, line) in views.iter().zip(lines.iter().skip(1)) {
-        let now = fingerprint(view);
-        if known.get(&view.job) == Some(&now) {
+    for (row, line) in rows.iter().zip(lines.iter().skip(1)) {
+        if known.get(row.key) == Some(&row.fingerprint) {
             continue;
         }
-        known.insert(view.job.clone(), now);
-        if json { console.json_line(view)? } else { console.print(&format!("{line}\n"))? }
+        known.insert(row.key.to_owned(), row.fingerprint.clone());
+        if json { console.json_line(row.view)? } else { console.print(&format!("{line}\n"))? }
     }
     console.flush()
 }
@@ -179,12 +226,12 @@ mod tests {
     use super::*;
     use crate::cli::fixture::{NOON, Scene};
 
-    async fn appended(known: &mut BTreeMap<JobName, String>, scene: &Scene, json: bool) -> String {
+    async fn appended(known: &mut BTreeMap<String, String>, scene: &Scene, json: bool) -> String {
         let (mut console, out, _) = Console::captured(false);
         let session = scene.session().await;
         let views = jobs::views(&session).await.unwrap();
         let lines = jobs::grid(&views, session.now, &console).lines();
-        append(known, json, &views, &lines, &mut console).unwrap();
+        append(known, json, &rows(&views), &lines, &mut console).unwrap();
         out.text()
     }
 

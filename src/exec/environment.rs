@@ -109,6 +109,25 @@ pub fn rfc3339(instant: DateTime<Utc>) -> String {
     instant.to_rfc3339_opts(SecondsFormat::AutoSi, true)
 }
 
+/// The names of what a run may be told: what is started within one, and is none itself, hands them on.
+pub const OF_A_RUN: [&str; 15] = [
+    "CRONWARD_JOB",
+    "CRONWARD_SLOT",
+    "CRONWARD_SLOT_START",
+    "CRONWARD_SLOT_END",
+    "CRONWARD_SCHEDULED_AT",
+    "CRONWARD_ATTEMPT",
+    "CRONWARD_MAX_ATTEMPTS",
+    "CRONWARD_FENCE",
+    "CRONWARD_RUN_ID",
+    "CRONWARD_NODE",
+    "CRONWARD_TRIGGER",
+    "CRONWARD_LEASE_HELD",
+    "CRONWARD_FENCE_REVISION",
+    "CRONWARD_LEASE_TOKEN",
+    "CRONWARD_DEADLINE",
+];
+
 /// The `CRONWARD_*` variables of a run.
 pub(super) fn variables(run: &RunContext) -> Vec<(&'static str, String)> {
     let mut variables = vec![

@@ -20,7 +20,7 @@ use crate::exec::env_file::{EnvFiles, Variables};
 use crate::exec::messages::{CommandPlan, Refusal, Request};
 use crate::exec::passing::{Stream, Streams};
 use crate::exec::running::{Attendant, Renewals};
-use crate::exec::{Environment, Running, environment, shim};
+use crate::exec::{Environment, PlaceholderError, Running, environment, shim};
 use crate::job::{CommandSpec, Program};
 use crate::slot::{Exit, ExitStatus, RunContext};
 
@@ -46,6 +46,38 @@ pub struct Launcher {
     inherited: Environment,
     streams: Streams,
     env_files: EnvFiles,
+}
+
+/// What a command is started for.
+#[derive(Clone, Debug)]
+enum Occasion {
+    /// An attempt at a slot: it is told of that, in variables and by placeholders.
+    Run(Box<RunContext>),
+    /// Something else, by the name that `ps` shows of its shim. It is told what its own `env` says, and its words are as they are.
+    Other(String),
+}
+
+impl Occasion {
+    fn label(&self) -> String {
+        match self {
+            Self::Run(run) => run.slot.to_string(),
+            Self::Other(label) => label.clone(),
+        }
+    }
+
+    fn variables(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Self::Run(run) => environment::variables(run),
+            Self::Other(_) => Vec::new(),
+        }
+    }
+
+    fn word(&self, word: &str) -> Result<String, PlaceholderError> {
+        match self {
+            Self::Run(run) => environment::fill_placeholders(word, run),
+            Self::Other(_) => Ok(word.to_owned()),
+        }
+    }
 }
 
 /// What ties a run to its owner.
@@ -91,14 +123,23 @@ impl Launcher {
     ///
     /// Where there is an `env_file`, it is read after this has returned, so that the run can be stopped meanwhile.
     pub async fn launch(&self, command: &CommandSpec, run: &RunContext, lease: Renewals) -> Running {
+        self.begin(command, Occasion::Run(Box::new(run.clone())), lease).await
+    }
+
+    /// The same for a command that is no attempt at a slot. `label` is what `ps` shows of its shim.
+    pub async fn launch_other(&self, command: &CommandSpec, label: String, lease: Renewals) -> Running {
+        self.begin(command, Occasion::Other(label), lease).await
+    }
+
+    async fn begin(&self, command: &CommandSpec, occasion: Occasion, lease: Renewals) -> Running {
         let (sender, requests) = mpsc::unbounded_channel();
         let begun = CancellationToken::new();
         let ties = Ties { requests, lease, begun: begun.clone().drop_guard() };
         if let Some(path) = command.env_file.clone() {
-            let attendant = self.clone().launch_with_file(path, command.clone(), run.clone(), ties);
+            let attendant = self.clone().launch_with_file(path, command.clone(), occasion, ties);
             return Running::attended(sender, begun, tokio::spawn(attendant));
         }
-        match self.try_launch(command, run, Vec::new(), ties).await {
+        match self.try_launch(command, &occasion, Vec::new(), ties).await {
             Ok(attendant) => Running::attended(sender, begun, tokio::spawn(attendant.attend())),
             Err(refusal) => Running::never(refusal.into()),
         }
@@ -112,14 +153,14 @@ impl Launcher {
     }
 
     /// Reads the `env_file`, starts the command and attends to it.
-    async fn launch_with_file(self, path: PathBuf, command: CommandSpec, run: RunContext, mut ties: Ties) -> Exit {
+    async fn launch_with_file(self, path: PathBuf, command: CommandSpec, occasion: Occasion, mut ties: Ties) -> Exit {
         let read = tokio::select! {
             biased;
             signal = stopped(&mut ties.requests) => return stopped_before(signal, &path),
             read = self.env_files.read(&path) => read,
         };
         let launched = match read {
-            Ok(variables) => self.try_launch(&command, &run, variables, ties).await,
+            Ok(variables) => self.try_launch(&command, &occasion, variables, ties).await,
             Err(refusal) => Err(refusal),
         };
         match launched {
@@ -132,13 +173,13 @@ impl Launcher {
     async fn try_launch(
         &self,
         command: &CommandSpec,
-        run: &RunContext,
+        occasion: &Occasion,
         variables: Variables,
         ties: Ties,
     ) -> Result<Attendant, Refusal> {
-        let plan = self.plan(command, run, variables)?;
+        let plan = self.plan(command, occasion, variables)?;
         let (path, output, inherited) = (self.shim.clone(), self.output, self.inherited.clone());
-        let label = run.slot.to_string();
+        let label = occasion.label();
         // Reading the binary may take the disk's time.
         let started = tokio::task::spawn_blocking(move || start(&path, &label, output, inherited));
         let in_shim =
@@ -165,35 +206,35 @@ impl Launcher {
         Ok(Attendant { shim, socket, plan, requests, lease, begun: Some(begun), capture, success_codes })
     }
 
-    fn plan(&self, command: &CommandSpec, run: &RunContext, variables: Variables) -> Result<CommandPlan, Refusal> {
+    fn plan(&self, command: &CommandSpec, occasion: &Occasion, variables: Variables) -> Result<CommandPlan, Refusal> {
         Ok(CommandPlan {
-            argv: argv(&command.program, run)?,
+            argv: argv(&command.program, occasion)?,
             cwd: command.cwd.clone().map(PathBuf::into_os_string).unwrap_or_default(),
             user: command.user.clone().unwrap_or_default(),
             group: command.group.clone().unwrap_or_default(),
             lease: None,
             kill_mode: command.kill_mode,
-            env: self.environment(command, run, variables).into_variables(),
+            env: self.environment(command, occasion, variables).into_variables(),
         })
     }
 
-    fn environment(&self, command: &CommandSpec, run: &RunContext, variables: Variables) -> Environment {
+    fn environment(&self, command: &CommandSpec, occasion: &Occasion, variables: Variables) -> Environment {
         let mut environment = self.inherited.clone();
         if command.user.is_some() {
             environment = environment.without_account();
         }
         environment.extend(variables);
         environment.extend(&command.env);
-        environment.extend(environment::variables(run));
+        environment.extend(occasion.variables());
         environment
     }
 }
 
-fn argv(program: &Program, run: &RunContext) -> Result<Vec<OsString>, Refusal> {
+fn argv(program: &Program, occasion: &Occasion) -> Result<Vec<OsString>, Refusal> {
     match program {
         Program::Shell(line) => Ok(["/bin/sh", "-c", line].map(OsString::from).into()),
         Program::Direct(words) => {
-            let fill = |word: &String| environment::fill_placeholders(word, run).map(OsString::from);
+            let fill = |word: &String| occasion.word(word).map(OsString::from);
             let argv = words.iter().map(fill).collect::<Result<_, _>>();
             argv.map_err(|error| Refusal::cannot_run(format_args!("command: {error}")))
         }

@@ -29,6 +29,6 @@ mod running;
 
 pub mod shim;
 
-pub use environment::{Environment, PlaceholderError, check_placeholders, fill_placeholders, rfc3339};
+pub use environment::{Environment, OF_A_RUN, PlaceholderError, check_placeholders, fill_placeholders, rfc3339};
 pub use launch::{Launcher, Output};
 pub use running::{Renewals, Running};

@@ -14,7 +14,7 @@ use crate::drive::timers;
 use crate::lock::client::Client;
 use crate::lock::held::{Answered, LeaseView, unknown};
 use crate::lock::{Held, LockError, Locks, TryLockError};
-use crate::machine::{LockAction, LockEnd, LockMachine, LockNews};
+use crate::machine::{LockAction, LockEnd, LockMachine, LockNews, TrustWindow};
 use crate::resource::{Acquired, Demands, LockHint, LockHold, LockHolder, LockRelease, LockRenewal};
 use crate::service::Standing;
 use crate::store::{LockWakeups, StoreError};
@@ -24,33 +24,101 @@ type Granted = Result<LockHold, TryLockError>;
 
 /// Asks for the locks, and waits where that is said.
 pub(super) async fn acquire(locks: &Locks, demands: Demands, queue: bool) -> Result<Held, TryLockError> {
-    let (outcome, asked) = oneshot::channel();
-    let (released, answered) = oneshot::channel();
-    let shared = Arc::clone(&locks.shared);
-    let view = LeaseView { standing: Standing::Held, until: shared.clock.now().mono, taken_by: None };
-    let standing = watch::Sender::new(view);
-    let told = standing.subscribe();
-    let (leave, lost) = (CancellationToken::new(), CancellationToken::new());
-    // Before the first ask: what is released in between is heard.
-    let hints = shared.store.listen(shared.instance);
-    let request = locks.asking(demands, queue);
-    let machine = LockMachine::new(request, shared.patience, shared.store.lock_poll(), shared.clock.now());
-    let driver = Driver {
-        shared,
-        machine,
-        asks: FuturesUnordered::new(),
-        outcome: Some(outcome),
-        released: Some(released),
-        standing,
-        lost: lost.clone(),
-        _gone: lost.clone().drop_guard(),
-        unheard: None,
+    let mut asking = Asking::begin(locks, demands, queue);
+    let hold = asking.outcome().await?;
+    Ok(asking.held(hold))
+}
+
+/// The same until `end`; none where that came first. What is not held has left the queue by then, where the store answers: for a process
+/// that ends next, and its tasks with it.
+#[cfg(feature = "daemon")]
+pub(super) async fn acquire_until(
+    locks: &Locks,
+    demands: Demands,
+    queue: bool,
+    end: impl Future<Output = ()>,
+) -> Result<Option<Held>, TryLockError> {
+    let mut asking = Asking::begin(locks, demands, queue);
+    let outcome = tokio::select! {
+        biased;
+        outcome = asking.outcome() => outcome.map(Some),
+        () = end => Ok(None),
     };
-    tokio::spawn(driver.run(hints, leave.clone()));
-    // Dropped with this future, or with what is held: the task then leaves.
-    let leave = leave.drop_guard();
-    let hold = asked.await.unwrap_or(Err(TryLockError::Lock(LockError::Abandoned)))?;
-    Ok(Held { locks: locks.clone(), hold, standing: told, lost, leave, answered })
+    match outcome {
+        Ok(Some(hold)) => Ok(Some(asking.held(hold))),
+        Ok(None) => {
+            asking.leave().await;
+            Ok(None)
+        }
+        Err(error) => {
+            asking.leave().await;
+            Err(error)
+        }
+    }
+}
+
+/// A request that a task drives.
+struct Asking {
+    locks: Locks,
+    asked: oneshot::Receiver<Granted>,
+    standing: watch::Receiver<LeaseView>,
+    trust: watch::Receiver<Option<TrustWindow>>,
+    lost: CancellationToken,
+    /// Dropped, it has the task leave.
+    leave: DropGuard,
+    answered: oneshot::Receiver<Answered>,
+}
+
+impl Asking {
+    fn begin(locks: &Locks, demands: Demands, queue: bool) -> Self {
+        let (outcome, asked) = oneshot::channel();
+        let (released, answered) = oneshot::channel();
+        let (standing, trust) = (watch::Sender::new(LeaseView::held()), watch::Sender::new(None));
+        let (leave, lost) = (CancellationToken::new(), CancellationToken::new());
+        let shared = Arc::clone(&locks.shared);
+        // Before the first ask: what is released in between is heard.
+        let hints = shared.store.listen(shared.instance);
+        let request = locks.asking(demands, queue);
+        let machine = LockMachine::new(request, shared.patience, shared.store.lock_poll(), shared.clock.now());
+        let (told_standing, told_trust) = (standing.subscribe(), trust.subscribe());
+        let driver = Driver {
+            shared,
+            machine,
+            asks: FuturesUnordered::new(),
+            outcome: Some(outcome),
+            released: Some(released),
+            standing,
+            trust,
+            lost: lost.clone(),
+            _gone: lost.clone().drop_guard(),
+            unheard: None,
+        };
+        tokio::spawn(driver.run(hints, leave.clone()));
+        let leave = leave.drop_guard();
+        Self { locks: locks.clone(), asked, standing: told_standing, trust: told_trust, lost, leave, answered }
+    }
+
+    async fn outcome(&mut self) -> Granted {
+        (&mut self.asked).await.unwrap_or(Err(TryLockError::Lock(LockError::Abandoned)))
+    }
+
+    fn held(self, hold: LockHold) -> Held {
+        let Self { locks, standing, trust, lost, leave, answered, .. } = self;
+        Held { locks, hold, standing, trust, lost, leave, answered }
+    }
+
+    /// Leaves, and waits until the store knows it, as long as it is asked for anything.
+    #[cfg(feature = "daemon")]
+    async fn leave(self) {
+        let Self { locks, leave, answered, .. } = self;
+        drop(leave);
+        let clock = &*locks.shared.clock;
+        let limit = clock.now().mono + locks.shared.patience;
+        tokio::select! {
+            _ = answered => {}
+            () = timers::until(clock, Some(limit)) => {}
+        }
+    }
 }
 
 /// What the store answered.
@@ -68,6 +136,7 @@ struct Driver {
     outcome: Option<oneshot::Sender<Granted>>,
     released: Option<oneshot::Sender<Answered>>,
     standing: watch::Sender<LeaseView>,
+    trust: watch::Sender<Option<TrustWindow>>,
     lost: CancellationToken,
     /// Cancels the same with the task, however that ends: what nobody renews is not held.
     _gone: DropGuard,
@@ -102,6 +171,8 @@ impl Driver {
     }
 
     fn carry_out(&mut self) {
+        let trust = self.machine.trust();
+        self.trust.send_if_modified(|known| std::mem::replace(known, trust) != trust);
         while let Some(action) = self.machine.poll_action() {
             let store = Arc::clone(&self.shared.store);
             self.asks.push(Box::pin(async move {
@@ -111,12 +182,6 @@ impl Driver {
                     LockAction::Release(exit) => LockReply::Released(store.release(&exit).await),
                 }
             }));
-        }
-        if let Some(until) = self.machine.trusted_until() {
-            self.standing.send_if_modified(|view| {
-                view.until = until;
-                false
-            });
         }
         while let Some(news) = self.machine.poll_news() {
             self.tell(news);

@@ -3,8 +3,8 @@
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::clock::Mono;
 use crate::lock::client::Locks;
+use crate::machine::TrustWindow;
 use crate::resource::{LockHold, LockHolder, LockRelease, OwnerId};
 use crate::service::Standing;
 use crate::slot::Fence;
@@ -17,10 +17,14 @@ pub(super) type Answered = Result<LockRelease, StoreError>;
 #[derive(Clone, Debug)]
 pub(super) struct LeaseView {
     pub(super) standing: Standing,
-    /// By then it is in doubt, whether its task has had a turn or not.
-    pub(super) until: Mono,
     /// Who has it now, where it is lost and that is known.
     pub(super) taken_by: Option<LockHolder>,
+}
+
+impl LeaseView {
+    pub(super) const fn held() -> Self {
+        Self { standing: Standing::Held, taken_by: None }
+    }
 }
 
 /// Locks that are held until this is dropped. Owned, without a lifetime: it may be moved into another task and dropped there.
@@ -32,6 +36,8 @@ pub struct Held {
     pub(super) locks: Locks,
     pub(super) hold: LockHold,
     pub(super) standing: watch::Receiver<LeaseView>,
+    /// How long it may be believed in, unless it is renewed.
+    pub(super) trust: watch::Receiver<Option<TrustWindow>>,
     /// Cancelled when it is lost, in doubt, or left.
     pub(super) lost: CancellationToken,
     /// Dropped, it has the task leave.
@@ -54,14 +60,22 @@ impl Held {
     /// How it stands now, by the clock: also right after this process was stopped, or kept the runtime from renewing. To be asked before
     /// a step that must not be done twice; the fence alone makes that safe.
     pub fn standing(&self) -> Standing {
-        let view = self.standing.borrow();
-        let renewed = self.standing.has_changed().is_ok() && self.locks.shared.clock.now().mono < view.until;
-        if view.standing == Standing::Held && !renewed { Standing::InDoubt } else { view.standing }
+        let told = self.standing.borrow().standing;
+        // Its task may have had no turn, or be gone.
+        let now = self.locks.shared.clock.now().mono;
+        let trusted = self.trust.has_changed().is_ok() && self.trust.borrow().is_some_and(|trust| trust.holds(now));
+        if told == Standing::Held && !trusted { Standing::InDoubt } else { told }
     }
 
     /// Who has it now, where it is lost and that is known.
     pub fn taken_by(&self) -> Option<LockHolder> {
         self.standing.borrow().taken_by.clone()
+    }
+
+    /// How long it may be believed in, unless it is renewed; moves on with each renewal, and is none once it is lost.
+    #[cfg(feature = "daemon")]
+    pub(crate) fn trust(&self) -> watch::Receiver<Option<TrustWindow>> {
+        self.trust.clone()
     }
 
     /// Returns once it is lost or in doubt; never while it is held.

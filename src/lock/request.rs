@@ -2,6 +2,8 @@
 
 use crate::job::LockName;
 use crate::lock::driver::acquire;
+#[cfg(feature = "daemon")]
+use crate::lock::driver::acquire_until;
 use crate::lock::{Held, LockError, Locks, RequestError, TryLockError};
 use crate::resource::{Demand, Demands};
 
@@ -56,6 +58,27 @@ impl LockRequest {
     fn with(mut self, demand: Demand) -> Self {
         self.demands.push(demand);
         self
+    }
+
+    /// These demands.
+    #[cfg(feature = "daemon")]
+    pub(crate) fn demanding(self, demands: &Demands) -> Self {
+        demands.iter().cloned().fold(self, Self::with)
+    }
+
+    /// Waits until all of them can be held, or until `end`, and then none is held. Where it does not hold, it has left the queue before
+    /// this returns: for a process that ends next.
+    ///
+    /// # Errors
+    /// As [`LockRequest::try_lock`], which this is where `queue` is false.
+    #[cfg(feature = "daemon")]
+    pub(crate) async fn lock_until(
+        self,
+        queue: bool,
+        end: impl Future<Output = ()>,
+    ) -> Result<Option<Held>, TryLockError> {
+        let demands = Demands::new(self.demands).map_err(LockError::from)?;
+        acquire_until(&self.locks, demands, queue, end).await
     }
 
     /// Waits until all of them can be held, in turn; as [`crate::lock::Mutex::lock`].

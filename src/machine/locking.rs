@@ -146,10 +146,10 @@ impl LockMachine {
         }
     }
 
-    /// Until when it believes that it holds unless it is renewed; none where it was lost, or never held.
-    pub fn trusted_until(&self) -> Option<Mono> {
+    /// How long what it holds may be believed in, unless it is renewed; none where it holds nothing, or has lost it.
+    pub fn trust(&self) -> Option<TrustWindow> {
         match &self.phase {
-            LockPhase::Holding(holding) if holding.renewing != Beat::Over => Some(holding.trust.deadline()),
+            LockPhase::Holding(holding) if holding.renewing != Beat::Over => Some(holding.trust),
             _ => None,
         }
     }

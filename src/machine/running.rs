@@ -124,9 +124,7 @@ impl SlotMachine {
     pub fn lease_deadline(&self) -> Option<LeaseDeadline> {
         let Phase::Running(hold) = &self.phase else { return None };
         let policy = &self.assignment.policy;
-        let kill_at = hold.trust.deadline();
-        let stop_at = hold.trust.stop_at(policy.kill_after).min(kill_at);
-        (hold.guarded && policy.on_lost == OnLost::Kill).then_some(LeaseDeadline { stop_at, kill_at })
+        (hold.guarded && policy.on_lost == OnLost::Kill).then(|| hold.trust.command_deadline(policy.kill_after))
     }
 
     pub(super) fn spawn(&mut self, now: Now, hold: Hold) {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::clock::Mono;
+use crate::slot::LeaseDeadline;
 
 /// A span of the node's own clock during which no other node can hold the lease.
 ///
@@ -51,6 +52,12 @@ impl TrustWindow {
     /// the TTL is gone, since until then a renewal may still come through.
     pub fn stop_at(self, kill_after: Duration) -> Mono {
         self.deadline.minus(kill_after).max(self.sent + self.ttl / 2)
+    }
+
+    /// The same for whoever keeps the command.
+    pub fn command_deadline(self, kill_after: Duration) -> LeaseDeadline {
+        let kill_at = self.deadline;
+        LeaseDeadline { stop_at: self.stop_at(kill_after).min(kill_at), kill_at }
     }
 }
 

@@ -2,10 +2,11 @@
 //! an error before anything is sent.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::LockName;
+use crate::job::{LockName, NameError};
 
 /// The limit of who shares: any number of entries fit under it.
 pub const UNLIMITED: u32 = u32::MAX;
@@ -116,6 +117,39 @@ impl fmt::Display for Demand {
     }
 }
 
+/// A text that is no demand.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DemandTextError {
+    /// The part before the colon is no name.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// It can never be granted.
+    #[error(transparent)]
+    Demand(#[from] DemandError),
+    /// The part after the colon is none of the two.
+    #[error("{0}: after the colon write shared, or permits as in 2/4")]
+    Form(LockName),
+}
+
+impl FromStr for Demand {
+    type Err = DemandTextError;
+
+    /// As people write it: `db`, `db:shared`, `gpu:2/4`.
+    fn from_str(text: &str) -> Result<Self, DemandTextError> {
+        let Some((name, how)) = text.split_once(':') else { return Ok(Self::exclusive(LockName::new(text)?)) };
+        let name = LockName::new(name)?;
+        if how == "shared" {
+            return Ok(Self::shared(name));
+        }
+        // Digits alone: a sign is none that people mean.
+        let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
+        let permits = how.split_once('/').and_then(|(weight, of)| Some((number(weight)?, number(of)?)));
+        let Some((weight, of)) = permits else { return Err(DemandTextError::Form(name)) };
+        Ok(Self::permits(name, weight, of)?)
+    }
+}
+
 /// What one request asks for: one to [`MOST_DEMANDS`] locks, each once, in the order in which they were named.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Demands(Vec<Demand>);
@@ -219,6 +253,22 @@ mod tests {
             Demand::shared(name("schema")),
             Demand::permits(name("gpu"), 2, 4).unwrap(),
         ];
+        for demand in &all {
+            assert_eq!(demand.to_string().parse().as_ref(), Ok(demand));
+        }
         assert_eq!(Demands::new(all).unwrap().to_string(), "db, schema:shared, gpu:2/4");
+    }
+
+    #[test]
+    fn what_can_never_be_held_or_is_no_demand_is_refused_with_what_to_write() {
+        let told = |text: &str| text.parse::<Demand>().unwrap_err().to_string();
+        assert_eq!(told("gpu:0/4"), "gpu: ask for at least one permit");
+        assert_eq!(told("gpu:5/4"), "gpu: 5 permits of 4 can never be held");
+        for text in ["gpu:", "gpu:Shared", "gpu:2", "gpu:/4", "gpu:+1/4", "gpu:1/4/4", "gpu:1/99999999999"] {
+            assert_eq!(told(text), "gpu: after the colon write shared, or permits as in 2/4", "{text}");
+        }
+        for text in ["", ":shared", "Gpu", "a b:1/2"] {
+            assert!(told(text).starts_with("lock name"), "{text}");
+        }
     }
 }

@@ -128,7 +128,18 @@ fn samples() -> Vec<(&'static str, Value)> {
     assert_eq!(wrong.run(&exec).code, 0);
     let account = std::fs::read_to_string(wrong.path().join("r.json")).unwrap();
     samples.push(("run report", serde_json::from_str(&account).unwrap()));
+    samples.push(("lock", lock()));
     samples
+}
+
+/// A lock that an operator has taken from its holder, and that is held again.
+fn lock() -> Value {
+    let program = env!("CARGO_BIN_EXE_cronward");
+    let script = "\"$0\" unlock --lock x --yes --store sqlite:l.db > unlocked && \
+                  exec \"$0\" lock x --store sqlite:l.db -- \"$0\" locks x --json --store sqlite:l.db";
+    let outer =
+        ["lock", "x", "--on-lost", "continue", "--store", "sqlite:l.db", "--", "/bin/sh", "-c", script, program];
+    read(&Place::new().run(&outer))
 }
 
 /// One slot of node a, done by one run.

@@ -40,6 +40,8 @@ mod link;
 #[cfg(feature = "sqlite")]
 mod listings;
 #[cfg(feature = "sqlite")]
+mod locking;
+#[cfg(feature = "sqlite")]
 mod looking;
 mod outside;
 #[cfg(all(feature = "sqlite", feature = "redis"))]

@@ -2,7 +2,7 @@
 
 /// Patterns and the word that takes their place; the first that fits wins. In a pattern `#` is a digit, `+` one or more
 /// digits, `%` a hexadecimal digit, `~` a letter for a unit of time, `*` everything up to a space, and the rest itself.
-const PATTERNS: [(&str, &str); 21] = [
+const PATTERNS: [(&str, &str); 22] = [
     // A column of instants is wider where they are of another day than the slot's first.
     ("AT                   NODE", "AT  NODE"),
     ("AT        NODE", "AT  NODE"),
@@ -19,6 +19,7 @@ const PATTERNS: [(&str, &str); 21] = [
     ("another +~", "another [SPAN]"),
     ("+~ ago", "[WHEN]"),
     ("remaining_s\": +.+", "remaining_s\": [SECONDS]"),
+    ("age_s\": +.+", "age_s\": [SECONDS]"),
     ("duration_s\": +.+", "duration_s\": [SECONDS]"),
     ("after + ms", "after [MILLIS] ms"),
     ("############+", "[FENCE]"),

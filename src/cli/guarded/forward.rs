@@ -1,6 +1,7 @@
 //! The command as the work of the slot, with this process's signals passed on to it.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,9 +13,10 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::drive::{Renewals, Started, Work};
-use crate::exec::{Launcher, Running};
+use crate::exec::{Launcher, Output, Running};
 use crate::job::CommandSpec;
 use crate::slot::{Exit, RunContext};
+use crate::store;
 
 /// What a person or an init system sends.
 const PASSED_ON: [SignalKind; 6] = [
@@ -26,10 +28,10 @@ const PASSED_ON: [SignalKind; 6] = [
     SignalKind::user_defined2(),
 ];
 
-/// Said to whoever presses Ctrl-Z. A guard that is suspended renews nothing, so that another machine would start the job, and
+/// Said to whoever presses Ctrl-Z. A guard that is suspended renews nothing, so that another machine would go on, and
 /// a command that is suspended with it would go on beside that one later.
 const NOT_SUSPENDED: &str = "cronward: not suspended: a guard that stands still cannot renew its lease, and another machine \
-                             would start the job; Ctrl-C ends the command";
+                             would go on beside the command; Ctrl-C ends the command";
 
 /// Signals that a command has not taken yet: more than anybody sends to a command that still listens.
 const PENDING: usize = 64;
@@ -126,12 +128,30 @@ fn is_in(mask: u64, number: i32) -> bool {
 /// The command, started with this process's own streams.
 #[derive(Debug)]
 pub(super) struct Forwarded {
-    pub(super) launcher: Launcher,
-    pub(super) command: CommandSpec,
-    pub(super) signals: Signals,
+    launcher: Launcher,
+    command: CommandSpec,
+    signals: Signals,
 }
 
 impl Forwarded {
+    /// A command that is told nothing of the store at `url`.
+    pub(super) fn new(url: &str, command: CommandSpec, output: Output, signals: Signals) -> Self {
+        let launcher = Launcher::new(PathBuf::from("/proc/self/exe"), output);
+        let launcher = store::secrets(url).iter().fold(launcher, |launcher, secret| launcher.hiding(secret));
+        Self { launcher, command, signals }
+    }
+
+    /// Starts it as no attempt at a slot; `label` is what `ps` shows of its shim.
+    pub(super) async fn start_other(&self, label: String, lease: Renewals) -> Box<dyn Started> {
+        let numbers = self.signals.for_command();
+        let running = self.launcher.launch_other(&self.command, label, lease).await;
+        self.hearing(running, numbers)
+    }
+
+    fn hearing(&self, running: Running, numbers: mpsc::Receiver<i32>) -> Box<dyn Started> {
+        Box::new(Hearing { running, numbers, signals: self.signals.clone() })
+    }
+
     /// Waits until the command's output has been passed on, at the pace of whoever reads it: all is recorded by then. A signal
     /// ends the wait, and the rest of the output is lost. A line for each stream that could not be written after the command's end.
     pub(super) async fn passed_on(&self) -> Vec<String> {
@@ -154,7 +174,7 @@ impl Work for Forwarded {
     async fn start(&self, run: RunContext, lease: Renewals) -> Box<dyn Started> {
         let numbers = self.signals.for_command();
         let running = self.launcher.launch(&self.command, &run, lease).await;
-        Box::new(Hearing { running, numbers, signals: self.signals.clone() })
+        self.hearing(running, numbers)
     }
 }
 

@@ -1,5 +1,5 @@
 //! `cronward exec` and `cronward trigger`: one slot, guarded from the command line, with the daemon's own machine, keys,
-//! ledger and attempts.
+//! ledger and attempts. `cronward lock`: one command under locks.
 //!
 //! ```text
 //!  args ─▶ task: the job, its slot, its policy ─▶ run: drives the slot once, or joins an outer run of it ─▶ verdict: exit code and words ─▶ report
@@ -9,11 +9,13 @@
 //! leaves its audit in the store with the grant, and tells how far it can be taken back.
 
 mod forward;
+mod lock;
 mod run;
 mod task;
 mod trigger;
 mod verdict;
 
+pub(crate) use lock::{LockArgs, lock};
 pub(crate) use run::exec;
 pub(crate) use task::ExecArgs;
 pub(crate) use trigger::{TriggerArgs, trigger};

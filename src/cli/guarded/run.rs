@@ -3,7 +3,6 @@
 //! A guarded command that guards the same slot again runs under the lease that is held already, instead of waiting for itself.
 //! The lease's token travels in the environment; only the outermost settles.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use tokio::sync::watch;
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::cli::guarded::forward::{Forwarded, Signals};
+use crate::cli::guarded::lock::OF_LOCKS;
 use crate::cli::guarded::task::{ExecArgs, Task};
 use crate::cli::guarded::verdict::{ReportFile, Telling, Verdict, finish, is_outside, judge, not_begun, not_opened};
 use crate::cli::session::connect;
@@ -21,19 +21,19 @@ use crate::cli::store_args::StoreAddress;
 use crate::clock::{Clock, Mono, SystemClock, offset_ms};
 use crate::config::Config;
 use crate::drive::{Account, Entropy, Once, Patience, Started, Traces, Wait, Work, timers};
-use crate::exec::{Launcher, Output};
+use crate::exec::Output;
 use crate::job::{CommandSpec, LockKey, NodeName, Policy};
 use crate::machine::Assignment;
 use crate::observe::FanOut;
 use crate::reply::ClaimAnswer;
 use crate::slot::{Attempt, Audit, Exit, Mark, RunContext, Slot, Token, Trigger};
-use crate::store::{self, Store, StoreError};
+use crate::store::{Store, StoreError};
 
 /// How deep the holds of one lease are nested; the outermost has none.
-const HOLDS: &str = "CRONWARD_HOLDS";
+pub(super) const HOLDS: &str = "CRONWARD_HOLDS";
 
 /// The key of a foreign program that the outer run holds with its lease.
-const HOLDS_KEY: &str = "CRONWARD_HOLDS_KEY";
+pub(super) const HOLDS_KEY: &str = "CRONWARD_HOLDS_KEY";
 
 /// The pause before a store that did not answer is asked again.
 const AGAIN: Duration = Duration::from_millis(200);
@@ -109,6 +109,17 @@ pub(super) fn listen() -> Result<Signals, Failure> {
     Signals::listen().map_err(|error| Failure::Internal(format!("cannot listen for signals: {error}")))
 }
 
+/// How long a store may be silent before the command line gives up.
+pub(super) fn store_patience(address: &StoreAddress) -> Duration {
+    address.options.op_timeout * STORE_TRIES
+}
+
+/// The variables of these names that this process was told, for what it starts: of the others that begin with `CRONWARD_` a command sees
+/// none.
+pub(super) fn handed_down(names: impl IntoIterator<Item = &'static str>) -> impl Iterator<Item = (String, String)> {
+    names.into_iter().filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)))
+}
+
 /// A task with all that it takes to run it.
 pub(super) struct Guarded {
     pub(super) task: Task,
@@ -156,10 +167,8 @@ impl Guarded {
     fn work(&self, mut command: CommandSpec) -> Arc<Forwarded> {
         // For one that is nested in it.
         command.env.extend(self.address.options.lock_key.as_ref().map(|key| (HOLDS_KEY.to_owned(), key.to_string())));
-        let launcher = Launcher::new(PathBuf::from("/proc/self/exe"), self.output);
-        let secrets = store::secrets(&self.address.url);
-        let launcher = secrets.iter().fold(launcher, |launcher, secret| launcher.hiding(secret));
-        Arc::new(Forwarded { launcher, command, signals: self.signals.clone() })
+        command.env.extend(handed_down(OF_LOCKS));
+        Arc::new(Forwarded::new(&self.address.url, command, self.output, self.signals.clone()))
     }
 
     fn assignment(&self, entropy: &Entropy) -> Assignment {
@@ -195,7 +204,7 @@ impl Guarded {
 
     /// How long a store may be silent before the command line gives up.
     fn store_patience(&self) -> Duration {
-        self.address.options.op_timeout * STORE_TRIES
+        store_patience(&self.address)
     }
 }
 

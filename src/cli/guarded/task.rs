@@ -187,10 +187,7 @@ pub(super) struct Task {
 impl Task {
     /// What `exec` guards. The file's job of that name, if there is one, provides everything but its command.
     pub(super) fn of_exec(args: &ExecArgs, file: Option<&Config>, now: DateTime<Utc>) -> Result<Self, Failure> {
-        if args.command.first().is_none_or(|program| program.trim().is_empty()) {
-            let why = "the command is empty: write it after --, as in `-- /usr/local/bin/bill --all`";
-            return Err(Failure::Usage(why.to_owned()));
-        }
+        check_command(&args.command)?;
         let declared = file.and_then(|config| config.jobs.get(&args.job));
         let defined = defined(args, declared);
         let hash = hash::of_job(&defined);
@@ -218,6 +215,15 @@ impl Task {
         let hash = hash::of_job(spec);
         Ok(Self { spec: spec.clone(), slot, hash, introduction: None })
     }
+}
+
+/// A command line that names a program.
+pub(super) fn check_command(words: &[String]) -> Result<(), Failure> {
+    if words.first().is_none_or(|program| program.trim().is_empty()) {
+        let why = "the command is empty: write it after --, as in `-- /usr/local/bin/bill --all`";
+        return Err(Failure::Usage(why.to_owned()));
+    }
+    Ok(())
 }
 
 /// The job as the file and the flags define it.

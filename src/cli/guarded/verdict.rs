@@ -20,7 +20,7 @@ use crate::drive::{Account, RunAccount};
 use crate::error::ErrorKind;
 use crate::job::{JobName, NodeName};
 use crate::reply::ClaimAnswer;
-use crate::slot::{Outcome, Slot};
+use crate::slot::{Exit, ExitStatus, OUTPUT_LOST, Outcome, Slot};
 
 /// For the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +41,16 @@ impl Verdict {
         }
         self.told.extend(unwritten);
         self
+    }
+
+    /// Says what there is to say.
+    pub(super) fn tell(&self, console: &mut Console) {
+        self.told.iter().for_each(|line| console.note(format_args!("cronward: {line}")));
+    }
+
+    /// What the process ends with.
+    pub(super) const fn ending(&self) -> Result<(), Failure> {
+        if self.code == 0 { Ok(()) } else { Err(Failure::Child(self.code)) }
     }
 
     /// The same of a slot that is current by this machine's clock alone, which is `ahead_ms` ahead of the store's, where that
@@ -76,7 +86,7 @@ pub(super) fn is_outside(account: &Account) -> bool {
 pub(super) fn judge(account: &Account, skipped: u8, ended_by: Option<i32>) -> Verdict {
     match (account.last_run(), &account.store_error, ended_by) {
         (Some(run), ..) => of_run(account, run),
-        (None, _, Some(signal)) => Verdict { code: by_signal(signal), result: "interrupted", told: Vec::new() },
+        (None, _, Some(signal)) => of_signal(signal),
         (None, Some((kind, message)), None) => of_silence(*kind, message),
         (None, None, None) => of_answer(account, skipped),
     }
@@ -180,18 +190,40 @@ fn not_recorded(account: &Account, run: &RunAccount) -> String {
 
 /// The command's own code, as a shell would have it.
 fn own_code(run: &RunAccount) -> u8 {
-    match (run.exit_code, run.signal) {
+    code_of(run.exit_code, run.signal)
+}
+
+/// The code of a command that exited with this code or was ended by this signal.
+fn code_of(exit_code: Option<i32>, signal: Option<i32>) -> u8 {
+    match (exit_code, signal) {
         (Some(code), _) => u8::try_from(code).unwrap_or(u8::MAX),
         (None, Some(signal)) => by_signal(signal),
         (None, None) => ExitCode::Internal as u8,
     }
 }
 
+/// Of a command that was no attempt at a slot: its code, and what there is to tell of its end.
+pub(super) fn of_exit(exit: Exit) -> Verdict {
+    let (exit_code, signal, told) = match exit.status {
+        ExitStatus::Code(code) => (Some(code), None, exit.note),
+        ExitStatus::Signal(signal) => (None, Some(signal), exit.note),
+        ExitStatus::OutputLost => (Some(OUTPUT_LOST.into()), None, exit.note),
+        ExitStatus::NotStarted { code, message } => (Some(code), None, Some(message)),
+    };
+    Verdict { code: code_of(exit_code, signal), result: "ended", told: told.into_iter().collect() }
+}
+
+/// Nothing was begun: a signal came before.
+pub(super) fn of_signal(number: i32) -> Verdict {
+    Verdict { code: by_signal(number), result: "interrupted", told: Vec::new() }
+}
+
 fn by_signal(number: i32) -> u8 {
     u8::try_from(number.saturating_add(128)).unwrap_or(u8::MAX)
 }
 
-fn of_silence(kind: ErrorKind, message: &str) -> Verdict {
+/// The store was asked, and nothing is known.
+pub(super) fn of_silence(kind: ErrorKind, message: &str) -> Verdict {
     let (code, result) = if kind.is_transient() {
         (ExitCode::TryAgain, "store_unavailable")
     } else {
@@ -319,7 +351,7 @@ pub(super) fn finish(
     telling: Telling,
     console: &mut Console,
 ) -> Result<(), Failure> {
-    verdict.told.iter().for_each(|line| console.note(format_args!("cronward: {line}")));
+    verdict.tell(console);
     if let Some(undo) = &telling.undo {
         console.note(format_args!("cronward: {undo}"));
     }
@@ -330,7 +362,7 @@ pub(super) fn finish(
     if telling.json {
         console.json(&view)?;
     }
-    if verdict.code == 0 { Ok(()) } else { Err(Failure::Child(verdict.code)) }
+    verdict.ending()
 }
 
 /// A store that cannot even be opened is reported like one that refuses; whoever called is told by the failure itself.

@@ -56,7 +56,7 @@ fn who() -> String {
 pub(crate) struct Change {
     /// `reset`, `unlock`, `mark-done`, `pause`, `resume`, `trigger`.
     pub(crate) verb: &'static str,
-    /// The slot or the job.
+    /// The slot, the job or the lock.
     pub(crate) target: String,
     /// What will happen, as a question's beginning: "3 attempts no longer count".
     pub(crate) effect: String,
@@ -100,7 +100,7 @@ impl fmt::Display for Undo {
 struct ChangeView<'a> {
     /// `reset`, `unlock`, `mark-done`, `pause`, `resume`.
     verb: &'a str,
-    /// The slot or the job.
+    /// The slot, the job or the lock.
     target: &'a str,
     /// False where it was so already.
     changed: bool,

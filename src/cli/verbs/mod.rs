@@ -1,10 +1,11 @@
-//! The operator's commands: what changes a slot or a job in the store, from any node and with no daemon running.
+//! The operator's commands: what changes a slot, a job or a lock in the store, from any node and with no daemon running.
 //!
 //! Each is one atomic step of the store and leaves its audit there: who, when, why, from which host. Each asks before it
 //! changes anything, or takes `--yes`, and tells how it is undone. None of them runs a command; `trigger`, which does and is
 //! asked and audited like them, is in `guarded`.
 
 mod confirm;
+mod evict;
 #[cfg(test)]
 mod tests;
 
@@ -22,8 +23,8 @@ use crate::cli::session::{KnownJob, StoreSession};
 use crate::cli::store_args::{StoreArgs, quoted, starter};
 use crate::cli::{lookup, value_parsers};
 use crate::clock::later;
-use crate::job::{JobName, Policy};
-use crate::slot::{Mark, SlotRecord};
+use crate::job::{JobName, LockName, Policy};
+use crate::slot::{Mark, SlotRecord, Token};
 use crate::store::{Intervention, Pause};
 
 /// Pause a job: none of its slots starts until a given time, or until the job is resumed
@@ -228,17 +229,28 @@ fn effect_of_reset(record: &SlotRecord, job: &KnownJob, session: &StoreSession, 
     parts.join("; ")
 }
 
-/// Take the lease of a slot from the node that holds it
+/// Take the lease of a slot from the node that holds it, or a lock from whoever holds it
 ///
 /// The holder's next renewal fails. With on_lost = "kill" the holder then stops its command; otherwise the command continues,
 /// and two runs may overlap. The attempt counts. An external lock that is held with the lease (exec --key) is deleted, unless
 /// somebody else holds it by now.
+///
+/// With --lock a lock is taken from its holder, whose cronward lock then stops its command, unless it was told to continue.
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward unlock billing@2026-11-21T14Z --reason 'node b is gone' --yes")]
 pub(crate) struct UnlockArgs {
     /// The slot: billing@2026-11-21T14Z, billing for the current slot, billing@-1 for the previous slot
-    #[arg(value_name = "JOB[@SLOT]")]
-    pub(crate) slot: SlotRef,
+    #[arg(value_name = "JOB[@SLOT]", required_unless_present = "lock", conflicts_with = "lock")]
+    pub(crate) slot: Option<SlotRef>,
+    /// This lock instead of a slot
+    #[arg(long, value_name = "NAME")]
+    pub(crate) lock: Option<LockName>,
+    /// Of the lock's queue the request with this token, which `cronward locks NAME` lists, whether it holds or waits
+    #[arg(long, value_name = "TOKEN", requires = "lock", conflicts_with = "all", value_parser = value_parsers::token)]
+    pub(crate) token: Option<Token>,
+    /// All who hold the lock
+    #[arg(long, requires = "lock")]
+    pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) operator: OperatorArgs,
     #[command(flatten)]
@@ -247,14 +259,18 @@ pub(crate) struct UnlockArgs {
     pub(crate) output: OutputArgs,
 }
 
-/// Unlocks the slot.
+/// Unlocks the slot, or the lock.
 pub(crate) async fn unlock(args: &UnlockArgs, console: &mut Console) -> Result<(), Failure> {
+    if let Some(lock) = &args.lock {
+        return evict::evict(args, lock, console).await;
+    }
     let session = StoreSession::open(&args.store, console).await?;
     unlock_in(&session, args, console).await
 }
 
 async fn unlock_in(session: &StoreSession, args: &UnlockArgs, console: &mut Console) -> Result<(), Failure> {
-    let (_, record) = lookup::find(session, &args.slot).await?;
+    let none = || Failure::Usage("no slot: name one, or give --lock NAME".to_owned());
+    let (_, record) = lookup::find(session, args.slot.as_ref().ok_or_else(none)?).await?;
     let change = Change {
         verb: "unlock",
         target: record.slot.to_string(),

@@ -4,11 +4,13 @@
 
 mod job;
 mod latest;
+mod lock;
 mod node;
 mod slot;
 
 pub use job::{JobView, PauseView, TickView};
 pub use latest::{EndView, FailingView, LatestView, SuccessView};
+pub use lock::{LockEntryView, LockView};
 pub use node::{NodeState, NodeView};
 pub use slot::{AuditView, DecisionView, DoneView, LeaseView, RunView, SlotView, VerdictView, WhyView};
 

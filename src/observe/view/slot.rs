@@ -168,7 +168,7 @@ fn done(mark: &Mark) -> Option<DoneView> {
 }
 
 /// Seconds with milliseconds, no finer: a store's TTL is not known better.
-fn seconds(span: Duration) -> f64 {
+pub(super) fn seconds(span: Duration) -> f64 {
     (span.as_secs_f64() * 1_000.0).round() / 1_000.0
 }
 

@@ -1,0 +1,304 @@
+//! `cronward lock`: one command, run while locks are held.
+//!
+//! The owner of the locks travels in the environment: what the command starts may take them again, and all that runs under one
+//! `cronward lock` is one owner.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::console::Console;
+use crate::cli::failure::Failure;
+use crate::cli::format::harmless;
+use crate::cli::guarded::forward::{Forwarded, Signals};
+use crate::cli::guarded::run::{HOLDS, HOLDS_KEY, handed_down, listen, node_name, store_patience};
+use crate::cli::guarded::task::{OnLostWord, check_command};
+use crate::cli::guarded::verdict::{Verdict, of_exit, of_signal, of_silence};
+use crate::cli::store_args::{StoreAddress, StoreArgs};
+use crate::cli::{ExitCode, value_parsers};
+use crate::clock::{Clock, Mono, SystemClock};
+use crate::config::format_duration;
+use crate::drive::timers;
+use crate::exec::{OF_A_RUN, Output};
+use crate::job::{CommandSpec, NodeName, Program};
+use crate::lock::{BuildError, Held, LockError, LockHolder, LockRelease, Locks, OwnerId, Standing, TryLockError};
+use crate::machine::TrustWindow;
+use crate::resource::{Demand, Demands};
+use crate::slot::{Exit, LeaseDeadline};
+use crate::store::{StoreError, open_locks};
+
+/// The names of the locks that are held, with spaces between.
+const LOCKS: &str = "CRONWARD_LOCKS";
+
+/// The one number of all of them.
+const FENCE: &str = "CRONWARD_LOCK_FENCE";
+
+/// Whose they are: who is told it takes them again.
+const OWNER: &str = "CRONWARD_LOCK_OWNER";
+
+/// What a command is told of the locks that it runs under.
+pub(super) const OF_LOCKS: [&str; 3] = [LOCKS, FENCE, OWNER];
+
+/// How long a lock is waited for by whom holds others already, if not said: two such owners can wait for each other.
+const NESTED_WAIT: Duration = Duration::from_secs(600);
+
+/// From TERM to KILL where the locks are lost, as in `jobs.toml` where that says nothing.
+const KILL_AFTER: Duration = Duration::from_secs(10);
+
+/// Run one command while holding locks: whoever else asks for them waits in turn
+///
+/// All locks are taken in one step, all of them or none, and released when the command and everything that it has started has
+/// ended. Whoever asked first holds first. A lock that others hold is waited for, without end unless --wait or --try says
+/// otherwise.
+///
+/// NAME alone is held by nobody else; NAME:shared beside others that share; NAME:2/4 takes 2 of 4 permits.
+///
+/// The command is told CRONWARD_LOCKS (the names, with spaces between), CRONWARD_LOCK_FENCE (a number that is larger than
+/// that of every earlier holder), and CRONWARD_LOCK_OWNER. A cronward lock within the command is of the same owner: it takes
+/// what is held already, and does not exclude another one within the same command. It waits at most 10 minutes for a lock that
+/// it does not hold, unless --wait says otherwise.
+///
+/// Stdin, stdout, stderr and signals are passed on as by cronward exec.
+#[derive(Debug, clap::Args)]
+#[command(
+    before_help = "Example: cronward lock ledger schema:shared --store redis://127.0.0.1/ -- /usr/local/bin/close-books",
+    after_help = "Exit codes: the command's own, or 128 + the signal that ended it; 1 or -E's code if the locks are not free, 64 usage, 69 store refuses, \
+                  74 output lost, 75 store unavailable, 76 lock lost and the command killed, 78 configuration, 126 cannot run, 127 not found."
+)]
+pub(crate) struct LockArgs {
+    /// The locks, 1 to 16, each once: NAME, NAME:shared or NAME:K/N
+    #[arg(value_name = "NAME[:shared|:K/N]", required = true)]
+    pub(crate) locks: Vec<Demand>,
+    /// Wait at most this long [default: without end; 10m within another cronward lock]
+    #[arg(long, value_name = "DURATION", value_parser = value_parsers::span)]
+    pub(crate) wait: Option<Duration>,
+    /// Exit at once if the locks are not free
+    #[arg(long = "try", conflicts_with = "wait")]
+    pub(crate) at_once: bool,
+    /// How long the locks outlast this process if it dies: 500ms to 1d
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = value_parsers::span)]
+    pub(crate) ttl: Duration,
+    /// What to do with the command when a lock is lost
+    #[arg(long, value_name = "WHAT", default_value = "kill")]
+    pub(crate) on_lost: OnLostWord,
+    /// Exit with this code if the locks are not free; with 0 nothing is said
+    #[arg(short = 'E', long, value_name = "CODE", default_value_t = 1, value_parser = value_parsers::number(0..=255_u8))]
+    pub(crate) busy_exit_code: u8,
+    /// This machine's name [default: the file's, or the host's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node: Option<NodeName>,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// The command and its arguments, after `--`; no shell, no placeholders
+    #[arg(value_name = "CMD", required = true, last = true)]
+    pub(crate) command: Vec<String>,
+}
+
+/// Runs one command under locks. Nothing but the command says anything where all is as it should be.
+pub(crate) async fn lock(args: &LockArgs, console: &mut Console) -> Result<(), Failure> {
+    let wrong = |error: &dyn std::fmt::Display| Failure::Usage(format!("{error}; leave it out, or write another"));
+    let demands = Demands::new(args.locks.clone()).map_err(|error| wrong(&error))?;
+    check_command(&args.command)?;
+    let outer = outer_owner()?;
+    let file = args.store.read_file(console)?;
+    let address = args.store.address_unwarned(file.as_ref())?;
+    let node = args.node.clone().unwrap_or_else(|| node_name(file.as_ref()));
+    let signals = listen()?;
+    let opened = open_locks(&address.url, address.options.clone()).await;
+    let store = opened.map_err(|error| address.failed(error))?;
+    let client = Locks::builder(store, node.as_str()).ttl(args.ttl).label(label(&args.command));
+    let client = client.store_wait(store_patience(&address)).build().map_err(not_built)?;
+    let owner = outer.map_or_else(|| client.owner(), |outer| client.owned_by(outer));
+    let wait = args.wait.or_else(|| outer.map(|_| NESTED_WAIT));
+    let asked = owner.request().demanding(&demands).lock_until(!args.at_once, over(wait, &signals.ended)).await;
+    let verdict = match (asked, signals.ended_by()) {
+        (Ok(Some(held)), Some(signal)) => {
+            let _ = held.release().await;
+            of_signal(signal)
+        }
+        (_, Some(signal)) => of_signal(signal),
+        (Ok(Some(held)), None) => Locked { args, address: &address, demands: &demands, signals }.run(held).await,
+        (Ok(None), None) => {
+            let wait = wait.map(format_duration).unwrap_or_default();
+            busy(args, &format!("{demands} did not become free within {wait}"))
+        }
+        (Err(TryLockError::Busy { by, .. }), None) => busy(args, &format!("{demands}: held {}", by_whom(&by))),
+        (Err(TryLockError::Lock(error)), None) => refused(&demands, &error)?,
+    };
+    verdict.tell(console);
+    verdict.ending()
+}
+
+/// The owner under whose locks this process runs, as its environment says it.
+fn outer_owner() -> Result<Option<OwnerId>, Failure> {
+    let Ok(text) = std::env::var(OWNER) else { return Ok(None) };
+    let wrong = |_| Failure::Usage(format!("{OWNER} in the environment is no owner of locks: leave it out"));
+    text.parse().map(Some).map_err(wrong)
+}
+
+/// What people read who wait for it: the program's name. Its arguments may hold secrets.
+fn label(command: &[String]) -> String {
+    let program = command.first().map_or("", String::as_str);
+    Path::new(program).file_name().map_or_else(|| program.to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+fn not_built(error: BuildError) -> Failure {
+    match error {
+        BuildError::Random(_) => Failure::Internal(error.to_string()),
+        BuildError::Limit { what, bounds } => Failure::Usage(format!("--{what}: write a duration of {bounds}")),
+        other => Failure::Usage(other.to_string()),
+    }
+}
+
+/// The end of a wait: its time is over, or a signal came.
+async fn over(wait: Option<Duration>, ended: &CancellationToken) {
+    let due = wait.map(|wait| SystemClock.now().mono + wait);
+    tokio::select! {
+        () = ended.cancelled() => {}
+        () = timers::until(&SystemClock, due) => {}
+    }
+}
+
+/// Others hold it. Whoever says that this is a success needs no words: cron mails each.
+fn busy(args: &LockArgs, why: &str) -> Verdict {
+    let told = (args.busy_exit_code != 0).then(|| format!("{why}; the command was not started"));
+    Verdict { code: args.busy_exit_code, result: "busy", told: told.into_iter().collect() }
+}
+
+/// Nothing is held, and waiting does not help.
+fn refused(demands: &Demands, error: &LockError) -> Result<Verdict, Failure> {
+    let code = match error {
+        LockError::Store(error) => return Ok(of_silence(error.kind, &error.to_string())),
+        LockError::Full => ExitCode::TryAgain,
+        LockError::WouldWaitForItself | LockError::Evicted => ExitCode::StoreRefuses,
+        LockError::Demand(_) | LockError::Lost | LockError::Abandoned => return Err(Failure::Internal(error.to_string())),
+    };
+    let told = format!("{demands}: {error}; the command was not started");
+    Ok(Verdict { code: code as u8, result: "refused", told: vec![told] })
+}
+
+fn by_whom(by: &LockHolder) -> String {
+    let label = if by.label.is_empty() { String::new() } else { format!(" ({})", harmless(&by.label)) };
+    format!("by {}{label}", by.node)
+}
+
+/// A command that is to run under what was asked for.
+struct Locked<'a> {
+    args: &'a LockArgs,
+    address: &'a StoreAddress,
+    demands: &'a Demands,
+    signals: Signals,
+}
+
+/// How the command ended, and how what it ran under stood.
+struct Ended {
+    exit: Exit,
+    /// Since when it was not held any more, as far as this process can tell.
+    lost: Option<Mono>,
+}
+
+impl Locked<'_> {
+    /// Runs the command, and releases once nothing of it is left.
+    async fn run(&self, held: Held) -> Verdict {
+        let work = Forwarded::new(&self.address.url, self.command(&held), Output::PassThrough, self.signals.clone());
+        let ended = self.attend(&work, &held).await;
+        let released = tokio::select! {
+            biased;
+            released = held.release() => Some(released),
+            () = self.signals.ended.cancelled() => None,
+        };
+        let verdict = self.judge(ended, released);
+        verdict.with_unwritten(work.passed_on().await)
+    }
+
+    fn command(&self, held: &Held) -> CommandSpec {
+        let mut command = CommandSpec::new(Program::Direct(self.args.command.clone()));
+        // A guard within it finds the run that all of this is a part of.
+        command.env.extend(handed_down(OF_A_RUN.into_iter().chain([HOLDS, HOLDS_KEY])));
+        let names: Vec<String> = self.demands.names().iter().map(ToString::to_string).collect();
+        let told = [names.join(" "), held.fence().to_string(), held.owner().to_string()];
+        command.env.extend(OF_LOCKS.map(str::to_owned).into_iter().zip(told));
+        command
+    }
+
+    fn kills(&self) -> bool {
+        self.args.on_lost == OnLostWord::Kill
+    }
+
+    /// By when the command has to be over unless what is held is renewed: its keeper goes by it, also while this process stands still.
+    fn deadline(&self, trust: Option<TrustWindow>) -> Option<LeaseDeadline> {
+        trust.filter(|_| self.kills()).map(|trust| trust.command_deadline(KILL_AFTER))
+    }
+
+    async fn attend(&self, work: &Forwarded, held: &Held) -> Ended {
+        let mut trust = held.trust();
+        let (lease, renewals) = watch::channel(self.deadline(*trust.borrow_and_update()));
+        let mut started = work.start_other(format!("lock {}", self.demands), renewals).await;
+        let (mut lost, mut kill_at) = (None, None);
+        let exit = loop {
+            tokio::select! {
+                biased;
+                exit = started.wait() => break exit,
+                Ok(()) = trust.changed() => {
+                    let deadline = self.deadline(*trust.borrow_and_update());
+                    lease.send_if_modified(|known| deadline.is_some_and(|moved| known.replace(moved) != Some(moved)));
+                }
+                _ = held.lost(), if lost.is_none() => {
+                    let now = SystemClock.now().mono;
+                    lost = Some(now);
+                    if self.kills() {
+                        started.terminate();
+                        kill_at = Some(now + KILL_AFTER);
+                    }
+                }
+                () = timers::until(&SystemClock, kill_at) => {
+                    started.kill();
+                    kill_at = None;
+                }
+            }
+        };
+        // In doubt for a while, and held after all.
+        let lost = lost.filter(|_| self.kills() || held.standing() != Standing::Held);
+        Ended { exit, lost }
+    }
+
+    fn judge(&self, ended: Ended, released: Option<Result<LockRelease, StoreError>>) -> Verdict {
+        let Ended { exit, lost } = ended;
+        // What it left behind may have taken longer to stop than the command took.
+        let stopped = lost.is_some_and(|lost| exit.ended.is_none_or(|ended| ended >= lost));
+        let killed = self.kills() && (exit.lapsed.is_some() || stopped);
+        let verdict = of_exit(exit);
+        let Verdict { code, result, mut told } = verdict;
+        let demands = self.demands;
+        let by = match &released {
+            Some(Ok(LockRelease::Overtaken { by: Some(by) })) => format!("; since then it was held {}", by_whom(by)),
+            _ => String::new(),
+        };
+        if killed {
+            told.push(format!("{demands}: the lock was lost or its renewal was overdue{by}; the command was killed"));
+            return Verdict { code: ExitCode::LeaseLost as u8, result: "lost", told };
+        }
+        match released {
+            _ if lost.is_some() => told.push(format!(
+                "{demands}: the lock was lost or its renewal was overdue{by}; another holder may have overlapped"
+            )),
+            Some(Ok(LockRelease::Overtaken { .. })) => {
+                told.push(format!("{demands}: the lock had lapsed{by}; another holder may have overlapped"));
+            }
+            Some(Ok(LockRelease::Released | LockRelease::Expired)) => {}
+            Some(Err(error)) => told.push(self.not_released(&error.to_string())),
+            None => told.push(self.not_released("a signal ended the wait for the store")),
+        }
+        Verdict { code, result, told }
+    }
+
+    fn not_released(&self, why: &str) -> String {
+        let ttl = format_duration(self.args.ttl);
+        format!(
+            "{}: the store has not confirmed the release: {why}; the lock is free after {ttl} at most",
+            self.demands
+        )
+    }
+}

@@ -1,0 +1,255 @@
+//! `cronward locks`: each lock with who holds it and how many wait; of one lock the queue.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::cli::console::{Console, OutputArgs};
+use crate::cli::failure::Failure;
+use crate::cli::format::{self, Grid, brief, harmless, instant};
+use crate::cli::store_args::{StoreAddress, StoreArgs};
+use crate::cli::value_parsers;
+use crate::cli::watch::{Picture, Row, Watch, rest};
+use crate::config::Config;
+use crate::job::LockName;
+use crate::observe::view::{LockEntryView, LockView};
+use crate::store::{LockStore, open_locks};
+
+/// List the locks with who holds them and how many wait; with a name, the queue of that lock
+///
+/// A lock is held by cronward lock, or by a service. Whoever asked first stands first, and holds first.
+#[derive(Debug, clap::Args)]
+#[command(before_help = "Example: cronward locks ledger --store redis://127.0.0.1/")]
+pub(crate) struct LocksArgs {
+    /// Show the queue of this lock, with the token of each request
+    #[arg(value_name = "NAME")]
+    pub(crate) lock: Option<LockName>,
+    /// Also list locks that nobody holds
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Keep listing: redraw on a terminal; elsewhere print a line for each change (with --json, a JSON line)
+    #[arg(long, short)]
+    pub(crate) watch: bool,
+    /// How often to poll the store
+    #[arg(long, value_name = "DURATION", default_value = "2s", requires = "watch", value_parser = value_parsers::span)]
+    pub(crate) interval: Duration,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// An open store of locks that is only looked at.
+pub(crate) struct LockSession {
+    /// The store.
+    pub(crate) store: Arc<dyn LockStore>,
+    /// Where it is, without secrets.
+    pub(crate) location: String,
+}
+
+impl LockSession {
+    /// Opens the store. One that is not there is not made.
+    pub(crate) async fn open(args: &StoreArgs, console: &mut Console) -> Result<Self, Failure> {
+        let file: Option<Config> = args.read_file(console)?;
+        let address: StoreAddress = args.address(file.as_ref(), console)?.only_looked_at();
+        let opened = open_locks(&address.url, address.options.clone()).await;
+        let store = opened.map_err(|error| address.failed(error))?;
+        Ok(Self { store, location: crate::store::redact(&address.url) })
+    }
+}
+
+/// Lists the locks of the store, or one of them; once, or until nobody reads it any more.
+pub(crate) async fn list(args: &LocksArgs, console: &mut Console) -> Result<(), Failure> {
+    let session = LockSession::open(&args.store, console).await?;
+    if args.watch {
+        return watch(args, &session, console).await;
+    }
+    let (now, views) = look(args, &session).await?;
+    match (&args.lock, args.output.json) {
+        (None, true) => console.json(&views),
+        (Some(_), true) => views.first().map_or(Ok(()), |view| console.json(view)),
+        (None, false) => {
+            if views.is_empty() {
+                console.note(none(args, &session));
+            }
+            grid(&views, console).print(console)
+        }
+        (Some(_), false) => views.iter().try_for_each(|view| page(view, now, console).print(console)),
+    }
+}
+
+/// The locks as they are now. Without a name those that somebody holds or waits for, unless all are asked for.
+async fn look(args: &LocksArgs, session: &LockSession) -> Result<(DateTime<Utc>, Vec<LockView>), Failure> {
+    let names: Vec<LockName> = args.lock.iter().cloned().collect();
+    let (now, records) = session.store.locks(&names).await?;
+    let listed = records.iter().filter(|record| args.all || args.lock.is_some() || !record.entries.is_empty());
+    Ok((now, listed.map(|record| LockView::of(record, now)).collect()))
+}
+
+/// Said where nothing is listed.
+fn none(args: &LocksArgs, session: &LockSession) -> String {
+    let at = &session.location;
+    if args.all {
+        return format!("no locks: {at} knows none");
+    }
+    format!("no locks: nobody holds one at {at} (--all also lists those that nobody holds)")
+}
+
+/// The table of locks.
+fn grid(views: &[LockView], console: &Console) -> Grid {
+    let mut grid = Grid::new(console, &["LOCK", "HELD", "HOLDERS", "WAITING", "OLDEST"]);
+    for view in views {
+        grid.row(vec![
+            format::text(view.lock.as_str()),
+            format::text(load(view)),
+            format::maybe(holders(view)),
+            format::text(view.waiting.to_string()),
+            format::maybe(view.oldest_wait_s.map(span)),
+        ]);
+    }
+    grid
+}
+
+/// How much is held, of how much.
+fn load(view: &LockView) -> String {
+    match (view.limit, view.held) {
+        (Some(limit), held) => format!("{held}/{limit}"),
+        (None, 0) => "0".to_owned(),
+        (None, held) => format!("{held} shared"),
+    }
+}
+
+/// Who holds: what for, where that is said, or else the node.
+fn holders(view: &LockView) -> Option<String> {
+    let named = |entry: &LockEntryView| match entry.label.as_str() {
+        "" => entry.node.to_string(),
+        label => format!("{label}@{}", entry.node),
+    };
+    let holders: Vec<String> = view.queue.iter().filter(|entry| entry.holds).map(named).collect();
+    (!holders.is_empty()).then(|| holders.join(", "))
+}
+
+/// One lock, as a person reads it.
+pub(crate) struct Page {
+    head: String,
+    queue: Grid,
+    foot: String,
+}
+
+/// The page of a lock: its queue, and the operators' verbs.
+fn page(view: &LockView, now: DateTime<Utc>, console: &Console) -> Page {
+    let waiting = match view.waiting {
+        0 => "nobody waits".to_owned(),
+        count => format!("{count} waiting"),
+    };
+    let held = if view.held == 0 { "free".to_owned() } else { format!("{} held", load(view)) };
+    let head = format!("{}  {held}, {waiting}  at {}", view.lock, instant(now));
+    let mut foot = String::new();
+    for audit in &view.audit {
+        let why = if audit.why.is_empty() { String::new() } else { format!(": {}", audit.why) };
+        let text = format!("{} by {} on {}{why}", audit.verb, audit.who, audit.host);
+        // Writing to a string cannot fail.
+        let _ = writeln!(foot, "  {}  {}", instant(audit.at), harmless(&text));
+    }
+    Page { head, queue: queue(&view.queue, console), foot }
+}
+
+/// The table of a queue.
+pub(crate) fn queue(entries: &[LockEntryView], console: &Console) -> Grid {
+    let columns = ["PLACE", "NODE", "LABEL", "DEMAND", "STANDING", "FENCE", "AGE", "LEASE", "TOKEN"];
+    let mut grid = Grid::new(console, &columns);
+    for entry in entries {
+        grid.row(vec![
+            format::text(entry.place.to_string()),
+            format::text(entry.node.as_str()),
+            format::maybe(Some(&entry.label).filter(|label| !label.is_empty())),
+            format::text(&entry.demand),
+            format::text(standing(entry)),
+            format::maybe(entry.fence.map(|fence| fence.to_string())),
+            format::text(span(entry.age_s)),
+            format::text(span(entry.remaining_s)),
+            format::text(entry.token.to_string()),
+        ]);
+    }
+    grid
+}
+
+/// Whether it holds, or else for whom it waits.
+fn standing(entry: &LockEntryView) -> String {
+    match (&entry.waits_for, entry.ahead) {
+        (None, _) if entry.holds => "holds".to_owned(),
+        (None, _) => "waits".to_owned(),
+        (Some(node), 1) => format!("waits for {node}"),
+        (Some(node), ahead) => format!("waits for {node} and {} more", ahead.saturating_sub(1)),
+    }
+}
+
+fn span(seconds: f64) -> String {
+    brief(Duration::try_from_secs_f64(seconds).unwrap_or_default())
+}
+
+impl Page {
+    fn lines(&self) -> Vec<String> {
+        let mut lines = vec![self.head.clone()];
+        let table = self.queue.lines();
+        if !table.is_empty() {
+            lines.push(String::new());
+            lines.extend(table);
+        }
+        if !self.foot.is_empty() {
+            lines.extend([String::new(), "operators".to_owned()]);
+            lines.extend(self.foot.lines().map(str::to_owned));
+        }
+        lines
+    }
+
+    fn print(&self, console: &mut Console) -> Result<(), Failure> {
+        self.lines().iter().try_for_each(|line| console.print(&format!("{line}\n")))
+    }
+}
+
+async fn watch(args: &LocksArgs, session: &LockSession, console: &mut Console) -> Result<(), Failure> {
+    let mut watch = Watch::new(args.interval, args.output.json, console);
+    // A lock that nobody holds any more is told, too, where it was told before.
+    let all = LocksArgs { all: true, store: args.store.clone(), lock: args.lock.clone(), ..*args };
+    loop {
+        match look(&all, session).await {
+            Ok((now, views)) => show(args, &mut watch, session, now, &views, console)?,
+            Err(Failure::Store(error)) if error.is_transient() => watch.excuse(&error, console)?,
+            Err(failure) => return Err(failure),
+        }
+        rest(args.interval).await;
+    }
+}
+
+fn show(
+    args: &LocksArgs,
+    watch: &mut Watch,
+    session: &LockSession,
+    now: DateTime<Utc>,
+    views: &[LockView],
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let wanted = |view: &&LockView| args.all || args.lock.is_some() || !view.queue.is_empty();
+    let listed = |view: &&LockView| wanted(view) || watch.knows(view.lock.as_str());
+    let listed: Vec<LockView> = if watch.is_drawn() {
+        views.iter().filter(wanted).cloned().collect()
+    } else {
+        views.iter().filter(listed).cloned().collect()
+    };
+    let table = match listed.first().filter(|_| args.lock.is_some() && watch.is_drawn()) {
+        Some(view) => page(view, now, console).lines(),
+        None => grid(&listed, console).lines(),
+    };
+    let rows = listed.iter().map(|view| Row { key: view.lock.as_str(), fingerprint: fingerprint(view), view });
+    let title = format!("{}  {}", instant(now), session.location);
+    watch.show(Picture { title, table, empty: none(args, session), rows: rows.collect() }, console)
+}
+
+/// What makes a lock worth another line: anything but the passing of time.
+fn fingerprint(view: &LockView) -> String {
+    let queue: Vec<_> = view.queue.iter().map(|entry| (entry.token, entry.holds, entry.fence)).collect();
+    format!("{queue:?} {}", view.audit.len())
+}

@@ -1,0 +1,400 @@
+//! `cronward lock`: real processes that hold and wait for locks on the embedded store.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::process::{Killed, lives, pid_in, signal};
+use crate::program::{Ended, Place};
+use crate::wait;
+
+const STORE: &str = "sqlite:store.db";
+
+const CRONWARD: &str = env!("CARGO_BIN_EXE_cronward");
+
+/// The words of `cronward lock` with these words before the command.
+fn words<'a>(before: &[&'a str], command: &[&'a str]) -> Vec<&'a str> {
+    [&["lock"], before, &["--store", STORE, "--"], command].concat()
+}
+
+fn lock(place: &Place, before: &[&str], command: &[&str]) -> Ended {
+    place.run(&words(before, command))
+}
+
+/// A command under locks that says `up` once it runs, and is left running.
+fn running(place: &Place, before: &[&str], script: &str) -> (Killed, BufReader<ChildStdout>) {
+    let script = format!("echo up; {script}");
+    let command = place.command(&words(before, &["/bin/sh", "-c", &script]));
+    let (child, mut out) = piped(command);
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    assert_eq!(line, "up\n");
+    (child, out)
+}
+
+fn piped(mut command: Command) -> (Killed, BufReader<ChildStdout>) {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let out = BufReader::new(child.stdout.take().unwrap());
+    (Killed(child), out)
+}
+
+/// Its exit code, and what it said on stderr.
+fn ended(child: &mut Child) -> (Option<i32>, String) {
+    let status = wait::until("its end", || child.try_wait().unwrap());
+    let mut told = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    (status.code(), told)
+}
+
+/// The queue of a lock, as `locks NAME --json` tells it.
+fn queue(place: &Place, lock: &str) -> Vec<Value> {
+    let told = place.run(&["locks", lock, "--json", "--store", STORE]);
+    assert_eq!(told.code, 0, "{told:?}");
+    serde_json::from_str::<Value>(&told.stdout).unwrap()["queue"].as_array().unwrap().clone()
+}
+
+fn until_queued(place: &Place, lock: &str, entries: usize) {
+    wait::until_true("so many in the queue", || queue(place, lock).len() == entries);
+}
+
+/// Commands that go on until a file is there.
+const UNTIL_END: &str = "while ! test -e end; do sleep 0.02; done";
+
+#[test]
+fn exit_codes() {
+    let place = Place::new();
+    let sh = |script| lock(&place, &["x"], &["/bin/sh", "-c", script]);
+    let passed = sh("echo out; echo err >&2; exit 42");
+    assert_eq!((passed.code, &*passed.stdout, &*passed.stderr), (42, "out\n", "err\n"));
+    assert_eq!(sh("exit 0").code, 0);
+    assert_eq!(sh("kill -TERM $$").code, 143);
+    let missing = lock(&place, &["x"], &["/no/such/program"]);
+    assert_eq!((missing.code, &*missing.stderr), (127, "cronward: \"/no/such/program\" was not found\n"));
+    assert_eq!(lock(&place, &["x"], &["/"]).code, 126);
+    assert!(queue(&place, "x").is_empty(), "all of them have released it");
+    place.write("broken.db", &"no database ".repeat(100));
+    let refused = place.run(&["lock", "x", "--store", "sqlite:broken.db", "--", "/bin/echo", "never"]);
+    assert_eq!((refused.code, &*refused.stdout, refused.stderr.lines().count()), (69, "", 1), "{refused:?}");
+    let missing = place.run(&["lock", "x", "--config", "none.toml", "--", "/bin/echo", "never"]);
+    assert_eq!((missing.code, &*missing.stdout, missing.stderr.lines().count()), (78, "", 1), "{missing:?}");
+}
+
+#[test]
+fn who_finds_it_busy_says_so_with_one_or_the_code_that_was_given() {
+    let place = Place::new();
+    let (_holder, _out) = running(&place, &["x", "--node", "a"], "exec sleep 60");
+    let never = ["/bin/echo", "never"];
+    let busy = lock(&place, &["x", "--try"], &never);
+    let told = "cronward: x: held by a (sh); the command was not started\n";
+    assert_eq!((busy.code, &*busy.stdout, &*busy.stderr), (1, "", told));
+    let bounded = lock(&place, &["x", "--wait", "100ms"], &never);
+    let told = "cronward: x did not become free within 100ms; the command was not started\n";
+    assert_eq!((bounded.code, &*bounded.stdout, &*bounded.stderr), (1, "", told));
+    assert_eq!(queue(&place, "x").len(), 1, "who gave up stands in no queue");
+    assert_eq!(lock(&place, &["x", "--try", "-E", "9"], &never).code, 9);
+    let silent = lock(&place, &["x", "--try", "-E", "0"], &never);
+    assert_eq!((silent.code, &*silent.stdout, &*silent.stderr), (0, "", ""));
+}
+
+#[test]
+fn what_cannot_be_asked_for_is_a_usage_error_of_one_line() {
+    let place = Place::new();
+    let never = ["/bin/echo", "never"];
+    let many: Vec<String> = (0..17).map(|n| format!("l{n}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    for (before, why) in [
+        (&["x:0/4"][..], "x: ask for at least one permit"),
+        (&["x:5/4"], "x: 5 permits of 4 can never be held"),
+        (&["x:often"], "x: after the colon write shared, or permits as in 2/4"),
+        (&["Ledger"], "lock name"),
+        (&["x", "x:shared"], "x is named twice in one request"),
+        (&many, "a request names at most 16 locks, not 17"),
+        (&["x", "--try", "--wait", "1s"], "cannot be used with"),
+        (&["x", "--ttl", "10ms"], "--ttl: write a duration of 500 ms to a day"),
+        (&["x", "-E", "256"], "write a whole number from 0 to 255"),
+        (&[], "required arguments were not provided"),
+    ] {
+        let refused = lock(&place, before, &never);
+        assert_eq!((refused.code, &*refused.stdout, refused.stderr.lines().count()), (64, "", 1), "{refused:?}");
+        assert!(refused.stderr.contains(why), "{refused:?}");
+    }
+    for command in [&[][..], &[" "]] {
+        let refused = lock(&place, &["x"], command);
+        assert_eq!((refused.code, refused.stderr.lines().count()), (64, 1), "{refused:?}");
+    }
+    let unknown = place.command(&words(&["x"], &never)).env("CRONWARD_LOCK_OWNER", "me").output().unwrap();
+    assert_eq!(unknown.status.code(), Some(64));
+}
+
+#[test]
+fn a_store_that_keeps_no_locks_is_refused_before_anything_runs() {
+    let place = Place::with_jobs("[store]\nurl = \"redlock://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3\"\n");
+    let refused = place.run(&["lock", "x", "--", "/bin/echo", "never"]);
+    assert_eq!((refused.code, &*refused.stdout), (78, ""), "{refused:?}");
+    assert_eq!(refused.stderr, "error: redlock keeps no locks: docs/locks.md says which stores do\n");
+}
+
+#[test]
+fn the_second_runs_after_the_first() {
+    let place = Place::new();
+    let (mut first, _out) = running(&place, &["x"], &format!("{UNTIL_END}; echo first >> done"));
+    let (mut second, _out) = piped(place.command(&words(&["x"], &["/bin/sh", "-c", "echo second >> done"])));
+    until_queued(&place, "x", 2);
+    assert!(!place.path().join("done").exists());
+    place.write("end", "");
+    assert_eq!(ended(&mut first.0), (Some(0), String::new()));
+    assert_eq!(ended(&mut second.0), (Some(0), String::new()));
+    assert_eq!(std::fs::read_to_string(place.path().join("done")).unwrap(), "first\nsecond\n");
+}
+
+#[test]
+fn permits_readers_and_several_locks_are_held_beside_each_other_as_far_as_they_fit() {
+    let place = Place::new();
+    let all = ["gpu:2/4", "schema:shared", "ledger"];
+    let (_holder, _out) = running(&place, &all, "exec sleep 60");
+    let tries = |locks: &[&str]| lock(&place, &[locks, &["--try"]].concat(), &["/bin/true"]).code;
+    assert_eq!([tries(&["gpu:2/4"]), tries(&["gpu:3/4"]), tries(&["gpu"])], [0, 1, 1]);
+    assert_eq!([tries(&["schema:shared"]), tries(&["schema"])], [0, 1]);
+    // All or none: what is free is not taken.
+    assert_eq!(tries(&["other", "ledger"]), 1);
+    assert_eq!(tries(&["other"]), 0);
+}
+
+#[test]
+fn the_command_is_told_what_it_holds_and_nothing_of_the_store() {
+    let place = Place::new();
+    let script = "echo $CRONWARD_LOCKS; echo $CRONWARD_LOCK_FENCE; echo $CRONWARD_LOCK_OWNER; env";
+    let mut command = place.command(&words(&["x", "gpu:2/4"], &["/bin/sh", "-c", script]));
+    let told: Ended = command.env("CRONWARD_STORE", STORE).env("DB", "a:sqlite:store.db").output().unwrap().into();
+    let lines: Vec<&str> = told.stdout.lines().collect();
+    assert_eq!((told.code, lines[0], &*told.stderr), (0, "x gpu", ""));
+    let earlier: u64 = lines[1].parse().unwrap();
+    assert!(lines[2].len() == 32 && !told.stdout.contains("CRONWARD_STORE"), "{}", told.stdout);
+    let later = lock(&place, &["x"], &["/bin/sh", "-c", "echo $CRONWARD_LOCK_FENCE"]);
+    assert!(later.stdout.trim().parse::<u64>().unwrap() > earlier, "{later:?}");
+}
+
+#[test]
+fn standard_input_and_braces_reach_the_command_as_they_are() {
+    let place = Place::new();
+    place.write("in", "from a file\n");
+    let mut command = place.command(&words(&["x"], &["/bin/sh", "-c", "cat; echo \"$0\"", "{slot} {"]));
+    let told: Ended = command.stdin(std::fs::File::open(place.path().join("in")).unwrap()).output().unwrap().into();
+    assert_eq!((told.code, &*told.stdout, &*told.stderr), (0, "from a file\n{slot} {\n", ""));
+}
+
+#[test]
+fn reentry_over_processes() {
+    let place = Place::new();
+    let inner = ["lock", "x", "y", "--store", STORE, "--", "/bin/sh", "-c", "echo in $CRONWARD_LOCKS"];
+    let nested = lock(&place, &["x"], &[&[CRONWARD], &inner[..]].concat());
+    assert_eq!((nested.code, &*nested.stdout, &*nested.stderr), (0, "in x y\n", ""));
+    // Through a guard of a slot, too, and then a lock within that.
+    let guard = ["exec", "--store", STORE, "--job", "push", "--", CRONWARD];
+    let nested = lock(&place, &["x"], &[&[CRONWARD], &guard[..], &inner[..]].concat());
+    assert_eq!((nested.code, &*nested.stdout, &*nested.stderr), (0, "in x y\n", ""));
+    // And what runs under a lock within a run is still that run.
+    let of_run = ["lock", "x", "--store", STORE, "--", "/bin/sh", "-c", "echo $CRONWARD_JOB $CRONWARD_LOCKS"];
+    let told = place.run(&[&["exec", "--store", STORE, "--job", "pull", "--", CRONWARD], &of_run[..]].concat());
+    assert_eq!((told.code, &*told.stdout, &*told.stderr), (0, "pull x\n", ""));
+    assert!(queue(&place, "x").is_empty() && queue(&place, "y").is_empty());
+}
+
+#[test]
+fn who_would_wait_for_itself_is_refused_and_its_first_lock_stays() {
+    let place = Place::new();
+    let (_reader, _out) = running(&place, &["x:shared"], "exec sleep 60");
+    let inner = [CRONWARD, "lock", "x", "--store", STORE, "--", "/bin/echo", "never"];
+    let told = lock(&place, &["x:shared"], &inner);
+    assert_eq!((told.code, &*told.stdout), (69, ""), "{told:?}");
+    assert!(told.stderr.contains("would wait for itself"), "{told:?}");
+}
+
+#[test]
+fn grandchildren_do_not_keep_it() {
+    let place = Place::new();
+    let script = "sleep 600 & echo $! > group; setsid sleep 600 & echo $! > session; exit 3";
+    let mut command = place.command(&words(&["x"], &["/bin/sh", "-c", script]));
+    let told: Ended = command.env("PATH", "/usr/bin:/bin").output().unwrap().into();
+    assert_eq!(told.code, 3, "{told:?}");
+    for name in ["group", "session"] {
+        assert!(!lives(pid_in(place.path(), name).unwrap()), "{name}");
+    }
+    assert_eq!(lock(&place, &["x", "--try"], &["/bin/true"]).code, 0, "it is free at once");
+}
+
+#[test]
+fn signals_forwarded() {
+    let place = Place::new();
+    let script = "trap 'echo usr1' USR1; trap 'echo term; exit 9' TERM; echo set; while :; do sleep 0.05; done";
+    let (mut child, mut out) = running(&place, &["x"], script);
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    child.signal(Signal::USR1);
+    out.read_line(&mut line).unwrap();
+    child.signal(Signal::TERM);
+    out.read_line(&mut line).unwrap();
+    assert_eq!(line, "set\nusr1\nterm\n");
+    // What the signal does to the shell's own child the shell tells.
+    assert_eq!(ended(&mut child.0).0, Some(9));
+    assert_eq!(lock(&place, &["x", "--try"], &["/bin/true"]).code, 0, "released after the command");
+}
+
+#[test]
+fn a_signal_to_the_group_ends_all_of_it_and_then_the_lock_is_free() {
+    let place = Place::new();
+    let (mut child, _out) = running(&place, &["x"], "sleep 600 & echo $! > child; wait");
+    let grandchild = wait::until("its child", || pid_in(place.path(), "child"));
+    child.signal(Signal::TERM);
+    assert_eq!(ended(&mut child.0).0, Some(143));
+    assert!(!lives(grandchild));
+    assert_eq!(lock(&place, &["x", "--try"], &["/bin/true"]).code, 0);
+}
+
+#[test]
+fn a_signal_while_it_waits_ends_the_wait_and_leaves_the_queue() {
+    let place = Place::new();
+    let (_holder, _out) = running(&place, &["x"], "exec sleep 60");
+    let (mut waiting, _out) = piped(place.command(&words(&["x"], &["/bin/echo", "never"])));
+    until_queued(&place, "x", 2);
+    waiting.signal(Signal::TERM);
+    assert_eq!(ended(&mut waiting.0), (Some(143), String::new()));
+    assert_eq!(queue(&place, "x").len(), 1);
+}
+
+#[test]
+fn a_holder_that_is_killed_is_followed_after_its_ttl_and_its_command_is_dead_by_then() {
+    let place = Place::new();
+    let (mut holder, _out) = running(&place, &["x", "--ttl", "5s"], "echo $$ > pid; exec sleep 600");
+    let command = wait::until("the command", || pid_in(place.path(), "pid"));
+    let (mut next, _out) = piped(place.command(&words(&["x"], &["/bin/true"])));
+    until_queued(&place, "x", 2);
+    holder.kill();
+    assert_eq!(ended(&mut next.0), (Some(0), String::new()));
+    assert!(!lives(command));
+}
+
+#[test]
+fn a_holder_that_is_stopped_loses_its_command_before_the_next_one_runs() {
+    let place = Place::new();
+    let (mut holder, _out) = running(&place, &["x", "--ttl", "5s"], "echo $$ > pid; exec sleep 600");
+    let command = wait::until("the command", || pid_in(place.path(), "pid"));
+    signal(holder.0.id(), Signal::STOP);
+    let next = lock(&place, &["x"], &["/bin/sh", "-c", "kill -0 $(cat pid) 2> /dev/null && echo both; true"]);
+    assert_eq!((next.code, &*next.stdout), (0, ""), "{next:?}");
+    assert!(!lives(command));
+    signal(holder.0.id(), Signal::CONT);
+    let (code, told) = ended(&mut holder.0);
+    assert_eq!(code, Some(76), "{told}");
+    assert!(told.contains("x: the lock was lost or its renewal was overdue"), "{told}");
+}
+
+fn unlock(place: &Place, flags: &[&str]) -> Ended {
+    place.run(&[&["unlock", "--store", STORE, "--yes", "--reason", "it hangs"], flags].concat())
+}
+
+#[test]
+fn who_is_evicted_has_its_command_killed_and_ends_with_76() {
+    let place = Place::new();
+    let (mut holder, mut out) = running(&place, &["x", "--node", "a", "--ttl", "6s"], "exec sleep 600");
+    let told = unlock(&place, &["--lock", "x"]);
+    assert_eq!(told.code, 0, "{told:?}");
+    assert!(told.stdout.starts_with("unlock x: sh on node a loses the lock\ncannot be undone; "), "{told:?}");
+    let (code, told) = ended(&mut holder.0);
+    assert_eq!(code, Some(76), "{told}");
+    assert!(told.ends_with("the command was killed\n"), "{told}");
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "", "the command is dead");
+    let shown = place.run(&["locks", "x", "--store", STORE]).stdout;
+    assert!(shown.contains("\noperators\n") && shown.contains(": it hangs\n"), "{shown}");
+}
+
+#[test]
+fn who_may_go_on_after_a_loss_ends_as_it_would_and_says_so() {
+    let place = Place::new();
+    let flags = ["x", "--ttl", "1s", "--on-lost", "continue"];
+    let (mut holder, _out) = running(&place, &flags, &format!("{UNTIL_END}; exit 5"));
+    assert_eq!(unlock(&place, &["--lock", "x"]).code, 0);
+    let next = lock(&place, &["x", "--node", "b"], &["/bin/sh", "-c", "touch end"]);
+    assert_eq!((next.code, &*next.stderr), (0, ""));
+    let (code, told) = ended(&mut holder.0);
+    assert_eq!(code, Some(5), "{told}");
+    assert!(told.contains("another holder may have overlapped"), "{told}");
+}
+
+#[test]
+fn of_several_holders_the_one_that_is_named_is_evicted_and_a_waiter_too() {
+    let place = Place::new();
+    let flags = ["x:shared", "--ttl", "6s"];
+    let (mut one, _out) = running(&place, &flags, "exec sleep 600");
+    let (_two, _out) = running(&place, &flags, "exec sleep 600");
+    let (mut waiting, _out) = piped(place.command(&words(&["x", "--ttl", "6s"], &["/bin/echo", "never"])));
+    until_queued(&place, "x", 3);
+    let refused = unlock(&place, &["--lock", "x"]);
+    assert_eq!((refused.code, refused.stderr.lines().count()), (64, 1), "{refused:?}");
+    assert!(refused.stderr.contains("x has 2 holders: name one of them with --token"), "{refused:?}");
+    let tokens: Vec<String> =
+        queue(&place, "x").iter().map(|entry| entry["token"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(unlock(&place, &["--lock", "x", "--token", &tokens[2]]).code, 0);
+    let (code, told) = ended(&mut waiting.0);
+    assert_eq!((code, told.lines().count()), (Some(69), 1), "{told}");
+    assert!(told.contains("taken out of the queue"), "{told}");
+    assert_eq!(unlock(&place, &["--lock", "x", "--token", &tokens[0]]).code, 0);
+    assert_eq!(ended(&mut one.0).0, Some(76));
+    assert_eq!(queue(&place, "x").len(), 1);
+}
+
+#[test]
+fn a_listing_tells_who_holds_and_who_waits() {
+    let place = Place::new();
+    let (_holder, _out) = running(&place, &["gpu:2/4", "x", "--node", "a"], "exec sleep 60");
+    let (_waiting, _out) = piped(place.command(&words(&["x", "--node", "b"], &["/bin/true"])));
+    until_queued(&place, "x", 2);
+    let listed = place.run(&["locks", "--store", STORE]);
+    assert_eq!(listed.code, 0, "{listed:?}");
+    let row = |name: &str| {
+        let line = listed.stdout.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(row("LOCK"), ["LOCK", "HELD", "HOLDERS", "WAITING", "OLDEST"]);
+    assert_eq!(row("gpu"), ["gpu", "2/4", "sh@a", "0", "-"]);
+    assert_eq!(row("x")[..4], ["x", "1/1", "sh@a", "1"]);
+    let shown = place.run(&["locks", "x", "--store", STORE]).stdout;
+    assert!(shown.starts_with("x  1/1 held, 1 waiting  at "), "{shown}");
+    assert!(shown.contains(" holds ") && shown.contains(" waits for a "), "{shown}");
+    let queue = queue(&place, "x");
+    assert_eq!((&queue[0]["holds"], &queue[0]["label"], &queue[0]["node"]), (&true.into(), &"sh".into(), &"a".into()));
+    assert_eq!(
+        (&queue[1]["holds"], &queue[1]["ahead"], &queue[1]["waits_for"]),
+        (&false.into(), &1.into(), &"a".into())
+    );
+    assert_eq!((&queue[1]["fence"], &queue[1]["since"]), (&Value::Null, &Value::Null));
+    let free = place.run(&["locks", "--store", STORE, "--namespace", "other"]);
+    assert_eq!((free.code, &*free.stdout), (0, ""), "{free:?}");
+    assert!(free.stderr.starts_with("no locks: "), "{free:?}");
+}
+
+#[test]
+fn a_watch_tells_each_change_of_a_lock_in_a_line() {
+    let place = Place::new();
+    let (mut holder, _out) = running(&place, &["x", "--node", "a"], UNTIL_END);
+    let (_watch, out) = piped(place.command(&["locks", "--watch", "--interval", "50ms", "--store", STORE]));
+    let mut lines = out.lines().map(Result::unwrap);
+    assert!(lines.next().unwrap().starts_with("LOCK "));
+    let held = lines.next().unwrap();
+    assert!(held.contains("1/1") && held.contains("sh@a"), "{held}");
+    place.write("end", "");
+    assert_eq!(ended(&mut holder.0).0, Some(0));
+    let free = lines.next().unwrap();
+    assert!(free.starts_with("x ") && free.contains(" 0 ") && !free.contains("sh@a"), "{free}");
+}
+
+#[test]
+fn a_listing_makes_no_store() {
+    let place = Place::new();
+    assert_eq!(place.run(&["locks", "--store", STORE]).code, 75);
+    assert!(!place.path().join("store.db").exists());
+}
