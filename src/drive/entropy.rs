@@ -15,8 +15,8 @@ pub struct Entropy {
 
 impl Entropy {
     /// From the operating system. Fails only where there is no random source at all.
-    pub fn from_system() -> Result<Self, getrandom::Error> {
-        Ok(Self { base: draw()?, drawn: AtomicU64::new(0), fixed: false })
+    pub fn from_system() -> std::io::Result<Self> {
+        Ok(Self { base: draw().map_err(std::io::Error::other)?, drawn: AtomicU64::new(0), fixed: false })
     }
 
     /// Always the same tokens in the same order; for tests.

@@ -14,7 +14,7 @@ pub enum LockError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The owner holds one of the locks already, and could have the rest only once others leave: they may be waiting for that owner.
-    #[error("the owner holds a lock of the request already, and others keep it from having the rest at once")]
+    #[error("the owner holds a lock of the request already, and would wait for itself")]
     WouldWaitForItself,
     /// Too many stand in the queue.
     #[error("the queue is full")]

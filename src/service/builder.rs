@@ -233,7 +233,7 @@ impl GuardBuilder {
             ..JobSpec::new(job, schedule, Program::Direct(Vec::new()))
         };
         let timetable = Timetable::of(&spec)?;
-        let entropy = Entropy::from_system().map_err(|error| BuildError::Random(std::io::Error::other(error)))?;
+        let entropy = Entropy::from_system().map_err(BuildError::Random)?;
         let wait = if self.wait.is_zero() { Wait::No } else { Wait::For(self.wait) };
         let patience = Patience { wait, store: self.store_wait, record: None, drain: Duration::ZERO };
         let Self { store, clock, observer, .. } = self;

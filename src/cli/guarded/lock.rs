@@ -173,7 +173,9 @@ fn refused(demands: &Demands, error: &LockError) -> Result<Verdict, Failure> {
         LockError::Store(error) => return Ok(of_silence(error.kind, &error.to_string())),
         LockError::Full => ExitCode::TryAgain,
         LockError::WouldWaitForItself | LockError::Evicted => ExitCode::StoreRefuses,
-        LockError::Demand(_) | LockError::Lost | LockError::Abandoned => return Err(Failure::Internal(error.to_string())),
+        LockError::Demand(_) | LockError::Lost | LockError::Abandoned => {
+            return Err(Failure::Internal(error.to_string()));
+        }
     };
     let told = format!("{demands}: {error}; the command was not started");
     Ok(Verdict { code: code as u8, result: "refused", told: vec![told] })
