@@ -62,7 +62,7 @@ const CAPABILITY: Capability = Capability {
     poll: POLL,
     durable: true,
     expires_records: false,
-    locks: false,
+    locks: true,
 };
 
 /// A store in one ZooKeeper ensemble.

@@ -129,7 +129,7 @@ impl LockStep {
         let told = lock.find(token).is_some_and(|entry| entry.told().is_some());
         let Some(place) = lock.own_place(request.owner, token).filter(|_| !told) else { return Some(Stands::There) };
         let Some(entry) = lock.find(token).cloned() else { return Some(Stands::There) };
-        if entry.place == place && lock.holds(token) {
+        if lock.holds(token) {
             return Some(Stands::There);
         }
         let mut before = lock.holding();

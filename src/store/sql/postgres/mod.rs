@@ -88,7 +88,7 @@ impl Dialect for Postgres {
         poll: POLL,
         durable: true,
         expires_records: false,
-        locks: false,
+        locks: true,
     };
 
     const FORM: &'static str = "write postgres://user:password@host:5432/database, special characters percent-encoded";

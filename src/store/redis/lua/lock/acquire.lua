@@ -40,7 +40,7 @@ local function is_beside_own(lock)
   local own = lock.own
   if own.fence > 0 then return true end
   local other = first_in_front(lock, function(entry) return entry.owner == OWNER and entry.token ~= TOKEN end)
-  if not other or (own.place == other.place and holds(lock)) then return true end
+  if not other or holds(lock) then return true end
   local before = holding(lock)
   take(lock)
   own.place = other.place
