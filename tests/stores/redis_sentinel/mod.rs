@@ -19,6 +19,7 @@ mod lost_success;
 mod daemon;
 #[cfg(feature = "daemon")]
 mod doctor;
+mod locks;
 #[cfg(feature = "daemon")]
 mod replicas;
 mod secure;

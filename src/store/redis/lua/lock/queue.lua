@@ -29,7 +29,7 @@ local function read_entry(lock, token, raw)
   local place, fence, weight, of, till, owner, instance, node, label =
     string.match(raw, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%x+) (%x+) (%w[%w._-]*) (.*)$')
   if not place or #place > 16 or #fence > 16 or #weight > 10 or #of > 10 or #till > 16 or #owner ~= 32 or #instance ~= 32
-    or #node > 64 then
+    or #node > 64 or not string.find(node, '%w$') then
     foreign = foreign or { 'corrupt', lock.known, token .. ' ' .. raw }
     return nil
   end
