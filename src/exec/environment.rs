@@ -319,6 +319,7 @@ pub(super) mod tests {
             "CRONWARD_DEADLINE=2026-11-21T14:35:00.250Z",
         ];
         assert_eq!(told, wanted);
+        assert_eq!(variables(&run()).into_iter().map(|(name, _)| name).collect::<Vec<_>>(), OF_A_RUN);
     }
 
     #[test]

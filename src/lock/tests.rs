@@ -237,6 +237,36 @@ async fn what_is_taken_away_is_told() {
     assert_eq!(other.standing(), Standing::Held);
 }
 
+#[cfg(feature = "daemon")]
+#[tokio::test]
+async fn a_wait_that_is_over_has_left_the_queue() {
+    let store = store();
+    let locks = locks(&store, "a");
+    let held = locks.mutex("x").unwrap().lock().await.unwrap();
+    let asking = || locks.request().exclusive("x").unwrap();
+    assert!(asking().lock_until(true, until_queued(&locks, "x", 2)).await.unwrap().is_none());
+    assert_eq!(locks.list().await.unwrap()[0].entries.len(), 1);
+    assert!(is_busy(asking().lock_until(false, std::future::pending()).await.map(Option::unwrap)));
+    drop(held);
+    drop(asking().lock_until(true, std::future::pending()).await.unwrap().unwrap());
+}
+
+#[cfg(feature = "daemon")]
+#[tokio::test]
+async fn what_is_held_is_believed_in_until_its_loss_is_known() {
+    let store = store();
+    let locks = Locks::builder(store.clone(), "a").ttl(Duration::from_millis(500)).build().unwrap();
+    let held = locks.mutex("x").unwrap().lock().await.unwrap();
+    let mut trust = held.trust();
+    let first = trust.borrow_and_update().unwrap();
+    trust.changed().await.unwrap();
+    assert!(trust.borrow_and_update().unwrap().deadline() > first.deadline(), "renewed");
+    store.with_ledger(|ledger, _| ledger.forget_lock(&LockName::new("x").unwrap()));
+    drop(self::locks(&store, "b").mutex("x").unwrap().lock().await.unwrap());
+    assert_eq!(held.lost().await, Standing::Lost);
+    assert!(trust.wait_for(Option::is_none).await.is_ok());
+}
+
 #[tokio::test]
 async fn five_hundred_waiters_are_all_served() {
     let store = store();

@@ -326,6 +326,15 @@ fn who_may_go_on_after_a_loss_ends_as_it_would_and_says_so() {
 }
 
 #[test]
+fn who_ends_before_it_has_noticed_a_loss_says_so_all_the_same() {
+    let place = Place::new();
+    let inner = [CRONWARD, "unlock", "--lock", "x", "--yes", "--store", STORE];
+    let told = lock(&place, &["x"], &inner);
+    let line = "cronward: x: the lock had lapsed or was taken away; nobody else has held it since\n";
+    assert_eq!((told.code, &*told.stderr), (0, line), "{told:?}");
+}
+
+#[test]
 fn of_several_holders_the_one_that_is_named_is_evicted_and_a_waiter_too() {
     let place = Place::new();
     let flags = ["x:shared", "--ttl", "6s"];

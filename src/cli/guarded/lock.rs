@@ -13,8 +13,9 @@ use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::cli::format::harmless;
 use crate::cli::guarded::forward::{Forwarded, Signals};
-use crate::cli::guarded::run::{HOLDS, HOLDS_KEY, handed_down, listen, node_name, store_patience};
+use crate::cli::guarded::run::{listen, node_name, store_patience};
 use crate::cli::guarded::task::{OnLostWord, check_command};
+use crate::cli::guarded::told::{HOLDS, HOLDS_KEY, OF_LOCKS, OWNER, handed_down};
 use crate::cli::guarded::verdict::{Verdict, of_exit, of_signal, of_silence};
 use crate::cli::store_args::{StoreAddress, StoreArgs};
 use crate::cli::{ExitCode, value_parsers};
@@ -28,18 +29,6 @@ use crate::machine::TrustWindow;
 use crate::resource::{Demand, Demands};
 use crate::slot::{Exit, LeaseDeadline};
 use crate::store::{StoreError, open_locks};
-
-/// The names of the locks that are held, with spaces between.
-const LOCKS: &str = "CRONWARD_LOCKS";
-
-/// The one number of all of them.
-const FENCE: &str = "CRONWARD_LOCK_FENCE";
-
-/// Whose they are: who is told it takes them again.
-const OWNER: &str = "CRONWARD_LOCK_OWNER";
-
-/// What a command is told of the locks that it runs under.
-pub(super) const OF_LOCKS: [&str; 3] = [LOCKS, FENCE, OWNER];
 
 /// How long a lock is waited for by whom holds others already, if not said: two such owners can wait for each other.
 const NESTED_WAIT: Duration = Duration::from_secs(600);
@@ -289,7 +278,10 @@ impl Locked<'_> {
             Some(Ok(LockRelease::Overtaken { .. })) => {
                 told.push(format!("{demands}: the lock had lapsed{by}; another holder may have overlapped"));
             }
-            Some(Ok(LockRelease::Released | LockRelease::Expired)) => {}
+            Some(Ok(LockRelease::Released)) => {}
+            Some(Ok(LockRelease::Expired)) => {
+                told.push(format!("{demands}: the lock had lapsed or was taken away; nobody else has held it since"));
+            }
             Some(Err(error)) => told.push(self.not_released(&error.to_string())),
             None => told.push(self.not_released("a signal ended the wait for the store")),
         }
@@ -302,5 +294,57 @@ impl Locked<'_> {
             "{}: the store has not confirmed the release: {why}; the lock is free after {ttl} at most",
             self.demands
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use clap::Parser;
+
+    use crate::store::{Applied, ErrorKind, Op};
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: LockArgs,
+    }
+
+    fn args(flags: &[&str]) -> LockArgs {
+        Line::parse_from([&["lock", "x"], flags, &["--", "/usr/bin/bill", "--password", "hunter2"]].concat()).args
+    }
+
+    #[test]
+    fn others_are_told_the_programs_name_and_nothing_of_its_arguments() {
+        assert_eq!(label(&args(&[]).command), "bill");
+    }
+
+    #[test]
+    fn who_calls_a_busy_lock_a_success_is_told_nothing() {
+        assert_eq!(busy(&args(&[]), "x: held").code, 1);
+        let verdict = busy(&args(&["-E", "0"]), "x: held");
+        assert_eq!((verdict.code, verdict.told), (0, Vec::new()));
+    }
+
+    #[test]
+    fn what_waiting_does_not_help_is_told_apart_from_what_may_be_tried_again() {
+        let demands = Demands::from("x:2/4".parse::<Demand>().unwrap());
+        let verdict = |error| refused(&demands, &error).unwrap();
+        let store = |kind| LockError::Store(StoreError::new(kind, Applied::No, Op::Acquire, "redis://h", "refused"));
+        assert_eq!(verdict(store(ErrorKind::Unavailable)).code, 75);
+        assert_eq!(verdict(store(ErrorKind::Denied)).code, 69);
+        assert_eq!(verdict(LockError::Full).code, 75);
+        let own = verdict(LockError::WouldWaitForItself);
+        let told = "x:2/4: the owner holds the lock already beside others, and would wait for itself; the command was not started";
+        assert_eq!((own.code, own.told), (69, vec![told.to_owned()]));
+    }
+
+    #[tokio::test]
+    async fn a_wait_ends_with_its_time_or_with_a_signal() {
+        let ended = CancellationToken::new();
+        over(Some(Duration::from_millis(1)), &ended).await;
+        ended.cancel();
+        over(None, &ended).await;
     }
 }

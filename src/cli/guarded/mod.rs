@@ -12,6 +12,7 @@ mod forward;
 mod lock;
 mod run;
 mod task;
+mod told;
 mod trigger;
 mod verdict;
 

@@ -13,8 +13,8 @@ use tokio::sync::watch;
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::cli::guarded::forward::{Forwarded, Signals};
-use crate::cli::guarded::lock::OF_LOCKS;
 use crate::cli::guarded::task::{ExecArgs, Task};
+use crate::cli::guarded::told::{HOLDS, HOLDS_KEY, OF_LOCKS, handed_down};
 use crate::cli::guarded::verdict::{ReportFile, Telling, Verdict, finish, is_outside, judge, not_begun, not_opened};
 use crate::cli::session::connect;
 use crate::cli::store_args::StoreAddress;
@@ -28,12 +28,6 @@ use crate::observe::FanOut;
 use crate::reply::ClaimAnswer;
 use crate::slot::{Attempt, Audit, Exit, Mark, RunContext, Slot, Token, Trigger};
 use crate::store::{Store, StoreError};
-
-/// How deep the holds of one lease are nested; the outermost has none.
-pub(super) const HOLDS: &str = "CRONWARD_HOLDS";
-
-/// The key of a foreign program that the outer run holds with its lease.
-pub(super) const HOLDS_KEY: &str = "CRONWARD_HOLDS_KEY";
 
 /// The pause before a store that did not answer is asked again.
 const AGAIN: Duration = Duration::from_millis(200);
@@ -112,12 +106,6 @@ pub(super) fn listen() -> Result<Signals, Failure> {
 /// How long a store may be silent before the command line gives up.
 pub(super) fn store_patience(address: &StoreAddress) -> Duration {
     address.options.op_timeout * STORE_TRIES
-}
-
-/// The variables of these names that this process was told, for what it starts: of the others that begin with `CRONWARD_` a command sees
-/// none.
-pub(super) fn handed_down(names: impl IntoIterator<Item = &'static str>) -> impl Iterator<Item = (String, String)> {
-    names.into_iter().filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)))
 }
 
 /// A task with all that it takes to run it.

@@ -5,11 +5,14 @@
 //! asked and audited like them, is in `guarded`.
 
 mod confirm;
-mod evict;
 #[cfg(test)]
 mod tests;
+mod unlock;
 
 pub(crate) use confirm::{Change, OperatorArgs, Undo};
+#[cfg(test)]
+use unlock::unlock_in;
+pub(crate) use unlock::{UnlockArgs, unlock};
 
 use std::time::Duration;
 
@@ -23,9 +26,9 @@ use crate::cli::session::{KnownJob, StoreSession};
 use crate::cli::store_args::{StoreArgs, quoted, starter};
 use crate::cli::{lookup, value_parsers};
 use crate::clock::later;
-use crate::job::{JobName, LockName, Policy};
-use crate::slot::{Mark, SlotRecord, Token};
-use crate::store::{Intervention, Pause};
+use crate::job::{JobName, Policy};
+use crate::slot::{Mark, SlotRecord};
+use crate::store::Pause;
 
 /// Pause a job: none of its slots starts until a given time, or until the job is resumed
 ///
@@ -227,86 +230,6 @@ fn effect_of_reset(record: &SlotRecord, job: &KnownJob, session: &StoreSession, 
         (Some(_), false) => format!("the slot ended at {end}, so nothing runs it any more"),
     });
     parts.join("; ")
-}
-
-/// Take the lease of a slot from the node that holds it, or a lock from whoever holds it
-///
-/// The holder's next renewal fails. With on_lost = "kill" the holder then stops its command; otherwise the command continues,
-/// and two runs may overlap. The attempt counts. An external lock that is held with the lease (exec --key) is deleted, unless
-/// somebody else holds it by now.
-///
-/// With --lock a lock is taken from its holder, whose cronward lock then stops its command, unless it was told to continue.
-#[derive(Debug, clap::Args)]
-#[command(before_help = "Example: cronward unlock billing@2026-11-21T14Z --reason 'node b is gone' --yes")]
-pub(crate) struct UnlockArgs {
-    /// The slot: billing@2026-11-21T14Z, billing for the current slot, billing@-1 for the previous slot
-    #[arg(value_name = "JOB[@SLOT]", required_unless_present = "lock", conflicts_with = "lock")]
-    pub(crate) slot: Option<SlotRef>,
-    /// This lock instead of a slot
-    #[arg(long, value_name = "NAME")]
-    pub(crate) lock: Option<LockName>,
-    /// Of the lock's queue the request with this token, which `cronward locks NAME` lists, whether it holds or waits
-    #[arg(long, value_name = "TOKEN", requires = "lock", conflicts_with = "all", value_parser = value_parsers::token)]
-    pub(crate) token: Option<Token>,
-    /// All who hold the lock
-    #[arg(long, requires = "lock")]
-    pub(crate) all: bool,
-    #[command(flatten)]
-    pub(crate) operator: OperatorArgs,
-    #[command(flatten)]
-    pub(crate) store: StoreArgs,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
-}
-
-/// Unlocks the slot, or the lock.
-pub(crate) async fn unlock(args: &UnlockArgs, console: &mut Console) -> Result<(), Failure> {
-    if let Some(lock) = &args.lock {
-        return evict::evict(args, lock, console).await;
-    }
-    let session = StoreSession::open(&args.store, console).await?;
-    unlock_in(&session, args, console).await
-}
-
-async fn unlock_in(session: &StoreSession, args: &UnlockArgs, console: &mut Console) -> Result<(), Failure> {
-    let none = || Failure::Usage("no slot: name one, or give --lock NAME".to_owned());
-    let (_, record) = lookup::find(session, args.slot.as_ref().ok_or_else(none)?).await?;
-    let change = Change {
-        verb: "unlock",
-        target: record.slot.to_string(),
-        effect: effect_of_unlock(&record),
-        needless: "no node holds the lease".to_owned(),
-        undo: Undo::Not(undo_of_unlock(&record)),
-        store: args.store.clone(),
-    };
-    // The store is not asked either: nobody agreed to take a lease that begins in this moment.
-    if !matches!(record.mark, Mark::Leased { .. }) {
-        return change.tell(Intervention::Unchanged, args.output, console);
-    }
-    if !change.confirm(&args.operator, console)? {
-        return Ok(());
-    }
-    let answer = session.store.unlock(&record.slot, &args.operator.audit("unlock")).await?;
-    change.tell(answer, args.output, console)
-}
-
-/// A lease cannot be handed back: what is left to do.
-fn undo_of_unlock(record: &SlotRecord) -> String {
-    let node = match &record.mark {
-        Mark::Leased { by, .. } => format!(" on node {}", by.node),
-        Mark::Free | Mark::Backoff { .. } | Mark::Done(_) => String::new(),
-    };
-    format!("cannot be undone; if the command{node} is still running, stop it: two runs may overlap")
-}
-
-/// What the unlock does to this slot, in words.
-fn effect_of_unlock(record: &SlotRecord) -> String {
-    match &record.mark {
-        Mark::Leased { by, .. } => {
-            format!("attempt {} on node {} loses its lease, and other nodes may start the slot", by.attempt, by.node)
-        }
-        Mark::Free | Mark::Backoff { .. } | Mark::Done(_) => "no node loses a lease".to_owned(),
-    }
 }
 
 /// Mark a slot as done without a run: no node starts the slot, and the slot is not a failure

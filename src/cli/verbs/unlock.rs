@@ -1,16 +1,102 @@
-//! `cronward unlock --lock`: takes somebody out of the queue of a lock, whether they hold it or wait for it.
+//! `cronward unlock`: takes the lease of a slot from the node that holds it, or takes somebody out of the queue of a lock, whether they
+//! hold it or wait for it.
 
-use crate::cli::console::Console;
+use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::format::harmless;
 use crate::cli::locks::LockSession;
-use crate::cli::verbs::{Change, Undo, UnlockArgs};
+use crate::cli::lookup::{self, SlotRef};
+use crate::cli::session::StoreSession;
+use crate::cli::store_args::StoreArgs;
+use crate::cli::value_parsers;
+use crate::cli::verbs::{Change, OperatorArgs, Undo};
 use crate::job::LockName;
 use crate::resource::{LockEntry, LockRecord};
+use crate::slot::{Mark, SlotRecord, Token};
 use crate::store::Intervention;
 
+/// Take the lease of a slot from the node that holds it, or a lock from whoever holds it
+///
+/// The holder's next renewal fails. With on_lost = "kill" the holder then stops its command; otherwise the command continues,
+/// and two runs may overlap. The attempt counts. An external lock that is held with the lease (exec --key) is deleted, unless
+/// somebody else holds it by now.
+///
+/// With --lock a lock is taken from its holder, whose cronward lock then stops its command, unless it was told to continue.
+#[derive(Debug, clap::Args)]
+#[command(before_help = "Example: cronward unlock billing@2026-11-21T14Z --reason 'node b is gone' --yes")]
+pub(crate) struct UnlockArgs {
+    /// The slot: billing@2026-11-21T14Z, billing for the current slot, billing@-1 for the previous slot
+    #[arg(value_name = "JOB[@SLOT]", required_unless_present = "lock", conflicts_with = "lock")]
+    pub(crate) slot: Option<SlotRef>,
+    /// This lock instead of a slot
+    #[arg(long, value_name = "NAME")]
+    pub(crate) lock: Option<LockName>,
+    /// Of the lock's queue the request with this token, which `cronward locks NAME` lists, whether it holds or waits
+    #[arg(long, value_name = "TOKEN", requires = "lock", conflicts_with = "all", value_parser = value_parsers::token)]
+    pub(crate) token: Option<Token>,
+    /// All who hold the lock
+    #[arg(long, requires = "lock")]
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) operator: OperatorArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Unlocks the slot, or the lock.
+pub(crate) async fn unlock(args: &UnlockArgs, console: &mut Console) -> Result<(), Failure> {
+    if let Some(lock) = &args.lock {
+        return evict(args, lock, console).await;
+    }
+    let session = StoreSession::open(&args.store, console).await?;
+    unlock_in(&session, args, console).await
+}
+
+pub(super) async fn unlock_in(session: &StoreSession, args: &UnlockArgs, console: &mut Console) -> Result<(), Failure> {
+    let none = || Failure::Usage("no slot: name one, or give --lock NAME".to_owned());
+    let (_, record) = lookup::find(session, args.slot.as_ref().ok_or_else(none)?).await?;
+    let change = Change {
+        verb: "unlock",
+        target: record.slot.to_string(),
+        effect: effect_of_unlock(&record),
+        needless: "no node holds the lease".to_owned(),
+        undo: Undo::Not(undo_of_unlock(&record)),
+        store: args.store.clone(),
+    };
+    // The store is not asked either: nobody agreed to take a lease that begins in this moment.
+    if !matches!(record.mark, Mark::Leased { .. }) {
+        return change.tell(Intervention::Unchanged, args.output, console);
+    }
+    if !change.confirm(&args.operator, console)? {
+        return Ok(());
+    }
+    let answer = session.store.unlock(&record.slot, &args.operator.audit("unlock")).await?;
+    change.tell(answer, args.output, console)
+}
+
+/// A lease cannot be handed back: what is left to do.
+fn undo_of_unlock(record: &SlotRecord) -> String {
+    let node = match &record.mark {
+        Mark::Leased { by, .. } => format!(" on node {}", by.node),
+        Mark::Free | Mark::Backoff { .. } | Mark::Done(_) => String::new(),
+    };
+    format!("cannot be undone; if the command{node} is still running, stop it: two runs may overlap")
+}
+
+/// What the unlock does to this slot, in words.
+fn effect_of_unlock(record: &SlotRecord) -> String {
+    match &record.mark {
+        Mark::Leased { by, .. } => {
+            format!("attempt {} on node {} loses its lease, and other nodes may start the slot", by.attempt, by.node)
+        }
+        Mark::Free | Mark::Backoff { .. } | Mark::Done(_) => "no node loses a lease".to_owned(),
+    }
+}
+
 /// Evicts the one holder, the request that is named, or all who hold.
-pub(super) async fn evict(args: &UnlockArgs, lock: &LockName, console: &mut Console) -> Result<(), Failure> {
+async fn evict(args: &UnlockArgs, lock: &LockName, console: &mut Console) -> Result<(), Failure> {
     let session = LockSession::open(&args.store, console).await?;
     evict_in(&session, args, lock, console).await
 }
@@ -29,9 +115,9 @@ async fn evict_in(
     let change = Change {
         verb: "unlock",
         target: lock.to_string(),
-        effect: effect(&chosen),
+        effect: effect_of_eviction(&chosen),
         needless: needless(args),
-        undo: Undo::Not(undo(&chosen)),
+        undo: Undo::Not(undo_of_eviction(&chosen)),
         store: args.store.clone(),
     };
     // The store is not asked either: nobody agreed to take it from whoever comes in this moment.
@@ -77,7 +163,7 @@ fn needless(args: &UnlockArgs) -> String {
 }
 
 /// What is done to each of them, in words.
-fn effect(chosen: &[&LockEntry]) -> String {
+fn effect_of_eviction(chosen: &[&LockEntry]) -> String {
     let parts = chosen.iter().map(|entry| {
         let loses = if entry.holds { "loses the lock" } else { "is taken out of the queue" };
         format!("{} {loses}", who(entry))
@@ -86,7 +172,7 @@ fn effect(chosen: &[&LockEntry]) -> String {
 }
 
 /// A lock cannot be handed back: what is left to do.
-fn undo(chosen: &[&LockEntry]) -> String {
+fn undo_of_eviction(chosen: &[&LockEntry]) -> String {
     let mut nodes: Vec<&str> = chosen.iter().filter(|entry| entry.holds).map(|entry| entry.by.node.as_str()).collect();
     nodes.sort_unstable();
     nodes.dedup();
