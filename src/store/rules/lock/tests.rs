@@ -513,7 +513,10 @@ fn who_stands_beside_its_owner_in_one_lock_waits_for_nobody_in_another() {
     assert!(matches!(bench.ask_as(8, 83, &[write("v"), write("z")]), Acquired::Waiting { .. }));
     bench.release(4);
     assert!(matches!(bench.ask_as(8, 81, &[write("v")]), Acquired::Held { .. }));
-    assert!(matches!(bench.ask_as(8, 82, &[write("v"), write("z")]), Acquired::Waiting { .. }), "nobody stands between");
+    assert!(
+        matches!(bench.ask_as(8, 82, &[write("v"), write("z")]), Acquired::Waiting { .. }),
+        "nobody stands between"
+    );
     assert_eq!(bench.ask_as(8, 83, &[write("v"), write("z")]), refused);
     assert_eq!((bench.queue("v"), bench.queue("z")), (vec![81, 82, 5], vec![3, 82]));
 }
