@@ -336,7 +336,7 @@ mod tests {
         assert_eq!(verdict(store(ErrorKind::Denied)).code, 69);
         assert_eq!(verdict(LockError::Full).code, 75);
         let own = verdict(LockError::WouldWaitForItself);
-        let told = "x:2/4: the owner holds the lock already beside others, and would wait for itself; the command was not started";
+        let told = "x:2/4: the owner holds a lock of the request already, and would wait for itself; the command was not started";
         assert_eq!((own.code, own.told), (69, vec![told.to_owned()]));
     }
 

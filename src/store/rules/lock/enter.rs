@@ -129,7 +129,8 @@ impl LockStep {
         let told = lock.find(token).is_some_and(|entry| entry.told().is_some());
         let Some(place) = lock.own_place(request.owner, token).filter(|_| !told) else { return Some(Stands::There) };
         let Some(entry) = lock.find(token).cloned() else { return Some(Stands::There) };
-        if lock.holds(token) {
+        let held = lock.holds(token);
+        if held && entry.place <= place {
             return Some(Stands::There);
         }
         let mut before = lock.holding();
@@ -137,7 +138,9 @@ impl LockStep {
         lock.take(token);
         lock.put(QueueEntry { place, ..entry });
         let after = lock.holding();
-        (after.contains(&token) && before.is_subset(&after)).then_some(Stands::Moved)
+        // Who held where it stood is waited for by nobody who came between.
+        let stands = if held { Stands::There } else { Stands::Moved };
+        (after.contains(&token) && before.is_subset(&after)).then_some(stands)
     }
 
     fn judge(&mut self, request: &AcquireRequest) -> Acquired {

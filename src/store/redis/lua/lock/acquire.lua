@@ -40,7 +40,8 @@ local function is_beside_own(lock)
   local own = lock.own
   if own.fence > 0 then return true end
   local other = first_in_front(lock, function(entry) return entry.owner == OWNER and entry.token ~= TOKEN end)
-  if not other or holds(lock) then return true end
+  local held = holds(lock)
+  if not other or (held and own.place <= other.place) then return true end
   local before = holding(lock)
   take(lock)
   own.place = other.place
@@ -50,7 +51,8 @@ local function is_beside_own(lock)
   for token in pairs(before) do
     if not after[token] then return false end
   end
-  return true, true
+  -- Who held where it stood is waited for by nobody who came between.
+  return true, not held
 end
 
 -- One number for all of them, drawn at the first such answer. The place that was drawn for it serves where nobody was given a
