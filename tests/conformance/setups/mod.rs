@@ -46,7 +46,7 @@ pub(crate) const KEEP_LOCKS: [&str; 8] = [
 fn lapsed(document: &[u8], token: Option<Token>) -> Result<String, String> {
     let mut document: serde_json::Value = serde_json::from_slice(document).map_err(|error| error.to_string())?;
     let token = token.map(|token| token.to_string());
-    for entry in document["entries"].as_array_mut().into_iter().flatten() {
+    for entry in document.get_mut("entries").and_then(|entries| entries.as_array_mut()).into_iter().flatten() {
         if token.is_none() || entry["token"].as_str() == token.as_deref() {
             entry["until_ms"] = 1.into();
         }
