@@ -51,7 +51,7 @@ pub(crate) const KEEP_LOCKS: [&str; 13] = [
 fn lapsed(document: &[u8], token: Option<Token>) -> Result<String, String> {
     let mut document: serde_json::Value = serde_json::from_slice(document).map_err(|error| error.to_string())?;
     let token = token.map(|token| token.to_string());
-    for entry in document.get_mut("entries").and_then(serde_json::Value::as_array_mut).into_iter().flatten() {
+    for entry in document.get_mut("entries").and_then(|entries| entries.as_array_mut()).into_iter().flatten() {
         if token.is_none() || entry["token"].as_str() == token.as_deref() {
             entry["until_ms"] = 1.into();
         }

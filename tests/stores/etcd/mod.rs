@@ -18,6 +18,7 @@ mod doctor;
 mod fences;
 mod figures;
 mod keys;
+mod locks;
 mod tls;
 mod wakeups;
 

@@ -16,6 +16,7 @@ mod access;
 mod doctor;
 mod ensemble;
 mod figures;
+mod locks;
 mod nodes;
 mod outages;
 mod owner;

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use cronward::resource::{Acquired, LockHint};
 use cronward::store::{Wake, WakeKind, Wakeups};
 
 use super::suite::database::{Database, failed, granted, request, slot};
 use super::suite::locks::locks_at;
-use crate::words::{asking, held};
+use crate::words::one_is_told_elsewhere;
 
 async fn next(hints: &mut Wakeups) -> Wake {
     tokio::time::timeout(Duration::from_secs(20), hints.recv()).await.expect("a hint").unwrap()
@@ -52,17 +51,5 @@ async fn what_was_rolled_back_wakes_nobody() {
 #[tokio::test]
 async fn whoever_may_hold_a_lock_is_told_in_another_process_and_nobody_else() {
     let database = Database::new().await;
-    let (store, other) = (locks_at(&database.url()).await, locks_at(&database.url()).await);
-    let (first, second) = (asking(1, &["a"]), asking(2, &["a"]));
-    let mut hints = [&second, &first].map(|request| other.listen(request.instance));
-    for hints in &mut hints {
-        let hint = tokio::time::timeout(Duration::from_secs(20), hints.recv()).await.expect("a hint");
-        assert_eq!(hint.unwrap(), LockHint::Resync);
-    }
-    let lease = held(&*store, &first).await;
-    assert!(matches!(other.acquire(&second).await.unwrap(), Acquired::Waiting { .. }));
-    store.release(&lease.exit(false)).await.unwrap();
-    let hint = tokio::time::timeout(Duration::from_secs(20), hints[0].recv()).await.expect("a hint");
-    assert_eq!(hint.unwrap(), LockHint::Ready(second.token));
-    assert!(hints[1].try_recv().is_err(), "it is not for this one");
+    one_is_told_elsewhere(&[locks_at(&database.url()).await, locks_at(&database.url()).await]).await;
 }
