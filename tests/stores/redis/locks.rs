@@ -316,3 +316,40 @@ async fn a_server_that_forgets_its_scripts_fails_nothing() {
         server.command(&["FLUSHALL"]);
     }
 }
+
+#[tokio::test]
+async fn what_stands_behind_what_was_read_is_decided_alike() {
+    use cronward::resource::{Demand, OwnerId};
+    let server = RedisServer::start();
+    let store = store(&server).await;
+    let own = |number, demand: Demand| AcquireRequest { owner: OwnerId::of_text("o"), ..request(number, &[demand]) };
+    let reader = held(&store, &own(1, read("x"))).await;
+    let beside = held(&store, &request(2, &[read("x")])).await;
+    for number in 10..=40 {
+        waits(&store, &request(number, &[write("x")])).await;
+    }
+    // Its owner's place is in front; the others who hold go on holding, or it is refused.
+    let again = held(&store, &own(3, read("x"))).await;
+    assert_eq!(again.places, reader.places);
+    let upgrade = own(4, write("x"));
+    assert_eq!(store.acquire(&upgrade).await.unwrap(), Acquired::Refused(LockRefusal::WaitsForItself));
+    left(&store, &beside).await;
+    let upgraded = held(&store, &upgrade).await;
+    assert!(upgraded.fence > again.fence);
+    assert_eq!(waits(&store, &request(40, &[write("x")])).await.0, 33);
+    // The last one leaves, and one in the middle: nobody else moves.
+    for number in [25, 40] {
+        assert_eq!(store.release(&request(number, &[write("x")]).exit(false)).await.unwrap(), LockRelease::Released);
+    }
+    // Lost alone, what is held is set again in front of all who wait.
+    server.command(&["HDEL", X, &upgraded.token.to_string()]);
+    assert_eq!(store.renew_lock(&upgraded).await.unwrap(), LockRenewal::Restored);
+    let (_, locks) = store.locks(&[lock("x")]).await.unwrap();
+    let order: Vec<u128> = locks[0].entries.iter().map(|entry| entry.token.bits()).collect();
+    assert_eq!(order, [1, 3, 4].into_iter().chain((10..40).filter(|number| *number != 25)).collect::<Vec<_>>());
+    assert_eq!(locks[0].holders().count(), 3);
+    for hold in [&reader, &again, &upgraded] {
+        assert_eq!(left(&store, hold).await, LockRelease::Released);
+    }
+    held(&store, &request(10, &[write("x")])).await;
+}
