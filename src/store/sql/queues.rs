@@ -19,8 +19,11 @@ fn odd(why: Why) -> SqlFault {
     SqlFault::Row(format!("table locks: {why}"))
 }
 
-/// A lock, its queue and the version of that; none in a row that only tells the time.
-fn queue(found: &impl Columns) -> Result<Option<(LockName, (LockState, i64))>, Why> {
+/// A lock, its queue and the version of that.
+type Loaded = (LockName, (LockState, i64));
+
+/// None in a row that only tells the time.
+fn queue(found: &impl Columns) -> Result<Option<Loaded>, Why> {
     let Some(name) = row::text(found, "lock")? else { return Ok(None) };
     let name = LockName::new(&name).map_err(|error| format!("column lock: {error}"))?;
     let state = row::there(row::record(found, "document")?, "document")?;
