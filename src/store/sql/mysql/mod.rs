@@ -225,9 +225,9 @@ impl Dialect for MySql {
         session.run(SERVER_TEXTS.begin).await?;
         let saved = session.save_locks(scope, write, limit).await?;
         if saved {
-            session.commit().await?
+            session.commit().await?;
         } else {
-            session.roll_back().await?
+            session.roll_back().await?;
         }
         Ok(saved)
     }
