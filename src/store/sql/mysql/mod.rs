@@ -7,7 +7,7 @@
 //!   reads from one consistent snapshot.
 //! - **Strict.** The SQL mode is set on each connection, so that nothing is cut or rounded in silence.
 
-mod examine;
+mod locks;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -22,7 +22,7 @@ use crate::slot::Token;
 use crate::store::hints::Teller;
 use crate::store::locks::{LockHints, LockWakeups};
 use crate::store::sql::fault::SqlFault;
-use crate::store::sql::queues::{LocksWrite, listed};
+use crate::store::sql::queues::LocksWrite;
 use crate::store::sql::server::{Dialect, Sent, ServerPlace, ServerSession, ServerStore, ServerTexts, millis};
 use crate::store::sql::session::{Columns, Session, Texts, Value, statements, values};
 use crate::store::sql::slots::{NO_TURN, Scope, SlotWrite};
@@ -100,7 +100,6 @@ impl Dialect for MySql {
         poll: POLL,
         durable: true,
         expires_records: false,
-        locks: true,
     };
 
     const FORM: &'static str = "write mysql://user:password@host:3306/database, special characters percent-encoded";
@@ -143,7 +142,7 @@ impl Dialect for MySql {
     }
 
     fn judge(said: &BTreeMap<String, String>) -> Vec<Finding> {
-        examine::judge(said)
+        judge(said)
     }
 
     fn at(_place: &ServerPlace<MySqlConnectOptions>, _options: &StoreOptions) -> Self {
@@ -214,25 +213,13 @@ impl Dialect for MySql {
         self.hints.subscribe()
     }
 
-    /// One statement for queues that nobody had used, and one for the others: only where that does not make one for one row, or for such
-    /// as are all made or none, it needs a transaction.
     async fn write_locks(
         session: &mut ServerSession<Self>,
         scope: &Scope,
         write: &LocksWrite,
         limit: Duration,
     ) -> Result<bool, SqlFault> {
-        if write.known.len() + usize::from(!write.fresh.is_empty()) < 2 {
-            return session.save_locks(scope, write, limit).await;
-        }
-        session.run(SERVER_TEXTS.begin).await?;
-        let saved = session.save_locks(scope, write, limit).await?;
-        if saved {
-            session.commit().await?;
-        } else {
-            session.roll_back().await?;
-        }
-        Ok(saved)
+        session.write_locks(scope, write, limit).await
     }
 
     fn told_locks(&self, wakes: Vec<(Token, Token)>) {
@@ -285,29 +272,50 @@ impl ServerSession<MySql> {
     }
 }
 
-impl ServerSession<MySql> {
-    /// Those queues that are still as they were read; whether that is all of them.
-    async fn save_locks(&mut self, scope: &Scope, write: &LocksWrite, limit: Duration) -> Result<bool, SqlFault> {
-        for (statement, rows) in [(OWN.locks_update, &write.known), (OWN.locks_insert, &write.fresh)] {
-            if rows.is_empty() {
-                continue;
-            }
-            let values = values![scope.namespace.as_str(), listed(rows.iter())?, write.now, millis(limit)];
-            match self.execute(statement, values).await {
-                Ok(saved) if usize::try_from(saved) == Ok(rows.len()) => {}
-                Ok(_) => return Ok(false),
-                Err(error) if is_duplicate(&error) => return Ok(false),
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(true)
-    }
-}
-
 /// Whole seconds, at least one and at most a year: what settings take that know no less.
 fn seconds(span: Duration) -> i64 {
     let whole = span.as_secs().saturating_add(u64::from(span.subsec_nanos() > 0));
     i64::try_from(whole).unwrap_or(i64::MAX).clamp(1, 31_536_000)
+}
+
+/// What is to be said of a server with these variables.
+fn judge(said: &BTreeMap<String, String>) -> Vec<Finding> {
+    let word = |name: &str| said.get(name).map_or("", String::as_str);
+    let is = |name: &str, wanted: &[&str]| wanted.iter().any(|wanted| word(name).eq_ignore_ascii_case(wanted));
+    let mut findings = vec![Finding::ok("version", word("version"))];
+    findings.push(if is("read_only", &["1", "ON"]) {
+        let fix = "[store] url: name the primary; or SET GLOBAL read_only = OFF";
+        Finding::fault("role", "read_only is on", "it refuses writes: nothing is claimed", fix)
+    } else {
+        Finding::ok("role", "it takes writes")
+    });
+    let flush = word("innodb_flush_log_at_trx_commit");
+    findings.push(if flush == "1" {
+        Finding::ok("persistence", "innodb_flush_log_at_trx_commit 1")
+    } else {
+        let effect = "a crash of the server loses what was answered last: a slot may be granted twice";
+        let fix = "my.cnf: innodb_flush_log_at_trx_commit = 1";
+        Finding::warning("persistence", format!("innodb_flush_log_at_trx_commit {flush}"), effect, fix)
+    });
+    if is("innodb_doublewrite", &["0", "OFF"]) {
+        let effect = "a power cut may damage the tables: nothing is claimed";
+        findings.push(Finding::warning(
+            "durability",
+            "innodb_doublewrite off",
+            effect,
+            "my.cnf: innodb_doublewrite = ON",
+        ));
+    }
+    let logs = is("log_bin", &["1", "ON"]);
+    findings.push(match (logs, word("sync_binlog")) {
+        (false, _) => Finding::ok("binlog", "off: it has no replicas"),
+        (true, "1") => Finding::ok("binlog", "sync_binlog 1"),
+        (true, sync) => {
+            let effect = "after a crash its replicas may lack what was answered last: a slot may be granted twice";
+            Finding::warning("binlog", format!("sync_binlog {sync}"), effect, "my.cnf: sync_binlog = 1")
+        }
+    });
+    findings
 }
 
 /// The number that the server answered with (dev.mysql.com/doc/mysql-errors, mariadb.com/kb/en/mariadb-error-codes).
@@ -359,9 +367,28 @@ const fn answered(number: u16) -> (ErrorKind, &'static str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Severity;
     use crate::store::sql::mysql::MySql;
     use crate::store::sql::server::{Access, meaning, resolve};
     use crate::store::sql::session::unmatched;
+
+    fn trouble(changes: &[(&str, &str)]) -> Vec<String> {
+        let healthy =
+            [("version", "10.11"), ("read_only", "0"), ("innodb_flush_log_at_trx_commit", "1"), ("log_bin", "0")];
+        let said = healthy.iter().chain(changes).map(|(name, word)| ((*name).to_owned(), (*word).to_owned())).collect();
+        let bad = judge(&said).into_iter().filter(|finding| finding.severity > Severity::Ok);
+        bad.map(|finding| format!("{} {}", finding.check, finding.severity.as_str())).collect()
+    }
+
+    #[test]
+    fn each_variable_that_can_betray_the_guard_is_told_with_its_weight() {
+        assert_eq!(trouble(&[]), [""; 0]);
+        assert_eq!(trouble(&[("innodb_flush_log_at_trx_commit", "2")]), ["persistence warning"]);
+        assert_eq!(trouble(&[("read_only", "1")]), ["role error"]);
+        assert_eq!(trouble(&[("log_bin", "1"), ("sync_binlog", "0")]), ["binlog warning"]);
+        assert_eq!(trouble(&[("log_bin", "1"), ("sync_binlog", "1")]), [""; 0]);
+        assert_eq!(trouble(&[("innodb_doublewrite", "OFF")]), ["durability warning"]);
+    }
 
     #[test]
     fn a_url_says_host_user_database_and_whether_tables_may_be_made() {
