@@ -100,6 +100,7 @@ impl Dialect for MySql {
         poll: POLL,
         durable: true,
         expires_records: false,
+        locks: true,
     };
 
     const FORM: &'static str = "write mysql://user:password@host:3306/database, special characters percent-encoded";
