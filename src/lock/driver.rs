@@ -191,7 +191,10 @@ impl Driver {
     fn hear(&mut self, reply: LockReply) {
         let now = self.shared.clock.now();
         match reply {
-            LockReply::Acquired(reply) => self.machine.handle_acquired(now, reply),
+            LockReply::Acquired(reply) => {
+                self.machine.poll_each(self.shared.store.lock_poll());
+                self.machine.handle_acquired(now, reply);
+            }
             LockReply::Renewed(reply) => self.machine.handle_renewal(now, reply),
             LockReply::Released(Ok(answer)) => self.machine.handle_released(now, Ok(answer)),
             LockReply::Released(Err(error)) => {
