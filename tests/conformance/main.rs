@@ -62,7 +62,10 @@ impl Subject {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // As the other suites, which cargo's own harness runs.
+    let at_once = std::env::var("RUST_TEST_THREADS").ok().and_then(|number| number.parse().ok());
+    arguments.test_threads = arguments.test_threads.or(at_once);
     let runtime = Arc::new(Runtime::new().expect("a runtime"));
     let subjects: Vec<Arc<Subject>> = setups::all()
         .into_iter()

@@ -18,6 +18,9 @@ const STEPS: std::ops::Range<usize> = 1..40;
 /// Operations of a sequence, taken over many of them: its other steps disturb the store, or find nobody who could ask.
 const OPERATIONS: u64 = 12;
 
+/// Moves of a sequence about locks on average: half of [`STEPS`].
+const MOVES: u32 = 20;
+
 fn step() -> impl Strategy<Value = Step> {
     let (actor, place) = (0_u8..3, 0_u8..5);
     // Two places are outside their window: most steps are about the others.
@@ -131,7 +134,7 @@ fn lock_move() -> impl Strategy<Value = LockMove> {
 pub(crate) fn agree_about_locks(setup: Arc<dyn Setup>, runtime: &Runtime) -> Result<(), String> {
     let mut config = config();
     if std::env::var_os("PROPTEST_CASES").is_none() {
-        config.cases = setup.scale().operations / 10;
+        config.cases = setup.scale().operations.div_ceil(MOVES);
     }
     let mut runner = TestRunner::new(config);
     let outcome = runner.run(&proptest::collection::vec(lock_move(), STEPS), |moves| {

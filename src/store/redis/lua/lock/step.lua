@@ -35,6 +35,11 @@ local function outlive(key, span)
   redis.call('PEXPIRE', key, text(math.max(span, redis.call('PTTL', key))))
 end
 
+-- The names of keys and members that nobody needs any more, as many as may be arguments of one command.
+local function remove(command, key, names)
+  for at = 1, #names, 1000 do redis.call(command, key, unpack(names, at, math.min(at + 999, #names))) end
+end
+
 local function write_spent(lock)
   local score = 2 * lock.spent_until + (lock.released and 1 or 0) + (lock.settled and 0 or UNSURE)
   redis.call('ZADD', lock.spent, text(score), TOKEN)
@@ -43,13 +48,8 @@ local function write_spent(lock)
   -- The one that ends soonest goes first: of those with nothing under way, then of all.
   local left = redis.call('ZCOUNT', lock.spent, '-inf', '(' .. text(UNSURE))
   local surplus = math.max(left - MOST_LEFT, redis.call('ZCARD', lock.spent) - MOST_SPENT)
-  if surplus > 0 then redis.call('ZREMRANGEBYRANK', lock.spent, 0, surplus - 1) end
+  if surplus > 0 then remove('ZREM', lock.spent, redis.call('ZRANGE', lock.spent, 0, surplus - 1)) end
   outlive(lock.spent, lock.spent_until - NOW)
-end
-
--- The names of keys and members that nobody needs any more, as many as may be arguments of one command.
-local function remove(command, key, names)
-  for at = 1, #names, 1000 do redis.call(command, key, unpack(names, at, math.min(at + 999, #names))) end
 end
 
 local function write_lock(lock)
