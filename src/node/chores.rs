@@ -130,6 +130,7 @@ mod tests {
             stopped: false,
             namesake: None,
             behind: BTreeMap::new(),
+            since: BTreeMap::new(),
         }
     }
 

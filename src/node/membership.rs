@@ -39,8 +39,8 @@ enum FirstContact {
     Unread(Option<Mono>),
     /// It is being read.
     Asked,
-    /// It was read: up to when each job's slots are closed. The registry of jobs comes next.
-    Read(BTreeMap<JobName, DateTime<Utc>>),
+    /// It was read: which of each job's slots are closed. The registry of jobs comes next.
+    Read(BTreeMap<JobName, handover::Closed>),
     /// The closer knows where to begin; heartbeats may take the place of the earlier ones.
     Over,
 }
@@ -232,6 +232,7 @@ impl Membership {
         report.namesake.clone_from(&self.namesake);
         let behind = self.verdicts.closer.behind(earlier(now.wall, node.upkeep.behind()));
         report.behind = behind.map(|(job, start)| (job.clone(), start)).collect();
+        report.since = self.verdicts.closer.since().map(|(job, start)| (job.clone(), start)).collect();
         report
     }
 
@@ -343,12 +344,11 @@ impl Membership {
         if let Some(gap) = handover::silence(nodes, store_now) {
             out.push_back(Action::Emit(Event::ClusterWasDown { gap }));
         }
-        self.first_contact = FirstContact::Read(handover::closed_until(nodes));
+        self.first_contact = FirstContact::Read(handover::closed(nodes, node.upkeep.silence()));
         now
     }
 
-    /// The registry of jobs knows the plan, or will not take it. Either way the node takes over from those before it; a
-    /// job's slots from before it was first seen are nobody's.
+    /// The registry of jobs knows the plan, or will not take it. Either way the node takes over from those before it.
     fn registered(
         &mut self,
         now: Now,
@@ -379,12 +379,7 @@ impl Membership {
             }
         };
         if let FirstContact::Read(closed) = std::mem::replace(&mut self.first_contact, FirstContact::Over) {
-            for (job, until) in closed {
-                // Those alive then may have died before they could close what ended just before.
-                let from = earlier(until, node.upkeep.silence());
-                let from = first_seen.get(&job).map_or(from, |seen| from.max(*seen));
-                self.verdicts.closer.look_back(&job, from);
-            }
+            self.verdicts.take_over(&closed, &first_seen, node.upkeep.silence(), node.entries);
         }
     }
 }

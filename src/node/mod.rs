@@ -20,6 +20,8 @@ mod chores;
 mod daemon;
 #[cfg(feature = "daemon")]
 mod digest;
+#[cfg(test)]
+mod handover_tests;
 mod machine;
 mod membership;
 mod plan;

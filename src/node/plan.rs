@@ -109,6 +109,7 @@ impl Plan {
             stopped: false,
             namesake: None,
             behind: BTreeMap::new(),
+            since: BTreeMap::new(),
         }
     }
 }

@@ -1,13 +1,17 @@
 //! The verdicts of ended slots: asked for when they are due, told when this node was the one to record them. Pure.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use crate::clock::Now;
+use chrono::{DateTime, Utc};
+
+use crate::clock::{Now, earlier};
 use crate::job::JobName;
 use crate::node::action::{Action, Outbox, Question};
 use crate::node::plan::Entry;
 use crate::schedule::Closer;
 use crate::slot::Slot;
+use crate::store::handover::Closed;
 use crate::store::{Closing, StoreError};
 
 /// Questions for a verdict on their way at once: after an outage they are many, and no tick may wait for them.
@@ -40,6 +44,26 @@ impl Verdicts {
     /// Takes the jobs of a plan.
     pub(super) fn set(&mut self, entries: &BTreeMap<JobName, Entry>, now: Now) {
         self.closer.set(entries.values().map(|entry| entry.timetable.clone()).collect(), now);
+    }
+
+    /// Goes on from where those before this node had got to. A job's slots from before it was first seen are nobody's.
+    pub(super) fn take_over(
+        &mut self,
+        closed: &BTreeMap<JobName, Closed>,
+        first_seen: &BTreeMap<JobName, DateTime<Utc>>,
+        silence: Duration,
+        entries: &BTreeMap<JobName, Entry>,
+    ) {
+        for job in entries.keys() {
+            let seen = first_seen.get(job).copied();
+            if let Some(closed) = closed.get(job) {
+                // Those alive then may have died before they could close what ended just before.
+                let from = earlier(closed.until, silence);
+                self.closer.look_back(job, seen.map_or(from, |seen| from.max(seen)), closed.since);
+            } else {
+                self.closer.begin(job, seen);
+            }
+        }
     }
 
     /// Asks for the verdicts that are due.

@@ -48,7 +48,7 @@ impl Closer {
                     let from = place.head.as_ref().map_or(now.wall, Slot::start);
                     let new = Place::new(timetable, from, place.known);
                     let state = if new.head == place.head { place.state } else { QuestionState::Idle };
-                    Place { running: place.running, state, ..new }
+                    Place { running: place.running, state, since: place.since, ..new }
                 }
                 None => {
                     let from = current_or(&timetable, now.wall);
@@ -59,12 +59,27 @@ impl Closer {
         }
     }
 
-    /// Nobody was alive since `from`: the slots of the job that ended since then are looked at too.
-    pub fn look_back(&mut self, job: &JobName, from: DateTime<Utc>) {
+    /// Nobody was alive since `from`: the slots of the job that ended since then are looked at too. Those before closed what ended
+    /// earlier, from the slot that began at `since` on, or from the first.
+    pub fn look_back(&mut self, job: &JobName, from: DateTime<Utc>, since: Option<DateTime<Utc>>) {
         let Some(place) = self.jobs.get_mut(job) else { return };
+        place.since = since;
         if place.state != QuestionState::Asked {
             place.look_back(from);
         }
+    }
+
+    /// Nobody was heard of who had the job. Unless the store first saw it in the slot with which it begins here, somebody may owe
+    /// verdicts of earlier ones.
+    pub fn begin(&mut self, job: &JobName, first_seen: Option<DateTime<Utc>>) {
+        let Some(place) = self.jobs.get_mut(job) else { return };
+        let start = place.head.as_ref().map(Slot::start);
+        place.since = start.filter(|start| first_seen.is_none_or(|seen| seen < *start));
+    }
+
+    /// The jobs of which nothing is known before some slot, with its start.
+    pub fn since(&self) -> impl Iterator<Item = (&JobName, DateTime<Utc>)> {
+        self.jobs.iter().filter_map(|(job, place)| Some((job, place.since?)))
     }
 
     /// The slot is known to be done.
@@ -200,6 +215,8 @@ struct Place {
     timetable: Timetable,
     /// When the job was taken, until it has moved on from the slot with which it began.
     known: Option<Now>,
+    /// The start of the slot from which on the slots are closed, here or by those before; none: from the first on.
+    since: Option<DateTime<Utc>>,
     /// The oldest slot that is not known to have a verdict; none when the timetable has no more.
     head: Option<Slot>,
     state: QuestionState,
@@ -239,7 +256,8 @@ impl QuestionState {
 impl Place {
     fn new(timetable: Timetable, from: DateTime<Utc>, known: Option<Now>) -> Self {
         let head = first_slot(&timetable, from);
-        Self { timetable, known, head, state: QuestionState::Idle, done: BTreeSet::new(), running: BTreeMap::new() }
+        let (done, running) = (BTreeSet::new(), BTreeMap::new());
+        Self { timetable, known, since: None, head, state: QuestionState::Idle, done, running }
     }
 
     fn look_back(&mut self, from: DateTime<Utc>) {
@@ -419,7 +437,7 @@ mod tests {
     #[test]
     fn after_a_silence_of_the_cluster_the_slots_that_ended_in_it_are_closed_oldest_first() {
         let mut closer = closer();
-        closer.look_back(&JobName::new("a").unwrap(), at("2026-11-21T12:10:00Z"));
+        closer.look_back(&JobName::new("a").unwrap(), at("2026-11-21T12:10:00Z"), None);
         assert_eq!(due(&mut closer, "2026-11-21T14:30:00Z"), ["a@2026-11-21T12Z"]);
         closer.closed(&slot("2026-11-21T12Z"));
         assert_eq!(due(&mut closer, "2026-11-21T14:30:01Z"), ["a@2026-11-21T13Z"]);
@@ -431,6 +449,38 @@ mod tests {
         let changed = Timetable::parse(JobName::new("a").unwrap(), "5 * * * *", "UTC", "hour").unwrap();
         closer.set(vec![changed, hourly("b")], now("2026-11-21T16:30:00Z"));
         assert_eq!(due(&mut closer, "2026-11-21T16:30:00Z"), ["a@2026-11-21T14Z"]);
+    }
+
+    /// From which slot on the closer answers for the job `a`.
+    fn since(closer: &Closer) -> Option<String> {
+        closer.since().find(|(job, _)| job.as_str() == "a").map(|(_, start)| start.to_string())
+    }
+
+    #[test]
+    fn a_job_that_nobody_had_is_answered_for_from_where_it_begins_unless_it_was_first_seen_there() {
+        let begun = |first_seen: Option<&str>| {
+            let mut closer = closer();
+            closer.begin(&JobName::new("a").unwrap(), first_seen.map(at));
+            since(&closer)
+        };
+        let head = Some("2026-11-21 14:00:00 UTC".to_owned());
+        assert_eq!(begun(Some("2026-11-21T13:59:59Z")), head);
+        assert_eq!(begun(None), head, "the registry does not take the job");
+        assert_eq!(begun(Some("2026-11-21T14:00:00Z")), None);
+        assert_eq!(begun(Some("2026-11-21T14:30:00Z")), None);
+    }
+
+    #[test]
+    fn from_where_a_job_is_answered_for_is_taken_over_and_stays_when_its_timetable_changes() {
+        let mut closer = closer();
+        let job = JobName::new("a").unwrap();
+        closer.look_back(&job, at("2026-11-21T13:10:00Z"), Some(at("2026-11-21T11:00:00Z")));
+        let inherited = Some("2026-11-21 11:00:00 UTC".to_owned());
+        assert_eq!(since(&closer), inherited);
+        let changed = Timetable::parse(job, "5 * * * *", "UTC", "hour").unwrap();
+        closer.set(vec![changed, hourly("b")], now("2026-11-21T14:40:00Z"));
+        assert_eq!(since(&closer), inherited);
+        assert_eq!(closer.since().count(), 1, "what a file brings later is answered for as before");
     }
 
     #[test]

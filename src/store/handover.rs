@@ -1,30 +1,50 @@
 //! What the nodes of the cluster had closed before this one came. Pure.
 //!
-//! A node that is alive closes the slots of every job in its file (L2), and tells with each heartbeat where it is behind.
-//! So the entries of the registry, those of dead nodes among them, say for each job up to when its slots have their
-//! verdicts; who comes next goes on from there. The entries are read before the first own heartbeat, which would take the
-//! place of this name's earlier one.
+//! A node that is alive closes the slots of every job in its file (L2), and tells with each heartbeat where it is behind, and
+//! with which slot that began where nobody could tell it of earlier ones. So the entries of the registry, those of dead nodes
+//! among them, say for each job up to when its slots have their verdicts; who comes next goes on from there. The entries are
+//! read before the first own heartbeat, which would take the place of this name's earlier one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::clock::between;
+use crate::clock::{between, earlier};
 use crate::job::JobName;
 use crate::store::registry::{NodeEntry, SILENCE};
 
-/// Up to when the slots of a job are closed, for each job that some node had in its file.
-pub fn closed_until(nodes: &[NodeEntry]) -> BTreeMap<JobName, DateTime<Utc>> {
-    let mut closed: BTreeMap<JobName, DateTime<Utc>> = BTreeMap::new();
-    for node in nodes {
-        for job in node.report.job_hashes.keys() {
-            let until = node.report.behind.get(job).copied().unwrap_or(node.seen);
-            let best = closed.entry(job.clone()).or_insert(until);
-            *best = until.max(*best);
+/// Which slots of a job are closed. What begins earlier sorts first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Closed {
+    /// From the slot that began then; none: from the job's first on.
+    pub since: Option<DateTime<Utc>>,
+    /// Up to this instant.
+    pub until: DateTime<Utc>,
+}
+
+impl Closed {
+    /// The same with what follows it without a gap. Behind a gap what is owed in it counts, whatever was closed later.
+    fn joined(self, next: Self, silence: Duration) -> Self {
+        // Who told of this may have died before it could close what ended just before.
+        let follows = |since: DateTime<Utc>| since <= earlier(self.until, silence);
+        let joins = next.since <= self.since || next.since.is_some_and(follows);
+        if joins { Self { until: self.until.max(next.until), ..self } } else { self }
+    }
+}
+
+/// Which slots are closed of each job that some node had in its file, from the earliest on that a node tells of. Who was not heard
+/// of for `silence` may be dead.
+pub fn closed(nodes: &[NodeEntry], silence: Duration) -> BTreeMap<JobName, Closed> {
+    let mut told: BTreeMap<JobName, BTreeSet<Closed>> = BTreeMap::new();
+    for NodeEntry { report, seen } in nodes {
+        for job in report.job_hashes.keys() {
+            let (since, until) = (report.since.get(job).copied(), report.behind.get(job).copied().unwrap_or(*seen));
+            told.entry(job.clone()).or_default().insert(Closed { since, until });
         }
     }
-    closed
+    let joined = |told: BTreeSet<Closed>| told.into_iter().reduce(|known, next| known.joined(next, silence));
+    told.into_iter().filter_map(|(job, told)| Some((job, joined(told)?))).collect()
 }
 
 /// For how long no node was alive; none when one was just now, or none ever.
@@ -56,28 +76,76 @@ mod tests {
         NodeEntry { report, seen: at(seen) }
     }
 
+    /// The same of a node that began with the slots of that instant.
+    fn began(since: &str, mut node: NodeEntry) -> NodeEntry {
+        node.report.since = node.report.job_hashes.keys().map(|job| (job.clone(), at(since))).collect();
+        node
+    }
+
+    /// What is closed of the job `x`, whichever entry comes first.
+    fn x(mut nodes: Vec<NodeEntry>) -> Closed {
+        let told = closed(&nodes, SILENCE);
+        nodes.reverse();
+        assert_eq!(closed(&nodes, SILENCE), told);
+        told[&job("x")]
+    }
+
+    fn until(time: &str) -> Closed {
+        Closed { since: None, until: at(time) }
+    }
+
     #[test]
     fn a_job_is_closed_up_to_the_last_sign_of_life_of_a_node_that_had_it() {
-        let closed = closed_until(&[node("12:00:00", &["x", "y"], &[]), node("14:00:00", &["y"], &[])]);
-        assert_eq!(closed.get(&job("x")), Some(&at("12:00:00")), "the node that lives does not know x");
-        assert_eq!(closed.get(&job("y")), Some(&at("14:00:00")));
+        let closed = closed(&[node("12:00:00", &["x", "y"], &[]), node("14:00:00", &["y"], &[])], SILENCE);
+        assert_eq!(closed.get(&job("x")), Some(&until("12:00:00")), "the node that lives does not know x");
+        assert_eq!(closed.get(&job("y")), Some(&until("14:00:00")));
     }
 
     #[test]
     fn a_node_that_died_while_it_caught_up_leaves_the_rest_to_the_next() {
-        let closed = closed_until(&[node("14:00:00", &["x"], &[("x", "09:00:00")])]);
-        assert_eq!(closed.get(&job("x")), Some(&at("09:00:00")));
+        assert_eq!(x(vec![node("14:00:00", &["x"], &[("x", "09:00:00")])]), until("09:00:00"));
     }
 
     #[test]
     fn who_is_furthest_counts() {
-        let closed = closed_until(&[node("14:00:00", &["x"], &[("x", "09:00:00")]), node("13:00:00", &["x"], &[])]);
-        assert_eq!(closed.get(&job("x")), Some(&at("13:00:00")));
+        let nodes = vec![node("14:00:00", &["x"], &[("x", "09:00:00")]), node("13:00:00", &["x"], &[])];
+        assert_eq!(x(nodes), until("13:00:00"));
     }
 
     #[test]
     fn a_job_that_nobody_had_has_nothing_to_close() {
-        assert!(closed_until(&[node("14:00:00", &[], &[])]).is_empty());
+        assert!(closed(&[node("14:00:00", &[], &[])], SILENCE).is_empty());
+    }
+
+    #[test]
+    fn who_began_later_hides_nothing_that_another_owes_from_before() {
+        let owing = node("15:31:00", &["x"], &[("x", "13:00:00")]);
+        let later = began("15:00:00", node("15:40:00", &["x"], &[]));
+        assert_eq!(x(vec![later.clone(), owing.clone()]), until("13:00:00"));
+        // Nor does it together with one that took over from it.
+        let heir = began("15:00:00", node("15:50:00", &["x"], &[]));
+        assert_eq!(x(vec![heir, later.clone(), owing]), until("13:00:00"));
+        assert_eq!(x(vec![later]), Closed { since: Some(at("15:00:00")), until: at("15:40:00") });
+    }
+
+    #[test]
+    fn who_began_with_a_slot_that_another_saw_begin_goes_on_from_that_one() {
+        let (first, last) = (node("13:00:00", &["x"], &[]), began("12:30:00", node("14:00:00", &["x"], &[])));
+        assert_eq!(x(vec![first.clone(), last]), until("14:00:00"));
+        // A node may have died a silence before its last word is counted on.
+        let on_the_brink = |since| x(vec![first.clone(), began(since, node("14:00:00", &["x"], &[]))]);
+        assert_eq!(on_the_brink("12:59:40"), until("14:00:00"));
+        assert_eq!(on_the_brink("12:59:41"), until("13:00:00"));
+        let between = began("12:30:00", node("13:30:00", &["x"], &[]));
+        let chain = vec![first, between, began("13:15:00", node("14:00:00", &["x"], &[]))];
+        assert_eq!(x(chain), until("14:00:00"));
+    }
+
+    #[test]
+    fn of_those_that_began_with_the_same_slot_the_furthest_counts() {
+        let behind = began("13:00:00", node("14:00:00", &["x"], &[("x", "13:00:00")]));
+        let nodes = vec![behind, began("13:00:00", node("13:50:00", &["x"], &[]))];
+        assert_eq!(x(nodes), Closed { since: Some(at("13:00:00")), until: at("13:50:00") });
     }
 
     #[test]

@@ -152,6 +152,10 @@ pub struct NodeReport {
     /// on from there.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub behind: BTreeMap<JobName, DateTime<Utc>>,
+    /// Jobs with which it, or the first of those that it took over from, began after the store had first seen them and without
+    /// hearing of a node that had them: the start of the slot with which that was. Of what ended earlier it says nothing.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub since: BTreeMap<JobName, DateTime<Utc>>,
 }
 
 impl NodeReport {
@@ -171,6 +175,7 @@ impl NodeReport {
             stopped: false,
             namesake: None,
             behind: BTreeMap::new(),
+            since: BTreeMap::new(),
         }
     }
 }
@@ -274,5 +279,18 @@ mod tests {
         // Redis takes what stands before it as it is.
         assert!(written.ends_with(r#""enabled":false,"origin":"crontab","first_seen_ms":0}"#), "{written}");
         assert_eq!(serde_json::from_str::<JobEntry>(&written).unwrap(), of_crontab);
+    }
+
+    #[test]
+    fn a_report_that_answers_from_the_first_slot_on_reads_and_is_written_as_one_that_knows_of_no_other() {
+        let report = NodeReport::new(NodeName::new("n").unwrap(), "i", DateTime::UNIX_EPOCH);
+        let written = serde_json::to_string(&report).unwrap();
+        assert!(!written.contains("since"), "{written}");
+        assert_eq!(serde_json::from_str::<NodeReport>(&written).unwrap(), report);
+        let since = BTreeMap::from([(JobName::new("a").unwrap(), DateTime::UNIX_EPOCH)]);
+        let report = NodeReport { since, ..report };
+        let written = serde_json::to_string(&report).unwrap();
+        assert!(written.ends_with(r#""since":{"a":"1970-01-01T00:00:00Z"}}"#), "{written}");
+        assert_eq!(serde_json::from_str::<NodeReport>(&written).unwrap(), report);
     }
 }

@@ -145,6 +145,7 @@ mod tests {
             stopped: false,
             namesake: None,
             behind: BTreeMap::new(),
+            since: BTreeMap::new(),
         };
         NodeEntry { report, seen: format!("2026-11-21T{seen}Z").parse().unwrap() }
     }

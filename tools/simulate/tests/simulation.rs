@@ -134,6 +134,10 @@ const MENDED: &[(u64, &str)] = &[
     (60009421, "the judge held a node to its wait that had just failed to start the command"),
     (70018867, "the judge held a node to a lease that a late copy of its claim was granted"),
     (60009121, "a job that was added while the clock was ahead had slots without a verdict"),
+    (
+        265024555568,
+        "a node that began before any heartbeat had arrived said it owed no verdict, and hid what an older one owed that died",
+    ),
 ];
 
 /// The same of the checker of journals.
