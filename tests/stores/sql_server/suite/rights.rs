@@ -13,7 +13,7 @@ use crate::lock_words::asking;
 use crate::patient::doctor;
 
 /// Users who are looked at side by side: most of the time is spent waiting for hints that do not come.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 12;
 
 /// A right on a table.
 #[derive(Debug)]
