@@ -3,6 +3,7 @@
 //! - [`Drive`] is one slot being driven; it decides nothing.
 //! - [`Gate`] is where many of them wait for their turn; `admission` decides whose it is.
 //! - [`Work`] is what a granted slot starts: a command (`command`), or a future of a service.
+//! - `locks` is the same for one request for locks, of a slot or of a service.
 //! - `entropy` draws random bits, `timers` sleeps: the only files that do.
 //!
 //! The daemon drives many slots at once, `cronward exec` and an embedding service one at a time. Nothing here plans, reads
@@ -18,6 +19,7 @@ mod crowd_tests;
 mod entropy;
 mod facts;
 mod gate;
+pub(crate) mod locks;
 mod once;
 mod patience;
 mod task;

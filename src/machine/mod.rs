@@ -33,7 +33,7 @@ mod trust;
 mod tests;
 
 pub use action::Action;
-pub use lock_action::{LockAction, LockEnd, LockNews};
+pub use lock_action::{LockAction, LockEnd, LockNews, LockReply};
 pub use locking::LockMachine;
 pub(crate) use pace::own_handicap;
 pub use slot::{Assignment, End, SlotMachine};

@@ -1,0 +1,30 @@
+//! A request for locks, as its driver carries it out: the one call of each order, and the hints. It decides nothing.
+
+use std::sync::Arc;
+
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::machine::{LockAction, LockReply};
+use crate::resource::LockHint;
+use crate::store::{LockStore, LockWakeups};
+
+/// Carries one order out.
+pub(crate) async fn ask(store: Arc<dyn LockStore>, action: LockAction) -> LockReply {
+    match action {
+        LockAction::Acquire(request) => LockReply::Acquired(store.acquire(&request).await),
+        LockAction::Renew(hold) => LockReply::Renewed(store.renew_lock(&hold).await),
+        LockAction::Release(exit) => LockReply::Released(store.release(&exit).await),
+    }
+}
+
+/// The next hint; none ever comes once the store has no more.
+pub(crate) async fn heard(hints: &mut Option<LockWakeups>) -> LockHint {
+    loop {
+        let Some(open) = hints else { return std::future::pending().await };
+        match open.recv().await {
+            Ok(hint) => return hint,
+            Err(RecvError::Lagged(_)) => return LockHint::Resync,
+            Err(RecvError::Closed) => *hints = None,
+        }
+    }
+}
