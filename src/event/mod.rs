@@ -4,6 +4,7 @@
 //! Fields are added, never renamed and never given another meaning: what one has no place for in a journal is skipped there.
 
 pub(crate) mod json;
+mod locks;
 mod plan;
 
 use std::time::Duration;
@@ -18,6 +19,8 @@ use crate::slot::{Attempt, Fence, Outcome, Trigger, Verdict};
 
 #[doc(inline)]
 pub use crate::reply::{ClaimAnswer, RenewalAnswer};
+pub(crate) use locks::lock_names;
+pub use locks::{LeaveAnswer, LockGrant, LockLeave, LockLoss, LockWait};
 pub use plan::Plan;
 
 /// Something that happened to the node, or at a slot ([`Event::is_of_slot`]).
@@ -298,6 +301,14 @@ pub enum Event {
         /// The error, in one line.
         error: String,
     },
+    /// An attempt stands in the queues of its locks. Told again when that changed, once for each `lease_ttl` at the most.
+    LockWaiting(LockWait),
+    /// It holds them.
+    LockHeld(LockGrant),
+    /// It may hold them no longer, while its command runs.
+    LockLost(LockLoss),
+    /// It has left them.
+    LockLeft(LockLeave),
     /// This node recorded the slot's verdict: it is told once in the whole cluster.
     Closed {
         /// Which.
@@ -349,6 +360,10 @@ impl Event {
             | Self::StartDeadlinePassed
             | Self::Shed
             | Self::StoreFailed { .. }
+            | Self::LockWaiting(_)
+            | Self::LockHeld(_)
+            | Self::LockLost(_)
+            | Self::LockLeft(_)
             | Self::Closed { .. } => true,
         }
     }

@@ -116,6 +116,14 @@ mod tests {
 {"event":"start_deadline_passed"}
 {"event":"shed"}
 {"event":"store_failed","op":"give_back","kind":"read_only","error":"no"}
+{"event":"lock_waiting","attempt":1,"locks":[{"lock":"gpu","weight":1,"of":4}],"ahead":2,"by":"b","by_label":"export@2026-11-21T13Z#1","since":"2026-11-21T13:58:02.001Z"}
+{"event":"lock_waiting","attempt":1,"locks":[{"lock":"db","weight":1,"of":1}],"ahead":1,"by":"b"}
+{"event":"lock_held","attempt":1,"locks":[{"lock":"db","weight":1,"of":1}],"fence":1795269600001,"waited_s":3.5}
+{"event":"lock_held","attempt":1,"locks":[{"lock":"db","weight":1,"of":1}],"fence":1795269600001,"waited_s":3.5,"again":true}
+{"event":"lock_lost","attempt":1,"to":"b","to_label":"x","in_doubt":false,"killing":true}
+{"event":"lock_lost","attempt":1,"in_doubt":true,"killing":false}
+{"event":"lock_left","attempt":1,"answer":"overtaken","by":"b","by_label":"x"}
+{"event":"lock_left","attempt":1,"answer":"released","why":"it waited 20m for db"}
 {"event":"closed","verdict":"missed"}"#;
 
     #[test]
