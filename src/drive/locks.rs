@@ -4,9 +4,16 @@ use std::sync::Arc;
 
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::machine::{LockAction, LockReply};
+use crate::machine::{LockAction, LockPort, LockReply};
 use crate::resource::LockHint;
-use crate::store::{LockStore, LockWakeups};
+use crate::slot::Token;
+use crate::store::{LockStore, LockWakeups, Store};
+
+/// How this store tells the process of this instance of locks; none where it keeps none.
+pub(crate) fn port(store: &Arc<dyn Store>, instance: Token) -> Option<LockPort> {
+    let store = Arc::clone(store).lock_store()?;
+    Some(LockPort { instance, poll: store.lock_poll() })
+}
 
 /// Carries one order out.
 pub(crate) async fn ask(store: Arc<dyn LockStore>, action: LockAction) -> LockReply {

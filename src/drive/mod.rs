@@ -19,6 +19,8 @@ mod crowd_tests;
 mod entropy;
 mod facts;
 mod gate;
+#[cfg(test)]
+mod lock_tests;
 pub(crate) mod locks;
 mod once;
 mod patience;

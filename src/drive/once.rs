@@ -14,8 +14,8 @@ use crate::clock::{Clock, Mono};
 use crate::drive::patience::{Next, Patience, WaitLimits};
 use crate::drive::{Drive, Facts, Gate, Message, Tools, Work, timers};
 use crate::error::ErrorKind;
-use crate::event::Event;
 use crate::event::json::maybe_seconds;
+use crate::event::{Event, LeaveAnswer, LockWait, lock_names};
 use crate::job::NodeName;
 use crate::machine::{Assignment, End, SlotMachine};
 use crate::observe::Observer;
@@ -206,6 +206,8 @@ pub struct Account {
     pub by: Option<NodeName>,
     /// The last error of the store, when no answer came after it.
     pub store_error: Option<(ErrorKind, String)>,
+    /// What locks were waited for last and who held them, in words; none once a command was started.
+    pub queued: Option<String>,
     /// The attempts that were begun here, oldest first.
     pub runs: Vec<RunAccount>,
 }
@@ -230,7 +232,7 @@ pub struct RunAccount {
     pub duration: Option<Duration>,
     /// What went wrong, in words.
     pub message: Option<String>,
-    /// Its lease was lost or in doubt while it ran: another run may have overlapped.
+    /// Its lease or a lock was lost or in doubt while it ran: another run may have overlapped.
     #[serde(rename = "lease_lost")]
     pub lost: bool,
     /// The store knows how it ended.
@@ -241,7 +243,8 @@ pub struct RunAccount {
 impl Account {
     /// Of a slot at which nothing has happened yet.
     pub(crate) const fn new(slot: Slot) -> Self {
-        Self { slot, end: None, answer: None, waited: false, by: None, store_error: None, runs: Vec::new() }
+        let runs = Vec::new();
+        Self { slot, end: None, answer: None, waited: false, by: None, store_error: None, queued: None, runs }
     }
 
     /// Of a command that ran within another run of the same slot, under its lease: nothing was asked or settled here.
@@ -275,10 +278,18 @@ impl Account {
             Event::ClaimAnswered { answer, by, .. } => {
                 self.waited |= self.answer.is_some();
                 (self.answer, self.by, self.store_error) = (Some(*answer), by.clone(), None);
+                self.queued = None;
             }
             Event::Granted { .. } | Event::RenewalAnswered { .. } => self.store_error = None,
+            Event::LockWaiting(wait) => {
+                self.store_error = None;
+                self.queued = Some(who_has(wait));
+            }
             Event::StoreFailed { kind, error, .. } => self.store_error = Some((*kind, error.clone())),
-            Event::RunStarted { attempt, fence, guarded, .. } => self.runs.push(begun(*attempt, *fence, *guarded)),
+            Event::RunStarted { attempt, fence, guarded, .. } => {
+                self.queued = None;
+                self.runs.push(begun(*attempt, *fence, *guarded));
+            }
             other => self.hear_of_run(other),
         }
     }
@@ -291,12 +302,22 @@ impl Account {
                 (run.exit_code, run.signal, run.duration) = (*exit_code, *signal, Some(*duration));
                 run.message.clone_from(note);
             }
-            Event::LeaseInDoubt { .. } | Event::LeaseLost { .. } | Event::Overtaken { .. } => run.lost = true,
+            Event::LeaseInDoubt { .. } | Event::LeaseLost { .. } | Event::Overtaken { .. } | Event::LockLost(_) => {
+                run.lost = true;
+            }
+            Event::LockLeft(leave) if leave.answer == LeaveAnswer::Overtaken => run.lost = true,
             Event::LeaseRestored { .. } => run.lost = false,
+            Event::LockHeld(grant) if grant.again => run.lost = false,
             Event::Settled { .. } => run.settled = true,
             _ => {}
         }
     }
+}
+
+/// Which locks, and who holds them.
+fn who_has(wait: &LockWait) -> String {
+    let label = if wait.by_label.is_empty() { String::new() } else { format!("{} on ", wait.by_label) };
+    format!("{} held by {label}node {}", lock_names(&wait.locks), wait.by)
 }
 
 const fn begun(attempt: Attempt, fence: Fence, guarded: bool) -> RunAccount {

@@ -64,6 +64,8 @@ pub(super) enum Next {
 enum Stage {
     /// Nothing has begun.
     Asking,
+    /// The slot is held, and its job's locks are waited for.
+    Queueing,
     /// A run is waited for without bound: its own timeout bounds it.
     Running,
     /// The store is to record something until then.
@@ -105,7 +107,9 @@ impl WaitLimits {
         match self.stage {
             Stage::Running => None,
             Stage::Recording(until) => until,
-            Stage::Asking if self.left => None,
+            Stage::Asking | Stage::Queueing if self.left => None,
+            // Who takes over waits as long as the slot and `lock_wait` allow.
+            Stage::Queueing => self.wait,
             Stage::Asking => self.store.map(|store| self.wait.map_or(store, |wait| wait.max(store))).or(self.wait),
         }
     }
@@ -161,6 +165,13 @@ impl WaitLimits {
                 self.stage = Stage::Asking;
                 let far = begins_in.is_some_and(|span| span > AHEAD);
                 return self.answered(*answer, *foreign, far, now);
+            }
+            Event::LockWaiting(_) => {
+                self.store_answered();
+                self.stage = Stage::Queueing;
+                if self.cancelled || self.patience.wait == Wait::No {
+                    return Next::Leave;
+                }
             }
             Event::Settled { outcome, .. } | Event::SettlementGivenUp { outcome, .. } => {
                 self.stage = Stage::Asking;
@@ -347,6 +358,31 @@ mod tests {
         limits.hear(&answered(ClaimAnswer::Held), at(7));
         limits.hear(&failed(Op::Claim, ErrorKind::Timeout), at(8));
         assert_eq!(limits.next(), None, "who knows of a run waits on");
+    }
+
+    fn queued() -> Event {
+        let locks = vec!["db".parse().unwrap()];
+        let node = crate::job::NodeName::new("b").unwrap();
+        let owner = crate::resource::OwnerId::of_text("export");
+        let by = crate::resource::LockHolder { node, label: String::new(), owner, fence: None };
+        Event::LockWaiting(crate::event::LockWait::behind(1, locks, 1, by))
+    }
+
+    #[test]
+    fn locks_are_waited_for_as_long_as_whatever_else_keeps_the_slot() {
+        for (wait, next, until) in [
+            (Wait::No, Next::Leave, None),
+            (Wait::TakeOver, Next::Stay, None),
+            (Wait::For(TTL), Next::Stay, Some(at(60).mono)),
+        ] {
+            let mut limits = limits(wait);
+            limits.hear(&answered(ClaimAnswer::Claimed), at(1));
+            limits.hear(&ended(Outcome::GivenBack), at(1));
+            assert_eq!(limits.hear(&queued(), at(2)), next, "{wait:?}");
+            assert_eq!((limits.next(), limits.is_recording()), (until, false), "{wait:?}");
+            assert_eq!(limits.leave(), Duration::ZERO);
+            assert_eq!(limits.next(), None, "{wait:?}");
+        }
     }
 
     #[test]

@@ -17,12 +17,12 @@ use tokio::sync::{mpsc, watch};
 
 use crate::clock::{Clock, Mono, Now};
 use crate::drive::gate::{Permit, Turn, Waiting};
-use crate::drive::{Fact, Facts, Gate, timers};
-use crate::machine::{Action, End, SlotMachine};
+use crate::drive::{Fact, Facts, Gate, locks, timers};
+use crate::machine::{Action, End, LockAction, LockReply, SlotMachine};
 use crate::observe::Observer;
 use crate::slot::{Exit, Lease, LeaseDeadline, RunContext, Token};
 use crate::store::{
-    Applied, Claim, ClaimRequest, ErrorKind, Op, Release, Renewal, Settlement, Store, StoreError, Wake,
+    Applied, Claim, ClaimRequest, ErrorKind, LockWakeups, Op, Release, Renewal, Settlement, Store, StoreError, Wake,
 };
 
 /// By when a work has to be over unless its lease is renewed; none where it may outlast it.
@@ -57,6 +57,9 @@ pub trait Started: Send {
 /// A command that has not begun by then waits for something else than a processor, a file system perhaps, and holds up the
 /// starts of no others.
 const LONGEST_START: Duration = Duration::from_secs(5);
+
+/// How long a drive whose slot is over waits for the store to answer that its locks are free. What is not answered by then lapses.
+const LAST_RELEASES: Duration = Duration::from_secs(2);
 
 /// What the owner of a drive tells it.
 #[derive(Clone, Debug)]
@@ -116,6 +119,8 @@ enum ActionOutcome {
     Renewal(Token, Result<Renewal, StoreError>),
     Settlement(Result<Settlement, StoreError>),
     Release(Result<Release, StoreError>),
+    /// Of the request for locks with this token.
+    Lock(Token, LockReply),
     Started(Box<dyn Started>),
     /// The command that was started runs, or never will.
     Begun,
@@ -132,6 +137,8 @@ struct Turns {
     permit: Option<Permit>,
     /// What the next claim is answered with, unsent.
     refusal: Option<StoreError>,
+    /// Hints on locks, from the first request for some on.
+    hints: Option<LockWakeups>,
 }
 
 /// The attempt that was begun here last.
@@ -172,6 +179,7 @@ impl Drive {
             self.carry_out(&mut pending, &mut current, &mut turns);
             self.holding.store(self.machine.is_holding(), Ordering::Relaxed);
             if let Some(end) = self.machine.ended() {
+                self.leave_locks((&mut pending, &mut current), &mut turns).await;
                 return end;
             }
             let clock = Arc::clone(&self.tools.clock);
@@ -185,6 +193,10 @@ impl Drive {
                     self.machine.handle_exit(clock.now(), exit);
                 }
                 Some(message) = self.inbox.recv() => message.hand_to(&mut self.machine, clock.now()),
+                hint = locks::heard(&mut turns.hints) => self.machine.handle_lock_hint(clock.now(), hint),
+                () = timers::until(&*clock, self.machine.poll_lock_timeout()) => {
+                    self.machine.handle_lock_timeout(clock.now());
+                }
                 turn = turn_of(&mut turns.next) => self.take_turn(turn, &mut turns),
                 () = timers::until(&*clock, timeout) => {
                     let now = clock.now();
@@ -198,6 +210,24 @@ impl Drive {
         }
     }
 
+    /// Until the store knows that the locks are free, and not for long.
+    async fn leave_locks(&mut self, (pending, current): (&mut PendingActions, &mut Current), turns: &mut Turns) {
+        turns.permit = None;
+        let clock = Arc::clone(&self.tools.clock);
+        let until = clock.now().mono + LAST_RELEASES;
+        while self.machine.leaves_locks() {
+            tokio::select! {
+                biased;
+                Some(outcome) = pending.next() => self.feed(outcome, (&mut *pending, &mut *current), turns),
+                () = timers::until(&*clock, self.machine.poll_lock_timeout()) => {
+                    self.machine.handle_lock_timeout(clock.now());
+                }
+                () = timers::until(&*clock, Some(until)) => return,
+            }
+            self.carry_out(pending, current, turns);
+        }
+    }
+
     /// Takes or leaves a place in the queue, and makes room. Answers until when nothing is to be done.
     fn queue_up(&self, turns: &mut Turns) -> Option<Mono> {
         let due = self.machine.poll_timeout();
@@ -206,6 +236,10 @@ impl Drive {
             turns.permit = None;
         } else if turns.permit.is_none() && self.machine.is_holding() {
             turns.permit = Some(self.tools.gate.count());
+        }
+        if self.machine.is_queueing() {
+            // It starts nothing for now, and others may.
+            turns.permit.iter_mut().for_each(Permit::begun);
         }
         let now = self.tools.clock.now().mono;
         if !waits || due.is_none_or(|due| due > now) {
@@ -259,6 +293,7 @@ impl Drive {
                         ActionOutcome::Release(store.fail(&lease, &run, retry_after).await)
                     }));
                 }
+                Action::Lock(order) => self.ask_for_locks(order, pending, turns),
                 Action::GiveBack { lease, run } => {
                     let store = Arc::clone(&self.tools.store);
                     pending.push(Box::pin(async move { ActionOutcome::Release(store.give_back(&lease, &run).await) }));
@@ -268,6 +303,17 @@ impl Drive {
         while let Some(event) = self.machine.poll_event() {
             self.tools.observer.event(Some(self.machine.slot()), &event);
         }
+    }
+
+    fn ask_for_locks(&self, order: LockAction, pending: &PendingActions, turns: &mut Turns) {
+        // A machine whose store keeps none asks for none.
+        let Some(store) = Arc::clone(&self.tools.store).lock_store() else { return };
+        if let (None, LockAction::Acquire(request)) = (&turns.hints, &order) {
+            // Before it is sent: who leaves in between is heard.
+            turns.hints = Some(store.listen(request.instance));
+        }
+        let of = order.token();
+        pending.push(Box::pin(async move { ActionOutcome::Lock(of, locks::ask(store, order).await) }));
     }
 
     fn feed(
@@ -283,6 +329,7 @@ impl Drive {
             ActionOutcome::Renewal(of, reply) => self.machine.handle_renewal(now, of, reply),
             ActionOutcome::Settlement(reply) => self.machine.handle_settlement(now, reply),
             ActionOutcome::Release(reply) => self.machine.handle_release(now, reply),
+            ActionOutcome::Lock(of, reply) => self.machine.handle_lock_reply(now, of, reply),
             ActionOutcome::Started(started) => {
                 let begun = started.begun();
                 pending.push(Box::pin(async move {

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use crate::machine::LockAction;
 use crate::reply::ClaimRequest;
 use crate::slot::{Lease, RunContext, RunRecord};
 
 /// An order to the driver. Store orders are answered by the `handle_*` of the same name, exactly once each; at most one
-/// claim or settlement is on its way at a time, and one renewal of each attempt.
+/// claim or settlement is on its way at a time, one renewal of each attempt, and one order of each request for locks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Action {
@@ -50,4 +51,6 @@ pub enum Action {
         /// The run.
         run: RunRecord,
     },
+    /// Ask the store about locks; answer with `handle_lock_reply` and the order's token.
+    Lock(LockAction),
 }

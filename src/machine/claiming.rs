@@ -205,6 +205,8 @@ impl SlotMachine {
         let run_anyway = self.assignment.policy.on_store_error == OnStoreError::Run
             && self.drain_until.is_none()
             && !self.ran_unguarded
+            // `check` refuses such a job.
+            && self.assignment.policy.locks.is_none()
             && self.errors.since.is_some();
         if run_anyway && now.mono.since(since) >= patience && now.mono < self.end {
             return self.start_unguarded(now);
@@ -225,7 +227,7 @@ impl SlotMachine {
     }
 
     /// Why nothing would be started that is granted now.
-    fn too_late_to_start(&self, now: Now) -> Option<&'static str> {
+    pub(super) fn too_late_to_start(&self, now: Now) -> Option<&'static str> {
         if self.drain_until.is_some() {
             Some("the node was shutting down")
         } else if self.start_until.is_some_and(|until| now.mono >= until) {
@@ -260,7 +262,7 @@ impl SlotMachine {
             self.errors.maybe_until = Some(now.mono + lease.ttl);
             return self.wait(now.mono + pace::store_error(1), WaitReason::StoreError);
         }
-        self.spawn(now, Hold::guarded(lease, trust, used));
+        self.queue_up(now, Hold::guarded(lease, trust, used));
     }
 
     fn start_unguarded(&mut self, now: Now) {
@@ -280,6 +282,10 @@ impl SlotMachine {
                 self.hint = Some(wake.clone());
             }
             return;
+        }
+        if self.is_queueing() && matches!(wake, Wake::Slot { job, key, .. } if job == own.job() && *key == own.key()) {
+            // Somebody has done something to the lease: an operator unlocked it, or a late success of an older attempt is recorded.
+            return self.renew_now(now);
         }
         match wake {
             Wake::Resync => self.resync(now),

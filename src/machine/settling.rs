@@ -40,6 +40,7 @@ impl SlotMachine {
         }
         let Phase::Running(hold) = std::mem::replace(&mut self.phase, Phase::Ended(End::Unknown)) else { return };
         self.doubt_at_exit(now, &hold, exit.lapsed.is_some());
+        self.leave_locks(now);
         let ended = ended(now, &hold, &exit);
         let outcome = self.judge(&hold, ended.mono, &exit);
         let record = record(ended, &hold, outcome, exit);
@@ -120,6 +121,9 @@ impl SlotMachine {
     pub fn handle_impatience(&mut self) {
         let Phase::Settling(settling) = &self.phase else { return };
         let (attempt, outcome) = (settling.hold.lease.attempt, settling.outcome);
+        if let Some(locks) = &mut self.locks {
+            locks.forget();
+        }
         self.give_settlement_up(attempt, outcome);
     }
 
@@ -172,7 +176,8 @@ impl SlotMachine {
         (attempt, used, outcome): (u32, u32, Outcome),
         retry_after: Duration,
     ) {
-        self.retrying = true;
+        // Who waited for locks in vain has tried nothing.
+        self.retrying |= outcome != Outcome::GivenBack || matches!(release, Release::Overtaken { .. });
         if let Release::Overtaken { by } = release {
             self.tell(Event::Overtaken { attempt, by: by.node, by_attempt: by.attempt });
         } else if outcome != Outcome::GivenBack && used >= self.assignment.policy.max_attempts {
@@ -183,6 +188,7 @@ impl SlotMachine {
             return self.finish(End::Left);
         }
         let wait = retry_after + pace::own_handicap(retry_after, self.assignment.poll);
+        let wait = wait.max(pace::after_queue(self.left));
         let until = now.mono + wait;
         // By a clock that is ahead the slot seems over while others still wait for the retry.
         let over = self.end + CLOCK_OFF;

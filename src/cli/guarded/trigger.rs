@@ -10,6 +10,7 @@ use crate::cli::failure::Failure;
 use crate::cli::guarded::run::{Guarded, listen, node_name};
 use crate::cli::guarded::task::Task;
 use crate::cli::guarded::verdict::{ReportFile, Telling, Verdict, finish, judge, not_begun};
+use crate::cli::locks::kept_for;
 use crate::cli::lookup::SlotRef;
 use crate::cli::session::{KnownJob, StoreSession};
 use crate::cli::store_args::{StoreArgs, starter};
@@ -68,6 +69,7 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
     let Some(spec) = &job.spec else { return Err(no_command(job)) };
     let task = Task::of_file(spec, record.slot.clone())?;
     let StoreSession { store, address, now, .. } = session;
+    kept_for(&task.spec, &store)?;
     if args.past && later(task.slot.end(), address.options.retention) <= now {
         console
             .note(format_args!("cronward: {} is older than the records that the store keeps: {FORGOTTEN}", task.slot));
@@ -145,6 +147,10 @@ fn refusal(account: &Account, store: &StoreArgs) -> Option<Verdict> {
     let (unlock, reset) = (store.command(format_args!("unlock {slot}")), store.command(format_args!("reset {slot}")));
     let by = account.by.as_ref().map_or_else(|| "another node".to_owned(), |node| format!("node {node}"));
     let answer = account.answer?;
+    if let Some(held) = &account.queued {
+        let told = vec![format!("{slot} was not run: {held}: wait with --wait")];
+        return Some(Verdict { code: ExitCode::TryAgain as u8, result: "locked", told });
+    }
     let (code, why) = match answer {
         ClaimAnswer::Held => (
             ExitCode::TryAgain,

@@ -128,6 +128,10 @@ fn of_answer(account: &Account, skipped: u8) -> Verdict {
         Some(ClaimAnswer::Paused) => {
             (skipped, format!("{slot} was skipped: the job is paused (to resume it: `cronward resume {}`)", slot.job()))
         }
+        Some(ClaimAnswer::Claimed) if account.queued.is_some() => {
+            let held = account.queued.as_deref().unwrap_or_default();
+            return Verdict { code: skipped, result: "locked", told: vec![format!("{slot} was skipped: {held}")] };
+        }
         // The store granted it when there was no time left to start anything.
         Some(ClaimAnswer::Claimed) => (
             ExitCode::TryAgain as u8,
@@ -393,6 +397,7 @@ mod tests {
             waited: false,
             by: None,
             store_error: None,
+            queued: None,
             runs: Vec::new(),
         }
     }
@@ -424,6 +429,15 @@ mod tests {
         assert_eq!(code(&ran(Outcome::Failure, Some(75), None)), 75);
         assert_eq!(code(&ran(Outcome::Failure, Some(127), None)), 127);
         assert_eq!(code(&ran(Outcome::Killed, None, Some(15))), 143);
+    }
+
+    #[test]
+    fn whoever_waited_for_locks_in_vain_is_told_who_holds_them() {
+        let queued = Some("db held by export@2026-11-21T13Z#1 on node c".to_owned());
+        let verdict = judge(&Account { answer: Some(ClaimAnswer::Claimed), queued, ..account() }, 7, None);
+        assert_eq!((verdict.code, verdict.result), (7, "locked"));
+        let told = "billing@2026-11-21T14Z was skipped: db held by export@2026-11-21T13Z#1 on node c";
+        assert_eq!(verdict.told, [told]);
     }
 
     #[test]

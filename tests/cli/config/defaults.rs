@@ -83,6 +83,8 @@ fn every_key_of_a_job_is_read() {
         on_store_error: OnStoreError::Run,
         concurrency: Concurrency::Replace,
         start_deadline: Some(seconds(7_200)),
+        locks: None,
+        lock_wait: None,
     };
     let command = CommandSpec {
         program: Program::Shell("echo hi | cat".to_owned()),

@@ -121,6 +121,8 @@ impl Task {
                 };
                 requests.ask(desk, Asked::Settlement(id, fact), ask, None);
             }
+            // No job of a world names locks.
+            Action::Lock(_) => {}
             Action::GiveBack { lease, run } => {
                 requests.ask(desk, Asked::Settlement(id, None), Ask::GiveBack { lease, run }, None);
             }
@@ -258,6 +260,7 @@ fn words(action: &Action) -> String {
             format!("fail attempt {} ({:?}), retry after {retry_after:?}", lease.attempt, run.outcome)
         }
         Action::GiveBack { lease, .. } => format!("give back attempt {}", lease.attempt),
+        Action::Lock(order) => format!("{order:?}"),
     }
 }
 
@@ -277,5 +280,6 @@ pub(super) fn assignment(start: Start, desk: &mut Desk<'_>) -> Assignment {
         audit: None,
         poll: scenario.poll,
         seed: Token::from_bits(bits),
+        locks: None,
     }
 }
