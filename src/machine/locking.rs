@@ -286,7 +286,7 @@ impl LockMachine {
         match reply {
             Ok(answer) => self.phase = LockPhase::Ended(LockEnd::Left(answer)),
             Err(error) if now.mono >= leaving.until || is_final(&error) => {
-                self.phase = LockPhase::Ended(LockEnd::Silent)
+                self.phase = LockPhase::Ended(LockEnd::Silent);
             }
             Err(_) => {
                 leaving.errors = leaving.errors.saturating_add(1);

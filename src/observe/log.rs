@@ -66,7 +66,7 @@ impl Observer for LogObserver {
             // Each minute's sum is told of the node.
             Event::Shed => debug!(job, slot = key, "not started: the node was overloaded until the slot's end"),
             Event::LockWaiting(_) | Event::LockHeld(_) | Event::LockLost(_) | Event::LockLeft(_) => {
-                locks(job, &key, event)
+                locks(job, &key, event);
             }
             Event::StartDeadlinePassed => warn!(job, slot = key, "not started: the start deadline has passed"),
             Event::Closed { verdict } => closed(job, &key, *verdict),
