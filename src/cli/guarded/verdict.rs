@@ -110,6 +110,9 @@ fn to_the_second(instant: DateTime<Utc>) -> impl std::fmt::Display {
 /// attempts, all is as it should be.
 fn of_answer(account: &Account, skipped: u8) -> Verdict {
     let slot = &account.slot;
+    if let Some(held) = &account.queued {
+        return Verdict { code: skipped, result: "locked", told: vec![format!("{slot} was skipped: {held}")] };
+    }
     let result = account.answer.map_or("unknown", ClaimAnswer::as_str);
     let outside = ExitCode::StoreRefuses as u8;
     let (code, told) = match account.answer {
@@ -127,10 +130,6 @@ fn of_answer(account: &Account, skipped: u8) -> Verdict {
         }
         Some(ClaimAnswer::Paused) => {
             (skipped, format!("{slot} was skipped: the job is paused (to resume it: `cronward resume {}`)", slot.job()))
-        }
-        Some(ClaimAnswer::Claimed) if account.queued.is_some() => {
-            let held = account.queued.as_deref().unwrap_or_default();
-            return Verdict { code: skipped, result: "locked", told: vec![format!("{slot} was skipped: {held}")] };
         }
         // The store granted it when there was no time left to start anything.
         Some(ClaimAnswer::Claimed) => (
