@@ -9,24 +9,24 @@ use chrono::{DateTime, Utc};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::format::{self, Grid, brief, harmless, instant};
-use crate::cli::store_args::{StoreAddress, StoreArgs};
+use crate::cli::store_args::StoreArgs;
 use crate::cli::value_parsers;
-use crate::cli::watch::{Picture, Row, Watch, rest};
+use crate::cli::watch::{Picture, Row, WatchView, rest};
 use crate::config::Config;
 use crate::job::{JobSpec, LockName};
 use crate::observe::view::{LockEntryView, LockView};
-use crate::store::{LockStore, Store, open_locks};
+use crate::store::{LockStore, Store, open_locks, redact};
 
 /// List the locks with who holds them and how many wait; with a name, the queue of that lock
 ///
-/// A lock is held by a job that names it, by cronward lock, or by a service. Whoever asked first stands first, and holds first.
+/// A lock is held by a job that names it, by cronward lock, or by a service. Requests are served in the order of the queue.
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward locks ledger --store redis://127.0.0.1/")]
 pub(crate) struct LocksArgs {
     /// Show the queue of this lock, with the token of each request
     #[arg(value_name = "NAME")]
     pub(crate) lock: Option<LockName>,
-    /// Also list locks that nobody holds
+    /// Also list locks that have no holder
     #[arg(long)]
     pub(crate) all: bool,
     /// Keep listing: redraw on a terminal; elsewhere print a line for each change (with --json, a JSON line)
@@ -63,11 +63,11 @@ pub(crate) struct LockSession {
 impl LockSession {
     /// Opens the store. One that is not there is not made.
     pub(crate) async fn open(args: &StoreArgs, console: &mut Console) -> Result<Self, Failure> {
-        let file: Option<Config> = args.read_file(console)?;
-        let address: StoreAddress = args.address(file.as_ref(), console)?.only_looked_at();
+        let file = args.read_file(console)?;
+        let address = args.address(file.as_ref(), console)?.only_looked_at();
         let opened = open_locks(&address.url, address.options.clone()).await;
         let store = opened.map_err(|error| address.failed(error))?;
-        Ok(Self { store, location: crate::store::redact(&address.url) })
+        Ok(Self { store, location: redact(&address.url) })
     }
 }
 
@@ -105,7 +105,7 @@ fn none(args: &LocksArgs, session: &LockSession) -> String {
     if args.all {
         return format!("no locks: {at} knows none");
     }
-    format!("no locks: nobody holds one at {at} (--all also lists those that nobody holds)")
+    format!("no locks: nobody holds one at {at} (--all also lists locks without a holder)")
 }
 
 /// The table of locks.
@@ -143,7 +143,7 @@ fn holders(view: &LockView) -> Option<String> {
 }
 
 /// One lock, as a person reads it.
-pub(crate) struct Page {
+struct Page {
     head: String,
     queue: Grid,
     foot: String,
@@ -168,7 +168,7 @@ fn page(view: &LockView, now: DateTime<Utc>, console: &Console) -> Page {
 }
 
 /// The table of a queue.
-pub(crate) fn queue(entries: &[LockEntryView], console: &Console) -> Grid {
+fn queue(entries: &[LockEntryView], console: &Console) -> Grid {
     let columns = ["PLACE", "NODE", "LABEL", "DEMAND", "STANDING", "FENCE", "AGE", "LEASE", "TOKEN"];
     let mut grid = Grid::new(console, &columns);
     for entry in entries {
@@ -222,7 +222,7 @@ impl Page {
 }
 
 async fn watch(args: &LocksArgs, session: &LockSession, console: &mut Console) -> Result<(), Failure> {
-    let mut watch = Watch::new(args.interval, args.output.json, console);
+    let mut watch = WatchView::new(args.interval, args.output.json, console);
     // A lock that nobody holds any more is told, too, where it was told before.
     let all = LocksArgs { all: true, store: args.store.clone(), lock: args.lock.clone(), ..*args };
     loop {
@@ -237,7 +237,7 @@ async fn watch(args: &LocksArgs, session: &LockSession, console: &mut Console) -
 
 fn show(
     args: &LocksArgs,
-    watch: &mut Watch,
+    watch: &mut WatchView,
     session: &LockSession,
     now: DateTime<Utc>,
     views: &[LockView],

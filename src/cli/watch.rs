@@ -29,7 +29,7 @@ pub(crate) async fn watch(args: &JobsArgs, console: &mut Console) -> Result<(), 
     let store = connect(&address).await?;
     let mut hints = store.subscribe();
     let mut session = StoreSession::on(store, address, &args.store, file.as_ref(), console).await?;
-    let mut view = Watch::new(args.interval, args.output.json, console);
+    let mut view = WatchView::new(args.interval, args.output.json, console);
     loop {
         match look(&mut session, file.as_ref()).await {
             Ok(views) => show(&mut view, &views, &session, console)?,
@@ -70,7 +70,7 @@ async fn hint(hints: &mut Wakeups) {
 }
 
 /// What is looked at again and again: in its place on a terminal, elsewhere line by line.
-pub(crate) struct Watch(View);
+pub(crate) struct WatchView(View);
 
 /// What was shown last.
 enum View {
@@ -102,7 +102,7 @@ pub(crate) struct Row<'a, V> {
     pub(crate) view: &'a V,
 }
 
-impl Watch {
+impl WatchView {
     /// Nothing was shown yet.
     pub(crate) fn new(interval: Duration, json: bool, console: &Console) -> Self {
         if console.lively && !json {
@@ -152,7 +152,12 @@ impl Watch {
     }
 }
 
-fn show(watch: &mut Watch, views: &[JobView], session: &StoreSession, console: &mut Console) -> Result<(), Failure> {
+fn show(
+    watch: &mut WatchView,
+    views: &[JobView],
+    session: &StoreSession,
+    console: &mut Console,
+) -> Result<(), Failure> {
     let mut views = views.to_vec();
     if watch.is_drawn() {
         // A terminal may have fewer rows than there are jobs.

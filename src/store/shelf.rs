@@ -23,6 +23,9 @@ use crate::store::rules::{LockState, LockStep};
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 use crate::store::{ErrorKind, Op};
 
+/// A lock, its queue and the version of that.
+pub(super) type StoredLock<V> = (LockName, (LockState, V));
+
 /// Queues as they were read, each with its version. One that nobody has used is not there.
 #[derive(Debug)]
 pub(super) struct LoadedLocks<V> {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::process::{Killed, lives, pid_in, signal};
 use crate::program::{Ended, Place};
-use crate::wait;
+use crate::{terminal, wait};
 
 const STORE: &str = "sqlite:store.db";
 
@@ -330,7 +330,7 @@ fn who_ends_before_it_has_noticed_a_loss_says_so_all_the_same() {
     let place = Place::new();
     let inner = [CRONWARD, "unlock", "--lock", "x", "--yes", "--store", STORE];
     let told = lock(&place, &["x"], &inner);
-    let line = "cronward: x: the lock had lapsed or was taken away; nobody else has held it since\n";
+    let line = "cronward: x: the lock expired or was evicted before it was released; nobody else has held it since\n";
     assert_eq!((told.code, &*told.stderr), (0, line), "{told:?}");
 }
 
@@ -399,6 +399,16 @@ fn a_watch_tells_each_change_of_a_lock_in_a_line() {
     assert_eq!(ended(&mut holder.0).0, Some(0));
     let free = lines.next().unwrap();
     assert!(free.starts_with("x ") && free.contains(" 0 ") && !free.contains("sh@a"), "{free}");
+}
+
+#[test]
+fn on_a_terminal_the_queue_of_a_lock_is_drawn_in_its_place() {
+    let place = Place::new();
+    let (_holder, _out) = running(&place, &["x", "--node", "a"], "exec sleep 60");
+    let command = place.command(&["locks", "x", "--watch", "--interval", "100ms", "--store", STORE]);
+    let shown = String::from_utf8(terminal::script(&command, "timeout 2", &[]).output().unwrap().stdout).unwrap();
+    assert!(shown.contains("polled every 100ms; Ctrl-C ends"), "{shown}");
+    assert!(shown.contains("x  1/1 held, nobody waits  at "), "{shown}");
 }
 
 #[test]

@@ -219,7 +219,8 @@ fn write_config(dir: &Path, index: usize, all: &[Ports], tick: Duration) {
 fn spawn(dir: &Path) -> ServerProcess {
     assert!(Path::new(JAR).exists(), "there is no {JAR}: apt-get install zookeeper");
     let mut command = Command::new("java");
-    command.args(["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", JAR]);
+    // It keeps its last 500 changes in memory, and a lock with 1,024 entries is 300 KiB.
+    command.args(["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", JAR]);
     command.arg("org.apache.zookeeper.server.quorum.QuorumPeerMain").arg(dir.join("zoo.cfg"));
     ServerProcess::spawn(&mut command, "zookeeper")
 }

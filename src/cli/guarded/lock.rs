@@ -26,7 +26,7 @@ use crate::exec::{OF_A_RUN, Output};
 use crate::job::{CommandSpec, NodeName, Program};
 use crate::lock::{BuildError, Held, LockError, LockHolder, LockRelease, Locks, OwnerId, Standing, TryLockError};
 use crate::machine::TrustWindow;
-use crate::resource::{Demand, Demands};
+use crate::resource::{Demand, DemandTextError, Demands};
 use crate::slot::{Exit, LeaseDeadline};
 use crate::store::{StoreError, open_locks};
 
@@ -36,43 +36,43 @@ const NESTED_WAIT: Duration = Duration::from_secs(600);
 /// From TERM to KILL where the locks are lost, as in `jobs.toml` where that says nothing.
 const KILL_AFTER: Duration = Duration::from_secs(10);
 
-/// Run one command while holding locks: whoever else asks for them waits in turn
+/// Run one command while holding locks: other requests for the same locks wait in turn
 ///
-/// All locks are taken in one step, all of them or none, and released when the command and everything that it has started has
-/// ended. Whoever asked first holds first. A lock that others hold is waited for, without end unless --wait or --try says
-/// otherwise.
+/// All locks are acquired in one step, all of them or none. They are released when the command and all processes that it has
+/// started have ended. Requests are served in order. A lock that is held is waited for without a time limit, unless --wait or
+/// --try says otherwise.
 ///
-/// NAME alone is held by nobody else; NAME:shared beside others that share; NAME:2/4 takes 2 of 4 permits.
+/// NAME is exclusive. NAME:shared is held beside other shared holders. NAME:2/4 takes 2 of 4 permits.
 ///
-/// The command is told CRONWARD_LOCKS (the names, with spaces between), CRONWARD_LOCK_FENCE (a number that is larger than
-/// that of every earlier holder), and CRONWARD_LOCK_OWNER. A cronward lock within the command is of the same owner: it takes
-/// what is held already, and does not exclude another one within the same command. It waits at most 10 minutes for a lock that
-/// it does not hold, unless --wait says otherwise.
+/// The environment of the command has CRONWARD_LOCKS (the names, separated by spaces), CRONWARD_LOCK_FENCE (a number that is
+/// larger than that of every earlier holder) and CRONWARD_LOCK_OWNER. A nested cronward lock has the same owner: it re-enters
+/// the locks that are already held, and two nested ones do not exclude each other. It waits at most 10 minutes for other locks,
+/// unless --wait says otherwise.
 ///
 /// Stdin, stdout, stderr and signals are passed on as by cronward exec.
 #[derive(Debug, clap::Args)]
 #[command(
     before_help = "Example: cronward lock ledger schema:shared --store redis://127.0.0.1/ -- /usr/local/bin/close-books",
-    after_help = "Exit codes: the command's own, or 128 + the signal that ended it; 1 or -E's code if the locks are not free, 64 usage, 69 store refuses, \
+    after_help = "Exit codes: the command's own, or 128 + the signal that ended it; 1 (or -E) a lock is not free, 64 usage, 69 store refuses, \
                   74 output lost, 75 store unavailable, 76 lock lost and the command killed, 78 configuration, 126 cannot run, 127 not found."
 )]
 pub(crate) struct LockArgs {
     /// The locks, 1 to 16, each once: NAME, NAME:shared or NAME:K/N
-    #[arg(value_name = "NAME[:shared|:K/N]", required = true)]
+    #[arg(value_name = "NAME[:shared|:K/N]", required = true, value_parser = demand)]
     pub(crate) locks: Vec<Demand>,
-    /// Wait at most this long [default: without end; 10m within another cronward lock]
+    /// Wait at most this long [default: no limit; 10m inside another cronward lock]
     #[arg(long, value_name = "DURATION", value_parser = value_parsers::span)]
     pub(crate) wait: Option<Duration>,
-    /// Exit at once if the locks are not free
+    /// Exit at once if a lock is not free
     #[arg(long = "try", conflicts_with = "wait")]
     pub(crate) at_once: bool,
-    /// How long the locks outlast this process if it dies: 500ms to 1d
+    /// How long the locks last without renewal, 500ms to 1d; after this process dies, others wait for this time
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = value_parsers::span)]
     pub(crate) ttl: Duration,
     /// What to do with the command when a lock is lost
     #[arg(long, value_name = "WHAT", default_value = "kill")]
     pub(crate) on_lost: OnLostWord,
-    /// Exit with this code if the locks are not free; with 0 nothing is said
+    /// Exit with this code if a lock is not free; with 0, print nothing
     #[arg(short = 'E', long, value_name = "CODE", default_value_t = 1, value_parser = value_parsers::number(0..=255_u8))]
     pub(crate) busy_exit_code: u8,
     /// This machine's name [default: the file's, or the host's]
@@ -83,6 +83,13 @@ pub(crate) struct LockArgs {
     /// The command and its arguments, after `--`; no shell, no placeholders
     #[arg(value_name = "CMD", required = true, last = true)]
     pub(crate) command: Vec<String>,
+}
+
+fn demand(text: &str) -> Result<Demand, String> {
+    text.parse().map_err(|error| match error {
+        DemandTextError::Demand(error) => format!("{error}: write at least 1 and at most as many as there are"),
+        other => other.to_string(),
+    })
 }
 
 /// Runs one command under locks. Nothing but the command says anything where all is as it should be.
@@ -184,7 +191,7 @@ struct Locked<'a> {
 }
 
 /// How the command ended, and how what it ran under stood.
-struct Ended {
+struct CommandEnd {
     exit: Exit,
     /// Since when it was not held any more, as far as this process can tell.
     lost: Option<Mono>,
@@ -223,7 +230,7 @@ impl Locked<'_> {
         trust.filter(|_| self.kills()).map(|trust| trust.command_deadline(KILL_AFTER))
     }
 
-    async fn attend(&self, work: &Forwarded, held: &Held) -> Ended {
+    async fn attend(&self, work: &Forwarded, held: &Held) -> CommandEnd {
         let mut trust = held.trust();
         let (lease, renewals) = watch::channel(self.deadline(*trust.borrow_and_update()));
         let mut started = work.start_other(format!("lock {}", self.demands), renewals).await;
@@ -252,11 +259,11 @@ impl Locked<'_> {
         };
         // In doubt for a while, and held after all.
         let lost = lost.filter(|_| self.kills() || held.standing() != Standing::Held);
-        Ended { exit, lost }
+        CommandEnd { exit, lost }
     }
 
-    fn judge(&self, ended: Ended, released: Option<Result<LockRelease, StoreError>>) -> Verdict {
-        let Ended { exit, lost } = ended;
+    fn judge(&self, ended: CommandEnd, released: Option<Result<LockRelease, StoreError>>) -> Verdict {
+        let CommandEnd { exit, lost } = ended;
         // What it left behind may have taken longer to stop than the command took.
         let stopped = lost.is_some_and(|lost| exit.ended.is_none_or(|ended| ended >= lost));
         let killed = self.kills() && (exit.lapsed.is_some() || stopped);
@@ -276,11 +283,13 @@ impl Locked<'_> {
                 "{demands}: the lock was lost or its renewal was overdue{by}; another holder may have overlapped"
             )),
             Some(Ok(LockRelease::Overtaken { .. })) => {
-                told.push(format!("{demands}: the lock had lapsed{by}; another holder may have overlapped"));
+                told.push(format!("{demands}: the lock expired or was evicted before it was released{by}; another holder may have overlapped"));
             }
             Some(Ok(LockRelease::Released)) => {}
             Some(Ok(LockRelease::Expired)) => {
-                told.push(format!("{demands}: the lock had lapsed or was taken away; nobody else has held it since"));
+                told.push(format!(
+                    "{demands}: the lock expired or was evicted before it was released; nobody else has held it since"
+                ));
             }
             Some(Err(error)) => told.push(self.not_released(&error.to_string())),
             None => told.push(self.not_released("a signal ended the wait for the store")),

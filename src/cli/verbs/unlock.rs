@@ -21,20 +21,21 @@ use crate::store::Intervention;
 /// and two runs may overlap. The attempt counts. An external lock that is held with the lease (exec --key) is deleted, unless
 /// somebody else holds it by now.
 ///
-/// With --lock a lock is taken from its holder, whose cronward lock then stops its command, unless it was told to continue.
+/// With --lock the holder of a lock loses it. Its cronward lock stops the command at the next renewal; with --on-lost continue
+/// the command continues.
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward unlock billing@2026-11-21T14Z --reason 'node b is gone' --yes")]
 pub(crate) struct UnlockArgs {
     /// The slot: billing@2026-11-21T14Z, billing for the current slot, billing@-1 for the previous slot
     #[arg(value_name = "JOB[@SLOT]", required_unless_present = "lock", conflicts_with = "lock")]
     pub(crate) slot: Option<SlotRef>,
-    /// This lock instead of a slot
+    /// A lock instead of a slot
     #[arg(long, value_name = "NAME")]
     pub(crate) lock: Option<LockName>,
-    /// Of the lock's queue the request with this token, which `cronward locks NAME` lists, whether it holds or waits
+    /// Only the request with this token, whether it holds the lock or waits; `cronward locks NAME` lists the tokens
     #[arg(long, value_name = "TOKEN", requires = "lock", conflicts_with = "all", value_parser = value_parsers::token)]
     pub(crate) token: Option<Token>,
-    /// All who hold the lock
+    /// All holders of the lock
     #[arg(long, requires = "lock")]
     pub(crate) all: bool,
     #[command(flatten)]

@@ -14,7 +14,7 @@ use crate::slot::Token;
 use crate::store::keyed::Call;
 use crate::store::locks::{LockWakeups, messages_to};
 use crate::store::rules::LockState;
-use crate::store::shelf::{LoadedLocks, LockDocument, LockShelf};
+use crate::store::shelf::{LoadedLocks, LockDocument, LockShelf, StoredLock};
 
 /// The most locks that one purge looks at, those that were changed the longest ago: in one transaction, of which a server takes 128
 /// operations (`--max-txn-ops`).
@@ -85,8 +85,8 @@ impl LockShelf for EtcdStore {
     }
 }
 
-/// A lock, its queue and the revision of its last change.
-fn queue(kv: &KeyValue) -> Result<(LockName, (LockState, i64)), Fault> {
+/// With the revision of its last change.
+fn queue(kv: &KeyValue) -> Result<StoredLock<i64>, Fault> {
     let name = Keys::name_of(&kv.key).and_then(|name| LockName::new(name).ok());
     let name = name.ok_or_else(|| Fault::foreign(&String::from_utf8_lossy(&kv.key), "no lock has such a name"))?;
     Ok((name, (read_json(kv)?, kv.mod_revision)))

@@ -17,13 +17,13 @@ const KEPT: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Processes {
     hints: LockHints,
-    heard: watch::Sender<Heard>,
+    heard: watch::Sender<Subscriptions>,
     joined: Notify,
 }
 
 /// What the connection hears.
 #[derive(Debug, Default)]
-struct Heard {
+struct Subscriptions {
     instances: BTreeSet<Token>,
     /// There is no connection, and none is to be had just now; or this user may not listen there.
     in_vain: bool,

@@ -9,8 +9,8 @@ use super::session::{Columns, Session, Why, values};
 use super::slots::Scope;
 use crate::job::LockName;
 use crate::slot::Token;
-use crate::store::rules::{LockState, LockStep};
-use crate::store::shelf::{LoadedLocks, LockChange};
+use crate::store::rules::LockStep;
+use crate::store::shelf::{LoadedLocks, LockChange, StoredLock};
 
 /// The most locks that one purge removes.
 const PURGE_AT_ONCE: i64 = 500;
@@ -19,8 +19,8 @@ fn odd(why: Why) -> SqlFault {
     SqlFault::Row(format!("table locks: {why}"))
 }
 
-/// A lock, its queue and the version of that; none in a row that only tells the time.
-fn queue(found: &impl Columns) -> Result<Option<(LockName, (LockState, i64))>, Why> {
+/// None in a row that only tells the time.
+fn queue(found: &impl Columns) -> Result<Option<StoredLock<i64>>, Why> {
     let Some(name) = row::text(found, "lock")? else { return Ok(None) };
     let name = LockName::new(&name).map_err(|error| format!("column lock: {error}"))?;
     let state = row::there(row::record(found, "document")?, "document")?;

@@ -14,8 +14,7 @@ use crate::job::LockName;
 use crate::slot::Token;
 use crate::store::keyed::Call;
 use crate::store::locks::{LockWakeups, messages_to};
-use crate::store::rules::LockState;
-use crate::store::shelf::{LoadedLocks, LockDocument, LockShelf};
+use crate::store::shelf::{LoadedLocks, LockDocument, LockShelf, StoredLock};
 
 /// Locks of one request, where all are listed or looked at for the purge.
 const AT_ONCE: usize = 30;
@@ -25,8 +24,6 @@ const PURGE_AT_ONCE: usize = 300;
 
 /// The most hints of one step, each a node; those who are more are all told to look.
 const MOST_MESSAGES: usize = 30;
-
-type StoredLock = (LockName, (LockState, i32));
 
 impl LockShelf for ZookeeperStore {
     type Version = i32;
@@ -124,7 +121,7 @@ impl ZookeeperStore {
     }
 
     /// Those of these locks that somebody has used, as they are at one moment.
-    async fn read_locks(&self, session: &Session, names: &[LockName]) -> Result<Vec<StoredLock>, Fault> {
+    async fn read_locks(&self, session: &Session, names: &[LockName]) -> Result<Vec<StoredLock<i32>>, Fault> {
         if names.is_empty() {
             return Ok(Vec::new());
         }

@@ -303,10 +303,10 @@ impl Ledgers {
                 let slot = Slot::new(self.slot.job().clone(), self.slot.start(), store_time(Tick::MAX)).unwrap();
                 Op::Claim(ClaimRequest { slot, ..request })
             }
-            (Bug::RenewsAnybodys, Op::Renew(lease)) => {
-                let token = held.unwrap_or(lease.token);
-                Op::Renew(Lease { token, ..lease })
-            }
+            (Bug::RenewsAnybodys, Op::Renew(lease)) => match &view.mark {
+                Mark::Leased { token, by, .. } => Op::Renew(Lease { token: *token, attempt: by.attempt, ..lease }),
+                _ => Op::Renew(lease),
+            },
             (Bug::PlainDelete, op @ (Op::Fail(..) | Op::GiveBack(..))) => {
                 ledger.expire_mark(&self.slot, now);
                 op

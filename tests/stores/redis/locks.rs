@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use cronward::resource::{AcquireRequest, Acquired, LockRefusal, LockRelease, LockRenewal};
+use cronward::resource::{AcquireRequest, Acquired, Demand, LockRefusal, LockRelease, LockRenewal, OwnerId};
 use cronward::store::redis::RedisStore;
 use cronward::store::{Applied, ErrorKind, Intervention, LockStore, Op, StoreOptions};
 
@@ -319,7 +319,6 @@ async fn a_server_that_forgets_its_scripts_fails_nothing() {
 
 #[tokio::test]
 async fn what_stands_behind_what_was_read_is_decided_alike() {
-    use cronward::resource::{Demand, OwnerId};
     let server = RedisServer::start();
     let store = store(&server).await;
     let own = |number, demand: Demand| AcquireRequest { owner: OwnerId::of_text("o"), ..request(number, &[demand]) };

@@ -170,14 +170,23 @@ impl Shadow {
         !again
     }
 
+    /// Whether its token stands there by another attempt, and somebody else was granted the slot since: a late copy of its claim was
+    /// granted.
+    fn is_granted_anew(&self, lease: &Lease, now: DateTime<Utc>) -> bool {
+        let standing = [self.lease_at(now), self.wait_at(now)].into_iter().flatten().next();
+        standing.is_some_and(|standing| standing.token == lease.token && standing.attempt != lease.attempt)
+            && self.has_newer(lease)
+    }
+
     /// What a renewal must be answered.
     pub(super) fn renew(&mut self, lease: &Lease, now: DateTime<Utc>) -> &'static str {
         let until = later(now, lease.ttl);
         if self.done_at(now).is_some() {
             return "done";
         }
+        let anew = self.is_granted_anew(lease, now);
         match self.lease.as_mut().filter(|standing| standing.until > now) {
-            Some(standing) if standing.token == lease.token => {
+            Some(standing) if standing.token == lease.token && !anew => {
                 standing.until = standing.until.max(until);
                 return "renewed";
             }
@@ -232,7 +241,7 @@ impl Shadow {
         let answer = match (standing, self.done_at(now)) {
             (_, Some(_)) => "overtaken",
             (Some(standing), None) => {
-                if standing.token == lease.token {
+                if standing.token == lease.token && !self.is_granted_anew(lease, now) {
                     "released"
                 } else {
                     "overtaken"

@@ -15,6 +15,7 @@ pub(super) const CASES: &[LockCase] = &[
     lock_case!(timeout_while_waiting_leaves, K2),
     lock_case!(queue_is_bounded),
     lock_case!(one_release_one_wake, L5),
+    lock_case!(each_of_many_who_may_hold_is_told, L5),
     lock_case!(evicted_is_gone, K7),
 ];
 
@@ -183,6 +184,25 @@ async fn one_release_one_wake(bench: &LockBench) -> CaseOutcome {
     readers.sort_unstable();
     ensure_eq!(told, readers);
     bench.release(&held).await?;
+    Ok(())
+}
+
+/// More than a store reads of a queue at first.
+async fn each_of_many_who_may_hold_is_told(bench: &LockBench) -> CaseOutcome {
+    let mut own = listening(bench, Token::from_bits(9)).await?;
+    let writer = bench.take("w", &[write("x")?]).await?;
+    let mut readers = Vec::new();
+    for at in 0..20 {
+        let reader = bench.request(&format!("r{at}"), &[read("x")?])?;
+        let reader = AcquireRequest { instance: Token::from_bits(9), ..reader };
+        bench.wait(&reader).await?;
+        readers.push(reader.token);
+    }
+    bench.release(&writer).await?;
+    let mut told = heard(&mut own, readers.len()).await;
+    told.sort_unstable();
+    readers.sort_unstable();
+    ensure_eq!(told, readers);
     Ok(())
 }
 

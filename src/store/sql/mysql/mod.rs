@@ -7,6 +7,8 @@
 //!   reads from one consistent snapshot.
 //! - **Strict.** The SQL mode is set on each connection, so that nothing is cut or rounded in silence.
 
+mod locks;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -20,7 +22,7 @@ use crate::slot::Token;
 use crate::store::hints::Teller;
 use crate::store::locks::{LockHints, LockWakeups};
 use crate::store::sql::fault::SqlFault;
-use crate::store::sql::queues::{LocksWrite, listed};
+use crate::store::sql::queues::LocksWrite;
 use crate::store::sql::server::{Dialect, Sent, ServerPlace, ServerSession, ServerStore, ServerTexts, millis};
 use crate::store::sql::session::{Columns, Session, Texts, Value, statements, values};
 use crate::store::sql::slots::{NO_TURN, Scope, SlotWrite};
@@ -212,25 +214,13 @@ impl Dialect for MySql {
         self.hints.subscribe()
     }
 
-    /// One statement for queues that nobody had used, and one for the others: only where that does not make one for one row, or for such
-    /// as are all made or none, it needs a transaction.
     async fn write_locks(
         session: &mut ServerSession<Self>,
         scope: &Scope,
         write: &LocksWrite,
         limit: Duration,
     ) -> Result<bool, SqlFault> {
-        if write.known.len() + usize::from(!write.fresh.is_empty()) < 2 {
-            return session.save_locks(scope, write, limit).await;
-        }
-        session.run(SERVER_TEXTS.begin).await?;
-        let saved = session.save_locks(scope, write, limit).await?;
-        if saved {
-            session.commit().await?
-        } else {
-            session.roll_back().await?
-        }
-        Ok(saved)
+        session.write_locks(scope, write, limit).await
     }
 
     fn told_locks(&self, wakes: Vec<(Token, Token)>) {
@@ -280,25 +270,6 @@ impl ServerSession<MySql> {
             Err(error) if is_duplicate(&error) => Ok(false),
             Err(error) => Err(error.into()),
         }
-    }
-}
-
-impl ServerSession<MySql> {
-    /// Those queues that are still as they were read; whether that is all of them.
-    async fn save_locks(&mut self, scope: &Scope, write: &LocksWrite, limit: Duration) -> Result<bool, SqlFault> {
-        for (statement, rows) in [(OWN.locks_update, &write.known), (OWN.locks_insert, &write.fresh)] {
-            if rows.is_empty() {
-                continue;
-            }
-            let values = values![scope.namespace.as_str(), listed(rows.iter())?, write.now, millis(limit)];
-            match self.execute(statement, values).await {
-                Ok(saved) if usize::try_from(saved) == Ok(rows.len()) => {}
-                Ok(_) => return Ok(false),
-                Err(error) if is_duplicate(&error) => return Ok(false),
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(true)
     }
 }
 

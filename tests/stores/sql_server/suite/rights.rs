@@ -8,7 +8,9 @@ use futures_util::StreamExt;
 
 use super::database::{Database, failed, granted, open, request, slot};
 use super::dialect::{self, OUTLASTED};
+use super::locks::locks_at;
 use crate::patient::doctor;
+use crate::words::asking;
 
 /// Users who are looked at side by side: most of the time is spent waiting for hints that do not come.
 const AT_ONCE: usize = 4;
@@ -57,11 +59,29 @@ async fn each_documented_grant_is_missed_by_a_user_who_lacks_it() {
         let url = database.url_of(&user(index));
         let told = doctor(&url).await;
         let is_told = told.bad.iter().any(|(_, finding)| finding["found"].as_str().unwrap().contains(table.as_str()));
-        (!is_told && !is_missed_by_what_replaces_the_old(&database, &url, table, index).await).then_some(right)
+        let is_missed = is_told
+            || is_missed_by_what_replaces_the_old(&database, &url, table, index).await
+            || is_missed_by_locks(&url, table, index).await;
+        (!is_missed).then_some(right)
     });
     let unneeded: Vec<_> = futures_util::stream::iter(looks).buffer_unordered(AT_ONCE).collect().await;
     let unneeded: Vec<_> = unneeded.into_iter().flatten().collect();
     assert!(unneeded.is_empty(), "nobody misses: {unneeded:?}");
+}
+
+/// What doctor does not try either: a lock that nobody had used, and one that somebody holds.
+async fn is_missed_by_locks(url: &str, table: &str, index: usize) -> bool {
+    let store = locks_at(url).await;
+    let request = asking(u128::try_from(index).unwrap() + 1, &[&format!("lock-{index}")]);
+    let mut errors = Vec::new();
+    for _ in 0..2 {
+        errors.extend(store.acquire(&request).await.err());
+    }
+    for error in &errors {
+        assert_eq!((error.kind, error.applied), (ErrorKind::Denied, Applied::No), "{error}");
+        assert!(error.message.contains("docs/stores.md"), "{error}");
+    }
+    errors.iter().any(|error| error.message.contains(table))
 }
 
 /// What doctor does not try, for it never writes to what is old: records that have outlasted the retention make room for new ones.

@@ -85,6 +85,10 @@ end
 -- Writes what the step has changed, tells of it, and answers. PEXPIRE is allowed when memory is full, and what comes after a first
 -- write is not refused any more: so a renewal, a beat and a release go through, and somebody new is refused with nothing changed.
 local function finish(answer)
+  -- Whoever may hold by now is read before the first entry is removed: what is read later begins at a rank.
+  for _, lock in ipairs(locks) do
+    if lock.left then front(lock) end
+  end
   if foreign then return foreign end
   if not joins then outlive(NAMES, TTL + RETENTION) end
   for _, lock in ipairs(locks) do write_lock(lock) end
