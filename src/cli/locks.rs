@@ -12,7 +12,6 @@ use crate::cli::format::{self, Grid, brief, harmless, instant};
 use crate::cli::store_args::StoreArgs;
 use crate::cli::value_parsers;
 use crate::cli::watch::{Picture, Row, WatchView, rest};
-use crate::config::Config;
 use crate::job::{JobSpec, LockName};
 use crate::observe::view::{LockEntryView, LockView};
 use crate::store::{LockStore, Store, open_locks, redact};
