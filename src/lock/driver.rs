@@ -174,6 +174,9 @@ impl Driver {
     }
 
     fn hear(&mut self, reply: LockReply) {
+        if let LockReply::Acquired(_) = &reply {
+            self.machine.poll_each(self.shared.store.lock_poll());
+        }
         if let LockReply::Released(Err(error)) = &reply {
             self.unheard = Some(error.without_source());
         }

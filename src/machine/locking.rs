@@ -105,6 +105,11 @@ impl LockMachine {
         machine
     }
 
+    /// How often to look while waiting from now on: a store may find out only later that it is not told of hints.
+    pub const fn poll_each(&mut self, poll: Option<Duration>) {
+        self.poll = poll;
+    }
+
     /// The next thing to do, until there is none. The driver asks after every `handle_*`.
     #[must_use]
     pub fn poll_action(&mut self) -> Option<LockAction> {

@@ -21,6 +21,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -36,6 +37,8 @@ pub enum Mode {
     LoseReplies,
     /// From the first request on that has these words in it, replies are swallowed, to that connection.
     LoseRepliesTo(&'static str),
+    /// The first request that has these words in it waits, with all behind it, until another mode is set ([`Proxy::held`]).
+    HoldRequest(&'static str),
     /// Both are, and nothing closes: a link that is silently gone.
     BlackHole,
     /// Each piece is late by so much, in each direction, as on a long line: pieces do not wait for each other.
@@ -52,6 +55,8 @@ pub enum Mode {
 struct Link {
     mode: Arc<Mutex<Mode>>,
     close: CancellationToken,
+    changed: Arc<Notify>,
+    held: Arc<Notify>,
 }
 
 /// A running proxy; it ends when dropped.
@@ -60,6 +65,7 @@ pub struct Proxy {
     target: Arc<AtomicU16>,
     fresh: Arc<Mutex<Mode>>,
     links: Arc<Mutex<Vec<Link>>>,
+    held: Arc<Notify>,
     _task: AbortOnDropHandle<()>,
 }
 
@@ -71,8 +77,10 @@ impl Proxy {
         let fresh = Arc::new(Mutex::new(Mode::Pass));
         let links = Arc::new(Mutex::new(Vec::new()));
         let target = Arc::new(AtomicU16::new(target));
-        let task = tokio::spawn(accept(listener, Arc::clone(&target), Arc::clone(&fresh), Arc::clone(&links)));
-        Self { address, target, fresh, links, _task: AbortOnDropHandle::new(task) }
+        let held = Arc::new(Notify::new());
+        let own = (Arc::clone(&fresh), Arc::clone(&links), Arc::clone(&held));
+        let task = tokio::spawn(accept(listener, Arc::clone(&target), own));
+        Self { address, target, fresh, links, held, _task: AbortOnDropHandle::new(task) }
     }
 
     /// Its port.
@@ -96,10 +104,16 @@ impl Proxy {
     pub fn set_standing(&self, mode: Mode) {
         for link in self.links.lock().unwrap().iter() {
             *link.mode.lock().unwrap() = mode;
+            link.changed.notify_waiters();
             if mode == Mode::Refuse {
                 link.close.cancel();
             }
         }
+    }
+
+    /// Returns once a request waits by [`Mode::HoldRequest`].
+    pub async fn held(&self) {
+        self.held.notified().await;
     }
 
     /// From now on, only for new connections.
@@ -120,7 +134,9 @@ impl Proxy {
     }
 }
 
-async fn accept(listener: TcpListener, target: Arc<AtomicU16>, fresh: Arc<Mutex<Mode>>, links: Arc<Mutex<Vec<Link>>>) {
+type Own = (Arc<Mutex<Mode>>, Arc<Mutex<Vec<Link>>>, Arc<Notify>);
+
+async fn accept(listener: TcpListener, target: Arc<AtomicU16>, (fresh, links, held): Own) {
     loop {
         let Ok((client, _)) = listener.accept().await else { return };
         let mode = *fresh.lock().unwrap();
@@ -128,7 +144,12 @@ async fn accept(listener: TcpListener, target: Arc<AtomicU16>, fresh: Arc<Mutex<
             continue;
         }
         let Ok(server) = TcpStream::connect(("127.0.0.1", target.load(Ordering::Relaxed))).await else { continue };
-        let link = Link { mode: Arc::new(Mutex::new(mode)), close: CancellationToken::new() };
+        let link = Link {
+            mode: Arc::new(Mutex::new(mode)),
+            close: CancellationToken::new(),
+            changed: Arc::default(),
+            held: Arc::clone(&held),
+        };
         links.lock().unwrap().push(link.clone());
         let (from_client, to_client) = client.into_split();
         let (from_server, to_server) = server.into_split();
@@ -197,10 +218,22 @@ async fn pass_late(to: &mut OwnedWriteHalf, late: &mut VecDeque<(Instant, Vec<u8
 
 /// Passes one piece on as the mode says. False when the connection ends.
 async fn spoil(to: &mut OwnedWriteHalf, piece: &[u8], link: &Link, requests: bool, swallowed: &mut bool) -> bool {
+    let has = |words: &str| requests && piece.windows(words.len()).any(|part| part == words.as_bytes());
+    if let Mode::HoldRequest(words) = *link.mode.lock().unwrap()
+        && has(words)
+    {
+        link.held.notify_one();
+    }
+    loop {
+        let changed = link.changed.notified();
+        if !matches!(*link.mode.lock().unwrap(), Mode::HoldRequest(words) if has(words)) {
+            break;
+        }
+        changed.await;
+    }
     let mode = *link.mode.lock().unwrap();
     if let Mode::LoseRepliesTo(words) = mode
-        && requests
-        && piece.windows(words.len()).any(|part| part == words.as_bytes())
+        && has(words)
     {
         *link.mode.lock().unwrap() = Mode::LoseReplies;
     }
@@ -208,9 +241,13 @@ async fn spoil(to: &mut OwnedWriteHalf, piece: &[u8], link: &Link, requests: boo
         Mode::BlackHole => true,
         Mode::LoseRequests => requests,
         Mode::LoseReplies => !requests,
-        Mode::Pass | Mode::LoseRepliesTo(_) | Mode::Delay(_) | Mode::CutReply(_) | Mode::CutAfter(_) | Mode::Refuse => {
-            false
-        }
+        Mode::Pass
+        | Mode::LoseRepliesTo(_)
+        | Mode::HoldRequest(_)
+        | Mode::Delay(_)
+        | Mode::CutReply(_)
+        | Mode::CutAfter(_)
+        | Mode::Refuse => false,
     };
     if swallow {
         *swallowed = true;

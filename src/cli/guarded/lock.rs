@@ -33,6 +33,9 @@ use crate::store::{StoreError, open_locks};
 /// How long a lock is waited for by whom holds others already, if not said: two such owners can wait for each other.
 const NESTED_WAIT: Duration = Duration::from_secs(600);
 
+/// How long a store that is away is asked at the most to release what the command has run under.
+const LONGEST_RELEASE: Duration = Duration::from_secs(30);
+
 /// From TERM to KILL where the locks are lost, as in `jobs.toml` where that says nothing.
 const KILL_AFTER: Duration = Duration::from_secs(10);
 
@@ -111,7 +114,7 @@ pub(crate) async fn lock(args: &LockArgs, console: &mut Console) -> Result<(), F
     let asked = owner.request().demanding(&demands).lock_until(!args.at_once, over(wait, &signals.ended)).await;
     let verdict = match (asked, signals.ended_by()) {
         (Ok(Some(held)), Some(signal)) => {
-            let _ = held.release().await;
+            let _ = released(held, args.ttl, store_patience(&address), &signals.ended).await;
             of_signal(signal)
         }
         (_, Some(signal)) => of_signal(signal),
@@ -154,6 +157,29 @@ async fn over(wait: Option<Duration>, ended: &CancellationToken) {
     tokio::select! {
         () = ended.cancelled() => {}
         () = timers::until(&SystemClock, due) => {}
+    }
+}
+
+/// What the release came to; none where the store did not answer in time.
+async fn released(
+    held: Held,
+    ttl: Duration,
+    patience: Duration,
+    ended: &CancellationToken,
+) -> Option<Result<LockRelease, StoreError>> {
+    tokio::select! {
+        biased;
+        released = held.release() => Some(released),
+        () = given_up(ttl, patience, ended) => None,
+    }
+}
+
+/// The command is over, and so is the patience with a store that is away: after the TTL nothing is left to be released, and whoever
+/// waits for this process waits no longer than [`LONGEST_RELEASE`]; once a signal came, no longer than for any other answer.
+async fn given_up(ttl: Duration, patience: Duration, ended: &CancellationToken) {
+    over(Some(ttl.min(LONGEST_RELEASE)), ended).await;
+    if ended.is_cancelled() {
+        timers::until(&SystemClock, Some(SystemClock.now().mono + patience)).await;
     }
 }
 
@@ -202,11 +228,8 @@ impl Locked<'_> {
     async fn run(&self, held: Held) -> Verdict {
         let work = Forwarded::new(&self.address.url, self.command(&held), Output::PassThrough, self.signals.clone());
         let ended = self.attend(&work, &held).await;
-        let released = tokio::select! {
-            biased;
-            released = held.release() => Some(released),
-            () = self.signals.ended.cancelled() => None,
-        };
+        let patience = store_patience(self.address);
+        let released = released(held, self.args.ttl, patience, &self.signals.ended).await;
         let verdict = self.judge(ended, released);
         verdict.with_unwritten(work.passed_on().await)
     }
@@ -292,7 +315,7 @@ impl Locked<'_> {
                 ));
             }
             Some(Err(error)) => told.push(self.not_released(&error.to_string())),
-            None => told.push(self.not_released("a signal ended the wait for the store")),
+            None => told.push(self.not_released("it did not answer in time")),
         }
         Verdict { code, result, told }
     }
@@ -347,6 +370,14 @@ mod tests {
         let own = verdict(LockError::WouldWaitForItself);
         let told = "x:2/4: the owner holds a lock of the request already, and would wait for itself; the command was not started";
         assert_eq!((own.code, own.told), (69, vec![told.to_owned()]));
+    }
+
+    #[tokio::test]
+    async fn a_release_is_waited_for_no_longer_than_the_ttl_and_after_a_signal_no_longer_than_any_answer() {
+        let (short, day, ended) = (Duration::from_millis(1), Duration::from_secs(86_400), CancellationToken::new());
+        given_up(short, day, &ended).await;
+        ended.cancel();
+        given_up(day, short, &ended).await;
     }
 
     #[tokio::test]

@@ -369,6 +369,17 @@ fn an_answer_that_came_too_late_to_be_believed_is_asked_for_again() {
 }
 
 #[test]
+fn a_store_that_finds_out_that_it_hears_nothing_is_looked_at_often_from_then_on() {
+    let mut bench = Bench::new();
+    bench.waiting(TTL);
+    let beat = bench.due();
+    assert_eq!(beat, TTL / 3);
+    bench.machine.poll_each(Some(Duration::from_secs(1)));
+    bench.waiting(TTL);
+    assert_eq!(bench.due(), Duration::from_secs(1));
+}
+
+#[test]
 fn a_store_that_always_answers_too_late_is_as_one_that_does_not_answer() {
     let mut bench = Bench::new();
     let mut rounds = 0;

@@ -16,8 +16,11 @@ use crate::store::locks::{LockWakeups, messages_to};
 use crate::store::rules::LockState;
 use crate::store::shelf::{LoadedLocks, LockDocument, LockShelf, StoredLock};
 
-/// The most locks that one purge looks at, those that were changed the longest ago: in one transaction, of which a server takes 128
-/// operations (`--max-txn-ops`).
+/// The most locks that one transaction names, of which a server takes 128 operations (`--max-txn-ops`). A request has fewer; who only
+/// looks may name more.
+const AT_ONCE: usize = 100;
+
+/// The most locks that one purge looks at, those that were changed the longest ago: as many.
 const PURGE_AT_ONCE: i64 = 100;
 
 impl LockShelf for EtcdStore {
@@ -27,12 +30,13 @@ impl LockShelf for EtcdStore {
     const MOST_BYTES: usize = 1_400 * 1_024;
 
     async fn load_locks(&self, names: &[LockName]) -> Result<LoadedLocks<i64>, Fault> {
-        let ranges = if names.is_empty() {
-            vec![RangeRequest::prefix(&self.keys.locks())]
-        } else {
-            names.iter().map(|name| RangeRequest::key(&self.keys.lock(name))).collect()
-        };
-        let found = self.read(ranges).await?;
+        let mut found = Vec::new();
+        if names.is_empty() {
+            found.extend(self.read(vec![RangeRequest::prefix(&self.keys.locks())]).await?);
+        }
+        for part in names.chunks(AT_ONCE) {
+            found.extend(self.read(part.iter().map(|name| RangeRequest::key(&self.keys.lock(name))).collect()).await?);
+        }
         // After everything was read, as for slots.
         let now = self.moment().now;
         let stored = found.iter().flatten().map(queue).collect::<Result<BTreeMap<_, _>, Fault>>()?;
@@ -64,7 +68,8 @@ impl LockShelf for EtcdStore {
         let at = self.moment();
         let (mut compare, mut success) = (Vec::new(), Vec::new());
         for kv in self.read(vec![oldest]).await?.into_iter().flatten() {
-            if read_json::<LockState>(&kv)?.is_idle(at.now, at.retention) {
+            // What cannot be read stays: somebody else wrote it.
+            if read_json::<LockState>(&kv).is_ok_and(|state| state.is_idle(at.now, at.retention)) {
                 let key = String::from_utf8_lossy(&kv.key);
                 compare.push(unchanged(&key, kv.mod_revision));
                 success.push(delete(&key));

@@ -99,9 +99,12 @@ impl Processes {
         self.tell(instance, LockHint::Resync);
     }
 
-    /// Its channel is so no more.
+    /// Its channel is so no more. Whoever began to listen meanwhile took it for one that is.
     pub(super) fn remove(&self, instance: Token) {
         self.heard.send_modify(|heard| heard.instances.retain(|kept| *kept != instance));
+        if self.hints.instances().contains(&instance) {
+            self.joined.notify_one();
+        }
     }
 
     /// The connection is gone.
@@ -127,5 +130,25 @@ impl Processes {
         for instance in self.hints.instances() {
             self.tell(instance, LockHint::Resync);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn who_listens_again_while_its_channel_is_given_up_is_subscribed_for_once_more() {
+        let processes = Processes::default();
+        let instance = Token::from_bits(1);
+        let first = processes.listen(instance);
+        processes.joined().await;
+        processes.add(instance);
+        drop(first);
+        // The subscription is being given up; meanwhile it is taken for one that stands.
+        let _again = processes.listen(instance);
+        processes.remove(instance);
+        tokio::time::timeout(Duration::from_secs(5), processes.joined()).await.expect("somebody is unheard");
+        assert_eq!(processes.unheard(), [instance]);
     }
 }

@@ -114,10 +114,12 @@ mod tests {
     #[test]
     fn queues_and_what_is_remembered_of_them_are_bounded_as_the_rules_bound_them() {
         use crate::resource::MOST_ENTRIES;
-        use crate::store::rules::{MOST_AUDITS, MOST_SPENT};
-        let wanted = [("MOST_ENTRIES", MOST_ENTRIES), ("MOST_SPENT", MOST_SPENT)];
-        for (name, most) in wanted {
-            assert!(LOCK_ACQUIRE.source.contains(&format!("local {name} = {most}\n")), "{name}");
+        use crate::store::rules::{MOST_AUDITS, MOST_LEFT, MOST_SPENT};
+        for line in [
+            format!("local MOST_ENTRIES = {MOST_ENTRIES}\n"),
+            format!("local MOST_SPENT, MOST_LEFT = {MOST_SPENT}, {MOST_LEFT}\n"),
+        ] {
+            assert!(LOCK_ACQUIRE.source.contains(&line), "{line}");
         }
         assert!(LOCK_EVICT.source.contains(&format!("MOST_AUDITS = KEYS[5], {MOST_AUDITS}\n")));
     }

@@ -15,7 +15,7 @@ pub(super) use change::{Change, MarkChange};
 pub(super) use lock::{EVICTED, QueueEntry};
 pub(super) use lock::{LockState, LockStep};
 #[cfg(all(test, feature = "redis"))]
-pub(super) use lock::{MOST_AUDITS, MOST_SPENT};
+pub(super) use lock::{MOST_AUDITS, MOST_LEFT, MOST_SPENT};
 
 use std::time::Duration;
 

@@ -8,9 +8,9 @@ use cronward::store::{Claim, ClaimRequest, Store, StoreOptions, open_locks};
 
 use crate::etcd::{ended, granted, open, request, slot_of, store};
 use crate::etcd_server::EtcdServer;
+use crate::lock_words::{asking, held};
 use crate::proxy::{Mode, Proxy};
 use crate::round_trips::round_trips;
-use crate::words::{asking, held};
 
 /// Added in each direction. Each write is a sync to disk besides.
 const DELAY: Duration = Duration::from_millis(120);

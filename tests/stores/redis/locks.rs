@@ -15,6 +15,9 @@ use crate::redis_server::RedisServer;
 /// What the keys of the lock `x` begin with.
 const X: &str = "cronward:default:{default:locks}:x";
 
+/// The names of all locks.
+const NAMES: &str = "cronward:default:{default:locks}";
+
 #[tokio::test]
 async fn taking_and_leaving_is_two_calls_however_many_locks_are_named() {
     let server = RedisServer::start();
@@ -157,12 +160,29 @@ async fn tokens_that_were_left_are_forgotten_when_their_time_is_over_and_never_t
     // Its time is over.
     server.command(&["ZADD", &spent, "3", &format!("{:032x}", 1)]);
     let fill = "for i = 1, 5000 do redis.call('ZADD', KEYS[1], ARGV[1] + i, string.format('%032x', 100000 + i)) end";
-    let until = (crate::redis::now().timestamp_millis() * 2 + 10_000_000).to_string();
+    // Left while a copy may be under way.
+    let until = ((1_i64 << 52) + crate::redis::now().timestamp_millis() * 2 + 10_000_000).to_string();
     server.command(&["EVAL", fill, "1", &spent, &until]);
     let hold = held(&store, &request(2, &[write("x")])).await;
     left(&store, &hold).await;
     assert_eq!(server.number(&["ZCARD", &spent]), 4_096);
     held(&store, &request(1, &[write("x")])).await;
+}
+
+#[tokio::test]
+async fn a_token_that_may_come_again_outlasts_any_number_of_those_that_cannot() {
+    let server = RedisServer::start();
+    let store = store(&server).await;
+    let unsure = held(&store, &request(1, &[write("x")])).await;
+    assert_eq!(store.release(&unsure.exit(true)).await.unwrap(), LockRelease::Released);
+    for number in 2..=40 {
+        let hold = held(&store, &request(number, &[write("x")])).await;
+        left(&store, &hold).await;
+    }
+    assert_eq!(server.number(&["ZCARD", &format!("{X}:spent")]), 17);
+    assert_eq!(store.acquire(&request(1, &[write("x")])).await.unwrap(), Acquired::Refused(LockRefusal::Spent));
+    // A release whose answer was lost comes again.
+    assert_eq!(store.release(&request(40, &[write("x")]).exit(false)).await.unwrap(), LockRelease::Released);
 }
 
 #[tokio::test]
@@ -260,6 +280,18 @@ async fn what_somebody_else_wrote_is_told_with_its_key_and_left() {
         assert_eq!(server.text(&["GET", &key]).as_deref(), Some("somebody's"));
         server.command(&["DEL", &key]);
     }
+    // The names of all locks: nothing was written before it is met.
+    server.command(&["SET", NAMES, "somebody's"]);
+    let error = store.acquire(&request(3, &[write("y")])).await.unwrap_err();
+    assert_eq!((error.kind, error.applied), (ErrorKind::Corrupt, Applied::No), "{error}");
+    assert_eq!(server.number(&["EXISTS", "cronward:default:{default:locks}:y"]), 0);
+    server.command(&["DEL", NAMES]);
+    // Who renews or takes out what nobody has used has not used it.
+    let unknown = request(9, &[write("z")]).granted(hold.fence, vec![1]);
+    assert!(matches!(store.renew_lock(&unknown).await.unwrap(), LockRenewal::Restored | LockRenewal::Lost { .. }));
+    assert_eq!(store.evict(&lock("w"), hold.token, &audit("unlock")).await.unwrap(), Intervention::Unchanged);
+    let (_, all) = store.locks(&[]).await.unwrap();
+    assert!(all.iter().all(|record| record.lock != lock("w")), "{all:?}");
 }
 
 #[tokio::test]

@@ -9,9 +9,9 @@ use cronward::slot::Outcome;
 use cronward::store::zookeeper::ZookeeperStore;
 use cronward::store::{Claim, ClaimRequest, Renewal, Store, StoreOptions, open_locks};
 
+use crate::lock_words::{asking, held};
 use crate::proxy::{Mode, Proxy};
 use crate::round_trips::round_trips;
-use crate::words::{asking, held};
 use crate::zookeeper::{ended, granted, request, slot_of};
 use crate::zookeeper_server::ZookeeperServer;
 

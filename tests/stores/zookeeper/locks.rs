@@ -3,9 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cronward::resource::{AcquireRequest, Acquired, LockRenewal};
 use cronward::store::{LockStore, StoreOptions, open_locks};
+use zookeeper_client::{Acls, CreateMode};
 
-use crate::words::{each_is_served_once, idle_locks_are_removed, one_is_told_elsewhere};
+use crate::lock_words::{asking, each_is_served_once, held, idle_locks_are_removed, one_is_told_elsewhere};
+use crate::proxy::{Mode, Proxy};
+use crate::words::LIMIT;
 use crate::zookeeper_server::ZookeeperServer;
 
 async fn locks_at(server: &ZookeeperServer, options: StoreOptions) -> Arc<dyn LockStore> {
@@ -33,4 +37,51 @@ async fn locks_that_nobody_needs_are_removed_and_others_are_kept() {
     let server = ZookeeperServer::start();
     let hasty = StoreOptions::default().with_retention(Duration::from_millis(1));
     idle_locks_are_removed(&[locks_at(&server, StoreOptions::default()).await, locks_at(&server, hasty).await]).await;
+}
+
+/// A node that is made anew has the versions of the one that was removed once more.
+#[tokio::test]
+async fn who_has_read_before_a_purge_writes_nothing_after_it() {
+    let server = ZookeeperServer::start();
+    let proxy = Proxy::before(server.port()).await;
+    let patient = StoreOptions::default().with_op_timeout(Duration::from_secs(60));
+    let slow = open_locks(&format!("zookeeper://127.0.0.1:{}", proxy.port()), patient).await.unwrap();
+    let hasty = StoreOptions::default().with_retention(Duration::from_millis(1));
+    let [store, hasty] = [locks_at(&server, StoreOptions::default()).await, locks_at(&server, hasty).await];
+    let brief = |number| AcquireRequest { ttl: Duration::from_millis(1), ..asking(number, &["x"]) };
+    // Two versions: that of the request, and that of the release.
+    let gone = held(&*store, &brief(1)).await;
+    store.release(&gone.exit(false)).await.unwrap();
+    // Its session stands, and it has read that the lock is free.
+    slow.locks(&[]).await.unwrap();
+    let late = asking(0xabc, &["x"]);
+    proxy.set(Mode::HoldRequest("00000000000000000000000000000abc"));
+    let asked = tokio::spawn({
+        let late = late.clone();
+        async move { slow.acquire(&late).await.unwrap() }
+    });
+    proxy.held().await;
+    let purged = async { while hasty.purge_locks().await.unwrap() == 0 {} };
+    tokio::time::timeout(LIMIT, purged).await.expect("it goes");
+    let lease = held(&*store, &asking(2, &["x"])).await;
+    assert!(matches!(store.acquire(&asking(3, &["x"])).await.unwrap(), Acquired::Waiting { ahead: 1, .. }));
+    proxy.set(Mode::Pass);
+    assert!(matches!(asked.await.unwrap(), Acquired::Waiting { ahead: 2, .. }));
+    assert_eq!(store.renew_lock(&lease).await.unwrap(), LockRenewal::Renewed);
+}
+
+#[tokio::test]
+async fn what_somebody_else_wrote_beside_the_locks_keeps_nothing_from_being_removed() {
+    let server = ZookeeperServer::start();
+    let hasty = StoreOptions::default().with_retention(Duration::from_millis(1));
+    let stores = [locks_at(&server, StoreOptions::default()).await, locks_at(&server, hasty).await];
+    held(&*stores[0], &asking(1, &["x"])).await;
+    let (client, open) = (server.connect().await, CreateMode::Persistent.with_acls(Acls::anyone_all()));
+    for (node, text) in [("unreadable", "what is this"), ("No Name", "{}")] {
+        client.create(&format!("/cronward/default/lock/{node}"), text.as_bytes(), &open).await.unwrap();
+    }
+    let gone = held(&*stores[0], &AcquireRequest { ttl: Duration::from_millis(1), ..asking(2, &["y"]) }).await;
+    stores[0].release(&gone.exit(false)).await.unwrap();
+    let purged = async { while stores[1].purge_locks().await.unwrap() == 0 {} };
+    tokio::time::timeout(LIMIT, purged).await.expect("it goes");
 }

@@ -23,7 +23,7 @@ use crate::resource::{AcquireRequest, Acquired, Demands, LockExit, LockHold, Loc
 use crate::slot::{Audit, Token};
 use crate::store::locks::{LockStore, LockWakeups};
 use crate::store::rules::EVICTED;
-use crate::store::{Intervention, Op};
+use crate::store::{Applied, Intervention, Op};
 
 /// Locks that one script reads: bounds how long the server is kept from others.
 const LOCKS_AT_ONCE: usize = 16;
@@ -42,7 +42,11 @@ impl LockStore for RedisStore {
         // Whoever left before the process's channel was subscribed to has told nobody.
         let waits = matches!(answer, Acquired::Waiting { .. });
         if waits && !was_heard && self.listener.comes_to_hear_for(request.instance).await {
-            return Ok(self.ask_for_locks(request).await.unwrap_or(answer));
+            return match self.ask_for_locks(request).await {
+                // Nothing of it is under way, and it stands where it stood.
+                Err(error) if error.applied == Applied::No => Ok(answer),
+                again => again,
+            };
         }
         Ok(answer)
     }
@@ -61,7 +65,11 @@ impl LockStore for RedisStore {
 
     async fn release(&self, exit: &LockExit) -> Reply<LockRelease> {
         let fence = exit.fence.map_or_else(|| "-".to_owned(), |fence| fence.0.min(LARGEST).to_string());
-        let args = self.about_locks(&exit.demands, &[], exit.token, exit.ttl).arg(exit.owner).arg(fence);
+        let args = self
+            .about_locks(&exit.demands, &[], exit.token, exit.ttl)
+            .arg(exit.owner)
+            .arg(fence)
+            .arg(u8::from(exit.unsure));
         let about = self.first_lock(&exit.demands);
         let read = |reply: &_| answer::released(reply, &exit.demands);
         self.ask((Op::Release, &about), &script::LOCK_RELEASE, &args, read).await

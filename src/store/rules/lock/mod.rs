@@ -18,7 +18,7 @@ pub(in crate::store) use queue::LockState;
 #[cfg(feature = "redis")]
 pub(in crate::store) use queue::QueueEntry;
 #[cfg(all(test, feature = "redis"))]
-pub(in crate::store) use queue::{MOST_AUDITS, MOST_SPENT};
+pub(in crate::store) use queue::{MOST_AUDITS, MOST_LEFT, MOST_SPENT};
 
 use std::collections::BTreeMap;
 

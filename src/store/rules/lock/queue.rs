@@ -16,7 +16,7 @@ pub(in crate::store) const MOST_SPENT: usize = 4 * MOST_ENTRIES;
 
 /// Of those that were left with nothing of theirs under way: enough for a release whose answer was lost and that comes again. Were all of
 /// them kept, a lock that is taken a hundred times in a second would be thousands of tokens long.
-const MOST_LEFT: usize = 16;
+pub(in crate::store) const MOST_LEFT: usize = 16;
 
 /// Operators' verbs that are kept.
 pub(in crate::store) const MOST_AUDITS: usize = 16;

@@ -6,7 +6,7 @@ use cronward::store::{Wake, WakeKind, Wakeups};
 
 use super::suite::database::{Database, failed, granted, request, slot};
 use super::suite::locks::locks_at;
-use crate::words::one_is_told_elsewhere;
+use crate::lock_words::one_is_told_elsewhere;
 
 async fn next(hints: &mut Wakeups) -> Wake {
     tokio::time::timeout(Duration::from_secs(20), hints.recv()).await.expect("a hint").unwrap()

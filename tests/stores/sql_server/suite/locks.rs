@@ -9,9 +9,9 @@ use cronward::store::{LockStore, StoreOptions, open_locks};
 
 use super::database::{Database, run};
 use super::dialect::SEVERAL_LOCKS;
+use crate::lock_words::{asking, each_is_served_once, held};
 use crate::proxy::{Mode, Proxy};
 use crate::round_trips::round_trips;
-use crate::words::{asking, each_is_served_once, held};
 
 /// Added in each direction: much more than a call takes, also on a busy machine.
 const DELAY: Duration = Duration::from_millis(120);

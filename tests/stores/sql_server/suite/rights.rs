@@ -9,8 +9,8 @@ use futures_util::StreamExt;
 use super::database::{Database, failed, granted, open, request, slot};
 use super::dialect::{self, OUTLASTED};
 use super::locks::locks_at;
+use crate::lock_words::asking;
 use crate::patient::doctor;
-use crate::words::asking;
 
 /// Users who are looked at side by side: most of the time is spent waiting for hints that do not come.
 const AT_ONCE: usize = 4;

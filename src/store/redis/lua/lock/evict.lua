@@ -8,7 +8,7 @@ local own = take(lock)
 if not own then return finish({ 'unchanged' }) end
 note_left(lock, own.fence)
 lock.left = true
-spend(lock, false)
+spend(lock, false, false)
 -- Not before it would have lapsed: a waiter's next beat may come that late.
 lock.spent_until = math.max(lock.spent_until, own.till)
 local lines = { ARGV[MORE + 1] .. text(NOW) .. '}' }

@@ -9,6 +9,9 @@ local MORE = 4 + 4 * LOCKS
 local NOW = now_ms()
 local MOST_ENTRIES = 1024
 
+-- Added to the score of a token that was left while a copy of its request may be under way. Both stay below 2^53.
+local UNSURE = 2 ^ 52
+
 -- How many entries are read first, then twice as many each time, up to the most that are one command.
 local CHUNK, MOST_READ = 8, 512
 
@@ -107,9 +110,13 @@ local function open(index)
       note_lapsed(lock, own.fence)
     end
   end
-  -- In halves too: twice until when, and one more where it was there when it was left.
+  -- In halves too: twice until when, and one more where it was there when it was left; above all those of which nothing is under way.
   local score = tonumber(redis.call('ZSCORE', lock.spent, TOKEN) or 0)
-  if math.floor(score / 2) > NOW then lock.spent_until, lock.released = math.floor(score / 2), score % 2 == 1 end
+  local unsure = score >= UNSURE
+  if unsure then score = score - UNSURE end
+  if math.floor(score / 2) > NOW then
+    lock.spent_until, lock.released, lock.settled = math.floor(score / 2), score % 2 == 1, not unsure
+  end
   return lock
 end
 

@@ -1,5 +1,5 @@
 -- Ends a request, whatever it had come to. Answers of each lock what that came to.
--- ARGV after the locks: 1 owner, 2 fence, or '-' where it was never told that it holds
+-- ARGV after the locks: 1 owner, 2 fence, or '-' where it was never told that it holds, 3 '1': a copy of it may be under way
 local FENCE = tonumber(ARGV[MORE + 2])
 
 -- Somebody who holds, was told so no earlier, and cannot hold beside this demand.
@@ -29,7 +29,7 @@ local function depart(lock)
     note_left(lock, own.fence)
     lock.left = true
   end
-  spend(lock, as_granted)
+  spend(lock, as_granted, as_granted and ARGV[MORE + 3] ~= '1')
   return part
 end
 

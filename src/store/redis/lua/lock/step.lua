@@ -1,5 +1,6 @@
 -- Put before every script that changes locks, after `queue`: what a step changes, and how that is written and told.
-local MOST_SPENT = 4096
+-- Tokens that are remembered; and of these such as were left with nothing under way, which a release that comes again finds.
+local MOST_SPENT, MOST_LEFT = 4096, 16
 
 -- An entry was put that was not there: it alone is refused when memory is full, as a whole.
 local joins = false
@@ -16,8 +17,9 @@ local function prolong()
   for _, lock in ipairs(locks) do lock.own.till = math.max(lock.own.till, NOW + TTL) end
 end
 
--- What comes under the token from now on is a late copy.
-local function spend(lock, released)
+-- What comes under the token from now on is a late copy. `settled` where none is under way.
+local function spend(lock, released, settled)
+  lock.settled = settled and (not lock.spent_until or lock.settled)
   lock.spent_until = math.max(lock.spent_until or 0, NOW + TTL)
   lock.released = lock.released or released
   lock.spends = true
@@ -34,11 +36,14 @@ local function outlive(key, span)
 end
 
 local function write_spent(lock)
-  redis.call('ZADD', lock.spent, text(2 * lock.spent_until + (lock.released and 1 or 0)), TOKEN)
+  local score = 2 * lock.spent_until + (lock.released and 1 or 0) + (lock.settled and 0 or UNSURE)
+  redis.call('ZADD', lock.spent, text(score), TOKEN)
   redis.call('ZREMRANGEBYSCORE', lock.spent, '-inf', text(2 * NOW + 1))
-  -- The one that ends soonest goes first.
-  local surplus = redis.call('ZCARD', lock.spent) - MOST_SPENT
-  if surplus > 0 then redis.call('ZREM', lock.spent, unpack(redis.call('ZRANGE', lock.spent, 0, surplus - 1))) end
+  redis.call('ZREMRANGEBYSCORE', lock.spent, text(UNSURE), text(UNSURE + 2 * NOW + 1))
+  -- The one that ends soonest goes first: of those with nothing under way, then of all.
+  local left = redis.call('ZCOUNT', lock.spent, '-inf', '(' .. text(UNSURE))
+  local surplus = math.max(left - MOST_LEFT, redis.call('ZCARD', lock.spent) - MOST_SPENT)
+  if surplus > 0 then redis.call('ZREMRANGEBYRANK', lock.spent, 0, surplus - 1) end
   outlive(lock.spent, lock.spent_until - NOW)
 end
 
@@ -49,6 +54,10 @@ end
 
 local function write_lock(lock)
   local own = lock.own
+  -- Nobody has used it, and nobody does now.
+  if not own and lock.last == 0 and lock.gone == 0 and not lock.spends and #lock.dead == 0 then return end
+  -- Listed for as long as it is kept. First of all: where that key is none of cronward's, nothing was written.
+  redis.call('ZADD', NAMES, text(NOW + math.max(TTL + RETENTION, redis.call('PTTL', lock.known))), lock.name)
   if own then
     redis.call('HSET', lock.known, TOKEN, written(own), 'last', text(lock.last), 'gone', text(lock.gone))
     redis.call('ZADD', lock.queue, text(own.place), member_of(own))
@@ -64,8 +73,6 @@ local function write_lock(lock)
   if lock.spends then write_spent(lock) end
   outlive(lock.known, TTL + RETENTION)
   outlive(lock.queue, TTL + RETENTION)
-  -- Listed for as long as it is kept.
-  redis.call('ZADD', NAMES, text(NOW + math.max(TTL + RETENTION, redis.call('PTTL', lock.known))), lock.name)
 end
 
 -- Whoever may hold by now and was not told is hinted, once for all of these locks, but for the one who asks.
