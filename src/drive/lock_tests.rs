@@ -11,15 +11,17 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, Mono, Now, later};
-use crate::drive::{Drive, Facts, Gate, Limits, Renewals, Started, Tools, Work, locks};
-use crate::event::Event;
+use crate::drive::{Account, Drive, Facts, Gate, Limits, Once, Patience, Renewals, Started, Tools, Wait, Work, locks};
+use crate::error::{Applied, ErrorKind, StoreError};
+use crate::event::{Event, LockGrant, LockLeave, LockLoss};
 use crate::job::{NodeName, Policy, RetryPolicy};
 use crate::machine::{Assignment, End, SlotMachine};
 use crate::observe::Observer;
-use crate::resource::{AcquireRequest, Acquired, Demand, Demands, LockRecord};
-use crate::slot::{Exit, ExitStatus, Outcome, RunContext, Slot, SlotRecord, Token, Trigger, Verdict};
+use crate::resource::{AcquireRequest, Acquired, Demand, Demands, LockRecord, LockRelease};
+use crate::slot::{Exit, ExitStatus, Fence, Outcome, RunContext, Slot, SlotRecord, Token, Trigger, Verdict};
 use crate::store::layer::{Call, Layer, Layered, Reply};
 use crate::store::memory::MemoryStore;
 use crate::store::{Closing, Op, Store, StoreOptions};
@@ -42,19 +44,30 @@ fn noon() -> DateTime<Utc> {
     "2026-11-21T12:00:00Z".parse().unwrap()
 }
 
-/// Counts the calls of each operation; releases of locks may be lost.
+/// Counts the calls of each operation, and loses or delays some.
 #[derive(Clone, Debug, Default)]
 struct Toll {
     calls: Arc<Mutex<BTreeMap<Op, usize>>>,
     releases_are_lost: Arc<AtomicBool>,
+    /// The store does not answer.
+    is_away: Arc<AtomicBool>,
+    /// A request for locks takes so long.
+    round_trip: Arc<Mutex<Duration>>,
 }
 
 #[async_trait]
 impl Layer for Toll {
-    async fn around<'a, T: Send + 'a>(&'a self, op: Op, _location: &'a str, call: Call<'a, T>) -> Reply<T> {
+    async fn around<'a, T: Send + 'a>(&'a self, op: Op, location: &'a str, call: Call<'a, T>) -> Reply<T> {
         *self.calls.lock().unwrap().entry(op).or_default() += 1;
         if op == Op::Release && self.releases_are_lost.load(Ordering::Relaxed) {
             return std::future::pending().await;
+        }
+        if self.is_away.load(Ordering::Relaxed) {
+            return Err(StoreError::new(ErrorKind::Timeout, Applied::Maybe, op, location, "no answer"));
+        }
+        if op == Op::Acquire {
+            let round_trip = *self.round_trip.lock().unwrap();
+            pass(round_trip).await;
         }
         call().await
     }
@@ -65,6 +78,8 @@ impl Layer for Toll {
 struct Errand {
     clock: Arc<dyn Clock>,
     lasts: Duration,
+    /// How long it takes to make their process.
+    makes: Duration,
     codes: Mutex<Vec<i32>>,
     runs: Mutex<Vec<(Mono, RunContext)>>,
 }
@@ -79,6 +94,7 @@ impl Work for Errand {
     #[allow(clippy::disallowed_methods, reason = "time is virtual")]
     async fn start(&self, run: RunContext, _lease: Renewals) -> Box<dyn Started> {
         self.runs.lock().unwrap().push((self.clock.now().mono, run));
+        pass(self.makes).await;
         let code = self.codes.lock().unwrap().pop().unwrap_or(0);
         Box::new(Lasting { until: Instant::now() + self.lasts, code })
     }
@@ -119,6 +135,7 @@ struct Floor {
     tools: Arc<Tools>,
     toll: Toll,
     diary: Arc<Diary>,
+    makes: Duration,
     seeds: u128,
 }
 
@@ -142,7 +159,7 @@ impl Floor {
             facts: Facts::default(),
             gate: Gate::limited(limits),
         });
-        Self { tools, toll, diary, seeds: 0 }
+        Self { tools, toll, diary, makes: Duration::ZERO, seeds: 0 }
     }
 
     fn now(&self) -> Now {
@@ -152,23 +169,8 @@ impl Floor {
     /// Drives a job's slot, which begins now, until it has ended here.
     fn drive(&mut self, slot: Slot, policy: Policy, lasts: Duration, codes: &[i32]) -> Errands {
         self.seeds += 1;
-        let clock = Arc::clone(&self.tools.clock);
-        let codes = Mutex::new(codes.iter().rev().copied().collect());
-        let work = Arc::new(Errand { clock, lasts, codes, runs: Mutex::default() });
-        let port = policy.locks.as_ref().and_then(|_| locks::port(&self.tools.store, Token::from_bits(7)));
-        let assignment = Assignment {
-            slot: slot.clone(),
-            policy,
-            success_codes: vec![0],
-            node: NodeName::new("n").unwrap(),
-            trigger: Trigger::Schedule,
-            scheduled_at: slot.start(),
-            past: false,
-            audit: None,
-            poll: None,
-            seed: Token::from_bits(self.seeds << 64),
-            locks: port,
-        };
+        let work = self.errand(lasts, codes);
+        let assignment = self.assignment(slot.clone(), policy);
         let machine = SlotMachine::waiting(assignment, self.now());
         let place = Some(self.tools.gate.enter(&slot));
         let (owner, inbox) = mpsc::unbounded_channel();
@@ -177,6 +179,50 @@ impl Floor {
         let task = tokio::spawn(drive.until_ended());
         self.tools.gate.serve();
         Errands { work, task, _owner: owner }
+    }
+
+    fn errand(&self, lasts: Duration, codes: &[i32]) -> Arc<Errand> {
+        let clock = Arc::clone(&self.tools.clock);
+        let codes = Mutex::new(codes.iter().rev().copied().collect());
+        Arc::new(Errand { clock, lasts, makes: self.makes, codes, runs: Mutex::default() })
+    }
+
+    fn assignment(&self, slot: Slot, policy: Policy) -> Assignment {
+        let port = policy.locks.as_ref().and_then(|_| locks::port(&self.tools.store, Token::from_bits(7)));
+        Assignment {
+            scheduled_at: slot.start(),
+            slot,
+            policy,
+            success_codes: vec![0],
+            node: NodeName::new("n").unwrap(),
+            trigger: Trigger::Schedule,
+            past: false,
+            audit: None,
+            poll: None,
+            seed: Token::from_bits(self.seeds << 64),
+            locks: port,
+        }
+    }
+
+    /// Drives it as `exec` does, for a caller that cancels after so long.
+    async fn once(&mut self, policy: Policy, wait: Wait, cancelled_after: Duration) -> Account {
+        self.seeds += 1;
+        let assignment = self.assignment(hour("a"), policy);
+        let once = Once {
+            assignment,
+            work: self.errand(MINUTE, &[]),
+            store: Arc::clone(&self.tools.store),
+            clock: Arc::clone(&self.tools.clock),
+            observer: Arc::<Diary>::clone(&self.diary),
+            patience: Patience { wait, store: MINUTE, record: Some(MINUTE), drain: Duration::ZERO },
+        };
+        let cancel = CancellationToken::new();
+        let mut account = tokio::spawn(once.until_ended(cancel.clone()));
+        tokio::select! {
+            account = &mut account => return account.unwrap(),
+            () = pass(cancelled_after) => cancel.cancel(),
+        }
+        account.await.unwrap()
     }
 
     /// A stranger holds it for so long.
@@ -356,6 +402,114 @@ async fn jobs_that_wait_for_a_lock_hold_up_the_start_of_no_other() {
     let mut starts: Vec<Duration> = waiting.iter().flat_map(Errands::starts).collect();
     starts.sort();
     assert!(starts.windows(2).all(|two| two[1] - two[0] >= Duration::from_secs(1)), "one at a time: {starts:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn jobs_whose_locks_come_free_at_once_keep_the_node_busy_until_their_commands_have_begun() {
+    let mut floor = Floor::new(Limits { starts: 2, runs: 100 });
+    floor.hold("x", MINUTE * 10).await;
+    floor.makes = Duration::from_secs(4);
+    let shared = |job| hour(&format!("w{job}"));
+    let waiting: Vec<Errands> = (0..5).map(|job| floor.drive(shared(job), locking("x:shared"), MINUTE, &[])).collect();
+    pass(MINUTE * 9).await;
+    assert_eq!(floor.queue("x").await.entries.len(), 6);
+    while waiting.iter().all(|errands| errands.starts().is_empty()) {
+        pass(Duration::from_millis(100)).await;
+    }
+    let other = floor.drive(hour("other"), Policy::default(), MINUTE, &[]);
+    pass(MINUTE).await;
+    let last = waiting.iter().flat_map(Errands::starts).max().unwrap();
+    assert!(other.starts()[0] > last + Duration::from_secs(3), "{:?} {last:?}", other.starts());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_for_locks_that_is_on_its_way_counts_as_a_start() {
+    let mut floor = Floor::new(Limits { starts: 2, runs: 100 });
+    *floor.toll.round_trip.lock().unwrap() = Duration::from_secs(10);
+    let errands: Vec<Errands> =
+        (0..5).map(|job| floor.drive(hour(&format!("w{job}")), locking(&format!("x{job}")), MINUTE, &[])).collect();
+    pass(Duration::from_secs(5)).await;
+    assert_eq!(floor.calls(), [(Op::Claim, 2), (Op::Acquire, 2)]);
+    pass(MINUTE).await;
+    assert!(errands.iter().all(|errands| errands.starts().len() == 1));
+}
+
+#[test]
+fn what_happens_to_an_attempt_that_only_waits_is_booked_on_no_other() {
+    let mut account = Account::new(hour("a"));
+    let runs = |attempt| {
+        let trigger = Trigger::Exec;
+        Event::RunStarted { attempt, fence: Fence(1), trigger, guarded: true }
+    };
+    account.hear(&runs(1));
+    account.hear(&Event::Settled { attempt: 1, outcome: Outcome::Failure });
+    account.hear(&Event::LeaseLost { attempt: 2, to: None, to_attempt: None, killing: false, unstarted: true });
+    account.hear(&Event::LockLost(LockLoss::in_doubt(2, false)));
+    assert!(!account.runs[0].lost);
+    account.hear(&runs(3));
+    let overtaken = Some(LockRelease::Overtaken { by: None });
+    account.hear(&Event::LockLeft(LockLeave::answered(1, overtaken, None)));
+    assert_eq!(account.runs.iter().map(|run| run.lost).collect::<Vec<_>>(), [true, false], "however late");
+    account.hear(&Event::LockLost(LockLoss::in_doubt(3, false)));
+    account.hear(&Event::LockHeld(LockGrant::after(2, Vec::new(), Fence(2), MINUTE, true)));
+    assert!(account.runs[1].lost);
+}
+
+#[test]
+fn an_account_says_why_locks_were_waited_for_in_vain_and_forgets_an_error_once_they_are_held() {
+    let mut account = Account::new(hour("a"));
+    let failed = Event::StoreFailed { op: Op::Acquire, kind: ErrorKind::Timeout, error: "no answer".to_owned() };
+    account.hear(&failed);
+    account.hear(&Event::LockHeld(LockGrant::after(1, Vec::new(), Fence(2), MINUTE, false)));
+    assert_eq!(account.store_error, None);
+    let unstarted = |locks| Event::Unstarted { attempt: 1, why: "db: the queue is full".to_owned(), locks };
+    account.hear(&unstarted(Vec::new()));
+    assert_eq!(account.queued, None, "the grant came too late");
+    account.hear(&unstarted(vec!["db".parse().unwrap()]));
+    assert_eq!(account.queued.as_deref(), Some("db: the queue is full"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_cancels_before_its_locks_are_granted_starts_nothing() {
+    let mut floor = Floor::new(many());
+    *floor.toll.round_trip.lock().unwrap() = Duration::from_millis(300);
+    let account = floor.once(locking("x"), Wait::TakeOver, Duration::from_millis(100)).await;
+    assert_eq!((account.end, account.runs), (Some(End::Left), vec![]));
+    let record = floor.record(&hour("a")).await;
+    assert_eq!((record.used(), record.forgiven), (0, 1));
+    assert_eq!(floor.queue("x").await.entries, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_leaves_the_queue_of_a_store_that_is_away_is_gone_soon() {
+    let mut floor = Floor::new(many());
+    floor.hold("x", MINUTE * 30).await;
+    let away = Arc::clone(&floor.toll.is_away);
+    let falls = tokio::spawn(async move {
+        pass(Duration::from_secs(5)).await;
+        away.store(true, Ordering::Relaxed);
+    });
+    let account = floor.once(locking("x"), Wait::TakeOver, Duration::from_secs(10)).await;
+    falls.await.unwrap();
+    let passed = floor.now().mono.since(Mono::from_origin(Duration::ZERO));
+    assert!(passed <= Duration::from_secs(11), "{passed:?}");
+    assert_eq!((account.end, account.runs), (Some(End::Unknown), vec![]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slot_that_ends_in_the_queue_of_a_store_that_is_away_is_given_up_as_after_a_run() {
+    let mut floor = Floor::new(many());
+    floor.hold("x", MINUTE * 90).await;
+    let away = Arc::clone(&floor.toll.is_away);
+    let falls = tokio::spawn(async move {
+        pass(MINUTE * 59).await;
+        away.store(true, Ordering::Relaxed);
+    });
+    let account = floor.once(locking("x"), Wait::TakeOver, MINUTE * 62).await;
+    falls.await.unwrap();
+    let passed = floor.now().mono.since(Mono::from_origin(Duration::ZERO));
+    assert!(passed < MINUTE * 61 + Duration::from_secs(5), "a minute for the record: {passed:?}");
+    assert_eq!((account.end, account.runs), (Some(End::Unknown), vec![]));
 }
 
 #[tokio::test(start_paused = true)]

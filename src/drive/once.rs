@@ -104,14 +104,12 @@ impl Once {
                 }
                 () = cancel.cancelled(), if !cancelled => {
                     cancelled = true;
+                    caller.catch_up(&mut events);
                     caller.cancel();
                 }
                 wake = next_hint(&mut hints, &*clock, &caller.limits) => caller.tell(Message::Wake(wake)),
                 () = timers::until(&*clock, caller.limits.next()) => {
-                    // The drive may have begun something in this very turn.
-                    while let Ok(event) = events.try_recv() {
-                        caller.hear(&event);
-                    }
+                    caller.catch_up(&mut events);
                     caller.look_at_limits();
                 }
             }
@@ -135,6 +133,13 @@ impl Caller {
             self.leave();
         }
         next
+    }
+
+    /// The drive may have begun something in this very turn.
+    fn catch_up(&mut self, events: &mut mpsc::UnboundedReceiver<Event>) {
+        while let Ok(event) = events.try_recv() {
+            self.hear(&event);
+        }
     }
 
     fn cancel(&mut self) {
@@ -206,7 +211,7 @@ pub struct Account {
     pub by: Option<NodeName>,
     /// The last error of the store, when no answer came after it.
     pub store_error: Option<(ErrorKind, String)>,
-    /// What locks were waited for last and who held them, in words; none once a command was started.
+    /// What locks were waited for last and who held them, or why they were waited for in vain; none once a command was started.
     pub queued: Option<String>,
     /// The attempts that were begun here, oldest first.
     pub runs: Vec<RunAccount>,
@@ -281,6 +286,9 @@ impl Account {
                 self.queued = None;
             }
             Event::Granted { .. } | Event::RenewalAnswered { .. } => self.store_error = None,
+            Event::Unstarted { why, locks, .. } if !locks.is_empty() => {
+                self.queued.get_or_insert_with(|| why.clone());
+            }
             Event::LockWaiting(wait) => {
                 self.store_error = None;
                 self.queued = Some(who_has(wait));
@@ -295,7 +303,12 @@ impl Account {
     }
 
     fn hear_of_run(&mut self, event: &Event) {
-        let Some(run) = self.runs.last_mut() else { return };
+        if matches!(event, Event::LockHeld(_)) {
+            self.store_error = None;
+        }
+        // What happens to an attempt that only waits is no other's.
+        let of = event.attempt();
+        let Some(run) = self.runs.iter_mut().rfind(|run| Some(run.attempt) == of) else { return };
         match event {
             Event::RunEnded { outcome, exit_code, signal, duration, note, .. } => {
                 run.outcome = Some(*outcome);

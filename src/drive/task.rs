@@ -237,7 +237,7 @@ impl Drive {
         } else if turns.permit.is_none() && self.machine.is_holding() {
             turns.permit = Some(self.tools.gate.count());
         }
-        if self.machine.is_queueing() {
+        if self.machine.is_delayed_by_locks() {
             // It starts nothing for now, and others may.
             turns.permit.iter_mut().for_each(Permit::begun);
         }
@@ -272,6 +272,7 @@ impl Drive {
                 Action::Terminate => current.started.iter().for_each(|started| started.terminate()),
                 Action::Kill => current.started.iter().for_each(|started| started.kill()),
                 Action::Spawn(context) => {
+                    turns.permit.iter_mut().for_each(Permit::begins);
                     let (lease, renewals) = watch::channel(self.machine.lease_deadline());
                     current.lease = Some(lease);
                     pending.push(Box::pin(self.start(context, renewals)));

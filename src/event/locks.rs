@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::event::json::seconds;
+use crate::event::json::{is_false, seconds};
 use crate::job::NodeName;
 use crate::resource::{Demand, LockHolder, LockRelease};
 use crate::slot::{Attempt, Fence};
@@ -64,6 +64,9 @@ pub struct LockLoss {
     pub in_doubt: bool,
     /// Whether the command is being killed.
     pub killing: bool,
+    /// The command was not started yet: nothing overlaps.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unstarted: bool,
 }
 
 /// An attempt has left its locks: they are free, or it waits for them no longer.
@@ -122,12 +125,18 @@ impl LockLoss {
     /// To whoever holds them now.
     pub fn to(attempt: Attempt, to: Option<LockHolder>, killing: bool) -> Self {
         let (to, to_label) = to.map(|to| (to.node, to.label)).unzip();
-        Self { attempt, to, to_label: to_label.unwrap_or_default(), in_doubt: false, killing }
+        Self { attempt, to, to_label: to_label.unwrap_or_default(), in_doubt: false, killing, unstarted: false }
     }
 
     /// Without an answer.
     pub const fn in_doubt(attempt: Attempt, killing: bool) -> Self {
-        Self { attempt, to: None, to_label: String::new(), in_doubt: true, killing }
+        Self { attempt, to: None, to_label: String::new(), in_doubt: true, killing, unstarted: false }
+    }
+
+    /// Of an attempt whose command was not started yet.
+    #[must_use]
+    pub fn before_the_start(self, unstarted: bool) -> Self {
+        Self { unstarted, ..self }
     }
 }
 
@@ -161,9 +170,4 @@ impl LeaveAnswer {
 /// What an event names, as people write it.
 pub(crate) fn lock_names(locks: &[Demand]) -> String {
     locks.iter().map(Demand::to_string).collect::<Vec<_>>().join(", ")
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
-const fn is_false(value: &bool) -> bool {
-    !*value
 }

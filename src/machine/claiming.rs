@@ -252,7 +252,7 @@ impl SlotMachine {
         self.assignment.audit = None;
         self.tell_grant(&lease, used);
         if let Some(why) = self.too_late_to_start(now) {
-            return self.give_back_unstarted(now, lease, trust, why);
+            return self.give_back_unstarted(now, (lease, trust), why, Vec::new());
         }
         if brief || !trust.holds(now.mono) {
             // The answer was so slow that another node may hold the slot by now, or the slot is not over after all: ask again as
@@ -285,7 +285,7 @@ impl SlotMachine {
         }
         if self.is_queueing() && matches!(wake, Wake::Slot { job, key, .. } if job == own.job() && *key == own.key()) {
             // Somebody has done something to the lease: an operator unlocked it, or a late success of an older attempt is recorded.
-            return self.renew_now(now);
+            return self.renew_for_a_hint(now);
         }
         match wake {
             Wake::Resync => self.resync(now),

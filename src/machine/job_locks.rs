@@ -21,6 +21,10 @@ pub(super) struct JobLocks {
 /// What a slot knows of its wait, beside the request itself.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LockPatience {
+    /// Since when the attempt waits.
+    pub(super) begun: Mono,
+    /// The store has answered, or failed, and the attempt does not hold.
+    pub(super) answered: bool,
     /// By then `lock_wait` is over.
     pub(super) until: Option<Mono>,
     /// When a request that would have waited for its own owner is made anew.
@@ -35,7 +39,6 @@ struct LockAttempt {
     machine: LockMachine,
     token: Token,
     attempt: Attempt,
-    begun: Mono,
     /// Why it is left, where its command was not started.
     why: Option<String>,
 }
@@ -65,7 +68,7 @@ impl JobLocks {
         let token = request.token;
         // The slot's own deadlines are its patience.
         let machine = LockMachine::new(request, Duration::MAX, poll, now);
-        self.current = Some(LockAttempt { machine, token, attempt, begun: now.mono, why: None });
+        self.current = Some(LockAttempt { machine, token, attempt, why: None });
     }
 
     /// Leaves the present one.
@@ -120,6 +123,7 @@ impl JobLocks {
 
     /// The answer to an order of the request with this token; of one that is over it is too late.
     pub(super) fn handle_reply(&mut self, now: Now, of: Token, reply: LockReply) {
+        self.wait.answered |= self.current.as_ref().is_some_and(|request| request.token == of);
         if let Some(request) = self.all().find(|request| request.token == of) {
             request.machine.handle_reply(now, reply);
         }
@@ -128,7 +132,7 @@ impl JobLocks {
     /// The next thing that became of them, until there is none.
     pub(super) fn poll_news(&mut self, now: Now) -> Option<JobNews> {
         if let Some(current) = &mut self.current
-            && let Some(news) = current.news(now)
+            && let Some(news) = current.news(now, self.wait.begun)
         {
             return Some(news);
         }
@@ -148,8 +152,8 @@ impl JobLocks {
 }
 
 impl LockAttempt {
-    fn news(&mut self, now: Now) -> Option<JobNews> {
-        let waited = now.mono.since(self.begun);
+    fn news(&mut self, now: Now, begun: Mono) -> Option<JobNews> {
+        let waited = now.mono.since(begun);
         while let Some(news) = self.machine.poll_news() {
             return Some(match news {
                 LockNews::Waiting { ahead, by } => JobNews::Waiting { ahead, by },

@@ -20,9 +20,14 @@ use crate::text;
 const LONGEST_WHY: usize = 160;
 
 impl SlotMachine {
-    /// The attempt stands in the queues of its locks; for the driver, that starts nothing meanwhile.
+    /// The attempt stands in the queues of its locks.
     pub const fn is_queueing(&self) -> bool {
         matches!(self.phase, Phase::Queueing(_))
+    }
+
+    /// The same, and the store has said that it has to wait, or has failed: others may be started meanwhile.
+    pub fn is_delayed_by_locks(&self) -> bool {
+        self.is_queueing() && self.locks.as_ref().is_some_and(|locks| locks.wait.answered)
     }
 
     /// Whether the store has yet to answer that locks were left. The slot's end does not wait for that.
@@ -80,7 +85,8 @@ impl SlotMachine {
         let wait = self.assignment.policy.lock_wait;
         self.phase = Phase::Queueing(Box::new(hold));
         let until = wait.map(|wait| now.mono + wait);
-        self.locks.get_or_insert_default().wait = LockPatience { until, ..LockPatience::default() };
+        let patience = LockPatience { begun: now.mono, until, ..LockPatience::default() };
+        self.locks.get_or_insert_default().wait = patience;
         self.ask_for_locks(now);
     }
 
@@ -150,8 +156,7 @@ impl SlotMachine {
         } else if now.mono >= self.end && !self.assignment.past {
             Some(self.while_waiting("the slot ended"))
         } else if over(self.locks.as_ref().and_then(|locks| locks.wait.until)) {
-            let wait = self.assignment.policy.lock_wait.unwrap_or_default();
-            Some(format!("it waited {wait:?} for {} (lock_wait)", self.demanded()))
+            Some(self.while_waiting("lock_wait passed"))
         } else {
             None
         }
@@ -177,7 +182,7 @@ impl SlotMachine {
             locks.leave(now, Some(why.clone()));
         }
         self.hear_locks(now);
-        self.give_back_unstarted(now, hold.lease, hold.trust, &why);
+        self.give_back_unstarted(now, (hold.lease, hold.trust), &why, self.demands());
     }
 
     /// The command is over, and so is its need of locks.
@@ -211,12 +216,14 @@ impl SlotMachine {
             }
             JobNews::InDoubt => {
                 let killing = self.is_killing();
-                self.tell(Event::LockLost(LockLoss::in_doubt(self.attempt_here(), killing)));
+                let loss = LockLoss::in_doubt(self.attempt_here(), killing);
+                self.tell(Event::LockLost(loss.before_the_start(self.is_queueing())));
                 self.stop_for_locks(now);
             }
             JobNews::Lost { to } => {
                 let killing = self.is_killing();
-                self.tell(Event::LockLost(LockLoss::to(self.attempt_here(), to, killing)));
+                let loss = LockLoss::to(self.attempt_here(), to, killing);
+                self.tell(Event::LockLost(loss.before_the_start(self.is_queueing())));
                 self.stop_for_locks(now);
                 self.leave_queue(now, self.while_waiting("its locks were lost"));
             }
@@ -259,6 +266,14 @@ impl SlotMachine {
             let wait = LockWait::behind(attempt, self.demands(), ahead, by);
             self.tell(Event::LockWaiting(wait));
         }
+    }
+
+    /// Somebody has done something to the lease: it is renewed, so that a loss is learnt at once.
+    pub(super) fn renew_for_a_hint(&mut self, now: Now) {
+        if let Phase::Queueing(hold) = &mut self.phase {
+            hold.hinted = matches!(hold.renewing, Renewing::Sent(_));
+        }
+        self.renew_now(now);
     }
 
     /// The attempt whose locks they are.

@@ -22,6 +22,8 @@ pub(super) struct Hold {
     pub(super) trust: TrustWindow,
     pub(super) renewing: Renewing,
     pub(super) in_doubt: bool,
+    /// A reason to renew came while a renewal was on its way, before the command was started.
+    pub(super) hinted: bool,
     /// When the command was started; none while it is being started.
     pub(super) started: Option<Now>,
     pub(super) stop: Option<Stop>,
@@ -61,7 +63,18 @@ pub(super) enum Cause {
 impl Hold {
     pub(super) fn guarded(lease: Lease, trust: TrustWindow, used: u32) -> Self {
         let renewing = Renewing::At(trust.renew_at());
-        Self { lease, used, guarded: true, trust, renewing, in_doubt: false, started: None, stop: None, wanted: None }
+        Self {
+            lease,
+            used,
+            guarded: true,
+            trust,
+            renewing,
+            in_doubt: false,
+            hinted: false,
+            started: None,
+            stop: None,
+            wanted: None,
+        }
     }
 
     pub(super) fn unguarded(lease: Lease, now: Mono) -> Self {
@@ -74,6 +87,7 @@ impl Hold {
             trust,
             renewing,
             in_doubt: false,
+            hinted: false,
             started: None,
             stop: None,
             wanted: None,
@@ -310,7 +324,9 @@ impl SlotMachine {
     fn renewed(&mut self, sent: Mono, restored: bool) {
         let Some(hold) = self.hold_mut() else { return };
         hold.trust = TrustWindow::granted(sent, hold.lease.ttl);
-        hold.renewing = Renewing::At(hold.trust.renew_at());
+        // What the hint told of may be younger than this answer.
+        let again = std::mem::take(&mut hold.hinted);
+        hold.renewing = Renewing::At(if again { sent } else { hold.trust.renew_at() });
         hold.in_doubt = false;
         let attempt = hold.lease.attempt;
         self.errors = super::slot::Errors::default();
@@ -332,7 +348,8 @@ impl SlotMachine {
         let own = |by: &Holder| by.attempt == attempt && by.node == self.assignment.node;
         if answer != RenewalAnswer::Done || !to.as_ref().is_some_and(own) {
             let (to, to_attempt) = to.map(|to| (to.node, to.attempt)).unzip();
-            self.tell(Event::LeaseLost { attempt, to, to_attempt, killing });
+            let unstarted = self.is_queueing();
+            self.tell(Event::LeaseLost { attempt, to, to_attempt, killing, unstarted });
         }
         if killing {
             self.stop(now, Cause::Lost, now.mono);

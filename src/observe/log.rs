@@ -49,6 +49,7 @@ impl Observer for LogObserver {
                     "run started without a guard: the store is unreachable and on_store_error is \"run\""
                 );
             }
+            Event::Unstarted { attempt, why, .. } => info!(job, slot = key, attempt, why, "given back unstarted"),
             Event::RunTimedOut { attempt } => warn!(job, slot = key, attempt, "run timed out: stopping it"),
             Event::Settled { attempt, outcome } => {
                 debug!(job, slot = key, attempt, outcome = outcome.as_str(), "recorded");
@@ -199,6 +200,10 @@ fn lease_trouble(job: &str, slot: &str, event: &Event) {
         Event::LeaseInDoubt { attempt, killing } => {
             error!(job, slot, attempt, killing, "lease renewal overdue: another node may start the slot");
         }
+        Event::LeaseLost { attempt, to, unstarted: true, .. } => {
+            let to = to.as_ref().map(NodeName::as_str);
+            warn!(job, slot, attempt, to, "lease lost: the command was not started");
+        }
         Event::LeaseLost { attempt, to, killing, .. } => {
             error!(
                 job,
@@ -210,7 +215,10 @@ fn lease_trouble(job: &str, slot: &str, event: &Event) {
             );
         }
         Event::LeaseRestored { attempt } => warn!(job, slot, attempt, "lease restored: the store had lost it"),
-        Event::Overtaken { attempt, by, by_attempt } => {
+        Event::Overtaken { attempt, by, by_attempt, unstarted: true } => {
+            debug!(job, slot, attempt, by = by.as_str(), by_attempt, "overtaken: the command was not started");
+        }
+        Event::Overtaken { attempt, by, by_attempt, .. } => {
             error!(job, slot, attempt, by = by.as_str(), by_attempt, "ran concurrently: the slot ran more than once");
         }
         _ => {}
@@ -226,6 +234,10 @@ fn locks(job: &str, slot: &str, event: &Event) {
         Event::LockHeld(grant) => {
             let (locks, waited_s) = (lock_names(&grant.locks), grant.waited.as_secs_f64());
             debug!(job, slot, attempt = grant.attempt, locks, fence = grant.fence.0, waited_s, "locks held");
+        }
+        Event::LockLost(loss) if loss.unstarted => {
+            let to = loss.to.as_ref().map(NodeName::as_str);
+            debug!(job, slot, attempt = loss.attempt, to, in_doubt = loss.in_doubt, "locks lost before the start");
         }
         Event::LockLost(loss) => {
             let (to, label) = (loss.to.as_ref().map(NodeName::as_str), loss.to_label.as_str());

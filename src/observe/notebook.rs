@@ -188,7 +188,9 @@ fn decision(event: &Event) -> Option<Decision> {
         Event::LeaseInDoubt { attempt, .. } => Decision::LeaseInDoubt { attempt: *attempt },
         Event::LeaseLost { attempt, .. } => Decision::LeaseLost { attempt: *attempt },
         Event::LeaseRestored { attempt } => Decision::LeaseRestored { attempt: *attempt },
-        Event::Overtaken { attempt, by, .. } => Decision::Overtaken { attempt: *attempt, by: by.clone() },
+        Event::Overtaken { attempt, by, unstarted: false, .. } => {
+            Decision::Overtaken { attempt: *attempt, by: by.clone() }
+        }
         Event::SettlementGivenUp { attempt, .. } => Decision::Unsettled { attempt: *attempt },
         Event::StartDeadlinePassed => Decision::TooLate,
         Event::LockWaiting(_) | Event::LockHeld(_) | Event::LockLost(_) | Event::LockLeft(_) => return of_locks(event),
@@ -210,7 +212,7 @@ fn of_locks(event: &Event) -> Option<Decision> {
         Event::LockHeld(grant) => {
             Decision::LockHeld { attempt: grant.attempt, locks: lock_names(&grant.locks), fence: grant.fence }
         }
-        Event::LockLost(loss) => Decision::LockLost { attempt: loss.attempt, to: loss.to.clone() },
+        Event::LockLost(loss) if !loss.unstarted => Decision::LockLost { attempt: loss.attempt, to: loss.to.clone() },
         // That a run has left them when it was over says nothing.
         Event::LockLeft(leave) => Decision::LockLeft { attempt: leave.attempt, why: leave.why.clone()? },
         _ => return None,

@@ -102,7 +102,7 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
     let (account, unwritten) = guarded.run().await?;
     // Whoever ends the wait knows why nothing was run.
     let ended_by = signals.ended_by();
-    let refusal = if ended_by.is_none() { refusal(&account, &args.store) } else { None };
+    let refusal = if ended_by.is_none() { refusal(&account, args.wait.is_some(), &args.store) } else { None };
     let verdict = refusal.unwrap_or_else(|| judge(&account, 0, ended_by)).with_unwritten(unwritten);
     let undo = (!account.runs.is_empty()).then_some(change.undo);
     finish(&account, &verdict, Telling { report, json: args.output.json, undo }, console)
@@ -139,7 +139,7 @@ fn no_command(job: &KnownJob) -> Failure {
 }
 
 /// A slot that cannot be run now, with the way out: a person waits for it, so it is not silent.
-fn refusal(account: &Account, store: &StoreArgs) -> Option<Verdict> {
+fn refusal(account: &Account, has_waited: bool, store: &StoreArgs) -> Option<Verdict> {
     if !account.runs.is_empty() || account.store_error.is_some() {
         return None;
     }
@@ -148,7 +148,8 @@ fn refusal(account: &Account, store: &StoreArgs) -> Option<Verdict> {
     let by = account.by.as_ref().map_or_else(|| "another node".to_owned(), |node| format!("node {node}"));
     let answer = account.answer?;
     if let Some(held) = &account.queued {
-        let told = vec![format!("{slot} was not run: {held}: wait with --wait")];
+        let way_out = if has_waited { "" } else { ": wait with --wait" };
+        let told = vec![format!("{slot} was not run: {held}{way_out}")];
         return Some(Verdict { code: ExitCode::TryAgain as u8, result: "locked", told });
     }
     let (code, why) = match answer {

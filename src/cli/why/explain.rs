@@ -269,7 +269,8 @@ fn orphaned(facts: &Facts) -> Explanation {
 
 fn missed(facts: &Facts) -> Explanation {
     let sentence = if let Some(why) = locks::given_back(facts) {
-        format!("the slot did not run: {why}")
+        let others = obstacle(facts).map(|why| format!("; then {why}")).unwrap_or_default();
+        format!("the slot did not run: {why}{others}")
     } else if facts.record.attempts > 0 {
         let others = obstacle(facts).map(|why| format!("; then {why}")).unwrap_or_default();
         let end = facts.at(facts.record.slot.end());

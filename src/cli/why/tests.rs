@@ -93,17 +93,24 @@ fn a_slot_that_waits_for_locks_says_for_which_and_who_holds_them() {
     assert!(said(&Facts { pages: held, ..waits }).starts_with("the slot is running: "));
 }
 
-#[test]
-fn a_slot_that_only_waited_says_what_for() {
+fn only_waited() -> SlotRecord {
     let why = "the slot ended while it waited for db-heavy".to_owned();
     let ended_at = Some(at("2026-11-21T13:00:00Z"));
     let run = RunRecord { attempt: 1, started_at: None, ended_at, ..fixture::done().runs.remove(0) };
     let run = RunRecord { outcome: Some(Outcome::GivenBack), message: Some(why), exit_code: None, ..run };
-    let record = SlotRecord { attempts: 1, forgiven: 1, mark: Mark::Free, runs: vec![run], ..fixture::done() };
-    let told = said(&about(missed(record), OVER, vec![page("a", &[Decision::Claimed { attempt: 1 }, queued(1)])]));
+    SlotRecord { attempts: 1, forgiven: 1, mark: Mark::Free, runs: vec![run], ..fixture::done() }
+}
+
+#[test]
+fn a_slot_that_only_waited_says_what_for() {
+    let told =
+        said(&about(missed(only_waited()), OVER, vec![page("a", &[Decision::Claimed { attempt: 1 }, queued(1)])]));
     let expected = "the slot did not run: attempt 1 on node a was given back at 13:00:00: the slot ended while it waited for \
                     db-heavy";
     assert_eq!(told, format!("{expected}\n{PAST}"));
+    let pages = vec![page("a", &[queued(1)]), page("b", &[Decision::store_away("x")])];
+    let told = said(&about(missed(only_waited()), OVER, pages));
+    assert_eq!(told, format!("{expected}; then node b could not reach the store\n{PAST}"), "who came later");
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn nothing_starts_while_the_locks_are_in_doubt_though_the_lease_is_trusted() {
     bench.silent();
     bench.machine.handle_lock_timeout(bench.now());
     assert!(matches!(bench.action(), Action::Lock(LockAction::Renew(_))));
-    assert!(bench.told(|event| matches!(event, Event::LockLost(loss) if loss.in_doubt && !loss.killing)));
+    assert!(bench.told(|event| matches!(event, Event::LockLost(loss) if loss.in_doubt && loss.unstarted)));
     bench.lock_reply(request.token, LockReply::Renewed(Ok(LockRenewal::Renewed)));
     bench.spawned();
     assert!(bench.told(|event| matches!(event, Event::LockHeld(grant) if grant.again)));
@@ -177,7 +177,7 @@ fn a_wait_that_is_over_costs_no_attempt_and_the_slot_is_tried_again_as_before() 
     let run = bench.given_back();
     bench.silent();
     assert_eq!((run.outcome, run.exit_code, run.started_at), (Some(Outcome::GivenBack), None, None));
-    assert_eq!(run.message.as_deref(), Some("it waited 1200s for db (lock_wait)"));
+    assert_eq!(run.message.as_deref(), Some("lock_wait passed while it waited for db"));
     bench.lock_reply(request.token, LockReply::Released(Ok(LockRelease::Released)));
     assert!(bench.told(|event| matches!(event, Event::LockLeft(leave) if leave.why == run.message)));
     bench.release(Ok(Release::Released));
@@ -234,7 +234,6 @@ fn whatever_ends_the_wait_leaves_the_locks_and_gives_the_attempt_back_once() {
             bench.until_timer();
             bench.renew();
             bench.renewal(Ok(Renewal::Lost { to: None }));
-            assert!(bench.told(|event| matches!(event, Event::LeaseLost { attempt: 1, killing: false, .. })));
         }),
         ("its locks were lost while it waited for db", |bench, token| {
             bench.until_timer();
@@ -262,11 +261,26 @@ fn whatever_ends_the_wait_leaves_the_locks_and_gives_the_attempt_back_once() {
         cause(&mut bench, request.token);
         assert_eq!(bench.lock_left().token, request.token, "{why}");
         assert_eq!(bench.given_back().message.as_deref(), Some(why));
+        let is_told = |event: &Event| matches!(event, Event::Unstarted { attempt: 1, why: told, locks } if told == why && locks.len() == 1);
+        assert!(bench.told(is_told), "{why}");
         bench.silent();
         assert!(bench.machine.leaves_locks());
         bench.lock_reply(request.token, LockReply::Released(Ok(LockRelease::Released)));
         assert!(!bench.machine.leaves_locks(), "{why}");
     }
+}
+
+#[test]
+fn an_attempt_that_only_waited_is_no_run_beside_another_one() {
+    let (mut bench, _) = Bench::queueing(Policy::default());
+    bench.until_timer();
+    bench.renew();
+    bench.renewal(Ok(Renewal::Lost { to: Some(other()) }));
+    bench.lock_left();
+    bench.given_back();
+    assert!(bench.told(|event| matches!(event, Event::LeaseLost { attempt: 1, unstarted: true, .. })));
+    bench.release(Ok(Release::Overtaken { by: other() }));
+    assert!(bench.told(|event| matches!(event, Event::Overtaken { attempt: 1, unstarted: true, .. })));
 }
 
 #[test]
@@ -338,6 +352,7 @@ fn behind_an_entry_of_its_own_slot_it_asks_anew_and_keeps_its_lease() {
     bench.silent();
     bench.lock_held(again.token);
     bench.spawned();
+    assert!(bench.told(|event| matches!(event, Event::LockHeld(grant) if grant.waited == seconds(20))), "in all");
 }
 
 #[test]
@@ -367,6 +382,19 @@ fn what_somebody_does_to_the_lease_of_a_slot_that_waits_is_learnt_at_once() {
     bench.renewal(Ok(Renewal::Lost { to: None }));
     bench.lock_left();
     bench.given_back();
+}
+
+#[test]
+fn a_hint_that_comes_while_the_lease_is_being_renewed_is_a_reason_to_renew_it_again() {
+    let (mut bench, _) = Bench::queueing(Policy::default());
+    bench.until_timer();
+    bench.renew();
+    bench.wake(WakeKind::Released);
+    bench.silent();
+    bench.renewal(Ok(Renewal::Renewed));
+    bench.renew();
+    bench.renewal(Ok(Renewal::Renewed));
+    bench.silent();
 }
 
 #[test]
@@ -422,7 +450,7 @@ fn locks_that_are_anothers_are_told_and_with_kill_they_end_the_run() {
         assert!(matches!(bench.action(), Action::Lock(LockAction::Renew(_))));
         bench.lock_reply(token, lost());
         let node = NodeName::new("c").unwrap();
-        let is_told = |event: &Event| matches!(event, Event::LockLost(loss) if loss.killing == is_killed && loss.to.as_ref() == Some(&node));
+        let is_told = |event: &Event| matches!(event, Event::LockLost(loss) if loss.killing == is_killed && !loss.unstarted && loss.to.as_ref() == Some(&node));
         assert!(bench.told(is_told));
         let ordered: Vec<Action> = std::iter::from_fn(|| bench.machine.poll_action()).collect();
         assert_eq!(ordered, if is_killed { vec![Action::Terminate, Action::Kill] } else { Vec::new() });
