@@ -20,8 +20,8 @@ use crate::event::{Event, LockGrant, LockLeave, LockLoss};
 use crate::job::{NodeName, Policy, RetryPolicy};
 use crate::machine::{Assignment, End, SlotMachine};
 use crate::observe::Observer;
-use crate::resource::{AcquireRequest, Acquired, Demand, Demands, LockRecord, LockRelease};
-use crate::slot::{Exit, ExitStatus, Fence, Outcome, RunContext, Slot, SlotRecord, Token, Trigger, Verdict};
+use crate::resource::{AcquireRequest, Acquired, Demand, Demands, LockRecord, LockRelease, OwnerId};
+use crate::slot::{Audit, Exit, ExitStatus, Fence, Outcome, RunContext, Slot, SlotRecord, Token, Trigger, Verdict};
 use crate::store::layer::{Call, Layer, Layered, Reply};
 use crate::store::memory::MemoryStore;
 use crate::store::{Closing, Op, Store, StoreOptions};
@@ -467,6 +467,52 @@ fn an_account_says_why_locks_were_waited_for_in_vain_and_forgets_an_error_once_t
     assert_eq!(account.queued, None, "the grant came too late");
     account.hear(&unstarted(vec!["db".parse().unwrap()]));
     assert_eq!(account.queued.as_deref(), Some("db: the queue is full"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_slot_of_a_job_that_is_paused_leaves_the_queue_and_is_back_in_it_after_the_pause() {
+    let mut floor = Floor::new(many());
+    floor.hold("x", MINUTE * 30).await;
+    let a = floor.drive(hour("a"), locking("x"), MINUTE, &[]);
+    pass(MINUTE).await;
+    assert_eq!(floor.queue("x").await.entries.len(), 2);
+    let audit = |verb: &str| Audit {
+        verb: verb.to_owned(),
+        who: "alice".to_owned(),
+        host: "ops".to_owned(),
+        why: String::new(),
+        at: noon(),
+    };
+    let job = hour("a").job().clone();
+    floor.tools.store.pause(&job, None, &audit("pause")).await.unwrap();
+    // Nobody tells this drive of it.
+    pass(MINUTE).await;
+    assert_eq!(floor.queue("x").await.entries.len(), 1, "the stranger's");
+    assert_eq!(floor.record(&hour("a")).await.forgiven, 1);
+    floor.tools.store.resume(&job, &audit("resume")).await.unwrap();
+    pass(MINUTE * 35).await;
+    assert!(a.task.is_finished());
+    let record = floor.record(&hour("a")).await;
+    assert_eq!((a.starts().len(), record.attempts, record.forgiven), (1, 2, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_dead_attempt_still_holds_of_two_locks_costs_its_successor_no_attempt() {
+    let mut floor = Floor::new(many());
+    let store = Arc::clone(&floor.tools.store).lock_store().unwrap();
+    let token = Token::from_bits(98);
+    let dead = AcquireRequest::new(token, NodeName::new("dead").unwrap(), token, MINUTE, named("x"));
+    let dead = AcquireRequest { owner: OwnerId::of_text(&hour("a").to_string()), ..dead };
+    assert!(matches!(store.acquire(&dead).await.unwrap(), Acquired::Held { .. }));
+    floor.hold("y", MINUTE * 3).await;
+    let both = Demands::new(vec!["x".parse().unwrap(), "y".parse().unwrap()]).unwrap();
+    let a = floor.drive(hour("a"), Policy { locks: Some(both), ..Policy::default() }, MINUTE, &[]);
+    pass(MINUTE * 10).await;
+    assert!(a.task.is_finished());
+    let start = a.starts()[0];
+    assert!(start >= MINUTE * 3 && start < MINUTE * 3 + Duration::from_secs(1), "{start:?}");
+    let record = floor.record(&hour("a")).await;
+    assert_eq!((record.attempts, record.forgiven), (1, 0));
 }
 
 #[tokio::test(start_paused = true)]

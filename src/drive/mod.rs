@@ -27,6 +27,7 @@ mod patience;
 mod task;
 pub(crate) mod timers;
 mod traces;
+mod work;
 
 pub use admission::{Limits, MAX_RUNNING, Occupancy};
 #[cfg(feature = "daemon")]
@@ -39,5 +40,6 @@ pub use gate::{Gate, Waiting};
 pub use once::Once;
 pub use once::{Account, RunAccount};
 pub use patience::{Patience, Wait};
-pub use task::{Drive, Message, Renewals, Started, Tools, Work};
+pub use task::{Drive, Message, Tools};
 pub use traces::{Introduction, Traces};
+pub use work::{Renewals, Started, Work};

@@ -1,22 +1,19 @@
-//! Drives one slot machine: carries out its actions and feeds it what comes of them; and what a granted slot starts, as the driver
-//! sees it.
+//! Drives one slot machine: carries out its actions and feeds it what comes of them.
 //!
 //! It decides nothing. What was started lives here: dropping the drive stops it and lets the lease lapse.
 
-use std::fmt::Debug;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use futures_util::StreamExt;
-use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::{mpsc, watch};
 
 use crate::clock::{Clock, Mono, Now};
 use crate::drive::gate::{Permit, Turn, Waiting};
+use crate::drive::work::{Renewals, Started, Work};
 use crate::drive::{Fact, Facts, Gate, locks, timers};
 use crate::machine::{Action, End, LockAction, LockReply, SlotMachine};
 use crate::observe::Observer;
@@ -24,35 +21,6 @@ use crate::slot::{Exit, Lease, LeaseDeadline, RunContext, Token};
 use crate::store::{
     Applied, Claim, ClaimRequest, ErrorKind, LockWakeups, Op, Release, Renewal, Settlement, Store, StoreError, Wake,
 };
-
-/// By when a work has to be over unless its lease is renewed; none where it may outlast it.
-pub type Renewals = watch::Receiver<Option<LeaseDeadline>>;
-
-/// Something that can be started, once for each attempt.
-#[async_trait]
-pub trait Work: Debug + Send + Sync + 'static {
-    /// Starts it. That it cannot be started is no error: its [`Started::wait`] says so. Does not wait for its end.
-    ///
-    /// `lease` is by when it has to be over, where it must not outlast its lease; it moves on with each renewal. Whoever can
-    /// hold to it while this process stands still does so.
-    async fn start(&self, run: RunContext, lease: Renewals) -> Box<dyn Started>;
-}
-
-/// One attempt that was started. Dropping it stops it at once.
-#[async_trait]
-pub trait Started: Send {
-    /// Ends once the command itself runs, or never will.
-    fn begun(&self) -> BoxFuture<'static, ()>;
-
-    /// Asks it to end.
-    fn terminate(&self);
-
-    /// Ends it.
-    fn kill(&self);
-
-    /// Waits for its end. Cancel-safe; once ended it answers the same again.
-    async fn wait(&mut self) -> Exit;
-}
 
 /// A command that has not begun by then waits for something else than a processor, a file system perhaps, and holds up the
 /// starts of no others.
@@ -121,6 +89,8 @@ enum ActionOutcome {
     Release(Result<Release, StoreError>),
     /// Of the request for locks with this token.
     Lock(Token, LockReply),
+    /// Whether the job is paused.
+    Pause(Result<bool, StoreError>),
     Started(Box<dyn Started>),
     /// The command that was started runs, or never will.
     Begun,
@@ -295,6 +265,12 @@ impl Drive {
                     }));
                 }
                 Action::Lock(order) => self.ask_for_locks(order, pending, turns),
+                Action::AskPause => {
+                    let (tools, job) = (Arc::clone(&self.tools), self.machine.slot().job().clone());
+                    pending.push(Box::pin(async move {
+                        ActionOutcome::Pause(locks::is_paused(&*tools.store, &job, &*tools.clock).await)
+                    }));
+                }
                 Action::GiveBack { lease, run } => {
                     let store = Arc::clone(&self.tools.store);
                     pending.push(Box::pin(async move { ActionOutcome::Release(store.give_back(&lease, &run).await) }));
@@ -331,6 +307,7 @@ impl Drive {
             ActionOutcome::Settlement(reply) => self.machine.handle_settlement(now, reply),
             ActionOutcome::Release(reply) => self.machine.handle_release(now, reply),
             ActionOutcome::Lock(of, reply) => self.machine.handle_lock_reply(now, of, reply),
+            ActionOutcome::Pause(reply) => self.machine.handle_pause(now, reply),
             ActionOutcome::Started(started) => {
                 let begun = started.begun();
                 pending.push(Box::pin(async move {

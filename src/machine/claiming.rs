@@ -290,7 +290,10 @@ impl SlotMachine {
         match wake {
             Wake::Resync => self.resync(now),
             Wake::Job(job) | Wake::Slot { job, .. } if job != own.job() => {}
-            Wake::Job(_) => self.wake_waiting(now, SPREAD_RELEASE, |_| true),
+            Wake::Job(_) => {
+                self.ask_for_a_pause();
+                self.wake_waiting(now, SPREAD_RELEASE, |_| true);
+            }
             Wake::Slot { key, .. } if *key != own.key() => {
                 self.wake_waiting(now, SPREAD_RELEASE, |why| why == WaitReason::Older);
             }

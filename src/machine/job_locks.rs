@@ -29,6 +29,8 @@ pub(super) struct LockPatience {
     pub(super) until: Option<Mono>,
     /// When a request that would have waited for its own owner is made anew.
     pub(super) again_at: Option<Mono>,
+    /// It is being asked whether the job is paused.
+    pub(super) asks_pause: bool,
     /// What was told of it last: when, how many were ahead, who held.
     pub(super) told: Option<(Mono, u32, OwnerId)>,
 }

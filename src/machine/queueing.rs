@@ -2,10 +2,11 @@
 //! becomes of its locks while the command runs.
 //!
 //! A command is started only at an instant at which this node trusts both, the lease and the locks. Waiting ends with what the slot
-//! itself allows, and with `lock_wait`: then the attempt is given back, so it uses none. Locks are left as soon as the command is
+//! itself allows, with `lock_wait`, and with a pause of the job: then the attempt is given back, so it uses none. Locks are left as soon as the command is
 //! over, before the store knows how it ended: nobody waits for them during a retry's wait.
 
 use crate::clock::{Mono, Now};
+use crate::error::StoreError;
 use crate::event::{Event, LockGrant, LockLeave, LockLoss, LockWait};
 use crate::job::OnLost;
 use crate::machine::job_locks::{JobLocks, JobNews, LockPatience};
@@ -85,8 +86,10 @@ impl SlotMachine {
         let wait = self.assignment.policy.lock_wait;
         self.phase = Phase::Queueing(Box::new(hold));
         let until = wait.map(|wait| now.mono + wait);
-        let patience = LockPatience { begun: now.mono, until, ..LockPatience::default() };
-        self.locks.get_or_insert_default().wait = patience;
+        let locks = self.locks.get_or_insert_default();
+        // The answer may still be on its way to a question of the attempt before.
+        let asks_pause = locks.wait.asks_pause;
+        locks.wait = LockPatience { begun: now.mono, until, asks_pause, ..LockPatience::default() };
         self.ask_for_locks(now);
     }
 
@@ -265,6 +268,27 @@ impl SlotMachine {
             locks.wait.told = Some((now.mono, ahead, by.owner));
             let wait = LockWait::behind(attempt, self.demands(), ahead, by);
             self.tell(Event::LockWaiting(wait));
+        }
+    }
+
+    /// Whoever pauses a job ends the wait of its slots: else its command would start when the locks come free. Asked with each renewal
+    /// that is answered, and when something is heard of the job.
+    pub(super) fn ask_for_a_pause(&mut self) {
+        if self.is_queueing()
+            && let Some(locks) = &mut self.locks
+            && !std::mem::replace(&mut locks.wait.asks_pause, true)
+        {
+            self.act(Action::AskPause);
+        }
+    }
+
+    /// The answer to [`Action::AskPause`]. A store that does not say changes nothing: it is asked again.
+    pub fn handle_pause(&mut self, now: Now, reply: Result<bool, StoreError>) {
+        if let Some(locks) = &mut self.locks {
+            locks.wait.asks_pause = false;
+        }
+        if reply.is_ok_and(|is_paused| is_paused) {
+            self.leave_queue(now, self.while_waiting("the job was paused"));
         }
     }
 

@@ -335,6 +335,7 @@ impl SlotMachine {
         if restored {
             self.tell(Event::LeaseRestored { attempt });
         }
+        self.ask_for_a_pause();
     }
 
     fn lost(&mut self, now: Now, answer: RenewalAnswer, to: Option<Holder>) {

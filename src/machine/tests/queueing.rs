@@ -95,6 +95,13 @@ impl Bench {
         wait
     }
 
+    /// Its renewal is answered; the job is not paused.
+    fn renewed(&mut self) {
+        self.renewal(Ok(Renewal::Renewed));
+        assert_eq!(self.action(), Action::AskPause);
+        self.machine.handle_pause(self.now(), Ok(false));
+    }
+
     fn waits_told(&mut self) -> usize {
         self.events().iter().filter(|event| matches!(event, Event::LockWaiting(_))).count()
     }
@@ -111,7 +118,7 @@ fn a_granted_slot_waits_for_its_locks_under_its_lease_and_starts_when_it_holds_t
     assert!(bench.told(|event| matches!(event, Event::LockWaiting(wait) if (wait.attempt, wait.ahead) == (1, 1))));
     assert_eq!(bench.until_timer(), seconds(20));
     bench.renew();
-    bench.renewal(Ok(Renewal::Renewed));
+    bench.renewed();
     bench.machine.handle_lock_hint(bench.now(), LockHint::Ready(request.token));
     assert_eq!(bench.acquire(), request, "the same request, with the same token");
     bench.lock_held(request.token);
@@ -134,7 +141,7 @@ fn nothing_starts_while_the_lease_is_not_trusted_though_the_locks_are_held() {
     bench.acquire();
     bench.lock_held(request.token);
     bench.silent();
-    bench.renewal(Ok(Renewal::Renewed));
+    bench.renewed();
     // The answer was to a renewal sent at 20 s: its window is not over, and the next one is due.
     bench.renew();
     bench.spawned();
@@ -156,7 +163,7 @@ fn nothing_starts_while_the_locks_are_in_doubt_though_the_lease_is_trusted() {
     bench.pause(seconds(58));
     bench.machine.handle_timeout(bench.now());
     bench.renew();
-    bench.renewal(Ok(Renewal::Renewed));
+    bench.renewed();
     bench.silent();
     bench.machine.handle_lock_timeout(bench.now());
     assert!(matches!(bench.action(), Action::Lock(LockAction::Renew(_))));
@@ -284,6 +291,47 @@ fn an_attempt_that_only_waited_is_no_run_beside_another_one() {
 }
 
 #[test]
+fn a_pause_ends_the_wait_once_it_is_heard_of_and_a_store_that_does_not_say_changes_nothing() {
+    let (mut bench, request) = Bench::queueing(Policy::default());
+    bench.machine.handle_wake(bench.now(), &Wake::Job(slot().job().clone()));
+    assert_eq!(bench.action(), Action::AskPause);
+    bench.machine.handle_wake(bench.now(), &Wake::Job(slot().job().clone()));
+    bench.silent();
+    bench.machine.handle_pause(bench.now(), Err(error(Applied::No)));
+    bench.silent();
+    bench.until_timer();
+    bench.renew();
+    bench.renewed();
+    assert!(bench.machine.is_queueing());
+    bench.until_timer();
+    bench.renew();
+    bench.renewal(Ok(Renewal::Renewed));
+    assert_eq!(bench.action(), Action::AskPause);
+    bench.machine.handle_pause(bench.now(), Ok(true));
+    assert_eq!(bench.lock_left().token, request.token);
+    assert_eq!(bench.given_back().message.as_deref(), Some("the job was paused while it waited for db"));
+    bench.release(Ok(Release::Released));
+    bench.until_timer();
+    bench.claim();
+}
+
+#[test]
+fn a_run_is_not_asked_for_a_pause_and_an_answer_that_comes_late_does_not_end_it() {
+    let (mut bench, request) = Bench::queueing(Policy::default());
+    bench.machine.handle_wake(bench.now(), &Wake::Job(slot().job().clone()));
+    assert_eq!(bench.action(), Action::AskPause);
+    bench.lock_held(request.token);
+    bench.spawned();
+    bench.machine.handle_started(bench.now());
+    bench.machine.handle_pause(bench.now(), Ok(true));
+    bench.silent();
+    bench.until_timer();
+    bench.renew();
+    bench.renewal(Ok(Renewal::Renewed));
+    bench.silent();
+}
+
+#[test]
 fn the_end_of_the_slot_ends_the_wait_and_of_a_past_slot_it_does_not() {
     let (mut bench, _) = Bench::queueing(Policy::default());
     bench.until_timer();
@@ -391,9 +439,9 @@ fn a_hint_that_comes_while_the_lease_is_being_renewed_is_a_reason_to_renew_it_ag
     bench.renew();
     bench.wake(WakeKind::Released);
     bench.silent();
-    bench.renewal(Ok(Renewal::Renewed));
+    bench.renewed();
     bench.renew();
-    bench.renewal(Ok(Renewal::Renewed));
+    bench.renewed();
     bench.silent();
 }
 

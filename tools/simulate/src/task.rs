@@ -122,7 +122,7 @@ impl Task {
                 requests.ask(desk, Asked::Settlement(id, fact), ask, None);
             }
             // No job of a world names locks.
-            Action::Lock(_) => {}
+            Action::Lock(_) | Action::AskPause => {}
             Action::GiveBack { lease, run } => {
                 requests.ask(desk, Asked::Settlement(id, None), Ask::GiveBack { lease, run }, None);
             }
@@ -261,6 +261,7 @@ fn words(action: &Action) -> String {
         }
         Action::GiveBack { lease, .. } => format!("give back attempt {}", lease.attempt),
         Action::Lock(order) => format!("{order:?}"),
+        Action::AskPause => "ask for a pause".to_owned(),
     }
 }
 
