@@ -96,7 +96,8 @@ fn a_run_without_a_guard_would_be_one_without_its_locks() {
 fn a_store_that_keeps_no_locks_could_never_run_the_job() {
     let text = format!("[store]\nurl = \"redlock://a,b,c\"\n{}", job("locks = [\"a\"]"));
     let found = told(&text);
-    assert!(found[0].contains("no-locks: the store redlock keeps no locks: the job could never run"), "{found:?}");
+    let wanted = "no-locks: the store redlock keeps no locks: the job could never run";
+    assert!(found.iter().any(|line| line.contains(wanted)), "{found:?}");
     assert!(report(&text).has_errors());
 }
 
