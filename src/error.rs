@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 type Source = Box<dyn std::error::Error + Send + Sync + 'static>;
 
+/// What an operation of a store comes to.
+pub type Reply<T> = Result<T, StoreError>;
+
 /// Why a store could not answer.
 #[derive(Debug, thiserror::Error)]
 #[error("{store}: {op}: {message}")]
@@ -37,6 +40,12 @@ impl StoreError {
     #[must_use]
     pub fn caused_by(self, source: impl Into<Source>) -> Self {
         Self { source: Some(source.into()), ..self }
+    }
+
+    /// The same error without what caused it, which nobody can copy.
+    #[must_use]
+    pub fn without_source(&self) -> Self {
+        Self::new(self.kind, self.applied, self.op, &self.store, self.message.clone())
     }
 
     /// True when asking again later can help without anybody changing anything.

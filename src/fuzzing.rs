@@ -353,5 +353,6 @@ fn some_run() -> Option<RunContext> {
         deadline: None,
         token: None,
         lease_held: true,
+        locks: None,
     })
 }

@@ -77,6 +77,7 @@ fn context(lease: &Lease) -> RunContext {
         deadline: None,
         token: None,
         lease_held: true,
+        locks: None,
     }
 }
 

@@ -55,5 +55,6 @@ fn context() -> RunContext {
         deadline: None,
         token: None,
         lease_held: true,
+        locks: None,
     }
 }

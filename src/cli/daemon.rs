@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::cli::failure::Failure;
+use crate::cli::locks::kept_for;
 use crate::cli::session::connect_for_long;
 use crate::cli::store_args::StoreAddress;
 use crate::clock::{Clock, SystemClock};
@@ -56,6 +57,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     let rotation = connect_for_long(&address).await?;
     let store = rotation.store();
     let plan = plan(&mut config);
+    plan.jobs.iter().try_for_each(|job| kept_for(job, &store))?;
     check_access(&*store, &plan).await?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let entropy = Entropy::from_system().map_err(|error| Failure::Internal(format!("no random source: {error}")))?;

@@ -12,13 +12,13 @@ use crate::cli::format::{self, Grid, brief, harmless, instant};
 use crate::cli::store_args::StoreArgs;
 use crate::cli::value_parsers;
 use crate::cli::watch::{Picture, Row, WatchView, rest};
-use crate::job::LockName;
+use crate::job::{JobSpec, LockName};
 use crate::observe::view::{LockEntryView, LockView};
-use crate::store::{LockStore, open_locks, redact};
+use crate::store::{LockStore, Store, open_locks, redact};
 
 /// List the locks with who holds them and how many wait; with a name, the queue of that lock
 ///
-/// Locks are held by cronward lock and by services. Requests are served in the order of the queue.
+/// A lock is held by a job that names it, by cronward lock, or by a service. Requests are served in the order of the queue.
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example: cronward locks ledger --store redis://127.0.0.1/")]
 pub(crate) struct LocksArgs {
@@ -38,6 +38,17 @@ pub(crate) struct LocksArgs {
     pub(crate) store: StoreArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+/// Refuses a job that names locks where the store that is really opened keeps none: the job could never run.
+pub(crate) fn kept_for(job: &JobSpec, store: &Arc<dyn Store>) -> Result<(), Failure> {
+    if job.policy.locks.is_none() || store.capability().locks {
+        return Ok(());
+    }
+    let (store, job) = (store.capability().name, &job.name);
+    Err(Failure::Configuration(format!(
+        "store {store} keeps no locks, and job {job} names some: use another store, or remove locks"
+    )))
 }
 
 /// An open store of locks that is only looked at.

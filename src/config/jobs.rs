@@ -17,6 +17,7 @@ use crate::config::notation::format_duration;
 use crate::config::reader::{Section, put};
 use crate::config::sections::HOMES;
 use crate::config::settings::{self, Defaults, KEYS, Places};
+use crate::config::value::nearest_allowed;
 use crate::config::{Diagnostic, NodeConfig, Severity, StoreConfig};
 use crate::job::{Backoff, CLOCK_SKEW, Concurrency, JobName, JobSpec, OnLost, Policy};
 use crate::schedule::{self, DstEffect, DstNote, Remark, Timetable};
@@ -81,13 +82,8 @@ fn name(job: &Section<'_>, key: &Spanned<Cow<'_, str>>) -> Option<JobName> {
     }
 }
 
-/// The nearest name that is allowed, if there is one.
 fn suggestion(name: &str) -> Option<String> {
-    let lower: String = name.chars().take(52).flat_map(char::to_lowercase).collect();
-    let allowed = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' };
-    let mapped: String = lower.chars().map(allowed).collect();
-    let trimmed = mapped.trim_matches(|c: char| !c.is_ascii_alphanumeric());
-    JobName::new(trimmed).ok().map(|name| format!("for example [jobs.{name}]"))
+    JobName::new(&nearest_allowed(name)).ok().map(|name| format!("for example [jobs.{name}]"))
 }
 
 fn one(job: &Section<'_>, name: JobName, defaults: &Defaults) -> Draft {
@@ -339,9 +335,34 @@ fn waits(ctx: &Context<'_>, draft: &Draft, slot: Duration) {
         let message = format!("jitter = {} is not shorter than the slot of {shown}", format_duration(spec.jitter));
         ctx.warn("long-jitter", draft.place_or_name("jitter"), message, "the delay is cut to what is left of the slot");
     }
+    lock_wait(ctx, draft, slot);
     if let Some(after) = spec.alert_after.filter(|after| *after < slot) {
         let message = format!("alert_after = {} is shorter than the slot of {shown}", format_duration(after));
         let hint = "it would alert although every slot is done; make it longer than the slot";
         ctx.warn("early-alert", draft.place_or_name("alert_after"), message, hint);
+    }
+}
+
+/// Attempts are numbered up to 999 over all nodes, and each wait in vain takes a number.
+const MOST_WAITS: u32 = 500;
+
+fn lock_wait(ctx: &Context<'_>, draft: &Draft, slot: Duration) {
+    let policy = &draft.spec.policy;
+    let Some(wait) = policy.lock_wait.filter(|_| policy.locks.is_some()) else { return };
+    let (shown, place) = (format_duration(wait), draft.place_or_name("lock_wait"));
+    if wait > slot {
+        let message = format!(
+            "lock_wait = {shown} is longer than the slot of {}: the wait ends with the slot",
+            format_duration(slot)
+        );
+        ctx.warn("long-lock-wait", place, message, "shorten it, or leave it out");
+    } else if wait.saturating_add(policy.retry.delay).saturating_mul(MOST_WAITS) < slot {
+        let message = format!("lock_wait = {shown} may be over more than {MOST_WAITS} times in the slot");
+        ctx.warn(
+            "short-lock-wait",
+            place,
+            message,
+            "each wait takes one of the slot's 999 attempt numbers: lengthen it",
+        );
     }
 }

@@ -10,6 +10,8 @@ mod context;
 mod diagnostic;
 mod file;
 mod jobs;
+mod lock_lints;
+mod locks;
 mod model;
 mod notation;
 mod parse;

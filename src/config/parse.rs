@@ -10,7 +10,7 @@ use toml::de::{DeTable, Error};
 use crate::config::context::Context;
 use crate::config::diagnostic::{floor_boundary, position};
 use crate::config::reader::Section;
-use crate::config::{Config, Diagnostics, Environment, jobs, secrets, sections, settings};
+use crate::config::{Config, Diagnostics, Environment, jobs, lock_lints, secrets, sections, settings};
 use crate::job::JobName;
 
 /// How much of a file is looked at.
@@ -64,8 +64,10 @@ fn read(ctx: &Context<'_>, extent: Extent<'_>) -> Config {
     let only = if let Extent::Job(job) = extent { Some(job) } else { None };
     let mut drafts = jobs::read(&root.child("jobs"), &defaults, only);
     jobs::conflicts(ctx, &mut drafts);
+    lock_lints::conflicts(ctx, &mut drafts, &store);
     if extent == Extent::Lints {
         jobs::check(ctx, &drafts, &node, &store);
+        lock_lints::check(ctx, &drafts);
     }
     let jobs = drafts.into_iter().map(|draft| (draft.spec.name.clone(), draft.spec)).collect();
     Config { node, store, http, jobs }

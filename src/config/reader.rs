@@ -12,7 +12,7 @@ use crate::config::context::Context;
 use crate::config::value::{Entry, nearest};
 
 /// Keys that people bring from other tools, and what they are called here.
-const FOREIGN: [(&str, &str); 15] = [
+const FOREIGN: [(&str, &str); 17] = [
     ("cron", "schedule"),
     ("cmd", "command"),
     ("exec", "command"),
@@ -28,6 +28,8 @@ const FOREIGN: [(&str, &str); 15] = [
     ("environment", "env"),
     ("concurrency_policy", "concurrency"),
     ("KillMode", "kill_mode"),
+    ("lock", "locks"),
+    ("mutex", "locks"),
 ];
 
 /// Keys that had another name before: it is still read, and `check` mentions the one of today.

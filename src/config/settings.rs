@@ -10,6 +10,7 @@ use std::time::Duration;
 use chrono_tz::Tz;
 use toml::de::DeValue;
 
+use crate::config::locks;
 use crate::config::notation::is_variable_name;
 use crate::config::reader::{LONGEST, Section, put, put_some};
 use crate::config::secrets;
@@ -37,6 +38,8 @@ pub(super) const KEYS: &[&str] = &[
     "on_store_error",
     "concurrency",
     "start_deadline",
+    "locks",
+    "lock_wait",
     "jitter",
     "env",
     "env_file",
@@ -189,6 +192,7 @@ pub(super) fn read(section: &Section<'_>, policy: &mut Policy) {
     put(&mut policy.timeout, timeout(section));
     put(&mut policy.kill_after, section.duration("kill_after", KILL_AFTER));
     put(&mut policy.start_deadline, start_deadline(section));
+    locks::read(section, policy);
     read_words(section, policy);
 }
 

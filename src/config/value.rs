@@ -256,6 +256,14 @@ pub(super) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) 
         .map(|(_, name)| name)
 }
 
+/// What a name that is refused could be instead.
+pub(super) fn nearest_allowed(name: &str) -> String {
+    let lower: String = name.chars().take(52).flat_map(char::to_lowercase).collect();
+    let allowed = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' };
+    let mapped: String = lower.chars().map(allowed).collect();
+    mapped.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned()
+}
+
 /// The nearest IANA time zone: also `Berlin` for `Europe/Berlin`.
 pub(crate) fn nearest_zone(word: &str) -> Option<&'static str> {
     let zones = || chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name());

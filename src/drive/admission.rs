@@ -3,7 +3,8 @@
 //! A claim that is granted is a run, so nothing is claimed that could not start. Two bounds hold:
 //!
 //! - `starts`: slots from the claim until the command has begun. Starting processes is what a busy node is short of; more of them
-//!   at once only make each one late.
+//!   at once only make each one late. Those that wait for their job's locks do not count while they wait, and count again from when
+//!   they hold them: nobody else is let in meanwhile, and they themselves do not wait once more.
 //! - `runs`: slots that are claimed, running or being recorded, in all.
 //!
 //! While others wait, the job goes first that was let in longest ago, with its newest slot: a node that cannot do everything
@@ -175,6 +176,11 @@ impl<T> Queue<T> {
     /// The command of one that was let in has begun.
     pub(crate) const fn begun(&mut self) {
         self.starting = self.starting.saturating_sub(1);
+    }
+
+    /// One of which that was said begins only now: it waited for its job's locks meanwhile.
+    pub(crate) const fn begins(&mut self) {
+        self.starting += 1;
     }
 
     /// One that was let in has no lease any more; `begun` says whether [`Queue::begun`] was told.

@@ -33,7 +33,7 @@ impl Tools {
             // Somebody else was granted the slot that this node had done: a repeat, and never a silent one.
             if let Settlement::Overtaken { by } = settlement {
                 let attempt = fact.lease.attempt;
-                let overtaken = Event::Overtaken { attempt, by: by.node, by_attempt: by.attempt };
+                let overtaken = Event::Overtaken { attempt, by: by.node, by_attempt: by.attempt, unstarted: false };
                 self.observer.event(Some(&record.slot), &overtaken);
             }
         }

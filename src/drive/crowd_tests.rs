@@ -198,6 +198,7 @@ impl Crowd {
                 audit: None,
                 poll: None,
                 seed: Token::from_bits(self.seeds << 64),
+                locks: None,
             };
             let (tools, work) = (Arc::clone(&self.tools), Arc::clone(&self.work));
             let place = Some(self.tools.gate.enter(&assignment.slot));

@@ -130,6 +130,13 @@ impl Gate {
 }
 
 impl Permit {
+    /// The command begins after others were let in for it: it counts as one that is being started again.
+    pub(crate) fn begins(&mut self) {
+        if std::mem::take(&mut self.begun) {
+            self.gate.lock().begins();
+        }
+    }
+
     /// The command has begun: another one may be started.
     pub(crate) fn begun(&mut self) {
         if !std::mem::replace(&mut self.begun, true) {

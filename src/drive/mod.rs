@@ -3,6 +3,7 @@
 //! - [`Drive`] is one slot being driven; it decides nothing.
 //! - [`Gate`] is where many of them wait for their turn; `admission` decides whose it is.
 //! - [`Work`] is what a granted slot starts: a command (`command`), or a future of a service.
+//! - `locks` is the same for one request for locks, of a slot or of a service.
 //! - `entropy` draws random bits, `timers` sleeps: the only files that do.
 //!
 //! The daemon drives many slots at once, `cronward exec` and an embedding service one at a time. Nothing here plans, reads
@@ -18,11 +19,15 @@ mod crowd_tests;
 mod entropy;
 mod facts;
 mod gate;
+#[cfg(test)]
+mod lock_tests;
+pub(crate) mod locks;
 mod once;
 mod patience;
 mod task;
 pub(crate) mod timers;
 mod traces;
+mod work;
 
 pub use admission::{Limits, MAX_RUNNING, Occupancy};
 #[cfg(feature = "daemon")]
@@ -35,5 +40,6 @@ pub use gate::{Gate, Waiting};
 pub use once::Once;
 pub use once::{Account, RunAccount};
 pub use patience::{Patience, Wait};
-pub use task::{Drive, Message, Renewals, Started, Tools, Work};
+pub use task::{Drive, Message, Tools};
 pub use traces::{Introduction, Traces};
+pub use work::{Renewals, Started, Work};

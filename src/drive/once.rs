@@ -14,8 +14,8 @@ use crate::clock::{Clock, Mono};
 use crate::drive::patience::{Next, Patience, WaitLimits};
 use crate::drive::{Drive, Facts, Gate, Message, Tools, Work, timers};
 use crate::error::ErrorKind;
-use crate::event::Event;
 use crate::event::json::maybe_seconds;
+use crate::event::{Event, LeaveAnswer, LockWait, lock_names};
 use crate::job::NodeName;
 use crate::machine::{Assignment, End, SlotMachine};
 use crate::observe::Observer;
@@ -104,14 +104,12 @@ impl Once {
                 }
                 () = cancel.cancelled(), if !cancelled => {
                     cancelled = true;
+                    caller.catch_up(&mut events);
                     caller.cancel();
                 }
                 wake = next_hint(&mut hints, &*clock, &caller.limits) => caller.tell(Message::Wake(wake)),
                 () = timers::until(&*clock, caller.limits.next()) => {
-                    // The drive may have begun something in this very turn.
-                    while let Ok(event) = events.try_recv() {
-                        caller.hear(&event);
-                    }
+                    caller.catch_up(&mut events);
                     caller.look_at_limits();
                 }
             }
@@ -135,6 +133,13 @@ impl Caller {
             self.leave();
         }
         next
+    }
+
+    /// The drive may have begun something in this very turn.
+    fn catch_up(&mut self, events: &mut mpsc::UnboundedReceiver<Event>) {
+        while let Ok(event) = events.try_recv() {
+            self.hear(&event);
+        }
     }
 
     fn cancel(&mut self) {
@@ -206,6 +211,8 @@ pub struct Account {
     pub by: Option<NodeName>,
     /// The last error of the store, when no answer came after it.
     pub store_error: Option<(ErrorKind, String)>,
+    /// What locks were waited for last and who held them, or why they were waited for in vain; none once a command was started.
+    pub queued: Option<String>,
     /// The attempts that were begun here, oldest first.
     pub runs: Vec<RunAccount>,
 }
@@ -230,7 +237,7 @@ pub struct RunAccount {
     pub duration: Option<Duration>,
     /// What went wrong, in words.
     pub message: Option<String>,
-    /// Its lease was lost or in doubt while it ran: another run may have overlapped.
+    /// Its lease or a lock was lost or in doubt while it ran: another run may have overlapped.
     #[serde(rename = "lease_lost")]
     pub lost: bool,
     /// The store knows how it ended.
@@ -241,7 +248,8 @@ pub struct RunAccount {
 impl Account {
     /// Of a slot at which nothing has happened yet.
     pub(crate) const fn new(slot: Slot) -> Self {
-        Self { slot, end: None, answer: None, waited: false, by: None, store_error: None, runs: Vec::new() }
+        let runs = Vec::new();
+        Self { slot, end: None, answer: None, waited: false, by: None, store_error: None, queued: None, runs }
     }
 
     /// Of a command that ran within another run of the same slot, under its lease: nothing was asked or settled here.
@@ -275,28 +283,54 @@ impl Account {
             Event::ClaimAnswered { answer, by, .. } => {
                 self.waited |= self.answer.is_some();
                 (self.answer, self.by, self.store_error) = (Some(*answer), by.clone(), None);
+                self.queued = None;
             }
             Event::Granted { .. } | Event::RenewalAnswered { .. } => self.store_error = None,
+            Event::Unstarted { why, locks, .. } if !locks.is_empty() => {
+                self.queued.get_or_insert_with(|| why.clone());
+            }
+            Event::LockWaiting(wait) => {
+                self.store_error = None;
+                self.queued = Some(who_has(wait));
+            }
             Event::StoreFailed { kind, error, .. } => self.store_error = Some((*kind, error.clone())),
-            Event::RunStarted { attempt, fence, guarded, .. } => self.runs.push(begun(*attempt, *fence, *guarded)),
+            Event::RunStarted { attempt, fence, guarded, .. } => {
+                self.queued = None;
+                self.runs.push(begun(*attempt, *fence, *guarded));
+            }
             other => self.hear_of_run(other),
         }
     }
 
     fn hear_of_run(&mut self, event: &Event) {
-        let Some(run) = self.runs.last_mut() else { return };
+        if matches!(event, Event::LockHeld(_)) {
+            self.store_error = None;
+        }
+        // What happens to an attempt that only waits is no other's.
+        let of = event.attempt();
+        let Some(run) = self.runs.iter_mut().rfind(|run| Some(run.attempt) == of) else { return };
         match event {
             Event::RunEnded { outcome, exit_code, signal, duration, note, .. } => {
                 run.outcome = Some(*outcome);
                 (run.exit_code, run.signal, run.duration) = (*exit_code, *signal, Some(*duration));
                 run.message.clone_from(note);
             }
-            Event::LeaseInDoubt { .. } | Event::LeaseLost { .. } | Event::Overtaken { .. } => run.lost = true,
+            Event::LeaseInDoubt { .. } | Event::LeaseLost { .. } | Event::Overtaken { .. } | Event::LockLost(_) => {
+                run.lost = true;
+            }
+            Event::LockLeft(leave) if leave.answer == LeaveAnswer::Overtaken => run.lost = true,
             Event::LeaseRestored { .. } => run.lost = false,
+            Event::LockHeld(grant) if grant.again => run.lost = false,
             Event::Settled { .. } => run.settled = true,
             _ => {}
         }
     }
+}
+
+/// Which locks, and who holds them.
+fn who_has(wait: &LockWait) -> String {
+    let label = if wait.by_label.is_empty() { String::new() } else { format!("{} on ", wait.by_label) };
+    format!("{} held by {label}node {}", lock_names(&wait.locks), wait.by)
 }
 
 const fn begun(attempt: Attempt, fence: Fence, guarded: bool) -> RunAccount {

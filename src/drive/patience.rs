@@ -6,7 +6,7 @@ use crate::clock::{Mono, Now};
 use crate::error::{ErrorKind, Op};
 use crate::event::Event;
 use crate::reply::ClaimAnswer;
-use crate::slot::{Outcome, Slot};
+use crate::slot::{Attempt, Outcome, Slot};
 use crate::wake::{Wake, WakeKind};
 
 /// A slot that begins this soon is waited for by whoever does not wait otherwise: it is this machine's clock that is ahead of
@@ -64,6 +64,10 @@ pub(super) enum Next {
 enum Stage {
     /// Nothing has begun.
     Asking,
+    /// This attempt is granted, and nothing was heard of it since.
+    Granted(Attempt),
+    /// The slot is held, and its job's locks are waited for.
+    Queueing,
     /// A run is waited for without bound: its own timeout bounds it.
     Running,
     /// The store is to record something until then.
@@ -105,8 +109,12 @@ impl WaitLimits {
         match self.stage {
             Stage::Running => None,
             Stage::Recording(until) => until,
-            Stage::Asking if self.left => None,
-            Stage::Asking => self.store.map(|store| self.wait.map_or(store, |wait| wait.max(store))).or(self.wait),
+            Stage::Asking | Stage::Granted(_) | Stage::Queueing if self.left => None,
+            // Who takes over waits as long as the slot and `lock_wait` allow.
+            Stage::Queueing => self.wait,
+            Stage::Asking | Stage::Granted(_) => {
+                self.store.map(|store| self.wait.map_or(store, |wait| wait.max(store))).or(self.wait)
+            }
         }
     }
 
@@ -146,8 +154,11 @@ impl WaitLimits {
     pub(super) fn hear(&mut self, event: &Event, now: Now) -> Next {
         match event {
             Event::StoreFailed { op, kind, .. } => self.store_failed(*op, *kind, now.mono),
-            // Should nothing be started any more, it is given back.
-            Event::Granted { .. } | Event::RunEnded { .. } => {
+            Event::Granted { attempt, .. } => {
+                self.store_answered();
+                self.stage = Stage::Granted(*attempt);
+            }
+            Event::RunEnded { .. } | Event::Unstarted { .. } => {
                 self.store_answered();
                 let until = self.patience.record.map(|span| now.mono + span);
                 self.stage = Stage::Recording(if self.cancelled { self.last_try(until, now.mono) } else { until });
@@ -155,6 +166,10 @@ impl WaitLimits {
             Event::RunStarted { .. } => {
                 self.store_answered();
                 self.stage = Stage::Running;
+                // It began as the cancellation came.
+                if self.cancelled {
+                    return Next::Leave;
+                }
             }
             Event::ClaimAnswered { answer, foreign, begins_in, .. } => {
                 self.store_answered();
@@ -162,6 +177,9 @@ impl WaitLimits {
                 let far = begins_in.is_some_and(|span| span > AHEAD);
                 return self.answered(*answer, *foreign, far, now);
             }
+            Event::LockWaiting(_) => return self.queued(),
+            // It asks anew, later.
+            Event::LockLeft(leave) if self.stage == Stage::Granted(leave.attempt) => return self.queued(),
             Event::Settled { outcome, .. } | Event::SettlementGivenUp { outcome, .. } => {
                 self.stage = Stage::Asking;
                 let again = !self.cancelled && self.wait.is_some_and(|wait| now.mono < wait);
@@ -172,6 +190,12 @@ impl WaitLimits {
             _ => {}
         }
         Next::Stay
+    }
+
+    fn queued(&mut self) -> Next {
+        self.store_answered();
+        self.stage = Stage::Queueing;
+        if self.cancelled || self.patience.wait == Wait::No { Next::Leave } else { Next::Stay }
     }
 
     /// Where nothing is to be recorded for the caller's sake, it is recorded in the background.
@@ -185,11 +209,12 @@ impl WaitLimits {
 
     fn store_failed(&mut self, op: Op, kind: ErrorKind, now: Mono) {
         use ClaimAnswer::{Backoff, Held};
-        if op != Op::Claim {
-            return;
+        match op {
+            // The answer that granted it came too late to start anything.
+            Op::Claim => self.stage = Stage::Asking,
+            Op::Acquire if matches!(self.stage, Stage::Granted(_)) => {}
+            _ => return,
         }
-        // The answer that granted it came too late to start anything.
-        self.stage = Stage::Asking;
         let since = *self.silent.get_or_insert(now);
         let follows = self.patience.wait == Wait::TakeOver && matches!(self.answer, Some(Held | Backoff));
         let patience = if kind.is_transient() { self.patience.store } else { self.patience.store.min(REFUSED) };
@@ -347,6 +372,103 @@ mod tests {
         limits.hear(&answered(ClaimAnswer::Held), at(7));
         limits.hear(&failed(Op::Claim, ErrorKind::Timeout), at(8));
         assert_eq!(limits.next(), None, "who knows of a run waits on");
+    }
+
+    fn queued() -> Event {
+        let locks = vec!["db".parse().unwrap()];
+        let node = crate::job::NodeName::new("b").unwrap();
+        let owner = crate::resource::OwnerId::of_text("export");
+        let by = crate::resource::LockHolder { node, label: String::new(), owner, fence: None };
+        Event::LockWaiting(crate::event::LockWait::behind(1, locks, 1, by))
+    }
+
+    #[test]
+    fn locks_are_waited_for_as_long_as_whatever_else_keeps_the_slot() {
+        for (wait, next, until) in [
+            (Wait::No, Next::Leave, None),
+            (Wait::TakeOver, Next::Stay, None),
+            (Wait::For(TTL), Next::Stay, Some(at(60).mono)),
+        ] {
+            let mut limits = limits(wait);
+            limits.hear(&answered(ClaimAnswer::Claimed), at(1));
+            limits.hear(&granted(1), at(1));
+            assert_eq!(limits.hear(&queued(), at(2)), next, "{wait:?}");
+            assert_eq!((limits.next(), limits.is_recording()), (until, false), "{wait:?}");
+            assert_eq!(limits.leave(), Duration::ZERO);
+            assert_eq!(limits.next(), None, "{wait:?}");
+        }
+    }
+
+    fn granted(attempt: Attempt) -> Event {
+        Event::Granted {
+            attempt,
+            used: attempt,
+            max_attempts: 3,
+            granted_at: at(1).wall,
+            token: String::new(),
+            trigger: crate::slot::Trigger::Exec,
+            lease_ttl: TTL,
+            retry_delay: TTL,
+            poll: None,
+            on_lost: crate::job::OnLost::Continue,
+        }
+    }
+
+    fn unstarted() -> Event {
+        Event::Unstarted { attempt: 1, why: "no".to_owned(), locks: vec!["db".parse().unwrap()] }
+    }
+
+    /// A request for locks that was refused and is made anew later.
+    fn left(attempt: Attempt) -> Event {
+        let (answer, why) = (Some(crate::resource::LockRelease::Released), Some("later".to_owned()));
+        Event::LockLeft(crate::event::LockLeave::answered(attempt, answer, why))
+    }
+
+    #[test]
+    fn a_cancellation_between_the_grant_and_the_start_begins_nothing() {
+        let mut limits = limits(Wait::TakeOver);
+        limits.hear(&granted(1), at(1));
+        assert_eq!(limits.cancel(at(2).mono), Next::Leave);
+        assert_eq!((limits.leave(), limits.next()), (Duration::ZERO, None));
+        assert_eq!(limits.hear(&started(), at(2)), Next::Leave, "it began in that very instant");
+    }
+
+    #[test]
+    fn whoever_leaves_the_queue_of_its_locks_waits_for_the_record_as_after_a_run() {
+        for (is_cancelled, until) in [(true, at(4).mono + LAST_TRY), (false, at(4).mono + TTL)] {
+            let mut limits = limits(Wait::TakeOver);
+            limits.hear(&granted(1), at(1));
+            limits.hear(&queued(), at(2));
+            if is_cancelled {
+                assert_eq!(limits.cancel(at(3).mono), Next::Leave);
+                limits.leave();
+            }
+            assert_eq!(limits.hear(&unstarted(), at(4)), Next::Stay);
+            assert_eq!((limits.next(), limits.is_recording()), (Some(until), true));
+        }
+    }
+
+    #[test]
+    fn a_store_that_does_not_say_whether_the_locks_are_free_is_asked_for_a_while() {
+        let mut limits = limits(Wait::TakeOver);
+        limits.hear(&granted(1), at(1));
+        limits.hear(&failed(Op::Acquire, ErrorKind::Timeout), at(2));
+        assert_eq!((limits.next(), limits.is_recording()), (Some(at(12).mono), false));
+        limits.hear(&queued(), at(3));
+        limits.hear(&failed(Op::Acquire, ErrorKind::Timeout), at(4));
+        assert_eq!(limits.next(), None, "who knows of a holder waits on");
+    }
+
+    #[test]
+    fn whoever_asks_for_its_locks_anew_is_waiting_for_them_and_an_older_attempts_locks_say_nothing() {
+        for (wait, next) in [(Wait::No, Next::Leave), (Wait::TakeOver, Next::Stay)] {
+            let mut limits = limits(wait);
+            limits.hear(&granted(2), at(1));
+            assert_eq!(limits.hear(&left(1), at(1)), Next::Stay);
+            limits.hear(&failed(Op::Acquire, ErrorKind::Timeout), at(2));
+            assert_eq!(limits.hear(&left(2), at(3)), next, "{wait:?}");
+            assert_eq!((limits.next(), limits.is_recording()), (None, false));
+        }
     }
 
     #[test]

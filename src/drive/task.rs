@@ -1,62 +1,33 @@
-//! Drives one slot machine: carries out its actions and feeds it what comes of them; and what a granted slot starts, as the driver
-//! sees it.
+//! Drives one slot machine: carries out its actions and feeds it what comes of them.
 //!
 //! It decides nothing. What was started lives here: dropping the drive stops it and lets the lease lapse.
 
-use std::fmt::Debug;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use futures_util::StreamExt;
-use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::{mpsc, watch};
 
 use crate::clock::{Clock, Mono, Now};
 use crate::drive::gate::{Permit, Turn, Waiting};
-use crate::drive::{Fact, Facts, Gate, timers};
-use crate::machine::{Action, End, SlotMachine};
+use crate::drive::work::{Renewals, Started, Work};
+use crate::drive::{Fact, Facts, Gate, locks, timers};
+use crate::machine::{Action, End, LockAction, LockReply, SlotMachine};
 use crate::observe::Observer;
 use crate::slot::{Exit, Lease, LeaseDeadline, RunContext, Token};
 use crate::store::{
-    Applied, Claim, ClaimRequest, ErrorKind, Op, Release, Renewal, Settlement, Store, StoreError, Wake,
+    Applied, Claim, ClaimRequest, ErrorKind, LockWakeups, Op, Release, Renewal, Settlement, Store, StoreError, Wake,
 };
-
-/// By when a work has to be over unless its lease is renewed; none where it may outlast it.
-pub type Renewals = watch::Receiver<Option<LeaseDeadline>>;
-
-/// Something that can be started, once for each attempt.
-#[async_trait]
-pub trait Work: Debug + Send + Sync + 'static {
-    /// Starts it. That it cannot be started is no error: its [`Started::wait`] says so. Does not wait for its end.
-    ///
-    /// `lease` is by when it has to be over, where it must not outlast its lease; it moves on with each renewal. Whoever can
-    /// hold to it while this process stands still does so.
-    async fn start(&self, run: RunContext, lease: Renewals) -> Box<dyn Started>;
-}
-
-/// One attempt that was started. Dropping it stops it at once.
-#[async_trait]
-pub trait Started: Send {
-    /// Ends once the command itself runs, or never will.
-    fn begun(&self) -> BoxFuture<'static, ()>;
-
-    /// Asks it to end.
-    fn terminate(&self);
-
-    /// Ends it.
-    fn kill(&self);
-
-    /// Waits for its end. Cancel-safe; once ended it answers the same again.
-    async fn wait(&mut self) -> Exit;
-}
 
 /// A command that has not begun by then waits for something else than a processor, a file system perhaps, and holds up the
 /// starts of no others.
 const LONGEST_START: Duration = Duration::from_secs(5);
+
+/// How long a drive whose slot is over waits for the store to answer that its locks are free. What is not answered by then lapses.
+const LAST_RELEASES: Duration = Duration::from_secs(2);
 
 /// What the owner of a drive tells it.
 #[derive(Clone, Debug)]
@@ -116,6 +87,10 @@ enum ActionOutcome {
     Renewal(Token, Result<Renewal, StoreError>),
     Settlement(Result<Settlement, StoreError>),
     Release(Result<Release, StoreError>),
+    /// Of the request for locks with this token.
+    Lock(Token, LockReply),
+    /// Whether the job is paused.
+    Pause(Result<bool, StoreError>),
     Started(Box<dyn Started>),
     /// The command that was started runs, or never will.
     Begun,
@@ -132,6 +107,8 @@ struct Turns {
     permit: Option<Permit>,
     /// What the next claim is answered with, unsent.
     refusal: Option<StoreError>,
+    /// Hints on locks, from the first request for some on.
+    hints: Option<LockWakeups>,
 }
 
 /// The attempt that was begun here last.
@@ -172,6 +149,7 @@ impl Drive {
             self.carry_out(&mut pending, &mut current, &mut turns);
             self.holding.store(self.machine.is_holding(), Ordering::Relaxed);
             if let Some(end) = self.machine.ended() {
+                self.leave_locks((&mut pending, &mut current), &mut turns).await;
                 return end;
             }
             let clock = Arc::clone(&self.tools.clock);
@@ -185,6 +163,10 @@ impl Drive {
                     self.machine.handle_exit(clock.now(), exit);
                 }
                 Some(message) = self.inbox.recv() => message.hand_to(&mut self.machine, clock.now()),
+                hint = locks::heard(&mut turns.hints) => self.machine.handle_lock_hint(clock.now(), hint),
+                () = timers::until(&*clock, self.machine.poll_lock_timeout()) => {
+                    self.machine.handle_lock_timeout(clock.now());
+                }
                 turn = turn_of(&mut turns.next) => self.take_turn(turn, &mut turns),
                 () = timers::until(&*clock, timeout) => {
                     let now = clock.now();
@@ -198,6 +180,24 @@ impl Drive {
         }
     }
 
+    /// Until the store knows that the locks are free, and not for long.
+    async fn leave_locks(&mut self, (pending, current): (&mut PendingActions, &mut Current), turns: &mut Turns) {
+        turns.permit = None;
+        let clock = Arc::clone(&self.tools.clock);
+        let until = clock.now().mono + LAST_RELEASES;
+        while self.machine.leaves_locks() {
+            tokio::select! {
+                biased;
+                Some(outcome) = pending.next() => self.feed(outcome, (&mut *pending, &mut *current), turns),
+                () = timers::until(&*clock, self.machine.poll_lock_timeout()) => {
+                    self.machine.handle_lock_timeout(clock.now());
+                }
+                () = timers::until(&*clock, Some(until)) => return,
+            }
+            self.carry_out(pending, current, turns);
+        }
+    }
+
     /// Takes or leaves a place in the queue, and makes room. Answers until when nothing is to be done.
     fn queue_up(&self, turns: &mut Turns) -> Option<Mono> {
         let due = self.machine.poll_timeout();
@@ -206,6 +206,10 @@ impl Drive {
             turns.permit = None;
         } else if turns.permit.is_none() && self.machine.is_holding() {
             turns.permit = Some(self.tools.gate.count());
+        }
+        if self.machine.is_delayed_by_locks() {
+            // It starts nothing for now, and others may.
+            turns.permit.iter_mut().for_each(Permit::begun);
         }
         let now = self.tools.clock.now().mono;
         if !waits || due.is_none_or(|due| due > now) {
@@ -238,6 +242,7 @@ impl Drive {
                 Action::Terminate => current.started.iter().for_each(|started| started.terminate()),
                 Action::Kill => current.started.iter().for_each(|started| started.kill()),
                 Action::Spawn(context) => {
+                    turns.permit.iter_mut().for_each(Permit::begins);
                     let (lease, renewals) = watch::channel(self.machine.lease_deadline());
                     current.lease = Some(lease);
                     pending.push(Box::pin(self.start(context, renewals)));
@@ -259,6 +264,13 @@ impl Drive {
                         ActionOutcome::Release(store.fail(&lease, &run, retry_after).await)
                     }));
                 }
+                Action::Lock(order) => self.ask_for_locks(order, pending, turns),
+                Action::AskPause => {
+                    let (tools, job) = (Arc::clone(&self.tools), self.machine.slot().job().clone());
+                    pending.push(Box::pin(async move {
+                        ActionOutcome::Pause(locks::is_paused(&*tools.store, &job, &*tools.clock).await)
+                    }));
+                }
                 Action::GiveBack { lease, run } => {
                     let store = Arc::clone(&self.tools.store);
                     pending.push(Box::pin(async move { ActionOutcome::Release(store.give_back(&lease, &run).await) }));
@@ -268,6 +280,17 @@ impl Drive {
         while let Some(event) = self.machine.poll_event() {
             self.tools.observer.event(Some(self.machine.slot()), &event);
         }
+    }
+
+    fn ask_for_locks(&self, order: LockAction, pending: &PendingActions, turns: &mut Turns) {
+        // A machine whose store keeps none asks for none.
+        let Some(store) = Arc::clone(&self.tools.store).lock_store() else { return };
+        if let (None, LockAction::Acquire(request)) = (&turns.hints, &order) {
+            // Before it is sent: who leaves in between is heard.
+            turns.hints = Some(store.listen(request.instance));
+        }
+        let of = order.token();
+        pending.push(Box::pin(async move { ActionOutcome::Lock(of, locks::ask(store, order).await) }));
     }
 
     fn feed(
@@ -283,6 +306,8 @@ impl Drive {
             ActionOutcome::Renewal(of, reply) => self.machine.handle_renewal(now, of, reply),
             ActionOutcome::Settlement(reply) => self.machine.handle_settlement(now, reply),
             ActionOutcome::Release(reply) => self.machine.handle_release(now, reply),
+            ActionOutcome::Lock(of, reply) => self.machine.handle_lock_reply(now, of, reply),
+            ActionOutcome::Pause(reply) => self.machine.handle_pause(now, reply),
             ActionOutcome::Started(started) => {
                 let begun = started.begun();
                 pending.push(Box::pin(async move {

@@ -14,6 +14,12 @@ pub(crate) mod instant {
     }
 }
 
+/// Of a field that is left out unless it says something.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+pub(super) const fn is_false(value: &bool) -> bool {
+    !*value
+}
+
 /// A span in seconds. In a line that is read nonsense is nothing, and no span is so long that a sum of a few has no end.
 pub(super) mod seconds {
     use std::time::Duration;

@@ -3,7 +3,9 @@
 //!
 //! Fields are added, never renamed and never given another meaning: what one has no place for in a journal is skipped there.
 
+mod about;
 pub(crate) mod json;
+mod locks;
 mod plan;
 
 use std::time::Duration;
@@ -12,12 +14,15 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ErrorKind, Op};
-use crate::event::json::{instant, maybe_seconds, seconds};
+use crate::event::json::{instant, is_false, maybe_seconds, seconds};
 use crate::job::{JobName, NodeName, OnLost};
+use crate::resource::Demand;
 use crate::slot::{Attempt, Fence, Outcome, Trigger, Verdict};
 
 #[doc(inline)]
 pub use crate::reply::{ClaimAnswer, RenewalAnswer};
+pub(crate) use locks::lock_names;
+pub use locks::{LeaveAnswer, LockGrant, LockLeave, LockLoss, LockWait};
 pub use plan::Plan;
 
 /// Something that happened to the node, or at a slot ([`Event::is_of_slot`]).
@@ -203,6 +208,16 @@ pub enum Event {
         /// False: the store was away and the policy says to run all the same.
         guarded: bool,
     },
+    /// An attempt is being given back: its command was never started.
+    Unstarted {
+        /// Which attempt.
+        attempt: Attempt,
+        /// Why.
+        why: String,
+        /// The locks that it waited for; none where the grant came too late.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        locks: Vec<Demand>,
+    },
     /// The command ended.
     RunEnded {
         /// Which attempt.
@@ -251,6 +266,9 @@ pub enum Event {
         to_attempt: Option<Attempt>,
         /// Whether the command is being killed.
         killing: bool,
+        /// The command was not started yet: nothing overlaps.
+        #[serde(default, skip_serializing_if = "is_false")]
+        unstarted: bool,
     },
     /// The store had forgotten the lease and has it again.
     LeaseRestored {
@@ -272,6 +290,9 @@ pub enum Event {
         by: NodeName,
         /// The other.
         by_attempt: Attempt,
+        /// Our command was never started: it ran no more than once.
+        #[serde(default, skip_serializing_if = "is_false")]
+        unstarted: bool,
     },
     /// The last attempt failed: nobody tries this slot again.
     AttemptsUsedUp {
@@ -298,6 +319,14 @@ pub enum Event {
         /// The error, in one line.
         error: String,
     },
+    /// An attempt stands in the queues of its locks. Told again when that changed, once for each `lease_ttl` at the most.
+    LockWaiting(LockWait),
+    /// It holds them.
+    LockHeld(LockGrant),
+    /// It may hold them no longer, while its command runs or is about to be started.
+    LockLost(LockLoss),
+    /// It has left them.
+    LockLeft(LockLeave),
     /// This node recorded the slot's verdict: it is told once in the whole cluster.
     Closed {
         /// Which.
@@ -306,60 +335,6 @@ pub enum Event {
     /// Written by a later version.
     #[serde(other)]
     Unknown,
-}
-
-impl Event {
-    /// Whether it happened at a slot; otherwise to the node.
-    pub const fn is_of_slot(&self) -> bool {
-        match self {
-            Self::Started { .. }
-            | Self::Planned(_)
-            | Self::Reloaded { .. }
-            | Self::ReloadRefused { .. }
-            | Self::StoreReached { .. }
-            | Self::StoreLost { .. }
-            | Self::RegistrationRefused { .. }
-            | Self::ClockOff { .. }
-            | Self::Namesake { .. }
-            | Self::ClusterWasDown { .. }
-            | Self::DoneAgain { .. }
-            | Self::Overloaded { .. }
-            | Self::StoreFailing { .. }
-            | Self::StoreFailingOver { .. }
-            | Self::SlotsMissed { .. }
-            | Self::Gap { .. }
-            | Self::Draining { .. }
-            | Self::Stopped
-            | Self::Fault { .. }
-            | Self::Dropped { .. }
-            | Self::Unknown => false,
-            Self::ClaimAnswered { .. }
-            | Self::Granted { .. }
-            | Self::RunStarted { .. }
-            | Self::RunEnded { .. }
-            | Self::RunTimedOut { .. }
-            | Self::RenewalAnswered { .. }
-            | Self::LeaseInDoubt { .. }
-            | Self::LeaseLost { .. }
-            | Self::LeaseRestored { .. }
-            | Self::Settled { .. }
-            | Self::Overtaken { .. }
-            | Self::AttemptsUsedUp { .. }
-            | Self::SettlementGivenUp { .. }
-            | Self::StartDeadlinePassed
-            | Self::Shed
-            | Self::StoreFailed { .. }
-            | Self::Closed { .. } => true,
-        }
-    }
-
-    /// The job that it is about, where it is about one and about no slot of it.
-    pub const fn job(&self) -> Option<&JobName> {
-        match self {
-            Self::Planned(Plan { job, .. }) | Self::SlotsMissed { job, .. } => job.as_ref(),
-            _ => None,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::json::{maybe_seconds, seconds};
 use crate::job::{JobName, JobSpec, OnLost};
+use crate::resource::Demand;
 
 /// What a node plans of one job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +39,9 @@ pub struct Plan {
     /// Not started later than this after the tick.
     #[serde(rename = "start_deadline_s", with = "maybe_seconds", default, skip_serializing_if = "Option::is_none")]
     pub start_deadline: Option<Duration>,
+    /// What each run holds besides its slot.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locks: Vec<Demand>,
 }
 
 impl Plan {
@@ -55,6 +59,7 @@ impl Plan {
             ours,
             jitter: Some(job.jitter),
             start_deadline: job.policy.start_deadline,
+            locks: job.policy.locks.iter().flatten().cloned().collect(),
         }
     }
 }

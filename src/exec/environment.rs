@@ -109,7 +109,7 @@ pub fn rfc3339(instant: DateTime<Utc>) -> String {
     instant.to_rfc3339_opts(SecondsFormat::AutoSi, true)
 }
 
-/// The names of what a run may be told: what is started within one, and is none itself, hands them on.
+/// The names of what a run may be told, but for its locks: what is started within one, and is none itself, hands them on.
 pub const OF_A_RUN: [&str; 15] = [
     "CRONWARD_JOB",
     "CRONWARD_SLOT",
@@ -147,6 +147,11 @@ pub(super) fn variables(run: &RunContext) -> Vec<(&'static str, String)> {
     variables.extend(run.fence_revision.map(|revision| ("CRONWARD_FENCE_REVISION", revision.to_string())));
     variables.extend(run.token.map(|token| ("CRONWARD_LEASE_TOKEN", token.to_string())));
     variables.extend(run.deadline.map(|deadline| ("CRONWARD_DEADLINE", rfc3339(deadline))));
+    if let Some(locks) = &run.locks {
+        variables.push(("CRONWARD_LOCKS", locks.names.clone()));
+        variables.push(("CRONWARD_LOCK_FENCE", locks.fence.to_string()));
+        variables.push(("CRONWARD_LOCK_OWNER", locks.owner.to_string()));
+    }
     variables
 }
 
@@ -260,6 +265,7 @@ pub(super) mod tests {
             deadline: Some("2026-11-21T14:35:00.25Z".parse().unwrap()),
             token: Some(Token::from_bits(7)),
             lease_held: true,
+            locks: None,
         }
     }
 
@@ -320,6 +326,19 @@ pub(super) mod tests {
         ];
         assert_eq!(told, wanted);
         assert_eq!(variables(&run()).into_iter().map(|(name, _)| name).collect::<Vec<_>>(), OF_A_RUN);
+    }
+
+    #[test]
+    fn a_run_that_holds_locks_is_told_of_them() {
+        let owner = crate::resource::OwnerId::of_text("push@2026-11-21T14Z");
+        let locks = crate::slot::RunLocks { names: "db gpu".to_owned(), fence: Fence(7), owner };
+        let told = variables(&RunContext { locks: Some(locks), ..run() });
+        let of_locks = [
+            ("CRONWARD_LOCKS", "db gpu".to_owned()),
+            ("CRONWARD_LOCK_FENCE", "7".to_owned()),
+            ("CRONWARD_LOCK_OWNER", owner.to_string()),
+        ];
+        assert_eq!(told[OF_A_RUN.len()..], of_locks);
     }
 
     #[test]

@@ -108,6 +108,7 @@ fn job(form: &mut Form, spec: &JobSpec) {
 fn policy(form: &mut Form, policy: &Policy) {
     let Policy { lease_ttl, done_ttl, max_attempts, retry, timeout, .. } = policy;
     let Policy { kill_after, on_lost, on_store_error, concurrency, start_deadline, .. } = policy;
+    let Policy { locks, lock_wait, .. } = policy;
     let RetryPolicy { delay, backoff, max_delay } = retry;
     form.millis("lease_ttl", *lease_ttl);
     form.millis("done_ttl", *done_ttl);
@@ -121,6 +122,11 @@ fn policy(form: &mut Form, policy: &Policy) {
     form.field("on_store_error", on_store_error_word(*on_store_error));
     form.field("concurrency", concurrency_word(*concurrency));
     form.optional_millis("start_deadline", *start_deadline);
+    // Left out where nothing is said, so that a file that does not name them keeps its hash.
+    locks.iter().flatten().for_each(|demand| form.field("lock", &demand.to_string()));
+    if lock_wait.is_some() {
+        form.optional_millis("lock_wait", *lock_wait);
+    }
 }
 
 fn command(form: &mut Form, command: &CommandSpec) {
@@ -207,7 +213,16 @@ mod tests {
         joined.command.program = Program::Shell("/bin/true".to_owned());
         let mut sparing = spec("a");
         sparing.command.kill_mode = KillMode::Process;
-        let hashes = [spec("a"), one, other, joined, sparing].map(|spec| of_job(&spec));
+        let locking = |locks: &str, wait: Option<u64>| {
+            let mut spec = spec("a");
+            spec.policy.locks = Some(locks.parse::<crate::resource::Demand>().unwrap().into());
+            spec.policy.lock_wait = wait.map(Duration::from_secs);
+            spec
+        };
+        let locking =
+            [locking("db", None), locking("db:shared", None), locking("gpu:1/4", None), locking("db", Some(1))];
+        let specs = [spec("a"), one, other, joined, sparing].into_iter().chain(locking);
+        let hashes: Vec<String> = specs.map(|spec| of_job(&spec)).collect();
         let distinct: std::collections::BTreeSet<_> = hashes.iter().collect();
         assert_eq!(distinct.len(), hashes.len());
     }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::JobName;
 use crate::clock::between;
+use crate::resource::Demands;
 use crate::slot::{Period, Slot};
 
 /// A declared unit of work.
@@ -218,6 +219,10 @@ pub struct Policy {
     pub concurrency: Concurrency,
     /// Not started later than this after the tick; none means while the slot lasts.
     pub start_deadline: Option<Duration>,
+    /// What each run holds besides its slot; none for nothing.
+    pub locks: Option<Demands>,
+    /// How long they are waited for at the most; none means as long as the slot and `start_deadline` allow.
+    pub lock_wait: Option<Duration>,
 }
 
 /// The largest `max_attempts`: the fence keeps three decimal digits for the attempt.
@@ -270,6 +275,8 @@ impl Default for Policy {
             on_store_error: OnStoreError::Skip,
             concurrency: Concurrency::Forbid,
             start_deadline: None,
+            locks: None,
+            lock_wait: None,
         }
     }
 }

@@ -6,16 +6,15 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::drive::timers;
+use crate::drive::{locks, timers};
 use crate::lock::client::Client;
 use crate::lock::held::{Answered, LeaseView, unknown};
 use crate::lock::{Held, LockError, Locks, TryLockError};
-use crate::machine::{LockAction, LockEnd, LockMachine, LockNews, TrustWindow};
-use crate::resource::{Acquired, Demands, LockHint, LockHold, LockHolder, LockRelease, LockRenewal};
+use crate::machine::{LockEnd, LockMachine, LockNews, LockReply, TrustWindow};
+use crate::resource::{Demands, LockHold, LockHolder, LockRelease};
 use crate::service::Standing;
 use crate::store::{LockWakeups, StoreError};
 
@@ -121,13 +120,6 @@ impl Asking {
     }
 }
 
-/// What the store answered.
-enum LockReply {
-    Acquired(Result<Acquired, StoreError>),
-    Renewed(Result<LockRenewal, StoreError>),
-    Released(Result<LockRelease, StoreError>),
-}
-
 struct Driver {
     shared: Arc<Client>,
     machine: LockMachine,
@@ -158,7 +150,7 @@ impl Driver {
                     self.machine.handle_leave(clock.now());
                 }
                 Some(reply) = self.asks.next() => self.hear(reply),
-                hint = heard(&mut hints) => self.machine.handle_hint(clock.now(), hint),
+                hint = locks::heard(&mut hints) => self.machine.handle_hint(clock.now(), hint),
                 () = timers::until(&*clock, self.machine.poll_timeout()) => self.machine.handle_timeout(clock.now()),
             }
         }
@@ -174,14 +166,7 @@ impl Driver {
         let trust = self.machine.trust();
         self.trust.send_if_modified(|known| std::mem::replace(known, trust) != trust);
         while let Some(action) = self.machine.poll_action() {
-            let store = Arc::clone(&self.shared.store);
-            self.asks.push(Box::pin(async move {
-                match action {
-                    LockAction::Acquire(request) => LockReply::Acquired(store.acquire(&request).await),
-                    LockAction::Renew(hold) => LockReply::Renewed(store.renew_lock(&hold).await),
-                    LockAction::Release(exit) => LockReply::Released(store.release(&exit).await),
-                }
-            }));
+            self.asks.push(Box::pin(locks::ask(Arc::clone(&self.shared.store), action)));
         }
         while let Some(news) = self.machine.poll_news() {
             self.tell(news);
@@ -189,20 +174,13 @@ impl Driver {
     }
 
     fn hear(&mut self, reply: LockReply) {
-        let now = self.shared.clock.now();
-        match reply {
-            LockReply::Acquired(reply) => {
-                self.machine.poll_each(self.shared.store.lock_poll());
-                self.machine.handle_acquired(now, reply);
-            }
-            LockReply::Renewed(reply) => self.machine.handle_renewal(now, reply),
-            LockReply::Released(Ok(answer)) => self.machine.handle_released(now, Ok(answer)),
-            LockReply::Released(Err(error)) => {
-                let told = StoreError::new(error.kind, error.applied, error.op, &error.store, error.message.clone());
-                self.unheard = Some(told);
-                self.machine.handle_released(now, Err(error));
-            }
+        if let LockReply::Acquired(_) = &reply {
+            self.machine.poll_each(self.shared.store.lock_poll());
         }
+        if let LockReply::Released(Err(error)) = &reply {
+            self.unheard = Some(error.without_source());
+        }
+        self.machine.handle_reply(self.shared.clock.now(), reply);
     }
 
     fn tell(&mut self, news: LockNews) {
@@ -242,17 +220,5 @@ impl Driver {
             Some(LockEnd::Silent) => Err(self.unheard.take().unwrap_or_else(|| unknown("no answer"))),
         };
         let _ = self.released.take().map(|waits| waits.send(answer));
-    }
-}
-
-/// The next hint; none ever comes once the store has no more.
-async fn heard(hints: &mut Option<LockWakeups>) -> LockHint {
-    loop {
-        let Some(open) = hints else { return std::future::pending().await };
-        match open.recv().await {
-            Ok(hint) => return hint,
-            Err(RecvError::Lagged(_)) => return LockHint::Resync,
-            Err(RecvError::Closed) => *hints = None,
-        }
     }
 }

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use crate::machine::LockAction;
 use crate::reply::ClaimRequest;
 use crate::slot::{Lease, RunContext, RunRecord};
 
 /// An order to the driver. Store orders are answered by the `handle_*` of the same name, exactly once each; at most one
-/// claim or settlement is on its way at a time, and one renewal of each attempt.
+/// claim or settlement is on its way at a time, one renewal of each attempt, one order of each request for locks, and one
+/// question for a pause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Action {
@@ -50,4 +52,8 @@ pub enum Action {
         /// The run.
         run: RunRecord,
     },
+    /// Ask the store whether the job is paused; answer with `handle_pause`. Asked of a job that waits for its locks alone.
+    AskPause,
+    /// Ask the store about locks; answer with `handle_lock_reply` and the order's token.
+    Lock(LockAction),
 }

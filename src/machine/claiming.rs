@@ -205,6 +205,8 @@ impl SlotMachine {
         let run_anyway = self.assignment.policy.on_store_error == OnStoreError::Run
             && self.drain_until.is_none()
             && !self.ran_unguarded
+            // `check` refuses such a job.
+            && self.assignment.policy.locks.is_none()
             && self.errors.since.is_some();
         if run_anyway && now.mono.since(since) >= patience && now.mono < self.end {
             return self.start_unguarded(now);
@@ -225,7 +227,7 @@ impl SlotMachine {
     }
 
     /// Why nothing would be started that is granted now.
-    fn too_late_to_start(&self, now: Now) -> Option<&'static str> {
+    pub(super) fn too_late_to_start(&self, now: Now) -> Option<&'static str> {
         if self.drain_until.is_some() {
             Some("the node was shutting down")
         } else if self.start_until.is_some_and(|until| now.mono >= until) {
@@ -250,7 +252,7 @@ impl SlotMachine {
         self.assignment.audit = None;
         self.tell_grant(&lease, used);
         if let Some(why) = self.too_late_to_start(now) {
-            return self.give_back_unstarted(now, lease, trust, why);
+            return self.give_back_unstarted(now, (lease, trust), why, Vec::new());
         }
         if brief || !trust.holds(now.mono) {
             // The answer was so slow that another node may hold the slot by now, or the slot is not over after all: ask again as
@@ -260,7 +262,7 @@ impl SlotMachine {
             self.errors.maybe_until = Some(now.mono + lease.ttl);
             return self.wait(now.mono + pace::store_error(1), WaitReason::StoreError);
         }
-        self.spawn(now, Hold::guarded(lease, trust, used));
+        self.queue_up(now, Hold::guarded(lease, trust, used));
     }
 
     fn start_unguarded(&mut self, now: Now) {
@@ -281,10 +283,17 @@ impl SlotMachine {
             }
             return;
         }
+        if self.is_queueing() && matches!(wake, Wake::Slot { job, key, .. } if job == own.job() && *key == own.key()) {
+            // Somebody has done something to the lease: an operator unlocked it, or a late success of an older attempt is recorded.
+            return self.renew_for_a_hint(now);
+        }
         match wake {
             Wake::Resync => self.resync(now),
             Wake::Job(job) | Wake::Slot { job, .. } if job != own.job() => {}
-            Wake::Job(_) => self.wake_waiting(now, SPREAD_RELEASE, |_| true),
+            Wake::Job(_) => {
+                self.ask_for_a_pause();
+                self.wake_waiting(now, SPREAD_RELEASE, |_| true);
+            }
             Wake::Slot { key, .. } if *key != own.key() => {
                 self.wake_waiting(now, SPREAD_RELEASE, |why| why == WaitReason::Older);
             }

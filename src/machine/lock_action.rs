@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use crate::error::StoreError;
-use crate::resource::{AcquireRequest, LockExit, LockHold, LockHolder, LockRefusal, LockRelease};
+use crate::resource::{
+    AcquireRequest, Acquired, LockExit, LockHold, LockHolder, LockRefusal, LockRelease, LockRenewal,
+};
+use crate::slot::Token;
 
 /// An order to the driver. Each is answered by the `handle_*` of its name, exactly once; at most one of a kind is on its way.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +18,28 @@ pub enum LockAction {
     Renew(LockHold),
     /// Leave; answer with [`crate::machine::LockMachine::handle_released`].
     Release(LockExit),
+}
+
+impl LockAction {
+    /// Of which request it is.
+    pub const fn token(&self) -> Token {
+        match self {
+            Self::Acquire(request) => request.token,
+            Self::Renew(hold) => hold.token,
+            Self::Release(exit) => exit.token,
+        }
+    }
+}
+
+/// What came of a [`LockAction`].
+#[derive(Debug)]
+pub enum LockReply {
+    /// Of [`LockAction::Acquire`].
+    Acquired(Result<Acquired, StoreError>),
+    /// Of [`LockAction::Renew`].
+    Renewed(Result<LockRenewal, StoreError>),
+    /// Of [`LockAction::Release`].
+    Released(Result<LockRelease, StoreError>),
 }
 
 /// Something worth telling.
@@ -49,6 +74,22 @@ pub enum LockNews {
     Refused(LockRefusal),
     /// The store could not be asked for as long as the caller is patient, or never will be.
     Failed(StoreError),
+}
+
+/// By hand, because an error cannot be copied with what caused it.
+impl Clone for LockNews {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Waiting { ahead, by } => Self::Waiting { ahead: *ahead, by: by.clone() },
+            Self::Held(hold) => Self::Held(hold.clone()),
+            Self::InDoubt => Self::InDoubt,
+            Self::Kept => Self::Kept,
+            Self::Lost { to } => Self::Lost { to: to.clone() },
+            Self::Busy { by, remaining } => Self::Busy { by: by.clone(), remaining: *remaining },
+            Self::Refused(why) => Self::Refused(*why),
+            Self::Failed(error) => Self::Failed(error.without_source()),
+        }
+    }
 }
 
 /// How a request ended.

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use crate::clock::{Mono, Now};
 use crate::error::{Applied, ErrorKind, Op, StoreError};
-use crate::machine::lock_action::{LockAction, LockEnd, LockNews};
+use crate::machine::lock_action::{LockAction, LockEnd, LockNews, LockReply};
 use crate::machine::{TrustWindow, pace};
 use crate::resource::{AcquireRequest, Acquired, LockExit, LockHint, LockHold, LockRelease, LockRenewal};
 
@@ -27,7 +27,7 @@ const RESYNC_SPREAD: Duration = Duration::from_secs(1);
 const AFTER_LAPSE: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(2));
 
 /// The protocol for one request.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct LockMachine {
     request: AcquireRequest,
     /// How long a store that does not answer is asked before the request fails.
@@ -48,7 +48,7 @@ pub struct LockMachine {
     news: VecDeque<LockNews>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum LockPhase {
     Asking { sent: Mono },
     Waiting { ask_at: Mono },
@@ -57,7 +57,7 @@ enum LockPhase {
     Ended(LockEnd),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Holding {
     hold: LockHold,
     trust: TrustWindow,
@@ -74,7 +74,7 @@ enum Beat {
     Over,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Leaving {
     exit: LockExit,
     /// None while a release is on its way.
@@ -208,6 +208,15 @@ impl LockMachine {
                 self.tend(now);
             }
             _ => {}
+        }
+    }
+
+    /// The answer to whichever order.
+    pub fn handle_reply(&mut self, now: Now, reply: LockReply) {
+        match reply {
+            LockReply::Acquired(reply) => self.handle_acquired(now, reply),
+            LockReply::Renewed(reply) => self.handle_renewal(now, reply),
+            LockReply::Released(reply) => self.handle_released(now, reply),
         }
     }
 

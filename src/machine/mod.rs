@@ -14,6 +14,9 @@
 //!     └───────────────────────── failed, attempts left ────────────────────────────────────┘
 //! ```
 //!
+//! Of a job that names locks, Queueing stands between Claiming and Running: its locks are waited for under the lease. It ends in
+//! Running where both are trusted, else in Settling, with the attempt given back.
+//!
 //! [`LockMachine`] is the same for one request for locks.
 //!
 //! Nothing here awaits, reads a clock, draws a random number, does I/O or logs: instants come in as
@@ -21,9 +24,11 @@
 
 mod action;
 mod claiming;
+mod job_locks;
 mod lock_action;
 mod locking;
 mod pace;
+mod queueing;
 mod running;
 mod settling;
 mod slot;
@@ -33,8 +38,8 @@ mod trust;
 mod tests;
 
 pub use action::Action;
-pub use lock_action::{LockAction, LockEnd, LockNews};
+pub use lock_action::{LockAction, LockEnd, LockNews, LockReply};
 pub use locking::LockMachine;
 pub(crate) use pace::own_handicap;
-pub use slot::{Assignment, End, SlotMachine};
+pub use slot::{Assignment, End, LockPort, SlotMachine};
 pub use trust::TrustWindow;

@@ -22,6 +22,15 @@ pub(crate) fn own_handicap(delay: Duration, poll: Option<Duration>) -> Duration 
     (delay / 4).clamp(least, least.max(Duration::from_secs(5)))
 }
 
+/// The least wait after the `left`-th time in a row that locks were waited for in vain: a second, doubled up to five minutes. Each time
+/// takes one of the slot's 999 attempt numbers.
+pub(super) fn after_queue(left: u32) -> Duration {
+    if left == 0 {
+        return Duration::ZERO;
+    }
+    Duration::from_secs(1 << (left - 1).min(9)).min(Duration::from_secs(300))
+}
+
 /// The wait after the `errors`-th store error in a row (1-based): 100 ms doubled up to 5 s, so that a store that comes
 /// back is used within seconds and one that is down is not hammered.
 pub(super) fn store_error(errors: u32) -> Duration {
@@ -77,6 +86,11 @@ mod tests {
         assert_eq!(own_handicap(Duration::ZERO, Some(poll)), poll * 2);
         assert_eq!(own_handicap(Duration::from_secs(10), None), Duration::from_millis(2_500));
         assert_eq!(own_handicap(Duration::from_secs(600), None), Duration::from_secs(5));
+    }
+
+    #[test]
+    fn who_waits_for_locks_in_vain_again_and_again_comes_back_ever_later() {
+        assert_eq!([0, 1, 2, 9, 10, 5_000].map(|left| after_queue(left).as_secs()), [0, 1, 2, 256, 300, 300]);
     }
 
     #[test]

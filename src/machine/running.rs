@@ -9,7 +9,7 @@ use crate::job::{OnLost, Policy};
 use crate::machine::slot::Phase;
 use crate::machine::{Action, SlotMachine, TrustWindow, pace};
 use crate::reply::{Renewal, RenewalAnswer};
-use crate::slot::{Holder, Lease, LeaseDeadline, RunContext, Token};
+use crate::slot::{Holder, Lease, LeaseDeadline, RunContext, RunLocks, Token};
 
 /// A lease and the command under it.
 #[derive(Clone, Debug)]
@@ -22,6 +22,8 @@ pub(super) struct Hold {
     pub(super) trust: TrustWindow,
     pub(super) renewing: Renewing,
     pub(super) in_doubt: bool,
+    /// A reason to renew came while a renewal was on its way, before the command was started.
+    pub(super) hinted: bool,
     /// When the command was started; none while it is being started.
     pub(super) started: Option<Now>,
     pub(super) stop: Option<Stop>,
@@ -61,7 +63,18 @@ pub(super) enum Cause {
 impl Hold {
     pub(super) fn guarded(lease: Lease, trust: TrustWindow, used: u32) -> Self {
         let renewing = Renewing::At(trust.renew_at());
-        Self { lease, used, guarded: true, trust, renewing, in_doubt: false, started: None, stop: None, wanted: None }
+        Self {
+            lease,
+            used,
+            guarded: true,
+            trust,
+            renewing,
+            in_doubt: false,
+            hinted: false,
+            started: None,
+            stop: None,
+            wanted: None,
+        }
     }
 
     pub(super) fn unguarded(lease: Lease, now: Mono) -> Self {
@@ -74,6 +87,7 @@ impl Hold {
             trust,
             renewing,
             in_doubt: false,
+            hinted: false,
             started: None,
             stop: None,
             wanted: None,
@@ -90,7 +104,16 @@ impl Hold {
         };
         // Before the command is started there is nothing to stop; `handle_started` looks at the stops again.
         let stop = if self.started.is_some() { stop } else { [None, None] };
-        [self.renewal_due(), self.doubt_due(policy)].into_iter().chain(stop).flatten().min()
+        let held = [self.renewal_due(), self.doubt_due(policy), self.lock_stop_due(machine)];
+        held.into_iter().chain(stop).flatten().min()
+    }
+
+    /// With `kill`, when the command must begin to be stopped, or its KILL be brought forward, because its locks were not renewed.
+    fn lock_stop_due(&self, machine: &SlotMachine) -> Option<Mono> {
+        let policy = &machine.assignment.policy;
+        let trust = machine.lock_trust().filter(|_| policy.on_lost == OnLost::Kill && self.started.is_some())?;
+        let is_in_time = self.stop.is_some_and(|stop| stop.killed || stop.kill_at <= trust.deadline());
+        (!is_in_time).then(|| trust.stop_at(policy.kill_after))
     }
 
     pub(super) const fn renewal_due(&self) -> Option<Mono> {
@@ -118,13 +141,19 @@ impl Hold {
 }
 
 impl SlotMachine {
-    /// By when the command has to be over unless the lease is renewed: with `on_lost = "kill"`, while one runs. For whoever
+    /// By when the command has to be over unless the lease and the locks are renewed: with `on_lost = "kill"`, while one runs. For whoever
     /// keeps the command; the machine itself goes by the same.
     #[must_use]
     pub fn lease_deadline(&self) -> Option<LeaseDeadline> {
         let Phase::Running(hold) = &self.phase else { return None };
         let policy = &self.assignment.policy;
-        (hold.guarded && policy.on_lost == OnLost::Kill).then(|| hold.trust.command_deadline(policy.kill_after))
+        if !hold.guarded || policy.on_lost != OnLost::Kill {
+            return None;
+        }
+        let windows = [Some(hold.trust), self.lock_trust()].into_iter().flatten();
+        windows
+            .map(|trust| trust.command_deadline(policy.kill_after))
+            .reduce(|a, b| LeaseDeadline { stop_at: a.stop_at.min(b.stop_at), kill_at: a.kill_at.min(b.kill_at) })
     }
 
     pub(super) fn spawn(&mut self, now: Now, hold: Hold) {
@@ -155,6 +184,7 @@ impl SlotMachine {
             deadline: a.policy.timeout.map(|timeout| later(now.wall, timeout)),
             token: hold.guarded.then_some(hold.lease.token),
             lease_held: hold.guarded,
+            locks: self.locks_held(now).map(RunLocks::of),
         }
     }
 
@@ -171,6 +201,9 @@ impl SlotMachine {
 
     /// The job's next slot is due and its policy is `replace`.
     pub fn handle_replaced(&mut self, now: Now) {
+        if self.is_queueing() {
+            return self.leave_queue(now, self.while_waiting("a newer slot of the job was due"));
+        }
         self.stop(now, Cause::Replaced, now.mono + self.assignment.policy.kill_after);
     }
 
@@ -189,7 +222,16 @@ impl SlotMachine {
         } else if hold.stop.is_none() && due(self.drain_until) {
             self.stop(now, Cause::Drain, kill_at);
         }
+        self.stop_for_locks_if_due(now);
         self.kill_if_due(now);
+    }
+
+    fn stop_for_locks_if_due(&mut self, now: Now) {
+        let Phase::Running(hold) = &self.phase else { return };
+        let (due, trust) = (hold.lock_stop_due(self), self.lock_trust());
+        if let Some(trust) = trust.filter(|_| due.is_some_and(|at| at <= now.mono)) {
+            self.stop(now, Cause::Lost, trust.deadline());
+        }
     }
 
     fn doubt_if_due(&mut self, now: Now) {
@@ -282,7 +324,9 @@ impl SlotMachine {
     fn renewed(&mut self, sent: Mono, restored: bool) {
         let Some(hold) = self.hold_mut() else { return };
         hold.trust = TrustWindow::granted(sent, hold.lease.ttl);
-        hold.renewing = Renewing::At(hold.trust.renew_at());
+        // What the hint told of may be younger than this answer.
+        let again = std::mem::take(&mut hold.hinted);
+        hold.renewing = Renewing::At(if again { sent } else { hold.trust.renew_at() });
         hold.in_doubt = false;
         let attempt = hold.lease.attempt;
         self.errors = super::slot::Errors::default();
@@ -291,6 +335,7 @@ impl SlotMachine {
         if restored {
             self.tell(Event::LeaseRestored { attempt });
         }
+        self.ask_for_a_pause();
     }
 
     fn lost(&mut self, now: Now, answer: RenewalAnswer, to: Option<Holder>) {
@@ -304,16 +349,20 @@ impl SlotMachine {
         let own = |by: &Holder| by.attempt == attempt && by.node == self.assignment.node;
         if answer != RenewalAnswer::Done || !to.as_ref().is_some_and(own) {
             let (to, to_attempt) = to.map(|to| (to.node, to.attempt)).unzip();
-            self.tell(Event::LeaseLost { attempt, to, to_attempt, killing });
+            let unstarted = self.is_queueing();
+            self.tell(Event::LeaseLost { attempt, to, to_attempt, killing, unstarted });
         }
         if killing {
             self.stop(now, Cause::Lost, now.mono);
+        }
+        if self.is_queueing() {
+            self.leave_queue(now, self.while_waiting("its lease was lost"));
         }
     }
 
     fn hold_mut(&mut self) -> Option<&mut Hold> {
         match &mut self.phase {
-            Phase::Running(hold) => Some(hold),
+            Phase::Queueing(hold) | Phase::Running(hold) => Some(hold),
             Phase::Settling(settling) => Some(&mut settling.hold),
             _ => None,
         }

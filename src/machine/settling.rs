@@ -9,6 +9,7 @@ use crate::machine::running::{Cause, Hold, Renewing};
 use crate::machine::slot::{Phase, WaitReason};
 use crate::machine::{Action, End, SlotMachine, TrustWindow, pace};
 use crate::reply::{Release, Settlement};
+use crate::resource::Demand;
 use crate::slot::{Exit, ExitStatus, Lease, OUTPUT_LOST, Outcome, RunRecord};
 
 /// A run that is over and has to be told to the store.
@@ -16,6 +17,8 @@ use crate::slot::{Exit, ExitStatus, Lease, OUTPUT_LOST, Outcome, RunRecord};
 pub(super) struct Settling {
     pub(super) hold: Hold,
     outcome: Outcome,
+    /// Its command was never started.
+    unstarted: bool,
     record: RunRecord,
     retry_after: Duration,
     /// When to send (again); none while a request is on its way.
@@ -40,11 +43,12 @@ impl SlotMachine {
         }
         let Phase::Running(hold) = std::mem::replace(&mut self.phase, Phase::Ended(End::Unknown)) else { return };
         self.doubt_at_exit(now, &hold, exit.lapsed.is_some());
+        self.leave_locks(now);
         let ended = ended(now, &hold, &exit);
         let outcome = self.judge(&hold, ended.mono, &exit);
         let record = record(ended, &hold, outcome, exit);
         self.tell_end(&record, outcome);
-        self.settle(now, *hold, outcome, record);
+        self.settle(now, (*hold, false), outcome, record);
     }
 
     /// A node that stalled may learn of the exit before it looks at its deadlines. The trust ended while the command ran, so
@@ -72,16 +76,23 @@ impl SlotMachine {
         }
     }
 
-    /// The claim was granted when nothing may be started any more: the run never begins.
-    pub(super) fn give_back_unstarted(&mut self, now: Now, lease: Lease, trust: TrustWindow, why: &str) {
+    /// The run never begins: nothing may be started any more, or `locks` were waited for in vain.
+    pub(super) fn give_back_unstarted(
+        &mut self,
+        now: Now,
+        (lease, trust): (Lease, TrustWindow),
+        why: &str,
+        locks: Vec<Demand>,
+    ) {
+        self.tell(Event::Unstarted { attempt: lease.attempt, why: why.to_owned(), locks });
         let hold = Hold::guarded(lease, trust, 0);
         let status = ExitStatus::Code(0);
         let exit = Exit { note: Some(why.to_owned()), ..Exit::of(status) };
         let record = RunRecord { exit_code: None, output: None, ..record(now, &hold, Outcome::GivenBack, exit) };
-        self.settle(now, hold, Outcome::GivenBack, record);
+        self.settle(now, (hold, true), Outcome::GivenBack, record);
     }
 
-    fn settle(&mut self, now: Now, mut hold: Hold, outcome: Outcome, record: RunRecord) {
+    fn settle(&mut self, now: Now, (mut hold, unstarted): (Hold, bool), outcome: Outcome, record: RunRecord) {
         let policy = &self.assignment.policy;
         let last = hold.used >= policy.max_attempts;
         let retry_after = if last { Duration::ZERO } else { pace::retry_delay(&policy.retry, hold.used) };
@@ -91,7 +102,7 @@ impl SlotMachine {
             hold.renewing = Renewing::Over;
         }
         let send_at = Some(now.mono);
-        let settling = Settling { hold, outcome, record, retry_after, send_at, errors: 0, until };
+        let settling = Settling { hold, outcome, unstarted, record, retry_after, send_at, errors: 0, until };
         self.phase = Phase::Settling(Box::new(settling));
         self.tend_settlement(now);
     }
@@ -120,6 +131,9 @@ impl SlotMachine {
     pub fn handle_impatience(&mut self) {
         let Phase::Settling(settling) = &self.phase else { return };
         let (attempt, outcome) = (settling.hold.lease.attempt, settling.outcome);
+        if let Some(locks) = &mut self.locks {
+            locks.forget();
+        }
         self.give_settlement_up(attempt, outcome);
     }
 
@@ -140,7 +154,8 @@ impl SlotMachine {
             Ok(settlement) => {
                 self.tell(Event::Settled { attempt, outcome });
                 if let Settlement::Overtaken { by } = settlement {
-                    self.tell(Event::Overtaken { attempt, by: by.node, by_attempt: by.attempt });
+                    let (by, by_attempt) = (by.node, by.attempt);
+                    self.tell(Event::Overtaken { attempt, by, by_attempt, unstarted: false });
                 }
                 self.finish(End::Done);
             }
@@ -154,28 +169,26 @@ impl SlotMachine {
             return;
         }
         let (attempt, outcome) = (settling.hold.lease.attempt, settling.outcome);
-        let (used, retry_after) = (settling.hold.used, settling.retry_after);
+        let (used, retry_after, unstarted) = (settling.hold.used, settling.retry_after, settling.unstarted);
         match reply {
             Err(error) => self.settling_failed(now, &error),
             Ok(release) => {
                 self.errors = super::slot::Errors::default();
                 self.tell(Event::Settled { attempt, outcome });
-                self.released(now, release, (attempt, used, outcome), retry_after);
+                if let Release::Overtaken { by } = &release {
+                    let (by, by_attempt) = (by.node.clone(), by.attempt);
+                    self.tell(Event::Overtaken { attempt, by, by_attempt, unstarted });
+                }
+                let is_overtaken = matches!(release, Release::Overtaken { .. });
+                self.released(now, is_overtaken, (used, outcome), retry_after);
             }
         }
     }
 
-    fn released(
-        &mut self,
-        now: Now,
-        release: Release,
-        (attempt, used, outcome): (u32, u32, Outcome),
-        retry_after: Duration,
-    ) {
-        self.retrying = true;
-        if let Release::Overtaken { by } = release {
-            self.tell(Event::Overtaken { attempt, by: by.node, by_attempt: by.attempt });
-        } else if outcome != Outcome::GivenBack && used >= self.assignment.policy.max_attempts {
+    fn released(&mut self, now: Now, is_overtaken: bool, (used, outcome): (u32, Outcome), retry_after: Duration) {
+        // Who waited for locks in vain has tried nothing.
+        self.retrying |= outcome != Outcome::GivenBack || is_overtaken;
+        if !is_overtaken && outcome != Outcome::GivenBack && used >= self.assignment.policy.max_attempts {
             self.tell(Event::AttemptsUsedUp { used });
             return self.finish(self.end_without_attempts());
         }
@@ -183,6 +196,7 @@ impl SlotMachine {
             return self.finish(End::Left);
         }
         let wait = retry_after + pace::own_handicap(retry_after, self.assignment.poll);
+        let wait = wait.max(pace::after_queue(self.left));
         let until = now.mono + wait;
         // By a clock that is ahead the slot seems over while others still wait for the retry.
         let over = self.end + CLOCK_OFF;

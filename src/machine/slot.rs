@@ -1,4 +1,4 @@
-//! The machine itself: what it knows, its phases, and its outlets. What it does in each phase is in `claiming`,
+//! The machine itself: what it knows, its phases, and its outlets. What it does in each phase is in `claiming`, `queueing`,
 //! `running` and `settling`.
 //!
 //! **Rules that hold in every phase.** A store's error never starts a command (I8); the one exception is asked for by
@@ -14,6 +14,7 @@ use chrono::{DateTime, Utc};
 use crate::clock::{Mono, Now, between};
 use crate::event::Event;
 use crate::job::{NodeName, Policy};
+use crate::machine::job_locks::JobLocks;
 use crate::machine::running::Hold;
 use crate::machine::settling::Settling;
 use crate::machine::{Action, pace};
@@ -43,6 +44,17 @@ pub struct Assignment {
     pub poll: Option<Duration>,
     /// 128 random bits: the first claim's token, and the seed of every spread wait.
     pub seed: Token,
+    /// How the store tells of locks; none where it keeps none.
+    pub locks: Option<LockPort>,
+}
+
+/// How a store that keeps locks tells this process of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockPort {
+    /// The process that is told when it may hold.
+    pub instance: Token,
+    /// How often to look again while waiting; none where all hints come.
+    pub poll: Option<Duration>,
 }
 
 /// How a slot ended on this node. The store may know more.
@@ -86,6 +98,10 @@ pub struct SlotMachine {
     pub(super) hint: Option<crate::wake::Wake>,
     /// A run without a guard was made; there is no second one.
     pub(super) ran_unguarded: bool,
+    /// What is asked for besides the lease; none for a job that names no locks.
+    pub(super) locks: Option<Box<JobLocks>>,
+    /// How often in a row its locks were waited for in vain.
+    pub(super) left: u32,
     draws: u64,
     actions: VecDeque<Action>,
     events: VecDeque<Event>,
@@ -103,6 +119,8 @@ pub(super) enum Phase {
         /// It asks for a short lease: whatever it is granted is to be given back.
         brief: bool,
     },
+    /// The lease is held, and the job's locks are waited for.
+    Queueing(Box<Hold>),
     /// The command is being started, or runs.
     Running(Box<Hold>),
     /// The command has ended; the store is being told.
@@ -172,6 +190,8 @@ impl SlotMachine {
             held: false,
             hint: None,
             ran_unguarded: false,
+            locks: None,
+            left: 0,
             draws: 0,
             actions: VecDeque::new(),
             events: VecDeque::new(),
@@ -198,6 +218,7 @@ impl SlotMachine {
         match &self.phase {
             Phase::Waiting(wait) => Some(wait.until),
             Phase::Claiming { .. } | Phase::Ended(_) => None,
+            Phase::Queueing(hold) => self.queue_deadline(hold),
             Phase::Running(hold) => hold.next_deadline(self),
             Phase::Settling(settling) => settling.next_deadline(),
         }
@@ -213,7 +234,7 @@ impl SlotMachine {
 
     /// True from the grant (or the unguarded start) until the settlement: this node may be running the slot.
     pub const fn is_holding(&self) -> bool {
-        matches!(self.phase, Phase::Running(_) | Phase::Settling(_))
+        matches!(self.phase, Phase::Queueing(_) | Phase::Running(_) | Phase::Settling(_))
     }
 
     /// A claim may have been granted without an answer: this node may hold the lease, and nobody would know.
@@ -241,6 +262,7 @@ impl SlotMachine {
     pub fn handle_timeout(&mut self, now: Now) {
         match &self.phase {
             Phase::Waiting(wait) if wait.until <= now.mono => self.look(now),
+            Phase::Queueing(_) => self.tend_queue(now),
             Phase::Running(_) => self.tend_run(now),
             Phase::Settling(_) => self.tend_settlement(now),
             _ => {}
@@ -269,6 +291,7 @@ impl SlotMachine {
         match &self.phase {
             Phase::Waiting(_) if self.maybe_held() => self.look(now),
             Phase::Waiting(_) => self.finish(End::Left),
+            Phase::Queueing(_) => self.tend_queue(now),
             Phase::Running(_) => self.tend_run(now),
             _ => {}
         }

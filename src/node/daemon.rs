@@ -14,7 +14,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::clock::{Clock, Mono, Now};
-use crate::drive::{Drive, Entropy, Facts, Gate, JobCommand, Launches, Limits, Message, Tools, Work, timers};
+use crate::drive::{Drive, Entropy, Facts, Gate, JobCommand, Launches, Limits, Message, Tools, Work, locks, timers};
 use crate::event::Event;
 use crate::exec::Launcher;
 use crate::job::NodeName;
@@ -27,7 +27,7 @@ use crate::node::plan::{Health, Identity, Plan, Upkeep};
 use crate::node::time::{Heart, StoreTime};
 use crate::observe::{FanOut, Notebook, Observer};
 use crate::schedule::ScheduleError;
-use crate::slot::Slot;
+use crate::slot::{Slot, Token};
 use crate::store::{HEARTBEAT, Store, Wake, Wakeups};
 
 /// A beat that has not come by then is not waited for.
@@ -88,6 +88,8 @@ pub struct Node {
     /// What is told in sums.
     digest: Arc<Digest>,
     launches: Arc<Launches>,
+    /// As whom it is told of locks.
+    lock_instance: Token,
     tasks: JoinSet<Ended>,
     /// What is being driven, by its task.
     drives: BTreeMap<tokio::task::Id, (DriveId, Slot)>,
@@ -130,6 +132,7 @@ impl Node {
             notes,
             digest,
             launches: Arc::new(Launches::new(ports.launcher.clone())),
+            lock_instance: ports.entropy.token(),
             tasks: JoinSet::new(),
             drives: BTreeMap::new(),
             inboxes: BTreeMap::new(),
@@ -324,6 +327,7 @@ impl Node {
             audit: None,
             poll: (!capability.push).then_some(capability.poll),
             seed: self.ports.entropy.token(),
+            locks: spec.policy.locks.as_ref().and_then(|_| locks::port(&self.ports.store, self.lock_instance)),
         };
         let (outbox, inbox) = mpsc::unbounded_channel();
         let place = Some(self.tools.gate.enter(&slot));

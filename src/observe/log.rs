@@ -2,7 +2,7 @@
 
 use tracing::{debug, error, info, warn};
 
-use crate::event::Event;
+use crate::event::{Event, LeaveAnswer, lock_names};
 use crate::job::{JobName, NodeName};
 use crate::observe::Observer;
 use crate::slot::{Outcome, Slot, Verdict};
@@ -49,6 +49,7 @@ impl Observer for LogObserver {
                     "run started without a guard: the store is unreachable and on_store_error is \"run\""
                 );
             }
+            Event::Unstarted { attempt, why, .. } => info!(job, slot = key, attempt, why, "given back unstarted"),
             Event::RunTimedOut { attempt } => warn!(job, slot = key, attempt, "run timed out: stopping it"),
             Event::Settled { attempt, outcome } => {
                 debug!(job, slot = key, attempt, outcome = outcome.as_str(), "recorded");
@@ -65,6 +66,9 @@ impl Observer for LogObserver {
             }
             // Each minute's sum is told of the node.
             Event::Shed => debug!(job, slot = key, "not started: the node was overloaded until the slot's end"),
+            Event::LockWaiting(_) | Event::LockHeld(_) | Event::LockLost(_) | Event::LockLeft(_) => {
+                locks(job, &key, event);
+            }
             Event::StartDeadlinePassed => warn!(job, slot = key, "not started: the start deadline has passed"),
             Event::Closed { verdict } => closed(job, &key, *verdict),
             Event::Started { .. }
@@ -196,6 +200,10 @@ fn lease_trouble(job: &str, slot: &str, event: &Event) {
         Event::LeaseInDoubt { attempt, killing } => {
             error!(job, slot, attempt, killing, "lease renewal overdue: another node may start the slot");
         }
+        Event::LeaseLost { attempt, to, unstarted: true, .. } => {
+            let to = to.as_ref().map(NodeName::as_str);
+            warn!(job, slot, attempt, to, "lease lost: the command was not started");
+        }
         Event::LeaseLost { attempt, to, killing, .. } => {
             error!(
                 job,
@@ -207,8 +215,41 @@ fn lease_trouble(job: &str, slot: &str, event: &Event) {
             );
         }
         Event::LeaseRestored { attempt } => warn!(job, slot, attempt, "lease restored: the store had lost it"),
-        Event::Overtaken { attempt, by, by_attempt } => {
+        Event::Overtaken { attempt, by, by_attempt, unstarted: true } => {
+            debug!(job, slot, attempt, by = by.as_str(), by_attempt, "overtaken: the command was not started");
+        }
+        Event::Overtaken { attempt, by, by_attempt, .. } => {
             error!(job, slot, attempt, by = by.as_str(), by_attempt, "ran concurrently: the slot ran more than once");
+        }
+        _ => {}
+    }
+}
+
+fn locks(job: &str, slot: &str, event: &Event) {
+    match event {
+        Event::LockWaiting(wait) => {
+            let (locks, by, label) = (lock_names(&wait.locks), wait.by.as_str(), wait.by_label.as_str());
+            info!(job, slot, attempt = wait.attempt, locks, ahead = wait.ahead, by, label, "waiting for locks");
+        }
+        Event::LockHeld(grant) => {
+            let (locks, waited_s) = (lock_names(&grant.locks), grant.waited.as_secs_f64());
+            debug!(job, slot, attempt = grant.attempt, locks, fence = grant.fence.0, waited_s, "locks held");
+        }
+        Event::LockLost(loss) if loss.unstarted => {
+            let to = loss.to.as_ref().map(NodeName::as_str);
+            debug!(job, slot, attempt = loss.attempt, to, in_doubt = loss.in_doubt, "locks lost before the start");
+        }
+        Event::LockLost(loss) => {
+            let (to, label) = (loss.to.as_ref().map(NodeName::as_str), loss.to_label.as_str());
+            let (attempt, in_doubt, killing) = (loss.attempt, loss.in_doubt, loss.killing);
+            error!(job, slot, attempt, to, label, in_doubt, killing, "locks lost: another holder may overlap");
+        }
+        Event::LockLeft(leave) if leave.answer == LeaveAnswer::Overtaken => {
+            let (by, label) = (leave.by.as_ref().map(NodeName::as_str), leave.by_label.as_str());
+            error!(job, slot, attempt = leave.attempt, by, label, "locks overtaken: another held them meanwhile");
+        }
+        Event::LockLeft(leave) => {
+            debug!(job, slot, attempt = leave.attempt, answer = leave.answer.as_str(), why = leave.why, "locks left");
         }
         _ => {}
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::clock::{Clock, later};
-use crate::event::Event;
+use crate::event::{Event, lock_names};
 use crate::job::{JobName, NodeName};
 use crate::observe::Observer;
 use crate::reply::ClaimAnswer;
@@ -188,10 +188,33 @@ fn decision(event: &Event) -> Option<Decision> {
         Event::LeaseInDoubt { attempt, .. } => Decision::LeaseInDoubt { attempt: *attempt },
         Event::LeaseLost { attempt, .. } => Decision::LeaseLost { attempt: *attempt },
         Event::LeaseRestored { attempt } => Decision::LeaseRestored { attempt: *attempt },
-        Event::Overtaken { attempt, by, .. } => Decision::Overtaken { attempt: *attempt, by: by.clone() },
+        Event::Overtaken { attempt, by, unstarted: false, .. } => {
+            Decision::Overtaken { attempt: *attempt, by: by.clone() }
+        }
         Event::SettlementGivenUp { attempt, .. } => Decision::Unsettled { attempt: *attempt },
         Event::StartDeadlinePassed => Decision::TooLate,
+        Event::LockWaiting(_) | Event::LockHeld(_) | Event::LockLost(_) | Event::LockLeft(_) => return of_locks(event),
         // The store's record has the verdict, too, and who recorded it; that there was no room is noted by itself.
+        _ => return None,
+    })
+}
+
+fn of_locks(event: &Event) -> Option<Decision> {
+    Some(match event {
+        Event::LockWaiting(wait) => Decision::LockWaiting {
+            attempt: wait.attempt,
+            locks: lock_names(&wait.locks),
+            ahead: wait.ahead,
+            by: wait.by.clone(),
+            label: wait.by_label.clone(),
+            since: wait.since,
+        },
+        Event::LockHeld(grant) => {
+            Decision::LockHeld { attempt: grant.attempt, locks: lock_names(&grant.locks), fence: grant.fence }
+        }
+        Event::LockLost(loss) if !loss.unstarted => Decision::LockLost { attempt: loss.attempt, to: loss.to.clone() },
+        // That a run has left them when it was over says nothing.
+        Event::LockLeft(leave) => Decision::LockLeft { attempt: leave.attempt, why: leave.why.clone()? },
         _ => return None,
     })
 }

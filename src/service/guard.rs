@@ -148,6 +148,8 @@ impl Guard {
             audit: None,
             poll: (!capability.push).then_some(capability.poll),
             seed: self.entropy.token(),
+            // A job of a service takes its locks by itself: `cronward::lock`.
+            locks: None,
         };
         Once {
             assignment,

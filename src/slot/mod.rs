@@ -15,5 +15,5 @@ pub use note::{Decision, MOST_NOTES, MOST_PAGES, Note, NotePage};
 pub use record::{Audit, DoneMark, Holder, Mark, SlotRecord, SlotState, Verdict, VerdictRecord};
 #[doc(hidden)]
 pub use run::{Exit, ExitStatus, LeaseDeadline, OUTPUT_LOST};
-pub use run::{Outcome, OutputTail, RunContext, RunRecord};
+pub use run::{Outcome, OutputTail, RunContext, RunLocks, RunRecord};
 pub use span::{Attempt, Fence, Period, PeriodError, Slot, SlotError};

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::job::NodeName;
-use crate::slot::{Attempt, Outcome};
+use crate::slot::{Attempt, Fence, Outcome};
 
 /// The newest notes that a page keeps; what came before is counted.
 pub const MOST_NOTES: usize = 32;
@@ -160,6 +160,50 @@ pub enum Decision {
         /// Which attempt.
         attempt: Attempt,
     },
+    /// It stood in the queues of its locks.
+    LockWaiting {
+        /// Which attempt.
+        attempt: Attempt,
+        /// What it asked for, as people write it.
+        locks: String,
+        /// Entries in front of it.
+        ahead: u32,
+        /// On which node somebody held.
+        by: NodeName,
+        /// What for.
+        label: String,
+        /// Since when.
+        #[serde(
+            default,
+            rename = "since_ms",
+            with = "chrono::serde::ts_milliseconds_option",
+            skip_serializing_if = "Option::is_none"
+        )]
+        since: Option<DateTime<Utc>>,
+    },
+    /// It held its locks.
+    LockHeld {
+        /// Which attempt.
+        attempt: Attempt,
+        /// What it held.
+        locks: String,
+        /// Their number.
+        fence: Fence,
+    },
+    /// Its locks were another's, or could not be renewed in time.
+    LockLost {
+        /// Which attempt.
+        attempt: Attempt,
+        /// Whose, where that was known.
+        to: Option<NodeName>,
+    },
+    /// It waited for its locks no longer, and its command was not started.
+    LockLeft {
+        /// Which attempt.
+        attempt: Attempt,
+        /// Why.
+        why: String,
+    },
     /// A word of a later version.
     #[serde(other)]
     Unknown,
@@ -215,7 +259,11 @@ impl Decision {
             | Self::LeaseLost { attempt }
             | Self::LeaseRestored { attempt }
             | Self::Overtaken { attempt, .. }
-            | Self::Unsettled { attempt } => Some(*attempt),
+            | Self::Unsettled { attempt }
+            | Self::LockWaiting { attempt, .. }
+            | Self::LockHeld { attempt, .. }
+            | Self::LockLost { attempt, .. }
+            | Self::LockLeft { attempt, .. } => Some(*attempt),
             _ => None,
         }
     }

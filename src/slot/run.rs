@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Mono;
 use crate::job::NodeName;
+use crate::resource::{LockHold, OwnerId};
 use crate::slot::{Attempt, Fence, Lease, Slot, Token, Trigger};
 
 /// What a command is told of its run, as `CRONWARD_*` variables and placeholders.
@@ -36,6 +37,27 @@ pub struct RunContext {
     pub token: Option<Token>,
     /// `CRONWARD_LEASE_HELD`: false for a run without a guard (`on_store_error = "run"`).
     pub lease_held: bool,
+    /// What it holds besides its slot; none for nothing.
+    pub locks: Option<RunLocks>,
+}
+
+/// What a command is told of the locks that it runs under.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunLocks {
+    /// `CRONWARD_LOCKS`: their names, with spaces between.
+    pub names: String,
+    /// `CRONWARD_LOCK_FENCE`: one number for all of them.
+    pub fence: Fence,
+    /// `CRONWARD_LOCK_OWNER`: by it what runs within takes them again.
+    pub owner: OwnerId,
+}
+
+impl RunLocks {
+    /// Of what is held.
+    pub fn of(hold: &LockHold) -> Self {
+        let names: Vec<String> = hold.demands.names().iter().map(ToString::to_string).collect();
+        Self { names: names.join(" "), fence: hold.fence, owner: hold.owner }
+    }
 }
 
 /// How a command ended.
@@ -105,7 +127,7 @@ pub enum Outcome {
     Timeout,
     /// A signal that cronward did not send ended it.
     Killed,
-    /// It was stopped because its lease was lost, or an operator unlocked it.
+    /// It was stopped because its lease or a lock was lost, or an operator unlocked it.
     LostLease,
     /// Nothing was heard of it any more: its node died. Never written; derived when a record is read.
     Crashed,

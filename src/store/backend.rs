@@ -9,7 +9,7 @@ use crate::clock::Clock;
 use crate::job::Namespace;
 use crate::slot::Slot;
 use crate::store::{
-    Advice, Capability, Finding, LockStore, Migration, OpenError, Station, Store, StoreError, StoreOptions, Trial,
+    Advice, Capability, Finding, Migration, OpenError, Station, Store, StoreError, StoreOptions, Trial,
 };
 
 /// How far a url is read.
@@ -56,16 +56,6 @@ pub(super) trait Backend: Sync {
     /// Opens it. No connection is made where that can wait.
     async fn open(&self, url: &str, options: StoreOptions, clock: Arc<dyn Clock>)
     -> Result<Arc<dyn Opened>, OpenError>;
-
-    /// Opens it for its locks, where it keeps any.
-    async fn open_locks(
-        &self,
-        _url: &str,
-        _options: StoreOptions,
-        _clock: Arc<dyn Clock>,
-    ) -> Result<Arc<dyn LockStore>, OpenError> {
-        Err(OpenError::Locks { store: self.capability().name })
-    }
 
     /// Makes its tables where there are none; nothing where there are none to be made.
     async fn migrate(&self, _url: &str) -> Result<Option<Migration>, OpenError> {

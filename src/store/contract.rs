@@ -8,6 +8,7 @@
 //! whichever is later, except the mark at its key, which has its own TTL. So no counter is forgotten within its slot.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -17,12 +18,9 @@ use tokio::sync::broadcast;
 use crate::job::{JobName, LockKey, Namespace};
 use crate::slot::{Attempt, Audit, JobLatest, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::{
-    Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause, Release,
-    Renewal, Settlement, StoreError, Wake,
+    Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, LockStore, NodeEntry, NodeReport, Pause,
+    Release, Renewal, Settlement, StoreError, Wake,
 };
-
-/// What an operation comes to.
-pub type Reply<T> = Result<T, StoreError>;
 
 /// The receiving end of wake-ups. A receiver that lags has lost hints: treat that as [`Wake::Resync`].
 pub type Wakeups = broadcast::Receiver<Wake>;
@@ -221,6 +219,11 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// Hints from now on. Never fails: a store that cannot tell, or cannot be reached, stays silent, and says
     /// [`super::Wake::Resync`] when it can again.
     fn subscribe(&self) -> Wakeups;
+
+    /// The same store as one that keeps locks, over the same connections; none for one that keeps none.
+    fn lock_store(self: Arc<Self>) -> Option<Arc<dyn LockStore>> {
+        None
+    }
 }
 
 /// The operations, for those who write the same for each: its kind, what it takes, what it answers. What is not decided by a
@@ -283,7 +286,7 @@ pub struct Capability {
     pub durable: bool,
     /// True when old records go by themselves; otherwise the node calls `purge`.
     pub expires_records: bool,
-    /// True when it keeps locks besides ([`crate::store::open_locks`]).
+    /// True when it keeps locks besides ([`Store::lock_store`]).
     pub locks: bool,
 }
 

@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::job::JobName;
 use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
 use crate::store::contract::operations;
+use crate::store::locks::LockRuled;
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
 use crate::store::state::SlotQuery;
@@ -181,7 +182,7 @@ macro_rules! keyed {
             }
         )*
 
-        impl<S: Keyed> Ruled for S {
+        impl<S: Keyed + LockRuled> Ruled for S {
             fn capability(&self) -> Capability {
                 <S as Keyed>::capability()
             }

@@ -14,10 +14,10 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use tokio::sync::broadcast;
 
+use crate::error::Reply;
 use crate::job::LockName;
 use crate::resource::{AcquireRequest, Acquired, LockExit, LockHint, LockHold, LockRecord, LockRelease, LockRenewal};
 use crate::slot::{Audit, Token};
-use crate::store::contract::Reply;
 use crate::store::rules::LockStep;
 use crate::store::{Intervention, Op};
 

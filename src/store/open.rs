@@ -78,7 +78,7 @@ pub async fn open_with_clock(
     Ok(Arc::new(Layered::new(store, Timeout::after(limit))))
 }
 
-/// Opens the store at `url` for the locks that it keeps, on the machine's clocks. Each call is bounded by the adapter.
+/// [`open()`], for the locks that the store keeps ([`Store::lock_store`]).
 ///
 /// # Errors
 /// As [`open()`]; [`OpenError::Locks`] where that kind of store keeps none.
@@ -95,7 +95,10 @@ pub async fn open_locks_with_clock(
     options: StoreOptions,
     clock: Arc<dyn Clock>,
 ) -> Result<Arc<dyn LockStore>, OpenError> {
-    backend(url)?.open_locks(url, options, clock).await.map_err(|error| untold(url, error))
+    let Capability { name, locks, .. } = backend(url)?.capability();
+    // No file is opened, and nobody asked, for locks that are not there.
+    let store = if locks { open_with_clock(url, options, clock).await?.lock_store() } else { None };
+    store.ok_or(OpenError::Locks { store: name })
 }
 
 async fn opened(

@@ -1,8 +1,8 @@
 //! The one seam for stores that do not decide by themselves: [`Store`] for whoever can do one [rule](super::rules) on one slot in
 //! one atomic step. An adapter brings that step, and what is no slot's: the registry, the notes, the hints.
 
-use std::fmt::Debug;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,13 +10,14 @@ use chrono::{DateTime, Utc};
 
 use super::rules::SlotStep;
 use super::state::SlotQuery;
+pub(super) use crate::error::Reply;
 use crate::job::{JobName, NodeName};
 use crate::slot::{Attempt, Audit, JobLatest, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
-pub(super) use crate::store::contract::Reply;
 use crate::store::contract::operations;
+use crate::store::locks::LockRuled;
 use crate::store::{
-    Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, Pause,
-    Release, Renewal, Settlement, Store, Wakeups,
+    Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, LockStore, NodeEntry, NodeReport,
+    Op, Pause, Release, Renewal, Settlement, Store, Wakeups,
 };
 
 /// What an adapter does by itself, and [`Store`] by it.
@@ -25,8 +26,9 @@ macro_rules! ruled {
         Decided $decided:tt
         $($part:ident { $($op:ident $name:ident as $own:ident($($arg:ident: $type:ty),*) -> $answer:ty;)* })*
     ) => {
-        /// What an adapter does by itself. What is documented by its link alone is that method of [`Store`].
-        pub(super) trait Ruled: Debug + Send + Sync + 'static {
+        /// What an adapter does by itself. What is documented by its link alone is that method of [`Store`]. Whoever can do a rule on a
+        /// slot can do one on locks.
+        pub(super) trait Ruled: LockRuled {
             fn capability(&self) -> Capability;
 
             fn location(&self) -> &str;
@@ -117,6 +119,10 @@ macro_rules! ruled {
 
             fn subscribe(&self) -> Wakeups {
                 self.hints()
+            }
+
+            fn lock_store(self: Arc<Self>) -> Option<Arc<dyn LockStore>> {
+                Some(self)
             }
         }
     };

@@ -16,11 +16,12 @@ use crate::cli::guarded::forward::{Forwarded, Signals};
 use crate::cli::guarded::task::{ExecArgs, Task};
 use crate::cli::guarded::told::{HOLDS, HOLDS_KEY, OF_LOCKS, handed_down};
 use crate::cli::guarded::verdict::{ReportFile, Telling, Verdict, finish, is_outside, judge, not_begun, not_opened};
+use crate::cli::locks::kept_for;
 use crate::cli::session::connect;
 use crate::cli::store_args::StoreAddress;
 use crate::clock::{Clock, Mono, SystemClock, offset_ms};
 use crate::config::Config;
-use crate::drive::{Account, Entropy, Once, Patience, Started, Traces, Wait, Work, timers};
+use crate::drive::{Account, Entropy, Once, Patience, Started, Traces, Wait, Work, locks, timers};
 use crate::exec::Output;
 use crate::job::{CommandSpec, LockKey, NodeName, Policy};
 use crate::machine::Assignment;
@@ -49,6 +50,9 @@ pub(crate) async fn exec(args: &ExecArgs, console: &mut Console) -> Result<(), F
         Ok(store) => store,
         Err(failure) => return Err(not_opened(task.slot, failure, telling, console)),
     };
+    if let Err(failure) = kept_for(&task.spec, &store) {
+        return Err(not_opened(task.slot, failure, telling, console));
+    }
     let (output, trigger) = (Output::PassThrough, Trigger::Exec);
     let (wait, record_timeout) = (args.waits(), args.record_timeout);
     let (past, audit) = (false, None);
@@ -176,6 +180,7 @@ impl Guarded {
             audit: self.audit.clone(),
             poll: (!capability.push || polls).then_some(capability.poll),
             seed: entropy.token(),
+            locks: spec.policy.locks.as_ref().and_then(|_| locks::port(&self.store, entropy.token())),
         }
     }
 
@@ -266,6 +271,8 @@ impl Outer {
             deadline: None,
             token: Some(self.token),
             lease_held: true,
+            // It runs under those of its outer run, whose variables are handed on.
+            locks: None,
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::cli::failure::Failure;
 use crate::cli::guarded::run::{Guarded, listen, node_name};
 use crate::cli::guarded::task::Task;
 use crate::cli::guarded::verdict::{ReportFile, Telling, Verdict, finish, judge, not_begun};
+use crate::cli::locks::kept_for;
 use crate::cli::lookup::SlotRef;
 use crate::cli::session::{KnownJob, StoreSession};
 use crate::cli::store_args::{StoreArgs, starter};
@@ -68,6 +69,7 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
     let Some(spec) = &job.spec else { return Err(no_command(job)) };
     let task = Task::of_file(spec, record.slot.clone())?;
     let StoreSession { store, address, now, .. } = session;
+    kept_for(&task.spec, &store)?;
     if args.past && later(task.slot.end(), address.options.retention) <= now {
         console
             .note(format_args!("cronward: {} is older than the records that the store keeps: {FORGOTTEN}", task.slot));
@@ -100,7 +102,7 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
     let (account, unwritten) = guarded.run().await?;
     // Whoever ends the wait knows why nothing was run.
     let ended_by = signals.ended_by();
-    let refusal = if ended_by.is_none() { refusal(&account, &args.store) } else { None };
+    let refusal = if ended_by.is_none() { refusal(&account, args.wait.is_some(), &args.store) } else { None };
     let verdict = refusal.unwrap_or_else(|| judge(&account, 0, ended_by)).with_unwritten(unwritten);
     let undo = (!account.runs.is_empty()).then_some(change.undo);
     finish(&account, &verdict, Telling { report, json: args.output.json, undo }, console)
@@ -137,7 +139,7 @@ fn no_command(job: &KnownJob) -> Failure {
 }
 
 /// A slot that cannot be run now, with the way out: a person waits for it, so it is not silent.
-fn refusal(account: &Account, store: &StoreArgs) -> Option<Verdict> {
+fn refusal(account: &Account, has_waited: bool, store: &StoreArgs) -> Option<Verdict> {
     if !account.runs.is_empty() || account.store_error.is_some() {
         return None;
     }
@@ -145,6 +147,11 @@ fn refusal(account: &Account, store: &StoreArgs) -> Option<Verdict> {
     let (unlock, reset) = (store.command(format_args!("unlock {slot}")), store.command(format_args!("reset {slot}")));
     let by = account.by.as_ref().map_or_else(|| "another node".to_owned(), |node| format!("node {node}"));
     let answer = account.answer?;
+    if let Some(held) = &account.queued {
+        let way_out = if has_waited { "" } else { ": wait with --wait" };
+        let told = vec![format!("{slot} was not run: {held}{way_out}")];
+        return Some(Verdict { code: ExitCode::TryAgain as u8, result: "locked", told });
+    }
     let (code, why) = match answer {
         ClaimAnswer::Held => (
             ExitCode::TryAgain,

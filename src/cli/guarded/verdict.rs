@@ -110,6 +110,9 @@ fn to_the_second(instant: DateTime<Utc>) -> impl std::fmt::Display {
 /// attempts, all is as it should be.
 fn of_answer(account: &Account, skipped: u8) -> Verdict {
     let slot = &account.slot;
+    if let Some(held) = &account.queued {
+        return Verdict { code: skipped, result: "locked", told: vec![format!("{slot} was skipped: {held}")] };
+    }
     let result = account.answer.map_or("unknown", ClaimAnswer::as_str);
     let outside = ExitCode::StoreRefuses as u8;
     let (code, told) = match account.answer {
@@ -393,6 +396,7 @@ mod tests {
             waited: false,
             by: None,
             store_error: None,
+            queued: None,
             runs: Vec::new(),
         }
     }
@@ -424,6 +428,15 @@ mod tests {
         assert_eq!(code(&ran(Outcome::Failure, Some(75), None)), 75);
         assert_eq!(code(&ran(Outcome::Failure, Some(127), None)), 127);
         assert_eq!(code(&ran(Outcome::Killed, None, Some(15))), 143);
+    }
+
+    #[test]
+    fn whoever_waited_for_locks_in_vain_is_told_who_holds_them() {
+        let queued = Some("db held by export@2026-11-21T13Z#1 on node c".to_owned());
+        let verdict = judge(&Account { answer: Some(ClaimAnswer::Claimed), queued, ..account() }, 7, None);
+        assert_eq!((verdict.code, verdict.result), (7, "locked"));
+        let told = "billing@2026-11-21T14Z was skipped: db held by export@2026-11-21T13Z#1 on node c";
+        assert_eq!(verdict.told, [told]);
     }
 
     #[test]

@@ -6,6 +6,8 @@
 use crate::cli::format::{brief, ending};
 use crate::cli::store_args::starter;
 use crate::cli::why::facts::{Facts, clock};
+use crate::cli::why::locks;
+use crate::cli::why::obstacle::obstacle;
 use crate::clock::between;
 use crate::job::NodeName;
 use crate::slot::{Audit, Decision, Mark, Outcome, RunRecord, SlotState, Verdict};
@@ -86,7 +88,7 @@ impl Facts {
     }
 
     /// The nodes whose decision log has something of this kind, each once.
-    fn who(&self, is: impl Fn(&Decision) -> bool) -> Vec<&NodeName> {
+    pub(super) fn who(&self, is: impl Fn(&Decision) -> bool) -> Vec<&NodeName> {
         let mut nodes: Vec<&NodeName> = Vec::new();
         for page in self.pages.iter().filter(|page| page.notes.iter().any(|note| is(&note.decision))) {
             if !nodes.contains(&&page.node) {
@@ -94,15 +96,6 @@ impl Facts {
             }
         }
         nodes
-    }
-}
-
-fn names(nodes: &[&NodeName]) -> String {
-    let names: Vec<&str> = nodes.iter().map(|node| node.as_str()).collect();
-    match names.as_slice() {
-        [] => "no node".to_owned(),
-        [one] => format!("node {one}"),
-        [first @ .., last] => format!("nodes {} and {last}", first.join(", ")),
     }
 }
 
@@ -144,6 +137,9 @@ fn running(facts: &Facts) -> Explanation {
     };
     let since = facts.record.runs.iter().find(|run| run.token == *token).map(|run| run.claimed_at);
     let since = since.map(|at| format!(" since {}", facts.at(at))).unwrap_or_default();
+    if let Some(waits) = locks::waits(facts, by.attempt) {
+        return Explanation::fine(format!("the slot waits for {waits}; node {} has held the lease{since}", by.node));
+    }
     Explanation::fine(format!(
         "the slot is running: node {} has held the lease{since} with attempt {}; the lease expires in {} unless renewed",
         by.node,
@@ -272,7 +268,10 @@ fn orphaned(facts: &Facts) -> Explanation {
 }
 
 fn missed(facts: &Facts) -> Explanation {
-    let sentence = if facts.record.attempts > 0 {
+    let sentence = if let Some(why) = locks::given_back(facts) {
+        let others = obstacle(facts).map(|why| format!("; then {why}")).unwrap_or_default();
+        format!("the slot did not run: {why}{others}")
+    } else if facts.record.attempts > 0 {
         let others = obstacle(facts).map(|why| format!("; then {why}")).unwrap_or_default();
         let end = facts.at(facts.record.slot.end());
         format!("no attempt of the slot succeeded: {}; no other attempt started before {end}{others}", last(facts))
@@ -318,41 +317,6 @@ fn unheard(facts: &Facts) -> Explanation {
             Explanation::fixable(sentence, facts.again())
         }
     }
-}
-
-/// What the nodes that tried to claim it recorded last: why none of them claimed it.
-fn obstacle(facts: &Facts) -> Option<String> {
-    /// Whether a decision is of this kind, and what such a node did.
-    type Kind = (fn(&Decision) -> bool, &'static str);
-    let kinds: [Kind; 7] = [
-        (|it| matches!(it, Decision::StoreAway { .. }), "could not reach the store"),
-        (|it| matches!(it, Decision::Blocked { .. }), "found another slot of the job still running"),
-        (|it| matches!(it, Decision::Paused), "found the job paused"),
-        (|it| matches!(it, Decision::TooLate), "came too late: the start deadline had passed"),
-        (|it| matches!(it, Decision::Shed), "had no capacity: the slot ended before the command could start"),
-        (|it| matches!(it, Decision::Early), "claimed the slot before its start by the store's clock"),
-        (|it| matches!(it, Decision::Closed), "claimed the slot after its end by the store's clock"),
-    ];
-    let mut told = Vec::new();
-    for (is, what) in kinds {
-        let nodes = facts.who(is);
-        if !nodes.is_empty() {
-            told.push(format!("{} {what}", names(&nodes)));
-        }
-    }
-    let is_passed = |decision: &Decision| matches!(decision, Decision::NotSelected { .. });
-    let passed = facts.who(is_passed);
-    if told.is_empty() && !passed.is_empty() {
-        let notes = facts.pages.iter().flat_map(|page| &page.notes).map(|note| &note.decision);
-        let wanted = notes.rev().find_map(|it| match it {
-            Decision::NotSelected { wanted } => Some(wanted.as_str()),
-            _ => None,
-        });
-        let wanted = wanted.unwrap_or("another label");
-        let have = if passed.len() == 1 { "does" } else { "do" };
-        told.push(format!("only_on requires {wanted}, and {} {have} not have that label", names(&passed)));
-    }
-    (!told.is_empty()).then(|| told.join("; "))
 }
 
 /// Who knows the job, and what they did not do.

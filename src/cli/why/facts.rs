@@ -72,7 +72,8 @@ fn cause(entry: &DecisionView) -> (u8, u32, u8) {
         "config_differs" | "operator" | "ticked" | "asked" | "not_selected" | "early" => return (0, 0, 0),
         "claimed" => 0,
         "started" => 1,
-        "lease_in_doubt" | "lease_lost" | "lease_restored" => 2,
+        "lock_waiting" | "lock_held" | "lock_left" => 1,
+        "lease_in_doubt" | "lease_lost" | "lease_restored" | "lock_lost" => 2,
         "ended" => 3,
         "overtaken" | "unsettled" => return (3, 0, 0),
         "verdict" => return (4, 0, 0),
@@ -158,6 +159,12 @@ fn by_whom(by: Option<&NodeName>) -> String {
     by.map_or_else(|| "another node".to_owned(), ToString::to_string)
 }
 
+/// Who holds: what for, on which node, since when.
+pub(super) fn holder(by: &NodeName, label: &str, since: Option<DateTime<Utc>>) -> String {
+    let since = since.map(|since| format!(" since {}", since.format("%H:%M:%S"))).unwrap_or_default();
+    if label.is_empty() { format!("node {by}{since}") } else { format!("{label} on node {by}{since}") }
+}
+
 fn told(decision: &Decision) -> (&'static str, String) {
     match decision {
         Decision::Ticked { tick } => {
@@ -194,6 +201,16 @@ fn told(decision: &Decision) -> (&'static str, String) {
             ("overtaken", format!("ran concurrently with {by}: the slot ran more than once"))
         }
         Decision::Unsettled { attempt } => ("unsettled", format!("could not record the outcome of attempt {attempt}")),
+        Decision::LockWaiting { locks, ahead, by, label, since, .. } => {
+            let holder = holder(by, label, *since);
+            ("lock_waiting", format!("waits for {locks}: {ahead} ahead; held by {holder}"))
+        }
+        Decision::LockHeld { locks, fence, .. } => ("lock_held", format!("got {locks} (fence {})", fence.0)),
+        Decision::LockLost { attempt, to } => {
+            let to = to.as_ref().map_or_else(String::new, |node| format!(" to a holder on node {node}"));
+            ("lock_lost", format!("lost the locks of attempt {attempt}{to}"))
+        }
+        Decision::LockLeft { why, .. } => ("lock_left", format!("left the queue: {why}")),
         Decision::Unknown => ("unknown", "a decision of a later version of cronward".to_owned()),
     }
 }

@@ -8,6 +8,8 @@
 
 mod explain;
 mod facts;
+mod locks;
+mod obstacle;
 #[cfg(test)]
 mod tests;
 

@@ -6,7 +6,7 @@ use super::*;
 use crate::cli::console::Console;
 use crate::cli::fixture::{self, NOON, Scene, at, node};
 use crate::job::Namespace;
-use crate::slot::{Decision, Mark, Note, NotePage, Outcome, RunRecord, SlotRecord, Verdict, VerdictRecord};
+use crate::slot::{Decision, Fence, Mark, Note, NotePage, Outcome, RunRecord, SlotRecord, Verdict, VerdictRecord};
 use crate::store::{JobEntry, JobOrigin};
 
 const OVER: &str = "2026-11-21T15:00:00Z";
@@ -61,6 +61,56 @@ fn a_slot_that_is_done_says_who_did_it() {
         said(&about(marked, OVER, vec![])),
         "the slot counts as done: alice marked it as done at 12:00:02, without a run"
     );
+}
+
+fn queued(attempt: u32) -> Decision {
+    let since = Some(at("2026-11-21T11:58:02Z"));
+    let (locks, label) = ("db-heavy, gpu:1/4".to_owned(), "export@2026-11-21T11Z#1".to_owned());
+    Decision::LockWaiting { attempt, locks, ahead: 2, by: node("c"), label, since }
+}
+
+#[test]
+fn a_slot_that_waits_for_locks_says_for_which_and_who_holds_them() {
+    let by = crate::slot::Holder { node: node("b"), attempt: 1 };
+    let mark = Mark::Leased { by, token: fixture::token(1), remaining: std::time::Duration::from_secs(40) };
+    let run = RunRecord { outcome: None, ended_at: None, started_at: None, ..fixture::done().runs.remove(0) };
+    let record = SlotRecord { mark, runs: vec![run], verdict: None, ..fixture::done() };
+    let pages = || vec![page("b", &[Decision::Claimed { attempt: 1 }, queued(1)])];
+    let waits = about(record, "2026-11-21T12:10:00Z", pages());
+    let told = said(&waits);
+    assert!(
+        told.starts_with(
+            "the slot waits for db-heavy, gpu:1/4: 2 ahead, held by export@2026-11-21T11Z#1 on node c since 11:58:02; node b \
+             has held the lease since "
+        ),
+        "{told}"
+    );
+    let mut held = pages();
+    held[0].add(
+        at("2026-11-21T12:09:00Z"),
+        Decision::LockHeld { attempt: 1, locks: "db-heavy".to_owned(), fence: Fence(7) },
+    );
+    assert!(said(&Facts { pages: held, ..waits }).starts_with("the slot is running: "));
+}
+
+fn only_waited() -> SlotRecord {
+    let why = "the slot ended while it waited for db-heavy".to_owned();
+    let ended_at = Some(at("2026-11-21T13:00:00Z"));
+    let run = RunRecord { attempt: 1, started_at: None, ended_at, ..fixture::done().runs.remove(0) };
+    let run = RunRecord { outcome: Some(Outcome::GivenBack), message: Some(why), exit_code: None, ..run };
+    SlotRecord { attempts: 1, forgiven: 1, mark: Mark::Free, runs: vec![run], ..fixture::done() }
+}
+
+#[test]
+fn a_slot_that_only_waited_says_what_for() {
+    let told =
+        said(&about(missed(only_waited()), OVER, vec![page("a", &[Decision::Claimed { attempt: 1 }, queued(1)])]));
+    let expected = "the slot did not run: attempt 1 on node a was given back at 13:00:00: the slot ended while it waited for \
+                    db-heavy";
+    assert_eq!(told, format!("{expected}\n{PAST}"));
+    let pages = vec![page("a", &[queued(1)]), page("b", &[Decision::store_away("x")])];
+    let told = said(&about(missed(only_waited()), OVER, pages));
+    assert_eq!(told, format!("{expected}; then node b could not reach the store\n{PAST}"), "who came later");
 }
 
 #[test]

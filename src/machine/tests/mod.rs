@@ -3,6 +3,7 @@
 
 mod claiming;
 mod locking;
+mod queueing;
 mod retrying;
 mod running;
 mod settling;
@@ -49,6 +50,7 @@ fn assignment(policy: Policy) -> Assignment {
         audit: None,
         poll: None,
         seed: Token::from_bits(42),
+        locks: None,
     }
 }
 

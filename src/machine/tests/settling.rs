@@ -80,7 +80,7 @@ fn a_success_is_recorded_even_after_the_lease_was_lost() {
     completed(&mut bench);
     bench.settlement(Ok(Settlement::Overtaken { by: other() }));
     assert_eq!(bench.machine.ended(), Some(End::Done));
-    assert!(bench.told(|event| matches!(event, Event::Overtaken { attempt: 1, .. })));
+    assert!(bench.told(|event| matches!(event, Event::Overtaken { attempt: 1, unstarted: false, .. })));
 }
 
 #[test]

@@ -103,19 +103,32 @@ mod tests {
 {"event":"run_started","attempt":1,"fence":1795269600001,"trigger":"manual","guarded":false}
 {"event":"run_ended","attempt":1,"outcome":"success","exit_code":0,"duration_s":0.123}
 {"event":"run_ended","attempt":1,"outcome":"killed","signal":9,"duration_s":3.0,"note":"no"}
+{"event":"unstarted","attempt":1,"why":"the start deadline had passed"}
+{"event":"unstarted","attempt":1,"why":"the slot ended while it waited for db","locks":[{"lock":"db","weight":1,"of":1}]}
 {"event":"run_timed_out","attempt":1}
 {"event":"renewal_answered","answer":"restored"}
 {"event":"lease_in_doubt","attempt":1,"killing":true}
 {"event":"lease_lost","attempt":1,"to":"b","to_attempt":2,"killing":false}
 {"event":"lease_lost","attempt":1,"killing":false}
+{"event":"lease_lost","attempt":1,"killing":false,"unstarted":true}
 {"event":"lease_restored","attempt":1}
 {"event":"settled","attempt":1,"outcome":"given_back"}
 {"event":"overtaken","attempt":1,"by":"b","by_attempt":2}
+{"event":"overtaken","attempt":1,"by":"b","by_attempt":2,"unstarted":true}
 {"event":"attempts_used_up","used":3}
 {"event":"settlement_given_up","attempt":1,"outcome":"failure"}
 {"event":"start_deadline_passed"}
 {"event":"shed"}
 {"event":"store_failed","op":"give_back","kind":"read_only","error":"no"}
+{"event":"lock_waiting","attempt":1,"locks":[{"lock":"gpu","weight":1,"of":4}],"ahead":2,"by":"b","by_label":"export@2026-11-21T13Z#1","since":"2026-11-21T13:58:02.001Z"}
+{"event":"lock_waiting","attempt":1,"locks":[{"lock":"db","weight":1,"of":1}],"ahead":1,"by":"b"}
+{"event":"lock_held","attempt":1,"locks":[{"lock":"db","weight":1,"of":1}],"fence":1795269600001,"waited_s":3.5}
+{"event":"lock_held","attempt":1,"locks":[{"lock":"db","weight":1,"of":1}],"fence":1795269600001,"waited_s":3.5,"again":true}
+{"event":"lock_lost","attempt":1,"to":"b","to_label":"x","in_doubt":false,"killing":true}
+{"event":"lock_lost","attempt":1,"in_doubt":true,"killing":false}
+{"event":"lock_lost","attempt":1,"in_doubt":true,"killing":false,"unstarted":true}
+{"event":"lock_left","attempt":1,"answer":"overtaken","by":"b","by_label":"x"}
+{"event":"lock_left","attempt":1,"answer":"released","why":"lock_wait passed while it waited for db"}
 {"event":"closed","verdict":"missed"}"#;
 
     #[test]

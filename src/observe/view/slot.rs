@@ -238,8 +238,8 @@ pub struct DecisionView {
     /// The attempt that it is about; null where it is about none.
     pub attempt: Option<Attempt>,
     /// A word for programs: `ticked asked not_selected claimed held done exhausted backoff paused blocked early closed too_late
-    /// store_away started ended lease_in_doubt lease_lost lease_restored overtaken unsettled config_differs verdict operator
-    /// unknown`.
+    /// store_away started ended lease_in_doubt lease_lost lease_restored overtaken unsettled lock_waiting lock_held lock_lost
+    /// lock_left config_differs verdict operator unknown`.
     pub what: &'static str,
     /// The same in words.
     pub text: String,

@@ -18,7 +18,7 @@ use crate::job::Namespace;
 use crate::slot::Slot;
 use crate::store::backend::{Backend, Files, Opened};
 use crate::store::keyed::Call;
-use crate::store::{Advice, Capability, Finding, LockStore, Op, OpenError, StoreError, StoreOptions, Trial};
+use crate::store::{Advice, Capability, Finding, Op, OpenError, StoreError, StoreOptions, Trial};
 
 /// etcd.
 pub(in crate::store) struct EtcdBackend;
@@ -51,15 +51,6 @@ impl Backend for EtcdBackend {
         options: StoreOptions,
         clock: Arc<dyn Clock>,
     ) -> Result<Arc<dyn Opened>, OpenError> {
-        Ok(Arc::new(EtcdStore::open(url, options, clock).await?))
-    }
-
-    async fn open_locks(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Arc<dyn LockStore>, OpenError> {
         Ok(Arc::new(EtcdStore::open(url, options, clock).await?))
     }
 

@@ -6,9 +6,10 @@
 //! - [`Rotation`] goes on with another password once the store refuses the old one.
 
 mod chaos;
+mod locks;
 mod rotation;
 
-pub use crate::store::contract::Reply;
+pub use crate::error::Reply;
 pub use chaos::{Chaos, ChaosFault, ChaosStore, Odds};
 pub use rotation::{Credentials, Rotation};
 
@@ -26,8 +27,8 @@ use crate::slot::{Attempt, Audit, JobLatest, Lease, NotePage, OutputTail, RunRec
 use crate::store::contract::operations;
 use crate::store::hints::Teller;
 use crate::store::{
-    Applied, Capability, Claim, ClaimRequest, Closing, ErrorKind, HeartbeatReply, Intervention, JobEntry, NodeEntry,
-    NodeReport, Op, Pause, Release, Renewal, Settlement, Store, StoreError, Wakeups,
+    Applied, Capability, Claim, ClaimRequest, Closing, ErrorKind, HeartbeatReply, Intervention, JobEntry, LockStore,
+    NodeEntry, NodeReport, Op, Pause, Release, Renewal, Settlement, Store, StoreError, Wakeups,
 };
 
 /// One operation with its arguments. It may be made any number of times; each is a request of its own.
@@ -90,6 +91,11 @@ macro_rules! layered {
 
             fn subscribe(&self) -> Wakeups {
                 self.inner.subscribe()
+            }
+
+            fn lock_store(self: Arc<Self>) -> Option<Arc<dyn LockStore>> {
+                self.inner.store().lock_store()?;
+                Some(self)
             }
         }
     };

@@ -209,6 +209,7 @@ mod tests {
     use super::*;
     use crate::clock::ManualClock;
     use crate::job::{JobName, NodeName};
+    use crate::resource::{AcquireRequest, Acquired, LockRenewal};
     use crate::slot::{Outcome, RunRecord, Slot, Token, Trigger};
     use crate::store::memory::MemoryStore;
     use crate::store::{Claim, ClaimRequest, Renewal, StoreError, StoreOptions, Wake, WakeKind};
@@ -327,6 +328,19 @@ mod tests {
         assert_eq!(store.renew(&lease).await.unwrap(), Renewal::Renewed, "under the same lease");
         assert!(store.nodes().await.is_ok());
         assert_eq!(server.times_read(), 1, "nothing is read while nothing is refused");
+    }
+
+    #[tokio::test]
+    async fn locks_are_held_on_with_the_new_password() {
+        let server = Server::start();
+        let locks = server.rotation().store().lock_store().unwrap();
+        let (node, demand) = (NodeName::new("a").unwrap(), "db".parse::<crate::resource::Demand>().unwrap());
+        let token = Token::from_bits(1);
+        let request = AcquireRequest::new(token, node, token, Duration::from_secs(60), demand.into());
+        let Acquired::Held { fence, places, .. } = locks.acquire(&request).await.unwrap() else { panic!() };
+        server.change_password();
+        server.write(NEW);
+        assert_eq!(locks.renew_lock(&request.granted(fence, places)).await.unwrap(), LockRenewal::Renewed);
     }
 
     #[tokio::test]

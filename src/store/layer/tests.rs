@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use super::{Call, Chaos, ChaosFault, Layer, Layered, Odds, Reply, Timeout};
 use crate::clock::ManualClock;
 use crate::job::{JobName, NodeName};
+use crate::resource::{AcquireRequest, Acquired, Demand, Demands, LockHint};
 use crate::slot::{Slot, Token};
 use crate::store::memory::MemoryStore;
 use crate::store::{Applied, Claim, ClaimRequest, ErrorKind, Op, Store, StoreOptions};
@@ -62,6 +63,38 @@ async fn a_read_that_is_not_answered_in_time_changed_nothing() {
     assert_eq!(store.inspect(&[slot()]).await.unwrap_err().applied, Applied::No);
     assert_eq!(store.jobs().await.unwrap_err().applied, Applied::No);
     assert_eq!(store.purge().await.unwrap_err().applied, Applied::Maybe);
+}
+
+fn demands() -> Demands {
+    Demands::from("db".parse::<Demand>().unwrap())
+}
+
+fn asking(token: u128) -> AcquireRequest {
+    let node = NodeName::new("a").unwrap();
+    AcquireRequest::new(Token::from_bits(token), node, Token::from_bits(9), Duration::from_secs(60), demands())
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_locks_of_a_store_are_behind_its_layers() {
+    let memory = memory();
+    let stalled = Layered::new(Arc::new(memory.clone()), Stall);
+    let store: Arc<dyn Store> = Arc::new(Layered::new(Arc::new(stalled), Timeout::after(Duration::from_millis(500))));
+    let locks = store.lock_store().unwrap();
+    let error = locks.acquire(&asking(1)).await.unwrap_err();
+    assert_eq!((error.kind, error.applied, error.op), (ErrorKind::Timeout, Applied::Maybe, Op::Acquire));
+    assert_eq!(locks.locks(&[]).await.unwrap_err().applied, Applied::No);
+    assert_eq!(memory.with_ledger(|ledger, now| ledger.lock_records(&[], now))[0].entries.len(), 1);
+}
+
+#[tokio::test]
+async fn the_hints_on_locks_pass_through_layers() {
+    let store: Arc<dyn Store> = Arc::new(Layered::new(Arc::new(memory()), Timeout::after(Duration::from_secs(60))));
+    let locks = store.lock_store().unwrap();
+    let mut hints = locks.listen(Token::from_bits(9));
+    assert!(matches!(locks.acquire(&asking(1)).await.unwrap(), Acquired::Held { .. }));
+    assert!(matches!(locks.acquire(&asking(2)).await.unwrap(), Acquired::Waiting { .. }));
+    locks.release(&asking(1).exit(false)).await.unwrap();
+    assert_eq!(hints.try_recv().ok(), Some(LockHint::Ready(Token::from_bits(2))));
 }
 
 #[tokio::test]

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::error::Reply;
 use crate::job::LockName;
 use crate::resource::{AcquireRequest, Acquired, LockExit, LockHold, LockRecord, LockRelease, LockRenewal};
 use crate::slot::{Audit, Token};
-use crate::store::contract::Reply;
 use crate::store::locks::{LockRuled, LockWakeups};
 use crate::store::memory::{Ledger, MemoryStore};
 use crate::store::rules::LockStep;

@@ -26,8 +26,8 @@ use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
 use crate::store::state::SlotQuery;
 use crate::store::{
-    Capability, HeartbeatReply, Intervention, JobEntry, LockStore, NodeEntry, NodeReport, Op, OpenError, Pause, Reach,
-    StoreClock, StoreOptions, Wakeups,
+    Capability, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, OpenError, Pause, Reach, StoreClock,
+    StoreOptions, Wakeups,
 };
 use ledger::{Kept, id};
 
@@ -195,15 +195,6 @@ impl Backend for MemoryBackend {
     }
 
     async fn open(&self, _: &str, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Arc<dyn Opened>, OpenError> {
-        Ok(Arc::new(MemoryStore::new(options, clock)))
-    }
-
-    async fn open_locks(
-        &self,
-        _url: &str,
-        options: StoreOptions,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Arc<dyn LockStore>, OpenError> {
         Ok(Arc::new(MemoryStore::new(options, clock)))
     }
 

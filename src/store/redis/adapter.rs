@@ -1,6 +1,7 @@
 //! The contract on Redis: one script call per operation. What each decides stands in its file in `lua/`; here are only
 //! its arguments and how its answer is read.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,14 +14,14 @@ use super::records::{cut_json, open_json};
 use super::script::{self, Args, Script};
 use super::store::{RedisStore, ttl, whole_millis};
 use super::{decode, records};
+use crate::error::Reply;
 use crate::job::{JobName, MAX_ATTEMPTS_LIMIT, NodeName};
 use crate::slot::{
     Attempt, Audit, JobLatest, Lease, MOST_PAGES, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token,
 };
-use crate::store::contract::Reply;
 use crate::store::{
-    Applied, Capability, Claim, ClaimRequest, Closing, ErrorKind, HeartbeatReply, Intervention, JobEntry, NodeEntry,
-    NodeReport, Op, Pause, Reach, Release, Renewal, Settlement, Store, StoreClock, StoreError, Wakeups,
+    Applied, Capability, Claim, ClaimRequest, Closing, ErrorKind, HeartbeatReply, Intervention, JobEntry, LockStore,
+    NodeEntry, NodeReport, Op, Pause, Reach, Release, Renewal, Settlement, Store, StoreClock, StoreError, Wakeups,
 };
 
 /// Slots that one `inspect` script reads: bounds how long the server is kept from others.
@@ -213,6 +214,10 @@ impl Store for RedisStore {
 
     fn subscribe(&self) -> Wakeups {
         self.listener.subscribe()
+    }
+
+    fn lock_store(self: Arc<Self>) -> Option<Arc<dyn LockStore>> {
+        Some(self)
     }
 }
 

@@ -20,7 +20,7 @@ use crate::store::redis::RedisStore;
 use crate::store::redis::adapter::CAPABILITY;
 use crate::store::redis::keys::Keys;
 use crate::store::url::scheme;
-use crate::store::{Capability, Finding, LockStore, Op, OpenError, StoreError, StoreOptions, Trial};
+use crate::store::{Capability, Finding, Op, OpenError, StoreError, StoreOptions, Trial};
 
 /// Redis where one server keeps a slot.
 pub(in crate::store) struct RedisBackend {
@@ -76,15 +76,6 @@ impl Backend for RedisBackend {
     }
 
     async fn open(&self, url: &str, options: StoreOptions, _: Arc<dyn Clock>) -> Result<Arc<dyn Opened>, OpenError> {
-        Ok(Arc::new(RedisStore::open(url, options).await?))
-    }
-
-    async fn open_locks(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        _: Arc<dyn Clock>,
-    ) -> Result<Arc<dyn LockStore>, OpenError> {
         Ok(Arc::new(RedisStore::open(url, options).await?))
     }
 

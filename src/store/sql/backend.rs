@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::job::Namespace;
 use crate::slot::Slot;
 use crate::store::backend::{Backend, Opened};
-use crate::store::{Capability, LockStore, Migration, OpenError, StoreOptions};
+use crate::store::{Capability, Migration, OpenError, StoreOptions};
 
 /// The database, and what finds a slot's rows there.
 fn rows(location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)> {
@@ -56,15 +56,6 @@ impl Backend for SqliteBackend {
         Ok(Arc::new(sqlite::SqliteStore::open(url, options).await?))
     }
 
-    async fn open_locks(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        _: Arc<dyn Clock>,
-    ) -> Result<Arc<dyn LockStore>, OpenError> {
-        Ok(Arc::new(sqlite::SqliteStore::open(url, options).await?))
-    }
-
     async fn migrate(&self, url: &str) -> Result<Option<Migration>, OpenError> {
         sqlite::SqliteStore::migrate(url).await.map(Some)
     }
@@ -94,15 +85,6 @@ impl<D: Dialect> Backend for ServerBackend<D> {
     }
 
     async fn open(&self, url: &str, options: StoreOptions, _: Arc<dyn Clock>) -> Result<Arc<dyn Opened>, OpenError> {
-        Ok(Arc::new(ServerStore::<D>::open(url, options)?))
-    }
-
-    async fn open_locks(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        _: Arc<dyn Clock>,
-    ) -> Result<Arc<dyn LockStore>, OpenError> {
         Ok(Arc::new(ServerStore::<D>::open(url, options)?))
     }
 

@@ -20,7 +20,7 @@ use crate::store::backend::{Backend, Opened};
 use crate::store::keyed::Call;
 use crate::store::shelf::LockShelf as _;
 use crate::store::state::Moment;
-use crate::store::{Capability, Finding, LockStore, Op, OpenError, StoreError, StoreOptions, Trial};
+use crate::store::{Capability, Finding, Op, OpenError, StoreError, StoreOptions, Trial};
 
 /// ZooKeeper.
 pub(in crate::store) struct ZookeeperBackend;
@@ -45,15 +45,6 @@ impl Backend for ZookeeperBackend {
         options: StoreOptions,
         clock: Arc<dyn Clock>,
     ) -> Result<Arc<dyn Opened>, OpenError> {
-        Ok(Arc::new(ZookeeperStore::open(url, options, clock).await?))
-    }
-
-    async fn open_locks(
-        &self,
-        url: &str,
-        options: StoreOptions,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Arc<dyn LockStore>, OpenError> {
         Ok(Arc::new(ZookeeperStore::open(url, options, clock).await?))
     }
 

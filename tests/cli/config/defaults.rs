@@ -55,6 +55,8 @@ fn every_key_of_a_job_is_read() {
         on_store_error = "run"
         concurrency = "replace"
         start_deadline = "2h"
+        locks = []
+        lock_wait = "10m"
         jitter = "90s"
         command = "echo hi | cat"
         env = { RUST_LOG = "info" }
@@ -83,6 +85,8 @@ fn every_key_of_a_job_is_read() {
         on_store_error: OnStoreError::Run,
         concurrency: Concurrency::Replace,
         start_deadline: Some(seconds(7_200)),
+        locks: None,
+        lock_wait: Some(seconds(600)),
     };
     let command = CommandSpec {
         program: Program::Shell("echo hi | cat".to_owned()),

@@ -6,6 +6,7 @@ mod hash;
 mod hostile;
 mod jobs;
 mod lints;
+mod locks;
 mod rendering;
 mod sections;
 

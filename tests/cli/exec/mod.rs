@@ -53,6 +53,7 @@ fn run() -> RunContext {
         deadline: None,
         token: None,
         lease_held: true,
+        locks: None,
     }
 }
 

@@ -5,7 +5,7 @@ use crate::place::Place;
 use crate::{jobs, stall, wait};
 use std::time::{Duration, Instant};
 
-fn store(place: &Place) -> String {
+pub(super) fn store(place: &Place) -> String {
     format!("sqlite://{}", place.file("cronward.db").display())
 }
 

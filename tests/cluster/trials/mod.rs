@@ -10,6 +10,7 @@ mod failures;
 mod gaps;
 mod idle;
 mod links;
+mod locks;
 mod logs;
 mod once;
 mod outages;
@@ -65,6 +66,11 @@ pub(crate) fn all() -> Vec<(&'static str, Body)> {
         links::a_lease_that_the_server_forgot_mid_run_is_restored_and_nothing_runs_twice,
         embedded::two_daemons_on_one_file_do_every_slot_once,
         embedded::on_one_file_the_run_of_a_killed_daemon_is_taken_over,
+        locks::two_jobs_that_name_one_lock_run_one_after_the_other,
+        locks::a_slot_that_only_waited_is_missed_uses_no_attempt_and_says_why,
+        locks::whoever_drains_while_it_waits_leaves_the_slot_and_its_attempt_to_another,
+        locks::a_pause_and_a_changed_job_end_the_wait_and_the_slot_comes_back,
+        locks::the_place_of_a_node_that_dies_while_it_waits_is_another_nodes_in_a_second_attempt,
         logs::a_pipe_that_nobody_reads_holds_up_neither_the_jobs_nor_term,
         reloads::a_reload_leaves_the_running_command_alone_and_plans_what_is_new,
         reloads::a_file_with_an_error_changes_nothing_and_the_log_names_the_line,

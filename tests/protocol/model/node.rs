@@ -174,6 +174,7 @@ fn effect(order: Order, messages: &mut Messages) -> Effect {
         Order::Complete { lease, run, done_ttl } => Op::Complete(lease, run, done_ttl),
         Order::Fail { lease, run, retry_after } => Op::Fail(lease, run, retry_after),
         Order::GiveBack { lease, run } => Op::GiveBack(lease, run),
+        Order::Lock(_) | Order::AskPause => panic!("the job of this model names no locks: {order:?}"),
     };
     let op = op.without_times();
     Effect::Send(op.kind(), messages.ops.id(format!("{op:?}"), op))

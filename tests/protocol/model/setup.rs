@@ -170,6 +170,7 @@ impl Setup {
             audit: None,
             poll: None,
             seed: Token::from_bits((u128::from(node) * 8 + u128::from(start) + 1) << 64),
+            locks: None,
         }
     }
 

@@ -93,7 +93,7 @@ impl Again {
                 desk.process,
                 desk.uncorrected.wall,
                 &fact.lease.slot,
-                &Told::Overtaken { attempt: fact.lease.attempt, by: by.node, by_attempt: by.attempt },
+                &Told::Overtaken { attempt: fact.lease.attempt, by: by.node, by_attempt: by.attempt, unstarted: false },
             );
         }
         self.tell_next(desk, requests, (round, rest));

@@ -321,6 +321,8 @@ fn policy(rhythm: &Rhythm, network: &Network, dice: &mut Dice) -> Policy {
         on_store_error: dice.pick(&[OnStoreError::Skip, OnStoreError::Skip, OnStoreError::Run], OnStoreError::Skip),
         concurrency: dice.pick(&[Concurrency::Forbid, Concurrency::Allow, Concurrency::Replace], Concurrency::Forbid),
         start_deadline: if dice.below(8) == 0 { Some(part(3)) } else { None },
+        locks: None,
+        lock_wait: None,
     }
 }
 

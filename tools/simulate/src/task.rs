@@ -121,6 +121,8 @@ impl Task {
                 };
                 requests.ask(desk, Asked::Settlement(id, fact), ask, None);
             }
+            // No job of a world names locks.
+            Action::Lock(_) | Action::AskPause => {}
             Action::GiveBack { lease, run } => {
                 requests.ask(desk, Asked::Settlement(id, None), Ask::GiveBack { lease, run }, None);
             }
@@ -258,6 +260,8 @@ fn words(action: &Action) -> String {
             format!("fail attempt {} ({:?}), retry after {retry_after:?}", lease.attempt, run.outcome)
         }
         Action::GiveBack { lease, .. } => format!("give back attempt {}", lease.attempt),
+        Action::Lock(order) => format!("{order:?}"),
+        Action::AskPause => "ask for a pause".to_owned(),
     }
 }
 
@@ -277,5 +281,6 @@ pub(super) fn assignment(start: Start, desk: &mut Desk<'_>) -> Assignment {
         audit: None,
         poll: scenario.poll,
         seed: Token::from_bits(bits),
+        locks: None,
     }
 }

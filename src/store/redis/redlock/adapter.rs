@@ -12,13 +12,13 @@ use futures_util::future::join_all;
 use super::RedlockStore;
 use super::masters::{Heard, Masters};
 use crate::clock::between;
+use crate::error::Reply;
 use crate::job::{JobName, NodeName};
 use crate::slot::{
     Attempt, Audit, JobLatest, Lease, Mark, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token, Verdict,
     VerdictRecord,
 };
 use crate::store::backend::Opened;
-use crate::store::contract::Reply;
 use crate::store::hints::Hints;
 use crate::store::redis::RedisStore;
 use crate::store::redlock::{lease, median, records};

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use redis::Value;
 
+use crate::error::Reply;
 use crate::job::{MAX_ATTEMPTS_LIMIT, NodeName};
 use crate::reply::{ClaimRequest, Renewal};
 use crate::slot::{Attempt, DoneMark, Lease, RunRecord, Slot, Verdict, VerdictRecord};
 use crate::store::backend::Opened as _;
-use crate::store::contract::Reply;
 use crate::store::redis::RedisStore;
 use crate::store::redis::adapter::asked_by;
 use crate::store::redis::decode::{self, Corrupt, Fields, instant, integer, json, list, millis};

@@ -1,0 +1,95 @@
+//! What only shows when the locks of a job are looked at together with its other keys, its store, and the locks of the other jobs.
+
+use std::collections::BTreeMap;
+
+use crate::config::context::Context;
+use crate::config::jobs::Draft;
+use crate::config::notation::format_duration;
+use crate::config::{Diagnostic, Severity, StoreConfig};
+use crate::job::{Concurrency, LockName, OnStoreError};
+use crate::resource::UNLIMITED;
+use crate::store::capability;
+
+/// Looks at each job that nothing is wrong with so far.
+pub(super) fn conflicts(ctx: &Context<'_>, drafts: &mut [Draft], store: &StoreConfig) {
+    for draft in drafts.iter_mut().filter(|draft| draft.sound && draft.spec.policy.locks.is_some()) {
+        let errors = ctx.errors();
+        unguarded(ctx, draft);
+        store_without(ctx, draft, store);
+        draft.sound = ctx.errors() == errors;
+    }
+}
+
+/// A run that the store did not grant holds nothing there.
+fn unguarded(ctx: &Context<'_>, draft: &Draft) {
+    if draft.spec.policy.on_store_error == OnStoreError::Run {
+        let message = "on_store_error = \"run\" would run the job without its locks".to_owned();
+        let hint = "write on_store_error = \"skip\", or remove locks";
+        ctx.error("unguarded-locks", draft.place_or_name("on_store_error"), message, hint);
+    }
+}
+
+/// The file has to be right by itself, as its url has.
+fn store_without(ctx: &Context<'_>, draft: &Draft, store: &StoreConfig) {
+    if let Some(store) = capability(&store.url).filter(|store| !store.locks) {
+        let message = format!("the store {} keeps no locks: the job could never run", store.name);
+        let hint = "use a store that keeps locks: docs/locks.md";
+        ctx.error("no-locks", draft.place_or_name("locks"), message, hint);
+    }
+}
+
+/// What is allowed and may not be meant.
+pub(super) fn check(ctx: &Context<'_>, drafts: &[Draft]) {
+    let mut users: BTreeMap<&LockName, Vec<(&Draft, u32)>> = BTreeMap::new();
+    for draft in drafts.iter().filter(|draft| draft.sound && draft.spec.enabled) {
+        for demand in draft.spec.policy.locks.iter().flatten() {
+            users.entry(demand.lock()).or_default().push((draft, demand.of()));
+        }
+    }
+    for (lock, users) in &users {
+        limits(ctx, lock, users);
+        alone(ctx, lock, users);
+        without_end(ctx, lock, users);
+    }
+}
+
+/// Exclusive and shared beside permits are meant; two sizes of one pool are not.
+fn limits(ctx: &Context<'_>, lock: &LockName, users: &[(&Draft, u32)]) {
+    let pools = || users.iter().filter(|(_, of)| *of > 1 && *of < UNLIMITED);
+    let Some((least_of, least)) = pools().min_by_key(|(_, of)| *of) else { return };
+    for (draft, of) in pools().filter(|(_, of)| of > least) {
+        let message = format!(
+            "{lock} is limited to {of} here and to {least} in job {}: the smaller limit counts while its holder is there",
+            least_of.spec.name
+        );
+        ctx.warn("lock-limits", draft.place_or_name("locks"), message, format!("write of = {least} in both"));
+    }
+}
+
+/// A job that may run beside itself has itself to be kept apart from.
+fn alone(ctx: &Context<'_>, lock: &LockName, users: &[(&Draft, u32)]) {
+    if let [(draft, _)] = users
+        && draft.spec.policy.concurrency != Concurrency::Allow
+    {
+        let message = format!("no other job of this file names {lock}");
+        let hint = Some("programs may: cronward lock; else look at the name".to_owned());
+        let span = draft.place_or_name("locks");
+        ctx.add(Diagnostic { severity: Severity::Note, code: "lone-lock", message, span, hint });
+    }
+}
+
+/// The other jobs that name it wait for as long.
+fn without_end(ctx: &Context<'_>, lock: &LockName, users: &[(&Draft, u32)]) {
+    if users.len() < 2 {
+        return;
+    }
+    for (draft, _) in users.iter().filter(|(draft, _)| draft.spec.policy.timeout.is_none()) {
+        let message = format!("job {} may hold {lock} without end: timeout is none", draft.spec.name);
+        let hint = Some(format!("write timeout = \"{}\" or another limit", format_duration(THREE_QUARTERS)));
+        let span = draft.place_or_name("locks");
+        ctx.add(Diagnostic { severity: Severity::Note, code: "no-timeout", message, span, hint });
+    }
+}
+
+/// Of an hour, the usual slot.
+const THREE_QUARTERS: std::time::Duration = std::time::Duration::from_secs(45 * 60);

@@ -1,0 +1,179 @@
+//! Jobs that name locks, on one SQLite file: somebody else holds the lock until the trial says so, and the nodes wait for it.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::daemon::Daemon;
+use crate::place::Place;
+use crate::trials::embedded;
+use crate::{jobs, wait};
+
+/// Whoever holds the lock `db`, until told to go.
+struct Stranger<'a> {
+    place: &'a Place,
+    command: Child,
+}
+
+impl<'a> Stranger<'a> {
+    fn holding(place: &'a Place) -> Self {
+        let command = "touch held; until [ -e go ]; do sleep 0.05; done";
+        let command = Command::new(env!("CARGO_BIN_EXE_cronward"))
+            .args([
+                "lock",
+                "db",
+                "--node",
+                "stranger",
+                "--store",
+                &embedded::store(place),
+                "--",
+                "/bin/sh",
+                "-c",
+                command,
+            ])
+            .current_dir(place.path())
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        wait::until_true("the stranger holds the lock", || place.file("held").exists());
+        Self { place, command }
+    }
+
+    fn goes(mut self) {
+        std::fs::write(self.place.file("go"), "").unwrap();
+        let ended = wait::until("the stranger's end", || self.command.try_wait().unwrap());
+        assert!(ended.success(), "{ended:?}");
+    }
+}
+
+impl Drop for Stranger<'_> {
+    fn drop(&mut self) {
+        let _ = self.command.kill();
+        let _ = self.command.wait();
+    }
+}
+
+/// A recorded job that names `db`, with one slot.
+fn locking(name: &str, seconds: f64) -> String {
+    format!("{}locks = [\"db\"]\n", jobs::recorded(name, &jobs::one_slot(wait::SOON), seconds, 0))
+}
+
+/// How many of these lines there are is waited for.
+fn says_again(node: &Daemon, message: &str, times: usize) {
+    wait::until_true(&format!("{} says {message:?} {times} times", node.name), || node.said(message).len() >= times);
+}
+
+/// The node that waits for its locks first, and the other.
+fn waiting_first(nodes: [Daemon; 2]) -> (Daemon, Daemon) {
+    let [a, b] = nodes;
+    let is_a = wait::until("one of them waits for the lock", || {
+        let waits = [&a, &b].map(|node| !node.said("waiting for locks").is_empty());
+        waits.contains(&true).then_some(waits[0])
+    });
+    if is_a { (a, b) } else { (b, a) }
+}
+
+/// Everybody who stands in the queue, by node.
+fn queue(place: &Place) -> Vec<String> {
+    let lock = place.json(&["locks", "db"], &embedded::store(place));
+    let entries = lock["queue"].as_array().cloned().unwrap_or_default();
+    entries.iter().map(|entry| entry["node"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The one slot of a job, once it is done.
+fn done(place: &Place, job: &str) -> Value {
+    wait::until(&format!("the slot of {job} is done"), || {
+        let told = place.json(&["attempts", "--all", "--job", job], &embedded::store(place));
+        (told[0]["state"] == "done").then(|| told[0].clone())
+    })
+}
+
+fn numbers(slot: &Value) -> [Option<u64>; 2] {
+    ["attempts", "forgiven"].map(|field| slot[field].as_u64())
+}
+
+pub(super) fn two_jobs_that_name_one_lock_run_one_after_the_other(place: &Place) {
+    place.jobs(&jobs::file(&format!("{}{}", locking("one", 1.0), locking("two", 1.0))));
+    let _nodes = place.nodes(["a", "b"], &embedded::store(place));
+    let slots = ["one", "two"].map(|job| done(place, job));
+    assert_eq!(slots.each_ref().map(numbers), [[Some(1), Some(0)]; 2]);
+    let runs = place.runs();
+    assert_eq!(runs.len(), 2, "{runs:?}");
+    assert!(runs[0].end_ms.is_some_and(|end| end <= runs[1].start_ms), "{runs:?}");
+    wait::until_true("the queue is empty", || queue(place).is_empty());
+}
+
+pub(super) fn a_slot_that_only_waited_is_missed_uses_no_attempt_and_says_why(place: &Place) {
+    let job = format!("{}locks = [\"db\"]\n", jobs::recorded("work", &jobs::every(4), 0.1, 0));
+    place.jobs(&jobs::file(&job));
+    let stranger = Stranger::holding(place);
+    let [node] = place.nodes(["a"], &embedded::store(place));
+    let ended = "the slot ended while it waited for db";
+    let slot = node.says_with("given back unstarted", "why", ended)["slot"].as_str().unwrap().to_owned();
+    let why = wait::until("the verdict is told, and why", || {
+        let why = place.json(&["why", &format!("work@{slot}")], &embedded::store(place));
+        let noted = |word: &str| why["decisions"].as_array().unwrap().iter().any(|entry| entry["what"] == word);
+        (noted("verdict") && noted("lock_waiting") && noted("lock_left")).then_some(why)
+    });
+    let told = place.json(&["show", &format!("work@{slot}")], &embedded::store(place));
+    assert_eq!((told["state"].as_str(), numbers(&told)), (Some("missed"), [Some(0), Some(1)]), "{told:#}\n{why:#}");
+    assert_eq!(place.runs().len(), 0, "nothing ran without the lock");
+    stranger.goes();
+    place.end_of_run(1);
+}
+
+pub(super) fn whoever_drains_while_it_waits_leaves_the_slot_and_its_attempt_to_another(place: &Place) {
+    place.jobs(&jobs::file(&locking("work", 0.1)));
+    let stranger = Stranger::holding(place);
+    let (mut leaving, other) = waiting_first(place.nodes(["a", "b"], &embedded::store(place)));
+    leaving.terminate();
+    assert_eq!(leaving.exits().code(), Some(0));
+    other.says("waiting for locks");
+    assert!(!queue(place).contains(&leaving.name), "it has left the queue");
+    assert_eq!(place.runs().len(), 0);
+    stranger.goes();
+    let run = place.end_of_run(1);
+    assert_eq!((run.attempt, &run.node), (2, &other.name));
+    assert_eq!(numbers(&done(place, "work")), [Some(1), Some(1)]);
+}
+
+pub(super) fn a_pause_and_a_changed_job_end_the_wait_and_the_slot_comes_back(place: &Place) {
+    let job = locking("work", 0.1);
+    place.jobs(&jobs::file(&job));
+    let stranger = Stranger::holding(place);
+    let store = embedded::store(place);
+    let [node] = place.nodes(["a"], &store);
+    node.says("waiting for locks");
+    assert_eq!(place.cronward(&["pause", "work", "--yes", "--store", &store]).code, 0);
+    node.says_with("given back unstarted", "why", "the job was paused while it waited for db");
+    wait::until_true("it has left the queue", || queue(place) == ["stranger"]);
+    assert_eq!(place.cronward(&["resume", "work", "--yes", "--store", &store]).code, 0);
+    says_again(&node, "waiting for locks", 2);
+    let changed = job.replace("\"0.1\"", "\"0.2\"");
+    assert_ne!(changed, job);
+    place.jobs(&jobs::file(&changed));
+    node.hang_up();
+    let why = "the node was shutting down, or the job changed, while it waited for db";
+    node.says_with("given back unstarted", "why", why);
+    says_again(&node, "waiting for locks", 3);
+    assert_eq!(place.runs().len(), 0);
+    stranger.goes();
+    assert_eq!(place.end_of_run(1).attempt, 3);
+    assert_eq!(numbers(&done(place, "work")), [Some(1), Some(2)]);
+    wait::until_true("the queue is empty", || queue(place).is_empty());
+}
+
+pub(super) fn the_place_of_a_node_that_dies_while_it_waits_is_another_nodes_in_a_second_attempt(place: &Place) {
+    place.jobs(&jobs::file(&locking("work", 0.1)));
+    let stranger = Stranger::holding(place);
+    let (mut dying, other) = waiting_first(place.nodes(["a", "b"], &embedded::store(place)));
+    dying.kill();
+    other.says("waiting for locks");
+    wait::let_pass(Duration::from_millis(200));
+    assert_eq!(place.runs().len(), 0, "the stranger holds the lock");
+    stranger.goes();
+    let run = place.end_of_run(1);
+    assert_eq!((run.attempt, &run.node), (2, &other.name));
+    assert_eq!(numbers(&done(place, "work")), [Some(2), Some(0)], "as after any crash");
+}
