@@ -189,12 +189,15 @@ impl Question<'_> {
         is_there
             && !instance.lacks_lines(span.0, span.1)
             && !history.faults.iter().any(strikes)
-            && !(self.service.is_claiming() && self.is_kept(index, span))
+            && !self.is_kept(index, span)
     }
 
-    /// By an answer of the store, by a lease, or by an attempt that waits for its locks under one.
+    /// From claiming: by an answer of the store, by a lease, or by an attempt that waits for its locks under one.
     fn is_kept(&self, index: usize, span: Span) -> bool {
-        self.history.is_kept(self.story, index, span) || self.is_granted(span) || self.story.locks.keep(index, span)
+        self.service.is_claiming()
+            && (self.history.is_kept(self.story, index, span)
+                || self.is_granted(span)
+                || self.story.locks.keep(index, span))
     }
 
     /// A lease that nobody started a run under keeps the others away until it has lapsed.

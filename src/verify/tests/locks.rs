@@ -144,6 +144,16 @@ fn a_wait_explains_no_more_than_its_lease_lasted() {
 }
 
 #[test]
+fn a_slot_is_not_over_while_the_lease_of_one_that_waited_stands() {
+    let until = |last: f64| {
+        let begun = planned().granted("a", 0.1, 1).waits("a", 0.2, 1).renews("a", 2.0, 599.0);
+        begun.node("b", last, FILLER).report().open
+    };
+    // The slot that follows is open in both.
+    assert_eq!((until(619.0), until(621.0)), (2, 1));
+}
+
+#[test]
 fn who_waited_in_vain_again_and_again_comes_back_ever_later() {
     let mut from = 0.1;
     let pauses = [1.25, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 300.0];
@@ -394,8 +404,10 @@ fn attempts_of_one_slot_are_one_owner() {
         r#""event":"run_started","attempt":2,"fence":1795269600002,"trigger":"retry","guarded":true"#,
     );
     let second = second.ends("b", 9.0, 2, "success").settles("b", 9.0, 2, "success");
-    let found = second.ends("a", 12.0, 1, "success").later().faulted();
+    let found = second.clone().ends("a", 12.0, 1, "success").later().faulted();
     assert!(!found.iter().any(|rule| rule.starts_with("lock-")), "{found:?}");
+    let silent = second.without("lease_lost").ends("a", 12.0, 1, "success").later().faulted();
+    assert!(silent.contains(&"overlap") && !silent.contains(&"lock-overlap"), "{silent:?}");
 }
 
 #[test]
@@ -420,12 +432,16 @@ fn a_run_of_a_job_with_locks_holds_them_as_it_begins() {
 
 #[test]
 fn a_run_that_began_as_the_file_changed_holds_what_both_files_ask_for() {
-    let reloaded = |at: f64| {
-        let before = Book::new().node("a", -3.0, &plan("")).node("b", -3.0, &plan(""));
-        let after = before.node("a", at, r#""event":"reloaded","jobs":1"#).node("a", at, &plan(DB));
+    let reloaded = |old: &str, new: &str, at: f64| {
+        let before = Book::new().node("a", -3.0, &plan(old)).node("b", -3.0, &plan(old));
+        let after = before.node("a", at, r#""event":"reloaded","jobs":1"#).node("a", at, &plan(new));
         after.starts("a", 1.0, 1).ends("a", 2.0, 1, "success").settles("a", 2.0, 1, "success").later()
     };
-    reloaded(0.8).is_clean_and(Class::Once);
-    reloaded(1.2).is_clean_and(Class::Once);
-    assert_eq!(reloaded(0.2).faulted(), ["run-without-locks"]);
+    for at in [0.8, 1.2] {
+        reloaded("", DB, at).is_clean_and(Class::Once);
+        reloaded(DB, "", at).is_clean_and(Class::Once);
+        assert_eq!(reloaded(DB, DB, at).faulted(), ["run-without-locks"]);
+    }
+    assert_eq!(reloaded("", DB, 0.2).faulted(), ["run-without-locks"]);
+    assert_eq!(reloaded(DB, "", 1.8).faulted(), ["run-without-locks"]);
 }
