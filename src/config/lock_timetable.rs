@@ -1,5 +1,5 @@
-//! The runs of jobs that share locks, laid on the timetable: whether each may still begin in its slot, if all those before it take as
-//! long as they may. One attempt each, and every one in the order of its ticks, as locks are held.
+//! The runs of jobs that share locks, laid on the timetable: whether each may still begin in its slot, if all those before it take their
+//! whole timeout. One attempt each, and every one in the order of its ticks, as locks are held.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -35,7 +35,7 @@ struct PlannedUse<'a> {
     bound: Bound,
     /// How long it holds them at the most.
     lasts: Duration,
-    /// It is killed by then.
+    /// It is stopped by then.
     ends_by: Option<DateTime<Utc>>,
     demands: Vec<&'a Demand>,
 }
@@ -153,7 +153,6 @@ fn planned<'a>(
 ) -> Vec<PlannedUse<'a>> {
     let policy = &draft.spec.policy;
     let (Some(timetable), Some(timeout)) = (&draft.timetable, policy.timeout) else { return Vec::new() };
-    let lasts = timeout.saturating_add(policy.kill_after);
     let demands: Vec<&Demand> = policy.locks.iter().flatten().collect();
     let slots = timetable.slots(from, to).take(most);
     let mut uses: Vec<PlannedUse<'_>> = slots
@@ -166,15 +165,14 @@ fn planned<'a>(
             ];
             let least = bounds.into_iter().filter_map(|(by, bound)| Some((by?, bound))).min_by_key(|(by, _)| *by);
             let (begins_by, bound) = least.unwrap_or((slot.end(), Bound::Slot));
-            PlannedUse { job, at, begins_by, bound, lasts, ends_by: None, demands: demands.clone() }
+            PlannedUse { job, at, begins_by, bound, lasts: timeout, ends_by: None, demands: demands.clone() }
         })
         .collect();
     if policy.concurrency == Concurrency::Replace {
-        // The next one's tick has it killed.
+        // The next one's tick has it stopped.
         let mut next = None;
         for one in uses.iter_mut().rev() {
-            one.ends_by = next.map(|at| later(at, policy.kill_after));
-            next = Some(one.at);
+            one.ends_by = next.replace(one.at);
         }
     }
     uses
@@ -199,9 +197,9 @@ fn words(drafts: &[&Draft], draft: &Draft, missed: &MissedUse<'_>) -> String {
         Bound::LockWait => "its lock_wait is over",
     };
     let day = at.format("%Y-%m-%d");
-    let is_close = starts.format("%H:%M").to_string() == begins_by.format("%H:%M").to_string();
+    let to_the_second = [at, starts, begins_by].into_iter().any(|instant| instant.timestamp() % 60 != 0);
     let clock = |instant: &DateTime<Utc>| {
-        let form = match (instant.date_naive() == at.date_naive(), is_close) {
+        let form = match (instant.date_naive() == at.date_naive(), to_the_second) {
             (true, false) => "%H:%M",
             (true, true) => "%H:%M:%S",
             (false, false) => "%Y-%m-%d %H:%M",
@@ -209,7 +207,7 @@ fn words(drafts: &[&Draft], draft: &Draft, missed: &MissedUse<'_>) -> String {
         };
         instant.format(form)
     };
-    let (asks, starts, begins_by) = (at.format("%H:%M"), clock(starts), clock(begins_by));
+    let (asks, starts, begins_by) = (clock(at), clock(starts), clock(begins_by));
     format!(
         "at {day} {asks} UTC {names} {share} {lock}: with {plural} of {timeouts} {name} starts at {starts}, and {ends} at {begins_by}"
     )

@@ -13,7 +13,7 @@ use crate::slot::Slot;
 use crate::verify::explain::{CLOCKS, seconds};
 use crate::verify::history::{History, LATENESS, name};
 use crate::verify::inputs::InjectedFault;
-use crate::verify::node_run::NodeRun;
+use crate::verify::node_run::{Assignment, NodeRun};
 use crate::verify::report::{Finding, finding};
 use crate::verify::run::JournalRun;
 use crate::verify::slot_locks::{HeldLocks, ToldLoss};
@@ -134,30 +134,41 @@ fn overlaps(history: &History, lock: &LockName, parts: Vec<Part<'_>>) -> Vec<Fin
     for newest in &uses {
         let at = newest.part.from();
         open.retain(|one| one.to() > at);
-        let mut least = newest.part.demand.of();
-        let mut weights = BTreeMap::from([(newest.part.slot(), newest.part.demand.weight())]);
-        let mut beside = Vec::new();
-        if newest.to() > at && !open.is_empty() && !newest.is_excused(history, newest.part.held.from) {
-            for one in open.iter().filter(|one| !one.is_excused(history, newest.part.held.from)) {
-                least = least.min(one.part.demand.of());
-                let weight = weights.entry(one.part.slot()).or_default();
-                *weight = one.part.demand.weight().max(*weight);
-                beside.push(*one);
+        // Most fit, and nothing is asked about them.
+        if newest.to() > at && !fits(newest, &open) && !newest.is_excused(history, newest.part.held.from) {
+            let silent = |one: &&Use<'_>| !one.is_excused(history, newest.part.held.from);
+            let beside: Vec<&Use<'_>> = open.iter().copied().filter(silent).collect();
+            if !fits(newest, &beside) {
+                found.push(overlap(lock, newest, &beside));
             }
-        }
-        let weight: u64 = weights.values().map(|weight| u64::from(*weight)).sum();
-        if weight > u64::from(least) {
-            found.push(overlap(lock, newest, &beside, (weight, least)));
         }
         open.push(newest);
     }
     found
 }
 
+/// What is held in all, each slot once, and the smallest limit.
+fn load(newest: &Use<'_>, beside: &[&Use<'_>]) -> (u64, u32) {
+    let mut least = newest.part.demand.of();
+    let mut weights = BTreeMap::from([(newest.part.slot(), newest.part.demand.weight())]);
+    for one in beside {
+        least = least.min(one.part.demand.of());
+        let weight = weights.entry(one.part.slot()).or_default();
+        *weight = one.part.demand.weight().max(*weight);
+    }
+    (weights.values().map(|weight| u64::from(*weight)).sum(), least)
+}
+
+fn fits(newest: &Use<'_>, beside: &[&Use<'_>]) -> bool {
+    let (weight, least) = load(newest, beside);
+    weight <= u64::from(least)
+}
+
 /// Holders that are named; nobody reads more.
 const MOST_NAMED: usize = 4;
 
-fn overlap(lock: &LockName, newest: &Use<'_>, beside: &[&Use<'_>], (weight, least): (u64, u32)) -> Finding {
+fn overlap(lock: &LockName, newest: &Use<'_>, beside: &[&Use<'_>]) -> Finding {
+    let (weight, least) = load(newest, beside);
     let end = beside.iter().map(|one| one.to).fold(newest.to, DateTime::min);
     let named: Vec<String> = beside.iter().rev().take(MOST_NAMED).rev().map(|one| one.words()).collect();
     let (others, newer) = (named.join(", "), newest.words());
@@ -211,13 +222,18 @@ fn fences(history: &History, lock: &LockName, parts: &[Part<'_>]) -> Vec<Finding
 /// A run of a job that its node planned with locks, which it did not tell that it held.
 pub(super) fn run_without_locks(history: &History, story: &Story) -> Vec<Finding> {
     let mut found = Vec::new();
+    let of_job = history.assignments.iter().filter(|assignment| assignment.table.job() == story.slot.job());
+    let plans: Vec<&Assignment> = of_job.collect();
+    if plans.iter().all(|assignment| assignment.plan.locks.is_empty()) {
+        return found;
+    }
     for run in &story.runs {
         let Some((index, instance)) = run.instance.and_then(|index| Some((index, history.instances.get(index)?)))
         else {
             continue;
         };
         let since = run.grant.as_ref().map_or(run.ordered, |grant| grant.at.min(run.ordered));
-        let locks = planned(history, story, index, (since, run.ordered));
+        let locks = planned(&plans, index, (since, run.ordered));
         let held =
             story.locks.held.iter().filter(|held| held.is_of(index, run.attempt) && held.started == Some(run.ordered));
         let held: Vec<&Demand> = held.flat_map(|held| &held.locks).collect();
@@ -231,18 +247,10 @@ pub(super) fn run_without_locks(history: &History, story: &Story) -> Vec<Finding
 }
 
 /// What an instance held for each run of the job by every plan that it had then.
-fn planned(
-    history: &History,
-    story: &Story,
-    instance: usize,
-    (from, to): (DateTime<Utc>, DateTime<Utc>),
-) -> Vec<Demand> {
+fn planned(plans: &[&Assignment], instance: usize, (from, to): (DateTime<Utc>, DateTime<Utc>)) -> Vec<Demand> {
     let before = |first: DateTime<Utc>, second: DateTime<Utc>| first <= later(second, LATENESS);
-    let mut plans = history.assignments.iter().filter(|assignment| {
-        assignment.instance == instance
-            && assignment.table.job() == story.slot.job()
-            && before(assignment.from, to)
-            && before(from, assignment.to)
+    let mut plans = plans.iter().filter(|assignment| {
+        assignment.instance == instance && before(assignment.from, to) && before(from, assignment.to)
     });
     let Some(first) = plans.next() else { return Vec::new() };
     let mut locks = first.plan.locks.clone();

@@ -96,7 +96,8 @@ fn a_run_without_a_guard_would_be_one_without_its_locks() {
 fn a_store_that_keeps_no_locks_could_never_run_the_job() {
     let text = format!("[store]\nurl = \"redlock://a,b,c\"\n{}", job("locks = [\"a\"]"));
     let found = told(&text);
-    assert!(found[0].contains("no-locks: the store redlock keeps no locks: the job could never run"), "{found:?}");
+    let told = |found: &String| found.contains("no-locks: the store redlock keeps no locks: the job could never run");
+    assert!(found.iter().any(told), "{found:?}");
     assert!(report(&text).has_errors());
 }
 
@@ -183,7 +184,7 @@ fn a_wait_that_ends_before_the_lock_is_free_is_told_by_its_own_name() {
     tells(
         &export("start_deadline = \"30m\""),
         "9:9 locks-do-not-fit: at 2026-11-22 02:00 UTC backup and export share db-heavy: with timeouts of 30m and 30m \
-         export starts at 02:30:10, and its start_deadline passes at 02:30:00",
+         export starts at 02:30, and its start_deadline passes at 02:30",
     );
     assert_eq!(told(&export("start_deadline = \"31m\"")), Vec::<String>::new());
 }
@@ -199,8 +200,8 @@ fn a_job_that_runs_beside_itself_may_not_fit_beside_itself_and_each_job_is_told_
     let allowed = pool("concurrency = \"allow\"");
     tells(
         &allowed,
-        "5:9 locks-do-not-fit: at 2026-11-21 12:40 UTC a asks for p: with a timeout of 25m a starts at 12:50:20, and its \
-         slot ends at 12:50:00",
+        "5:9 locks-do-not-fit: at 2026-11-21 12:40 UTC a asks for p: with a timeout of 25m a starts at 12:50, and its \
+         slot ends at 12:50",
     );
     assert_eq!(told(&allowed.replace("25m", "15m")), Vec::<String>::new());
     tells(&pool("").replace("25m", "10m"), "5:9 lone-lock: no other job of this file names p");
@@ -213,7 +214,7 @@ fn of_many_jobs_a_few_are_named_and_one_without_a_timeout_has_a_note_of_its_own(
     tells(
         &text,
         "29:9 locks-do-not-fit: at 2026-11-22 02:00 UTC a, b, c, d, 1 more and f share db-heavy: with timeouts of 12m, 12m, \
-         12m, 12m, others and 12m f starts at 03:00:50, and its slot ends at 03:00:00",
+         12m, 12m, others and 12m f starts at 03:00, and its slot ends at 03:00",
     );
     tells(&at_two(&[BACKUP, ("export", "timeout = \"none\"")]), "9:9 no-timeout: ");
 }
