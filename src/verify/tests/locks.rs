@@ -423,7 +423,7 @@ fn a_run_of_a_job_with_locks_holds_them_as_it_begins() {
     assert_eq!(ends(after).faulted(), ["run-without-locks"], "too late");
     let dropped =
         planned().node("a", -2.5, FILLER).starts("a", 0.1, 1).node("a", 0.2, r#""event":"dropped","lines":1"#);
-    ends(dropped.clone()).is_clean_and(Class::Once);
+    ends(dropped).is_clean_and(Class::Once);
     let elsewhere = planned().starts("a", 0.1, 1).node("b", 0.2, r#""event":"dropped","lines":1"#);
     assert_eq!(ends(elsewhere).faulted(), ["run-without-locks"], "another node's lines are");
     let without = Book::new().node("a", -3.0, &plan("")).node("b", -3.0, &plan(DB));
