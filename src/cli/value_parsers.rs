@@ -10,6 +10,7 @@ use chrono_tz::Tz;
 use clap::ValueEnum;
 
 use crate::config::{nearest_zone, parse_duration};
+use crate::resource::{Demand, DemandTextError};
 use crate::slot::{SlotKey, SlotState, Token};
 
 /// A whole number of this range.
@@ -26,6 +27,14 @@ pub(crate) fn number<N: Display + FromStr + PartialOrd + Clone>(
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
     let span = parse_duration(text).map_err(|error| error.to_string())?;
     if span.is_zero() { Err("a duration of zero: write one like 30m, 24h or 7d".to_owned()) } else { Ok(span) }
+}
+
+/// What is asked of a lock: `ledger`, `schema:shared`, `gpu:2/4`.
+pub(crate) fn demand(text: &str) -> Result<Demand, String> {
+    text.parse().map_err(|error| match error {
+        DemandTextError::Demand(error) => format!("{error}: write at least 1 and at most as many as there are"),
+        other => other.to_string(),
+    })
 }
 
 /// A time: RFC 3339 with its offset, or a slot key.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::config::context::Context;
 use crate::config::jobs::Draft;
+use crate::config::lock_timetable;
 use crate::config::notation::format_duration;
 use crate::config::{Diagnostic, Severity, StoreConfig};
 use crate::job::{Concurrency, LockName, OnStoreError};
@@ -51,6 +52,13 @@ pub(super) fn check(ctx: &Context<'_>, drafts: &[Draft]) {
         alone(ctx, lock, users);
         without_end(ctx, lock, users);
     }
+    let share = |draft: &&Draft| {
+        let mut locks = draft.spec.policy.locks.iter().flatten();
+        let allows = draft.spec.policy.concurrency == Concurrency::Allow;
+        locks.any(|demand| allows || users.get(demand.lock()).is_some_and(|users| users.len() > 1))
+    };
+    let sharing: Vec<&Draft> = drafts.iter().filter(|draft| draft.sound && draft.spec.enabled).filter(share).collect();
+    lock_timetable::check(ctx, &sharing);
 }
 
 /// Exclusive and shared beside permits are meant; two sizes of one pool are not.

@@ -11,6 +11,7 @@ mod diagnostic;
 mod file;
 mod jobs;
 mod lock_lints;
+mod lock_timetable;
 mod locks;
 mod model;
 mod notation;

@@ -189,7 +189,15 @@ impl Question<'_> {
         is_there
             && !instance.lacks_lines(span.0, span.1)
             && !history.faults.iter().any(strikes)
-            && !(self.service.is_claiming() && (history.is_kept(story, index, span) || self.is_granted(span)))
+            && !self.is_kept(index, span)
+    }
+
+    /// From claiming: by an answer of the store, by a lease, or by an attempt that waits for its locks under one.
+    fn is_kept(&self, index: usize, span: Span) -> bool {
+        self.service.is_claiming()
+            && (self.history.is_kept(self.story, index, span)
+                || self.is_granted(span)
+                || self.story.locks.keep(index, span))
     }
 
     /// A lease that nobody started a run under keeps the others away until it has lapsed.
@@ -230,7 +238,7 @@ impl Question<'_> {
         cuts.extend(history.assignments.iter().flat_map(|assignment| [assignment.from, assignment.to]));
         cuts.extend(history.faults.iter().flat_map(|fault| [Some(fault.at), fault.until]).flatten());
         cuts.extend(story.obstacles.iter().flat_map(|it| [Some(it.from), it.over(lease)]).flatten());
-        cuts.extend(story.told_used_up());
+        cuts.extend(story.told_used_up().chain(story.locks.cuts()));
         cuts.extend(story.grants.iter().flat_map(|grant| [grant.at, later(grant.at, grant.lease_ttl)]));
         cuts.retain(|cut| (from..=to).contains(cut));
         cuts.sort();

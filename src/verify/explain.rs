@@ -207,7 +207,15 @@ fn kept_from(history: &History, story: &Story, service: Service) -> Option<Strin
     let obstacle = near.find_map(|obstacle| obstacle.words(history));
     let fault = || history.blame_anybody(story, (from, to), InjectedFault::keeps_from_work).map(InjectedFault::words);
     let nobody = || format!("no node was there and in touch with its store for {}", seconds(needed));
-    Some(obstacle.or_else(fault).unwrap_or_else(nobody))
+    Some(queued(history, story, (from, to)).or(obstacle).or_else(fault).unwrap_or_else(nobody))
+}
+
+/// Which attempt waited for its locks the longest, with nothing started.
+fn queued(history: &History, story: &Story, span: (DateTime<Utc>, DateTime<Utc>)) -> Option<String> {
+    let longest = story.locks.longest(span)?;
+    let node = history.instances.get(longest.instance).map(|instance| &instance.node)?;
+    let (from, until) = (time(longest.from), time(longest.until()));
+    Some(format!("attempt {} on {node} waited from {from} to {until} for {}", longest.attempt, longest.waits_for()))
 }
 
 /// A run may have gone on to the slot's end where nobody was left to say when it ended.

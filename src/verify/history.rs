@@ -12,6 +12,7 @@ use crate::verify::InjectedFault;
 use crate::verify::inputs::{Inputs, RecordedRun, Told};
 use crate::verify::node_run::{Assignment, NodeRun, assignments, dropped, offsets};
 use crate::verify::run::JournalRun;
+use crate::verify::slot_locks::QueuedAttempt;
 use crate::verify::story::Story;
 
 /// A line on the one time line.
@@ -301,7 +302,8 @@ impl History {
             run.settled.or_else(|| self.end_of(story, run)).or_else(spoke)
         };
         let runs = story.runs.iter().filter(|run| run.guarded).filter_map(over);
-        runs.fold(story.slot.end(), DateTime::max)
+        let queued = story.locks.queued.iter().map(QueuedAttempt::until);
+        runs.chain(queued).fold(story.slot.end(), DateTime::max)
     }
 
     /// How many attempts a slot had: the fewest and the most that it was granted under or that a node planned it with. Who has

@@ -22,11 +22,13 @@ mod explain;
 mod history;
 mod inputs;
 mod judge;
+mod lock_rules;
 mod node_run;
 mod recovery;
 mod report;
 mod rules;
 mod run;
+mod slot_locks;
 mod story;
 
 #[cfg(test)]

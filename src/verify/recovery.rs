@@ -1,7 +1,8 @@
 //! How late a slot was begun: for the first time (L1), once its tick has fired, and again, after an attempt that failed or was lost.
 //!
 //! A node that is there and in touch with its store has a lease, a look and a second to begin it for the first time; after a crash a
-//! lease and a second; after a failure that was reported the retry's delay and 100 ms.
+//! lease and a second; after a failure that was reported the retry's delay and 100 ms. An attempt that waits for its locks has begun when
+//! it was granted: from then on the queue decides.
 
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use crate::verify::history::{History, name};
 use crate::verify::node_run::{Assignment, FIRST_LOOK, NodeRun};
 use crate::verify::report::{Finding, Report};
 use crate::verify::run::{Grant, JournalRun};
+use crate::verify::slot_locks::QueuedAttempt;
 use crate::verify::story::Story;
 
 /// On top of a lease and a look, for those who wait to notice.
@@ -30,26 +32,49 @@ const WAITS: [ClaimAnswer; 5] =
 /// The end of a disturbance is not part of it.
 const EDGE: TimeDelta = TimeDelta::milliseconds(1);
 
-/// The slot's first run began though a node could have begun it long before.
+/// How an attempt began: its command, or its wait for locks.
+struct Beginning {
+    words: String,
+    at: DateTime<Utc>,
+    granted: Option<DateTime<Utc>>,
+    lines: Vec<String>,
+}
+
+impl Beginning {
+    fn of_a_run(run: &JournalRun) -> Self {
+        let granted = run.grant.as_ref().map(|grant| grant.at);
+        Self { words: run.words(), at: run.ordered, granted, lines: run.lines.clone() }
+    }
+
+    fn of_a_wait(history: &History, queued: &QueuedAttempt) -> Self {
+        let node = history.instances.get(queued.instance).map_or("", |instance| instance.node.as_str());
+        let words = format!("the wait for locks of attempt {} on {node}", queued.attempt);
+        Self { words, at: queued.from, granted: Some(queued.from), lines: vec![queued.source.clone()] }
+    }
+}
+
+/// The slot was first begun though a node could have begun it long before.
 pub(super) fn late(history: &History, story: &Story) -> Option<Finding> {
-    let first = story.runs.iter().min_by_key(|run| run.ordered)?;
+    let run = story.runs.iter().min_by_key(|run| run.ordered)?;
+    let queued = story.locks.first_after(None).filter(|queued| queued.from < run.ordered);
+    let begun = queued.map_or(run.ordered, |queued| queued.from);
     let poll = story.grants.iter().map(|grant| grant.poll).max().unwrap_or_default();
     let bound = story.lease_ttl() + poll + NOTICING + history.allowance;
     // Most slots end here: nothing is gathered for them.
-    if first.ordered <= later(story.slot.start(), bound) || is_first_excused(history, story, first.ordered) {
+    if begun <= later(story.slot.start(), bound) || is_first_excused(history, story, begun) {
         return None;
     }
+    let first = queued.map_or_else(|| Beginning::of_a_run(run), |queued| Beginning::of_a_wait(history, queued));
     let plans = history.assignments.iter().filter(|assignment| assignment.is_of(story.slot.job()));
-    let (since, node) =
-        plans.filter_map(|assignment| able(history, story, assignment, (first.ordered, bound))).min()?;
-    let took = seconds(between(since, first.ordered));
+    let (since, node) = plans.filter_map(|assignment| able(history, story, assignment, (begun, bound))).min()?;
+    let took = seconds(between(since, begun));
     let message = format!(
         "{} began {took} after {}, from when on {node} could have; the bound is {}",
-        first.words(),
+        first.words,
         time(since),
         seconds(bound)
     );
-    Some(Finding { rule: "late-first-start", slot: name(&story.slot), message, lines: first.lines.clone() })
+    Some(Finding { rule: "late-first-start", slot: name(&story.slot), message, lines: first.lines })
 }
 
 /// The answers were to wait for something else, the store failed, or somebody without a journal here held the slot.
@@ -117,12 +142,12 @@ struct Due {
 pub(super) fn measure(history: &History, story: &Story, report: &mut Report) {
     for (index, run) in story.runs.iter().enumerate().filter(|(_, run)| run.guarded) {
         let Some(due) = due(history, story, run) else { continue };
-        let next = next(story, run).or_else(|| story.runs.get(index + 1));
-        let until = next.map_or(later(due.since, due.bound), |next| next.ordered);
-        if is_excused(history, story, run, &due, (next, until)) {
+        let next = next(history, story, run, story.runs.get(index + 1));
+        let until = next.as_ref().map_or(later(due.since, due.bound), |next| next.at);
+        if is_excused(history, story, run, &due, (next.as_ref(), until)) {
             continue;
         }
-        let took = next.map(|next| between(due.since, next.ordered));
+        let took = next.as_ref().map(|next| between(due.since, next.at));
         if let Some(took) = took {
             let recovery = &mut report.recovery;
             let latency = if due.what == "crash" { &mut recovery.crash } else { &mut recovery.failure };
@@ -132,16 +157,21 @@ pub(super) fn measure(history: &History, story: &Story, report: &mut Report) {
             continue;
         }
         if took.is_none_or(|took| took > due.bound) {
-            report.violations.push(finding(story, run, &due, next));
+            report.violations.push(finding(story, run, &due, next.as_ref()));
         }
     }
 }
 
-/// The run that was granted next: runs that follow each other closely may be told in another order, by clocks that differ.
-fn next<'a>(story: &'a Story, run: &JournalRun) -> Option<&'a JournalRun> {
+/// The attempt that was granted next: runs that follow each other closely may be told in another order, by clocks that differ. Without
+/// one, the run that `follows`.
+fn next(history: &History, story: &Story, run: &JournalRun, follows: Option<&JournalRun>) -> Option<Beginning> {
     let granted = |run: &JournalRun| run.grant.as_ref().map(|grant| grant.at);
     let later = story.runs.iter().filter(|other| granted(other) > granted(run));
-    later.min_by_key(|other| granted(other))
+    let next = later.min_by_key(|other| granted(other)).or(follows).map(Beginning::of_a_run);
+    // By the store's clock, as grants are.
+    let queued = granted(run).and_then(|granted| story.locks.first_after(Some(granted)));
+    let queued = queued.map(|queued| Beginning::of_a_wait(history, queued));
+    [next, queued].into_iter().flatten().min_by_key(|beginning| beginning.at)
 }
 
 fn due(history: &History, story: &Story, run: &JournalRun) -> Option<Due> {
@@ -166,7 +196,7 @@ fn is_excused(
     story: &Story,
     run: &JournalRun,
     due: &Due,
-    (next, to): (Option<&JournalRun>, DateTime<Utc>),
+    (next, to): (Option<&Beginning>, DateTime<Utc>),
 ) -> bool {
     let from = due.since;
     let own_death = |target: &str, at: DateTime<Utc>| target == run.node.as_str() && at <= later(from, AFTER_A_CRASH);
@@ -176,8 +206,7 @@ fn is_excused(
     let lasts = (story.lease_ttl(), history.aftermath(story));
     let kept = story.obstacles.iter().any(|it| !matches!(it.what, What::Held(_)) && it.strikes((from, to), lasts));
     // The grant of the next one uses an attempt up, and the question is who could have had it.
-    let until =
-        next.and_then(|next| next.grant.as_ref()).map_or(to, |grant| to.min(grant.at - TimeDelta::milliseconds(1)));
+    let until = next.and_then(|next| next.granted).map_or(to, |granted| to.min(granted - TimeDelta::milliseconds(1)));
     let nobody = !history.somebody_could_claim(
         story,
         (from, until),
@@ -213,16 +242,12 @@ fn is_owed(story: &Story, run: &JournalRun, until: DateTime<Utc>) -> bool {
     until < story.slot.end() && run.grant.as_ref().is_some_and(left) && !story.done
 }
 
-fn finding(story: &Story, run: &JournalRun, due: &Due, next: Option<&JournalRun>) -> Finding {
+fn finding(story: &Story, run: &JournalRun, due: &Due, next: Option<&Beginning>) -> Finding {
     let (what, since, bound) = (due.what, time(due.since), seconds(due.bound));
     let after = format!("after the {what} of {} at {since}", run.words());
     let message = match next {
         Some(next) => {
-            format!(
-                "{} began {} {after}; the bound is {bound}",
-                next.words(),
-                seconds(between(due.since, next.ordered))
-            )
+            format!("{} began {} {after}; the bound is {bound}", next.words, seconds(between(due.since, next.at)))
         }
         None => format!("nobody began {after}; the bound is {bound}"),
     };

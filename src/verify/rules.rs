@@ -13,6 +13,7 @@ use crate::verify::availability::Service;
 use crate::verify::explain::time;
 use crate::verify::history::{History, LATENESS, TO_CLOSE};
 use crate::verify::inputs::InjectedFault;
+use crate::verify::lock_rules;
 use crate::verify::node_run::NodeRun;
 use crate::verify::recovery;
 use crate::verify::report::{Finding, finding};
@@ -36,13 +37,15 @@ pub(super) fn of_slot(history: &History, story: &Story) -> Vec<Finding> {
         two_verdicts,
         same_attempt_twice,
         unknown_run,
+        lock_rules::run_without_locks,
     ];
     rules.iter().flat_map(|rule| rule(history, story)).chain(recovery::late(history, story)).collect()
 }
 
 /// Every rule that concerns more than one slot.
 pub(super) fn of_all(history: &History) -> Vec<Finding> {
-    fences(history).into_iter().chain(strays(history)).chain(unjudged(history)).collect()
+    let of_locks = lock_rules::of_all(history);
+    fences(history).into_iter().chain(strays(history)).chain(unjudged(history)).chain(of_locks).collect()
 }
 
 /// What is not judged is not silent.

@@ -14,6 +14,7 @@ use crate::verify::availability::Obstacle;
 use crate::verify::history::{Heard, LATENESS};
 use crate::verify::inputs::RecordedRun;
 use crate::verify::run::{Grant, JournalRun};
+use crate::verify::slot_locks::{LockLine, SlotLocks};
 
 /// All that is known of one slot.
 #[derive(Debug)]
@@ -44,6 +45,8 @@ pub(super) struct Story {
     pub(super) held_before_any_run: BTreeSet<NodeName>,
     /// What kept which node from claiming it, from when to when.
     pub(super) obstacles: Vec<Obstacle>,
+    /// How its attempts waited for locks, and what they held.
+    pub(super) locks: SlotLocks,
     /// When somebody first told that its start deadline had passed.
     pub(super) start_deadline_passed: Option<DateTime<Utc>>,
     /// A node that had no room for it until its end.
@@ -68,7 +71,7 @@ pub(super) struct Story {
 const MOST_LINES: usize = 40;
 
 impl Story {
-    pub(super) const fn new(slot: Slot) -> Self {
+    pub(super) fn new(slot: Slot) -> Self {
         Self {
             slot,
             planned: false,
@@ -85,6 +88,7 @@ impl Story {
             before_any_run: BTreeSet::new(),
             held_before_any_run: BTreeSet::new(),
             obstacles: Vec::new(),
+            locks: SlotLocks::default(),
             start_deadline_passed: None,
             shed_by: None,
             settled_unseen: Vec::new(),
@@ -102,6 +106,7 @@ impl Story {
         let source = &heard.told.source;
         self.last_words.insert(heard.instance, heard.at);
         Obstacle::hear(&mut self.obstacles, heard);
+        self.hear_of_locks(heard);
         match &heard.told.line.event {
             Event::ClaimAnswered { answer, by, .. } => return self.answered(heard, *answer, by.as_ref()),
             Event::RenewalAnswered { answer } => {
@@ -127,6 +132,13 @@ impl Story {
         if self.lines.len() < MOST_LINES {
             self.lines.push(source.clone());
         }
+    }
+
+    fn hear_of_locks(&mut self, heard: &Heard) {
+        let Heard { at, instance, told, .. } = heard;
+        let line = LockLine { at: *at, instance: *instance, event: &told.line.event, source: &told.source };
+        let of = |grant: &&Grant, attempt| grant.instance == *instance && grant.attempt == attempt;
+        self.locks.hear(&line, |attempt| self.grants.iter().rev().find(|grant| of(grant, attempt)));
     }
 
     fn answered(&mut self, heard: &Heard, answer: ClaimAnswer, by: Option<&NodeName>) {

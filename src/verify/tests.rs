@@ -9,6 +9,7 @@ use super::*;
 
 mod classes;
 mod close_calls;
+mod locks;
 mod recovery;
 mod report;
 mod rules;

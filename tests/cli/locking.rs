@@ -417,3 +417,41 @@ fn a_listing_makes_no_store() {
     assert_eq!(place.run(&["locks", "--store", STORE]).code, 75);
     assert!(!place.path().join("store.db").exists());
 }
+
+/// The words of `exec` of a job with these flags.
+fn exec(place: &Place, job: &str, flags: &[&str], script: &str) -> Ended {
+    let words = [&["exec", "--job", job, "--store", STORE], flags, &["--", "/bin/sh", "-c", script]].concat();
+    place.run(&words)
+}
+
+#[test]
+fn exec_holds_the_locks_that_its_line_names() {
+    let place = Place::new();
+    let told = exec(&place, "a", &["--lock", "x", "--lock", "gpu:1/4"], "echo $CRONWARD_LOCKS");
+    assert_eq!((told.code, &*told.stdout, &*told.stderr), (0, "x gpu\n", ""));
+    assert!(queue(&place, "x").is_empty(), "it is free again");
+    let (_holder, _out) = running(&place, &["x", "--node", "a"], "exec sleep 60");
+    let flags = ["--lock", "x:shared", "--no-wait", "--skip-exit-code", "9"];
+    let busy = exec(&place, "b", &flags, "echo never");
+    assert_eq!((busy.code, &*busy.stdout, busy.stderr.lines().count()), (9, "", 1), "{busy:?}");
+    assert_eq!(exec(&place, "b", &["--lock", "y", "--no-wait"], "echo $CRONWARD_LOCKS").stdout, "y\n");
+    let twice = exec(&place, "c", &["--lock", "y", "--lock", "y:shared"], "echo never");
+    assert_eq!((twice.code, &*twice.stdout), (64, ""), "{twice:?}");
+    assert!(twice.stderr.contains("--lock: y is named twice in one request"), "{twice:?}");
+}
+
+#[test]
+fn exec_within_its_own_slot_runs_under_the_locks_that_are_held() {
+    let place = Place::new();
+    let within = |job: &str, lock: &str| {
+        let inner = format!(
+            "{CRONWARD} exec --job {job} --lock {lock} --store {STORE} -- /bin/sh -c 'echo in $CRONWARD_LOCKS'"
+        );
+        exec(&place, job, &["--lock", "x", "--lock", "y"], &inner)
+    };
+    let held = within("a", "x");
+    assert_eq!((held.code, &*held.stdout, &*held.stderr), (0, "in x y\n", ""));
+    let other = within("b", "z");
+    assert_eq!((other.code, &*other.stdout), (64, ""), "{other:?}");
+    assert!(other.stderr.contains("--lock z: this runs within a run of b@"), "{other:?}");
+}

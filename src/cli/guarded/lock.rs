@@ -26,7 +26,7 @@ use crate::exec::{OF_A_RUN, Output};
 use crate::job::{CommandSpec, NodeName, Program};
 use crate::lock::{BuildError, Held, LockError, LockHolder, LockRelease, Locks, OwnerId, Standing, TryLockError};
 use crate::machine::TrustWindow;
-use crate::resource::{Demand, DemandTextError, Demands};
+use crate::resource::{Demand, Demands};
 use crate::slot::{Exit, LeaseDeadline};
 use crate::store::{StoreError, open_locks};
 
@@ -61,7 +61,7 @@ const KILL_AFTER: Duration = Duration::from_secs(10);
 )]
 pub(crate) struct LockArgs {
     /// The locks, 1 to 16, each once: NAME, NAME:shared or NAME:K/N
-    #[arg(value_name = "NAME[:shared|:K/N]", required = true, value_parser = demand)]
+    #[arg(value_name = "NAME[:shared|:K/N]", required = true, value_parser = value_parsers::demand)]
     pub(crate) locks: Vec<Demand>,
     /// Wait at most this long [default: no limit; 10m inside another cronward lock]
     #[arg(long, value_name = "DURATION", value_parser = value_parsers::span)]
@@ -86,13 +86,6 @@ pub(crate) struct LockArgs {
     /// The command and its arguments, after `--`; no shell, no placeholders
     #[arg(value_name = "CMD", required = true, last = true)]
     pub(crate) command: Vec<String>,
-}
-
-fn demand(text: &str) -> Result<Demand, String> {
-    text.parse().map_err(|error| match error {
-        DemandTextError::Demand(error) => format!("{error}: write at least 1 and at most as many as there are"),
-        other => other.to_string(),
-    })
 }
 
 /// Runs one command under locks. Nothing but the command says anything where all is as it should be.

@@ -59,7 +59,10 @@ pub(crate) async fn exec(args: &ExecArgs, console: &mut Console) -> Result<(), F
     let guarded = Guarded { task, address, store, node, signals, trigger, past, audit, wait, record_timeout, output };
     let outer = Outer::of(&guarded.task, |name| std::env::var(name).ok());
     let (account, verdict) = match guarded.within_which(outer).await {
-        Ok(Some(outer)) => guarded.within(&outer).await?,
+        Ok(Some(outer)) => {
+            args.are_held(&guarded.task.slot, |name| std::env::var(name).ok())?;
+            guarded.within(&outer).await?
+        }
         Ok(None) => {
             let (signals, store) = (guarded.signals.clone(), Arc::clone(&guarded.store));
             let (account, unwritten) = guarded.run().await?;

@@ -9,13 +9,16 @@ use chrono_tz::Tz;
 use clap::ValueEnum;
 
 use crate::cli::failure::Failure;
+use crate::cli::guarded::told::NAMES;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::value_parsers;
 use crate::config::Config;
 use crate::drive::{Introduction, Wait};
 use crate::job::{
-    JobName, JobSpec, KillMode, LockKey, MAX_ATTEMPTS_LIMIT, NodeName, OnLost, Policy, Program, RetryPolicy, hash,
+    JobName, JobSpec, KillMode, LockKey, MAX_ATTEMPTS_LIMIT, NodeName, OnLost, OnStoreError, Policy, Program,
+    RetryPolicy, hash,
 };
+use crate::resource::{Demand, Demands};
 use crate::schedule::Timetable;
 use crate::slot::{Period, Slot, SlotKey};
 use crate::store::{JobEntry, JobOrigin};
@@ -33,7 +36,8 @@ use crate::store::{JobEntry, JobOrigin};
 /// cannot renew its lease.
 ///
 /// Inside a run of the same job and slot, exec starts its command at once under the lease of that run. The limits of that run
-/// apply: of exec's own flags only --timeout and --report have an effect, and --key must be the key of that run.
+/// apply: of exec's own flags only --timeout and --report have an effect; --key must be the key of that run, and --lock one of its
+/// locks.
 #[derive(Debug, clap::Args)]
 #[command(
     before_help = "Example: cronward exec --store redis://127.0.0.1/ --job billing -- /usr/local/bin/bill --all",
@@ -68,6 +72,9 @@ pub(crate) struct ExecArgs {
     /// Also hold this external lock in Redis during the run: the key of an old script (SET KEY value NX EX) that still runs elsewhere
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<LockKey>,
+    /// Also hold this lock in the store during the run, besides the locks of the file's job; may be given 16 times
+    #[arg(long = "lock", value_name = "NAME[:shared|:K/N]", value_parser = value_parsers::demand)]
+    pub(crate) locks: Vec<Demand>,
     /// Wait at most this long: for another machine, a pause or another slot, and for a retry after a failure
     #[arg(long, value_name = "DURATION", value_parser = value_parsers::span)]
     pub(crate) wait: Option<Duration>,
@@ -107,6 +114,17 @@ impl ExecArgs {
             Some(span) => Wait::For(span),
             None => Wait::TakeOver,
         }
+    }
+
+    /// Refuses locks that the run does not hold within which this one is: it takes none.
+    pub(super) fn are_held(&self, slot: &Slot, variable: impl Fn(&str) -> Option<String>) -> Result<(), Failure> {
+        let held = variable(NAMES).unwrap_or_default();
+        let missing = self.locks.iter().find(|demand| !held.split(' ').any(|name| name == demand.lock().as_str()));
+        missing.map_or(Ok(()), |demand| {
+            Err(Failure::Usage(format!(
+                "--lock {demand}: this runs within a run of {slot}, which does not hold that lock: give --lock to the outermost exec"
+            )))
+        })
     }
 }
 
@@ -189,7 +207,7 @@ impl Task {
     pub(super) fn of_exec(args: &ExecArgs, file: Option<&Config>, now: DateTime<Utc>) -> Result<Self, Failure> {
         check_command(&args.command)?;
         let declared = file.and_then(|config| config.jobs.get(&args.job));
-        let defined = defined(args, declared);
+        let defined = with_locks(defined(args, declared), args)?;
         let hash = hash::of_job(&defined);
         let spec = started(defined, args);
         let timetable = timetable(&spec)?;
@@ -245,6 +263,26 @@ fn defined(args: &ExecArgs, declared: Option<&JobSpec>) -> JobSpec {
         spec.command.program = given;
     }
     spec
+}
+
+/// The job with the locks of the flags besides its own; of a lock that both name the flag says how it is held.
+fn with_locks(mut spec: JobSpec, args: &ExecArgs) -> Result<JobSpec, Failure> {
+    if args.locks.is_empty() {
+        return Ok(spec);
+    }
+    if spec.policy.on_store_error == OnStoreError::Run {
+        return Err(Failure::Configuration(format!(
+            "job {}: on_store_error = \"run\" would run it without its locks: write on_store_error = \"skip\", or leave out --lock",
+            spec.name
+        )));
+    }
+    let wrong = |error| Failure::Usage(format!("--lock: {error}; leave it out, or write another"));
+    let given = Demands::new(args.locks.clone()).map_err(wrong)?;
+    let is_given = |demand: &&Demand| given.iter().any(|other| other.lock() == demand.lock());
+    let of_file = spec.policy.locks.iter().flatten().filter(|demand| !is_given(demand));
+    let all = of_file.chain(&given).cloned().collect();
+    spec.policy.locks = Some(Demands::new(all).map_err(wrong)?);
+    Ok(spec)
 }
 
 /// The job as a crontab starts it: by its own words, in its own environment, when it says.
@@ -397,6 +435,48 @@ mod tests {
         assert_eq!((known.entry.origin, known.entry.enabled, known.certain), (JobOrigin::Crontab, false, true));
         assert_eq!((known.entry.period.as_str(), known.entry.max_attempts), ("day", 5));
         assert!(!task(&["--slot", "2026-11-21T13Z"]).unwrap().introduction.unwrap().certain);
+    }
+
+    #[test]
+    fn locks_of_flags_are_held_besides_those_of_the_file() {
+        let text = |line: &str| format!("[jobs.billing]\nschedule = \"5 * * * *\"\ncommand = [\"true\"]\n{line}\n");
+        let read = |line: &str| {
+            let environment = crate::config::Environment::new("2026-11-21T14:10:00Z".parse().unwrap());
+            crate::config::parse("jobs.toml", text(line), &environment).unwrap().0
+        };
+        let locks = |file: Option<&Config>, flags: &[&str]| {
+            let words = [&["exec", "--job", "billing"], flags, &["--", "true"]].concat();
+            let task = Task::of_exec(&Line::parse_from(words).args, file, "2026-11-21T14:10:00Z".parse().unwrap());
+            let locks = task.map(|task| task.spec.policy.locks.map(|locks| locks.to_string()));
+            locks.map_err(|error| error.to_string())
+        };
+        let (bare, with) = (read(""), read("locks = [\"a\", { name = \"gpu\", of = 4 }]"));
+        assert_eq!(locks(None, &[]), Ok(None));
+        assert_eq!(locks(None, &["--lock", "a", "--lock", "b:shared"]), Ok(Some("a, b:shared".to_owned())));
+        assert_eq!(locks(Some(&bare), &["--lock", "gpu:2/4"]), Ok(Some("gpu:2/4".to_owned())));
+        assert_eq!(locks(Some(&with), &[]), Ok(Some("a, gpu:1/4".to_owned())));
+        assert_eq!(locks(Some(&with), &["--lock", "b", "--lock", "gpu:2/4"]), Ok(Some("a, b, gpu:2/4".to_owned())));
+        let twice = locks(None, &["--lock", "a", "--lock", "a:shared"]).unwrap_err();
+        assert!(twice.contains("--lock: a is named twice in one request"), "{twice}");
+        let runs = locks(Some(&read("on_store_error = \"run\"")), &["--lock", "a"]).unwrap_err();
+        assert!(runs.contains("on_store_error = \"run\" would run it without its locks"), "{runs}");
+        assert_eq!(locks(Some(&read("on_store_error = \"run\"")), &[]), Ok(None));
+    }
+
+    #[test]
+    fn within_a_run_only_its_own_locks_may_be_named() {
+        let held = |flags: &[&str]| {
+            let words = [&["exec", "--job", "billing"], flags, &["--", "true"]].concat();
+            let (args, slot) = (Line::parse_from(words).args, task(&[]).unwrap().slot);
+            args.are_held(&slot, |_| Some("a gpu".to_owned())).map_err(|error| error.to_string())
+        };
+        assert_eq!(held(&[]), Ok(()));
+        assert_eq!(held(&["--lock", "gpu:2/4", "--lock", "a"]), Ok(()));
+        let refused = held(&["--lock", "a", "--lock", "g"]).unwrap_err();
+        assert!(
+            refused.contains("--lock g: this runs within a run of billing@2026-11-21T14Z, which does not hold"),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -9,9 +9,12 @@ pub(super) const HOLDS_KEY: &str = "CRONWARD_HOLDS_KEY";
 /// Whose the locks are that are held: who is told it takes them again.
 pub(super) const OWNER: &str = "CRONWARD_LOCK_OWNER";
 
+/// The names of the locks that are held, with spaces between.
+pub(super) const NAMES: &str = "CRONWARD_LOCKS";
+
 /// What a command is told of the locks that it runs under: their names, with spaces between; the one number of all of them; whose they
 /// are.
-pub(super) const OF_LOCKS: [&str; 3] = ["CRONWARD_LOCKS", "CRONWARD_LOCK_FENCE", OWNER];
+pub(super) const OF_LOCKS: [&str; 3] = [NAMES, "CRONWARD_LOCK_FENCE", OWNER];
 
 /// The variables of these names that this process was told, for what it starts: of the others that begin with `CRONWARD_` a command sees
 /// none.

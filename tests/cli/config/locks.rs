@@ -141,3 +141,80 @@ fn a_wait_that_is_longer_than_the_slot_and_one_that_uses_up_its_numbers_are_told
     tells(&text("1s"), "7:13 short-lock-wait: lock_wait = 1s may be over more than 500 times in the slot");
     assert_eq!(told(&text("20m")), Vec::<String>::new());
 }
+
+/// Jobs at two o'clock that hold one lock, each with these lines besides.
+fn at_two(jobs: &[(&str, &str)]) -> String {
+    let one = |(name, lines): &(&str, &str)| {
+        format!("[jobs.{name}]\nschedule = \"0 2 * * *\"\ncommand = [\"true\"]\nlocks = [\"db-heavy\"]\n{lines}\n")
+    };
+    jobs.iter().map(one).collect()
+}
+
+const BACKUP: (&str, &str) = ("backup", "timeout = \"30m\"");
+const EXPORT: (&str, &str) = ("export", "timeout = \"40m\"");
+
+#[test]
+fn jobs_that_share_a_lock_and_do_not_fit_into_their_slots_are_told_with_the_numbers() {
+    let text = at_two(&[("report", "timeout = \"30m\""), EXPORT, BACKUP]);
+    tells(
+        &text,
+        "4:9 locks-do-not-fit: at 2026-11-22 02:00 UTC backup, export and report share db-heavy: with timeouts of 30m, 40m \
+         and 30m report starts at 03:10, and its slot ends at 03:00 (shorten the timeouts, move a schedule, or give it a \
+         longer slot (one attempt each was counted))",
+    );
+    assert_eq!(report(&text).count(Severity::Warning), 1);
+    let fits = |lines: &str| assert_eq!(told(&at_two(&[("report", lines), EXPORT, BACKUP])), Vec::<String>::new());
+    fits("slot = \"day\"");
+    fits("enabled = false");
+    let later = at_two(&[("report", "")]).replace("0 2", "30 2");
+    assert_eq!(told(&format!("{later}{}", at_two(&[EXPORT]))), Vec::<String>::new());
+    let shared =
+        at_two(&[("report", ""), EXPORT, BACKUP]).replace("\"db-heavy\"", "{ name = \"db\", mode = \"read\" }");
+    assert_eq!(told(&shared), Vec::<String>::new());
+}
+
+#[test]
+fn a_wait_that_ends_before_the_lock_is_free_is_told_by_its_own_name() {
+    let export = |lines: &str| at_two(&[BACKUP, ("export", lines)]);
+    tells(
+        &export("lock_wait = \"20m\""),
+        "9:9 locks-do-not-fit: at 2026-11-22 02:00 UTC backup and export share db-heavy: with timeouts of 30m and 30m \
+         export starts at 02:30, and its lock_wait is over at 02:20",
+    );
+    tells(
+        &export("start_deadline = \"30m\""),
+        "9:9 locks-do-not-fit: at 2026-11-22 02:00 UTC backup and export share db-heavy: with timeouts of 30m and 30m \
+         export starts at 02:30, and its start_deadline passes at 02:30",
+    );
+    assert_eq!(told(&export("start_deadline = \"31m\"")), Vec::<String>::new());
+}
+
+#[test]
+fn a_job_that_runs_beside_itself_may_not_fit_beside_itself_and_each_job_is_told_once() {
+    let pool = |lines: &str| {
+        format!(
+            "[jobs.a]\nschedule = \"*/10 * * * *\"\nslot = \"tick\"\ncommand = [\"true\"]\nlocks = [{{ name = \"p\", of = 2 }}]\n\
+             timeout = \"25m\"\n{lines}\n"
+        )
+    };
+    let allowed = pool("concurrency = \"allow\"");
+    tells(
+        &allowed,
+        "5:9 locks-do-not-fit: at 2026-11-21 12:40 UTC a asks for p: with a timeout of 25m a starts at 12:50, and its \
+         slot ends at 12:50",
+    );
+    assert_eq!(told(&allowed.replace("25m", "15m")), Vec::<String>::new());
+    tells(&pool("").replace("25m", "10m"), "5:9 lone-lock: no other job of this file names p");
+}
+
+#[test]
+fn of_many_jobs_a_few_are_named_and_one_without_a_timeout_has_a_note_of_its_own() {
+    let names = ["a", "b", "c", "d", "e", "f"];
+    let text = at_two(&names.map(|name| (name, "timeout = \"12m\"")));
+    tells(
+        &text,
+        "29:9 locks-do-not-fit: at 2026-11-22 02:00 UTC a, b, c, d, 1 more and f share db-heavy: with timeouts of 12m, 12m, \
+         12m, 12m, others and 12m f starts at 03:00, and its slot ends at 03:00",
+    );
+    tells(&at_two(&[BACKUP, ("export", "timeout = \"none\"")]), "9:9 no-timeout: ");
+}

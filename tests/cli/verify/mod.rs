@@ -2,5 +2,6 @@
 
 mod cluster;
 mod files;
+mod locks;
 mod nodes;
 mod tampered;
