@@ -11,7 +11,8 @@ const FEW: usize = 8;
 const TTL: Duration = Duration::from_secs(30);
 /// So short that few beat often enough to be counted.
 const SHORT_TTL: Duration = Duration::from_secs(1);
-const WATCHED: Duration = Duration::from_secs(15);
+/// Whole beats of the many.
+const WATCHED: Duration = Duration::from_secs(20);
 /// Waiters come one by one, as they do: their beats are spread.
 const APART: Duration = Duration::from_millis(8);
 const CALLS: f64 = 101.0;
