@@ -47,7 +47,7 @@ async fn guarded_runs(redis: &RedisServer, table: &mut Table) {
 }
 
 /// Counts what clients send, and not what scripts do: one command is one round trip, because nobody here pipelines.
-struct Monitor {
+pub(crate) struct Monitor {
     port: u16,
     counting: JoinHandle<usize>,
 }
@@ -55,7 +55,7 @@ struct Monitor {
 impl Monitor {
     const END: &str = "the-end-of-counting";
 
-    fn start(port: u16) -> Self {
+    pub(crate) fn start(port: u16) -> Self {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         stream.write_all(b"MONITOR\r\n").unwrap();
         let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
@@ -66,7 +66,7 @@ impl Monitor {
         Self { port, counting }
     }
 
-    fn stop(self) -> usize {
+    pub(crate) fn stop(self) -> usize {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         write!(stream, "ECHO {}\r\n", Self::END).unwrap();
         self.counting.join().unwrap()

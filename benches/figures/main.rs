@@ -18,6 +18,7 @@ mod burst;
 mod calls;
 mod files;
 mod idle;
+mod locks;
 mod machine;
 mod processes;
 mod rig;
@@ -48,7 +49,7 @@ use table::Table;
 /// A group of figures: its name on the command line, and how it is measured.
 type Group = (&'static str, fn(&mut Table));
 
-const GROUPS: [Group; 8] = [
+const GROUPS: [Group; 9] = [
     ("calls", calls::measure),
     ("ticks", ticks::measure),
     ("burst", burst::measure),
@@ -57,6 +58,7 @@ const GROUPS: [Group; 8] = [
     ("side-by-side", side_by_side::measure),
     ("stores", stores::measure),
     ("processes", processes::measure),
+    ("locks", locks::measure),
 ];
 
 fn main() {

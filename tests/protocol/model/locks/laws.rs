@@ -11,6 +11,10 @@ pub(crate) const EXCLUSION: &str = "K1 what clients believe to hold fits togethe
 pub(crate) const FITS: &str = "K1 who holds fits together in the store";
 pub(crate) const PREFIX: &str = "K2 who holds stands in front";
 pub(crate) const ONE_ENTRY: &str = "K3 one token, one entry";
+pub(crate) const TURN: &str = "L3 who asked first is told first";
+pub(crate) const UNTOUCHED: &str = "K4 a call changes nothing of another's";
+pub(crate) const HINTED: &str = "L4 who may hold after a departure is hinted";
+pub(crate) const HINTED_ALONE: &str = "L5 nobody else is hinted";
 pub(crate) const WHOLE: &str = "K5 held in all locks or told nothing";
 pub(crate) const RISING: &str = "K6 a later grant that excludes an earlier one has the larger fence";
 pub(crate) const GONE: &str = "K7 what was left never comes back";
@@ -43,6 +47,10 @@ pub(crate) enum Fact {
     Spent = 1 << 9,
     Refused = 1 << 10,
     TakenOver = 1 << 11,
+    Overtook = 1 << 12,
+    TouchedAnother = 1 << 13,
+    Unhinted = 1 << 14,
+    HintedInVain = 1 << 15,
 }
 
 /// Several of them.
@@ -77,6 +85,10 @@ pub(crate) fn of() -> Vec<Property<World>> {
         Property::always(FITS, |world: &World, state: &State| world.records(state).iter().all(fits)),
         Property::always(PREFIX, |world: &World, state: &State| world.records(state).iter().all(is_prefix)),
         Property::always(ONE_ENTRY, |world: &World, state: &State| world.records(state).iter().all(one_entry)),
+        never!(TURN, Overtook),
+        never!(UNTOUCHED, TouchedAnother),
+        never!(HINTED, Unhinted),
+        never!(HINTED_ALONE, HintedInVain),
         never!(WHOLE, HeldInPart),
         never!(RISING, FenceFell),
         Property::always(GONE, |world: &World, state: &State| state.flushed || gone(world, state)),

@@ -8,7 +8,9 @@
 //! **What is left out**: the machine itself, whose timers these clients replace by asking at any moment; evictions, `Full`, several losses
 //! of data. A copy is under way until one TTL after its client has left, at most. The worlds here are small enough for every run; larger ones take minutes.
 
+mod flawed;
 mod laws;
+mod step;
 mod world;
 
 use std::collections::BTreeSet;
@@ -16,8 +18,9 @@ use std::time::Instant;
 
 use stateright::{Checker, Expectation, HasDiscoveries, Model};
 
+use self::flawed::Bug;
 use self::laws as is;
-use self::world::{Bug, Client, Faults, World};
+use self::world::{Client, Faults, World};
 use cronward::resource::{Demand, LockName};
 
 fn name(lock: &str) -> LockName {
@@ -88,7 +91,7 @@ fn breaks(bug: Bug, world: World, law: &'static str) {
 const NONE: Faults = Faults { losses: 0, late: 0, crashes: 0, flushes: 0 };
 
 fn world(clients: Vec<Client>, faults: Faults) -> World {
-    World { clients, horizon: 2, faults, bug: None }
+    World { clients, horizon: 2, ttl: 1, faults, bug: None }
 }
 
 fn one_each(demands: &[Demand]) -> Vec<Client> {
@@ -112,6 +115,9 @@ fn a_mutex_with_lost_answers_late_copies_and_a_crash() {
 fn readers_and_a_writer() {
     let clients = one_each(&[read("a"), read("a"), write("a")]);
     holds("readers and a writer", world(clients, NONE), &[is::WAITED, is::SHARED]);
+    // Where a TTL is longer than a tick, who has asked again outlives who has not.
+    let two = World { horizon: 3, ttl: 2, ..world(one_each(&[read("a"), write("a")]), Faults { crashes: 1, ..NONE }) };
+    holds("a reader and a writer, long TTL", two, &[is::WAITED, is::TAKEN_OVER]);
 }
 
 #[test]
@@ -168,7 +174,15 @@ fn each_bug_breaks_what_it_should() {
     breaks(Bug::RenewalWithoutFence, mutex(Faults { late: 2, ..NONE }), is::NUMBERED);
     breaks(Bug::TrustWithoutEnd, mutex(NONE), is::EXCLUSION);
     let three = one_each(&[write("a"), write("a"), write("a")]);
-    breaks(Bug::ReleasedByName, world(three, NONE), is::EXCLUSION);
+    breaks(Bug::ReleasedByName, world(three.clone(), NONE), is::EXCLUSION);
+    breaks(Bug::Barging, world(three.clone(), NONE), is::TURN);
+    breaks(Bug::WakesAll, world(three.clone(), NONE), is::TURN);
+    breaks(Bug::WakesAll, world(three.clone(), NONE), is::HINTED_ALONE);
+    breaks(Bug::PromotionLost, world(three.clone(), NONE), is::PROGRESS);
+    breaks(Bug::HintNotPassedOn, world(three, NONE), is::HINTED);
+    breaks(Bug::LeaksOnCancel, mutex(NONE), is::GONE);
+    let readers = World { horizon: 3, ttl: 2, ..world(one_each(&[read("a"), read("a")]), NONE) };
+    breaks(Bug::RenewsOthers, readers, is::UNTOUCHED);
     let pair = |a, b| Client::new(vec![write(a), write(b)]);
     breaks(Bug::PlacesThatDiffer, world(vec![pair("a", "b"), pair("b", "a")], NONE), is::PROGRESS);
 }

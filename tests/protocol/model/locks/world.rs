@@ -14,13 +14,12 @@ use cronward::slot::{Fence, Token};
 use cronward::store::memory::Ledger;
 use stateright::{Model, Property};
 
+use super::flawed::{self, Bug};
 use super::laws::{self, Fact, Facts};
+use super::step;
 
 /// Whole ticks since the world began, by every clock.
 pub(crate) type Tick = u8;
-
-/// TTL of entries.
-pub(crate) const TTL: Tick = 1;
 
 const TICK: Duration = Duration::from_secs(1);
 
@@ -51,28 +50,13 @@ pub(crate) struct Faults {
     pub(crate) flushes: u8,
 }
 
-/// What a flawed store or client could do. Each must break a law.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bug {
-    /// An absent entry is set again whoever has left since.
-    RestoredWithoutGone,
-    /// A token that was left may come back.
-    NoSpentTokens,
-    /// A renewal prolongs whatever stands under its token.
-    RenewalWithoutFence,
-    /// Each lock of a request is entered by itself.
-    PlacesThatDiffer,
-    /// A client believes that it holds until it is told otherwise.
-    TrustWithoutEnd,
-    /// A release removes whoever holds.
-    ReleasedByName,
-}
-
 /// The model.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     pub(crate) clients: Vec<Client>,
     pub(crate) horizon: Tick,
+    /// How long entries last.
+    pub(crate) ttl: Tick,
     pub(crate) faults: Faults,
     pub(crate) bug: Option<Bug>,
 }
@@ -121,8 +105,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    fn new(mut ledger: Ledger) -> Self {
-        drop(ledger.take_lock_wakes());
+    fn new(ledger: Ledger) -> Self {
         let text = format!("{ledger:?}");
         let hash = |salt: u8| {
             let mut hasher = DefaultHasher::new();
@@ -158,6 +141,8 @@ pub(crate) struct State {
     /// Grants that clients, or the copies of their requests, were given: whose, and under which number.
     pub(crate) granted: Vec<(usize, u64)>,
     pub(crate) flushed: bool,
+    /// Who was hinted in this step; nobody between two.
+    pub(super) hinted: Vec<Token>,
     /// What the last step was.
     pub(crate) facts: Facts,
 }
@@ -203,6 +188,14 @@ pub(crate) fn client_of(token: Token) -> usize {
     if bits > 1_000 { bits - 1_001 } else { bits - 1 }
 }
 
+impl State {
+    /// The store is this from now on; its hints are on their way.
+    pub(super) fn keep(&mut self, mut ledger: Ledger) {
+        self.hinted.extend(ledger.take_lock_wakes().into_iter().map(|(_, token)| token));
+        self.store = Kept::new(ledger);
+    }
+}
+
 impl World {
     pub(crate) fn owner(&self, client: usize) -> OwnerId {
         OwnerId::new(token(self.clients[client].after.unwrap_or(client)))
@@ -211,12 +204,16 @@ impl World {
     fn request(&self, client: usize, demands: &[Demand]) -> AcquireRequest {
         let node = NodeName::new(&format!("n{client}")).unwrap();
         let demands = Demands::new(demands.to_vec()).unwrap();
-        let request = AcquireRequest::new(token(client), node, token(client), TICK * u32::from(TTL), demands);
+        let request = AcquireRequest::new(token(client), node, token(client), TICK * u32::from(self.ttl), demands);
         AcquireRequest { owner: self.owner(client), ..request }
     }
 
-    fn hold(&self, client: usize, fence: u64, places: &[u64]) -> LockHold {
-        self.request(client, &self.clients[client].demands).granted(Fence(fence), places.to_vec())
+    pub(super) fn whole(&self, client: usize) -> AcquireRequest {
+        self.request(client, &self.clients[client].demands)
+    }
+
+    pub(super) fn hold(&self, client: usize, fence: u64, places: &[u64]) -> LockHold {
+        self.whole(client).granted(Fence(fence), places.to_vec())
     }
 
     pub(crate) fn locks(&self) -> Vec<LockName> {
@@ -228,7 +225,11 @@ impl World {
     }
 
     pub(crate) fn records(&self, state: &State) -> Vec<LockRecord> {
-        state.store.ledger.lock_records(&self.locks(), clock(state.now))
+        let mut records = state.store.ledger.lock_records(&self.locks(), clock(state.now));
+        if self.bug == Some(Bug::PromotionLost) {
+            records.iter_mut().for_each(flawed::only_the_named_hold);
+        }
+        records
     }
 
     /// Whether a client believes now that it holds.
@@ -256,15 +257,19 @@ impl World {
     fn acquire(&self, state: &mut State, client: usize, late: bool) -> Option<Acquired> {
         let mut ledger = (*state.store.ledger).clone();
         let now = clock(state.now);
-        let whole = self.request(client, &self.clients[client].demands);
-        if self.bug == Some(Bug::PlacesThatDiffer) {
-            return self.acquire_one_by_one(state, client);
+        let whole = self.whole(client);
+        match self.bug {
+            Some(Bug::PlacesThatDiffer) => return self.acquire_one_by_one(state, client),
+            Some(Bug::PromotionLost) if self.waits(state, client) => return None,
+            _ => {}
         }
+        let behind = self.pushed_back(state, client, &mut ledger);
         let mut answer = ledger.acquire(&whole, now);
+        behind.iter().for_each(|other| drop(ledger.acquire(&self.whole(*other), now)));
         if late && self.bug == Some(Bug::NoSpentTokens) && answer == Acquired::Refused(LockRefusal::Spent) {
             answer = ledger.acquire(&AcquireRequest { token: alias(client), ..whole }, now);
         }
-        state.store = Kept::new(ledger);
+        state.keep(ledger);
         if let Acquired::Held { fence, .. } = &answer {
             self.note_grant(state, client, fence.0);
         }
@@ -278,7 +283,7 @@ impl World {
         let entered = usize::from(state.nodes[client].entered) + 1;
         let ask = |demand| ledger.acquire(&self.request(client, std::slice::from_ref(demand)), clock(state.now));
         let answers: Vec<Acquired> = demands.iter().take(entered).map(ask).collect();
-        state.store = Kept::new(ledger);
+        state.keep(ledger);
         if let Some(other) = answers.iter().find(|answer| !matches!(answer, Acquired::Held { .. })) {
             return Some(other.clone());
         }
@@ -324,7 +329,7 @@ impl World {
                 if state.nodes.iter().any(|node| node.phase == Phase::Dead) {
                     state.facts.add(Fact::TakenOver);
                 }
-                let trusted = state.now + TTL;
+                let trusted = state.now + self.ttl;
                 state.nodes[client].phase = Phase::Held { fence: fence.0, places, trusted, lost: false };
             }
             Acquired::Waiting { .. } => {
@@ -362,13 +367,13 @@ impl World {
         }
         let mut answer = ledger.renew_lock(&hold, now);
         if self.bug == Some(Bug::RestoredWithoutGone) && answer == (LockRenewal::Lost { to: None }) {
-            ledger.acquire(
-                &AcquireRequest { token: alias(client), ..self.request(client, &self.clients[client].demands) },
-                now,
-            );
+            ledger.acquire(&AcquireRequest { token: alias(client), ..self.whole(client) }, now);
             answer = LockRenewal::Restored;
         }
-        state.store = Kept::new(ledger);
+        if self.bug == Some(Bug::RenewsOthers) && answer == LockRenewal::Renewed {
+            self.renew_all(state, &mut ledger);
+        }
+        state.keep(ledger);
         if matches!(answer, LockRenewal::Renewed | LockRenewal::Restored) {
             let told: Vec<u64> = state.granted.iter().filter(|(other, _)| *other == client).map(|(_, f)| *f).collect();
             if told.iter().any(|other| *other > fence) {
@@ -398,7 +403,7 @@ impl World {
         let now = state.now;
         let Phase::Held { trusted, lost, .. } = &mut state.nodes[client].phase else { return };
         match answer {
-            LockRenewal::Renewed | LockRenewal::Restored => *trusted = now + TTL,
+            LockRenewal::Renewed | LockRenewal::Restored => *trusted = now + self.ttl,
             LockRenewal::Lost { .. } => {
                 *lost = true;
                 state.facts.add(Fact::Lost);
@@ -407,22 +412,28 @@ impl World {
     }
 
     fn leave(&self, state: &mut State, client: usize, fate: Fate) {
+        if self.bug == Some(Bug::LeaksOnCancel) && state.nodes[client].phase == Phase::Waiting {
+            state.nodes[client].phase = Phase::Left(state.now);
+            return;
+        }
         let mut ledger = (*state.store.ledger).clone();
-        let request = self.request(client, &self.clients[client].demands);
+        let request = self.whole(client);
         let unsure = state.nodes[client].unsure;
         let exit = match &state.nodes[client].phase {
             Phase::Held { fence, places, .. } => self.hold(client, *fence, places).exit(unsure),
             _ => request.exit(unsure),
         };
         let answer = ledger.release(&exit, clock(state.now));
-        if self.bug == Some(Bug::ReleasedByName) {
-            for record in self.records(state) {
-                record
-                    .holders()
-                    .for_each(|entry| ledger.expire_lock(&record.lock, Some(entry.token), clock(state.now)));
-            }
+        match self.bug {
+            Some(Bug::ReleasedByName) => self.remove_holders(state, &mut ledger),
+            Some(Bug::PromotionLost) => self.name_the_next(state, client, &mut ledger),
+            Some(Bug::WakesAll) => self.wake_all(state, &ledger),
+            _ => {}
         }
-        state.store = Kept::new(ledger);
+        state.keep(ledger);
+        if self.bug == Some(Bug::HintNotPassedOn) && state.nodes[client].phase == Phase::Waiting {
+            state.hinted.clear();
+        }
         if fate != Fate::Answered {
             match &mut state.nodes[client].phase {
                 Phase::Held { lost, .. } => *lost = true,
@@ -459,6 +470,7 @@ impl Model for World {
             left: self.faults,
             granted: Vec::new(),
             flushed: false,
+            hinted: Vec::new(),
             facts: Facts::default(),
         }]
     }
@@ -511,6 +523,11 @@ impl Model for World {
         };
         next.left.losses -= u8::from(fate == Fate::Unheard);
         next.left.late -= u8::from(fate == Fate::Late);
+        let caller = match &happening {
+            Happening::Ask(client, _) | Happening::Renew(client, _) | Happening::Leave(client, _) => Some(*client),
+            Happening::Arrive(index) => Some(state.strays[*index].client),
+            _ => None,
+        };
         match happening {
             Happening::Tick => next.now += 1,
             Happening::Ask(client, fate) => self.ask(&mut next, client, fate),
@@ -532,8 +549,12 @@ impl Model for World {
             }
         }
         let State { nodes, now, strays, .. } = &mut next;
-        strays.retain(|stray| !matches!(nodes[stray.client].phase, Phase::Left(at) if *now >= at + TTL));
+        strays.retain(|stray| !matches!(nodes[stray.client].phase, Phase::Left(at) if *now >= at + self.ttl));
         next.strays.sort();
+        let hinted = std::mem::take(&mut next.hinted);
+        if let Some(caller) = caller {
+            next.facts = step::judge(self, caller, state, &next, &hinted);
+        }
         Some(next)
     }
 
