@@ -6,12 +6,16 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::clock::Clock;
 use crate::job::JobName;
-use crate::machine::{LockAction, LockPort, LockReply};
+#[cfg(any(feature = "daemon", test))]
+use crate::machine::LockPort;
+use crate::machine::{LockAction, LockReply};
 use crate::resource::LockHint;
+#[cfg(any(feature = "daemon", test))]
 use crate::slot::Token;
 use crate::store::{LockStore, LockWakeups, Store, StoreError};
 
 /// How this store tells the process of this instance of locks; none where it keeps none.
+#[cfg(any(feature = "daemon", test))]
 pub(crate) fn port(store: &Arc<dyn Store>, instance: Token) -> Option<LockPort> {
     let store = Arc::clone(store).lock_store()?;
     Some(LockPort { instance, poll: store.lock_poll() })
