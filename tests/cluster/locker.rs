@@ -83,7 +83,7 @@ impl<'a> Locker<'a> {
     }
 
     /// Starts it, and waits until so many stand in the queue of `x`.
-    pub(crate) fn is_number(self, number: usize, name: &str) -> Daemon {
+    pub(crate) fn queues_as(self, number: usize, name: &str) -> Daemon {
         let (place, store) = (self.place, self.store);
         let started = self.start(name);
         wait::until_true(&format!("{name} is number {number}"), || queued(place, store) == number);

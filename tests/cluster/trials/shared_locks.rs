@@ -22,8 +22,10 @@ const FILE: &str = "sqlite:store.db";
 const X: &str = "cronward:default:{default:locks}:x";
 const QUEUE: &str = "cronward:default:{default:locks}:x:queue";
 
-const TTL: Duration = Duration::from_secs(2);
-const SHORT: [&str; 3] = ["x", "--ttl", "2s"];
+const TTL: Duration = Duration::from_secs(3);
+const SHORT: [&str; 3] = ["x", "--ttl", "3s"];
+/// Whose command is stopped by no renewal that is a little late.
+const LASTING: [&str; 5] = ["x", "--ttl", "3s", "--on-lost", "continue"];
 /// Of those who wait, so that no lapse and no beat of their own is what is seen.
 const LONG: [&str; 3] = ["x", "--ttl", "10m"];
 
@@ -58,9 +60,9 @@ pub(super) fn the_second_waiter_on_a_file_follows_the_first_that_was_killed_with
 
 fn first_waiter_killed(place: &Place, store: &str) {
     let begun = Instant::now();
-    let mut holder = Locker::of(place, store, &SHORT).holds("holder");
-    let mut first = Locker::of(place, store, &SHORT).is_number(2, "first");
-    let mut second = Locker::of(place, store, &SHORT).is_number(3, "second");
+    let mut holder = Locker::of(place, store, &LONG).holds("holder");
+    let mut first = Locker::of(place, store, &SHORT).queues_as(2, "first");
+    let mut second = Locker::of(place, store, &LONG).queues_as(3, "second");
     first.kill();
     let killed_ms = wait::now_ms();
     ends(place, "holder", &mut holder);
@@ -80,17 +82,18 @@ pub(super) fn a_killed_reader_on_a_file_is_not_kept_by_one_that_lives(place: &Pl
 }
 
 fn dead_reader(place: &Place, store: &str) {
-    let reads = ["x:shared", "--ttl", "2s"];
-    let begun = Instant::now();
+    let (reads, begun) = (["x:shared", "--ttl", "3s"], Instant::now());
+    // The one that lives is renewed meanwhile.
+    let lasting = [&reads[..], &["--on-lost", "continue"]].concat();
+    let mut live = Locker::of(place, store, &lasting).holds("live");
     let mut dead = Locker::of(place, store, &reads).holds("dead");
-    let mut live = Locker::of(place, store, &reads).holds("live");
-    let mut writer = Locker::of(place, store, &LONG).is_number(3, "writer");
+    let mut writer = Locker::of(place, store, &LONG).queues_as(3, "writer");
     dead.kill();
     let killed = Instant::now();
     wait::until_true("the dead one is gone", || queued(place, store) == 2);
     let (after, limit) = (killed.elapsed(), TTL + Duration::from_secs(1) + stall::allowance(begun));
     assert!(after <= limit, "gone {after:?} after the kill, allowed {limit:?}");
-    assert_eq!(order(place), ["dead", "live"], "the other one reads on");
+    assert_eq!(order(place), ["live", "dead"], "the other one reads on");
     ends(place, "live", &mut live);
     in_time(ended_ms(place, "live"), &began(place, "writer"), Duration::ZERO, begun);
     ends(place, "writer", &mut writer);
@@ -117,7 +120,7 @@ fn permits_survive_crash(place: &Place, store: &str) {
     let mut dying = ["a", "b", "c", "d"].map(|name| Locker::of(place, store, &permit).holds(name));
     let waiting = ["e", "f", "g", "h"];
     let mut waiting = std::array::from_fn::<_, 4, _>(|at| {
-        Locker::of(place, store, &["x:1/4", "--ttl", "10m"]).is_number(5 + at, waiting[at])
+        Locker::of(place, store, &["x:1/4", "--ttl", "10m"]).queues_as(5 + at, waiting[at])
     });
     dying.iter_mut().for_each(Daemon::kill);
     let killed_ms = wait::now_ms();
@@ -164,12 +167,12 @@ pub(super) fn who_gives_up_while_its_store_is_paused_stands_in_no_queue_afterwar
 
 pub(super) fn without_hints_a_waiter_looks_at_its_beat_and_at_the_next_lapse(place: &Place) {
     // The holder may last for ten minutes: nothing but the beat comes. The waiter has ten minutes: nothing but a lapse in front does.
-    for (holder, waiter, look) in [(LONG, ["x", "--ttl", "3s"], TTL / 2), (SHORT, LONG, TTL)] {
+    for (holder, waiter, look) in [(&LONG[..], SHORT, TTL / 3), (&LASTING[..], LONG, TTL)] {
         let server = RedisServer::start();
         server.command(&["ACL", "SETUSER", "default", "-publish"]);
         let begun = Instant::now();
-        let mut first = Locker::of(place, &server.url(), &holder).holds("first");
-        let mut second = Locker::of(place, &server.url(), &waiter).is_number(2, "second");
+        let mut first = Locker::of(place, &server.url(), holder).holds("first");
+        let mut second = Locker::of(place, &server.url(), &waiter).queues_as(2, "second");
         ends(place, "first", &mut first);
         in_time(ended_ms(place, "first"), &began(place, "second"), look, begun);
         assert_eq!(server.calls("publish"), 0, "no hint went out");
@@ -189,7 +192,7 @@ pub(super) fn a_release_wakes_those_who_hold_next_and_nobody_else(place: &Place)
     let mut queue: Vec<Daemon> = Vec::new();
     for (at, name) in ["one", "two", "r1", "r2", "r3", "last"].into_iter().enumerate() {
         let words = if name.starts_with('r') { &reads } else { &LONG };
-        queue.push(Locker::of(place, &url, words).is_number(at + 2, name));
+        queue.push(Locker::of(place, &url, words).queues_as(at + 2, name));
     }
     // One that holds, and how many may hold once it has left.
     wakes(place, &server, &mut holder, &["one"]);
@@ -311,9 +314,8 @@ pub(super) fn who_holds_while_the_store_is_away_for_longer_is_in_doubt_and_told(
 pub(super) fn who_may_go_on_while_the_store_is_away_is_told_of_the_overlap(place: &Place) {
     let server = RedisServer::start();
     let link = Link::to(server.port());
-    let words = [&SHORT[..], &["--on-lost", "continue"]].concat();
-    let mut holder = Locker::of(place, &link.url(), &words).holds("holder");
-    let _next = Locker::of(place, &server.url(), &LONG).is_number(2, "next");
+    let mut holder = Locker::of(place, &link.url(), &LASTING).holds("holder");
+    let _next = Locker::of(place, &server.url(), &LONG).queues_as(2, "next");
     link.set(Mode::Refuse);
     assert_eq!(began(place, "next").beside, ["holder"], "it goes on");
     link.set(Mode::Pass);
@@ -327,17 +329,19 @@ pub(super) fn who_may_go_on_while_the_store_is_away_is_told_of_the_overlap(place
 
 pub(super) fn an_entry_that_is_evicted_is_told_and_the_commands_group_is_killed(place: &Place) {
     let server = RedisServer::start();
-    let mut holder = Locker::of(place, &server.url(), &["x", "--ttl", "6s"]).with_child().holds("holder");
+    let url = server.url();
+    let mut holder = Locker::of(place, &url, &["x", "--ttl", "6s"]).with_child().holds("holder");
     let begun = Instant::now();
-    let unlock = ["unlock", "--lock", "x", "--yes", "--reason", "it hangs", "--store", &server.url()];
-    assert_eq!(place.cronward(&unlock).code, 0);
+    let (flags, store) = (["--yes", "--reason", "it hangs", "--config", "jobs.toml"], ["--store", &*url]);
+    let unlocked = place.cronward(&[&["unlock", "--lock", "x"], &flags[..], &store].concat());
+    assert_eq!(unlocked.code, 0, "{unlocked:?}");
     let status = holder.exits();
-    let (after, limit) = (begun.elapsed(), TTL + Duration::from_secs(2) + stall::allowance(begun));
+    let (after, limit) = (begun.elapsed(), Duration::from_secs(4) + stall::allowance(begun));
     assert_eq!(status.code(), Some(76), "{}", holder.text());
     assert!(holder.text().contains("; the command was killed\n"), "{}", holder.text());
     // Its next renewal is told, and it is stopped at once: a third of its TTL, and a second to stop what it has left.
     assert!(after <= limit, "killed {after:?} after the eviction, allowed {limit:?}");
-    let mut next = Locker::of(place, &server.url(), &SHORT).holds("next");
+    let mut next = Locker::of(place, &url, &LONG).holds("next");
     ends(place, "next", &mut next);
     each_alone(place);
 }
@@ -347,7 +351,7 @@ pub(super) fn a_cut_off_holders_group_is_dead_before_another_holds(place: &Place
     let link = Link::to(server.port());
     // TERM comes more than two seconds before it lapses: enough for any machine that trials are judged on.
     let mut holder = Locker::of(place, &link.url(), &["x", "--ttl", "5s"]).with_child().holds("holder");
-    let mut next = Locker::of(place, &server.url(), &LONG).is_number(2, "next");
+    let mut next = Locker::of(place, &server.url(), &LONG).queues_as(2, "next");
     link.set(Mode::Refuse);
     assert_eq!(began(place, "next").beside, [""; 0], "its group was alive when the next one began");
     link.set(Mode::Pass);
@@ -359,12 +363,12 @@ pub(super) fn a_cut_off_holders_group_is_dead_before_another_holds(place: &Place
 pub(super) fn clocks_that_are_off_by_an_hour_change_neither_order_nor_lapses(place: &Place) {
     let server = RedisServer::start();
     let (url, begun) = (server.url(), Instant::now());
-    let of = |words| Locker::of(place, &url, words);
-    let mut holder = of(&SHORT).clock("-1h").holds("holder");
-    let mut ahead = of(&SHORT).clock("+1h").is_number(2, "ahead");
-    let mut dies = of(&SHORT).clock("-1h").is_number(3, "dies");
-    let mut behind = of(&SHORT).clock("-1h").is_number(4, "behind");
-    let mut right = of(&SHORT).is_number(5, "right");
+    let of = |words: &[&'static str]| Locker::of(place, &url, words);
+    let mut holder = of(&LASTING).clock("-1h").holds("holder");
+    let mut ahead = of(&SHORT).clock("+1h").queues_as(2, "ahead");
+    let mut dies = of(&SHORT).clock("-1h").queues_as(3, "dies");
+    let mut behind = of(&SHORT).clock("-1h").queues_as(4, "behind");
+    let mut right = of(&SHORT).queues_as(5, "right");
     // Nobody lapses who is renewed, and nobody is overtaken.
     wait::let_pass(TTL + Duration::from_millis(500));
     assert_eq!((order(place), queued(place, &url)), (vec!["holder".to_owned()], 5));
