@@ -3,11 +3,12 @@
 use tokio::runtime::Runtime;
 
 use crate::proxy::{Mode, Proxy};
+use crate::wait;
 
 /// A proxy with a runtime of its own: trials are not async.
 pub(crate) struct Link {
     proxy: Proxy,
-    _runtime: Runtime,
+    runtime: Runtime,
 }
 
 impl Link {
@@ -15,7 +16,7 @@ impl Link {
     pub(crate) fn to(port: u16) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let proxy = runtime.block_on(Proxy::before(port));
-        Self { proxy, _runtime: runtime }
+        Self { proxy, runtime }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -41,5 +42,11 @@ impl Link {
     /// From now on, for connections that stand and for new ones.
     pub(crate) fn set(&self, mode: Mode) {
         self.proxy.set(mode);
+    }
+
+    /// Waits until a request waits by [`Mode::HoldRequest`].
+    pub(crate) fn holds_a_request(&self) {
+        let held = async { tokio::time::timeout(wait::LIMIT, self.proxy.held()).await };
+        self.runtime.block_on(held).expect("a request that is held up");
     }
 }

@@ -22,6 +22,7 @@ mod inconclusive;
 mod jobs;
 mod library_node;
 mod link;
+mod locker;
 mod manager;
 mod place;
 mod recorder;

@@ -18,6 +18,7 @@ mod overlaps;
 mod partitions;
 mod reloads;
 mod rotations;
+mod shared_locks;
 mod starts;
 mod stored;
 
@@ -88,6 +89,22 @@ pub(crate) fn all() -> Vec<(&'static str, Body)> {
         drains::a_node_whose_store_is_silent_leaves_when_its_lease_would_have_lapsed,
         drains::a_node_that_leaves_while_its_store_is_away_says_which_success_the_store_does_not_know,
         drains::a_node_that_leaves_lets_its_run_finish,
+        shared_locks::the_second_waiter_follows_the_first_that_was_killed_within_its_ttl,
+        shared_locks::the_second_waiter_on_a_file_follows_the_first_that_was_killed_within_its_ttl,
+        shared_locks::a_killed_reader_is_not_kept_by_one_that_lives,
+        shared_locks::a_killed_reader_on_a_file_is_not_kept_by_one_that_lives,
+        shared_locks::permits_come_back_from_processes_that_died_and_are_never_more,
+        shared_locks::permits_on_a_file_come_back_from_processes_that_died_and_are_never_more,
+        shared_locks::who_gives_up_while_its_store_is_paused_stands_in_no_queue_afterwards,
+        shared_locks::without_hints_a_waiter_looks_at_its_beat_and_at_the_next_lapse,
+        shared_locks::a_release_wakes_those_who_hold_next_and_nobody_else,
+        shared_locks::five_hundred_waiters_in_one_process_share_one_subscription,
+        shared_locks::who_holds_while_the_store_is_away_for_less_than_the_ttl_holds_on,
+        shared_locks::who_holds_while_the_store_is_away_for_longer_is_in_doubt_and_told,
+        shared_locks::who_may_go_on_while_the_store_is_away_is_told_of_the_overlap,
+        shared_locks::an_entry_that_is_evicted_is_told_and_the_commands_group_is_killed,
+        shared_locks::a_cut_off_holders_group_is_dead_before_another_holds,
+        shared_locks::clocks_that_are_off_by_an_hour_change_neither_order_nor_lapses,
         starts::a_node_that_starts_without_its_store_waits_for_it_and_is_ready_only_then,
         starts::a_store_that_is_away_makes_listings_say_try_again,
         starts::a_wrong_password_is_refused_at_once,
