@@ -63,9 +63,9 @@ impl Subject {
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    // As the other suites, which cargo's own harness runs.
-    let at_once = std::env::var("RUST_TEST_THREADS").ok().and_then(|number| number.parse().ok());
-    arguments.test_threads = arguments.test_threads.or(at_once);
+    // Half as many as of other suites: these trials wait less, and compute more.
+    let others = std::env::var("RUST_TEST_THREADS").ok().and_then(|number| number.parse::<usize>().ok());
+    arguments.test_threads = arguments.test_threads.or(others.map(|number| number.div_ceil(2)));
     let runtime = Arc::new(Runtime::new().expect("a runtime"));
     let subjects: Vec<Arc<Subject>> = setups::all()
         .into_iter()
@@ -78,12 +78,15 @@ fn main() -> ExitCode {
         })
         .map(Arc::new)
         .collect();
-    let mut trials: Vec<Trial> = subjects.iter().flat_map(|subject| trials_of(subject, &runtime)).collect();
     let hunter = Arc::clone(&runtime);
-    trials.push(Trial::test("broken::sequences_find_every_flaw", move || {
+    let mut trials = vec![Trial::test("broken::sequences_find_every_flaw", move || {
         sequences::find_every_flaw(&hunter).map_err(Failed::from)
-    }));
+    })];
     trials.extend(broken::trials());
+    // In turn: of those that run side by side each has a store of its own, whose connections are few.
+    let mut of_each: Vec<_> = subjects.iter().map(|subject| trials_of(subject, &runtime).into_iter()).collect();
+    let rounds = std::iter::from_fn(|| Some(of_each.iter_mut().filter_map(Iterator::next).collect::<Vec<_>>()));
+    trials.extend(rounds.take_while(|round| !round.is_empty()).flatten());
     let conclusion = libtest_mimic::run(&arguments, trials);
     for subject in &subjects {
         let (passed, trials) = (subject.passed.load(Ordering::Relaxed), subject.trials.load(Ordering::Relaxed));
@@ -98,16 +101,21 @@ fn main() -> ExitCode {
 fn trials_of(subject: &Arc<Subject>, runtime: &Arc<Runtime>) -> Vec<Trial> {
     let of_case =
         |case: Case| trial(subject, runtime, case.name, move |setup, runtime| runtime.block_on(run_case(setup, &case)));
-    let mut trials: Vec<Trial> = cases().map(of_case).collect();
-    if setups::KEEP_LOCKS.contains(&subject.name) {
+    // What takes longest begins first.
+    let name = "sequences::any_sequence_is_answered_as_specified";
+    let mut trials = vec![trial(subject, runtime, name, sequences::agree)];
+    let keeps_locks = setups::KEEP_LOCKS.contains(&subject.name);
+    if keeps_locks {
+        let name = "locks::any_sequence_is_answered_by_the_rules";
+        trials.push(trial(subject, runtime, name, sequences::agree_about_locks));
+    }
+    trials.extend(cases().map(of_case));
+    if keeps_locks {
         let of_case = |case: LockCase| {
             trial(subject, runtime, case.name, move |setup, runtime| runtime.block_on(run_lock_case(setup, &case)))
         };
         trials.extend(lock_cases().map(of_case));
-        let name = "locks::any_sequence_is_answered_by_the_rules";
-        trials.push(trial(subject, runtime, name, sequences::agree_about_locks));
     }
-    trials.push(trial(subject, runtime, "sequences::any_sequence_is_answered_as_specified", sequences::agree));
     trials
 }
 
