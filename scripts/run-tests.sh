@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs the tests by the command that is given (`cargo test …`), passes on what is said, and ends as it ended. Last of all comes one
 # table: a row for each suite. A trial is inconclusive when its machine was too slow for it: it has neither passed nor failed.
-# What failed is named below, and so is what had taken more than a minute and was not heard of again: a test that hangs would
-# use up all of the time and be named nowhere in what is left of the output. With TEST_LIMIT (60m) all ends by then.
+# What failed is named below with the first lines of what it said, and so is what had taken more than a minute and was not heard of
+# again: a test that hangs would use up all of the time and be named nowhere in what is left of the output. With TEST_LIMIT (60m)
+# all ends by then; to the file TEST_FAULTS goes once more what failed or hung.
 set -uo pipefail
 
 told=$(mktemp)
@@ -25,7 +26,7 @@ for _ in {1..100}; do
 done
 kill "$tee" 2>/dev/null
 
-awk '
+awk -v faults_file="${TEST_FAULTS:-}" '
     function begin(name) {
         suite = name
         suites[++count] = name
@@ -49,6 +50,10 @@ awk '
     }
     /^ +Doc-tests / { begin("doc-tests"); next }
     !count { next }
+    # "---- trial ----", or "---- trial stdout ----", and what it said.
+    /^---- .* ----$/ { saying = suite "\t" $2; next }
+    /^failures:$/ { saying = "" }
+    saying != "" && said[saying] < 12 && NF { words[saying, ++said[saying]] = substr($0, 1, 400) }
     / has been running for over 60 seconds/ && $1 == "test" { slow[suite "\t" $2]; next }
     # "cluster::trial: inconclusive: why"; it may be made once more, and pass.
     $2 == "inconclusive:" { too_slow[suite "\t" substr($1, 1, length($1) - 1)] }
@@ -85,10 +90,16 @@ awk '
         printf row, "all", all_passed + 0, all_failed + 0, all_inconclusive + 0, sprintf("%.2f", all_seconds)
         for (i = 1; i <= faults; i++) tell("failed", wrong[i])
         for (name in slow) tell("did not end", name)
-        for (i = 1; i <= count; i++) if (seconds[suites[i]] == "-") print "did not end: the suite " suites[i]
+        for (i = 1; i <= count; i++) if (seconds[suites[i]] == "-") fault("did not end: the suite " suites[i])
     }
-    function tell(what, test) {
-        sub("\t", ": ", test)
-        print what ": " test
+    function tell(what, test,    line, shown) {
+        shown = what ": " test
+        sub("\t", ": ", shown)
+        fault(shown)
+        for (line = 1; line <= said[test]; line++) fault("    " words[test, line])
+    }
+    function fault(line) {
+        print line
+        if (faults_file != "") print line >faults_file
     }' "$told"
 exit "$status"
