@@ -21,6 +21,9 @@ const OPERATIONS: u64 = 12;
 /// Moves of a sequence about locks on average: half of [`STEPS`].
 const MOVES: u32 = 20;
 
+/// Moves about locks at most: of the two locks of a sequence there is less to know than of a slot.
+const MOST_MOVES: u32 = 5_000;
+
 fn step() -> impl Strategy<Value = Step> {
     let (actor, place) = (0_u8..3, 0_u8..5);
     // Two places are outside their window: most steps are about the others.
@@ -108,7 +111,9 @@ pub(crate) fn find_every_flaw(runtime: &Runtime) -> Result<(), String> {
     for control in controls() {
         let name = format!("{:?}", control.flaw);
         let setup: Arc<dyn Setup> = Arc::new(BrokenSetup::new(control.flaw, Arc::new(SystemClock)));
-        let config = Config { cases: 1500, max_shrink_iters: 0, ..config() };
+        // Enough for each that can be seen; of the others a few, so that a claim that they cannot be is tried all the same.
+        let cases = if UNSEEN.contains(&name.as_str()) { 200 } else { 1500 };
+        let config = Config { cases, max_shrink_iters: 0, ..config() };
         if difference(&setup, runtime, config).is_ok() {
             escaped.push(name);
         }
@@ -134,7 +139,7 @@ fn lock_move() -> impl Strategy<Value = LockMove> {
 pub(crate) fn agree_about_locks(setup: Arc<dyn Setup>, runtime: &Runtime) -> Result<(), String> {
     let mut config = config();
     if std::env::var_os("PROPTEST_CASES").is_none() {
-        config.cases = setup.scale().operations.div_ceil(MOVES);
+        config.cases = setup.scale().operations.min(MOST_MOVES).div_ceil(MOVES);
     }
     let mut runner = TestRunner::new(config);
     let outcome = runner.run(&proptest::collection::vec(lock_move(), STEPS), |moves| {

@@ -55,7 +55,7 @@ pub struct Scale {
 
 impl Default for Scale {
     fn default() -> Self {
-        Self { claimers: 64, slots: 10_000, in_flight: 32, patience: Duration::from_secs(10), operations: 1_500 }
+        Self { claimers: 64, slots: 10_000, in_flight: 32, patience: Duration::from_secs(10), operations: 600 }
     }
 }
 
@@ -96,6 +96,12 @@ pub trait LockProbe: Send + Sync {
 
     /// Every lock of the namespace is gone.
     async fn wipe(&self) -> Result<(), String>;
+
+    /// So many more requests of others stand in the lock, each with an entry like its only one. False where the probe leaves that to
+    /// those who ask: of a store that reads and writes all of a queue with each request they would take their time.
+    async fn crowd(&self, _lock: &LockName, _more: usize) -> Result<bool, String> {
+        Ok(false)
+    }
 }
 
 /// One ledger that all connections share.

@@ -11,7 +11,7 @@ use cronward::store::conformance::{LockProbe, Probe, Scale, Setup};
 use cronward::store::etcd::EtcdStore;
 use cronward::store::{LockStore, Store, StoreOptions};
 
-use super::lapsed;
+use super::Edit;
 use crate::etcd_server::EtcdServer;
 
 struct Etcd {
@@ -131,13 +131,19 @@ impl Probe for EtcdProbe {
     }
 }
 
+impl EtcdProbe {
+    async fn edit(&self, lock: &LockName, edit: Edit) -> Result<(), String> {
+        if let Some(found) = self.server.get(&format!("{}lock/{lock}", self.root)) {
+            self.server.set(&found.key, &edit.of(found.value.as_bytes())?, false);
+        }
+        Ok(())
+    }
+}
+
 #[async_trait]
 impl LockProbe for EtcdProbe {
     async fn expire(&self, lock: &LockName, token: Option<Token>) -> Result<(), String> {
-        if let Some(found) = self.server.get(&format!("{}lock/{lock}", self.root)) {
-            self.server.set(&found.key, &lapsed(found.value.as_bytes(), token)?, false);
-        }
-        Ok(())
+        self.edit(lock, Edit::Lapse(token)).await
     }
 
     async fn forget(&self, lock: &LockName) -> Result<(), String> {
@@ -147,6 +153,10 @@ impl LockProbe for EtcdProbe {
 
     async fn wipe(&self) -> Result<(), String> {
         Probe::wipe(self).await
+    }
+
+    async fn crowd(&self, lock: &LockName, more: usize) -> Result<bool, String> {
+        self.edit(lock, Edit::Crowd(more)).await.map(|()| true)
     }
 }
 

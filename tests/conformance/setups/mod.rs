@@ -21,7 +21,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-#[cfg(any(feature = "postgres", feature = "mysql", feature = "etcd", feature = "zookeeper"))]
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "etcd", feature = "zookeeper"))]
 use cronward::slot::Token;
 use cronward::store::conformance::Setup;
 
@@ -45,18 +45,46 @@ pub(crate) const KEEP_LOCKS: [&str; 13] = [
     "zookeeper",
 ];
 
-/// The document of a lock in which the request's entry has lapsed, or everybody's where none is named: long enough ago for a store whose
-/// idea of the time lags behind.
-#[cfg(any(feature = "postgres", feature = "mysql", feature = "etcd", feature = "zookeeper"))]
-fn lapsed(document: &[u8], token: Option<Token>) -> Result<String, String> {
-    let mut document: serde_json::Value = serde_json::from_slice(document).map_err(|error| error.to_string())?;
-    let token = token.map(|token| token.to_string());
-    for entry in document.get_mut("entries").and_then(|entries| entries.as_array_mut()).into_iter().flatten() {
-        if token.is_none() || entry["token"].as_str() == token.as_deref() {
-            entry["until_ms"] = 1.into();
+/// What befalls the document of a lock behind the store's back.
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "etcd", feature = "zookeeper"))]
+#[derive(Clone, Copy, Debug)]
+enum Edit {
+    /// The request's entry has lapsed, or everybody's where none is named: long enough ago for a store whose idea of the time lags behind.
+    Lapse(Option<Token>),
+    /// So many more entries like the last, each of a request of its own.
+    Crowd(usize),
+}
+
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "etcd", feature = "zookeeper"))]
+impl Edit {
+    fn of(self, document: &[u8]) -> Result<String, String> {
+        let mut document: serde_json::Value = serde_json::from_slice(document).map_err(|error| error.to_string())?;
+        let Some(entries) = document.get_mut("entries").and_then(|entries| entries.as_array_mut()) else {
+            return Ok(document.to_string());
+        };
+        match self {
+            Self::Lapse(token) => {
+                let token = token.map(|token| token.to_string());
+                for entry in entries {
+                    if token.is_none() || entry["token"].as_str() == token.as_deref() {
+                        entry["until_ms"] = 1.into();
+                    }
+                }
+            }
+            Self::Crowd(more) => {
+                let last = entries.last().cloned().ok_or("nobody stands in the lock")?;
+                let place = last["place"].as_u64().ok_or("an entry without a place")?;
+                for number in (1_u64..).take(more) {
+                    let mut entry = last.clone();
+                    entry["token"] = Token::from_bits(u128::MAX - u128::from(number)).to_string().into();
+                    (entry["place"], entry["fence"]) = ((place + number).into(), (place + number).into());
+                    entries.push(entry);
+                }
+                document["last"] = (place + u64::try_from(more).unwrap_or(u64::MAX)).into();
+            }
         }
+        Ok(document.to_string())
     }
-    Ok(document.to_string())
 }
 
 /// Every setup by name.

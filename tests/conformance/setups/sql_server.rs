@@ -11,7 +11,7 @@ use cronward::store::conformance::{LockProbe, Probe, Scale, Setup};
 use cronward::store::{LockStore, Store, StoreOptions, open_locks};
 use tokio::sync::Mutex;
 
-use super::super::lapsed;
+use super::super::Edit;
 use super::{Connection, NOW, Server, documented_grants, new_password, store, with_marks};
 
 /// What is said of a slot's row.
@@ -171,9 +171,8 @@ impl Probe for Raw {
 /// What is said of a lock's row.
 const ITS_LOCK: &str = "cronward_locks.namespace = ? AND cronward_locks.lock = ?";
 
-#[async_trait]
-impl LockProbe for Raw {
-    async fn expire(&self, lock: &LockName, token: Option<Token>) -> Result<(), String> {
+impl Raw {
+    async fn edit(&self, lock: &LockName, edit: Edit) -> Result<(), String> {
         let mut conn = self.conn.lock().await;
         let sql = with_marks(&format!("SELECT document FROM cronward_locks WHERE {ITS_LOCK}"));
         let found: Option<String> = sqlx::query_scalar(sqlx::AssertSqlSafe(sql))
@@ -186,12 +185,19 @@ impl LockProbe for Raw {
         let sql =
             with_marks(&format!("UPDATE cronward_locks SET document = ?, version = version + 1 WHERE {ITS_LOCK}"));
         let done = sqlx::query(sqlx::AssertSqlSafe(sql))
-            .bind(lapsed(document.as_bytes(), token)?)
+            .bind(edit.of(document.as_bytes())?)
             .bind(self.namespace.as_str())
             .bind(lock.as_str())
             .execute(&mut *conn)
             .await;
         done.map(drop).map_err(|error| error.to_string())
+    }
+}
+
+#[async_trait]
+impl LockProbe for Raw {
+    async fn expire(&self, lock: &LockName, token: Option<Token>) -> Result<(), String> {
+        self.edit(lock, Edit::Lapse(token)).await
     }
 
     async fn forget(&self, lock: &LockName) -> Result<(), String> {
@@ -206,5 +212,9 @@ impl LockProbe for Raw {
 
     async fn wipe(&self) -> Result<(), String> {
         Probe::wipe(self).await
+    }
+
+    async fn crowd(&self, lock: &LockName, more: usize) -> Result<bool, String> {
+        self.edit(lock, Edit::Crowd(more)).await.map(|()| true)
     }
 }

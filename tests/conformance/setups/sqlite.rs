@@ -14,6 +14,8 @@ use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Sqlite};
 use tokio::sync::Mutex;
 
+use super::Edit;
+
 /// The host's clock as SQLite has it, in epoch milliseconds.
 const NOW: &str = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)";
 
@@ -139,25 +141,32 @@ impl Probe for Raw {
     }
 }
 
+impl Raw {
+    async fn edit(&self, lock: &LockName, edit: Edit) -> Result<(), String> {
+        let mut conn = self.conn.lock().await;
+        let its_lock = "WHERE namespace = ?1 AND lock = ?2";
+        let found: Option<String> =
+            sqlx::query_scalar(sqlx::AssertSqlSafe(format!("SELECT document FROM locks {its_lock}")))
+                .bind(self.namespace.as_str())
+                .bind(lock.as_str())
+                .fetch_optional(&mut *conn)
+                .await
+                .map_err(|error| error.to_string())?;
+        let Some(document) = found else { return Ok(()) };
+        let done = sqlx::query(sqlx::AssertSqlSafe(format!("UPDATE locks SET document = ?3 {its_lock}")))
+            .bind(self.namespace.as_str())
+            .bind(lock.as_str())
+            .bind(edit.of(document.as_bytes())?)
+            .execute(&mut *conn)
+            .await;
+        done.map(drop).map_err(|error| error.to_string())
+    }
+}
+
 #[async_trait]
 impl LockProbe for Raw {
     async fn expire(&self, lock: &LockName, token: Option<Token>) -> Result<(), String> {
-        // The entries of the document, each with `until_ms` and `token`.
-        let sql = format!(
-            "UPDATE locks SET document = json_set(document, '$.entries', (
-                 SELECT json_group_array(json_set(e.value, '$.until_ms', CASE
-                     WHEN ?3 IS NULL OR e.value ->> 'token' = ?3 THEN min(e.value ->> 'until_ms', {NOW})
-                     ELSE e.value ->> 'until_ms' END))
-                 FROM json_each(document, '$.entries') AS e))
-             WHERE namespace = ?1 AND lock = ?2 AND json_type(document, '$.entries') = 'array'"
-        );
-        let done = sqlx::query(sqlx::AssertSqlSafe(sql))
-            .bind(self.namespace.as_str())
-            .bind(lock.as_str())
-            .bind(token.map(|token| token.to_string()))
-            .execute(&mut *self.conn.lock().await)
-            .await;
-        done.map(drop).map_err(|error| error.to_string())
+        self.edit(lock, Edit::Lapse(token)).await
     }
 
     async fn forget(&self, lock: &LockName) -> Result<(), String> {
@@ -171,5 +180,9 @@ impl LockProbe for Raw {
 
     async fn wipe(&self) -> Result<(), String> {
         Probe::wipe(self).await
+    }
+
+    async fn crowd(&self, lock: &LockName, more: usize) -> Result<bool, String> {
+        self.edit(lock, Edit::Crowd(more)).await.map(|()| true)
     }
 }

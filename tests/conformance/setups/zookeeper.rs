@@ -13,7 +13,7 @@ use cronward::store::{LockStore, Store, StoreOptions};
 use serde_json::Value;
 use zookeeper_client::{Client, Error};
 
-use super::lapsed;
+use super::Edit;
 use crate::zookeeper_server::{ZookeeperServer, remove_all};
 
 struct Zookeeper {
@@ -137,9 +137,8 @@ impl Probe for ZookeeperProbe {
     }
 }
 
-#[async_trait]
-impl LockProbe for ZookeeperProbe {
-    async fn expire(&self, lock: &LockName, token: Option<Token>) -> Result<(), String> {
+impl ZookeeperProbe {
+    async fn edit(&self, lock: &LockName, edit: Edit) -> Result<(), String> {
         let path = format!("{}/lock/{lock}", self.root);
         self.client.sync("/").await.map_err(|error| error.to_string())?;
         let data = match self.client.get_data(&path).await {
@@ -147,8 +146,15 @@ impl LockProbe for ZookeeperProbe {
             Err(Error::NoNode) => return Ok(()),
             Err(error) => return Err(error.to_string()),
         };
-        let set = self.client.set_data(&path, lapsed(&data, token)?.as_bytes(), None).await;
+        let set = self.client.set_data(&path, edit.of(&data)?.as_bytes(), None).await;
         set.map(drop).map_err(|error| error.to_string())
+    }
+}
+
+#[async_trait]
+impl LockProbe for ZookeeperProbe {
+    async fn expire(&self, lock: &LockName, token: Option<Token>) -> Result<(), String> {
+        self.edit(lock, Edit::Lapse(token)).await
     }
 
     async fn forget(&self, lock: &LockName) -> Result<(), String> {
@@ -160,6 +166,10 @@ impl LockProbe for ZookeeperProbe {
 
     async fn wipe(&self) -> Result<(), String> {
         Probe::wipe(self).await
+    }
+
+    async fn crowd(&self, lock: &LockName, more: usize) -> Result<bool, String> {
+        self.edit(lock, Edit::Crowd(more)).await.map(|()| true)
     }
 }
 
