@@ -1,24 +1,71 @@
 #!/usr/bin/env bash
-# Runs the tests by the command that is given (`cargo test …`), passes on what is said, and ends as it ended. Last of all comes one
-# table: a row for each suite. A trial is inconclusive when its machine was too slow for it: it has neither passed nor failed.
-# What failed is named below with the first lines of what it said, and so is what had taken more than a minute and was not heard of
-# again: a test that hangs would use up all of the time and be named nowhere in what is left of the output. With TEST_LIMIT (60m)
-# all ends by then; to the file TEST_FAULTS goes once more what failed or hung.
+# Builds and runs the tests by the command that is given (`cargo test …`), passes on what is said, and ends as it ended. The suite
+# that waits most runs beside those that only compute, which yield to it. Last of all comes one table: a row for each suite. A trial
+# is inconclusive when its machine was too slow for it: it has neither passed nor failed. What failed is named below with the first
+# lines of what it said, and so is what had taken more than a minute and was not heard of again: a test that hangs would use up all of
+# the time and be named nowhere in what is left of the output. With TEST_LIMIT (3600, in seconds) all ends by then; to the file
+# TEST_FAULTS goes once more what failed or hung.
 set -uo pipefail
 
+# Waits for slots to fall due, and for leases to lapse.
+waits=cluster
+# Wait and compute: servers, processes.
+works="cli conformance stores"
+
 told=$(mktemp)
-trap 'rm -f "$told"' EXIT
+aside=$(mktemp)
+beside=
+leave() {
+    [ -z "$beside" ] || kill -- -"$beside" 2>/dev/null
+    rm -f "$told" "$aside"
+}
+trap leave EXIT
 [ ! -t 1 ] || export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-always}
+
+# What is left of the time, as a command before another one.
+limit() {
+    limit=()
+    [ -z "${TEST_LIMIT:-}" ] || limit=(timeout "$((TEST_LIMIT > SECONDS ? TEST_LIMIT - SECONDS : 1))")
+}
+
+"$@" --no-run 2>&1 | tee "$told"
+status=${PIPESTATUS[0]}
+[ "$status" = 0 ] || exit "$status"
+#   Executable tests/cli/main.rs (target/debug/deps/cli-0123456789abcdef)
+suites=$(sed 's/\x1b\[[0-9;]*m//g' "$told" | sed -nE 's#^ *Executable tests/([a-z_]+)(/main)?\.rs .*#\1#p' | sort -u)
+computes=() later=()
+for suite in $suites; do
+    case " $waits $works " in
+    *" $suite "*) [ "$suite" = "$waits" ] || later+=(--test "$suite") ;;
+    *) computes+=(--test "$suite") ;;
+    esac
+done
 
 # The end of the pipe is waited for within bounds: a process that a test has left behind may keep it open.
 exec 3> >(exec tee "$told")
 tee=$!
-if [ -n "${TEST_LIMIT:-}" ]; then
-    timeout "$TEST_LIMIT" "$@" >&3 2>&1 3>&-
-else
-    "$@" >&3 2>&1 3>&-
-fi
-status=$?
+note() {
+    [ "$1" = 0 ] || status=$1
+}
+# A group of its own, which ignores no signal.
+set -m
+limit
+"${limit[@]}" nice -n 10 "$@" --lib --bins "${computes[@]}" >"$aside" 2>&1 3>&- &
+beside=$!
+set +m
+limit
+"${limit[@]}" "$@" --test "$waits" >&3 2>&1 3>&-
+note $?
+wait "$beside"
+note $?
+beside=
+cat "$aside" >&3
+limit
+"${limit[@]}" "$@" "${later[@]}" >&3 2>&1 3>&-
+note $?
+limit
+"${limit[@]}" "$@" --doc >&3 2>&1 3>&-
+note $?
 exec 3>&-
 for _ in {1..100}; do
     kill -0 "$tee" 2>/dev/null || break

@@ -356,7 +356,7 @@ fn lock_wait(ctx: &Context<'_>, draft: &Draft, slot: Duration) {
             format_duration(slot)
         );
         ctx.warn("long-lock-wait", place, message, "shorten it, or leave it out");
-    } else if wait.saturating_add(policy.retry.delay).saturating_mul(MOST_WAITS) < slot {
+    } else if wait.saturating_mul(MOST_WAITS) < slot {
         let message = format!("lock_wait = {shown} may be over more than {MOST_WAITS} times in the slot");
         ctx.warn(
             "short-lock-wait",

@@ -212,7 +212,8 @@ impl WaitLimits {
         match op {
             // The answer that granted it came too late to start anything.
             Op::Claim => self.stage = Stage::Asking,
-            Op::Acquire if matches!(self.stage, Stage::Granted(_)) => {}
+            // An error is told once for each kind: where the renewal fails first, that of the request for locks is not.
+            Op::Acquire | Op::Renew if matches!(self.stage, Stage::Granted(_)) => {}
             _ => return,
         }
         let since = *self.silent.get_or_insert(now);
@@ -457,6 +458,11 @@ mod tests {
         limits.hear(&queued(), at(3));
         limits.hear(&failed(Op::Acquire, ErrorKind::Timeout), at(4));
         assert_eq!(limits.next(), None, "who knows of a holder waits on");
+        // The same error of the other question under way is not told again.
+        let mut limits = self::limits(Wait::No);
+        limits.hear(&granted(1), at(1));
+        limits.hear(&failed(Op::Renew, ErrorKind::Timeout), at(2));
+        assert_eq!(limits.next(), Some(at(12).mono));
     }
 
     #[test]

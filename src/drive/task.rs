@@ -306,7 +306,12 @@ impl Drive {
             ActionOutcome::Renewal(of, reply) => self.machine.handle_renewal(now, of, reply),
             ActionOutcome::Settlement(reply) => self.machine.handle_settlement(now, reply),
             ActionOutcome::Release(reply) => self.machine.handle_release(now, reply),
-            ActionOutcome::Lock(of, reply) => self.machine.handle_lock_reply(now, of, reply),
+            ActionOutcome::Lock(of, reply) => {
+                if let (LockReply::Acquired(_), Some(store)) = (&reply, Arc::clone(&self.tools.store).lock_store()) {
+                    self.machine.poll_locks_each(store.lock_poll());
+                }
+                self.machine.handle_lock_reply(now, of, reply);
+            }
             ActionOutcome::Pause(reply) => self.machine.handle_pause(now, reply),
             ActionOutcome::Started(started) => {
                 let begun = started.begun();

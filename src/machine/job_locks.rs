@@ -15,12 +15,12 @@ pub(super) struct JobLocks {
     current: Option<LockAttempt>,
     leaving: Vec<LockAttempt>,
     /// Of the wait for the present one.
-    pub(super) wait: LockPatience,
+    pub(super) wait: LockWaitState,
 }
 
 /// What a slot knows of its wait, beside the request itself.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LockPatience {
+pub(super) struct LockWaitState {
     /// Since when the attempt waits.
     pub(super) begun: Mono,
     /// The store has answered, or failed, and the attempt does not hold.
@@ -29,6 +29,8 @@ pub(super) struct LockPatience {
     pub(super) until: Option<Mono>,
     /// When a request that would have waited for its own owner is made anew.
     pub(super) again_at: Option<Mono>,
+    /// The command that held them was killed by its keeper.
+    pub(super) killed: bool,
     /// It is being asked whether the job is paused.
     pub(super) asks_pause: bool,
     /// What was told of it last: when, how many were ahead, who held.
@@ -105,6 +107,12 @@ impl JobLocks {
     /// Nobody waits for the store's answers any more.
     pub(super) fn forget(&mut self) {
         (self.current, self.leaving) = (None, Vec::new());
+    }
+
+    pub(super) fn poll_each(&mut self, poll: Option<Duration>) {
+        if let Some(request) = &mut self.current {
+            request.machine.poll_each(poll);
+        }
     }
 
     pub(super) fn poll_action(&mut self) -> Option<LockAction> {

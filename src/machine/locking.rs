@@ -274,9 +274,7 @@ impl LockMachine {
                 self.news.push_back(LockNews::Lost { to });
             }
             Err(_) => {
-                // Sooner than the next regular one, for there may be time for several before the trust ends.
-                let pause = (holding.hold.ttl / 10).clamp(Duration::from_millis(50), Duration::from_secs(1));
-                holding.renewing = Beat::At(now.mono + pause);
+                holding.renewing = Beat::At(now.mono + pace::renewal_error(holding.hold.ttl));
             }
         }
         self.tend(now);

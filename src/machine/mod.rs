@@ -40,6 +40,6 @@ mod tests;
 pub use action::Action;
 pub use lock_action::{LockAction, LockEnd, LockNews, LockReply};
 pub use locking::LockMachine;
-pub(crate) use pace::own_handicap;
+pub(crate) use pace::{after_queue, own_handicap};
 pub use slot::{Assignment, End, LockPort, SlotMachine};
 pub use trust::TrustWindow;

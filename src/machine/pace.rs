@@ -24,11 +24,16 @@ pub(crate) fn own_handicap(delay: Duration, poll: Option<Duration>) -> Duration 
 
 /// The least wait after the `left`-th time in a row that locks were waited for in vain: a second, doubled up to five minutes. Each time
 /// takes one of the slot's 999 attempt numbers.
-pub(super) fn after_queue(left: u32) -> Duration {
+pub(crate) fn after_queue(left: u32) -> Duration {
     if left == 0 {
         return Duration::ZERO;
     }
     Duration::from_secs(1 << (left - 1).min(9)).min(Duration::from_secs(300))
+}
+
+/// The wait after a renewal that failed: sooner than the next regular one, for there may be time for several before the trust ends.
+pub(super) fn renewal_error(ttl: Duration) -> Duration {
+    (ttl / 10).clamp(Duration::from_millis(50), Duration::from_secs(1))
 }
 
 /// The wait after the `errors`-th store error in a row (1-based): 100 ms doubled up to 5 s, so that a store that comes

@@ -5,11 +5,13 @@
 //! itself allows, with `lock_wait`, and with a pause of the job: then the attempt is given back, so it uses none. Locks are left as soon as the command is
 //! over, before the store knows how it ended: nobody waits for them during a retry's wait.
 
+use std::time::Duration;
+
 use crate::clock::{Mono, Now};
 use crate::error::StoreError;
 use crate::event::{Event, LockGrant, LockLeave, LockLoss, LockWait};
 use crate::job::OnLost;
-use crate::machine::job_locks::{JobLocks, JobNews, LockPatience};
+use crate::machine::job_locks::{JobLocks, JobNews, LockWaitState};
 use crate::machine::running::{Cause, Hold, Renewing};
 use crate::machine::slot::Phase;
 use crate::machine::{Action, End, LockReply, SlotMachine, TrustWindow};
@@ -52,6 +54,16 @@ impl SlotMachine {
         self.on_locks(now, |locks| locks.handle_hint(now, hint));
     }
 
+    /// How often to look from now on where the store may not tell: that may be known only since it has answered.
+    pub fn poll_locks_each(&mut self, poll: Option<Duration>) {
+        if let Some(port) = &mut self.assignment.locks {
+            port.poll = poll;
+        }
+        if let Some(locks) = &mut self.locks {
+            locks.poll_each(poll);
+        }
+    }
+
     /// The answer to [`Action::Lock`] with this token. Ignored where that request is over.
     pub fn handle_lock_reply(&mut self, now: Now, of: Token, reply: LockReply) {
         if let LockReply::Acquired(Err(error)) | LockReply::Renewed(Err(error)) = &reply {
@@ -89,7 +101,7 @@ impl SlotMachine {
         let locks = self.locks.get_or_insert_default();
         // The answer may still be on its way to a question of the attempt before.
         let asks_pause = locks.wait.asks_pause;
-        locks.wait = LockPatience { begun: now.mono, until, asks_pause, ..LockPatience::default() };
+        locks.wait = LockWaitState { begun: now.mono, until, asks_pause, ..LockWaitState::default() };
         self.ask_for_locks(now);
     }
 
@@ -153,7 +165,7 @@ impl SlotMachine {
     fn why_no_longer(&self, now: Now) -> Option<String> {
         let over = |at: Option<Mono>| at.is_some_and(|at| at <= now.mono);
         if self.drain_until.is_some() {
-            Some(self.while_waiting("the node was shutting down, or the job changed,"))
+            Some(self.while_waiting("this node gave it up"))
         } else if over(self.start_until) {
             Some(self.while_waiting("the start deadline passed"))
         } else if now.mono >= self.end && !self.assignment.past {
@@ -188,10 +200,11 @@ impl SlotMachine {
         self.give_back_unstarted(now, (hold.lease, hold.trust), &why, self.demands());
     }
 
-    /// The command is over, and so is its need of locks.
-    pub(super) fn leave_locks(&mut self, now: Now) {
+    /// The command is over, and so is its need of locks. `killed` by its keeper, for it could no longer trust them.
+    pub(super) fn leave_locks(&mut self, now: Now, killed: bool) {
         // A doubt that a stalled node slept through is told all the same.
         if let Some(locks) = &mut self.locks {
+            locks.wait.killed = killed;
             locks.handle_timeout(now);
         }
         self.hear_locks(now);
@@ -218,8 +231,8 @@ impl SlotMachine {
                 self.tell(Event::LockHeld(grant));
             }
             JobNews::InDoubt => {
-                let killing = self.is_killing();
-                let loss = LockLoss::in_doubt(self.attempt_here(), killing);
+                let killed = self.locks.as_ref().is_some_and(|locks| locks.wait.killed);
+                let loss = LockLoss::in_doubt(self.attempt_here(), self.is_killing() || killed);
                 self.tell(Event::LockLost(loss.before_the_start(self.is_queueing())));
                 self.stop_for_locks(now);
             }
@@ -287,8 +300,10 @@ impl SlotMachine {
         if let Some(locks) = &mut self.locks {
             locks.wait.asks_pause = false;
         }
-        if reply.is_ok_and(|is_paused| is_paused) {
-            self.leave_queue(now, self.while_waiting("the job was paused"));
+        match reply {
+            Ok(true) => self.leave_queue(now, self.while_waiting("the job was paused")),
+            Ok(false) => {}
+            Err(error) => self.tell_error(&error),
         }
     }
 
@@ -309,7 +324,7 @@ impl SlotMachine {
         self.assignment.policy.locks.iter().flatten().cloned().collect()
     }
 
-    fn is_killing(&self) -> bool {
+    pub(super) fn is_killing(&self) -> bool {
         self.assignment.policy.on_lost == OnLost::Kill && matches!(self.phase, Phase::Running(_))
     }
 

@@ -1,7 +1,5 @@
 //! While a command runs: renewing, doubt and loss, the timeout, the drain, and how it is stopped.
 
-use std::time::Duration;
-
 use crate::clock::{Mono, Now, later};
 use crate::error::StoreError;
 use crate::event::Event;
@@ -79,19 +77,7 @@ impl Hold {
 
     pub(super) fn unguarded(lease: Lease, now: Mono) -> Self {
         let trust = TrustWindow::granted(now, lease.ttl);
-        let renewing = Renewing::Over;
-        Self {
-            lease,
-            used: 0,
-            guarded: false,
-            trust,
-            renewing,
-            in_doubt: false,
-            hinted: false,
-            started: None,
-            stop: None,
-            wanted: None,
-        }
+        Self { guarded: false, renewing: Renewing::Over, ..Self::guarded(lease, trust, 0) }
     }
 
     /// Everything that is due some time, whatever the phase of the run.
@@ -312,9 +298,7 @@ impl SlotMachine {
             Ok(Renewal::Lost { to }) => self.lost(now, RenewalAnswer::Lost, to),
             Ok(Renewal::Done(mark)) => self.lost(now, RenewalAnswer::Done, Some(mark.by)),
             Err(error) => {
-                // Sooner than the next regular one, for there may be time for several before the trust ends.
-                let pause = (hold.lease.ttl / 10).clamp(Duration::from_millis(50), Duration::from_secs(1));
-                hold.renewing = Renewing::At(now.mono + pause);
+                hold.renewing = Renewing::At(now.mono + pace::renewal_error(hold.lease.ttl));
                 self.tell_error(&error);
             }
         }
@@ -339,7 +323,7 @@ impl SlotMachine {
     }
 
     fn lost(&mut self, now: Now, answer: RenewalAnswer, to: Option<Holder>) {
-        let killing = self.assignment.policy.on_lost == OnLost::Kill && matches!(self.phase, Phase::Running(_));
+        let killing = self.is_killing();
         let Some(hold) = self.hold_mut() else { return };
         hold.renewing = Renewing::Over;
         let attempt = hold.lease.attempt;

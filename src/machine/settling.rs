@@ -42,8 +42,9 @@ impl SlotMachine {
             return;
         }
         let Phase::Running(hold) = std::mem::replace(&mut self.phase, Phase::Ended(End::Unknown)) else { return };
-        self.doubt_at_exit(now, &hold, exit.lapsed.is_some());
-        self.leave_locks(now);
+        let killed = exit.lapsed.is_some();
+        self.doubt_at_exit(now, &hold, killed);
+        self.leave_locks(now, killed);
         let ended = ended(now, &hold, &exit);
         let outcome = self.judge(&hold, ended.mono, &exit);
         let record = record(ended, &hold, outcome, exit);
@@ -196,7 +197,9 @@ impl SlotMachine {
             return self.finish(End::Left);
         }
         let wait = retry_after + pace::own_handicap(retry_after, self.assignment.poll);
-        let wait = wait.max(pace::after_queue(self.left));
+        // After the end nobody asks for the slot again.
+        let is_over = now.mono >= self.end && !self.assignment.past;
+        let wait = if is_over { wait } else { wait.max(pace::after_queue(self.left)) };
         let until = now.mono + wait;
         // By a clock that is ahead the slot seems over while others still wait for the retry.
         let over = self.end + CLOCK_OFF;

@@ -121,7 +121,7 @@ impl<'a> Use<'a> {
             return gaps.any(|gap| (held.from..=until).contains(gap))
                 || near(&|fault| fault.allows_overlap_with_a_kill(&self.run.node));
         }
-        held.loss.is_some() || !self.run.trouble.is_empty() || near(&InjectedFault::allows_overlap)
+        held.loss.is_some() || self.run.was_in_doubt() || near(&InjectedFault::allows_overlap)
     }
 }
 

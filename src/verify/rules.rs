@@ -17,7 +17,7 @@ use crate::verify::lock_rules;
 use crate::verify::node_run::NodeRun;
 use crate::verify::recovery;
 use crate::verify::report::{Finding, finding};
-use crate::verify::run::{Grant, JournalRun};
+use crate::verify::run::{GIVEN_UP, Grant, JournalRun};
 use crate::verify::story::Story;
 
 /// From a grant to the start of its command, on a busy machine; and what clocks may differ by.
@@ -327,7 +327,7 @@ fn undone(history: &History, story: &Story, run: &JournalRun) -> Option<Finding>
     let span = (run.start, history.horizon.max(story.slot.end()));
     let blamed = || history.blame(story, span, InjectedFault::loses_data).is_some();
     if run.settled.is_none() {
-        let given_up = run.trouble.contains(&"settlement given up");
+        let given_up = run.trouble.contains(&GIVEN_UP);
         let open =
             !history.is_over(story) || history.death_of(story, run).is_some() || leaves_early(history, story, run);
         let message = || format!("{} succeeded, and that was never recorded", run.words());

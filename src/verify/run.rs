@@ -58,6 +58,9 @@ pub(super) struct JournalRun {
     pub(super) lines: Vec<String>,
 }
 
+/// The trouble that only the record of a run had.
+pub(super) const GIVEN_UP: &str = "settlement given up";
+
 impl JournalRun {
     /// For people.
     pub(super) fn words(&self) -> String {
@@ -66,6 +69,11 @@ impl JournalRun {
         } else {
             format!("the run without a guard on {}", self.node)
         }
+    }
+
+    /// Its node told that it may not have been alone. A settlement that was given up says nothing of that.
+    pub(super) fn was_in_doubt(&self) -> bool {
+        self.trouble.iter().any(|trouble| *trouble != GIVEN_UP)
     }
 
     /// Attempt and fence count for guarded runs alone.

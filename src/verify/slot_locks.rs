@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::clock::later;
 use crate::event::{Event, LeaveAnswer, LockGrant, lock_names};
-use crate::machine::own_handicap;
+use crate::machine::{after_queue, own_handicap};
 use crate::reply::RenewalAnswer;
 use crate::resource::Demand;
 use crate::slot::Attempt;
@@ -92,6 +92,10 @@ impl SlotLocks {
                 self.queue(line, grant.attempt, granted(grant.attempt), None);
                 self.hold(line, grant);
             }
+            // Before it is settled: by then the locks that it leaves may not have answered.
+            Event::Unstarted { attempt, locks, .. } if !locks.is_empty() => {
+                self.queue(line, *attempt, granted(*attempt), None);
+            }
             Event::LockLost(loss) => {
                 self.lose(line, loss.attempt, if loss.in_doubt { ToldLoss::InDoubt } else { ToldLoss::Taken });
             }
@@ -157,7 +161,11 @@ impl SlotLocks {
             .find(|it| it.instance == line.instance && it.attempt == attempt && it.over.is_none());
         if let Some(open) = open {
             open.over = Some(line.at);
-            open.pause = if in_vain { open.retry.max(after_queue(row)) } else { Duration::ZERO };
+            open.pause = if in_vain {
+                open.retry.max(after_queue(u32::try_from(row).unwrap_or(u32::MAX)))
+            } else {
+                Duration::ZERO
+            };
         }
     }
 
@@ -240,10 +248,4 @@ impl HeldLocks {
     pub(super) fn is_of(&self, instance: usize, attempt: Attempt) -> bool {
         (self.instance, self.attempt) == (instance, attempt)
     }
-}
-
-/// The least pause of a node after so many attempts in a row that waited for locks in vain: a second, doubled up to five minutes.
-fn after_queue(row: usize) -> Duration {
-    let doublings = u32::try_from(row.saturating_sub(1)).unwrap_or(u32::MAX).min(9);
-    Duration::from_secs(1 << doublings).min(Duration::from_secs(300))
 }

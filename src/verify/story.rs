@@ -13,7 +13,7 @@ use crate::slot::{Attempt, Outcome, Slot, Verdict};
 use crate::verify::availability::Obstacle;
 use crate::verify::history::{Heard, LATENESS};
 use crate::verify::inputs::RecordedRun;
-use crate::verify::run::{Grant, JournalRun};
+use crate::verify::run::{GIVEN_UP, Grant, JournalRun};
 use crate::verify::slot_locks::{LockLine, SlotLocks};
 
 /// All that is known of one slot.
@@ -237,7 +237,7 @@ impl Story {
             Event::LeaseLost { attempt, .. } => (*attempt, Some("lease lost")),
             Event::LeaseRestored { attempt } => (*attempt, Some("lease restored")),
             Event::Overtaken { attempt, .. } => (*attempt, Some("overtaken")),
-            Event::SettlementGivenUp { attempt, .. } => (*attempt, Some("settlement given up")),
+            Event::SettlementGivenUp { attempt, .. } => (*attempt, Some(GIVEN_UP)),
             _ => return,
         };
         let settled_well = matches!(event, Event::Settled { outcome: Outcome::Success, .. });

@@ -231,7 +231,7 @@ fn whatever_ends_the_wait_leaves_the_locks_and_gives_the_attempt_back_once() {
             bench.renew();
             bench.until_timer();
         }),
-        ("the node was shutting down, or the job changed, while it waited for db", |bench, _| {
+        ("this node gave it up while it waited for db", |bench, _| {
             bench.machine.handle_shutdown(bench.now(), TTL * 1_000);
         }),
         ("a newer slot of the job was due while it waited for db", |bench, _| {
@@ -298,6 +298,7 @@ fn a_pause_ends_the_wait_once_it_is_heard_of_and_a_store_that_does_not_say_chang
     bench.machine.handle_wake(bench.now(), &Wake::Job(slot().job().clone()));
     bench.silent();
     bench.machine.handle_pause(bench.now(), Err(error(Applied::No)));
+    assert!(bench.told(|event| matches!(event, Event::StoreFailed { .. })));
     bench.silent();
     bench.until_timer();
     bench.renew();
@@ -511,6 +512,64 @@ fn a_doubt_that_a_stalled_node_slept_through_is_told_with_the_end_of_the_run() {
     bench.pause(seconds(59));
     bench.exits(0);
     assert!(bench.told(|event| matches!(event, Event::LockLost(loss) if loss.in_doubt)));
+}
+
+#[test]
+fn of_a_command_that_its_keeper_killed_the_doubt_says_so() {
+    for killing in [false, true] {
+        let (mut bench, _) = Bench::running_locked(kill());
+        bench.pause(seconds(59));
+        let lapsed = killing.then(|| bench.now().mono);
+        bench.machine.handle_exit(bench.now(), Exit { lapsed, status: ExitStatus::Signal(9), ..exit(0) });
+        let is_told =
+            |event: &Event| matches!(event, Event::LockLost(loss) if loss.in_doubt && loss.killing == killing);
+        assert!(bench.told(is_told), "{killing}");
+    }
+}
+
+#[test]
+fn where_it_is_found_out_that_the_store_may_not_tell_it_looks_each_second_from_then_on() {
+    let second = Some(seconds(1));
+    let (mut bench, request) = Bench::queueing(Policy { lock_wait: Some(seconds(30)), ..Policy::default() });
+    bench.machine.poll_locks_each(second);
+    bench.lock_waits(request.token, 1);
+    assert_eq!(bench.until_lock_timer(), seconds(1));
+    assert_eq!(bench.acquire(), request);
+    // So does the next attempt.
+    bench.lock_waits(request.token, 1);
+    bench.pause(seconds(30));
+    bench.machine.handle_timeout(bench.now());
+    bench.lock_left();
+    bench.given_back();
+    bench.release(Ok(Release::Released));
+    bench.until_timer();
+    bench.claim();
+    bench.machine.handle_claim(bench.now(), granted(2));
+    let request = bench.acquire();
+    bench.lock_waits(request.token, 1);
+    assert_eq!(bench.until_lock_timer(), seconds(1));
+}
+
+#[test]
+fn a_slot_that_ended_in_the_queue_is_looked_at_no_later_for_having_waited_in_vain_before() {
+    let (mut bench, request) = Bench::queueing(Policy { lock_wait: Some(seconds(600)), ..Policy::default() });
+    let mut token = request.token;
+    for attempt in 2.. {
+        bench.lock_waits(token, 1);
+        bench.pause(seconds(600));
+        bench.machine.handle_timeout(bench.now());
+        while bench.machine.poll_action().is_some() {}
+        bench.release(Ok(Release::Released));
+        if bench.now().wall >= slot().end() {
+            break;
+        }
+        bench.until_timer();
+        bench.claim();
+        let grant = Claim::Claimed { attempt, used: 1, at: bench.now().wall, revision: None };
+        bench.machine.handle_claim(bench.now(), Ok(grant));
+        token = bench.acquire().token;
+    }
+    assert_eq!(bench.until_timer(), Duration::from_millis(12_500), "as after a wait that was the first");
 }
 
 #[test]

@@ -144,6 +144,27 @@ fn a_wait_explains_no_more_than_its_lease_lasted() {
 }
 
 #[test]
+fn a_wait_that_was_over_before_it_was_told_of_is_known_by_what_was_not_started() {
+    // Given back before its locks have answered; the node makes its pause, of 256 s after the ninth time in a row.
+    let refused = |book: Book, from: f64, attempt: u32| {
+        let begun = book.granted("a", from, attempt);
+        let why = r#""why":"db: the queue is full""#;
+        let begun = begun.slot("a", from, &format!(r#""event":"unstarted","attempt":{attempt},{why},"locks":[{DB}]"#));
+        let settled = begun.settles("a", from + 0.01, attempt, "given_back");
+        settled.slot("a", from + 0.02, &format!(r#""event":"lock_left","attempt":{attempt},"answer":"released",{why}"#))
+    };
+    let mut book = Book::default().up("a").node("a", -3.0, &plan(DB));
+    let mut from = 0.1;
+    for attempt in 1..=10 {
+        book = refused(book, from, attempt);
+        from += f64::from(1 << (attempt - 1)).max(2.5) + 0.1;
+    }
+    let book = book.counted_once().closed("a", 602.0, "missed").node("a", 900.0, FILLER);
+    book.is_clean_and(Class::Lost);
+    assert_eq!(book.without("\"event\":\"unstarted").faulted(), ["lost"], "nobody said that it waited");
+}
+
+#[test]
 fn a_slot_is_not_over_while_the_lease_of_one_that_waited_stands() {
     let until = |last: f64| {
         let begun = planned().granted("a", 0.1, 1).waits("a", 0.2, 1).renews("a", 2.0, 599.0);
@@ -316,6 +337,7 @@ fn an_overlap_that_was_told_or_that_a_fault_explains_is_excused() {
         ended.of_job("pull", |book| book.works("b", (10.0, 30.0), 8, DB)).later()
     };
     let again = r#""event":"lock_held","attempt":1,"locks":[{"lock":"db","weight":1,"of":1}],"fence":7,"waited_s":0.0,"again":true"#;
+    let given_up = r#""event":"settlement_given_up","attempt":1,"outcome":"success""#;
     let gap = r#""event":"gap","slots":1"#;
     let dropped = r#""event":"dropped","lines":1"#;
     assert_eq!(goes_on(open()).faulted(), ["lock-overlap"]);
@@ -332,6 +354,7 @@ fn an_overlap_that_was_told_or_that_a_fault_explains_is_excused() {
         ("left in time", open().left("a", 20.1, "released"), false, false),
         ("left to lapse", open().left("a", 20.1, "expired"), false, false),
         ("the lease is in doubt", open().told("a", 9.0, "lease_in_doubt", 1), true, false),
+        ("only its record was lost", open().slot("a", 25.0, given_up), false, false),
         ("it stood still", open().node("a", 12.0, gap), false, true),
         ("it stood still long before", open().node("a", 0.05, gap), false, false),
         ("lines are missing", open().node("a", 12.0, dropped), true, true),

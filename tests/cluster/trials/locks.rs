@@ -154,7 +154,7 @@ pub(super) fn a_pause_and_a_changed_job_end_the_wait_and_the_slot_comes_back(pla
     assert_ne!(changed, job);
     place.jobs(&jobs::file(&changed));
     node.hang_up();
-    let why = "the node was shutting down, or the job changed, while it waited for db";
+    let why = "this node gave it up while it waited for db";
     node.says_with("given back unstarted", "why", why);
     says_again(&node, "waiting for locks", 3);
     assert_eq!(place.runs().len(), 0);

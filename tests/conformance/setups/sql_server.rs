@@ -42,7 +42,9 @@ pub(crate) async fn as_owner() -> Result<Arc<dyn Setup>, String> {
     let url = server.url(name);
     // The probes look before the first store has made the tables.
     store::migrate(&url).await.map_err(|error| error.to_string())?;
-    Ok(Arc::new(Database { url, server, name, scale: Scale::default() }))
+    // Every grant waits for the disk.
+    let scale = Scale { slots: 2_000, ..Scale::default() };
+    Ok(Arc::new(Database { url, server, name, scale }))
 }
 
 pub(crate) async fn with_least_privilege() -> Result<Arc<dyn Setup>, String> {

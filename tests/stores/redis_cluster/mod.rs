@@ -81,6 +81,31 @@ fn reshard(group: &ClusterGroup, slot: i64, (from, to): (usize, usize), meanwhil
     }
 }
 
+/// Tells each master again whose the slots are that it takes for another's; answers of how many. A claim that was under way when it was
+/// told may have come after that: two masters then send a call to each other for ever, until somebody does as `redis-cli --cluster
+/// fix` does.
+fn tell_again(group: &ClusterGroup, slots: &[i64], owner: usize) -> usize {
+    let owner = group.id(owner);
+    let mut told = 0;
+    for server in &group.servers[..3] {
+        let nodes = server.text(&["CLUSTER", "NODES"]).unwrap();
+        let its = nodes.lines().find(|line| line.starts_with(&owner)).unwrap();
+        let ranges: Vec<(i64, i64)> = its
+            .split(' ')
+            .skip(8)
+            .filter_map(|range| {
+                let (first, last) = range.split_once('-').unwrap_or((range, range));
+                Some((first.parse().ok()?, last.parse().ok()?))
+            })
+            .collect();
+        for slot in slots.iter().filter(|slot| !ranges.iter().any(|(first, last)| (first..=last).contains(slot))) {
+            server.command(&["CLUSTER", "SETSLOT", &slot.to_string(), "NODE", &owner]);
+            told += 1;
+        }
+    }
+    told
+}
+
 /// Runs a slot as a node does: each call is repeated while the store says that it could not do it. Answers the errors.
 async fn run_once(store: &RedisStore, slot: &Slot, claimer: u128) -> u32 {
     let (claim, mut errors) = (request(slot, claimer), 0);
@@ -114,6 +139,7 @@ async fn slots_that_move_under_load_lose_nothing_and_repeat_nothing() {
     let group = ClusterGroup::start();
     let store = Arc::new(open(&group.url()).await);
     let (moving, ran) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicU32::new(0)));
+    let going_on = Arc::new(AtomicU32::new(0));
     let of_first = |job: &String| crc(job) <= 5_460;
     let mut jobs: Vec<String> = (0..).map(|index| format!("job-{index}")).filter(of_first).take(26).collect();
     // Not part of the load: of each nothing is known before its slot moves.
@@ -123,6 +149,8 @@ async fn slots_that_move_under_load_lose_nothing_and_repeat_nothing() {
         .cloned()
         .map(|job| {
             let (store, moving, ran) = (Arc::clone(&store), Arc::clone(&moving), Arc::clone(&ran));
+            let going_on = Arc::clone(&going_on);
+            going_on.fetch_add(1, Ordering::Relaxed);
             tokio::spawn(async move {
                 let (mut slots, mut errors) = (Vec::new(), 0);
                 let first = slot_of(&job);
@@ -135,6 +163,7 @@ async fn slots_that_move_under_load_lose_nothing_and_repeat_nothing() {
                     slots.push(slot);
                     a_moment().await;
                 }
+                going_on.fetch_sub(1, Ordering::Relaxed);
                 (slots, errors)
             })
         })
@@ -156,19 +185,29 @@ async fn slots_that_move_under_load_lose_nothing_and_repeat_nothing() {
             let before = [answered(&group, "ASK"), answered(&group, "TRYAGAIN")];
             let met = || answered(&group, "ASK") > before[0] && answered(&group, "TRYAGAIN") > before[1];
             reshard(&group, first, (from, to), || {
-                let store = Arc::clone(&first_calls);
+                let (store, going_on) = (Arc::clone(&first_calls), Arc::clone(&going_on));
+                going_on.fetch_add(1, Ordering::Relaxed);
                 meeting.push(runtime.spawn(async move {
                     let slot = slot_of(&job);
                     let errors = run_once(&store, &slot, 1).await;
+                    going_on.fetch_sub(1, Ordering::Relaxed);
                     (vec![slot], errors)
                 }));
                 let _ = until("a call meets a slot that moves", met);
             });
             slots.iter().for_each(|slot| reshard(&group, *slot, (from, to), || {}));
         }
+        let slots: Vec<i64> = jobs.iter().map(|job| cluster_slot(&group, job)).collect();
         let before = ran.load(Ordering::Relaxed);
-        until("the load goes on afterwards", || ran.load(Ordering::Relaxed) > before + 40);
+        until("the load goes on afterwards", || {
+            tell_again(&group, &slots, 0);
+            ran.load(Ordering::Relaxed) > before + 40
+        });
         moving.store(false, Ordering::Relaxed);
+        until("all of the load is over", || {
+            tell_again(&group, &slots, 0);
+            going_on.load(Ordering::Relaxed) == 0
+        });
         (group, meeting)
     });
     let (group, meeting) = mover.await.unwrap();
