@@ -330,7 +330,8 @@ impl Account {
 /// Which locks, and who holds them.
 fn who_has(wait: &LockWait) -> String {
     let label = if wait.by_label.is_empty() { String::new() } else { format!("{} on ", wait.by_label) };
-    format!("{} held by {label}node {}", lock_names(&wait.locks), wait.by)
+    let are = if wait.locks.len() > 1 { "are" } else { "is" };
+    format!("{} {are} held by {label}node {}", lock_names(&wait.locks), wait.by)
 }
 
 const fn begun(attempt: Attempt, fence: Fence, guarded: bool) -> RunAccount {

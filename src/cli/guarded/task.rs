@@ -28,7 +28,7 @@ use crate::store::{JobEntry, JobOrigin};
 /// Put `cronward exec` in front of the command in every machine's crontab. One machine runs the command and exits with the
 /// command's exit code. The others wait until the slot is done, exhausted or over, and then exit with 0 and print nothing. If
 /// the machine that runs the command fails or dies, a waiting machine takes over. If the slot is skipped, because the job is
-/// paused or another slot of the job still runs, exec prints one line to stderr. A job of that name in the file provides the
+/// paused, another slot of the job still runs or its locks are held, exec prints one line to stderr. A job of that name in the file provides the
 /// defaults of the limits; flags override them.
 ///
 /// Stdin, stdout and stderr are passed to and from the command through pipes, byte for byte. A terminal is not passed as
@@ -75,7 +75,7 @@ pub(crate) struct ExecArgs {
     /// Also hold this lock in the store during the run, besides the locks of the file's job; may be given 16 times
     #[arg(long = "lock", value_name = "NAME[:shared|:K/N]", value_parser = value_parsers::demand)]
     pub(crate) locks: Vec<Demand>,
-    /// Wait at most this long: for another machine, a pause or another slot, and for a retry after a failure
+    /// Wait at most this long: for another machine, a pause, another slot or locks, and for a retry after a failure
     #[arg(long, value_name = "DURATION", value_parser = value_parsers::span)]
     pub(crate) wait: Option<Duration>,
     /// Exit at once if the slot cannot start now; do not take over from a machine that fails or dies

@@ -148,7 +148,7 @@ fn refusal(account: &Account, has_waited: bool, store: &StoreArgs) -> Option<Ver
     let by = account.by.as_ref().map_or_else(|| "another node".to_owned(), |node| format!("node {node}"));
     let answer = account.answer?;
     if let Some(held) = &account.queued {
-        let way_out = if has_waited { "" } else { ": wait with --wait" };
+        let way_out = if has_waited { "" } else { "; --wait waits for it" };
         let told = vec![format!("{slot} was not run: {held}{way_out}")];
         return Some(Verdict { code: ExitCode::TryAgain as u8, result: "locked", told });
     }

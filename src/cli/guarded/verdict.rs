@@ -432,10 +432,10 @@ mod tests {
 
     #[test]
     fn whoever_waited_for_locks_in_vain_is_told_who_holds_them() {
-        let queued = Some("db held by export@2026-11-21T13Z#1 on node c".to_owned());
+        let queued = Some("db is held by export@2026-11-21T13Z#1 on node c".to_owned());
         let verdict = judge(&Account { answer: Some(ClaimAnswer::Claimed), queued, ..account() }, 7, None);
         assert_eq!((verdict.code, verdict.result), (7, "locked"));
-        let told = "billing@2026-11-21T14Z was skipped: db held by export@2026-11-21T13Z#1 on node c";
+        let told = "billing@2026-11-21T14Z was skipped: db is held by export@2026-11-21T13Z#1 on node c";
         assert_eq!(verdict.told, [told]);
     }
 
