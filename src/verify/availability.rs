@@ -230,12 +230,14 @@ impl Question<'_> {
             let spans = instance.away.iter().map(|(lost, back)| (*lost, *back));
             let spans = spans.chain(instance.dropped.iter().map(|(first, last)| (*first, Some(*last))));
             cuts.extend(spans.flat_map(|(first, last)| [Some(first), last]).flatten());
-            cuts.extend(instance.failing.iter().flat_map(|(first, last)| [*first, *last]));
+            if self.service == Service::Closing {
+                cuts.extend(instance.failing.iter().flat_map(|(first, last)| [*first, *last]));
+            }
             cuts.extend([instance.first, instance.until(history.horizon)]);
         }
         let lease = story.lease_ttl();
         cuts.extend(self.fired.iter().map(|(_, fired)| *fired));
-        cuts.extend(history.assignments.iter().flat_map(|assignment| [assignment.from, assignment.to]));
+        cuts.extend(self.fired.iter().flat_map(|(assignment, _)| [assignment.from, assignment.to]));
         cuts.extend(history.faults.iter().flat_map(|fault| [Some(fault.at), fault.until]).flatten());
         cuts.extend(story.obstacles.iter().flat_map(|it| [Some(it.from), it.over(lease)]).flatten());
         cuts.extend(story.told_used_up().chain(story.locks.cuts()));

@@ -210,7 +210,9 @@ impl NodeRun {
 
     /// Whether no call of it failed in a span, as far as it told.
     pub(super) fn is_answered(&self, (from, to): Span) -> bool {
-        !self.failing.iter().any(|(first, last)| *first <= to && *last >= from)
+        // Lines are heard in the order of time, and each such span ends where the next one begins, or before.
+        let begun = self.failing.partition_point(|(first, _)| *first <= to);
+        self.failing.iter().take(begun).next_back().is_none_or(|(_, last)| *last < from)
     }
 
     /// Whether it took part, and was not out of touch with its store, through all of a span.
