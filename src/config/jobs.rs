@@ -348,9 +348,14 @@ const MOST_WAITS: u32 = 500;
 
 fn lock_wait(ctx: &Context<'_>, draft: &Draft, slot: Duration) {
     let policy = &draft.spec.policy;
-    let Some(wait) = policy.lock_wait.filter(|_| policy.locks.is_some()) else { return };
+    let Some(wait) = policy.lock_wait else { return };
     let (shown, place) = (format_duration(wait), draft.place_or_name("lock_wait"));
-    if wait > slot {
+    if policy.locks.is_none() {
+        // What all jobs are given is for those that name locks.
+        let Some(place) = draft.own("lock_wait") else { return };
+        let message = format!("lock_wait = {shown} has no effect: the job names no locks");
+        ctx.warn("lock-wait-without-locks", place, message, "name its locks, or leave lock_wait out");
+    } else if wait > slot {
         let message = format!(
             "lock_wait = {shown} is longer than the slot of {}: the wait ends with the slot",
             format_duration(slot)

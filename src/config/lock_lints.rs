@@ -49,7 +49,10 @@ pub(super) fn check(ctx: &Context<'_>, drafts: &[Draft]) {
     }
     for (lock, users) in &users {
         limits(ctx, lock, users);
-        alone(ctx, lock, users);
+        // What a job with an error names is not known.
+        if drafts.iter().all(|draft| draft.sound) {
+            alone(ctx, lock, users);
+        }
         without_end(ctx, lock, users);
     }
     let share = |draft: &&Draft| {

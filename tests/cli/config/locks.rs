@@ -125,6 +125,8 @@ fn a_lock_that_nobody_else_names_and_one_that_is_held_without_end_are_mentioned(
     tells(&lone, "4:9 lone-lock: no other job of this file names a");
     assert_eq!((report(&lone).count(Severity::Note), report(&lone).count(Severity::Warning)), (1, 0));
     assert_eq!(told(&job("locks = [\"a\"]\nconcurrency = \"allow\"")), Vec::<String>::new());
+    let other = "[jobs.b]\nschedule = \"0 * * * *\"\ncommand = [\"true\"]\nlocks = [\"a:no\"]\n";
+    assert!(!told(&format!("{lone}{other}")).iter().any(|line| line.contains("lone-lock")), "who knows what it means");
     let endless = format!("{}timeout = \"none\"\n", two("[\"a\"]", "[\"a\"]"));
     tells(&endless, "8:9 no-timeout: job b may hold a without end: timeout is none");
 }
@@ -140,6 +142,9 @@ fn a_wait_that_is_longer_than_the_slot_and_one_that_uses_up_its_numbers_are_told
     );
     tells(&text("1s"), "7:13 short-lock-wait: lock_wait = 1s may be over more than 500 times in the slot");
     assert_eq!(told(&text("20m")), Vec::<String>::new());
+    let without = "lock_wait = \"20m\"";
+    tells(&job(without), "4:13 lock-wait-without-locks: lock_wait = 20m has no effect: the job names no locks");
+    assert_eq!(told(&format!("[defaults]\n{without}\n{}", job(""))), Vec::<String>::new());
 }
 
 /// Jobs at two o'clock that hold one lock, each with these lines besides.
