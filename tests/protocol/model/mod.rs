@@ -32,6 +32,7 @@ mod orders;
 mod properties;
 #[cfg(feature = "redis-redlock")]
 mod redlock;
+mod rivals;
 mod setup;
 mod store;
 mod turn;
@@ -40,7 +41,11 @@ mod world;
 use cronward::job::OnLost;
 
 use self::check::holds;
-use self::properties::{EARLY, EXHAUSTED, LOST_REPLY, OVERLAP, REFUND, RESTORED, RETRY, TAKEOVER};
+use self::properties::{
+    AFTER_WAIT, ALL_HELD, EARLY, EXHAUSTED, IN_VAIN, LATE_COPY, LOCKS_LOST, LOST_REPLY, OVERLAP, OWN_ENTRY, REFUND,
+    RESTORED, RETRY, TAKEOVER, WAITED,
+};
+use self::rivals::{Locks, ONE, RIVAL};
 use self::setup::{Faults, NONE, Pace, Setup};
 
 #[test]
@@ -115,4 +120,53 @@ fn with_kill_no_two_commands_run_at_once_however_slow_the_network() {
 fn with_three_nodes_and_a_crash() {
     let setup = Setup { nodes: 3, ..Setup::small(Pace::Prompt, Faults { crashes: 1, ..NONE }) };
     holds("three nodes", setup, &[RETRY, EXHAUSTED, TAKEOVER]);
+}
+
+const fn locked(pace: Pace, faults: Faults, locks: Locks) -> Setup {
+    Setup { locks: Some(locks), ..Setup::small(pace, faults) }
+}
+
+#[test]
+fn with_a_lock_that_a_stranger_holds_at_first() {
+    let short = Setup { end: 3, horizon: 3, ..locked(Pace::Prompt, NONE, Locks { every_order: true, ..ONE }) };
+    holds("a lock", short, &[WAITED, AFTER_WAIT, IN_VAIN, RETRY]);
+    let wait = Locks { wait: Some(2), ..ONE };
+    holds("a lock, lock_wait", locked(Pace::Prompt, NONE, wait), &[AFTER_WAIT, IN_VAIN, REFUND, RETRY]);
+}
+
+#[test]
+fn with_a_lock_and_a_crash_a_loss_or_a_copy() {
+    let crash = locked(Pace::Prompt, Faults { crashes: 1, ..NONE }, ONE);
+    holds("a lock, a crash", crash, &[AFTER_WAIT, IN_VAIN, RETRY, TAKEOVER]);
+    let loss = locked(Pace::Prompt, Faults { losses: 1, ..NONE }, ONE);
+    holds("a lock, a loss", Setup { end: 3, horizon: 3, ..loss }, &[AFTER_WAIT, IN_VAIN, LATE_COPY]);
+    let copy = locked(Pace::Prompt, Faults { copies: 1, ..NONE }, ONE);
+    holds("a lock, a copy", Setup { end: 3, horizon: 3, ..copy }, &[AFTER_WAIT, IN_VAIN, LATE_COPY]);
+}
+
+#[test]
+fn with_a_lock_whose_holder_has_died() {
+    let dead = Locks { lapse: Some(2), ..ONE };
+    let loss = locked(Pace::Prompt, Faults { losses: 1, ..NONE }, dead);
+    holds("a lock that lapses, a loss", Setup { end: 3, horizon: 3, ..loss }, &[AFTER_WAIT]);
+}
+
+#[test]
+fn with_a_lock_and_shutdowns() {
+    let shutdown = locked(Pace::Prompt, Faults { shutdowns: 1, ..NONE }, ONE);
+    holds("a lock, shutdowns", shutdown, &[AFTER_WAIT, IN_VAIN, REFUND]);
+}
+
+/// One node; a lease and an entry last for a tick. A stranger may come and hold while the command runs that has lost its lock: both run, and this one is told.
+#[test]
+fn with_a_lock_and_messages_that_stall() {
+    let stalls = Setup { nodes: 1, ttl: 1, end: 2, horizon: 1, ..locked(Pace::Stalling, NONE, RIVAL) };
+    holds("a lock, stalls", stalls, &[WAITED, AFTER_WAIT, OVERLAP, LOCKS_LOST]);
+}
+
+#[test]
+fn with_two_locks_a_crash_and_a_restart() {
+    let two = Locks { count: 2, ..ONE };
+    let crash = locked(Pace::Prompt, Faults { crashes: 1, restarts: 1, ..NONE }, two);
+    holds("two locks, a crash and a restart", Setup { end: 3, ..crash }, &[AFTER_WAIT, ALL_HELD, OWN_ENTRY, TAKEOVER]);
 }
