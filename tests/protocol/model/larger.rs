@@ -5,7 +5,7 @@ use cronward::job::OnLost;
 use super::check::holds;
 use super::locked;
 use super::properties::{
-    AFTER_WAIT, EXHAUSTED, IN_VAIN, LATE_COPY, LOCKS_LOST, LOST_REPLY, OVERLAP, RESTORED, RETRY, TAKEOVER,
+    AFTER_WAIT, EXHAUSTED, IN_VAIN, LATE_COPY, LOCKS_LOST, LOST_REPLY, OVERLAP, OWN_ENTRY, RESTORED, RETRY, TAKEOVER,
 };
 use super::rivals::{Locks, ONE, RIVAL};
 use super::setup::{Faults, NONE, Pace, Setup};
@@ -120,4 +120,15 @@ fn with_a_lock_and_a_store_that_forgets() {
 fn with_a_lock_and_wake_ups() {
     let wakes = Setup { wakes: true, ..locked(Pace::Prompt, NONE, ONE) };
     holds("long: a lock, wake-ups", wakes, &[AFTER_WAIT, IN_VAIN, RETRY]);
+}
+
+/// The entry of the attempt that died holds in one lock, where a stranger waits behind it, and waits in the other: whoever comes next
+/// would wait for its own, and asks later.
+#[test]
+#[ignore = "minutes: make model-long"]
+fn with_two_locks_a_crash_and_a_restart() {
+    let two = Locks { count: 2, rivals: 1, ..ONE };
+    let restart = locked(Pace::Prompt, Faults { crashes: 1, restarts: 1, ..NONE }, two);
+    let short = Setup { end: 3, horizon: 3, ..restart };
+    holds("long: two locks, a crash, a restart", short, &[AFTER_WAIT, OWN_ENTRY, TAKEOVER]);
 }

@@ -23,7 +23,7 @@ pub(crate) struct Locks {
     pub(crate) count: u8,
     /// Strangers that hold one of them each, from the first on.
     pub(crate) holders: u8,
-    /// Strangers that come for the first one at some moment.
+    /// Strangers that come for the last one at some moment.
     pub(crate) rivals: u8,
     /// When the entries of the holders lapse, who have died; none where they leave at some moment.
     pub(crate) lapse: Option<Tick>,
@@ -63,7 +63,7 @@ impl Locks {
 
     /// What this one wants.
     fn wanted(self, stranger: u8) -> LockName {
-        lock(if stranger < self.holders { stranger } else { 0 })
+        lock(if stranger < self.holders { stranger } else { self.count - 1 })
     }
 
     fn request(self, stranger: u8) -> AcquireRequest {
