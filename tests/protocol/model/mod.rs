@@ -7,8 +7,13 @@
 //! whole ticks (`setup`), the network, the commands and the faults (`world`, `turn`). `judge` and `properties` say what must
 //! hold, `controls` shows that each of it can be broken.
 //!
+//! The job may name locks, which strangers want too (`rivals`). With prompt messages what a node does about its locks then goes
+//! before whatever else happens in its tick, save what a loss, a copy, a crash or a shutdown makes of it: in any order it would be
+//! many times the states. Worlds without faults (`a lock`) and some of `larger` have every order.
+//!
 //! **What is left out**: pauses and operators' verbs, older slots, `on_store_error = "run"`, timeouts of commands, clocks
-//! that drift apart, a store that forgets a part. A command starts in the moment of its grant.
+//! that drift apart, a store that forgets a part. A command starts in the moment of its grant, or of the grant of its locks. Of jobs
+//! that share locks one is modelled, and of locks those that are exclusive: the rules for others are visited in `locks`.
 //!
 //! The worlds here are small enough for every run; those of `larger` take minutes (`make model-long`). States are told apart
 //! by 64 bits of their hash: the chance that among a million any is taken for another is below 1 in 10 million.
