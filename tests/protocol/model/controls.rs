@@ -7,9 +7,10 @@ use cronward::job::OnLost;
 
 use super::check::breaks;
 use super::properties::{
-    ANSWERS, CLOSED, DONE, ERRORS, KILLED, KNOWN, LOOKED_AT, LOOKS_AGAIN, MAXIMUM, ONE_LEASE, RISE, SAME_TOKEN, STALE,
-    STARTS, SUCCESS, TOLD, VERDICT, WITHIN, every,
+    ANSWERS, CLOSED, COSTS, DONE, ERRORS, KILLED, KNOWN, LEFT, LOCKED, LOOKED_AT, LOOKS_AGAIN, MAXIMUM, ONE_LEASE,
+    RISE, SAME_TOKEN, STALE, STARTS, SUCCESS, TOLD, UNDER_LOCKS, VERDICT, WITHIN, every,
 };
+use super::rivals::{ONE, RIVAL};
 use super::setup::{Bug, Faults, NONE, Pace, Setup};
 
 const LOSS: Faults = Faults { losses: 1, ..NONE };
@@ -17,6 +18,7 @@ const REFUNDS: Faults = Faults { shutdowns: 1, losses: 1, ..NONE };
 const CRASH: Faults = Faults { crashes: 1, ..NONE };
 const PROMPT: Setup = Setup::small(Pace::Prompt, NONE);
 const STALLING: Setup = Setup::small(Pace::Stalling, NONE);
+const LOCKED_UP: Setup = Setup { locks: Some(ONE), ..PROMPT };
 const KILL: Setup = Setup { on_lost: OnLost::Kill, ..Setup::small(Pace::Responsive, NONE) };
 
 /// Each bug, a world in which it shows, and what it breaks there.
@@ -40,6 +42,14 @@ const CONTROLS: &[(Bug, Setup, &[&str])] = &[
     (Bug::EarlyForLong, Setup { begin: 1, end: 5, horizon: 6, ..PROMPT }, &[LOOKS_AGAIN, LOOKED_AT]),
     (Bug::AnswersMixedUp, STALLING, &[ANSWERS]),
     (Bug::KillIgnored, KILL, &[KILLED]),
+    (Bug::WaitIsHold, LOCKED_UP, &[LOCKED]),
+    (Bug::ErrorIsHold, Setup { faults: LOSS, ..LOCKED_UP }, &[LOCKED]),
+    (Bug::LeaseLeftAlone, LOCKED_UP, &[STARTS]),
+    (Bug::LocksLeftAlone, Setup { locks: Some(RIVAL), ..PROMPT }, &[UNDER_LOCKS, TOLD]),
+    (Bug::LockClockStops, Setup { nodes: 1, ttl: 1, pace: Pace::Stalling, ..LOCKED_UP }, &[LOCKED]),
+    (Bug::WaitCounts, LOCKED_UP, &[COSTS]),
+    (Bug::LocksKept, LOCKED_UP, &[LEFT]),
+    (Bug::NeverAsksAgain, Setup { end: 5, horizon: 5, ..LOCKED_UP }, &[LOOKED_AT]),
 ];
 
 #[test]

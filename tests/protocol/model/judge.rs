@@ -36,6 +36,14 @@ pub(crate) enum Fact {
     LostReplyFree,
     Refunded,
     TooEarly,
+    StartedUnlocked,
+    Waited,
+    StartedAfterWait,
+    GivenBackUnstarted,
+    AllHeld,
+    OwnInTheWay,
+    LateAndRefused,
+    LocksLost,
 }
 
 /// The facts of one step.
@@ -149,6 +157,8 @@ impl Judge {
                 self.released(tag, (op.kind(), answer), now, facts);
             }
             Reply::Claim(_) | Reply::Renewal(_) => {}
+            // Of locks, of which nothing is asked here.
+            Reply::Acquired(_) | Reply::LockRenewal(_) | Reply::LockRelease(_) => {}
         }
         self.look_at_done(after, facts);
     }

@@ -11,7 +11,9 @@
 //! - `draws` decides how waits are spread, by less than a tick, and so after rounding nothing.
 //! - `started` tells how long a command ran; a timeout would read it, and there is none. The times of records, the trigger,
 //!   whether it is a retry and which errors were told are for people. Why a node waits decides what a wake-up does.
-//! - A machine that has ended ignores whatever it is told: all that ended in the same way are one.
+//! - A machine that has ended ignores whatever it is told, once it has left its locks: all that ended in the same way are one.
+//! - How long an attempt has waited for its locks, and what was told of that, are for people. Since when the store is silent about
+//!   them decides nothing: a slot's own deadlines are its patience.
 
 use cronward::machine::SlotMachine;
 
@@ -19,11 +21,14 @@ use super::setup::{Setup, Tick};
 
 /// The key of a machine as it is at a tick.
 pub(crate) fn of(machine: &SlotMachine, setup: &Setup, now: Tick) -> String {
-    if let Some(end) = machine.ended() {
+    if let Some(end) = machine.ended().filter(|_| !machine.leaves_locks()) {
         return format!("{end:?}");
     }
     let text = without(&format!("{machine:?}"), setup);
-    let due = ["until: ", "At(", "send_at: Some(", "deadline: ", "kill_at: "];
+    let mut due = vec!["until: ", "At(", "send_at: Some(", "deadline: ", "kill_at: "];
+    if setup.locks.is_some() {
+        due.extend(["until: Some(", "again_at: Some(", "ask_at: "]);
+    }
     let text = due.iter().fold(text, |text, head| {
         let tick = |text: &str| format!("{head}{}", ticks(text).clamp(now, setup.far()));
         replaced(&text, &format!("{head}Mono("), ")", tick)
@@ -34,7 +39,10 @@ pub(crate) fn of(machine: &SlotMachine, setup: &Setup, now: Tick) -> String {
 }
 
 fn without(text: &str, setup: &Setup) -> String {
-    let mut parts = vec![
+    // What was told of a wait ends its part: before "told: ", which would take more.
+    let of_locks = [("LockPatience { begun: ", ","), ("told: Some((", "}"), ("silent_since: ", ",")];
+    let mut parts = if setup.locks.is_some() { of_locks.to_vec() } else { Vec::new() };
+    parts.extend([
         ("TrustWindow { sent: ", ","),
         ("started: Some(", "})"),
         ("draws: ", ","),
@@ -45,7 +53,7 @@ fn without(text: &str, setup: &Setup) -> String {
         ("trigger: ", ","),
         ("retrying: ", ","),
         ("told: ", ","),
-    ];
+    ]);
     if !setup.wakes {
         parts.push(("why: ", "}"));
     }

@@ -3,7 +3,11 @@
 use cronward::job::OnLost;
 
 use super::check::holds;
-use super::properties::{EXHAUSTED, LOST_REPLY, OVERLAP, RESTORED, RETRY, TAKEOVER};
+use super::locked;
+use super::properties::{
+    AFTER_WAIT, EXHAUSTED, IN_VAIN, LATE_COPY, LOCKS_LOST, LOST_REPLY, OVERLAP, OWN_ENTRY, RESTORED, RETRY, TAKEOVER,
+};
+use super::rivals::{Locks, ONE, RIVAL};
 use super::setup::{Faults, NONE, Pace, Setup};
 
 fn stalling(faults: Faults) -> Setup {
@@ -75,4 +79,52 @@ fn with_three_nodes_a_crash_and_a_loss() {
     let faults = Faults { crashes: 1, losses: 1, ..NONE };
     let setup = Setup { nodes: 3, ..Setup::small(Pace::Prompt, faults) };
     holds("long: three nodes", setup, &[RETRY, EXHAUSTED, TAKEOVER]);
+}
+
+#[test]
+#[ignore = "minutes: make model-long"]
+fn with_a_lock_and_every_order_around_a_crash() {
+    let all = Locks { every_order: true, ..ONE };
+    let crash = locked(Pace::Prompt, Faults { crashes: 1, ..NONE }, all);
+    holds("long: a lock, a crash, every order", Setup { end: 3, horizon: 3, ..crash }, &[AFTER_WAIT, IN_VAIN, RETRY]);
+}
+
+#[test]
+#[ignore = "minutes: make model-long"]
+fn with_a_lock_a_loss_and_a_crash() {
+    let both = locked(Pace::Prompt, Faults { losses: 1, crashes: 1, ..NONE }, ONE);
+    let short = Setup { end: 3, horizon: 3, ..both };
+    holds("long: a lock, a loss, a crash", short, &[AFTER_WAIT, IN_VAIN, LATE_COPY, TAKEOVER]);
+}
+
+#[test]
+#[ignore = "minutes: make model-long"]
+fn with_a_lock_and_messages_that_stall_for_longer() {
+    let stalls = Setup { nodes: 1, ttl: 1, end: 2, horizon: 2, ..locked(Pace::Stalling, NONE, RIVAL) };
+    holds("long: a lock, stalls", stalls, &[AFTER_WAIT, OVERLAP, LOCKS_LOST]);
+}
+
+#[test]
+#[ignore = "minutes: make model-long"]
+fn with_a_lock_and_a_store_that_forgets() {
+    let wipe = locked(Pace::Prompt, Faults { wipes: 1, ..NONE }, ONE);
+    holds("long: a lock, a wipe", wipe, &[AFTER_WAIT, RESTORED]);
+}
+
+#[test]
+#[ignore = "minutes: make model-long"]
+fn with_a_lock_and_wake_ups() {
+    let wakes = Setup { wakes: true, ..locked(Pace::Prompt, NONE, ONE) };
+    holds("long: a lock, wake-ups", wakes, &[AFTER_WAIT, IN_VAIN, RETRY]);
+}
+
+/// The entry of the attempt that died holds in one lock, where a stranger waits behind it, and waits in the other: whoever comes next
+/// would wait for its own, and asks later.
+#[test]
+#[ignore = "minutes: make model-long"]
+fn with_two_locks_a_crash_and_a_restart() {
+    let two = Locks { count: 2, rivals: 1, ..ONE };
+    let restart = locked(Pace::Prompt, Faults { crashes: 1, restarts: 1, ..NONE }, two);
+    let short = Setup { end: 3, horizon: 3, ..restart };
+    holds("long: two locks, a crash, a restart", short, &[AFTER_WAIT, OWN_ENTRY, TAKEOVER]);
 }

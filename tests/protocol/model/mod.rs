@@ -7,8 +7,13 @@
 //! whole ticks (`setup`), the network, the commands and the faults (`world`, `turn`). `judge` and `properties` say what must
 //! hold, `controls` shows that each of it can be broken.
 //!
+//! The job may name locks, which strangers want too (`rivals`). With prompt messages what a node does about its locks then goes
+//! before whatever else happens in its tick, save what a loss, a copy, a crash or a shutdown makes of it: in any order it would be
+//! many times the states. Worlds without faults (`a lock`) and some of `larger` have every order.
+//!
 //! **What is left out**: pauses and operators' verbs, older slots, `on_store_error = "run"`, timeouts of commands, clocks
-//! that drift apart, a store that forgets a part. A command starts in the moment of its grant.
+//! that drift apart, a store that forgets a part. A command starts in the moment of its grant, or of the grant of its locks. Of jobs
+//! that share locks one is modelled, and of locks those that are exclusive: the rules for others are visited in `locks`.
 //!
 //! The worlds here are small enough for every run; those of `larger` take minutes (`make model-long`). States are told apart
 //! by 64 bits of their hash: the chance that among a million any is taken for another is below 1 in 10 million.
@@ -32,6 +37,7 @@ mod orders;
 mod properties;
 #[cfg(feature = "redis-redlock")]
 mod redlock;
+mod rivals;
 mod setup;
 mod store;
 mod turn;
@@ -40,7 +46,11 @@ mod world;
 use cronward::job::OnLost;
 
 use self::check::holds;
-use self::properties::{EARLY, EXHAUSTED, LOST_REPLY, OVERLAP, REFUND, RESTORED, RETRY, TAKEOVER};
+use self::properties::{
+    AFTER_WAIT, ALL_HELD, EARLY, EXHAUSTED, IN_VAIN, LATE_COPY, LOCKS_LOST, LOST_REPLY, OVERLAP, REFUND, RESTORED,
+    RETRY, TAKEOVER, WAITED,
+};
+use self::rivals::{Locks, ONE, RIVAL};
 use self::setup::{Faults, NONE, Pace, Setup};
 
 #[test]
@@ -115,4 +125,53 @@ fn with_kill_no_two_commands_run_at_once_however_slow_the_network() {
 fn with_three_nodes_and_a_crash() {
     let setup = Setup { nodes: 3, ..Setup::small(Pace::Prompt, Faults { crashes: 1, ..NONE }) };
     holds("three nodes", setup, &[RETRY, EXHAUSTED, TAKEOVER]);
+}
+
+const fn locked(pace: Pace, faults: Faults, locks: Locks) -> Setup {
+    Setup { locks: Some(locks), ..Setup::small(pace, faults) }
+}
+
+#[test]
+fn with_a_lock_that_a_stranger_holds_at_first() {
+    let short = Setup { end: 3, horizon: 3, ..locked(Pace::Prompt, NONE, Locks { every_order: true, ..ONE }) };
+    holds("a lock", short, &[WAITED, AFTER_WAIT, IN_VAIN, RETRY]);
+    let wait = Locks { wait: Some(2), ..ONE };
+    holds("a lock, lock_wait", locked(Pace::Prompt, NONE, wait), &[AFTER_WAIT, IN_VAIN, REFUND, RETRY]);
+}
+
+#[test]
+fn with_a_lock_and_a_crash_a_loss_or_a_copy() {
+    let crash = locked(Pace::Prompt, Faults { crashes: 1, ..NONE }, ONE);
+    holds("a lock, a crash", crash, &[AFTER_WAIT, IN_VAIN, RETRY, TAKEOVER]);
+    let loss = locked(Pace::Prompt, Faults { losses: 1, ..NONE }, ONE);
+    holds("a lock, a loss", Setup { end: 3, horizon: 3, ..loss }, &[AFTER_WAIT, IN_VAIN, LATE_COPY]);
+    let copy = locked(Pace::Prompt, Faults { copies: 1, ..NONE }, ONE);
+    holds("a lock, a copy", Setup { end: 3, horizon: 3, ..copy }, &[AFTER_WAIT, IN_VAIN, LATE_COPY]);
+}
+
+#[test]
+fn with_a_lock_whose_holder_has_died() {
+    let dead = Locks { lapse: Some(2), ..ONE };
+    let loss = locked(Pace::Prompt, Faults { losses: 1, ..NONE }, dead);
+    holds("a lock that lapses, a loss", Setup { end: 3, horizon: 3, ..loss }, &[AFTER_WAIT]);
+}
+
+#[test]
+fn with_a_lock_and_shutdowns() {
+    let shutdown = locked(Pace::Prompt, Faults { shutdowns: 1, ..NONE }, ONE);
+    holds("a lock, shutdowns", shutdown, &[AFTER_WAIT, IN_VAIN, REFUND]);
+}
+
+/// One node; a lease and an entry last for a tick. A stranger may come and hold while the command runs that has lost its lock: both run, and this one is told.
+#[test]
+fn with_a_lock_and_messages_that_stall() {
+    let stalls = Setup { nodes: 1, ttl: 1, end: 2, horizon: 1, ..locked(Pace::Stalling, NONE, RIVAL) };
+    holds("a lock, stalls", stalls, &[WAITED, AFTER_WAIT, OVERLAP, LOCKS_LOST]);
+}
+
+#[test]
+fn with_two_locks_and_a_crash() {
+    let two = Locks { count: 2, ..ONE };
+    let crash = locked(Pace::Prompt, Faults { crashes: 1, ..NONE }, two);
+    holds("two locks, a crash", crash, &[AFTER_WAIT, IN_VAIN, ALL_HELD, TAKEOVER]);
 }

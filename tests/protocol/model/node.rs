@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use cronward::error::{Applied, ErrorKind, Op as Operation, StoreError};
 use cronward::event::Event;
-use cronward::machine::{Action as Order, End, SlotMachine};
-use cronward::slot::{Exit, ExitStatus};
+use cronward::machine::{Action as Order, End, LockAction, LockReply, SlotMachine};
+use cronward::reply::Renewal;
+use cronward::resource::{LockHint, LockRenewal};
+use cronward::slot::{Exit, ExitStatus, Token};
 use cronward::wake::{Wake, WakeKind};
 
 use super::key;
@@ -35,18 +37,25 @@ pub(crate) enum Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Input {
     Timer,
+    LockTimer,
     Answer(Kind, Id, Answer),
     Started,
     Exit(Ending),
     Shutdown,
     Wake(WakeKind),
+    /// This request for locks may hold now.
+    Hint(Token),
 }
 
 /// What a machine answers, as far as the model follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     Send(Kind, Id),
-    Start { attempt: u32 },
+    /// By this grant of its locks, where it names some.
+    Start {
+        attempt: u32,
+        fence: Option<u64>,
+    },
     Terminate,
     Kill,
 }
@@ -69,6 +78,12 @@ pub(crate) struct Machine {
     pub(crate) ended: Option<End>,
     /// When something is due.
     pub(crate) due: Option<Tick>,
+    /// The same about its locks.
+    pub(crate) lock_due: Option<Tick>,
+    /// Its attempt waits for its locks.
+    pub(crate) queueing: bool,
+    /// The store has yet to answer that they were left.
+    pub(crate) leaving: bool,
 }
 
 impl PartialEq for Machine {
@@ -134,10 +149,21 @@ impl Machines {
     }
 
     fn finish(&mut self, setup: &Setup, (mut machine, now): (SlotMachine, Tick), messages: &mut Messages) -> Step {
-        let effects = std::iter::from_fn(|| machine.poll_action()).map(|order| effect(order, messages)).collect();
+        let mut effects = Vec::new();
+        while let Some(order) = machine.poll_action() {
+            if order == Order::AskPause {
+                // Nobody pauses the job here.
+                machine.handle_pause(Setup::now(now), Ok(false));
+                continue;
+            }
+            effects.extend(effect(setup, order, (&mut machine, now), messages));
+        }
         let events: Vec<Event> = std::iter::from_fn(|| machine.poll_event()).collect();
         let alarm = |event: &Event| {
-            matches!(event, Event::LeaseInDoubt { .. } | Event::LeaseLost { .. } | Event::Overtaken { .. })
+            matches!(
+                event,
+                Event::LeaseInDoubt { .. } | Event::LeaseLost { .. } | Event::Overtaken { .. } | Event::LockLost(_)
+            )
         };
         let restored = |event: &Event| matches!(event, Event::LeaseRestored { .. });
         let (alarm, restored) = (events.iter().any(alarm), events.iter().any(restored));
@@ -157,34 +183,60 @@ impl Machines {
 
     fn keep(&mut self, setup: &Setup, machine: SlotMachine, now: Tick) -> Machine {
         let due = machine.poll_timeout().map(|at| tick_of(at).clamp(now, setup.far()));
+        let lock_due = machine.poll_lock_timeout().map(|at| tick_of(at).clamp(now, setup.far()));
         let (holding, ended) = (machine.is_holding(), machine.ended());
-        let next = Machine { id: self.known.next(), holding, ended, due };
+        let (queueing, leaving) = (machine.is_queueing(), machine.leaves_locks());
+        let next = Machine { id: self.known.next(), holding, ended, due, lock_due, queueing, leaving };
         let id = self.known.id(key::of(&machine, setup, now), (machine, next));
         self.known.get(id).1
     }
 }
 
-fn effect(order: Order, messages: &mut Messages) -> Effect {
+/// What the driver does of an order, unless it has a bug by which it answers the order itself.
+fn effect(
+    setup: &Setup,
+    order: Order,
+    (machine, now): (&mut SlotMachine, Tick),
+    messages: &mut Messages,
+) -> Option<Effect> {
     let op = match order {
-        Order::Spawn(context) => return Effect::Start { attempt: context.attempt },
-        Order::Terminate => return Effect::Terminate,
-        Order::Kill => return Effect::Kill,
+        Order::Spawn(context) => {
+            let fence = context.locks.map(|locks| locks.fence.0);
+            return Some(Effect::Start { attempt: context.attempt, fence });
+        }
+        Order::Terminate => return Some(Effect::Terminate),
+        Order::Kill => return Some(Effect::Kill),
+        Order::Renew { lease, .. } if setup.bug == Some(Bug::LeaseLeftAlone) && machine.is_queueing() => {
+            machine.handle_renewal(Setup::now(now), lease.token, Ok(Renewal::Renewed));
+            return None;
+        }
+        Order::Lock(LockAction::Renew(hold)) if setup.bug == Some(Bug::LocksLeftAlone) => {
+            machine.handle_lock_reply(Setup::now(now), hold.token, LockReply::Renewed(Ok(LockRenewal::Renewed)));
+            return None;
+        }
         Order::Claim(request) => Op::Claim(request),
         Order::Renew { lease, .. } => Op::Renew(lease),
         Order::Complete { lease, run, done_ttl } => Op::Complete(lease, run, done_ttl),
         Order::Fail { lease, run, retry_after } => Op::Fail(lease, run, retry_after),
+        Order::GiveBack { lease, run } if setup.bug == Some(Bug::WaitCounts) => Op::Fail(lease, run, ticks(0)),
         Order::GiveBack { lease, run } => Op::GiveBack(lease, run),
-        Order::Lock(_) | Order::AskPause => panic!("the job of this model names no locks: {order:?}"),
+        Order::Lock(LockAction::Acquire(request)) => Op::Acquire(request),
+        Order::Lock(LockAction::Renew(hold)) => Op::RenewLock(hold),
+        Order::Lock(LockAction::Release(exit)) => Op::Release(exit),
+        Order::AskPause => panic!("a question for a pause is answered at once"),
     };
     let op = op.without_times();
-    Effect::Send(op.kind(), messages.ops.id(format!("{op:?}"), op))
+    Some(Effect::Send(op.kind(), messages.ops.id(format!("{op:?}"), op)))
 }
 
 fn tell(machine: &mut SlotMachine, setup: &Setup, tick: Tick, input: Input, messages: &Messages) {
-    let late = setup.bug == Some(Bug::ClockStops) && matches!(input, Input::Answer(Kind::Claim, ..));
+    let late = setup.bug == Some(Bug::ClockStops) && matches!(input, Input::Answer(Kind::Claim, ..))
+        || setup.bug == Some(Bug::LockClockStops) && matches!(input, Input::Answer(Kind::Acquire, ..));
     let now = Setup::now(if late { tick.saturating_sub(setup.ttl) } else { tick });
     match input {
         Input::Timer => machine.handle_timeout(now),
+        Input::LockTimer => machine.handle_lock_timeout(now),
+        Input::Hint(token) => machine.handle_lock_hint(now, LockHint::Ready(token)),
         Input::Started => machine.handle_started(now),
         Input::Exit(ending) => machine.handle_exit(now, exit(ending)),
         Input::Shutdown => machine.handle_shutdown(now, ticks(0)),
@@ -202,6 +254,14 @@ fn tell(machine: &mut SlotMachine, setup: &Setup, tick: Tick, input: Input, mess
         }
         Input::Answer(Kind::Fail | Kind::GiveBack, _, answer) => {
             machine.handle_release(now, hear(answer, messages, Reply::release));
+        }
+        Input::Answer(kind @ (Kind::Acquire | Kind::RenewLock | Kind::Release), op, answer) => {
+            let reply = match kind {
+                Kind::Acquire => LockReply::Acquired(hear(answer, messages, Reply::acquired)),
+                Kind::RenewLock => LockReply::Renewed(hear(answer, messages, Reply::lock_renewal)),
+                _ => LockReply::Released(hear(answer, messages, Reply::lock_release)),
+            };
+            machine.handle_lock_reply(now, messages.ops.get(op).token(), reply);
         }
     }
 }

@@ -1,12 +1,13 @@
 //! What must always hold, and what must be possible, by the numbers of `docs/PROTOCOL.md`.
 
 use cronward::job::OnLost;
+use cronward::slot::Token;
 use stateright::Property;
 
 use super::judge::Fact;
 use super::node::Machine;
 use super::setup::{Faults, Pace, Setup, Tag};
-use super::world::{Command, State, World, running};
+use super::world::{Command, Node, State, World, running};
 
 /// Something that is so in a state.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +36,10 @@ pub(crate) const LOOKED_AT: &str = "L1 a slot is not left alone for longer than 
 pub(crate) const CLOSED: &str = "L2 a slot that is over has a verdict";
 pub(crate) const KNOWN: &str = "a lease does not outlast its node's look at the slot";
 pub(crate) const LOOKS_AGAIN: &str = "a node that waits looks again by the slot's end";
+pub(crate) const LOCKED: &str = "a run starts while its locks are held";
+pub(crate) const UNDER_LOCKS: &str = "a run whose locks are held no more is told so";
+pub(crate) const COSTS: &str = "only a start, a crash, a loss or a copy uses an attempt";
+pub(crate) const LEFT: &str = "nothing is held for a slot that needs it no more";
 pub(crate) const KILLED: &str = "on_lost = kill: no two commands run at once";
 
 pub(crate) const RETRY: &str = "a retry";
@@ -45,6 +50,13 @@ pub(crate) const OVERLAP: &str = "an overlap, told";
 pub(crate) const LOST_REPLY: &str = "a lost reply that burns no attempt";
 pub(crate) const REFUND: &str = "a refund";
 pub(crate) const EARLY: &str = "a claim that is too early";
+pub(crate) const WAITED: &str = "a wait for locks";
+pub(crate) const AFTER_WAIT: &str = "a start after a wait for locks";
+pub(crate) const IN_VAIN: &str = "a wait in vain, given back";
+pub(crate) const ALL_HELD: &str = "a start under two locks";
+pub(crate) const OWN_ENTRY: &str = "an earlier attempt's entry in the way";
+pub(crate) const LATE_COPY: &str = "a late copy of a request for locks is refused";
+pub(crate) const LOCKS_LOST: &str = "locks that were lost";
 
 macro_rules! never {
     ($name:ident, $($fact:ident),+) => {
@@ -80,7 +92,11 @@ const SAFETY: [Law; 13] = [
 const LIVENESS: [Law; 4] = [
     Law {
         name: LOOKED_AT,
-        holds: |world, state| state.idle <= world.setup.ttl.max(world.setup.retry) + 1 + delay(world, state),
+        holds: |world, state| {
+            // Whoever waits for locks looks again within a third of the TTL: a tick here.
+            let look = 1 + u8::from(world.setup.locks.is_some());
+            state.idle <= world.setup.ttl.max(world.setup.retry) + look + delay(world, state)
+        },
     },
     Law {
         name: CLOSED,
@@ -113,11 +129,55 @@ const LIVENESS: [Law; 4] = [
     },
 ];
 
+/// Where the job names locks.
+const OF_LOCKS: [Law; 1] = [never!(LOCKED, StartedUnlocked)];
+
+/// The same, with prompt nodes and messages.
+const OF_LOCKS_IN_TIME: [Law; 3] = [
+    Law {
+        name: UNDER_LOCKS,
+        holds: |world, state| {
+            let untold = |node: &Node| matches!(node.command, Command::Runs | Command::Stopping) && !node.told;
+            let held = |node: &Node| node.fence.is_some_and(|fence| world.holds_locks(state, fence));
+            let kept = state.left.wipes == world.setup.faults.wipes;
+            !kept || !world.is_calm(state) || state.nodes.iter().filter(|node| untold(node)).all(held)
+        },
+    },
+    Law {
+        name: COSTS,
+        holds: |world, state| {
+            let (faults, left) = (&world.setup.faults, &state.left);
+            // A copy of a claim may be granted when its node has heard another answer.
+            let struck = faults.crashes - left.crashes + faults.losses - left.losses + faults.copies - left.copies;
+            let kept = left.wipes == faults.wipes;
+            let waiting =
+                state.nodes.iter().filter(|node| node.machine.is_some_and(|machine| machine.queueing)).count();
+            let most = usize::from(state.begun + struck) + waiting;
+            !kept || !world.is_calm(state) || world.used(state) as usize <= most
+        },
+    },
+    Law {
+        name: LEFT,
+        holds: |world, state| {
+            // Of a node that died, and of one that has started since, the entry lapses. So does one that a renewal, which was under
+            // way beside the release, sets again in a store that has forgotten both.
+            let kept = state.left.wipes == world.setup.faults.wipes;
+            let needed = |token: Token| match state.nodes.get(usize::from(Tag::from(token).node)) {
+                Some(node) if node.starts == Tag::from(token).start + 1 => node
+                    .machine
+                    .is_none_or(|machine| machine.queueing || machine.leaving || node.command != Command::None),
+                Some(_) | None => true,
+            };
+            !kept || !world.is_calm(state) || world.in_queues(state).into_iter().all(needed)
+        },
+    },
+];
+
 /// With nodes that do at once what is due.
 const NO_OVERLAP: Law = Law { name: KILLED, holds: |_, state| running(state) < 2 };
 
 /// What has to be possible, in one world or another: a law that nothing could break says nothing.
-const WITNESSES: [Law; 8] = [
+const WITNESSES: [Law; 15] = [
     seen!(RETRY, Retry),
     seen!(EXHAUSTED, Exhausted),
     seen!(TAKEOVER, Takeover),
@@ -126,6 +186,13 @@ const WITNESSES: [Law; 8] = [
     seen!(LOST_REPLY, LostReplyFree),
     seen!(REFUND, Refunded),
     seen!(EARLY, TooEarly),
+    seen!(WAITED, Waited),
+    seen!(AFTER_WAIT, StartedAfterWait),
+    seen!(IN_VAIN, GivenBackUnstarted),
+    seen!(ALL_HELD, AllHeld),
+    seen!(OWN_ENTRY, OwnInTheWay),
+    seen!(LATE_COPY, LateAndRefused),
+    seen!(LOCKS_LOST, LocksLost),
 ];
 
 /// The laws of a world.
@@ -133,6 +200,12 @@ pub(crate) fn laws(setup: &Setup) -> Vec<Law> {
     let mut laws = SAFETY.to_vec();
     if setup.pace == Pace::Prompt {
         laws.extend(LIVENESS);
+    }
+    if setup.locks.is_some() {
+        laws.extend(OF_LOCKS);
+    }
+    if setup.locks.is_some() && setup.pace == Pace::Prompt {
+        laws.extend(OF_LOCKS_IN_TIME);
     }
     if setup.pace == Pace::Responsive && setup.on_lost == OnLost::Kill {
         laws.push(NO_OVERLAP);
@@ -142,7 +215,8 @@ pub(crate) fn laws(setup: &Setup) -> Vec<Law> {
 
 /// Every law there is.
 pub(crate) fn every() -> impl Iterator<Item = &'static str> {
-    SAFETY.iter().chain(&LIVENESS).chain([&NO_OVERLAP]).map(|law| law.name)
+    let of_locks = OF_LOCKS.iter().chain(&OF_LOCKS_IN_TIME);
+    SAFETY.iter().chain(&LIVENESS).chain([&NO_OVERLAP]).chain(of_locks).map(|law| law.name)
 }
 
 /// What the checker looks at. Each property costs it a look-up in each state, so the laws are one where none should be

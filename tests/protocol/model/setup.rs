@@ -6,8 +6,10 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use cronward::clock::{Mono, Now, later};
 use cronward::job::{Backoff, NodeName, OnLost, Policy, RetryPolicy};
-use cronward::machine::Assignment;
+use cronward::machine::{Assignment, LockPort};
 use cronward::slot::{Slot, Token, Trigger};
+
+use super::rivals::Locks;
 
 /// Attempts in all.
 pub(crate) const MAX_ATTEMPTS: u32 = 2;
@@ -96,6 +98,22 @@ pub(crate) enum Bug {
     AnswersMixedUp,
     /// A driver does not kill.
     KillIgnored,
+    /// A driver takes the answer that an attempt waits for its locks for one that it holds them: under its lease alone.
+    WaitIsHold,
+    /// A driver takes an error for a grant of locks.
+    ErrorIsHold,
+    /// A driver renews no lease while its attempt waits, and says that it did: the start is under the locks alone.
+    LeaseLeftAlone,
+    /// A driver renews no locks, and says that it did.
+    LocksLeftAlone,
+    /// A node's clock stands still while it waits for the answer to a request for locks.
+    LockClockStops,
+    /// A driver fails the attempt that waited in vain, in place of giving it back.
+    WaitCounts,
+    /// A release of locks is answered, and removes nothing.
+    LocksKept,
+    /// A node's looks at its locks never come.
+    NeverAsksAgain,
 }
 
 /// A world.
@@ -115,6 +133,8 @@ pub(crate) struct Setup {
     /// Whether the store's wake-ups arrive. They are hints: everything has to hold without them.
     pub(crate) wakes: bool,
     pub(crate) on_lost: OnLost,
+    /// None: the job names no locks.
+    pub(crate) locks: Option<Locks>,
     pub(crate) pace: Pace,
     pub(crate) faults: Faults,
     pub(crate) bug: Option<Bug>,
@@ -132,6 +152,7 @@ impl Setup {
             begin: 0,
             wakes: false,
             on_lost: OnLost::Continue,
+            locks: None,
             pace,
             faults,
             bug: None,
@@ -169,8 +190,8 @@ impl Setup {
             past: false,
             audit: None,
             poll: None,
-            seed: Token::from_bits((u128::from(node) * 8 + u128::from(start) + 1) << 64),
-            locks: None,
+            seed: seed(node, start),
+            locks: self.locks.map(|_| LockPort { instance: seed(node, start), poll: None }),
         }
     }
 
@@ -183,9 +204,16 @@ impl Setup {
             timeout: None,
             kill_after: Duration::ZERO,
             on_lost: self.on_lost,
+            locks: self.locks.map(Locks::demands),
+            lock_wait: self.locks.and_then(|locks| locks.wait).map(ticks),
             ..Policy::default()
         }
     }
+}
+
+/// The first token of a node's start.
+const fn seed(node: u8, start: u8) -> Token {
+    Token::from_bits((node as u128 * 8 + start as u128 + 1) << 64)
 }
 
 pub(crate) fn name(node: u8) -> NodeName {

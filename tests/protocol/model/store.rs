@@ -5,14 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cronward::job::NodeName;
+use cronward::job::{LockName, NodeName};
 use cronward::reply::{Claim, ClaimRequest, Closing, Release, Renewal, Settlement};
+use cronward::resource::{AcquireRequest, Acquired, LockEntry, LockExit, LockHold, LockRelease, LockRenewal};
 use cronward::slot::{Lease, Mark, Outcome, RunRecord, Slot, SlotRecord, Token, Trigger, Verdict};
 use cronward::store::memory::Ledger;
 use cronward::wake::{Wake, WakeKind};
 
 use super::memo::{Id, Memo, Numbered};
 use super::node::Messages;
+use super::rivals::Locks;
 use super::setup::{Bug, MAX_ATTEMPTS, Setup, Tick, name, store_time, ticks};
 
 /// A request.
@@ -23,6 +25,9 @@ pub(crate) enum Op {
     Complete(Lease, RunRecord, Duration),
     Fail(Lease, RunRecord, Duration),
     GiveBack(Lease, RunRecord),
+    Acquire(AcquireRequest),
+    RenewLock(LockHold),
+    Release(LockExit),
 }
 
 /// Which request.
@@ -33,6 +38,16 @@ pub(crate) enum Kind {
     Complete,
     Fail,
     GiveBack,
+    Acquire,
+    RenewLock,
+    Release,
+}
+
+impl Kind {
+    /// Whether it is about locks, and not about the slot.
+    pub(crate) const fn is_of_locks(self) -> bool {
+        matches!(self, Self::Acquire | Self::RenewLock | Self::Release)
+    }
 }
 
 /// The store's answer.
@@ -42,6 +57,9 @@ pub(crate) enum Reply {
     Renewal(Renewal),
     Settlement(Settlement),
     Release(Release),
+    Acquired(Acquired),
+    LockRenewal(LockRenewal),
+    LockRelease(LockRelease),
 }
 
 impl Op {
@@ -52,6 +70,9 @@ impl Op {
             Self::Complete(..) => Kind::Complete,
             Self::Fail(..) => Kind::Fail,
             Self::GiveBack(..) => Kind::GiveBack,
+            Self::Acquire(_) => Kind::Acquire,
+            Self::RenewLock(_) => Kind::RenewLock,
+            Self::Release(_) => Kind::Release,
         }
     }
 
@@ -61,13 +82,16 @@ impl Op {
             Self::Renew(lease) | Self::Complete(lease, ..) | Self::Fail(lease, ..) | Self::GiveBack(lease, _) => {
                 lease.token
             }
+            Self::Acquire(request) => request.token,
+            Self::RenewLock(hold) => hold.token,
+            Self::Release(exit) => exit.token,
         }
     }
 
-    /// The attempt that the caller believes to have; none before a claim.
+    /// The attempt that the caller believes to have; none before a claim, and of locks.
     pub(crate) const fn attempt(&self) -> Option<u32> {
         match self {
-            Self::Claim(_) => None,
+            Self::Claim(_) | Self::Acquire(_) | Self::RenewLock(_) | Self::Release(_) => None,
             Self::Renew(lease) | Self::Complete(lease, ..) | Self::Fail(lease, ..) | Self::GiveBack(lease, _) => {
                 Some(lease.attempt)
             }
@@ -83,6 +107,7 @@ impl Op {
                 lease.trigger = Trigger::Schedule;
                 lease.claimed_at = lease.slot.start();
             }
+            Self::Acquire(_) | Self::RenewLock(_) | Self::Release(_) => {}
         }
         if let Self::Complete(_, run, _) | Self::Fail(_, run, _) | Self::GiveBack(_, run) = &mut self {
             *run = RunRecord {
@@ -114,7 +139,9 @@ macro_rules! read {
 impl Reply {
     /// What remains after the end of the world is all one.
     fn within(mut self, longest: Duration) -> Self {
-        if let Self::Claim(Claim::Held { remaining, .. } | Claim::Backoff { remaining }) = &mut self {
+        if let Self::Claim(Claim::Held { remaining, .. } | Claim::Backoff { remaining })
+        | Self::Acquired(Acquired::Waiting { remaining, .. }) = &mut self
+        {
             *remaining = longest.min(*remaining);
         }
         self
@@ -124,6 +151,9 @@ impl Reply {
     read!(renewal, Renewal, Renewal);
     read!(settlement, Settlement, Settlement);
     read!(release, Release, Release);
+    read!(acquired, Acquired, Acquired);
+    read!(lock_renewal, LockRenewal, LockRenewal);
+    read!(lock_release, LockRelease, LockRelease);
 }
 
 /// One step of the store.
@@ -134,6 +164,8 @@ pub(crate) struct Served {
     pub(crate) before: Arc<View>,
     pub(crate) after: Arc<View>,
     pub(crate) wakes: Vec<WakeKind>,
+    /// The requests that may hold now.
+    pub(crate) hints: Vec<Token>,
 }
 
 /// What the contract shows of the slot.
@@ -144,6 +176,17 @@ pub(crate) struct View {
     pub(crate) counter: Option<u32>,
     /// When a lease or a wait runs out.
     pub(crate) until: Option<Duration>,
+    /// Of each lock of the job, in order, who stands there.
+    pub(crate) queues: Vec<Vec<Standing>>,
+}
+
+/// A request's entry in a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) token: Token,
+    /// Of its grant, once it was told.
+    pub(crate) fence: Option<u64>,
+    pub(crate) holds: bool,
 }
 
 /// All ledgers that were met, as they are at an instant, and all steps that were made.
@@ -154,6 +197,7 @@ pub(crate) struct Ledgers {
     aged: Memo<(Id, Tick), Id>,
     closed: Memo<(Id, Tick), (Id, Option<Verdict>)>,
     slot: Slot,
+    locks: Vec<LockName>,
     far: Duration,
     bug: Option<Bug>,
 }
@@ -166,6 +210,7 @@ impl Ledgers {
             aged: Memo::default(),
             closed: Memo::default(),
             slot: setup.slot(),
+            locks: setup.locks.map(Locks::names).unwrap_or_default(),
             far: ticks(setup.far()),
             bug: setup.bug,
         }
@@ -183,6 +228,12 @@ impl Ledgers {
     /// What is known of the slot, as it was when this ledger was kept.
     pub(crate) fn view(&self, ledger: Id) -> &Arc<View> {
         &self.known.get(ledger).1
+    }
+
+    /// Whether the request that was granted with this number holds in every lock of the job.
+    pub(crate) fn holds(&self, ledger: Id, fence: u64) -> bool {
+        let own = |entry: &Standing| entry.holds && entry.fence == Some(fence);
+        self.view(ledger).queues.iter().all(|queue| queue.iter().any(own))
     }
 
     /// The same ledger later: what has run out is gone.
@@ -204,9 +255,10 @@ impl Ledgers {
             let reply = reply.within(self.far.saturating_sub(ticks(now)));
             let reply = messages.replies.id(format!("{reply:?}"), reply);
             let wakes = moved.take_wakes().into_iter().filter_map(what).collect();
+            let hints = moved.take_lock_wakes().into_iter().map(|(_, token)| token).collect();
             let ledger = self.keep(moved, now);
             let after = Arc::clone(self.view(ledger));
-            self.served.insert(key, Arc::new(Served { ledger, reply, before, after, wakes }));
+            self.served.insert(key, Arc::new(Served { ledger, reply, before, after, wakes, hints }));
         }
         Arc::clone(&self.served[&key])
     }
@@ -249,9 +301,24 @@ impl Ledgers {
         let until = if matches!(record.mark, Mark::Done(_)) { None } else { until };
         let verdict = record.verdict.as_ref().map(|recorded| recorded.verdict);
         let counted = (ledger.counter(&self.slot), record.attempts, record.forgiven);
-        let key = format!("{mark} {until:?} {verdict:?} {counted:?} {runs:?} {whole:?}");
+        let queues = self.queues(&ledger, now);
+        let locks =
+            if self.locks.is_empty() { String::new() } else { format!("{queues:?} {}", kept_of_locks(&ledger)) };
+        let key = format!("{mark} {until:?} {verdict:?} {counted:?} {runs:?} {whole:?}{locks}");
         let counter = ledger.counter(&self.slot);
-        self.known.id(key, (ledger, Arc::new(View { record, counter, until })))
+        self.known.id(key, (ledger, Arc::new(View { record, counter, until, queues })))
+    }
+
+    fn queues(&self, ledger: &Ledger, now: Tick) -> Vec<Vec<Standing>> {
+        if self.locks.is_empty() {
+            return Vec::new();
+        }
+        let records = ledger.lock_records(&self.locks, store_time(now));
+        let standing = |entry: LockEntry| {
+            let fence = entry.by.fence.map(|fence| fence.0);
+            Standing { token: entry.token, fence, holds: entry.holds }
+        };
+        records.into_iter().map(|record| record.entries.into_iter().map(standing).collect()).collect()
     }
 
     fn apply(&self, ledger: &mut Ledger, op: Op, now: DateTime<Utc>) -> Reply {
@@ -274,6 +341,10 @@ impl Ledgers {
             }
             Op::Fail(lease, run, retry_after) => Reply::Release(ledger.fail(&lease, &run, retry_after, now)),
             Op::GiveBack(lease, run) => Reply::Release(ledger.give_back(&lease, &run, now)),
+            Op::Acquire(request) => Reply::Acquired(ledger.acquire(&request, now)),
+            Op::RenewLock(hold) => Reply::LockRenewal(ledger.renew_lock(&hold, now)),
+            Op::Release(_) if self.bug == Some(Bug::LocksKept) => Reply::LockRelease(LockRelease::Released),
+            Op::Release(exit) => Reply::LockRelease(ledger.release(&exit, now)),
         }
     }
 
@@ -322,6 +393,14 @@ impl Ledgers {
             (_, op) => op,
         }
     }
+}
+
+/// Everything that is kept of locks, which the contract does not show: the numbers that were given, and the tokens that are spent.
+fn kept_of_locks(ledger: &Ledger) -> String {
+    let whole = format!("{ledger:?}");
+    let (whole, _) = whole.rsplit_once(", lock_wakes: ").expect("a ledger has hints");
+    let (_, locks) = whole.rsplit_once(", locks: ").expect("its locks stand before them");
+    locks.to_owned()
 }
 
 type Shown<'a> = (&'a NodeName, u32, Token, Option<Outcome>, Option<DateTime<Utc>>);

@@ -1,14 +1,17 @@
 //! One step of the world: what each happening does to the state. Which can happen is in `world`.
 
 use cronward::reply::Claim;
+use cronward::resource::{Acquired, LockRefusal, LockRenewal};
+use cronward::slot::Fence;
 use cronward::wake::WakeKind;
 
 use super::judge::Fact;
 use super::memo::Id;
 use super::node::{Answer, Effect, Ending, Input, Step};
-use super::setup::{Bug, MAX_ATTEMPTS, Pace, Tag};
-use super::store::{Kind, Reply};
-use super::world::{Call, Command, Happening, Memory, Node, State, World, numbers};
+use super::rivals;
+use super::setup::{Bug, MAX_ATTEMPTS, Pace, Tag, Tick};
+use super::store::{Kind, Op, Reply};
+use super::world::{Call, Command, Happening, Memory, Node, State, Stray, World, numbers};
 
 /// One step in the making.
 pub(crate) struct Turn<'a> {
@@ -21,14 +24,16 @@ impl Turn<'_> {
         match happening {
             Happening::Tick => self.tick(),
             Happening::Timer(n) => self.tell(n, Input::Timer),
+            Happening::LockTimer(n) => self.tell(n, Input::LockTimer),
             Happening::Arrive(n, lane) => self.arrive(n, lane, false),
             Happening::ArriveTwice(n, lane) => self.arrive(n, lane, true),
             Happening::Hear(n, lane) => self.hear(n, lane),
             Happening::GiveUp(n, lane) => self.give_up(n, lane),
             Happening::Refuse(n, lane) => self.refuse(n, lane),
             Happening::Stray(index) => {
-                let op = self.state.strays.remove(index);
-                self.serve(op);
+                let stray = self.state.strays.remove(index);
+                let reply = self.serve(stray.op);
+                self.note_late(reply);
             }
             Happening::Exit(n, ending) => self.exit(n, ending),
             Happening::Crash(n) => self.crash(n),
@@ -42,6 +47,7 @@ impl Turn<'_> {
             }
             Happening::Wipe => self.wipe(),
             Happening::Close => self.close(),
+            Happening::Stranger(stranger) => self.move_stranger(stranger),
         }
     }
 
@@ -49,7 +55,7 @@ impl Turn<'_> {
         &mut self.state.nodes[usize::from(n)]
     }
 
-    fn memory<T>(&self, work: impl FnOnce(&mut Memory) -> T) -> T {
+    pub(crate) fn memory<T>(&self, work: impl FnOnce(&mut Memory) -> T) -> T {
         work(&mut self.world.memory.lock().unwrap())
     }
 
@@ -59,7 +65,7 @@ impl Turn<'_> {
         let open = !self.state.judge.is_done()
             && self.state.judge.used() < MAX_ATTEMPTS
             && (self.world.setup.begin..self.world.setup.end).contains(&self.state.now);
-        let counts = self.world.setup.pace == Pace::Prompt && able && open && !busy;
+        let counts = self.world.setup.pace == Pace::Prompt && able && open && !busy && !rivals::are_there(self.state);
         self.state.idle = if counts { self.state.idle + 1 } else { 0 };
         self.state.now += 1;
         let (ledger, now) = (self.state.ledger, self.state.now);
@@ -71,6 +77,8 @@ impl Turn<'_> {
             }
         }
         self.state.judge.passed(now);
+        self.state.strays.retain(|stray| now < stray.until);
+        self.lapse_strangers();
     }
 
     /// A request is served; its reply is whoever's waits for it.
@@ -83,14 +91,36 @@ impl Turn<'_> {
         self.state.ledger = served.ledger;
         let messages = (memory.messages.ops.get(op), memory.messages.replies.get(served.reply));
         let State { judge, facts, idle, .. } = &mut *self.state;
-        judge.served((setup, now), messages, (&served.before, &served.after), facts);
+        if !messages.0.kind().is_of_locks() {
+            judge.served((setup, now), messages, (&served.before, &served.after), facts);
+        }
         let wakes = if setup.wakes { served.wakes.clone() } else { Vec::new() };
+        let hints = if setup.wakes { served.hints.clone() } else { Vec::new() };
         if facts.has(Fact::Granted) {
             *idle = 0;
         }
         drop(guard);
         self.wake(&wakes);
+        for token in hints {
+            let Tag { node, start, .. } = Tag::from(token);
+            if self.state.nodes.get(usize::from(node)).is_some_and(|node| node.starts == start + 1) {
+                self.tell(node, Input::Hint(token));
+            }
+        }
         served.reply
+    }
+
+    pub(crate) fn serve_for_stranger(&mut self, op: Op) -> Reply {
+        let op = self.memory(|memory| memory.messages.ops.id(format!("{op:?}"), op));
+        let reply = self.serve(op);
+        self.memory(|memory| memory.messages.replies.get(reply).clone())
+    }
+
+    /// What a request came to that nobody waited for.
+    fn note_late(&mut self, reply: Id) {
+        let refused = |reply: &Reply| matches!(reply, Reply::Acquired(Acquired::Refused(LockRefusal::Spent)));
+        let refused = self.memory(|memory| refused(memory.messages.replies.get(reply)));
+        self.state.facts.note(Fact::LateAndRefused, refused);
     }
 
     fn wake(&mut self, wakes: &[WakeKind]) {
@@ -122,13 +152,53 @@ impl Turn<'_> {
         let tag = self.memory(|memory| Tag::from(memory.messages.ops.get(op).token()));
         let (before, command) = (self.node(n).machine, self.node(n).command);
         let op = self.mixed_up((kind, op), n).unwrap_or(op);
+        let answer = self.taken_for_hold(kind, answer);
+        self.note_locks(n, answer);
         let strange = kind == Kind::Renew && self.node(n).holds != Some(tag);
         self.tell(n, Input::Answer(kind, op, answer));
         let moved = self.node(n).machine != before;
         self.state.facts.note(Fact::AnswerMixedUp, strange && moved);
-        if command == Command::None && self.node(n).command != Command::None {
-            self.node(n).holds = Some(tag);
+        let node = self.node(n);
+        let granted = node.machine.is_some_and(|machine| machine.queueing) || node.command != Command::None;
+        if command == Command::None && granted && kind == Kind::Claim {
+            node.holds = Some(tag);
         }
+    }
+
+    fn note_locks(&mut self, n: u8, answer: Answer) {
+        let Answer::Reply(id) = answer else { return };
+        let fact = self.memory(|memory| match memory.messages.replies.get(id) {
+            Reply::Acquired(Acquired::Refused(LockRefusal::WaitsForItself)) => Some(Fact::OwnInTheWay),
+            Reply::LockRenewal(LockRenewal::Lost { .. }) => Some(Fact::LocksLost),
+            Reply::Acquired(Acquired::Waiting { .. }) => Some(Fact::Waited),
+            _ => None,
+        });
+        if let Some(fact) = fact {
+            self.state.facts.note(fact, true);
+            let node = self.node(n);
+            node.waited |= fact == Fact::Waited && node.machine.is_some_and(|machine| machine.queueing);
+        }
+    }
+
+    /// What a driver that takes anything for a grant of locks makes of an answer.
+    fn taken_for_hold(&mut self, kind: Kind, answer: Answer) -> Answer {
+        let (bug, world) = (self.world.setup.bug, self.world);
+        if kind != Kind::Acquire {
+            return answer;
+        }
+        let waits = |id| {
+            matches!(world.memory.lock().unwrap().messages.replies.get(id), Reply::Acquired(Acquired::Waiting { .. }))
+        };
+        let mistaken = match answer {
+            Answer::Reply(id) => bug == Some(Bug::WaitIsHold) && waits(id),
+            Answer::Refused | Answer::Unknown => bug == Some(Bug::ErrorIsHold),
+        };
+        if !mistaken {
+            return answer;
+        }
+        let places = vec![1; usize::from(world.setup.locks.map_or(0, |locks| locks.count))];
+        let grant = Reply::Acquired(Acquired::Held { fence: Fence(1), at: world.setup.slot().start(), places });
+        Answer::Reply(self.memory(|memory| memory.messages.replies.id(format!("{grant:?}"), grant)))
     }
 
     fn mixed_up(&mut self, (kind, op): (Kind, Id), n: u8) -> Option<Id> {
@@ -183,7 +253,9 @@ impl Turn<'_> {
     }
 
     fn stray(&mut self, op: Id) {
-        self.state.strays.push(op);
+        let is_of_locks = self.memory(|memory| memory.messages.ops.get(op).kind().is_of_locks());
+        let until = if is_of_locks { self.state.now + self.world.setup.ttl } else { Tick::MAX };
+        self.state.strays.push(Stray { op, until });
         self.state.strays.sort_unstable();
     }
 
@@ -242,7 +314,7 @@ impl Turn<'_> {
             self.memory(|memory| memory.machines.step(setup, (n, machine.id), (input, now), &mut memory.messages));
         self.follow(n, &step);
         if command == Command::None && self.node(n).command != Command::None {
-            self.started(input);
+            self.started(input, self.state.nodes[usize::from(n)].holds);
         }
         if machine.holding && !step.machine.holding {
             self.settled(n);
@@ -259,7 +331,7 @@ impl Turn<'_> {
         for effect in &step.effects {
             match *effect {
                 Effect::Send(kind, op) => self.call(n, Call::Sent(kind, op)),
-                Effect::Start { attempt } => self.run(n, attempt),
+                Effect::Start { attempt, fence } => self.run(n, attempt, fence),
                 Effect::Terminate if self.node(n).command == Command::Runs => self.node(n).command = Command::Stopping,
                 Effect::Kill if self.world.setup.bug == Some(Bug::KillIgnored) => {}
                 Effect::Kill => self.node(n).command = Command::Killed,
@@ -269,13 +341,17 @@ impl Turn<'_> {
     }
 
     /// A command is started, at once.
-    fn run(&mut self, n: u8, attempt: u32) {
+    fn run(&mut self, n: u8, attempt: u32, fence: Option<u64>) {
+        self.check_locks(fence);
+        self.state.begun += u8::from(fence.is_some());
         let alive = |node: &Node| matches!(node.command, Command::Runs | Command::Stopping);
         for other in &mut self.state.nodes {
             other.overlapped |= alive(other);
         }
         let node = self.node(n);
-        (node.command, node.overlapped, node.told) = (Command::Runs, false, false);
+        let waited = std::mem::take(&mut node.waited);
+        (node.command, node.overlapped, node.told, node.fence) = (Command::Runs, false, false, fence);
+        self.state.facts.note(Fact::StartedAfterWait, waited);
         let nodes: Vec<Node> = self.state.nodes.clone();
         let dead = |tag: Tag| {
             let owner = &nodes[usize::from(tag.node)];
@@ -287,12 +363,20 @@ impl Turn<'_> {
     }
 
     /// I8 and the trust window: only a grant starts a command, and only while its lease stands.
-    fn started(&mut self, input: Input) {
+    fn started(&mut self, input: Input, held: Option<Tag>) {
         let grant = match input {
             Input::Answer(Kind::Claim, op, Answer::Reply(reply)) => self.memory(|memory| {
                 let granted = matches!(memory.messages.replies.get(reply), Reply::Claim(Claim::Claimed { .. }));
                 granted.then(|| Tag::from(memory.messages.ops.get(op).token()))
             }),
+            // Its attempt has waited for its locks.
+            Input::Answer(Kind::Acquire | Kind::RenewLock | Kind::Renew, _, Answer::Reply(_))
+            | Input::Timer
+            | Input::LockTimer
+                if self.world.setup.locks.is_some() =>
+            {
+                held
+            }
             _ => None,
         };
         let (now, kept) = (self.state.now, self.kept());
@@ -304,7 +388,7 @@ impl Turn<'_> {
     }
 
     /// Whether the store has kept what it acknowledged.
-    fn kept(&self) -> bool {
+    pub(crate) fn kept(&self) -> bool {
         self.state.left.wipes == self.world.setup.faults.wipes
     }
 
@@ -312,7 +396,9 @@ impl Turn<'_> {
     fn settled(&mut self, n: u8) {
         let node = self.node(n);
         let (overlapped, told) = (node.overlapped, node.told);
-        (node.holds, node.overlapped, node.told) = (None, false, false);
+        let in_vain = std::mem::take(&mut node.waited);
+        (node.holds, node.overlapped, node.told, node.fence) = (None, false, false, None);
+        self.state.facts.note(Fact::GivenBackUnstarted, in_vain);
         // A store that has forgotten the lease grants another, and both runs may settle before either renews.
         let kept = self.kept();
         self.state.facts.note(Fact::SilentOverlap, overlapped && !told && kept);

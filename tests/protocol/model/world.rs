@@ -4,6 +4,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Mutex;
 
 use cronward::reply::Claim;
+use cronward::resource::Acquired;
 use cronward::slot::{Mark, Token};
 use stateright::{Model, Property};
 
@@ -11,6 +12,7 @@ use super::judge::{Fact, Facts, Judge};
 use super::memo::Id;
 use super::node::{Ending, Machine, Machines, Messages};
 use super::properties::{self, Law};
+use super::rivals::{self, Stranger};
 use super::setup::{Bug, Faults, Pace, Setup, Tag, Tick};
 use super::store::{Kind, Ledgers, Reply};
 use super::turn::Turn;
@@ -48,6 +50,18 @@ pub(crate) struct Node {
     pub(crate) overlapped: bool,
     /// It has told that this could be.
     pub(crate) told: bool,
+    /// Under which grant of its locks its command runs, where it names some.
+    pub(crate) fence: Option<u64>,
+    /// Its attempt has waited for its locks.
+    pub(crate) waited: bool,
+}
+
+impl Call {
+    const fn kind(self) -> Kind {
+        match self {
+            Self::Sent(kind, _) | Self::Answered(kind, ..) => kind,
+        }
+    }
 }
 
 // States are hashed as a few words: field by field, hashing would be a third of the work.
@@ -64,11 +78,14 @@ impl Hash for Call {
 impl Hash for Node {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         let machine = self.machine.map_or(0, |machine| u64::from(machine.id) + 1);
-        let flags = u64::from(self.overlapped) << 1 | u64::from(self.told);
+        let flags = u64::from(self.waited) << 2 | u64::from(self.overlapped) << 1 | u64::from(self.told);
         let small = u64::from(self.starts) << 8 | (self.command as u64) << 4 | flags;
         let holds = self.holds.map_or(0, |tag| u64::from(tag.bits()) + 1);
         hasher.write_u64(machine << 32 | small);
         hasher.write_u64(holds << 8 | self.calls.len() as u64);
+        if let Some(fence) = self.fence {
+            hasher.write_u64(fence);
+        }
         self.calls.iter().for_each(|call| call.hash(hasher));
     }
 }
@@ -83,8 +100,18 @@ impl Node {
             calls: Vec::new(),
             overlapped: false,
             told: false,
+            fence: None,
+            waited: false,
         }
     }
+}
+
+/// A request that nobody waits for any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Stray {
+    pub(crate) op: Id,
+    /// It arrives before that, or never: no copy of a request for locks is under way for longer than its TTL.
+    pub(crate) until: Tick,
 }
 
 /// All there is at one moment.
@@ -94,7 +121,11 @@ pub(crate) struct State {
     pub(crate) ledger: Id,
     pub(crate) nodes: Vec<Node>,
     /// Requests that nobody waits for any more and that may still arrive.
-    pub(crate) strays: Vec<Id>,
+    pub(crate) strays: Vec<Stray>,
+    /// Who else wants the locks of the job.
+    pub(crate) strangers: Vec<Stranger>,
+    /// Commands that were begun, where the job names locks.
+    pub(crate) begun: u8,
     pub(crate) left: Faults,
     pub(crate) judge: Judge,
     /// Ticks in a row, since the last grant, in which a node could have run the slot and none did.
@@ -110,6 +141,8 @@ pub(crate) enum Happening {
     Tick,
     /// A node does what is due.
     Timer(u8),
+    /// The same about its locks.
+    LockTimer(u8),
     /// A request arrives at the store and is answered.
     Arrive(u8, usize),
     /// A request arrives, and once more later.
@@ -127,6 +160,8 @@ pub(crate) enum Happening {
     Shutdown(u8),
     Wipe,
     Close,
+    /// A stranger comes, looks again, or leaves.
+    Stranger(u8),
 }
 
 /// The model: a setup, and what was computed so far.
@@ -186,8 +221,46 @@ impl World {
     }
 
     fn is_due(&self, state: &State, node: &Node) -> bool {
+        self.is_slot_due(state, node) || self.is_lock_due(state, node)
+    }
+
+    fn is_slot_due(&self, state: &State, node: &Node) -> bool {
         let due = |machine: Machine| machine.due.is_some_and(|due| due <= state.now);
         self.setup.bug != Some(Bug::NeverLooksAgain) && node.machine.is_some_and(due)
+    }
+
+    fn is_lock_due(&self, state: &State, node: &Node) -> bool {
+        let due = |machine: Machine| machine.lock_due.is_some_and(|due| due <= state.now);
+        self.setup.bug != Some(Bug::NeverAsksAgain) && node.machine.is_some_and(due)
+    }
+
+    fn timers(&self, state: &State, n: u8, actions: &mut Vec<Happening>) {
+        let node = &state.nodes[usize::from(n)];
+        if self.is_slot_due(state, node) {
+            actions.push(Happening::Timer(n));
+        }
+        if self.is_lock_due(state, node) {
+            actions.push(Happening::LockTimer(n));
+        }
+    }
+
+    /// Whether this grant of locks holds in the store, in each of them.
+    pub(crate) fn holds_locks(&self, state: &State, fence: u64) -> bool {
+        self.memory.lock().unwrap().ledgers.holds(state.ledger, fence)
+    }
+
+    /// Whoever stands in the queues of the job's locks.
+    pub(crate) fn in_queues(&self, state: &State) -> Vec<Token> {
+        let memory = self.memory.lock().unwrap();
+        memory.ledgers.view(state.ledger).queues.iter().flatten().map(|entry| entry.token).collect()
+    }
+
+    /// Attempts that count, by the store's books or by the judge's: whichever says more.
+    pub(crate) fn used(&self, state: &State) -> u32 {
+        let memory = self.memory.lock().unwrap();
+        let view = memory.ledgers.view(state.ledger);
+        let by_store = view.counter.unwrap_or(0).saturating_sub(view.record.forgiven);
+        by_store.max(state.judge.used())
     }
 
     fn can_close(&self, state: &State) -> bool {
@@ -210,11 +283,14 @@ impl Model for World {
             ledger,
             nodes: vec![Node::dead(0); usize::from(self.setup.nodes)],
             strays: Vec::new(),
+            strangers: Vec::new(),
+            begun: 0,
             left: self.setup.faults,
             judge: Judge::default(),
             idle: 0,
             facts: Facts::default(),
         };
+        Turn { world: self, state: &mut state }.settle_strangers();
         for node in 0..self.setup.nodes {
             Turn { world: self, state: &mut state }.start(node);
         }
@@ -222,15 +298,16 @@ impl Model for World {
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Happening>) {
+        if let Some(n) = numbers(state).find(|n| self.is_on_locks(state, *n)) {
+            return self.happens_on_locks(state, n, actions);
+        }
         if let Some(n) = numbers(state).find(|n| self.is_alone(state, *n)) {
-            if self.is_due(state, &state.nodes[usize::from(n)]) {
-                actions.push(Happening::Timer(n));
-            }
+            self.timers(state, n, actions);
             return self.happens_to(state, n, actions);
         }
         let may_act = self.may_act(state);
         let due: Vec<u8> = numbers(state).filter(|n| self.is_due(state, &state.nodes[usize::from(*n)])).collect();
-        actions.extend(due.iter().copied().map(Happening::Timer));
+        due.iter().for_each(|n| self.timers(state, *n, actions));
         if self.setup.pace == Pace::Responsive && !due.is_empty() {
             return;
         }
@@ -240,11 +317,12 @@ impl Model for World {
         for n in may_act {
             self.happens_to(state, n, actions);
         }
-        for (index, id) in state.strays.iter().enumerate() {
-            if index == 0 || state.strays[index - 1] != *id {
+        for (index, stray) in state.strays.iter().enumerate() {
+            if index == 0 || state.strays[index - 1] != *stray {
                 actions.push(Happening::Stray(index));
             }
         }
+        actions.extend(rivals::able(&self.setup, state).into_iter().map(Happening::Stranger));
         if state.left.wipes > 0 {
             actions.push(Happening::Wipe);
         }
@@ -274,7 +352,7 @@ impl World {
         let node = &state.nodes[usize::from(n)];
         let waits = |call: &Call| match *call {
             Call::Sent(..) => false,
-            Call::Answered(_, _, reply) => !self.is_grant(reply),
+            Call::Answered(kind, _, reply) => !self.may_start(kind, reply),
         };
         self.setup.pace == Pace::Prompt
             && !self.every_order
@@ -284,8 +362,35 @@ impl World {
             && node.calls.iter().all(waits)
     }
 
-    fn is_grant(&self, reply: Id) -> bool {
-        matches!(self.memory.lock().unwrap().messages.replies.get(reply), Reply::Claim(Claim::Claimed { .. }))
+    /// Whether this node asks something about its locks. With prompt messages that goes before whatever else happens in this tick: what
+    /// the store keeps of locks and of the slot does not touch, and whoever else wants the locks may have come or gone before.
+    fn is_on_locks(&self, state: &State, n: u8) -> bool {
+        let node = &state.nodes[usize::from(n)];
+        self.setup.locks.is_some_and(|locks| !locks.every_order)
+            && self.setup.pace == Pace::Prompt
+            && !self.every_order
+            && !self.setup.wakes
+            && (self.is_lock_due(state, node) || node.calls.iter().any(|call| call.kind().is_of_locks()))
+    }
+
+    fn happens_on_locks(&self, state: &State, n: u8, actions: &mut Vec<Happening>) {
+        let (node, left) = (&state.nodes[usize::from(n)], &state.left);
+        if self.is_lock_due(state, node) {
+            actions.push(Happening::LockTimer(n));
+        }
+        for (index, call) in node.calls.iter().enumerate().filter(|(_, call)| call.kind().is_of_locks()) {
+            calls(*call, left, (n, index), actions);
+        }
+        strikes(left, n, actions);
+    }
+
+    /// Also the answer to a renewal that the start has waited for.
+    fn may_start(&self, kind: Kind, reply: Id) -> bool {
+        let held = |reply: &Reply| {
+            matches!(reply, Reply::Claim(Claim::Claimed { .. }) | Reply::Acquired(Acquired::Held { .. }))
+        };
+        kind == Kind::Renew && self.setup.locks.is_some()
+            || held(self.memory.lock().unwrap().messages.replies.get(reply))
     }
 
     /// Nodes to which nothing has happened yet are alike but for their names, and no name decides anything: of these, only
@@ -324,12 +429,16 @@ impl World {
             Command::Killed => &[Ending::Signal],
         };
         actions.extend(endings.iter().map(|ending| Happening::Exit(n, *ending)));
-        if left.crashes > 0 {
-            actions.push(Happening::Crash(n));
-        }
-        if left.shutdowns > 0 {
-            actions.push(Happening::Shutdown(n));
-        }
+        strikes(left, n, actions);
+    }
+}
+
+fn strikes(left: &Faults, n: u8, actions: &mut Vec<Happening>) {
+    if left.crashes > 0 {
+        actions.push(Happening::Crash(n));
+    }
+    if left.shutdowns > 0 {
+        actions.push(Happening::Shutdown(n));
     }
 }
 

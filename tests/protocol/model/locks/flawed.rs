@@ -86,7 +86,7 @@ impl World {
 
     /// Removes whoever held when the step began.
     pub(super) fn remove_holders(&self, state: &State, ledger: &mut Ledger) {
-        for record in self.records(state) {
+        for record in self.records(state).iter() {
             record.holders().for_each(|entry| ledger.expire_lock(&record.lock, Some(entry.token), clock(state.now)));
         }
     }

@@ -11,8 +11,8 @@ use super::world::{State, World, client_of};
 /// Judges the step of this client.
 pub(super) fn judge(world: &World, client: usize, from: &State, to: &State, hinted: &[Token]) -> Facts {
     let mut facts = to.facts;
-    let (before, after) = (&world.records(from)[..], &world.records(to)[..]);
-    let pairs = || before.iter().zip(after);
+    let (before, after) = (world.records(from), world.records(to));
+    let pairs = || before.iter().zip(after.iter());
     if pairs().any(|(before, after)| touched(client, before, after)) {
         facts.add(Fact::TouchedAnother);
     }
@@ -28,7 +28,7 @@ pub(super) fn judge(world: &World, client: usize, from: &State, to: &State, hint
         let everywhere = |token| untold.iter().filter(|entry| entry.token == token).all(|entry| entry.holds);
         untold.iter().map(|entry| entry.token).filter(|token| everywhere(*token)).collect()
     };
-    if !able(after).difference(&able(before)).all(|token| hinted.contains(token)) {
+    if !able(&after).difference(&able(&before)).all(|token| hinted.contains(token)) {
         facts.add(Fact::Unhinted);
     }
     let front = |token: &Token| after.iter().flat_map(LockRecord::holders).any(|entry| entry.token == *token);

@@ -1,7 +1,7 @@
 //! The world: clients, the store, copies of requests that are still under way, and everything that can happen next.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -130,11 +130,28 @@ impl Hash for Kept {
     }
 }
 
+/// What the store shows in one state. It follows from the rest, and every law asks for it: it is made once.
+#[derive(Clone, Debug, Default)]
+struct Shown(OnceLock<Arc<[LockRecord]>>);
+
+impl PartialEq for Shown {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Shown {}
+
+impl Hash for Shown {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
 /// All there is at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct State {
     pub(crate) now: Tick,
     pub(crate) store: Kept,
+    shown: Shown,
     pub(crate) nodes: Vec<Node>,
     strays: Vec<Stray>,
     left: Faults,
@@ -193,6 +210,7 @@ impl State {
     pub(super) fn keep(&mut self, mut ledger: Ledger) {
         self.hinted.extend(ledger.take_lock_wakes().into_iter().map(|(_, token)| token));
         self.store = Kept::new(ledger);
+        self.shown = Shown::default();
     }
 }
 
@@ -224,12 +242,15 @@ impl World {
         names
     }
 
-    pub(crate) fn records(&self, state: &State) -> Vec<LockRecord> {
-        let mut records = state.store.ledger.lock_records(&self.locks(), clock(state.now));
-        if self.bug == Some(Bug::PromotionLost) {
-            records.iter_mut().for_each(flawed::only_the_named_hold);
-        }
-        records
+    pub(crate) fn records(&self, state: &State) -> Arc<[LockRecord]> {
+        let show = || {
+            let mut records = state.store.ledger.lock_records(&self.locks(), clock(state.now));
+            if self.bug == Some(Bug::PromotionLost) {
+                records.iter_mut().for_each(flawed::only_the_named_hold);
+            }
+            records.into()
+        };
+        Arc::clone(state.shown.0.get_or_init(show))
     }
 
     /// Whether a client believes now that it holds.
@@ -465,6 +486,7 @@ impl Model for World {
         vec![State {
             now: 0,
             store: Kept::new(Ledger::new(TICK * 100)),
+            shown: Shown::default(),
             nodes: vec![node; self.clients.len()],
             strays: Vec::new(),
             left: self.faults,
@@ -516,7 +538,7 @@ impl Model for World {
     }
 
     fn next_state(&self, state: &State, happening: Happening) -> Option<State> {
-        let mut next = State { facts: Facts::default(), ..state.clone() };
+        let mut next = State { facts: Facts::default(), shown: Shown::default(), ..state.clone() };
         let fate = match &happening {
             Happening::Ask(_, fate) | Happening::Renew(_, fate) | Happening::Leave(_, fate) => *fate,
             _ => Fate::Answered,
@@ -546,6 +568,7 @@ impl Model for World {
                 next.flushed = true;
                 next.now += 1;
                 next.store = Kept::new(Ledger::new(TICK * 100));
+                next.shown = Shown::default();
             }
         }
         let State { nodes, now, strays, .. } = &mut next;
