@@ -171,6 +171,17 @@ impl Node {
             }
             self.carry_out(&chores);
         }
+        // Verdicts that are on their way: nobody else would tell them.
+        self.machine.verdicts().leaving = true;
+        let told = async {
+            while self.machine.verdicts().is_asking()
+                && let Some(report) = reports.recv().await
+            {
+                self.machine.handle_report(clock.now(), report);
+                self.carry_out(&chores);
+            }
+        };
+        let _ = tokio::time::timeout(TO_GIVE_UP, told).await;
         heart.stop().await;
         self.give_up(&chores).await;
         let report = self.machine.last_report(clock.now()).filter(|_| self.tasks.is_empty());
@@ -207,7 +218,7 @@ impl Node {
         if self.tools.gate.is_away() {
             self.machine.handle_store_away();
         }
-        for event in self.digest.due(now.mono, self.tools.gate.occupancy(), self.machine.is_closing()) {
+        for event in self.digest.due(now.mono, self.tools.gate.occupancy(), self.machine.verdicts().is_asking()) {
             self.ports.observer.event(None, &event);
         }
         self.look_around();

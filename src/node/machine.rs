@@ -116,9 +116,9 @@ impl NodeMachine {
         &self.plan
     }
 
-    /// Whether verdicts are being asked for.
-    pub const fn is_closing(&self) -> bool {
-        self.membership.verdicts.is_asking()
+    /// The verdicts that it asks for.
+    pub(super) const fn verdicts(&mut self) -> &mut crate::node::verdicts::Verdicts {
+        &mut self.membership.verdicts
     }
 
     /// How the node is.

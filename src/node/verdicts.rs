@@ -28,6 +28,8 @@ pub(super) struct Verdicts {
     on_their_way: usize,
     /// Slots wait for room to be run: a verdict can wait, and they cannot.
     pub(super) busy: bool,
+    /// The node leaves: what is on its way is waited for, and no more is asked.
+    pub(super) leaving: bool,
 }
 
 impl Verdicts {
@@ -68,6 +70,9 @@ impl Verdicts {
 
     /// Asks for the verdicts that are due.
     pub(super) fn ask(&mut self, now: Now, entries: &BTreeMap<JobName, Entry>, out: &mut Outbox) {
+        if self.leaving {
+            return;
+        }
         let most = if self.busy { AT_ONCE_WHEN_BUSY } else { AT_ONCE };
         let room = most.saturating_sub(self.on_their_way);
         let due = if room > 0 { self.closer.due(now.wall, room) } else { Vec::new() };
