@@ -116,7 +116,7 @@ impl NodeMachine {
         &self.plan
     }
 
-    /// The verdicts that it asks for.
+    #[cfg(feature = "daemon")]
     pub(super) const fn verdicts(&mut self) -> &mut crate::node::verdicts::Verdicts {
         &mut self.membership.verdicts
     }

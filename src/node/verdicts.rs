@@ -33,6 +33,7 @@ pub(super) struct Verdicts {
 }
 
 impl Verdicts {
+    #[cfg(feature = "daemon")]
     pub(super) const fn is_asking(&self) -> bool {
         self.on_their_way > 0
     }
