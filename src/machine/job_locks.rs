@@ -31,6 +31,8 @@ pub(super) struct LockPatience {
     pub(super) again_at: Option<Mono>,
     /// It is being asked whether the job is paused.
     pub(super) asks_pause: bool,
+    /// The job is paused: so the wait ended.
+    pub(super) paused: bool,
     /// What was told of it last: when, how many were ahead, who held.
     pub(super) told: Option<(Mono, u32, OwnerId)>,
 }

@@ -287,8 +287,14 @@ impl SlotMachine {
         if let Some(locks) = &mut self.locks {
             locks.wait.asks_pause = false;
         }
-        if reply.is_ok_and(|is_paused| is_paused) {
+        if self.is_queueing() && reply.is_ok_and(|is_paused| is_paused) {
+            // It was not in vain: nobody kept the locks from it for too long.
+            let left = self.left;
             self.leave_queue(now, self.while_waiting("the job was paused"));
+            self.left = left;
+            if let Some(locks) = &mut self.locks {
+                locks.wait.paused = true;
+            }
         }
     }
 
