@@ -50,9 +50,8 @@ fn is_shown(state: &LockState, lock: &LockName, now: DateTime<Utc>, length: usiz
 
 /// Somebody asks, keeps and leaves, and an operator takes out whoever stands first.
 fn is_judged(state: &LockState, now: DateTime<Utc>, demand: &Demand, node: &NodeName) {
-    let demands = Demands::from(demand.clone());
     let step = || LockStep::new(BTreeMap::from([(demand.lock().clone(), state.clone())]), now);
-    let request = AcquireRequest::new(STRANGER, node.clone(), STRANGER, TTL, demands.clone());
+    let request = AcquireRequest::new(STRANGER, node.clone(), STRANGER, TTL, Demands::from(demand.clone()));
     // What is there is asked for again, kept and left by its own words.
     let there = state.entries().next().map(|entry| (entry.token, entry.owner, Fence(entry.fence), entry.place));
     for (token, owner, fence, place) in [(STRANGER, OwnerId::new(STRANGER), Fence(1), 1)].into_iter().chain(there) {
