@@ -12,6 +12,7 @@
 pub use crate::cli::import::fuzzing::crontab;
 pub use crate::store::document_texts as document;
 pub use crate::store::etcd::fuzzing::etcd_reply;
+pub use crate::store::lock_document;
 pub use crate::store::redis::fuzzing::redis_reply;
 pub use crate::store::sql::fuzzing::sql_row;
 pub use crate::store::zookeeper::fuzzing::zookeeper_node;
@@ -31,6 +32,7 @@ use crate::exec::{check_placeholders, fill_placeholders};
 use crate::job::{JobName, JobSpec, NodeName};
 use crate::observe::journal::Line;
 use crate::observe::view::SlotView;
+use crate::resource::{Demand, LockHint};
 use crate::schedule::{Schedule, Timetable};
 use crate::slot::{
     Audit, Fence, JobLatest, Period, RunContext, RunRecord, Slot, SlotKey, SlotRecord, Token, Trigger, VerdictRecord,
@@ -68,6 +70,8 @@ pub fn slot_key(bytes: &[u8]) -> bool {
     word_reads_back::<Period>(&text);
     word_reads_back::<Token>(&text);
     word_reads_back::<Wake>(&text);
+    word_reads_back::<LockHint>(&text);
+    word_reads_back::<Demand>(&text);
     if let Some((job, rest)) = text.split_once('@')
         && let Some((start, end)) = rest.split_once('/')
     {

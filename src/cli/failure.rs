@@ -37,6 +37,9 @@ pub(crate) enum Failure {
     /// The store could not answer.
     #[error("{}{}", .0, way_out(.0))]
     Store(StoreError),
+    /// The store could not answer when a part was done: which, and the error that kept it from the rest.
+    #[error("{}: {}{}", .0, .1, way_out(.1))]
+    Partly(String, StoreError),
     /// The result could not be written.
     #[error("cannot write the result: {0}")]
     Output(#[from] io::Error),
@@ -55,8 +58,8 @@ impl Failure {
             Self::Configuration(_) | Self::File(_) | Self::Shown => ExitCode::Configuration,
             Self::Child(_) => ExitCode::Internal,
             Self::Held(_) => ExitCode::TryAgain,
-            Self::Store(error) if error.is_transient() => ExitCode::TryAgain,
-            Self::Store(_) => ExitCode::StoreRefuses,
+            Self::Store(error) | Self::Partly(_, error) if error.is_transient() => ExitCode::TryAgain,
+            Self::Store(_) | Self::Partly(..) => ExitCode::StoreRefuses,
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::Success,
             Self::Output(_) | Self::Internal(_) => ExitCode::Internal,
         }

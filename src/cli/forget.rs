@@ -87,7 +87,7 @@ async fn of_job(session: &StoreSession, name: &JobName, alive: &[&NodeEntry]) ->
             return Err(Failure::Held(format!("{slot} runs on node {node}: wait for the run to end, then try again")));
         }
     }
-    let trial = Trial { job: Some(name.clone()), node: None, slots: Vec::new() };
+    let trial = Trial { job: Some(name.clone()), ..Trial::default() };
     Ok((trial, "the job and its pause are removed from the registry".to_owned()))
 }
 
@@ -95,6 +95,6 @@ fn of_node(name: &NodeName, alive: &[&NodeEntry]) -> Result<(Trial, String), Fai
     if alive.iter().any(|node| node.report.name == *name) {
         return Err(Failure::Held(format!("node {name} is alive: stop the node, wait for its end, then try again")));
     }
-    let trial = Trial { job: None, node: Some(name.clone()), slots: Vec::new() };
+    let trial = Trial { node: Some(name.clone()), ..Trial::default() };
     Ok((trial, "the node is removed from the registry".to_owned()))
 }

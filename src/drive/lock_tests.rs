@@ -14,7 +14,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, Mono, Now, later};
-use crate::drive::{Account, Drive, Facts, Gate, Limits, Once, Patience, Renewals, Started, Tools, Wait, Work, locks};
+use crate::drive::{
+    Account, Drive, Facts, Gate, Limits, Message, Once, Patience, Renewals, Started, Tools, Wait, Work, locks,
+};
 use crate::error::{Applied, ErrorKind, StoreError};
 use crate::event::{Event, LockGrant, LockLeave, LockLoss};
 use crate::job::{NodeName, Policy, RetryPolicy};
@@ -24,7 +26,7 @@ use crate::resource::{AcquireRequest, Acquired, Demand, Demands, LockRecord, Loc
 use crate::slot::{Audit, Exit, ExitStatus, Fence, Outcome, RunContext, Slot, SlotRecord, Token, Trigger, Verdict};
 use crate::store::layer::{Call, Layer, Layered, Reply};
 use crate::store::memory::MemoryStore;
-use crate::store::{Closing, Op, Store, StoreOptions};
+use crate::store::{Closing, Op, Store, StoreOptions, Wake};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -143,7 +145,7 @@ struct Floor {
 struct Errands {
     work: Arc<Errand>,
     task: JoinHandle<End>,
-    _owner: mpsc::UnboundedSender<crate::drive::Message>,
+    owner: mpsc::UnboundedSender<crate::drive::Message>,
 }
 
 impl Floor {
@@ -178,7 +180,7 @@ impl Floor {
         let drive = Drive { machine, work: started, tools, holding: Arc::default(), place, inbox };
         let task = tokio::spawn(drive.until_ended());
         self.tools.gate.serve();
-        Errands { work, task, _owner: owner }
+        Errands { work, task, owner }
     }
 
     fn errand(&self, lasts: Duration, codes: &[i32]) -> Arc<Errand> {
@@ -490,6 +492,9 @@ async fn the_slot_of_a_job_that_is_paused_leaves_the_queue_and_is_back_in_it_aft
     assert_eq!(floor.queue("x").await.entries.len(), 1, "the stranger's");
     assert_eq!(floor.record(&hour("a")).await.forgiven, 1);
     floor.tools.store.resume(&job, &audit("resume")).await.unwrap();
+    a.owner.send(Message::Wake(Wake::Job(job))).unwrap();
+    pass(Duration::from_secs(1)).await;
+    assert_eq!(floor.queue("x").await.entries.len(), 2, "it is back as soon as it hears of that");
     pass(MINUTE * 35).await;
     assert!(a.task.is_finished());
     let record = floor.record(&hour("a")).await;

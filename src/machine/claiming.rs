@@ -29,8 +29,6 @@ use crate::reply::Claim;
 use crate::slot::{Lease, Trigger};
 use crate::wake::{Wake, WakeKind};
 
-/// After a release everybody looks; half of the 100 ms that the protocol allows from the end of a wait to a start.
-const SPREAD_RELEASE: Duration = Duration::from_millis(50);
 /// After a lease that was not renewed; the protocol allows one second on top of the TTL.
 const SPREAD_LAPSE: Duration = Duration::from_millis(250);
 /// After a lost subscription every waiting slot of every node looks; a second keeps that from being a wall.
@@ -125,7 +123,7 @@ impl SlotMachine {
                     // had not heard of), and it would be refused for ever.
                     self.token = self.token.next();
                 }
-                self.wait_for_others(now, sent + remaining, SPREAD_RELEASE, WaitReason::Others);
+                self.wait_for_others(now, sent + remaining, pace::SPREAD_RELEASE, WaitReason::Others);
             }
             Claim::Blocked { remaining, .. } => {
                 self.wait_for_others(now, sent + remaining, SPREAD_LAPSE, WaitReason::Older);
@@ -133,7 +131,7 @@ impl SlotMachine {
             Claim::Paused { remaining } => {
                 // A resume wakes us; the look after one TTL is for the wake-up that was lost.
                 let remaining = remaining.unwrap_or(self.assignment.policy.lease_ttl);
-                self.wait_for_others(now, sent + remaining, SPREAD_RELEASE, WaitReason::Paused);
+                self.wait_for_others(now, sent + remaining, pace::SPREAD_RELEASE, WaitReason::Paused);
             }
             Claim::Early { remaining } => self.too_early(now, sent, remaining),
         }
@@ -292,10 +290,10 @@ impl SlotMachine {
             Wake::Job(job) | Wake::Slot { job, .. } if job != own.job() => {}
             Wake::Job(_) => {
                 self.ask_for_a_pause();
-                self.wake_waiting(now, SPREAD_RELEASE, |_| true);
+                self.wake_waiting(now, pace::SPREAD_RELEASE, |_| true);
             }
             Wake::Slot { key, .. } if *key != own.key() => {
-                self.wake_waiting(now, SPREAD_RELEASE, |why| why == WaitReason::Older);
+                self.wake_waiting(now, pace::SPREAD_RELEASE, |why| why == WaitReason::Older);
             }
             Wake::Slot { what: WakeKind::Done, .. } => {
                 if matches!(&self.phase, Phase::Waiting(wait) if wait.why != WaitReason::StoreError) {

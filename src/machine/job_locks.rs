@@ -33,6 +33,8 @@ pub(super) struct LockWaitState {
     pub(super) killed: bool,
     /// It is being asked whether the job is paused.
     pub(super) asks_pause: bool,
+    /// The job is paused: so the wait ended.
+    pub(super) paused: bool,
     /// What was told of it last: when, how many were ahead, who held.
     pub(super) told: Option<(Mono, u32, OwnerId)>,
 }

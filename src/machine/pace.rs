@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use crate::job::{Backoff, RetryPolicy};
 
+/// After a release everybody looks; half of the 100 ms that the protocol allows from the end of a wait to a start.
+pub(super) const SPREAD_RELEASE: Duration = Duration::from_millis(50);
+
 /// The wait that everybody keeps after the `failures`-th failure of a slot (1-based).
 pub(super) fn retry_delay(policy: &RetryPolicy, failures: u32) -> Duration {
     match policy.backoff {

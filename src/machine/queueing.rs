@@ -301,8 +301,16 @@ impl SlotMachine {
             locks.wait.asks_pause = false;
         }
         match reply {
-            Ok(true) => self.leave_queue(now, self.while_waiting("the job was paused")),
-            Ok(false) => {}
+            Ok(true) if self.is_queueing() => {
+                // It was not in vain: nobody kept the locks from it for too long.
+                let left = self.left;
+                self.leave_queue(now, self.while_waiting("the job was paused"));
+                self.left = left;
+                if let Some(locks) = &mut self.locks {
+                    locks.wait.paused = true;
+                }
+            }
+            Ok(_) => {}
             Err(error) => self.tell_error(&error),
         }
     }

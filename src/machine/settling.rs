@@ -196,6 +196,12 @@ impl SlotMachine {
         if self.drain_until.is_some() {
             return self.finish(End::Left);
         }
+        let is_paused = self.locks.as_ref().is_some_and(|locks| locks.wait.paused);
+        if is_paused && !is_overtaken && outcome == Outcome::GivenBack {
+            // The store says until when, and the job's resume is heard; one that came meanwhile is found by that.
+            let until = now.mono + self.spread(pace::SPREAD_RELEASE);
+            return self.wait(until, WaitReason::Paused);
+        }
         let wait = retry_after + pace::own_handicap(retry_after, self.assignment.poll);
         // After the end nobody asks for the slot again.
         let is_over = now.mono >= self.end && !self.assignment.past;

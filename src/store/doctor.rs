@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::{JobName, NodeName};
+use crate::job::{JobName, LockName, NodeName};
 use crate::slot::Slot;
 use crate::store::Store;
 
@@ -106,9 +106,9 @@ impl fmt::Debug for Station {
     }
 }
 
-/// A job, a node and slots: of a trial of the store, or entries of the registry that nobody needs any more. [`super::forget`]
+/// A job, a node, slots and a lock: of a trial of the store, or entries of the registry that nobody needs any more. [`super::forget`]
 /// removes what is kept of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trial {
     /// The job, in the registry and with a pause.
     pub job: Option<JobName>,
@@ -116,4 +116,6 @@ pub struct Trial {
     pub node: Option<NodeName>,
     /// Slots of the job; where there are none, the records of all its slots stay.
     pub slots: Vec<Slot>,
+    /// The lock, with its queue.
+    pub lock: Option<LockName>,
 }

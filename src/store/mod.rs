@@ -79,5 +79,8 @@ pub use open::{capability, check_url, examine, forget, stations, where_kept};
 pub use open::{migrate, open, open_locks, open_locks_with_clock, open_with_clock};
 pub use registry::{HEARTBEAT, HeartbeatReply, JobEntry, JobOrigin, NodeEntry, NodeReport, Pause, SILENCE};
 #[doc(hidden)]
+#[cfg(feature = "fuzzing")]
+pub use rules::lock_document;
+#[doc(hidden)]
 pub use url::{Advice, EMBEDDED, SCHEMES, UrlFault, redact, secret_ranges, secrets, shown_scheme};
 pub use url::{Migration, OpenError};

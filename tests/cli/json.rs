@@ -128,18 +128,22 @@ fn samples() -> Vec<(&'static str, Value)> {
     assert_eq!(wrong.run(&exec).code, 0);
     let account = std::fs::read_to_string(wrong.path().join("r.json")).unwrap();
     samples.push(("run report", serde_json::from_str(&account).unwrap()));
-    samples.push(("lock", lock()));
+    let (change, held) = lock();
+    samples.extend([("change", change), ("lock", held)]);
     samples
 }
 
-/// A lock that an operator has taken from its holder, and that is held again.
-fn lock() -> Value {
+/// That an operator has taken a lock from its holder, and the lock that is held again.
+fn lock() -> (Value, Value) {
     let program = env!("CARGO_BIN_EXE_cronward");
-    let script = "\"$0\" unlock --lock x --yes --store sqlite:l.db > unlocked && \
+    let script = "\"$0\" unlock --lock x --yes --json --store sqlite:l.db > unlocked && \
                   exec \"$0\" lock x --store sqlite:l.db -- \"$0\" locks x --json --store sqlite:l.db";
     let outer =
         ["lock", "x", "--on-lost", "continue", "--store", "sqlite:l.db", "--", "/bin/sh", "-c", script, program];
-    read(&Place::new().run(&outer))
+    let place = Place::new();
+    let held = read(&place.run(&outer));
+    let unlocked = std::fs::read_to_string(place.path().join("unlocked")).unwrap();
+    (serde_json::from_str(&unlocked).unwrap(), held)
 }
 
 /// One slot of node a, done by one run.

@@ -123,6 +123,20 @@ fn a_long_answer_is_read_in_time() {
         in_bounds("notes", fuzzing::document, text.as_bytes());
         in_bounds("notes in a node", fuzzing::zookeeper_node, format!("/x\n{text}").as_bytes());
     }
+    let entry = |n: usize| {
+        let token = format!("{n:032x}");
+        format!(
+            r#"{{"token":"{token}","owner":"{token}","place":{n},"weight":1,"of":9999,"until_ms":1795269660000,"node":"n","instance":"{token}"}}"#
+        )
+    };
+    let entries: Vec<String> = (1..1_500).map(entry).collect();
+    let spent: Vec<String> = (0..4_500).map(|n| format!(r#""{n:032x}":{{"until_ms":1795269660000}}"#)).collect();
+    for text in [
+        format!(r#"{{"last":1,"entries":[{}]}}"#, entries.join(",")),
+        format!(r#"{{"last":1,"spent":{{{}}}}}"#, spent.join(",")),
+    ] {
+        in_bounds("a lock", fuzzing::lock_document, text.as_bytes());
+    }
     // The length of what follows, in the form of protobuf: five bytes that say four gigabytes.
     for start in [&b"\x12"[..], b"\x5a", b"\x12\x05\x2a"] {
         in_bounds("a length", fuzzing::etcd_reply, &[start, b"\xff\xff\xff\xff\x0f"].concat());

@@ -9,7 +9,7 @@ use crate::memory::bounded;
 /// A target, and whether it accepts the bytes.
 type Body = fn(&[u8]) -> bool;
 
-const TARGETS: [(&str, Body); 13] = [
+const TARGETS: [(&str, Body); 14] = [
     ("config", fuzzing::config),
     ("cron", fuzzing::cron),
     ("slot_key", fuzzing::slot_key),
@@ -18,6 +18,7 @@ const TARGETS: [(&str, Body); 13] = [
     ("stored_record", fuzzing::stored_record),
     ("journal", fuzzing::journal),
     ("document", fuzzing::document),
+    ("lock_document", fuzzing::lock_document),
     ("etcd_reply", fuzzing::etcd_reply),
     ("sql_row", fuzzing::sql_row),
     ("zookeeper_node", fuzzing::zookeeper_node),
@@ -67,6 +68,7 @@ twins! {
     stored_record 1_000;
     journal 500;
     document 1_000;
+    lock_document 1_000;
     etcd_reply 2_000;
     sql_row 1_000;
     zookeeper_node 1_000;

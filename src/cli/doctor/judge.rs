@@ -12,6 +12,8 @@ pub(super) struct Thresholds {
     /// The shortest of all jobs.
     pub(super) lease_ttl: Duration,
     pub(super) op_timeout: Duration,
+    /// A job names locks: without them it does not start.
+    pub(super) needs_locks: bool,
 }
 
 /// What is to be said.
@@ -22,7 +24,7 @@ pub(super) fn judge(observed: &Observed, capability: Capability, limits: Thresho
     };
     let mut findings = vec![Finding::ok("reachable", capability.name), latency(calls, limits)];
     findings.push(clock(observed.offset_ms, calls, capability.clock));
-    findings.extend(rights(observed));
+    findings.extend(rights(observed, limits.needs_locks));
     findings.extend(observed.left.iter().map(leftovers));
     findings.push(hints(observed, capability));
     if !capability.durable {
@@ -54,7 +56,7 @@ fn latency(calls: &[Duration], limits: Thresholds) -> Finding {
     sorted.sort();
     let median = sorted.get(sorted.len() / 2).copied().unwrap_or_default();
     let worst = sorted.last().copied().unwrap_or_default();
-    let Thresholds { lease_ttl, op_timeout } = limits;
+    let Thresholds { lease_ttl, op_timeout, needs_locks: _ } = limits;
     let found = format!(
         "{} (worst {}); lease_ttl {} s, op_timeout {} ms",
         millis(median),
@@ -97,6 +99,9 @@ const GRANT: &str = "grant what docs/stores.md lists under Permissions";
 /// Operations without which no slot is done.
 const VITAL: [Op; 7] = [Op::Claim, Op::Renew, Op::Complete, Op::Fail, Op::Inspect, Op::Close, Op::Register];
 
+/// Operations without which no job is done that names locks.
+const VITAL_WITH_LOCKS: [Op; 3] = [Op::Acquire, Op::RenewLock, Op::Release];
+
 /// What was tried and failed.
 type Failed<'a> = (Op, &'a StoreError);
 
@@ -104,9 +109,10 @@ fn failed(tried: &[(Op, Option<StoreError>)]) -> impl Iterator<Item = Failed<'_>
     tried.iter().filter_map(|(op, error)| Some((*op, error.as_ref()?)))
 }
 
-fn rights(observed: &Observed) -> Vec<Finding> {
-    let Observed { tried, servers, .. } = observed;
-    let of_all: Vec<Failed<'_>> = failed(tried).collect();
+fn rights(observed: &Observed, needs_locks: bool) -> Vec<Finding> {
+    let Observed { tried, servers, locks, .. } = observed;
+    let told = |failed: &Failed<'_>| told(failed, needs_locks);
+    let of_all: Vec<Failed<'_>> = failed(tried).chain(failed(&locks.tried)).collect();
     let is_refused_by_all = |op: Op| of_all.iter().any(|(other, _)| *other == op);
     // Of a server by itself only what it refuses is told: whether it can be reached is found otherwise.
     let refused = servers.iter().flat_map(|server| {
@@ -126,19 +132,20 @@ fn rights(observed: &Observed) -> Vec<Finding> {
     }
     if findings.is_empty() {
         let each = if servers.is_empty() { String::new() } else { format!(" at each of {} servers", servers.len()) };
-        let found = format!("all {} operations are allowed: each was tried{each}", tried.len());
+        let count = tried.len().saturating_add(locks.tried.len());
+        let found = format!("all {count} operations are allowed: each was tried{each}");
         findings.push(Finding::ok("rights", found));
     }
     findings
 }
 
-fn told((op, error): &Failed<'_>) -> Finding {
+fn told((op, error): &Failed<'_>, needs_locks: bool) -> Finding {
     let found = format!("{op}: {}", error.message);
     if error.is_transient() {
         let effect = "operations without an answer are repeated: slots start late";
         return Finding::warning("rights", found, effect, "check the store's load and its log");
     }
-    if VITAL.contains(op) {
+    if VITAL.contains(op) || (needs_locks && VITAL_WITH_LOCKS.contains(op)) {
         return Finding::fault("rights", found, effect_of(*op), GRANT);
     }
     Finding::warning("rights", found, effect_of(*op), GRANT)
@@ -153,11 +160,13 @@ fn told_of_spare((op, error): &Failed<'_>) -> Finding {
 /// What was tried could not be removed.
 fn leftovers(left: &Left) -> Finding {
     let Left { trial, why } = left;
-    let job = trial.job.as_ref().map_or("", crate::job::JobName::as_str);
-    let found = format!("{job} was not removed: {why}");
-    let effect = "listings show a job and a node of that name that do not exist";
-    let fix =
-        "grant what docs/stores.md lists under Permissions; then delete that name from the jobs, nodes and pauses";
+    let fix = "grant what docs/stores.md lists under Permissions; then delete that name from the jobs, nodes, pauses and locks";
+    let (name, effect) = match (&trial.job, &trial.lock) {
+        (None, Some(lock)) => (lock.as_str(), "listings show a lock of that name that nobody uses"),
+        (Some(job), _) => (job.as_str(), "listings show a job and a node of that name that do not exist"),
+        (None, None) => ("", "listings show what does not exist"),
+    };
+    let found = format!("{name} was not removed: {why}");
     Finding::warning("leftovers", found, effect, fix)
 }
 
@@ -174,7 +183,11 @@ const fn effect_of(op: Op) -> &'static str {
         Op::Close => "missed slots are not reported",
         Op::Note | Op::Notes => "cronward why has no decision log",
         Op::Jobs | Op::Nodes | Op::Pauses | Op::Latest => "listings are incomplete",
-        Op::Acquire | Op::RenewLock | Op::Release | Op::Locks | Op::Evict => "locks cannot be taken or kept",
+        Op::Acquire | Op::RenewLock | Op::Release => {
+            "locks cannot be taken or kept: a job that names one does not start"
+        }
+        Op::Locks => "cronward locks lists nothing",
+        Op::Evict => "operators cannot take a lock from its holder",
         _ => "operators cannot change a slot",
     }
 }
@@ -182,6 +195,11 @@ const fn effect_of(op: Op) -> &'static str {
 fn hints(observed: &Observed, capability: Capability) -> Finding {
     let poll = capability.poll;
     match (observed.hint_awaited, observed.hint) {
+        (true, Some(_)) if observed.locks.hint == Some(false) => {
+            let effect = "who waits for a lock notices that it is free only at its next look";
+            let fix = "grant subscribing and publishing on the channels of locks too: docs/stores.md, Permissions";
+            Finding::warning("notifications", "delivered about a slot, none arrived about a lock", effect, fix)
+        }
         (true, Some(took)) => Finding::ok("notifications", format!("delivered after {}", millis(took))),
         (true, None) => {
             let effect = "waiting nodes notice a free slot only when they poll: retries start late";
@@ -195,11 +213,12 @@ fn hints(observed: &Observed, capability: Capability) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::doctor::lock_probe::LocksSeen;
     use crate::cli::doctor::probe::AtServer;
     use crate::store::{Applied, ErrorKind, Reach, Severity};
 
     const LIMITS: Thresholds =
-        Thresholds { lease_ttl: Duration::from_secs(60), op_timeout: Duration::from_millis(500) };
+        Thresholds { lease_ttl: Duration::from_secs(60), op_timeout: Duration::from_millis(500), needs_locks: false };
 
     const REDIS: Capability = Capability {
         name: "redis",
@@ -219,6 +238,7 @@ mod tests {
             tried: vec![(Op::Claim, None), (Op::Note, None)],
             hint: Some(Duration::from_millis(2)),
             hint_awaited: true,
+            locks: LocksSeen { hint: Some(true), ..LocksSeen::default() },
             servers: Vec::new(),
             trials: Vec::new(),
             left: Vec::new(),
@@ -268,6 +288,33 @@ mod tests {
         assert_eq!(trouble(&refused(Op::Claim)), ["rights error"]);
         assert_eq!(trouble(&refused(Op::Note)), ["rights warning"]);
         assert_eq!(trouble(&refused(Op::Reset)), ["rights warning"]);
+    }
+
+    #[test]
+    fn a_refused_lock_is_a_warning_and_an_error_where_a_job_names_one() {
+        let refused = |op| {
+            let locks = LocksSeen { tried: vec![(op, Some(denied(op)))], ..LocksSeen::default() };
+            Observed { locks, ..healthy() }
+        };
+        let severities = |op, needs_locks| {
+            let findings = judge(&refused(op), REDIS, Thresholds { needs_locks, ..LIMITS });
+            findings.iter().map(|finding| finding.severity).max()
+        };
+        for op in [Op::Acquire, Op::RenewLock, Op::Release] {
+            assert_eq!(severities(op, false), Some(Severity::Warning), "{op}");
+            assert_eq!(severities(op, true), Some(Severity::Fault), "{op}");
+        }
+        for op in [Op::Locks, Op::Evict] {
+            assert_eq!(severities(op, true), Some(Severity::Warning), "{op}");
+        }
+    }
+
+    #[test]
+    fn a_hint_about_a_lock_that_does_not_arrive_is_told_beside_one_about_a_slot_that_does() {
+        let deaf = Observed { locks: LocksSeen { hint: Some(false), ..LocksSeen::default() }, ..healthy() };
+        assert_eq!(trouble(&deaf), ["notifications warning"]);
+        let findings = judge(&deaf, REDIS, LIMITS);
+        assert!(findings.iter().any(|finding| finding.found.ends_with("none arrived about a lock")), "{findings:?}");
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! `cronward doctor`: which settings of the store in use can lose or repeat a run. Opens the store, prints, and ends
 //! with 0, 1 or 2.
 //!
-//! - `probe` uses the store as nodes do, on slots of a job that nobody has, and measures.
+//! - `probe` uses the store as nodes do, on slots of a job that nobody has, and measures; `lock_probe` a lock that nobody has.
 //! - `judge` says what that means. Pure.
 //!
 //! What is particular to a kind of store is looked at by its adapter ([`crate::store::examine`]).
 
 mod judge;
+mod lock_probe;
 mod probe;
 
 use std::sync::Arc;
@@ -32,7 +33,7 @@ const FOR_EVER: std::time::Duration = std::time::Duration::from_secs(100 * 365 *
 
 /// Check the configured store for settings that can lose or repeat a run, and show how to fix them
 ///
-/// Tries each operation of the store on a temporary job and node, and removes both again. Changes nothing else.
+/// Tries each operation of the store on a temporary job, node and lock, and removes them again. Changes nothing else.
 #[derive(Debug, clap::Args)]
 #[command(
     before_help = "Example: cronward doctor --config /etc/cronward/jobs.toml",
@@ -81,12 +82,29 @@ async fn examine(address: &StoreAddress, file: Option<&Config>, entropy: &Entrop
     let stations = async |options| store::stations(&address.url, options, clock.clone()).await.map_err(kept);
     // The servers are listed in the same order.
     let stations: Vec<_> = stations(options.clone()).await?.into_iter().zip(stations(keeping).await?).collect();
-    let probe = Probe { store: &*opened, keeper: &*keeper, stations: &stations, clock: &SystemClock, entropy };
+    let locks = Arc::clone(&opened).lock_store();
+    let probe = Probe {
+        store: &*opened,
+        keeper: &*keeper,
+        locks: locks.as_deref(),
+        stations: &stations,
+        clock: &SystemClock,
+        entropy,
+    };
     let mut observed = probe.observe().await;
     for trial in std::mem::take(&mut observed.trials) {
         observed.left.extend(clean(&address.url, &options, trial).await);
     }
-    let limits = Thresholds { lease_ttl: shortest_lease(file), op_timeout: options.op_timeout };
+    if let Some(lock) = observed.locks.lock.take() {
+        let left = clean(&address.url, &options, Trial { lock: Some(lock), ..Trial::default() }).await;
+        // Who may write nothing may remove nothing either, and has nothing to remove.
+        observed.left.extend(left.filter(|_| observed.locks.is_written));
+    }
+    let limits = Thresholds {
+        lease_ttl: shortest_lease(file),
+        op_timeout: options.op_timeout,
+        needs_locks: file.is_some_and(|config| config.jobs.values().any(|job| job.policy.locks.is_some())),
+    };
     let mut findings = judge(&observed, opened.capability(), limits);
     if observed.calls.is_ok() {
         let particular = store::examine(&address.url, options, clock).await;

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 
+use crate::cli::doctor::lock_probe::{LockProbe, LocksSeen};
 use crate::clock::{Clock, offset_ms};
 use crate::drive::Entropy;
-use crate::job::{JobName, NameError, NodeName};
+use crate::job::{JobName, LockName, NameError, NodeName};
 use crate::slot::{Audit, Decision, Lease, NotePage, Outcome, OutputTail, RunRecord, Slot, SlotError, Trigger};
 use crate::store::{
-    Claim, ClaimRequest, JobEntry, JobOrigin, NodeReport, Op, Station, Store, StoreError, Trial, Wake, WakeKind,
-    Wakeups,
+    Claim, ClaimRequest, JobEntry, JobOrigin, LockStore, NodeReport, Op, Station, Store, StoreError, Trial, Wake,
+    WakeKind, Wakeups,
 };
 
 /// How often the way to the store is measured, after a first call that connects.
@@ -39,6 +40,8 @@ pub(super) struct Observed {
     pub(super) hint: Option<Duration>,
     /// The hint was waited for.
     pub(super) hint_awaited: bool,
+    /// What was seen of locks, where the store keeps them.
+    pub(super) locks: LocksSeen,
     /// The same at each of several servers by itself.
     pub(super) servers: Vec<AtServer>,
     /// What has been written by now, for it to be removed again.
@@ -69,6 +72,8 @@ pub(super) struct Probe<'a> {
     pub(super) store: &'a dyn Store,
     /// The same store with a retention that nothing outlasts: for what forgets the old.
     pub(super) keeper: &'a dyn Store,
+    /// The same store as one that keeps locks.
+    pub(super) locks: Option<&'a dyn LockStore>,
     /// The store's servers, where there are several, each with the same one that keeps what is old.
     pub(super) stations: &'a [(Station, Station)],
     pub(super) clock: &'a dyn Clock,
@@ -88,7 +93,7 @@ struct Scratch {
 impl Scratch {
     fn trial(&self) -> Trial {
         let slots = vec![self.now.clone(), self.past.clone()];
-        Trial { job: Some(self.now.job().clone()), node: Some(self.node.clone()), slots }
+        Trial { job: Some(self.now.job().clone()), node: Some(self.node.clone()), slots, lock: None }
     }
 
     /// The job as a file would have it that never runs it.
@@ -116,13 +121,14 @@ impl Scratch {
 }
 
 impl Observed {
-    const fn nothing() -> Self {
+    fn nothing() -> Self {
         Self {
             calls: Ok(Vec::new()),
             offset_ms: 0,
             tried: Vec::new(),
             hint: None,
             hint_awaited: false,
+            locks: LocksSeen::default(),
             servers: Vec::new(),
             trials: Vec::new(),
             left: Vec::new(),
@@ -143,11 +149,12 @@ impl Probe<'_> {
             Err(error) => return Observed { calls: Err(error), ..observed },
         };
         if let Ok(scratch) = self.scratch(at, |_| true) {
-            let hints = self.listen().await;
-            self.try_all(&scratch, hints, &mut observed).await;
+            let mut hints = self.listen().await;
+            self.try_all(&scratch, hints.as_mut(), &mut observed).await;
+            observed.locks = self.try_locks(&scratch, hints.is_some()).await;
         }
         for (station, keeper) in self.stations {
-            let probe = Probe { store: &*station.store, keeper: &*keeper.store, stations: &[], ..*self };
+            let probe = Probe { store: &*station.store, keeper: &*keeper.store, locks: None, stations: &[], ..*self };
             let keeps = |scratch: &Scratch| station.keeps(scratch.now.job());
             let scratch = probe.scratch(at, |job| station.keeps(job)).ok().filter(keeps);
             let Some(scratch) = scratch else { continue };
@@ -165,12 +172,21 @@ impl Probe<'_> {
     }
 
     /// Tries each operation.
-    async fn try_all(&self, scratch: &Scratch, hints: Option<Wakeups>, observed: &mut Observed) {
+    async fn try_all(&self, scratch: &Scratch, hints: Option<&mut Wakeups>, observed: &mut Observed) {
         observed.trials.push(scratch.trial());
         self.try_runs(scratch, hints, observed).await;
         self.try_verbs(scratch, &mut observed.tried).await;
         // Last: what is listed is to be listed for a moment only.
         self.try_registry(scratch, &mut observed.tried).await;
+    }
+
+    /// Tries what is asked about locks, under the name of the job.
+    async fn try_locks(&self, scratch: &Scratch, tells: bool) -> LocksSeen {
+        let (Some(store), Ok(lock)) = (self.locks, LockName::new(scratch.now.job().as_str())) else {
+            return LocksSeen::default();
+        };
+        let Scratch { node, audit, .. } = scratch;
+        LockProbe { store, entropy: self.entropy, lock, node: node.clone(), audit, tells }.observe().await
     }
 
     async fn measure(&self, observed: &mut Observed) -> Result<DateTime<Utc>, StoreError> {
@@ -216,14 +232,14 @@ impl Probe<'_> {
     }
 
     /// Tries what a run asks for; one that is refused does not keep the others from being tried.
-    async fn try_runs(&self, scratch: &Scratch, mut hints: Option<Wakeups>, observed: &mut Observed) {
+    async fn try_runs(&self, scratch: &Scratch, hints: Option<&mut Wakeups>, observed: &mut Observed) {
         let (store, slot) = (self.store, &scratch.now);
         let (lease, first) = self.claim(scratch).await;
         observed.note(Op::Renew, store.renew(&lease).await.err());
         let failed = ended(&lease, Outcome::Failure);
         observed.note(Op::Fail, store.fail(&lease, &failed, Duration::ZERO).await.err());
         let released = self.clock.now().mono;
-        if let Some(hints) = &mut hints {
+        if let Some(hints) = hints {
             observed.hint_awaited = true;
             let came = tokio::time::timeout(HINT_LIMIT, told_of(hints, slot)).await.is_ok_and(|came| came);
             observed.hint = came.then(|| self.clock.now().mono.since(released));

@@ -11,7 +11,9 @@ use crate::cli::failure::Failure;
 use crate::cli::format::brief;
 use crate::cli::store_args::StoreArgs;
 use crate::clock::{Clock, SystemClock};
-use crate::slot::Audit;
+use crate::job::NodeName;
+use crate::resource::LockEntry;
+use crate::slot::{Audit, Token};
 use crate::store::Intervention;
 
 /// Who intervenes and why.
@@ -106,6 +108,37 @@ struct ChangeView<'a> {
     changed: bool,
     /// The command that takes it back, or why there is none.
     undo: &'a str,
+    /// Of a lock: whoever was to be taken out of its queue.
+    requests: Vec<RequestView>,
+}
+
+/// What became of a request that was to be taken out of the queue of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum RequestEnd {
+    /// It was taken out.
+    Removed,
+    /// It had gone already.
+    Absent,
+    /// The store did not answer: it may be out, or not.
+    Unknown,
+    /// It was left where it stands.
+    #[serde(rename = "not_removed")]
+    Left,
+}
+
+/// Such a request, for programs.
+#[derive(Debug, Serialize)]
+pub(super) struct RequestView {
+    token: Token,
+    node: NodeName,
+    result: RequestEnd,
+}
+
+impl RequestView {
+    pub(super) fn of(entry: &LockEntry, result: RequestEnd) -> Self {
+        Self { token: entry.token, node: entry.by.node.clone(), result }
+    }
 }
 
 impl Change {
@@ -142,7 +175,7 @@ impl Change {
             }
         };
         if output.json {
-            return console.json(&ChangeView { verb, target, changed, undo: undo.as_str() });
+            return self.json(changed, Vec::new(), console);
         }
         if changed {
             console.print(&format!("{verb} {target}: {effect}\n"))?;
@@ -150,6 +183,12 @@ impl Change {
         } else {
             console.print(&format!("{verb} {target}: nothing to do, {needless}\n"))
         }
+    }
+
+    /// Tells programs what came of it.
+    pub(super) fn json(&self, changed: bool, requests: Vec<RequestView>, console: &mut Console) -> Result<(), Failure> {
+        let Self { verb, target, effect: _, needless: _, undo, store: _ } = self;
+        console.json(&ChangeView { verb, target, changed, undo: undo.as_str(), requests })
     }
 }
 

@@ -5,6 +5,7 @@
 //! asked and audited like them, is in `guarded`.
 
 mod confirm;
+mod evict;
 #[cfg(test)]
 mod tests;
 mod unlock;

@@ -152,6 +152,22 @@ fn renewal_goes_on_after_errors_and_doubt_begins_when_the_trust_ends() {
 }
 
 #[test]
+fn trust_ends_at_its_deadline_though_nobody_has_told_of_a_loss() {
+    let mut bench = Bench::new();
+    bench.held();
+    let (granted, instant) = (bench.now, Duration::from_millis(1));
+    let deadline = TTL - TTL / 20;
+    for (after, is_held) in [(deadline - instant, true), (deadline, false), (TTL * 50, false)] {
+        assert_eq!(bench.machine.held(granted.plus(after)).is_some(), is_held, "{after:?}");
+    }
+    // Its renewal has no answer: its own timer says so, and not the next thing that somebody tells it.
+    assert_eq!(bench.due(), TTL / 3);
+    assert!(matches!(bench.machine.poll_action(), Some(LockAction::Renew(_))));
+    assert_eq!(bench.due(), deadline - TTL / 3);
+    assert_eq!(bench.news(), ["held", "in doubt"]);
+}
+
+#[test]
 fn whatever_is_lost_is_told_once_and_still_released() {
     let mut bench = Bench::new();
     bench.held();

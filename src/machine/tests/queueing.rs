@@ -316,6 +316,45 @@ fn a_pause_ends_the_wait_once_it_is_heard_of_and_a_store_that_does_not_say_chang
     bench.claim();
 }
 
+/// It has left its queue because its job is paused, and the store says so of its slot.
+fn paused(poll: Option<Duration>) -> Bench {
+    let (mut bench, _) = Bench::with(Assignment { poll, ..locking(Policy::default()) });
+    bench.machine.handle_claim(bench.now(), granted(1));
+    let request = bench.acquire();
+    bench.machine.handle_wake(bench.now(), &Wake::Job(slot().job().clone()));
+    assert_eq!(bench.action(), Action::AskPause);
+    bench.machine.handle_pause(bench.now(), Ok(true));
+    assert_eq!(bench.lock_left().token, request.token);
+    bench.given_back();
+    bench.release(Ok(Release::Released));
+    assert!(bench.until_timer() < seconds(1), "for how long is the store's to say");
+    bench.claim();
+    bench.machine.handle_claim(bench.now(), Ok(Claim::Paused { remaining: None }));
+    bench
+}
+
+#[test]
+fn who_left_its_queue_for_a_pause_asks_at_once_when_the_job_is_resumed() {
+    let mut bench = paused(None);
+    bench.machine.handle_wake(bench.now(), &Wake::Job(slot().job().clone()));
+    assert!(bench.until_timer() < seconds(1));
+    bench.claim();
+    bench.machine.handle_claim(bench.now(), granted(2));
+    bench.acquire();
+    // It has tried nothing, and waited for nothing in vain.
+    bench.machine.handle_wake(bench.now(), &Wake::Job(slot().job().clone()));
+    assert_eq!(bench.action(), Action::AskPause);
+    bench.machine.handle_pause(bench.now(), Ok(false));
+    assert!(bench.machine.is_queueing());
+}
+
+#[test]
+fn without_a_hint_a_resume_is_found_at_the_next_poll_or_after_one_ttl() {
+    assert!(paused(Some(seconds(5))).until_timer() <= seconds(5));
+    let unheard = paused(None).until_timer();
+    assert!(unheard > seconds(5) && unheard <= TTL + seconds(1), "{unheard:?}");
+}
+
 #[test]
 fn a_run_is_not_asked_for_a_pause_and_an_answer_that_comes_late_does_not_end_it() {
     let (mut bench, request) = Bench::queueing(Policy::default());

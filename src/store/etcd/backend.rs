@@ -97,11 +97,12 @@ impl Opened for EtcdStore {
 
     /// Removes what a trial wrote, in one step.
     async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
-        let Trial { job, node, slots } = trial;
+        let Trial { job, node, slots, lock } = trial;
         let of_job = job.iter().flat_map(|job| [self.keys.job(job), self.keys.pause(job), self.keys.latest(job)]);
         let mut success: Vec<String> = of_job.chain(node.iter().map(|node| self.keys.node(node))).collect();
         success.extend(slots.iter().flat_map(|slot| self.keys.all_of(&slot.to_string()).0));
         success.extend(slots.iter().map(|slot| self.keys.lease(slot)));
+        success.extend(lock.iter().map(|lock| self.keys.lock(lock)));
         let mut success: Vec<RequestOp> = success.iter().map(|key| delete(key)).collect();
         let below = slots.iter().flat_map(|slot| [self.keys.outputs(slot), self.keys.notes(slot)]);
         success.extend(below.map(|folder| delete_prefix(&folder)));

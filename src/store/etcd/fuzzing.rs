@@ -9,6 +9,7 @@ use super::api::{
 };
 use super::fault::Fault;
 use super::keys::Keys;
+use super::locks::queue;
 use super::read::{read_counter, read_document, read_json};
 use crate::clock::later;
 use crate::slot::OutputTail;
@@ -58,7 +59,14 @@ fn is_read(kv: &KeyValue) -> bool {
         told(read_json::<PauseText>(kv)),
         told(read_json::<NoteText>(kv).map(|text| later(text.kept_from, StoreOptions::default().retention))),
     ];
-    taken.contains(&true) || wake.is_some()
+    taken.contains(&true) || wake.is_some() || is_lock(kv)
+}
+
+/// A lock's queue. Each of its parts may be absent, so that any object is one.
+fn is_lock(kv: &KeyValue) -> bool {
+    let queue = queue(kv);
+    let is_used = queue.as_ref().is_ok_and(|(_, (state, _))| !state.is_untouched());
+    told(queue) && is_used
 }
 
 fn names(key: &[u8]) {

@@ -91,7 +91,7 @@ impl LockShelf for EtcdStore {
 }
 
 /// With the revision of its last change.
-fn queue(kv: &KeyValue) -> Result<StoredLock<i64>, Fault> {
+pub(super) fn queue(kv: &KeyValue) -> Result<StoredLock<i64>, Fault> {
     let name = Keys::name_of(&kv.key).and_then(|name| LockName::new(name).ok());
     let name = name.ok_or_else(|| Fault::foreign(&String::from_utf8_lossy(&kv.key), "no lock has such a name"))?;
     Ok((name, (read_json(kv)?, kv.mod_revision)))

@@ -213,7 +213,17 @@ impl RedisStore {
         });
         let of_job =
             trial.job.iter().flat_map(|job| [self.keys.pause(job), self.keys.running(job), self.keys.latest(job)]);
-        listed.map(field).chain(of_job.chain(of_slots).map(whole)).collect()
+        let of_lock = trial.lock.iter().flat_map(|lock| {
+            let keys = self.keys.lock(lock);
+            [keys.known, keys.queue, keys.spent, keys.audit]
+        });
+        let name = trial.lock.iter().map(|lock| {
+            let key = self.keys.lock_names();
+            let command = redis::cmd("ZREM").arg(&key).arg(lock.as_str()).take();
+            (key, command)
+        });
+        let whole_keys = of_job.chain(of_slots).chain(of_lock).map(whole);
+        listed.map(field).chain(name).chain(whole_keys).collect()
     }
 }
 

@@ -11,6 +11,8 @@ mod lock;
 mod settle;
 
 pub(super) use change::{Change, MarkChange};
+#[cfg(feature = "fuzzing")]
+pub use lock::lock_document;
 #[cfg(feature = "redis")]
 pub(super) use lock::{EVICTED, QueueEntry};
 pub(super) use lock::{LockState, LockStep};

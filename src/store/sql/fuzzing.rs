@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use sqlx::Error;
 
-use super::registry;
 use super::row;
 use super::session::{Columns, Why};
+use super::{queues, registry};
 use crate::slot::{MOST_PAGES, NotePage, Slot};
 use crate::store::state::Moment;
 use crate::store::{JobEntry, NodeReport};
@@ -66,11 +66,13 @@ pub fn sql_row(bytes: &[u8]) -> bool {
         told(needed::<JobEntry>(&row, "entry")),
         told(needed::<NodeReport>(&row, "report")),
         told(needed::<NotePage>(&row, "record")),
+        queues::queue(&row).is_ok_and(|lock| lock.is_some()),
     ];
     for column in ["first_seen_ms", "seen_ms"] {
         told(row::instant(&row, column));
     }
     told(row::key(&row));
+    told(queues::queue(&row));
     told(registry::place(&row));
     if let Ok(page) = registry::page(&row) {
         is_sorted(page, bytes.len());

@@ -20,7 +20,7 @@ fn odd(why: Why) -> SqlFault {
 }
 
 /// None in a row that only tells the time.
-fn queue(found: &impl Columns) -> Result<Option<StoredLock<i64>>, Why> {
+pub(super) fn queue(found: &impl Columns) -> Result<Option<StoredLock<i64>>, Why> {
     let Some(name) = row::text(found, "lock")? else { return Ok(None) };
     let name = LockName::new(&name).map_err(|error| format!("column lock: {error}"))?;
     let state = row::there(row::record(found, "document")?, "document")?;

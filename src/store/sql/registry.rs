@@ -166,6 +166,9 @@ pub(super) async fn forget<S: Session>(tx: &mut S, scope: &Scope, trial: &Trial)
     if let Some(node) = &trial.node {
         tx.execute(texts.trial_nodes, values![namespace, node.as_str()]).await?;
     }
+    if let Some(lock) = &trial.lock {
+        tx.execute(texts.trial_locks, values![namespace, lock.as_str()]).await?;
+    }
     Ok(())
 }
 

@@ -222,6 +222,7 @@ statements! {
         trial_slots,
         trial_notes,
         trial_latest,
+        trial_locks,
     }
 }
 

@@ -101,6 +101,7 @@ impl ZookeeperStore {
     async fn written(&self, session: &Session, trial: &Trial) -> Result<Vec<String>, Fault> {
         let of_job = trial.job.iter().flat_map(|job| [self.paths.job(job), self.paths.latest(job)]);
         let mut paths: Vec<String> = of_job.chain(trial.node.iter().map(|node| self.paths.node(node))).collect();
+        paths.extend(trial.lock.iter().map(|lock| self.paths.lock(lock)));
         for slot in &trial.slots {
             let folder = self.paths.slot(slot);
             let outputs = self.children(session, folder.clone()).await?;

@@ -6,6 +6,7 @@ use super::nodes::{SlotText, read_json, read_pauses, state};
 use crate::slot::{OutputTail, Slot};
 use crate::store::codec::{NodeText, NotesText};
 use crate::store::keyed::json;
+use crate::store::rules::LockState;
 use crate::store::state::Moment;
 use crate::store::{JobEntry, Op, StoreOptions, Wake};
 
@@ -25,7 +26,14 @@ pub fn zookeeper_node(bytes: &[u8]) -> bool {
         told(read_json::<NodeText>(&path, data)),
         told(read_json::<OutputTail>(&path, data)),
     ];
-    taken.contains(&true)
+    taken.contains(&true) || is_lock(&path, data)
+}
+
+/// A lock's queue. Each of its parts may be absent, so that any object is one.
+fn is_lock(path: &str, data: &[u8]) -> bool {
+    let queue = read_json::<LockState>(path, data);
+    let is_used = queue.as_ref().is_ok_and(|state| !state.is_untouched());
+    told(queue) && is_used
 }
 
 fn names(paths: &Paths, path: &str) {

@@ -36,6 +36,24 @@ macro_rules! trials {
 
 /// Every trial with its name.
 pub(crate) fn all() -> Vec<(&'static str, Body)> {
+    let mut all = with_wrong_clocks();
+    all.extend(on_one_kind_of_store());
+    all
+}
+
+/// Locks on servers that not every build knows.
+fn with_wrong_clocks() -> Vec<(&'static str, Body)> {
+    let mut trials: Vec<(&str, Body)> = Vec::new();
+    #[cfg(feature = "zookeeper")]
+    trials.extend(trials![shared_locks::clocks_that_are_off_by_an_hour_change_nothing_on_zookeeper]);
+    #[cfg(feature = "postgres")]
+    trials.extend(trials![shared_locks::clocks_that_are_off_by_an_hour_change_nothing_on_postgresql]);
+    #[cfg(feature = "mysql")]
+    trials.extend(trials![shared_locks::clocks_that_are_off_by_an_hour_change_nothing_on_mariadb]);
+    trials
+}
+
+fn on_one_kind_of_store() -> Vec<(&'static str, Body)> {
     trials![
         chaos::every_kind_of_fault_on_redis_leaves_each_slot_once_or_explained,
         chaos::nodes_and_runs_that_die_on_one_file_leave_each_slot_once_or_explained,

@@ -11,9 +11,15 @@ use crate::daemon::Daemon;
 use crate::inconclusive::found;
 use crate::link::Link;
 use crate::locker::{Began, Locker, all_that_began, began, ended_ms, ends, queued};
+#[cfg(feature = "mysql")]
+use crate::mariadb_server::MariadbServer;
 use crate::place::Place;
+#[cfg(feature = "postgres")]
+use crate::postgres_server::PostgresServer;
 use crate::proxy::Mode;
 use crate::redis_server::RedisServer;
+#[cfg(feature = "zookeeper")]
+use crate::zookeeper_server::ZookeeperServer;
 use crate::{stall, wait};
 
 const FILE: &str = "sqlite:store.db";
@@ -362,8 +368,39 @@ pub(super) fn a_cut_off_holders_group_is_dead_before_another_holds(place: &Place
 
 pub(super) fn clocks_that_are_off_by_an_hour_change_neither_order_nor_lapses(place: &Place) {
     let server = RedisServer::start();
-    let (url, begun) = (server.url(), Instant::now());
-    let of = |words: &[&'static str]| Locker::of(place, &url, words);
+    wrong_clocks(place, &server.url());
+}
+
+#[cfg(feature = "postgres")]
+pub(super) fn clocks_that_are_off_by_an_hour_change_nothing_on_postgresql(place: &Place) {
+    let server = PostgresServer::start();
+    runtime().block_on(server.database("locks"));
+    wrong_clocks(place, &server.url("locks"));
+}
+
+#[cfg(feature = "mysql")]
+pub(super) fn clocks_that_are_off_by_an_hour_change_nothing_on_mariadb(place: &Place) {
+    let server = MariadbServer::start();
+    runtime().block_on(server.database("locks"));
+    wrong_clocks(place, &server.url("locks"));
+}
+
+#[cfg(feature = "zookeeper")]
+pub(super) fn clocks_that_are_off_by_an_hour_change_nothing_on_zookeeper(place: &Place) {
+    let server = ZookeeperServer::start();
+    wrong_clocks(place, &server.url());
+}
+
+/// For what makes a server ready.
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// The store's clock alone counts. Not so on a file, which has the clock of whoever opens it, nor in etcd, which tells no time.
+fn wrong_clocks(place: &Place, url: &str) {
+    let begun = Instant::now();
+    let of = |words: &[&'static str]| Locker::of(place, url, words);
     let mut holder = of(&LASTING).clock("-1h").holds("holder");
     let mut ahead = of(&SHORT).clock("+1h").queues_as(2, "ahead");
     let mut dies = of(&SHORT).clock("-1h").queues_as(3, "dies");
@@ -371,7 +408,7 @@ pub(super) fn clocks_that_are_off_by_an_hour_change_neither_order_nor_lapses(pla
     let mut right = of(&SHORT).queues_as(5, "right");
     // Nobody lapses who is renewed, and nobody is overtaken.
     wait::let_pass(TTL + Duration::from_millis(500));
-    assert_eq!((order(place), queued(place, &url)), (vec!["holder".to_owned()], 5));
+    assert_eq!((order(place), queued(place, url)), (vec!["holder".to_owned()], 5));
     ends(place, "holder", &mut holder);
     began(place, "ahead");
     dies.kill();

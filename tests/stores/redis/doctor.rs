@@ -23,7 +23,7 @@ async fn every_operation_is_tried_and_nothing_of_it_is_left() {
     let server = RedisServer::start_with(&[KEPT]);
     let told = doctor(&server.url()).await;
     // All but the purge, which asks nothing of a server that forgets by itself.
-    assert_eq!(told.found("rights"), ["all 20 operations are allowed: each was tried"]);
+    assert_eq!(told.found("rights"), ["all 25 operations are allowed: each was tried"]);
     assert_eq!(server.number(&["DBSIZE"]), 0, "{:?}", server.command(&["KEYS", "*"]));
 }
 
@@ -77,6 +77,39 @@ async fn a_user_who_may_not_subscribe_hears_of_no_release_and_one_who_may_not_as
     assert!(told.fix_of("notifications warning").contains("subscribing"));
     assert_eq!(told.fix_of("server warning"), "ACL SETUSER cronward +info");
     assert_eq!(told.code, 1);
+}
+
+/// What slots need, and nothing of locks: neither their keys nor the channels of processes.
+#[tokio::test]
+async fn a_user_who_lacks_what_locks_need_is_told_which_key_and_command_and_slots_are_well() {
+    let server = RedisServer::start_with(&[KEPT]);
+    let user = format!("redis://cronward:secret@127.0.0.1:{}", server.port());
+    let without = |missing: &str, instead: &[&str]| {
+        let rules = documented_permissions().into_iter().filter(|rule| rule != missing);
+        server.allow(&rules.chain(instead.iter().map(|&rule| rule.to_owned())).collect::<Vec<_>>());
+    };
+    let of_slots = ["{doctor-*", "jobs", "nodes", "pauses"].map(|name| format!("~cronward:default:{name}"));
+    without("~cronward:*", &of_slots.each_ref().map(String::as_str));
+    let told = doctor(&user).await;
+    assert_eq!(told.names(), ["rights warning"; 5], "{:?}", told.bad);
+    let found: Vec<&str> = told.bad.iter().filter_map(|(_, finding)| finding["found"].as_str()).collect();
+    for op in ["acquire", "renew_lock", "release", "locks", "evict"] {
+        assert!(found.iter().any(|found| found.starts_with(&format!("{op}: "))), "{op}: {found:?}");
+    }
+    assert!(told.fix_of("rights warning").contains("docs/stores.md"));
+    assert_eq!((told.code, server.number(&["DBSIZE"])), (1, 0), "{:?}", server.command(&["KEYS", "*"]));
+
+    without("+zrange", &[]);
+    let told = doctor(&user).await;
+    // Which command, a server says from version 7.2 on.
+    assert!(told.found_of("rights warning").starts_with("acquire: the user may not run "), "{:?}", told.bad);
+    assert!(told.names().iter().all(|name| *name == "rights warning"), "{:?}", told.bad);
+
+    without("&cronward:*", &["&cronward:default:wake"]);
+    let told = doctor(&user).await;
+    assert_eq!(told.names(), ["notifications warning"], "{:?}", told.bad);
+    assert_eq!(told.found_of("notifications warning"), "delivered about a slot, none arrived about a lock");
+    assert!(told.fix_of("notifications warning").contains("channels of locks"), "{:?}", told.bad);
 }
 
 /// `+hdel` is used where a lease ends, by what forgets old nodes, and by doctor itself.

@@ -57,7 +57,9 @@ async fn a_waiters_beat_is_the_same_work_behind_eight_and_behind_a_thousand() {
         for number in first..=last {
             waits(&store, &request(number, &[write("x")])).await;
         }
+        // One that makes its entry last: it writes, which a look at a fresh one does not.
         let beat = request(last, &[write("x")]);
+        let beat = AcquireRequest { ttl: beat.ttl * 2, ..beat };
         let lines = watched(&server);
         assert_eq!(waits(&store, &beat).await.0, u32::try_from(last).unwrap() - 1);
         let lines = lines();
@@ -70,6 +72,42 @@ async fn a_waiters_beat_is_the_same_work_behind_eight_and_behind_a_thousand() {
     let [(few, few_entries, few_bytes), (many, many_entries, many_bytes)] = work[..] else { unreachable!() };
     assert!(many <= few + 1 && many_entries <= few_entries + 2, "{work:?}");
     assert!(many_bytes <= few_bytes + 500, "{work:?}");
+}
+
+/// The commands that writes of a lock are made of.
+const WRITES: [&str; 6] = ["hset", "zadd", "pexpire", "hdel", "zrem", "set"];
+
+#[tokio::test]
+async fn who_looks_again_while_its_entry_is_fresh_writes_nothing_and_later_its_entries_last() {
+    let server = RedisServer::start();
+    let store = store(&server).await;
+    let hold = held(&store, &request(1, &[write("x")])).await;
+    let waiting = request(2, &[write("x"), write("y")]);
+    waits(&store, &waiting).await;
+    let y = "cronward:default:{default:locks}:y";
+    let entry = |key: &str| server.text(&["HGET", key, &waiting.token.to_string()]).unwrap();
+    let until = |key: &str| entry(key).split(' ').nth(4).unwrap().parse::<i64>().unwrap();
+    let fresh = [entry(X), entry(y)];
+    server.command(&["CONFIG", "RESETSTAT"]);
+    assert_eq!(waits(&store, &waiting).await.0, 1);
+    assert_eq!(WRITES.map(|command| server.calls(command)), [0; 6]);
+    assert_eq!([entry(X), entry(y)], fresh);
+
+    // A quarter of its TTL is over in one of the locks: there it lasts again, and in the other no shorter.
+    let [x_until, y_until] = [X, y].map(until);
+    let older = x_until - i64::try_from(waiting.ttl.as_millis()).unwrap() / 4;
+    let shortened = entry(X).replace(&x_until.to_string(), &older.to_string());
+    server.command(&["HSET", X, &waiting.token.to_string(), &shortened]);
+    waits(&store, &waiting).await;
+    assert!(until(X) >= x_until && until(y) >= y_until, "{}", entry(X));
+
+    // Somebody in front has lapsed: whoever looks takes it out.
+    let last = entry(X);
+    let past = server.text(&["HGET", X, &hold.token.to_string()]).unwrap();
+    let now = past.split(' ').nth(4).unwrap().to_owned();
+    server.command(&["HSET", X, &hold.token.to_string(), &past.replace(&now, "1")]);
+    assert!(matches!(store.acquire(&waiting).await.unwrap(), Acquired::Held { .. }), "{last}");
+    assert_eq!(server.number(&["HEXISTS", X, &hold.token.to_string()]), 0);
 }
 
 #[tokio::test]

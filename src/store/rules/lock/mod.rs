@@ -6,12 +6,16 @@
 //! and the limit only falls, so those that hold are the front of the queue.
 
 mod enter;
+#[cfg(feature = "fuzzing")]
+mod fuzzing;
 mod keep;
 mod leave;
 mod queue;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "fuzzing")]
+pub use fuzzing::lock_document;
 #[cfg(feature = "redis")]
 pub(in crate::store) use leave::EVICTED;
 pub(in crate::store) use queue::LockState;

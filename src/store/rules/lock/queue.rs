@@ -163,6 +163,12 @@ impl LockState {
         told.find(|entry| entry.owner != owner && entry.excludes(demand)).map(holder)
     }
 
+    /// All that stands there, in the order of the queue.
+    #[cfg(feature = "fuzzing")]
+    pub(super) fn entries(&self) -> impl Iterator<Item = &QueueEntry> {
+        self.entries.iter()
+    }
+
     pub(super) fn is_full(&self) -> bool {
         self.entries.len() >= MOST_ENTRIES
     }

@@ -378,6 +378,10 @@ DELETE FROM cronward_slots WHERE namespace = ? AND job = ?
 -- Removes what was noted on a job that was only tried.
 DELETE FROM cronward_notes WHERE namespace = ? AND job = ?
 
+-- name: trial_locks
+-- Removes a lock that was only tried.
+DELETE FROM cronward_locks WHERE namespace = ? AND `lock` = ?
+
 -- name: trial_latest
 -- Removes the turn of a job that was only tried, and what it has come to.
 DELETE FROM cronward_turns WHERE namespace = ? AND job = ?

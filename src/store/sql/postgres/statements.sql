@@ -360,6 +360,10 @@ DELETE FROM cronward_slots WHERE namespace = $1 AND job = $2
 -- Removes what was noted on a job that was only tried.
 DELETE FROM cronward_notes WHERE namespace = $1 AND job = $2
 
+-- name: trial_locks
+-- Removes a lock that was only tried.
+DELETE FROM cronward_locks WHERE namespace = $1 AND lock = $2
+
 -- name: trial_latest
 -- Removes the turn of a job that was only tried, and what it has come to.
 DELETE FROM cronward_turns WHERE namespace = $1 AND job = $2

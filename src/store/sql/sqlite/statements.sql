@@ -198,6 +198,10 @@ DELETE FROM slots WHERE namespace = ?1 AND job = ?2
 -- Removes what was noted on a job that was only tried.
 DELETE FROM notes WHERE namespace = ?1 AND job = ?2
 
+-- name: trial_locks
+-- Removes a lock that was only tried.
+DELETE FROM locks WHERE namespace = ?1 AND lock = ?2
+
 -- name: trial_latest
 -- Removes what a job has come to that was only tried.
 DELETE FROM latest WHERE namespace = ?1 AND job = ?2

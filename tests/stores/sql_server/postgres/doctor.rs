@@ -14,8 +14,16 @@ async fn a_server_that_syncs_is_well_and_what_it_may_not_write_is_told() {
     let user = server.url_of("cronward", "own");
     let told = doctor(&user).await;
     assert_eq!(told.names(), [""; 0], "{:?}", told.bad);
-    assert_eq!(told.found("rights"), ["all 21 operations are allowed: each was tried"]);
+    assert_eq!(told.found("rights"), ["all 26 operations are allowed: each was tried"]);
     lists_nothing(&*open(&user)).await;
+
+    server.sql("own", "REVOKE INSERT ON cronward_locks FROM cronward").await;
+    let told = doctor(&user).await;
+    assert!(told.found_of("rights warning").contains("permission denied for table cronward_locks"), "{:?}", told.bad);
+    // It wrote nothing, and does not speak of what it could not remove.
+    assert!(told.names().iter().all(|name| *name == "rights warning"), "{:?}", told.bad);
+    assert_eq!(told.code, 1);
+    server.sql("own", "GRANT INSERT ON cronward_locks TO cronward").await;
 
     server.sql("own", "REVOKE INSERT ON cronward_nodes FROM cronward").await;
     let told = doctor(&user).await;

@@ -44,6 +44,7 @@ local function is_beside_own(lock)
   if not other or (held and own.place <= other.place) then return true end
   local before = holding(lock)
   take(lock)
+  lock.moved = true
   own.place = other.place
   put(lock, own)
   local after = holding(lock)
@@ -107,15 +108,25 @@ local function busy()
   return { 'busy', 0, (soonest or NOW + TTL) - NOW, holder(by or new_entry(locks[1], 0, 0)) }
 end
 
+-- Makes the entries of one that waits last. One that looks again soon after it has asked changes nothing: while they last for five
+-- sixths of their TTL.
+local function keep_alive()
+  local lasts, moved = true, false
+  for _, lock in ipairs(locks) do
+    lasts = lasts and 6 * (lock.own.till - NOW) >= 5 * TTL
+    moved = moved or lock.moved
+  end
+  looks = lasts and not joins and not moved
+  if not lasts then prolong() end
+end
+
 local function enter()
   local there = true
   for _, lock in ipairs(locks) do
     if lock.spent_until then return { 'refused', 'spent' } end
     there = there and lock.own
   end
-  if there then
-    prolong()
-  else
+  if not there then
     local refused = join()
     if refused then return refused end
   end
@@ -134,7 +145,11 @@ local function enter()
     joins = false
     return { 'refused', 'itself' }
   end
-  if #waits == 0 then return granted() end
+  if #waits == 0 then
+    prolong()
+    return granted()
+  end
+  keep_alive()
   return waiting(waits)
 end
 

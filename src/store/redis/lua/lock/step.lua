@@ -5,6 +5,9 @@ local MOST_SPENT, MOST_LEFT = 4096, 16
 -- An entry was put that was not there: it alone is refused when memory is full, as a whole.
 local joins = false
 
+-- The request's own entries stay as they stand: where nobody is gone either, nothing is written.
+local looks = false
+
 -- An entry of the request that asks, or renews.
 local OWNER = ARGV[MORE + 1]
 local function new_entry(lock, place, fence)
@@ -97,6 +100,9 @@ local function finish(answer)
     if lock.left then front(lock) end
   end
   if foreign then return foreign end
+  local left = false
+  for _, lock in ipairs(locks) do left = left or lock.left end
+  if looks and not left then return answer end
   if not joins then outlive(NAMES, TTL + RETENTION) end
   for _, lock in ipairs(locks) do write_lock(lock) end
   if joins then
