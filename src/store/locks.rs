@@ -48,7 +48,7 @@ pub trait LockStore: Debug + Send + Sync + 'static {
 
     /// Ends a request: whatever it had come to, and again until it is answered. Its entries go, and no late copy brings them back
     /// (K7): no renewal, and no acquire either where its entry was absent or the exit says `unsure`. Nothing of anybody else's is
-    /// changed (K4). Whoever may hold now and was not told is hinted at once.
+    /// changed (K4). Whoever comes to hold by that is hinted at once.
     ///
     /// Again after `Released`: `Released`, for as long as the store remembers it, and at least while nobody who came later has left.
     async fn release(&self, exit: &LockExit) -> Reply<LockRelease>;

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use crate::job::{LockName, Namespace, NodeName};
 use crate::resource::{
-    AcquireRequest, Acquired, Demand, Demands, LockEntry, LockHold, LockHolder, LockRelease, OwnerId,
+    AcquireRequest, Acquired, Demand, Demands, LockEntry, LockHint, LockHold, LockHolder, LockRelease, OwnerId,
 };
 use crate::slot::Token;
-use crate::store::LockStore;
 use crate::store::conformance::setup::LockProbe;
 use crate::store::conformance::{CaseOutcome, Failure, Setup};
+use crate::store::{LockStore, LockWakeups};
 
 type LockRun = for<'a> fn(&'a LockBench) -> Pin<Box<dyn Future<Output = CaseOutcome> + 'a>>;
 
@@ -155,6 +155,53 @@ impl LockBench {
         };
         Ok((of(true), of(false)))
     }
+}
+
+/// Every hint that has come by now; of a store that answers before it publishes, within the setup's patience.
+pub(super) async fn heard(wakeups: &mut LockWakeups, at_least: usize) -> Vec<Token> {
+    let mut told = Vec::new();
+    let listening = async {
+        while told.len() < at_least {
+            match wakeups.recv().await {
+                Ok(LockHint::Ready(token)) => told.push(token),
+                Ok(LockHint::Resync) => {}
+                Err(_) => return,
+            }
+        }
+    };
+    let _ = tokio::time::timeout(Duration::from_secs(5), listening).await;
+    while let Ok(hint) = wakeups.try_recv() {
+        if let LockHint::Ready(token) = hint {
+            told.push(token);
+        }
+    }
+    told
+}
+
+/// Hints to this instance, once one was heard: a subscription may only just have begun.
+pub(super) async fn listening(bench: &LockBench, instance: Token) -> Result<LockWakeups, Failure> {
+    let mut wakeups = bench.store.listen(instance);
+    for _ in 0..100 {
+        let held = bench.take("a", &[write("heard")?]).await?;
+        let request = AcquireRequest { instance, ..bench.request("b", &[write("heard")?])? };
+        bench.wait(&request).await?;
+        bench.release(&held).await?;
+        let told = async {
+            loop {
+                match wakeups.recv().await {
+                    Ok(LockHint::Ready(token)) if token == request.token => return true,
+                    Ok(_) => {}
+                    Err(_) => return false,
+                }
+            }
+        };
+        let is_told = tokio::time::timeout(Duration::from_millis(200), told).await;
+        bench.release(&bench.hold(&request).await?).await?;
+        if is_told.unwrap_or(false) {
+            return Ok(wakeups);
+        }
+    }
+    Err(Failure::from("no hint was heard".to_owned()))
 }
 
 pub(super) fn name(lock: &str) -> Result<LockName, Failure> {

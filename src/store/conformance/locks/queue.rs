@@ -1,11 +1,13 @@
 //! Cases: the order of the queue, and what frees it. Whoever asked first holds first; whoever is dead costs one TTL, with all others
 //! that are dead.
 
-use crate::resource::{AcquireRequest, Acquired, LockHint, LockRefusal, LockRelease, MOST_ENTRIES};
+use crate::resource::{AcquireRequest, Acquired, LockRefusal, LockRelease, MOST_ENTRIES};
 use crate::slot::Token;
-use crate::store::conformance::locks::bench::{LockBench, LockCase, TTL, lock_case, name, read, write};
+use crate::store::Intervention;
+use crate::store::conformance::locks::bench::{
+    LockBench, LockCase, TTL, heard, listening, lock_case, name, read, write,
+};
 use crate::store::conformance::{CaseOutcome, Failure};
-use crate::store::{Intervention, LockWakeups};
 
 pub(super) const CASES: &[LockCase] = &[
     lock_case!(fifo, K2),
@@ -16,6 +18,8 @@ pub(super) const CASES: &[LockCase] = &[
     lock_case!(queue_is_bounded),
     lock_case!(one_release_one_wake, L5),
     lock_case!(each_of_many_who_may_hold_is_told, L5),
+    lock_case!(a_departure_from_two_locks_wakes_whom_it_lets_hold, L5),
+    lock_case!(the_lock_that_comes_free_last_wakes, L4),
     lock_case!(evicted_is_gone, K7),
 ];
 
@@ -104,53 +108,6 @@ async fn queue_is_bounded(bench: &LockBench) -> CaseOutcome {
     Ok(())
 }
 
-/// Every hint that has come by now; of a store that answers before it publishes, within the setup's patience.
-async fn heard(wakeups: &mut LockWakeups, at_least: usize) -> Vec<Token> {
-    let mut told = Vec::new();
-    let listening = async {
-        while told.len() < at_least {
-            match wakeups.recv().await {
-                Ok(LockHint::Ready(token)) => told.push(token),
-                Ok(LockHint::Resync) => {}
-                Err(_) => return,
-            }
-        }
-    };
-    let _ = tokio::time::timeout(std::time::Duration::from_secs(5), listening).await;
-    while let Ok(hint) = wakeups.try_recv() {
-        if let LockHint::Ready(token) = hint {
-            told.push(token);
-        }
-    }
-    told
-}
-
-/// Hints to this instance, once one was heard: a subscription may only just have begun.
-async fn listening(bench: &LockBench, instance: Token) -> Result<LockWakeups, Failure> {
-    let mut wakeups = bench.store.listen(instance);
-    for _ in 0..100 {
-        let held = bench.take("a", &[write("heard")?]).await?;
-        let request = AcquireRequest { instance, ..bench.request("b", &[write("heard")?])? };
-        bench.wait(&request).await?;
-        bench.release(&held).await?;
-        let told = async {
-            loop {
-                match wakeups.recv().await {
-                    Ok(LockHint::Ready(token)) if token == request.token => return true,
-                    Ok(_) => {}
-                    Err(_) => return false,
-                }
-            }
-        };
-        let is_told = tokio::time::timeout(std::time::Duration::from_millis(200), told).await;
-        bench.release(&bench.hold(&request).await?).await?;
-        if is_told.unwrap_or(false) {
-            return Ok(wakeups);
-        }
-    }
-    Err(Failure::from("no hint was heard".to_owned()))
-}
-
 async fn one_release_one_wake(bench: &LockBench) -> CaseOutcome {
     let held = bench.take("a", &[write("x")?]).await?;
     let waiting = bench.request("b", &[write("x")?])?;
@@ -202,6 +159,51 @@ async fn each_of_many_who_may_hold_is_told(bench: &LockBench) -> CaseOutcome {
     told.sort_unstable();
     readers.sort_unstable();
     ensure_eq!(told, readers);
+    Ok(())
+}
+
+/// Those who wait for one lock alone and for another beside others all fit in the second: a departure from both lets one of them hold.
+async fn a_departure_from_two_locks_wakes_whom_it_lets_hold(bench: &LockBench) -> CaseOutcome {
+    let mut own = listening(bench, Token::from_bits(9)).await?;
+    let mut held = bench.take("w", &[write("x")?, write("y")?]).await?;
+    let mut waiting = Vec::new();
+    for at in 0..20 {
+        let request = bench.request(&format!("r{at}"), &[write("x")?, read("y")?])?;
+        let request = AcquireRequest { instance: Token::from_bits(9), ..request };
+        bench.wait(&request).await?;
+        waiting.push(request);
+    }
+    // What is told too much comes before what is told next.
+    for request in waiting.iter().take(3) {
+        bench.release(&held).await?;
+        ensure_eq!(heard(&mut own, 1).await, [request.token]);
+        held = bench.hold(request).await?;
+    }
+    // Somebody in the middle of the queue lets nobody hold.
+    let [_, _, _, next, middle, .., last] = waiting.as_slice() else { return Err(Failure::from("20 wait".to_owned())) };
+    bench.leave(middle).await?;
+    for lock in ["x", "y"] {
+        bench.probe.expire(&name(lock)?, Some(held.token)).await?;
+    }
+    bench.wait(last).await?;
+    ensure_eq!(heard(&mut own, 1).await, [next.token]);
+    bench.hold(next).await?;
+    ensure_eq!(heard(&mut own, 0).await, Vec::<Token>::new());
+    Ok(())
+}
+
+async fn the_lock_that_comes_free_last_wakes(bench: &LockBench) -> CaseOutcome {
+    let mut own = listening(bench, Token::from_bits(9)).await?;
+    let (first, last) = (bench.take("a", &[write("x")?]).await?, bench.take("b", &[write("y")?]).await?);
+    let both = AcquireRequest { instance: Token::from_bits(9), ..bench.request("c", &[write("x")?, write("y")?])? };
+    bench.wait(&both).await?;
+    bench.release(&first).await?;
+    // Who leaves x knows nothing of y.
+    ensure_eq!(heard(&mut own, 1).await, [both.token]);
+    bench.wait(&both).await?;
+    bench.release(&last).await?;
+    ensure_eq!(heard(&mut own, 1).await, [both.token]);
+    bench.hold(&both).await?;
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Random sequences of operations on locks: a store gives the same answers as the rules, and knows the same queues afterwards.
+//! Random sequences of operations on locks: a store gives the same answers and hints as the rules, and knows the same queues afterwards.
 //!
 //! [`LockMove`]s are plain data, so that any generator can make and shrink them; `tests/conformance/sequences.rs` uses proptest. Time does
 //! not pass in a sequence: what would lapse is made to by the probe, in the store and in the ledger alike. Numbers and instants cannot be
@@ -13,8 +13,10 @@ use crate::clock::later;
 use crate::resource::{
     AcquireRequest, Acquired, Demand, LockHold, LockName, LockRecord, LockRelease, LockRenewal, OwnerId,
 };
+use crate::slot::Token;
+use crate::store::LockWakeups;
 use crate::store::conformance::bench::audit;
-use crate::store::conformance::locks::bench::{LockBench, name, read, some, write};
+use crate::store::conformance::locks::bench::{LockBench, heard, listening, name, read, some, write};
 use crate::store::conformance::{Failure, Setup};
 use crate::store::memory::Ledger;
 
@@ -23,6 +25,9 @@ const CLIENTS: u8 = 5;
 
 /// Locks of a sequence.
 const LOCKS: [&str; 2] = ["x", "y"];
+
+/// The process to whom the hints of a sequence go.
+const LISTENER: Token = Token::from_bits(9);
 
 /// One step of a sequence. Clients, demands and locks are taken modulo how many there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +60,7 @@ struct Seat {
 /// Both sides.
 struct Pair {
     bench: LockBench,
+    hints: LockWakeups,
     ledger: Ledger,
     now: DateTime<Utc>,
     seats: Vec<Seat>,
@@ -70,7 +76,8 @@ pub async fn agree_on_locks(setup: Arc<dyn Setup>, namespace: &str, moves: &[Loc
     let bench = LockBench::open(setup, namespace).await.map_err(told)?;
     let now = later(DateTime::UNIX_EPOCH, Duration::from_secs(1_000_000));
     let seats = vec![Seat::default(); usize::from(CLIENTS)];
-    let mut pair = Pair { bench, ledger: Ledger::new(Duration::from_secs(86_400)), now, seats, compared: 0 };
+    let hints = listening(&bench, LISTENER).await.map_err(told)?;
+    let mut pair = Pair { bench, hints, ledger: Ledger::new(Duration::from_secs(86_400)), now, seats, compared: 0 };
     for step in moves {
         pair.take(*step).await.map_err(|failure| format!("{step:?}: {failure}"))?;
     }
@@ -119,6 +126,7 @@ impl Pair {
             LockMove::Forget(at) => self.forget(&lock(at)?).await?,
             LockMove::Evict(client) => self.evict(client % CLIENTS).await?,
         }
+        self.same_hints().await?;
         self.same_queues().await
     }
 
@@ -139,7 +147,7 @@ impl Pair {
             None => {
                 let fresh = self.bench.request(&format!("n{client}"), &menu(demands)?)?;
                 let owner = if client < 2 { OwnerId::of_text("both") } else { fresh.owner };
-                AcquireRequest { owner, queue, ..fresh }
+                AcquireRequest { owner, queue, instance: LISTENER, ..fresh }
             }
         };
         let holds = if seat.left { None } else { seat.holds };
@@ -222,6 +230,16 @@ impl Pair {
             ensure_eq!(answer, self.ledger.evict(name, token, &audit, self.now));
             self.compared += 1;
         }
+        Ok(())
+    }
+
+    /// Each that this step asks for, once. What was told too much comes before those of the next one.
+    async fn same_hints(&mut self) -> Result<(), Failure> {
+        let mut wanted: Vec<Token> = self.ledger.take_lock_wakes().into_iter().map(|(_, token)| token).collect();
+        let mut told = heard(&mut self.hints, wanted.len()).await;
+        wanted.sort_unstable();
+        told.sort_unstable();
+        ensure_eq!(told, wanted, "who is hinted");
         Ok(())
     }
 

@@ -41,19 +41,20 @@ impl LockStep {
     }
 
     fn enter(&mut self, request: &AcquireRequest) -> Acquired {
-        let mut left = self.lapse(&request.demands);
-        let answer = self.place(request, &mut left);
-        self.tell(&left, request.token);
+        let before = self.fronts(&request.demands.names());
+        self.lapse(&request.demands);
+        let answer = self.place(request);
+        self.tell(&before, request.token);
         answer
     }
 
-    fn place(&mut self, request: &AcquireRequest, left: &mut Vec<LockName>) -> Acquired {
+    fn place(&mut self, request: &AcquireRequest) -> Acquired {
         let token = request.token;
         if request.demands.names().iter().any(|name| self.lock(name).is_spent(token)) {
             return Acquired::Refused(LockRefusal::Spent);
         }
         let there = request.demands.names().iter().all(|name| self.lock(name).find(token).is_some());
-        if !there && let Some(refusal) = self.join(request, left) {
+        if !there && let Some(refusal) = self.join(request) {
             return Acquired::Refused(refusal);
         }
         let stands: Option<Vec<Stands>> =
@@ -68,7 +69,7 @@ impl LockStep {
             // It would have to wait for those whom its owner keeps waiting: it leaves everywhere. As one that stands beside its owner in
             // one lock, and behind others in another: those may wait for that owner.
             _ => {
-                left.extend(self.take(&request.demands, token));
+                self.take(&request.demands, token);
                 Acquired::Refused(LockRefusal::WaitsForItself)
             }
         }
@@ -92,11 +93,10 @@ impl LockStep {
 
     /// Enters every queue with one place. Whatever was left of an earlier entry goes: parts of a request that stood at different
     /// places could wait for each other's.
-    fn join(&mut self, request: &AcquireRequest, left: &mut Vec<LockName>) -> Option<LockRefusal> {
+    fn join(&mut self, request: &AcquireRequest) -> Option<LockRefusal> {
         for name in request.demands.names() {
             if let Some(part) = self.lock(&name).take(request.token) {
                 self.lock(&name).note_lapsed(part.fence);
-                left.push(name);
             }
         }
         if request.demands.names().iter().any(|name| self.lock(name).is_full()) {

@@ -9,9 +9,10 @@ use crate::resource::{Demand, LockHold, LockPlace, LockRenewal};
 impl LockStep {
     /// Makes what is held last ([`crate::store::LockStore::renew_lock`]).
     pub(in crate::store) fn renew(&mut self, hold: &LockHold) -> LockRenewal {
-        let left = self.lapse(&hold.demands);
+        let before = self.fronts(&hold.demands.names());
+        self.lapse(&hold.demands);
         let answer = self.keep(hold);
-        self.tell(&left, hold.token);
+        self.tell(&before, hold.token);
         answer
     }
 

@@ -17,21 +17,18 @@ pub(in crate::store) const EVICTED: Duration = Duration::from_secs(600);
 impl LockStep {
     /// Ends a request ([`crate::store::LockStore::release`]).
     pub(in crate::store) fn release(&mut self, exit: &LockExit) -> LockRelease {
-        let mut left = self.lapse(&exit.demands);
+        let before = self.fronts(&exit.demands.names());
+        self.lapse(&exit.demands);
         let mut answer = LockRelease::Released;
         for demand in &exit.demands {
-            let (part, was_there) = self.depart(exit, demand);
-            answer = answer.worse(part);
-            if was_there {
-                left.push(demand.lock().clone());
-            }
+            answer = answer.worse(self.depart(exit, demand));
         }
-        self.tell(&left, exit.token);
+        self.tell(&before, exit.token);
         answer
     }
 
-    /// Leaves one queue. What it comes to, and whether it stood there.
-    fn depart(&mut self, exit: &LockExit, demand: &Demand) -> (LockRelease, bool) {
+    /// Leaves one queue. What it comes to.
+    fn depart(&mut self, exit: &LockExit, demand: &Demand) -> LockRelease {
         let until = later(self.now, exit.ttl);
         let lock = self.lock(demand.lock());
         let own = lock.take(exit.token);
@@ -50,18 +47,19 @@ impl LockStep {
             lock.note_left(entry.fence);
         }
         lock.spend(exit.token, until, as_granted, as_granted && !exit.unsure);
-        (part, own.is_some())
+        part
     }
 
     /// Takes somebody out ([`crate::store::LockStore::evict`]).
     pub(in crate::store) fn evict(&mut self, name: &LockName, token: Token, audit: &Audit) -> Intervention {
+        let before = self.fronts(std::slice::from_ref(name));
         let (now, lock) = (self.now, self.lock(name));
         lock.lapse(now);
         let Some(entry) = lock.take(token) else { return Intervention::Unchanged };
         lock.note_left(entry.fence);
         lock.spend(token, later(now, EVICTED).max(entry.until), false, false);
         lock.record_audit(Audit { at: now, ..audit.clone() });
-        self.tell(std::slice::from_ref(name), token);
+        self.tell(&before, token);
         Intervention::Applied
     }
 }

@@ -24,7 +24,7 @@ pub(in crate::store) use queue::QueueEntry;
 #[cfg(all(test, feature = "redis"))]
 pub(in crate::store) use queue::{MOST_AUDITS, MOST_LEFT, MOST_SPENT};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 
@@ -32,6 +32,9 @@ use crate::job::LockName;
 use crate::resource::Demands;
 use crate::slot::Token;
 use queue::millis;
+
+/// Who holds in each of the locks that a step names.
+type Fronts = BTreeMap<LockName, BTreeSet<Token>>;
 
 /// Queues as they were read, and what a step leaves to be written and told.
 #[derive(Clone, Debug)]
@@ -54,24 +57,42 @@ impl LockStep {
         self.locks.entry(name.clone()).or_default()
     }
 
-    /// Takes out what has lapsed; answers in which locks somebody left by that.
-    fn lapse(&mut self, demands: &Demands) -> Vec<LockName> {
+    /// Takes out what has lapsed.
+    fn lapse(&mut self, demands: &Demands) {
         let now = self.now;
-        demands.names().into_iter().filter(|name| self.lock(name).lapse(now)).collect()
+        demands.names().iter().for_each(|name| self.lock(name).lapse(now));
     }
 
-    /// Takes the request's entries out of every queue; answers where it had one.
-    fn take(&mut self, demands: &Demands, token: Token) -> Vec<LockName> {
-        demands.names().into_iter().filter(|name| self.lock(name).take(token).is_some()).collect()
+    /// Takes the request's entries out of every queue.
+    fn take(&mut self, demands: &Demands, token: Token) {
+        demands.names().iter().for_each(|name| drop(self.lock(name).take(token)));
     }
 
-    /// Somebody has left these queues: whoever holds now and was not told yet is told, but for the one who asks.
-    fn tell(&mut self, left: &[LockName], asker: Token) {
-        for name in left {
+    /// Who holds in these locks by what is stored: before a step has looked for what has lapsed, as the last one left them.
+    fn fronts(&self, names: &[LockName]) -> Fronts {
+        let holding = |name: &LockName| self.locks.get(name).map(LockState::holding).unwrap_or_default();
+        names.iter().map(|name| (name.clone(), holding(name))).collect()
+    }
+
+    /// Tells whom this step lets hold, but for the one who asks: who came to hold in one of these locks, and holds in all of them in
+    /// which it stands. Who held there before was kept waiting by nobody who left; and who waits in another one still is told by the
+    /// step that lets it hold there. Otherwise each departure would tell all who wait for one lock alone and share another.
+    fn tell(&mut self, before: &Fronts, asker: Token) {
+        let names: Vec<LockName> = before.keys().cloned().collect();
+        let after = self.fronts(&names);
+        let waits = |token: Token| {
+            let holds = |name: &LockName| after.get(name).is_some_and(|holding| holding.contains(&token));
+            let stands = |name: &LockName| self.locks.get(name).is_some_and(|lock| lock.find(token).is_some());
+            names.iter().any(|name| !holds(name) && stands(name))
+        };
+        let mut told = Vec::new();
+        for (name, held) in before {
             let front = self.locks.get(name).map_or(&[][..], LockState::front);
             let untold = front.iter().filter(|entry| entry.fence == 0 && entry.token != asker);
-            self.wakes.extend(untold.map(|entry| (entry.instance, entry.token)));
+            let let_in = untold.filter(|entry| !held.contains(&entry.token) && !waits(entry.token));
+            told.extend(let_in.map(|entry| (entry.instance, entry.token)));
         }
+        self.wakes.extend(told);
         // Told once, in however many of these locks.
         self.wakes.sort_unstable();
         self.wakes.dedup();

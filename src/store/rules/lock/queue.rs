@@ -226,14 +226,12 @@ impl LockState {
         self.gone > fence.0.saturating_mul(2).saturating_add(1)
     }
 
-    /// Takes out what has lapsed. True where an entry did.
-    pub(super) fn lapse(&mut self, now: DateTime<Utc>) -> bool {
-        let before = self.entries.len();
+    /// Takes out what has lapsed.
+    pub(super) fn lapse(&mut self, now: DateTime<Utc>) {
         let gone = self.entries.iter().filter(|entry| entry.until <= now).map(|entry| entry.fence).max();
         self.entries.retain(|entry| entry.until > now);
         self.note_lapsed(gone.unwrap_or(0));
         self.spent.retain(|_, spent| spent.until_ms > millis(now));
-        self.entries.len() < before
     }
 
     /// What comes under this token until then is a late copy. `last` where none is under way: it is then remembered for a while only.

@@ -441,7 +441,7 @@ fn evicted_is_lost_and_does_not_come_back() {
     for (token, answer) in [(1, Intervention::Applied), (1, Intervention::Unchanged), (3, Intervention::Applied)] {
         assert_eq!(bench.step(|step| step.evict(&name("a"), Token::from_bits(token), &audit)), answer);
     }
-    assert_eq!(bench.told, [2, 2]);
+    assert_eq!(bench.told, [2], "once");
     assert!(matches!(bench.renew(1), LockRenewal::Lost { to: Some(_) }));
     assert_eq!(bench.release(1), LockRelease::Expired);
     assert_eq!(bench.ask(3, &[write("a")]), Acquired::Refused(LockRefusal::Spent));
@@ -471,6 +471,66 @@ fn one_release_tells_each_who_may_hold_now_once() {
     bench.waits(6, &[write("a")]);
     bench.release(1);
     assert_eq!(bench.told, [2, 3, 4, 5]);
+}
+
+#[test]
+fn a_departure_tells_only_whom_it_lets_hold() {
+    let mut bench = Bench::new();
+    let both = [write("a"), read("b")];
+    bench.hold(1, &[write("a"), write("b")]);
+    for token in 2..=41 {
+        bench.waits(token, &both);
+    }
+    // All of them come to fit in b with the first departure, and one in a.
+    bench.release(1);
+    assert_eq!(bench.told, [2]);
+    for token in 2..=20 {
+        bench.hold(token, &both);
+        bench.release(token);
+    }
+    assert_eq!(bench.told, (2..=21).collect::<Vec<_>>(), "one message for each departure");
+    // Also where somebody waits no more, has lapsed, or was taken out of one of the two.
+    bench.told.clear();
+    bench.leave(30, &both);
+    assert_eq!(bench.told, []);
+    bench.hold(21, &both);
+    bench.pass(THIRD);
+    for token in (22..=41).filter(|token| *token != 30) {
+        bench.waits(token, &both);
+    }
+    bench.pass(THIRD * 2);
+    bench.waits(41, &both);
+    assert_eq!(bench.told, [22]);
+    bench.hold(22, &both);
+    bench.step(|step| step.evict(&name("b"), Token::from_bits(22), &audit()));
+    assert_eq!(bench.told, [22]);
+    bench.step(|step| step.evict(&name("a"), Token::from_bits(22), &audit()));
+    assert_eq!(bench.told, [22, 23]);
+}
+
+#[test]
+fn of_several_locks_the_one_that_comes_free_last_tells() {
+    let mut bench = Bench::new();
+    let locks = ["a", "b", "c"];
+    for (token, lock) in (1..).zip(locks) {
+        bench.hold(token, &[write(lock)]);
+    }
+    bench.waits(4, &locks.map(write));
+    bench.waits(5, &[write("a"), write("c")]);
+    bench.release(2);
+    bench.release(1);
+    // Who leaves a alone knows nothing of the others, and 5 has 4 before it.
+    assert_eq!(bench.told, [4, 4]);
+    // The last one lapses, and somebody behind is the first to see it.
+    bench.pass(THIRD);
+    bench.waits(4, &locks.map(write));
+    bench.waits(5, &[write("a"), write("c")]);
+    bench.pass(THIRD * 2);
+    bench.waits(5, &[write("a"), write("c")]);
+    assert_eq!(bench.told, [4, 4, 4]);
+    bench.hold(4, &locks.map(write));
+    bench.release(4);
+    assert_eq!(bench.told, [4, 4, 4, 5]);
 }
 
 #[test]

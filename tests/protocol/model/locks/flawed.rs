@@ -21,6 +21,8 @@ pub(crate) enum Bug {
     Barging,
     /// A departure wakes all who wait, and whichever looks first holds.
     WakesAll,
+    /// A departure wakes whoever fits in one of its locks, also where that was so before, or others are in front elsewhere.
+    WakesWhoFits,
     /// A holder that leaves names who holds next, nobody else does; the one that was named may give up.
     PromotionLost,
     /// Who waits no longer passes on no hint.
@@ -72,6 +74,13 @@ impl World {
         let records = ledger.lock_records(&self.locks(), clock(state.now));
         let waiting = records.iter().flat_map(|record| &record.entries).filter(waits);
         state.hinted.extend(waiting.map(|entry| entry.token));
+    }
+
+    /// Hints whoever stands in front of one of the client's locks.
+    pub(super) fn wake_who_fits(&self, state: &mut State, client: usize, ledger: &Ledger) {
+        let names: Vec<_> = self.clients[client].demands.iter().map(|demand| demand.lock().clone()).collect();
+        let records = ledger.lock_records(&names, clock(state.now));
+        state.hinted.extend(records.iter().flat_map(LockRecord::holders).filter(waits).map(|entry| entry.token));
     }
 
     /// Who has held names the first of those that wait. One who only waited names nobody, whatever it was named itself.

@@ -136,6 +136,14 @@ fn several_locks_in_opposite_order_and_in_a_ring() {
 }
 
 #[test]
+fn two_locks_of_which_one_is_shared() {
+    let both = || Client::new(vec![write("a"), read("b")]);
+    holds("one alone, one shared", world(vec![both(), both(), both()], NONE), &[is::WAITED]);
+    let writer = Client::new(vec![write("b")]);
+    holds("one alone, one shared, a writer", world(vec![both(), both(), writer], NONE), &[is::WAITED]);
+}
+
+#[test]
 fn one_owner_that_takes_more() {
     owner_that_takes_more(false);
 }
@@ -178,6 +186,8 @@ fn each_bug_breaks_what_it_should() {
     breaks(Bug::Barging, world(three.clone(), NONE), is::TURN);
     breaks(Bug::WakesAll, world(three.clone(), NONE), is::TURN);
     breaks(Bug::WakesAll, world(three.clone(), NONE), is::HINTED_ALONE);
+    let both = || Client::new(vec![write("a"), read("b")]);
+    breaks(Bug::WakesWhoFits, world(vec![both(), both(), both()], NONE), is::HINTED_ALONE);
     breaks(Bug::PromotionLost, world(three.clone(), NONE), is::PROGRESS);
     breaks(Bug::HintNotPassedOn, world(three, NONE), is::HINTED);
     breaks(Bug::LeaksOnCancel, mutex(NONE), is::GONE);

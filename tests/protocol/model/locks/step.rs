@@ -28,14 +28,29 @@ pub(super) fn judge(world: &World, client: usize, from: &State, to: &State, hint
         let everywhere = |token| untold.iter().filter(|entry| entry.token == token).all(|entry| entry.holds);
         untold.iter().map(|entry| entry.token).filter(|token| everywhere(*token)).collect()
     };
-    if !able(&after).difference(&able(&before)).all(|token| hinted.contains(token)) {
+    let stored = |state: &State| world.stored(state, &world.locks());
+    let by_departure = able(&after).difference(&able(&before)).all(|token| hinted.contains(token));
+    // Who has lapsed itself waits for nothing any more.
+    let lives = |token: &&Token| after.iter().flat_map(|record| &record.entries).any(|entry| entry.token == **token);
+    let (were, are) = (able(&stored(from)), able(&stored(to)));
+    let by_lapse = are.difference(&were).filter(lives).all(|token| hinted.contains(token));
+    if !(by_departure && by_lapse) {
         facts.add(Fact::Unhinted);
     }
-    let front = |token: &Token| after.iter().flat_map(LockRecord::holders).any(|entry| entry.token == *token);
-    if !hinted.iter().all(front) {
+    if !hinted.iter().all(|token| was_let_in(world, client, from, to, *token)) {
         facts.add(Fact::HintedInVain);
     }
     facts
+}
+
+/// Of the locks that this client's call named it came to hold one, and now holds every one in which it stands.
+fn was_let_in(world: &World, client: usize, from: &State, to: &State, token: Token) -> bool {
+    let names: Vec<_> = world.clients[client].demands.iter().map(|demand| demand.lock().clone()).collect();
+    let (before, after) = (world.stored(from, &names), world.stored(to, &names));
+    let holds = |record: &LockRecord| record.entries.iter().find(|entry| entry.token == token).map(|entry| entry.holds);
+    let came =
+        before.iter().zip(&after).any(|(before, after)| holds(before) == Some(false) && holds(after) == Some(true));
+    came && after.iter().all(|record| holds(record) != Some(false))
 }
 
 /// An entry of another client is not as it was.

@@ -253,6 +253,11 @@ impl World {
         Arc::clone(state.shown.0.get_or_init(show))
     }
 
+    /// As they are stored: also what has lapsed while nobody noticed.
+    pub(super) fn stored(&self, state: &State, locks: &[LockName]) -> Vec<LockRecord> {
+        state.store.ledger.lock_records(locks, clock(0))
+    }
+
     /// Whether a client believes now that it holds.
     pub(crate) fn believes(&self, state: &State, client: usize) -> bool {
         match &state.nodes[client].phase {
@@ -449,6 +454,7 @@ impl World {
             Some(Bug::ReleasedByName) => self.remove_holders(state, &mut ledger),
             Some(Bug::PromotionLost) => self.name_the_next(state, client, &mut ledger),
             Some(Bug::WakesAll) => self.wake_all(state, &ledger),
+            Some(Bug::WakesWhoFits) => self.wake_who_fits(state, client, &ledger),
             _ => {}
         }
         state.keep(ledger);

@@ -86,23 +86,25 @@ local function mend(lock)
 end
 
 -- A lock as it is read. `own` is the request's entry, `stood` its member in the queue as that was read, `dead` is to be removed,
--- and `left` says that somebody is gone, so that others may hold.
+-- and `left` says that somebody is gone, so that others may hold. `stored` is what was read of the queue, with all who are gone, and
+-- `was` the request's entry in it.
 local function open(index)
   local at, given = 3 * index - 1, 4 * index + 1
   local lock = { known = KEYS[at], queue = KEYS[at + 1], spent = KEYS[at + 2], name = ARGV[given], weight = tonumber(ARGV[given + 1]),
     of = tonumber(ARGV[given + 2]), place = tonumber(ARGV[given + 3]), entries = {}, read = 0, whole = false, chunk = CHUNK,
-    dead = {}, left = false }
+    dead = {}, left = false, stored = {} }
   local known = redis.call('HMGET', lock.known, 'last', 'gone')
   lock.last, lock.gone = number_of(known[1], lock.known, 'last'), number_of(known[2], lock.known, 'gone')
   lock.size = redis.call('ZCARD', lock.queue)
   if redis.call('HLEN', lock.known) - (known[1] and 1 or 0) - (known[2] and 1 or 0) ~= lock.size then
     mend(lock)
+    lock.left, lock.mended = true, true
     lock.size = redis.call('ZCARD', lock.queue)
   end
   local raw = redis.call('HGET', lock.known, TOKEN)
   local own = raw and read_entry(lock, TOKEN, raw)
   if own then
-    lock.stood = member_of(own)
+    lock.stood, lock.was = member_of(own), read_entry(lock, TOKEN, raw)
     if own.till > NOW then
       lock.own, lock.in_place = own, true
     else
@@ -125,7 +127,7 @@ local function insert(lock, entry)
   local at = #lock.entries + 1
   while at > 1 and stands_before(entry, lock.entries[at - 1]) do at = at - 1 end
   table.insert(lock.entries, at, entry)
-  lock.seen = true
+  lock.seen, lock.held = true, nil
 end
 
 -- Reads on. Entries that have lapsed go, whoever looks. The request's own is met where it stands; one that is not in the queue
@@ -138,12 +140,14 @@ local function read_on(lock)
   local raws = #tokens > 0 and redis.call('HMGET', lock.known, unpack(tokens)) or {}
   for i, token in ipairs(tokens) do
     if token == TOKEN then
+      table.insert(lock.stored, lock.was)
       if lock.in_place then
         table.insert(lock.entries, lock.own)
         lock.seen = true
       end
     else
       local entry = raws[i] and read_entry(lock, token, raws[i])
+      if entry then table.insert(lock.stored, entry) end
       if entry and entry.till > NOW then
         table.insert(lock.entries, entry)
       else
@@ -164,11 +168,11 @@ local function entry_at(lock, at)
   return lock.entries[at]
 end
 
--- How many hold: the longest front that weighs no more than the smallest limit in it. Entries of one owner weigh once, and those
--- of one owner at one place are one step.
-local function front(lock)
+-- How many of these hold: the longest front that weighs no more than the smallest limit in it. Entries of one owner weigh once, and
+-- those of one owner at one place are one step.
+local function prefix(nth)
   local weights, sum, limit, held, at = {}, 0, math.huge, 0, 1
-  local entry = entry_at(lock, 1)
+  local entry = nth(1)
   while entry do
     local place, owner = entry.place, entry.owner
     repeat
@@ -176,12 +180,18 @@ local function front(lock)
       sum, limit = sum + math.max(0, entry.weight - weight), math.min(limit, entry.of)
       weights[owner] = math.max(weight, entry.weight)
       at = at + 1
-      entry = entry_at(lock, at)
+      entry = nth(at)
     until not entry or entry.place ~= place or entry.owner ~= owner
     if sum > limit then break end
     held = at - 1
   end
   return held
+end
+
+-- How many hold, as long as nobody of those that were read is put or taken out.
+local function front(lock)
+  lock.held = lock.held or prefix(function(at) return entry_at(lock, at) end)
+  return lock.held
 end
 
 -- The first of those that hold of whom this is true.
@@ -201,6 +211,13 @@ local function holding(lock)
   return tokens
 end
 
+-- Who held as the last step left the queue. Of one that was mended nobody knows who was kept waiting by whom.
+local function held_before(lock)
+  local tokens = {}
+  for at = 1, lock.mended and 0 or prefix(function(at) return lock.stored[at] end) do tokens[lock.stored[at].token] = true end
+  return tokens
+end
+
 -- Who holds first, of other owners.
 local function first_holder(lock, owner)
   return first_in_front(lock, function(entry) return entry.owner ~= owner end)
@@ -212,6 +229,7 @@ local function take(lock)
   for at, entry in ipairs(lock.entries) do
     if entry.token == TOKEN then
       table.remove(lock.entries, at)
+      lock.held = nil
       break
     end
   end

@@ -78,27 +78,40 @@ local function write_lock(lock)
   outlive(lock.queue, TTL + RETENTION)
 end
 
--- Whoever may hold by now and was not told is hinted, once for all of these locks, but for the one who asks.
-local function tell()
-  local told = { [TOKEN] = true }
+-- Whether the request stands in this lock and does not hold there.
+local function waits_in(lock, token)
+  lock.holders = lock.holders or holding(lock)
+  if lock.holders[token] then return false end
+  local raw = redis.call('HGET', lock.known, token)
+  local till = raw and tonumber(string.match(raw, '^%d+ %d+ %d+ %d+ (%d+) '))
+  return till and till > NOW
+end
+
+-- Whom this step lets hold, but for the one who asks: who came to hold in one of these locks, and holds in all of them in which it
+-- stands. Who held there before was not kept waiting by whoever left, and who waits elsewhere is told by the step that lets it hold
+-- there.
+local function let_in()
+  local entries, seen = {}, { [TOKEN] = true }
   for _, lock in ipairs(locks) do
+    local before = lock.left and held_before(lock)
     for at = 1, lock.left and front(lock) or 0 do
       local entry = lock.entries[at]
-      if entry.fence == 0 and not told[entry.token] then
-        told[entry.token] = true
-        publish(CHANNEL .. entry.instance, 'lock ' .. entry.token)
+      if entry.fence == 0 and not before[entry.token] and not seen[entry.token] then
+        seen[entry.token] = true
+        local waits = false
+        for _, other in ipairs(locks) do waits = waits or waits_in(other, entry.token) end
+        if not waits then entries[#entries + 1] = entry end
       end
     end
   end
+  return entries
 end
 
 -- Writes what the step has changed, tells of it, and answers. PEXPIRE is allowed when memory is full, and what comes after a first
 -- write is not refused any more: so a renewal, a beat and a release go through, and somebody new is refused with nothing changed.
 local function finish(answer)
   -- Whoever may hold by now is read before the first entry is removed: what is read later begins at a rank.
-  for _, lock in ipairs(locks) do
-    if lock.left then front(lock) end
-  end
+  local hinted = let_in()
   if foreign then return foreign end
   local left = false
   for _, lock in ipairs(locks) do left = left or lock.left end
@@ -109,6 +122,6 @@ local function finish(answer)
     redis.call('ZREMRANGEBYSCORE', NAMES, '-inf', text(NOW))
     outlive(NAMES, TTL + RETENTION)
   end
-  tell()
+  for _, entry in ipairs(hinted) do publish(CHANNEL .. entry.instance, 'lock ' .. entry.token) end
   return answer
 end
