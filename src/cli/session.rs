@@ -18,7 +18,7 @@ use crate::job::{JobName, JobSpec};
 use crate::schedule::{ScheduleError, Timetable};
 use crate::slot::{RunRecord, Slot, SlotRecord};
 use crate::store::layer::{Credentials, Rotation};
-use crate::store::{self, JobEntry, JobOrigin, NodeEntry, OpenError, Store, StoreOptions};
+use crate::store::{self, JobEntry, JobOrigin, LockStore, NodeEntry, OpenError, Store, StoreOptions};
 
 /// The newest attempts of a slot whose outputs are read.
 const OUTPUTS: usize = 16;
@@ -114,7 +114,19 @@ pub(crate) async fn connect(address: &StoreAddress) -> Result<Arc<dyn Store>, Fa
     }
 }
 
-/// The same for whoever may be told of another url.
+/// [`connect`] for the locks that the store keeps.
+pub(crate) async fn connect_locks(address: &StoreAddress) -> Result<Arc<dyn LockStore>, Failure> {
+    let none = |store| address.failed(OpenError::Locks { store });
+    // No file is opened, and nobody asked, for locks that are not there.
+    if let Some(lacking) = store::capability(&address.url).filter(|capability| !capability.locks) {
+        return Err(none(lacking.name));
+    }
+    let store = connect(address).await?;
+    let name = store.capability().name;
+    store.lock_store().ok_or_else(|| none(name))
+}
+
+/// [`connect`] for whoever may be told of another url.
 pub(crate) async fn connect_for_long(address: &StoreAddress) -> Result<Arc<Rotation>, Failure> {
     let store = open(&address.url, &address.options).await.map_err(|error| address.failed(error))?;
     let written = UrlFile { url_file: address.url_file.clone(), options: address.options.clone().as_it_is() };

@@ -17,6 +17,7 @@ use crate::cli::guarded::run::{listen, node_name, store_patience};
 use crate::cli::guarded::task::{OnLostWord, check_command};
 use crate::cli::guarded::told::{HOLDS, HOLDS_KEY, OF_LOCKS, OWNER, handed_down};
 use crate::cli::guarded::verdict::{Verdict, of_exit, of_signal, of_silence};
+use crate::cli::session::connect_locks;
 use crate::cli::store_args::{StoreAddress, StoreArgs};
 use crate::cli::{ExitCode, value_parsers};
 use crate::clock::{Clock, Mono, SystemClock};
@@ -28,7 +29,7 @@ use crate::lock::{BuildError, Held, LockError, LockHolder, LockRelease, Locks, O
 use crate::machine::TrustWindow;
 use crate::resource::{Demand, Demands};
 use crate::slot::{Exit, LeaseDeadline};
-use crate::store::{StoreError, open_locks};
+use crate::store::StoreError;
 
 /// How long a lock is waited for by whom holds others already, if not said: two such owners can wait for each other.
 const NESTED_WAIT: Duration = Duration::from_secs(600);
@@ -98,8 +99,7 @@ pub(crate) async fn lock(args: &LockArgs, console: &mut Console) -> Result<(), F
     let address = args.store.address_unwarned(file.as_ref())?;
     let node = args.node.clone().unwrap_or_else(|| node_name(file.as_ref()));
     let signals = listen()?;
-    let opened = open_locks(&address.url, address.options.clone()).await;
-    let store = opened.map_err(|error| address.failed(error))?;
+    let store = connect_locks(&address).await?;
     let client = Locks::builder(store, node.as_str()).ttl(args.ttl).label(label(&args.command));
     let client = client.store_wait(store_patience(&address)).build().map_err(not_built)?;
     let owner = outer.map_or_else(|| client.owner(), |outer| client.owned_by(outer));
