@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::console::Console;
+use crate::cli::console::{Console, told_within};
 use crate::cli::failure::Failure;
 use crate::cli::format::harmless;
 use crate::cli::guarded::forward::{Forwarded, Signals};
@@ -36,6 +36,10 @@ const NESTED_WAIT: Duration = Duration::from_secs(600);
 
 /// How long a store that is away is asked at the most to release what the command has run under.
 const LONGEST_RELEASE: Duration = Duration::from_secs(30);
+
+/// How long whoever reads the output of a command that was killed has to take the rest of it. The output of one that ended by itself is
+/// waited for as long as somebody reads it.
+const LAST_OUTPUT: Duration = Duration::from_secs(10);
 
 /// From TERM to KILL where the locks are lost, as in `jobs.toml` where that says nothing.
 const KILL_AFTER: Duration = Duration::from_secs(10);
@@ -209,11 +213,21 @@ struct Locked<'a> {
     signals: Signals,
 }
 
+/// The result where the command was killed for a loss.
+const LOST: &str = "lost";
+
 /// How the command ended, and how what it ran under stood.
 struct CommandEnd {
     exit: Exit,
     /// Since when it was not held any more, as far as this process can tell.
     lost: Option<Mono>,
+}
+
+/// The same for the caller.
+struct LockVerdict {
+    verdict: Verdict,
+    /// Its words are of a loss.
+    is_lost: bool,
 }
 
 impl Locked<'_> {
@@ -223,8 +237,25 @@ impl Locked<'_> {
         let ended = self.attend(&work, &held).await;
         let patience = store_patience(self.address);
         let released = released(held, self.args.ttl, patience, &self.signals.ended).await;
-        let verdict = self.judge(ended, released);
-        verdict.with_unwritten(work.passed_on().await)
+        let LockVerdict { mut verdict, is_lost } = self.judge(ended, released);
+        if is_lost {
+            // At once: the command's output may find no reader for as long as this process lasts.
+            let told = std::mem::take(&mut verdict.told).into_iter().map(|line| format!("cronward: {line}"));
+            if !told_within(told.collect(), LAST_OUTPUT).await {
+                return verdict;
+            }
+        }
+        let due = (verdict.result == LOST).then(|| SystemClock.now().mono + LAST_OUTPUT);
+        tokio::select! {
+            biased;
+            unwritten = work.passed_on() => verdict.with_unwritten(unwritten),
+            () = timers::until(&SystemClock, due) => {
+                let span = format_duration(LAST_OUTPUT);
+                let told = format!("cronward: the rest of the command's output was not read within {span} and is lost");
+                told_within(vec![told], LAST_OUTPUT).await;
+                verdict
+            }
+        }
     }
 
     fn command(&self, held: &Held) -> CommandSpec {
@@ -278,7 +309,7 @@ impl Locked<'_> {
         CommandEnd { exit, lost }
     }
 
-    fn judge(&self, ended: CommandEnd, released: Option<Result<LockRelease, StoreError>>) -> Verdict {
+    fn judge(&self, ended: CommandEnd, released: Option<Result<LockRelease, StoreError>>) -> LockVerdict {
         let CommandEnd { exit, lost } = ended;
         // What it left behind may have taken longer to stop than the command took.
         let stopped = lost.is_some_and(|lost| exit.ended.is_none_or(|ended| ended >= lost));
@@ -292,8 +323,11 @@ impl Locked<'_> {
         };
         if killed {
             told.push(format!("{demands}: the lock was lost or its renewal was overdue{by}; the command was killed"));
-            return Verdict { code: ExitCode::LeaseLost as u8, result: "lost", told };
+            let verdict = Verdict { code: ExitCode::LeaseLost as u8, result: LOST, told };
+            return LockVerdict { verdict, is_lost: true };
         }
+        let is_lost =
+            lost.is_some() || matches!(released, Some(Ok(LockRelease::Overtaken { .. } | LockRelease::Expired)));
         match released {
             _ if lost.is_some() => told.push(format!(
                 "{demands}: the lock was lost or its renewal was overdue{by}; another holder may have overlapped"
@@ -310,7 +344,7 @@ impl Locked<'_> {
             Some(Err(error)) => told.push(self.not_released(&error.to_string())),
             None => told.push(self.not_released("it did not answer in time")),
         }
-        Verdict { code, result, told }
+        LockVerdict { verdict: Verdict { code, result, told }, is_lost }
     }
 
     fn not_released(&self, why: &str) -> String {
