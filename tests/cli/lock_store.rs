@@ -21,6 +21,19 @@ fn a_store_that_never_answered_is_no_busy_lock() {
     }
 }
 
+#[test]
+fn a_store_that_no_other_process_shares_guards_nothing_and_is_refused() {
+    let place = Place::with_jobs("[store]\nurl = \"memory:\"\n");
+    let told = "store memory is this process's own and guards against no other: name a store that others share";
+    for verb in [&["lock", "x"][..], &["exec", "--job", "push"]] {
+        for (store, code) in [(&["--store", "memory:"][..], 64), (&["--config", "jobs.toml"], 78)] {
+            let refused: Ended = place.run(&[verb, store, &["--", "/bin/echo", "never"]].concat());
+            assert_eq!((refused.code, &*refused.stdout), (code, ""), "{refused:?}");
+            assert_eq!(refused.stderr, format!("error: {told}\n"));
+        }
+    }
+}
+
 /// A server with a user whose password is changed, and a place whose `url_file` has it.
 struct Rotated {
     server: RedisServer,

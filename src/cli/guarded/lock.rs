@@ -17,7 +17,7 @@ use crate::cli::guarded::run::{listen, node_name, store_patience};
 use crate::cli::guarded::task::{OnLostWord, check_command};
 use crate::cli::guarded::told::{HOLDS, HOLDS_KEY, OF_LOCKS, OWNER, handed_down};
 use crate::cli::guarded::verdict::{Verdict, of_exit, of_signal, of_silence};
-use crate::cli::session::connect_locks;
+use crate::cli::session::{connect_locks, is_shared};
 use crate::cli::store_args::{StoreAddress, StoreArgs};
 use crate::cli::{ExitCode, value_parsers};
 use crate::clock::{Clock, Mono, SystemClock};
@@ -102,6 +102,7 @@ pub(crate) async fn lock(args: &LockArgs, console: &mut Console) -> Result<(), F
     let file = args.store.read_file(console)?;
     let address = args.store.address_unwarned(file.as_ref())?;
     let node = args.node.clone().unwrap_or_else(|| node_name(file.as_ref()));
+    is_shared(&address)?;
     let signals = listen()?;
     let store = connect_locks(&address).await?;
     let client = Locks::builder(store, node.as_str()).ttl(args.ttl).label(label(&args.command));
