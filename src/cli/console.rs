@@ -4,6 +4,7 @@
 
 use std::fmt::Display;
 use std::io::{self, BufRead, BufWriter, IsTerminal, Write};
+use std::time::Duration;
 
 use crossterm::Command;
 use crossterm::cursor::MoveToPreviousLine;
@@ -12,7 +13,9 @@ use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer as _};
 
 use crate::cli::failure::Failure;
+use crate::clock::{Clock, SystemClock};
 use crate::config::Diagnostics;
+use crate::drive::timers;
 
 /// How a listing is written.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
@@ -30,6 +33,22 @@ pub(crate) struct OutputArgs {
 pub(crate) fn last_error(message: impl Display) {
     // There is nobody else to tell.
     let _ = writeln!(io::stderr(), "error: {message}");
+}
+
+/// Notes that do not wait for whoever reads stderr, nor for a command's output on its way: told by a thread of their own, and waited for
+/// so long. False where nobody has taken them by then; the thread may hang in its write as long as this process lasts.
+pub(crate) async fn told_within(lines: Vec<String>, span: Duration) -> bool {
+    let telling = tokio::task::spawn_blocking(move || {
+        for line in lines {
+            // There is nobody else to tell.
+            let _ = writeln!(io::stderr(), "{line}");
+        }
+    });
+    let due = SystemClock.now().mono + span;
+    tokio::select! {
+        _ = telling => true,
+        () = timers::until(&SystemClock, Some(due)) => false,
+    }
 }
 
 /// The two streams, and what is known of the first.

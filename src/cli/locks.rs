@@ -9,12 +9,13 @@ use chrono::{DateTime, Utc};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::format::{self, Grid, brief, harmless, instant};
+use crate::cli::session::connect_locks;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::value_parsers;
 use crate::cli::watch::{Picture, Row, WatchView, rest};
 use crate::job::{JobSpec, LockName};
 use crate::observe::view::{LockEntryView, LockView};
-use crate::store::{LockStore, Store, open_locks, redact};
+use crate::store::{LockStore, Store, redact};
 
 /// List the locks with who holds them and how many wait; with a name, the queue of that lock
 ///
@@ -64,8 +65,7 @@ impl LockSession {
     pub(crate) async fn open(args: &StoreArgs, console: &mut Console) -> Result<Self, Failure> {
         let file = args.read_file(console)?;
         let address = args.address(file.as_ref(), console)?.only_looked_at();
-        let opened = open_locks(&address.url, address.options.clone()).await;
-        let store = opened.map_err(|error| address.failed(error))?;
+        let store = connect_locks(&address).await?;
         Ok(Self { store, location: redact(&address.url) })
     }
 }

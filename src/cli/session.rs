@@ -18,7 +18,7 @@ use crate::job::{JobName, JobSpec};
 use crate::schedule::{ScheduleError, Timetable};
 use crate::slot::{RunRecord, Slot, SlotRecord};
 use crate::store::layer::{Credentials, Rotation};
-use crate::store::{self, JobEntry, JobOrigin, NodeEntry, OpenError, Store, StoreOptions};
+use crate::store::{self, JobEntry, JobOrigin, LockStore, NodeEntry, OpenError, Reach, Store, StoreOptions};
 
 /// The newest attempts of a slot whose outputs are read.
 const OUTPUTS: usize = 16;
@@ -114,7 +114,28 @@ pub(crate) async fn connect(address: &StoreAddress) -> Result<Arc<dyn Store>, Fa
     }
 }
 
-/// The same for whoever may be told of another url.
+/// For a command that guards its own against those of other processes: a store that none of them shares guards nothing.
+pub(crate) fn is_shared(address: &StoreAddress) -> Result<(), Failure> {
+    let alone = store::capability(&address.url).filter(|capability| capability.reach == Reach::Process);
+    let Some(alone) = alone else { return Ok(()) };
+    let name = alone.name;
+    let why = format!("store {name} is this process's own and guards against no other: name a store that others share");
+    Err(if address.from_command_line { Failure::Usage(why) } else { Failure::Configuration(why) })
+}
+
+/// [`connect`] for the locks that the store keeps.
+pub(crate) async fn connect_locks(address: &StoreAddress) -> Result<Arc<dyn LockStore>, Failure> {
+    let none = |store| address.failed(OpenError::Locks { store });
+    // No file is opened, and nobody asked, for locks that are not there.
+    if let Some(lacking) = store::capability(&address.url).filter(|capability| !capability.locks) {
+        return Err(none(lacking.name));
+    }
+    let store = connect(address).await?;
+    let name = store.capability().name;
+    store.lock_store().ok_or_else(|| none(name))
+}
+
+/// [`connect`] for whoever may be told of another url.
 pub(crate) async fn connect_for_long(address: &StoreAddress) -> Result<Arc<Rotation>, Failure> {
     let store = open(&address.url, &address.options).await.map_err(|error| address.failed(error))?;
     let written = UrlFile { url_file: address.url_file.clone(), options: address.options.clone().as_it_is() };

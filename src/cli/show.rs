@@ -75,10 +75,10 @@ impl Page<'_> {
         let (slot, max) = (&record.slot, job.max_attempts);
         let _ = writeln!(page, "{slot}  {}", record.state(*now, max).as_str());
         field(page, "slot", &format!("{} to {}", instant(slot.start()), instant(slot.end())));
-        let spans = format!("({}), one slot per {}", job.timezone, job.period);
+        let (zone, period) = (&job.timezone, &job.period);
         match starter(job.origin) {
-            None => field(page, "schedule", &format!("{} {spans}", job.schedule)),
-            Some(starts) => field(page, "schedule", &format!("{starts}; its slots are {spans}")),
+            None => field(page, "schedule", &format!("{} ({zone}), one slot per {period}", job.schedule)),
+            Some(starts) => field(page, "schedule", &format!("{starts}; one slot per {period} ({zone})")),
         }
         let forgiven = match record.forgiven {
             0 => String::new(),

@@ -8,12 +8,12 @@ use toml::de::DeValue;
 use crate::config::reader::{LONGEST, Section, put};
 use crate::config::value::{Entry, nearest, nearest_allowed};
 use crate::job::{LockName, Policy};
-use crate::resource::{Demand, DemandError, Demands};
+use crate::resource::{Demand, DemandError, Demands, MOST_PERMITS};
 
 const LOCK_WAIT: RangeInclusive<Duration> = Duration::from_secs(1)..=LONGEST;
 
 /// No pool is larger.
-const PERMITS: RangeInclusive<i64> = 1..=1_000_000;
+const PERMITS: RangeInclusive<i64> = 1..=MOST_PERMITS as i64;
 
 const EXAMPLE: &str = "{ name = \"gpu\", permits = 1, of = 4 }";
 

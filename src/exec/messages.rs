@@ -235,6 +235,8 @@ pub(super) enum ShimReport {
     Started(i32),
     /// It was not started. Nothing follows.
     Refused(Refusal),
+    /// It was not started, for it was told to stop by this signal before. Nothing follows.
+    Unstarted(i32),
     /// The command itself exited with this code, at this instant.
     Exited(i32, Mono),
     /// This signal ended the command itself, at this instant.
@@ -259,6 +261,7 @@ impl fmt::Display for ShimReport {
             Self::Refused(Refusal { code, message }) => {
                 writeln!(f, "refused {code} {}", message.replace(['\n', '\r'], " "))
             }
+            Self::Unstarted(signal) => writeln!(f, "unstarted {signal}"),
             Self::Exited(code, at) => writeln!(f, "exited {code} {}", at.nanos()),
             Self::Signalled(signal, at) => writeln!(f, "signalled {signal} {}", at.nanos()),
             Self::Lapsed(at) => writeln!(f, "lapsed {}", at.nanos()),
@@ -278,6 +281,7 @@ impl ShimReport {
                 let (code, message) = rest.split_once(' ')?;
                 Self::Refused(Refusal { code: code.parse().ok()?, message: message.to_owned() })
             }
+            "unstarted" => Self::Unstarted(rest.parse().ok()?),
             "exited" => {
                 let (code, at) = rest.split_once(' ')?;
                 Self::Exited(code.parse().ok()?, instant(at)?)
@@ -391,6 +395,7 @@ mod tests {
             ShimReport::Starting(4_194_304),
             ShimReport::Started(4_194_304),
             ShimReport::Refused(Refusal::not_found("\"x\" was not found in PATH")),
+            ShimReport::Unstarted(15),
             ShimReport::Exited(255, Mono::from_nanos(7_000_000_001)),
             ShimReport::Signalled(64, Mono::default()),
             ShimReport::Lapsed(Mono::from_nanos(u64::MAX)),

@@ -151,6 +151,8 @@ struct RunProgress {
     command: Option<Pid>,
     /// With which signal somebody ended it before it had begun, after which the shim was killed.
     given_up: Option<Signal>,
+    /// The shim was told to stop before it had started anything.
+    unstarted: bool,
     status: Option<ExitStatus>,
     ended: Option<Mono>,
     lapsed: Option<Mono>,
@@ -303,6 +305,10 @@ impl RunProgress {
                 self.status = Some(refusal.into());
                 return true;
             }
+            ShimReport::Unstarted(signal) => {
+                (self.unstarted, self.status) = (true, Some(ExitStatus::Signal(signal)));
+                return true;
+            }
             ShimReport::Lapsed(at) => self.lapsed = Some(at),
             ShimReport::Swept { left, survivors } => {
                 (self.left, self.survivors) = (left, survivors);
@@ -314,21 +320,26 @@ impl RunProgress {
 
     fn note(&self, plan: &CommandPlan) -> Option<String> {
         let lost = self.status.is_none().then(|| self.loss(plan)).flatten();
-        let lapsed = self.lapsed.map(|_| "its lease was not renewed in time, so its keeper stopped it".to_owned());
+        let unstarted = self.unstarted.then(|| "it was stopped before it was started".to_owned());
+        let lapsed =
+            self.lapsed.map(|_| "its lease or lock was not renewed in time, so its keeper stopped it".to_owned());
         let left = (self.left > 0).then(|| match self.left {
             1 => "it left 1 process behind, which was stopped".to_owned(),
             left => format!("it left {left} processes behind, which were stopped"),
         });
         let survivors =
             (self.survivors > 0).then(|| format!("{} of its processes could not be killed", self.survivors));
-        let notes: Vec<_> = [lost, lapsed, left, survivors].into_iter().flatten().collect();
+        let notes: Vec<_> = [lost, unstarted, lapsed, left, survivors].into_iter().flatten().collect();
         (!notes.is_empty()).then(|| notes.join("; "))
     }
 
     /// Why nobody knows how it ended.
     fn loss(&self, plan: &CommandPlan) -> Option<String> {
         match (self.command, self.starting, self.given_up) {
-            (Some(_), ..) => Some("the shim that kept it was killed, and with it the command".to_owned()),
+            (Some(_), ..) => Some(
+                "its keeper was killed, and with it the command; what had left its process group may live on"
+                    .to_owned(),
+            ),
             (None, Some(_), _) => {
                 let program = plan.argv.first().map(OsString::as_os_str).unwrap_or_default();
                 Some(format!("it was killed before it was known to have started, while {program:?} was being executed"))
@@ -421,12 +432,18 @@ mod tests {
     #[test]
     fn a_shim_that_vanishes_later_means_killed() {
         for (reports, told) in
-            [(&[ShimReport::Started(7)], "the shim"), (&[ShimReport::Starting(7)], "before it was known")]
+            [(&[ShimReport::Started(7)], "its keeper"), (&[ShimReport::Starting(7)], "before it was known")]
         {
             let (note, status) = story(reports);
             assert_eq!(status, ExitStatus::Signal(9));
             assert!(note.unwrap().contains(told));
         }
+    }
+
+    #[test]
+    fn what_was_stopped_before_it_was_started_ended_by_that_signal() {
+        let (note, status) = story(&[ShimReport::Unstarted(15)]);
+        assert_eq!((note.as_deref(), status), (Some("it was stopped before it was started"), ExitStatus::Signal(15)));
     }
 
     #[test]

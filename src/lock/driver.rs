@@ -14,7 +14,7 @@ use crate::lock::client::Client;
 use crate::lock::held::{Answered, LeaseView, unknown};
 use crate::lock::{Held, LockError, Locks, TryLockError};
 use crate::machine::{LockEnd, LockMachine, LockNews, LockReply, TrustWindow};
-use crate::resource::{Demands, LockHold, LockHolder, LockRelease};
+use crate::resource::{Demands, LockHint, LockHold, LockHolder, LockRelease};
 use crate::service::Standing;
 use crate::store::{LockWakeups, StoreError};
 
@@ -28,8 +28,8 @@ pub(super) async fn acquire(locks: &Locks, demands: Demands, queue: bool) -> Res
     Ok(asking.held(hold))
 }
 
-/// The same until `end`; none where that came first. What is not held has left the queue by then, where the store answers: for a process
-/// that ends next, and its tasks with it.
+/// The same until `end`; none where that came first and others are known to hold, and else why the store does not say so. What is not held
+/// has left the queue by then, where the store answers: for a process that ends next, and its tasks with it.
 #[cfg(feature = "daemon")]
 pub(super) async fn acquire_until(
     locks: &Locks,
@@ -45,12 +45,12 @@ pub(super) async fn acquire_until(
     };
     match outcome {
         Ok(Some(hold)) => Ok(Some(asking.held(hold))),
-        Ok(None) => {
-            asking.leave().await;
-            Ok(None)
-        }
+        Ok(None) => match asking.leave().await {
+            Some(silence) => Err(TryLockError::Lock(LockError::Store(silence))),
+            None => Ok(None),
+        },
         Err(error) => {
-            asking.leave().await;
+            let _ = asking.leave().await;
             Err(error)
         }
     }
@@ -66,6 +66,16 @@ struct Asking {
     /// Dropped, it has the task leave.
     leave: DropGuard,
     answered: oneshot::Receiver<Answered>,
+    #[cfg(feature = "daemon")]
+    silence: watch::Receiver<Silence>,
+}
+
+/// Why the store is silent, as it was last asked; none once it has answered since.
+#[derive(Debug, Default)]
+struct Silence {
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "for who waits until an end"))]
+    to_ask: Option<StoreError>,
+    to_release: Option<StoreError>,
 }
 
 impl Asking {
@@ -73,6 +83,9 @@ impl Asking {
         let (outcome, asked) = oneshot::channel();
         let (released, answered) = oneshot::channel();
         let (standing, trust) = (watch::Sender::new(LeaseView::held()), watch::Sender::new(None));
+        let silence = watch::Sender::new(Silence::default());
+        #[cfg(feature = "daemon")]
+        let told_silence = silence.subscribe();
         let (leave, lost) = (CancellationToken::new(), CancellationToken::new());
         let shared = Arc::clone(&locks.shared);
         // Before the first ask: what is released in between is heard.
@@ -90,11 +103,21 @@ impl Asking {
             trust,
             lost: lost.clone(),
             _gone: lost.clone().drop_guard(),
-            unheard: None,
+            silence,
         };
         tokio::spawn(driver.run(hints, leave.clone()));
         let leave = leave.drop_guard();
-        Self { locks: locks.clone(), asked, standing: told_standing, trust: told_trust, lost, leave, answered }
+        Self {
+            locks: locks.clone(),
+            asked,
+            standing: told_standing,
+            trust: told_trust,
+            lost,
+            leave,
+            answered,
+            #[cfg(feature = "daemon")]
+            silence: told_silence,
+        }
     }
 
     async fn outcome(&mut self) -> Granted {
@@ -106,17 +129,24 @@ impl Asking {
         Held { locks, hold, standing, trust, lost, leave, answered }
     }
 
-    /// Leaves, and waits until the store knows it, as long as it is asked for anything.
+    /// Leaves, and waits until the store knows it, as long as it is asked for anything. Why it is not known whether others hold: the store
+    /// has failed since it last said so, or does not answer now.
     #[cfg(feature = "daemon")]
-    async fn leave(self) {
-        let Self { locks, leave, answered, .. } = self;
+    async fn leave(self) -> Option<StoreError> {
+        let Self { locks, leave, answered, silence, .. } = self;
         drop(leave);
         let clock = &*locks.shared.clock;
         let limit = clock.now().mono + locks.shared.patience;
-        tokio::select! {
-            _ = answered => {}
-            () = timers::until(clock, Some(limit)) => {}
-        }
+        let unreleased = tokio::select! {
+            biased;
+            answered = answered => answered.unwrap_or_else(|_| Err(unknown("the runtime is shutting down"))).err(),
+            () = timers::until(clock, Some(limit)) => {
+                let failed = silence.borrow().to_release.as_ref().map(StoreError::without_source);
+                Some(failed.unwrap_or_else(|| unknown("no answer")))
+            }
+        };
+        let unasked = silence.borrow().to_ask.as_ref().map(StoreError::without_source);
+        unasked.or(unreleased)
     }
 }
 
@@ -132,8 +162,7 @@ struct Driver {
     lost: CancellationToken,
     /// Cancels the same with the task, however that ends: what nobody renews is not held.
     _gone: DropGuard,
-    /// Why the last release was not answered.
-    unheard: Option<StoreError>,
+    silence: watch::Sender<Silence>,
 }
 
 impl Driver {
@@ -149,7 +178,14 @@ impl Driver {
                     self.lost.cancel();
                     self.machine.handle_leave(clock.now());
                 }
-                Some(reply) = self.asks.next() => self.hear(reply),
+                Some(reply) = self.asks.next() => {
+                    self.hear(reply);
+                    if hints.is_none() {
+                        // Another connection took the place of the one that told of them.
+                        hints = Some(self.shared.store.listen(self.shared.instance));
+                        self.machine.handle_hint(clock.now(), LockHint::Resync);
+                    }
+                }
                 hint = locks::heard(&mut hints) => self.machine.handle_hint(clock.now(), hint),
                 () = timers::until(&*clock, self.machine.poll_timeout()) => self.machine.handle_timeout(clock.now()),
             }
@@ -174,11 +210,16 @@ impl Driver {
     }
 
     fn hear(&mut self, reply: LockReply) {
-        if let LockReply::Acquired(_) = &reply {
-            self.machine.poll_each(self.shared.store.lock_poll());
-        }
-        if let LockReply::Released(Err(error)) = &reply {
-            self.unheard = Some(error.without_source());
+        let failure = |error: &StoreError| Some(error.without_source());
+        match &reply {
+            LockReply::Acquired(answer) => {
+                self.machine.poll_each(self.shared.store.lock_poll());
+                self.silence.send_modify(|silence| silence.to_ask = answer.as_ref().err().and_then(failure));
+            }
+            LockReply::Released(answer) => {
+                self.silence.send_modify(|silence| silence.to_release = answer.as_ref().err().and_then(failure));
+            }
+            LockReply::Renewed(_) => {}
         }
         self.machine.handle_reply(self.shared.clock.now(), reply);
     }
@@ -217,7 +258,10 @@ impl Driver {
         let answer = match self.machine.ended() {
             Some(LockEnd::Left(answer)) => Ok(answer.clone()),
             Some(LockEnd::Untouched) | None => Ok(LockRelease::Released),
-            Some(LockEnd::Silent) => Err(self.unheard.take().unwrap_or_else(|| unknown("no answer"))),
+            Some(LockEnd::Silent) => {
+                let failed = self.silence.borrow().to_release.as_ref().map(StoreError::without_source);
+                Err(failed.unwrap_or_else(|| unknown("no answer")))
+            }
         };
         let _ = self.released.take().map(|waits| waits.send(answer));
     }

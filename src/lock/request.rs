@@ -66,11 +66,12 @@ impl LockRequest {
         demands.iter().cloned().fold(self, Self::with)
     }
 
-    /// Waits until all of them can be held, or until `end`, and then none is held. Where it does not hold, it has left the queue before
-    /// this returns: for a process that ends next.
+    /// Waits until all of them can be held, or until `end`, and then none is held: others hold them. Where it does not hold, it has left the
+    /// queue before this returns: for a process that ends next.
     ///
     /// # Errors
-    /// As [`LockRequest::try_lock`], which this is where `queue` is false.
+    /// As [`LockRequest::try_lock`], which this is where `queue` is false. That of the store, too, where it has failed since it last said
+    /// that others hold them, or is away at `end`.
     #[cfg(feature = "daemon")]
     pub(crate) async fn lock_until(
         self,

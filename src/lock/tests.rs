@@ -251,6 +251,93 @@ async fn a_wait_that_is_over_has_left_the_queue() {
     drop(asking().lock_until(true, std::future::pending()).await.unwrap().unwrap());
 }
 
+/// A store that is away for some of the calls.
+#[cfg(feature = "daemon")]
+mod away {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::store::layer::{Call, Layer, Layered, Reply};
+    use crate::store::{Applied, ErrorKind, Op, StoreError};
+
+    /// So many calls, from now on, have no answer.
+    #[derive(Debug, Default)]
+    struct Away(AtomicU32);
+
+    #[async_trait]
+    impl Layer for Arc<Away> {
+        async fn around<'a, T: Send + 'a>(&'a self, op: Op, location: &'a str, call: Call<'a, T>) -> Reply<T> {
+            match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)) {
+                Ok(_) => Err(StoreError::new(ErrorKind::Unavailable, Applied::No, op, location, "away")),
+                Err(_) => call().await,
+            }
+        }
+    }
+
+    /// A client of the same store whose calls can be lost, and asks so for a while.
+    fn behind(store: &Arc<MemoryStore>) -> (Locks, Arc<Away>) {
+        let away = Arc::<Away>::default();
+        let layered = Arc::new(Layered::new(store.clone(), Arc::clone(&away)));
+        let wait = Duration::from_millis(300);
+        (Locks::builder(layered, "b").store_wait(wait).build().unwrap(), away)
+    }
+
+    async fn until_asked(away: &Away, left: u32) {
+        while away.0.load(Ordering::Relaxed) > left {
+            tokio::task::yield_now().await;
+        }
+        // The answer is heard, too.
+        tokio::task::yield_now().await;
+    }
+
+    async fn asks(locks: &Locks, end: impl Future<Output = ()>) -> Result<Option<Held>, TryLockError> {
+        locks.request().exclusive("x").unwrap().lock_until(true, end).await
+    }
+
+    fn is_away(asked: Result<Option<Held>, TryLockError>) -> bool {
+        matches!(asked, Err(TryLockError::Lock(LockError::Store(error))) if error.kind == ErrorKind::Unavailable)
+    }
+
+    #[tokio::test]
+    async fn who_gives_up_before_the_store_has_answered_is_told_of_the_store_and_not_of_others() {
+        let (locks, away) = behind(&store());
+        away.0.store(1_000, Ordering::Relaxed);
+        assert!(is_away(asks(&locks, until_asked(&away, 999)).await));
+    }
+
+    #[tokio::test]
+    async fn who_gives_up_in_the_queue_while_the_store_is_away_is_told_so() {
+        let store = store();
+        let (first, (locks, away)) = (self::locks(&store, "a"), behind(&store));
+        let held = first.mutex("x").unwrap().lock().await.unwrap();
+        let end = async {
+            until_queued(&first, "x", 2).await;
+            away.0.store(1_000, Ordering::Relaxed);
+        };
+        assert!(is_away(asks(&locks, end).await));
+        drop(held);
+    }
+
+    #[tokio::test]
+    async fn a_store_that_has_said_since_that_others_hold_is_not_away() {
+        let store = store();
+        let (first, (locks, away)) = (self::locks(&store, "a"), behind(&store));
+        let held = first.mutex("x").unwrap().lock().await.unwrap();
+        away.0.store(1, Ordering::Relaxed);
+        assert!(matches!(asks(&locks, until_two_stand_there(&first)).await, Ok(None)));
+        drop(held);
+    }
+
+    /// As long as it takes until a call that failed is made again.
+    async fn until_two_stand_there(locks: &Locks) {
+        while locks.list().await.unwrap().iter().all(|record| record.entries.len() < 2) {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
 #[cfg(feature = "daemon")]
 #[tokio::test]
 async fn what_is_held_is_believed_in_until_its_loss_is_known() {

@@ -187,12 +187,17 @@ fn of_node(event: &Event) {
 
 fn run_ended(job: &str, slot: &str, event: &Event) {
     let Event::RunEnded { attempt, outcome, exit_code, signal, duration, note } = event else { return };
-    let (outcome_word, duration_s) = (outcome.as_str(), duration.as_secs_f64());
+    let (outcome_word, duration_s) = (outcome.as_str(), in_milliseconds(*duration));
     if *outcome == Outcome::Success {
         info!(job, slot, attempt, outcome = outcome_word, duration_s, note, "run ended");
     } else {
         warn!(job, slot, attempt, outcome = outcome_word, exit_code, signal, duration_s, note, "run ended");
     }
+}
+
+/// Seconds with three decimals: more are the floating point's own.
+fn in_milliseconds(span: std::time::Duration) -> f64 {
+    (span.as_secs_f64() * 1_000.0).round() / 1_000.0
 }
 
 fn lease_trouble(job: &str, slot: &str, event: &Event) {

@@ -14,6 +14,9 @@ pub const UNLIMITED: u32 = u32::MAX;
 /// The most locks of one request.
 pub const MOST_DEMANDS: usize = 16;
 
+/// No pool has more permits, as people write it. Programs may ask for any number.
+pub const MOST_PERMITS: u32 = 1_000_000;
+
 /// One request's part in one lock: so much weight, in a queue that holds as long as no more than `of` is held in all.
 ///
 /// | asked for | weight | of |
@@ -130,6 +133,9 @@ pub enum DemandTextError {
     /// The part after the colon is none of the two.
     #[error("{0}: after the colon write shared, or permits as in 2/4")]
     Form(LockName),
+    /// More than [`MOST_PERMITS`].
+    #[error("{0}: a pool has at most 1,000,000 permits")]
+    TooLarge(LockName),
 }
 
 impl FromStr for Demand {
@@ -143,9 +149,15 @@ impl FromStr for Demand {
             return Ok(Self::shared(name));
         }
         // Digits alone: a sign is none that people mean.
-        let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
+        let number = |text: &str| {
+            let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            is_number.then(|| text.parse().unwrap_or(UNLIMITED))
+        };
         let permits = how.split_once('/').and_then(|(weight, of)| Some((number(weight)?, number(of)?)));
         let Some((weight, of)) = permits else { return Err(DemandTextError::Form(name)) };
+        if of > MOST_PERMITS {
+            return Err(DemandTextError::TooLarge(name));
+        }
         Ok(Self::permits(name, weight, of)?)
     }
 }
@@ -264,8 +276,11 @@ mod tests {
         let told = |text: &str| text.parse::<Demand>().unwrap_err().to_string();
         assert_eq!(told("gpu:0/4"), "gpu: ask for at least one permit");
         assert_eq!(told("gpu:5/4"), "gpu: 5 permits of 4 can never be held");
-        for text in ["gpu:", "gpu:Shared", "gpu:2", "gpu:/4", "gpu:+1/4", "gpu:1/4/4", "gpu:1/99999999999"] {
+        for text in ["gpu:", "gpu:Shared", "gpu:2", "gpu:/4", "gpu:+1/4", "gpu:1/4/4"] {
             assert_eq!(told(text), "gpu: after the colon write shared, or permits as in 2/4", "{text}");
+        }
+        for text in ["gpu:1/1000001", "gpu:1/4294967295", "gpu:1/99999999999"] {
+            assert_eq!(told(text), "gpu: a pool has at most 1,000,000 permits", "{text}");
         }
         for text in ["", ":shared", "Gpu", "a b:1/2"] {
             assert!(told(text).starts_with("lock name"), "{text}");

@@ -193,10 +193,17 @@ impl Report {
     fn conclusion(&self) -> String {
         let (slots, unexplained) = (self.slots, self.unexplained.len());
         match self.rate_below {
-            Some(rate) => format!("0 unexplained in {slots} slots => rate < 3/{slots} = {rate:.2e} at 95 %"),
-            None => format!("{unexplained} unexplained in {slots} slots"),
+            Some(rate) => {
+                format!("0 unexplained in {} => rate < 3/{slots} = {rate:.2e} at 95 %", counted(slots, "slot"))
+            }
+            None => format!("{unexplained} unexplained in {}", counted(slots, "slot")),
         }
     }
+}
+
+/// So many of it.
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 impl fmt::Display for Report {
@@ -207,7 +214,8 @@ impl fmt::Display for Report {
             writeln!(f, "{:<8} {slots:>7} {explained:>10} {unexplained:>12}", class.as_str())?;
         }
         if self.open > 0 {
-            writeln!(f, "{} slots are not over where the journals end: not judged", self.open)?;
+            let are = if self.open == 1 { "is" } else { "are" };
+            writeln!(f, "{} {are} not over where the journals end: not judged", counted(self.open, "slot"))?;
         }
         latency(f, "crash", &self.recovery.crash)?;
         latency(f, "failure", &self.recovery.failure)?;
@@ -230,8 +238,7 @@ impl fmt::Display for Report {
             let rate = rate.map_or(String::new(), |rate| format!(" => rate < 3/{undisturbed} = {rate:.2e} at 95 %"));
             writeln!(f, "\n{undisturbed} of {slots} slots had no injected fault near{rate}")?;
         }
-        let violations = self.violations.len();
-        writeln!(f, "\n{}; {violations} violations", self.conclusion())
+        writeln!(f, "\n{}; {}", self.conclusion(), counted(self.violations.len(), "violation"))
     }
 }
 

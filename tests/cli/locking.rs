@@ -313,6 +313,24 @@ fn who_is_evicted_has_its_command_killed_and_ends_with_76() {
 }
 
 #[test]
+fn a_loss_is_told_while_nobody_reads_the_output_which_is_given_up_then() {
+    let place = Place::new();
+    let script = "echo > up; exec /usr/bin/head -c 3000000 /dev/zero";
+    let mut command = place.command(&words(&["x", "--ttl", "6s"], &["/bin/sh", "-c", script]));
+    let err = place.path().join("err");
+    let child = command.stdout(Stdio::piped()).stderr(std::fs::File::create(&err).unwrap()).spawn().unwrap();
+    let mut holder = Killed(child);
+    wait::until_true("the command", || place.path().join("up").exists());
+    assert_eq!(unlock(&place, &["--lock", "x"]).code, 0);
+    let told = || std::fs::read_to_string(&err).unwrap();
+    wait::until_true("the loss is told", || told().ends_with("the command was killed\n"));
+    assert!(holder.0.try_wait().unwrap().is_none(), "its output is waited for");
+    let status = wait::until("its end", || holder.0.try_wait().unwrap());
+    assert_eq!(status.code(), Some(76));
+    assert!(told().ends_with("cronward: the rest of the command's output was not read within 10s and is lost\n"));
+}
+
+#[test]
 fn who_may_go_on_after_a_loss_ends_as_it_would_and_says_so() {
     let place = Place::new();
     let flags = ["x", "--ttl", "1s", "--on-lost", "continue"];

@@ -39,6 +39,8 @@ mod key;
 mod link;
 #[cfg(feature = "sqlite")]
 mod listings;
+#[cfg(all(feature = "sqlite", feature = "redis"))]
+mod lock_store;
 #[cfg(feature = "sqlite")]
 mod locking;
 #[cfg(feature = "sqlite")]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::console::Console;
+use crate::cli::console::{Console, told_within};
 use crate::cli::failure::Failure;
 use crate::cli::format::harmless;
 use crate::cli::guarded::forward::{Forwarded, Signals};
@@ -17,6 +17,7 @@ use crate::cli::guarded::run::{listen, node_name, store_patience};
 use crate::cli::guarded::task::{OnLostWord, check_command};
 use crate::cli::guarded::told::{HOLDS, HOLDS_KEY, OF_LOCKS, OWNER, handed_down};
 use crate::cli::guarded::verdict::{Verdict, of_exit, of_signal, of_silence};
+use crate::cli::session::{connect_locks, is_shared};
 use crate::cli::store_args::{StoreAddress, StoreArgs};
 use crate::cli::{ExitCode, value_parsers};
 use crate::clock::{Clock, Mono, SystemClock};
@@ -28,13 +29,17 @@ use crate::lock::{BuildError, Held, LockError, LockHolder, LockRelease, Locks, O
 use crate::machine::TrustWindow;
 use crate::resource::{Demand, Demands};
 use crate::slot::{Exit, LeaseDeadline};
-use crate::store::{StoreError, open_locks};
+use crate::store::StoreError;
 
 /// How long a lock is waited for by whom holds others already, if not said: two such owners can wait for each other.
 const NESTED_WAIT: Duration = Duration::from_secs(600);
 
 /// How long a store that is away is asked at the most to release what the command has run under.
 const LONGEST_RELEASE: Duration = Duration::from_secs(30);
+
+/// How long whoever reads the output of a command that was killed has to take the rest of it. The output of one that ended by itself is
+/// waited for as long as somebody reads it.
+const LAST_OUTPUT: Duration = Duration::from_secs(10);
 
 /// From TERM to KILL where the locks are lost, as in `jobs.toml` where that says nothing.
 const KILL_AFTER: Duration = Duration::from_secs(10);
@@ -97,9 +102,9 @@ pub(crate) async fn lock(args: &LockArgs, console: &mut Console) -> Result<(), F
     let file = args.store.read_file(console)?;
     let address = args.store.address_unwarned(file.as_ref())?;
     let node = args.node.clone().unwrap_or_else(|| node_name(file.as_ref()));
+    is_shared(&address)?;
     let signals = listen()?;
-    let opened = open_locks(&address.url, address.options.clone()).await;
-    let store = opened.map_err(|error| address.failed(error))?;
+    let store = connect_locks(&address).await?;
     let client = Locks::builder(store, node.as_str()).ttl(args.ttl).label(label(&args.command));
     let client = client.store_wait(store_patience(&address)).build().map_err(not_built)?;
     let owner = outer.map_or_else(|| client.owner(), |outer| client.owned_by(outer));
@@ -209,11 +214,21 @@ struct Locked<'a> {
     signals: Signals,
 }
 
+/// The result where the command was killed for a loss.
+const LOST: &str = "lost";
+
 /// How the command ended, and how what it ran under stood.
 struct CommandEnd {
     exit: Exit,
     /// Since when it was not held any more, as far as this process can tell.
     lost: Option<Mono>,
+}
+
+/// The same for the caller.
+struct LockVerdict {
+    verdict: Verdict,
+    /// Its words are of a loss.
+    is_lost: bool,
 }
 
 impl Locked<'_> {
@@ -223,8 +238,25 @@ impl Locked<'_> {
         let ended = self.attend(&work, &held).await;
         let patience = store_patience(self.address);
         let released = released(held, self.args.ttl, patience, &self.signals.ended).await;
-        let verdict = self.judge(ended, released);
-        verdict.with_unwritten(work.passed_on().await)
+        let LockVerdict { mut verdict, is_lost } = self.judge(ended, released);
+        if is_lost {
+            // At once: the command's output may find no reader for as long as this process lasts.
+            let told = std::mem::take(&mut verdict.told).into_iter().map(|line| format!("cronward: {line}"));
+            if !told_within(told.collect(), LAST_OUTPUT).await {
+                return verdict;
+            }
+        }
+        let due = (verdict.result == LOST).then(|| SystemClock.now().mono + LAST_OUTPUT);
+        tokio::select! {
+            biased;
+            unwritten = work.passed_on() => verdict.with_unwritten(unwritten),
+            () = timers::until(&SystemClock, due) => {
+                let span = format_duration(LAST_OUTPUT);
+                let told = format!("cronward: the rest of the command's output was not read within {span} and is lost");
+                told_within(vec![told], LAST_OUTPUT).await;
+                verdict
+            }
+        }
     }
 
     fn command(&self, held: &Held) -> CommandSpec {
@@ -278,7 +310,7 @@ impl Locked<'_> {
         CommandEnd { exit, lost }
     }
 
-    fn judge(&self, ended: CommandEnd, released: Option<Result<LockRelease, StoreError>>) -> Verdict {
+    fn judge(&self, ended: CommandEnd, released: Option<Result<LockRelease, StoreError>>) -> LockVerdict {
         let CommandEnd { exit, lost } = ended;
         // What it left behind may have taken longer to stop than the command took.
         let stopped = lost.is_some_and(|lost| exit.ended.is_none_or(|ended| ended >= lost));
@@ -292,8 +324,11 @@ impl Locked<'_> {
         };
         if killed {
             told.push(format!("{demands}: the lock was lost or its renewal was overdue{by}; the command was killed"));
-            return Verdict { code: ExitCode::LeaseLost as u8, result: "lost", told };
+            let verdict = Verdict { code: ExitCode::LeaseLost as u8, result: LOST, told };
+            return LockVerdict { verdict, is_lost: true };
         }
+        let is_lost =
+            lost.is_some() || matches!(released, Some(Ok(LockRelease::Overtaken { .. } | LockRelease::Expired)));
         match released {
             _ if lost.is_some() => told.push(format!(
                 "{demands}: the lock was lost or its renewal was overdue{by}; another holder may have overlapped"
@@ -310,7 +345,7 @@ impl Locked<'_> {
             Some(Err(error)) => told.push(self.not_released(&error.to_string())),
             None => told.push(self.not_released("it did not answer in time")),
         }
-        Verdict { code, result, told }
+        LockVerdict { verdict: Verdict { code, result, told }, is_lost }
     }
 
     fn not_released(&self, why: &str) -> String {

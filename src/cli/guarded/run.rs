@@ -17,7 +17,7 @@ use crate::cli::guarded::task::{ExecArgs, Task};
 use crate::cli::guarded::told::{HOLDS, HOLDS_KEY, OF_LOCKS, handed_down};
 use crate::cli::guarded::verdict::{ReportFile, Telling, Verdict, finish, is_outside, judge, not_begun, not_opened};
 use crate::cli::locks::kept_for;
-use crate::cli::session::connect;
+use crate::cli::session::{connect, is_shared};
 use crate::cli::store_args::StoreAddress;
 use crate::clock::{Clock, Mono, SystemClock, offset_ms};
 use crate::config::Config;
@@ -50,7 +50,7 @@ pub(crate) async fn exec(args: &ExecArgs, console: &mut Console) -> Result<(), F
         Ok(store) => store,
         Err(failure) => return Err(not_opened(task.slot, failure, telling, console)),
     };
-    if let Err(failure) = kept_for(&task.spec, &store) {
+    if let Err(failure) = is_shared(&address).and_then(|()| kept_for(&task.spec, &store)) {
         return Err(not_opened(task.slot, failure, telling, console));
     }
     let (output, trigger) = (Output::PassThrough, Trigger::Exec);

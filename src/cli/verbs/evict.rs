@@ -155,7 +155,7 @@ fn needless(args: &UnlockArgs) -> String {
 /// What is done to each of them, in words.
 fn effect_of_eviction(chosen: &[&LockEntry]) -> String {
     let parts = chosen.iter().map(|entry| {
-        let loses = if entry.holds { "loses the lock" } else { "is taken out of the queue" };
+        let loses = if runs_under(entry) { "loses the lock" } else { "is taken out of the queue" };
         format!("{} {loses}", who(entry))
     });
     parts.collect::<Vec<_>>().join(", ")
@@ -163,7 +163,8 @@ fn effect_of_eviction(chosen: &[&LockEntry]) -> String {
 
 /// A lock cannot be handed back: what is left to do.
 fn undo_of_eviction(chosen: &[&LockEntry]) -> String {
-    let mut nodes: Vec<&str> = chosen.iter().filter(|entry| entry.holds).map(|entry| entry.by.node.as_str()).collect();
+    let mut nodes: Vec<&str> =
+        chosen.iter().filter(|entry| runs_under(entry)).map(|entry| entry.by.node.as_str()).collect();
     nodes.sort_unstable();
     nodes.dedup();
     if nodes.is_empty() {
@@ -171,6 +172,11 @@ fn undo_of_eviction(chosen: &[&LockEntry]) -> String {
     }
     let nodes = nodes.join(", ");
     format!("cannot be undone; if the command on node {nodes} is still running, stop it: two holders may overlap")
+}
+
+/// Whether something may run under it: one of several locks may hold here and wait elsewhere, and has no fence before it holds all.
+fn runs_under(entry: &LockEntry) -> bool {
+    entry.holds && entry.by.fence.is_some()
 }
 
 fn who(entry: &LockEntry) -> String {
@@ -247,6 +253,27 @@ mod tests {
         assert!(left.len() == 2 && left.iter().all(|entry| entry.token.to_string() != token));
         said(&session, &["--all", "--yes"]).await.unwrap();
         assert!(locks.list().await.unwrap()[0].entries.is_empty());
+        drop(held);
+    }
+
+    #[tokio::test]
+    async fn nothing_runs_under_a_lock_whose_request_waits_for_another() {
+        let (session, locks) = session();
+        let held = locks.mutex("y").unwrap().lock().await.unwrap();
+        let both = locks.request().exclusive("x").unwrap().exclusive("y").unwrap();
+        let waiting = tokio::spawn(both.lock());
+        let token = loop {
+            let records = locks.show(&["x".parse().unwrap()]).await.unwrap();
+            if let Some(entry) = records.first().and_then(|record| record.entries.first()) {
+                break entry.token.to_string();
+            }
+            tokio::task::yield_now().await;
+        };
+        let told = said(&session, &["--token", &token, "--yes"]).await.unwrap();
+        let wanted =
+            "unlock x: bill on node a is taken out of the queue\ncannot be undone; whoever waited has to ask again";
+        assert!(told.starts_with(wanted), "{told}");
+        waiting.abort();
         drop(held);
     }
 

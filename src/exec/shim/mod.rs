@@ -18,7 +18,7 @@ use std::process::{Command, ExitCode, Stdio};
 use nix::sys::prctl;
 use nix::sys::signal::SigSet;
 use nix::unistd::{Gid, Group, Uid, User};
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
 
 use crate::clock::{Clock, SystemClock};
 use crate::exec::messages::{CommandPlan, Refusal, Request, ShimReport};
@@ -59,12 +59,27 @@ fn run(version: &OsStr) -> ExitCode {
     }
     match begin(&mut control, stdin) {
         Ok((command, terms)) => keep(control, command, terms),
-        Err(refusal) => control.report(&ShimReport::Refused(refusal)),
+        Err(NotBegun::Refused(refusal)) => control.report(&ShimReport::Refused(refusal)),
+        Err(NotBegun::Stopped(signal)) => control.report(&ShimReport::Unstarted(signal.as_raw())),
     }
     ExitCode::SUCCESS
 }
 
-fn begin(control: &mut Control, stdin: Option<OwnedFd>) -> Result<(Pid, Terms), Refusal> {
+/// Why there is no command.
+enum NotBegun {
+    /// It cannot be started, or not any more.
+    Refused(Refusal),
+    /// It is not wanted any more: this signal was to end it.
+    Stopped(Signal),
+}
+
+impl From<Refusal> for NotBegun {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+fn begin(control: &mut Control, stdin: Option<OwnedFd>) -> Result<(Pid, Terms), NotBegun> {
     let in_shim = |error| Refusal::cannot_run(format_args!("the shim cannot keep a command: {error}"));
     prepare().map_err(in_shim)?;
     let plan = control.plan().map_err(in_shim)?;
@@ -74,21 +89,25 @@ fn begin(control: &mut Control, stdin: Option<OwnedFd>) -> Result<(Pid, Terms), 
     Ok((start(&plan, identity, stdin, daemon)?, Terms { lease, kill_mode: plan.kill_mode }))
 }
 
-/// A directory server may have taken its time, and so may the daemon: what it asked for meanwhile, and how the lease stands.
-fn still_wanted(control: &mut Control, mut lease: Option<LeaseDeadline>) -> Result<Option<LeaseDeadline>, Refusal> {
+/// A directory server may have taken its time, and so may the daemon: what it asked for meanwhile, and how the lease stands. A signal
+/// that ends nothing finds nobody who would take it.
+fn still_wanted(control: &mut Control, mut lease: Option<LeaseDeadline>) -> Result<Option<LeaseDeadline>, NotBegun> {
     while control.has_request() {
         match control.request() {
             Input::Request(Request::Lease(renewed)) => lease = Some(renewed),
-            Input::Nothing => {}
-            Input::Request(_) | Input::Closed => {
-                return Err(Refusal::cannot_run("it was stopped before it was started"));
+            Input::Request(request) => {
+                if let Some(signal) = request.ending() {
+                    return Err(NotBegun::Stopped(signal));
+                }
             }
+            Input::Nothing => {}
+            Input::Closed => return Err(NotBegun::Stopped(Signal::KILL)),
         }
     }
     let now = SystemClock.now().mono;
     if lease.is_some_and(|lease| lease.stop_at <= now) {
         control.report(&ShimReport::Lapsed(now));
-        return Err(Refusal::cannot_run("its lease was not renewed while it was being started"));
+        return Err(Refusal::cannot_run("its lease was not renewed while it was being started").into());
     }
     Ok(lease)
 }

@@ -43,7 +43,7 @@ fn two_runs_at_the_same_time_in_silence_are_not_explained() {
     let report = book.report();
     assert!(report.unexplained[0].message.contains("for 1.000s"), "{report}");
     assert!(report.unexplained[0].lines.iter().any(|line| line.starts_with("j:")), "{report}");
-    assert!(report.to_string().contains("1 unexplained in 1 slots"), "{report}");
+    assert!(report.to_string().contains("1 unexplained in 1 slot"), "{report}");
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn with_a_violation_there_is_no_rate() {
     let report = report.slot("b", 0.06, r#""event":"closed","verdict":"failed""#).report();
     assert_eq!((report.unexplained.len(), report.violations.len()), (0, 1), "{report}");
     assert_eq!((report.rate_below, report.undisturbed_rate_below), (None, None));
-    assert!(report.to_string().ends_with("0 unexplained in 3 slots; 1 violations\n"), "{report}");
+    assert!(report.to_string().ends_with("0 unexplained in 3 slots; 1 violation\n"), "{report}");
 }
 
 #[test]

@@ -58,7 +58,9 @@ async fn the_kill_of_the_shim_ends_the_command_and_its_group() {
     let exit = end(&mut running).await;
     assert_eq!(exit.status, ExitStatus::Signal(9));
     // The command runs a moment before the shim has said so.
-    let says_so = |note: &str| note.contains("shim") || note.contains("killed before it was known to have started");
+    let says_so = |note: &str| {
+        note.contains("its keeper was killed") || note.contains("killed before it was known to have started")
+    };
     assert!(exit.note.as_deref().is_some_and(says_so), "{exit:?}");
     [daemon, child, command].into_iter().for_each(dies);
     // What left the group and lost the shim is nobody's any more; the module says so.

@@ -36,6 +36,34 @@ async fn a_start_that_hangs_ends_when_it_is_told_to() {
     }
 }
 
+/// What is asked for before the attendant has had its first turn reaches the shim with the plan, before anything is started.
+#[tokio::test]
+async fn what_is_told_to_stop_before_it_is_started_ended_by_that_signal_and_has_not_run() {
+    for number in [15, 9, 2, 1, 3] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut running = launch(&shell_in(&dir, "echo ran >ran")).await;
+        match number {
+            15 => running.terminate(),
+            9 => running.kill(),
+            number => running.signal(number),
+        }
+        let exit = end(&mut running).await;
+        assert_eq!(exit.status, ExitStatus::Signal(number), "{exit:?}");
+        assert_eq!(exit.note.as_deref(), Some("it was stopped before it was started"));
+        assert!(!dir.path().join("ran").exists());
+    }
+}
+
+#[tokio::test]
+async fn a_signal_that_is_only_passed_on_keeps_no_command_from_being_started() {
+    for number in [10, 12, WINCH] {
+        let mut running = launch(&shell("echo ran")).await;
+        running.signal(number);
+        let exit = end(&mut running).await;
+        assert_eq!((&exit.status, &*exit.output.text), (&ExitStatus::Code(0), "ran\n"), "{exit:?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_known_of_a_start_that_hangs_is_told() {
     let dir = tempfile::tempdir().unwrap();

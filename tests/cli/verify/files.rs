@@ -13,7 +13,7 @@ fn a_slot_done_once_is_told_with_exit_code_0() {
     place.write("a.jsonl", WELL);
     let ended = place.run(&["verify", "a.jsonl"]);
     assert_eq!((ended.code, &*ended.stderr), (0, ""), "{ended:?}");
-    assert!(ended.stdout.ends_with("0 unexplained in 1 slots; 0 violations\n"), "{}", ended.stdout);
+    assert!(ended.stdout.ends_with("0 unexplained in 1 slot; 0 violations\n"), "{}", ended.stdout);
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn two_runs_in_silence_are_told_with_their_lines_and_exit_code_1() {
     for part in [
         "unexplained: push@2026-11-21T14Z: overlap: attempt 1 on a and attempt 2 on b ran at the same time for 2.000s\n",
         "  b.jsonl:4: {",
-        "1 unexplained in 1 slots; 0 violations\n",
+        "1 unexplained in 1 slot; 0 violations\n",
     ] {
         assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
     }
