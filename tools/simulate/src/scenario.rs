@@ -15,6 +15,7 @@ use cronward::slot::Period;
 
 use crate::engine::{self, Dice, Time};
 use crate::faults::{Fault, FaultSet, Rates};
+use crate::lock_mix;
 
 /// What a world may have at the most; for a smaller world of the same seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +97,14 @@ impl Scenario {
         for name in ["a", "b", "c"].into_iter().take(job_count) {
             jobs.extend(job(name, &rhythm, &network, &mut Dice::new(seed, 10 + jobs.len() as u64))?);
         }
+        for (job, locks) in jobs.iter_mut().zip(lock_mix::drawn(seed, rhythm.period)) {
+            let policy = &mut Arc::make_mut(&mut job.spec).policy;
+            if let Some((demands, wait)) = locks {
+                (policy.locks, policy.lock_wait) = (Some(demands), wait);
+                // The two do not go together: a run without a guard would be one without its locks.
+                policy.on_store_error = OnStoreError::Skip;
+            }
+        }
         let lease_ttl = jobs.iter().map(|job| job.spec.policy.lease_ttl).max().unwrap_or_default();
         let rates = Rates::drawn(mix, &mut Dice::new(seed, 3), lease_ttl);
         let poll = (dice.below(3) == 0).then(|| lease_ttl / 8);
@@ -136,6 +145,11 @@ impl Scenario {
     pub(super) fn has_steady_clocks(&self) -> bool {
         let unsteady = [Fault::ClockJump, Fault::ClockDrift].iter().any(|fault| self.mix.has(*fault));
         !unsteady && self.period <= Duration::from_secs(600)
+    }
+
+    /// Some job names locks.
+    pub(super) fn has_locks(&self) -> bool {
+        self.jobs.iter().any(|job| job.spec.policy.locks.is_some())
     }
 
     pub(super) fn job(&self, name: &JobName) -> Option<(usize, &SimJob)> {
