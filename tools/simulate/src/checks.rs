@@ -270,8 +270,8 @@ bugs! {
     LocksKeptInRetry,
     /// The node does not release locks.
     LocksNotReleased,
-    /// The node takes an error for the renewal of its locks: its trust in them has no end.
-    LockErrorIsRenewal,
+    /// The node takes whatever comes of a renewal of its locks for a renewal: its trust in them has no end.
+    LocksNeverLost,
     /// The node reports an attempt that only waited for its locks as failed.
     WaitingCounts,
     /// The node does not tell that it holds its locks.
@@ -307,7 +307,7 @@ impl Bug {
             Self::WatchdogOutlivesTheRun => &[Check::Afterwards],
             Self::CounterWithoutTtl => &[Check::Leak],
             Self::TimersFireAtOnce => &[Check::Stuck],
-            Self::ExclusiveAdmitsTwo | Self::LockErrorIsRenewal => &[Check::K1],
+            Self::ExclusiveAdmitsTwo | Self::LocksNeverLost => &[Check::K1],
             Self::StartsWithoutLocks => &[Check::Unlocked],
             Self::LocksKeptInRetry | Self::LocksNotReleased => &[Check::Kept],
             Self::WaitingCounts => &[Check::Waited],
@@ -322,7 +322,7 @@ impl Bug {
             | Self::StartsWithoutLocks
             | Self::LocksKeptInRetry
             | Self::LocksNotReleased
-            | Self::LockErrorIsRenewal
+            | Self::LocksNeverLost
             | Self::WaitingCounts
             | Self::LocksUntold => true,
             _ => false,

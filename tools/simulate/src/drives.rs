@@ -307,16 +307,16 @@ impl Drives {
         (id, of, sent): (u64, Token, Mono),
         (op, answer): (Op, Result<Answer, NoAnswer>),
     ) {
-        let mistaken = op == Op::RenewLock && desk.nature.is_bug(Bug::LockErrorIsRenewal);
+        let mistaken = desk.nature.is_bug(Bug::LocksNeverLost);
         if let Ok(answer) = &answer {
             desk.nature.hears_of_locks(of, sent, answer);
         }
         let reply = match (op, answer) {
             (_, Ok(Answer::Acquired(answer))) => LockReply::Acquired(Ok(answer)),
+            (Op::RenewLock, _) if mistaken => LockReply::Renewed(Ok(LockRenewal::Renewed)),
             (_, Ok(Answer::LockRenewal(answer))) => LockReply::Renewed(Ok(answer)),
             (_, Ok(Answer::LockRelease(answer))) => LockReply::Released(Ok(answer)),
             (_, Ok(_)) => return,
-            (_, Err(_)) if mistaken => LockReply::Renewed(Ok(LockRenewal::Renewed)),
             (Op::Acquire, Err(none)) => LockReply::Acquired(Err(none.error(op))),
             (Op::RenewLock, Err(none)) => LockReply::Renewed(Err(none.error(op))),
             (_, Err(none)) => LockReply::Released(Err(none.error(op))),

@@ -68,6 +68,6 @@ pub use faults::{Fault, FaultSet};
 pub use history::{Classes, Summary};
 pub use journals::Judged;
 pub use lock_mix::LOCKS_FROM;
-pub use scenario::{Limits, SHORT_FROM};
+pub use scenario::{Limits, SHORT_FROM, is_short};
 pub use search::{Control, JUDGED, Shrunk, control, shrink};
 pub use world::{Options, WorldOutcome, run};

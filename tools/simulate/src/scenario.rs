@@ -200,8 +200,14 @@ pub(super) struct Rhythm {
     pub(super) short: bool,
 }
 
-/// The first seed whose world may be one of short slots; see `Rhythm::is_short`.
+/// The first seed whose world may be one of short slots; see [`is_short`].
 pub const SHORT_FROM: u64 = 10_000_000;
+
+/// Of the seeds from [`SHORT_FROM`] on one world in three has slots that are shorter than its outages. Those before it were
+/// tried, and kept, before there were any: their worlds stay what they were, for the draw is a stream of its own.
+pub fn is_short(seed: u64) -> bool {
+    seed >= SHORT_FROM && Dice::new(seed, 7).below(3) == 0
+}
 
 /// Each tick begins a slot of one to five seconds. What a job's policy takes from the length of a slot is the same for all.
 const SHORT: [&str; 5] = ["* * * * * *", "*/2 * * * * *", "*/3 * * * * *", "*/4 * * * * *", "*/5 * * * * *"];
@@ -241,17 +247,11 @@ impl Rhythm {
     /// The rhythm, and when the world begins: one in eight begins before a change of the clock, with hours and days all do.
     pub(super) fn drawn(seed: u64, dice: &mut Dice) -> (Self, DateTime<Utc>) {
         let (rhythm, epoch) = Self::usual(seed, dice);
-        if !Self::is_short(seed) {
+        if !is_short(seed) {
             return (rhythm, epoch);
         }
         let (span, period) = (Period::Tick, SHORT_PERIOD);
         (Self { span, schedules: &SHORT, period, short: true, ..rhythm }, epoch)
-    }
-
-    /// Of the seeds from [`SHORT_FROM`] on one world in three has slots that are shorter than its outages. Those before it were
-    /// tried, and kept, before there were any: their worlds stay what they were, for the draw is a stream of its own.
-    fn is_short(seed: u64) -> bool {
-        seed >= SHORT_FROM && Dice::new(seed, 7).below(3) == 0
     }
 
     fn usual(seed: u64, dice: &mut Dice) -> (Self, DateTime<Utc>) {

@@ -16,13 +16,15 @@ use std::time::Instant;
 
 use args::Args;
 use batch::Batch;
-use simulate::{Bug, Check, Control, JUDGED, LOCKS_FROM, Options, WorldOutcome, control, run, shrink};
+use simulate::{Bug, Check, Control, JUDGED, LOCKS_FROM, Options, WorldOutcome, control, is_short, run, shrink};
 
 /// Worlds within which a bug must be found.
 const WITHIN: u64 = 200;
 /// Worlds in which the checker of journals judges what the nodes wrote, besides the simulator's own judge. With `--journals`
 /// it is asked in all of them; about one in a thousand then shows a clock that the lines tell too badly.
 const JOURNALS: u64 = 1_000;
+/// The same of those from [`LOCKS_FROM`] on.
+const LOCK_JOURNALS: u64 = 400;
 
 fn main() -> ExitCode {
     let args = match args::parse(std::env::args().skip(1)) {
@@ -107,9 +109,9 @@ fn worlds(args: &Args) -> Result<Batch, String> {
     Ok(batch)
 }
 
-/// With and without jobs that name locks.
+/// Without jobs that name locks, and with them. Of slots that are shorter than their outages the lines tell too little.
 fn is_judged(seed: u64) -> bool {
-    seed < JOURNALS || (LOCKS_FROM..LOCKS_FROM + JOURNALS).contains(&seed)
+    seed < JOURNALS || ((LOCKS_FROM..LOCKS_FROM + LOCK_JOURNALS).contains(&seed) && !is_short(seed))
 }
 
 /// The seeds that are the same each time, and those that were drawn anew. These are told at once, so that a batch that is cut
