@@ -317,16 +317,16 @@ impl Bug {
 
     /// Whether it shows only where jobs name locks.
     pub(super) const fn is_of_locks(self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::ExclusiveAdmitsTwo
-            | Self::StartsWithoutLocks
-            | Self::LocksKeptInRetry
-            | Self::LocksNotReleased
-            | Self::LocksNeverLost
-            | Self::WaitingCounts
-            | Self::LocksUntold => true,
-            _ => false,
-        }
+                | Self::StartsWithoutLocks
+                | Self::LocksKeptInRetry
+                | Self::LocksNotReleased
+                | Self::LocksNeverLost
+                | Self::WaitingCounts
+                | Self::LocksUntold
+        )
     }
 }
 

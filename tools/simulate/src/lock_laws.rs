@@ -19,6 +19,7 @@ use crate::history::{SimulatedRun, SlotHistory};
 use crate::judge::LOOK;
 use crate::lock_needs::{LockNeed, after_queue};
 use crate::message::{Answer, Ask, Request};
+use crate::task::Task;
 use crate::world::World;
 
 /// From the end of a command to when its node notices, and a step of its machine.
@@ -140,7 +141,9 @@ impl World {
         let policy = &job.spec.policy;
         policy.locks.as_ref()?;
         let tasks = self.hosts.iter().filter_map(|host| host.daemon.as_ref()).flat_map(|daemon| daemon.tasks());
-        if tasks.filter(|task| *task.machine.slot().job() == job.spec.name).any(|task| task.machine.is_queueing()) {
+        // Its command may be about to be started, or its attempt be given back.
+        let waits = |task: &Task| task.machine.is_holding() && task.run.is_none();
+        if tasks.filter(|task| *task.machine.slot().job() == job.spec.name).any(waits) {
             return Some(self.nature.now);
         }
         let pause =

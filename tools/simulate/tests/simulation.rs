@@ -157,6 +157,7 @@ const MENDED: &[(u64, &str)] = &[
         265024555568,
         "a node that began before any heartbeat had arrived said it owed no verdict, and hid what an older one owed that died",
     ),
+    (2000100000889, "the judge took a job for idle whose command was about to be started, as its locks had come free"),
 ];
 
 /// The same of the checker of journals.
