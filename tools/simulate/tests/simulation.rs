@@ -91,7 +91,7 @@ fn worlds_whose_jobs_name_locks_keep_their_promises() {
     println!("{summary}");
     assert!((50..=100).contains(&summary.locked), "about half: {summary}");
     let classes = summary.classes;
-    assert!(classes.slots > 10_000 && summary.judged > 50, "{summary}");
+    assert!(classes.slots > 10_000 && summary.judged > 40, "{summary}");
     for (what, count) in
         [("waited", classes.queued), ("waited in vain", classes.in_vain), ("lost their locks", classes.locks_lost)]
     {
