@@ -57,9 +57,11 @@ fuzz-check: ## Check that the fuzz targets fit the library
 # Only what the simulator needs of the library, built in a minute.
 SIMULATE = $(CARGO) run --release --quiet --package simulate --
 
-# Of the seeds from ten million on, every third world has slots that are shorter than its outages.
-sim: ## Simulate clusters under every fault: 300,000 slots, the same each time; then put each bug in on purpose
+# Of the seeds from ten million on, every third world has slots that are shorter than its outages; from two million millions on, every
+# second one has jobs that name locks.
+sim: ## Simulate clusters under every fault: 400,000 slots, the same each time; then put each bug in on purpose
 	$(SIMULATE) --seeds 10_000_000..11_000_000 --slots 100_000
+	$(SIMULATE) --seeds 2_000_000_000_000..2_000_001_000_000 --slots 100_000
 	$(SIMULATE) --slots 200_000 --controls
 
 # Most worlds are drawn anew, and told. What a fresh seed finds is kept in tools/simulate/tests/simulation.rs.

@@ -1,6 +1,6 @@
 //! Jobs that hold locks besides their slots: what a wait for them explains, and what may never be, each with what excuses it.
 
-use super::{Book, FILLER, PLAN};
+use super::{Book, FILLER, PLAN, text};
 use crate::verify::Class;
 
 const DB: &str = r#"{"lock":"db","weight":1,"of":1}"#;
@@ -416,6 +416,21 @@ fn grants_that_came_within_what_clocks_differ_by_are_in_no_order() {
     };
     assert!(close(10.08).is_empty());
     assert_eq!(close(10.2), ["lock-fence-back"]);
+}
+
+#[test]
+fn an_instance_whose_answers_all_took_long_says_little_of_when_it_held() {
+    let both = Book::new()
+        .works("a", (10.0, 10.05), 7, DB)
+        .of_job("pull", |book| book.works("b", (11.0, 30.0), 8, DB))
+        .later();
+    both.is_clean();
+    // Of a slow store: by its own lines the clock of b seems to be five seconds ahead, and it held before the other.
+    let (told, granted) = (text(11.0), text(6.0));
+    let as_told = format!("\"granted_at\":\"{told}\"");
+    assert!(both.journals.contains(&as_told));
+    let journals = both.journals.replace(&as_told, &format!("\"granted_at\":\"{granted}\""));
+    Book { journals, ..both }.is_clean();
 }
 
 #[test]

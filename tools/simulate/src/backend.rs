@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cronward::job::NodeName;
+use cronward::job::{LockName, NodeName};
+use cronward::resource::{AcquireRequest, Demand, Demands, LockHold};
 use cronward::slot::{Mark, Slot, Token};
 use cronward::store::memory::Ledger;
 use cronward::store::{Claim, ClaimRequest, Closing, Release, Renewal, Settlement, Wake};
@@ -49,6 +50,8 @@ pub(super) struct Processed {
     /// A lease that had lapsed and was set again by its holder.
     pub(super) restored: Option<Standing>,
     pub(super) wakes: Vec<Wake>,
+    /// Hints on locks: to which process, and which of its requests.
+    pub(super) lock_wakes: Vec<(Token, Token)>,
     pub(super) broken: Option<Broken>,
 }
 
@@ -116,6 +119,9 @@ impl Backend {
             (Ask::Inspect(slots), _) => done.answer = Some(Answer::Records(self.kept.ledger.inspect(slots, now))),
             (Ask::Nodes, _) => done.answer = Some(Answer::Nodes(now, self.kept.ledger.nodes(now))),
             (Ask::Register(jobs), _) => done.answer = Some(Answer::Jobs(self.kept.ledger.register(jobs, now))),
+            (Ask::Acquire(_) | Ask::RenewLock(_) | Ask::Release(_) | Ask::Pauses, _) => {
+                done.answer = self.on_locks(&request.ask, now);
+            }
             (Ask::Claim(claim), Some(id)) => self.claim(claim, id, (now, request.shown), &mut done),
             (Ask::Close { slot, max_attempts }, Some(id)) => {
                 let answer = match self.kept.ledger.close(slot, *max_attempts, by, now) {
@@ -136,7 +142,37 @@ impl Backend {
             done.broken = self.compare(slot, id, now);
         }
         done.wakes = self.kept.ledger.take_wakes();
+        done.lock_wakes = self.kept.ledger.take_lock_wakes();
         done
+    }
+
+    fn on_locks(&mut self, ask: &Ask, now: DateTime<Utc>) -> Option<Answer> {
+        let shares = self.bug == Some(Bug::ExclusiveAdmitsTwo);
+        let ledger = &mut self.kept.ledger;
+        match ask {
+            Ask::Acquire(request) if shares => {
+                let demands = shared(&request.demands);
+                Some(Answer::Acquired(ledger.acquire(&AcquireRequest { demands, ..request.clone() }, now)))
+            }
+            Ask::RenewLock(hold) if shares => {
+                let demands = shared(&hold.demands);
+                Some(Answer::LockRenewal(ledger.renew_lock(&LockHold { demands, ..hold.clone() }, now)))
+            }
+            Ask::Acquire(request) => Some(Answer::Acquired(ledger.acquire(request, now))),
+            Ask::RenewLock(hold) => Some(Answer::LockRenewal(ledger.renew_lock(hold, now))),
+            Ask::Release(exit) => Some(Answer::LockRelease(ledger.release(exit, now))),
+            Ask::Pauses => {
+                let paused = ledger.pauses().into_iter().filter(|(_, pause)| pause.remaining(now).is_some());
+                Some(Answer::Pauses(paused.map(|(job, _)| job).collect()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the store lets a request hold a lock.
+    pub(super) fn lets_hold(&self, lock: &LockName, token: Token, now: DateTime<Utc>) -> bool {
+        let records = self.kept.ledger.lock_records(std::slice::from_ref(lock), now);
+        records.iter().flat_map(|record| record.holders()).any(|entry| entry.token == token)
     }
 
     fn shadow(&mut self, id: SlotId) -> &mut Shadow {
@@ -258,6 +294,7 @@ impl Backend {
             }
             Ask::Claim(_) | Ask::Close { .. } => {}
             Ask::Inspect(_) | Ask::Nodes | Ask::Heartbeat(_) | Ask::Register(_) => {}
+            Ask::Acquire(_) | Ask::RenewLock(_) | Ask::Release(_) | Ask::Pauses => {}
         }
     }
 
@@ -294,6 +331,9 @@ impl Backend {
     pub(super) fn leaks<'a>(&mut self, slots: impl Iterator<Item = &'a Slot>, now: DateTime<Utc>) -> Option<Broken> {
         let after = cronward::clock::later(now, self.retention * 2);
         while self.kept.ledger.purge(after) > 0 {}
+        if let Some(record) = self.kept.ledger.lock_records(&[], after).first() {
+            return Some((Check::Leak, format!("the queue of {} is kept beyond the retention", record.lock)));
+        }
         let mut kept = slots.filter(|slot| self.kept.ledger.counter(slot).is_some());
         kept.next().map(|slot| (Check::Leak, format!("the counter of {slot} is kept beyond the retention")))
     }
@@ -303,6 +343,12 @@ impl Backend {
         self.kept.ledger.purge(now);
         self.strangers.purge(now);
     }
+}
+
+/// The same locks, beside whoever is there.
+fn shared(demands: &Demands) -> Demands {
+    let all = demands.iter().map(|demand| Demand::shared(demand.lock().clone())).collect();
+    Demands::new(all).unwrap_or_else(|_| demands.clone())
 }
 
 const fn settlement(answer: &Settlement) -> &'static str {

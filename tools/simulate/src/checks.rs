@@ -72,6 +72,16 @@ checks! {
     Afterwards,
     /// Something is kept for ever.
     Leak,
+    /// Two commands ran at once whose locks exclude each other, and nobody told of it; or with `on_lost = "kill"` at all.
+    K1,
+    /// A command was started without the locks that its job names.
+    Unlocked,
+    /// Locks that nobody needs any more were kept from others.
+    Kept,
+    /// An attempt that only waited for its locks was counted.
+    Waited,
+    /// What a node told of locks is not what it had heard of them.
+    Untold,
     /// By the nodes' journals something was done that nothing explains.
     Journals,
     /// The simulation itself does not move on.
@@ -252,6 +262,20 @@ bugs! {
     NeverDoneAgain,
     /// The node tells a store again that a run was done which had failed.
     FailureDoneAgain,
+    /// The store lets in two who ask for a lock each for itself alone.
+    ExclusiveAdmitsTwo,
+    /// The node starts the commands of jobs without their locks.
+    StartsWithoutLocks,
+    /// The node keeps a slot's locks while it waits for a retry.
+    LocksKeptInRetry,
+    /// The node does not release locks.
+    LocksNotReleased,
+    /// The node takes whatever comes of a renewal of its locks for a renewal: its trust in them has no end.
+    LocksNeverLost,
+    /// The node reports an attempt that only waited for its locks as failed.
+    WaitingCounts,
+    /// The node does not tell that it holds its locks.
+    LocksUntold,
 }
 
 impl Bug {
@@ -283,7 +307,26 @@ impl Bug {
             Self::WatchdogOutlivesTheRun => &[Check::Afterwards],
             Self::CounterWithoutTtl => &[Check::Leak],
             Self::TimersFireAtOnce => &[Check::Stuck],
+            Self::ExclusiveAdmitsTwo | Self::LocksNeverLost => &[Check::K1],
+            Self::StartsWithoutLocks => &[Check::Unlocked],
+            Self::LocksKeptInRetry | Self::LocksNotReleased => &[Check::Kept],
+            Self::WaitingCounts => &[Check::Waited],
+            Self::LocksUntold => &[Check::Untold],
         }
+    }
+
+    /// Whether it shows only where jobs name locks.
+    pub(super) const fn is_of_locks(self) -> bool {
+        matches!(
+            self,
+            Self::ExclusiveAdmitsTwo
+                | Self::StartsWithoutLocks
+                | Self::LocksKeptInRetry
+                | Self::LocksNotReleased
+                | Self::LocksNeverLost
+                | Self::WaitingCounts
+                | Self::LocksUntold
+        )
     }
 }
 

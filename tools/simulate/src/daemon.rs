@@ -263,7 +263,7 @@ impl Daemon {
 
     /// Whether a clean shutdown is complete.
     pub(super) fn may_leave(&self) -> bool {
-        self.is_leaving() && self.drives.tasks().next().is_none()
+        self.is_leaving() && self.drives.are_over()
     }
 }
 

@@ -4,13 +4,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cronward::clock::{Mono, Now};
 use cronward::drive::Fact;
 use cronward::event::Event as Told;
-use cronward::machine::{End, SlotMachine};
+use cronward::machine::{End, LockReply, SlotMachine};
 use cronward::node::{DriveId, Start};
+use cronward::resource::{LockHint, LockRenewal};
 use cronward::slot::{Exit, ExitStatus, Lease, RunContext, Slot, Token};
 use cronward::store::{Claim, Op};
 
@@ -19,8 +21,12 @@ use crate::checks::Bug;
 use crate::desk::Desk;
 use crate::faults::Fault;
 use crate::message::{Answer, Ask, NoAnswer};
+use crate::nature::Event;
 use crate::requests::{Asked, Requests};
 use crate::task::{SLOWEST_START, Task, assignment, begin};
+
+/// How long a drive whose slot is over waits for the store to answer that its locks are free, as in `drive::task`.
+const LAST_RELEASES: Duration = Duration::from_secs(2);
 
 /// What a node's machine hears of its drives.
 #[derive(Debug)]
@@ -35,6 +41,8 @@ pub(super) enum ToNode {
 #[derive(Debug, Default)]
 pub(super) struct Drives {
     tasks: BTreeMap<DriveId, Task>,
+    /// Those whose slots are over and whose locks are being released; until when, and what is told then.
+    leaving: BTreeMap<DriveId, (Task, Mono, ToNode)>,
     requests: Requests,
     again: Again,
     told: Vec<ToNode>,
@@ -48,6 +56,11 @@ impl Drives {
 
     pub(super) fn tasks(&self) -> impl Iterator<Item = &Task> {
         self.tasks.values()
+    }
+
+    /// Nothing is driven, and nothing is waited for.
+    pub(super) fn are_over(&self) -> bool {
+        self.tasks.is_empty() && self.leaving.is_empty()
     }
 
     pub(super) fn task(&self, id: DriveId) -> Option<&Task> {
@@ -116,8 +129,8 @@ impl Drives {
                 run.settled = true;
             }
             task.outlive(desk);
-            self.told.push(ToNode::Ended { slot, id, tick: task.scheduled_at, end });
-            return;
+            let told = ToNode::Ended { slot, id, tick: task.scheduled_at, end };
+            return self.leave(desk, id, task, told);
         }
         if !task.machine.is_holding()
             && let Some(run) = task.run.take().and_then(|run| desk.nature.runs.get_mut(run))
@@ -142,6 +155,16 @@ impl Drives {
                 Ok(_) => {}
                 Err(none) => self.tell(desk, task, |it, now| it.handle_renewal(now, of, Err(none.error(Op::Renew)))),
             },
+            Asked::Lock(op, task, of, sent) => self.locks_answered(desk, (task, of, sent), (op, answer)),
+            Asked::Pause(task) => self.tell(desk, task, |machine, now| {
+                let job = machine.slot().job();
+                let reply = match &answer {
+                    Ok(Answer::Pauses(paused)) => Ok(paused.contains(job)),
+                    Ok(_) => return,
+                    Err(none) => Err(none.error(Op::Pauses)),
+                };
+                machine.handle_pause(now, reply);
+            }),
             Asked::Settlement(task, fact) => self.settled(desk, task, fact, answer),
             Asked::Inspect(round, facts) => {
                 self.again.looked_up(desk, &mut self.requests, (round, facts), answer.ok());
@@ -201,6 +224,7 @@ impl Drives {
             let now = desk.nature.now;
             desk.nature.story(&context.slot).into_iter().for_each(|story| story.not_started = Some(now));
             let status = ExitStatus::NotStarted { code: 127, message: "not found".to_owned() };
+            self.tasks.get_mut(&id).into_iter().for_each(|task| task.is_over(desk));
             return self.tell(desk, id, |machine, now| {
                 machine.handle_started(now);
                 machine.handle_exit(now, exit(status));
@@ -208,7 +232,7 @@ impl Drives {
         }
         let Some(task) = self.tasks.get_mut(&id) else { return };
         let token = task.granted.map_or(Token::from_bits(0), |(token, _)| token);
-        let run = begin(desk, id, token, context);
+        let run = begin(desk, id, (token, task.asked), context);
         task.run = Some(run);
         // A node that stood still between the order and the start did so under the run as well.
         let paused = desk.nature.now > task.ordered + SLOWEST_START;
@@ -218,11 +242,86 @@ impl Drives {
 
     /// The node notices that the command has ended.
     pub(super) fn ended(&mut self, desk: &mut Desk<'_>, (id, run): (u64, usize), code: Result<i32, i32>) {
-        if self.tasks.get(&id).is_none_or(|task| task.run != Some(run)) {
-            return;
-        }
+        let Some(task) = self.tasks.get_mut(&id).filter(|task| task.run == Some(run)) else { return };
+        task.is_over(desk);
         let status = code.map_or_else(ExitStatus::Signal, ExitStatus::Code);
         self.tell(desk, id, |machine, now| machine.handle_exit(now, exit(status)));
+    }
+}
+
+/// What is only of locks.
+impl Drives {
+    /// The slot is over; its locks may still have to be released.
+    fn leave(&mut self, desk: &mut Desk<'_>, id: u64, mut task: Task, told: ToNode) {
+        if !task.machine.leaves_locks() {
+            return self.told.push(told);
+        }
+        let until = desk.now.mono + LAST_RELEASES;
+        let when = desk.clock.when(until).max(desk.nature.now);
+        desk.nature.queue.push(when, Event::LockTimer { of: desk.process, task: id, at: until });
+        task.set_lock_timer(desk, id);
+        self.leaving.insert(id, (task, until, told));
+    }
+
+    /// Tells a task's machine something of its locks, also while it leaves them.
+    fn tell_of_locks(&mut self, desk: &mut Desk<'_>, id: u64, what: impl FnOnce(&mut SlotMachine, Now)) {
+        let Some((mut task, until, told)) = self.leaving.remove(&id) else { return self.tell(desk, id, what) };
+        what(&mut task.machine, desk.now);
+        if !task.carry_out(desk, id, (&mut self.requests, &self.again)) {
+            return;
+        }
+        while let Some(event) = task.machine.poll_event() {
+            desk.nature.hear(desk.process, desk.uncorrected.wall, task.machine.slot(), &event);
+        }
+        if !task.machine.leaves_locks() || desk.now.mono >= until {
+            return self.told.push(told);
+        }
+        task.set_lock_timer(desk, id);
+        self.leaving.insert(id, (task, until, told));
+    }
+
+    /// Something may be due about a task's locks.
+    pub(super) fn lock_timer(&mut self, desk: &mut Desk<'_>, id: DriveId, at: Mono) {
+        let leaves = self.leaving.get_mut(&id).map(|(task, until, _)| (task, *until <= at));
+        let due = match leaves {
+            Some((task, is_last)) => Some((task, is_last)),
+            None => self.tasks.get_mut(&id).map(|task| (task, false)),
+        };
+        let due = due.filter(|(task, is_last)| *is_last || task.lock_timer == Some(at));
+        if due.map(|(task, _)| task.lock_timer = None).is_some() {
+            self.tell_of_locks(desk, id, |machine, now| machine.handle_lock_timeout(now));
+        }
+    }
+
+    /// A hint on locks: each drive hears it that has asked for some.
+    pub(super) fn hear_of_locks(&mut self, desk: &mut Desk<'_>, hint: LockHint) {
+        let listen: Vec<DriveId> = self.tasks.iter().filter(|(_, task)| task.listens).map(|(id, _)| *id).collect();
+        for id in listen {
+            self.tell(desk, id, |machine, now| machine.handle_lock_hint(now, hint));
+        }
+    }
+
+    fn locks_answered(
+        &mut self,
+        desk: &mut Desk<'_>,
+        (id, of, sent): (u64, Token, Mono),
+        (op, answer): (Op, Result<Answer, NoAnswer>),
+    ) {
+        let mistaken = desk.nature.is_bug(Bug::LocksNeverLost);
+        if let Ok(answer) = &answer {
+            desk.nature.hears_of_locks(of, sent, answer);
+        }
+        let reply = match (op, answer) {
+            (_, Ok(Answer::Acquired(answer))) => LockReply::Acquired(Ok(answer)),
+            (Op::RenewLock, _) if mistaken => LockReply::Renewed(Ok(LockRenewal::Renewed)),
+            (_, Ok(Answer::LockRenewal(answer))) => LockReply::Renewed(Ok(answer)),
+            (_, Ok(Answer::LockRelease(answer))) => LockReply::Released(Ok(answer)),
+            (_, Ok(_)) => return,
+            (Op::Acquire, Err(none)) => LockReply::Acquired(Err(none.error(op))),
+            (Op::RenewLock, Err(none)) => LockReply::Renewed(Err(none.error(op))),
+            (_, Err(none)) => LockReply::Released(Err(none.error(op))),
+        };
+        self.tell_of_locks(desk, id, |machine, now| machine.handle_lock_reply(now, of, reply));
     }
 }
 

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use cronward::job::NodeName;
+use cronward::resource::LockHint;
 use cronward::slot::{Slot, Token, Trigger};
 use cronward::store::{ClaimRequest, Wake};
 
@@ -86,6 +87,14 @@ impl World {
         for wake in processed.wakes {
             self.publish(&wake);
         }
+        self.look_at_queues(request, processed.answer.as_ref());
+        for (instance, token) in processed.lock_wakes {
+            let to = Process::of(instance);
+            if self.nature.scenario.poll.is_none() && self.hosts.get(to.node).is_some_and(|host| host.start == to.start)
+            {
+                self.hint(to.node, |to| Event::LockHint { to, hint: LockHint::Ready(token) });
+            }
+        }
         if let Some(answer) = processed.answer {
             self.nature.reply(request, Ok(answer), slow);
         }
@@ -96,21 +105,25 @@ impl World {
             return;
         }
         for node in 0..self.hosts.len() {
-            let calm = self.nature.is_calm();
-            let lost = !calm && self.nature.dice.chance(self.nature.scenario.rates.hint_lost);
-            let cut_off = self.nature.cut_off_until.get(node).is_some_and(|until| *until > self.nature.now);
-            let Some(host) = self.hosts.get(node).filter(|host| host.daemon.is_some()) else { continue };
-            let to = Process { node, start: host.start };
-            if lost || cut_off || self.nature.is_deaf(node) {
-                self.nature.strike(Fault::HintLost);
-                self.nature.enter_node("hint_lost", node, self.nature.now);
-                self.nature.trouble(node, self.nature.now);
-                continue;
-            }
-            let delayed = if calm { 0 } else { self.nature.scenario.rates.delay };
-            let way = self.nature.way((node, None), delayed, self.nature.scenario.rates.longest_delay);
-            self.nature.queue.push(self.nature.now + way, Event::Hint { to, wake: Box::new(wake.clone()) });
+            self.hint(node, |to| Event::Hint { to, wake: Box::new(wake.clone()) });
         }
+    }
+
+    /// A hint to one node; it may be lost, or late.
+    fn hint(&mut self, node: usize, hint: impl FnOnce(Process) -> Event) {
+        let calm = self.nature.is_calm();
+        let lost = !calm && self.nature.dice.chance(self.nature.scenario.rates.hint_lost);
+        let cut_off = self.nature.cut_off_until.get(node).is_some_and(|until| *until > self.nature.now);
+        let Some(host) = self.hosts.get(node).filter(|host| host.daemon.is_some()) else { return };
+        let to = Process { node, start: host.start };
+        if lost || cut_off || self.nature.is_deaf(node) {
+            self.nature.strike(Fault::HintLost);
+            self.nature.enter_node("hint_lost", node, self.nature.now);
+            return self.nature.trouble(node, self.nature.now);
+        }
+        let delayed = if calm { 0 } else { self.nature.scenario.rates.delay };
+        let way = self.nature.way((node, None), delayed, self.nature.scenario.rates.longest_delay);
+        self.nature.queue.push(self.nature.now + way, hint(to));
     }
 
     /// Another cluster, with another namespace of the same store, has a job of the same name.
@@ -256,6 +269,7 @@ impl World {
         let now = self.nature.instant();
         self.nature.strike(fault);
         self.nature.enter(fault.as_str(), "store", self.nature.now);
+        self.nature.losses.push(self.nature.now);
         let before = self.backend.kept.shadows.clone();
         if fault == Fault::Wipe {
             self.backend.wipe(now);
@@ -291,6 +305,9 @@ impl World {
         for (node, host) in self.hosts.iter().enumerate().filter(|(node, _)| only.is_none_or(|only| only == *node)) {
             let to = Process { node, start: host.start };
             self.nature.queue.push(self.nature.now, Event::Hint { to, wake: Box::new(Wake::Resync) });
+            if self.nature.scenario.has_locks() {
+                self.nature.queue.push(self.nature.now, Event::LockHint { to, hint: LockHint::Resync });
+            }
         }
     }
 

@@ -52,6 +52,12 @@ pub(super) struct SlotHistory {
     pub(super) grants: u32,
     /// When a command of it could last not be started.
     pub(super) not_started: Option<Time>,
+    /// Requests for locks, in order.
+    pub(super) lock_requests: Vec<Token>,
+    /// Runs of which their node told that their locks were lost, in doubt, set again or had by another.
+    pub(super) lock_alarms: Vec<(Process, Attempt)>,
+    /// Who has waited for its locks in vain, each time.
+    pub(super) in_vain: Vec<(Process, Time)>,
 }
 
 /// One run of a command.
@@ -80,6 +86,8 @@ pub(super) struct SimulatedRun {
     pub(super) stubborn: bool,
     /// Which of its ends is planned.
     pub(super) plan: u32,
+    /// The request for its locks.
+    pub(super) locks: Option<Token>,
 }
 
 impl SimulatedRun {
@@ -115,6 +123,9 @@ impl SlotHistory {
             given_up: false,
             grants: 0,
             not_started: None,
+            lock_requests: Vec::new(),
+            lock_alarms: Vec::new(),
+            in_vain: Vec::new(),
         }
     }
 
@@ -184,6 +195,12 @@ classes! {
     runs: "runs",
     /// The store's answers.
     requests: "requests",
+    /// Attempts that were told to wait for their locks.
+    queued: "attempts that waited for locks",
+    /// Attempts whose command was not started for want of locks.
+    in_vain: "attempts that waited for locks in vain",
+    /// Runs whose locks were lost, or in doubt.
+    locks_lost: "runs whose locks were lost, in doubt, or set again",
 }
 
 /// Figures of one or many worlds.
@@ -193,6 +210,8 @@ pub struct Summary {
     pub worlds: u64,
     /// Of these: slots are shorter than what strikes them.
     pub short: u64,
+    /// Of these: jobs name locks.
+    pub locked: u64,
     /// Of these: the offset of their time zone from UTC changes while they last.
     pub changes_of_offset: u64,
     /// Of these: the checker of journals judged what their nodes wrote, of so many slots.
@@ -217,6 +236,7 @@ impl Summary {
     pub fn add(&mut self, other: &Self) {
         self.worlds += other.worlds;
         self.short += other.short;
+        self.locked += other.locked;
         self.changes_of_offset += other.changes_of_offset;
         self.judged += other.judged;
         self.judged_slots += other.judged_slots;
@@ -245,6 +265,7 @@ impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:>12}  worlds", self.worlds)?;
         writeln!(f, "{:>12}  of these: with slots of one to five seconds", self.short)?;
+        writeln!(f, "{:>12}  of these: with jobs that name locks", self.locked)?;
         writeln!(f, "{:>12}  of these: the clocks of their time zone change", self.changes_of_offset)?;
         let judged =
             format!("of these: the journals of their nodes were judged as well, with {} slots", self.judged_slots);

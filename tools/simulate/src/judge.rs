@@ -15,6 +15,7 @@ use crate::checks::Check;
 use crate::engine::Time;
 use crate::faults::Fault;
 use crate::history::SimulatedRun;
+use crate::lock_needs::after_queue;
 use crate::message::{Ask, Process, Request};
 use crate::shadow::Standing;
 use crate::world::World;
@@ -159,6 +160,9 @@ impl World {
         let runs = story.runs.iter().filter_map(|run| self.nature.runs.get(*run));
         let failed = runs.filter(|run| run.by == process && run.ended.is_some()).count() > 0;
         let handicap = if failed { handicap + longest_delay } else { handicap };
+        // Nor does anybody else wait for who has waited for locks in vain.
+        let vain = story.in_vain.iter().filter(|(by, _)| *by == process).count();
+        let handicap = if vain > 0 { handicap + longest_delay + after_queue(vain) } else { handicap };
         let slack = self.slack(policy);
         let recovered = good + policy.lease_ttl + scenario.network.timeout + LONGEST_PAUSE + handicap;
         let due = scenario.time(free).max(tick) + LOOK + handicap + slack;
@@ -244,14 +248,16 @@ impl World {
         // One that could not be started is no run, and nobody says whose it was.
         let unstarted = story.and_then(|story| story.not_started);
         let unstarted = unstarted.is_some_and(|at| self.nature.scenario.instant(at + handicap) > before);
-        let waits = waits && !unstarted && !runs.into_iter().any(recent);
+        let in_vain = story.is_some_and(|story| story.in_vain.iter().any(|(by, _)| by.node == node));
+        let waits = waits && !unstarted && !in_vain && !runs.into_iter().any(recent);
         waits && well && ticked && allowed && policy.start_deadline.is_none()
     }
 
     /// A machine asked for a command to be started: its lease must stand, unless the store forgot it.
     pub(super) fn look_at_starts(&mut self) {
-        for (slot, token) in std::mem::take(&mut self.nature.spawned) {
+        for (slot, token, locks) in std::mem::take(&mut self.nature.spawned) {
             let Some(id) = self.nature.id(&slot) else { continue };
+            self.look_at_locks_of(&slot, locks);
             let lost = self.nature.stories.get(&id).is_none_or(|story| story.lost);
             // Or somebody else has done it while the answer was on its way; that is told when this run ends.
             let done = self.backend.kept.shadows.get(&id).is_some_and(|shadow| shadow.done.is_some());

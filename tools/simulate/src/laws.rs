@@ -54,6 +54,7 @@ impl World {
             }
             self.look_at_silence(&story, &runs, &classes);
         }
+        self.look_at_locks();
         let (slots, now) = (self.nature.stories.values().map(|story| &story.slot), self.nature.instant());
         if let Some((check, text)) = self.backend.leaks(slots, now) {
             self.nature.break_off(check, text);
@@ -175,6 +176,9 @@ fn classify(story: &SlotHistory, runs: &[SimulatedRun], done: bool) -> Classes {
         unused_grants: u64::from(story.grants.saturating_sub(guarded)),
         runs: 0,
         requests: 0,
+        queued: 0,
+        in_vain: 0,
+        locks_lost: 0,
     }
 }
 
@@ -250,7 +254,8 @@ impl World {
         let runs = self.nature.of_job(id).flat_map(|(_, story)| &story.runs);
         let ends = runs.filter_map(|run| self.nature.runs.get(*run)).map(|run| run.ended.unwrap_or(now));
         let tried = self.nature.of_job(id).filter_map(|(_, story)| story.not_started);
-        ends.chain(tried).max().unwrap_or_default()
+        // Who waits for its locks is busy, and so is who pauses after that.
+        ends.chain(tried).chain(self.queued_until(id)).max().unwrap_or_default()
     }
 
     /// Until when a lease of the job excused that nobody started anything.
@@ -331,6 +336,7 @@ mod tests {
             unnameable: Vec::new(),
             stubborn: false,
             plan: 0,
+            locks: None,
         }
     }
 

@@ -15,6 +15,7 @@
 //!               │   ├─▶ daemon, drives, task, requests, again: a node, as `cronward::node` has it, without a runtime
 //!               │   └─▶ backend: the ledger, and a shadow of every slot
 //!               ├─▶ checks, judge, laws: what was promised
+//!               ├─▶ lock_mix, lock_needs, locks, lock_laws: the locks that jobs name, what became of each request, and what was promised of them
 //!               └─▶ journals, recorder: what the nodes wrote and the commands recorded, for `cronward::verify`
 //! ```
 //!
@@ -24,10 +25,14 @@
 //! seeds about all are large. A seed is one history of one version of this code: where the order changes in which a world draws its
 //! chances, its seeds are other worlds, and a seed that was kept shows another history than the one that it was kept for.
 //!
+//! Of the seeds from [`LOCKS_FROM`] on, half of the worlds have jobs that name locks, by a stream of their own again: one or two locks, each
+//! exclusive, of readers and writers, or of two permits. Fresh seeds are drawn from there on.
+//!
 //! What a node decides is decided by the code that a real one runs: [`cronward::node`]'s machine and the machines of its slots. What
 //! only passes messages on is written here by itself: a change of `drive::task` has to be made in `drives` and `task`, one of `drive::again` in `again`.
+//! Of locks, what only passes messages on is in `locks` and `drives`, as `drive::locks` and `drive::task` have it.
 //! Not simulated are the queue before the claim (`drive::admission`), jobs that are another node's, nodes of one name, purging, notes,
-//! operators' resets and the last heartbeat of a node that leaves; and the end of a slot's drive reaches its node at once.
+//! operators' resets, pauses and evictions, files that name other locks than before, and the last heartbeat of a node that leaves; and the end of a slot's drive reaches its node at once.
 
 mod again;
 mod backend;
@@ -42,6 +47,10 @@ mod history;
 mod journals;
 mod judge;
 mod laws;
+mod lock_laws;
+mod lock_mix;
+mod lock_needs;
+mod locks;
 mod message;
 mod nature;
 mod recorder;
@@ -58,6 +67,7 @@ pub use checks::{BrokenPromise, Check};
 pub use faults::{Fault, FaultSet};
 pub use history::{Classes, Summary};
 pub use journals::Judged;
-pub use scenario::{Limits, SHORT_FROM};
+pub use lock_mix::LOCKS_FROM;
+pub use scenario::{Limits, SHORT_FROM, is_short};
 pub use search::{Control, JUDGED, Shrunk, control, shrink};
 pub use world::{Options, WorldOutcome, run};

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use cronward::job::JobName;
+use cronward::resource::{AcquireRequest, Acquired, LockExit, LockHold, LockRelease, LockRenewal};
 use cronward::slot::{Lease, RunRecord, Slot, SlotRecord, Token};
 use cronward::store::{
     Applied, Claim, ClaimRequest, Closing, ErrorKind, HeartbeatReply, JobEntry, NodeEntry, NodeReport, Op, Release,
@@ -16,6 +18,19 @@ pub(super) struct Process {
     pub(super) node: usize,
     /// Which start of it.
     pub(super) start: u32,
+}
+
+impl Process {
+    /// By what a store of locks knows it.
+    pub(super) fn instance(self) -> Token {
+        Token::from_bits((u128::from(self.start) << 8) | u128::try_from(self.node & 0xff).unwrap_or(0))
+    }
+
+    /// Which one that is.
+    pub(super) fn of(instance: Token) -> Self {
+        let node = usize::try_from(instance.bits() & 0xff).unwrap_or(usize::MAX);
+        Self { node, start: u32::try_from(instance.bits() >> 8).unwrap_or(u32::MAX) }
+    }
 }
 
 /// A request on its way.
@@ -46,6 +61,10 @@ pub(super) enum Ask {
     Nodes,
     Heartbeat(NodeReport),
     Register(Vec<JobEntry>),
+    Acquire(AcquireRequest),
+    RenewLock(LockHold),
+    Release(LockExit),
+    Pauses,
 }
 
 impl Ask {
@@ -61,6 +80,10 @@ impl Ask {
             Self::Nodes => Op::Nodes,
             Self::Heartbeat(_) => Op::Heartbeat,
             Self::Register(_) => Op::Register,
+            Self::Acquire(_) => Op::Acquire,
+            Self::RenewLock(_) => Op::RenewLock,
+            Self::Release(_) => Op::Release,
+            Self::Pauses => Op::Pauses,
         }
     }
 
@@ -91,7 +114,8 @@ impl Ask {
             | Self::Fail { lease, .. }
             | Self::GiveBack { lease, .. } => Some(&lease.slot),
             Self::Close { slot, .. } => Some(slot),
-            Self::Inspect(_) | Self::Nodes | Self::Heartbeat(_) | Self::Register(_) => None,
+            Self::Inspect(_) | Self::Nodes | Self::Heartbeat(_) | Self::Register(_) | Self::Pauses => None,
+            Self::Acquire(_) | Self::RenewLock(_) | Self::Release(_) => None,
         }
     }
 }
@@ -108,6 +132,11 @@ pub(super) enum Answer {
     Heartbeat(HeartbeatReply),
     Jobs(Vec<JobEntry>),
     Nodes(DateTime<Utc>, Vec<NodeEntry>),
+    Acquired(Acquired),
+    LockRenewal(LockRenewal),
+    LockRelease(LockRelease),
+    /// Of which jobs.
+    Pauses(Vec<JobName>),
 }
 
 /// Why there is no answer.

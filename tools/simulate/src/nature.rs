@@ -6,6 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, SubsecRound, Utc};
 use cronward::clock::Mono;
 use cronward::event::Event as Told;
+use cronward::resource::LockHint;
 use cronward::slot::{Lease, RunContext, Slot, Token};
 use cronward::store::Wake;
 use cronward::verify;
@@ -17,6 +18,7 @@ use crate::engine::{Dice, Queue, Time};
 use crate::faults::Fault;
 use crate::history::{SimulatedRun, SlotHistory, Summary};
 use crate::journals::Journals;
+use crate::lock_needs::LockNeed;
 use crate::message::{Answer, Ask, NoAnswer, Process, Request};
 use crate::scenario::Scenario;
 use crate::weather::Weather;
@@ -30,6 +32,10 @@ pub(super) enum Event {
     Answer { to: Process, id: u64, answer: Result<Box<Answer>, NoAnswer> },
     /// A hint reaches a node.
     Hint { to: Process, wake: Box<Wake> },
+    /// A hint on locks reaches a node.
+    LockHint { to: Process, hint: LockHint },
+    /// What a machine has to do about locks is due.
+    LockTimer { of: Process, task: u64, at: Mono },
     /// A machine's timer is due.
     Timer { of: Process, task: u64, at: Mono },
     /// A round of telling a store again goes on.
@@ -73,8 +79,12 @@ pub(super) struct Nature {
     pub(super) deaf_until: Vec<Time>,
     /// The starts of nodes whose heartbeat has reached the store.
     pub(super) heartbeats: BTreeSet<(usize, u32)>,
-    /// Starts that the world has not looked at yet.
-    pub(super) spawned: Vec<(Slot, Token)>,
+    /// Starts that the world has not looked at yet, with the requests for their locks.
+    pub(super) spawned: Vec<(Slot, Token, Option<Token>)>,
+    /// Every request for locks.
+    pub(super) needs: BTreeMap<Token, LockNeed>,
+    /// When the store lost data.
+    pub(super) losses: Vec<Time>,
     pub(super) summary: Summary,
     pub(super) finding: Option<BrokenPromise>,
     pub(super) trace: Option<Vec<String>>,
@@ -100,6 +110,8 @@ impl Nature {
             deaf_until: vec![Time::ZERO; nodes],
             heartbeats: BTreeSet::new(),
             spawned: Vec::new(),
+            needs: BTreeMap::new(),
+            losses: Vec::new(),
             summary: Summary::default(),
             finding: None,
             trace: trace.then(Vec::new),
@@ -180,9 +192,11 @@ impl Nature {
         self.note(|_| format!("  n{} tells of {slot}: {told:?}", by.node + 1));
         let mute = self.is_bug(Bug::Mute);
         let alarm = matches!(told, Told::LeaseInDoubt { .. } | Told::LeaseLost { .. } | Told::Overtaken { .. });
-        if mute && alarm {
+        let unsaid = self.is_bug(Bug::LocksUntold) && matches!(told, Told::LockHeld(_));
+        if (mute && alarm) || unsaid {
             return;
         }
+        self.look_at_told_locks(by, slot, told);
         self.write(by, wall, Some(slot), told);
         if let Some(story) = self.story(slot) {
             story.hear(by, told);
@@ -272,6 +286,7 @@ impl Nature {
     }
 
     fn check_sending(&mut self, request: &Request) {
+        self.look_at_sent_locks(request);
         let Ask::Renew(lease) = &request.ask else { return };
         if self.run_of(&lease.slot, lease.token).is_some_and(|run| run.settled) {
             let text = format!(

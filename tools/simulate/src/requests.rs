@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cronward::clock::Now;
+use cronward::clock::{Mono, Now};
 use cronward::drive::Fact;
 use cronward::slot::{Slot, Token};
+use cronward::store::Op;
 
 use crate::checks::Bug;
 use crate::desk::Desk;
@@ -26,6 +27,10 @@ pub(super) enum Asked {
     Heartbeat(Now),
     Register(u64),
     Close(Slot),
+    /// An order about the locks of a request, with its token, sent at this instant.
+    Lock(Op, u64, Token, Mono),
+    /// Whether the slot's job is paused.
+    Pause(u64),
 }
 
 /// The requests of one daemon.

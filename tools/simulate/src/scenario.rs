@@ -15,6 +15,7 @@ use cronward::slot::Period;
 
 use crate::engine::{self, Dice, Time};
 use crate::faults::{Fault, FaultSet, Rates};
+use crate::lock_mix;
 
 /// What a world may have at the most; for a smaller world of the same seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +97,14 @@ impl Scenario {
         for name in ["a", "b", "c"].into_iter().take(job_count) {
             jobs.extend(job(name, &rhythm, &network, &mut Dice::new(seed, 10 + jobs.len() as u64))?);
         }
+        for (job, locks) in jobs.iter_mut().zip(lock_mix::drawn(seed, rhythm.period)) {
+            let policy = &mut Arc::make_mut(&mut job.spec).policy;
+            if let Some((demands, wait)) = locks {
+                (policy.locks, policy.lock_wait) = (Some(demands), wait);
+                // The two do not go together: a run without a guard would be one without its locks.
+                policy.on_store_error = OnStoreError::Skip;
+            }
+        }
         let lease_ttl = jobs.iter().map(|job| job.spec.policy.lease_ttl).max().unwrap_or_default();
         let rates = Rates::drawn(mix, &mut Dice::new(seed, 3), lease_ttl);
         let poll = (dice.below(3) == 0).then(|| lease_ttl / 8);
@@ -136,6 +145,11 @@ impl Scenario {
     pub(super) fn has_steady_clocks(&self) -> bool {
         let unsteady = [Fault::ClockJump, Fault::ClockDrift].iter().any(|fault| self.mix.has(*fault));
         !unsteady && self.period <= Duration::from_secs(600)
+    }
+
+    /// Some job names locks.
+    pub(super) fn has_locks(&self) -> bool {
+        self.jobs.iter().any(|job| job.spec.policy.locks.is_some())
     }
 
     pub(super) fn job(&self, name: &JobName) -> Option<(usize, &SimJob)> {
@@ -186,8 +200,14 @@ pub(super) struct Rhythm {
     pub(super) short: bool,
 }
 
-/// The first seed whose world may be one of short slots; see `Rhythm::is_short`.
+/// The first seed whose world may be one of short slots; see [`is_short`].
 pub const SHORT_FROM: u64 = 10_000_000;
+
+/// Of the seeds from [`SHORT_FROM`] on one world in three has slots that are shorter than its outages. Those before it were
+/// tried, and kept, before there were any: their worlds stay what they were, for the draw is a stream of its own.
+pub fn is_short(seed: u64) -> bool {
+    seed >= SHORT_FROM && Dice::new(seed, 7).below(3) == 0
+}
 
 /// Each tick begins a slot of one to five seconds. What a job's policy takes from the length of a slot is the same for all.
 const SHORT: [&str; 5] = ["* * * * * *", "*/2 * * * * *", "*/3 * * * * *", "*/4 * * * * *", "*/5 * * * * *"];
@@ -227,17 +247,11 @@ impl Rhythm {
     /// The rhythm, and when the world begins: one in eight begins before a change of the clock, with hours and days all do.
     pub(super) fn drawn(seed: u64, dice: &mut Dice) -> (Self, DateTime<Utc>) {
         let (rhythm, epoch) = Self::usual(seed, dice);
-        if !Self::is_short(seed) {
+        if !is_short(seed) {
             return (rhythm, epoch);
         }
         let (span, period) = (Period::Tick, SHORT_PERIOD);
         (Self { span, schedules: &SHORT, period, short: true, ..rhythm }, epoch)
-    }
-
-    /// Of the seeds from [`SHORT_FROM`] on one world in three has slots that are shorter than its outages. Those before it were
-    /// tried, and kept, before there were any: their worlds stay what they were, for the draw is a stream of its own.
-    fn is_short(seed: u64) -> bool {
-        seed >= SHORT_FROM && Dice::new(seed, 7).below(3) == 0
     }
 
     fn usual(seed: u64, dice: &mut Dice) -> (Self, DateTime<Utc>) {

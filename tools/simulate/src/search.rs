@@ -7,6 +7,7 @@ use cronward::schedule::ScheduleError;
 use crate::checks::Bug;
 use crate::checks::{BrokenPromise, Check};
 use crate::faults::Fault;
+use crate::lock_mix::LOCKS_FROM;
 use crate::scenario::{Limits, SHORT_FROM};
 use crate::world::{Options, run};
 
@@ -17,6 +18,8 @@ pub struct Control {
     pub bug: Bug,
     /// The first world that shows it.
     pub seed: u64,
+    /// Slots of the worlds before it, in which nothing showed it as it should.
+    pub slots: u64,
     /// How it was found.
     pub finding: BrokenPromise,
     /// The first world whose journals show it to the checker, and as what; none within [`JUDGED`] worlds.
@@ -29,7 +32,11 @@ pub const JUDGED: u64 = 40;
 impl Bug {
     /// From which seed on it is looked for: among worlds that have what it takes.
     const fn first_seed(self) -> u64 {
-        if matches!(self, Self::ClosedBeforeItsOwnToken) { SHORT_FROM } else { 0 }
+        match self {
+            Self::ClosedBeforeItsOwnToken => SHORT_FROM,
+            bug if bug.is_of_locks() => LOCKS_FROM,
+            _ => 0,
+        }
     }
 }
 
@@ -37,11 +44,14 @@ impl Bug {
 pub fn control(bug: Bug, within: u64) -> Result<Option<Control>, ScheduleError> {
     let options = Options { bug: Some(bug), ..Options::default() };
     let first = bug.first_seed();
+    let mut slots = 0;
     for seed in first..first.saturating_add(within) {
-        let finding = run(seed, &options)?.finding.filter(|finding| bug.checks().contains(&finding.check));
+        let outcome = run(seed, &options)?;
+        let finding = outcome.finding.filter(|finding| bug.checks().contains(&finding.check));
         if let Some(finding) = finding {
-            return Ok(Some(Control { bug, seed, finding, judged: by_journals(bug, seed)? }));
+            return Ok(Some(Control { bug, seed, slots, finding, judged: by_journals(bug, seed)? }));
         }
+        slots += outcome.summary.classes.slots;
     }
     Ok(None)
 }

@@ -9,9 +9,11 @@ use chrono::{DateTime, Utc};
 use cronward::clock::Mono;
 use cronward::drive::Fact;
 use cronward::job::{NodeName, OnStoreError};
-use cronward::machine::{Action, Assignment, SlotMachine};
+use cronward::machine::{Action, Assignment, LockAction, LockPort, SlotMachine};
 use cronward::node::Start;
+use cronward::resource::LockExit;
 use cronward::slot::{Attempt, Lease, RunContext, Token};
+use cronward::store::Op;
 
 use crate::again::Again;
 use crate::checks::Bug;
@@ -39,6 +41,16 @@ pub(super) struct Task {
     lease: Option<Lease>,
     pub(super) run: Option<usize>,
     pub(super) timer: Option<Mono>,
+    /// The same for its locks.
+    pub(super) lock_timer: Option<Mono>,
+    /// The request for the locks of its present attempt, while they are needed.
+    pub(super) asked: Option<Token>,
+    /// Its command was started with these.
+    started_with: Option<Token>,
+    /// It hears hints on locks, as from its first request on.
+    pub(super) listens: bool,
+    /// With [`Bug::LocksKeptInRetry`]: releases that wait for the end of the slot.
+    withheld: Vec<LockExit>,
     /// When the start of the command was ordered.
     pub(super) ordered: Time,
     /// Shown to the node: the command may be running.
@@ -55,6 +67,11 @@ impl Task {
             lease: None,
             run: None,
             timer: None,
+            lock_timer: None,
+            asked: None,
+            started_with: None,
+            listens: false,
+            withheld: Vec::new(),
             ordered: Time::ZERO,
             holding,
         }
@@ -73,7 +90,54 @@ impl Task {
                 return false;
             }
         }
+        if self.machine.ended().is_some() {
+            for exit in std::mem::take(&mut self.withheld) {
+                requests.ask(desk, Asked::Lock(Op::Release, id, exit.token, desk.now.mono), Ask::Release(exit), None);
+            }
+        }
+        let needs = self.machine.is_queueing() || self.asked == self.started_with;
+        if let Some(token) = self.asked.filter(|_| !needs) {
+            self.needs_no_locks(desk, token);
+        }
         true
+    }
+
+    /// Its command is over, or will not be started with these.
+    fn needs_no_locks(&mut self, desk: &mut Desk<'_>, token: Token) {
+        desk.nature.needs_no_locks(token);
+        self.asked = None;
+    }
+
+    /// Its command is over, or could not be started.
+    pub(super) fn is_over(&mut self, desk: &mut Desk<'_>) {
+        if let Some(token) = self.asked {
+            self.needs_no_locks(desk, token);
+        }
+    }
+
+    fn ask_for_locks(&mut self, desk: &mut Desk<'_>, id: u64, requests: &mut Requests, order: LockAction) {
+        let of = order.token();
+        let ask = match order {
+            LockAction::Acquire(request) => {
+                if let Some(earlier) = self.asked.filter(|earlier| *earlier != request.token) {
+                    self.needs_no_locks(desk, earlier);
+                }
+                (self.asked, self.listens) = (Some(request.token), true);
+                let attempt = self.granted.map_or(0, |(_, attempt)| attempt);
+                desk.nature.needs_locks(desk.process, self.machine.slot(), attempt, &request);
+                Ask::Acquire(request)
+            }
+            LockAction::Renew(hold) => Ask::RenewLock(hold),
+            LockAction::Release(_) if desk.nature.is_bug(Bug::LocksNotReleased) => return,
+            LockAction::Release(exit) => {
+                if desk.nature.is_bug(Bug::LocksKeptInRetry) && self.machine.ended().is_none() {
+                    return self.withheld.push(exit);
+                }
+                Ask::Release(exit)
+            }
+        };
+        let asked = Asked::Lock(ask.op(), id, of, desk.now.mono);
+        requests.ask(desk, asked, ask, None);
     }
 
     fn act(&mut self, desk: &mut Desk<'_>, id: u64, (requests, again): (&mut Requests, &Again), action: Action) {
@@ -121,13 +185,20 @@ impl Task {
                 };
                 requests.ask(desk, Asked::Settlement(id, fact), ask, None);
             }
-            // No job of a world names locks.
-            Action::Lock(_) | Action::AskPause => {}
+            Action::Lock(order) => self.ask_for_locks(desk, id, requests, order),
+            Action::AskPause => requests.ask(desk, Asked::Pause(id), Ask::Pauses, None),
             Action::GiveBack { lease, run } => {
-                requests.ask(desk, Asked::Settlement(id, None), Ask::GiveBack { lease, run }, None);
+                let counts = desk.nature.is_bug(Bug::WaitingCounts) && run.started_at.is_none();
+                let ask = if counts {
+                    Ask::Fail { lease, run, retry_after: Duration::ZERO }
+                } else {
+                    Ask::GiveBack { lease, run }
+                };
+                requests.ask(desk, Asked::Settlement(id, None), ask, None);
             }
             Action::Spawn(context) => {
                 self.ordered = desk.nature.now;
+                self.started_with = self.asked;
                 spawn(desk, id, self, context);
             }
             Action::Terminate => stop(desk, self, false),
@@ -159,6 +230,17 @@ impl Task {
             desk.nature.queue.push(when, Event::Timer { of: desk.process, task: id, at });
         }
         self.timer = at;
+        self.set_lock_timer(desk, id);
+    }
+
+    /// The same for its locks.
+    pub(super) fn set_lock_timer(&mut self, desk: &mut Desk<'_>, id: u64) {
+        let at = self.machine.poll_lock_timeout();
+        if let Some(at) = at.filter(|_| at != self.lock_timer) {
+            let when = desk.clock.when(at).max(desk.nature.now);
+            desk.nature.queue.push(when, Event::LockTimer { of: desk.process, task: id, at });
+        }
+        self.lock_timer = at;
     }
 }
 
@@ -180,7 +262,8 @@ fn spawn(desk: &mut Desk<'_>, id: u64, task: &Task, context: RunContext) {
         desk.nature.break_off(Check::I6, text);
     }
     if let Some((token, _)) = task.granted {
-        desk.nature.spawned.push((slot.clone(), token));
+        desk.nature.spawned.push((slot.clone(), token, task.asked));
+        desk.nature.look_at_locks_of_start(desk.process, desk.now.mono, &context, task.asked);
     }
     let at = desk.nature.now + desk.nature.dice.span(Duration::from_millis(1), SLOWEST_START);
     let started = Event::Started { by: desk.process, task: id, context: Box::new(context) };
@@ -188,7 +271,12 @@ fn spawn(desk: &mut Desk<'_>, id: u64, task: &Task, context: RunContext) {
 }
 
 /// The command runs, under this token.
-pub(super) fn begin(desk: &mut Desk<'_>, id: u64, token: Token, context: &RunContext) -> usize {
+pub(super) fn begin(
+    desk: &mut Desk<'_>,
+    id: u64,
+    (token, locks): (Token, Option<Token>),
+    context: &RunContext,
+) -> usize {
     let nature = &mut *desk.nature;
     let index = nature.runs.len();
     let habit = nature.scenario.job(context.slot.job()).map(|(_, job)| job.habit);
@@ -217,6 +305,7 @@ pub(super) fn begin(desk: &mut Desk<'_>, id: u64, token: Token, context: &RunCon
         unnameable: Vec::new(),
         stubborn,
         plan: 0,
+        locks,
     });
     nature.summary.classes.runs += 1;
     if let Some(story) = nature.story(&context.slot) {
@@ -268,11 +357,15 @@ fn words(action: &Action) -> String {
 /// What a task of a slot is to do.
 pub(super) fn assignment(start: Start, desk: &mut Desk<'_>) -> Assignment {
     let Start { spec, slot, scheduled_at, trigger, .. } = start;
+    let mut policy = spec.policy.clone();
+    if desk.nature.is_bug(Bug::StartsWithoutLocks) {
+        policy.locks = None;
+    }
     let bits = (u128::from(desk.nature.dice.bits()) << 64) | u128::from(desk.nature.dice.bits() >> 32);
     let scenario = &desk.nature.scenario;
     Assignment {
         slot,
-        policy: spec.policy.clone(),
+        policy,
         success_codes: spec.command.success_codes.clone(),
         node: scenario.nodes.get(desk.process.node).cloned().unwrap_or_else(|| NodeName::nearest("n")),
         trigger,
@@ -281,6 +374,6 @@ pub(super) fn assignment(start: Start, desk: &mut Desk<'_>) -> Assignment {
         audit: None,
         poll: scenario.poll,
         seed: Token::from_bits(bits),
-        locks: None,
+        locks: Some(LockPort { instance: desk.process.instance(), poll: scenario.poll }),
     }
 }

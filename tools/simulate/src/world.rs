@@ -177,6 +177,7 @@ impl World {
             self.judge();
         }
         self.nature.summary.worlds = 1;
+        self.nature.summary.locked = u64::from(self.nature.scenario.has_locks());
         self.nature.summary.short = u64::from(self.nature.scenario.short);
         self.nature.summary.changes_of_offset = u64::from(self.nature.scenario.changes_offset());
     }
@@ -286,6 +287,8 @@ fn handle(daemon: &mut Daemon, desk: &mut Desk<'_>, event: Event) {
     match event {
         Event::Answer { id, answer, .. } => daemon.answered(desk, id, answer.map(|answer| *answer)),
         Event::Hint { wake, .. } => daemon.wake(desk, &wake),
+        Event::LockHint { hint, .. } => daemon.drive(desk, |drives, desk| drives.hear_of_locks(desk, hint)),
+        Event::LockTimer { task, at, .. } => daemon.drive(desk, |drives, desk| drives.lock_timer(desk, task, at)),
         Event::Timer { task, at, .. } => {
             daemon.drive(desk, |drives, desk| drives.timer(desk, task, at));
         }
@@ -311,8 +314,8 @@ fn handle(daemon: &mut Daemon, desk: &mut Desk<'_>, event: Event) {
 /// The node that is to handle an event.
 const fn receiver(event: &Event) -> Option<Process> {
     match event {
-        Event::Answer { to, .. } | Event::Hint { to, .. } => Some(*to),
-        Event::Timer { of, .. } | Event::Again { of, .. } => Some(*of),
+        Event::Answer { to, .. } | Event::Hint { to, .. } | Event::LockHint { to, .. } => Some(*to),
+        Event::Timer { of, .. } | Event::LockTimer { of, .. } | Event::Again { of, .. } => Some(*of),
         Event::Beat(process) | Event::Fire(process) | Event::Leaves(process) => Some(*process),
         Event::Started { by, .. } | Event::Ended { by, .. } | Event::Watchdog { by, .. } => Some(*by),
         Event::Arrival(_) | Event::Ends { .. } | Event::Tick(_) | Event::Over(_) | Event::Weather(_) => None,

@@ -22,7 +22,8 @@ use std::path::Path;
 use std::process::Command;
 
 use simulate::{
-    BrokenPromise, Bug, Check, Control, Limits, Options, SHORT_FROM, Summary, WorldOutcome, control, run, shrink,
+    BrokenPromise, Bug, Check, Control, LOCKS_FROM, Limits, Options, SHORT_FROM, Summary, WorldOutcome, control,
+    is_short, run, shrink,
 };
 
 fn world(seed: u64, options: &Options) -> WorldOutcome {
@@ -42,7 +43,8 @@ const JUDGED: u64 = 150;
 fn keep(seeds: std::ops::Range<u64>) -> Summary {
     let mut summary = Summary::default();
     for seed in seeds {
-        let outcome = world(seed, &Options { journals: seed < JUDGED, ..Options::default() });
+        let judged = seed < JUDGED || (seed >= LOCKS_FROM && !is_short(seed));
+        let outcome = world(seed, &Options { journals: judged, ..Options::default() });
         if let Some(finding) = &outcome.finding {
             panic!("{}", shown(seed, finding));
         }
@@ -80,6 +82,23 @@ fn worlds_whose_slots_are_shorter_than_their_outages_keep_their_promises() {
     assert!((12..=30).contains(&summary.short), "about a third: {summary}");
     assert!(summary.classes.slots > 4_000, "{summary}");
     assert_eq!(keep(0..20).short, 0, "the worlds of seeds that were kept before stay what they were");
+}
+
+/// The same.
+#[test]
+fn worlds_whose_jobs_name_locks_keep_their_promises() {
+    let summary = keep(LOCKS_FROM..LOCKS_FROM + 150);
+    println!("{summary}");
+    assert!((50..=100).contains(&summary.locked), "about half: {summary}");
+    let classes = summary.classes;
+    assert!(classes.slots > 10_000 && summary.judged > 40, "{summary}");
+    for (what, count) in
+        [("waited", classes.queued), ("waited in vain", classes.in_vain), ("lost their locks", classes.locks_lost)]
+    {
+        assert!(count > 20, "{what}: {count}");
+    }
+    assert_eq!(keep(0..20).locked, 0, "the worlds of seeds that were kept before stay what they were");
+    assert_eq!(keep(SHORT_FROM..SHORT_FROM + 20).locked, 0);
 }
 
 /// Worlds that broke a promise before the code was mended; what each had found stands beside it.
@@ -138,6 +157,7 @@ const MENDED: &[(u64, &str)] = &[
         265024555568,
         "a node that began before any heartbeat had arrived said it owed no verdict, and hid what an older one owed that died",
     ),
+    (2000100000889, "the judge took a job for idle whose command was about to be started, as its locks had come free"),
 ];
 
 /// The same of the checker of journals.
@@ -168,10 +188,11 @@ fn each_bug_that_is_put_in_on_purpose_is_found_and_each_check_finds_one() {
     let (mut caught, mut unseen) = (BTreeSet::new(), Vec::new());
     for bug in Bug::ALL.iter().copied() {
         let found = control(bug, WITHIN).unwrap();
-        let Control { seed, finding, judged, .. } =
+        let Control { seed, slots, finding, judged, .. } =
             found.unwrap_or_else(|| panic!("{bug:?} was not found within {WITHIN} worlds"));
-        writeln!(log, "{bug:?}: found by {:?} in world {seed}: {}", finding.check, finding.text).unwrap();
-        caught.insert(finding.check);
+        let (check, text) = (finding.check, finding.text);
+        writeln!(log, "{bug:?}: found by {check:?} in world {seed}, after {slots} slots: {text}").unwrap();
+        caught.insert(check);
         match judged {
             Some((seed, text)) => writeln!(log, "  by the journals in world {seed}: {text}").unwrap(),
             None => unseen.push(bug),
@@ -198,6 +219,9 @@ const UNSEEN: &[Bug] = &[
     Bug::TimersFireAtOnce,
     Bug::Mute,
     Bug::NeverDoneAgain,
+    Bug::LocksKeptInRetry,
+    Bug::LocksNotReleased,
+    Bug::LocksNeverLost,
 ];
 
 /// The first world in which only the journals show that a node looks too late.
@@ -332,7 +356,10 @@ fn fresh_seeds_follow_the_kept_ones_differ_each_time_and_are_printed() {
         let [first, next] = [0, 1].map(|place| figures["fresh"][place].as_u64().unwrap());
         let said = printed.lines().next().unwrap_or_default();
         assert_eq!(said, format!("worlds 0..2, then fresh ones from the seed {first} on"));
-        assert!(first >= 2 && first < next && printed.contains(&format!("--seeds {first}..{next} ")), "{printed}");
+        assert!(
+            first >= LOCKS_FROM && first < next && printed.contains(&format!("--seeds {first}..{next} ")),
+            "{printed}"
+        );
         (first, next, figures["slots"].as_u64().unwrap())
     };
     let ((first, next, slots), (other, ..)) = (drawn(), drawn());

@@ -75,7 +75,7 @@ impl Batch {
         let controls = self.controls.iter().map(|control| {
             let (bug, check) = (format!("{:?}", control.bug), format!("{:?}", control.finding.check));
             let judged = control.judged.as_ref().map(|(seed, text)| json!({"seed": seed, "text": text}));
-            json!({"bug": bug, "check": check, "seed": control.seed, "text": control.finding.text, "journals": judged})
+            json!({"bug": bug, "check": check, "seed": control.seed, "slots": control.slots, "text": control.finding.text, "journals": judged})
         });
         let missed = self.missed.iter().map(|bug| json!({"bug": format!("{bug:?}"), "check": null}));
         let mut all = json!({
@@ -83,6 +83,7 @@ impl Batch {
             "fresh": self.fresh,
             "worlds": self.summary.worlds,
             "short": self.summary.short,
+            "locked": self.summary.locked,
             "changes_of_offset": self.summary.changes_of_offset,
             "slots": self.summary.classes.slots,
             "judged": {"worlds": self.summary.judged, "slots": self.summary.judged_slots, "disagreements": self.disagreements},

@@ -16,13 +16,15 @@ use std::time::Instant;
 
 use args::Args;
 use batch::Batch;
-use simulate::{Bug, Check, Control, JUDGED, Options, WorldOutcome, control, run, shrink};
+use simulate::{Bug, Check, Control, JUDGED, LOCKS_FROM, Options, WorldOutcome, control, is_short, run, shrink};
 
 /// Worlds within which a bug must be found.
 const WITHIN: u64 = 200;
 /// Worlds in which the checker of journals judges what the nodes wrote, besides the simulator's own judge. With `--journals`
 /// it is asked in all of them; about one in a thousand then shows a clock that the lines tell too badly.
 const JOURNALS: u64 = 1_000;
+/// The same of those from [`LOCKS_FROM`] on.
+const LOCK_JOURNALS: u64 = 400;
 
 fn main() -> ExitCode {
     let args = match args::parse(std::env::args().skip(1)) {
@@ -49,7 +51,8 @@ fn simulate(args: &Args) -> Result<bool, String> {
     for bug in Bug::ALL.iter().copied().filter(|_| args.controls) {
         match control(bug, WITHIN).map_err(|error| error.to_string())? {
             Some(found) => {
-                println!("{bug:?}: found by {:?} in world {}: {}", found.finding.check, found.seed, found.finding.text);
+                let (check, text) = (found.finding.check, &found.finding.text);
+                println!("{bug:?}: found by {check:?} in world {}, after {} slots: {text}", found.seed, found.slots);
                 println!("  by the journals: {}", by_journals(&found));
                 batch.controls.push(found);
             }
@@ -83,7 +86,7 @@ fn worlds(args: &Args) -> Result<Batch, String> {
         if batch.summary.classes.slots >= args.slots {
             break;
         }
-        let options = Options { journals: args.options.journals || seed < JOURNALS, ..args.options };
+        let options = Options { journals: args.options.journals || is_judged(seed), ..args.options };
         let outcome = run(seed, &options).map_err(|error| format!("seed {seed}: {error}"))?;
         batch.add(seed, &outcome.summary);
         batch.disagreements += u64::from(disagree(&outcome));
@@ -106,6 +109,11 @@ fn worlds(args: &Args) -> Result<Batch, String> {
     Ok(batch)
 }
 
+/// Without jobs that name locks, and with them. Of slots that are shorter than their outages the lines tell too little.
+fn is_judged(seed: u64) -> bool {
+    seed < JOURNALS || ((LOCKS_FROM..LOCKS_FROM + LOCK_JOURNALS).contains(&seed) && !is_short(seed))
+}
+
 /// The seeds that are the same each time, and those that were drawn anew. These are told at once, so that a batch that is cut
 /// short can be repeated as well.
 fn seeds(args: &Args) -> (Range<u64>, Range<u64>) {
@@ -114,8 +122,8 @@ fn seeds(args: &Args) -> (Range<u64>, Range<u64>) {
         return (kept, u64::MAX..u64::MAX);
     }
     let kept = if kept.end == u64::MAX { kept.start..JOURNALS } else { kept };
-    // Forty bits: short enough to be typed, and far from those that were ever tried.
-    let first = kept.end.saturating_add(RandomState::new().build_hasher().finish() >> 24);
+    // Forty bits: short enough to be typed, and far from those that were ever tried. Half of their worlds have jobs that name locks.
+    let first = kept.end.max(LOCKS_FROM).saturating_add(RandomState::new().build_hasher().finish() >> 24);
     println!("worlds {}..{}, then fresh ones from the seed {first} on", kept.start, kept.end);
     (kept, first..u64::MAX)
 }
