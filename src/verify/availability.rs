@@ -7,6 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::clock::{between, later};
+use crate::error::{ErrorKind, Op};
 use crate::event::Event;
 use crate::job::NodeName;
 use crate::reply::ClaimAnswer;
@@ -268,6 +269,8 @@ pub(super) struct Obstacle {
     pub(super) from: DateTime<Utc>,
     /// When the store next answered that instance; none if it never did.
     until: Option<DateTime<Utc>>,
+    /// When a claim failed first that may have been granted: no answer came.
+    unanswered: Option<DateTime<Utc>>,
 }
 
 impl Obstacle {
@@ -281,16 +284,30 @@ impl Obstacle {
             Event::ClaimAnswered { answer: ClaimAnswer::Held, by: Some(by), .. } => Some(What::Held(by.clone())),
             _ => None,
         };
+        let in_silence = |kind: ErrorKind| matches!(kind, ErrorKind::Timeout | ErrorKind::Unavailable);
+        let unanswered = match event {
+            Event::StoreFailed { op: Op::Claim, kind, .. } if in_silence(*kind) => Some(heard.at),
+            _ => None,
+        };
         let last = obstacles.iter_mut().rev().find(|last| last.instance == heard.instance);
         if let Some(last) = last.filter(|last| last.until.is_none()) {
             if what.as_ref() == Some(&last.what) && last.what == What::StoreFailed {
+                last.unanswered = last.unanswered.or(unanswered);
                 return;
             }
             if is_an_answer(event) || what.is_some() {
                 last.until = Some(heard.at);
             }
         }
-        obstacles.extend(what.map(|what| Self { what, instance: heard.instance, from: heard.at, until: None }));
+        let new = |what| Self { what, instance: heard.instance, from: heard.at, until: None, unanswered };
+        obstacles.extend(what.map(new));
+    }
+
+    /// Whether a claim in it may have been granted, and its node have had no chance to tell: within such a lease it asked no more
+    /// until the slot was over, for it would have been told that it has the slot.
+    pub(super) fn hides_a_grant(&self, slot_end: DateTime<Utc>, lease: Duration) -> bool {
+        let unheard = |failed| self.until.is_none_or(|until| until >= slot_end.min(later(failed, lease)));
+        self.unanswered.is_some_and(unheard)
     }
 
     /// For people, unless it is the lease of a node that gives its journal.

@@ -98,19 +98,22 @@ pub(super) fn lost(history: &History, story: &Story) -> Option<String> {
 fn all_were_made(history: &History, story: &Story) -> Option<String> {
     let (made, (fewest, most)) = (story.attempts_made(), history.attempts_allowed(story)?);
     let (doubtful, untold) = (story.refunds_in_doubt(), attempts_untold(history, story));
+    let unanswered = claims_unanswered(story);
     let said = if made >= fewest {
         format!("all {fewest} attempts were made")
     } else if made + doubtful >= fewest {
         format!("all {fewest} attempts were made, and those that were given back came too late")
     } else if made + doubtful + untold >= fewest {
         format!("{made} of {fewest} attempts were told, and nodes died that can have had the others")
+    } else if made + doubtful + untold + unanswered >= fewest {
+        format!("{made} of {fewest} attempts were told, and claims without an answer can have been granted the others")
     } else {
         return None;
     };
     // By another node's file there were more: it must have been kept from them. Where attempts are untold, the store's word to
     // that very node says that they were used up by its file too.
     let service = if made + doubtful < fewest { Service::ClaimingMore } else { Service::Claiming };
-    if made + doubtful + untold >= most {
+    if made + doubtful + untold + unanswered >= most {
         Some(said)
     } else {
         kept_from(history, story, service).map(|why| format!("{said}; {why}"))
@@ -154,6 +157,12 @@ fn attempts_untold(history: &History, story: &Story) -> usize {
                     || history.longest_service(story, Service::Claiming, idle) < history.aftermath(story))
     };
     history.instances.iter().enumerate().filter(|instance| can_have_had_one(*instance)).count()
+}
+
+/// Attempts that the store may have granted to nodes whose claim went without an answer, at the most.
+fn claims_unanswered(story: &Story) -> usize {
+    let lease = story.lease_ttl();
+    story.obstacles.iter().filter(|it| it.hides_a_grant(story.slot.end(), lease)).count()
 }
 
 /// Others were told that a node holds the slot, about when it died, and it told of no run then.
@@ -227,7 +236,7 @@ fn unknown_end(history: &History, story: &Story, run: &JournalRun) -> Option<Dat
 fn forgotten<'a>(history: &'a History, story: &Story) -> Option<&'a InjectedFault> {
     let (told, _, _) = story.verdicts.last()?;
     let (fewest, _) = history.attempts_allowed(story)?;
-    let all = story.attempts_made() + attempts_untold(history, story) >= fewest;
+    let all = story.attempts_made() + attempts_untold(history, story) + claims_unanswered(story) >= fewest;
     all.then(|| history.taken_back(story, (story.slot.start(), *told)))?
 }
 

@@ -104,7 +104,7 @@ fn without_its_locks(line: &Line) -> Option<String> {
 
 /// A command line that is wrong, or a bug.
 fn odd_end(end: &Value) -> Option<String> {
-    let is_odd = matches!(end["code"].as_i64(), Some(64 | 70 | 78 | 101 | 126 | 127 | 134));
+    let is_odd = matches!(end["code"].as_i64(), Some(64 | 70 | 78 | 101 | 127 | 134));
     is_odd.then(|| format!("{}: it ended so: {end}", end["who"].as_str().unwrap_or_default()))
 }
 
