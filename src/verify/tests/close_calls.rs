@@ -181,8 +181,8 @@ fn a_claim_that_went_without_an_answer_may_have_been_an_attempt() {
     let failed = |op: &str, kind: &str, next: f64| {
         let book = Book::new().node("a", -3.0, &two).node("b", -3.0, &two).run("a", 0.1, 1.0, 1, "failure");
         let failed = format!(r#""event":"store_failed","op":"{op}","kind":"{kind}","error":"x""#);
-        let book = book.with("\"max_attempts\":3", "\"max_attempts\":2").slot("b", 2.5, &failed);
-        let held = book.slot("a", 2.6, r#""event":"claim_answered","answer":"held","by":"b""#);
+        let book = book.with("\"max_attempts\":3", "\"max_attempts\":2").slot("b", 1.9, &failed);
+        let held = book.slot("a", 1.95, r#""event":"claim_answered","answer":"held","by":"b""#);
         let used_up = held.slot("b", next, r#""event":"claim_answered","answer":"exhausted""#);
         used_up.slot("a", 12.0, r#""event":"claim_answered","answer":"exhausted""#).closed("b", 602.0, "failed").later()
     };
@@ -190,7 +190,7 @@ fn a_claim_that_went_without_an_answer_may_have_been_an_attempt() {
     let why = "1 of 2 attempts were told, and claims without an answer can have been granted the others";
     assert!(report.explained[0].why[0].contains(why), "{report}");
     failed("claim", "unavailable", 9.0).is_clean_and(Class::Lost);
-    assert_eq!(failed("claim", "timeout", 8.0).faulted(), ["lost"], "it would have been told that it has the slot");
+    assert_eq!(failed("claim", "timeout", 7.5).faulted(), ["lost"], "it would have been told that it has the slot");
     assert_eq!(failed("claim", "denied", 9.0).faulted(), ["lost"], "it was answered");
     assert_eq!(failed("fail", "timeout", 9.0).faulted(), ["lost"], "it asked for none");
 }

@@ -37,6 +37,10 @@ impl Hold {
         self.line.slot()
     }
 
+    pub(super) const fn began_before(&self, other: &Self) -> bool {
+        self.begun < other.begun
+    }
+
     /// Until when it lived for sure.
     pub(super) const fn until_ms(&self) -> i64 {
         self.until.1

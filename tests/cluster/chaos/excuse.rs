@@ -40,7 +40,9 @@ pub(super) fn of(evidence: &Evidence, one: &Hold, beside: &Hold) -> Option<Excus
     if workload::is_killed_when_lost(&one.line.job) {
         let overlapped = one.until_ms() - last;
         let most = i64::try_from(evidence.allowance.as_millis()).unwrap() + BLUR_MS;
-        return common.or_else(|| because("a machine that killed late", overlapped <= most));
+        // Who began when another one held already, and came to its end by itself, was not about to be killed.
+        let is_late = overlapped <= most && (one.began_before(beside) || !one.has_ended);
+        return common.or_else(|| because("a machine that killed late", is_late));
     }
     let (who, node) = (one.who(), &one.line.node);
     let stands = |fault: &InjectedFault| match &*fault.kind {
