@@ -70,8 +70,11 @@ pub(super) fn complaints(evidence: &Evidence) -> Vec<String> {
     complaints
 }
 
-/// For the figures.
+/// For the figures; nothing where the store keeps no locks.
 pub(super) fn summary(evidence: &Evidence) -> Value {
+    if evidence.standing.is_none() {
+        return Value::Null;
+    }
     let holds = holds(&record::lines(&evidence.recorder));
     let (outside, of_jobs): (Vec<_>, Vec<_>) = holds.iter().partition(|hold| workload::is_outside(&hold.line.job));
     let told = |event: &str| evidence.told().filter(|line| line["event"] == event).count();

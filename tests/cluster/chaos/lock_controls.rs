@@ -26,6 +26,9 @@ pub(super) fn evidence_that_was_tampered_with_is_seen_through(evidence: &Evidenc
         assert!(!complaints.iter().any(|complaint| complaint.contains(of)), "its loss was told: {complaints:?}");
     }
 
+    let seen = in_turn.seen_alive(evidence);
+    complains(&seen, &slot, "db: held at the same time by");
+
     let killed = InTurn::find(evidence, "lock-ba-6");
     let overlapped = killed.with_a_told_loss(&killed.overlapped(evidence));
     complains(&overlapped, &killed.second.who(), "db: held at the same time by");
@@ -66,21 +69,27 @@ impl InTurn {
 
     /// The first one ended long after the second one, as far as it wrote itself.
     fn overlapped(&self, evidence: &Evidence) -> Evidence {
-        let is_end_of = |line: &str, of: &Hold| {
-            let line = &record::lines(&format!("{line}\n"))[0];
-            line.event == "end" && (line.slot(), line.pid) == (of.who(), of.line.pid)
-        };
         let late = self.second.until_ms() + 10_000;
-        let end = evidence.recorder.lines().find(|line| is_end_of(line, &self.first)).unwrap();
+        let end = evidence.recorder.lines().find(|line| records(line, "end", &self.first)).unwrap();
         let (head, _) = end.split_once("\"at_ms\":").unwrap();
         let mut recorder = String::new();
         for line in evidence.recorder.lines().filter(|line| *line != end) {
             recorder += &format!("{line}\n");
-            if is_end_of(line, &self.second) {
+            if records(line, "end", &self.second) {
                 recorder += &format!("{head}\"at_ms\":{late}}}\n");
             }
         }
         Evidence { recorder, ..evidence.clone() }
+    }
+
+    /// The first one did not come to its end, and the second one saw that it lived.
+    fn seen_alive(&self, evidence: &Evidence) -> Evidence {
+        let (before, after) = ("\"beside\":\"", format!("\"beside\":\"{} ", self.first.line.pid));
+        let sees = |line: &str| {
+            if records(line, "start", &self.second) { line.replace(before, &after) } else { line.to_owned() }
+        };
+        let lines = evidence.recorder.lines().filter(|line| !records(line, "end", &self.first));
+        Evidence { recorder: lines.map(|line| sees(line) + "\n").collect(), ..evidence.clone() }
     }
 
     /// The node of the first one told in time that the locks were lost.
@@ -118,6 +127,12 @@ impl InTurn {
         });
         Evidence { recorder, ..told }
     }
+}
+
+/// Whether a run wrote this line of itself.
+fn records(line: &str, event: &str, of: &Hold) -> bool {
+    let line = &record::lines(&format!("{line}\n"))[0];
+    line.event == event && (line.slot(), line.pid) == (of.who(), of.line.pid)
 }
 
 fn edit_journals(evidence: &Evidence, edit: impl Fn(&str) -> String) -> Evidence {
