@@ -105,9 +105,12 @@ impl Daemon {
         Self { child, name: name.to_owned(), log }
     }
 
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap()
+    }
+
     fn signal(&self, signal: Signal) {
-        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
-        kill_process(pid, signal).expect("the node is there to be signalled");
+        kill_process(self.pid(), signal).expect("the node is there to be signalled");
     }
 
     /// Stops it where it is.

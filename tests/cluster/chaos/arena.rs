@@ -8,9 +8,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::backend::Backend;
 use super::book::Book;
-use super::fault::{Fault, NodeFault, RunFault, ServerFault};
+use super::fault::{Fault, NodeFault, OutsiderFault, RunFault, ServerFault};
 use super::fleet::Fleet;
 use super::folder::Folder;
+use super::outsiders::Outsiders;
 use super::plan::{Injection, NODE_RESTS};
 use super::record;
 
@@ -32,6 +33,7 @@ const BEFORE_THEM_MS: std::ops::Range<i64> = 50..500;
 pub(super) struct Arena<'a> {
     pub(super) folder: Folder,
     pub(super) fleet: Fleet,
+    pub(super) outsiders: Outsiders,
     pub(super) backend: &'a mut dyn Backend,
     pub(super) book: Book,
     /// When the servers were last asked whether they had done something by themselves.
@@ -44,7 +46,7 @@ struct Lasting {
     target: String,
     at: DateTime<Utc>,
     ends: Instant,
-    /// The process of the run that it struck.
+    /// The process that it struck, of a run or of an outsider.
     process: Option<Pid>,
 }
 
@@ -162,10 +164,11 @@ impl Arena<'_> {
 
     fn rest(&mut self) {
         self.fleet.tend(&self.folder);
+        self.outsiders.tend(&self.folder);
         std::thread::sleep(LOOK_EVERY);
     }
 
-    /// None when there was no run to strike.
+    /// None when there was no run, or no outsider, to strike.
     fn begin(&mut self, injection: &Injection) -> Option<Lasting> {
         let Injection { fault, node, pick, lasts, .. } = *injection;
         let (at, mut process) = (Utc::now(), None);
@@ -174,11 +177,19 @@ impl Arena<'_> {
             let run = record::going_on(&self.folder.read("work.jsonl"), pick)?;
             (target, process) = (run.slot, Some(run.process));
         }
+        if let Fault::Outsider(fault) = fault {
+            let struck = self.outsiders.struck(fault, pick)?;
+            (target, process) = (struck.target, Some(struck.process));
+        }
         match fault {
             Fault::Node(fault) => self.strike(node, fault, pick),
             Fault::Link(fault) => self.backend.spoil(node, fault, pick),
-            Fault::Run(RunFault::Kill) => signal(process, Signal::KILL),
-            Fault::Run(RunFault::Stop) => signal(process, Signal::STOP),
+            Fault::Run(RunFault::Kill) | Fault::Outsider(OutsiderFault::Kill | OutsiderFault::KillKeeper) => {
+                signal(process, Signal::KILL);
+            }
+            Fault::Run(RunFault::Stop) | Fault::Outsider(OutsiderFault::Stop | OutsiderFault::StopKeeper) => {
+                signal(process, Signal::STOP);
+            }
             Fault::Server(_) => {}
         }
         Some(Lasting { injection: injection.clone(), target, at, ends: Instant::now() + lasts, process })
@@ -247,8 +258,11 @@ impl Arena<'_> {
             Fault::Node(NodeFault::Stop) => self.fleet.thaw(node),
             Fault::Node(NodeFault::Clock) => self.fleet.set_clock(node, None),
             Fault::Link(_) => self.backend.mend(node),
-            Fault::Run(RunFault::Stop) => signal(lasting.process, Signal::CONT),
+            Fault::Run(RunFault::Stop) | Fault::Outsider(OutsiderFault::Stop | OutsiderFault::StopKeeper) => {
+                signal(lasting.process, Signal::CONT);
+            }
             Fault::Node(NodeFault::Reload) | Fault::Run(RunFault::Kill) | Fault::Server(_) => {}
+            Fault::Outsider(OutsiderFault::Kill | OutsiderFault::KillKeeper) => {}
         }
         let word = lasting.injection.fault.word();
         self.book.enter(word, &lasting.target, lasting.at, Utc::now());

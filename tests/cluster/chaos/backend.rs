@@ -19,6 +19,8 @@ pub(super) struct Bears {
     /// A failover takes its time, and loses what was acknowledged before it. So that it loses something that matters, each
     /// storm begins with one that strikes when much has just been done, and all nodes look at their slots anew after it.
     pub(super) forgets: bool,
+    /// It keeps locks: jobs share some, and programs beside them.
+    pub(super) locks: bool,
 }
 
 /// A store under chaos: one or more servers, and a link to them for each node.

@@ -15,8 +15,9 @@ use super::fault::ServerFault;
 use super::fleet::Fleet;
 use super::folder::Folder;
 use super::judge::{Evidence, Judgement, count};
+use super::outsiders::Outsiders;
 use super::plan::Injection;
-use super::{record, workload};
+use super::{contention, queues, record, workload};
 use crate::inconclusive::{found, inconclusive};
 use crate::stall;
 
@@ -31,6 +32,8 @@ pub(super) struct Campaign {
     pub(super) nodes: usize,
     pub(super) seed: u64,
     pub(super) plan: Vec<Injection>,
+    /// Whether the store keeps locks.
+    pub(super) locks: bool,
     /// Granted to every bound at least: how long the store's steps may take on a busy machine.
     pub(super) patience: Duration,
 }
@@ -55,19 +58,23 @@ impl Campaign {
     pub(super) fn run(&self, folder: Folder, backend: &mut dyn Backend) -> Outcome {
         let begun = Instant::now();
         eprintln!("chaos: {} with CRONWARD_CHAOS_SEED={}: {} faults", self.name, self.seed, self.plan.len());
-        let urls = (0..self.nodes).map(|node| backend.url(node)).collect();
-        let fleet = Fleet::start(&folder, urls);
+        let urls: Vec<String> = (0..self.nodes).map(|node| backend.url(node)).collect();
+        // Each shares a link with a node.
+        let outsiders = Outsiders::new(&folder, if self.locks { urls.clone() } else { Vec::new() });
+        let fleet = Fleet::start(&folder, urls, self.locks);
         let book = Book::open(&folder.file("faults.jsonl"));
-        let mut arena = Arena { folder, fleet, backend, book, looked: Utc::now() };
+        let mut arena = Arena { folder, fleet, outsiders, backend, book, looked: Utc::now() };
         arena.live(LEAD_IN);
         let from = Utc::now();
         arena.suffer(&self.plan);
         arena.live(workload::longest_slot() + TO_CLOSE);
         let presence = Presence { from, to: Utc::now() };
+        arena.outsiders.leave();
         arena.fleet.leave();
         let Arena { folder, fleet, backend, book, .. } = arena;
         let allowance = stall::allowance(begun).max(self.patience);
-        let evidence = Evidence::gather(&folder, &fleet.names(), presence, allowance);
+        let mut evidence = Evidence::gather(&folder, &fleet.names(), presence, allowance);
+        evidence.standing = self.locks.then(|| queues::standing(&folder, &backend.url(0)));
         let judgement = evidence.judge();
         let seconds = begun.elapsed().as_secs_f64();
         let mut outcome = Outcome {
@@ -92,7 +99,8 @@ impl Outcome {
         let report = &self.judgement.report;
         let plain = self.evidence.report_without_allowance();
         let plain = json!({ "unexplained": plain.unexplained.len(), "violations": plain.violations.len(), "recovery": plain.recovery });
-        let runs = record::lines(&self.evidence.recorder).iter().filter(|line| line.event == "start").count();
+        let runs = record::lines(&record::of_jobs(&self.evidence.recorder));
+        let runs = runs.iter().filter(|line| line.event == "start").count();
         json!({
             "store": store, "seed": campaign.seed, "nodes": campaign.nodes, "seconds": self.seconds.round(),
             "faults": book.counts(), "faults_total": book.total(), "other_lives": book.other_lives(), "slots": report.slots,
@@ -100,7 +108,7 @@ impl Outcome {
             "overlap": count(report, Class::Overlap), "lost": count(report, Class::Lost),
             "explained": report.explained.len(), "unexplained": report.unexplained.len(),
             "by_lost_data": self.evidence.only_by_a_loss_of_data(report),
-            "violations": report.violations.len(), "runs": runs,
+            "violations": report.violations.len(), "runs": runs, "locks": contention::summary(&self.evidence),
             "due": self.evidence.due().len(), "left_alone": self.evidence.left_alone().len(),
             "allowance_s": self.evidence.allowance.as_secs_f64(), "without_allowance": plain,
             "inconclusive": self.is_inconclusive(), "report": report,

@@ -15,6 +15,7 @@ use super::backend::Bears;
 pub(super) enum Fault {
     Node(NodeFault),
     Run(RunFault),
+    Outsider(OutsiderFault),
     Link(LinkFault),
     Server(ServerFault),
 }
@@ -39,6 +40,17 @@ pub(super) enum NodeFault {
 pub(super) enum RunFault {
     Kill,
     Stop,
+}
+
+/// Done to a `cronward lock` beside the nodes, or to the process that keeps its command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum OutsiderFault {
+    /// kill -9: its command dies with it.
+    Kill,
+    /// SIGSTOP, and SIGCONT later.
+    Stop,
+    KillKeeper,
+    StopKeeper,
 }
 
 /// Done to the link between one node and its server.
@@ -95,9 +107,22 @@ const LINK: [LinkFault; 6] = [
     LinkFault::HalfOpen,
 ];
 
+const OUTSIDER: [OutsiderFault; 4] =
+    [OutsiderFault::Kill, OutsiderFault::Stop, OutsiderFault::KillKeeper, OutsiderFault::StopKeeper];
+
 impl Fault {
     /// Every kind that a backend can bear.
     pub(super) fn all(bears: &Bears) -> Vec<Self> {
+        Self::of_the_cluster(bears).into_iter().chain(Self::of_outsiders(bears)).collect()
+    }
+
+    /// What befalls those who hold locks of the same store beside the nodes: it is drawn apart.
+    pub(super) fn of_outsiders(bears: &Bears) -> Vec<Self> {
+        OUTSIDER.into_iter().map(Self::Outsider).filter(|_| bears.locks).collect()
+    }
+
+    /// What befalls nodes, their runs and their store.
+    pub(super) fn of_the_cluster(bears: &Bears) -> Vec<Self> {
         let nodes = NODE.into_iter().map(Self::Node).chain(RUN.into_iter().map(Self::Run));
         let links = LINK.into_iter().map(Self::Link).filter(|_| bears.links);
         let clocks = bears.clocks.then_some(Self::Node(NodeFault::Clock));
@@ -112,8 +137,9 @@ impl Fault {
             Self::Node(NodeFault::Drain) => "drain",
             Self::Node(NodeFault::Reload) => "reload",
             Self::Node(NodeFault::Clock) => "clock",
-            Self::Run(RunFault::Kill) => "kill_run",
-            Self::Run(RunFault::Stop) => "stop_run",
+            // An outsider has no part in any slot.
+            Self::Run(RunFault::Kill) | Self::Outsider(OutsiderFault::Kill | OutsiderFault::KillKeeper) => "kill_run",
+            Self::Run(RunFault::Stop) | Self::Outsider(OutsiderFault::Stop | OutsiderFault::StopKeeper) => "stop_run",
             Self::Link(LinkFault::Refuse) => "refuse",
             Self::Link(LinkFault::LoseRequests) => "lose_requests",
             Self::Link(LinkFault::LoseReplies) => "lose_replies",
@@ -143,6 +169,8 @@ impl Fault {
             // Long enough for grants, by which the checker learns how far a clock is off.
             Self::Node(NodeFault::Clock) => 8_000..12_000,
             Self::Run(RunFault::Stop) => 500..4_000,
+            // Shorter than its TTL, and longer.
+            Self::Outsider(OutsiderFault::Stop | OutsiderFault::StopKeeper) => 500..5_000,
             Self::Link(_) => 300..4_500,
             Self::Server(ServerFault::Stop | ServerFault::OutOfMemory | ServerFault::Deny) => 300..3_000,
             Self::Server(ServerFault::Restart | ServerFault::Failover | ServerFault::Frozen | ServerFault::Crash) => {
@@ -153,6 +181,7 @@ impl Fault {
             Self::Server(ServerFault::Expire) => 2_200..3_000,
             Self::Node(NodeFault::Reload)
             | Self::Run(RunFault::Kill)
+            | Self::Outsider(OutsiderFault::Kill | OutsiderFault::KillKeeper)
             | Self::Server(ServerFault::Flush | ServerFault::ScriptFlush | ServerFault::Disconnect) => 0..0,
         }
     }

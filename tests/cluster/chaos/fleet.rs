@@ -14,6 +14,7 @@ const START_AGAIN_AFTER: Duration = Duration::from_millis(300);
 pub(super) struct Fleet {
     members: Vec<Member>,
     generation: u32,
+    keeps_locks: bool,
 }
 
 struct Member {
@@ -29,12 +30,12 @@ struct Member {
 }
 
 impl Fleet {
-    /// Starts a node for each url.
-    pub(super) fn start(folder: &Folder, urls: Vec<String>) -> Self {
+    /// Starts a node for each url; their jobs hold locks where the store keeps some.
+    pub(super) fn start(folder: &Folder, urls: Vec<String>, keeps_locks: bool) -> Self {
         let mut members = Vec::new();
         for (number, url) in urls.into_iter().enumerate() {
             let name = format!("n{}", number + 1);
-            std::fs::write(folder.file(&format!("{name}.toml")), workload::file(0)).unwrap();
+            std::fs::write(folder.file(&format!("{name}.toml")), workload::file(0, keeps_locks)).unwrap();
             let last_start = Instant::now();
             let mut member = Member { name, url, daemon: None, is_wanted: true, clock: None, starts: 0, last_start };
             member.start(folder.path());
@@ -42,7 +43,7 @@ impl Fleet {
             member.daemon.as_ref().unwrap().is_in_touch();
             members.push(member);
         }
-        Self { members, generation: 0 }
+        Self { members, generation: 0, keeps_locks }
     }
 
     pub(super) fn names(&self) -> Vec<String> {
@@ -100,7 +101,7 @@ impl Fleet {
         self.generation += 1;
         let name = format!("{}.toml", self.members[node].name);
         let fresh = folder.file(&format!("{name}.new"));
-        std::fs::write(&fresh, workload::file(self.generation)).unwrap();
+        std::fs::write(&fresh, workload::file(self.generation, self.keeps_locks)).unwrap();
         std::fs::rename(fresh, folder.file(&name)).unwrap();
         self.members[node].tell(Daemon::hang_up);
     }

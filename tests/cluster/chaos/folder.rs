@@ -20,9 +20,11 @@ impl Folder {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         std::fs::create_dir_all(path.join("alive")).unwrap();
         std::fs::create_dir(path.join("logs")).unwrap();
+        std::fs::create_dir(path.join("locks")).unwrap();
         std::fs::write(path.join("work.sh"), workload::SCRIPT).unwrap();
         std::fs::write(path.join("work.jsonl"), "").unwrap();
         std::fs::write(path.join("faults.jsonl"), "").unwrap();
+        std::fs::write(path.join("outside.toml"), "").unwrap();
         let made = std::process::Command::new("mkfifo").arg(path.join("nap")).status().unwrap();
         assert!(made.success(), "mkfifo");
         Self { path, keep: true }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::due::Presence;
 use super::folder::Folder;
-use super::{record, workload};
+use super::{contention, record, workload};
 
 /// All that is known of what happened.
 #[derive(Clone)]
@@ -19,6 +19,10 @@ pub(super) struct Evidence {
     pub(super) journals: Vec<(String, String)>,
     pub(super) recorder: String,
     pub(super) faults: String,
+    /// What came of each process of the outsiders.
+    pub(super) outsiders: String,
+    /// Where the store keeps locks: the entries that stand in them though they should not.
+    pub(super) standing: Option<Vec<String>>,
     pub(super) allowance: Duration,
     /// When the nodes were there.
     pub(super) presence: Presence,
@@ -31,26 +35,27 @@ pub(super) struct Judgement {
 }
 
 /// Nothing that a fault sets off lasts longer: a lease and its third, a retry, noticing; and the start of a node.
-const AFTERMATH: TimeDelta = TimeDelta::seconds(6);
+pub(super) const AFTERMATH: TimeDelta = TimeDelta::seconds(6);
 
 /// From the end of a slot until it has to be judged: its lease and its closing (docs/journal.md), and what clocks differ by.
 const TO_BE_JUDGED: TimeDelta = TimeDelta::seconds(13);
 
 /// The kinds of faults after which a store may have forgotten what it acknowledged.
-const LOSSES: &[&str] = &["restart", "flush", "failover", "evict"];
+pub(super) const LOSSES: &[&str] = &["restart", "flush", "failover", "evict"];
 
 impl Evidence {
     pub(super) fn gather(folder: &Folder, nodes: &[String], presence: Presence, allowance: Duration) -> Self {
         let journal = |node: &String| (format!("{node}.jsonl"), folder.read(&format!("{node}.jsonl")));
         let (recorder, faults) = (folder.read("work.jsonl"), folder.read("faults.jsonl"));
-        Self { journals: nodes.iter().map(journal).collect(), recorder, faults, allowance, presence }
+        let (journals, outsiders) = (nodes.iter().map(journal).collect(), folder.read("outsiders.jsonl"));
+        Self { journals, recorder, faults, outsiders, standing: None, allowance, presence }
     }
 
     pub(super) fn report(&self) -> Report {
         let mut inputs = Inputs::default();
         inputs.allowance = self.allowance;
         self.journals.iter().for_each(|(file, text)| inputs.journal(file, text).unwrap());
-        inputs.recorder("work.jsonl", &self.recorder).unwrap();
+        inputs.recorder("work.jsonl", &record::of_jobs(&self.recorder)).unwrap();
         inputs.faults("faults.jsonl", &self.faults).unwrap();
         check(inputs)
     }
@@ -76,6 +81,7 @@ impl Evidence {
         complaints.extend(self.slots_that_were_not_judged(&report));
         complaints.extend(self.successes_without_work());
         complaints.extend(self.quick_slots_that_were_not_done_once(&report));
+        complaints.extend(contention::complaints(self));
         Judgement { report, complaints }
     }
 
@@ -153,7 +159,12 @@ impl Evidence {
         self.faults.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    fn told(&self) -> impl Iterator<Item = Value> {
+    /// What came of each process of the outsiders, as this program noted it.
+    pub(super) fn outsiders(&self) -> Vec<Value> {
+        self.outsiders.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    pub(super) fn told(&self) -> impl Iterator<Item = Value> {
         self.journals.iter().flat_map(|(_, text)| text.lines()).filter_map(|line| serde_json::from_str(line).ok())
     }
 }

@@ -36,6 +36,8 @@ pub(super) struct Injection {
 
 /// From one fault of a storm to the next, in milliseconds.
 const BETWEEN: std::ops::Range<u64> = 1_100..2_000;
+/// From one fault of an outsider to the next.
+const BETWEEN_OUTSIDERS: std::ops::Range<u64> = 1_800..3_000;
 /// How long a failover that opens a storm leaves the replica behind: the next slots are done meanwhile, in milliseconds.
 const LEFT_BEHIND: std::ops::Range<u64> = 900..1_400;
 /// A node is left alone so long: it has to start.
@@ -46,7 +48,7 @@ const KILLED_FOR: Duration = Duration::from_secs(3);
 
 /// Draws the plan of a seed.
 pub(super) fn draw(seed: u64, shape: &Shape) -> Vec<Injection> {
-    let kinds = Fault::all(&shape.bears);
+    let kinds = Fault::of_the_cluster(&shape.bears);
     let free = Free { nodes: vec![Duration::ZERO; shape.nodes], server: Duration::ZERO };
     let Bears { rests, forgets, .. } = shape.bears;
     let mut table = Table { random: Random::new(seed), kinds, deck: Vec::new(), free, rests, plan: Vec::new() };
@@ -63,7 +65,35 @@ pub(super) fn draw(seed: u64, shape: &Shape) -> Vec<Injection> {
         }
         table.kill_in_the_calm(end + shape.calm.mul_f64(KILLED_AFTER));
     }
+    table.plan.extend(draw_outsiders(seed, shape));
+    table.plan.sort_by_key(|injection| injection.at);
     table.plan
+}
+
+/// What strikes the outsiders, in storms too: drawn apart, so that a seed does to the cluster what it always did.
+fn draw_outsiders(seed: u64, shape: &Shape) -> Vec<Injection> {
+    let kinds = Fault::of_outsiders(&shape.bears);
+    if kinds.is_empty() {
+        return Vec::new();
+    }
+    let (mut random, mut deck, mut plan) = (Random::new(!seed), Vec::new(), Vec::new());
+    for number in 0..shape.storms {
+        let start = (shape.storm + shape.calm) * number;
+        let end = start + shape.storm;
+        let mut at = start + Duration::from_millis(200);
+        while at < end {
+            if deck.is_empty() {
+                deck.clone_from(&kinds);
+                random.shuffle(&mut deck);
+            }
+            let (fault, pick) = (deck.remove(0), random.bits());
+            let lasts = fault.lasts();
+            let lasts = if lasts.is_empty() { Duration::ZERO } else { random.span(lasts).min(end - at) };
+            plan.push(Injection { at, lasts, fault, node: 0, pick, amid_work: false });
+            at += random.span(BETWEEN_OUTSIDERS);
+        }
+    }
+    plan
 }
 
 /// From when on something can be struck again.
@@ -111,7 +141,7 @@ impl Table {
         let fits = |fault: &Fault| match fault {
             Fault::Node(_) | Fault::Link(_) => !nodes.is_empty(),
             Fault::Server(_) => server_is_free,
-            Fault::Run(_) => true,
+            Fault::Run(_) | Fault::Outsider(_) => true,
         };
         let of_server = |fault: &Fault| matches!(fault, Fault::Server(_)) && fits(fault);
         let found = self.deck.iter().position(of_server).or_else(|| self.deck.iter().position(fits));
@@ -138,7 +168,7 @@ impl Table {
         match injection.fault {
             Fault::Node(_) | Fault::Link(_) => self.free.nodes[injection.node] = until + NODE_RESTS,
             Fault::Server(_) => self.free.server = until + self.rests,
-            Fault::Run(_) => {}
+            Fault::Run(_) | Fault::Outsider(_) => {}
         }
         self.plan.push(injection);
     }

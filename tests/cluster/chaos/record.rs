@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use rustix::process::Pid;
 use serde::Deserialize;
 
+use super::workload;
+
 /// A line of `work.jsonl`.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Line {
@@ -14,6 +16,12 @@ pub(super) struct Line {
     pub(super) attempt: u32,
     pub(super) node: String,
     pub(super) pid: i32,
+    /// Names of locks, with spaces between.
+    pub(super) locks: String,
+    pub(super) lock_fence: u64,
+    /// Processes that began with one of these locks and live, with spaces between.
+    pub(super) beside: String,
+    pub(super) at_ms: i64,
 }
 
 /// A run that has begun and not ended.
@@ -36,11 +44,20 @@ pub(super) fn lines(text: &str) -> Vec<Line> {
     whole.lines().map(read).collect()
 }
 
-/// One of the runs whose process is there.
+/// The lines of jobs alone: what `cronward verify` reads.
+pub(super) fn of_jobs(text: &str) -> String {
+    let is_of_job = |line: &&str| !lines(line).iter().any(|line| workload::is_outside(&line.job));
+    text.split_inclusive('\n').filter(is_of_job).collect()
+}
+
+/// One of the jobs' runs whose process is there.
 pub(super) fn going_on(text: &str, pick: u64) -> Option<GoingOn> {
     let mut runs: BTreeMap<(String, i32), &Line> = BTreeMap::new();
     let lines = lines(text);
     for line in lines.iter().rev().take(200).collect::<Vec<_>>().into_iter().rev() {
+        if workload::is_outside(&line.job) {
+            continue;
+        }
         let key = (line.slot(), line.pid);
         if line.event == "start" {
             runs.insert(key, line)

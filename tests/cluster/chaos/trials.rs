@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use super::campaign::{Campaign, Outcome};
-use super::controls;
+use super::contention::held_by_nobody;
 use super::fault::{Fault, NodeFault, ServerFault};
 use super::folder::Folder;
 use super::plan::{Injection, Shape, draw};
@@ -15,6 +15,7 @@ use super::stores::redis::{self, Redis};
 use super::stores::sqlite::{self, Sqlite};
 use super::stores::{ALL, Store};
 use super::turn::Turn;
+use super::{controls, lock_controls};
 use crate::place::Place;
 
 /// Replays a run.
@@ -49,7 +50,8 @@ impl Store {
 
     fn run(&self, seed: u64, shape: &Shape) -> Outcome {
         let plan = draw(seed, shape);
-        let campaign = Campaign { name: self.name, nodes: shape.nodes, seed, plan, patience: SYNCS };
+        let campaign =
+            Campaign { name: self.name, nodes: shape.nodes, seed, plan, locks: shape.bears.locks, patience: SYNCS };
         campaign.run(Folder::new(self.name), (self.start)(shape.nodes).as_mut())
     }
 }
@@ -72,7 +74,8 @@ fn figures(store: &str) -> PathBuf {
 }
 
 fn on_redis(name: &'static str, seed: u64, shape: &Shape, plan: Vec<Injection>) -> Outcome {
-    let campaign = Campaign { name, nodes: shape.nodes, seed, plan, patience: Duration::ZERO };
+    let (locks, patience) = (shape.bears.locks, Duration::ZERO);
+    let campaign = Campaign { name, nodes: shape.nodes, seed, plan, locks, patience };
     campaign.run(Folder::new(name), &mut Redis::new(shape.nodes))
 }
 
@@ -80,7 +83,7 @@ fn on_sqlite(seed: u64, shape: &Shape) -> Outcome {
     let folder = Folder::new("sqlite");
     let mut store = Sqlite::new(folder.path());
     let (nodes, plan, patience) = (shape.nodes, draw(seed, shape), Duration::ZERO);
-    Campaign { name: "sqlite", nodes, seed, plan, patience }.run(folder, &mut store)
+    Campaign { name: "sqlite", nodes, seed, plan, locks: shape.bears.locks, patience }.run(folder, &mut store)
 }
 
 /// Runs that may be made once more, of all trials together: on a machine that stays busy they would take for ever.
@@ -106,6 +109,12 @@ fn is_clean(mut outcome: Outcome, shape: &Shape) {
     let (of_server, all): (BTreeSet<_>, BTreeSet<_>) =
         (outcome.of_server.iter().collect(), shape.bears.server.iter().collect());
     assert_eq!(of_server, all, "every kind has struck the server");
+    let locks = shape.bears.locks;
+    assert_eq!(
+        if locks { held_by_nobody(&outcome.evidence) } else { Vec::new() },
+        Vec::<String>::new(),
+        "all held locks"
+    );
     outcome.folder.is_not_needed();
 }
 
@@ -185,6 +194,7 @@ pub(crate) fn a_wiped_store_costs_each_slot_one_repeat_at_most_and_the_judge_can
     assert!(outcome.evidence.only_by_a_loss_of_data(&outcome.judgement.report) > 0, "nothing else explains a repeat");
     controls::each_wipe_costs_a_slot_one_repeat_at_most(&outcome);
     controls::evidence_that_was_tampered_with_is_seen_through(&outcome.evidence);
+    lock_controls::evidence_that_was_tampered_with_is_seen_through(&outcome.evidence);
     controls::a_run_that_shows_nothing_is_told(&mut outcome);
     outcome.folder.is_not_needed();
 }

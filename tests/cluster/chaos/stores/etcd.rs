@@ -23,6 +23,7 @@ pub(super) const STORE: Store = Store {
         // An election takes one to two seconds.
         rests: Duration::from_secs(4),
         forgets: false,
+        locks: true,
     },
     start: |nodes| Box::new(Etcd::new(nodes)),
 };

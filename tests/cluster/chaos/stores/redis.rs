@@ -10,8 +10,14 @@ use crate::wait;
 use crate::chaos::backend::{Backend, Bears};
 use crate::chaos::fault::{LinkFault, ServerFault};
 
-pub(in crate::chaos) const BEARS: Bears =
-    Bears { links: true, clocks: true, server: FAULTS, rests: Duration::from_millis(2_200), forgets: false };
+pub(in crate::chaos) const BEARS: Bears = Bears {
+    links: true,
+    clocks: true,
+    server: FAULTS,
+    rests: Duration::from_millis(2_200),
+    forgets: false,
+    locks: true,
+};
 
 /// All that it knows.
 const FAULTS: &[ServerFault] = &[

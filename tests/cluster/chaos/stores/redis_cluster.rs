@@ -22,6 +22,7 @@ pub(super) const STORE: Store = Store {
         // One and a half seconds until a master is missed, one for the election, and the old one has to follow.
         rests: Duration::from_secs(6),
         forgets: true,
+        locks: true,
     },
     start: |_| Box::new(Cluster { group: Busy::new(ClusterGroup::start()), masters: [0, 1, 2], struck: 0 }),
 };

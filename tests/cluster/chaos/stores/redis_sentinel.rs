@@ -22,6 +22,7 @@ pub(super) const STORE: Store = Store {
         // Two seconds until the sentinels miss the master, one for the election, and the old one has to follow.
         rests: Duration::from_secs(7),
         forgets: true,
+        locks: true,
     },
     start: |_| Box::new(Sentinel(Busy::new(SentinelGroup::start()))),
 };

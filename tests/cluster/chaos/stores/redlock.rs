@@ -20,6 +20,7 @@ pub(super) const STORE: Store = Store {
         // One that has begun anew counts again only after a lease.
         rests: Duration::from_millis(2_500),
         forgets: false,
+        locks: false,
     },
     start: |nodes| Box::new(Redlock::new(nodes)),
 };

@@ -19,6 +19,7 @@ pub(super) const BEARS: Bears = Bears {
     server: &[ServerFault::Crash, ServerFault::Stop, ServerFault::Disconnect],
     rests: Duration::from_millis(2_200),
     forgets: false,
+    locks: true,
 };
 
 const DATABASE: &str = "chaos";

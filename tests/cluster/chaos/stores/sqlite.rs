@@ -9,7 +9,7 @@ use crate::chaos::fault::ServerFault;
 pub(in crate::chaos) struct Sqlite(String);
 
 pub(in crate::chaos) const BEARS: Bears =
-    Bears { links: false, clocks: false, server: &[], rests: Duration::ZERO, forgets: false };
+    Bears { links: false, clocks: false, server: &[], rests: Duration::ZERO, forgets: false, locks: true };
 
 impl Sqlite {
     pub(in crate::chaos) fn new(folder: &Path) -> Self {

@@ -23,6 +23,7 @@ pub(super) const STORE: Store = Store {
         // Java takes its time to start.
         rests: Duration::from_millis(4_500),
         forgets: false,
+        locks: true,
     },
     start: |nodes| Box::new(Zookeeper::new(nodes)),
 };
