@@ -190,6 +190,30 @@ impl Clock for ManualClock {
     }
 }
 
+/// The clock of a runtime that is paused: it stands still while anything can be done.
+#[cfg(test)]
+#[derive(Debug)]
+pub(crate) struct RuntimeClock {
+    begin: Now,
+    begun: tokio::time::Instant,
+}
+
+#[cfg(test)]
+impl RuntimeClock {
+    #[allow(clippy::disallowed_methods, reason = "time is virtual")]
+    pub(crate) fn at(wall: DateTime<Utc>) -> Self {
+        Self { begin: Now { mono: Mono::default(), wall }, begun: tokio::time::Instant::now() }
+    }
+}
+
+#[cfg(test)]
+impl Clock for RuntimeClock {
+    #[allow(clippy::disallowed_methods, reason = "time is virtual")]
+    fn now(&self) -> Now {
+        self.begin.plus(tokio::time::Instant::now().duration_since(self.begun))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

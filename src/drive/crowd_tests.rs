@@ -6,13 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 
-use crate::clock::{Clock, Mono, Now, later};
+use crate::clock::{Clock, RuntimeClock, later};
 use crate::drive::{Drive, Facts, Gate, Limits, Renewals, Started, Tools, Work};
 use crate::event::Event;
 use crate::job::{Concurrency, NodeName, OnStoreError, Policy};
@@ -28,19 +26,6 @@ const SECOND: Duration = Duration::from_secs(1);
 const START: Duration = Duration::from_millis(10);
 /// When a claim that is not answered is given up.
 const OP_TIMEOUT: Duration = Duration::from_millis(500);
-
-/// The runtime's clock, which stands still while anything can be done.
-#[derive(Debug)]
-struct Virtual(Instant);
-
-impl Clock for Virtual {
-    #[allow(clippy::disallowed_methods, reason = "the clock of these tests")]
-    fn now(&self) -> Now {
-        let passed = Instant::now().duration_since(self.0);
-        let begin: DateTime<Utc> = "2026-11-21T12:00:00Z".parse().unwrap();
-        Now { wall: later(begin, passed), mono: Mono::from_origin(passed) }
-    }
-}
 
 /// A store that does not answer claims while it is away, and refuses them while it is full.
 #[derive(Clone, Debug, Default)]
@@ -167,7 +152,7 @@ struct Crowd {
 impl Crowd {
     #[allow(clippy::disallowed_methods, reason = "the clock of these tests")]
     fn new(policy: Policy) -> Self {
-        let clock: Arc<dyn Clock> = Arc::new(Virtual(Instant::now()));
+        let clock: Arc<dyn Clock> = Arc::new(RuntimeClock::at("2026-11-21T12:00:00Z".parse().unwrap()));
         let (link, heard) = (Link::default(), Arc::new(Heard::default()));
         let memory: Arc<dyn Store> = Arc::new(MemoryStore::new(StoreOptions::default(), Arc::clone(&clock)));
         let tools = Arc::new(Tools {

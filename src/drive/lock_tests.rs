@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::{Clock, Mono, Now, later};
+use crate::clock::{Clock, Mono, Now, RuntimeClock, later};
 use crate::drive::{
     Account, Drive, Facts, Gate, Limits, Message, Once, Patience, Renewals, Started, Tools, Wait, Work, locks,
 };
@@ -29,18 +29,6 @@ use crate::store::memory::MemoryStore;
 use crate::store::{Closing, Op, Store, StoreOptions, Wake};
 
 const MINUTE: Duration = Duration::from_secs(60);
-
-/// The runtime's clock, which stands still while anything can be done.
-#[derive(Debug)]
-struct RuntimeClock(Instant);
-
-impl Clock for RuntimeClock {
-    #[allow(clippy::disallowed_methods, reason = "the clock of these tests")]
-    fn now(&self) -> Now {
-        let passed = Instant::now().duration_since(self.0);
-        Now { wall: later(noon(), passed), mono: Mono::from_origin(passed) }
-    }
-}
 
 fn noon() -> DateTime<Utc> {
     "2026-11-21T12:00:00Z".parse().unwrap()
@@ -151,7 +139,7 @@ struct Errands {
 impl Floor {
     #[allow(clippy::disallowed_methods, reason = "the clock of these tests")]
     fn new(limits: Limits) -> Self {
-        let clock: Arc<dyn Clock> = Arc::new(RuntimeClock(Instant::now()));
+        let clock: Arc<dyn Clock> = Arc::new(RuntimeClock::at(noon()));
         let (toll, diary) = (Toll::default(), Arc::new(Diary::default()));
         let memory: Arc<dyn Store> = Arc::new(MemoryStore::new(StoreOptions::default(), Arc::clone(&clock)));
         let tools = Arc::new(Tools {

@@ -22,6 +22,8 @@ mod daemon;
 mod digest;
 #[cfg(test)]
 mod handover_tests;
+#[cfg(all(test, feature = "daemon"))]
+mod leaving_tests;
 mod machine;
 mod membership;
 mod plan;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cronward::resource::Acquired;
 use cronward::slot::{NotePage, Outcome};
-use cronward::store::{Applied, ErrorKind, LockStore, Store, StoreError, Wake};
+use cronward::store::{Applied, Claim, ErrorKind, LockStore, Store, StoreError, Wake};
 
 use crate::lock_words::{lock, request as locking, write};
 use crate::proxy::Proxy;
@@ -131,6 +131,28 @@ async fn a_wrong_password_is_told_at_once_and_a_right_one_works_without_a_restar
 
     server.command(&["ACL", "SETUSER", "cronward", ">secret"]);
     granted(&store, &request(&slot_of("a"), 1)).await;
+}
+
+/// A script that is refused in its midst has done what stands before: here the mark, and no count.
+#[tokio::test]
+async fn a_grant_that_broke_off_without_a_right_gives_its_number_to_nobody_else() {
+    let server = RedisServer::start();
+    server.allow(&documented_permissions());
+    let store = open(&user_url(&server)).await;
+    let (slot, claim) = (slot_of("a"), request(&slot_of("a"), 1));
+    server.command(&["ACL", "SETUSER", "cronward", "-incr"]);
+    let error = store.claim(&claim).await.unwrap_err();
+    assert_eq!((error.kind, error.applied), (ErrorKind::Denied, Applied::Maybe), "{error}");
+
+    server.command(&["ACL", "SETUSER", "cronward", "+incr"]);
+    let told = store.claim(&claim).await.unwrap();
+    assert!(matches!(told, Claim::Claimed { attempt: 1, used: 1, .. }), "{told:?}");
+    let (_, known) = store.inspect(std::slice::from_ref(&slot)).await.unwrap();
+    let runs: Vec<u32> = known[0].runs.iter().map(|run| run.attempt).collect();
+    assert_eq!((known[0].attempts, runs), (1, vec![1]), "as after any grant");
+    store.unlock(&slot, &audit("unlock")).await.unwrap();
+    let next = store.claim(&request(&slot, 2)).await.unwrap();
+    assert!(matches!(next, Claim::Claimed { attempt: 2, used: 2, .. }), "{next:?}");
 }
 
 #[tokio::test]

@@ -25,6 +25,13 @@ if mark.state == 'running' and mark.token == token then
   if borrowed.state == 'other' and not over then return { 'held', borrowed_mark(borrowed, now), borrowed.left } end
   hold_borrowed(borrowed, token, node, ttl)
   prolong_mark(mark, ttl)
+  if slot.count < mark.attempt then
+    -- Its grant broke off after the mark, as the user lost a right in its midst: nobody else may be given the same number.
+    redis.call('SET', ATTEMPTS, text(mark.attempt))
+    write_run(mark.attempt, token, begun(mark.attempt, token, node, trigger, mark.at))
+    keep(now)
+    slot.used = math.max(0, mark.attempt - slot.forgiven)
+  end
   return { 'claimed', mark.attempt, slot.used, mark.at }
 end
 -- A grant whose answer was lost and whose lease has lapsed since is the same attempt still.
