@@ -113,7 +113,9 @@ fn done(facts: &Facts) -> Explanation {
             facts.at(at)
         ));
     }
-    let before = record.runs.iter().filter(|run| run.outcome != Some(Outcome::Success)).count();
+    // An attempt whose command was never started did not fail at anything.
+    let tried = |run: &&RunRecord| run.outcome != Some(Outcome::GivenBack) || run.started_at.is_some();
+    let before = record.runs.iter().filter(tried).filter(|run| run.outcome != Some(Outcome::Success)).count();
     let after = match before {
         0 => String::new(),
         1 => ", after 1 attempt without success".to_owned(),
@@ -166,6 +168,10 @@ fn told(facts: &Facts, run: &RunRecord) -> String {
             format!("node {node} claimed attempt {attempt} at {at} and {lost}")
         }
         None => format!("attempt {attempt} on node {node} is running"),
+        Some(Outcome::GivenBack) => {
+            let why = run.message.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+            format!("attempt {attempt} on node {node} was given back{why}")
+        }
         Some(_) => format!("attempt {attempt} on node {node} ended with {}", ending(&facts.record, run)),
     }
 }

@@ -114,6 +114,18 @@ fn a_slot_that_only_waited_says_what_for() {
 }
 
 #[test]
+fn an_attempt_that_was_given_back_is_told_with_its_reason_and_was_none_without_success() {
+    let open = SlotRecord { verdict: None, ..only_waited() };
+    let told = said(&about(open.clone(), NOON, vec![]));
+    let expected = "the slot is not done yet: attempt 1 on node a was given back: the slot ended while it waited for db-heavy; 0 of 3";
+    assert!(told.starts_with(expected), "{told}");
+    let second = RunRecord { attempt: 2, token: fixture::token(2), ..fixture::done().runs.remove(0) };
+    let runs = vec![open.runs[0].clone(), second];
+    let told = said(&about(SlotRecord { runs, attempts: 2, ..fixture::done() }, OVER, vec![]));
+    assert!(!told.contains("without success"), "{told}");
+}
+
+#[test]
 fn a_slot_that_succeeded_twice_is_not_silent_about_it() {
     let twice: Vec<RunRecord> = [1, 2]
         .map(|attempt| RunRecord { attempt, token: fixture::token(attempt), ..fixture::done().runs.remove(0) })
