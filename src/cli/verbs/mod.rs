@@ -11,9 +11,8 @@ mod tests;
 mod unlock;
 
 pub(crate) use confirm::{Change, OperatorArgs, Undo};
-#[cfg(test)]
+pub(crate) use unlock::UnlockArgs;
 use unlock::unlock_in;
-pub(crate) use unlock::{UnlockArgs, unlock};
 
 use std::time::Duration;
 
@@ -30,6 +29,15 @@ use crate::clock::later;
 use crate::job::{JobName, Policy};
 use crate::slot::{Mark, SlotRecord};
 use crate::store::Pause;
+
+/// Takes the lease of a slot from its holder, or a lock from whoever holds it.
+pub(crate) async fn unlock(args: &UnlockArgs, console: &mut Console) -> Result<(), Failure> {
+    if let Some(lock) = &args.lock {
+        return evict::evict(args, lock, console).await;
+    }
+    let session = StoreSession::open(&args.store, console).await?;
+    unlock_in(&session, args, console).await
+}
 
 /// Pause a job: none of its slots starts until a given time, or until the job is resumed
 ///

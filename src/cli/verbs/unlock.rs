@@ -1,4 +1,4 @@
-//! `cronward unlock`: takes the lease of a slot from the node that holds it, or a lock from whoever holds it (`evict`).
+//! `cronward unlock` of a slot: takes the lease from the node that holds it.
 
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
@@ -6,7 +6,6 @@ use crate::cli::lookup::{self, SlotRef};
 use crate::cli::session::StoreSession;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::value_parsers;
-use crate::cli::verbs::evict::evict;
 use crate::cli::verbs::{Change, OperatorArgs, Undo};
 use crate::job::LockName;
 use crate::slot::{Mark, SlotRecord, Token};
@@ -41,15 +40,6 @@ pub(crate) struct UnlockArgs {
     pub(crate) store: StoreArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-}
-
-/// Unlocks the slot, or the lock.
-pub(crate) async fn unlock(args: &UnlockArgs, console: &mut Console) -> Result<(), Failure> {
-    if let Some(lock) = &args.lock {
-        return evict(args, lock, console).await;
-    }
-    let session = StoreSession::open(&args.store, console).await?;
-    unlock_in(&session, args, console).await
 }
 
 pub(super) async fn unlock_in(session: &StoreSession, args: &UnlockArgs, console: &mut Console) -> Result<(), Failure> {
