@@ -89,8 +89,7 @@ async fn leaving(answer_after: Duration) -> Vec<String> {
     tokio::time::sleep(answer_after).await;
     withheld.let_go.add_permits(1_000);
     running.await.unwrap().unwrap();
-    let told = std::mem::take(&mut *told.0.lock().unwrap());
-    told
+    std::mem::take(&mut *told.0.lock().unwrap())
 }
 
 #[tokio::test(start_paused = true)]

@@ -22,7 +22,8 @@ mod daemon;
 mod digest;
 #[cfg(test)]
 mod handover_tests;
-#[cfg(all(test, feature = "daemon"))]
+#[cfg(feature = "daemon")]
+#[cfg(test)]
 mod leaving_tests;
 mod machine;
 mod membership;
