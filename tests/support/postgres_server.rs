@@ -131,12 +131,14 @@ impl PostgresServer {
 
     /// Stops the process where it is, with all that serve connections.
     pub fn pause(&self) {
-        assert!(self.signal_all(Signal::STOP), "the server is there to be stopped");
+        // First the one that starts others.
+        self.process.pause();
+        self.backends().into_iter().for_each(stop);
     }
 
     /// Stops one of the processes that serve connections, until [`Self::unpause`].
     pub fn stop_one(&self, backend: i64) {
-        kill_process(pid(u32::try_from(backend).expect("a process id")), Signal::STOP).expect("the backend is there");
+        stop(u32::try_from(backend).expect("a process id"));
     }
 
     /// Lets a stopped server go on.
@@ -170,12 +172,30 @@ impl PostgresServer {
 
     /// False when the server has ended.
     fn signal_all(&self, signal: Signal) -> bool {
-        let children = format!("/proc/{0}/task/{0}/children", self.process.id());
-        let children = std::fs::read_to_string(children).unwrap_or_default();
-        for child in children.split_whitespace().filter_map(|child| child.parse().ok()) {
+        for child in self.backends() {
             let _ = kill_process(pid(child), signal);
         }
         kill_process(pid(self.process.id()), signal).is_ok()
+    }
+
+    /// The processes that it has started.
+    fn backends(&self) -> Vec<u32> {
+        let children = format!("/proc/{0}/task/{0}/children", self.process.id());
+        let children = std::fs::read_to_string(children).unwrap_or_default();
+        children.split_whitespace().filter_map(|child| child.parse().ok()).collect()
+    }
+}
+
+/// Stops a process that has one thread and is no child of this one, and waits until it stands still, or has ended.
+#[allow(clippy::disallowed_methods, reason = "the kernel tells only its parent")]
+fn stop(process: u32) {
+    let _ = kill_process(pid(process), Signal::STOP);
+    let state = || {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        stat.rsplit_once(") ")?.1.chars().next()
+    };
+    while state().is_some_and(|state| !"TtZX".contains(state)) {
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -98,9 +98,12 @@ impl ServerProcess {
         kill_process(self.pid(), signal).expect("the server is there to be signalled");
     }
 
-    /// Stops it where it is: it keeps its connections and answers nothing.
+    /// Stops it where it is: it keeps its connections and answers nothing. The kernel stops the threads one after the other, and on a
+    /// busy machine one of them answers meanwhile: the last one is waited for.
     pub fn pause(&self) {
         self.signal(Signal::STOP);
+        let left_as_it_is = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(self.pid()), left_as_it_is).expect("the child can be waited for");
     }
 
     /// Lets it go on.
