@@ -96,9 +96,10 @@ async fn a_slot_whose_records_are_too_old_begins_anew() {
 async fn the_query_of_the_documents_finds_what_failed() {
     let place = place();
     let store = open(&place.path).await;
-    for job in ["failing", "missing"] {
-        if job == "failing" {
-            let request = ClaimRequest { past: true, ..request(&over(job), "a") };
+    let [failing, missing] = ["failing", "missing"].map(over);
+    for slot in [&failing, &missing] {
+        if slot == &failing {
+            let request = ClaimRequest { past: true, ..request(slot, "a") };
             let lease = match store.claim(&request).await.unwrap() {
                 Claim::Claimed { attempt, at, .. } => request.granted(attempt, at),
                 other => panic!("{other:?}"),
@@ -106,7 +107,7 @@ async fn the_query_of_the_documents_finds_what_failed() {
             let run = RunRecord { exit_code: Some(3), ..ended(&lease, Outcome::Failure) };
             store.fail(&lease, &run, Duration::ZERO).await.unwrap();
         }
-        store.close(&over(job), 1, &node("a")).await.unwrap();
+        store.close(slot, 1, &node("a")).await.unwrap();
     }
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/stores.md")).unwrap();
     let section = page.split("\n## ").find(|section| section.starts_with("SQLite")).unwrap();
@@ -114,7 +115,7 @@ async fn the_query_of_the_documents_finds_what_failed() {
     let mut file = raw(&place.path).await;
     let found: Vec<(String, String, i64, i64)> =
         sqlx::query_as(sqlx::AssertSqlSafe(query)).fetch_all(&mut file).await.unwrap();
-    assert_eq!(found, [("failing".to_owned(), over("failing").key().to_string(), 1, 3)]);
+    assert_eq!(found, [("failing".to_owned(), failing.key().to_string(), 1, 3)]);
 }
 
 /// A slot that is over, and was run all the same.
