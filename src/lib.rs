@@ -81,6 +81,9 @@ mod text;
 pub mod verify;
 #[doc(hidden)]
 pub mod wake;
+#[doc(hidden)]
+#[cfg(feature = "http")]
+pub mod web;
 
 #[doc = include_str!("../docs/PROTOCOL.md")]
 pub mod protocol {}

@@ -11,6 +11,8 @@ use crate::cli::{
     attempts, check, completions, demo, doctor, forget, guarded, help, import, jobs, locks, next, nodes, run, setup,
     show, verbs, verify, watch, why,
 };
+#[cfg(feature = "http")]
+use crate::cli::{healthcheck, token};
 use crate::clock::SystemClock;
 use crate::observe::logging;
 
@@ -21,7 +23,7 @@ use crate::observe::logging;
     name = "cronward",
     version,
     before_help = "Example: cronward run --config /etc/cronward/jobs.toml",
-    after_help = "Exit codes: 0 done, 1 verify or import found something, doctor warns or locks are not free, 2 doctor found an error, 64 usage, 69 store refuses, 70 internal, 75 store unavailable (try again), 78 configuration.",
+    after_help = "Exit codes: 0 done, 1 verify or import found something, doctor warns, locks are not free or a daemon is not well, 2 doctor found an error, 64 usage, 69 store refuses, 70 internal, 75 store unavailable (try again), 78 configuration.",
     subcommand_required = true,
     arg_required_else_help = true,
     disable_help_subcommand = true,
@@ -58,6 +60,10 @@ enum Verb {
     Resume(verbs::ResumeArgs),
     Forget(forget::ForgetArgs),
     Migrate(setup::MigrateArgs),
+    #[cfg(feature = "http")]
+    Token(token::TokenArgs),
+    #[cfg(feature = "http")]
+    Healthcheck(healthcheck::HealthcheckArgs),
     Import(import::ImportArgs),
     Completions(completions::CompletionsArgs),
     Man(help::ManArgs),
@@ -141,6 +147,10 @@ impl Verb {
             Self::Resume(args) => block_on(verbs::resume(args, console)),
             Self::Forget(args) => block_on(forget::forget(args, console)),
             Self::Migrate(args) => block_on(setup::migrate(args, console)),
+            #[cfg(feature = "http")]
+            Self::Token(args) => token::token(args, console),
+            #[cfg(feature = "http")]
+            Self::Healthcheck(args) => healthcheck::healthcheck(args, console),
             Self::Import(args) => import::import(args, console),
             Self::Completions(args) => completions::completions(args, command(), console),
             Self::Man(args) => help::man(args, command(), console),
@@ -162,6 +172,8 @@ impl Verb {
             | Self::Completions(_)
             | Self::Man(_)
             | Self::Help(_) => false,
+            #[cfg(feature = "http")]
+            Self::Token(_) | Self::Healthcheck(_) => false,
             Self::Reset(args) => args.output.no_color,
             Self::Unlock(args) => args.output.no_color,
             Self::MarkDone(args) => args.output.no_color,

@@ -11,6 +11,8 @@ use tokio::task::{JoinError, JoinHandle};
 
 use crate::cli::failure::Failure;
 use crate::cli::locks::kept_for;
+#[cfg(feature = "http")]
+use crate::cli::serving::Serving;
 use crate::cli::session::connect_for_long;
 use crate::cli::store_args::StoreAddress;
 use crate::clock::{Clock, SystemClock};
@@ -34,6 +36,9 @@ pub(crate) struct Settings {
     pub(crate) config: Config,
     /// The store.
     pub(crate) store: StoreAddress,
+    /// What is served on a port; none where nothing listens.
+    #[cfg(feature = "http")]
+    pub(crate) port: Option<Serving>,
 }
 
 /// Time for the last lines of the journal: a disk that hangs may not hold the process up.
@@ -53,7 +58,7 @@ pub(crate) fn start(settings: Settings) -> Result<(), Failure> {
 }
 
 async fn serve(settings: Settings) -> Result<(), Failure> {
-    let Settings { path, mut config, store: address } = settings;
+    let Settings { path, mut config, store: address, .. } = settings;
     let rotation = connect_for_long(&address).await?;
     let store = rotation.store();
     let plan = plan(&mut config);
@@ -72,18 +77,30 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     let journal = journal(config.node.journal.as_deref(), &clock, &identity)?;
     let observer = observer(journal.as_ref());
     let (launcher, entropy) = (launcher(&address), Arc::new(entropy));
+    #[cfg(feature = "http")]
+    let (shown, time) = (Arc::clone(&store), Arc::clone(&clock));
     let ports = Ports { store, clock, entropy, launcher, observer: Arc::clone(&observer) };
     let node = Node::new(identity, ports, plan).map_err(|error| Failure::Configuration(error.to_string()))?;
     let (commands, inbox) = mpsc::channel(8);
     let (health, watched) = watch::channel(Health::default());
     let signals = Signals::listen()?;
     let rotation = (!address.from_command_line).then_some(rotation);
-    let reloader =
-        Reloader { path, rotation, file: config, observer, health: watched.clone(), journal: journal.clone() };
+    #[cfg(feature = "http")]
+    let also: Option<Also> = settings.port.as_ref().map(|port| Arc::new(port.reread()) as Also);
+    #[cfg(not(feature = "http"))]
+    let also = None;
+    let (health_of, journal_of) = (watched.clone(), journal.clone());
+    let reloader = Reloader { path, rotation, file: config, observer, health: health_of, journal: journal_of, also };
+    #[cfg(feature = "http")]
+    let listening = settings.port.map(|port| port.start(time, watched.clone(), shown, &address));
     tokio::spawn(signals.obey(commands, reloader));
     tokio::spawn(tell_service_manager(watched));
     let ended = node.run(inbox, health).await.map_err(|error| Failure::Internal(error.to_string()));
     tell(&[NotifyState::Stopping]);
+    #[cfg(feature = "http")]
+    if let Some(listening) = listening {
+        listening.stop().await;
+    }
     if let Some(journal) = journal {
         journal.flush(LAST_LINES);
     }
@@ -155,12 +172,18 @@ struct Reloader {
     observer: Arc<dyn Observer>,
     health: watch::Receiver<Health>,
     journal: Option<Arc<Journal>>,
+    /// What else is read anew, beside the file and whatever is wrong with that.
+    also: Option<Also>,
 }
+
+/// Reads something anew, and tells how that went.
+type Also = Arc<dyn Fn() + Send + Sync>;
 
 /// What a running daemon cannot change.
 fn fixed(file: &Config) -> impl PartialEq {
     let (node, store) = (&file.node, &file.store);
     let kept = (node.labels.clone(), node.drain, node.journal.clone());
+    let kept = (kept, file.http.clone());
     (kept, store.url_file.clone(), store.namespace.clone(), store.op_timeout, store.retention)
 }
 
@@ -259,8 +282,11 @@ impl Reloader {
         if let Some(journal) = &self.journal {
             journal.reopen();
         }
-        let path = self.path.clone();
+        let (path, also) = (self.path.clone(), self.also.clone());
         let reading = tokio::task::spawn_blocking(move || {
+            if let Some(also) = also {
+                also();
+            }
             let mut config = read(&path)?;
             let plan = plan(&mut config);
             Ok((config, plan))
@@ -289,7 +315,7 @@ impl Reloader {
         match read {
             Ok((config, plan)) => {
                 if fixed(&config) != fixed(&self.file) {
-                    tracing::warn!("[node] or [store] changed in the file: that needs a restart");
+                    tracing::warn!("[node], [store] or [http] changed in the file: that needs a restart");
                 }
                 self.offer(config.store);
                 Some(Command::Reload(plan))

@@ -28,6 +28,10 @@ pub(crate) enum Failure {
     /// Something about the store can cost a slot, and the result says so: nothing is left to tell.
     #[error("the store can cost a slot")]
     Faults,
+    /// A daemon that was asked is not well, or does not answer.
+    #[cfg(feature = "http")]
+    #[error("{0}")]
+    Unwell(String),
     /// The command that was run has told whatever there is to tell: its exit code is passed on.
     #[error("exit code {0}")]
     Child(u8),
@@ -54,6 +58,8 @@ impl Failure {
         match self {
             Self::Usage(_) => ExitCode::Usage,
             Self::Found => ExitCode::Found,
+            #[cfg(feature = "http")]
+            Self::Unwell(_) => ExitCode::Found,
             Self::Faults => ExitCode::Faults,
             Self::Configuration(_) | Self::File(_) | Self::Shown => ExitCode::Configuration,
             Self::Child(_) => ExitCode::Internal,
@@ -108,7 +114,8 @@ pub enum ExitCode {
     /// Done. Also when the reader of stdout went away (`cronward jobs | head -1`).
     Success = 0,
     /// `verify`: something is unexplained or violated; `doctor`: there are warnings; `import`: a line cannot be read. The result
-    /// says what, as with `grep` and `diff`. `lock`: the locks are not free, as with `flock`.
+    /// says what, as with `grep` and `diff`. `lock`: the locks are not free, as with `flock`. `healthcheck`: the daemon is not
+    /// well, or does not answer.
     Found = 1,
     /// `doctor`: something can cost a slot as things stand; warnings alone are `Found`.
     Faults = 2,

@@ -17,6 +17,8 @@ mod fixture;
 mod forget;
 mod format;
 mod guarded;
+#[cfg(feature = "http")]
+mod healthcheck;
 mod help;
 pub(crate) mod import;
 mod jobs;
@@ -25,10 +27,14 @@ mod lookup;
 mod next;
 mod nodes;
 mod run;
+#[cfg(feature = "http")]
+mod serving;
 mod session;
 mod setup;
 mod show;
 mod store_args;
+#[cfg(feature = "http")]
+mod token;
 mod value_parsers;
 mod verbs;
 mod verify;

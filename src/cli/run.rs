@@ -5,7 +5,11 @@ use std::path::PathBuf;
 use crate::cli::console::Console;
 use crate::cli::daemon::{self, Settings};
 use crate::cli::failure::Failure;
+#[cfg(feature = "http")]
+use crate::cli::serving::Serving;
 use crate::cli::store_args::{self, StoreArgs};
+#[cfg(feature = "http")]
+use crate::config::HttpConfig;
 use crate::config::{self, Config, Severity};
 use crate::job::NodeName;
 use crate::observe::logging::{self, LogFormat, LoggingError};
@@ -22,7 +26,11 @@ pub(crate) struct RunArgs {
     /// Append every event to this journal, for `cronward verify`; overrides the file's
     #[arg(long, value_name = "PATH")]
     pub(crate) journal: Option<PathBuf>,
-    /// Do not listen for HTTP; without effect so far, because nothing listens yet
+    /// Listen for HTTP there, as an address and a port; overrides the file's
+    #[cfg(feature = "http")]
+    #[arg(long, value_name = "ADDR", value_parser = listen, conflicts_with = "no_http")]
+    pub(crate) listen: Option<std::net::SocketAddr>,
+    /// Do not listen for HTTP, whatever the file says
     #[arg(long)]
     pub(crate) no_http: bool,
     /// The format of the log; auto is journald under systemd, text on a terminal, JSON elsewhere
@@ -42,6 +50,10 @@ pub(crate) fn run(args: &RunArgs, console: &mut Console) -> Result<(), Failure> 
     let path = store_args::find(args.store.config.as_deref())?;
     let (config, report) = store_args::read(&path, console, store_args::surroundings(), config::lint_file)?;
     let settings = settings(args, path, config, console)?;
+    #[cfg(not(feature = "http"))]
+    if settings.config.http.is_some() && !args.no_http {
+        console.warn("this cronward was built without the feature http: nothing listens, whatever [http] says");
+    }
     let _log = logging::init(args.log_format).map_err(no_log)?;
     for finding in report.findings.iter().filter(|finding| finding.severity == Severity::Warning) {
         let (line, hint) = (report.position(finding.span.start).0, finding.hint.as_deref());
@@ -77,5 +89,28 @@ fn settings(args: &RunArgs, path: PathBuf, mut config: Config, console: &mut Con
     if let Some(journal) = &args.journal {
         config.node.journal = Some(journal.clone());
     }
-    Ok(Settings { path, config, store })
+    #[cfg(feature = "http")]
+    let port = port(args, config.http.as_ref()).map(Serving::prepare).transpose()?;
+    Ok(Settings {
+        path,
+        config,
+        store,
+        #[cfg(feature = "http")]
+        port,
+    })
+}
+
+/// What is to be served: nothing, unless the file or the command line says so.
+#[cfg(feature = "http")]
+fn port(args: &RunArgs, file: Option<&HttpConfig>) -> Option<HttpConfig> {
+    match (args.no_http, args.listen) {
+        (true, _) => None,
+        (false, None) => file.cloned(),
+        (false, Some(listen)) => Some(HttpConfig { listen, ..file.cloned().unwrap_or_default() }),
+    }
+}
+
+#[cfg(feature = "http")]
+fn listen(text: &str) -> Result<std::net::SocketAddr, String> {
+    config::parse_listen(text).ok_or_else(|| "write an address and a port: 127.0.0.1:9747 or [::1]:9747".to_owned())
 }

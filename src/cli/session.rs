@@ -72,6 +72,14 @@ impl StoreSession {
         Ok(Self { store, address, catalog, now })
     }
 
+    /// Begins with a store that is open, and the jobs of its registry alone: every node tells it of its file's.
+    #[cfg(feature = "http")]
+    pub(crate) async fn of_registry(store: Arc<dyn Store>, address: StoreAddress) -> Result<Self, Failure> {
+        let (now, nodes) = store.nodes().await?;
+        let catalog = Catalog::unite(None, store.jobs().await?)?.planned_by(&nodes, now);
+        Ok(Self { store, address, catalog, now })
+    }
+
     /// Asks the store for the time and for its registry once more. What cannot be read of it was told the first time.
     pub(crate) async fn look_again(&mut self, file: Option<&Config>) -> Result<(), Failure> {
         let (now, nodes) = self.store.nodes().await?;

@@ -1,12 +1,12 @@
 //! What a file says, with every default filled in.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use chrono::DateTime;
 
+use crate::config::http::HttpConfig;
 use crate::job::{JobName, JobSpec, Namespace, NodeName, hash};
 use crate::store::{EMBEDDED, JobEntry, StoreOptions};
 
@@ -17,8 +17,8 @@ pub struct Config {
     pub node: NodeConfig,
     /// `[store]`.
     pub store: StoreConfig,
-    /// `[http]`.
-    pub http: HttpConfig,
+    /// `[http]`; none where the file has no such section.
+    pub http: Option<HttpConfig>,
     /// `[jobs.*]`, with `[defaults]` applied.
     pub jobs: BTreeMap<JobName, JobSpec>,
 }
@@ -103,22 +103,5 @@ impl std::fmt::Debug for StoreConfig {
             .field("op_timeout", &self.op_timeout)
             .field("retention", &self.retention)
             .finish()
-    }
-}
-
-/// `[http]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HttpConfig {
-    /// Where to listen; always loopback.
-    pub listen: SocketAddr,
-    /// Whether actions are refused.
-    pub read_only: bool,
-    /// The path that everything is served under: begins with `/`, and ends with it only when it is all of it.
-    pub base_path: String,
-}
-
-impl Default for HttpConfig {
-    fn default() -> Self {
-        Self { listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 9747)), read_only: true, base_path: "/".to_owned() }
     }
 }

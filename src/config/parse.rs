@@ -10,7 +10,7 @@ use toml::de::{DeTable, Error};
 use crate::config::context::Context;
 use crate::config::diagnostic::{floor_boundary, position};
 use crate::config::reader::Section;
-use crate::config::{Config, Diagnostics, Environment, jobs, lock_lints, secrets, sections, settings};
+use crate::config::{Config, Diagnostics, Environment, http_section, jobs, lock_lints, secrets, sections, settings};
 use crate::job::JobName;
 
 /// How much of a file is looked at.
@@ -59,7 +59,8 @@ fn read(ctx: &Context<'_>, extent: Extent<'_>) -> Config {
     root.only(&["node", "store", "defaults", "http", "jobs"], sections::HOMES);
     let node = sections::node(&root.child("node"));
     let store = sections::store(&root.child("store"));
-    let http = sections::http(&root.child("http"));
+    let port = root.child("http");
+    let http = http_section::http(&port);
     let defaults = settings::defaults(&root.child("defaults"));
     let only = if let Extent::Job(job) = extent { Some(job) } else { None };
     let mut drafts = jobs::read(&root.child("jobs"), &defaults, only);
@@ -67,6 +68,7 @@ fn read(ctx: &Context<'_>, extent: Extent<'_>) -> Config {
     lock_lints::conflicts(ctx, &mut drafts, &store);
     if extent == Extent::Lints {
         jobs::check(ctx, &drafts, &node, &store);
+        http.iter().for_each(|http| http_section::check(&port, http));
         lock_lints::check(ctx, &drafts);
     }
     let jobs = drafts.into_iter().map(|draft| (draft.spec.name.clone(), draft.spec)).collect();

@@ -61,9 +61,23 @@ impl<'a> Section<'a> {
     /// A table of this one. What is there and is no table is told.
     pub(super) fn child(&self, key: &str) -> Section<'a> {
         let entry = self.entry(key);
-        let hint = if key == JOBS { JOB_FORM.to_owned() } else { format!("write it as [{key}]") };
+        let hint = if key == JOBS { JOB_FORM.to_owned() } else { format!("write it as {}", self.title_of(key)) };
         let table = entry.as_ref().and_then(|entry| entry.table(&hint));
-        Section { ctx: self.ctx, title: format!("[{key}]"), table, span: entry.map_or(0..0, |entry| entry.span()) }
+        let span = entry.map_or(0..0, |entry| entry.span());
+        Section { ctx: self.ctx, title: self.title_of(key), table, span }
+    }
+
+    /// As the file writes a table of this one, like `[http.auth]`.
+    fn title_of(&self, key: &str) -> String {
+        match self.title.trim_matches(['[', ']']) {
+            "" => format!("[{key}]"),
+            parent => format!("[{parent}.{key}]"),
+        }
+    }
+
+    /// Whether the file has it.
+    pub(super) const fn is_there(&self) -> bool {
+        self.table.is_some()
     }
 
     /// The tables of this one, each with its key. What is no table is told.

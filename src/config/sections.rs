@@ -1,8 +1,7 @@
-//! `[node]`, `[store]` and `[http]`. The store's `url` and `url_file`
+//! `[node]` and `[store]`. The store's `url` and `url_file`
 //! included: whether the store is there is not for a file to say; whether its url can be meant is.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,14 +10,16 @@ use crate::config::context::read_text;
 use crate::config::reader::{LONGEST, Section, put, put_some};
 use crate::config::settings::KEYS as DEFAULTS;
 use crate::config::value::{Entry, nearest};
-use crate::config::{Diagnostic, HttpConfig, NodeConfig, Severity, StoreConfig, secrets};
+use crate::config::{Diagnostic, NodeConfig, Severity, StoreConfig, secrets};
 use crate::drive::MAX_RUNNING;
 use crate::job::{Namespace, NodeName};
 use crate::store::{Advice, SCHEMES, UrlFault, check_url, shown_scheme};
 
 const NODE: &[&str] = &["name", "labels", "drain", "journal", "max_running"];
+/// Of `[http]`.
+pub(super) const HTTP: &[&str] =
+    &["listen", "read_only", "base_path", "public_url", "behind_tls_proxy", "metrics_open", "auth"];
 const STORE: &[&str] = &["url", "url_file", "namespace", "op_timeout", "retention"];
-const HTTP: &[&str] = &["listen", "read_only", "base_path"];
 
 /// Which section a key belongs to, for those who put it elsewhere.
 pub(super) const HOMES: &[(&str, &[&str])] =
@@ -99,49 +100,6 @@ fn namespace(section: &Section<'_>) -> Option<Namespace> {
             None
         }
     }
-}
-
-/// Reads `[http]`.
-pub(super) fn http(section: &Section<'_>) -> HttpConfig {
-    section.only(HTTP, HOMES);
-    let mut http = HttpConfig::default();
-    put(&mut http.listen, listen(section));
-    put(&mut http.read_only, section.boolean("read_only"));
-    put(&mut http.base_path, base_path(section));
-    http
-}
-
-fn listen(section: &Section<'_>) -> Option<SocketAddr> {
-    let entry = section.entry("listen")?;
-    let text = entry.text("\"127.0.0.1:9747\"")?;
-    let numeric = text.strip_prefix("localhost:").map_or_else(|| text.clone(), |port| format!("127.0.0.1:{port}"));
-    let Ok(address) = numeric.parse::<SocketAddr>() else {
-        let shown: String = text.chars().take(60).collect();
-        let hint = "write an address and a port: \"127.0.0.1:9747\" or \"[::1]:9747\"";
-        entry.refuse("bad-address", &format!("cannot be {shown:?}"), hint);
-        return None;
-    };
-    if !address.ip().is_loopback() {
-        let what = format!("is {address}, where others can reach it: cronward refuses to start without auth");
-        let hint = format!("listen on 127.0.0.1:{} and put a proxy that authenticates in front", address.port());
-        entry.refuse("not-loopback", &what, hint);
-        return None;
-    }
-    Some(address)
-}
-
-fn base_path(section: &Section<'_>) -> Option<String> {
-    let entry = section.entry("base_path")?;
-    let text = entry.text("\"/cronward\"")?;
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '_' | '.' | '~');
-    let bad_segment = text.split('/').any(|segment| matches!(segment, "." | "..")) || text.contains("//");
-    if !text.starts_with('/') || bad_segment || !text.chars().all(allowed) {
-        let shown: String = text.chars().take(60).collect();
-        entry.refuse("bad-path", &format!("cannot be {shown:?}"), "write a path like \"/\" or \"/cronward\"");
-        return None;
-    }
-    let trimmed = text.trim_end_matches('/');
-    Some(if trimmed.is_empty() { "/".to_owned() } else { trimmed.to_owned() })
 }
 
 /// A file with a url in it holds little else.

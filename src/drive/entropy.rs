@@ -19,6 +19,19 @@ impl Entropy {
         Ok(Self { base: draw().map_err(std::io::Error::other)?, drawn: AtomicU64::new(0), fixed: false })
     }
 
+    /// 256 bits for a secret. Without a random source there is none.
+    ///
+    /// # Errors
+    /// There is no random source.
+    #[cfg(feature = "http")]
+    pub fn secret() -> std::io::Result<[u8; 32]> {
+        let mut secret = [0; 32];
+        for half in secret.chunks_exact_mut(16) {
+            half.copy_from_slice(&draw().map_err(std::io::Error::other)?.to_le_bytes());
+        }
+        Ok(secret)
+    }
+
     /// Always the same tokens in the same order; for tests.
     pub const fn fixed(base: u128) -> Self {
         Self { base, drawn: AtomicU64::new(0), fixed: true }

@@ -144,9 +144,10 @@ impl Membership {
         self.heartbeat_at = None;
     }
 
-    pub(super) fn health(&self, running: usize) -> Health {
+    pub(super) fn health(&self, running: usize, last_beat: Option<Mono>) -> Health {
         Health {
             beats: self.beats,
+            last_beat,
             store_up: self.reached,
             store_seen: self.seen.map(|now| now.wall),
             clock_offset_ms: self.clock_offset_ms,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::clock::Mono;
 use crate::drive::MAX_RUNNING;
 use crate::job::{JobName, JobSpec, NodeName};
 use crate::schedule::{ScheduleError, Timetable};
@@ -119,6 +120,8 @@ impl Plan {
 pub struct Health {
     /// Beats of the planner since the start. One that stays the same for seconds means that nothing is planned.
     pub beats: u64,
+    /// When the last of them was, by the node's monotonic clock.
+    pub last_beat: Option<Mono>,
     /// Whether the last heartbeat reached the store.
     pub store_up: bool,
     /// When the store was last reached, by the node's clock; none until then.

@@ -48,6 +48,8 @@ mod looking;
 mod outside;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod past;
+#[cfg(all(feature = "sqlite", feature = "http"))]
+mod port;
 mod process;
 mod program;
 #[cfg(all(feature = "sqlite", feature = "redis"))]

@@ -29,8 +29,10 @@ const MEASURED: &[&str] = &["latency", "clock", "notifications", "version", "dis
 const WITHOUT_A_FILE: &[&str] = &["next", "doctor"];
 
 /// Commands whose typical output is looked at elsewhere, and why.
-const OUTPUT_ELSEWHERE: &[(&str, &str)] =
-    &[("demo", "three processes decide in which order they speak: tests/cli/demo.rs looks at what is said")];
+const OUTPUT_ELSEWHERE: &[(&str, &str)] = &[
+    ("demo", "three processes decide in which order they speak: tests/cli/demo.rs looks at what is said"),
+    ("token", "each token is another: tests/cli/port.rs looks at what is said"),
+];
 
 /// Commands whose typical output is a log, on stderr.
 const LOGS: &[&str] = &["run"];

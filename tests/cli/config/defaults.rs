@@ -24,11 +24,17 @@ fn a_file_that_says_nothing_has_every_default() {
     assert_eq!(config.store.namespace.as_str(), "default");
     assert_eq!(config.store.op_timeout, Duration::from_millis(500));
     assert_eq!(config.store.retention, Duration::from_secs(7 * 86_400));
-    assert_eq!(config.http.listen.to_string(), "127.0.0.1:9747");
-    assert!(config.http.read_only);
-    assert_eq!(config.http.base_path, "/");
+    assert_eq!(config.http, None, "nothing listens");
     let expected = JobSpec::new(name("a"), "0 * * * *", Program::Direct(vec!["true".to_owned()]));
     assert_eq!(config.jobs[&name("a")], expected);
+}
+
+#[test]
+fn a_port_is_for_this_machine_and_for_looking_unless_the_file_says_otherwise() {
+    let http = config(&format!("[http]\n{}", job(""))).http.unwrap();
+    assert_eq!((http.listen.to_string().as_str(), http.base_path.as_str()), ("127.0.0.1:9747", "/"));
+    assert!(http.read_only && !http.metrics_open && !http.behind_tls_proxy && !http.has_auth());
+    assert_eq!(http.public_url, None);
 }
 
 #[test]

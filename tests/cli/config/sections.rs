@@ -50,7 +50,10 @@ fn unknown_keys_are_told_with_the_nearest_or_the_section_they_belong_to() {
         ("[job.a]\nschedule = \"@hourly\"", "1:2 unknown-key: unknown key job (write each job as [jobs.NAME])"),
         ("[node]\nnaem = \"a\"", "2:1 unknown-key: unknown key naem in [node] (did you mean name?)"),
         ("[node]\nlisten = \"x\"", "2:1 unknown-key: unknown key listen in [node] (listen belongs in [http])"),
-        ("[http]\nport = 1", "2:1 unknown-key: unknown key port in [http] (known here: listen, read_only, base_path)"),
+        (
+            "[http]\nport = 1",
+            "2:1 unknown-key: unknown key port in [http] (known here: listen, read_only, base_path, public_url, behind_tls_proxy, metrics_open, auth)",
+        ),
         (
             "[defaults]\nschedule = \"x\"",
             "2:1 unknown-key: unknown key schedule in [defaults] (schedule belongs in [jobs.NAME])",
@@ -225,7 +228,7 @@ fn a_url_file_with_something_else_in_it_does_not_show_it() {
 }
 
 #[test]
-fn only_loopback_is_listened_on() {
+fn only_loopback_is_listened_on_without_auth() {
     for address in ["0.0.0.0:9747", "[::]:80", "192.0.2.1:9747"] {
         tells(
             &with(&format!("[http]\nlisten = {address:?}")),
@@ -239,7 +242,7 @@ fn only_loopback_is_listened_on() {
         );
     }
     for (text, address) in [("localhost:1", "127.0.0.1:1"), ("[::1]:2", "[::1]:2"), ("127.8.8.8:3", "127.8.8.8:3")] {
-        assert_eq!(config(&with(&format!("[http]\nlisten = {text:?}"))).http.listen.to_string(), address);
+        assert_eq!(config(&with(&format!("[http]\nlisten = {text:?}"))).http.unwrap().listen.to_string(), address);
     }
 }
 
@@ -249,7 +252,7 @@ fn a_base_path_is_a_plain_path() {
         tells(&with(&format!("[http]\nbase_path = {path:?}")), "2:13 bad-path: base_path cannot be");
     }
     for (text, path) in [("/", "/"), ("/cron/", "/cron"), ("/a/b", "/a/b")] {
-        assert_eq!(config(&with(&format!("[http]\nbase_path = {text:?}"))).http.base_path, path);
+        assert_eq!(config(&with(&format!("[http]\nbase_path = {text:?}"))).http.unwrap().base_path, path);
     }
 }
 
@@ -259,4 +262,60 @@ fn a_journal_is_a_path_and_an_empty_one_is_told() {
     assert_eq!(path.as_deref(), Some(std::path::Path::new("/var/lib/j")));
     let told = "2:11 bad-path: journal is empty (name a file, or leave the key out for no journal)";
     tells(&with("[node]\njournal = \"\""), told);
+}
+
+const AUTH: &str = "[http.auth]\ntokens_file = \"/etc/cronward/tokens\"\n";
+
+#[test]
+fn where_others_reach_the_port_a_token_needs_tls_in_front() {
+    let listening = |more: &str| with(&format!("[http]\nlisten = \"0.0.0.0:9747\"\n{more}{AUTH}"));
+    tells(&listening(""), "2:10 plain-token: listen is 0.0.0.0:9747, and tokens would cross the network in plain HTTP");
+    let http = config(&listening("behind_tls_proxy = true\n")).http.unwrap();
+    assert_eq!(http.tokens_file.unwrap().to_str(), Some("/etc/cronward/tokens"));
+    assert!(http.behind_tls_proxy && http.read_only && !http.metrics_open);
+}
+
+#[test]
+fn a_proxy_is_believed_by_the_addresses_that_are_named() {
+    let proxy = |text: &str| with(&format!("[http.auth.proxy]\n{text}"));
+    let read =
+        config(&proxy("from = [\"10.0.0.5/32\", \"fd00::/8\"]\nuser_header = \"X-User\"\nrole_header = \"X-Role\""));
+    let read = read.http.unwrap().proxy.unwrap();
+    assert_eq!((read.user_header.as_str(), read.from.len()), ("x-user", 2));
+    assert_eq!(read.roles, cronward::config::RoleSource::Named("x-role".to_owned()));
+    let groups = config(&proxy("from = [\"10.0.0.5\"]\ngroups = { staff = \"viewer\" }")).http.unwrap().proxy.unwrap();
+    assert!(matches!(groups.roles, cronward::config::RoleSource::Groups(header, _) if header == "x-forwarded-groups"));
+    for (text, told) in [
+        ("", "missing-from: [http.auth.proxy] names no address to believe"),
+        ("from = []", "2:8 empty: from is empty"),
+        ("from = [\"10.0.0.0/33\"]", "2:8 bad-network: from has what is no range"),
+        ("from = [\"::1\"]\nuser_header = \"X-Forwarded-For\"", "3:15 bad-header: user_header cannot be"),
+        ("from = [\"::1\"]\nuser_header = \"a b\"", "3:15 bad-header: user_header cannot be"),
+        ("from = [\"::1\"]\ngroups = { a = \"admin\" }", "3:10 bad-word: groups gives a group a role that is none"),
+        (
+            "from = [\"::1\"]\nrole_header = \"x\"\ngroups = { a = \"viewer\" }",
+            "4:10 both-roles: groups is given besides",
+        ),
+        ("form = [\"::1\"]", "2:1 unknown-key: unknown key form in [http.auth.proxy] (did you mean from?)"),
+    ] {
+        let report = cronward::config::parse("jobs.toml", proxy(text), &super::env()).unwrap_err();
+        let found = report.findings.iter().any(|finding| {
+            let (line, column) = report.position(finding.span.start);
+            format!("{line}:{column} {}: {} ({})", finding.code, finding.message, finding.hint.as_deref().unwrap_or(""))
+                .contains(told)
+        });
+        assert!(found, "{text}: {:?}", report.findings);
+    }
+}
+
+#[test]
+fn a_public_url_is_the_address_of_a_page() {
+    let url = |text: &str| with(&format!("[http]\npublic_url = {text:?}"));
+    for wrong in
+        ["cron.example", "ftp://cron.example", "https://", "https://u:p@cron.example/", "https://cron.example/?a"]
+    {
+        tells(&url(wrong), "2:14 bad-url: public_url is no address of a page");
+    }
+    let read = config(&url("https://cron.example/ops")).http.unwrap().public_url;
+    assert_eq!(read.as_deref(), Some("https://cron.example/ops"));
 }

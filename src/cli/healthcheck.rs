@@ -1,0 +1,107 @@
+//! `cronward healthcheck`: asks a daemon's port whether it is well, for images that have no other client, and ends with 0 or 1.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use url::Url;
+
+use crate::cli::console::Console;
+use crate::cli::failure::Failure;
+use crate::cli::store_args::{self, surroundings};
+use crate::config;
+
+/// For each step: who asks has a limit of its own.
+const LIMIT: Duration = Duration::from_secs(3);
+/// More is not read of an answer.
+const LONGEST: u64 = 16 * 1_024;
+
+/// Ask a daemon's port whether it is well: exit code 0, or 1
+#[derive(Debug, clap::Args)]
+#[command(before_help = "Example: cronward healthcheck --ready --config /etc/cronward/jobs.toml")]
+pub(crate) struct HealthcheckArgs {
+    /// Whether it is ready: its store reached, not about to leave. Otherwise whether it is alive
+    #[arg(long)]
+    pub(crate) ready: bool,
+    /// The file whose [http] says where it listens [default: ./jobs.toml, then /etc/cronward/jobs.toml]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) config: Option<PathBuf>,
+    /// Where it listens, with its base path: http://127.0.0.1:9747/
+    #[arg(long, value_name = "URL", conflicts_with = "config")]
+    pub(crate) url: Option<String>,
+}
+
+/// Where to ask.
+struct Port {
+    address: SocketAddr,
+    host: String,
+    path: String,
+}
+
+/// Asks, and tells what was answered where that is not "well".
+pub(crate) fn healthcheck(args: &HealthcheckArgs, console: &mut Console) -> Result<(), Failure> {
+    let port = match &args.url {
+        Some(url) => of_url(url)?,
+        None => of_file(args, console)?,
+    };
+    let path = format!("{}/{}", port.path.trim_end_matches('/'), if args.ready { "readyz" } else { "healthz" });
+    match ask(&port, &path) {
+        Ok(answer) if is_well(&answer) => Ok(()),
+        Ok(answer) => Err(Failure::Unwell(format!("http://{}{path} answers: {}", port.host, told(&answer)))),
+        Err(error) => Err(Failure::Unwell(format!("http://{}{path} does not answer: {error}", port.host))),
+    }
+}
+
+fn of_url(text: &str) -> Result<Port, Failure> {
+    let wrong = |why: &str| Failure::Usage(format!("--url {text}: {why}; write something like http://127.0.0.1:9747/"));
+    let url =
+        Url::parse(text).ok().filter(|url| url.scheme() == "http").ok_or_else(|| wrong("is no address with http"))?;
+    let host = url.host_str().ok_or_else(|| wrong("has no host"))?;
+    let port = url.port_or_known_default().unwrap_or(80);
+    let found = (host.trim_matches(['[', ']']), port).to_socket_addrs().ok().and_then(|mut found| found.next());
+    let address = found.ok_or_else(|| wrong("has an unknown host"))?;
+    Ok(Port { address, host: format!("{host}:{port}"), path: url.path().to_owned() })
+}
+
+fn of_file(args: &HealthcheckArgs, console: &mut Console) -> Result<Port, Failure> {
+    let path = store_args::find(args.config.as_deref())?;
+    let (file, _) = store_args::read(&path, console, surroundings().reading_streams(), config::load)?;
+    let Some(http) = file.http else {
+        let shown = path.display();
+        return Err(Failure::Configuration(format!(
+            "{shown} has no [http]: no port is served; add --url for one of `run --listen`"
+        )));
+    };
+    let port = http.listen.port();
+    let address = match http.listen.ip() {
+        ip if !ip.is_unspecified() => http.listen,
+        IpAddr::V4(_) => (Ipv4Addr::LOCALHOST, port).into(),
+        IpAddr::V6(_) => (Ipv6Addr::LOCALHOST, port).into(),
+    };
+    Ok(Port { address, host: address.to_string(), path: http.base_path })
+}
+
+fn ask(port: &Port, path: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&port.address, LIMIT)?;
+    stream.set_read_timeout(Some(LIMIT))?;
+    stream.set_write_timeout(Some(LIMIT))?;
+    let host = &port.host;
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").as_bytes())?;
+    let mut answer = Vec::new();
+    stream.take(LONGEST).read_to_end(&mut answer)?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+fn is_well(answer: &str) -> bool {
+    answer.starts_with("HTTP/1.1 200 ")
+}
+
+/// The status, and why, where the answer says so.
+fn told(answer: &str) -> String {
+    let status = answer.lines().next().unwrap_or("nothing").trim_start_matches("HTTP/1.1 ");
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    let problem = serde_json::from_str::<serde_json::Value>(body).ok();
+    let detail = problem.as_ref().and_then(|problem| problem.get("detail")?.as_str());
+    crate::text::message(&detail.map_or_else(|| status.to_owned(), |detail| format!("{status}: {detail}")), 200)
+}

@@ -1,0 +1,133 @@
+//! Accepts connections, within bounds, and serves HTTP/1.1 on each. A port that cannot be had stops no job: it is tried again. The one
+//! file of `web` that waits.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::web::door::{Door, Ends};
+use crate::web::seats::{Seat, Seats};
+use crate::web::site::Site;
+
+/// Connections at once. The next one waits, or takes the place of one that does nothing.
+const CONNECTIONS: usize = 256;
+/// For the head of a request, from when it could begin: an idle connection ends with it, too.
+const HEAD: Duration = Duration::from_secs(10);
+/// Bytes of the head of a request.
+const LARGEST_HEAD: usize = 16 * 1_024;
+/// Between two tries to listen.
+const AGAIN: Duration = Duration::from_secs(10);
+/// After an accept that failed: the next would fail as well while there are no more files to be had.
+const PAUSE: Duration = Duration::from_secs(1);
+/// For what is being answered when everything ends.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
+
+/// A port that is being served.
+#[derive(Debug)]
+pub struct Listening {
+    end: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Listening {
+    /// Ends every connection: those with a request may answer it, within two seconds.
+    pub async fn stop(self) {
+        self.end.cancel();
+        self.tasks.close();
+        let _ = tokio::time::timeout(LAST_ANSWERS, self.tasks.wait()).await;
+    }
+}
+
+/// Serves a site on its address, from now on.
+pub fn listen(site: Arc<Site>) -> Listening {
+    let (end, tasks) = (CancellationToken::new(), TaskTracker::new());
+    let address = site.http.listen;
+    tasks.spawn(serve(Arc::new(Door::of(site)), address, end.clone(), tasks.clone()));
+    Listening { end, tasks }
+}
+
+async fn serve(door: Arc<Door>, address: SocketAddr, end: CancellationToken, tasks: TaskTracker) {
+    let served = async {
+        let listener = bind(address).await;
+        let (seats, mut failing) = (Seats::new(CONNECTIONS), false);
+        loop {
+            match listener.accept().await {
+                Ok((stream, peer)) => {
+                    failing = false;
+                    let Some(seat) = seats.take().await else { return };
+                    tasks.spawn(converse(Arc::clone(&door), stream, peer, seat, end.clone()));
+                }
+                Err(error) => {
+                    if !std::mem::replace(&mut failing, true) {
+                        tracing::warn!(%address, %error, "no connection can be accepted");
+                    }
+                    rest(PAUSE).await;
+                }
+            }
+        }
+    };
+    end.run_until_cancelled(served).await;
+}
+
+/// Listens, as soon as that can be.
+async fn bind(address: SocketAddr) -> TcpListener {
+    let mut told = false;
+    loop {
+        match TcpListener::bind(address).await {
+            Ok(listener) => {
+                let address = listener.local_addr().unwrap_or(address);
+                tracing::info!(%address, "listens for HTTP");
+                return listener;
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut told, true) {
+                    tracing::error!(%address, %error, "cannot listen for HTTP: tries again every 10 s, and the jobs go on");
+                }
+                rest(AGAIN).await;
+            }
+        }
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "between two tries of the system, which tells nobody when it can")]
+async fn rest(span: Duration) {
+    tokio::time::sleep(span).await;
+}
+
+/// Serves one connection until it ends, loses its place, or everything ends.
+async fn converse(door: Arc<Door>, stream: TcpStream, peer: SocketAddr, seat: Seat, end: CancellationToken) {
+    // Of a connection that is gone already.
+    let Ok(local) = stream.local_addr() else { return };
+    let ends = Ends { peer, local: local.ip() };
+    let (door, seat) = (&door, &seat);
+    let service = service_fn(move |request| async move {
+        seat.begin();
+        let response = door.answer(ends, request).await;
+        seat.done();
+        Ok::<_, Infallible>(response)
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .max_buf_size(LARGEST_HEAD)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    // How a connection broke off is its client's matter.
+    tokio::select! {
+        _ = connection.as_mut() => {}
+        () = seat.end.cancelled() => {}
+        () = end.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            let _ = tokio::time::timeout(LAST_ANSWERS, connection).await;
+        }
+    }
+}

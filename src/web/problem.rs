@@ -1,0 +1,88 @@
+//! What an error looks like: `application/problem+json` (RFC 9457), or a short page for whoever reads HTML. Its `type` is a word, which
+//! programs may rely on.
+
+use axum::body::Body;
+use axum::http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+/// Why a request was not answered as it wished. Holds nothing that the request itself said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    status: StatusCode,
+    word: &'static str,
+    detail: String,
+    retry_after: Option<u64>,
+}
+
+impl Problem {
+    pub(super) fn new(status: StatusCode, word: &'static str, detail: impl Into<String>) -> Self {
+        Self { status, word, detail: detail.into(), retry_after: None }
+    }
+
+    /// With the number of seconds after which it may be tried again.
+    pub(super) fn retry_after(self, seconds: u64) -> Self {
+        Self { retry_after: Some(seconds), ..self }
+    }
+
+    pub(super) fn not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not-found", "there is nothing of this name")
+    }
+
+    pub(super) fn unauthorized() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "send a token: Authorization: Bearer …")
+    }
+
+    pub(super) fn forbidden(detail: &str) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", detail)
+    }
+
+    fn json(&self) -> String {
+        let title = self.status.canonical_reason().unwrap_or("Error");
+        json!({ "type": self.word, "title": title, "status": self.status.as_u16(), "detail": self.detail }).to_string()
+    }
+
+    fn page(&self) -> String {
+        let (status, detail) = (self.status, escaped(&self.detail));
+        format!(
+            "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>{status}</title>\n<h1>{status}</h1>\n<p>{detail}</p>\n</html>\n"
+        )
+    }
+}
+
+/// It is written when it is known what the request wants to read.
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = self.status.into_response();
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"cronward\""));
+        }
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// Whether a request would rather have a page.
+pub(super) fn wants_page(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepted.flat_map(|value| value.split(',')).any(|kind| kind.trim().starts_with("text/html"))
+}
+
+/// The answer with its problem written out, if it is one.
+pub(super) fn written(mut response: Response, page: bool) -> Response {
+    let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };
+    let (kind, text) =
+        if page { ("text/html; charset=utf-8", problem.page()) } else { ("application/problem+json", problem.json()) };
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response.headers_mut().insert(axum::http::header::CONTENT_LENGTH, text.len().into());
+    *response.body_mut() = Body::from(text);
+    response
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

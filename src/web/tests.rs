@@ -1,0 +1,397 @@
+//! Requests to a site, without a socket: who may what, and what every answer has.
+
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, Request};
+use http_body_util::BodyExt;
+use serde_json::Value;
+use tokio::sync::watch;
+
+use crate::clock::{Clock, ManualClock};
+use crate::config::{HttpConfig, ProxyConfig, Role, RoleSource};
+use crate::node::Health;
+use crate::web::door::{Door, Ends};
+use crate::web::routes::{Need, TABLE};
+use crate::web::{Away, Exposition, Gate, Listings, Mint, Site, Sources};
+
+#[derive(Debug, Default)]
+struct FakeStore {
+    asked: AtomicUsize,
+    away: AtomicBool,
+    hangs: AtomicBool,
+}
+
+#[async_trait]
+impl Listings for FakeStore {
+    async fn jobs(&self) -> Result<Vec<u8>, Away> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        if self.hangs.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+        if self.away.load(Ordering::Relaxed) { Err(Away) } else { Ok(b"[]".to_vec()) }
+    }
+
+    async fn nodes(&self) -> Result<Vec<u8>, Away> {
+        self.jobs().await
+    }
+}
+
+#[derive(Debug)]
+struct OneFigure;
+
+impl Exposition for OneFigure {
+    fn write(&self, out: &mut dyn Write) -> std::fmt::Result {
+        writeln!(out, "cronward_other 1")
+    }
+}
+
+/// A site, and its world.
+struct Stand {
+    door: Door,
+    clock: ManualClock,
+    health: watch::Sender<Health>,
+    store: Arc<FakeStore>,
+    gate: Arc<Gate>,
+}
+
+/// What came back.
+struct Answer {
+    status: u16,
+    headers: HeaderMap,
+    body: String,
+}
+
+impl Answer {
+    fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{:?}", self.body))
+    }
+}
+
+impl Stand {
+    fn new(http: HttpConfig) -> Self {
+        let clock = ManualClock::at("2026-11-21T15:00:00Z".parse().unwrap());
+        let well = Health { last_beat: Some(clock.now().mono), store_up: true, ..Health::default() };
+        let (health, watched) = watch::channel(well);
+        let store = Arc::new(FakeStore::default());
+        let gate = Arc::new(Gate::open(&http).unwrap());
+        let sources = Sources {
+            clock: Arc::new(clock.clone()),
+            health: watched,
+            namespace: "prod".to_owned(),
+            listings: Arc::<FakeStore>::clone(&store),
+            expositions: vec![Arc::new(OneFigure)],
+        };
+        let door = Door::of(Arc::new(Site::new(http, Arc::clone(&gate), sources)));
+        Self { door, clock, health, store, gate }
+    }
+
+    async fn send(&self, peer: &str, request: Request<Body>) -> Answer {
+        let ends = Ends { peer: SocketAddr::new(peer.parse().unwrap(), 50_000), local: "127.0.0.1".parse().unwrap() };
+        let (head, body) = self.door.answer(ends, request).await.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        Answer { status: head.status.as_u16(), headers: head.headers, body: String::from_utf8(body.to_vec()).unwrap() }
+    }
+
+    async fn get(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
+        self.send("127.0.0.1", request("GET", path, headers, "")).await
+    }
+
+    /// With this token.
+    async fn with(&self, path: &str, token: &str) -> Answer {
+        self.get(path, &[("authorization", &format!("Bearer {token}"))]).await
+    }
+}
+
+fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Request<Body> {
+    let request = Request::builder().method(method).uri(path);
+    let named = headers.iter().any(|(name, _)| *name == "host");
+    let request = if named { request } else { request.header("host", "localhost:9747") };
+    let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+    request.body(Body::from(body.to_owned())).unwrap()
+}
+
+/// A file with a viewer's token and an operator's, and these tokens.
+struct Given {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+    viewer: String,
+    operator: String,
+}
+
+fn given() -> Given {
+    let folder = tempfile::tempdir().unwrap();
+    let mint = |bits, role, name| Mint::new([bits; 32], role, name, None).unwrap();
+    let (viewer, operator) = (mint(1, Role::Viewer, "vic"), mint(2, Role::Operator, "ana"));
+    let path = folder.path().join("tokens");
+    std::fs::write(&path, format!("{}\n{}\n", viewer.line, operator.line)).unwrap();
+    Given { path, viewer: viewer.token, operator: operator.token, _folder: folder }
+}
+
+fn guarded(given: &Given) -> HttpConfig {
+    HttpConfig { tokens_file: Some(given.path.clone()), ..HttpConfig::default() }
+}
+
+#[tokio::test]
+async fn every_route_is_for_the_role_of_the_table_and_for_nobody_below_it() {
+    let given = given();
+    let stand = Stand::new(guarded(&given));
+    for route in &TABLE {
+        let nobody = stand.get(route.path, &[]).await.status;
+        let (viewer, operator) =
+            (stand.with(route.path, &given.viewer).await.status, stand.with(route.path, &given.operator).await.status);
+        let wanted = match route.need {
+            Need::Nothing => (200, 200, 200),
+            Need::Figures | Need::Role(Role::Viewer) => (401, 200, 200),
+            Need::Role(Role::Operator) => (401, 403, 200),
+        };
+        assert_eq!((nobody, viewer, operator), wanted, "{}", route.path);
+    }
+    let open = Stand::new(HttpConfig { metrics_open: true, ..guarded(&given) });
+    assert_eq!(open.get("/metrics", &[]).await.status, 200);
+    assert_eq!(open.get("/api/v1/jobs", &[]).await.status, 401, "the figures alone");
+}
+
+#[tokio::test]
+async fn without_auth_everybody_who_reaches_the_port_is_a_viewer_and_no_more() {
+    let stand = Stand::new(HttpConfig::default());
+    for route in &TABLE {
+        let wanted = if route.need == Need::Role(Role::Operator) { 403 } else { 200 };
+        assert_eq!(stand.get(route.path, &[]).await.status, wanted, "{}", route.path);
+    }
+}
+
+#[tokio::test]
+async fn unknown_wrong_and_malformed_tokens_have_one_answer_and_the_eleventh_a_minute_another() {
+    let given = given();
+    let stand = Stand::new(guarded(&given));
+    let unknown = format!("cronward_{}", "0".repeat(64));
+    let basic = ("authorization", "Basic YTpi");
+    let mut answers = vec![
+        stand.get("/metrics", &[]).await,
+        stand.with("/metrics", &unknown).await,
+        stand.with("/metrics", "x").await,
+        stand.with("/metrics", &given.viewer[..70]).await,
+        stand.get("/metrics", &[basic]).await,
+        stand.get("/metrics", &[("authorization", &format!("Bearer {}", given.viewer)), basic]).await,
+    ];
+    for answer in &answers {
+        assert_eq!((answer.status, answer.header("www-authenticate")), (401, "Bearer realm=\"cronward\""));
+    }
+    answers.dedup_by(|a, b| a.body == b.body);
+    assert_eq!(answers.len(), 1);
+    for _ in 0..5 {
+        assert_eq!(stand.with("/metrics", &unknown).await.status, 401);
+    }
+    let told = stand.with("/metrics", &unknown).await;
+    assert_eq!((told.status, told.header("retry-after")), (429, "60"));
+    assert_eq!(stand.with("/metrics", &given.viewer).await.status, 200, "nobody can lock others out");
+    assert_eq!(stand.with("/healthz", &unknown).await.status, 200, "nobody asks for a token there");
+    let elsewhere = request("GET", "/metrics", &[("authorization", &format!("Bearer {unknown}"))], "");
+    assert_eq!(stand.send("192.0.2.9", elsewhere).await.status, 401, "another peer");
+    stand.clock.advance(Duration::from_secs(60));
+    assert_eq!(stand.with("/metrics", &unknown).await.status, 401);
+}
+
+#[tokio::test]
+async fn tokens_are_taken_anew_and_stay_as_they_were_while_the_file_cannot_be_read() {
+    let given = given();
+    let stand = Stand::new(guarded(&given));
+    let both = async || {
+        (stand.with("/metrics", &given.viewer).await.status, stand.with("/metrics", &given.operator).await.status)
+    };
+    let text = std::fs::read_to_string(&given.path).unwrap();
+    std::fs::write(&given.path, text.lines().next().unwrap()).unwrap();
+    assert_eq!(both().await, (200, 200), "until they are read");
+    assert_eq!(stand.gate.reread(), Ok(Some(1)));
+    assert_eq!(both().await, (200, 401));
+    std::fs::write(&given.path, "nonsense").unwrap();
+    let told = stand.gate.reread().unwrap_err();
+    assert!(told.contains("tokens:1: "), "{told}");
+    assert_eq!(both().await, (200, 401));
+}
+
+#[tokio::test]
+async fn what_a_proxy_says_counts_from_its_address_and_is_nothing_from_another() {
+    let from = vec!["10.0.0.5/32".parse().unwrap()];
+    let proxy = ProxyConfig { user_header: "x-forwarded-user".to_owned(), roles: RoleSource::Nowhere, from };
+    let stand = Stand::new(HttpConfig { proxy: Some(proxy), ..HttpConfig::default() });
+    let said = [("x-forwarded-user", "ana"), ("x-forwarded-for", "10.0.0.5")];
+    assert_eq!(stand.send("10.0.0.5", request("GET", "/metrics", &said, "")).await.status, 200);
+    assert_eq!(stand.send("127.0.0.1", request("GET", "/metrics", &said, "")).await.status, 401);
+    assert_eq!(stand.send("10.0.0.5", request("GET", "/metrics", &[], "")).await.status, 401, "who says nothing");
+}
+
+/// Every kind of answer: each route, and each way of being refused.
+async fn all_answers(stand: &Stand) -> Vec<Answer> {
+    let mut answers = Vec::new();
+    for route in &TABLE {
+        answers.push(stand.get(route.path, &[]).await);
+    }
+    let long = format!("/{}", "x".repeat(2_048));
+    answers.push(stand.get("/nowhere", &[("accept", "text/html")]).await);
+    answers.push(stand.get("/healthz", &[("host", "evil.example")]).await);
+    answers.push(stand.get(&long, &[]).await);
+    answers.push(stand.send("127.0.0.1", request("POST", "/healthz", &[], "")).await);
+    answers.push(stand.send("127.0.0.1", request("POST", "/healthz", &[], &"x".repeat(17 * 1_024))).await);
+    answers.push(stand.get("/metrics", &[("authorization", "Bearer x"), ("origin", "https://evil.example")]).await);
+    answers
+}
+
+#[tokio::test]
+async fn every_answer_has_the_headers_that_bind_a_browser_and_none_that_opens_it_to_other_sites() {
+    let given = given();
+    let csp = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+               form-action 'self'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'";
+    for tls in [false, true] {
+        let stand = Stand::new(HttpConfig { behind_tls_proxy: tls, ..guarded(&given) });
+        let answers = all_answers(&stand).await;
+        let statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
+        assert_eq!(statuses, [200, 200, 401, 401, 401, 404, 421, 414, 405, 413, 401]);
+        for answer in answers {
+            assert_eq!(answer.header("content-security-policy"), csp);
+            assert_eq!(answer.header("x-content-type-options"), "nosniff");
+            assert_eq!(answer.header("referrer-policy"), "no-referrer");
+            assert_eq!(answer.header("cross-origin-opener-policy"), "same-origin");
+            assert_eq!(answer.header("cross-origin-resource-policy"), "same-origin");
+            assert!(answer.header("permissions-policy").starts_with("clipboard-write=(self), "));
+            assert_eq!(answer.header("cache-control"), "no-store");
+            let hsts = if tls { "max-age=31536000; includeSubDomains" } else { "" };
+            assert_eq!(answer.header("strict-transport-security"), hsts);
+            let opening = answer.headers.keys().find(|name| name.as_str().starts_with("access-control"));
+            assert_eq!(opening, None);
+            assert!(answer.header("server").is_empty(), "nor what serves it");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_error_is_a_problem_with_a_word_or_a_page_for_who_reads_pages() {
+    let stand = Stand::new(HttpConfig::default());
+    for (path, headers, status, word) in [
+        ("/nowhere", &[][..], 404, "not-found"),
+        ("/healthz/", &[], 404, "not-found"),
+        ("/", &[], 404, "not-found"),
+        ("/healthz", &[("host", "evil.example")], 421, "unknown-host"),
+        (&*format!("/healthz?{}", "x".repeat(2_048)), &[], 414, "too-long"),
+    ] {
+        let answer = stand.get(path, headers).await;
+        assert_eq!((answer.status, answer.header("content-type")), (status, "application/problem+json"));
+        let json = answer.json();
+        assert_eq!((&json["type"], &json["status"]), (&Value::from(word), &Value::from(status)));
+        assert!(json["detail"].is_string() && json["title"].is_string(), "{json}");
+    }
+    let page = stand.get("/nowhere", &[("accept", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")]).await;
+    assert_eq!((page.status, page.header("content-type")), (404, "text/html; charset=utf-8"));
+    assert!(page.body.starts_with("<!doctype html>") && !page.body.contains("style") && !page.body.contains("nowhere"));
+    let method = stand.send("127.0.0.1", request("DELETE", "/healthz", &[], "")).await;
+    assert_eq!((method.status, method.header("allow")), (405, "GET,HEAD"));
+    assert_eq!(method.json()["type"], "method-not-allowed");
+    assert_eq!(stand.send("127.0.0.1", request("HEAD", "/healthz", &[], "")).await.body, "");
+}
+
+#[tokio::test]
+async fn a_body_has_its_limit_whether_it_is_announced_or_not() {
+    let stand = Stand::new(HttpConfig::default());
+    let post = |body: Body| {
+        let request = Request::builder().method("POST").uri("/healthz").header("host", "localhost");
+        request.body(body).unwrap()
+    };
+    assert_eq!(stand.send("127.0.0.1", post(Body::from("x".repeat(16 * 1_024)))).await.status, 405);
+    let large = stand.send("127.0.0.1", post(Body::from("x".repeat(16 * 1_024 + 1)))).await;
+    assert_eq!((large.status, &large.json()["type"]), (413, &Value::from("too-large")));
+    let parts = (0..17).map(|_| Ok::<_, std::io::Error>(Bytes::from(vec![b'x'; 1_024])));
+    let streamed = Body::from_stream(futures_util::stream::iter(parts));
+    assert_eq!(stand.send("127.0.0.1", post(streamed)).await.status, 413);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_takes_longer_than_ten_seconds_is_answered_without_what_it_asked_for() {
+    let stand = Stand::new(HttpConfig::default());
+    stand.store.hangs.store(true, Ordering::Relaxed);
+    let late = stand.get("/api/v1/jobs", &[]).await;
+    assert_eq!((late.status, &late.json()["type"]), (503, &Value::from("timeout")));
+    let never = Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>());
+    let slow = Request::builder().method("POST").uri("/healthz").header("host", "localhost").body(never).unwrap();
+    assert_eq!(stand.send("127.0.0.1", slow).await.status, 503, "nor is a body waited for any longer");
+}
+
+#[tokio::test]
+async fn a_base_path_is_before_every_path_and_nothing_is_beside_it() {
+    let stand = Stand::new(HttpConfig { base_path: "/ops/cron".to_owned(), ..HttpConfig::default() });
+    assert_eq!(stand.get("/ops/cron/healthz", &[]).await.status, 200);
+    assert_eq!(stand.get("/ops/cron/api/v1/jobs?q=x", &[]).await.status, 200);
+    for elsewhere in ["/healthz", "/ops/cronhealthz", "/ops/cronx/healthz", "/ops/cron", "/ops/cron/"] {
+        assert_eq!(stand.get(elsewhere, &[]).await.status, 404, "{elsewhere}");
+    }
+}
+
+#[tokio::test]
+async fn alive_means_that_the_planner_beats_and_ready_that_nothing_is_missing() {
+    let stand = Stand::new(HttpConfig::default());
+    let asked = async || {
+        let (alive, ready) = (stand.get("/healthz", &[]).await, stand.get("/readyz", &[]).await);
+        let why = if ready.status == 200 { String::new() } else { ready.json()["detail"].as_str().unwrap().to_owned() };
+        (alive.status, ready.status, why)
+    };
+    assert_eq!(asked().await, (200, 200, String::new()));
+    stand.health.send_modify(|health| health.store_up = false);
+    assert_eq!(asked().await, (200, 503, "store".to_owned()), "an outage of the store restarts nobody");
+    stand.health.send_modify(|health| (health.store_up, health.draining) = (true, true));
+    assert_eq!(asked().await, (200, 503, "draining".to_owned()));
+    stand.clock.advance(Duration::from_millis(4_999));
+    assert_eq!(asked().await.0, 200);
+    stand.clock.advance(Duration::from_millis(1));
+    assert_eq!(asked().await, (503, 503, "plan, draining".to_owned()));
+    stand.health.send_modify(|health| *health = Health::default());
+    assert_eq!(asked().await, (503, 503, "store, plan".to_owned()), "before the first beat");
+    assert_eq!(stand.store.asked.load(Ordering::Relaxed), 0, "and the store was never asked");
+}
+
+#[tokio::test]
+async fn a_listing_is_the_stores_and_its_absence_is_told_with_when_to_come_back() {
+    let stand = Stand::new(HttpConfig::default());
+    for path in ["/api/v1/jobs", "/api/v1/nodes"] {
+        let listed = stand.get(path, &[]).await;
+        assert_eq!((listed.status, listed.header("content-type"), &*listed.body), (200, "application/json", "[]"));
+    }
+    stand.store.away.store(true, Ordering::Relaxed);
+    stand.clock.advance(Duration::from_secs(1));
+    let away = stand.get("/api/v1/jobs", &[]).await;
+    assert_eq!((away.status, away.header("retry-after")), (503, "10"));
+    assert_eq!(away.json()["type"], "store-away");
+}
+
+#[tokio::test]
+async fn requests_are_counted_by_their_routes_and_never_by_their_paths() {
+    let given = given();
+    let stand = Stand::new(guarded(&given));
+    stand.get("/healthz", &[]).await;
+    stand.get("/healthz?secret=hunter2", &[]).await;
+    stand.get("/hunter2", &[]).await;
+    stand.get("/metrics", &[]).await;
+    stand.get("/healthz", &[("host", "hunter2")]).await;
+    let figures = stand.with("/metrics", &given.viewer).await;
+    assert_eq!(figures.header("content-type"), "text/plain; version=0.0.4; charset=utf-8");
+    for line in [
+        "cronward_http_requests_total{namespace=\"prod\",route=\"/healthz\",code=\"200\"} 2",
+        "cronward_http_requests_total{namespace=\"prod\",route=\"/metrics\",code=\"401\"} 1",
+        "cronward_http_requests_total{namespace=\"prod\",route=\"none\",code=\"404\"} 1",
+        "cronward_http_requests_total{namespace=\"prod\",route=\"none\",code=\"421\"} 1",
+        concat!("cronward_build_info{namespace=\"prod\",version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),
+        "cronward_other 1",
+    ] {
+        assert!(figures.body.lines().any(|told| told == line), "{line}\n{}", figures.body);
+    }
+    assert!(!figures.body.contains("hunter2"), "{}", figures.body);
+}

@@ -1,0 +1,297 @@
+//! The daemon's port on real sockets: what it refuses to start with, its bounds in time, size and number, its tokens, its end.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::process::Killed;
+use crate::program::Place;
+use crate::wait;
+
+/// One job, which has nothing to do while a test runs.
+const QUIET: &str = "[jobs.quiet]\nschedule = \"0 0 1 1 *\"\ncommand = [\"true\"]\nslot = \"day\"\n";
+
+/// A daemon with a port, in a folder of its own.
+struct Served {
+    place: Place,
+    daemon: Killed,
+    address: SocketAddr,
+}
+
+fn log_of(place: &Place) -> String {
+    std::fs::read_to_string(place.path().join("log")).unwrap_or_default()
+}
+
+/// The lines of the log with this message.
+fn told(place: &Place, message: &str) -> Vec<Value> {
+    let log = log_of(place);
+    let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    lines.filter(|line| line.to_string().contains(message)).collect()
+}
+
+fn start(place: &Place, more: &[&str]) -> Killed {
+    let mut command = place.command(&[&["run", "--log-format", "json"], more].concat());
+    let log = File::create(place.path().join("log")).unwrap();
+    Killed(command.stdout(Stdio::null()).stderr(log).spawn().unwrap())
+}
+
+/// Where it says that it listens.
+fn listens(place: &Place) -> SocketAddr {
+    let line = wait::until("it listens", || told(place, "listens for HTTP").pop());
+    find(&line, "address").unwrap_or_else(|| panic!("{line}")).parse().unwrap()
+}
+
+/// A field of a line of the log, wherever it stands.
+fn find(line: &Value, field: &str) -> Option<String> {
+    match line {
+        Value::Object(fields) => {
+            fields.iter().find_map(
+                |(name, value)| {
+                    if name == field { value.as_str().map(str::to_owned) } else { find(value, field) }
+                },
+            )
+        }
+        _ => None,
+    }
+}
+
+impl Served {
+    fn new(http: &str) -> Self {
+        Self::in_place(Place::with_jobs(&file(http)))
+    }
+
+    fn in_place(place: Place) -> Self {
+        let daemon = start(&place, &[]);
+        let address = listens(&place);
+        Self { place, daemon, address }.alive("/healthz")
+    }
+
+    /// From the planner's first beat on.
+    fn alive(self, path: &str) -> Self {
+        wait::until_true("it is alive", || status(&self.get(path)) == 200);
+        self
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(wait::LIMIT)).unwrap();
+        stream
+    }
+
+    fn ask(&self, head: &str, body: &str) -> String {
+        let mut stream = self.connect();
+        let length = body.len();
+        let more = format!("Host: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}");
+        stream.write_all(format!("{head}\r\n{more}").as_bytes()).unwrap();
+        all_of(&mut stream)
+    }
+
+    fn get(&self, path: &str) -> String {
+        self.ask(&format!("GET {path} HTTP/1.1"), "")
+    }
+
+    fn with(&self, path: &str, token: &str) -> String {
+        self.ask(&format!("GET {path} HTTP/1.1\r\nAuthorization: Bearer {token}"), "")
+    }
+
+    /// Until the node has reached its store.
+    fn ready(self) -> Self {
+        wait::until_true("it is ready", || status(&self.get("/readyz")) == 200);
+        self
+    }
+}
+
+fn file(http: &str) -> String {
+    format!(
+        "[store]\nurl = \"sqlite:cronward.sqlite\"\nop_timeout = \"10s\"\n[http]\nlisten = \"127.0.0.1:0\"\n{http}\n{QUIET}"
+    )
+}
+
+/// What is read until the connection ends, however it does.
+fn all_of(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let _ = stream.read_to_end(&mut bytes);
+    String::from_utf8(bytes).unwrap()
+}
+
+fn status(answer: &str) -> u16 {
+    answer.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0)
+}
+
+fn body(answer: &str) -> &str {
+    answer.split_once("\r\n\r\n").map_or("", |(_, body)| body)
+}
+
+#[test]
+fn the_port_tells_what_the_listings_tell_and_healthcheck_whether_it_is_well() {
+    let served = Served::new("").ready();
+    for listing in ["nodes", "jobs"] {
+        // The store may have been reached before the node and its jobs were written there.
+        let is_filled = |answer: &String| status(answer) == 200 && body(answer) != "[]";
+        let ask = || Some(served.get(&format!("/api/v1/{listing}"))).filter(is_filled);
+        let answer = wait::until("a listing with something in it", ask);
+        assert!(answer.contains("content-security-policy: default-src 'none'"), "{answer}");
+        let names = |text: &str| {
+            let views: Vec<Value> = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+            let keys = views.iter().map(|view| view.as_object().unwrap().keys().cloned().collect::<Vec<_>>());
+            (views.iter().map(|view| view["job"].clone()).collect::<Vec<_>>(), keys.collect::<Vec<_>>())
+        };
+        assert_eq!(names(body(&answer)), names(&served.place.run(&[listing, "--json"]).stdout), "{listing}");
+    }
+    assert!(body(&served.get("/metrics")).contains("route=\"/api/v1/nodes\",code=\"200\"} "));
+    let url = format!("http://{}/", served.address);
+    for more in [&[][..], &["--ready"]] {
+        let well = served.place.run(&[&["healthcheck", "--url", &url], more].concat());
+        assert_eq!((well.code, &*well.stdout, &*well.stderr), (0, "", ""));
+    }
+    let place = served.place.path().to_owned();
+    drop(served.daemon);
+    let gone = served.place.run(&["healthcheck", "--url", &url]);
+    assert!(gone.code == 1 && gone.stderr.contains("/healthz does not answer: "), "{gone:?} {place:?}");
+}
+
+#[test]
+fn nothing_listens_unless_it_is_asked_for_and_a_flag_wins_over_the_file() {
+    let place = Place::with_jobs(&file("base_path = \"/ops/cron/\"").replace("127.0.0.1:0", "127.0.0.1:1"));
+    let silent = start(&place, &["--no-http"]);
+    wait::until("the store", || told(&place, "store reached").pop());
+    silent.leave();
+    assert!(told(&place, "listen").is_empty(), "{}", log_of(&place));
+    let daemon = start(&place, &["--listen", "127.0.0.1:0"]);
+    let served = Served { address: listens(&place), daemon, place }.alive("/ops/cron/healthz");
+    assert_eq!(status(&served.get("/healthz")), 404);
+    let url = format!("http://{}/ops/cron", served.address);
+    assert_eq!(served.place.run(&["healthcheck", "--url", &url]).code, 0);
+    served.daemon.leave();
+}
+
+#[test]
+fn a_port_where_others_reach_it_is_not_served_without_auth_nor_with_tokens_in_the_clear() {
+    let refused = |http: &str, args: &[&str]| {
+        let place = Place::with_jobs(&format!("[store]\nurl = \"sqlite:a.sqlite\"\n{http}\n{QUIET}"));
+        place.write("tokens", "# nobody\nviewer ana\n");
+        let ended = place.run(&[&["run"], args].concat());
+        assert_eq!(ended.code, 78, "{http}: {ended:?}");
+        assert!(!place.path().join("a.sqlite").exists(), "nothing was started");
+        ended.stderr
+    };
+    let open = refused("[http]\nlisten = \"0.0.0.0:0\"", &[]);
+    assert!(open.contains("jobs.toml:4:10") && open.contains("[http.auth] tokens_file"), "{open}");
+    let plain = refused("[http]\nlisten = \"0.0.0.0:0\"\n[http.auth]\ntokens_file = \"tokens\"", &[]);
+    assert!(plain.contains("plain-token") && plain.contains("behind_tls_proxy = true"), "{plain}");
+    let flag = refused("", &["--listen", "0.0.0.0:0"]);
+    assert!(flag.contains("listen is 0.0.0.0:0, where others can reach it"), "{flag}");
+    let wrong = refused("[http]\nlisten = \"127.0.0.1:0\"\n[http.auth]\ntokens_file = \"tokens\"", &[]);
+    assert!(wrong.contains("tokens_file tokens:2: the third word is no sha256:HEX; write `viewer"), "{wrong}");
+    let absent = refused("[http]\nlisten = \"127.0.0.1:0\"\n[http.auth]\ntokens_file = \"none\"", &[]);
+    assert!(absent.contains("tokens_file none cannot be read: there is no such file; name one"), "{absent}");
+}
+
+#[test]
+fn a_port_that_is_taken_stops_no_job_and_is_tried_again() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let beats = "[jobs.beat]\nschedule = \"* * * * * *\"\nslot = \"tick\"\ncommand = \"echo x >> ran\"\n";
+    let place = Place::with_jobs(&format!("{beats}{}", file("").replace("127.0.0.1:0", &address.to_string())));
+    let daemon = start(&place, &[]);
+    wait::until_true("the job runs", || place.path().join("ran").exists());
+    let refused = told(&place, "cannot listen for HTTP");
+    assert!(refused.len() == 1 && refused[0].to_string().contains(&address.to_string()), "{refused:?}");
+    drop(taken);
+    assert_eq!(listens(&place), address);
+    assert_eq!(told(&place, "cannot listen for HTTP").len(), 1, "told once");
+    drop(daemon);
+}
+
+#[test]
+fn a_minted_token_lets_in_until_its_line_is_gone_and_stands_in_no_log() {
+    let place = Place::with_jobs(&file("[http.auth]\ntokens_file = \"tokens\""));
+    let minted = place.run(&["token", "new", "--role", "viewer", "--name", "prometheus", "--expires", "90d"]);
+    let lines: Vec<&str> = minted.stdout.lines().collect();
+    let [token, line] = lines[..] else { panic!("{minted:?}") };
+    assert!(minted.code == 0 && minted.stderr.contains("it is shown once"), "{minted:?}");
+    assert!(token.starts_with("cronward_") && line.starts_with("viewer prometheus sha256:"), "{lines:?}");
+    assert!(!line.contains(&token[9..]), "the line has no token");
+    place.write("tokens", &format!("# monitoring\n{line}\n"));
+    let served = Served::in_place(place);
+    assert_eq!(status(&served.with("/metrics", token)), 200);
+    assert_eq!(status(&served.get("/metrics")), 401);
+    let wrong = token.replace(&token[9..13], "0000");
+    assert_eq!(status(&served.with("/metrics", &wrong)), 401);
+    wait::until("the refusal is told", || told(&served.place, "a token was refused").pop());
+    served.place.write("tokens", "# nobody\n");
+    served.daemon.signal(Signal::HUP);
+    wait::until_true("the token is gone", || status(&served.with("/metrics", token)) == 401);
+    served.place.write("tokens", "nonsense\n");
+    served.daemon.signal(Signal::HUP);
+    wait::until("that is told", || told(&served.place, "the tokens stay as they were").pop());
+    served.place.write("jobs.toml", &file("base_path = \"/x\""));
+    served.daemon.signal(Signal::HUP);
+    wait::until("a restart is asked for", || {
+        told(&served.place, "[http] changed in the file: that needs a restart").pop()
+    });
+    let log = log_of(&served.place);
+    served.daemon.leave();
+    assert!(!log.contains(&token[9..]) && !log.contains(&wrong[9..]), "{log}");
+}
+
+#[test]
+fn a_body_of_17_kib_and_a_long_address_are_refused_and_the_host_is_to_be_known() {
+    let served = Served::new("public_url = \"https://cron.example/\"");
+    assert_eq!(status(&served.ask("POST /healthz HTTP/1.1", &"x".repeat(17 * 1_024))), 413);
+    assert_eq!(status(&served.get(&format!("/{}", "x".repeat(2_048)))), 414);
+    for (host, wanted) in [("evil.example", 421), ("cron.example", 200), ("127.0.0.1:9747", 200), ("127.0.0.2", 421)] {
+        let mut stream = served.connect();
+        stream
+            .write_all(format!("GET /healthz HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").as_bytes())
+            .unwrap();
+        assert_eq!(status(&all_of(&mut stream)), wanted, "{host}");
+    }
+}
+
+#[test]
+fn a_head_that_takes_longer_than_ten_seconds_ends_its_connection_and_so_does_silence() {
+    let served = Served::new("");
+    let began = Instant::now();
+    let (mut slow, mut silent, mut kept) = (served.connect(), served.connect(), served.connect());
+    slow.write_all(b"GET /healthz HTTP/1.1\r\nHost: local").unwrap();
+    kept.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    assert!(!all_of(&mut slow).contains(" 200 "));
+    assert_eq!(all_of(&mut silent), "");
+    assert_eq!(status(&all_of(&mut kept)), 200, "it was answered, and then silent");
+    let passed = began.elapsed();
+    assert!(passed >= Duration::from_secs(9) && passed < Duration::from_secs(30), "{passed:?}");
+}
+
+#[test]
+fn three_hundred_idle_connections_keep_nobody_out() {
+    let served = Served::new("");
+    let idle: Vec<TcpStream> = (0..300).map(|_| served.connect()).collect();
+    let began = Instant::now();
+    assert_eq!(status(&served.get("/healthz")), 200);
+    assert!(began.elapsed() < Duration::from_secs(5), "they gave way: {:?}", began.elapsed());
+    // The first of them lost their places, the last did not.
+    let (mut first, mut last) = (&idle[0], &idle[299]);
+    assert_eq!(first.read(&mut [0]).unwrap_or(0), 0);
+    last.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    last.read_to_string(&mut answer).unwrap();
+    assert_eq!(status(&answer), 200);
+}
+
+#[test]
+fn a_daemon_that_leaves_ends_its_connections_within_two_seconds() {
+    let served = Served::new("").ready();
+    let (mut silent, mut slow) = (served.connect(), served.connect());
+    slow.write_all(b"POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf").unwrap();
+    assert_eq!(status(&served.get("/healthz")), 200, "both were accepted before");
+    let began = Instant::now();
+    served.daemon.leave();
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    assert_eq!((&*all_of(&mut silent), &*all_of(&mut slow)), ("", ""));
+}
