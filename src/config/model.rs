@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use chrono::DateTime;
 
-use crate::job::{JobName, JobSpec, Namespace, NodeName, hash};
+use crate::job::{JobName, JobSelection, JobSpec, Namespace, NodeName, hash};
 use crate::store::{EMBEDDED, JobEntry, StoreOptions};
 
 /// A file, read and checked.
@@ -115,10 +115,13 @@ pub struct HttpConfig {
     pub read_only: bool,
     /// The path that everything is served under: begins with `/`, and ends with it only when it is all of it.
     pub base_path: String,
+    /// Of which jobs there are metrics.
+    pub metrics_jobs: JobSelection,
 }
 
 impl Default for HttpConfig {
     fn default() -> Self {
-        Self { listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 9747)), read_only: true, base_path: "/".to_owned() }
+        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 9747));
+        Self { listen, read_only: true, base_path: "/".to_owned(), metrics_jobs: JobSelection::All }
     }
 }

@@ -13,12 +13,12 @@ use crate::config::settings::KEYS as DEFAULTS;
 use crate::config::value::{Entry, nearest};
 use crate::config::{Diagnostic, HttpConfig, NodeConfig, Severity, StoreConfig, secrets};
 use crate::drive::MAX_RUNNING;
-use crate::job::{Namespace, NodeName};
+use crate::job::{JobSelection, Namespace, NodeName};
 use crate::store::{Advice, SCHEMES, UrlFault, check_url, shown_scheme};
 
 const NODE: &[&str] = &["name", "labels", "drain", "journal", "max_running"];
 const STORE: &[&str] = &["url", "url_file", "namespace", "op_timeout", "retention"];
-const HTTP: &[&str] = &["listen", "read_only", "base_path"];
+const HTTP: &[&str] = &["listen", "read_only", "base_path", "metrics_jobs"];
 
 /// Which section a key belongs to, for those who put it elsewhere.
 pub(super) const HOMES: &[(&str, &[&str])] =
@@ -108,6 +108,7 @@ pub(super) fn http(section: &Section<'_>) -> HttpConfig {
     put(&mut http.listen, listen(section));
     put(&mut http.read_only, section.boolean("read_only"));
     put(&mut http.base_path, base_path(section));
+    put(&mut http.metrics_jobs, metrics_jobs(section));
     http
 }
 
@@ -142,6 +143,11 @@ fn base_path(section: &Section<'_>) -> Option<String> {
     }
     let trimmed = text.trim_end_matches('/');
     Some(if trimmed.is_empty() { "/".to_owned() } else { trimmed.to_owned() })
+}
+
+fn metrics_jobs(section: &Section<'_>) -> Option<JobSelection> {
+    let entry = section.entry("metrics_jobs")?;
+    Some(JobSelection::of(&entry.filled_text("\"all\"")?))
 }
 
 /// A file with a url in it holds little else.

@@ -245,7 +245,8 @@ impl Node {
     }
 
     fn show(&self, health: &watch::Sender<Health>) {
-        health.send_replace(self.machine.health());
+        let (beat_at, notes_refused) = (self.machine.last_beat().map(|beat| beat.wall), self.notes.is_refused());
+        health.send_replace(Health { beat_at, notes_refused, ..self.machine.health() });
     }
 
     fn obey(&mut self, now: Now, command: Option<Command>) {
@@ -311,6 +312,7 @@ impl Node {
                 }
                 Action::PlanTaken => {
                     let (plan, entries) = (self.machine.plan(), self.machine.entries());
+                    self.ports.observer.plan(&plan.jobs, &plan.config_hash);
                     self.notes.plan(plan.job_hashes.clone());
                     self.tools.gate.set(Limits::of_node(plan.max_running), |job| entries.contains_key(job));
                 }

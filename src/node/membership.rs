@@ -152,6 +152,9 @@ impl Membership {
             clock_offset_ms: self.clock_offset_ms,
             running,
             draining: self.draining,
+            // What the loop around it knows.
+            beat_at: None,
+            notes_refused: false,
         }
     }
 }

@@ -119,6 +119,8 @@ impl Plan {
 pub struct Health {
     /// Beats of the planner since the start. One that stays the same for seconds means that nothing is planned.
     pub beats: u64,
+    /// When the last of them was, by the node's clock; none until then.
+    pub beat_at: Option<DateTime<Utc>>,
     /// Whether the last heartbeat reached the store.
     pub store_up: bool,
     /// When the store was last reached, by the node's clock; none until then.
@@ -129,4 +131,6 @@ pub struct Health {
     pub running: usize,
     /// True from the shutdown on.
     pub draining: bool,
+    /// True once the store has refused what was noted for `cronward why`.
+    pub notes_refused: bool,
 }

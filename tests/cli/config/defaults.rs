@@ -27,6 +27,7 @@ fn a_file_that_says_nothing_has_every_default() {
     assert_eq!(config.http.listen.to_string(), "127.0.0.1:9747");
     assert!(config.http.read_only);
     assert_eq!(config.http.base_path, "/");
+    assert_eq!(config.http.metrics_jobs, cronward::job::JobSelection::All);
     let expected = JobSpec::new(name("a"), "0 * * * *", Program::Direct(vec!["true".to_owned()]));
     assert_eq!(config.jobs[&name("a")], expected);
 }

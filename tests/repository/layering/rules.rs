@@ -13,7 +13,7 @@ const LAYERS: [&[&str]; 7] = [
     &["store", "exec", "observe"],
     &["drive"],
     &["node", "service", "lock", "verify", SIMULATOR],
-    &["config"],
+    &["config", "metrics"],
     &["cli", "fuzzing"],
 ];
 
