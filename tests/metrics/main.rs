@@ -1,5 +1,5 @@
 //! The metrics of a node: their text and the page that tells of them, judged by Prometheus' own `promtool`; what real nodes show of
-//! runs, takeovers and a store that is away.
+//! runs, takeovers and a store that is away; alerts and dashboard, whose expressions have to be about numbers that there are.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -12,6 +12,7 @@
 
 mod bench;
 mod cost;
+mod deployed;
 mod node;
 mod page;
 mod promtool;
