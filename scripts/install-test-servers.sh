@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Installs the servers and tools that the tests start: redis-server, PostgreSQL, MariaDB, etcd, ZooKeeper, faketime,
-# Debian's cron, and the shells that completion is tried in: zsh, fish.
+# Debian's cron, the shells that completion is tried in: zsh, fish, and Prometheus' promtool, by which metrics and alerts are judged.
 # Installs only what is missing, never starts a system service, changes nothing when all is there.
 set -euo pipefail
 
 declare -A package_of=(
     [redis-server]=redis-server [faketime]=faketime [initdb]=postgresql [mariadbd]=mariadb-server
     [etcd]=etcd-server [java]=zookeeper [cron]=cron [zsh]=zsh [fish]=fish
+    [promtool]=prometheus
 )
 # ZooKeeper's program is a script of its own; its package brings the Java that runs it.
 package_of[/usr/share/zookeeper/bin/zkServer.sh]=zookeeper
@@ -64,7 +65,7 @@ for program in "${!package_of[@]}"; do
 done
 # Where the policy was not asked (a package that calls systemctl itself), nothing may go on listening.
 if [ -d /run/systemd/system ]; then
-    for service in redis-server postgresql mariadb etcd cron; do
+    for service in redis-server postgresql mariadb etcd cron prometheus; do
         if [[ " ${missing[*]} " == *" ${service%-server}"* ]]; then
             "${as_root[@]}" systemctl disable --now "$service.service" >/dev/null 2>&1 || true
         fi

@@ -10,7 +10,7 @@ set -uo pipefail
 # Waits for slots to fall due, and for leases to lapse.
 waits=cluster
 # Wait and compute: servers, processes.
-works="cli conformance stores"
+works="cli conformance metrics stores"
 
 told=$(mktemp)
 aside=$(mktemp)

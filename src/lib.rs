@@ -64,6 +64,9 @@ pub mod lock;
 #[doc(hidden)]
 pub mod machine;
 #[doc(hidden)]
+#[cfg(feature = "http")]
+pub mod metrics;
+#[doc(hidden)]
 pub mod node;
 #[doc(hidden)]
 pub mod observe;

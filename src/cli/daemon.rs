@@ -75,14 +75,22 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         "cronward starts"
     );
     let journal = journal(config.node.journal.as_deref(), &clock, &identity)?;
-    let observer = observer(journal.as_ref());
+    let (health, watched) = watch::channel(Health::default());
+    #[cfg(feature = "http")]
+    let metrics = settings.port.as_ref().map(|port| port.metrics(&clock, &watched, journal.as_ref(), &address));
+    #[cfg(feature = "http")]
+    let counting = metrics.clone().map(|metrics| metrics as Arc<dyn Observer>);
+    #[cfg(not(feature = "http"))]
+    let counting = None;
+    let observer = observer(journal.as_ref(), counting);
     let (launcher, entropy) = (launcher(&address), Arc::new(entropy));
     #[cfg(feature = "http")]
     let (shown, time) = (Arc::clone(&store), Arc::clone(&clock));
+    #[cfg(feature = "http")]
+    let store = metrics.as_ref().map_or(store, |metrics| metrics.around(Arc::clone(&shown)));
     let ports = Ports { store, clock, entropy, launcher, observer: Arc::clone(&observer) };
     let node = Node::new(identity, ports, plan).map_err(|error| Failure::Configuration(error.to_string()))?;
     let (commands, inbox) = mpsc::channel(8);
-    let (health, watched) = watch::channel(Health::default());
     let signals = Signals::listen()?;
     let rotation = (!address.from_command_line).then_some(rotation);
     #[cfg(feature = "http")]
@@ -92,7 +100,11 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     let (health_of, journal_of) = (watched.clone(), journal.clone());
     let reloader = Reloader { path, rotation, file: config, observer, health: health_of, journal: journal_of, also };
     #[cfg(feature = "http")]
-    let listening = settings.port.map(|port| port.start(time, watched.clone(), shown, &address));
+    let listening = settings.port.zip(metrics).map(|(port, metrics)| {
+        let (followed, of) = (Arc::clone(&metrics), Arc::clone(&shown));
+        tokio::spawn(async move { followed.follow(&*of).await });
+        port.start(metrics, time, watched.clone(), shown, &address)
+    });
     tokio::spawn(signals.obey(commands, reloader));
     tokio::spawn(tell_service_manager(watched));
     let ended = node.run(inbox, health).await.map_err(|error| Failure::Internal(error.to_string()));
@@ -114,12 +126,10 @@ fn journal(path: Option<&Path>, clock: &Arc<dyn Clock>, identity: &Identity) -> 
     journal.map(Arc::new).map(Some).map_err(refused)
 }
 
-fn observer(journal: Option<&Arc<Journal>>) -> Arc<dyn Observer> {
+fn observer(journal: Option<&Arc<Journal>>, counting: Option<Arc<dyn Observer>>) -> Arc<dyn Observer> {
+    let journal = journal.map(|journal| Arc::<Journal>::clone(journal) as Arc<dyn Observer>);
     let log: Arc<dyn Observer> = Arc::new(NodeLog);
-    match journal {
-        Some(journal) => Arc::new(FanOut(vec![log, Arc::<Journal>::clone(journal)])),
-        None => log,
-    }
+    Arc::new(FanOut([Some(log), journal, counting].into_iter().flatten().collect()))
 }
 
 /// A store that refuses will refuse for ever: that is said now and not in an hour's log. One that is only away is waited

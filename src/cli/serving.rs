@@ -12,7 +12,9 @@ use crate::cli::session::StoreSession;
 use crate::cli::store_args::StoreAddress;
 use crate::clock::Clock;
 use crate::config::HttpConfig;
+use crate::metrics::{Metrics, Setting};
 use crate::node::Health;
+use crate::observe::Journal;
 use crate::observe::view::NodeView;
 use crate::store::Store;
 use crate::web::{self, Away, Gate, Listening, Listings, Site, Sources};
@@ -43,9 +45,27 @@ impl Serving {
         }
     }
 
+    /// The registry of what `/metrics` shows.
+    pub(crate) fn metrics(
+        &self,
+        clock: &Arc<dyn Clock>,
+        health: &watch::Receiver<Health>,
+        journal: Option<&Arc<Journal>>,
+        address: &StoreAddress,
+    ) -> Arc<Metrics> {
+        Metrics::new(Setting {
+            namespace: address.options.namespace.clone(),
+            jobs: self.http.metrics_jobs.clone(),
+            clock: Arc::clone(clock),
+            health: health.clone(),
+            journal: journal.cloned(),
+        })
+    }
+
     /// Serves.
     pub(crate) fn start(
         self,
+        metrics: Arc<Metrics>,
         clock: Arc<dyn Clock>,
         health: watch::Receiver<Health>,
         store: Arc<dyn Store>,
@@ -53,7 +73,7 @@ impl Serving {
     ) -> Listening {
         let namespace = address.options.namespace.to_string();
         let listings: Arc<dyn Listings> = Arc::new(StoreListings { store, address: address.clone().only_looked_at() });
-        let sources = Sources { clock, health, namespace, listings, expositions: Vec::new() };
+        let sources = Sources { clock, health, namespace, listings, expositions: vec![metrics] };
         web::listen(Arc::new(Site::new(self.http, self.gate, sources)))
     }
 }

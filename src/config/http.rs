@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use crate::config::Network;
+use crate::job::JobSelection;
 
 /// `[http]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub struct HttpConfig {
     pub behind_tls_proxy: bool,
     /// Whether the figures are for everybody who reaches the port.
     pub metrics_open: bool,
+    /// Of which jobs there are metrics.
+    pub metrics_jobs: JobSelection,
     /// `[http.auth] tokens_file`.
     pub tokens_file: Option<PathBuf>,
     /// `[http.auth.proxy]`.
@@ -85,6 +88,7 @@ impl Default for HttpConfig {
             public_url: None,
             behind_tls_proxy: false,
             metrics_open: false,
+            metrics_jobs: JobSelection::All,
             tokens_file: None,
             proxy: None,
         }

@@ -9,6 +9,7 @@ use crate::config::http::{HttpConfig, ProxyConfig, Role, RoleSource, parse_liste
 use crate::config::network::Network;
 use crate::config::reader::{Section, put, put_some};
 use crate::config::sections::{HOMES, HTTP};
+use crate::job::JobSelection;
 
 const AUTH: &[&str] = &["tokens_file", "proxy"];
 const PROXY: &[&str] = &["user_header", "role_header", "groups_header", "groups", "from"];
@@ -25,6 +26,7 @@ pub(super) fn http(section: &Section<'_>) -> Option<HttpConfig> {
     put_some(&mut http.public_url, public_url(section));
     put(&mut http.behind_tls_proxy, section.boolean("behind_tls_proxy"));
     put(&mut http.metrics_open, section.boolean("metrics_open"));
+    put(&mut http.metrics_jobs, metrics_jobs(section));
     let auth = section.child("auth");
     auth.only(AUTH, HOMES);
     put_some(&mut http.tokens_file, auth.text("tokens_file", "\"/etc/cronward/tokens\"").map(PathBuf::from));
@@ -62,6 +64,11 @@ fn listen(section: &Section<'_>, http: &mut HttpConfig, auth_is_wrong: bool) {
     if let Some(objection) = http.objection().filter(|_| !auth_is_wrong) {
         entry.refuse(objection.code, &objection.what, objection.hint);
     }
+}
+
+fn metrics_jobs(section: &Section<'_>) -> Option<JobSelection> {
+    let entry = section.entry("metrics_jobs")?;
+    Some(JobSelection::of(&entry.filled_text("\"all\"")?))
 }
 
 fn base_path(section: &Section<'_>) -> Option<String> {

@@ -429,7 +429,7 @@ fn what_happens_to_an_attempt_that_only_waits_is_booked_on_no_other() {
     let mut account = Account::new(hour("a"));
     let runs = |attempt| {
         let trigger = Trigger::Exec;
-        Event::RunStarted { attempt, fence: Fence(1), trigger, guarded: true }
+        Event::RunStarted { attempt, fence: Fence(1), trigger, guarded: true, late: Duration::ZERO }
     };
     account.hear(&runs(1));
     account.hear(&Event::Settled { attempt: 1, outcome: Outcome::Failure });

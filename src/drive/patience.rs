@@ -284,7 +284,8 @@ mod tests {
     }
 
     fn started() -> Event {
-        Event::RunStarted { attempt: 1, fence: Fence(1), trigger: crate::slot::Trigger::Exec, guarded: true }
+        let (trigger, late) = (crate::slot::Trigger::Exec, Duration::ZERO);
+        Event::RunStarted { attempt: 1, fence: Fence(1), trigger, guarded: true, late }
     }
 
     #[test]

@@ -207,6 +207,9 @@ pub enum Event {
         trigger: Trigger,
         /// False: the store was away and the policy says to run all the same.
         guarded: bool,
+        /// So long after its tick, or after it was asked for.
+        #[serde(skip)]
+        late: Duration,
     },
     /// An attempt is being given back: its command was never started.
     Unstarted {

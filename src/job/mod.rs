@@ -3,9 +3,12 @@
 #[doc(hidden)]
 pub mod hash;
 mod name;
+mod selection;
 mod spec;
 
 pub use name::{JobName, LockKey, LockKeyError, LockName, NAME_RULE, NODE_NAME_RULE, NameError, Namespace, NodeName};
+#[doc(hidden)]
+pub use selection::JobSelection;
 #[doc(hidden)]
 pub use spec::{Backoff, CLOCK_SKEW, MAX_ATTEMPTS_LIMIT, OnStoreError, Policy, RetryPolicy, SHORTEST_LEASE_TTL};
 #[doc(hidden)]

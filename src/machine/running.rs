@@ -1,6 +1,6 @@
 //! While a command runs: renewing, doubt and loss, the timeout, the drain, and how it is stopped.
 
-use crate::clock::{Mono, Now, later};
+use crate::clock::{Mono, Now, between, later};
 use crate::error::StoreError;
 use crate::event::Event;
 use crate::job::{OnLost, Policy};
@@ -149,6 +149,7 @@ impl SlotMachine {
             fence: hold.lease.fence(),
             trigger: hold.lease.trigger,
             guarded: hold.guarded,
+            late: between(self.assignment.scheduled_at, now.wall),
         });
         self.phase = Phase::Running(Box::new(hold));
         self.act(Action::Spawn(context));

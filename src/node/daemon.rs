@@ -245,7 +245,7 @@ impl Node {
     }
 
     fn show(&self, health: &watch::Sender<Health>) {
-        health.send_replace(self.machine.health());
+        health.send_replace(Health { notes_refused: self.notes.is_refused(), ..self.machine.health() });
     }
 
     fn obey(&mut self, now: Now, command: Option<Command>) {
@@ -311,6 +311,7 @@ impl Node {
                 }
                 Action::PlanTaken => {
                     let (plan, entries) = (self.machine.plan(), self.machine.entries());
+                    self.ports.observer.plan(&plan.jobs, &plan.config_hash);
                     self.notes.plan(plan.job_hashes.clone());
                     self.tools.gate.set(Limits::of_node(plan.max_running), |job| entries.contains_key(job));
                 }

@@ -123,7 +123,7 @@ impl NodeMachine {
 
     /// How the node is.
     pub fn health(&self) -> Health {
-        self.membership.health(self.active.running().count(), self.last_beat.map(|beat| beat.mono))
+        self.membership.health(self.active.running().count(), self.last_beat)
     }
 
     /// The last heartbeat of a node that leaves because it was told to; none where it has made none.

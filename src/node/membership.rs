@@ -144,7 +144,7 @@ impl Membership {
         self.heartbeat_at = None;
     }
 
-    pub(super) fn health(&self, running: usize, last_beat: Option<Mono>) -> Health {
+    pub(super) fn health(&self, running: usize, last_beat: Option<Now>) -> Health {
         Health {
             beats: self.beats,
             last_beat,
@@ -153,6 +153,8 @@ impl Membership {
             clock_offset_ms: self.clock_offset_ms,
             running,
             draining: self.draining,
+            // What the loop around it knows.
+            notes_refused: false,
         }
     }
 }

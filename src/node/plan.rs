@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::clock::Mono;
+use crate::clock::Now;
 use crate::drive::MAX_RUNNING;
 use crate::job::{JobName, JobSpec, NodeName};
 use crate::schedule::{ScheduleError, Timetable};
@@ -120,8 +120,8 @@ impl Plan {
 pub struct Health {
     /// Beats of the planner since the start. One that stays the same for seconds means that nothing is planned.
     pub beats: u64,
-    /// When the last of them was, by the node's monotonic clock.
-    pub last_beat: Option<Mono>,
+    /// When the last of them was, by the node's clocks; none until then.
+    pub last_beat: Option<Now>,
     /// Whether the last heartbeat reached the store.
     pub store_up: bool,
     /// When the store was last reached, by the node's clock; none until then.
@@ -132,4 +132,6 @@ pub struct Health {
     pub running: usize,
     /// True from the shutdown on.
     pub draining: bool,
+    /// True once the store has refused what was noted for `cronward why`.
+    pub notes_refused: bool,
 }

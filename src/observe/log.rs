@@ -38,7 +38,7 @@ impl Observer for LogObserver {
             Event::StoreFailed { op, kind, error } => {
                 warn!(job, slot = key, op = op.as_str(), kind = kind.as_str(), error, "store failed");
             }
-            Event::RunStarted { attempt, fence, trigger, guarded: true } => {
+            Event::RunStarted { attempt, fence, trigger, guarded: true, .. } => {
                 info!(job, slot = key, attempt, fence = fence.0, trigger = trigger.as_str(), "run started");
             }
             Event::RunStarted { fence, guarded: false, .. } => {

@@ -81,6 +81,11 @@ impl Notebook {
         self.lock().hashes = hashes;
     }
 
+    /// Whether the store has refused notes, and not because it was away.
+    pub fn is_refused(&self) -> bool {
+        self.refused.load(Ordering::Relaxed)
+    }
+
     /// Notes a decision, made now.
     pub fn add(&self, slot: &Slot, decision: Decision) {
         let at = self.clock.now().wall;

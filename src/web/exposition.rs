@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
+use crate::metrics::Metrics;
+
 /// Something that has figures to show.
 pub trait Exposition: fmt::Debug + Send + Sync {
     /// Writes them in the text format 0.0.4, each family once. Asks no store.
@@ -11,6 +13,12 @@ pub trait Exposition: fmt::Debug + Send + Sync {
     /// # Errors
     /// Whatever `out` fails with.
     fn write(&self, out: &mut dyn Write) -> fmt::Result;
+}
+
+impl Exposition for Metrics {
+    fn write(&self, out: &mut dyn Write) -> fmt::Result {
+        self.write_now(out)
+    }
 }
 
 /// How many requests were answered, by their route and by how.
@@ -25,11 +33,9 @@ impl Requests {
         *count = count.saturating_add(1);
     }
 
-    /// Writes them, and which build this is.
+    /// Writes them.
     pub(super) fn write(&self, namespace: &str, out: &mut dyn Write) -> fmt::Result {
-        let (namespace, version) = (escaped(namespace), env!("CARGO_PKG_VERSION"));
-        writeln!(out, "# HELP cronward_build_info Which build this is; always 1.\n# TYPE cronward_build_info gauge")?;
-        writeln!(out, "cronward_build_info{{namespace=\"{namespace}\",version=\"{version}\"}} 1")?;
+        let namespace = escaped(namespace);
         writeln!(
             out,
             "# HELP cronward_http_requests_total Requests answered on the port.\n# TYPE cronward_http_requests_total counter"

@@ -55,6 +55,6 @@ impl Site {
     /// Whether the planner beats.
     pub(super) fn is_beating(&self) -> bool {
         let now = self.sources.clock.now().mono;
-        self.sources.health.borrow().last_beat.is_some_and(|last| now.since(last) < STILL)
+        self.sources.health.borrow().last_beat.is_some_and(|last| now.since(last.mono) < STILL)
     }
 }

@@ -81,7 +81,7 @@ impl Answer {
 impl Stand {
     fn new(http: HttpConfig) -> Self {
         let clock = ManualClock::at("2026-11-21T15:00:00Z".parse().unwrap());
-        let well = Health { last_beat: Some(clock.now().mono), store_up: true, ..Health::default() };
+        let well = Health { last_beat: Some(clock.now()), store_up: true, ..Health::default() };
         let (health, watched) = watch::channel(well);
         let store = Arc::new(FakeStore::default());
         let gate = Arc::new(Gate::open(&http).unwrap());

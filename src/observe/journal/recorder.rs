@@ -65,9 +65,14 @@ impl Journal {
         self.queue.try_send(Message::Flush(done)).is_ok() && written.recv_timeout(within).is_ok()
     }
 
+    /// Lines that were never written, since the start. Also those that a line of the journal tells of.
+    pub fn lines_lost(&self) -> u64 {
+        self.shared.lost.load(Ordering::Relaxed)
+    }
+
     fn put(&self, line: String) {
         if self.queue.try_send(Message::Line(line)).is_err() {
-            self.shared.count_dropped(1);
+            self.shared.count_lost(1);
         }
     }
 }
@@ -135,11 +140,20 @@ pub(super) struct Opened {
 /// What both sides of the queue know.
 #[derive(Debug, Default)]
 struct RecorderState {
+    /// Lines that no line of the journal tells of yet.
     dropped: AtomicU64,
+    /// All of them.
+    lost: AtomicU64,
     reopen: AtomicBool,
 }
 
 impl RecorderState {
+    /// They will not be written.
+    fn count_lost(&self, lines: u64) {
+        self.lost.fetch_add(lines, Ordering::Relaxed);
+        self.count_dropped(lines);
+    }
+
     fn count_dropped(&self, lines: u64) {
         self.dropped.fetch_add(lines, Ordering::Relaxed);
     }
@@ -207,9 +221,10 @@ impl Writer {
 
     fn put(&mut self, line: &str) {
         if !self.tell_dropped() {
-            self.shared.count_dropped(1);
+            self.shared.count_lost(1);
         } else if let Err(error) = self.write(line) {
-            self.lost(1, &error);
+            self.shared.count_lost(1);
+            self.complain(&error);
         }
     }
 
@@ -221,7 +236,8 @@ impl Writer {
         }
         let line = self.stamp.line(None, &Event::Dropped { lines });
         if let Err(error) = self.write(&line) {
-            self.lost(lines, &error);
+            self.shared.count_dropped(lines);
+            self.complain(&error);
             return false;
         }
         let path = &*self.shown;
@@ -230,8 +246,7 @@ impl Writer {
         true
     }
 
-    fn lost(&mut self, lines: u64, error: &io::Error) {
-        self.shared.count_dropped(lines);
+    fn complain(&mut self, error: &io::Error) {
         if !std::mem::replace(&mut self.told, true) {
             let path = &*self.shown;
             tracing::error!(path, error = %error, "the journal cannot be written: lines are dropped, the node goes on");

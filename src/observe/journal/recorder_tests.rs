@@ -81,7 +81,7 @@ fn a_full_disk_stops_nothing() {
         journal.event(None, &Event::Stopped);
     }
     assert!(journal.flush(LONG), "it still listens");
-    assert_eq!(journal.shared.dropped(), 10);
+    assert_eq!((journal.shared.dropped(), journal.lines_lost()), (10, 10));
 }
 
 /// A disk that fails while it is told to, and one that waits for a word before each write.
@@ -136,6 +136,7 @@ fn a_disk_that_was_full_is_told_how_many_lines_are_missing() {
     journal.event(None, &Event::Stopped);
     assert!(journal.flush(LONG));
     assert_eq!(written(&text), [Event::Started { jobs: 1 }, Event::Dropped { lines: 2 }, Event::Stopped]);
+    assert_eq!(journal.lines_lost(), 2, "also once the journal has told of them");
 }
 
 #[test]
@@ -153,6 +154,7 @@ fn a_disk_that_hangs_costs_lines_and_never_blocks_the_node() {
     let events = written(&text);
     let kept = events.iter().filter(|event| **event == Event::Stopped).count();
     let told: u64 = events.iter().map(|event| if let Event::Dropped { lines } = event { *lines } else { 0 }).sum();
+    assert_eq!(journal.lines_lost(), told);
     assert!(kept <= QUEUE + 1 && told >= 99, "{kept} kept, {told} told");
     assert_eq!(u64::try_from(kept).unwrap() + told, u64::try_from(QUEUE + 100).unwrap());
 }

@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use cronward::job::JobSelection;
+
 use super::{config, job, report, tells, told};
 
 fn with(section: &str) -> String {
@@ -52,7 +54,7 @@ fn unknown_keys_are_told_with_the_nearest_or_the_section_they_belong_to() {
         ("[node]\nlisten = \"x\"", "2:1 unknown-key: unknown key listen in [node] (listen belongs in [http])"),
         (
             "[http]\nport = 1",
-            "2:1 unknown-key: unknown key port in [http] (known here: listen, read_only, base_path, public_url, behind_tls_proxy, metrics_open, auth)",
+            "2:1 unknown-key: unknown key port in [http] (known here: listen, read_only, base_path, public_url, behind_tls_proxy, metrics_open, metrics_jobs, auth)",
         ),
         (
             "[defaults]\nschedule = \"x\"",
@@ -254,6 +256,15 @@ fn a_base_path_is_a_plain_path() {
     for (text, path) in [("/", "/"), ("/cron/", "/cron"), ("/a/b", "/a/b")] {
         assert_eq!(config(&with(&format!("[http]\nbase_path = {text:?}"))).http.unwrap().base_path, path);
     }
+}
+
+#[test]
+fn metrics_are_of_all_jobs_of_none_or_of_those_with_a_tag() {
+    let said = |text: &str| config(&with(&format!("[http]\nmetrics_jobs = {text:?}"))).http.metrics_jobs;
+    assert_eq!(said("all"), JobSelection::All);
+    assert_eq!(said("none"), JobSelection::None);
+    assert_eq!(said("erp"), JobSelection::Tagged("erp".to_owned()));
+    tells(&with("[http]\nmetrics_jobs = \"\""), "2:16 empty: metrics_jobs is empty");
 }
 
 #[test]

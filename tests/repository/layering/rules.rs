@@ -13,7 +13,7 @@ const LAYERS: [&[&str]; 8] = [
     &["store", "exec", "observe"],
     &["drive"],
     &["node", "service", "lock", "verify", SIMULATOR],
-    &["config"],
+    &["config", "metrics"],
     &["web"],
     &["cli", "fuzzing"],
 ];
