@@ -260,7 +260,7 @@ fn a_base_path_is_a_plain_path() {
 
 #[test]
 fn metrics_are_of_all_jobs_of_none_or_of_those_with_a_tag() {
-    let said = |text: &str| config(&with(&format!("[http]\nmetrics_jobs = {text:?}"))).http.metrics_jobs;
+    let said = |text: &str| config(&with(&format!("[http]\nmetrics_jobs = {text:?}"))).http.unwrap().metrics_jobs;
     assert_eq!(said("all"), JobSelection::All);
     assert_eq!(said("none"), JobSelection::None);
     assert_eq!(said("erp"), JobSelection::Tagged("erp".to_owned()));
