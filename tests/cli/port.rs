@@ -144,6 +144,14 @@ fn the_port_tells_what_the_listings_tell_and_healthcheck_whether_it_is_well() {
         assert_eq!(names(body(&answer)), names(&served.place.run(&[listing, "--json"]).stdout), "{listing}");
     }
     assert!(body(&served.get("/metrics")).contains("route=\"/api/v1/nodes\",code=\"200\"} "));
+    for figure in [
+        "cronward_runs_total{namespace=\"default\",job_name=\"quiet\",result=\"success\"} 0\n",
+        "cronward_nodes{namespace=\"default\",state=\"alive\"} 1\n",
+        "cronward_store_op_duration_seconds_count{namespace=\"default\",op=\"heartbeat\"} ",
+        "cronward_build_info{",
+    ] {
+        wait::until_true(figure, || body(&served.get("/metrics")).contains(figure));
+    }
     let url = format!("http://{}/", served.address);
     for more in [&[][..], &["--ready"]] {
         let well = served.place.run(&[&["healthcheck", "--url", &url], more].concat());
