@@ -30,7 +30,7 @@ pub struct Family {
     pub name: &'static str,
     /// Its kind.
     pub kind: FamilyKind,
-    /// Its labels besides `namespace`, which all have whose names begin with [`PREFIX`].
+    /// Its labels besides `namespace`, which all have whose names begin with `cronward_`.
     pub labels: &'static [&'static str],
     /// What it is, in one line.
     pub help: &'static str,
