@@ -53,10 +53,11 @@ impl Seats {
             if let Ok(room) = Arc::clone(&self.room).try_acquire_owned() {
                 break room;
             }
-            self.drop_one();
+            let is_coming = self.drop_one();
             tokio::select! {
                 room = Arc::clone(&self.room).acquire_owned() => break room.ok()?,
-                () = idle => {}
+                // Nobody else has to give way for this one.
+                () = idle, if !is_coming => {}
             }
         };
         let end = CancellationToken::new();
@@ -67,13 +68,12 @@ impl Seats {
         Some(Seat { seats: Arc::clone(self), id, end, _room: room })
     }
 
-    fn drop_one(&self) {
+    /// Whether one gives way.
+    fn drop_one(&self) -> bool {
         let taken = self.lock();
         let idle = taken.guests.values().filter(|guest| !guest.end.is_cancelled());
         let longest = idle.filter_map(|guest| Some((guest.idle_since?, guest))).min_by_key(|(since, _)| *since);
-        if let Some((_, guest)) = longest {
-            guest.end.cancel();
-        }
+        longest.inspect(|(_, guest)| guest.end.cancel()).is_some()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Taken> {
@@ -120,6 +120,16 @@ mod tests {
     use futures_util::FutureExt;
 
     use super::*;
+
+    #[tokio::test]
+    async fn of_two_that_are_idle_the_one_that_was_busy_later_stays() {
+        let seats = Seats::new(2);
+        let (first, second) = (seats.take().await.unwrap(), seats.take().await.unwrap());
+        first.begin();
+        first.done();
+        assert!(Box::pin(seats.take()).now_or_never().is_none());
+        assert!(second.end.is_cancelled() && !first.end.is_cancelled());
+    }
 
     #[tokio::test]
     async fn the_one_that_is_idle_for_the_longest_time_gives_way_and_a_busy_one_never() {
