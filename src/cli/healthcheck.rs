@@ -1,6 +1,6 @@
 //! `cronward healthcheck`: asks a daemon's port whether it is well, for images that have no other client, and ends with 0 or 1.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,12 +10,14 @@ use url::Url;
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::cli::store_args::{self, surroundings};
+use crate::clock::{Clock, SystemClock};
 use crate::config;
+use crate::store::redact;
 
-/// For each step: who asks has a limit of its own.
+/// For the connection, and for the answer.
 const LIMIT: Duration = Duration::from_secs(3);
 /// More is not read of an answer.
-const LONGEST: u64 = 16 * 1_024;
+const LONGEST: usize = 16 * 1_024;
 
 /// Ask a daemon's port whether it is well: exit code 0, or 1
 #[derive(Debug, clap::Args)]
@@ -46,7 +48,7 @@ pub(crate) fn healthcheck(args: &HealthcheckArgs, console: &mut Console) -> Resu
         None => of_file(args, console)?,
     };
     let path = format!("{}/{}", port.path.trim_end_matches('/'), if args.ready { "readyz" } else { "healthz" });
-    match ask(&port, &path) {
+    match ask(&port, &path, LIMIT) {
         Ok(answer) if is_well(&answer) => Ok(()),
         Ok(answer) => Err(Failure::Unwell(format!("http://{}{path} answers: {}", port.host, told(&answer)))),
         Err(error) => Err(Failure::Unwell(format!("http://{}{path} does not answer: {error}", port.host))),
@@ -54,7 +56,9 @@ pub(crate) fn healthcheck(args: &HealthcheckArgs, console: &mut Console) -> Resu
 }
 
 fn of_url(text: &str) -> Result<Port, Failure> {
-    let wrong = |why: &str| Failure::Usage(format!("--url {text}: {why}; write something like http://127.0.0.1:9747/"));
+    let shown = redact(text);
+    let wrong =
+        |why: &str| Failure::Usage(format!("--url {shown}: {why}; write something like http://127.0.0.1:9747/"));
     let url =
         Url::parse(text).ok().filter(|url| url.scheme() == "http").ok_or_else(|| wrong("is no address with http"))?;
     let host = url.host_str().ok_or_else(|| wrong("has no host"))?;
@@ -82,14 +86,25 @@ fn of_file(args: &HealthcheckArgs, console: &mut Console) -> Result<Port, Failur
     Ok(Port { address, host: address.to_string(), path: http.base_path })
 }
 
-fn ask(port: &Port, path: &str) -> std::io::Result<String> {
-    let mut stream = TcpStream::connect_timeout(&port.address, LIMIT)?;
-    stream.set_read_timeout(Some(LIMIT))?;
-    stream.set_write_timeout(Some(LIMIT))?;
+fn ask(port: &Port, path: &str, limit: Duration) -> io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&port.address, limit)?;
+    stream.set_write_timeout(Some(limit))?;
     let host = &port.host;
     stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").as_bytes())?;
     let mut answer = Vec::new();
-    stream.take(LONGEST).read_to_end(&mut answer)?;
+    let (until, mut part) = (SystemClock.now().mono + limit, [0; 1_024]);
+    // An answer that comes byte by byte ends here, too.
+    while answer.len() < LONGEST {
+        let left = until.since(SystemClock.now().mono);
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(&mut part)? {
+            0 => break,
+            count => answer.extend(part.iter().take(count)),
+        }
+    }
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
@@ -104,4 +119,41 @@ fn told(answer: &str) -> String {
     let problem = serde_json::from_str::<serde_json::Value>(body).ok();
     let detail = problem.as_ref().and_then(|problem| problem.get("detail")?.as_str());
     crate::text::message(&detail.map_or_else(|| status.to_owned(), |detail| format!("{status}: {detail}")), 200)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::sync::mpsc::{self, RecvTimeoutError};
+
+    use super::*;
+
+    #[test]
+    fn no_secret_of_an_address_is_told() {
+        for url in ["http://u:hunter2@[bad", "https://u:hunter2@h/", "http://u:hunter2@127.0.0.1:99999/", "u:hunter2@h"]
+        {
+            let told = of_url(url).err().unwrap().to_string();
+            assert!(!told.contains("hunter2"), "{told}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_comes_byte_by_byte_is_not_waited_for_without_end() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = mpsc::channel::<()>();
+        let server = std::thread::spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            // What is left unread would end the connection as broken.
+            let _ = stream.read(&mut [0; 1_024]);
+            let goes_on = |_: &u32| stopped.recv_timeout(Duration::from_millis(20)) == Err(RecvTimeoutError::Timeout);
+            (0..1_000).take_while(goes_on).for_each(|_| drop(stream.write_all(b"H")));
+        });
+        let port = Port { address, host: address.to_string(), path: "/".to_owned() };
+        let answer = ask(&port, "/healthz", Duration::from_millis(200));
+        drop(stop);
+        let kind = answer.as_ref().map_err(io::Error::kind);
+        assert!(matches!(kind, Err(io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock)), "{answer:?}");
+        server.join().unwrap();
+    }
 }
