@@ -38,6 +38,8 @@
 //! uses: `redis` (and `redis-sentinel`, `redis-cluster`, `redis-redlock`), `sqlite`, `postgres`, `mysql`, `etcd`, `zookeeper`. Without
 //! them there is no store client, no file format and no command line in its tree, and the store is `memory:`.
 
+#[cfg(feature = "daemon")]
+mod admin;
 #[doc(hidden)]
 #[cfg(feature = "daemon")]
 pub mod cli;

@@ -4,17 +4,18 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::admin::attempts::{self, Listed, Wanted};
+use crate::admin::lookup::{self, SlotRef};
+use crate::admin::words::{brief, ending, harmless_lines, relative};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
-use crate::cli::format::{self, Grid, brief, ending, harmless_lines, relative};
-use crate::cli::lookup::{self, SlotRef, is_touched};
-use crate::cli::session::{BATCH, KnownJob, StoreSession};
+use crate::cli::format::{self, Grid};
+use crate::cli::session;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::value_parsers::{self, StateWord};
-use crate::clock::{earlier, later};
 use crate::job::{JobName, MAX_ATTEMPTS_LIMIT};
 use crate::observe::view::{RunView, SlotView};
-use crate::slot::{Attempt, OutputTail, RunRecord, Slot, SlotRecord, SlotState};
+use crate::slot::{Attempt, OutputTail, RunRecord, SlotRecord, SlotState};
 
 /// List the slots that are not done, with their attempt counters, newest first
 #[derive(Debug, clap::Args)]
@@ -38,24 +39,17 @@ pub(crate) struct AttemptsArgs {
     pub(crate) output: OutputArgs,
 }
 
-/// One slot that may be listed.
-struct Candidate<'a> {
-    slot: Slot,
-    job: &'a KnownJob,
-    /// The slot's first tick has passed.
-    due: bool,
-}
-
-/// One slot that is listed.
-struct Listed {
-    record: SlotRecord,
-    max_attempts: u32,
+impl AttemptsArgs {
+    fn wanted(&self) -> Wanted {
+        let (jobs, states) = (self.job.clone(), self.state.iter().map(|word| SlotState::from(*word)).collect());
+        Wanted { jobs, since: self.since, all: self.all, states }
+    }
 }
 
 /// Lists the slots of the jobs and the time that were asked for.
 pub(crate) async fn list(args: &AttemptsArgs, console: &mut Console) -> Result<(), Failure> {
-    let session = StoreSession::open(&args.store, console).await?;
-    let listed = collect(&session, args).await?;
+    let session = session::open(&args.store, console).await?;
+    let listed = attempts::collect(&session, &args.wanted()).await?;
     if args.output.json {
         // One slot after the other: their outputs together may be more than fits into memory.
         let view = async |Listed { mut record, max_attempts }| {
@@ -83,63 +77,6 @@ fn nothing(args: &AttemptsArgs) -> String {
     }
     let states: Vec<&str> = args.state.iter().map(|word| SlotState::from(*word).as_str()).collect();
     format!("no {} slots in the last {since}", states.join(" or "))
-}
-
-/// Slots are not searched for in the store: they are computed from jobs and time, and each is asked about.
-async fn collect(session: &StoreSession, args: &AttemptsArgs) -> Result<Vec<Listed>, Failure> {
-    let candidates = candidates(session, args)?;
-    let mut listed = Vec::new();
-    for batch in candidates.chunks(BATCH) {
-        let slots: Vec<Slot> = batch.iter().map(|candidate| candidate.slot.clone()).collect();
-        for (candidate, record) in batch.iter().zip(session.inspect(&slots).await?) {
-            if is_wanted(args, candidate, &record, session.now) {
-                listed.push(Listed { record, max_attempts: candidate.job.entry.max_attempts });
-            }
-        }
-    }
-    Ok(listed)
-}
-
-/// Every slot that is not older than asked for, newest first.
-fn candidates<'a>(session: &'a StoreSession, args: &AttemptsArgs) -> Result<Vec<Candidate<'a>>, Failure> {
-    let jobs: Vec<&KnownJob> = if args.job.is_empty() {
-        session.catalog.iter().collect()
-    } else {
-        args.job.iter().map(|name| session.catalog.find(name)).collect::<Result<_, _>>()?
-    };
-    let mut candidates: Vec<Candidate<'a>> =
-        jobs.into_iter().flat_map(|job| slots_of(job, session.now, args.since)).collect();
-    candidates.sort_by(|a, b| b.slot.start().cmp(&a.slot.start()).then_with(|| a.slot.job().cmp(b.slot.job())));
-    candidates.dedup_by(|a, b| a.slot == b.slot);
-    Ok(candidates)
-}
-
-/// A job's slots that touch the last `since`, and the current one even if it has no tick.
-fn slots_of(job: &KnownJob, now: DateTime<Utc>, since: Duration) -> Vec<Candidate<'_>> {
-    let edge = earlier(now, since);
-    let from = job.timetable.slot_at(edge).map_or(edge, |slot| slot.start());
-    // The slot that begins at this very instant is one of them.
-    let to = later(now, Duration::from_nanos(1));
-    let ticked = job.timetable.slots(from, to).map(|(slot, tick)| Candidate { slot, job, due: tick <= now });
-    let of_now = job.timetable.slot_at(now).map(|slot| Candidate { slot, job, due: false });
-    ticked.chain(of_now).collect()
-}
-
-/// Whether a slot is listed. One that nothing happened in counts only from when the job was known on, and once it is
-/// due: before that nobody has missed it.
-fn is_wanted(args: &AttemptsArgs, candidate: &Candidate<'_>, record: &SlotRecord, now: DateTime<Utc>) -> bool {
-    let job = candidate.job;
-    let expected =
-        job.entry.enabled && job.known_since.is_some_and(|since| since < candidate.slot.end()) && candidate.due;
-    let expected = expected && !job.is_nobodys(candidate.slot.start());
-    if !expected && !is_touched(record) {
-        return false;
-    }
-    let state = record.state(now, job.entry.max_attempts);
-    if args.state.is_empty() {
-        return args.all || state != SlotState::Done;
-    }
-    args.state.iter().any(|word| SlotState::from(*word) == state)
 }
 
 /// The table.
@@ -180,7 +117,7 @@ pub(crate) struct LogsArgs {
 
 /// Writes the output as it is; to a terminal, with everything escaped that could do more than show text.
 pub(crate) async fn logs(args: &LogsArgs, console: &mut Console) -> Result<(), Failure> {
-    let session = StoreSession::open(&args.store, console).await?;
+    let session = session::open(&args.store, console).await?;
     let (_, record) = lookup::find(&session, &args.slot).await?;
     let Some(mut run) = choose(&record, args.attempt)?.cloned() else {
         console.note(format_args!("{} has no attempt yet", record.slot));
@@ -235,7 +172,7 @@ mod tests {
 
     use clap::Parser;
 
-    use crate::cli::fixture::{self, NOON, Scene};
+    use crate::admin::fixture::{self, NOON, Scene};
 
     #[derive(Parser)]
     struct Line {
@@ -248,7 +185,7 @@ mod tests {
         let args = Line::parse_from([&["attempts"], flags].concat()).args;
         let session = scene.session().await;
         let (mut console, out, _) = Console::captured(false);
-        print(&collect(&session, &args).await.unwrap(), session.now, &mut console).unwrap();
+        print(&attempts::collect(&session, &args.wanted()).await.unwrap(), session.now, &mut console).unwrap();
         out.text().lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
     }
 

@@ -5,6 +5,7 @@
 
 use std::io;
 
+use crate::admin::AdminError;
 use crate::store::{ErrorKind, OpenError, StoreError};
 
 /// Why a command failed.
@@ -78,6 +79,17 @@ impl Failure {
             refused @ OpenError::LockKey { .. } => Self::Usage(format!("--key: {refused}")),
             url if from_command_line => Self::Usage(url.to_string()),
             url => Self::Configuration(url.to_string()),
+        }
+    }
+}
+
+impl From<AdminError> for Failure {
+    fn from(error: AdminError) -> Self {
+        match error {
+            AdminError::Unknown(what) => Self::Usage(what),
+            AdminError::Unusable(what) => Self::Configuration(what),
+            AdminError::Store(error) => Self::Store(error),
+            AdminError::Internal(what) => Self::Internal(what),
         }
     }
 }

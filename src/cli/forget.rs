@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::admin::AdminSession;
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
-use crate::cli::session::StoreSession;
+use crate::cli::session;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::verbs::{Change, OperatorArgs, Undo};
 use crate::clock::SystemClock;
@@ -33,7 +34,7 @@ pub(crate) struct ForgetArgs {
 
 /// Forgets the job or the node.
 pub(crate) async fn forget(args: &ForgetArgs, console: &mut Console) -> Result<(), Failure> {
-    let session = StoreSession::open(&args.store, console).await?;
+    let (session, address) = session::open_at(&args.store, console).await?;
     let (now, nodes) = session.store.nodes().await?;
     let alive: Vec<&NodeEntry> = nodes.iter().filter(|node| node.is_alive(now)).collect();
     let node = nodes.iter().find(|node| node.report.name.as_str() == args.name).map(|node| node.report.name.clone());
@@ -64,14 +65,13 @@ pub(crate) async fn forget(args: &ForgetArgs, console: &mut Console) -> Result<(
     if !change.confirm(&OperatorArgs { yes: args.yes, ..OperatorArgs::default() }, console)? {
         return Ok(());
     }
-    let address = &session.address;
     let forgotten = store::forget(&address.url, address.options.clone(), Arc::new(SystemClock), &trial).await;
     forgotten.map_err(|error| Failure::opening(error, address.from_command_line))?;
     change.tell(Intervention::Applied, args.output, console)
 }
 
 /// A job that a live node plans would be back at once, and one that runs is not gone.
-async fn of_job(session: &StoreSession, name: &JobName, alive: &[&NodeEntry]) -> Result<(Trial, String), Failure> {
+async fn of_job(session: &AdminSession, name: &JobName, alive: &[&NodeEntry]) -> Result<(Trial, String), Failure> {
     let job = session.catalog.find(name)?;
     let planner = alive.iter().find(|node| node.plans(name)).filter(|_| job.entry.origin == JobOrigin::File);
     if let Some(node) = planner {

@@ -5,17 +5,17 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use comfy_table::Cell;
 
+use crate::admin::jobs;
+use crate::admin::words::{brief, instant, relative};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
-use crate::cli::format::{self, Grid, brief, instant, relative};
-use crate::cli::lookup::{choose, is_touched};
-use crate::cli::session::{KnownJob, StoreSession};
+use crate::cli::format::{self, Grid};
+use crate::cli::session;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::value_parsers;
 use crate::clock::between;
-use crate::job::JobName;
-use crate::observe::view::{JobView, LatestView, PauseView, SlotView};
-use crate::slot::{Slot, SlotKey, SlotState};
+use crate::observe::view::JobView;
+use crate::slot::{SlotKey, SlotState};
 use crate::store::JobOrigin;
 
 /// List the jobs with the state of their current slots
@@ -36,8 +36,8 @@ pub(crate) struct JobsArgs {
 
 /// Lists the jobs of the file and of the store's registry.
 pub(crate) async fn list(args: &JobsArgs, console: &mut Console) -> Result<(), Failure> {
-    let session = StoreSession::open(&args.store, console).await?;
-    let views = views(&session).await?;
+    let session = session::open(&args.store, console).await?;
+    let views = jobs::views(&session).await?;
     if args.output.json {
         return console.json(&views);
     }
@@ -56,35 +56,6 @@ fn orphan(view: &JobView, store: &StoreArgs) -> String {
     let since = view.last_planned.map(|at| format!(" since {}", instant(at))).unwrap_or_default();
     let forget = store.command(format_args!("forget {}", view.job));
     format!("{} is not in any live node's file{since}; `{forget}` removes the job from this list", view.job)
-}
-
-/// Every job, with its slot, its pause and what it has come to lately.
-pub(crate) async fn views(session: &StoreSession) -> Result<Vec<JobView>, Failure> {
-    let pauses = session.store.pauses().await?;
-    let names: Vec<JobName> = session.catalog.iter().map(|job| job.entry.name.clone()).collect();
-    let latest = session.store.latest(&names).await?;
-    let candidates: Vec<Vec<Slot>> = session.catalog.iter().map(|job| job.current(session.now)).collect();
-    let mut records = session.inspect(&candidates.concat()).await?.into_iter();
-    let mut views = Vec::new();
-    for ((job, slots), latest) in session.catalog.iter().zip(candidates).zip(&latest) {
-        let current = choose(records.by_ref().take(slots.len()).collect());
-        let pause = pauses.iter().find(|(name, _)| *name == job.entry.name);
-        views.push(JobView {
-            paused: pause.and_then(|(_, pause)| PauseView::of(pause, session.now)),
-            current: current
-                .filter(|record| !job.orphaned || is_touched(record))
-                .map(|record| SlotView::of(&record, session.now, job.entry.max_attempts)),
-            orphaned: job.orphaned,
-            latest: LatestView::of(latest),
-            ..JobView::of(&job.entry, next_tick(job, session.now))
-        });
-    }
-    Ok(views)
-}
-
-/// The next tick; none for a job that is not planned.
-fn next_tick(job: &KnownJob, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
-    (job.entry.enabled && !job.orphaned).then(|| job.timetable.schedule().next_after(now)).flatten()
 }
 
 /// The table; its last column is there where a job is failing.
@@ -143,8 +114,8 @@ fn next(view: &JobView, now: DateTime<Utc>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::fixture::{self, NOON, Scene};
-    use crate::observe::view::FailingView;
+    use crate::admin::fixture::{self, NOON, Scene};
+    use crate::observe::view::{FailingView, LatestView, PauseView, SlotView};
     use crate::slot::Verdict;
 
     fn view(name: &str, current: Option<SlotView>) -> JobView {
@@ -193,33 +164,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_job_is_shown_with_its_pause_and_ticks_only_while_it_is_planned() {
-        let scene = Scene::at(NOON);
-        scene.register("billing", "0 * * * *").await;
-        let off = crate::store::JobEntry { enabled: false, ..fixture::entry("off") };
-        scene.store.register(&[off]).await.unwrap();
-        let until = Some(fixture::at("2026-11-21T12:30:00Z"));
-        let billing = fixture::entry("billing").name;
-        scene.store.pause(&billing, until, &fixture::audit("pause")).await.unwrap();
-
-        let shown = views(&scene.session().await).await.unwrap();
-        assert_eq!(shown[0].paused.as_ref().map(|pause| (pause.until, &*pause.who)), Some((until, "alice")));
-        assert_eq!(shown[0].next_tick, Some(fixture::at("2026-11-21T13:00:00Z")));
-        assert_eq!((shown[1].paused.as_ref(), shown[1].next_tick), (None, None));
-
-        scene.pass(20);
-        let later = views(&scene.session().await).await.unwrap();
-        assert_eq!(later[0].paused, None, "a pause that is over is no pause");
-    }
-
-    #[tokio::test]
     async fn a_job_that_left_the_file_of_every_live_node_says_so_and_has_no_next_tick() {
         let mut scene = Scene::at("2026-11-21T12:10:00Z");
         scene.register("billing", "0 * * * *").await;
         scene.register("mail", "0 * * * *").await;
         scene.node("a", &["billing", "mail"]).await;
         let states = async |scene: &Scene| {
-            let views = views(&scene.session().await).await.unwrap();
+            let views = jobs::views(&scene.session().await).await.unwrap();
             views.iter().map(|view| (view.orphaned, view.next_tick.is_some(), view.last_planned)).collect::<Vec<_>>()
         };
         let began = fixture::at("2026-11-21T12:10:00Z");
@@ -234,7 +185,7 @@ mod tests {
             [(true, false, Some(began)), (false, true, Some(fixture::at("2026-11-21T13:10:00Z")))]
         );
         let session = scene.session().await;
-        let views = views(&session).await.unwrap();
+        let views = jobs::views(&session).await.unwrap();
         let (mut console, out, _) = Console::captured(false);
         grid(&views, session.now, &console).print(&mut console).unwrap();
         let line = out.text().lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
@@ -272,18 +223,5 @@ mod tests {
              mail  -     -      -         -       in 48m  3 for 3h\n\
              push  -     -      -         -       in 48m  -\n"
         );
-    }
-
-    #[tokio::test]
-    async fn what_a_job_has_come_to_is_the_stores_word() {
-        let scene = Scene::at(NOON);
-        scene.register("billing", "0 * * * *").await;
-        scene.register("mail", "0 * * * *").await;
-        let missed = Slot::parse("mail", "2026-11-21T11Z", "2026-11-21T12Z").unwrap();
-        scene.store.close(&missed, 3, &crate::job::NodeName::new("a").unwrap()).await.unwrap();
-        let shown = views(&scene.session().await).await.unwrap();
-        assert_eq!(shown[0].latest, LatestView::default());
-        let failing = FailingView { verdict: Verdict::Missed, ..failing("2026-11-21T11Z", 1) };
-        assert_eq!(shown[1].latest.failing, Some(failing));
     }
 }

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::admin::words::{brief, harmless, instant};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
-use crate::cli::format::{self, Grid, brief, harmless, instant};
+use crate::cli::format::{self, Grid};
 use crate::cli::session::connect_locks;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::value_parsers;

@@ -12,8 +12,6 @@ mod daemon;
 mod demo;
 mod doctor;
 mod failure;
-#[cfg(test)]
-mod fixture;
 mod forget;
 mod format;
 mod guarded;
@@ -23,7 +21,6 @@ mod help;
 pub(crate) mod import;
 mod jobs;
 mod locks;
-mod lookup;
 mod next;
 mod nodes;
 mod run;

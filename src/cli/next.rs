@@ -3,11 +3,14 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use chrono_tz::Tz;
 
+use crate::admin::command_line::starter;
+use crate::admin::words::{instant, relative};
+use crate::admin::{Catalog, KnownJob};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
-use crate::cli::format::{self, Grid, instant, relative};
-use crate::cli::session::{Catalog, KnownJob, StoreSession, block_on};
-use crate::cli::store_args::{StoreArgs, starter};
+use crate::cli::format::{self, Grid};
+use crate::cli::session::{self, block_on};
+use crate::cli::store_args::StoreArgs;
 use crate::cli::value_parsers;
 use crate::clock::Clock;
 use crate::job::{JobName, JobSpec, Program};
@@ -82,8 +85,8 @@ fn expressed(expression: &str, zone: Tz, console: &mut Console) -> Result<Catalo
 /// The file's jobs; the registry's where only a store is named.
 fn catalog(args: &NextArgs, console: &mut Console) -> Result<Catalog, Failure> {
     match args.store.read_file(console)? {
-        Some(file) => Catalog::unite(Some(&file), Vec::new()),
-        None => block_on(async { Ok(StoreSession::open(&args.store, console).await?.catalog) }),
+        Some(file) => Ok(Catalog::unite(Some(&file), Vec::new())?),
+        None => block_on(async { Ok(session::open(&args.store, console).await?.catalog) }),
     }
 }
 
@@ -149,7 +152,7 @@ mod tests {
             timezone: zone.parse().unwrap(),
             ..JobSpec::new(JobName::new(name).unwrap(), schedule, Program::Direct(vec!["/bin/true".to_owned()]))
         };
-        let entry = JobEntry { timezone: zone.to_owned(), ..crate::cli::fixture::entry(name) };
+        let entry = JobEntry { timezone: zone.to_owned(), ..crate::admin::fixture::entry(name) };
         KnownJob { entry, spec: None, timetable: Timetable::of(&spec).unwrap(), known_since: None, orphaned: false }
     }
 

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::admin::words::{brief, harmless, relative};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
-use crate::cli::format::{self, Grid, brief, harmless, relative};
-use crate::cli::session::StoreSession;
+use crate::cli::format::{self, Grid};
+use crate::cli::session;
 use crate::cli::store_args::StoreArgs;
 use crate::observe::view::NodeView;
 
@@ -26,14 +27,14 @@ pub(crate) struct NodesArgs {
 
 /// Lists the nodes that the registry knows.
 pub(crate) async fn list(args: &NodesArgs, console: &mut Console) -> Result<(), Failure> {
-    let session = StoreSession::open(&args.store, console).await?;
+    let (session, address) = session::open_at(&args.store, console).await?;
     let (now, nodes) = session.store.nodes().await?;
     let views = NodeView::all(&nodes, now);
     if args.output.json {
         return console.json(&views);
     }
     if views.is_empty() {
-        let (within, run) = (brief(session.address.options.retention), args.store.command("run"));
+        let (within, run) = (brief(address.options.retention), args.store.command("run"));
         console.note(format_args!("no nodes: no heartbeat in the last {within}; start one with: {run}"));
     }
     print(&views, now, console)
@@ -118,7 +119,7 @@ fn offset(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::fixture::{NOON, at, node};
+    use crate::admin::fixture::{NOON, at, node};
     use crate::job::JobName;
     use crate::observe::view::NodeState;
 

@@ -6,9 +6,8 @@ use async_trait::async_trait;
 use serde::Serialize;
 use tokio::sync::watch;
 
+use crate::admin::{self, AdminError, AdminSession};
 use crate::cli::failure::Failure;
-use crate::cli::jobs;
-use crate::cli::session::StoreSession;
 use crate::cli::store_args::StoreAddress;
 use crate::clock::Clock;
 use crate::config::HttpConfig;
@@ -72,7 +71,7 @@ impl Serving {
         address: &StoreAddress,
     ) -> Listening {
         let namespace = address.options.namespace.to_string();
-        let listings: Arc<dyn Listings> = Arc::new(StoreListings { store, address: address.clone().only_looked_at() });
+        let listings: Arc<dyn Listings> = Arc::new(StoreListings { store });
         let sources = Sources { clock, health, namespace, listings, expositions: vec![metrics] };
         web::listen(Arc::new(Site::new(self.http, self.gate, sources)))
     }
@@ -81,10 +80,8 @@ impl Serving {
 /// The listings of one store.
 struct StoreListings {
     store: Arc<dyn Store>,
-    address: StoreAddress,
 }
 
-/// Without the url, which may hold a password.
 impl std::fmt::Debug for StoreListings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("StoreListings").field("store", &self.store.location()).finish_non_exhaustive()
@@ -95,18 +92,18 @@ impl std::fmt::Debug for StoreListings {
 impl Listings for StoreListings {
     async fn jobs(&self) -> Result<Vec<u8>, Away> {
         let read = async {
-            let session = StoreSession::of_registry(Arc::clone(&self.store), self.address.clone()).await?;
-            jobs::views(&session).await
+            let session = AdminSession::begin(Arc::clone(&self.store), None, "cronward jobs".to_owned()).await?;
+            admin::jobs::views(&session).await
         };
         written(read.await)
     }
 
     async fn nodes(&self) -> Result<Vec<u8>, Away> {
-        written(self.store.nodes().await.map(|(now, nodes)| NodeView::all(&nodes, now)).map_err(Failure::from))
+        written(self.store.nodes().await.map(|(now, nodes)| NodeView::all(&nodes, now)).map_err(AdminError::from))
     }
 }
 
-fn written<T: Serialize>(read: Result<Vec<T>, Failure>) -> Result<Vec<u8>, Away> {
+fn written<T: Serialize>(read: Result<Vec<T>, AdminError>) -> Result<Vec<u8>, Away> {
     let json = read.map_err(|error| error.to_string());
     let json = json.and_then(|views| serde_json::to_vec(&views).map_err(|error| error.to_string()));
     json.map_err(|error| {

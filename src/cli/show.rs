@@ -4,12 +4,13 @@ use std::fmt::Write;
 
 use chrono::{DateTime, Utc};
 
+use crate::admin::command_line::starter;
+use crate::admin::lookup::{self, SlotRef};
+use crate::admin::words::{brief, ending, harmless, harmless_lines, instant};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
-use crate::cli::format::{brief, ending, harmless, harmless_lines, instant};
-use crate::cli::lookup::{self, SlotRef};
-use crate::cli::session::StoreSession;
-use crate::cli::store_args::{StoreArgs, starter};
+use crate::cli::session;
+use crate::cli::store_args::StoreArgs;
 use crate::observe::view::{LatestView, SlotView};
 use crate::slot::{JobLatest, Mark, OutputTail, RunRecord, SlotRecord};
 use crate::store::{self, JobEntry};
@@ -32,7 +33,7 @@ pub(crate) struct ShowArgs {
 
 /// Shows the slot.
 pub(crate) async fn show(args: &ShowArgs, console: &mut Console) -> Result<(), Failure> {
-    let session = StoreSession::open(&args.store, console).await?;
+    let (session, address) = session::open_at(&args.store, console).await?;
     let (job, mut record) = lookup::find(&session, &args.slot).await?;
     session.read_outputs(&mut record).await?;
     let latest = session.store.latest(std::slice::from_ref(record.slot.job())).await?.pop().unwrap_or_default();
@@ -40,7 +41,7 @@ pub(crate) async fn show(args: &ShowArgs, console: &mut Console) -> Result<(), F
         let view = SlotView::of(&record, session.now, job.entry.max_attempts);
         return console.json(&SlotView { latest: Some(LatestView::of(&latest)), ..view });
     }
-    let (address, location) = (&session.address, session.store.location());
+    let location = session.store.location();
     let keys = store::where_kept(&address.url, location, &address.options.namespace, &record.slot);
     let now = session.now;
     let page = Page { record: &record, job: &job.entry, latest: &latest, now, keys, store: &args.store };
@@ -193,7 +194,7 @@ fn mark(mark: &Mark) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::fixture::{self, NOON};
+    use crate::admin::fixture::{self, NOON};
 
     fn page(record: &SlotRecord) -> String {
         let keys = vec![("cronward:default:{billing@2026-11-21T12Z}".to_owned(), "lease, wait or done marker")];

@@ -1,18 +1,15 @@
 //! The arguments of every command that meets a store: which file, which store, whose keys.
-//!
-//! Command lines that are told to a person, to be pasted, name the same file, store and namespace as the one that was typed. They never
-//! show a secret: where the url has one, it has to be put in again.
 
-use std::borrow::Cow;
-use std::fmt::{Display, Write};
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use crate::admin::command_line::CommandLine;
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, Diagnostics, Environment, LoadError};
 use crate::job::{JobName, Namespace};
-use crate::store::{JobOrigin, OpenError, StoreOptions, redact, secret_ranges, secrets};
+use crate::store::{OpenError, StoreOptions, secret_ranges};
 
 /// Which file, which store, whose keys.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -132,55 +129,16 @@ pub(crate) fn read(
     }
 }
 
-/// In place of a file that only the reader knows.
-const SOME_FILE: &str = "FILE";
-
 impl StoreArgs {
+    /// What command lines name that are told to a person.
+    pub(crate) fn command_line(&self) -> CommandLine {
+        let config = self.config.as_deref().map(|path| path.to_string_lossy().into_owned());
+        CommandLine { config, store: self.store.clone(), namespace: self.namespace.clone() }
+    }
+
     /// A command for the store of these arguments.
     pub(crate) fn command(&self, words: impl Display) -> String {
-        self.with(words, self.config.as_deref().map(|path| path.to_string_lossy()))
-    }
-
-    /// One that takes a job's command from a file. `known` is whether the file of these arguments has it; otherwise it is left
-    /// to the reader to name one that has.
-    pub(crate) fn command_of_file(&self, words: impl Display, known: bool) -> String {
-        if known { self.command(words) } else { self.with(words, Some(Cow::Borrowed(SOME_FILE))) }
-    }
-
-    fn with(&self, words: impl Display, file: Option<Cow<'_, str>>) -> String {
-        let mut line = format!("cronward {words}");
-        let store = self.store.as_deref().map(shown);
-        let namespace = self.namespace.as_ref().map(|namespace| Cow::Borrowed(namespace.as_str()));
-        for (flag, value) in [("--config", file), ("--store", store), ("--namespace", namespace)] {
-            if let Some(value) = value {
-                // Writing to a string cannot fail.
-                let _ = write!(line, " {flag} {}", quoted(&value));
-            }
-        }
-        line
-    }
-}
-
-/// A url as it may be read by others.
-fn shown(url: &str) -> Cow<'_, str> {
-    if secrets(url).is_empty() { Cow::Borrowed(url) } else { Cow::Owned(redact(url)) }
-}
-
-/// One word of a shell's line.
-pub(crate) fn quoted(word: &str) -> Cow<'_, str> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return Cow::Borrowed(word);
-    }
-    Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
-}
-
-/// Who starts a job that no daemon plans, as the middle of a sentence; none for a job of a file.
-pub(crate) const fn starter(origin: JobOrigin) -> Option<&'static str> {
-    match origin {
-        JobOrigin::File => None,
-        JobOrigin::Crontab => Some("its crontab starts it"),
-        JobOrigin::Service => Some("its service calls for it"),
+        self.command_line().command(words)
     }
 }
 
@@ -330,9 +288,12 @@ mod tests {
     fn what_needs_a_jobs_command_names_a_file_that_has_it() {
         let args = typed(Some("mine.toml"), Some("sqlite:a.db"), None);
         assert_eq!(
-            args.command_of_file("trigger a", true),
+            args.command_line().command_of_file("trigger a", true),
             "cronward trigger a --config mine.toml --store sqlite:a.db"
         );
-        assert_eq!(args.command_of_file("trigger a", false), "cronward trigger a --config FILE --store sqlite:a.db");
+        assert_eq!(
+            args.command_line().command_of_file("trigger a", false),
+            "cronward trigger a --config FILE --store sqlite:a.db"
+        );
     }
 }

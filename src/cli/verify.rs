@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::admin::words::harmless_lines;
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
-use crate::cli::format::harmless_lines;
 use crate::cli::value_parsers;
 use crate::verify::{Inputs, Malformed, check};
 

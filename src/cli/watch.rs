@@ -7,11 +7,12 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::broadcast::error::RecvError;
 
+use crate::admin::words::{brief, harmless, instant};
+use crate::admin::{self, AdminSession};
 use crate::cli::console::{Console, Live};
 use crate::cli::failure::Failure;
-use crate::cli::format::{brief, harmless, instant};
 use crate::cli::jobs::{self, JobsArgs};
-use crate::cli::session::{StoreSession, connect};
+use crate::cli::session::{self, connect};
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
 use crate::drive::timers;
@@ -28,7 +29,7 @@ pub(crate) async fn watch(args: &JobsArgs, console: &mut Console) -> Result<(), 
     let address = args.store.address(file.as_ref(), console)?.only_looked_at();
     let store = connect(&address).await?;
     let mut hints = store.subscribe();
-    let mut session = StoreSession::on(store, address, &args.store, file.as_ref(), console).await?;
+    let mut session = session::begin(store, &args.store, file.as_ref(), console).await?;
     let mut view = WatchView::new(args.interval, args.output.json, console);
     loop {
         match look(&mut session, file.as_ref()).await {
@@ -41,9 +42,9 @@ pub(crate) async fn watch(args: &JobsArgs, console: &mut Console) -> Result<(), 
 }
 
 /// The jobs as they are now; the registry may know more of them by now.
-async fn look(session: &mut StoreSession, file: Option<&Config>) -> Result<Vec<JobView>, Failure> {
+async fn look(session: &mut AdminSession, file: Option<&Config>) -> Result<Vec<JobView>, Failure> {
     session.look_again(file).await?;
-    jobs::views(session).await
+    Ok(admin::jobs::views(session).await?)
 }
 
 /// Until it is time to look again.
@@ -155,7 +156,7 @@ impl WatchView {
 fn show(
     watch: &mut WatchView,
     views: &[JobView],
-    session: &StoreSession,
+    session: &AdminSession,
     console: &mut Console,
 ) -> Result<(), Failure> {
     let mut views = views.to_vec();
@@ -229,12 +230,12 @@ fn fingerprint(view: &JobView) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::fixture::{NOON, Scene};
+    use crate::admin::fixture::{NOON, Scene};
 
     async fn appended(known: &mut BTreeMap<String, String>, scene: &Scene, json: bool) -> String {
         let (mut console, out, _) = Console::captured(false);
         let session = scene.session().await;
-        let views = jobs::views(&session).await.unwrap();
+        let views = admin::jobs::views(&session).await.unwrap();
         let lines = jobs::grid(&views, session.now, &console).lines();
         append(known, json, &rows(&views), &lines, &mut console).unwrap();
         out.text()
@@ -277,7 +278,7 @@ mod tests {
         scene.succeed("a-done", "n").await;
         scene.claim("c-running", "n").await;
         scene.fail("d-retrying", "n").await;
-        let mut views = jobs::views(&scene.session().await).await.unwrap();
+        let mut views = admin::jobs::views(&scene.session().await).await.unwrap();
         views.sort_by_key(urgency);
         let names: Vec<&str> = views.iter().map(|view| view.job.as_str()).collect();
         assert_eq!(names, ["d-retrying", "c-running", "b-new", "a-done"]);

@@ -255,7 +255,7 @@ fn words(event: &Event, kill: Option<&Kill>) -> Option<String> {
 mod tests {
     use super::*;
 
-    use crate::cli::fixture;
+    use crate::admin::fixture;
     use crate::slot::VerdictRecord;
 
     #[test]

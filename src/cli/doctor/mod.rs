@@ -12,11 +12,12 @@ mod probe;
 
 use std::sync::Arc;
 
+use crate::admin::words::harmless;
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::doctor::judge::{Thresholds, judge, unreachable};
 use crate::cli::doctor::probe::{Left, Probe};
 use crate::cli::failure::Failure;
-use crate::cli::format::{self, Grid, harmless};
+use crate::cli::format::{self, Grid};
 use crate::cli::store_args::{StoreAddress, StoreArgs};
 use crate::clock::SystemClock;
 use crate::config::Config;

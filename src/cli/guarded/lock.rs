@@ -9,9 +9,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::admin::words::harmless;
 use crate::cli::console::{Console, told_within};
 use crate::cli::failure::Failure;
-use crate::cli::format::harmless;
 use crate::cli::guarded::forward::{Forwarded, Signals};
 use crate::cli::guarded::run::{listen, node_name, store_patience};
 use crate::cli::guarded::task::{OnLostWord, check_command};

@@ -5,17 +5,19 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::admin::command_line::starter;
+use crate::admin::lookup::{self, SlotRef};
+use crate::admin::{AdminSession, KnownJob};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::guarded::run::{Guarded, listen, node_name};
 use crate::cli::guarded::task::Task;
 use crate::cli::guarded::verdict::{ReportFile, Telling, Verdict, finish, judge, not_begun};
 use crate::cli::locks::kept_for;
-use crate::cli::lookup::SlotRef;
-use crate::cli::session::{KnownJob, StoreSession};
-use crate::cli::store_args::{StoreArgs, starter};
+use crate::cli::session;
+use crate::cli::store_args::StoreArgs;
 use crate::cli::verbs::{Change, OperatorArgs, Undo};
-use crate::cli::{ExitCode, lookup, value_parsers};
+use crate::cli::{ExitCode, value_parsers};
 use crate::clock::later;
 use crate::drive::{Account, Wait};
 use crate::exec::Output;
@@ -64,11 +66,11 @@ pub(crate) struct TriggerArgs {
 /// Runs the slot.
 pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result<(), Failure> {
     let file = args.store.read_file(console)?;
-    let session = StoreSession::open_to_run(&args.store, console).await?;
+    let (session, address) = session::open_to_run(&args.store, console).await?;
     let (job, record) = lookup::find(&session, &args.slot).await?;
     let Some(spec) = &job.spec else { return Err(no_command(job)) };
     let task = Task::of_file(spec, record.slot.clone())?;
-    let StoreSession { store, address, now, .. } = session;
+    let AdminSession { store, now, .. } = session;
     kept_for(&task.spec, &store)?;
     if args.past && later(task.slot.end(), address.options.retention) <= now {
         console

@@ -6,9 +6,9 @@ use std::fmt;
 use nix::unistd::{Uid, User, gethostname};
 use serde::Serialize;
 
+use crate::admin::words::brief;
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
-use crate::cli::format::brief;
 use crate::cli::store_args::StoreArgs;
 use crate::clock::{Clock, SystemClock};
 use crate::job::NodeName;
@@ -198,7 +198,7 @@ mod tests {
 
     use std::time::Duration;
 
-    use crate::cli::fixture::node;
+    use crate::admin::fixture::node;
     use crate::slot::Holder;
 
     fn change() -> Change {

@@ -1,8 +1,8 @@
 //! `cronward unlock --lock`: takes somebody out of the queue of a lock, whether they hold it or wait for it.
 
+use crate::admin::words::harmless;
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
-use crate::cli::format::harmless;
 use crate::cli::locks::LockSession;
 use crate::cli::verbs::confirm::{RequestEnd, RequestView};
 use crate::cli::verbs::{Change, Undo, UnlockArgs};

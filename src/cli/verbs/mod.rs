@@ -18,13 +18,15 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::admin::command_line::{quoted, starter};
+use crate::admin::lookup::{self, SlotRef};
+use crate::admin::words::{harmless, instant, relative};
+use crate::admin::{AdminSession, KnownJob};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
-use crate::cli::format::{harmless, instant, relative};
-use crate::cli::lookup::SlotRef;
-use crate::cli::session::{KnownJob, StoreSession};
-use crate::cli::store_args::{StoreArgs, quoted, starter};
-use crate::cli::{lookup, value_parsers};
+use crate::cli::session;
+use crate::cli::store_args::StoreArgs;
+use crate::cli::value_parsers;
 use crate::clock::later;
 use crate::job::{JobName, Policy};
 use crate::slot::{Mark, SlotRecord};
@@ -35,7 +37,7 @@ pub(crate) async fn unlock(args: &UnlockArgs, console: &mut Console) -> Result<(
     if let Some(lock) = &args.lock {
         return evict::evict(args, lock, console).await;
     }
-    let session = StoreSession::open(&args.store, console).await?;
+    let session = session::open(&args.store, console).await?;
     unlock_in(&session, args, console).await
 }
 
@@ -79,11 +81,11 @@ fn until(text: &str) -> Result<Until, String> {
 
 /// Pauses the job.
 pub(crate) async fn pause(args: &PauseArgs, console: &mut Console) -> Result<(), Failure> {
-    let session = StoreSession::open(&args.store, console).await?;
+    let session = session::open(&args.store, console).await?;
     pause_in(&session, args, console).await
 }
 
-async fn pause_in(session: &StoreSession, args: &PauseArgs, console: &mut Console) -> Result<(), Failure> {
+async fn pause_in(session: &AdminSession, args: &PauseArgs, console: &mut Console) -> Result<(), Failure> {
     let job = &session.catalog.find(&args.job)?.entry.name;
     let until = args.until.map(|until| match until {
         Until::After(span) => later(session.now, span),
@@ -121,7 +123,7 @@ async fn pause_in(session: &StoreSession, args: &PauseArgs, console: &mut Consol
 
 /// The pause that is in force. Somebody else's command may still come between this look and the step of the store: whoever is
 /// asked agrees to what was seen.
-async fn in_force(session: &StoreSession, job: &JobName) -> Result<Option<Pause>, Failure> {
+async fn in_force(session: &AdminSession, job: &JobName) -> Result<Option<Pause>, Failure> {
     let pauses = session.store.pauses().await?;
     let own = pauses.into_iter().find(|(name, _)| name == job).map(|(_, pause)| pause);
     Ok(own.filter(|pause| pause.remaining(session.now).is_some()))
@@ -152,11 +154,11 @@ pub(crate) struct ResumeArgs {
 
 /// Resumes the job.
 pub(crate) async fn resume(args: &ResumeArgs, console: &mut Console) -> Result<(), Failure> {
-    let session = StoreSession::open(&args.store, console).await?;
+    let session = session::open(&args.store, console).await?;
     resume_in(&session, args, console).await
 }
 
-async fn resume_in(session: &StoreSession, args: &ResumeArgs, console: &mut Console) -> Result<(), Failure> {
+async fn resume_in(session: &AdminSession, args: &ResumeArgs, console: &mut Console) -> Result<(), Failure> {
     let job = &session.catalog.find(&args.job)?.entry.name;
     let before = in_force(session, job).await?;
     let change = Change {
@@ -194,11 +196,11 @@ pub(crate) struct ResetArgs {
 
 /// Resets the slot.
 pub(crate) async fn reset(args: &ResetArgs, console: &mut Console) -> Result<(), Failure> {
-    let session = StoreSession::open(&args.store, console).await?;
+    let session = session::open(&args.store, console).await?;
     reset_in(&session, args, console).await
 }
 
-async fn reset_in(session: &StoreSession, args: &ResetArgs, console: &mut Console) -> Result<(), Failure> {
+async fn reset_in(session: &AdminSession, args: &ResetArgs, console: &mut Console) -> Result<(), Failure> {
     let (job, record) = lookup::find(session, &args.slot).await?;
     let slot = &record.slot;
     let mark = args.store.command(format_args!("mark-done {slot}"));
@@ -218,7 +220,7 @@ async fn reset_in(session: &StoreSession, args: &ResetArgs, console: &mut Consol
 }
 
 /// What the reset does to this slot, in words.
-fn effect_of_reset(record: &SlotRecord, job: &KnownJob, session: &StoreSession, store: &StoreArgs) -> String {
+fn effect_of_reset(record: &SlotRecord, job: &KnownJob, session: &AdminSession, store: &StoreArgs) -> String {
     let mut parts = vec![match record.used() {
         0 => "the slot had no attempts".to_owned(),
         1 => "1 attempt no longer counts".to_owned(),
@@ -232,7 +234,7 @@ fn effect_of_reset(record: &SlotRecord, job: &KnownJob, session: &StoreSession, 
         (None, true) => "nodes run the slot again at once".to_owned(),
         (None, false) => {
             let trigger = format!("trigger {} --past", record.slot);
-            let trigger = store.command_of_file(trigger, job.spec.is_some());
+            let trigger = store.command_line().command_of_file(trigger, job.spec.is_some());
             format!("the slot ended at {end}; to run it now: {trigger}")
         }
         (Some(starts), true) => format!("the slot runs when {starts} again"),
@@ -260,11 +262,11 @@ pub(crate) struct MarkDoneArgs {
 
 /// Marks the slot.
 pub(crate) async fn mark_done(args: &MarkDoneArgs, console: &mut Console) -> Result<(), Failure> {
-    let session = StoreSession::open(&args.store, console).await?;
+    let session = session::open(&args.store, console).await?;
     mark_done_in(&session, args, console).await
 }
 
-async fn mark_done_in(session: &StoreSession, args: &MarkDoneArgs, console: &mut Console) -> Result<(), Failure> {
+async fn mark_done_in(session: &AdminSession, args: &MarkDoneArgs, console: &mut Console) -> Result<(), Failure> {
     let (job, record) = lookup::find(session, &args.slot).await?;
     let slot = &record.slot;
     let change = Change {

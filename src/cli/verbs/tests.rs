@@ -6,10 +6,10 @@ use std::time::Duration;
 use clap::{FromArgMatches, Parser};
 
 use super::{Until, until};
+use crate::admin::fixture::{self, Scene};
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
-use crate::cli::fixture::Scene;
-use crate::cli::{fixture, verbs};
+use crate::cli::verbs;
 use crate::slot::{Mark, Slot, SlotRecord, Verdict};
 use crate::store::layer::{Chaos, ChaosFault};
 use crate::store::{Claim, JobEntry, JobOrigin, Op};

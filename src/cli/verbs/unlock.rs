@@ -1,9 +1,9 @@
 //! `cronward unlock` of a slot: takes the lease from the node that holds it.
 
+use crate::admin::AdminSession;
+use crate::admin::lookup::{self, SlotRef};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
-use crate::cli::lookup::{self, SlotRef};
-use crate::cli::session::StoreSession;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::value_parsers;
 use crate::cli::verbs::{Change, OperatorArgs, Undo};
@@ -42,7 +42,7 @@ pub(crate) struct UnlockArgs {
     pub(crate) output: OutputArgs,
 }
 
-pub(super) async fn unlock_in(session: &StoreSession, args: &UnlockArgs, console: &mut Console) -> Result<(), Failure> {
+pub(super) async fn unlock_in(session: &AdminSession, args: &UnlockArgs, console: &mut Console) -> Result<(), Failure> {
     let none = || Failure::Usage("no slot: name one, or give --lock NAME".to_owned());
     let (_, record) = lookup::find(session, args.slot.as_ref().ok_or_else(none)?).await?;
     let change = Change {

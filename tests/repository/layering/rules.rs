@@ -7,13 +7,14 @@ use super::source::{blank, mentions, paths, without_tests};
 pub(crate) const SIMULATOR: &str = "simulate";
 
 /// The layers from the ground up; a module knows what is below it, and beside it only what [`BESIDE`] lists.
-const LAYERS: [&[&str]; 8] = [
+const LAYERS: [&[&str]; 9] = [
     &["slot", "job", "resource", "clock", "reply", "error", "event", "wake", "text", "file"],
     &["machine", "schedule"],
     &["store", "exec", "observe"],
     &["drive"],
     &["node", "service", "lock", "verify", SIMULATOR],
     &["config", "metrics"],
+    &["admin"],
     &["web"],
     &["cli", "fuzzing"],
 ];

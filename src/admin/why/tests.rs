@@ -3,15 +3,14 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::*;
-use crate::cli::console::Console;
-use crate::cli::fixture::{self, NOON, Scene, at, node};
+use crate::admin::fixture::{self, NOON, Scene, at, node};
 use crate::job::Namespace;
 use crate::slot::{Decision, Fence, Mark, Note, NotePage, Outcome, RunRecord, SlotRecord, Verdict, VerdictRecord};
 use crate::store::{JobEntry, JobOrigin};
 
 const OVER: &str = "2026-11-21T15:00:00Z";
 
-fn page(name: &str, decisions: &[Decision]) -> NotePage {
+pub(crate) fn page(name: &str, decisions: &[Decision]) -> NotePage {
     let begun = at("2026-11-21T12:00:00Z");
     let mut page = NotePage::new(format!("{name}.1"), node(name), Some("same".to_owned()), begun);
     for (second, decision) in decisions.iter().enumerate() {
@@ -20,7 +19,7 @@ fn page(name: &str, decisions: &[Decision]) -> NotePage {
     page
 }
 
-fn about(record: SlotRecord, now: &str, pages: Vec<NotePage>) -> Facts {
+pub(crate) fn about(record: SlotRecord, now: &str, pages: Vec<NotePage>) -> Facts {
     Facts {
         tick: Some(record.slot.start()),
         record,
@@ -28,7 +27,7 @@ fn about(record: SlotRecord, now: &str, pages: Vec<NotePage>) -> Facts {
         pause: None,
         job: fixture::entry("billing"),
         has_command: true,
-        store: StoreArgs::default(),
+        store: CommandLine::default(),
         known_since: Some(at("2026-11-01T00:00:00Z")),
         orphaned: false,
         alive: vec![node("a")],
@@ -311,8 +310,8 @@ fn what_kept_a_crontab_from_it_and_a_slot_to_come_are_told_of_it_too() {
 
 #[test]
 fn what_is_told_to_be_pasted_goes_to_the_same_store_and_asks_for_a_file_that_has_the_command() {
-    let typed = StoreArgs {
-        config: Some("my jobs.toml".into()),
+    let typed = CommandLine {
+        config: Some("my jobs.toml".to_owned()),
         store: Some("redis://:secret@h/".to_owned()),
         namespace: Some(Namespace::new("prod").unwrap()),
     };
@@ -342,58 +341,6 @@ fn a_slot_that_may_still_run_says_what_it_waits_for() {
     let mut off = about(fixture::untouched(), NOON, vec![]);
     off.job.enabled = false;
     assert!(said(&off).contains("not enabled"));
-}
-
-fn lines(facts: &Facts) -> Vec<String> {
-    let (mut console, out, _) = Console::captured(false);
-    print(facts, &timeline(facts), &mut console).unwrap();
-    out.text().lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
-}
-
-#[test]
-fn record_and_notes_stand_in_one_order_and_what_both_tell_stands_once() {
-    let tick = Decision::Ticked { tick: at("2026-11-21T12:00:00Z") };
-    let a =
-        page("a", &[tick.clone(), Decision::Claimed { attempt: 1 }, Decision::Started { attempt: 1, guarded: true }]);
-    let b = page("b", &[tick, Decision::Held { by: Some(node("a")) }, Decision::Held { by: Some(node("a")) }]);
-    assert_eq!(
-        lines(&about(fixture::done(), NOON, vec![a, b])),
-        [
-            "billing@2026-11-21T12Z done",
-            "AT NODE DECISION",
-            "12:00:00 a scheduled for 12:00:00, tried to acquire the lease",
-            "12:00:00 b scheduled for 12:00:00, tried to acquire the lease",
-            "12:00:00 a claimed attempt 1 (schedule)",
-            "12:00:01 b held by a (2 times until 12:00:02)",
-            "12:00:01 a attempt 1 ended: success",
-            "12:00:02 a recorded the verdict done",
-        ]
-    );
-}
-
-#[test]
-fn a_node_with_another_definition_of_the_job_is_told_of() {
-    let odd = NotePage { job_hash: Some("other".to_owned()), ..page("b", &[Decision::Exhausted]) };
-    let pages = vec![page("a", &[Decision::Exhausted]), odd, page("c", &[Decision::Exhausted])];
-    let told = lines(&about(fixture::failed(), NOON, pages));
-    let differs: Vec<_> = told.iter().filter(|line| line.contains("different definition")).collect();
-    assert_eq!(differs, ["12:00:00 b has a different definition of the job than a"]);
-}
-
-#[test]
-fn a_node_whose_own_definition_has_changed_meanwhile_does_not_differ_from_itself() {
-    let before = NotePage { job_hash: Some("before".to_owned()), ..page("a", &[Decision::Exhausted]) };
-    let told = lines(&about(fixture::failed(), NOON, vec![page("a", &[Decision::Exhausted]), before]));
-    assert!(told.iter().all(|line| !line.contains("different definition")), "{told:#?}");
-}
-
-#[test]
-fn away_from_a_terminal_no_text_is_cut() {
-    let away = Decision::StoreAway { message: "x".repeat(160) };
-    let facts = about(fixture::failed(), NOON, vec![page("node-eu-1-hourly", &[away])]);
-    let (mut console, out, _) = Console::captured(false);
-    print(&facts, &timeline(&facts), &mut console).unwrap();
-    assert!(out.text().contains(&format!("store unavailable: {}\n", "x".repeat(160))), "{}", out.text());
 }
 
 #[test]
@@ -451,17 +398,9 @@ async fn the_store_is_asked_for_record_notes_pause_and_who_is_alive() {
     let slot = scene.request("billing", "a").slot;
     scene.store.note(&[(slot, page("b", &[Decision::Backoff]))]).await.unwrap();
     let session = scene.session().await;
-    let found = facts(&session, &"billing".parse().unwrap(), &StoreArgs::default()).await.unwrap();
+    let found = facts(&session, &"billing".parse().unwrap(), CommandLine::default()).await.unwrap();
     assert_eq!((found.pages.len(), found.record.attempts, found.alive.len()), (1, 1, 0));
     assert_eq!(found.tick, Some(at("2026-11-21T12:00:00Z")));
-    let unknown = facts(&session, &"biling".parse().unwrap(), &StoreArgs::default()).await.err().unwrap();
+    let unknown = facts(&session, &"biling".parse().unwrap(), CommandLine::default()).await.err().unwrap();
     assert_eq!(unknown.to_string(), "no job biling: did you mean billing?");
-}
-
-#[test]
-fn a_crashed_run_is_told_with_its_claim() {
-    let crashed = SlotRecord { attempts: 1, runs: vec![fixture::begun(1, "a")], ..fixture::untouched() };
-    let told = lines(&about(crashed, NOON, vec![]));
-    assert_eq!(told.last().unwrap(), "12:00:00 a claimed attempt 1 (schedule); crashed");
-    assert_eq!(Outcome::Crashed.as_str(), "crashed");
 }

@@ -3,11 +3,11 @@
 //! Some jobs no daemon plans: a crontab's line starts them with `cronward exec`, or a service calls for them. No file has their command,
 //! so no command here can run one.
 
-use crate::cli::format::{brief, ending};
-use crate::cli::store_args::starter;
-use crate::cli::why::facts::{Facts, clock};
-use crate::cli::why::locks;
-use crate::cli::why::obstacle::obstacle;
+use crate::admin::command_line::starter;
+use crate::admin::why::facts::{Facts, clock};
+use crate::admin::why::locks;
+use crate::admin::why::obstacle::obstacle;
+use crate::admin::words::{brief, ending};
 use crate::clock::between;
 use crate::job::NodeName;
 use crate::slot::{Audit, Decision, Mark, Outcome, RunRecord, SlotState, Verdict};
@@ -15,10 +15,10 @@ use crate::store::JobOrigin;
 
 /// What is said of a slot at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Explanation {
-    pub(super) sentence: String,
+pub(crate) struct Explanation {
+    pub(crate) sentence: String,
     /// A command line; none where there is nothing to fix.
-    pub(super) fix: Option<String>,
+    pub(crate) fix: Option<String>,
 }
 
 impl Explanation {
@@ -32,7 +32,7 @@ impl Explanation {
 }
 
 /// Why it is as it is.
-pub(super) fn explain(facts: &Facts) -> Explanation {
+pub(crate) fn explain(facts: &Facts) -> Explanation {
     match facts.record.state(facts.now, facts.job.max_attempts) {
         SlotState::Done => done(facts),
         SlotState::Running => running(facts),

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::cli::console::Console;
-use crate::cli::session::StoreSession;
-use crate::cli::store_args::{StoreAddress, StoreArgs};
+use crate::admin::AdminSession;
 use crate::clock::{Clock, ManualClock};
 use crate::job::{JobName, NodeName};
 use crate::schedule::Timetable;
@@ -229,15 +227,8 @@ impl Scene {
     }
 
     /// What a command begins with.
-    pub(crate) async fn session(&self) -> StoreSession {
-        let address = StoreAddress {
-            url: "memory".to_owned(),
-            options: StoreOptions::default(),
-            url_file: None,
-            from_command_line: true,
-        };
-        let (mut console, _, _) = Console::captured(false);
-        StoreSession::on(Arc::clone(&self.store), address, &StoreArgs::default(), None, &mut console).await.unwrap()
+    pub(crate) async fn session(&self) -> AdminSession {
+        AdminSession::begin(Arc::clone(&self.store), None, "cronward jobs".to_owned()).await.unwrap()
     }
 }
 

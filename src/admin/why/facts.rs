@@ -3,39 +3,39 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::cli::format::ending;
-use crate::cli::store_args::StoreArgs;
+use crate::admin::command_line::CommandLine;
+use crate::admin::words::ending;
 use crate::job::NodeName;
 use crate::observe::view::DecisionView;
 use crate::slot::{Audit, Decision, Note, NotePage, RunRecord, SlotRecord};
 use crate::store::{JobEntry, Pause};
 
 /// All that is known of a slot and of those who might have run it.
-pub(super) struct Facts {
-    pub(super) record: SlotRecord,
+pub(crate) struct Facts {
+    pub(crate) record: SlotRecord,
     /// In the order in which they were begun.
-    pub(super) pages: Vec<NotePage>,
+    pub(crate) pages: Vec<NotePage>,
     /// The job's last pause.
-    pub(super) pause: Option<Pause>,
-    pub(super) job: JobEntry,
+    pub(crate) pause: Option<Pause>,
+    pub(crate) job: JobEntry,
     /// Whether a file that was read has the job's command.
-    pub(super) has_command: bool,
+    pub(crate) has_command: bool,
     /// What was typed to get here: told commands go to the same store.
-    pub(super) store: StoreArgs,
+    pub(crate) store: CommandLine,
     /// When the registry first heard of the job; none when it has not.
-    pub(super) known_since: Option<DateTime<Utc>>,
+    pub(crate) known_since: Option<DateTime<Utc>>,
     /// The slot's first tick; none where it has none.
-    pub(super) tick: Option<DateTime<Utc>>,
+    pub(crate) tick: Option<DateTime<Utc>>,
     /// Nobody was to run it: nodes are alive, and none had the job in its file any more.
-    pub(super) orphaned: bool,
+    pub(crate) orphaned: bool,
     /// Nodes that are alive.
-    pub(super) alive: Vec<NodeName>,
+    pub(crate) alive: Vec<NodeName>,
     /// The store's clock.
-    pub(super) now: DateTime<Utc>,
+    pub(crate) now: DateTime<Utc>,
 }
 
 /// An instant of the slot's day as people say it; with its date where that is another.
-pub(super) fn clock(day: DateTime<Utc>, at: DateTime<Utc>) -> String {
+pub(crate) fn clock(day: DateTime<Utc>, at: DateTime<Utc>) -> String {
     if day.date_naive() == at.date_naive() {
         at.format("%H:%M:%S").to_string()
     } else {
@@ -44,7 +44,7 @@ pub(super) fn clock(day: DateTime<Utc>, at: DateTime<Utc>) -> String {
 }
 
 /// Everything that was decided, oldest first.
-pub(super) fn timeline(facts: &Facts) -> Vec<DecisionView> {
+pub(crate) fn timeline(facts: &Facts) -> Vec<DecisionView> {
     let record = &facts.record;
     let mut entries: Vec<DecisionView> = record.runs.iter().flat_map(|run| of_run(record, run)).collect();
     entries.extend(record.audit.iter().map(|audit| {

@@ -1,6 +1,6 @@
 //! The locks that a slot waits or waited for, in words.
 
-use crate::cli::why::facts::{Facts, holder};
+use crate::admin::why::facts::{Facts, holder};
 use crate::slot::{Attempt, Decision, Outcome};
 
 /// What the attempt waits for, where that was noted of it last.

@@ -1,6 +1,6 @@
 //! Why no node claimed a slot, by what those that tried have noted.
 
-use crate::cli::why::facts::Facts;
+use crate::admin::why::facts::Facts;
 use crate::job::NodeName;
 use crate::slot::Decision;
 

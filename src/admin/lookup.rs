@@ -4,8 +4,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::cli::failure::Failure;
-use crate::cli::session::{KnownJob, StoreSession};
+use crate::admin::{AdminError, AdminSession, KnownJob};
 use crate::job::JobName;
 use crate::slot::{Mark, Slot, SlotKey, SlotRecord};
 
@@ -62,9 +61,9 @@ const HORIZON: Duration = Duration::from_secs(5 * 366 * 86_400);
 
 /// The job and the record of the slot that a reference names.
 pub(crate) async fn find<'a>(
-    session: &'a StoreSession,
+    session: &'a AdminSession,
     wanted: &SlotRef,
-) -> Result<(&'a KnownJob, SlotRecord), Failure> {
+) -> Result<(&'a KnownJob, SlotRecord), AdminError> {
     let job = session.catalog.find(&wanted.job)?;
     let record = match wanted.which {
         Which::Key(key) => one(session, with_key(job, key)?).await?,
@@ -78,10 +77,10 @@ pub(crate) async fn find<'a>(
 }
 
 /// The record of a job's current slot.
-async fn current(session: &StoreSession, job: &KnownJob) -> Result<SlotRecord, Failure> {
+async fn current(session: &AdminSession, job: &KnownJob) -> Result<SlotRecord, AdminError> {
     let records = session.inspect(&job.current(session.now)).await?;
     choose(records).ok_or_else(|| {
-        Failure::Usage(format!("job {} has no slot yet: its schedule has not fired yet", job.entry.name))
+        AdminError::Unknown(format!("job {} has no slot yet: its schedule has not fired yet", job.entry.name))
     })
 }
 
@@ -101,28 +100,31 @@ pub(crate) fn is_touched(record: &SlotRecord) -> bool {
     record.attempts > 0 || record.mark != Mark::Free || record.verdict.is_some() || !record.audit.is_empty()
 }
 
-async fn one(session: &StoreSession, slot: Slot) -> Result<SlotRecord, Failure> {
-    let missing = || Failure::Internal(format!("{} answered nothing for {slot}", session.store.location()));
+async fn one(session: &AdminSession, slot: Slot) -> Result<SlotRecord, AdminError> {
+    let missing = || AdminError::Internal(format!("{} answered nothing for {slot}", session.store.location()));
     session.inspect(std::slice::from_ref(&slot)).await?.pop().ok_or_else(missing)
 }
 
 /// The slot with a key; when none starts there, the error names the one that contains the instant.
-fn with_key(job: &KnownJob, key: SlotKey) -> Result<Slot, Failure> {
+fn with_key(job: &KnownJob, key: SlotKey) -> Result<Slot, AdminError> {
     if let Some(slot) = job.timetable.slot_with_key(key) {
         return Ok(slot);
     }
     let name = &job.entry.name;
-    Err(Failure::Usage(match job.timetable.slot_at(key.start()) {
+    Err(AdminError::Unknown(match job.timetable.slot_at(key.start()) {
         Some(slot) => format!("no slot of {name} starts at {key}: that time lies in {slot}"),
         None => format!("no slot of {name} starts at {key}, and none contains it"),
     }))
 }
 
-fn back(job: &KnownJob, newest: &Slot, steps: usize) -> Result<Slot, Failure> {
+fn back(job: &KnownJob, newest: &Slot, steps: usize) -> Result<Slot, AdminError> {
     let mut older = job.timetable.older(newest, HORIZON, steps);
     let found = older.len();
     older.pop().filter(|_| found == steps).ok_or_else(|| {
-        Failure::Usage(format!("{}@-{steps} is not a slot: only {found} slots come before {newest}", job.entry.name))
+        AdminError::Unknown(format!(
+            "{}@-{steps} is not a slot: only {found} slots come before {newest}",
+            job.entry.name
+        ))
     })
 }
 
@@ -130,7 +132,7 @@ fn back(job: &KnownJob, newest: &Slot, steps: usize) -> Result<Slot, Failure> {
 mod tests {
     use super::*;
 
-    use crate::cli::fixture::Scene;
+    use crate::admin::fixture::Scene;
 
     fn which(text: &str) -> Result<Which, String> {
         text.parse::<SlotRef>().map(|slot| slot.which)

@@ -1,0 +1,94 @@
+//! Slots with their attempt counters, newest first.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::admin::lookup::is_touched;
+use crate::admin::{AdminError, AdminSession, BATCH, KnownJob};
+use crate::clock::{earlier, later};
+use crate::job::JobName;
+use crate::slot::{Slot, SlotRecord, SlotState};
+
+/// Which slots are listed.
+pub(crate) struct Wanted {
+    /// Of these jobs alone; of all where none is named.
+    pub(crate) jobs: Vec<JobName>,
+    /// How far back.
+    pub(crate) since: Duration,
+    /// Also slots that are done.
+    pub(crate) all: bool,
+    /// Only slots in one of these states, where there is any.
+    pub(crate) states: Vec<SlotState>,
+}
+
+/// One slot that may be listed.
+struct Candidate<'a> {
+    slot: Slot,
+    job: &'a KnownJob,
+    /// The slot's first tick has passed.
+    due: bool,
+}
+
+/// One slot that is listed.
+pub(crate) struct Listed {
+    pub(crate) record: SlotRecord,
+    pub(crate) max_attempts: u32,
+}
+
+/// Slots are not searched for in the store: they are computed from jobs and time, and each is asked about.
+pub(crate) async fn collect(session: &AdminSession, wanted: &Wanted) -> Result<Vec<Listed>, AdminError> {
+    let candidates = candidates(session, wanted)?;
+    let mut listed = Vec::new();
+    for batch in candidates.chunks(BATCH) {
+        let slots: Vec<Slot> = batch.iter().map(|candidate| candidate.slot.clone()).collect();
+        for (candidate, record) in batch.iter().zip(session.inspect(&slots).await?) {
+            if is_wanted(wanted, candidate, &record, session.now) {
+                listed.push(Listed { record, max_attempts: candidate.job.entry.max_attempts });
+            }
+        }
+    }
+    Ok(listed)
+}
+
+/// Every slot that is not older than asked for, newest first.
+fn candidates<'a>(session: &'a AdminSession, wanted: &Wanted) -> Result<Vec<Candidate<'a>>, AdminError> {
+    let jobs: Vec<&KnownJob> = if wanted.jobs.is_empty() {
+        session.catalog.iter().collect()
+    } else {
+        wanted.jobs.iter().map(|name| session.catalog.find(name)).collect::<Result<_, _>>()?
+    };
+    let mut candidates: Vec<Candidate<'a>> =
+        jobs.into_iter().flat_map(|job| slots_of(job, session.now, wanted.since)).collect();
+    candidates.sort_by(|a, b| b.slot.start().cmp(&a.slot.start()).then_with(|| a.slot.job().cmp(b.slot.job())));
+    candidates.dedup_by(|a, b| a.slot == b.slot);
+    Ok(candidates)
+}
+
+/// A job's slots that touch the last `since`, and the current one even if it has no tick.
+fn slots_of(job: &KnownJob, now: DateTime<Utc>, since: Duration) -> Vec<Candidate<'_>> {
+    let edge = earlier(now, since);
+    let from = job.timetable.slot_at(edge).map_or(edge, |slot| slot.start());
+    // The slot that begins at this very instant is one of them.
+    let to = later(now, Duration::from_nanos(1));
+    let ticked = job.timetable.slots(from, to).map(|(slot, tick)| Candidate { slot, job, due: tick <= now });
+    let of_now = job.timetable.slot_at(now).map(|slot| Candidate { slot, job, due: false });
+    ticked.chain(of_now).collect()
+}
+
+/// Whether a slot is listed. One that nothing happened in counts only from when the job was known on, and once it is
+/// due: before that nobody has missed it.
+fn is_wanted(wanted: &Wanted, candidate: &Candidate<'_>, record: &SlotRecord, now: DateTime<Utc>) -> bool {
+    let job = candidate.job;
+    let expected =
+        job.entry.enabled && job.known_since.is_some_and(|since| since < candidate.slot.end()) && candidate.due;
+    let expected = expected && !job.is_nobodys(candidate.slot.start());
+    if !expected && !is_touched(record) {
+        return false;
+    }
+    let state = record.state(now, job.entry.max_attempts);
+    if wanted.states.is_empty() {
+        return wanted.all || state != SlotState::Done;
+    }
+    wanted.states.contains(&state)
+}

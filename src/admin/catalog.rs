@@ -1,0 +1,228 @@
+//! The jobs that are known at a store: those of the file united with those that the store's registry remembers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+
+use crate::admin::AdminError;
+use crate::config::Config;
+use crate::job::{JobName, JobSpec};
+use crate::schedule::{ScheduleError, Timetable};
+use crate::slot::Slot;
+use crate::store::{JobEntry, JobOrigin, NodeEntry};
+
+/// A job, with what is needed to compute its slots.
+#[derive(Clone, Debug)]
+pub(crate) struct KnownJob {
+    /// As the file says it, or else the registry.
+    pub(crate) entry: JobEntry,
+    /// As the file says it; none when only the registry knows it.
+    pub(crate) spec: Option<Arc<JobSpec>>,
+    /// Its ticks and slots.
+    pub(crate) timetable: Timetable,
+    /// When the registry first heard of it; none when no node has run it yet. Slots before that are nobody's miss.
+    pub(crate) known_since: Option<DateTime<Utc>>,
+    /// Nodes are alive, and none of them has it in its file.
+    pub(crate) orphaned: bool,
+}
+
+/// Which store's registry was asked.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    /// Where it is, without secrets.
+    pub(crate) location: String,
+    /// The command that lists its jobs.
+    pub(crate) listing: String,
+}
+
+/// Jobs by name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Catalog {
+    /// None where the file alone was read.
+    asked: Option<Asked>,
+    jobs: BTreeMap<JobName, KnownJob>,
+    /// What could not be used, in words.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Catalog {
+    /// The file's jobs win over the registry's words about the same job.
+    pub(crate) fn unite(file: Option<&Config>, registry: Vec<JobEntry>) -> Result<Self, AdminError> {
+        let mut catalog = Self::default();
+        for entry in registry {
+            catalog.remember(entry);
+        }
+        for spec in file.iter().flat_map(|config| config.jobs.values()) {
+            catalog.declare(spec)?;
+        }
+        Ok(catalog)
+    }
+
+    /// Which of the jobs the nodes have in their files, and had.
+    pub(crate) fn planned_by(mut self, nodes: &[NodeEntry], now: DateTime<Utc>) -> Self {
+        let alive: Vec<&NodeEntry> = nodes.iter().filter(|node| node.is_alive(now)).collect();
+        for job in self.jobs.values_mut().filter(|job| job.entry.origin == JobOrigin::File) {
+            let plans = |node: &&NodeEntry| node.plans(&job.entry.name);
+            let seen = nodes.iter().filter(plans).map(|node| node.seen).max();
+            job.entry.planned = job.entry.planned.max(seen);
+            job.orphaned = !alive.is_empty() && !alive.iter().any(|node| node.plans(&job.entry.name));
+        }
+        self
+    }
+
+    /// Whose registry it was.
+    pub(crate) fn of_store(self, asked: Asked) -> Self {
+        Self { asked: Some(asked), ..self }
+    }
+
+    /// Read anew from where the other was read.
+    pub(crate) fn like(self, other: &Self) -> Self {
+        Self { asked: other.asked.clone(), ..self }
+    }
+
+    /// Told where there is nothing to list because no job is known.
+    pub(crate) fn no_jobs(&self) -> String {
+        let registry = self.asked.as_ref().map_or("the store", |asked| asked.location.as_str());
+        format!("no jobs: the registry of {registry} knows none; name a file with --config PATH")
+    }
+
+    /// Takes a job from the registry. One that this version cannot read is left out with a warning: the others are
+    /// still worth showing.
+    fn remember(&mut self, entry: JobEntry) {
+        match Timetable::parse(entry.name.clone(), &entry.schedule, &entry.timezone, &entry.period) {
+            Ok(timetable) => {
+                let known_since = Some(entry.first_seen);
+                self.jobs.insert(
+                    entry.name.clone(),
+                    KnownJob { entry, spec: None, timetable, known_since, orphaned: false },
+                );
+            }
+            Err(error) => self.warnings.push(format!("job {} of the registry is left out: {error}", entry.name)),
+        }
+    }
+
+    /// Takes a job as a file says it.
+    pub(crate) fn declare(&mut self, spec: &JobSpec) -> Result<(), AdminError> {
+        let unusable = |error: ScheduleError| AdminError::Unusable(format!("job {}: {error}", spec.name));
+        let timetable = Timetable::of(spec).map_err(unusable)?;
+        let known_since = self.jobs.get(&spec.name).and_then(|known| known.known_since);
+        let planned = self.jobs.get(&spec.name).and_then(|known| known.entry.planned);
+        let entry = JobEntry { planned, ..JobEntry::of(spec, known_since.unwrap_or(DateTime::UNIX_EPOCH)) };
+        let known = KnownJob { entry, spec: Some(Arc::new(spec.clone())), timetable, known_since, orphaned: false };
+        self.jobs.insert(spec.name.clone(), known);
+        Ok(())
+    }
+
+    /// Every job, by name.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &KnownJob> {
+        self.jobs.values()
+    }
+
+    /// True when no job is known.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// A job by its name, or the nearest name there is.
+    pub(crate) fn find(&self, name: &JobName) -> Result<&KnownJob, AdminError> {
+        self.jobs.get(name).ok_or_else(|| AdminError::Unknown(self.unknown(name)))
+    }
+
+    fn unknown(&self, name: &JobName) -> String {
+        let (at, listing) = match &self.asked {
+            Some(Asked { location, listing }) => (format!(" at {location}"), listing.as_str()),
+            None => (String::new(), "cronward jobs"),
+        };
+        if self.is_empty() {
+            return format!("no job {name}{at}: no other is known there either; name a file of jobs with --config");
+        }
+        let likeness = |known: &JobName| strsim::jaro_winkler(known.as_str(), name.as_str());
+        let nearest = self.jobs.keys().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+        match nearest.filter(|known| likeness(known) > 0.7) {
+            Some(nearest) => format!("no job {name}: did you mean {nearest}?"),
+            None => format!("no job {name}{at}: `{listing}` lists those there are"),
+        }
+    }
+}
+
+impl KnownJob {
+    /// Whether nobody was to run a slot that begins then: no node had the job in its file any more.
+    pub(crate) fn is_nobodys(&self, start: DateTime<Utc>) -> bool {
+        self.orphaned && self.entry.planned.is_none_or(|planned| planned <= start)
+    }
+
+    /// The slots that may be the current one at `now`, best first: the slot of now, and, where that has no tick, the
+    /// last slot that had one. Which of the two it is depends on whether anything happened in the first.
+    pub(crate) fn current(&self, now: DateTime<Utc>) -> Vec<Slot> {
+        let of_now = self.timetable.slot_at(now);
+        if of_now.as_ref().is_some_and(|slot| self.ticks_in(slot)) {
+            return of_now.into_iter().collect();
+        }
+        let last = self.timetable.schedule().last_until(now).and_then(|tick| self.timetable.slot_of(tick));
+        of_now.into_iter().chain(last).collect()
+    }
+
+    /// Whether the slot has a tick.
+    fn ticks_in(&self, slot: &Slot) -> bool {
+        self.timetable.slots(slot.start(), slot.end()).next().is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::admin::fixture::{at, entry};
+
+    fn catalog(names: &[&str]) -> Catalog {
+        Catalog::unite(None, names.iter().map(|name| entry(name)).collect()).unwrap()
+    }
+
+    fn unknown(catalog: &Catalog, name: &str) -> String {
+        catalog.find(&JobName::new(name).unwrap()).unwrap_err().to_string()
+    }
+
+    fn current(schedule: &str, now: &str) -> Vec<String> {
+        let entry = JobEntry { schedule: schedule.to_owned(), ..entry("billing") };
+        let catalog = Catalog::unite(None, vec![entry]).unwrap();
+        let job = catalog.iter().next().unwrap();
+        job.current(at(now)).iter().map(|slot| slot.key().to_string()).collect()
+    }
+
+    #[test]
+    fn an_unknown_job_is_answered_with_the_nearest_name() {
+        let known = catalog(&["billing", "mail"]);
+        assert_eq!(unknown(&known, "biling"), "no job biling: did you mean billing?");
+        assert_eq!(unknown(&known, "zzz"), "no job zzz: `cronward jobs` lists those there are");
+        assert!(unknown(&catalog(&[]), "billing").contains("--config"));
+        let asked =
+            Asked { location: "sqlite:/a.db".to_owned(), listing: "cronward jobs --store sqlite:a.db".to_owned() };
+        assert_eq!(
+            unknown(&known.of_store(asked.clone()), "zzz"),
+            "no job zzz at sqlite:/a.db: `cronward jobs --store sqlite:a.db` lists those there are"
+        );
+        let none = catalog(&[]).of_store(asked);
+        assert!(unknown(&none, "zzz").starts_with("no job zzz at sqlite:/a.db: "), "{}", unknown(&none, "zzz"));
+        assert!(none.no_jobs().contains("the registry of sqlite:/a.db"));
+    }
+
+    #[test]
+    fn a_job_that_cannot_be_read_does_not_hide_the_others() {
+        let odd = JobEntry { schedule: "whenever".to_owned(), ..entry("odd") };
+        let catalog = Catalog::unite(None, vec![odd, entry("billing")]).unwrap();
+        assert_eq!(catalog.iter().map(|job| job.entry.name.as_str()).collect::<Vec<_>>(), ["billing"]);
+        assert!(catalog.warnings[0].starts_with("job odd of the registry is left out"), "{:?}", catalog.warnings);
+    }
+
+    #[test]
+    fn the_current_slot_is_that_of_now_when_it_has_a_tick_even_one_to_come() {
+        assert_eq!(current("0 * * * *", "2026-11-21T14:10:00Z"), ["2026-11-21T14Z"]);
+        assert_eq!(current("30 * * * *", "2026-11-21T14:10:00Z"), ["2026-11-21T14Z"]);
+    }
+
+    #[test]
+    fn where_the_slot_of_now_has_no_tick_the_last_one_that_had_is_asked_for_too() {
+        assert_eq!(current("0 3 * * *", "2026-11-21T14:10:00Z"), ["2026-11-21T14Z", "2026-11-21T03Z"]);
+    }
+}

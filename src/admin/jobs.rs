@@ -1,0 +1,85 @@
+//! Each job with the state of its current slot.
+
+use chrono::{DateTime, Utc};
+
+use crate::admin::lookup::{choose, is_touched};
+use crate::admin::{AdminError, AdminSession, KnownJob};
+use crate::job::JobName;
+use crate::observe::view::{JobView, LatestView, PauseView, SlotView};
+use crate::slot::Slot;
+
+/// Every job, with its slot, its pause and what it has come to lately.
+pub(crate) async fn views(session: &AdminSession) -> Result<Vec<JobView>, AdminError> {
+    let pauses = session.store.pauses().await?;
+    let names: Vec<JobName> = session.catalog.iter().map(|job| job.entry.name.clone()).collect();
+    let latest = session.store.latest(&names).await?;
+    let candidates: Vec<Vec<Slot>> = session.catalog.iter().map(|job| job.current(session.now)).collect();
+    let mut records = session.inspect(&candidates.concat()).await?.into_iter();
+    let mut views = Vec::new();
+    for ((job, slots), latest) in session.catalog.iter().zip(candidates).zip(&latest) {
+        let current = choose(records.by_ref().take(slots.len()).collect());
+        let pause = pauses.iter().find(|(name, _)| *name == job.entry.name);
+        views.push(JobView {
+            paused: pause.and_then(|(_, pause)| PauseView::of(pause, session.now)),
+            current: current
+                .filter(|record| !job.orphaned || is_touched(record))
+                .map(|record| SlotView::of(&record, session.now, job.entry.max_attempts)),
+            orphaned: job.orphaned,
+            latest: LatestView::of(latest),
+            ..JobView::of(&job.entry, next_tick(job, session.now))
+        });
+    }
+    Ok(views)
+}
+
+/// The next tick; none for a job that is not planned.
+fn next_tick(job: &KnownJob, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    (job.entry.enabled && !job.orphaned).then(|| job.timetable.schedule().next_after(now)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::admin::fixture::{self, NOON, Scene};
+    use crate::observe::view::FailingView;
+    use crate::slot::Verdict;
+
+    #[tokio::test]
+    async fn a_job_is_shown_with_its_pause_and_ticks_only_while_it_is_planned() {
+        let scene = Scene::at(NOON);
+        scene.register("billing", "0 * * * *").await;
+        let off = crate::store::JobEntry { enabled: false, ..fixture::entry("off") };
+        scene.store.register(&[off]).await.unwrap();
+        let until = Some(fixture::at("2026-11-21T12:30:00Z"));
+        let billing = fixture::entry("billing").name;
+        scene.store.pause(&billing, until, &fixture::audit("pause")).await.unwrap();
+
+        let shown = views(&scene.session().await).await.unwrap();
+        assert_eq!(shown[0].paused.as_ref().map(|pause| (pause.until, &*pause.who)), Some((until, "alice")));
+        assert_eq!(shown[0].next_tick, Some(fixture::at("2026-11-21T13:00:00Z")));
+        assert_eq!((shown[1].paused.as_ref(), shown[1].next_tick), (None, None));
+
+        scene.pass(20);
+        let later = views(&scene.session().await).await.unwrap();
+        assert_eq!(later[0].paused, None, "a pause that is over is no pause");
+    }
+
+    #[tokio::test]
+    async fn what_a_job_has_come_to_is_the_stores_word() {
+        let scene = Scene::at(NOON);
+        scene.register("billing", "0 * * * *").await;
+        scene.register("mail", "0 * * * *").await;
+        let missed = Slot::parse("mail", "2026-11-21T11Z", "2026-11-21T12Z").unwrap();
+        scene.store.close(&missed, 3, &crate::job::NodeName::new("a").unwrap()).await.unwrap();
+        let shown = views(&scene.session().await).await.unwrap();
+        assert_eq!(shown[0].latest, LatestView::default());
+        let failing = FailingView {
+            since: "2026-11-21T11Z".to_owned(),
+            last: "2026-11-21T11Z".to_owned(),
+            verdict: Verdict::Missed,
+            slots: 1,
+        };
+        assert_eq!(shown[1].latest.failing, Some(failing));
+    }
+}

@@ -1,0 +1,73 @@
+//! An open store with the jobs that are known there: what every listing starts from.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+
+use crate::admin::AdminError;
+use crate::admin::catalog::{Asked, Catalog};
+use crate::config::Config;
+use crate::slot::{RunRecord, Slot, SlotRecord};
+use crate::store::Store;
+
+/// The newest attempts of a slot whose outputs are read.
+const OUTPUTS: usize = 16;
+/// Slots asked for at once: enough to make round trips cheap, few enough to hold no store up.
+pub(crate) const BATCH: usize = 100;
+
+/// An open store with the jobs that are known there.
+pub(crate) struct AdminSession {
+    /// The store.
+    pub(crate) store: Arc<dyn Store>,
+    /// The file's jobs and the registry's.
+    pub(crate) catalog: Catalog,
+    /// The store's clock when the session began: what "current" refers to.
+    pub(crate) now: DateTime<Utc>,
+}
+
+impl AdminSession {
+    /// Asks a store for the time and for its registry. `listing` is the command that lists its jobs.
+    pub(crate) async fn begin(
+        store: Arc<dyn Store>,
+        file: Option<&Config>,
+        listing: String,
+    ) -> Result<Self, AdminError> {
+        let (now, nodes) = store.nodes().await?;
+        let asked = Asked { location: store.location().to_owned(), listing };
+        let catalog = Catalog::unite(file, store.jobs().await?)?.planned_by(&nodes, now).of_store(asked);
+        Ok(Self { store, catalog, now })
+    }
+
+    /// Asks the store for the time and for its registry once more. What cannot be read of it was told the first time.
+    pub(crate) async fn look_again(&mut self, file: Option<&Config>) -> Result<(), AdminError> {
+        let (now, nodes) = self.store.nodes().await?;
+        self.catalog = Catalog::unite(file, self.store.jobs().await?)?.planned_by(&nodes, now).like(&self.catalog);
+        self.now = now;
+        Ok(())
+    }
+
+    /// Reads the output of a run into its record, where it may have left one.
+    pub(crate) async fn read_output(&self, slot: &Slot, run: &mut RunRecord) -> Result<(), AdminError> {
+        if run.outcome.is_some() && run.output.is_none() {
+            run.output = self.store.output(slot, run.attempt, run.token).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads the outputs of a slot's newest attempts into its record: each may have a megabyte.
+    pub(crate) async fn read_outputs(&self, record: &mut SlotRecord) -> Result<(), AdminError> {
+        for run in record.runs.iter_mut().rev().take(OUTPUTS) {
+            self.read_output(&record.slot, run).await?;
+        }
+        Ok(())
+    }
+
+    /// Records of slots without outputs, in the order asked, in as many steps as it takes.
+    pub(crate) async fn inspect(&self, slots: &[Slot]) -> Result<Vec<SlotRecord>, AdminError> {
+        let mut records = Vec::with_capacity(slots.len());
+        for batch in slots.chunks(BATCH) {
+            records.extend(self.store.inspect(batch).await?.1);
+        }
+        Ok(records)
+    }
+}

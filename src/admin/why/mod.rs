@@ -1,0 +1,61 @@
+//! What each node decided on a slot, in order, and one sentence that says why it ran or did not.
+//!
+//! - `facts` is what is known, and puts the store's record and the nodes' decision log in one order.
+//! - `explain` makes the sentence and names the command that fixes it.
+//!
+//! Both are pure: values in, values out. They work from the record alone where there is no decision log.
+
+mod explain;
+mod facts;
+mod locks;
+mod obstacle;
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub(crate) use explain::{Explanation, explain};
+pub(crate) use facts::{Facts, clock, timeline};
+
+use crate::admin::command_line::CommandLine;
+use crate::admin::lookup::{self, SlotRef};
+use crate::admin::{AdminError, AdminSession};
+use crate::observe::view::WhyView;
+
+/// Reads all that is known.
+pub(crate) async fn facts(session: &AdminSession, wanted: &SlotRef, store: CommandLine) -> Result<Facts, AdminError> {
+    let (job, record) = lookup::find(session, wanted).await?;
+    let pages = session.store.notes(&record.slot).await?;
+    let pauses = session.store.pauses().await?;
+    let (now, nodes) = session.store.nodes().await?;
+    let alive = nodes.into_iter().filter(|node| node.is_alive(now)).map(|node| node.report.name);
+    let ticks = job.timetable.slots(record.slot.start(), record.slot.end());
+    Ok(Facts {
+        tick: ticks.map(|(_, tick)| tick).next(),
+        pages,
+        pause: pauses.into_iter().find(|(name, _)| *name == job.entry.name).map(|(_, pause)| pause),
+        job: job.entry.clone(),
+        has_command: job.spec.is_some(),
+        store,
+        known_since: job.known_since,
+        orphaned: job.is_nobodys(record.slot.start()),
+        alive: alive.collect(),
+        now: session.now,
+        record,
+    })
+}
+
+/// What programs are told.
+pub(crate) fn view(facts: &Facts) -> WhyView {
+    let (decisions, Explanation { sentence, fix }) = (timeline(facts), explain(facts));
+    let slot = &facts.record.slot;
+    WhyView {
+        job: slot.job().clone(),
+        slot: slot.key().to_string(),
+        start: slot.start(),
+        end: slot.end(),
+        state: facts.record.state(facts.now, facts.job.max_attempts),
+        decisions,
+        dropped: facts.pages.iter().map(|page| page.dropped).fold(0, u32::saturating_add),
+        sentence,
+        fix,
+    }
+}
