@@ -21,6 +21,7 @@ mod locks;
 mod namespaces;
 mod operator;
 mod over;
+mod pauses;
 mod races;
 mod registry;
 pub mod sequence;
@@ -46,6 +47,7 @@ pub fn cases() -> impl Iterator<Item = Case> {
         operator::CASES,
         latest::CASES,
         registry::CASES,
+        pauses::CASES,
         namespaces::CASES,
         idempotence::CASES,
         wake::CASES,
