@@ -12,7 +12,7 @@ use axum::routing::{MethodRouter, get};
 use crate::config::Role;
 use crate::web::problem::Problem;
 use crate::web::site::Site;
-use crate::web::{api, figures, health};
+use crate::web::{api, figures, health, pages};
 
 /// Who may ask for something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,13 +32,30 @@ pub(super) struct Route {
     handler: fn() -> MethodRouter<Arc<Site>>,
 }
 
+/// Whoever may look.
+const VIEWER: Need = Need::Role(Role::Viewer);
+
 /// Every path below `base_path`.
-pub(super) const TABLE: [Route; 5] = [
+pub(super) const TABLE: [Route; 18] = [
     Route { path: "/healthz", need: Need::Nothing, handler: || get(health::alive) },
     Route { path: "/readyz", need: Need::Nothing, handler: || get(health::ready) },
     Route { path: "/metrics", need: Need::Figures, handler: || get(figures::metrics) },
-    Route { path: "/api/v1/jobs", need: Need::Role(Role::Viewer), handler: || get(api::jobs) },
-    Route { path: "/api/v1/nodes", need: Need::Role(Role::Viewer), handler: || get(api::nodes) },
+    Route { path: "/api/v1/jobs", need: VIEWER, handler: || get(api::jobs) },
+    Route { path: "/api/v1/nodes", need: VIEWER, handler: || get(api::nodes) },
+    Route { path: "/", need: VIEWER, handler: || get(pages::home) },
+    Route { path: "/jobs/{job}", need: VIEWER, handler: || get(pages::job) },
+    Route { path: "/jobs/{job}/{slot}", need: VIEWER, handler: || get(pages::slot) },
+    Route { path: "/jobs/{job}/{slot}/runs/{attempt}", need: VIEWER, handler: || get(pages::run) },
+    Route { path: "/go", need: VIEWER, handler: || get(pages::go) },
+    Route { path: "/nodes", need: VIEWER, handler: || get(pages::nodes) },
+    Route { path: "/store", need: VIEWER, handler: || get(pages::store) },
+    Route { path: "/locks", need: VIEWER, handler: || get(pages::locks) },
+    Route { path: "/activity", need: VIEWER, handler: || get(pages::activity) },
+    Route { path: "/help", need: Need::Nothing, handler: || get(pages::help) },
+    // Whoever is not let in sees these.
+    Route { path: "/login", need: Need::Nothing, handler: || get(pages::login) },
+    Route { path: "/assets/{name}", need: Need::Nothing, handler: || get(pages::asset) },
+    Route { path: "/favicon.ico", need: Need::Nothing, handler: || get(pages::icon) },
 ];
 
 /// The route that an answer came from, for the figures.

@@ -5,13 +5,18 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use crate::board::Board;
 use crate::clock::Clock;
 use crate::config::HttpConfig;
+use crate::job::NodeName;
 use crate::node::Health;
+use crate::store::Store;
+use crate::web::activity::Activity;
 use crate::web::exposition::{Exposition, Requests};
 use crate::web::gate::Gate;
 use crate::web::hosts::KnownHosts;
 use crate::web::listings::{Cached, Listings};
+use crate::web::reads::Reads;
 
 /// A planner that has not beaten for so long stands still. It beats every second.
 const STILL: Duration = Duration::from_secs(5);
@@ -27,6 +32,14 @@ pub struct Sources {
     pub namespace: String,
     /// What is in the store.
     pub listings: Arc<dyn Listings>,
+    /// What is shown of the cluster.
+    pub board: Arc<Board>,
+    /// The store, for what the board does not keep.
+    pub store: Arc<dyn Store>,
+    /// What happened on this node.
+    pub activity: Arc<Activity>,
+    /// This node.
+    pub node: NodeName,
     /// Figures of others.
     pub expositions: Vec<Arc<dyn Exposition>>,
 }
@@ -39,6 +52,7 @@ pub struct Site {
     pub(super) sources: Sources,
     pub(super) hosts: KnownHosts,
     pub(super) requests: Requests,
+    pub(super) reads: Reads,
     pub(super) jobs: Cached,
     pub(super) nodes: Cached,
 }
@@ -49,7 +63,7 @@ impl Site {
         let cached = || Cached::new(Arc::clone(&sources.clock));
         let (jobs, nodes) = (cached(), cached());
         let hosts = KnownHosts::new(http.public_url.as_deref());
-        Self { http, gate, hosts, requests: Requests::default(), jobs, nodes, sources }
+        Self { http, gate, hosts, requests: Requests::default(), reads: Reads::new(), jobs, nodes, sources }
     }
 
     /// Whether the planner beats.
