@@ -7,7 +7,7 @@ use super::source::{blank, mentions, paths, without_tests};
 pub(crate) const SIMULATOR: &str = "simulate";
 
 /// The layers from the ground up; a module knows what is below it, and beside it only what [`BESIDE`] lists.
-const LAYERS: [&[&str]; 9] = [
+const LAYERS: [&[&str]; 10] = [
     &["slot", "job", "resource", "clock", "reply", "error", "event", "wake", "text", "file"],
     &["machine", "schedule"],
     &["store", "exec", "observe"],
@@ -15,6 +15,7 @@ const LAYERS: [&[&str]; 9] = [
     &["node", "service", "lock", "verify", SIMULATOR],
     &["config", "metrics"],
     &["admin"],
+    &["board"],
     &["web"],
     &["cli", "fuzzing"],
 ];
@@ -52,6 +53,11 @@ const PURE: &[&str] =
 /// The parts of other modules that are as pure.
 const PURE_PARTS: &[(&str, &str)] = &[
     ("store", "redlock"),
+    ("board", "cell"),
+    ("board", "concern"),
+    ("board", "filter"),
+    ("board", "patch"),
+    ("board", "snapshot"),
     ("node", "action"),
     ("node", "active"),
     ("node", "machine"),
