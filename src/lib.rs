@@ -41,6 +41,9 @@
 #[cfg(feature = "daemon")]
 mod admin;
 #[doc(hidden)]
+#[cfg(feature = "http")]
+pub mod board;
+#[doc(hidden)]
 #[cfg(feature = "daemon")]
 pub mod cli;
 #[doc(hidden)]
@@ -65,6 +68,8 @@ pub mod job;
 pub mod lock;
 #[doc(hidden)]
 pub mod machine;
+#[doc(hidden)]
+pub mod message;
 #[doc(hidden)]
 #[cfg(feature = "http")]
 pub mod metrics;

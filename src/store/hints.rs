@@ -8,7 +8,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::store::{Wake, Wakeups};
+use crate::store::{ChangeHint, Changes, Wake, Wakeups};
 
 /// Hints that a receiver may lag behind by before it has lost some.
 const HINTS: usize = 1_024;
@@ -83,6 +83,89 @@ impl Hints {
     #[cfg(feature = "zookeeper")]
     pub(super) fn tell(&self, wake: Wake) {
         self.teller.tell(wake);
+    }
+}
+
+/// Tells those who look on here, and nobody else.
+#[derive(Clone, Debug)]
+pub(super) struct Onlookers(broadcast::Sender<ChangeHint>);
+
+impl Default for Onlookers {
+    fn default() -> Self {
+        Self(broadcast::Sender::new(HINTS))
+    }
+}
+
+impl Onlookers {
+    pub(super) fn tell(&self, hint: ChangeHint) {
+        // Nobody may look on just now.
+        let _ = self.0.send(hint);
+    }
+
+    /// Hints from now on.
+    pub(super) fn subscribe(&self) -> Changes {
+        self.0.subscribe()
+    }
+
+    /// Passes another store's hints on, until it has no more.
+    pub(super) async fn pass_on(self, mut from: Changes) {
+        loop {
+            match from.recv().await {
+                Ok(hint) => self.tell(hint),
+                Err(RecvError::Lagged(_)) => self.tell(ChangeHint::Resync),
+                Err(RecvError::Closed) => return,
+            }
+        }
+    }
+}
+
+/// Those who look on, and the task that hears for them: for the first of them it is begun, and with the last it ends.
+#[derive(Debug, Default)]
+pub(super) struct ChangeTeller {
+    onlookers: Onlookers,
+    task: Mutex<Option<AbortOnDropHandle<()>>>,
+}
+
+impl ChangeTeller {
+    /// Hints from now on. Outside of a runtime there are none.
+    pub(super) fn subscribe<L>(&self, listen: impl FnOnce(Onlookers) -> L) -> Changes
+    where
+        L: Future<Output = ()> + Send + 'static,
+    {
+        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        let hints = self.onlookers.subscribe();
+        // The task of those who have left may still be about to end.
+        let is_first = self.onlookers.0.receiver_count() == 1;
+        if is_first || task.as_ref().is_none_or(AbortOnDropHandle::is_finished) {
+            *task = self.begin(listen);
+        }
+        hints
+    }
+
+    /// The task begun anew where somebody looks on: whom it listened to is gone, and hints may be lost.
+    pub(super) fn listen_anew<L>(&self, listen: impl FnOnce(Onlookers) -> L)
+    where
+        L: Future<Output = ()> + Send + 'static,
+    {
+        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.onlookers.0.receiver_count() > 0 {
+            *task = self.begin(listen);
+            self.onlookers.tell(ChangeHint::Resync);
+        }
+    }
+
+    fn begin<L>(&self, listen: impl FnOnce(Onlookers) -> L) -> Option<AbortOnDropHandle<()>>
+    where
+        L: Future<Output = ()> + Send + 'static,
+    {
+        let runtime = tokio::runtime::Handle::try_current().ok()?;
+        let (listening, onlookers) = (listen(self.onlookers.clone()), self.onlookers.clone());
+        Some(AbortOnDropHandle::new(runtime.spawn(async move {
+            tokio::select! {
+                () = listening => {}
+                () = onlookers.0.closed() => {}
+            }
+        })))
     }
 }
 

@@ -229,6 +229,8 @@ mod tests {
         durable: false,
         expires_records: true,
         locks: true,
+        tells_changes: true,
+        messages: true,
     };
 
     fn healthy() -> Observed {

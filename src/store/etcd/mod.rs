@@ -64,6 +64,8 @@ const CAPABILITY: Capability = Capability {
     durable: true,
     expires_records: false,
     locks: true,
+    tells_changes: false,
+    messages: false,
 };
 
 /// A store in one etcd cluster.

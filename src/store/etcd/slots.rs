@@ -25,7 +25,7 @@ use crate::store::codec::{LatestText, MarkText};
 use crate::store::keyed::{Call, Keyed, Records, json};
 use crate::store::rules::{Change, MarkChange, SlotStep};
 use crate::store::state::{SlotQuery, StoredMark};
-use crate::store::{Capability, Claim, ClaimRequest, Op, StoreError, Wakeups};
+use crate::store::{Capability, Changes, Claim, ClaimRequest, Op, StoreError, Wakeups};
 
 /// How often a step is tried anew when others change the same slot meanwhile. Each time one of them has got through.
 const MOST_TRIES: usize = 200;
@@ -80,6 +80,10 @@ impl Keyed for EtcdStore {
 
     fn subscribe(&self) -> Wakeups {
         self.listener.subscribe()
+    }
+
+    fn changes(&self) -> Changes {
+        tokio::sync::broadcast::Sender::new(1).subscribe()
     }
 }
 
@@ -321,5 +325,23 @@ mod tests {
         let seconds = |millis| whole_seconds(Duration::from_millis(millis));
         assert_eq!([seconds(0), seconds(1), seconds(1_000), seconds(1_001), seconds(59_999)], [1, 1, 1, 2, 60]);
         assert_eq!(whole_seconds(Duration::MAX), LONGEST);
+    }
+}
+
+impl crate::store::messages::MessageRuled for EtcdStore {
+    async fn on_topic<T: Send + 'static>(
+        &self,
+        op: Op,
+        _topic: &crate::store::Topic,
+        _rule: impl Fn(&mut crate::store::rules::MessageStep) -> T + Send + Sync + 'static,
+    ) -> crate::error::Reply<T> {
+        crate::store::messages::unkept(op, "")
+    }
+
+    async fn untold_known(
+        &self,
+        _topics: &[crate::store::Topic],
+    ) -> crate::error::Reply<(DateTime<Utc>, Vec<crate::store::UntoldMessage>)> {
+        crate::store::messages::unkept(Op::Untold, "")
     }
 }

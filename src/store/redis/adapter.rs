@@ -16,9 +16,11 @@ use super::store::{RedisStore, ttl, whole_millis};
 use super::{decode, records};
 use crate::error::Reply;
 use crate::job::{JobName, MAX_ATTEMPTS_LIMIT, NodeName};
+use crate::message::{Delivery, DeliveryReply, MessageKey, Telling, Topic, UntoldMessage};
 use crate::slot::{
     Attempt, Audit, JobLatest, Lease, MOST_PAGES, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token,
 };
+use crate::store::messages;
 use crate::store::{
     Applied, Capability, Claim, ClaimRequest, Closing, ErrorKind, HeartbeatReply, Intervention, JobEntry, LockStore,
     NodeEntry, NodeReport, Op, Pause, Reach, Release, Renewal, Settlement, Store, StoreClock, StoreError, Wakeups,
@@ -44,6 +46,8 @@ pub(in crate::store) const CAPABILITY: Capability = Capability {
     durable: false,
     expires_records: true,
     locks: true,
+    tells_changes: false,
+    messages: false,
 };
 
 #[async_trait]
@@ -210,6 +214,18 @@ impl Store for RedisStore {
     async fn latest(&self, jobs: &[JobName]) -> Reply<Vec<JobLatest>> {
         // All of them are sent before the first is answered, each to the server that keeps it.
         try_join_all(jobs.iter().map(async |job| self.latest_of(job).await)).await
+    }
+
+    async fn tell(&self, _: &MessageKey, _: &NodeName, _: Token, _: Duration) -> Reply<Telling> {
+        messages::unkept(Op::Tell, &self.location)
+    }
+
+    async fn told(&self, _: &MessageKey, _: Token, _: &Delivery) -> Reply<DeliveryReply> {
+        messages::unkept(Op::Told, &self.location)
+    }
+
+    async fn untold(&self, _: &[Topic]) -> Reply<(DateTime<Utc>, Vec<UntoldMessage>)> {
+        messages::unkept(Op::Untold, &self.location)
     }
 
     fn subscribe(&self) -> Wakeups {

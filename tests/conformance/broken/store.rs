@@ -14,8 +14,9 @@ use cronward::store::conformance::{MemorySetup, Probe, Scale, Setup};
 use cronward::store::layer::Reply;
 use cronward::store::memory::{Ledger, MemoryStore};
 use cronward::store::{
-    Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause,
-    Release, Renewal, Settlement, Store, Wakeups,
+    Capability, Changes, Claim, ClaimRequest, Closing, Delivery, DeliveryReply, HeartbeatReply, Intervention, JobEntry,
+    MessageKey, NodeEntry, NodeReport, Pause, Release, Renewal, Settlement, Store, Telling, Topic, UntoldMessage,
+    Wakeups,
 };
 
 /// A flaw with the cases that must catch it.
@@ -265,6 +266,22 @@ impl Store for Broken {
 
     async fn latest(&self, jobs: &[JobName]) -> Reply<Vec<JobLatest>> {
         self.right.latest(jobs).await
+    }
+
+    async fn tell(&self, message: &MessageKey, by: &NodeName, token: Token, lease: Duration) -> Reply<Telling> {
+        self.right.tell(message, by, token, lease).await
+    }
+
+    async fn told(&self, message: &MessageKey, token: Token, delivery: &Delivery) -> Reply<DeliveryReply> {
+        self.right.told(message, token, delivery).await
+    }
+
+    async fn untold(&self, topics: &[Topic]) -> Reply<(DateTime<Utc>, Vec<UntoldMessage>)> {
+        self.right.untold(topics).await
+    }
+
+    fn changes(&self) -> Changes {
+        self.right.changes()
     }
 
     fn subscribe(&self) -> Wakeups {
