@@ -12,7 +12,7 @@ use tokio::task::{JoinError, JoinHandle};
 use crate::cli::failure::Failure;
 use crate::cli::locks::kept_for;
 #[cfg(feature = "http")]
-use crate::cli::serving::Serving;
+use crate::cli::serving::{Serving, Shows};
 use crate::cli::session::connect_for_long;
 use crate::cli::store_args::StoreAddress;
 use crate::clock::{Clock, SystemClock};
@@ -24,6 +24,8 @@ use crate::node::{Command, Health, Identity, Node, Plan, Ports};
 use crate::observe::{FanOut, Journal, NodeLog, Observer};
 use crate::store::layer::Rotation;
 use crate::store::{self, JobEntry, Store};
+#[cfg(feature = "http")]
+use crate::web::Activity;
 
 /// The loop, its timers and its sockets need little; a second thread keeps renewals going while the first is busy.
 const THREADS: usize = 2;
@@ -79,7 +81,14 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     #[cfg(feature = "http")]
     let metrics = settings.port.as_ref().map(|port| port.metrics(&clock, &watched, journal.as_ref(), &address));
     #[cfg(feature = "http")]
-    let counting = metrics.clone().map(|metrics| metrics as Arc<dyn Observer>);
+    let activity = Arc::new(Activity::new(Arc::clone(&clock)));
+    #[cfg(feature = "http")]
+    let counting = metrics.clone().map(|metrics| {
+        let also: [Arc<dyn Observer>; 2] = [metrics, Arc::<Activity>::clone(&activity)];
+        Arc::new(FanOut(also.into())) as Arc<dyn Observer>
+    });
+    #[cfg(feature = "http")]
+    let name = identity.name.clone();
     #[cfg(not(feature = "http"))]
     let counting = None;
     let observer = observer(journal.as_ref(), counting);
@@ -103,7 +112,8 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     let listening = settings.port.zip(metrics).map(|(port, metrics)| {
         let (followed, of) = (Arc::clone(&metrics), Arc::clone(&shown));
         tokio::spawn(async move { followed.follow(&*of).await });
-        port.start(metrics, time, watched.clone(), shown, &address)
+        let shows = Shows { metrics, activity, node: name, store: shown };
+        port.start(shows, time, watched.clone(), &address)
     });
     tokio::spawn(signals.obey(commands, reloader));
     tokio::spawn(tell_service_manager(watched));

@@ -9,19 +9,33 @@ use tokio::sync::watch;
 use crate::admin::{self, AdminError, AdminSession};
 use crate::cli::failure::Failure;
 use crate::cli::store_args::StoreAddress;
+use crate::board::{Board, Snapshot};
 use crate::clock::Clock;
 use crate::config::HttpConfig;
+use crate::job::NodeName;
 use crate::metrics::{Metrics, Setting};
 use crate::node::Health;
 use crate::observe::Journal;
 use crate::observe::view::NodeView;
 use crate::store::Store;
-use crate::web::{self, Away, Gate, Listening, Listings, Site, Sources};
+use crate::web::{self, Activity, Away, Gate, Listening, Listings, Site, Sources};
 
 /// What is needed to serve the port, looked at before anything is started.
 pub(crate) struct Serving {
     http: HttpConfig,
     gate: Arc<Gate>,
+}
+
+/// What is shown on the port.
+pub(crate) struct Shows {
+    /// Figures.
+    pub(crate) metrics: Arc<Metrics>,
+    /// What happened on this node.
+    pub(crate) activity: Arc<Activity>,
+    /// This node.
+    pub(crate) node: NodeName,
+    /// Where everything else is read.
+    pub(crate) store: Arc<dyn Store>,
 }
 
 impl Serving {
@@ -64,16 +78,33 @@ impl Serving {
     /// Serves.
     pub(crate) fn start(
         self,
-        metrics: Arc<Metrics>,
+        shows: Shows,
         clock: Arc<dyn Clock>,
         health: watch::Receiver<Health>,
-        store: Arc<dyn Store>,
         address: &StoreAddress,
     ) -> Listening {
+        let Shows { metrics, activity, node, store } = shows;
         let namespace = address.options.namespace.to_string();
-        let listings: Arc<dyn Listings> = Arc::new(StoreListings { store });
-        let sources = Sources { clock, health, namespace, listings, expositions: vec![metrics] };
+        let listings: Arc<dyn Listings> = Arc::new(StoreListings { store: Arc::clone(&store) });
+        let board = Board::standing(nothing(&*clock));
+        let sources =
+            Sources { clock, health, namespace, listings, board, store, activity, node, expositions: vec![metrics] };
         web::listen(Arc::new(Site::new(self.http, self.gate, sources)))
+    }
+}
+
+fn nothing(clock: &dyn Clock) -> Snapshot {
+    Snapshot {
+        version: "0-0".to_owned(),
+        store_time: clock.now().wall,
+        read_at: None,
+        store: crate::board::StoreStanding::default(),
+        hours: Vec::new(),
+        filled: 0,
+        rows: Vec::new(),
+        nodes: Vec::new(),
+        concerns: Vec::new(),
+        warnings: Vec::new(),
     }
 }
 

@@ -42,13 +42,6 @@ impl Problem {
         let title = self.status.canonical_reason().unwrap_or("Error");
         json!({ "type": self.word, "title": title, "status": self.status.as_u16(), "detail": self.detail }).to_string()
     }
-
-    fn page(&self) -> String {
-        let (status, detail) = (self.status, escaped(&self.detail));
-        format!(
-            "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>{status}</title>\n<h1>{status}</h1>\n<p>{detail}</p>\n</html>\n"
-        )
-    }
 }
 
 /// It is written when it is known what the request wants to read.
@@ -72,17 +65,15 @@ pub(super) fn wants_page(headers: &HeaderMap) -> bool {
     accepted.flat_map(|value| value.split(',')).any(|kind| kind.trim().starts_with("text/html"))
 }
 
-/// The answer with its problem written out, if it is one.
-pub(super) fn written(mut response: Response, page: bool) -> Response {
+/// The answer with its problem written out, if it is one: as the page that `page` makes of its status and its detail, else as JSON.
+pub(super) fn written(mut response: Response, page: impl FnOnce(StatusCode, &str) -> Option<String>) -> Response {
     let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };
-    let (kind, text) =
-        if page { ("text/html; charset=utf-8", problem.page()) } else { ("application/problem+json", problem.json()) };
+    let (kind, text) = match page(problem.status, &problem.detail) {
+        Some(page) => ("text/html; charset=utf-8", page),
+        None => ("application/problem+json", problem.json()),
+    };
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response.headers_mut().insert(axum::http::header::CONTENT_LENGTH, text.len().into());
     *response.body_mut() = Body::from(text);
     response
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -49,6 +49,7 @@ impl From<AdminError> for Problem {
                 let detail = "the store does not answer; the node goes on asking it";
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "store-away", detail).retry_after(LATER)
             }
+            AdminError::Passed(what) => Self::new(StatusCode::CONFLICT, "conflict", what),
             AdminError::Unusable(what) | AdminError::Internal(what) => {
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", what)
             }

@@ -6,7 +6,9 @@
  * @typedef {{ units: string[], ago: string, ahead: string, age: string, live: string, polling: string, off: string, lost: string,
  *   moved: string, changed: string, zone: string, attempts: string, attempt: string, count: string, copied: string,
  *   states: Record<string, string>, attempted: string[] }} Words
- * @typedef {{ job?: string, hour?: string, state?: string, attempts?: number, done?: number, due?: number }} Change
+ * @typedef {{ state: string, attempts: number, done: number, due: number }} Cell
+ * @typedef {{ rows: { job: string, cells: (Cell & { hour: string })[] }[] }} RowsChange
+ * @typedef {{ hour: string, cells: Record<string, Cell> }} CellsChange
  */
 
 const body = document.body;
@@ -16,8 +18,9 @@ const words = JSON.parse(body.dataset.words ?? '{}');
 
 /** From one look to the next, where the stream does not tell. */
 const LOOK = 10_000;
-/** Changes that come together are read together. */
-const TOGETHER = 1_000;
+/** Changes that come together are read together: what concerns the cluster soon, the words of rows, whose cells were changed at once, later. */
+const SOON = 1_000;
+const TOGETHER = 4_000;
 /** Between two sentences for those who listen. */
 const SAY = 10_000;
 /** A stream that was refused is asked for again. */
@@ -178,6 +181,7 @@ let stream = null;
 let mode = body.dataset.updates ?? 'live';
 /** @type {number | undefined} */
 let soon;
+let due = 0;
 /** @type {number | undefined} */
 let later;
 /** When the server was heard last. */
@@ -219,39 +223,53 @@ async function look() {
   show();
 }
 
-function lookSoon() {
-  if (soon === undefined && mode !== 'off') soon = window.setTimeout(look, TOGETHER);
+/** @param {number} span */
+function lookIn(span) {
+  if (mode === 'off') return;
+  const at = Date.now() + span;
+  if (soon !== undefined && due <= at) return;
+  window.clearTimeout(soon);
+  due = at;
+  soon = window.setTimeout(look, span);
 }
 
-/** One cell that changed, at once; the rest of its row comes with the next look. @param {Change} change */
-function patchNow(change) {
-  const row = change.job === undefined ? null : byId(`job-${change.job}`);
+/** The states whose word is another one on the board. @type {Record<string, string>} */
+const NAMED = { not_due: 'none', not_read: 'loading' };
+
+/** One cell that changed, at once; the rest of its row comes with the next look. @param {string} job @param {string} hour @param {Cell} change */
+function patchNow(job, hour, change) {
+  const row = byId(`job-${job}`);
   const hours = all('#grid th[data-hour]').map((head) => head.dataset.hour);
-  const cell = /** @type {HTMLElement | undefined} */ (row?.children[1 + hours.indexOf(change.hour)]);
-  if (!row || !cell?.classList.contains('c') || change.state === undefined) return;
-  const state = change.state;
-  const wanted = document.createElement('td');
-  const many = (change.due ?? 0) > 1;
-  const shown = words.attempted.includes(state) && (change.attempts ?? 0) > (state === 'done' || state === 'running' ? 1 : 0);
-  const word = words.states[state] ?? state;
-  wanted.dataset.s = state;
-  if (many) wanted.dataset.c = String(change.done ?? 0);
-  else if (shown) wanted.dataset.n = String(change.attempts);
+  const at = hours.indexOf(`${hour.slice(0, 13)}Z`);
+  const cell = /** @type {HTMLElement | undefined} */ (at < 0 ? undefined : row?.children[1 + at]);
+  if (!row || !cell?.classList.contains('c')) return;
+  const was = cell.dataset.s;
+  const wanted = cellOf(change);
   if (cell.dataset.d !== undefined) wanted.dataset.d = '';
-  const text = document.createElement('i');
-  const counted = change.attempts === 1 ? words.attempt : words.attempts;
-  text.textContent = many ? fill(words.count, word, ...order(change)) : shown ? fill(counted, word, change.attempts ?? 0) : word;
-  wanted.append(text);
-  if (patchCell(cell, wanted)) {
-    flash(cell);
-    say(`${row.dataset.job}: ${text.textContent}`);
-  }
+  if (!patchCell(cell, wanted) || was === 'loading') return;
+  flash(cell);
+  say(`${row.dataset.job}: ${cell.textContent}`);
 }
 
-/** English says how many are done first, Chinese how many there are. @param {Change} change */
-function order(change) {
-  const [done, due] = [change.done ?? 0, change.due ?? 0];
-  return document.documentElement.lang.startsWith('zh') ? [due, done] : [done, due];
+/** As the server would have written it. @param {Cell} change */
+function cellOf(change) {
+  const state = NAMED[change.state] ?? change.state;
+  const word = words.states[state] ?? state;
+  const cell = document.createElement('td');
+  const text = document.createElement('i');
+  const counts = words.attempted.includes(state) && change.attempts > (state === 'done' || state === 'running' ? 1 : 0);
+  cell.dataset.s = state;
+  if (change.due > 1) {
+    cell.dataset.c = String(change.done);
+    // English says how many are done first, Chinese how many there are.
+    const chinese = document.documentElement.lang.startsWith('zh');
+    text.textContent = fill(words.count, word, ...(chinese ? [change.due, change.done] : [change.done, change.due]));
+  } else if (counts) {
+    cell.dataset.n = String(change.attempts);
+    text.textContent = fill(change.attempts === 1 ? words.attempt : words.attempts, word, change.attempts);
+  } else text.textContent = word;
+  cell.append(text);
+  return cell;
 }
 
 function connect() {
@@ -273,13 +291,27 @@ function connect() {
     }
     show();
   };
-  source.addEventListener('cell', (event) => {
+  source.addEventListener('rows', (event) => {
     heard = Date.now();
-    patchNow(JSON.parse(event.data));
-    lookSoon();
+    const { rows } = /** @type {RowsChange} */ (JSON.parse(event.data));
+    for (const row of rows) for (const cell of row.cells) patchNow(row.job, cell.hour, cell);
+    lookIn(TOGETHER);
   });
-  for (const kind of ['change', 'reset', 'message']) source.addEventListener(kind, lookSoon);
-  source.addEventListener('bye', lookSoon);
+  source.addEventListener('cells', (event) => {
+    heard = Date.now();
+    const { hour, cells } = /** @type {CellsChange} */ (JSON.parse(event.data));
+    for (const [job, cell] of Object.entries(cells)) patchNow(job, hour, cell);
+    lookIn(TOGETHER);
+  });
+  for (const kind of ['hours', 'jobs', 'nodes', 'store', 'concerns', 'reset']) {
+    source.addEventListener(kind, () => lookIn(SOON));
+  }
+  // This node leaves: whoever stands in front has another one.
+  source.addEventListener('bye', () => {
+    disconnect();
+    later = window.setTimeout(connect, SOON);
+    lookIn(SOON);
+  });
 }
 
 function disconnect() {

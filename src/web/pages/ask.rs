@@ -14,6 +14,7 @@ use crate::board::Snapshot;
 use crate::config::Role;
 use crate::web::pages::frame::{self, Frame, Setting, Who};
 use crate::web::pages::moment::Teller;
+use crate::web::pages::plain::ProblemPage;
 use crate::web::pages::reader::Reader;
 use crate::web::problem::Problem;
 use crate::web::site::Site;
@@ -83,6 +84,20 @@ impl Ask {
     /// How times are told.
     pub(super) fn tell(&self, shown: &Snapshot) -> Teller {
         frame::teller(&self.setting, &self.reader, Some(shown))
+    }
+
+    /// The page that says what went wrong.
+    pub(in crate::web) fn problem(&self, status: StatusCode, detail: &str) -> Option<String> {
+        let t = &self.reader.t.other_pages;
+        let page = ProblemPage {
+            frame: self.bare("", (t.problem)(status.as_u16())),
+            heading: (t.problem)(status.as_u16()),
+            status: status.to_string(),
+            advice: (t.problem_do)(status.as_u16()),
+            detail: detail.to_owned(),
+            login: status == StatusCode::UNAUTHORIZED && self.setting.has_login,
+        };
+        page.render().ok()
     }
 
     /// The page as an answer.

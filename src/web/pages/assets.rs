@@ -63,3 +63,9 @@ pub(in crate::web) async fn icon() -> impl IntoResponse {
     let [_, _, icon] = &*ASSETS;
     ([(CONTENT_TYPE, icon.kind), (CACHE_CONTROL, "public, max-age=86400")], icon.text)
 }
+
+/// For tests: an asset's name.
+#[cfg(test)]
+pub(in crate::web) fn stylesheet() -> &'static str {
+    names().style
+}

@@ -26,9 +26,16 @@ mod reader;
 mod runs;
 mod slot;
 mod state;
+#[cfg(test)]
+mod tests;
 mod texts;
 mod views;
 
+pub(super) use ask::Ask;
 pub(super) use assets::{icon, serve as asset};
 pub(super) use details::{go, job, locks, run, slot, store};
 pub(super) use views::{activity, help, home, login, nodes};
+#[cfg(test)]
+pub(super) use assets::stylesheet;
+#[cfg(test)]
+pub(super) use tests::snapshot as shown;

@@ -22,13 +22,13 @@ pub(super) struct Need {
 /// In the board's order.
 pub(super) fn lines(shown: &Snapshot, acts: bool, tell: &Teller) -> Vec<Need> {
     let acts = acts && shown.store.error.is_none();
-    shown.concerns.iter().map(|concern| line(shown, concern, acts, tell)).collect()
+    shown.concerns.iter().map(|concern| line(concern, acts, tell)).collect()
 }
 
-fn line(shown: &Snapshot, concern: &Concern, acts: bool, tell: &Teller) -> Need {
+fn line(concern: &Concern, acts: bool, tell: &Teller) -> Need {
     let since = format!("{} · {}", (tell.t.needs.since)(&tell.exact(concern.since)), tell.relative(concern.since));
     let mut need = match &concern.what {
-        ConcernKind::Failing { .. } => failing(shown, concern, acts, tell),
+        ConcernKind::Failing { .. } => failing(concern, acts, tell),
         ConcernKind::Late { job, alert_after, .. } => {
             of_job(job, (tell.t.needs.late)(&tell.span(*alert_after)), Shown::Missed, tell)
         }
@@ -42,7 +42,7 @@ fn line(shown: &Snapshot, concern: &Concern, acts: bool, tell: &Teller) -> Need 
     need
 }
 
-fn failing(shown: &Snapshot, concern: &Concern, acts: bool, tell: &Teller) -> Need {
+fn failing(concern: &Concern, acts: bool, tell: &Teller) -> Need {
     let ConcernKind::Failing { job, slot, verdict, slots, fault, trying } = &concern.what else {
         return of_cluster(&concern.what, tell);
     };
@@ -63,10 +63,7 @@ fn failing(shown: &Snapshot, concern: &Concern, acts: bool, tell: &Teller) -> Ne
     }
     need.slot = Some(tell.exact(slot.start()));
     need.link = format!("/jobs/{job}/{key}");
-    let row = shown.row(job.as_str());
-    let lasts = row.and_then(|row| row.view.current.as_ref()).is_some_and(|now| now.slot == key && now.end > tell.now);
-    let verb = if lasts { "reset" } else { "trigger" };
-    need.acts = acts.then(|| (format!("/jobs/{job}/{key}/{verb}"), (tell.t.act.label)("retry").to_owned())).into_iter().collect();
+    need.acts.extend(acts.then(|| (format!("/jobs/{job}/{key}/retry"), (tell.t.act.label)("retry").to_owned())));
     need
 }
 
@@ -108,11 +105,11 @@ fn of_cluster(kind: &ConcernKind, tell: &Teller) -> Need {
     let node = |node: &NodeName| format!("{} {node}", tell.t.cluster.node);
     let (subject, what, link) = match kind {
         ConcernKind::StoreAway { error } => (frame.store.to_owned(), format!("{}: {error}", t.store_away), "/store"),
-        ConcernKind::NodeLost { node: name, .. } => (node(name), (t.node_lost)(name.as_str()), "/nodes"),
+        ConcernKind::NodeLost { node: name, .. } => (node(name), t.node_lost.to_owned(), "/nodes"),
         ConcernKind::ClockOff { node: name, offset_s } => {
-            (node(name), (t.clock)(name.as_str(), &format!("{offset_s:+.1} s")), "/nodes")
+            (node(name), (t.clock)(&format!("{offset_s:+.1} s")), "/nodes")
         }
-        ConcernKind::FilesDiffer { node: name, jobs } => (node(name), (t.files)(name.as_str(), &few(jobs)), "/nodes"),
+        ConcernKind::FilesDiffer { node: name, jobs } => (node(name), (t.files)(&few(jobs)), "/nodes"),
         ConcernKind::VersionsDiffer { versions } => (frame.nodes.to_owned(), (t.versions)(&versions.join(", ")), "/nodes"),
         other => (frame.nodes.to_owned(), format!("{other:?}"), "/nodes"),
     };

@@ -12,6 +12,7 @@ use crate::web::pages::frame::Frame;
 use crate::web::pages::moment::{Apart, Moment, Teller};
 use crate::web::pages::runs::{self, Lane, RunLine};
 use crate::web::pages::state::Shown;
+use crate::web::pages::texts::Texts;
 
 /// The page of a slot.
 #[derive(Template)]
@@ -68,7 +69,7 @@ impl SlotPage {
             span: (t.slot.from_to)(&tell.exact(view.start), &tell.exact(view.end)),
             about: spec.and_then(|spec| spec.owner.clone()).into_iter().map(|owner| format!("{}: {owner}", t.job.owner)).collect(),
             runbook: spec.and_then(|spec| spec.runbook.clone()),
-            did: did.map(|verb| (t.slot.did)(&(t.words.verb)(&verb))),
+            did: did.map(|verb| told(&verb, t)),
             acts: acts.into_iter().map(act).collect(),
             acts_off: acts_off.then_some(t.act.off_away),
             why: harmless(&told.sentence).into_owned(),
@@ -107,6 +108,11 @@ fn settled(view: &SlotView) -> Option<DateTime<Utc>> {
         SlotState::Retrying => view.runs.last().and_then(|run| run.ended),
         SlotState::Pending | SlotState::Skipped => None,
     }
+}
+
+/// What was done, after an action.
+pub(super) fn told(verb: &str, t: &Texts) -> String {
+    if verb == "nothing" { t.slot.did_nothing.to_owned() } else { (t.slot.did)(&(t.words.verb)(&crate::text::message(verb, 20))) }
 }
 
 /// The state in a sentence.

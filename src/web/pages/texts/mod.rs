@@ -47,8 +47,6 @@ pub(super) struct Words {
     pub(super) verb: fn(&str) -> String,
     pub(super) event: fn(&str) -> String,
     pub(super) severity: fn(&str) -> &'static str,
-    pub(super) yes: &'static str,
-    pub(super) no: &'static str,
     pub(super) none: &'static str,
 }
 
@@ -58,7 +56,6 @@ pub(super) struct TimeTexts {
     pub(super) units: [&'static str; 4],
     pub(super) ago: &'static str,
     pub(super) ahead: &'static str,
-    pub(super) just_now: &'static str,
     pub(super) weekdays: [&'static str; 7],
     pub(super) zone: &'static str,
     pub(super) hours_in: fn(&str) -> String,
@@ -112,7 +109,6 @@ pub(super) struct HomeTexts {
     pub(super) filter: &'static str,
     pub(super) filter_hint: &'static str,
     pub(super) filter_do: &'static str,
-    pub(super) filter_clear: &'static str,
     pub(super) sort: &'static str,
     pub(super) sorts: [&'static str; 3],
     pub(super) all: &'static str,
@@ -140,10 +136,10 @@ pub(super) struct NeedTexts {
     pub(super) failed: fn(u32, u32) -> String,
     pub(super) missed: &'static str,
     pub(super) late: fn(&str) -> String,
-    pub(super) files: fn(&str, &str) -> String,
+    pub(super) files: fn(&str) -> String,
     pub(super) versions: fn(&str) -> String,
-    pub(super) clock: fn(&str, &str) -> String,
-    pub(super) node_lost: fn(&str) -> String,
+    pub(super) clock: fn(&str) -> String,
+    pub(super) node_lost: &'static str,
     pub(super) store_away: &'static str,
     pub(super) undelivered: fn(&str) -> String,
     pub(super) since: fn(&str) -> String,
@@ -199,7 +195,6 @@ pub(super) struct JobTexts {
     pub(super) older: &'static str,
     pub(super) from_registry: &'static str,
     pub(super) only_on: &'static str,
-    pub(super) last_time: &'static str,
 }
 
 /// `/jobs/J/S` and its outputs.
@@ -224,8 +219,6 @@ pub(super) struct SlotTexts {
     pub(super) no_attempts: &'static str,
     pub(super) attempt: fn(u32) -> String,
     pub(super) node: &'static str,
-    pub(super) ended: &'static str,
-    pub(super) started: &'static str,
     pub(super) trigger: &'static str,
     pub(super) fence: &'static str,
     pub(super) output: &'static str,
@@ -243,6 +236,7 @@ pub(super) struct SlotTexts {
     pub(super) from_to: fn(&str, &str) -> String,
     pub(super) actions: &'static str,
     pub(super) did: fn(&str) -> String,
+    pub(super) did_nothing: &'static str,
     pub(super) cut: fn(&str) -> String,
 }
 
@@ -259,7 +253,6 @@ pub(super) struct ClusterTexts {
     pub(super) running: &'static str,
     pub(super) labels: &'static str,
     pub(super) no_nodes: &'static str,
-    pub(super) this_node: &'static str,
     pub(super) where_: &'static str,
     pub(super) kind: &'static str,
     pub(super) latency: &'static str,
@@ -271,8 +264,6 @@ pub(super) struct ClusterTexts {
     pub(super) examine_operators: &'static str,
     pub(super) check: &'static str,
     pub(super) found: &'static str,
-    pub(super) effect: &'static str,
-    pub(super) fix: &'static str,
     pub(super) lock: &'static str,
     pub(super) held: &'static str,
     pub(super) waiting: &'static str,
@@ -331,7 +322,6 @@ pub(super) struct LiveTexts {
     pub(super) polling: &'static str,
     pub(super) off: &'static str,
     pub(super) lost: &'static str,
-    pub(super) stale: &'static str,
     pub(super) moved: &'static str,
     pub(super) sort: &'static str,
     pub(super) changed: &'static str,
