@@ -65,7 +65,7 @@ pub(crate) async fn demo(args: &DemoArgs, console: &mut Console) -> Result<(), F
     if let Some(number) = number {
         return Err(Failure::Child(SIGNALLED + number));
     }
-    if args.web() {
+    if args.web() && stage.has_struck() {
         console.print("\nthe nodes go on, and so does the dashboard: press Ctrl-C for the verdict\n")?;
         console.flush()?;
         // Whoever looks at pages ends it, and is told the verdict all the same.

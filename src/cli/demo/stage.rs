@@ -69,6 +69,11 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
+    /// Whether a node was killed.
+    pub(super) const fn has_struck(&self) -> bool {
+        self.kill.is_some()
+    }
+
     /// Goes on until it is dropped, or a node ends.
     pub(super) async fn linger(&mut self, console: &mut Console) -> Result<(), Failure> {
         self.lingers = true;

@@ -410,7 +410,7 @@ function moveRow(step) {
   const links = all('#grid tbody th a, .needs li .who a');
   const at = links.findIndex((link) => link === document.activeElement);
   const row = document.activeElement?.closest('tr');
-  const from = at >= 0 ? at : links.findIndex((link) => link.closest('tr') === row);
+  const from = at >= 0 || !row ? at : links.findIndex((link) => link.closest('tr') === row);
   links[Math.min(links.length - 1, Math.max(0, from + step))]?.focus();
 }
 
