@@ -13,7 +13,7 @@ use crate::web::pages::chart::{self, Chart};
 use crate::web::pages::frame::Frame;
 use crate::web::pages::moment::{Apart, Moment, Teller, zone_name};
 use crate::web::pages::now;
-use crate::web::pages::slot::told;
+use crate::web::pages::slot::recorded;
 use crate::web::pages::state::Shown;
 use crate::web::pages::texts::Texts;
 
@@ -84,7 +84,7 @@ impl JobPage {
             glyph: glyph.unwrap_or(Shown::NotDue.key()),
             sentence,
             description: spec.and_then(|spec| spec.description.clone()),
-            did: did.map(|verb| told(&verb, t)),
+            did: did.map(|verb| recorded(&verb, t)),
             notes: notes(shown, row, t),
             acts: if acts { vec![act("trigger"), act(verb)] } else { Vec::new() },
             facts: facts(row, timetable, tell),

@@ -69,7 +69,7 @@ impl SlotPage {
             span: (t.slot.from_to)(&tell.exact(view.start), &tell.exact(view.end)),
             about: spec.and_then(|spec| spec.owner.clone()).into_iter().map(|owner| format!("{}: {owner}", t.job.owner)).collect(),
             runbook: spec.and_then(|spec| spec.runbook.clone()),
-            did: did.map(|verb| told(&verb, t)),
+            did: did.map(|verb| recorded(&verb, t)),
             acts: acts.into_iter().map(act).collect(),
             acts_off: acts_off.then_some(t.act.off_away),
             why: harmless(&told.sentence).into_owned(),
@@ -111,7 +111,7 @@ fn settled(view: &SlotView) -> Option<DateTime<Utc>> {
 }
 
 /// What was done, after an action.
-pub(super) fn told(verb: &str, t: &Texts) -> String {
+pub(super) fn recorded(verb: &str, t: &Texts) -> String {
     if verb == "nothing" { t.slot.did_nothing.to_owned() } else { (t.slot.did)(&(t.words.verb)(&crate::text::message(verb, 20))) }
 }
 
