@@ -83,9 +83,9 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     #[cfg(feature = "http")]
     let activity = Arc::new(Activity::new(Arc::clone(&clock)));
     #[cfg(feature = "http")]
-    let counting = metrics.clone().map(|metrics| {
+    let counting = settings.port.as_ref().zip(metrics.clone()).map(|(port, metrics)| {
         let also: [Arc<dyn Observer>; 2] = [metrics, Arc::<Activity>::clone(&activity)];
-        Arc::new(FanOut(also.into())) as Arc<dyn Observer>
+        port.hearing(also.into())
     });
     #[cfg(feature = "http")]
     let name = identity.name.clone();
@@ -100,6 +100,9 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     let ports = Ports { store, clock, entropy, launcher, observer: Arc::clone(&observer) };
     let node = Node::new(identity, ports, plan).map_err(|error| Failure::Configuration(error.to_string()))?;
     let (commands, inbox) = mpsc::channel(8);
+    #[cfg(feature = "http")]
+    let operations =
+        settings.port.as_ref().map(|port| port.operations(Arc::clone(&shown), &commands, (&path, &config), &address));
     let signals = Signals::listen()?;
     let rotation = (!address.from_command_line).then_some(rotation);
     #[cfg(feature = "http")]
@@ -112,7 +115,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     let listening = settings.port.zip(metrics).map(|(port, metrics)| {
         let (followed, of) = (Arc::clone(&metrics), Arc::clone(&shown));
         tokio::spawn(async move { followed.follow(&*of).await });
-        let shows = Shows { metrics, activity, node: name, store: shown };
+        let shows = Shows { metrics, activity, node: name, store: shown, operations };
         port.start(shows, time, watched.clone(), &address)
     });
     tokio::spawn(signals.obey(commands, reloader));

@@ -4,26 +4,39 @@
 //!   path, its time, the headers of the answer. `routes` is the one table of what there is and who may ask for it; `gate` says who asks.
 //! - `pages` is the dashboard: HTML, from the board and, for one slot or job, from `reads`; `activity` what happened on this node lately.
 //! - `health`, `figures` and `api` answer. What they show comes in through [`Exposition`], [`Listings`] and the node's health.
-//! - Nothing here knows the command line, and no request reaches the store but through [`Listings`], once a second at the most.
+//! - `actions` takes what changes something, `operations` judges and does it, `refusal` says why not; `csrf` keeps pages of other sites
+//!   from asking for it. `login` gives a cookie for a token, `session` is what that cookie is.
+//! - Nothing here knows the command line, and no request of a viewer reaches the store but through [`Listings`], once a second at the most.
 //!
 //! Why it has an accept loop of its own: docs/adr/0041.
 
+#[cfg(test)]
+mod acting_tests;
+mod actions;
 mod activity;
 mod api;
+mod asking;
+mod csrf;
 mod door;
 mod exposition;
 mod figures;
+mod form;
 mod gate;
 mod headers;
 mod health;
 mod hosts;
 mod listener;
 mod listings;
+mod login;
+mod look;
+mod operations;
 mod pages;
 mod problem;
 mod reads;
+mod refusal;
 mod routes;
 mod seats;
+mod session;
 mod site;
 #[cfg(test)]
 mod tests;
@@ -35,5 +48,6 @@ pub use exposition::Exposition;
 pub use gate::Gate;
 pub use listener::{Listening, listen};
 pub use listings::{Away, Listings};
+pub use operations::{Operations, PlannedJobs};
 pub use site::{Site, Sources};
 pub use tokens::{Mint, Tokens};

@@ -15,12 +15,14 @@ use http_body_util::BodyExt;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use crate::admin::command_line::CommandLine;
 use crate::admin::fixture::Scene;
 use crate::board::Board;
 use crate::clock::{Clock, ManualClock};
 use crate::config::{HttpConfig, ProxyConfig, Role, RoleSource};
 use crate::node::Health;
 use crate::web::door::{Door, Ends};
+use crate::web::operations::Operations;
 use crate::web::routes::{Need, TABLE};
 use crate::web::{Activity, Away, Exposition, Gate, Listings, Mint, Site, Sources};
 
@@ -78,7 +80,7 @@ fn scene(clock: &ManualClock) -> Scene {
 /// An address that this route answers.
 fn example(route: &str) -> String {
     let asset = crate::web::pages::stylesheet();
-    let filled = [("{job}", "billing"), ("{slot}", "2026-11-21T15Z"), ("{attempt}", "1"), ("{name}", asset)];
+    let filled = [("{job}", "billing"), ("{slot}", "2026-11-21T15Z"), ("{attempt}", "1"), ("{name}", asset), ("{action}", "mark-done")];
     let path = filled.iter().fold(route.to_owned(), |path, (place, value)| path.replace(place, value));
     if path == "/go" { "/go?at=billing".to_owned() } else { path }
 }
@@ -122,6 +124,13 @@ impl Stand {
             health: watched,
             namespace: "prod".to_owned(),
             listings: Arc::<FakeStore>::clone(&store),
+            operations: Some(Arc::new(Operations {
+                store: Arc::clone(&scene.store),
+                jobs: Arc::default(),
+                commands: tokio::sync::mpsc::channel(1).0,
+                node: crate::admin::fixture::node("a"),
+                line: CommandLine::default(),
+            })),
             expositions: vec![Arc::new(OneFigure)],
         };
         let door = Door::of(Arc::new(Site::new(http, Arc::clone(&gate), sources)));

@@ -10,6 +10,19 @@ use crate::admin::{AdminError, AdminSession};
 use crate::job::JobName;
 use crate::store::{Pause, StoreError};
 
+/// The end of a pause as a person writes it: a duration from now, or a time.
+#[cfg(feature = "http")]
+pub(crate) fn until(text: &str, now: DateTime<Utc>) -> Result<DateTime<Utc>, String> {
+    let text = text.trim();
+    let span = crate::config::parse_duration(text).ok().filter(|span| !span.is_zero());
+    let at = || DateTime::parse_from_rfc3339(text).map(|at| at.to_utc()).ok();
+    let slot = || text.parse::<crate::slot::SlotKey>().map(crate::slot::SlotKey::start).ok();
+    span.map(|span| crate::clock::later(now, span)).or_else(at).or_else(slot).ok_or_else(|| {
+        let shown = crate::text::message(text, 40);
+        format!("{shown:?} is neither a duration nor a time: write one like 2h, or like 2026-11-21T14:00:00Z")
+    })
+}
+
 /// None of its slots starts until then, or until it is resumed.
 pub(crate) async fn pause(
     session: &AdminSession,

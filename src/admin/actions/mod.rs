@@ -6,6 +6,9 @@
 //!
 //! Nothing here asks anybody, prints, or runs a command: what a `trigger` runs, whoever asked for it runs.
 
+/// A longer reason is cut: it is kept with the slot, and shown in one line.
+pub(crate) const LONGEST_REASON: usize = 500;
+
 mod change;
 mod jobs;
 mod proposal;
@@ -13,8 +16,10 @@ mod slots;
 mod verb;
 
 pub(crate) use change::{Change, RequestEnd, RequestView, Undo};
+#[cfg(feature = "http")]
+pub(crate) use jobs::until;
 pub(crate) use jobs::{pause, resume};
 pub(crate) use proposal::Proposal;
 pub(crate) use slots::{RunPlace, mark_done, not_begun, reset, trigger, unlock};
-#[allow(unused_imports, reason = "the port alone asks by names")]
+#[cfg(feature = "http")]
 pub(crate) use verb::Verb;

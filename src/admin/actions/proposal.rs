@@ -15,7 +15,7 @@ pub(crate) struct Proposal {
     /// It, in words.
     pub(crate) change: Change,
     /// The command that does the same: a page shows it.
-    #[allow(dead_code, reason = "the port alone shows it")]
+    #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "the port alone shows it"))]
     pub(crate) command: String,
     /// None where there is nothing to change: the store is not asked, because nobody agreed to change what is there a moment later.
     pub(super) step: Option<StoreStep>,

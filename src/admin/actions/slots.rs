@@ -97,7 +97,7 @@ pub(crate) enum RunPlace<'a> {
     /// Where the command line was typed.
     Here,
     /// On this node, whose port was asked.
-    #[allow(dead_code, reason = "the port alone asks a node")]
+    #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "the port alone asks a node"))]
     On(&'a NodeName),
 }
 

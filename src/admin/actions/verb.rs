@@ -1,6 +1,6 @@
 //! What may be asked for, by its name; and what is asked of a person before: a reason, or the job's name once more.
 
-#![allow(dead_code, reason = "the port alone asks by names")]
+#![cfg_attr(not(feature = "http"), allow(dead_code, reason = "the port alone asks by names"))]
 
 use chrono::{DateTime, Utc};
 
@@ -17,6 +17,8 @@ pub(crate) enum Verb {
     MarkDone,
     /// The slot's command runs now.
     Trigger,
+    /// The slot is tried again: by a reset while it lasts, by running it after that.
+    Retry,
     /// No slot of the job starts.
     Pause,
     /// The job's slots start again.
@@ -31,15 +33,18 @@ impl Verb {
             Self::Unlock => "unlock",
             Self::MarkDone => "mark-done",
             Self::Trigger => "trigger",
+            Self::Retry => "retry",
             Self::Pause => "pause",
             Self::Resume => "resume",
         }
     }
 
+    const ALL: [Self; 7] =
+        [Self::Reset, Self::Unlock, Self::MarkDone, Self::Trigger, Self::Retry, Self::Pause, Self::Resume];
+
     /// The verb of a word.
     pub(crate) fn named(word: &str) -> Option<Self> {
-        let all = [Self::Reset, Self::Unlock, Self::MarkDone, Self::Trigger, Self::Pause, Self::Resume];
-        all.into_iter().find(|verb| verb.as_str() == word)
+        Self::ALL.into_iter().find(|verb| verb.as_str() == word)
     }
 
     /// Whether it is done to a job, not to a slot.
@@ -49,7 +54,7 @@ impl Verb {
 
     /// Whether whoever asks over HTTP has to say why: two runs may overlap, work is said to be done, or old work is done again.
     pub(crate) const fn needs_reason(self, past: bool) -> bool {
-        matches!(self, Self::Unlock | Self::MarkDone) || (matches!(self, Self::Trigger) && past)
+        matches!(self, Self::Unlock | Self::MarkDone) || (matches!(self, Self::Trigger | Self::Retry) && past)
     }
 
     /// Whether a form wants the job's name typed: what may make two runs overlap is not done by a slip of the hand.
@@ -58,6 +63,7 @@ impl Verb {
     }
 
     /// What makes sense for a slot that stands like this, the most likely one first. A page offers these; none is forbidden by it.
+    #[allow(dead_code, reason = "a page offers it")]
     pub(crate) fn offered(record: &SlotRecord, now: DateTime<Utc>) -> &'static [Self] {
         if record.slot.start() > now {
             return &[Self::MarkDone];
@@ -81,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_verb_is_found_by_its_word_and_by_no_other() {
-        for verb in [Verb::Reset, Verb::Unlock, Verb::MarkDone, Verb::Trigger, Verb::Pause, Verb::Resume] {
+        for verb in Verb::ALL {
             assert_eq!(Verb::named(verb.as_str()), Some(verb));
         }
         for word in ["", "mark_done", "Reset", "forget"] {

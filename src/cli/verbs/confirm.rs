@@ -4,7 +4,7 @@
 use nix::unistd::{Uid, User, gethostname};
 
 use crate::admin::AdminSession;
-use crate::admin::actions::{Change, Proposal};
+use crate::admin::actions::{Change, LONGEST_REASON, Proposal};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::clock::{Clock, SystemClock};
@@ -22,9 +22,6 @@ pub(crate) struct OperatorArgs {
     #[arg(long, short)]
     pub(crate) yes: bool,
 }
-
-/// A longer reason is cut: it is kept with the slot, and shown in one line.
-const LONGEST_REASON: usize = 500;
 
 impl OperatorArgs {
     /// The entry for the store's record. The store sets the instant by its own clock.

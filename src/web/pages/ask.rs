@@ -18,12 +18,12 @@ use crate::web::pages::plain::ProblemPage;
 use crate::web::pages::reader::Reader;
 use crate::web::problem::Problem;
 use crate::web::site::Site;
-use crate::web::tokens::Bearer;
+use crate::web::tokens::{Bearer, Way};
 
 /// One request.
 #[derive(Debug)]
 pub(in crate::web) struct Ask {
-    pub(super) site: Arc<Site>,
+    pub(in crate::web) site: Arc<Site>,
     pub(super) reader: Reader,
     pub(super) setting: Setting,
     pub(super) query: Vec<(String, String)>,
@@ -42,13 +42,12 @@ impl Ask {
     pub(in crate::web) fn of(site: &Arc<Site>, uri: &Uri, headers: &HeaderMap, bearer: Option<&Bearer>) -> Self {
         let reader = Reader::of(uri, headers);
         let query = url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()).into_owned().collect();
-        let has_auth = site.http.tokens_file.is_some() || site.http.proxy.is_some();
         let who = bearer.map(|bearer| Who {
             name: crate::text::message(&bearer.name, 40),
             role: frame::role(reader.t, bearer.role),
-            named: has_auth,
-            acts: bearer.role >= Role::Operator && has_auth && !site.http.read_only,
-            form_token: None,
+            named: bearer.way != Way::Anybody,
+            acts: bearer.role >= Role::Operator && !site.http.read_only && site.sources.operations.is_some(),
+            form_token: bearer.form_token().map(str::to_owned),
         });
         let setting = Setting {
             base: if site.http.base_path == "/" { String::new() } else { site.http.base_path.clone() },

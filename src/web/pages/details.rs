@@ -9,6 +9,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use chrono::{DateTime, Utc};
 
+use crate::admin::actions::Verb;
 use crate::admin::command_line::CommandLine;
 use crate::admin::lookup::{self, SlotRef};
 use crate::admin::{AdminError, KnownJob, why};
@@ -68,18 +69,19 @@ pub(in crate::web) async fn slot(ask: Ask, Path((job, slot)): Path<(String, Stri
     let wanted = reference(&format!("{job}@{slot}"))?;
     let shown = ask.site.sources.board.look(0);
     let look = ask.site.reads.begin(&ask.site.sources.store).await?;
-    let mut facts = why::facts(&look.session, &wanted, CommandLine::default()).await?;
+    let line = ask.site.sources.operations.as_ref().map_or_else(CommandLine::default, |operations| operations.line.clone());
+    let mut facts = why::facts(&look.session, &wanted, line).await?;
     look.session.read_outputs(&mut facts.record).await?;
     let known = look.session.catalog.find(facts.record.slot.job())?;
     let spec = shown.row(facts.record.slot.job().as_str()).and_then(|row| row.spec.clone());
     let away = shown.store.error.is_some();
-    let offered = if ask.acts() && !away { offered(&facts.record, facts.now) } else { Vec::new() };
+    let offered = if ask.acts() && !away { Verb::offered(&facts.record, facts.now) } else { &[] };
     let material = SlotMaterial {
         spec: spec.as_deref(),
         previous: known.timetable.older(&facts.record.slot, HORIZON, 1).pop().map(|slot| slot.key().to_string()),
         following: following(known, &facts.record.slot, facts.now).map(|slot| slot.key().to_string()),
         did: ask.asked("did").map(str::to_owned),
-        acts: offered,
+        acts: offered.iter().map(|verb| verb.as_str()).collect(),
         acts_off: ask.acts() && away,
         facts: &facts,
     };
@@ -220,9 +222,3 @@ fn ticks(job: &KnownJob, now: DateTime<Utc>) -> Vec<TickView> {
     }
     views
 }
-
-/// What makes sense for a slot that stands like this.
-fn offered(_record: &SlotRecord, _now: DateTime<Utc>) -> Vec<&'static str> {
-    Vec::new()
-}
-
