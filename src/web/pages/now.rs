@@ -1,5 +1,7 @@
 //! How a job stands now, in a few words: the column NOW.
 
+use std::time::Duration;
+
 use chrono::{DurationRound, TimeDelta};
 
 use crate::board::BoardRow;
@@ -42,7 +44,7 @@ fn words(slot: &SlotView, tell: &Teller) -> String {
             }
         }
         SlotState::Retrying => match slot.retry_in_s {
-            Some(seconds) => (t.retry_in)(&tell.fine_span(seconds.max(1.0).ceil())),
+            Some(seconds) => (t.retry_in)(&tell.span(Duration::from_secs_f64(seconds.clamp(1.0, 1e9).ceil()))),
             None => t.retry_soon.to_owned(),
         },
         SlotState::Failed => t.nobody_tries.to_owned(),

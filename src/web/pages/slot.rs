@@ -1,5 +1,7 @@
 //! `/jobs/J/S` and `/jobs/J/S/runs/N`: what became of one slot, why, and what may be done.
 
+use std::time::Duration;
+
 use askama::Template;
 use chrono::{DateTime, Utc};
 
@@ -135,7 +137,7 @@ pub(super) fn sentence(view: &SlotView, tell: &Teller) -> String {
         }
         SlotState::Retrying => {
             let used = (t.retrying)(view.attempts, view.max_attempts);
-            let next = view.retry_in_s.map(|seconds| (t.retry_at)(&tell.fine_span(seconds.max(1.0).ceil())));
+            let next = view.retry_in_s.map(|seconds| (t.retry_at)(&tell.span(Duration::from_secs_f64(seconds.clamp(1.0, 1e9).ceil()))));
             let next = next.unwrap_or_else(|| tell.t.needs.retry_soon.to_owned());
             format!("{used}{}{next}", if tell.t.tag == "en" { ", " } else { "，" })
         }

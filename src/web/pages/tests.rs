@@ -238,7 +238,7 @@ fn every_cell_has_its_word_and_its_number_beside_its_colour() {
     ] {
         assert!(page.contains(cell), "{cell}: {page}");
     }
-    for now in ["running on b since", "next attempt in 9.0 s", "paused", "11 of 60 done since 14:00 UTC"] {
+    for now in ["running on b since", "12:00 UTC missed", "paused", "11 of 60 done since 14:00 UTC"] {
         assert!(text_of(&page).contains(now), "{now}: {}", text_of(&page));
     }
 }
