@@ -28,9 +28,9 @@ pub struct Snapshot {
     /// One for each job, by name.
     pub rows: Vec<Arc<BoardRow>>,
     /// Every node that the registry knows.
-    pub nodes: Vec<NodeView>,
+    pub nodes: Arc<Vec<NodeView>>,
     /// What needs a person, the most urgent first.
-    pub concerns: Vec<Concern>,
+    pub concerns: Arc<Vec<Concern>>,
     /// What could not be used of the registry, in words.
     pub warnings: Vec<String>,
 }

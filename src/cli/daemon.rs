@@ -9,6 +9,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinHandle};
 
+#[cfg(feature = "http")]
+use crate::board::Board;
 use crate::cli::failure::Failure;
 use crate::cli::locks::kept_for;
 #[cfg(feature = "http")]
@@ -83,8 +85,10 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     #[cfg(feature = "http")]
     let activity = Arc::new(Activity::new(Arc::clone(&clock)));
     #[cfg(feature = "http")]
+    let board = Serving::board(&clock, &identity.instance, &address);
+    #[cfg(feature = "http")]
     let counting = settings.port.as_ref().zip(metrics.clone()).map(|(port, metrics)| {
-        let also: [Arc<dyn Observer>; 2] = [metrics, Arc::<Activity>::clone(&activity)];
+        let also: [Arc<dyn Observer>; 3] = [metrics, Arc::<Board>::clone(&board), Arc::<Activity>::clone(&activity)];
         port.hearing(also.into())
     });
     #[cfg(feature = "http")]
@@ -113,9 +117,8 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     let reloader = Reloader { path, rotation, file: config, observer, health: health_of, journal: journal_of, also };
     #[cfg(feature = "http")]
     let listening = settings.port.zip(metrics).map(|(port, metrics)| {
-        let (followed, of) = (Arc::clone(&metrics), Arc::clone(&shown));
-        tokio::spawn(async move { followed.follow(&*of).await });
-        let shows = Shows { metrics, activity, node: name, store: shown, operations };
+        let shows = Shows { metrics, board, activity, node: name, store: shown, operations };
+        shows.follow();
         port.start(shows, time, watched.clone(), &address)
     });
     tokio::spawn(signals.obey(commands, reloader));

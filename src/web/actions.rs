@@ -201,5 +201,5 @@ fn written(acted: Acted) -> Response {
 fn done(site: &Site, verb: Verb, acted: &Acted) -> Result<Response, Problem> {
     let slot = acted.slot.as_ref().map(|slot| format!("/{}", slot.key())).unwrap_or_default();
     let did = if acted.changed { verb.as_str() } else { "nothing" };
-    login::sent_to(&site.below_base(&format!("/jobs/{}{slot}?did={did}", acted.job)))
+    login::sent_to(&site.address(&format!("/jobs/{}{slot}?did={did}", acted.job)))
 }

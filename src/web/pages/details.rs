@@ -1,6 +1,7 @@
 //! The pages of one job, one slot, one run, of the locks and of the store itself: each asks the store for what the board does not keep,
 //! a few at once, with what a page shows as the bound.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::Path;
@@ -12,7 +13,7 @@ use chrono::{DateTime, Utc};
 use crate::admin::actions::Verb;
 use crate::admin::command_line::CommandLine;
 use crate::admin::lookup::{self, SlotRef};
-use crate::admin::{AdminError, KnownJob, why};
+use crate::admin::{AdminError, KnownJob, ticks, why};
 use crate::clock::later;
 use crate::job::JobName;
 use crate::observe::view::{LockView, SlotView, TickView};
@@ -54,7 +55,7 @@ pub(in crate::web) async fn job(ask: Ask, Path(job): Path<String>) -> Result<Res
         row,
         timetable: &known.timetable,
         slots: views,
-        ticks: ticks(known, look.session.now),
+        ticks: ahead(known, look.session.now),
         hour,
         older: last,
         did: ask.asked("did").map(str::to_owned),
@@ -151,7 +152,7 @@ pub(in crate::web) async fn locks(ask: Ask) -> Result<Response, Problem> {
     let shown = ask.site.sources.board.look(0);
     let tell = ask.tell(&shown);
     let look = ask.site.reads.begin(&ask.site.sources.store).await?;
-    let kept = look.session.store.lock_store();
+    let kept = Arc::clone(&look.session.store).lock_store();
     let views = match &kept {
         None => None,
         Some(locks) => {
@@ -207,18 +208,6 @@ fn following(job: &KnownJob, slot: &Slot, now: DateTime<Utc>) -> Option<Slot> {
 }
 
 /// The next scheduled times, each with what a change of the clock does there.
-fn ticks(job: &KnownJob, now: DateTime<Utc>) -> Vec<TickView> {
-    if !job.entry.enabled || job.orphaned {
-        return Vec::new();
-    }
-    let timetable = &job.timetable;
-    let view = |tick| Some(TickView::of(&timetable.slot_of(tick)?, tick, String::new(), Vec::new()));
-    let mut views: Vec<TickView> = timetable.schedule().ticks_after(now).take(TICKS).filter_map(view).collect();
-    let last = views.last().map_or(now, |view| view.tick);
-    for note in timetable.dst_notes(now, last) {
-        if let Some(view) = views.iter_mut().find(|view| view.tick >= note.at) {
-            view.notes.push(note.to_string());
-        }
-    }
-    views
+fn ahead(job: &KnownJob, now: DateTime<Utc>) -> Vec<TickView> {
+    if job.entry.enabled && !job.orphaned { ticks::soonest(&[job], now, TICKS) } else { Vec::new() }
 }

@@ -114,12 +114,12 @@ pub(in crate::web) fn snapshot() -> Snapshot {
         hours: (0..24).map(|hour| at("2026-11-20T15:00:00Z") + TimeDelta::hours(hour)).collect(),
         filled: 24,
         rows,
-        nodes: NodeView::all(&nodes, at(NOW)),
-        concerns: vec![
+        nodes: NodeView::all(&nodes, at(NOW)).into(),
+        concerns: Arc::new(vec![
             since("2026-11-21T14:01:53Z", failing),
             since("2026-11-21T13:00:00Z", missed),
             since("2026-11-21T14:00:00Z", files),
-        ],
+        ]),
         warnings: Vec::new(),
     }
 }
@@ -269,15 +269,15 @@ fn each_link_is_below_the_base() {
 fn every_empty_and_every_broken_state_says_so() {
     let shown = snapshot();
     let text = |shown: &Snapshot, query: &str| text_of(&home(shown, query, false));
-    let calm = Snapshot { concerns: Vec::new(), ..shown.clone() };
+    let calm = Snapshot { concerns: Arc::default(), ..shown.clone() };
     assert!(text(&calm, "").contains("Nothing needs you. Looked at 14:11:59 UTC; 8 jobs, no failure known."), "{}", text(&calm, ""));
-    let empty = Snapshot { rows: Vec::new(), concerns: Vec::new(), ..shown.clone() };
+    let empty = Snapshot { rows: Vec::new(), concerns: Arc::default(), ..shown.clone() };
     assert!(text(&empty, "").contains("[jobs.hello]") && text(&empty, "").contains("cronward exec --job hello"));
     assert!(text(&shown, "?q=nothing").contains("No job matches nothing. Show all jobs"));
     assert!(text(&shown, "?q=colour:red").contains("colour"), "{}", text(&shown, "?q=colour:red"));
     let filling = Snapshot { filled: 9, ..shown.clone() };
     assert!(text(&filling, "").contains("Read 9 of 24 hours, newest first."));
-    let unread = Snapshot { read_at: None, rows: Vec::new(), concerns: Vec::new(), ..shown.clone() };
+    let unread = Snapshot { read_at: None, rows: Vec::new(), concerns: Arc::default(), ..shown.clone() };
     assert!(text(&unread, "").contains("reading the store") && !text(&unread, "").contains("Nothing needs you"));
     let store = StoreStanding {
         away_since: Some(at("2026-11-21T14:02:11Z")),
