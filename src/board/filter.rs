@@ -166,3 +166,69 @@ impl BoardRow {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::admin::fixture;
+    use crate::job::{JobName, JobSpec, Program};
+    use crate::observe::view::{JobView, SlotView};
+    use crate::store::JobEntry;
+
+    fn row(record: Option<crate::slot::SlotRecord>) -> BoardRow {
+        let spec = JobSpec {
+            description: Some("Monthly bills".to_owned()),
+            owner: Some("Team Billing".to_owned()),
+            tags: vec!["erp".to_owned()],
+            ..JobSpec::new(JobName::new("billing").unwrap(), "0 * * * *", Program::Direct(Vec::new()))
+        };
+        let now = fixture::at(fixture::NOON);
+        let current = record.map(|record| SlotView::of(&record, now, 3));
+        let view = JobView { current, ..JobView::of(&JobEntry::of(&spec, now), None) };
+        BoardRow { view, spec: Some(Arc::new(spec)), cells: Vec::new(), late: false }
+    }
+
+    fn wants(filter: &str, row: &BoardRow) -> bool {
+        Filter::parse(filter).unwrap().wants(row)
+    }
+
+    #[test]
+    fn every_term_has_to_hold_and_a_minus_asks_for_its_opposite() {
+        let row = row(Some(fixture::failed()));
+        for filter in [
+            "",
+            "  ",
+            "bill",
+            "MONTHLY",
+            "job:billing",
+            "owner:billing tag:erp",
+            "owner:\"team b\"",
+            "node:c",
+            "node:C",
+            "state:failed state:failing",
+            "-tag:other -state:paused -nightly",
+        ] {
+            assert!(wants(filter, &row), "{filter}");
+        }
+        for filter in
+            ["nightly", "tag:er", "owner:ops", "node:d", "state:running", "-bill", "bill -tag:erp", "state:late"]
+        {
+            assert!(!wants(filter, &row), "{filter}");
+        }
+        assert!(!wants("state:pending", &self::row(None)));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused_with_what_can() {
+        let refused = |text: &str| Filter::parse(text).unwrap_err().to_string();
+        assert!(refused("stat:failed").contains("state:"));
+        assert!(refused("state:broken").contains("failed, missed"));
+        assert!(refused("owner:").contains("behind owner:"));
+        assert!(refused("-").contains("behind -"));
+        assert!(refused("owner:\"a b").contains("no end"));
+        assert!(refused(&"x".repeat(513)).contains("512"));
+        assert!(refused(&"x ".repeat(17)).contains("16"));
+    }
+}

@@ -12,10 +12,9 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use crate::admin::catalog::Catalog;
 use crate::board::handle::Board;
-use crate::board::judge::{self, Lasting};
-use crate::board::patch::ConcernsPatch;
+use crate::board::judge::Judgement;
 use crate::board::sheet::Sheet;
-use crate::board::{Concern, Snapshot, StoreStanding};
+use crate::board::{Snapshot, StoreStanding};
 use crate::clock::{Mono, later};
 use crate::drive::timers;
 use crate::error::{Op, Reply};
@@ -40,8 +39,6 @@ const PAUSE: Duration = Duration::from_millis(20);
 const JOBS_AT_ONCE: usize = 250;
 /// Characters of an error.
 const LONGEST: usize = 300;
-/// Concerns that a patch has.
-const TOLD: usize = 100;
 
 /// One call that is to be made.
 #[derive(Debug)]
@@ -62,9 +59,7 @@ struct Following<'a> {
     standing: StoreStanding,
     chores: VecDeque<Chore>,
     nodes: Vec<NodeEntry>,
-    shown_nodes: Arc<Vec<NodeView>>,
-    concerns: Arc<Vec<Concern>>,
-    lasting: Lasting,
+    judged: Judgement,
     /// The store's clock, when it was heard.
     heard: Option<(DateTime<Utc>, Mono)>,
     /// When the current slots were read last.
@@ -119,9 +114,7 @@ impl<'a> Following<'a> {
             standing,
             chores: VecDeque::new(),
             nodes: Vec::new(),
-            shown_nodes: Arc::default(),
-            concerns: Arc::default(),
-            lasting: Lasting::new(),
+            judged: Judgement::default(),
             heard: None,
             read_at: None,
             round_at: now.mono,
@@ -286,16 +279,9 @@ impl<'a> Following<'a> {
         let took = self.mono().since(asked);
         self.heard = Some((later(now, took / 2), self.mono()));
         self.standing.latency_ms = u32::try_from(took.as_millis()).ok();
-        let views = NodeView::all(&nodes, now);
-        let told = |views: &[NodeView]| {
-            let told = |view: &NodeView| (view.node.clone(), view.state, view.version.clone(), view.differs.clone());
-            views.iter().map(told).collect::<Vec<_>>()
-        };
-        if told(&views) != told(&self.shown_nodes) {
-            self.sheet.patches.push("nodes", &views);
-        }
+        self.judged.take_nodes(NodeView::all(&nodes, now), &self.sheet.patches);
         self.sheet.take_nodes(&nodes, now);
-        (self.nodes, self.shown_nodes) = (nodes, Arc::new(views));
+        self.nodes = nodes;
         Ok(())
     }
 
@@ -362,18 +348,7 @@ impl<'a> Following<'a> {
     /// Shows what is known now.
     fn publish(&mut self) {
         let now = self.now();
-        let mut concerns = judge::nodes(&self.shown_nodes, now, &mut self.lasting);
-        concerns.extend(judge::away(&self.standing));
-        for (line, row) in self.sheet.lines() {
-            concerns.extend(judge::failing(line, row, &self.sheet.faults));
-            concerns.extend(judge::late(line, row));
-        }
-        concerns.sort_by_key(Concern::rank);
-        if concerns != *self.concerns {
-            let told = concerns.get(..TOLD).unwrap_or(&concerns);
-            self.sheet.patches.push("concerns", &ConcernsPatch { at: now, count: concerns.len(), concerns: told });
-            self.concerns = Arc::new(concerns);
-        }
+        self.judged.weigh(&self.sheet, &self.standing, now);
         let snapshot = Snapshot {
             version: self.board.moment(self.sheet.patches.last()),
             store_time: now,
@@ -382,8 +357,8 @@ impl<'a> Following<'a> {
             hours: self.sheet.window.hours().to_vec(),
             filled: self.sheet.filled(),
             rows: self.sheet.rows().cloned().collect(),
-            nodes: Arc::clone(&self.shown_nodes),
-            concerns: Arc::clone(&self.concerns),
+            nodes: Arc::clone(&self.judged.nodes),
+            concerns: Arc::clone(&self.judged.concerns),
             warnings: self.sheet.warnings.clone(),
         };
         self.board.shown.send_replace(Some((self.mono(), Arc::new(snapshot))));

@@ -194,7 +194,10 @@ async fn what_a_slot_has_come_to_stands_in_its_hour() {
     let missed = slot("push", 13);
     stage.memory.close(&missed, 3, &NodeName::new("a").unwrap()).await.unwrap();
     let shown = stage.filled().await;
-    assert_eq!([0, 1, 2].map(|back| cell(&shown, "push", back)), [CellState::Done, CellState::Missed, CellState::Missed]);
+    assert_eq!(
+        [0, 1, 2].map(|back| cell(&shown, "push", back)),
+        [CellState::Done, CellState::Missed, CellState::Missed]
+    );
     assert_eq!(cell(&shown, "daily", 11), CellState::Missed, "03:00, which nobody ran");
     assert_eq!(cell(&shown, "daily", 0), CellState::Failed, "a slot without a tick that somebody ran");
     assert_eq!(cell(&shown, "daily", 5), CellState::NotDue);
@@ -259,7 +262,10 @@ async fn a_failure_is_a_concern_with_how_it_ended_until_it_is_mended() {
     let ConcernKind::Failing { job, slot: key, verdict, fault, trying, .. } = &shown.concerns[0].what else {
         panic!("{:?}", shown.concerns)
     };
-    assert_eq!((job.as_str(), &*key.to_string(), *verdict, *trying), ("push", "2026-11-21T14Z", Verdict::Failed, false));
+    assert_eq!(
+        (job.as_str(), &*key.to_string(), *verdict, *trying),
+        ("push", "2026-11-21T14Z", Verdict::Failed, false)
+    );
     let fault = fault.as_ref().unwrap();
     assert_eq!((fault.attempts, fault.exit_code), (3, Some(1)));
     assert_eq!(fault.last_line.as_deref(), Some("No space left on device \\x1b[2J"), "fit to be shown");

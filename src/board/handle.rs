@@ -126,6 +126,11 @@ impl Board {
         format!("{}-{number}", self.patches.boot())
     }
 
+    /// The name of this very moment.
+    pub fn now(&self) -> String {
+        self.moment(self.patches.last())
+    }
+
     /// A board that always shows this, for tests and for pages that are made from fixtures. Its clock stands still.
     pub fn standing(snapshot: Snapshot) -> Arc<Self> {
         let clock = Arc::new(ManualClock::at(snapshot.store_time));
@@ -134,6 +139,11 @@ impl Board {
         let board = Self::new(BoardSetting { clock, boot: "standing".to_owned(), retention });
         board.shown.send_replace(Some((now, Arc::new(snapshot))));
         board
+    }
+
+    #[cfg(test)]
+    pub(crate) fn tell(&self, event: &'static str, data: &impl serde::Serialize) {
+        self.patches.push(event, data);
     }
 
     /// What is known before anything was read.
@@ -178,7 +188,8 @@ impl Board {
         std::mem::take(&mut *self.touched.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(super) fn specs(&self) -> Arc<[Arc<JobSpec>]> {
+    /// The jobs that the node has in its file now.
+    pub(crate) fn specs(&self) -> Arc<[Arc<JobSpec>]> {
         Arc::clone(&self.specs.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -1,11 +1,14 @@
 //! What needs a person, from all that is known. Reads nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::board::faults::Faults;
 use crate::board::line::Line;
+use crate::board::patch::{ConcernsPatch, Patches};
+use crate::board::sheet::Sheet;
 use crate::board::{BoardRow, Concern, ConcernKind, StoreStanding};
 use crate::clock::CLOCK_OFF;
 use crate::observe::view::{NodeState, NodeView};
@@ -14,11 +17,52 @@ use crate::slot::{SlotKey, SlotState, Verdict};
 /// A node that was lost so long ago is no news.
 const NEWS: TimeDelta = TimeDelta::days(1);
 
+/// Concerns that a patch has.
+const TOLD: usize = 100;
+
 /// Since when something lasts that has no time of its own, by its word: kept from one look to the next.
-pub(super) type Lasting = BTreeMap<String, DateTime<Utc>>;
+type Lasting = BTreeMap<String, DateTime<Utc>>;
+
+/// The nodes and the concerns, as they are shown.
+#[derive(Debug, Default)]
+pub(super) struct Judgement {
+    pub(super) nodes: Arc<Vec<NodeView>>,
+    pub(super) concerns: Arc<Vec<Concern>>,
+    lasting: Lasting,
+}
+
+impl Judgement {
+    /// These are the nodes. What has become of them is told, and not each heartbeat.
+    pub(super) fn take_nodes(&mut self, views: Vec<NodeView>, patches: &Patches) {
+        let told = |views: &[NodeView]| {
+            let told = |view: &NodeView| (view.node.clone(), view.state, view.version.clone(), view.differs.clone());
+            views.iter().map(told).collect::<Vec<_>>()
+        };
+        if told(&views) != told(&self.nodes) {
+            patches.push("nodes", &views);
+        }
+        self.nodes = Arc::new(views);
+    }
+
+    /// Weighs everything once more, and tells where something became another.
+    pub(super) fn weigh(&mut self, sheet: &Sheet, store: &StoreStanding, now: DateTime<Utc>) {
+        let mut concerns = nodes(&self.nodes, now, &mut self.lasting);
+        concerns.extend(away(store));
+        for (line, row) in sheet.lines() {
+            concerns.extend(failing(line, row, &sheet.faults));
+            concerns.extend(late(line, row));
+        }
+        concerns.sort_by_key(Concern::rank);
+        if concerns != *self.concerns {
+            let told = concerns.get(..TOLD).unwrap_or(&concerns);
+            sheet.patches.push("concerns", &ConcernsPatch { at: now, count: concerns.len(), concerns: told });
+            self.concerns = Arc::new(concerns);
+        }
+    }
+}
 
 /// How a job fails; none where it does not.
-pub(super) fn failing(line: &Line, row: &BoardRow, faults: &Faults) -> Option<Concern> {
+fn failing(line: &Line, row: &BoardRow, faults: &Faults) -> Option<Concern> {
     if line.job.orphaned || !line.job.entry.enabled {
         return None;
     }
@@ -43,7 +87,7 @@ pub(super) fn failing(line: &Line, row: &BoardRow, faults: &Faults) -> Option<Co
 }
 
 /// How a job is late; none where it is not.
-pub(super) fn late(line: &Line, row: &BoardRow) -> Option<Concern> {
+fn late(line: &Line, row: &BoardRow) -> Option<Concern> {
     let since = line.late_since().filter(|_| row.late)?;
     let last_success = line.latest.success.map(|success| success.at);
     let alert_after = line.job.spec.as_ref()?.alert_after?;
@@ -51,13 +95,13 @@ pub(super) fn late(line: &Line, row: &BoardRow) -> Option<Concern> {
 }
 
 /// That the store is away.
-pub(super) fn away(store: &StoreStanding) -> Option<Concern> {
+fn away(store: &StoreStanding) -> Option<Concern> {
     let since = store.away_since?;
     Some(Concern { since, what: ConcernKind::StoreAway { error: store.error.clone().unwrap_or_default() } })
 }
 
 /// What is wrong with the nodes.
-pub(super) fn nodes(nodes: &[NodeView], now: DateTime<Utc>, lasting: &mut Lasting) -> Vec<Concern> {
+fn nodes(nodes: &[NodeView], now: DateTime<Utc>, lasting: &mut Lasting) -> Vec<Concern> {
     let mut still = Lasting::new();
     let mut since = |word: String| *still.entry(word.clone()).or_insert(lasting.get(&word).copied().unwrap_or(now));
     let mut found = Vec::new();

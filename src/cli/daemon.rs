@@ -9,10 +9,12 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinHandle};
 
+#[cfg(feature = "http")]
+use crate::board::Board;
 use crate::cli::failure::Failure;
 use crate::cli::locks::kept_for;
 #[cfg(feature = "http")]
-use crate::cli::serving::Serving;
+use crate::cli::serving::{Serving, Shows};
 use crate::cli::session::connect_for_long;
 use crate::cli::store_args::StoreAddress;
 use crate::clock::{Clock, SystemClock};
@@ -79,7 +81,12 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     #[cfg(feature = "http")]
     let metrics = settings.port.as_ref().map(|port| port.metrics(&clock, &watched, journal.as_ref(), &address));
     #[cfg(feature = "http")]
-    let counting = metrics.clone().map(|metrics| metrics as Arc<dyn Observer>);
+    let board = Serving::board(&clock, &identity.instance, &address);
+    #[cfg(feature = "http")]
+    let counting = metrics.clone().map(|metrics| {
+        let both: [Arc<dyn Observer>; 2] = [metrics, Arc::<Board>::clone(&board)];
+        Arc::new(FanOut(both.into())) as Arc<dyn Observer>
+    });
     #[cfg(not(feature = "http"))]
     let counting = None;
     let observer = observer(journal.as_ref(), counting);
@@ -101,9 +108,9 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     let reloader = Reloader { path, rotation, file: config, observer, health: health_of, journal: journal_of, also };
     #[cfg(feature = "http")]
     let listening = settings.port.zip(metrics).map(|(port, metrics)| {
-        let (followed, of) = (Arc::clone(&metrics), Arc::clone(&shown));
-        tokio::spawn(async move { followed.follow(&*of).await });
-        port.start(metrics, time, watched.clone(), shown, &address)
+        let shows = Shows { metrics, board, store: shown };
+        shows.follow();
+        port.start(shows, time, watched.clone(), &address)
     });
     tokio::spawn(signals.obey(commands, reloader));
     tokio::spawn(tell_service_manager(watched));

@@ -1,12 +1,10 @@
-//! The daemon's port: what it shows is what the listings print, read with the daemon's own store.
+//! The daemon's port, and what is shown there.
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use serde::Serialize;
 use tokio::sync::watch;
 
-use crate::admin::{self, AdminError, AdminSession};
+use crate::board::{Board, BoardSetting};
 use crate::cli::failure::Failure;
 use crate::cli::store_args::StoreAddress;
 use crate::clock::Clock;
@@ -14,14 +12,33 @@ use crate::config::HttpConfig;
 use crate::metrics::{Metrics, Setting};
 use crate::node::Health;
 use crate::observe::Journal;
-use crate::observe::view::NodeView;
 use crate::store::Store;
-use crate::web::{self, Away, Gate, Listening, Listings, Site, Sources};
+use crate::web::{self, Gate, Listening, Site, Sources};
 
 /// What is needed to serve the port, looked at before anything is started.
 pub(crate) struct Serving {
     http: HttpConfig,
     gate: Arc<Gate>,
+}
+
+/// What is shown on the port. Each is kept up to date while somebody looks.
+pub(crate) struct Shows {
+    /// Figures.
+    pub(crate) metrics: Arc<Metrics>,
+    /// The cluster.
+    pub(crate) board: Arc<Board>,
+    /// Where everything else is read.
+    pub(crate) store: Arc<dyn Store>,
+}
+
+impl Shows {
+    /// Reads for those who look; for ever.
+    pub(crate) fn follow(&self) {
+        let (metrics, board) = (Arc::clone(&self.metrics), Arc::clone(&self.board));
+        let (for_metrics, for_board) = (Arc::clone(&self.store), Arc::clone(&self.store));
+        tokio::spawn(async move { metrics.follow(&*for_metrics).await });
+        tokio::spawn(async move { board.follow(&*for_board).await });
+    }
 }
 
 impl Serving {
@@ -61,53 +78,23 @@ impl Serving {
         })
     }
 
+    /// What is shown of the cluster. `boot` tells this process from others.
+    pub(crate) fn board(clock: &Arc<dyn Clock>, boot: &str, address: &StoreAddress) -> Arc<Board> {
+        let (clock, boot) = (Arc::clone(clock), boot.to_owned());
+        Board::new(BoardSetting { clock, boot, retention: address.options.retention })
+    }
+
     /// Serves.
     pub(crate) fn start(
         self,
-        metrics: Arc<Metrics>,
+        shows: Shows,
         clock: Arc<dyn Clock>,
         health: watch::Receiver<Health>,
-        store: Arc<dyn Store>,
         address: &StoreAddress,
     ) -> Listening {
+        let Shows { metrics, board, store } = shows;
         let namespace = address.options.namespace.to_string();
-        let listings: Arc<dyn Listings> = Arc::new(StoreListings { store });
-        let sources = Sources { clock, health, namespace, listings, expositions: vec![metrics] };
+        let sources = Sources { clock, health, namespace, board, store, expositions: vec![metrics] };
         web::listen(Arc::new(Site::new(self.http, self.gate, sources)))
     }
-}
-
-/// The listings of one store.
-struct StoreListings {
-    store: Arc<dyn Store>,
-}
-
-impl std::fmt::Debug for StoreListings {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StoreListings").field("store", &self.store.location()).finish_non_exhaustive()
-    }
-}
-
-#[async_trait]
-impl Listings for StoreListings {
-    async fn jobs(&self) -> Result<Vec<u8>, Away> {
-        let read = async {
-            let session = AdminSession::begin(Arc::clone(&self.store), None, "cronward jobs".to_owned()).await?;
-            admin::jobs::views(&session).await
-        };
-        written(read.await)
-    }
-
-    async fn nodes(&self) -> Result<Vec<u8>, Away> {
-        written(self.store.nodes().await.map(|(now, nodes)| NodeView::all(&nodes, now)).map_err(AdminError::from))
-    }
-}
-
-fn written<T: Serialize>(read: Result<Vec<T>, AdminError>) -> Result<Vec<u8>, Away> {
-    let json = read.map_err(|error| error.to_string());
-    let json = json.and_then(|views| serde_json::to_vec(&views).map_err(|error| error.to_string()));
-    json.map_err(|error| {
-        tracing::debug!(error, "a listing was not read");
-        Away
-    })
 }

@@ -33,18 +33,18 @@ pub(super) struct JobsQuery {
 #[derive(Debug, Serialize)]
 pub(super) struct StoreView<'a> {
     #[serde(flatten)]
-    store: &'a StoreStanding,
+    pub(super) store: &'a StoreStanding,
     /// The store's clock.
-    now: DateTime<Utc>,
+    pub(super) now: DateTime<Utc>,
     /// When the current slots were read last.
-    read: Option<DateTime<Utc>>,
-    jobs: usize,
-    concerns: &'a [Concern],
+    pub(super) read: Option<DateTime<Utc>>,
+    pub(super) jobs: usize,
+    pub(super) concerns: &'a [Concern],
 }
 
 /// What a query says, or what is wrong with it.
 pub(super) fn queried<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, Problem> {
-    query.map(|Query(query)| query).map_err(|error| Problem::unreadable(&error.body_text()))
+    query.map(|Query(query)| query).map_err(|error| Problem::bad_request(error.body_text()))
 }
 
 /// What a path says; a name that none may have is the name of nothing.
@@ -70,10 +70,10 @@ pub(super) async fn jobs(
 ) -> Result<Response, Problem> {
     let query = queried(query)?;
     let filter = Filter::parse(query.q.as_deref().unwrap_or_default());
-    let filter = filter.map_err(|error| Problem::unreadable(&format!("q: {error}")))?;
+    let filter = filter.map_err(|error| Problem::bad_request(format!("q: {error}")))?;
     let (page, size) = (query.page.unwrap_or(1), query.per_page.unwrap_or(PAGE));
     if page == 0 || size == 0 || size > PAGE {
-        return Err(Problem::unreadable("page begins with 1, and per_page is 1 to 500"));
+        return Err(Problem::bad_request("page begins with 1, and per_page is 1 to 500"));
     }
     let shown = known(&site).await?;
     let wanted: Vec<&JobView> = shown.rows.iter().filter(|row| filter.wants(row)).map(|row| &row.view).collect();

@@ -7,6 +7,9 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+/// When the store may be there again, in seconds: a node looks each ten.
+const STORE_LATER: u64 = 10;
+
 /// Why a request was not answered as it wished. Holds nothing that the request itself said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
@@ -28,6 +31,15 @@ impl Problem {
 
     pub(super) fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "not-found", "there is nothing of this name")
+    }
+
+    pub(super) fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad-request", detail)
+    }
+
+    pub(super) fn store_away() -> Self {
+        let detail = "the store does not answer; the node goes on asking it";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "store-away", detail).retry_after(STORE_LATER)
     }
 
     pub(super) fn unauthorized() -> Self {

@@ -17,8 +17,6 @@ use crate::web::problem::Problem;
 const SEATS: usize = 4;
 /// How old what is known of the jobs may be.
 const FRESH: Duration = Duration::from_secs(1);
-/// When the store may be there again, in seconds.
-pub(super) const LATER: u64 = 10;
 
 /// The store, for whoever has a seat.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use axum::routing::{MethodRouter, get};
 use crate::config::Role;
 use crate::web::problem::Problem;
 use crate::web::site::Site;
-use crate::web::{api, figures, health};
+use crate::web::{api, figures, health, slots, stream};
 
 /// Who may ask for something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,13 +33,27 @@ pub(super) struct Route {
 }
 
 /// Every path below `base_path`.
-pub(super) const TABLE: [Route; 5] = [
+pub(super) const TABLE: [Route; 16] = [
     Route { path: "/healthz", need: Need::Nothing, handler: || get(health::alive) },
     Route { path: "/readyz", need: Need::Nothing, handler: || get(health::ready) },
     Route { path: "/metrics", need: Need::Figures, handler: || get(figures::metrics) },
-    Route { path: "/api/v1/jobs", need: Need::Role(Role::Viewer), handler: || get(api::jobs) },
-    Route { path: "/api/v1/nodes", need: Need::Role(Role::Viewer), handler: || get(api::nodes) },
+    Route { path: "/api/v1/jobs", need: VIEWER, handler: || get(api::jobs) },
+    Route { path: "/api/v1/jobs/{job}", need: VIEWER, handler: || get(api::job) },
+    Route { path: "/api/v1/jobs/{job}/slots", need: VIEWER, handler: || get(slots::of_job) },
+    Route { path: "/api/v1/slots/{job}/{slot}", need: VIEWER, handler: || get(slots::slot) },
+    Route { path: "/api/v1/slots/{job}/{slot}/why", need: VIEWER, handler: || get(slots::why) },
+    Route { path: "/api/v1/slots/{job}/{slot}/logs", need: VIEWER, handler: || get(slots::logs) },
+    Route { path: "/api/v1/attempts", need: VIEWER, handler: || get(slots::attempts) },
+    Route { path: "/api/v1/nodes", need: VIEWER, handler: || get(api::nodes) },
+    Route { path: "/api/v1/store", need: VIEWER, handler: || get(api::store) },
+    Route { path: "/api/v1/next", need: VIEWER, handler: || get(slots::next) },
+    Route { path: "/api/v1/locks", need: VIEWER, handler: || get(slots::locks) },
+    Route { path: "/api/v1/events", need: VIEWER, handler: || get(stream::events) },
+    Route { path: "/api/v1/openapi.json", need: VIEWER, handler: || get(api::description) },
 ];
+
+/// Who may look.
+const VIEWER: Need = Need::Role(Role::Viewer);
 
 /// The route that an answer came from, for the figures.
 #[derive(Clone, Copy, Debug)]

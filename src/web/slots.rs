@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::rejection::{PathRejection, QueryRejection};
-use axum::extract::{OriginalUri, Path, Query, State};
+use axum::extract::{Path, Query, State};
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
@@ -81,13 +81,13 @@ pub(super) async fn of_job(
     State(site): State<Arc<Site>>,
     path: Result<Path<String>, PathRejection>,
     query: Result<Query<SlotsQuery>, QueryRejection>,
-    OriginalUri(asked): OriginalUri,
+    asked: Uri,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let (name, query) = (job_name(&named(path)?)?, queried(query)?);
     let limit = query.limit.unwrap_or(PAGE);
     if limit == 0 || limit > LARGEST_PAGE {
-        return Err(Problem::unreadable("limit is 1 to 500"));
+        return Err(Problem::bad_request("limit is 1 to 500"));
     }
     let before: Option<SlotKey> = query.before.map(|key| key.parse()).transpose().map_err(unreadable("before"))?;
     let mut next = None;
@@ -117,7 +117,7 @@ struct LastKey {
 /// The current slot and those before it, or those before another.
 fn newest(job: &KnownJob, before: Option<SlotKey>, limit: usize, now: DateTime<Utc>) -> Result<Vec<Slot>, Problem> {
     if let Some(key) = before {
-        let none = || Problem::unreadable("before: no slot of the job contains that time");
+        let none = || Problem::bad_request("before: no slot of the job contains that time");
         let slot = job.timetable.slot_at(key.start()).ok_or_else(none)?;
         return Ok(job.timetable.older(&slot, HORIZON, limit));
     }
@@ -127,14 +127,14 @@ fn newest(job: &KnownJob, before: Option<SlotKey>, limit: usize, now: DateTime<U
 }
 
 fn unreadable<E: std::fmt::Display>(name: &'static str) -> impl FnOnce(E) -> Problem {
-    move |error| Problem::unreadable(&format!("{name}: {error}"))
+    move |error| Problem::bad_request(format!("{name}: {error}"))
 }
 
 /// `/slots/{job}/{slot}`: as `cronward show --json`.
 pub(super) async fn slot(
     State(site): State<Arc<Site>>,
     path: SlotPath,
-    OriginalUri(asked): OriginalUri,
+    asked: Uri,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let wanted = slot_ref(path)?;
@@ -155,7 +155,7 @@ pub(super) async fn slot(
 pub(super) async fn why(
     State(site): State<Arc<Site>>,
     path: SlotPath,
-    OriginalUri(asked): OriginalUri,
+    asked: Uri,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let wanted = slot_ref(path)?;
@@ -172,7 +172,7 @@ pub(super) async fn logs(
     State(site): State<Arc<Site>>,
     path: SlotPath,
     query: Result<Query<LogsQuery>, QueryRejection>,
-    OriginalUri(asked): OriginalUri,
+    asked: Uri,
 ) -> Result<Response, Problem> {
     let (wanted, query) = (slot_ref(path)?, queried(query)?);
     let read = async {
@@ -196,7 +196,7 @@ pub(super) async fn logs(
 pub(super) async fn attempts(
     State(site): State<Arc<Site>>,
     query: Result<Query<AttemptsQuery>, QueryRejection>,
-    OriginalUri(asked): OriginalUri,
+    asked: Uri,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let wanted = wanted(queried(query)?)?;
@@ -216,12 +216,12 @@ fn wanted(query: AttemptsQuery) -> Result<attempts::Wanted, Problem> {
     let states = words.map(state).collect::<Result<Vec<_>, _>>();
     let states = states.map_err(|word| {
         let known = "pending, running, retrying, done, failed, missed, skipped, or all";
-        Problem::unreadable(&format!("state: {word:?} is none of {known}"))
+        Problem::bad_request(format!("state: {word:?} is none of {known}"))
     })?;
-    let since = query.since.as_deref().map(crate::config::span).transpose().map_err(unreadable("since"))?;
+    let since = query.since.as_deref().map(crate::config::parse_duration).transpose().map_err(unreadable("since"))?;
     let since = since.unwrap_or(SINCE);
     if since > LONGEST_SINCE {
-        return Err(Problem::unreadable("since goes back 31d at the most"));
+        return Err(Problem::bad_request("since goes back 31d at the most"));
     }
     let jobs = query.job.as_deref().map(job_name).into_iter().collect::<Result<Vec<_>, _>>()?;
     Ok(attempts::Wanted { jobs, since, all: query.state.as_deref() == Some("all"), states })
@@ -234,7 +234,7 @@ async fn listed(session: &AdminSession, wanted: &attempts::Wanted) -> Result<Vec
     let count = jobs.flat_map(|job| job.timetable.slots(from, session.now)).take(MOST + 1).count();
     if count > MOST {
         let detail = "more than 2400 slots would have to be looked at: name a job, or a shorter time with since";
-        return Err(Problem::unreadable(detail));
+        return Err(Problem::bad_request(detail));
     }
     Ok(attempts::collect(session, wanted).await?)
 }
@@ -248,7 +248,7 @@ pub(super) async fn next(
     let query = queried(query)?;
     let count = query.count.unwrap_or(TICKS);
     if count == 0 || count > MOST_TICKS {
-        return Err(Problem::unreadable("count is 1 to 1000"));
+        return Err(Problem::bad_request("count is 1 to 1000"));
     }
     let name = query.job.as_deref().map(job_name).transpose()?;
     let look = site.reads.begin(&site.sources.store).await?;
@@ -261,11 +261,7 @@ pub(super) async fn next(
 }
 
 /// `/locks`: as `cronward locks --json`.
-pub(super) async fn locks(
-    State(site): State<Arc<Site>>,
-    OriginalUri(asked): OriginalUri,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
+pub(super) async fn locks(State(site): State<Arc<Site>>, asked: Uri, headers: HeaderMap) -> Result<Response, Problem> {
     let read = async {
         let look = site.reads.begin(&site.sources.store).await?;
         let none = || Problem::new(StatusCode::NOT_FOUND, "not-found", "this store keeps no locks");

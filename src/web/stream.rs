@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -24,31 +23,14 @@ use crate::clock::Mono;
 use crate::drive::timers;
 use crate::web::api::queried;
 use crate::web::problem::Problem;
-use crate::web::reads::LATER;
 use crate::web::site::Site;
 
-/// Streams at once.
-const MOST: usize = 64;
 /// Between two signs of life.
 const SIGN: Duration = Duration::from_secs(15);
+/// When there may be a place, in seconds.
+const LATER: u64 = 10;
 /// The longest that one stream lasts.
 const LONGEST: Duration = Duration::from_secs(3_600);
-
-/// The streams that there are.
-#[derive(Debug, Default)]
-pub(super) struct Streams(AtomicUsize);
-
-impl Streams {
-    pub(super) fn count(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// A place; none where all are taken.
-    fn take(&self) -> bool {
-        let more = |count| (count < MOST).then_some(count + 1);
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
-    }
-}
 
 /// One stream, until it is dropped.
 struct Listener {
@@ -63,7 +45,7 @@ struct Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.site.streams.0.fetch_sub(1, Ordering::Relaxed);
+        self.site.streams.leave();
     }
 }
 
@@ -160,3 +142,7 @@ fn told(moment: String, patch: &Patch) -> String {
     let _ = write!(frame, "id: {moment}\nevent: {}\ndata: {}\n\n", patch.event, patch.data);
     frame
 }
+
+#[cfg(test)]
+#[path = "stream_tests.rs"]
+mod stream_tests;
