@@ -51,6 +51,26 @@ impl Shows {
     }
 }
 
+/// What is shown on the port. Each is kept up to date while somebody looks.
+pub(crate) struct Shows {
+    /// Figures.
+    pub(crate) metrics: Arc<Metrics>,
+    /// The cluster.
+    pub(crate) board: Arc<Board>,
+    /// Where everything else is read.
+    pub(crate) store: Arc<dyn Store>,
+}
+
+impl Shows {
+    /// Reads for those who look; for ever.
+    pub(crate) fn follow(&self) {
+        let (metrics, board) = (Arc::clone(&self.metrics), Arc::clone(&self.board));
+        let (for_metrics, for_board) = (Arc::clone(&self.store), Arc::clone(&self.store));
+        tokio::spawn(async move { metrics.follow(&*for_metrics).await });
+        tokio::spawn(async move { board.follow(&*for_board).await });
+    }
+}
+
 impl Serving {
     /// As the file and the command line say.
     pub(crate) fn prepare(http: HttpConfig) -> Result<Self, Failure> {
