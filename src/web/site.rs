@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use crate::clock::Clock;
 use crate::config::HttpConfig;
 use crate::node::Health;
+use crate::web::examination::{Examination, Examiner};
 use crate::web::exposition::{Exposition, Requests};
 use crate::web::gate::Gate;
 use crate::web::hosts::KnownHosts;
@@ -30,6 +31,8 @@ pub struct Sources {
     pub listings: Arc<dyn Listings>,
     /// What operators may do; none where that is not served.
     pub operations: Option<Arc<Operations>>,
+    /// Tries the store; none where that is not served.
+    pub examination: Option<Arc<dyn Examination>>,
     /// Figures of others.
     pub expositions: Vec<Arc<dyn Exposition>>,
 }
@@ -42,6 +45,7 @@ pub struct Site {
     pub(super) sources: Sources,
     pub(super) hosts: KnownHosts,
     pub(super) requests: Requests,
+    pub(super) examiner: Option<Examiner>,
     pub(super) jobs: Cached,
     pub(super) nodes: Cached,
 }
@@ -52,7 +56,8 @@ impl Site {
         let cached = || Cached::new(Arc::clone(&sources.clock));
         let (jobs, nodes) = (cached(), cached());
         let hosts = KnownHosts::new(http.public_url.as_deref());
-        Self { http, gate, hosts, requests: Requests::default(), jobs, nodes, sources }
+        let examiner = sources.examination.clone().map(Examiner::new);
+        Self { http, gate, hosts, requests: Requests::default(), examiner, jobs, nodes, sources }
     }
 
     /// A path as browsers know it: what stands in front may serve other things beside it.

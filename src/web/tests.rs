@@ -91,6 +91,7 @@ impl Stand {
             namespace: "prod".to_owned(),
             listings: Arc::<FakeStore>::clone(&store),
             operations: None,
+            examination: None,
             expositions: vec![Arc::new(OneFigure)],
         };
         let door = Door::of(Arc::new(Site::new(http, Arc::clone(&gate), sources)));
