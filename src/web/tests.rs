@@ -122,6 +122,7 @@ impl Stand {
             activity: Arc::new(Activity::new(Arc::new(clock.clone()))),
             node: NodeName::new("a").unwrap(),
             operations: Some(Arc::new(operations)),
+            examination: None,
             store: kept,
             expositions: vec![Arc::new(OneFigure)],
         };
