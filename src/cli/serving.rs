@@ -20,9 +20,7 @@ use crate::node::{Command, Health};
 use crate::observe::view::DoctorView;
 use crate::observe::{FanOut, Journal, Observer};
 use crate::store::{Store, StoreOptions};
-use crate::web::{
-    self, Activity, Examination, Exposition, Gate, Listening, Operations, PlannedJobs, Site, Sources,
-};
+use crate::web::{self, Activity, Examination, Exposition, Gate, Listening, Operations, PlannedJobs, Site, Sources};
 
 /// What is needed to serve the port, looked at before anything is started.
 pub(crate) struct Serving {
@@ -45,26 +43,6 @@ pub(crate) struct Shows {
     pub(crate) store: Arc<dyn Store>,
     /// What operators may do.
     pub(crate) operations: Option<Operations>,
-}
-
-impl Shows {
-    /// Reads for those who look; for ever.
-    pub(crate) fn follow(&self) {
-        let (metrics, board) = (Arc::clone(&self.metrics), Arc::clone(&self.board));
-        let (for_metrics, for_board) = (Arc::clone(&self.store), Arc::clone(&self.store));
-        tokio::spawn(async move { metrics.follow(&*for_metrics).await });
-        tokio::spawn(async move { board.follow(&*for_board).await });
-    }
-}
-
-/// What is shown on the port. Each is kept up to date while somebody looks.
-pub(crate) struct Shows {
-    /// Figures.
-    pub(crate) metrics: Arc<Metrics>,
-    /// The cluster.
-    pub(crate) board: Arc<Board>,
-    /// Where everything else is read.
-    pub(crate) store: Arc<dyn Store>,
 }
 
 impl Shows {

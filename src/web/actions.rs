@@ -150,8 +150,8 @@ pub(super) async fn job_form(
 }
 
 /// The form with what was typed, where who asked can mend it there.
-fn once_more(ask: &Ask, verb: Verb, refusal: Refusal, said: &ActionBody) -> Result<Response, Problem> {
-    let Refusal { problem, look } = refusal;
+fn once_more(ask: &Ask, verb: Verb, refusal: ActionRefusal, said: &ActionBody) -> Result<Response, Problem> {
+    let ActionRefusal { problem, look } = refusal;
     match look.filter(|_| problem.is_conflict() || problem.is_bad_request()) {
         None => Err(problem),
         Some(look) => {

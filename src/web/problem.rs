@@ -10,9 +10,6 @@ use serde_json::{Value, json};
 /// When the store may be there again, in seconds: a node looks each ten.
 const STORE_LATER: u64 = 10;
 
-/// When the store may be there again, in seconds: a node looks each ten.
-const STORE_LATER: u64 = 10;
-
 /// Why a request was not answered as it wished. Holds nothing that the request itself said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem {

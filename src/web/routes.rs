@@ -95,9 +95,6 @@ pub(super) const WRITES: [Route; 12] = [
     Route { path: "/jobs/{job}/resume", need: OPERATOR, handler: || post(actions::job_form) },
 ];
 
-/// Who may look.
-const VIEWER: Need = Need::Role(Role::Viewer);
-
 /// The route that an answer came from, for the figures.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Matched(pub(super) &'static str);

@@ -75,7 +75,8 @@ pub(in crate::web) async fn slot(ask: Ask, Path((job, slot)): Path<(String, Stri
     let wanted = reference(&format!("{job}@{slot}"))?;
     let shown = ask.site.sources.board.look(0);
     let look = ask.site.reads.begin(&ask.site.sources.store).await?;
-    let line = ask.site.sources.operations.as_ref().map_or_else(CommandLine::default, |operations| operations.line.clone());
+    let line =
+        ask.site.sources.operations.as_ref().map_or_else(CommandLine::default, |operations| operations.line.clone());
     let mut facts = why::facts(&look.session, &wanted, line).await?;
     look.session.read_outputs(&mut facts.record).await?;
     let known = look.session.catalog.find(facts.record.slot.job())?;
@@ -122,7 +123,8 @@ fn raw(record: &SlotRecord, attempt: u32) -> Result<Response, Problem> {
     let run = record.runs.iter().find(|run| run.attempt == attempt).ok_or_else(Problem::not_found)?;
     let text = run.output.as_ref().map(|output| output.text.clone()).unwrap_or_default();
     // Names and keys have no character that a header has to have quoted.
-    let file = format!("inline; filename=\"{}-{}-{attempt}.txt\"", record.slot.job(), record.slot.key()).replace(':', "");
+    let file =
+        format!("inline; filename=\"{}-{}-{attempt}.txt\"", record.slot.job(), record.slot.key()).replace(':', "");
     let file = HeaderValue::try_from(file).map_err(|_| Problem::not_found())?;
     let mut response = ([(CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response();
     response.headers_mut().insert(CONTENT_DISPOSITION, file);
