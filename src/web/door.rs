@@ -12,6 +12,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 
+use crate::web::gzip;
 use crate::web::headers::secure;
 use crate::web::problem::{Problem, wants_page, written};
 use crate::web::routes::{Matched, Peer, router};
@@ -52,7 +53,7 @@ impl Door {
         B: HttpBody<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let page = wants_page(request.headers());
+        let (page, small) = (wants_page(request.headers()), gzip::is_read(request.headers()));
         let answered = tokio::time::timeout(LONGEST, self.pass(ends, request)).await;
         let late = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timeout", "it took longer than 10 s");
         let mut response = match answered {
@@ -62,7 +63,7 @@ impl Door {
         };
         let route = response.extensions_mut().remove::<Matched>().map_or(NOWHERE, |matched| matched.0);
         self.site.requests.count(route, response.status().as_u16());
-        response = written(response, page);
+        response = gzip::packed(written(response, page), small).await;
         secure(response.headers_mut(), self.site.http.behind_tls_proxy);
         response
     }

@@ -16,6 +16,7 @@ mod door;
 mod exposition;
 mod figures;
 mod gate;
+mod gzip;
 mod headers;
 mod health;
 mod hosts;
