@@ -66,6 +66,8 @@ pub mod lock;
 #[doc(hidden)]
 pub mod machine;
 #[doc(hidden)]
+pub mod message;
+#[doc(hidden)]
 #[cfg(feature = "http")]
 pub mod metrics;
 #[doc(hidden)]

@@ -8,7 +8,7 @@ pub(crate) const SIMULATOR: &str = "simulate";
 
 /// The layers from the ground up; a module knows what is below it, and beside it only what [`BESIDE`] lists.
 const LAYERS: [&[&str]; 9] = [
-    &["slot", "job", "resource", "clock", "reply", "error", "event", "wake", "text", "file"],
+    &["slot", "job", "resource", "clock", "reply", "error", "event", "wake", "message", "text", "file"],
     &["machine", "schedule"],
     &["store", "exec", "observe"],
     &["drive"],
@@ -46,8 +46,10 @@ const ABOVE_ADAPTERS: &[&str] = &["layer", "conformance"];
 pub(crate) const ADAPTERS: &[&str] = &["redis", "sql", "etcd", "zookeeper", "memory"];
 
 /// Modules that are pure: values in, values out.
-const PURE: &[&str] =
-    &["slot", "job", "resource", "reply", "error", "event", "wake", "text", "machine", "schedule", "verify", SIMULATOR];
+const PURE: &[&str] = &[
+    "slot", "job", "resource", "reply", "error", "event", "wake", "message", "text", "machine", "schedule", "verify",
+    SIMULATOR,
+];
 
 /// The parts of other modules that are as pure.
 const PURE_PARTS: &[(&str, &str)] = &[

@@ -14,12 +14,14 @@ use super::masters::{Heard, Masters};
 use crate::clock::between;
 use crate::error::Reply;
 use crate::job::{JobName, NodeName};
+use crate::message::{Delivery, DeliveryReply, MessageKey, Telling, Topic, UntoldMessage};
 use crate::slot::{
     Attempt, Audit, JobLatest, Lease, Mark, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token, Verdict,
     VerdictRecord,
 };
 use crate::store::backend::Opened;
 use crate::store::hints::Hints;
+use crate::store::messages;
 use crate::store::redis::RedisStore;
 use crate::store::redlock::{lease, median, records};
 use crate::store::{
@@ -37,6 +39,8 @@ pub(in crate::store) const CAPABILITY: Capability = Capability {
     clock: StoreClock::Servers,
     poll: POLL,
     locks: false,
+    tells_changes: false,
+    messages: false,
     ..crate::store::redis::adapter::CAPABILITY
 };
 
@@ -211,6 +215,18 @@ impl Store for RedlockStore {
         let heard = self.masters.ask(call!(jobs.to_vec(), |master, jobs| master.latest(&jobs))).await;
         let answer = self.is_enough(&heard).then(|| records::latest(jobs.len(), &heard.said));
         self.settled(Op::Latest, heard, answer)
+    }
+
+    async fn tell(&self, _: &MessageKey, _: &NodeName, _: Token, _: Duration) -> Reply<Telling> {
+        messages::unkept(Op::Tell, &self.location)
+    }
+
+    async fn told(&self, _: &MessageKey, _: Token, _: &Delivery) -> Reply<DeliveryReply> {
+        messages::unkept(Op::Told, &self.location)
+    }
+
+    async fn untold(&self, _: &[Topic]) -> Reply<(DateTime<Utc>, Vec<UntoldMessage>)> {
+        messages::unkept(Op::Untold, &self.location)
     }
 
     fn subscribe(&self) -> Wakeups {
