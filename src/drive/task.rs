@@ -268,7 +268,7 @@ impl Drive {
                 Action::AskPause => {
                     let (tools, job) = (Arc::clone(&self.tools), self.machine.slot().job().clone());
                     pending.push(Box::pin(async move {
-                        ActionOutcome::Pause(locks::is_paused(&*tools.store, &job, &*tools.clock).await)
+                        ActionOutcome::Pause(locks::is_paused(&*tools.store, &job).await)
                     }));
                 }
                 Action::GiveBack { lease, run } => {

@@ -10,6 +10,7 @@ use crate::admin::lookup::{self, SlotRef};
 use crate::admin::{AdminSession, KnownJob};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
+use crate::cli::guarded::around::waits_for_itself;
 use crate::cli::guarded::run::{Guarded, listen, node_name};
 use crate::cli::guarded::task::Task;
 use crate::cli::guarded::verdict::{ReportFile, Telling, Verdict, finish, judge, not_begun};
@@ -76,7 +77,11 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
         console
             .note(format_args!("cronward: {} is older than the records that the store keeps: {FORGOTTEN}", task.slot));
     }
-    if let Some(verdict) = not_begun(&task.slot, now) {
+    let refused = match not_begun(&task.slot, now) {
+        Some(verdict) => Some(verdict),
+        None => waits_for_itself(&task, &store, |name| std::env::var(name).ok()).await,
+    };
+    if let Some(verdict) = refused {
         let report = args.report.as_deref().map(ReportFile::begin).transpose()?;
         let telling = Telling { report, json: args.output.json, undo: None };
         return finish(&Account::new(task.slot), &verdict, telling, console);

@@ -21,6 +21,7 @@ pub(super) const CASES: &[Case] = &[
     case!("registry", a_restarted_node_takes_the_place_of_its_earlier_instance),
     case!("registry", a_pause_is_known_to_all),
     case!("registry", a_pause_replaces_the_earlier_one),
+    case!("registry", the_pause_of_one_job_is_told_with_the_stores_clock),
     case!("registry", a_resume_ends_the_pause_and_keeps_who_began_it),
     case!("registry", resuming_what_is_not_paused_changes_nothing),
     case!("registry", an_inspection_answers_in_the_order_asked),
@@ -181,6 +182,26 @@ async fn a_pause_replaces_the_earlier_one(bench: &Bench) -> CaseOutcome {
     let pauses = bench.store.pauses().await?;
     let shown: Vec<_> = pauses.iter().map(|(job, pause)| (job.as_str(), pause.until)).collect();
     ensure_eq!(shown, vec![("backup", None), ("push", None)]);
+    Ok(())
+}
+
+async fn the_pause_of_one_job_is_told_with_the_stores_clock(bench: &Bench) -> CaseOutcome {
+    let (name, other) = (job_name("push")?, job_name("backup")?);
+    let (now, pause) = bench.store.pause_of(&name).await?;
+    ensure!(is_recent(bench, now), "at {now}");
+    ensure_eq!(pause, None);
+    bench.store.pause(&other, None, &audit("pause")).await?;
+    ensure_eq!(bench.store.pause_of(&name).await?.1, None);
+    bench.store.pause(&name, Some(bench.at(600)), &audit("pause")).await?;
+    let (now, pause) = bench.another().await?.pause_of(&name).await?;
+    let pause = take!(pause, Some(pause) => pause);
+    let pauses = bench.store.pauses().await?;
+    ensure_eq!(pauses.last(), Some(&(name.clone(), pause.clone())));
+    ensure!(now >= pause.since && pause.remaining(now).is_some(), "since {}, at {now}", pause.since);
+    bench.store.resume(&name, &audit("resume")).await?;
+    let (now, ended) = bench.store.pause_of(&name).await?;
+    let ended = take!(ended, Some(pause) => pause);
+    ensure!(ended.ended.is_some() && ended.remaining(now).is_none(), "{ended:?} at {now}");
     Ok(())
 }
 

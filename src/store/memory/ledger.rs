@@ -345,6 +345,11 @@ impl Ledger {
     pub fn pauses(&self) -> Vec<(JobName, Pause)> {
         self.pauses.iter().map(|(job, pause)| (job.clone(), pause.clone())).collect()
     }
+
+    /// The last pause of one job ([`crate::store::Store::pause_of`]).
+    pub fn pause_of(&self, job: &JobName) -> Option<Pause> {
+        self.pauses.get(job).cloned()
+    }
 }
 
 impl Ledger {

@@ -157,6 +157,10 @@ impl Ruled for MemoryStore {
         Ok(self.with_ledger(|ledger, _| ledger.pauses()))
     }
 
+    async fn pause_known(&self, job: &JobName) -> Reply<(DateTime<Utc>, Option<Pause>)> {
+        Ok(self.with_ledger(|ledger, now| (now, ledger.pause_of(job))))
+    }
+
     async fn register_jobs(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
         Ok(self.with_ledger(|ledger, now| ledger.register(jobs, now)))
     }

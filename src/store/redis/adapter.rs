@@ -166,8 +166,14 @@ impl Store for RedisStore {
     async fn pauses(&self) -> Reply<Vec<(JobName, Pause)>> {
         let key = self.keys.pauses();
         let jobs = self.table((Op::Pauses, &key), |reply| records::paused_jobs(reply, &key)).await?;
-        let pauses = try_join_all(jobs.into_iter().map(async |job| self.pause_of(job).await)).await?;
+        let pauses = try_join_all(jobs.into_iter().map(async |job| self.own_pause(job).await)).await?;
         Ok(pauses.into_iter().flatten().collect())
+    }
+
+    async fn pause_of(&self, job: &JobName) -> Reply<(DateTime<Utc>, Option<Pause>)> {
+        let key = self.keys.pause(job);
+        let read = |reply: &_| records::pause_at(reply, &key);
+        self.ask((Op::Pauses, &key), &script::PAUSE_OF, &Args::keys([key.clone()]), read).await
     }
 
     async fn register(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
@@ -286,7 +292,7 @@ impl RedisStore {
         self.call((Op::Latest, &key), redis::cmd("GET").arg(&key), |reply| records::latest(reply, &key)).await
     }
 
-    async fn pause_of(&self, job: JobName) -> Reply<Option<(JobName, Pause)>> {
+    async fn own_pause(&self, job: JobName) -> Reply<Option<(JobName, Pause)>> {
         let key = self.keys.pause(&job);
         let pause =
             self.call((Op::Pauses, &key), redis::cmd("GET").arg(&key), |reply| records::pause(reply, &key)).await?;

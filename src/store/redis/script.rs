@@ -39,6 +39,7 @@ scripts! {
     (INSPECT, "prelude" "inspect")
     (PAUSE, "prelude" "registry" => "pause")
     (RESUME, "prelude" "registry" => "resume")
+    (PAUSE_OF, "prelude" "registry" => "pause_of")
     (REGISTER, "prelude" "registry" => "register")
     (HEARTBEAT, "prelude" "registry" => "heartbeat")
     (NODES, "prelude" "registry" => "nodes")

@@ -29,9 +29,27 @@ fn odd(table: &str) -> impl Fn(Why) -> SqlFault + '_ {
 
 /// The job's last pause, which nobody else changes until the transaction ends.
 async fn pause_of<S: Session>(tx: &mut S, scope: &Scope, job: &JobName) -> Result<Option<Pause>, SqlFault> {
-    let asked = values![scope.namespace.as_str(), job.as_str()];
-    let rows = tx.fetch(tx.texts().pause_get, asked).await?;
+    read_pause(tx, scope, job, tx.texts().pause_get).await
+}
+
+async fn read_pause<S: Session>(
+    tx: &mut S,
+    scope: &Scope,
+    job: &JobName,
+    statement: &'static str,
+) -> Result<Option<Pause>, SqlFault> {
+    let rows = tx.fetch(statement, values![scope.namespace.as_str(), job.as_str()]).await?;
     rows.first().map(row::pause).transpose().map_err(odd("pauses"))
+}
+
+/// The job's last pause, with the clock. Reads only.
+pub(super) async fn pause_known<S: Session>(
+    tx: &mut S,
+    scope: &Scope,
+    job: &JobName,
+) -> Result<(DateTime<Utc>, Option<Pause>), SqlFault> {
+    let pause = read_pause(tx, scope, job, tx.texts().pause_read).await?;
+    Ok((tx.now(), pause))
 }
 
 async fn set_pause<S: Session>(tx: &mut S, scope: &Scope, job: &JobName, pause: &Pause) -> Result<(), SqlFault> {

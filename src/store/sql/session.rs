@@ -200,6 +200,7 @@ statements! {
         output_read,
         latest_read,
         pause_get,
+        pause_read,
         pause_set,
         pauses,
         jobs_register,

@@ -259,6 +259,10 @@ impl Store for Broken {
         self.right.pauses().await
     }
 
+    async fn pause_of(&self, job: &JobName) -> Reply<(DateTime<Utc>, Option<Pause>)> {
+        self.right.pause_of(job).await
+    }
+
     async fn register(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
         Ok(self.apply(|flaw, ledger, now| flaw.register(ledger, jobs, now)))
     }

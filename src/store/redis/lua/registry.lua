@@ -50,6 +50,12 @@ local function pause()
   return { 'applied' }
 end
 
+-- A job's last pause, with the clock.
+-- KEYS 1 the job's pause
+local function pause_of()
+  return { now_ms(), redis.call('GET', KEYS[1]) }
+end
+
 -- Operator: ends the pause now. The record then names who ended it, too.
 -- KEYS 1 the job's pause; ARGV 1 job, 2 channel, 3 the verb's JSON up to the time
 local function resume()

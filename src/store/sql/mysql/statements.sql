@@ -188,6 +188,10 @@ JOIN cronward_turns AS t ON t.namespace = asked.namespace AND t.job = named.name
 -- A job's last pause; nobody else changes it until this transaction ends.
 SELECT job, since_ms, until_ms, audit FROM cronward_pauses WHERE namespace = ? AND job = ? FOR UPDATE
 
+-- name: pause_read
+-- A job's last pause, to look at.
+SELECT job, since_ms, until_ms, audit FROM cronward_pauses WHERE namespace = ? AND job = ?
+
 -- name: pause_set
 -- Sets a job's pause in place of an earlier one.
 INSERT INTO cronward_pauses (namespace, job, since_ms, until_ms, audit)

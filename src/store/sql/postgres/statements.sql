@@ -172,6 +172,10 @@ JOIN cronward_turns AS t ON t.namespace = $1 AND t.job = asked.name
 -- A job's last pause; nobody else changes it until this transaction ends.
 SELECT job, since_ms, until_ms, audit FROM cronward_pauses WHERE namespace = $1 AND job = $2 FOR UPDATE
 
+-- name: pause_read
+-- A job's last pause, to look at.
+SELECT job, since_ms, until_ms, audit FROM cronward_pauses WHERE namespace = $1 AND job = $2
+
 -- name: pause_set
 -- Sets a job's pause in place of an earlier one.
 INSERT INTO cronward_pauses (namespace, job, since_ms, until_ms, audit)

@@ -334,6 +334,10 @@ impl<D: Dialect> Ruled for ServerStore<D> {
         transaction!(self, Op::Pauses, Snapshot, |tx| registry::pauses(tx, &self.scope))
     }
 
+    async fn pause_known(&self, job: &JobName) -> Reply<(DateTime<Utc>, Option<Pause>)> {
+        transaction!(self, Op::Pauses, Snapshot, |tx| registry::pause_known(tx, &self.scope, job))
+    }
+
     async fn register_jobs(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
         transaction!(self, Op::Register, Committed, |tx| registry::register(tx, &self.scope, jobs))
     }

@@ -89,6 +89,10 @@ SELECT l.job, l.latest FROM json_each(?2) AS asked CROSS JOIN latest AS l ON l.n
 -- A job's last pause.
 SELECT job, since_ms, until_ms, audit FROM pauses WHERE namespace = ?1 AND job = ?2
 
+-- name: pause_read
+-- A job's last pause, to look at.
+SELECT job, since_ms, until_ms, audit FROM pauses WHERE namespace = ?1 AND job = ?2
+
 -- name: pause_set
 -- Sets a job's pause in place of an earlier one.
 INSERT INTO pauses (namespace, job, since_ms, until_ms, audit)
