@@ -79,7 +79,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     #[cfg(feature = "http")]
     let metrics = settings.port.as_ref().map(|port| port.metrics(&clock, &watched, journal.as_ref(), &address));
     #[cfg(feature = "http")]
-    let counting = metrics.clone().map(|metrics| metrics as Arc<dyn Observer>);
+    let counting = settings.port.as_ref().zip(metrics.clone()).map(|(port, metrics)| port.hearing(metrics));
     #[cfg(not(feature = "http"))]
     let counting = None;
     let observer = observer(journal.as_ref(), counting);
@@ -91,6 +91,9 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     let ports = Ports { store, clock, entropy, launcher, observer: Arc::clone(&observer) };
     let node = Node::new(identity, ports, plan).map_err(|error| Failure::Configuration(error.to_string()))?;
     let (commands, inbox) = mpsc::channel(8);
+    #[cfg(feature = "http")]
+    let operations =
+        settings.port.as_ref().map(|port| port.operations(Arc::clone(&shown), &commands, (&path, &config), &address));
     let signals = Signals::listen()?;
     let rotation = (!address.from_command_line).then_some(rotation);
     #[cfg(feature = "http")]
@@ -103,7 +106,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     let listening = settings.port.zip(metrics).map(|(port, metrics)| {
         let (followed, of) = (Arc::clone(&metrics), Arc::clone(&shown));
         tokio::spawn(async move { followed.follow(&*of).await });
-        port.start(metrics, time, watched.clone(), shown, &address)
+        port.start(metrics, time, watched.clone(), shown, &address, operations)
     });
     tokio::spawn(signals.obey(commands, reloader));
     tokio::spawn(tell_service_manager(watched));

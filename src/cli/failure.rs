@@ -87,6 +87,7 @@ impl From<AdminError> for Failure {
     fn from(error: AdminError) -> Self {
         match error {
             AdminError::Unknown(what) => Self::Usage(what),
+            AdminError::Passed(what) => Self::Usage(format!("--until {what}")),
             AdminError::Unusable(what) => Self::Configuration(what),
             AdminError::Store(error) => Self::Store(error),
             AdminError::Internal(what) => Self::Internal(what),

@@ -59,6 +59,7 @@ const PURE_PARTS: &[(&str, &str)] = &[
     ("node", "machine"),
     ("node", "membership"),
     ("node", "plan"),
+    ("node", "request"),
     ("node", "resets"),
     ("node", "verdicts"),
 ];
