@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Checks everything in deploy/: each file by the program that will read it. Needs the program `cronward`, as it was built for the tests
+# or in CRONWARD. A tool that is missing is installed, or is a failure. With names of checks only those are made.
+set -euo pipefail
+
+cd "$(dirname "$0")/../.."
+CRONWARD=$(realpath "${CRONWARD:-target/debug/cronward}")
+[ -x "$CRONWARD" ] || { echo "deploy-check: $CRONWARD is not there: cargo test --workspace --all-features --no-run builds it" >&2; exit 1; }
+export CRONWARD
+tools=$(scripts/install-deploy-tools.sh)
+export PATH=$tools/bin:$PATH:/usr/sbin
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+    echo "deploy-check: $1" >&2
+    exit 1
+}
+
+yaml() {
+    # Templates of the chart are no YAML before they are rendered.
+    find deploy -name '*.yaml' -not -path '*/templates/*' -print0 | sort -z | xargs -0 yamllint --strict -c scripts/deploy/yamllint.yaml
+}
+
+scripts() {
+    # SC2317: functions that a trap calls.
+    find scripts .ci deploy tests -type f \( -name '*.sh' -o -path '.ci/run' \) -print0 | sort -z | xargs -0 shellcheck -x -e SC2317
+}
+
+prometheus() {
+    promtool check rules deploy/prometheus/alerts.yaml
+    (cd deploy/prometheus && promtool test rules alerts_test.yaml)
+}
+
+kubernetes() {
+    python3 scripts/deploy/kubernetes.py "$CRONWARD"
+}
+
+checks=(yaml scripts prometheus kubernetes)
+for check in "${@:-${checks[@]}}"; do
+    [[ " ${checks[*]} " == *" $check "* ]] || fail "there is no check $check, only ${checks[*]}"
+    echo "deploy-check: $check ($(date -u +%H:%M:%S))"
+    "$check" >"$work/said" 2>&1 || { cat "$work/said" >&2; fail "$check failed"; }
+    sed 's/^/    /' "$work/said"
+done
+echo "deploy-check: all well ($(date -u +%H:%M:%S))"
