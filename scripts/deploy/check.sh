@@ -36,7 +36,28 @@ kubernetes() {
     python3 scripts/deploy/kubernetes.py "$CRONWARD"
 }
 
-checks=(yaml scripts prometheus kubernetes)
+images() {
+    mkdir "$work/images"
+    scripts/deploy/images.sh "$(scripts/deploy/rootfs.sh "$tools")" "$work/images"
+}
+
+packages() {
+    mkdir "$work/packages"
+    unshare --mount scripts/deploy/installed.sh "$(scripts/deploy/rootfs.sh "$tools")" "$work/packages"
+}
+
+rotation() {
+    # As whoever runs this: the account of the daemon need not be here. -d changes nothing.
+    sed "s/su cronward cronward/su $(id -un) $(id -gn)/" deploy/logrotate/cronward >"$work/rotation"
+    chmod 644 "$work/rotation"
+    logrotate -d "$work/rotation" 2>&1 | tee "$work/rotated"
+    if grep -i error "$work/rotated"; then
+        fail "logrotate refuses deploy/logrotate/cronward"
+    fi
+    grep -q 'after 1 days\|weekly' "$work/rotated"
+}
+
+checks=(yaml scripts prometheus kubernetes images packages rotation)
 for check in "${@:-${checks[@]}}"; do
     [[ " ${checks[*]} " == *" $check "* ]] || fail "there is no check $check, only ${checks[*]}"
     echo "deploy-check: $check ($(date -u +%H:%M:%S))"
