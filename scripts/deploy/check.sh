@@ -57,7 +57,38 @@ rotation() {
     grep -q 'after 1 days\|weekly' "$work/rotated"
 }
 
-checks=(yaml scripts prometheus kubernetes images packages rotation)
+# What the page says is what comes of it, with processes in place of containers.
+compose() {
+    check-jsonschema --builtin-schema vendor.compose-spec deploy/compose/compose.yaml
+    mkdir "$work/compose"
+    cp deploy/compose/prometheus.yaml deploy/prometheus/alerts.yaml "$work/compose"
+    promtool check config "$work/compose/prometheus.yaml"
+    deploy/compose/walk.sh --local
+}
+
+# What systemd says of the unit with its drop-ins, as deploy/systemd/README.md tells it.
+exposure() {
+    local folder=$work/exposure drop_ins
+    mkdir -p "$folder/etc/systemd/system/cronward.service.d"
+    cp deploy/systemd/cronward.service "$folder/etc/systemd/system"
+    drop_ins=$folder/etc/systemd/system/cronward.service.d
+    # Ten times the number that it shows.
+    for bound in hardened:67 port-only:19; do
+        cp "deploy/systemd/cronward.service.d/${bound%:*}.conf" "$drop_ins"
+        systemd-analyze security --offline=yes --root="$folder" --threshold="${bound#*:}" cronward.service >"$work/exposed" 2>&1 ||
+            { cat "$work/exposed"; fail "${bound%:*}.conf leaves more open than it should"; }
+        echo "${bound%:*}.conf: $(tail -n 1 "$work/exposed")"
+        rm "$drop_ins"/*
+    done
+}
+
+proxy() {
+    mkdir -m 755 "$work/proxy"
+    chmod 755 "$work"
+    scripts/deploy/proxy.sh "$work/proxy"
+}
+
+checks=(yaml scripts prometheus kubernetes images packages rotation exposure compose proxy)
 for check in "${@:-${checks[@]}}"; do
     [[ " ${checks[*]} " == *" $check "* ]] || fail "there is no check $check, only ${checks[*]}"
     echo "deploy-check: $check ($(date -u +%H:%M:%S))"
