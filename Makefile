@@ -4,7 +4,7 @@ CARGO ?= cargo
 CARGO_DENY_VERSION = 0.20.2
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-servers model-long lint fmt clippy doc deny tree features units fuzz-check sequences-long sim sim-fresh sim-long sim-speed bench overload report chaos chaos-stores ci
+.PHONY: help test test-servers model-long lint fmt clippy doc deny tree features units deploy-check fuzz-check sequences-long sim sim-fresh sim-long sim-speed bench overload report chaos chaos-stores ci
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -49,6 +49,10 @@ features: ## Check that the library compiles bare, with each store alone, and as
 
 units: ## Let systemd read the unit files
 	@scripts/check-units.sh
+
+deploy-check: ## Check everything in deploy/ by the programs that will read it
+	$(CARGO) test --workspace --all-features --no-run --quiet
+	@scripts/deploy/check.sh
 
 # With the compiler that builds all else, and without libFuzzer, which is C++.
 fuzz-check: ## Check that the fuzz targets fit the library

@@ -27,7 +27,7 @@ lean() {
     local features=$1 part parts
     shift
     parts=$(cargo tree --locked -e normal --prefix none --format '{p} {f}' --no-default-features --features "$features" |
-        grep '^tokio v' | tr ', ' '\n\n' | sort -u)
+        grep '^tokio v' | tr ', ' '\n' | sort -u)
     grep -qx sync <<<"$parts"
     for part in "$@"; do
         if grep -qx "$part" <<<"$parts"; then

@@ -19,7 +19,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, LoadError, NodeConfig, StoreConfig};
 use crate::drive::Entropy;
 use crate::event::Event;
-use crate::exec::{Launcher, Output};
+use crate::exec::{Launcher, Orphanage, Output};
 use crate::node::{Command, Health, Identity, Node, Plan, Ports};
 use crate::observe::{FanOut, Journal, NodeLog, Observer};
 use crate::store::layer::Rotation;
@@ -95,6 +95,9 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     let operations =
         settings.port.as_ref().map(|port| port.operations(Arc::clone(&shown), &commands, (&path, &config), &address));
     let signals = Signals::listen()?;
+    if let Some(orphanage) = Orphanage::of_first_process().map_err(no_signals)? {
+        tokio::spawn(orphanage.tend());
+    }
     let rotation = (!address.from_command_line).then_some(rotation);
     #[cfg(feature = "http")]
     let also: Option<Also> = settings.port.as_ref().map(|port| Arc::new(port.reread()) as Also);
@@ -200,9 +203,13 @@ fn fixed(file: &Config) -> impl PartialEq {
     (kept, store.url_file.clone(), store.namespace.clone(), store.op_timeout, store.retention)
 }
 
+fn no_signals(error: std::io::Error) -> Failure {
+    Failure::Internal(format!("cannot take signals: {error}"))
+}
+
 impl Signals {
     fn listen() -> Result<Self, Failure> {
-        let listen = |kind| signal(kind).map_err(|error| Failure::Internal(format!("cannot take signals: {error}")));
+        let listen = |kind| signal(kind).map_err(no_signals);
         Ok(Self {
             terminate: listen(SignalKind::terminate())?,
             interrupt: listen(SignalKind::interrupt())?,

@@ -11,13 +11,14 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 use tokio::net::UnixStream;
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::exec::capture::Capture;
 use crate::exec::env_file::{EnvFiles, Variables};
 use crate::exec::messages::{CommandPlan, Refusal, Request};
+use crate::exec::orphans::Keeper;
 use crate::exec::passing::{Stream, Streams};
 use crate::exec::running::{Attendant, Renewals};
 use crate::exec::{Environment, PlaceholderError, Running, environment, shim};
@@ -89,7 +90,7 @@ struct Ties {
 
 /// A shim that was started, and our ends of what it holds.
 struct Started {
-    shim: Child,
+    shim: Keeper,
     socket: StdUnixStream,
     pipes: Vec<(OwnedFd, Option<Stream>)>,
 }
@@ -297,7 +298,7 @@ fn start(path: &Path, label: &str, output: Output, inherited: Environment) -> io
     command.process_group(0);
     command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(stdout).stderr(stderr);
     // The command goes out of scope here, and with it the writing ends of the pipes.
-    Ok(Started { shim: command.spawn()?, socket, pipes })
+    Ok(Started { shim: Keeper::start(&mut command)?, socket, pipes })
 }
 
 #[cfg(test)]
