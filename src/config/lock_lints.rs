@@ -112,7 +112,10 @@ fn without_end(ctx: &Context<'_>, lock: &LockName, users: &[(&Draft, u32)]) {
     }
     let rest = endless.get(MOST_TOLD..).unwrap_or_default();
     if let Some(first) = rest.first() {
-        tell(first, format!("{} more jobs may hold {lock} without end: {}: timeout is none", rest.len(), some_of(rest)));
+        tell(
+            first,
+            format!("{} more jobs may hold {lock} without end: {}: timeout is none", rest.len(), some_of(rest)),
+        );
     }
 }
 

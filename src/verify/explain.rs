@@ -188,7 +188,11 @@ fn missed(history: &History, story: &Story) -> Option<String> {
         return None;
     }
     let why = kept_from_it(history, story)?;
-    Some(if made >= fewest { format!("all {fewest} attempts of one file were made, of {most} of another; {why}") } else { why })
+    Some(if made >= fewest {
+        format!("all {fewest} attempts of one file were made, of {most} of another; {why}")
+    } else {
+        why
+    })
 }
 
 /// Nobody had the time for it: after the last run, and up to the end of the slot, no node could have claimed it for as long

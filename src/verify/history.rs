@@ -317,11 +317,7 @@ impl History {
     }
 
     /// How many attempts each plan of the job allowed that was in force between the slot's start and an instant.
-    pub(super) fn attempts_planned(
-        &self,
-        story: &Story,
-        until: DateTime<Utc>,
-    ) -> impl Iterator<Item = u32> + Clone {
+    pub(super) fn attempts_planned(&self, story: &Story, until: DateTime<Utc>) -> impl Iterator<Item = u32> + Clone {
         let plans = self.assignments.iter().filter(|assignment| assignment.table.job() == story.slot.job());
         let near = plans.filter(move |assignment| assignment.from <= until && story.slot.start() <= assignment.to);
         near.map(|assignment| assignment.plan.max_attempts)

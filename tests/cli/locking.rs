@@ -482,9 +482,8 @@ fn exec_within_its_own_slot_runs_under_the_locks_that_are_held() {
 #[test]
 fn a_guard_that_would_wait_for_a_lock_that_is_held_around_it_is_refused_before_it_claims() {
     let place = Place::new();
-    let inner = |job: &str, lock: &str| {
-        format!("{CRONWARD} exec --job {job} --lock {lock} --store {STORE} -- /bin/echo ran")
-    };
+    let inner =
+        |job: &str, lock: &str| format!("{CRONWARD} exec --job {job} --lock {lock} --store {STORE} -- /bin/echo ran");
     let under = |held: &str, job: &str, lock: &str| lock_of(&place, &[held], &inner(job, lock));
     let told = under("x", "a", "x");
     assert_eq!((told.code, &*told.stdout, told.stderr.lines().count()), (69, "", 1), "{told:?}");

@@ -23,6 +23,7 @@ mod messages;
 mod namespaces;
 mod operator;
 mod over;
+mod pauses;
 mod races;
 mod registry;
 pub mod sequence;
@@ -48,6 +49,7 @@ pub fn cases() -> impl Iterator<Item = Case> {
         operator::CASES,
         latest::CASES,
         registry::CASES,
+        pauses::CASES,
         namespaces::CASES,
         idempotence::CASES,
         wake::CASES,
