@@ -23,6 +23,8 @@ mod jobs;
 mod locks;
 mod next;
 mod nodes;
+#[cfg(feature = "notify")]
+mod notify;
 mod run;
 #[cfg(feature = "http")]
 mod serving;
@@ -30,6 +32,8 @@ mod session;
 mod setup;
 mod show;
 mod store_args;
+#[cfg(feature = "notify")]
+mod telling;
 #[cfg(feature = "http")]
 mod token;
 mod value_parsers;

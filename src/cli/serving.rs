@@ -11,7 +11,7 @@ use crate::cli::failure::Failure;
 use crate::cli::store_args::StoreAddress;
 use crate::clock::Clock;
 use crate::config::HttpConfig;
-use crate::metrics::{Metrics, Setting};
+use crate::metrics::{Metrics, Notifications, Setting};
 use crate::node::Health;
 use crate::observe::Journal;
 use crate::observe::view::NodeView;
@@ -51,6 +51,7 @@ impl Serving {
         health: &watch::Receiver<Health>,
         journal: Option<&Arc<Journal>>,
         address: &StoreAddress,
+        notifications: Option<Arc<dyn Notifications>>,
     ) -> Arc<Metrics> {
         Metrics::new(Setting {
             namespace: address.options.namespace.clone(),
@@ -58,6 +59,7 @@ impl Serving {
             clock: Arc::clone(clock),
             health: health.clone(),
             journal: journal.cloned(),
+            notifications,
         })
     }
 
