@@ -124,9 +124,11 @@ impl Ledger {
         *self = Self::new(self.retention);
     }
 
-    /// The hints to publish for what was done since the last call, in order.
+    /// The hints to publish for what was done since the last call, in order. Those for whoever looks on are dropped with them: who
+    /// wants these takes them first.
     #[must_use]
     pub fn take_wakes(&mut self) -> Vec<Wake> {
+        self.changes.clear();
         std::mem::take(&mut self.wakes)
     }
 

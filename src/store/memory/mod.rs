@@ -85,11 +85,11 @@ impl MemoryStore {
     pub fn with_ledger<T>(&self, work: impl FnOnce(&mut Ledger, DateTime<Utc>) -> T) -> T {
         self.enter(|room, now| {
             let answer = work(&mut room.ledger, now);
-            for wake in room.ledger.take_wakes() {
-                room.wakes.tell(wake);
-            }
             for change in room.ledger.take_changes() {
                 room.onlookers.tell(change);
+            }
+            for wake in room.ledger.take_wakes() {
+                room.wakes.tell(wake);
             }
             room.lock_hints.tell(room.ledger.take_lock_wakes());
             answer

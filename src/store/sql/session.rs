@@ -216,6 +216,10 @@ statements! {
         locks_read,
         locks_all,
         locks_purge,
+        messages_read,
+        messages_insert,
+        messages_update,
+        messages_purge,
         trial_jobs,
         trial_nodes,
         trial_pauses,
@@ -223,6 +227,7 @@ statements! {
         trial_notes,
         trial_latest,
         trial_locks,
+        trial_messages,
     }
 }
 

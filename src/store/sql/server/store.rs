@@ -375,10 +375,6 @@ impl<D: Dialect> Ruled for ServerStore<D> {
     fn hints(&self) -> Wakeups {
         self.dialect.subscribe()
     }
-
-    fn change_hints(&self) -> crate::store::Changes {
-        tokio::sync::broadcast::Sender::new(1).subscribe()
-    }
 }
 
 #[async_trait]
@@ -398,23 +394,5 @@ impl<D: Dialect> Opened for ServerStore<D> {
 
     async fn forget(&self, trial: &Trial) -> Reply<()> {
         transaction!(self, Op::Purge, Committed, |tx| registry::forget(tx, &self.scope, trial))
-    }
-}
-
-impl<D: Dialect> crate::store::messages::MessageRuled for ServerStore<D> {
-    async fn on_topic<T: Send + 'static>(
-        &self,
-        op: Op,
-        _topic: &crate::store::Topic,
-        _rule: impl Fn(&mut crate::store::rules::MessageStep) -> T + Send + Sync + 'static,
-    ) -> crate::error::Reply<T> {
-        crate::store::messages::unkept(op, "")
-    }
-
-    async fn untold_known(
-        &self,
-        _topics: &[crate::store::Topic],
-    ) -> crate::error::Reply<(DateTime<Utc>, Vec<crate::store::UntoldMessage>)> {
-        crate::store::messages::unkept(Op::Untold, "")
     }
 }

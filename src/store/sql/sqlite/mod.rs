@@ -17,6 +17,7 @@ mod fault;
 mod file;
 mod lane;
 mod locks;
+mod messages;
 mod turn;
 
 use std::future::Future;
@@ -66,7 +67,7 @@ pub(in crate::store) const CAPABILITY: Capability = Capability {
     expires_records: false,
     locks: true,
     tells_changes: false,
-    messages: false,
+    messages: true,
 };
 
 /// Opening may have to recover the log of a process that was killed, and to wait for others that open the file.
@@ -326,10 +327,6 @@ impl Ruled for SqliteStore {
     fn hints(&self) -> Wakeups {
         self.shared.wakes.subscribe()
     }
-
-    fn change_hints(&self) -> crate::store::Changes {
-        tokio::sync::broadcast::Sender::new(1).subscribe()
-    }
 }
 
 #[async_trait]
@@ -348,23 +345,5 @@ impl SqliteStore {
         if *answer == Intervention::Applied {
             self.shared.wakes.tell(Wake::Job(job.clone()));
         }
-    }
-}
-
-impl crate::store::messages::MessageRuled for SqliteStore {
-    async fn on_topic<T: Send + 'static>(
-        &self,
-        op: Op,
-        _topic: &crate::store::Topic,
-        _rule: impl Fn(&mut crate::store::rules::MessageStep) -> T + Send + Sync + 'static,
-    ) -> crate::error::Reply<T> {
-        crate::store::messages::unkept(op, "")
-    }
-
-    async fn untold_known(
-        &self,
-        _topics: &[crate::store::Topic],
-    ) -> crate::error::Reply<(DateTime<Utc>, Vec<crate::store::UntoldMessage>)> {
-        crate::store::messages::unkept(Op::Untold, "")
     }
 }
