@@ -10,24 +10,25 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::cli::failure::Failure;
+use crate::cli::launching::launcher;
 use crate::cli::locks::kept_for;
+use crate::cli::rereading::read;
 #[cfg(feature = "http")]
 use crate::cli::serving::Serving;
 use crate::cli::session::connect_for_long;
 use crate::cli::store_args::StoreAddress;
 #[cfg(feature = "notify")]
-use crate::cli::telling::Telling;
+use crate::cli::telling::Messenger;
 use crate::clock::{Clock, SystemClock};
-use crate::config::{self, Config, LoadError, NodeConfig, StoreConfig};
+use crate::config::{Config, NodeConfig, StoreConfig};
 use crate::drive::Entropy;
 use crate::event::Event;
-use crate::exec::{Launcher, Output};
 #[cfg(feature = "http")]
 use crate::metrics::Notifications;
 use crate::node::{Command, Health, Identity, Node, Plan, Ports};
 use crate::observe::{FanOut, Journal, NodeLog, Observer};
 use crate::store::layer::Rotation;
-use crate::store::{self, JobEntry, Store};
+use crate::store::{JobEntry, Store};
 
 /// The loop, its timers and its sockets need little; a second thread keeps renewals going while the first is busy.
 const THREADS: usize = 2;
@@ -81,7 +82,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     let journal = journal(config.node.journal.as_deref(), &clock, &identity)?;
     let (health, watched) = watch::channel(Health::default());
     #[cfg(feature = "notify")]
-    let telling = Telling::prepare(&config, (&store, &clock, &entropy), &identity.name, &address)?;
+    let telling = Messenger::prepare(&config, (&store, &clock, &entropy), &identity.name, &address)?;
     #[cfg(all(feature = "http", feature = "notify"))]
     let counts: Option<Arc<dyn Notifications>> = Some(telling.figures());
     #[cfg(all(feature = "http", not(feature = "notify")))]
@@ -180,16 +181,6 @@ fn identity(node: &NodeConfig, entropy: &Entropy, clock: &dyn Clock) -> Identity
         labels: node.labels.clone(),
         started_at: clock.now().wall,
     }
-}
-
-/// The keeper of each command is this very program, also after an upgrade has put another in its place on the disk.
-pub(super) fn launcher(address: &StoreAddress) -> Launcher {
-    hiding(Launcher::new(PathBuf::from("/proc/self/exe"), Output::Capture), &address.url)
-}
-
-/// The same without the secrets of the store's url.
-pub(super) fn hiding(launcher: Launcher, url: &str) -> Launcher {
-    store::secrets(url).iter().fold(launcher, |launcher, secret| launcher.hiding(secret))
 }
 
 /// The signals that a daemon answers.
@@ -367,20 +358,6 @@ impl Reloader {
                 self.observer.event(None, &Event::ReloadRefused { error });
                 None
             }
-        }
-    }
-}
-
-fn read(path: &Path) -> Result<Config, String> {
-    let environment = config::Environment::of_process(SystemClock.now().wall);
-    match config::load(path, &environment) {
-        Ok((config, _warnings)) => Ok(config),
-        Err(error @ LoadError::File { .. }) => Err(error.to_string()),
-        Err(LoadError::Invalid(report)) => {
-            let first = report.findings.iter().find(|finding| finding.severity == config::Severity::Error);
-            let place = first.map(|finding| (report.position(finding.span.start), finding.message.as_str()));
-            let told = place.map(|((line, column), message)| format!("{}:{line}:{column}: {message}", report.path));
-            Err(format!("{}; run cronward check", told.unwrap_or_else(|| report.summary())))
         }
     }
 }

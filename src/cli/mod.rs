@@ -20,11 +20,13 @@ mod healthcheck;
 mod help;
 pub(crate) mod import;
 mod jobs;
+mod launching;
 mod locks;
 mod next;
 mod nodes;
 #[cfg(feature = "notify")]
 mod notify;
+mod rereading;
 mod run;
 #[cfg(feature = "http")]
 mod serving;

@@ -3,15 +3,14 @@
 use std::path::PathBuf;
 
 use crate::cli::console::Console;
-use crate::cli::daemon::hiding;
 use crate::cli::failure::Failure;
+use crate::cli::launching::hiding;
 use crate::cli::store_args;
 use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, SinkConfig};
 use crate::drive::Entropy;
 use crate::event::NoticeKind;
-use crate::exec::{Launcher, Output};
-use crate::notify::{TestAnswer, TestMessage, send_test, use_ring};
+use crate::notify::{TestMessage, TestReceipt, send_test, use_ring};
 
 /// Try the sinks of the file's [notify] sections
 #[derive(Debug, clap::Args)]
@@ -64,13 +63,12 @@ pub(crate) async fn notify(args: &NotifyArgs, console: &mut Console) -> Result<(
         token: entropy.token(),
         now: SystemClock.now().wall,
     };
-    let launcher = hiding(Launcher::new(PathBuf::from("/proc/self/exe"), Output::Capture), &config.store.url);
-    match send_test(test, launcher).await.map_err(Failure::Configuration)? {
-        TestAnswer::Taken(said) => console.print(&format!("sent to {}: {said}\n", args.sink)),
-        TestAnswer::Again { error, .. } => {
+    match send_test(test, hiding(&config.store.url)).await.map_err(Failure::Configuration)? {
+        TestReceipt::Taken(said) => console.print(&format!("sent to {}: {said}\n", args.sink)),
+        TestReceipt::Again { error, .. } => {
             Err(Failure::Unheard(format!("{} did not take the message: {error}; a daemon would try again", args.sink)))
         }
-        TestAnswer::Refused(error) => {
+        TestReceipt::Refused(error) => {
             Err(Failure::Unheard(format!("{} refused the message: {error}; look at [notify.{}]", args.sink, args.sink)))
         }
     }

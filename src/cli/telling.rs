@@ -6,33 +6,33 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::daemon::launcher;
 use crate::cli::failure::Failure;
+use crate::cli::launching::launcher;
 use crate::cli::store_args::StoreAddress;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::drive::Entropy;
 use crate::exec::Launcher;
 use crate::job::NodeName;
-use crate::notify::{Ear, Figures, LEASE, Notifier, Receivers, Setup, use_ring};
+use crate::notify::{Figures, LEASE, NoticeEar, Notifier, Receivers, Setup, use_ring};
 use crate::store::Store;
 
 /// Its last messages have five seconds; whoever is slower is not waited for.
 const LONGEST_STOP: Duration = Duration::from_secs(7);
 
 /// A notifier that has not begun.
-pub(super) struct Telling {
+pub(super) struct Messenger {
     notifier: Notifier,
     receivers: Receivers,
 }
 
 /// One that runs.
-pub(super) struct RunningTelling {
+pub(super) struct RunningMessenger {
     stop: CancellationToken,
     running: JoinHandle<()>,
 }
 
-impl Telling {
+impl Messenger {
     /// Reads the secrets of the file's sinks.
     pub(super) fn prepare(
         config: &Config,
@@ -55,7 +55,7 @@ impl Telling {
         Ok(telling)
     }
 
-    pub(super) fn ear(&self) -> Arc<Ear> {
+    pub(super) fn ear(&self) -> Arc<NoticeEar> {
         self.notifier.ear()
     }
 
@@ -75,14 +75,14 @@ impl Telling {
         self.receivers.secrets().iter().fold(launcher, |launcher, secret| launcher.hiding(secret))
     }
 
-    pub(super) fn start(self) -> RunningTelling {
+    pub(super) fn start(self) -> RunningMessenger {
         let stop = CancellationToken::new();
         let running = tokio::spawn(self.notifier.run(stop.clone()));
-        RunningTelling { stop, running }
+        RunningMessenger { stop, running }
     }
 }
 
-impl RunningTelling {
+impl RunningMessenger {
     /// Lets the last messages out.
     pub(super) async fn stop(self) {
         self.stop.cancel();

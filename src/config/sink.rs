@@ -18,7 +18,7 @@ pub type Sinks = BTreeMap<String, SinkConfig>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SinkConfig {
     /// Where messages go.
-    pub target: Target,
+    pub target: SinkTarget,
     /// The language of their texts.
     pub lang: Lang,
     /// What is told.
@@ -37,7 +37,7 @@ pub struct SinkConfig {
 
 /// Where messages go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum SinkTarget {
     /// A url that takes a POST.
     Web {
         /// In which form.
@@ -128,7 +128,7 @@ impl fmt::Debug for SecretText {
     }
 }
 
-impl Target {
+impl SinkTarget {
     /// The word of `type`.
     pub const fn as_str(&self) -> &'static str {
         match self {

@@ -14,7 +14,7 @@ use crate::config::jobs::Draft;
 use crate::config::reader::{LONGEST, Section, put, put_some};
 use crate::config::sections::HOMES;
 use crate::config::settings;
-use crate::config::sink::{Lang, MailConfig, MailTls, SPREAD, SecretText, SinkConfig, Sinks, Target, WebForm};
+use crate::config::sink::{Lang, MailConfig, MailTls, SPREAD, SecretText, SinkConfig, SinkTarget, Sinks, WebForm};
 use crate::config::value::{Entry, nearest, nearest_allowed};
 use crate::event::NoticeKind;
 use crate::job::{LockName, Program};
@@ -114,8 +114,8 @@ fn one(section: &Section<'_>) -> Option<SinkConfig> {
     section.only(&known, HOMES);
     let target = match kind {
         SinkType::Web(form) => web(section, form),
-        SinkType::Mail => mail(section).map(Target::Mail),
-        SinkType::Exec => command(section).map(Target::Exec),
+        SinkType::Mail => mail(section).map(SinkTarget::Mail),
+        SinkType::Exec => command(section).map(SinkTarget::Exec),
     };
     let mut sink = SinkConfig {
         target: target?,
@@ -176,7 +176,7 @@ fn line(section: &Section<'_>, key: &str, example: &str) -> Option<String> {
     Some(text)
 }
 
-fn web(section: &Section<'_>, form: WebForm) -> Option<Target> {
+fn web(section: &Section<'_>, form: WebForm) -> Option<SinkTarget> {
     let url = match (section.entry("url"), section.entry("url_file")) {
         (Some(_), Some(file)) => {
             file.refuse("both-urls", "is given besides url", "keep url_file: whoever has the url can send messages");
@@ -191,7 +191,7 @@ fn web(section: &Section<'_>, form: WebForm) -> Option<Target> {
         }
     };
     let secret_file = secret_file(section);
-    Some(Target::Web { form, url, secret_file })
+    Some(SinkTarget::Web { form, url, secret_file })
 }
 
 /// The url of a robot is its password.

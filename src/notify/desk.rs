@@ -8,14 +8,16 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::clock::{Now, between};
-use crate::config::{SinkConfig, Target, WebForm};
+use crate::config::{SinkConfig, SinkTarget, WebForm};
 use crate::event::NoticeKind;
 use crate::job::{JobName, JobSpec, NodeName};
 use crate::message::{UntoldMessage, UntoldStage};
 use crate::notify::ear::Word;
+use crate::notify::entry::SinkRule;
 use crate::notify::lookout::Lookout;
-use crate::notify::machine::{Courier, SinkRule};
+use crate::notify::machine::Courier;
 use crate::notify::notice::Notice;
+
 use crate::observe::view::{NodeState, NodeView};
 use crate::slot::{JobLatest, Token};
 use crate::store::Pause;
@@ -25,7 +27,7 @@ const NEWS_OF_NODES: Duration = Duration::from_secs(600);
 
 /// What a look at the store has found. What could not be read is not there.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct Sighting {
     pub(super) latest: Vec<(JobName, JobLatest)>,
     pub(super) pauses: Option<(DateTime<Utc>, Vec<(JobName, Pause)>)>,
     pub(super) nodes: Option<Vec<NodeView>>,
@@ -34,7 +36,7 @@ pub(super) struct Found {
 
 /// What a look is to find out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct LookRequest {
     pub(super) jobs: Vec<JobName>,
     pub(super) pauses: bool,
     pub(super) nodes: bool,
@@ -51,7 +53,7 @@ struct Subscription {
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct Dispatch {
     node: NodeName,
     pub(super) courier: Courier,
     lookout: Lookout,
@@ -62,7 +64,7 @@ pub(super) struct Desk {
     lost: Option<BTreeSet<(NodeName, DateTime<Utc>)>>,
 }
 
-impl Desk {
+impl Dispatch {
     pub(super) fn new(node: NodeName, asks: bool, first_token: Token) -> Self {
         Self {
             node,
@@ -83,7 +85,7 @@ impl Desk {
         };
         self.courier.set_sinks(&sinks.iter().map(rule).collect(), now);
         let subscription = |(name, (config, _)): (&String, &(SinkConfig, bool))| {
-            let first_starts = matches!(config.target, Target::Web { form: WebForm::Healthchecks, .. });
+            let first_starts = matches!(config.target, SinkTarget::Web { form: WebForm::Healthchecks, .. });
             let (events, remind_after) = (config.events.clone(), config.remind_after);
             (name.clone(), Subscription { events, remind_after, first_starts })
         };
@@ -101,13 +103,13 @@ impl Desk {
     }
 
     /// What the store is to be asked; none where nobody is to be told of anything.
-    pub(super) fn wanted(&self, now: Now) -> Option<Wanted> {
+    pub(super) fn wanted(&self, now: Now) -> Option<LookRequest> {
         let asks = |kind| self.subscriptions.values().any(|sink| sink.events.contains(&kind));
         if self.subscriptions.is_empty() {
             return None;
         }
         let pauses = asks(NoticeKind::Paused) || asks(NoticeKind::Resumed) || self.lookout.is_any_late(now.wall);
-        Some(Wanted { jobs: self.lookout.names(), pauses, nodes: asks(NoticeKind::NodeSilent) })
+        Some(LookRequest { jobs: self.lookout.names(), pauses, nodes: asks(NoticeKind::NodeSilent) })
     }
 
     /// Something happened on this node.
@@ -125,7 +127,7 @@ impl Desk {
     }
 
     /// The store was looked at.
-    pub(super) fn see(&mut self, now: Now, found: Found) {
+    pub(super) fn see(&mut self, now: Now, found: Sighting) {
         for message in found.untold {
             self.adopt(now, &message);
         }

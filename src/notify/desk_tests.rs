@@ -3,7 +3,7 @@
 use super::*;
 use crate::clock::{Clock, ManualClock};
 use crate::config::{Environment, parse};
-use crate::notify::lookout::Heard;
+use crate::notify::lookout::SlotNews;
 use crate::slot::{Audit, SlotKey};
 
 const JOBS: &str = r#"
@@ -27,7 +27,7 @@ command = ["true"]
 "#;
 
 struct Bench {
-    desk: Desk,
+    desk: Dispatch,
     clock: ManualClock,
 }
 
@@ -43,7 +43,7 @@ impl Bench {
     fn new() -> Self {
         let clock = ManualClock::at("2026-11-21T14:05:00Z".parse().unwrap());
         let (config, _) = parse("jobs.toml", JOBS.to_owned(), &Environment::new(clock.now().wall)).unwrap();
-        let mut desk = Desk::new(NodeName::new("n1").unwrap(), true, Token::from_bits(1));
+        let mut desk = Dispatch::new(NodeName::new("n1").unwrap(), true, Token::from_bits(1));
         let sinks =
             config.notify.iter().map(|(name, config)| (name.clone(), (config.clone(), name != "check"))).collect();
         desk.set_sinks(&sinks, clock.now());
@@ -52,7 +52,7 @@ impl Bench {
         Self { desk, clock }
     }
 
-    fn hear(&mut self, job: &str, heard: Heard) {
+    fn hear(&mut self, job: &str, heard: SlotNews) {
         self.desk.hear(self.clock.now(), Word::Slot(name(job), slot(), heard));
     }
 
@@ -61,7 +61,7 @@ impl Bench {
         self.desk.courier.pending().into_iter().map(|(sink, (count, _))| (sink, count)).collect()
     }
 
-    fn see(&mut self, found: Found) {
+    fn see(&mut self, found: Sighting) {
         self.desk.see(self.clock.now(), found);
     }
 }
@@ -73,17 +73,17 @@ fn of(pairs: &[(&str, usize)]) -> Vec<(String, usize)> {
 #[test]
 fn a_failure_is_told_to_the_sinks_of_its_job_that_ask_for_it() {
     let mut bench = Bench::new();
-    bench.hear("b", Heard::UsedUp);
+    bench.hear("b", SlotNews::UsedUp);
     assert_eq!(bench.pending(), of(&[]), "nobody is named there");
-    bench.hear("a", Heard::UsedUp);
+    bench.hear("a", SlotNews::UsedUp);
     assert_eq!(bench.pending(), of(&[("check", 1), ("ops", 1)]));
 }
 
 #[test]
 fn a_check_sees_the_first_start_of_a_slot_and_other_sinks_each() {
     let mut bench = Bench::new();
-    bench.hear("a", Heard::Started(1));
-    bench.hear("a", Heard::Started(2));
+    bench.hear("a", SlotNews::Started(1));
+    bench.hear("a", SlotNews::Started(2));
     assert_eq!(bench.pending(), of(&[("all", 2), ("check", 1)]));
 }
 
@@ -106,7 +106,7 @@ fn a_pause_is_told_when_it_begins_and_when_it_ends_and_not_at_the_first_look() {
         at,
     };
     let pause = Pause::begun(None, &audit("pause"), at);
-    let found = |pauses: Vec<(JobName, Pause)>| Found { pauses: Some((at, pauses)), ..Found::default() };
+    let found = |pauses: Vec<(JobName, Pause)>| Sighting { pauses: Some((at, pauses)), ..Sighting::default() };
     bench.see(found(vec![(name("b"), pause.clone())]));
     assert_eq!(bench.pending(), of(&[]));
     bench.see(found(vec![(name("a"), pause.clone())]));
@@ -134,7 +134,7 @@ fn a_node_that_is_lost_is_told_once_and_one_that_stopped_never() {
         running: Vec::new(),
         behind: Vec::new(),
     };
-    let found = |nodes| Found { nodes: Some(nodes), ..Found::default() };
+    let found = |nodes| Sighting { nodes: Some(nodes), ..Sighting::default() };
     bench.see(found(vec![node(NodeState::Lost, 3_600)]));
     assert_eq!(bench.pending(), of(&[]), "long ago");
     bench.see(found(vec![node(NodeState::Stopped, 30)]));
@@ -151,9 +151,12 @@ fn what_another_node_began_and_did_not_tell_is_taken_over() {
     let key = crate::message::MessageKey::new(name("a"), "2026-11-21T13Z failed", "ops").unwrap();
     let at = bench.clock.now().wall;
     let message = |stage| UntoldMessage { key: key.clone(), stage, tries: 1, first: at, changed: at, error: None };
-    bench.see(Found { untold: vec![message(UntoldStage::GivenUp)], ..Found::default() });
+    bench.see(Sighting { untold: vec![message(UntoldStage::GivenUp)], ..Sighting::default() });
     assert_eq!(bench.pending(), of(&[]));
-    bench.see(Found { untold: vec![message(UntoldStage::Waiting { remaining: Duration::ZERO })], ..Found::default() });
+    bench.see(Sighting {
+        untold: vec![message(UntoldStage::Waiting { remaining: Duration::ZERO })],
+        ..Sighting::default()
+    });
     assert_eq!(bench.pending(), of(&[("ops", 1)]));
 }
 
@@ -161,7 +164,7 @@ fn what_another_node_began_and_did_not_tell_is_taken_over() {
 fn the_store_is_asked_for_what_somebody_is_to_be_told_of_and_for_no_more() {
     let mut bench = Bench::new();
     let wanted = bench.desk.wanted(bench.clock.now()).unwrap();
-    assert_eq!(wanted, Wanted { jobs: vec![name("a")], pauses: true, nodes: true });
+    assert_eq!(wanted, LookRequest { jobs: vec![name("a")], pauses: true, nodes: true });
     bench.desk.set_sinks(&BTreeMap::new(), bench.clock.now());
     assert_eq!(bench.desk.wanted(bench.clock.now()), None);
 }

@@ -14,13 +14,14 @@ use crate::drive::timers;
 use crate::exec::Launcher;
 use crate::job::{JobName, Namespace, NodeName};
 use crate::message::{Delivery, MessageKey, Telling, Topic};
-use crate::notify::desk::{Desk, Found, Wanted};
-use crate::notify::ear::{Ear, Word};
+use crate::notify::desk::{Dispatch, LookRequest, Sighting};
+use crate::notify::ear::{NoticeEar, Word};
+use crate::notify::entry::CourierStep;
 use crate::notify::figures::Figures;
-use crate::notify::letter::{Item, Letter, Particulars, Sender};
-use crate::notify::machine::{Step, Tally};
+use crate::notify::letter::{Letter, LetterItem, Particulars, Sender};
 use crate::notify::notice::Notice;
-use crate::notify::sinks::{Answer, Sink, Ways};
+use crate::notify::pace::Tally;
+use crate::notify::sinks::{Receipt, Sink, Ways};
 use crate::observe::view::NodeView;
 use crate::schedule::Timetable;
 use crate::slot::{Slot, Token};
@@ -56,7 +57,7 @@ pub struct Setup {
 
 /// Sinks whose secrets were read, and where people look.
 #[derive(Debug, Default)]
-struct Opened {
+struct OpenSinks {
     sinks: BTreeMap<String, Arc<Sink>>,
     page: Option<String>,
 }
@@ -64,7 +65,7 @@ struct Opened {
 /// Changes what a notifier sends to.
 #[derive(Clone, Debug)]
 pub struct Receivers {
-    opened: Arc<Mutex<Arc<Opened>>>,
+    opened: Arc<Mutex<Arc<OpenSinks>>>,
     changed: mpsc::UnboundedSender<()>,
 }
 
@@ -76,7 +77,7 @@ impl Receivers {
     pub fn set(&self, sinks: &Sinks, page: Option<String>) -> Result<(), String> {
         let open = |(name, config): (&String, _)| Ok((name.clone(), Arc::new(Sink::open(name, Clone::clone(config))?)));
         let sinks = sinks.iter().map(open).collect::<Result<_, String>>()?;
-        *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(Opened { sinks, page });
+        *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(OpenSinks { sinks, page });
         // Nobody listens once the node leaves.
         let _ = self.changed.send(());
         Ok(())
@@ -87,7 +88,7 @@ impl Receivers {
         self.get().sinks.values().flat_map(|sink| sink.secrets().to_vec()).collect()
     }
 
-    fn get(&self) -> Arc<Opened> {
+    fn get(&self) -> Arc<OpenSinks> {
         Arc::clone(&self.opened.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -97,8 +98,8 @@ impl Receivers {
 pub struct Notifier {
     setup: Setup,
     ways: Arc<Ways>,
-    desk: Desk,
-    ear: Arc<Ear>,
+    desk: Dispatch,
+    ear: Arc<NoticeEar>,
     words: mpsc::Receiver<Word>,
     receivers: Receivers,
     changed: mpsc::UnboundedReceiver<()>,
@@ -112,26 +113,26 @@ pub struct Notifier {
 #[derive(Debug)]
 enum Done {
     Told(MessageKey, Option<Telling>),
-    Answered(String, Answer),
+    Answered(String, Receipt),
     Recorded(MessageKey, bool),
-    Looked(Found),
+    Looked(Sighting),
 }
 
 impl Notifier {
     /// Of no sink yet.
     pub fn new(setup: Setup) -> Self {
-        let (ear, words) = Ear::new();
+        let (ear, words) = NoticeEar::new();
         let (changing, changed) = mpsc::unbounded_channel();
         let receivers = Receivers { opened: Arc::default(), changed: changing };
         let asks = setup.store.capability().messages;
         let ways = Arc::new(Ways::new(setup.launcher.clone(), setup.namespace.to_string()));
-        let desk = Desk::new(setup.node.clone(), asks, setup.token);
+        let desk = Dispatch::new(setup.node.clone(), asks, setup.token);
         let (figures, tasks) = (Arc::default(), JoinSet::new());
         Self { setup, ways, desk, ear, words, receivers, changed, figures, tasks, looks: 0, next_look: None }
     }
 
     /// What is to hear of everything that happens on the node.
-    pub fn ear(&self) -> Arc<Ear> {
+    pub fn ear(&self) -> Arc<NoticeEar> {
         Arc::clone(&self.ear)
     }
 
@@ -236,10 +237,10 @@ impl Notifier {
         self.figures.set_pending(&self.desk.courier.pending());
     }
 
-    fn begin(&mut self, step: Step) {
+    fn begin(&mut self, step: CourierStep) {
         let store = Arc::clone(&self.setup.store);
         match step {
-            Step::Tell(key, token) => {
+            CourierStep::Tell(key, token) => {
                 let (node, lease) = (self.setup.node.clone(), self.setup.lease);
                 self.tasks.spawn(async move {
                     let told = store.tell(&key, &node, token, lease).await;
@@ -247,15 +248,15 @@ impl Notifier {
                     Done::Told(key, told.ok())
                 });
             }
-            Step::Record(key, token, delivery) => drop(self.tasks.spawn(record(store, key, token, delivery))),
-            Step::Send { sink, notices, digest } => self.send(sink, notices, digest),
+            CourierStep::Record(key, token, delivery) => drop(self.tasks.spawn(record(store, key, token, delivery))),
+            CourierStep::Send { sink, notices, digest } => self.send(sink, notices, digest),
         }
     }
 
     fn send(&mut self, sink: String, notices: Vec<(MessageKey, Notice)>, digest: bool) {
         let opened = self.receivers.get();
         let Some(to) = opened.sinks.get(&sink).cloned() else { return };
-        let items: Vec<Item> = notices.into_iter().map(|(key, notice)| self.item(key, notice)).collect();
+        let items: Vec<LetterItem> = notices.into_iter().map(|(key, notice)| self.item(key, notice)).collect();
         let sender = Sender {
             namespace: self.setup.namespace.clone(),
             node: self.setup.node.clone(),
@@ -276,9 +277,9 @@ impl Notifier {
         });
     }
 
-    fn item(&self, key: MessageKey, notice: Notice) -> Item {
+    fn item(&self, key: MessageKey, notice: Notice) -> LetterItem {
         let spec = notice.job().and_then(|job| self.desk.spec(job));
-        Item { key, notice, known: Particulars { spec, ..Particulars::default() } }
+        LetterItem { key, notice, known: Particulars { spec, ..Particulars::default() } }
     }
 
     fn take(&mut self, done: Option<Done>) {
@@ -300,22 +301,22 @@ async fn record(store: Arc<dyn Store>, key: MessageKey, token: Token, delivery: 
     Done::Recorded(key, recorded.is_ok())
 }
 
-fn log(sink: &str, letter: &Letter, answer: &Answer) {
+fn log(sink: &str, letter: &Letter, answer: &Receipt) {
     let (id, event) = (&letter.id, letter.kind);
     match answer {
-        Answer::Taken(said) => tracing::info!(sink, event, id, said, "notification sent"),
-        Answer::Again { error, .. } => {
+        Receipt::Taken(said) => tracing::info!(sink, event, id, said, "notification sent"),
+        Receipt::Again { error, .. } => {
             tracing::warn!(sink, event, id, error, "notification not sent; it is tried again")
         }
-        Answer::Refused(error) => {
+        Receipt::Refused(error) => {
             tracing::error!(sink, event, id, error, "notification given up; look at [notify] and at the receiver");
         }
     }
 }
 
 /// Asks the store; what it does not answer is asked the next time.
-async fn look(store: &dyn Store, wanted: Wanted, untold: bool) -> Found {
-    let mut found = Found::default();
+async fn look(store: &dyn Store, wanted: LookRequest, untold: bool) -> Sighting {
+    let mut found = Sighting::default();
     for names in wanted.jobs.chunks(AT_ONCE) {
         if let Ok(latest) = store.latest(names).await {
             found.latest.extend(names.iter().cloned().zip(latest));
@@ -345,7 +346,7 @@ async fn pauses(store: &dyn Store) -> Option<(chrono::DateTime<chrono::Utc>, Vec
 }
 
 /// The items with what the store has of their slots; of one alone with its output too.
-async fn with_records(store: &dyn Store, mut items: Vec<Item>, digest: bool) -> Vec<Item> {
+async fn with_records(store: &dyn Store, mut items: Vec<LetterItem>, digest: bool) -> Vec<LetterItem> {
     let slots: Vec<Option<Slot>> = items.iter().map(slot_of).collect();
     let asked: Vec<Slot> = slots.iter().flatten().cloned().collect();
     if asked.is_empty() {
@@ -366,7 +367,7 @@ async fn with_records(store: &dyn Store, mut items: Vec<Item>, digest: bool) -> 
 }
 
 /// The slot that is shown, where it is the one that the notice is about.
-fn slot_of(item: &Item) -> Option<Slot> {
+fn slot_of(item: &LetterItem) -> Option<Slot> {
     use crate::event::NoticeKind::{Late, Recovered, Reminder};
     if matches!(item.notice.kind, Late | Recovered | Reminder) {
         return None;

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use crate::event::{ClaimAnswer, Event};
 use crate::job::{JobName, JobSpec};
-use crate::notify::lookout::Heard;
+use crate::notify::lookout::SlotNews;
 use crate::observe::Observer;
 use crate::slot::{Outcome, Slot, SlotKey};
 
@@ -18,7 +18,7 @@ pub(super) const ROOM: usize = 10_000;
 #[derive(Debug)]
 pub(super) enum Word {
     /// Something happened at a slot.
-    Slot(JobName, SlotKey, Heard),
+    Slot(JobName, SlotKey, SlotNews),
     /// Slots of a job were missed: how many, the first and the last.
     Missed(JobName, u64, SlotKey, SlotKey),
     /// A changed file was refused.
@@ -29,7 +29,7 @@ pub(super) enum Word {
 
 /// The end that hears.
 #[derive(Debug)]
-pub struct Ear {
+pub struct NoticeEar {
     words: mpsc::Sender<Word>,
     /// The jobs of the plan in force.
     jobs: Mutex<Vec<Arc<JobSpec>>>,
@@ -37,7 +37,7 @@ pub struct Ear {
     lost: AtomicU64,
 }
 
-impl Ear {
+impl NoticeEar {
     pub(super) fn new() -> (Arc<Self>, mpsc::Receiver<Word>) {
         let (words, heard) = mpsc::channel(ROOM);
         (Arc::new(Self { words, jobs: Mutex::default(), lost: AtomicU64::new(0) }), heard)
@@ -59,7 +59,7 @@ impl Ear {
     }
 }
 
-impl Observer for Ear {
+impl Observer for NoticeEar {
     fn event(&self, slot: Option<&Slot>, event: &Event) {
         let word = match (slot, event) {
             (Some(slot), event) => heard(event).map(|heard| Word::Slot(slot.job().clone(), slot.key(), heard)),
@@ -82,16 +82,16 @@ fn missed(job: &JobName, slots: u64, first: &str, last: &str) -> Option<Word> {
     Some(Word::Missed(job.clone(), slots, first.parse().ok()?, last.parse().ok()?))
 }
 
-fn heard(event: &Event) -> Option<Heard> {
+fn heard(event: &Event) -> Option<SlotNews> {
     Some(match event {
-        Event::AttemptsUsedUp { .. } | Event::ClaimAnswered { answer: ClaimAnswer::Exhausted, .. } => Heard::UsedUp,
-        Event::ClaimAnswered { answer: ClaimAnswer::Done, .. } => Heard::Done { ours: false },
-        Event::Closed { verdict } => Heard::Closed(*verdict),
-        Event::Settled { outcome: Outcome::Success, .. } => Heard::Done { ours: true },
-        Event::Settled { attempt, outcome } if *outcome != Outcome::GivenBack => Heard::AttemptFailed(*attempt),
-        Event::RunStarted { attempt, guarded: true, .. } => Heard::Started(*attempt),
-        Event::LeaseLost { unstarted: false, to, .. } => Heard::Overlapped(to.clone()),
-        Event::Overtaken { unstarted: false, by, .. } => Heard::Overlapped(Some(by.clone())),
+        Event::AttemptsUsedUp { .. } | Event::ClaimAnswered { answer: ClaimAnswer::Exhausted, .. } => SlotNews::UsedUp,
+        Event::ClaimAnswered { answer: ClaimAnswer::Done, .. } => SlotNews::Done { ours: false },
+        Event::Closed { verdict } => SlotNews::Closed(*verdict),
+        Event::Settled { outcome: Outcome::Success, .. } => SlotNews::Done { ours: true },
+        Event::Settled { attempt, outcome } if *outcome != Outcome::GivenBack => SlotNews::AttemptFailed(*attempt),
+        Event::RunStarted { attempt, guarded: true, .. } => SlotNews::Started(*attempt),
+        Event::LeaseLost { unstarted: false, to, .. } => SlotNews::Overlapped(to.clone()),
+        Event::Overtaken { unstarted: false, by, .. } => SlotNews::Overlapped(Some(by.clone())),
         _ => return None,
     })
 }

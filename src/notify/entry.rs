@@ -1,4 +1,4 @@
-//! One message on its way, and those that have arrived. Pure.
+//! One message on its way, those that have arrived, and what is being done for a sink. Pure.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -13,7 +13,7 @@ const REMEMBERED: usize = 10_000;
 
 /// How a message stands on this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum MessageStage {
     /// Until it is due.
     Waiting,
     /// A claim of its batch is on its way.
@@ -28,9 +28,9 @@ pub(super) enum Stage {
 
 /// One message on its way.
 #[derive(Clone, Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingMessage {
     pub(super) notice: Notice,
-    pub(super) stage: Stage,
+    pub(super) stage: MessageStage,
     pub(super) learned: Now,
     pub(super) due: Mono,
     /// Another node had it, until then.
@@ -45,12 +45,12 @@ pub(super) struct Pending {
     pub(super) unanswered: u32,
 }
 
-impl Pending {
+impl PendingMessage {
     pub(super) const fn new(notice: Notice, learned: Now, due: Mono) -> Self {
         let (theirs, token) = (None, Token::from_bits(0));
         Self {
             notice,
-            stage: Stage::Waiting,
+            stage: MessageStage::Waiting,
             learned,
             due,
             theirs,
@@ -64,7 +64,7 @@ impl Pending {
 
 /// What a claim says of a message.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
+pub(super) struct ClaimState {
     /// Tries so far, this one included.
     pub(super) tries: u32,
     /// Since the first.
@@ -98,4 +98,44 @@ impl Settled {
             self.keys.remove(&oldest);
         }
     }
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum CourierStep {
+    /// Claim it.
+    Tell(MessageKey, Token),
+    /// Send these as one message; `digest`: as one that names several.
+    Send { sink: String, notices: Vec<(MessageKey, Notice)>, digest: bool },
+    /// Record what became of it.
+    Record(MessageKey, Token, Delivery),
+}
+
+/// Something is being done for a sink.
+#[derive(Debug)]
+pub(super) enum Busy {
+    /// Claims of a batch are asked for, one after the other.
+    Claiming { rest: VecDeque<MessageKey>, held: Vec<MessageKey>, digest: bool, since: Mono },
+    /// They are being sent.
+    Sending(Vec<MessageKey>),
+}
+
+/// One sink, as the machine sees it.
+#[derive(Debug)]
+pub(super) struct SinkState {
+    pub(super) rule: SinkRule,
+    pub(super) busy: Option<Busy>,
+    /// No digest before that.
+    pub(super) next_digest: Mono,
+    /// When messages were sent one by one.
+    pub(super) sent: VecDeque<Mono>,
+}
+
+/// What the machine has to know of a sink.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SinkRule {
+    /// Several messages may be told as one.
+    pub(super) digests: bool,
+    /// Messages of one moment are spread over so long.
+    pub(super) spread: Duration,
 }

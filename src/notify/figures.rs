@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use crate::clock::Mono;
-use crate::notify::machine::Tally;
+use crate::notify::pace::Tally;
 
 /// The figures of one node.
 #[derive(Debug, Default)]

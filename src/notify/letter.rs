@@ -46,7 +46,7 @@ pub(super) struct Particulars {
 
 /// A notice with all that is known about it.
 #[derive(Clone, Debug)]
-pub(super) struct Item {
+pub(super) struct LetterItem {
     pub(super) key: MessageKey,
     pub(super) notice: Notice,
     pub(super) known: Particulars,
@@ -95,7 +95,7 @@ impl Letter {
     }
 
     /// Of one notice.
-    pub(super) fn of(item: &Item, sender: &Sender, sink: &SinkConfig, now: DateTime<Utc>) -> Self {
+    pub(super) fn of(item: &LetterItem, sender: &Sender, sink: &SinkConfig, now: DateTime<Utc>) -> Self {
         let texts = texts::of(sink.lang);
         let sentence = sentence(item, texts);
         let id = message_id(&sender.namespace, &item.key);
@@ -117,7 +117,7 @@ impl Letter {
     }
 
     /// Of several at once.
-    pub(super) fn digest(items: &[Item], sender: &Sender, sink: &SinkConfig, now: DateTime<Utc>) -> Self {
+    pub(super) fn digest(items: &[LetterItem], sender: &Sender, sink: &SinkConfig, now: DateTime<Utc>) -> Self {
         let texts = texts::of(sink.lang);
         let mut kinds: BTreeMap<NoticeKind, usize> = BTreeMap::new();
         items.iter().for_each(|item| *kinds.entry(item.notice.kind).or_default() += 1);
@@ -190,8 +190,8 @@ fn fill_owned(sentence: &str, values: &[(&str, String)]) -> String {
     fill(sentence, &values)
 }
 
-fn sentence(item: &Item, texts: &Texts) -> String {
-    let Item { notice, known, .. } = item;
+fn sentence(item: &LetterItem, texts: &Texts) -> String {
+    let LetterItem { notice, known, .. } = item;
     let run = run_of(item);
     let text = |value: Option<String>| value.unwrap_or_default();
     let node = notice.about.as_ref().or(run.map(|run| &run.node)).map(ToString::to_string);
@@ -214,8 +214,8 @@ fn sentence(item: &Item, texts: &Texts) -> String {
 }
 
 /// Which sentence it is, by what is known.
-fn chosen(item: &Item, texts: &Texts) -> &'static str {
-    let Item { notice, known, .. } = item;
+fn chosen(item: &LetterItem, texts: &Texts) -> &'static str {
+    let LetterItem { notice, known, .. } = item;
     match notice.kind {
         NoticeKind::Failed if known.record.as_ref().is_none_or(|record| record.runs.is_empty()) => texts.failed_bare,
         NoticeKind::Missed if notice.slots > 1 => texts.missed_several,
@@ -225,7 +225,7 @@ fn chosen(item: &Item, texts: &Texts) -> &'static str {
 }
 
 /// The attempt that it is about: the numbered one, else the last.
-fn run_of(item: &Item) -> Option<&RunRecord> {
+fn run_of(item: &LetterItem) -> Option<&RunRecord> {
     let runs = &item.known.record.as_ref()?.runs;
     let numbered = item.notice.number.and_then(|number| runs.iter().find(|run| run.attempt == number));
     numbered.or_else(|| runs.last())
@@ -251,8 +251,8 @@ fn how(run: &RunRecord, texts: &Texts) -> String {
     }
 }
 
-fn lines(item: &Item, sender: &Sender, texts: &Texts, output: bool, now: DateTime<Utc>) -> Vec<String> {
-    let Item { notice, known, .. } = item;
+fn lines(item: &LetterItem, sender: &Sender, texts: &Texts, output: bool, now: DateTime<Utc>) -> Vec<String> {
+    let LetterItem { notice, known, .. } = item;
     let mut lines = Vec::new();
     lines.extend(notice.words.as_ref().map(|words| text::message(words, LONGEST_LINE)));
     let message = run_of(item).and_then(|run| run.message.as_ref()).filter(|_| output && is_trouble(notice.kind));
@@ -292,7 +292,7 @@ fn page(notice: &Notice, sender: &Sender) -> Option<String> {
 }
 
 /// The command that mends it, or that shows why.
-fn command(item: &Item, texts: &Texts, now: DateTime<Utc>) -> Option<String> {
+fn command(item: &LetterItem, texts: &Texts, now: DateTime<Utc>) -> Option<String> {
     let (job, slot) = (item.notice.job()?, item.notice.slot);
     let is_over = item.known.record.as_ref().is_none_or(|record| record.slot.end() <= now);
     let (sentence, command) = match (item.notice.kind, slot) {
@@ -311,7 +311,7 @@ fn command(item: &Item, texts: &Texts, now: DateTime<Utc>) -> Option<String> {
 }
 
 /// An event for programs, without what the store has of its slot.
-fn event(item: &Item, sender: &Sender, sentence: &str) -> Value {
+fn event(item: &LetterItem, sender: &Sender, sentence: &str) -> Value {
     let notice = &item.notice;
     let spec = item.known.spec.as_ref();
     json!({
@@ -331,7 +331,7 @@ fn event(item: &Item, sender: &Sender, sentence: &str) -> Value {
     })
 }
 
-fn data(item: &Item, sender: &Sender, sentence: &str, output: bool, now: DateTime<Utc>) -> Value {
+fn data(item: &LetterItem, sender: &Sender, sentence: &str, output: bool, now: DateTime<Utc>) -> Value {
     let mut data = event(item, sender, sentence);
     let max = item.known.spec.as_ref().map_or(0, |spec| spec.policy.max_attempts);
     let view = item.known.record.as_ref().and_then(|record| serde_json::to_value(SlotView::of(record, now, max)).ok());

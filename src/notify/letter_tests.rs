@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::config::{Lang, SPREAD, SecretText, Target, WebForm};
+use crate::config::{Lang, SPREAD, SecretText, SinkTarget, WebForm};
 use crate::job::Program;
 use crate::slot::{Mark, Outcome, Slot, SlotKey, Token, Trigger};
 
@@ -29,7 +29,7 @@ fn sender() -> Sender {
 
 fn sink(lang: Lang) -> SinkConfig {
     SinkConfig {
-        target: Target::Web { form: WebForm::Slack, url: SecretText::Here(String::new()), secret_file: None },
+        target: SinkTarget::Web { form: WebForm::Slack, url: SecretText::Here(String::new()), secret_file: None },
         lang,
         events: NoticeKind::USUAL.into(),
         remind_after: None,
@@ -58,7 +58,7 @@ fn run(attempt: u32, node: &str) -> RunRecord {
     }
 }
 
-fn item(kind: NoticeKind) -> Item {
+fn item(kind: NoticeKind) -> LetterItem {
     let mut spec = JobSpec::new(job(), "0 * * * *", Program::Direct(vec!["true".to_owned()]));
     (spec.owner, spec.runbook) = (Some("billing team".to_owned()), Some("https://wiki.example/billing".to_owned()));
     spec.alert_after = Some(Duration::from_secs(3 * 3_600));
@@ -68,7 +68,7 @@ fn item(kind: NoticeKind) -> Item {
     let text = "one\ntwo\nthree\nfour\n\x1b[2Jfive\n\nsix\n".to_owned();
     let output = Some(OutputTail { text, dropped_bytes: 0 });
     let known = Particulars { spec: Some(Arc::new(spec)), record: Some(record), output };
-    Item { key: notice.key("ops").unwrap(), notice, known }
+    LetterItem { key: notice.key("ops").unwrap(), notice, known }
 }
 
 fn letter(kind: NoticeKind, lang: Lang) -> Letter {
@@ -141,7 +141,7 @@ fn slots_that_were_missed_in_a_row_are_one_sentence() {
 
 #[test]
 fn a_digest_says_how_many_of_what_and_names_twenty() {
-    let items: Vec<Item> =
+    let items: Vec<LetterItem> =
         std::iter::repeat_n(item(NoticeKind::Failed), 24).chain([item(NoticeKind::Missed)]).collect();
     let named =
         SinkConfig { title: Some("[prod]".to_owned()), footer: Some("on call: ana".to_owned()), ..sink(Lang::En) };

@@ -19,7 +19,7 @@ const NEWS: Duration = Duration::from_secs(86_400);
 
 /// What a node heard of a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum SlotNews {
     /// No attempt is left.
     UsedUp,
     /// It got this verdict, from this node.
@@ -100,29 +100,29 @@ impl Lookout {
     }
 
     /// Something happened at a slot of this node.
-    pub(super) fn hear(&mut self, job: &JobName, slot: SlotKey, heard: Heard, now: DateTime<Utc>) -> Vec<Notice> {
+    pub(super) fn hear(&mut self, job: &JobName, slot: SlotKey, heard: SlotNews, now: DateTime<Utc>) -> Vec<Notice> {
         let Some(watched) = self.jobs.get_mut(job) else { return Vec::new() };
         let notice = |kind| Notice::of_slot(kind, job, slot);
         match heard {
-            Heard::UsedUp | Heard::Closed(Verdict::Failed) => {
+            SlotNews::UsedUp | SlotNews::Closed(Verdict::Failed) => {
                 watched.failed(slot, slot);
                 vec![notice(NoticeKind::Failed)]
             }
             // Missed slots are told in sums.
-            Heard::Closed(Verdict::Missed) => {
+            SlotNews::Closed(Verdict::Missed) => {
                 watched.failed(slot, slot);
                 Vec::new()
             }
-            Heard::Closed(Verdict::Done | Verdict::Skipped) => Vec::new(),
-            Heard::Done { ours } => {
+            SlotNews::Closed(Verdict::Done | Verdict::Skipped) => Vec::new(),
+            SlotNews::Done { ours } => {
                 let recovered = watched.done(job, slot, now);
                 recovered.into_iter().chain(ours.then(|| notice(NoticeKind::Succeeded))).collect()
             }
-            Heard::Started(attempt) => vec![notice(NoticeKind::Started).numbered(attempt)],
+            SlotNews::Started(attempt) => vec![notice(NoticeKind::Started).numbered(attempt)],
             // The last one is told as the failure of the slot.
-            Heard::AttemptFailed(attempt) if attempt >= watched.spec.policy.max_attempts => Vec::new(),
-            Heard::AttemptFailed(attempt) => vec![notice(NoticeKind::AttemptFailed).numbered(attempt)],
-            Heard::Overlapped(with) => {
+            SlotNews::AttemptFailed(attempt) if attempt >= watched.spec.policy.max_attempts => Vec::new(),
+            SlotNews::AttemptFailed(attempt) => vec![notice(NoticeKind::AttemptFailed).numbered(attempt)],
+            SlotNews::Overlapped(with) => {
                 let words = with.map(|node| format!("the other run was on node {node}"));
                 vec![Notice { words, ..notice(NoticeKind::Overlap) }]
             }

@@ -26,7 +26,7 @@ fn lookout(change: impl FnOnce(&mut JobSpec)) -> Lookout {
     lookout
 }
 
-fn hear(lookout: &mut Lookout, hour: u32, heard: Heard) -> Vec<String> {
+fn hear(lookout: &mut Lookout, hour: u32, heard: SlotNews) -> Vec<String> {
     subjects(lookout.hear(&job(), key(hour), heard, at(hour, 5)))
 }
 
@@ -48,20 +48,24 @@ fn succeeded(hour: u32) -> JobLatest {
 #[test]
 fn a_slot_without_attempts_left_has_failed_whoever_made_the_last_one() {
     let mut lookout = lookout(|_| {});
-    assert_eq!(hear(&mut lookout, 12, Heard::UsedUp), ["2026-11-21T12Z failed"]);
-    assert_eq!(hear(&mut lookout, 12, Heard::Closed(Verdict::Failed)), ["2026-11-21T12Z failed"], "the same message");
+    assert_eq!(hear(&mut lookout, 12, SlotNews::UsedUp), ["2026-11-21T12Z failed"]);
+    assert_eq!(
+        hear(&mut lookout, 12, SlotNews::Closed(Verdict::Failed)),
+        ["2026-11-21T12Z failed"],
+        "the same message"
+    );
 }
 
 #[test]
 fn the_first_success_after_failures_is_a_recovery_since_the_first_of_them() {
     let mut lookout = lookout(|_| {});
-    assert!(hear(&mut lookout, 11, Heard::Done { ours: false }).is_empty());
-    hear(&mut lookout, 12, Heard::UsedUp);
-    hear(&mut lookout, 13, Heard::UsedUp);
-    assert!(hear(&mut lookout, 12, Heard::Done { ours: false }).is_empty(), "the newer one still has failed");
-    let told = hear(&mut lookout, 14, Heard::Done { ours: true });
+    assert!(hear(&mut lookout, 11, SlotNews::Done { ours: false }).is_empty());
+    hear(&mut lookout, 12, SlotNews::UsedUp);
+    hear(&mut lookout, 13, SlotNews::UsedUp);
+    assert!(hear(&mut lookout, 12, SlotNews::Done { ours: false }).is_empty(), "the newer one still has failed");
+    let told = hear(&mut lookout, 14, SlotNews::Done { ours: true });
     assert_eq!(told, ["2026-11-21T12Z recovered", "2026-11-21T14Z succeeded"]);
-    assert_eq!(hear(&mut lookout, 15, Heard::Done { ours: true }), ["2026-11-21T15Z succeeded"], "once");
+    assert_eq!(hear(&mut lookout, 15, SlotNews::Done { ours: true }), ["2026-11-21T15Z succeeded"], "once");
 }
 
 #[test]
@@ -117,7 +121,7 @@ fn a_job_that_was_never_done_is_late_from_its_first_plan_on_and_not_before_the_s
 #[test]
 fn a_job_that_goes_on_failing_is_told_of_again_once_in_each_span() {
     let mut lookout = lookout(|_| {});
-    hear(&mut lookout, 10, Heard::UsedUp);
+    hear(&mut lookout, 10, SlotNews::UsedUp);
     let every = Duration::from_secs(4 * 3_600);
     assert!(lookout.reminders(every, "ops", at(13, 59)).is_empty());
     for (hour, number) in [(14, 1), (15, 1), (18, 2)] {
@@ -127,22 +131,22 @@ fn a_job_that_goes_on_failing_is_told_of_again_once_in_each_span() {
         );
     }
     assert!(lookout.reminders(every, "other", at(18, 1)).is_empty());
-    hear(&mut lookout, 18, Heard::Done { ours: true });
+    hear(&mut lookout, 18, SlotNews::Done { ours: true });
     assert!(lookout.reminders(every, "ops", at(19, 1)).is_empty());
 }
 
 #[test]
 fn the_last_attempt_that_fails_is_the_failure_of_the_slot_and_no_message_of_its_own() {
     let mut lookout = lookout(|_| {});
-    assert_eq!(hear(&mut lookout, 12, Heard::AttemptFailed(2)), ["2026-11-21T12Z attempt_failed 2"]);
-    assert!(hear(&mut lookout, 12, Heard::AttemptFailed(3)).is_empty());
+    assert_eq!(hear(&mut lookout, 12, SlotNews::AttemptFailed(2)), ["2026-11-21T12Z attempt_failed 2"]);
+    assert!(hear(&mut lookout, 12, SlotNews::AttemptFailed(3)).is_empty());
 }
 
 #[test]
 fn of_jobs_that_name_no_sink_or_are_disabled_nothing_is_watched() {
     for change in [|spec: &mut JobSpec| spec.notify.clear(), |spec: &mut JobSpec| spec.enabled = false] {
         let mut lookout = lookout(change);
-        assert!(lookout.names().is_empty() && hear(&mut lookout, 12, Heard::UsedUp).is_empty());
+        assert!(lookout.names().is_empty() && hear(&mut lookout, 12, SlotNews::UsedUp).is_empty());
     }
 }
 

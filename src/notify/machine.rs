@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use crate::clock::{Mono, Now, between};
 use crate::message::{Delivery, MessageKey, Telling};
-use crate::notify::entry::{Held, Pending, Settled, Stage};
+use crate::notify::entry::{Busy, ClaimState, CourierStep, MessageStage, PendingMessage, Settled, SinkRule, SinkState};
 use crate::notify::notice::{Notice, spread_of};
-use crate::notify::sinks::Answer;
+use crate::notify::pace::{LEASE, LONGEST_TRYING, Tally, delivery, spread, store_wait};
+use crate::notify::sinks::Receipt;
 use crate::slot::Token;
 
 /// Messages that a node keeps until they are told.
@@ -22,81 +23,18 @@ const FLOOD: usize = 5;
 const WINDOW: Duration = Duration::from_secs(30);
 /// Messages of one digest.
 const MOST_IN_DIGEST: usize = 100;
-/// A claim lasts so long: then another node may send, so that no message waits for a dead one for more than a minute.
-pub const LEASE: Duration = Duration::from_secs(55);
 /// A digest whose claims take longer is sent with what it has by then.
 const LONGEST_CLAIMING: Duration = Duration::from_secs(15);
 /// Whoever meets another node's flood leaves it to that node for so long.
 const ASIDE: Duration = Duration::from_secs(10);
-/// Between two tries, by how many there were.
-const RETRIES: [Duration; 6] = [
-    Duration::from_secs(10),
-    Duration::from_secs(30),
-    Duration::from_secs(120),
-    Duration::from_secs(600),
-    Duration::from_secs(1_800),
-    Duration::from_secs(3_600),
-];
-/// A message that was not taken for so long is given up.
-const LONGEST_TRYING: Duration = Duration::from_secs(86_400);
-/// Between two questions to a store that does not answer: the first wait, doubled up to the last.
-const STORE_WAITS: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
-
-/// What is to be done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// Claim it.
-    Tell(MessageKey, Token),
-    /// Send these as one message; `digest`: as one that names several.
-    Send { sink: String, notices: Vec<(MessageKey, Notice)>, digest: bool },
-    /// Record what became of it.
-    Record(MessageKey, Token, Delivery),
-}
-
-/// What the machine has to know of a sink.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SinkRule {
-    /// Several messages may be told as one.
-    pub(super) digests: bool,
-    /// Messages of one moment are spread over so long.
-    pub(super) spread: Duration,
-}
-
-/// What happened to messages, for who counts them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tally {
-    Sent,
-    Retried,
-    GaveUp,
-    Dropped,
-}
-
-/// Something is being done for a sink.
-#[derive(Debug)]
-enum Busy {
-    /// Claims of a batch are asked for, one after the other.
-    Claiming { rest: VecDeque<MessageKey>, held: Vec<MessageKey>, digest: bool, since: Mono },
-    /// They are being sent.
-    Sending(Vec<MessageKey>),
-}
-
-#[derive(Debug)]
-struct SinkState {
-    rule: SinkRule,
-    busy: Option<Busy>,
-    /// No digest before that.
-    next_digest: Mono,
-    /// When messages were sent one by one.
-    sent: VecDeque<Mono>,
-}
 
 /// The messages of one node. See the module.
 #[derive(Debug)]
 pub(super) struct Courier {
     sinks: BTreeMap<String, SinkState>,
-    entries: BTreeMap<MessageKey, Pending>,
+    entries: BTreeMap<MessageKey, PendingMessage>,
     settled: Settled,
-    out: VecDeque<Step>,
+    out: VecDeque<CourierStep>,
     tallies: Vec<(String, Tally)>,
     /// The store keeps which messages were told; else this node sends its own.
     asks: bool,
@@ -144,12 +82,13 @@ impl Courier {
             return;
         }
         let due = now.mono + spread(rule.spread, &key);
-        self.entries.insert(key, Pending::new(notice.clone(), now, due));
+        self.entries.insert(key, PendingMessage::new(notice.clone(), now, due));
     }
 
     /// The node leaves: nothing waits for its turn any more.
     pub(super) fn hurry(&mut self, now: Now) {
-        for entry in self.entries.values_mut().filter(|entry| entry.stage == Stage::Waiting && entry.tries == 0) {
+        for entry in self.entries.values_mut().filter(|entry| entry.stage == MessageStage::Waiting && entry.tries == 0)
+        {
             entry.due = entry.due.min(now.mono);
         }
         self.sinks.values_mut().for_each(|sink| sink.next_digest = now.mono);
@@ -171,17 +110,17 @@ impl Courier {
     }
 
     /// What is to be done next.
-    pub(super) fn poll_step(&mut self) -> Option<Step> {
+    pub(super) fn poll_step(&mut self) -> Option<CourierStep> {
         self.out.pop_front()
     }
 
     /// When to look again; none where nothing is waited for.
     pub(super) fn poll_timeout(&self) -> Option<Mono> {
         let idle = |sink: &str| self.sinks.get(sink).is_some_and(|state| state.busy.is_none());
-        let due = |(key, entry): (&MessageKey, &Pending)| match entry.stage {
-            Stage::Waiting => idle(key.sink()).then_some(entry.due),
-            Stage::Unrecorded(_) => Some(entry.due),
-            Stage::Claiming | Stage::Sending | Stage::Recording(_) => None,
+        let due = |(key, entry): (&MessageKey, &PendingMessage)| match entry.stage {
+            MessageStage::Waiting => idle(key.sink()).then_some(entry.due),
+            MessageStage::Unrecorded(_) => Some(entry.due),
+            MessageStage::Claiming | MessageStage::Sending | MessageStage::Recording(_) => None,
         };
         self.entries.iter().filter_map(due).min()
     }
@@ -197,8 +136,8 @@ impl Courier {
 
     /// The store was away for all of a message's time: nobody wants to read it any more.
     fn give_up_the_old(&mut self, now: Now) {
-        let old = |entry: &Pending| {
-            entry.stage == Stage::Waiting && now.mono.since(entry.learned.mono) > LONGEST_TRYING + LEASE
+        let old = |entry: &PendingMessage| {
+            entry.stage == MessageStage::Waiting && now.mono.since(entry.learned.mono) > LONGEST_TRYING + LEASE
         };
         let keys: Vec<MessageKey> =
             self.entries.iter().filter(|(_, entry)| old(entry)).map(|(key, _)| key.clone()).collect();
@@ -210,10 +149,10 @@ impl Courier {
 
     fn record_again(&mut self, now: Now) {
         for (key, entry) in &mut self.entries {
-            let Stage::Unrecorded(delivery) = &entry.stage else { continue };
+            let MessageStage::Unrecorded(delivery) = &entry.stage else { continue };
             if entry.due <= now.mono {
-                self.out.push_back(Step::Record(key.clone(), entry.token, delivery.clone()));
-                entry.stage = Stage::Recording(delivery.clone());
+                self.out.push_back(CourierStep::Record(key.clone(), entry.token, delivery.clone()));
+                entry.stage = MessageStage::Recording(delivery.clone());
             }
         }
     }
@@ -226,13 +165,13 @@ impl Courier {
         }
         let waiting = || {
             let of_sink =
-                self.entries.iter().filter(|(key, entry)| key.sink() == sink && entry.stage == Stage::Waiting);
+                self.entries.iter().filter(|(key, entry)| key.sink() == sink && entry.stage == MessageStage::Waiting);
             of_sink.filter(|(_, entry)| entry.theirs.is_none_or(|until| until <= now.mono))
         };
-        let is_due = |entry: &Pending| entry.due <= now.mono;
-        let is_fresh = |entry: &Pending| entry.tries == 0 && now.mono.since(entry.learned.mono) < WINDOW;
+        let is_due = |entry: &PendingMessage| entry.due <= now.mono;
+        let is_fresh = |entry: &PendingMessage| entry.tries == 0 && now.mono.since(entry.learned.mono) < WINDOW;
         // What another node's flood has put off is due with the rest of it.
-        let belongs = |entry: &Pending| entry.due <= now.mono + ASIDE || is_fresh(entry);
+        let belongs = |entry: &PendingMessage| entry.due <= now.mono + ASIDE || is_fresh(entry);
         let due = waiting().filter(|(_, entry)| is_due(entry));
         let Some((first, _)) = due.min_by_key(|(key, entry)| (entry.due, spread_of(key))) else { return };
         let together = waiting().filter(|(_, entry)| belongs(entry)).count();
@@ -252,7 +191,7 @@ impl Courier {
         batch.truncate(MOST_IN_DIGEST);
         for key in &batch {
             if let Some(entry) = self.entries.get_mut(key) {
-                entry.stage = Stage::Claiming;
+                entry.stage = MessageStage::Claiming;
             }
         }
         if let Some(state) = self.sinks.get_mut(sink) {
@@ -265,7 +204,7 @@ impl Courier {
     fn put_off(&mut self, keys: &[MessageKey], at: Mono) {
         for key in keys {
             if let Some(entry) = self.entries.get_mut(key) {
-                (entry.due, entry.stage) = (entry.due.max(at), Stage::Waiting);
+                (entry.due, entry.stage) = (entry.due.max(at), MessageStage::Waiting);
             }
         }
     }
@@ -287,10 +226,10 @@ impl Courier {
                 entry.token = token;
             }
             if self.asks {
-                self.out.push_back(Step::Tell(key, token));
+                self.out.push_back(CourierStep::Tell(key, token));
             } else {
                 let tries = self.entries.get(&key).map_or(1, |entry| entry.tries + 1);
-                self.granted(now, &key, Held { tries, since: Duration::ZERO });
+                self.granted(now, &key, ClaimState { tries, since: Duration::ZERO });
             }
             return;
         }
@@ -303,7 +242,7 @@ impl Courier {
         let mut notices = Vec::new();
         for key in &held {
             if let Some(entry) = self.entries.get_mut(key) {
-                entry.stage = Stage::Sending;
+                entry.stage = MessageStage::Sending;
                 notices.push((key.clone(), entry.notice.clone()));
             }
         }
@@ -319,10 +258,10 @@ impl Courier {
             state.sent.push_back(now.mono);
         }
         state.busy = Some(Busy::Sending(held));
-        self.out.push_back(Step::Send { sink: sink.to_owned(), notices, digest });
+        self.out.push_back(CourierStep::Send { sink: sink.to_owned(), notices, digest });
     }
 
-    fn granted(&mut self, now: Now, key: &MessageKey, held: Held) {
+    fn granted(&mut self, now: Now, key: &MessageKey, held: ClaimState) {
         if let Some(entry) = self.entries.get_mut(key) {
             entry.tries = held.tries;
             entry.trying = held.since;
@@ -341,7 +280,7 @@ impl Courier {
         match telling {
             Some(Telling::Yours { tries, first }) => {
                 let since = between(first, now.wall);
-                return self.granted(now, key, Held { tries, since });
+                return self.granted(now, key, ClaimState { tries, since });
             }
             Some(Telling::Told { .. } | Telling::GivenUp { .. }) => {
                 self.entries.remove(key);
@@ -351,7 +290,7 @@ impl Courier {
             Some(Telling::Theirs { remaining, .. }) => self.aside(now, key, remaining),
             Some(Telling::Later { remaining }) => {
                 if let Some(entry) = self.entries.get_mut(key) {
-                    (entry.stage, entry.tries) = (Stage::Waiting, entry.tries.max(1));
+                    (entry.stage, entry.tries) = (MessageStage::Waiting, entry.tries.max(1));
                     entry.due = now.mono + remaining.max(Duration::from_secs(1));
                 }
                 let others = self.forget_claim(key);
@@ -366,7 +305,7 @@ impl Courier {
     /// to claim the others too.
     fn aside(&mut self, now: Now, key: &MessageKey, remaining: Duration) {
         if let Some(entry) = self.entries.get_mut(key) {
-            entry.stage = Stage::Waiting;
+            entry.stage = MessageStage::Waiting;
             entry.due = now.mono + remaining + Duration::from_secs(1);
             entry.theirs = Some(entry.due);
         }
@@ -381,8 +320,7 @@ impl Courier {
         for key in others {
             if let Some(entry) = self.entries.get_mut(&key) {
                 entry.unanswered = entry.unanswered.saturating_add(1);
-                let wait = STORE_WAITS.0.saturating_mul(1 << entry.unanswered.min(6).saturating_sub(1));
-                (entry.stage, entry.due) = (Stage::Waiting, now.mono + wait.min(STORE_WAITS.1));
+                (entry.stage, entry.due) = (MessageStage::Waiting, now.mono + store_wait(entry.unanswered));
             }
         }
     }
@@ -398,7 +336,7 @@ impl Courier {
     }
 
     /// What became of what was sent to a sink.
-    pub(super) fn handle_answer(&mut self, now: Now, sink: &str, answer: &Answer) {
+    pub(super) fn handle_answer(&mut self, now: Now, sink: &str, answer: &Receipt) {
         let Some(state) = self.sinks.get_mut(sink) else { return };
         let Some(Busy::Sending(keys)) = state.busy.take() else { return };
         for key in keys {
@@ -406,8 +344,8 @@ impl Courier {
             let (delivery, tally) = delivery(entry, answer);
             self.tallies.push((sink.to_owned(), tally));
             if self.asks {
-                self.out.push_back(Step::Record(key, entry.token, delivery.clone()));
-                entry.stage = Stage::Recording(delivery);
+                self.out.push_back(CourierStep::Record(key, entry.token, delivery.clone()));
+                entry.stage = MessageStage::Recording(delivery);
             } else {
                 self.recorded(now, &key, &delivery);
             }
@@ -417,19 +355,18 @@ impl Courier {
     /// Whether the store has recorded it.
     pub(super) fn handle_recorded(&mut self, now: Now, key: &MessageKey, recorded: bool) {
         let Some(entry) = self.entries.get_mut(key) else { return };
-        let Stage::Recording(delivery) = entry.stage.clone() else { return };
+        let MessageStage::Recording(delivery) = entry.stage.clone() else { return };
         if recorded {
             self.recorded(now, key, &delivery);
         } else {
             entry.unanswered = entry.unanswered.saturating_add(1);
-            let wait = STORE_WAITS.0.saturating_mul(1 << entry.unanswered.min(6).saturating_sub(1));
-            (entry.stage, entry.due) = (Stage::Unrecorded(delivery), now.mono + wait.min(STORE_WAITS.1));
+            (entry.stage, entry.due) = (MessageStage::Unrecorded(delivery), now.mono + store_wait(entry.unanswered));
         }
     }
 
     fn recorded(&mut self, now: Now, key: &MessageKey, delivery: &Delivery) {
         if let (Delivery::Again { after, .. }, Some(entry)) = (delivery, self.entries.get_mut(key)) {
-            (entry.stage, entry.due, entry.unanswered) = (Stage::Waiting, now.mono + *after, 0);
+            (entry.stage, entry.due, entry.unanswered) = (MessageStage::Waiting, now.mono + *after, 0);
         } else {
             self.entries.remove(key);
             self.settled.add(key.clone());
@@ -438,31 +375,8 @@ impl Courier {
 
     /// Whether nothing is left to do for now: no claim, no send and no record is on its way.
     pub(super) fn is_idle(&self) -> bool {
-        let waits = |entry: &Pending| matches!(entry.stage, Stage::Waiting | Stage::Unrecorded(_));
+        let waits = |entry: &PendingMessage| matches!(entry.stage, MessageStage::Waiting | MessageStage::Unrecorded(_));
         self.out.is_empty() && self.entries.values().all(waits)
-    }
-}
-
-/// A part of the spread at least, so that a flood is known as one before its first message is sent.
-fn spread(over: Duration, key: &MessageKey) -> Duration {
-    let least = over / 4;
-    let room = u64::try_from((over - least).as_millis()).unwrap_or(0);
-    least + Duration::from_millis(if room == 0 { 0 } else { spread_of(key) % room })
-}
-
-fn delivery(entry: &Pending, answer: &Answer) -> (Delivery, Tally) {
-    match answer {
-        Answer::Taken(_) => (Delivery::Delivered, Tally::Sent),
-        Answer::Refused(error) => (Delivery::GaveUp { error: error.clone() }, Tally::GaveUp),
-        Answer::Again { error, .. } if entry.trying > LONGEST_TRYING => {
-            (Delivery::GaveUp { error: format!("tried for 24 h; {error}") }, Tally::GaveUp)
-        }
-        Answer::Again { after, error } => {
-            let made = usize::try_from(entry.tries.saturating_sub(1)).unwrap_or(usize::MAX);
-            let usual = RETRIES.get(made).or(RETRIES.last()).copied().unwrap_or(LEASE);
-            let after = after.map_or(usual, |wished| wished.max(Duration::from_secs(1)));
-            (Delivery::Again { after, error: error.clone() }, Tally::Retried)
-        }
     }
 }
 

@@ -23,7 +23,7 @@ struct World {
     /// What reached the receiver: which messages, and whether as a digest.
     sent: Vec<(Vec<String>, bool)>,
     /// What the receiver answers next; taken when there is none.
-    answers: VecDeque<Answer>,
+    answers: VecDeque<Receipt>,
     store_is_away: bool,
     /// The next record of this node is lost, and the node with it.
     dies_before_recording: Option<usize>,
@@ -38,8 +38,8 @@ fn failed(job: &str) -> Notice {
     Notice::of_slot(NoticeKind::Failed, &job, "2026-11-21T14Z".parse().unwrap())
 }
 
-fn again(after: Option<u64>) -> Answer {
-    Answer::Again { after: after.map(Duration::from_secs), error: "answered 500".to_owned() }
+fn again(after: Option<u64>) -> Receipt {
+    Receipt::Again { after: after.map(Duration::from_secs), error: "answered 500".to_owned() }
 }
 
 impl World {
@@ -88,22 +88,22 @@ impl World {
             let Some(courier) = self.nodes[node].as_mut() else { return };
             let Some(step) = courier.poll_step() else { return };
             match step {
-                Step::Tell(key, token) => {
+                CourierStep::Tell(key, token) => {
                     let told =
                         (!self.store_is_away).then(|| ready(self.store.tell(&key, &name, token, LEASE)).unwrap());
                     self.nodes[node].as_mut().unwrap().handle_telling(now, &key, told);
                 }
-                Step::Send { sink, notices, digest } => {
+                CourierStep::Send { sink, notices, digest } => {
                     let names = notices.iter().map(|(key, _)| key.topic().to_string()).collect();
                     self.sent.push((names, digest));
-                    let answer = self.answers.pop_front().unwrap_or(Answer::Taken("200".to_owned()));
+                    let answer = self.answers.pop_front().unwrap_or(Receipt::Taken("200".to_owned()));
                     courier.handle_answer(now, &sink, &answer);
                 }
-                Step::Record(..) if self.dies_before_recording == Some(node) => {
+                CourierStep::Record(..) if self.dies_before_recording == Some(node) => {
                     self.nodes[node] = None;
                     self.dies_before_recording = None;
                 }
-                Step::Record(key, token, delivery) => {
+                CourierStep::Record(key, token, delivery) => {
                     let recorded = !self.store_is_away && ready(self.store.told(&key, token, &delivery)).is_ok();
                     self.nodes[node].as_mut().unwrap().handle_recorded(now, &key, recorded);
                 }
@@ -239,7 +239,7 @@ fn a_receiver_that_wishes_to_be_asked_later_is_asked_then() {
 #[test]
 fn what_is_refused_is_given_up_at_once_by_all() {
     let mut world = World::new(3);
-    world.answers.push_back(Answer::Refused("answered 404".to_owned()));
+    world.answers.push_back(Receipt::Refused("answered 404".to_owned()));
     world.all_learn(&failed("billing"));
     world.run(200);
     assert_eq!((world.count(), world.is_all_told()), (1, true));
@@ -267,7 +267,7 @@ fn a_record_that_the_store_did_not_take_is_recorded_later_and_nothing_is_sent_tw
         let now = world.clock.now();
         let courier = world.nodes[0].as_mut().unwrap();
         courier.handle_timeout(now);
-        if let Some(Step::Tell(key, token)) = courier.poll_step() {
+        if let Some(CourierStep::Tell(key, token)) = courier.poll_step() {
             let name = NodeName::new("n0").unwrap();
             let told = ready(world.store.tell(&key, &name, token, LEASE)).unwrap();
             world.nodes[0].as_mut().unwrap().handle_telling(now, &key, Some(told));
@@ -303,9 +303,9 @@ fn without_a_store_that_keeps_messages_each_node_sends_its_own() {
     let clock = ManualClock::at("2026-11-21T14:05:00Z".parse().unwrap());
     courier.set_sinks(&rule(0), clock.now());
     courier.learn(clock.now(), &failed("billing"), SINK);
-    for answer in [again(None), Answer::Taken("200".to_owned())] {
+    for answer in [again(None), Receipt::Taken("200".to_owned())] {
         courier.handle_timeout(clock.now());
-        assert!(matches!(courier.poll_step(), Some(Step::Send { .. })));
+        assert!(matches!(courier.poll_step(), Some(CourierStep::Send { .. })));
         courier.handle_answer(clock.now(), SINK, &answer);
         assert_eq!(courier.poll_step(), None);
         clock.advance(Duration::from_secs(11));

@@ -1,6 +1,6 @@
 //! Messages about what happened, each told once in the cluster and at least once at all.
 //!
-//! - [`Ear`] hears the node's events; `lookout` (pure) says which are worth a message, and what has become of each job, with what the
+//! - [`NoticeEar`] hears the node's events; `lookout` (pure) says which are worth a message, and what has become of each job, with what the
 //!   store knows of all nodes; `desk` (pure) says whom each is for.
 //! - `machine` (pure) claims a message in the store, sends it, records that, and tries again; every node is the backup of the others.
 //! - [`Notifier`] drives them; `letter` and `texts` write, `sinks` send.
@@ -16,12 +16,13 @@ mod letter;
 mod lookout;
 mod machine;
 mod notice;
+mod pace;
 mod sinks;
 mod texts;
 mod trial;
 
 pub use driver::{Notifier, Receivers, Setup};
-pub use ear::Ear;
+pub use ear::NoticeEar;
 pub use figures::Figures;
-pub use machine::LEASE;
-pub(crate) use trial::{TestAnswer, TestMessage, send_test, use_ring};
+pub use pace::LEASE;
+pub(crate) use trial::{TestMessage, TestReceipt, send_test, use_ring};

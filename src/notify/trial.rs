@@ -6,9 +6,9 @@ use crate::config::SinkConfig;
 use crate::event::NoticeKind;
 use crate::exec::Launcher;
 use crate::job::{JobName, Namespace, NodeName};
-use crate::notify::letter::{Item, Letter, Particulars, Sender};
+use crate::notify::letter::{Letter, LetterItem, Particulars, Sender};
 use crate::notify::notice::Notice;
-pub(crate) use crate::notify::sinks::Answer as TestAnswer;
+pub(crate) use crate::notify::sinks::Receipt as TestReceipt;
 use crate::notify::sinks::{Sink, Ways};
 use crate::slot::{SlotKey, Token};
 
@@ -37,7 +37,7 @@ pub(crate) struct TestMessage<'a> {
 ///
 /// # Errors
 /// A secret that cannot be read.
-pub(crate) async fn send_test(test: TestMessage<'_>, launcher: Launcher) -> Result<TestAnswer, String> {
+pub(crate) async fn send_test(test: TestMessage<'_>, launcher: Launcher) -> Result<TestReceipt, String> {
     let sink = Sink::open(test.sink, test.config.clone())?;
     let sender = Sender { namespace: test.namespace.clone(), node: test.node.clone(), page: test.page.clone() };
     let id = format!("test-{}", test.token);
@@ -50,7 +50,7 @@ pub(crate) async fn send_test(test: TestMessage<'_>, launcher: Launcher) -> Resu
 }
 
 /// An event of a job that does not exist.
-fn example(kind: NoticeKind, test: &TestMessage<'_>) -> Option<Item> {
+fn example(kind: NoticeKind, test: &TestMessage<'_>) -> Option<LetterItem> {
     let job = JobName::new("example").ok()?;
     let hour = test.now.timestamp().div_euclid(3_600) * 3_600;
     let slot = SlotKey::of(DateTime::from_timestamp(hour, 0)?)?;
@@ -62,5 +62,5 @@ fn example(kind: NoticeKind, test: &TestMessage<'_>) -> Option<Item> {
         }
         _ => Notice::of_slot(kind, &job, slot),
     };
-    Some(Item { key: notice.key(test.sink)?, notice, known: Particulars::default() })
+    Some(LetterItem { key: notice.key(test.sink)?, notice, known: Particulars::default() })
 }

@@ -11,7 +11,7 @@ use cronward::config::{Environment, parse};
 use cronward::event::Event;
 use cronward::exec::{Launcher, Output};
 use cronward::job::{JobSpec, Namespace, NodeName};
-use cronward::notify::{Ear, Notifier, Setup};
+use cronward::notify::{NoticeEar, Notifier, Setup};
 use cronward::observe::Observer;
 use cronward::schedule::Timetable;
 use cronward::slot::{Slot, Token};
@@ -28,7 +28,7 @@ const LEASE: Duration = Duration::from_secs(4);
 
 /// The notifier of one node.
 struct Notifying {
-    ear: Arc<Ear>,
+    ear: Arc<NoticeEar>,
     running: JoinHandle<()>,
 }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::notify::letter::Letter;
-use crate::notify::sinks::Answer;
+use crate::notify::sinks::answer::Receipt;
 use crate::notify::sinks::http::{Outgoing, number_in, of_code};
-use crate::notify::sinks::secrets::{Access, signature};
+use crate::notify::sinks::secrets::{SinkAccess, signature};
 
 /// The robot takes 20,000 bytes of JSON.
 const LONGEST: usize = 15_000;
@@ -15,7 +15,7 @@ const LONGEST: usize = 15_000;
 const BUSY: &[(i64, Duration)] = &[(130_101, Duration::from_secs(600)), (-1, Duration::from_secs(30))];
 
 /// Signed: base64 of HMAC-SHA256 of `ms\nsecret`, with the secret as the key.
-pub(super) fn request(access: &Access, letter: &Letter) -> Result<Outgoing, String> {
+pub(super) fn request(access: &SinkAccess, letter: &Letter) -> Result<Outgoing, String> {
     let mut url = access.url()?;
     if let Some(secret) = access.secret() {
         let stamp = letter.at.timestamp_millis().to_string();
@@ -27,6 +27,6 @@ pub(super) fn request(access: &Access, letter: &Letter) -> Result<Outgoing, Stri
 }
 
 /// The robot answers 200 also where it takes nothing.
-pub(super) fn judge(body: &str) -> Option<Answer> {
+pub(super) fn judge(body: &str) -> Option<Receipt> {
     of_code(number_in(body, "errcode"), body, BUSY)
 }

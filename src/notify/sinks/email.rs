@@ -8,8 +8,8 @@ use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 
 use crate::config::{MailConfig, MailTls};
 use crate::notify::letter::Letter;
-use crate::notify::sinks::secrets::Access;
-use crate::notify::sinks::{Answer, LONGEST_TRY};
+use crate::notify::sinks::answer::{LONGEST_TRY, Receipt};
+use crate::notify::sinks::secrets::SinkAccess;
 use crate::text;
 
 /// Characters of an answer that are shown.
@@ -36,23 +36,23 @@ impl Header for AutoSubmitted {
 }
 
 /// Sends it.
-pub(super) async fn send(config: &MailConfig, access: &Access, letter: &Letter, namespace: &str) -> Answer {
+pub(super) async fn send(config: &MailConfig, access: &SinkAccess, letter: &Letter, namespace: &str) -> Receipt {
     let message = match message(config, letter, namespace) {
         Ok(message) => message,
-        Err(error) => return Answer::Refused(error),
+        Err(error) => return Receipt::Refused(error),
     };
     let transport = match transport(config, access) {
         Ok(transport) => transport,
-        Err(error) => return Answer::again(error),
+        Err(error) => return Receipt::again(error),
     };
     match transport.send(message).await {
         Ok(response) => {
             let said: Vec<&str> = response.message().collect();
-            Answer::Taken(format!("{}: {}", response.code(), text::message(&said.join(" "), SHOWN)))
+            Receipt::Taken(format!("{}: {}", response.code(), text::message(&said.join(" "), SHOWN)))
         }
         Err(error) => {
             let told = text::message(&causes(&error), SHOWN);
-            if error.is_permanent() { Answer::Refused(told) } else { Answer::again(told) }
+            if error.is_permanent() { Receipt::Refused(told) } else { Receipt::again(told) }
         }
     }
 }
@@ -88,7 +88,7 @@ pub(super) fn message(config: &MailConfig, letter: &Letter, namespace: &str) -> 
         .map_err(|error| format!("the mail cannot be written: {error}"))
 }
 
-fn transport(config: &MailConfig, access: &Access) -> Result<AsyncSmtpTransport<Tokio1Executor>, String> {
+fn transport(config: &MailConfig, access: &SinkAccess) -> Result<AsyncSmtpTransport<Tokio1Executor>, String> {
     let parameters = || TlsParameters::new(config.host.clone()).map_err(|error| format!("no TLS: {error}"));
     let tls = match config.tls {
         MailTls::StartTls => Tls::Required(parameters()?),

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use crate::exec::Launcher;
 use crate::job::{CommandSpec, Program};
 use crate::notify::letter::{Letter, shortened};
-use crate::notify::sinks::Answer;
+use crate::notify::sinks::answer::Receipt;
 use crate::slot::ExitStatus;
 use crate::text;
 
@@ -22,7 +22,7 @@ const SHOWN: usize = 160;
 /// A variable of an environment has its bounds.
 const LONGEST_TEXT: usize = 16 * 1024;
 
-pub(super) async fn run(program: &Program, sink: &str, letter: &Letter, launcher: &Launcher) -> Answer {
+pub(super) async fn run(program: &Program, sink: &str, letter: &Letter, launcher: &Launcher) -> Receipt {
     let mut command = CommandSpec::new(program.clone());
     command.output_limit = OUTPUT;
     command.env.extend(variables(sink, letter));
@@ -37,7 +37,7 @@ pub(super) async fn run(program: &Program, sink: &str, letter: &Letter, launcher
     if tokio::time::timeout(KILL_AFTER, running.wait()).await.is_err() {
         running.kill();
     }
-    Answer::again(format!("the command ran for more than {} s and was stopped", LONGEST_RUN.as_secs()))
+    Receipt::again(format!("the command ran for more than {} s and was stopped", LONGEST_RUN.as_secs()))
 }
 
 fn variables(sink: &str, letter: &Letter) -> Vec<(String, String)> {
@@ -52,14 +52,14 @@ fn variables(sink: &str, letter: &Letter) -> Vec<(String, String)> {
     pairs.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
-fn judged(status: &ExitStatus, last: &str) -> Answer {
+fn judged(status: &ExitStatus, last: &str) -> Receipt {
     let said = text::message(last, SHOWN);
     let said = if said.is_empty() { String::new() } else { format!(": {said}") };
     match status {
-        ExitStatus::Code(0) => Answer::Taken(format!("exit 0{said}")),
-        ExitStatus::Code(code) => Answer::again(format!("exit {code}{said}")),
-        ExitStatus::Signal(signal) => Answer::again(format!("killed by signal {signal}{said}")),
-        ExitStatus::OutputLost => Answer::again(format!("its output was lost{said}")),
-        ExitStatus::NotStarted { message, .. } => Answer::again(text::message(message, SHOWN)),
+        ExitStatus::Code(0) => Receipt::Taken(format!("exit 0{said}")),
+        ExitStatus::Code(code) => Receipt::again(format!("exit {code}{said}")),
+        ExitStatus::Signal(signal) => Receipt::again(format!("killed by signal {signal}{said}")),
+        ExitStatus::OutputLost => Receipt::again(format!("its output was lost{said}")),
+        ExitStatus::NotStarted { message, .. } => Receipt::again(text::message(message, SHOWN)),
     }
 }

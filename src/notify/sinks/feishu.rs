@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::notify::letter::Letter;
-use crate::notify::sinks::Answer;
+use crate::notify::sinks::answer::Receipt;
 use crate::notify::sinks::http::{Outgoing, number_in, of_code};
-use crate::notify::sinks::secrets::{Access, signature};
+use crate::notify::sinks::secrets::{SinkAccess, signature};
 
 /// The robot takes 20 KB of JSON.
 const LONGEST: usize = 15_000;
@@ -16,7 +16,7 @@ const BUSY: &[(i64, Duration)] =
     &[(9499, Duration::from_secs(60)), (11232, Duration::from_secs(60)), (11233, Duration::from_secs(60))];
 
 /// Signed in the body.
-pub(super) fn request(access: &Access, letter: &Letter) -> Result<Outgoing, String> {
+pub(super) fn request(access: &SinkAccess, letter: &Letter) -> Result<Outgoing, String> {
     let text = letter.text_within(LONGEST);
     let mut body = json!({ "msg_type": "text", "content": { "text": text } });
     if let (Some(secret), Some(object)) = (access.secret(), body.as_object_mut()) {
@@ -29,6 +29,6 @@ pub(super) fn request(access: &Access, letter: &Letter) -> Result<Outgoing, Stri
 }
 
 /// The robot answers 200 also where it takes nothing. Older ones answer `StatusCode`.
-pub(super) fn judge(body: &str) -> Option<Answer> {
+pub(super) fn judge(body: &str) -> Option<Receipt> {
     of_code(number_in(body, "code").or_else(|| number_in(body, "StatusCode")), body, BUSY)
 }

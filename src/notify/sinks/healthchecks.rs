@@ -5,10 +5,10 @@ use url::Url;
 use crate::event::NoticeKind;
 use crate::notify::letter::Letter;
 use crate::notify::sinks::http::Outgoing;
-use crate::notify::sinks::secrets::Access;
+use crate::notify::sinks::secrets::SinkAccess;
 
 /// The ping of a letter; none where there is nothing to signal.
-pub(super) fn request(access: &Access, letter: &Letter) -> Result<Option<Outgoing>, String> {
+pub(super) fn request(access: &SinkAccess, letter: &Letter) -> Result<Option<Outgoing>, String> {
     let Some(ping) = &letter.ping else {
         // A test: a line in the check's log, which changes nothing.
         return Ok(Some(outgoing(&access.url()?, Some("log"), "test", None, letter.text())));

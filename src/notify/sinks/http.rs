@@ -8,7 +8,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode};
 use url::Url;
 
-use crate::notify::sinks::Answer;
+use crate::notify::sinks::answer::Receipt;
 use crate::text;
 
 /// What is read of an answer.
@@ -36,7 +36,7 @@ impl Outgoing {
 }
 
 /// What an answer with 200 means by its body, where it is no success.
-pub(super) type Judge = fn(&str) -> Option<Answer>;
+pub(super) type Judge = fn(&str) -> Option<Receipt>;
 
 /// Sends bodies. The client is made at the first message.
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ pub(super) struct Poster {
 }
 
 impl Poster {
-    fn client(&self) -> Result<&Client, Answer> {
+    fn client(&self) -> Result<&Client, Receipt> {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
@@ -56,11 +56,11 @@ impl Poster {
             .pool_idle_timeout(Duration::from_secs(30))
             .user_agent(concat!("cronward/", env!("CARGO_PKG_VERSION")))
             .build();
-        let made = made.map_err(|error| Answer::again(format!("no HTTP client: {}", error.without_url())))?;
+        let made = made.map_err(|error| Receipt::again(format!("no HTTP client: {}", error.without_url())))?;
         Ok(self.client.get_or_init(|| made))
     }
 
-    pub(super) async fn post(&self, outgoing: Outgoing, judge: Judge) -> Answer {
+    pub(super) async fn post(&self, outgoing: Outgoing, judge: Judge) -> Receipt {
         let client = match self.client() {
             Ok(client) => client,
             Err(answer) => return answer,
@@ -72,7 +72,7 @@ impl Poster {
         }
         match request.send().await {
             Ok(response) => judged(response, judge).await,
-            Err(error) => Answer::again(innermost(&error.without_url())),
+            Err(error) => Receipt::again(innermost(&error.without_url())),
         }
     }
 }
@@ -86,22 +86,22 @@ fn innermost(error: &reqwest::Error) -> String {
     format!("not sent: {}", text::message(&cause.to_string(), SHOWN))
 }
 
-async fn judged(response: Response, judge: Judge) -> Answer {
+async fn judged(response: Response, judge: Judge) -> Receipt {
     let (code, after) = (response.status(), retry_after(&response));
     let body = read(response).await;
     let said = text::message(body.trim(), SHOWN);
     let said = if said.is_empty() { code.to_string() } else { format!("{code}: {said}") };
     if code.is_success() {
-        return judge(&body).unwrap_or(Answer::Taken(said));
+        return judge(&body).unwrap_or(Receipt::Taken(said));
     }
     let is_passing =
         code.is_server_error() || matches!(code, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS);
     if is_passing {
-        Answer::Again { after, error: format!("answered {said}") }
+        Receipt::Again { after, error: format!("answered {said}") }
     } else if code.is_redirection() {
-        Answer::Refused(format!("answered {said}; redirects are not followed: write the address that it leads to"))
+        Receipt::Refused(format!("answered {said}; redirects are not followed: write the address that it leads to"))
     } else {
-        Answer::Refused(format!("answered {said}"))
+        Receipt::Refused(format!("answered {said}"))
     }
 }
 
@@ -129,14 +129,14 @@ pub(super) fn number_in(body: &str, field: &str) -> Option<i64> {
 }
 
 /// What a robot's own code means, where 0 is success.
-pub(super) fn of_code(code: Option<i64>, body: &str, busy: &[(i64, Duration)]) -> Option<Answer> {
+pub(super) fn of_code(code: Option<i64>, body: &str, busy: &[(i64, Duration)]) -> Option<Receipt> {
     let said = text::message(body.trim(), SHOWN);
     match code {
         Some(0) => None,
-        None => Some(Answer::Refused(format!("answered 200 without a code: {said}; is the url that of a robot?"))),
+        None => Some(Receipt::Refused(format!("answered 200 without a code: {said}; is the url that of a robot?"))),
         Some(code) => Some(match busy.iter().find(|(known, _)| *known == code) {
-            Some((_, after)) => Answer::Again { after: Some(*after), error: format!("answered {said}") },
-            None => Answer::Refused(format!("answered {said}")),
+            Some((_, after)) => Receipt::Again { after: Some(*after), error: format!("answered {said}") },
+            None => Receipt::Refused(format!("answered {said}")),
         }),
     }
 }

@@ -9,36 +9,36 @@ use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 use url::Url;
 
-use crate::config::{MailConfig, SecretText, Target, read_url_file, usable};
-use crate::notify::sinks::Answer;
+use crate::config::{MailConfig, SecretText, SinkTarget, read_url_file, usable};
+use crate::notify::sinks::answer::Receipt;
 
 /// Secrets of one sink. Never shown.
 #[derive(Clone, Default)]
-pub(super) struct Access {
+pub(super) struct SinkAccess {
     url: Option<Url>,
     /// As it was written: what is taken out of texts.
     written: Vec<String>,
     secret: Option<String>,
 }
 
-impl fmt::Debug for Access {
+impl fmt::Debug for SinkAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Access").field("url", &self.url.is_some()).field("secret", &self.secret.is_some()).finish()
+        f.debug_struct("SinkAccess").field("url", &self.url.is_some()).field("secret", &self.secret.is_some()).finish()
     }
 }
 
-impl Access {
-    pub(super) fn read(target: &Target) -> Result<Self, String> {
+impl SinkAccess {
+    pub(super) fn read(target: &SinkTarget) -> Result<Self, String> {
         match target {
-            Target::Web { url, secret_file, .. } => {
+            SinkTarget::Web { url, secret_file, .. } => {
                 let secret = secret_file.as_deref().map(secret).transpose()?;
                 Self::of(&text_of(url)?, secret)
             }
-            Target::Mail(MailConfig { secret_file, .. }) => {
+            SinkTarget::Mail(MailConfig { secret_file, .. }) => {
                 let secret = secret_file.as_deref().map(secret).transpose()?;
                 Ok(Self { url: None, written: secret.iter().cloned().collect(), secret })
             }
-            Target::Exec(_) => Ok(Self::default()),
+            SinkTarget::Exec(_) => Ok(Self::default()),
         }
     }
 
@@ -72,11 +72,11 @@ impl Access {
             .fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
     }
 
-    pub(super) fn redacted(&self, answer: Answer) -> Answer {
+    pub(super) fn redacted(&self, answer: Receipt) -> Receipt {
         match answer {
-            Answer::Taken(said) => Answer::Taken(self.redact(&said)),
-            Answer::Again { after, error } => Answer::Again { after, error: self.redact(&error) },
-            Answer::Refused(error) => Answer::Refused(self.redact(&error)),
+            Receipt::Taken(said) => Receipt::Taken(self.redact(&said)),
+            Receipt::Again { after, error } => Receipt::Again { after, error: self.redact(&error) },
+            Receipt::Refused(error) => Receipt::Refused(self.redact(&error)),
         }
     }
 

@@ -4,12 +4,12 @@ use serde_json::json;
 
 use crate::notify::letter::Letter;
 use crate::notify::sinks::http::Outgoing;
-use crate::notify::sinks::secrets::Access;
+use crate::notify::sinks::secrets::SinkAccess;
 
 /// Slack cuts longer texts.
 const LONGEST: usize = 30_000;
 
-pub(super) fn request(access: &Access, letter: &Letter) -> Result<Outgoing, String> {
+pub(super) fn request(access: &SinkAccess, letter: &Letter) -> Result<Outgoing, String> {
     Ok(Outgoing::json(access.url()?, &json!({ "text": escaped(&letter.text_within(LONGEST)) })))
 }
 

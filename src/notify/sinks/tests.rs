@@ -13,13 +13,15 @@ use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 
-use super::secrets::{signature, webhook_key};
+use std::time::Duration;
+
 use super::*;
 use crate::config::{Lang, MailConfig, MailTls, SecretText};
 use crate::event::NoticeKind;
 use crate::exec::Output;
 use crate::job::{JobName, Program};
 use crate::notify::letter::Ping;
+use crate::notify::sinks::secrets::{signature, webhook_key};
 use crate::notify::trial::use_ring;
 
 /// What a receiver got.
@@ -65,7 +67,7 @@ fn letter() -> Letter {
     }
 }
 
-fn config(target: Target) -> SinkConfig {
+fn config(target: SinkTarget) -> SinkConfig {
     SinkConfig {
         target,
         lang: Lang::En,
@@ -79,8 +81,8 @@ fn config(target: Target) -> SinkConfig {
 }
 
 fn web(form: WebForm, url: &str, secret: Option<&str>) -> Sink {
-    let config = config(Target::Web { form, url: SecretText::Here(url.to_owned()), secret_file: None });
-    let access = Access::of(url, secret.map(str::to_owned)).unwrap();
+    let config = config(SinkTarget::Web { form, url: SecretText::Here(url.to_owned()), secret_file: None });
+    let access = SinkAccess::of(url, secret.map(str::to_owned)).unwrap();
     Sink { name: "ops".to_owned(), config, access }
 }
 
@@ -89,7 +91,7 @@ fn ways() -> Ways {
     Ways::new(Launcher::new("/proc/self/exe".into(), Output::Capture), "prod".to_owned())
 }
 
-async fn send(form: WebForm, url: &str, secret: Option<&str>) -> Answer {
+async fn send(form: WebForm, url: &str, secret: Option<&str>) -> Receipt {
     web(form, url, secret).send(&letter(), &ways()).await
 }
 
@@ -116,7 +118,7 @@ fn the_signature_is_that_of_the_standards_own_example() {
 #[tokio::test]
 async fn a_webhook_has_its_identity_its_time_and_a_signature_of_both_and_the_body() {
     let (url, inbox) = receiver(204, &[], "").await;
-    assert_eq!(send(WebForm::Webhook, &url, Some("secret")).await, Answer::Taken("204 No Content".to_owned()));
+    assert_eq!(send(WebForm::Webhook, &url, Some("secret")).await, Receipt::Taken("204 No Content".to_owned()));
     let got = only(&inbox);
     let header = |name: &str| got.headers[name].to_str().unwrap().to_owned();
     assert_eq!((header("webhook-id"), header("webhook-timestamp")), (letter().id, "1795269900".to_owned()));
@@ -128,7 +130,7 @@ async fn a_webhook_has_its_identity_its_time_and_a_signature_of_both_and_the_bod
 #[tokio::test]
 async fn slack_gets_text_in_which_nothing_is_a_link_or_a_mention() {
     let (url, inbox) = receiver(200, &[], "ok").await;
-    assert_eq!(send(WebForm::Slack, &url, None).await, Answer::Taken("200 OK: ok".to_owned()));
+    assert_eq!(send(WebForm::Slack, &url, None).await, Receipt::Taken("200 OK: ok".to_owned()));
     let text = "billing@2026-11-21T14Z failed\n&lt;b&gt; &amp; disk full";
     assert_eq!(body(&only(&inbox)), json!({ "text": text }));
 }
@@ -137,7 +139,7 @@ async fn slack_gets_text_in_which_nothing_is_a_link_or_a_mention() {
 async fn dingtalk_is_signed_in_its_url_with_the_secret_as_the_key() {
     let (url, inbox) = receiver(200, &[], "{\"errcode\":0,\"errmsg\":\"ok\"}").await;
     let url = format!("{url}?access_token=abc");
-    assert!(matches!(send(WebForm::DingTalk, &url, Some("SECx")).await, Answer::Taken(_)));
+    assert!(matches!(send(WebForm::DingTalk, &url, Some("SECx")).await, Receipt::Taken(_)));
     let got = only(&inbox);
     // python3: base64.b64encode(hmac.new(b"SECx", b"1795269900000\nSECx", hashlib.sha256).digest())
     let sign: String = url::form_urlencoded::byte_serialize(b"p40aaTkj07IrBG4f9XCdyWNp6c2VHl8XGZEgBU6XMNM=").collect();
@@ -149,7 +151,7 @@ async fn dingtalk_is_signed_in_its_url_with_the_secret_as_the_key() {
 #[tokio::test]
 async fn feishu_is_signed_in_its_body_with_time_and_secret_as_the_key_of_nothing() {
     let (url, inbox) = receiver(200, &[], "{\"code\":0,\"msg\":\"success\"}").await;
-    assert!(matches!(send(WebForm::Feishu, &url, Some("SECx")).await, Answer::Taken(_)));
+    assert!(matches!(send(WebForm::Feishu, &url, Some("SECx")).await, Receipt::Taken(_)));
     let body = body(&only(&inbox));
     // python3: base64.b64encode(hmac.new(b"1795269900\nSECx", b"", hashlib.sha256).digest())
     let wanted = json!({
@@ -163,7 +165,7 @@ async fn wecom_gets_no_more_bytes_than_it_takes_cut_between_characters() {
     let (url, inbox) = receiver(200, &[], "{\"errcode\":0}").await;
     let long = Letter { lines: vec!["错".repeat(3_000)], ..letter() };
     let answer = web(WebForm::WeCom, &url, None).send(&long, &ways()).await;
-    assert!(matches!(answer, Answer::Taken(_)));
+    assert!(matches!(answer, Receipt::Taken(_)));
     let content = body(&only(&inbox))["text"]["content"].as_str().unwrap().to_owned();
     assert!(content.len() <= 2_048 && content.len() > 2_040 && content.ends_with("错…"), "{}", content.len());
 }
@@ -181,8 +183,8 @@ async fn a_robot_that_answers_200_with_a_code_has_taken_nothing() {
     ] {
         let (url, _inbox) = receiver(200, &[], answer).await;
         match (send(form, &url, None).await, after) {
-            (Answer::Again { after: Some(wait), .. }, Some(seconds)) => assert_eq!(wait.as_secs(), seconds),
-            (Answer::Refused(error), None) => assert!(error.contains("answered"), "{error}"),
+            (Receipt::Again { after: Some(wait), .. }, Some(seconds)) => assert_eq!(wait.as_secs(), seconds),
+            (Receipt::Refused(error), None) => assert!(error.contains("answered"), "{error}"),
             other => panic!("{answer}: {other:?}"),
         }
     }
@@ -204,10 +206,10 @@ async fn what_passes_is_tried_again_and_what_does_not_is_given_up() {
     for (code, headers, again) in cases {
         let (url, inbox) = receiver(code, headers, "no").await;
         match (send(WebForm::Webhook, &url, None).await, again) {
-            (Answer::Again { after, .. }, Some(wanted)) => {
+            (Receipt::Again { after, .. }, Some(wanted)) => {
                 assert_eq!(after.map(|after| after.as_secs()), wanted, "{code}")
             }
-            (Answer::Refused(error), None) => assert!(error.contains(&code.to_string()), "{error}"),
+            (Receipt::Refused(error), None) => assert!(error.contains(&code.to_string()), "{error}"),
             other => panic!("{code}: {other:?}"),
         }
         only(&inbox);
@@ -224,7 +226,7 @@ async fn a_receiver_that_breaks_off_or_is_not_there_is_asked_again() {
     });
     let url = format!("http://{address}/hunter2-key");
     for _ in 0..2 {
-        let Answer::Again { after: None, error } = send(WebForm::Webhook, &url, None).await else {
+        let Receipt::Again { after: None, error } = send(WebForm::Webhook, &url, None).await else {
             panic!("is to be tried again")
         };
         assert!(!error.contains("hunter2"), "{error}");
@@ -235,13 +237,13 @@ async fn a_receiver_that_breaks_off_or_is_not_there_is_asked_again() {
 #[tokio::test(start_paused = true)]
 async fn a_receiver_that_hangs_is_left_after_ten_seconds() {
     let answer = in_time(std::future::pending()).await;
-    assert_eq!(answer, Answer::again("no answer within 10 s"));
+    assert_eq!(answer, Receipt::again("no answer within 10 s"));
 }
 
 #[tokio::test]
 async fn no_answer_brings_the_url_back_into_a_text() {
     let (url, _inbox) = receiver(404, &[], "no such robot: /robot/hunter2-key, hunter2-key").await;
-    let Answer::Refused(error) = send(WebForm::Slack, &url, None).await else { panic!("refused") };
+    let Receipt::Refused(error) = send(WebForm::Slack, &url, None).await else { panic!("refused") };
     assert!(!error.contains("hunter2"), "{error}");
     assert!(!format!("{:?}", web(WebForm::Slack, &url, Some("hunter2"))).contains("hunter2"));
 }
@@ -258,7 +260,7 @@ async fn a_check_gets_a_signal_for_each_step_of_a_run_with_the_same_identity() {
         let ping =
             Ping { kind, job: JobName::new("billing").unwrap(), run: run.to_owned(), output: "disk full".to_owned() };
         let answer = sink.send(&Letter { ping: Some(ping), ..letter() }, &ways()).await;
-        assert!(matches!(answer, Answer::Taken(_)), "{answer:?}");
+        assert!(matches!(answer, Receipt::Taken(_)), "{answer:?}");
     }
     let got: Vec<(String, String)> =
         inbox.lock().unwrap().iter().map(|got| (got.uri.clone(), got.body.clone())).collect();
@@ -303,17 +305,17 @@ async fn a_mail_server_that_is_not_there_is_asked_again() {
         from: "cronward@example.com".to_owned(),
         to: vec!["a@example.com".to_owned()],
     };
-    let sink = Sink::open("ops", config(Target::Mail(mail))).unwrap();
+    let sink = Sink::open("ops", config(SinkTarget::Mail(mail))).unwrap();
     let answer = sink.send(&letter(), &ways()).await;
-    assert!(matches!(&answer, Answer::Again { error, .. } if error.contains("refused")), "{answer:?}");
+    assert!(matches!(&answer, Receipt::Again { error, .. } if error.contains("refused")), "{answer:?}");
 }
 
 #[tokio::test]
 async fn a_command_that_cannot_be_started_is_tried_again() {
     let launcher = Launcher::new("/nowhere/cronward".into(), Output::Capture);
-    let sink = Sink::open("ops", config(Target::Exec(Program::Direct(vec!["true".to_owned()])))).unwrap();
+    let sink = Sink::open("ops", config(SinkTarget::Exec(Program::Direct(vec!["true".to_owned()])))).unwrap();
     let answer = sink.send(&letter(), &Ways::new(launcher, "prod".to_owned())).await;
-    assert!(matches!(&answer, Answer::Again { error, .. } if error.contains("/nowhere/cronward")), "{answer:?}");
+    assert!(matches!(&answer, Receipt::Again { error, .. } if error.contains("/nowhere/cronward")), "{answer:?}");
 }
 
 #[test]
@@ -322,7 +324,7 @@ fn a_secret_that_cannot_be_read_is_told_by_its_file() {
     let path = folder.path().join("url");
     let open = || {
         let url = SecretText::File(path.clone());
-        Sink::open("ops", config(Target::Web { form: WebForm::Slack, url, secret_file: None })).map(|_| ())
+        Sink::open("ops", config(SinkTarget::Web { form: WebForm::Slack, url, secret_file: None })).map(|_| ())
     };
     assert!(open().unwrap_err().starts_with("[notify.ops] url_file"));
     std::fs::write(&path, "hunter2\n").unwrap();

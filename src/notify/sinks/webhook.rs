@@ -2,10 +2,10 @@
 
 use crate::notify::letter::Letter;
 use crate::notify::sinks::http::Outgoing;
-use crate::notify::sinks::secrets::{Access, signature, webhook_key};
+use crate::notify::sinks::secrets::{SinkAccess, signature, webhook_key};
 
 /// `webhook-id` is the same for each try, and the signature is of `id.timestamp.body`.
-pub(super) fn request(access: &Access, letter: &Letter) -> Result<Outgoing, String> {
+pub(super) fn request(access: &SinkAccess, letter: &Letter) -> Result<Outgoing, String> {
     let mut outgoing = Outgoing::json(access.url()?, &letter.json);
     let timestamp = letter.at.timestamp().to_string();
     if let Some(secret) = access.secret() {

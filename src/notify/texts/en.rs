@@ -1,6 +1,6 @@
 //! English. Sentences only.
 
-use super::Texts;
+use crate::notify::texts::form::Texts;
 
 pub(super) const TEXTS: Texts = Texts {
     failed: "{job}@{slot} failed: {used} of {max} attempts on {nodes}; {how}",

@@ -1,6 +1,6 @@
 //! 简体中文. Sentences only.
 
-use super::Texts;
+use crate::notify::texts::form::Texts;
 
 pub(super) const TEXTS: Texts = Texts {
     failed: "{job}@{slot} 失败：在 {nodes} 上用完 {used}/{max} 次尝试；{how}",

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cronward::config::{Lang, MailConfig, MailTls, SecretText, Target, WebForm};
+use cronward::config::{Lang, MailConfig, MailTls, SecretText, SinkTarget, WebForm};
 use cronward::event::NoticeKind;
 
 use super::{config, job, report, tells, told};
@@ -22,7 +22,7 @@ fn a_sink_says_where_messages_go_which_and_how() {
     let sink = config(&text).notify.remove("ops").unwrap();
     assert_eq!(
         sink.target,
-        Target::Web {
+        SinkTarget::Web {
             form: WebForm::DingTalk,
             url: SecretText::File(PathBuf::from("/run/ops-url")),
             secret_file: Some(PathBuf::from("/run/ops-secret")),
@@ -48,13 +48,15 @@ fn mail_needs_a_server_a_sender_and_recipients_and_protects_what_it_sends() {
         from: "c@example.com".to_owned(),
         to: vec!["ops@example.com".to_owned()],
     };
-    assert_eq!(sink.target, Target::Mail(wanted));
+    assert_eq!(sink.target, SinkTarget::Mail(wanted));
     let of = |server: &str, more: &str| {
         with(&format!(
             "type = \"email\"\nsmtp = \"{server}\"\nfrom = \"c@example.com\"\nto = [\"o@example.com\"]\n{more}"
         ))
     };
-    let Target::Mail(mail) = config(&of("mail.example:465", "")).notify.remove("ops").unwrap().target else { panic!() };
+    let SinkTarget::Mail(mail) = config(&of("mail.example:465", "")).notify.remove("ops").unwrap().target else {
+        panic!()
+    };
     assert_eq!(mail.tls, MailTls::Tls);
     config(&of("127.0.0.1:25", "tls = \"none\""));
     tells(&of("mail.example:25", "tls = \"none\""), "6:7 plain-mail: tls may be \"none\" on loopback only");

@@ -68,6 +68,7 @@ const PURE_PARTS: &[(&str, &str)] = &[
     ("notify", "lookout"),
     ("notify", "machine"),
     ("notify", "notice"),
+    ("notify", "pace"),
     ("notify", "texts"),
 ];
 
