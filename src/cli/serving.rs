@@ -13,7 +13,7 @@ use crate::cli::failure::Failure;
 use crate::cli::store_args::StoreAddress;
 use crate::clock::Clock;
 use crate::config::{Config, HttpConfig};
-use crate::metrics::{Metrics, Setting};
+use crate::metrics::{Metrics, Notifications, Setting};
 use crate::node::{Command, Health};
 use crate::observe::view::NodeView;
 use crate::observe::{FanOut, Journal, Observer};
@@ -54,6 +54,7 @@ impl Serving {
         health: &watch::Receiver<Health>,
         journal: Option<&Arc<Journal>>,
         address: &StoreAddress,
+        notifications: Option<Arc<dyn Notifications>>,
     ) -> Arc<Metrics> {
         Metrics::new(Setting {
             namespace: address.options.namespace.clone(),
@@ -61,6 +62,7 @@ impl Serving {
             clock: Arc::clone(clock),
             health: health.clone(),
             journal: journal.cloned(),
+            notifications,
         })
     }
 

@@ -7,13 +7,14 @@ use super::source::{blank, mentions, paths, without_tests};
 pub(crate) const SIMULATOR: &str = "simulate";
 
 /// The layers from the ground up; a module knows what is below it, and beside it only what [`BESIDE`] lists.
-const LAYERS: [&[&str]; 9] = [
+const LAYERS: [&[&str]; 10] = [
     &["slot", "job", "resource", "clock", "reply", "error", "event", "wake", "message", "text", "file"],
     &["machine", "schedule"],
     &["store", "exec", "observe"],
     &["drive"],
     &["node", "service", "lock", "verify", SIMULATOR],
     &["config", "metrics"],
+    &["notify"],
     &["admin"],
     &["web"],
     &["cli", "fuzzing"],
@@ -62,6 +63,14 @@ const PURE_PARTS: &[(&str, &str)] = &[
     ("node", "request"),
     ("node", "resets"),
     ("node", "verdicts"),
+    ("notify", "desk"),
+    ("notify", "entry"),
+    ("notify", "letter"),
+    ("notify", "lookout"),
+    ("notify", "machine"),
+    ("notify", "notice"),
+    ("notify", "pace"),
+    ("notify", "texts"),
 ];
 
 /// What pure code never says.
