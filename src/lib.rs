@@ -41,6 +41,9 @@
 #[cfg(feature = "daemon")]
 mod admin;
 #[doc(hidden)]
+#[cfg(feature = "http")]
+pub mod board;
+#[doc(hidden)]
 #[cfg(feature = "daemon")]
 pub mod cli;
 #[doc(hidden)]

@@ -9,12 +9,14 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinHandle};
 
+#[cfg(feature = "http")]
+use crate::board::Board;
 use crate::cli::failure::Failure;
 use crate::cli::launching::launcher;
 use crate::cli::locks::kept_for;
 use crate::cli::rereading::read;
 #[cfg(feature = "http")]
-use crate::cli::serving::Serving;
+use crate::cli::serving::{Serving, Shows};
 use crate::cli::session::connect_for_long;
 use crate::cli::store_args::StoreAddress;
 #[cfg(feature = "notify")]
@@ -30,6 +32,8 @@ use crate::node::{Command, Health, Identity, Node, Plan, Ports};
 use crate::observe::{FanOut, Journal, NodeLog, Observer};
 use crate::store::layer::Rotation;
 use crate::store::{JobEntry, Store};
+#[cfg(feature = "http")]
+use crate::web::Activity;
 
 /// The loop, its timers and its sockets need little; a second thread keeps renewals going while the first is busy.
 const THREADS: usize = 2;
@@ -91,7 +95,16 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     #[cfg(feature = "http")]
     let metrics = settings.port.as_ref().map(|port| port.metrics(&clock, &watched, journal.as_ref(), &address, counts));
     #[cfg(feature = "http")]
-    let counting = settings.port.as_ref().zip(metrics.clone()).map(|(port, metrics)| port.hearing(metrics));
+    let activity = Arc::new(Activity::new(Arc::clone(&clock)));
+    #[cfg(feature = "http")]
+    let board = Serving::board(&clock, &identity.instance, &address);
+    #[cfg(feature = "http")]
+    let counting = settings.port.as_ref().zip(metrics.clone()).map(|(port, metrics)| {
+        let also: [Arc<dyn Observer>; 3] = [metrics, Arc::<Board>::clone(&board), Arc::<Activity>::clone(&activity)];
+        port.hearing(also.into())
+    });
+    #[cfg(feature = "http")]
+    let name = identity.name.clone();
     #[cfg(not(feature = "http"))]
     let counting = None;
     let observer = observer(journal.as_ref(), counting);
@@ -128,9 +141,9 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         Reloader { path, rotation, file: config, observer, health: health_of, journal: journal_of, also, taking };
     #[cfg(feature = "http")]
     let listening = settings.port.zip(metrics).map(|(port, metrics)| {
-        let (followed, of) = (Arc::clone(&metrics), Arc::clone(&shown));
-        tokio::spawn(async move { followed.follow(&*of).await });
-        port.start(metrics, time, watched.clone(), shown, &address, operations)
+        let shows = Shows { metrics, board, activity, node: name, store: shown, operations };
+        shows.follow();
+        port.start(shows, time, watched.clone(), &address)
     });
     tokio::spawn(signals.obey(commands, reloader));
     tokio::spawn(tell_service_manager(watched));

@@ -1,30 +1,54 @@
-//! The daemon's port: what it shows is what the listings print, read with the daemon's own store.
+//! The daemon's port, and what is shown there.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use serde::Serialize;
 use tokio::sync::{mpsc, watch};
 
 use crate::admin::command_line::CommandLine;
-use crate::admin::{self, AdminError, AdminSession};
+use crate::board::{Board, BoardSetting};
 use crate::cli::failure::Failure;
 use crate::cli::store_args::StoreAddress;
 use crate::clock::Clock;
 use crate::config::{Config, HttpConfig};
+use crate::job::NodeName;
 use crate::metrics::{Metrics, Notifications, Setting};
 use crate::node::{Command, Health};
-use crate::observe::view::NodeView;
 use crate::observe::{FanOut, Journal, Observer};
 use crate::store::Store;
-use crate::web::{self, Away, Gate, Listening, Listings, Operations, PlannedJobs, Site, Sources};
+use crate::web::{self, Activity, Exposition, Gate, Listening, Operations, PlannedJobs, Site, Sources};
 
 /// What is needed to serve the port, looked at before anything is started.
 pub(crate) struct Serving {
     http: HttpConfig,
     gate: Arc<Gate>,
     planned: Arc<PlannedJobs>,
+}
+
+/// What is shown on the port. Each is kept up to date while somebody looks.
+pub(crate) struct Shows {
+    /// Figures.
+    pub(crate) metrics: Arc<Metrics>,
+    /// The cluster.
+    pub(crate) board: Arc<Board>,
+    /// What happened on this node.
+    pub(crate) activity: Arc<Activity>,
+    /// This node.
+    pub(crate) node: NodeName,
+    /// Where everything else is read.
+    pub(crate) store: Arc<dyn Store>,
+    /// What operators may do.
+    pub(crate) operations: Option<Operations>,
+}
+
+impl Shows {
+    /// Reads for those who look; for ever.
+    pub(crate) fn follow(&self) {
+        let (metrics, board) = (Arc::clone(&self.metrics), Arc::clone(&self.board));
+        let (for_metrics, for_board) = (Arc::clone(&self.store), Arc::clone(&self.store));
+        tokio::spawn(async move { metrics.follow(&*for_metrics).await });
+        tokio::spawn(async move { board.follow(&*for_board).await });
+    }
 }
 
 impl Serving {
@@ -67,8 +91,9 @@ impl Serving {
     }
 
     /// Hears what happens, for what is served.
-    pub(crate) fn hearing(&self, metrics: Arc<Metrics>) -> Arc<dyn Observer> {
-        Arc::new(FanOut(vec![metrics, Arc::<PlannedJobs>::clone(&self.planned)]))
+    pub(crate) fn hearing(&self, mut others: Vec<Arc<dyn Observer>>) -> Arc<dyn Observer> {
+        others.push(Arc::<PlannedJobs>::clone(&self.planned));
+        Arc::new(FanOut(others))
     }
 
     /// What operators may do through the port.
@@ -90,55 +115,24 @@ impl Serving {
         Operations { store, jobs, commands, node, line }
     }
 
+    /// What is shown of the cluster. `boot` tells this process from others.
+    pub(crate) fn board(clock: &Arc<dyn Clock>, boot: &str, address: &StoreAddress) -> Arc<Board> {
+        let (clock, boot) = (Arc::clone(clock), boot.to_owned());
+        Board::new(BoardSetting { clock, boot, retention: address.options.retention })
+    }
+
     /// Serves.
     pub(crate) fn start(
         self,
-        metrics: Arc<Metrics>,
+        shows: Shows,
         clock: Arc<dyn Clock>,
         health: watch::Receiver<Health>,
-        store: Arc<dyn Store>,
         address: &StoreAddress,
-        operations: Option<Operations>,
     ) -> Listening {
+        let Shows { metrics, board, activity, node, store, operations } = shows;
         let namespace = address.options.namespace.to_string();
-        let listings: Arc<dyn Listings> = Arc::new(StoreListings { store });
-        let operations = operations.map(Arc::new);
-        let sources = Sources { clock, health, namespace, listings, operations, expositions: vec![metrics] };
+        let (operations, expositions): (_, Vec<Arc<dyn Exposition>>) = (operations.map(Arc::new), vec![metrics]);
+        let sources = Sources { clock, health, namespace, board, store, activity, node, operations, expositions };
         web::listen(Arc::new(Site::new(self.http, self.gate, sources)))
     }
-}
-
-/// The listings of one store.
-struct StoreListings {
-    store: Arc<dyn Store>,
-}
-
-impl std::fmt::Debug for StoreListings {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StoreListings").field("store", &self.store.location()).finish_non_exhaustive()
-    }
-}
-
-#[async_trait]
-impl Listings for StoreListings {
-    async fn jobs(&self) -> Result<Vec<u8>, Away> {
-        let read = async {
-            let session = AdminSession::begin(Arc::clone(&self.store), None, "cronward jobs".to_owned()).await?;
-            admin::jobs::views(&session).await
-        };
-        written(read.await)
-    }
-
-    async fn nodes(&self) -> Result<Vec<u8>, Away> {
-        written(self.store.nodes().await.map(|(now, nodes)| NodeView::all(&nodes, now)).map_err(AdminError::from))
-    }
-}
-
-fn written<T: Serialize>(read: Result<Vec<T>, AdminError>) -> Result<Vec<u8>, Away> {
-    let json = read.map_err(|error| error.to_string());
-    let json = json.and_then(|views| serde_json::to_vec(&views).map_err(|error| error.to_string()));
-    json.map_err(|error| {
-        tracing::debug!(error, "a listing was not read");
-        Away
-    })
 }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request};
 use http_body_util::BodyExt;
@@ -14,6 +13,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::admin::command_line::CommandLine;
 use crate::admin::fixture::Scene;
+use crate::board::Board;
 use crate::clock::Clock;
 use crate::config::{HttpConfig, ProxyConfig, Role, RoleSource};
 use crate::job::{JobSpec, Program};
@@ -23,21 +23,7 @@ use crate::slot::{Slot, SlotRecord, SlotState};
 use crate::web::door::{Door, Ends};
 use crate::web::operations::{Operations, PlannedJobs};
 use crate::web::routes::{Need, WRITES};
-use crate::web::{Away, Gate, Listings, Mint, Site, Sources};
-
-#[derive(Debug)]
-struct NoListings;
-
-#[async_trait]
-impl Listings for NoListings {
-    async fn jobs(&self) -> Result<Vec<u8>, Away> {
-        Err(Away)
-    }
-
-    async fn nodes(&self) -> Result<Vec<u8>, Away> {
-        Err(Away)
-    }
-}
+use crate::web::{Activity, Gate, Mint, Site, Sources};
 
 /// A port over a store in memory, with an hourly job and a node that is told what to run.
 struct Port {
@@ -107,7 +93,10 @@ impl Port {
             clock: Arc::new(scene.clock.clone()),
             health: watch::channel(Health::default()).1,
             namespace: "prod".to_owned(),
-            listings: Arc::new(NoListings),
+            board: Board::standing(crate::web::pages::shown()),
+            store: Arc::clone(&scene.store),
+            activity: Arc::new(Activity::new(Arc::new(scene.clock.clone()))),
+            node: crate::admin::fixture::node("a"),
             operations: Some(Arc::new(operations)),
             expositions: Vec::new(),
         };

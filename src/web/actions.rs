@@ -17,6 +17,7 @@ use crate::job::JobName;
 use crate::web::asking::Asking;
 use crate::web::look::{Target, Wanted};
 use crate::web::operations::{Acted, Actor, Operations};
+use crate::web::pages::{self, Ask, Typed};
 use crate::web::problem::Problem;
 use crate::web::refusal::Refusal;
 use crate::web::site::Site;
@@ -94,6 +95,7 @@ pub(super) async fn of_job(
 
 /// `POST /jobs/{job}/{slot}/{action}` with a form.
 pub(super) async fn slot_form(
+    ask: Ask,
     State(site): State<Arc<Site>>,
     Extension(asking): Extension<Asking>,
     path: SlotPath,
@@ -109,13 +111,15 @@ pub(super) async fn slot_form(
         return Err(Problem::bad_request("type the job's name to confirm"));
     }
     let verb = wanted.verb;
-    let acted = act(&site, &asking, wanted, &said).await.map_err(|refusal| refusal.problem)?;
-    done(&site, verb, &acted)
+    match act(&site, &asking, wanted, &said).await {
+        Ok(acted) => done(&site, verb, &acted),
+        Err(refusal) => once_more(&ask, verb, refusal, &said),
+    }
 }
 
 /// `POST /jobs/{job}/pause` with a form, and the others of a job.
 pub(super) async fn job_form(
-    State(site): State<Arc<Site>>,
+    ask: Ask,
     Extension(asking): Extension<Asking>,
     path: JobPath,
     uri: Uri,
@@ -125,8 +129,23 @@ pub(super) async fn job_form(
     csrf::check_form(&asking.bearer, &token)?;
     let wanted = wanted_of_job(path, &uri, &said)?;
     let verb = wanted.verb;
-    let acted = act(&site, &asking, wanted, &said).await.map_err(|refusal| refusal.problem)?;
-    done(&site, verb, &acted)
+    match act(&ask.site, &asking, wanted, &said).await {
+        Ok(acted) => done(&ask.site, verb, &acted),
+        Err(refusal) => once_more(&ask, verb, refusal, &said),
+    }
+}
+
+/// The form with what was typed, where who asked can mend it there.
+fn once_more(ask: &Ask, verb: Verb, refusal: Refusal, said: &ActionBody) -> Result<Response, Problem> {
+    let Refusal { problem, look } = refusal;
+    match look.filter(|_| problem.is_conflict() || problem.is_bad_request()) {
+        None => Err(problem),
+        Some(look) => {
+            let (reason, until) = (&*said.reason, said.until.as_deref().unwrap_or_default());
+            let typed = Typed { reason, until, objection: problem.detail(), changed: problem.is_conflict() };
+            pages::again(ask, verb, &look, &typed)
+        }
+    }
 }
 
 fn wanted_of_slot(path: SlotPath, said: &ActionBody) -> Result<Wanted, Problem> {
@@ -182,5 +201,5 @@ fn written(acted: Acted) -> Response {
 fn done(site: &Site, verb: Verb, acted: &Acted) -> Result<Response, Problem> {
     let slot = acted.slot.as_ref().map(|slot| format!("/{}", slot.key())).unwrap_or_default();
     let did = if acted.changed { verb.as_str() } else { "nothing" };
-    login::sent_to(&site.below_base(&format!("/jobs/{}{slot}?did={did}", acted.job)))
+    login::sent_to(&site.address(&format!("/jobs/{}{slot}?did={did}", acted.job)))
 }

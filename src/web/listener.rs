@@ -34,13 +34,15 @@ const LAST_ANSWERS: Duration = Duration::from_secs(2);
 /// A port that is being served.
 #[derive(Debug)]
 pub struct Listening {
+    leaving: CancellationToken,
     end: CancellationToken,
     tasks: TaskTracker,
 }
 
 impl Listening {
-    /// Ends every connection: those with a request may answer it, within two seconds.
+    /// Ends every connection: those with a request may answer it, within two seconds, and streams say goodbye.
     pub async fn stop(self) {
+        self.leaving.cancel();
         self.end.cancel();
         self.tasks.close();
         let _ = tokio::time::timeout(LAST_ANSWERS, self.tasks.wait()).await;
@@ -50,9 +52,9 @@ impl Listening {
 /// Serves a site on its address, from now on.
 pub fn listen(site: Arc<Site>) -> Listening {
     let (end, tasks) = (CancellationToken::new(), TaskTracker::new());
-    let address = site.http.listen;
+    let (address, leaving) = (site.http.listen, site.leaving.clone());
     tasks.spawn(serve(Arc::new(Door::of(site)), address, end.clone(), tasks.clone()));
-    Listening { end, tasks }
+    Listening { leaving, end, tasks }
 }
 
 async fn serve(door: Arc<Door>, address: SocketAddr, end: CancellationToken, tasks: TaskTracker) {

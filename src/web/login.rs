@@ -25,12 +25,12 @@ pub(super) async fn enter(
     let next = own_path(&site.http.base_path, &next);
     match site.gate.log_in(peer, &token, site.sources.clock.now()) {
         Ok(cookie) => {
-            let home = || site.below_base("/");
+            let home = || site.address("/");
             with_cookie(&next.unwrap_or_else(home), &cookie)
         }
         Err(problem) if problem.is_unauthorized() => {
             let next = next.map(|next| format!("&{}", query("next", &next))).unwrap_or_default();
-            sent_to(&site.below_base(&format!("/login?wrong=1{next}")))
+            sent_to(&site.address(&format!("/login?wrong=1{next}")))
         }
         Err(problem) => Err(problem),
     }
@@ -38,13 +38,13 @@ pub(super) async fn enter(
 
 /// `POST /logout`. A copy of the cookie goes on until its end: to end it at once, replace the token.
 pub(super) async fn leave(State(site): State<Arc<Site>>) -> Result<Response, Problem> {
-    with_cookie(&site.below_base("/login"), &site.gate.log_out())
+    with_cookie(&site.address("/login"), &site.gate.log_out())
 }
 
 /// Where a page that needs a login sends whoever has none.
 pub(super) fn detour(site: &Site, uri: &Uri) -> Result<Response, Problem> {
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
-    sent_to(&site.below_base(&format!("/login?{}", query("next", &site.below_base(path)))))
+    sent_to(&site.address(&format!("/login?{}", query("next", &site.address(path)))))
 }
 
 /// 303 to a path of this port.

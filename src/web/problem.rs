@@ -7,6 +7,9 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
+/// When the store may be there again, in seconds: a node looks each ten.
+const STORE_LATER: u64 = 10;
+
 /// Why a request was not answered as it wished. Holds nothing that the request itself said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
@@ -43,6 +46,11 @@ impl Problem {
         self.status == StatusCode::CONFLICT
     }
 
+    /// Whether something in the request is not as it has to be.
+    pub(super) fn is_bad_request(&self) -> bool {
+        self.status == StatusCode::BAD_REQUEST
+    }
+
     /// What is wrong, in words.
     pub(super) fn detail(&self) -> &str {
         &self.detail
@@ -62,6 +70,11 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "not-found", "there is nothing of this name")
     }
 
+    pub(super) fn store_away() -> Self {
+        let detail = "the store does not answer; the node goes on asking it";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "store-away", detail).retry_after(STORE_LATER)
+    }
+
     pub(super) fn unauthorized() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "send a token: Authorization: Bearer …")
     }
@@ -78,13 +91,6 @@ impl Problem {
             members.insert((*name).to_owned(), value.clone());
         }
         told.to_string()
-    }
-
-    fn page(&self) -> String {
-        let (status, detail) = (self.status, escaped(&self.detail));
-        format!(
-            "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>{status}</title>\n<h1>{status}</h1>\n<p>{detail}</p>\n</html>\n"
-        )
     }
 }
 
@@ -109,17 +115,15 @@ pub(super) fn wants_page(headers: &HeaderMap) -> bool {
     accepted.flat_map(|value| value.split(',')).any(|kind| kind.trim().starts_with("text/html"))
 }
 
-/// The answer with its problem written out, if it is one.
-pub(super) fn written(mut response: Response, page: bool) -> Response {
+/// The answer with its problem written out, if it is one: as the page that `page` makes of its status and its detail, else as JSON.
+pub(super) fn written(mut response: Response, page: impl FnOnce(StatusCode, &str) -> Option<String>) -> Response {
     let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };
-    let (kind, text) =
-        if page { ("text/html; charset=utf-8", problem.page()) } else { ("application/problem+json", problem.json()) };
+    let (kind, text) = match page(problem.status, &problem.detail) {
+        Some(page) => ("text/html; charset=utf-8", page),
+        None => ("application/problem+json", problem.json()),
+    };
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response.headers_mut().insert(axum::http::header::CONTENT_LENGTH, text.len().into());
     *response.body_mut() = Body::from(text);
     response
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

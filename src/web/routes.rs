@@ -16,7 +16,7 @@ use crate::web::asking::{Asking, Peer};
 use crate::web::problem::{Problem, wants_page};
 use crate::web::site::Site;
 use crate::web::tokens::{Bearer, Way};
-use crate::web::{actions, api, csrf, figures, health, login};
+use crate::web::{actions, api, csrf, figures, health, login, pages, slots, stream};
 
 /// Who may ask for something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,17 +36,48 @@ pub(super) struct Route {
     handler: fn() -> MethodRouter<Arc<Site>>,
 }
 
+/// Who may look, and who may act.
+const VIEWER: Need = Need::Role(Role::Viewer);
+const OPERATOR: Need = Need::Role(Role::Operator);
+
 /// What can be read: every path below `base_path`, with GET.
-pub(super) const TABLE: [Route; 5] = [
+pub(super) const TABLE: [Route; 33] = [
     Route { path: "/healthz", need: Need::Nothing, handler: || get(health::alive) },
     Route { path: "/readyz", need: Need::Nothing, handler: || get(health::ready) },
     Route { path: "/metrics", need: Need::Figures, handler: || get(figures::metrics) },
-    Route { path: "/api/v1/jobs", need: Need::Role(Role::Viewer), handler: || get(api::jobs) },
-    Route { path: "/api/v1/nodes", need: Need::Role(Role::Viewer), handler: || get(api::nodes) },
+    Route { path: "/api/v1/jobs", need: VIEWER, handler: || get(api::jobs) },
+    Route { path: "/api/v1/jobs/{job}", need: VIEWER, handler: || get(api::job) },
+    Route { path: "/api/v1/jobs/{job}/slots", need: VIEWER, handler: || get(slots::of_job) },
+    Route { path: "/api/v1/slots/{job}/{slot}", need: VIEWER, handler: || get(slots::slot) },
+    Route { path: "/api/v1/slots/{job}/{slot}/why", need: VIEWER, handler: || get(slots::why) },
+    Route { path: "/api/v1/slots/{job}/{slot}/logs", need: VIEWER, handler: || get(slots::logs) },
+    Route { path: "/api/v1/attempts", need: VIEWER, handler: || get(slots::attempts) },
+    Route { path: "/api/v1/nodes", need: VIEWER, handler: || get(api::nodes) },
+    Route { path: "/api/v1/store", need: VIEWER, handler: || get(api::store) },
+    Route { path: "/api/v1/next", need: VIEWER, handler: || get(slots::next) },
+    Route { path: "/api/v1/locks", need: VIEWER, handler: || get(slots::locks) },
+    Route { path: "/api/v1/events", need: VIEWER, handler: || get(stream::events) },
+    Route { path: "/api/v1/openapi.json", need: VIEWER, handler: || get(api::description) },
+    Route { path: "/", need: VIEWER, handler: || get(pages::home) },
+    Route { path: "/jobs/{job}", need: VIEWER, handler: || get(pages::job) },
+    Route { path: "/jobs/{job}/{slot}", need: VIEWER, handler: || get(pages::slot) },
+    Route { path: "/jobs/{job}/{slot}/runs/{attempt}", need: VIEWER, handler: || get(pages::run) },
+    // The forms of what is written below.
+    Route { path: "/jobs/{job}/{slot}/{action}", need: OPERATOR, handler: || get(pages::slot_form) },
+    Route { path: "/jobs/{job}/trigger", need: OPERATOR, handler: || get(pages::job_form) },
+    Route { path: "/jobs/{job}/pause", need: OPERATOR, handler: || get(pages::job_form) },
+    Route { path: "/jobs/{job}/resume", need: OPERATOR, handler: || get(pages::job_form) },
+    Route { path: "/go", need: VIEWER, handler: || get(pages::go) },
+    Route { path: "/nodes", need: VIEWER, handler: || get(pages::nodes) },
+    Route { path: "/store", need: VIEWER, handler: || get(pages::store) },
+    Route { path: "/locks", need: VIEWER, handler: || get(pages::locks) },
+    Route { path: "/activity", need: VIEWER, handler: || get(pages::activity) },
+    Route { path: "/help", need: Need::Nothing, handler: || get(pages::help) },
+    // Whoever is not let in sees these.
+    Route { path: "/login", need: Need::Nothing, handler: || get(pages::login) },
+    Route { path: "/assets/{name}", need: Need::Nothing, handler: || get(pages::asset) },
+    Route { path: "/favicon.ico", need: Need::Nothing, handler: || get(pages::icon) },
 ];
-
-/// Who may act.
-const OPERATOR: Need = Need::Role(Role::Operator);
 
 /// What changes something, with POST. Where a role is needed, the file has to allow it, too; and each is refused to pages of other sites.
 pub(super) const WRITES: [Route; 10] = [

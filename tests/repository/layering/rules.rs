@@ -16,6 +16,7 @@ const LAYERS: [&[&str]; 10] = [
     &["config", "metrics"],
     &["notify"],
     &["admin"],
+    &["board"],
     &["web"],
     &["cli", "fuzzing"],
 ];
@@ -55,6 +56,15 @@ const PURE: &[&str] = &[
 /// The parts of other modules that are as pure.
 const PURE_PARTS: &[(&str, &str)] = &[
     ("store", "redlock"),
+    ("board", "cell"),
+    ("board", "concern"),
+    ("board", "faults"),
+    ("board", "filter"),
+    ("board", "judge"),
+    ("board", "line"),
+    ("board", "sheet"),
+    ("board", "snapshot"),
+    ("board", "window"),
     ("node", "action"),
     ("node", "active"),
     ("node", "machine"),
