@@ -3,20 +3,24 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use tokio::sync::{mpsc, watch};
 
 use crate::admin::command_line::CommandLine;
+use crate::admin::doctor::{Needs, examine};
 use crate::board::{Board, BoardSetting};
 use crate::cli::failure::Failure;
 use crate::cli::store_args::StoreAddress;
 use crate::clock::Clock;
-use crate::config::{Config, HttpConfig};
+use crate::config::{self, Config, HttpConfig};
+use crate::drive::Entropy;
 use crate::job::NodeName;
 use crate::metrics::{Metrics, Notifications, Setting};
 use crate::node::{Command, Health};
+use crate::observe::view::DoctorView;
 use crate::observe::{FanOut, Journal, Observer};
-use crate::store::Store;
-use crate::web::{self, Activity, Exposition, Gate, Listening, Operations, PlannedJobs, Site, Sources};
+use crate::store::{Store, StoreOptions};
+use crate::web::{self, Activity, Examination, Exposition, Gate, Listening, Operations, PlannedJobs, Site, Sources};
 
 /// What is needed to serve the port, looked at before anything is started.
 pub(crate) struct Serving {
@@ -130,9 +134,49 @@ impl Serving {
         address: &StoreAddress,
     ) -> Listening {
         let Shows { metrics, board, activity, node, store, operations } = shows;
+        let (address_of, planned, time) = (address.clone(), Arc::clone(&self.planned), Arc::clone(&clock));
+        let examination: Arc<dyn Examination> =
+            Arc::new(StoreExamination { address: address_of, planned, clock: time });
         let namespace = address.options.namespace.to_string();
-        let (operations, expositions): (_, Vec<Arc<dyn Exposition>>) = (operations.map(Arc::new), vec![metrics]);
-        let sources = Sources { clock, health, namespace, board, store, activity, node, operations, expositions };
+        let (operations, examination) = (operations.map(Arc::new), Some(examination));
+        let expositions = vec![metrics as Arc<dyn Exposition>];
+        let sources =
+            Sources { clock, health, namespace, board, store, activity, node, operations, examination, expositions };
         web::listen(Arc::new(Site::new(self.http, self.gate, sources)))
+    }
+}
+
+/// Tries the daemon's store.
+struct StoreExamination {
+    address: StoreAddress,
+    planned: Arc<PlannedJobs>,
+    clock: Arc<dyn Clock>,
+}
+
+impl std::fmt::Debug for StoreExamination {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StoreExamination").finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Examination for StoreExamination {
+    async fn examine(&self) -> Result<DoctorView, String> {
+        let entropy = Entropy::from_system().map_err(|error| format!("no random source: {error}"))?;
+        let (url, options) = (self.written_url().await, self.address.options.clone());
+        let options = StoreOptions { create: false, ..options };
+        let jobs = self.planned.all();
+        let needs = Needs::of(jobs.iter().map(|spec| &**spec));
+        let found = examine(&url, &options, needs, Arc::clone(&self.clock), &entropy).await;
+        found.map_err(|error| error.to_string())
+    }
+}
+
+impl StoreExamination {
+    /// The url as it is now: its password may have changed since the start.
+    async fn written_url(&self) -> String {
+        let Some(path) = self.address.url_file.clone() else { return self.address.url.clone() };
+        let read = tokio::task::spawn_blocking(move || config::read_url_file(&path)).await;
+        read.ok().and_then(Result::ok).unwrap_or_else(|| self.address.url.clone())
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request};
 use http_body_util::BodyExt;
@@ -19,11 +20,23 @@ use crate::config::{HttpConfig, ProxyConfig, Role, RoleSource};
 use crate::job::{JobSpec, Program};
 use crate::node::{Command, Health, TriggerRefusal, TriggerRequest};
 use crate::observe::Observer;
+use crate::observe::view::DoctorView;
 use crate::slot::{Slot, SlotRecord, SlotState};
 use crate::web::door::{Door, Ends};
 use crate::web::operations::{Operations, PlannedJobs};
-use crate::web::routes::{Need, WRITES};
-use crate::web::{Activity, Gate, Mint, Site, Sources};
+use crate::web::routes::{Need, TABLE, WRITES};
+use crate::web::{Activity, Examination, Gate, Mint, Site, Sources};
+
+/// The store is well.
+#[derive(Debug)]
+struct Found;
+
+#[async_trait]
+impl Examination for Found {
+    async fn examine(&self) -> Result<DoctorView, String> {
+        Ok(DoctorView::new("memory".to_owned(), "memory", Vec::new()))
+    }
+}
 
 /// A port over a store in memory, with an hourly job and a node that is told what to run.
 struct Port {
@@ -98,6 +111,7 @@ impl Port {
             activity: Arc::new(Activity::new(Arc::new(scene.clock.clone()))),
             node: crate::admin::fixture::node("a"),
             operations: Some(Arc::new(operations)),
+            examination: Some(Arc::new(Found)),
             expositions: Vec::new(),
         };
         let door = Door::of(Arc::new(Site::new(http, Arc::clone(&gate), sources)));
@@ -325,6 +339,16 @@ async fn a_node_that_cannot_run_the_job_names_one_that_can() {
 }
 
 #[tokio::test]
+async fn an_operator_has_the_store_examined_as_doctor_does() {
+    let port = Port::new().await;
+    let found = port.ask("/store/examine", &json!({})).await;
+    assert_eq!(
+        (found.status, found.json()),
+        (200, json!({"store": "memory", "kind": "memory", "severity": "ok", "findings": []}))
+    );
+}
+
+#[tokio::test]
 async fn a_retry_is_a_reset_while_the_slot_lasts_and_a_run_of_it_after_that() {
     let mut port = Port::new().await;
     for _ in 0..3 {
@@ -376,7 +400,7 @@ async fn a_write_of_a_program_needs_what_no_form_of_another_site_can_send() {
     let json = [("content-type", "application/json"), ("x-cronward", "1")];
     let as_operator = format!("Bearer {}", port.operator.token);
     let own = ("sec-fetch-site", "same-origin");
-    for (headers, status, why) in [
+    let cases = [
         (vec![("cookie", &*cookie), own, json[0], json[1]], 200, "its own page"),
         (vec![("authorization", &*as_operator), json[0], json[1]], 200, "a program"),
         (vec![("cookie", &*cookie), ("origin", "http://localhost:9747"), json[0], json[1]], 200, "an older browser"),
@@ -391,12 +415,16 @@ async fn a_write_of_a_program_needs_what_no_form_of_another_site_can_send() {
         (vec![("cookie", &*cookie), ("origin", "https://evil.example"), json[0], json[1]], 403, "another origin"),
         (vec![("cookie", &*cookie), ("origin", "http://localhost:9748"), json[0], json[1]], 403, "another port"),
         (vec![("authorization", &*as_operator), ("sec-fetch-site", "cross-site"), json[0], json[1]], 403, "a script"),
-    ] {
+    ];
+    // All at once: what else breaks with one of them is seen, too.
+    let (mut met, mut wanted) = (Vec::new(), Vec::new());
+    for (headers, status, why) in cases {
         let before = port.current().await.audit.len();
-        assert_eq!(port.send("POST", &path, &headers, "{}").await.status, status, "{why}");
-        let changed = port.current().await.audit.len() > before;
-        assert_eq!(changed, status == 200, "{why}");
+        let answered = port.send("POST", &path, &headers, "{}").await.status;
+        met.push((why, answered, port.current().await.audit.len() > before));
+        wanted.push((why, status, status == 200));
     }
+    assert_eq!(met, wanted);
     let read = port.send("GET", &path, &[("cookie", &cookie), own, json[1]], "").await;
     assert_eq!((read.status, read.header("allow")), (405, "POST"), "a link changes nothing");
 }
@@ -441,6 +469,22 @@ async fn a_login_is_a_cookie_that_scripts_cannot_read_and_other_sites_cannot_sen
     let left = port.form("/logout", &port.logged_in().await.0, "").await;
     assert_eq!((left.status, left.header("location")), (303, "/login"));
     assert!(left.header("set-cookie").starts_with("cronward=; Max-Age=0; "), "{}", left.header("set-cookie"));
+}
+
+#[tokio::test]
+async fn a_page_without_a_login_is_sent_to_it_and_a_program_is_told_what_to_send() {
+    let port = Port::with(|http| http.base_path = "/ops/cron".to_owned()).await;
+    let page = ("accept", "text/html,*/*;q=0.8");
+    // Whoever has no page to log in with is told as a program is.
+    let is_sent = TABLE.iter().any(|route| route.path == "/login");
+    let asked = port.send("GET", "/ops/cron/metrics?zone=UTC&q=a%20b", &[page], "").await;
+    let wanted = (303, "/ops/cron/login?next=%2Fops%2Fcron%2Fmetrics%3Fzone%3DUTC%26q%3Da%2520b");
+    assert_eq!((asked.status, asked.header("location")), if is_sent { wanted } else { (401, "") });
+    for headers in [vec![], vec![page, ("authorization", "Bearer x")]] {
+        assert_eq!(port.send("GET", "/ops/cron/metrics", &headers, "").await.status, 401, "{headers:?}");
+    }
+    let write = [page, ("content-type", FORM), ("sec-fetch-site", "same-origin")];
+    assert_eq!(port.send("POST", "/ops/cron/jobs/billing/pause", &write, "").await.status, 401);
 }
 
 #[tokio::test]

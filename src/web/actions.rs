@@ -15,11 +15,11 @@ use serde::Deserialize;
 use crate::admin::actions::Verb;
 use crate::job::JobName;
 use crate::web::asking::Asking;
-use crate::web::look::{Target, Wanted};
 use crate::web::operations::{Acted, Actor, Operations};
 use crate::web::pages::{self, Ask, Typed};
 use crate::web::problem::Problem;
-use crate::web::refusal::Refusal;
+use crate::web::prospect::{ActionTarget, WantedAction};
+use crate::web::refusal::ActionRefusal;
 use crate::web::site::Site;
 use crate::web::{csrf, form, login};
 
@@ -60,6 +60,20 @@ impl ActionBody {
         let said = Self { reason, past: past == "true", expect: some(expect), until: some(until) };
         (said, token, confirm)
     }
+}
+
+/// `POST /api/v1/store/examine`: what `cronward doctor` finds.
+pub(super) async fn of_store(
+    State(site): State<Arc<Site>>,
+    Extension(asking): Extension<Asking>,
+) -> Result<Response, Problem> {
+    let examiner = site.examiner.as_ref().ok_or_else(Problem::not_found)?;
+    let (peer, user) = (asking.peer.0, &*asking.bearer.name);
+    tracing::info!(%peer, user, "an operator asked over HTTP for the store to be examined");
+    let found = examiner.examine().await?;
+    // Words alone: nothing in it can fail to be written.
+    let text = serde_json::to_string(&found).unwrap_or_default();
+    Ok((StatusCode::OK, [(CONTENT_TYPE, "application/json")], text).into_response())
 }
 
 /// A slot by the parts of its address.
@@ -104,7 +118,7 @@ pub(super) async fn slot_form(
     let (said, token, confirm) = ActionBody::of_form(&body);
     csrf::check_form(&asking.bearer, &token)?;
     let wanted = wanted_of_slot(path, &said)?;
-    if let Target::Slot(slot) = &wanted.target
+    if let ActionTarget::Slot(slot) = &wanted.target
         && wanted.verb.needs_name()
         && confirm.trim() != slot.job.as_str()
     {
@@ -136,8 +150,8 @@ pub(super) async fn job_form(
 }
 
 /// The form with what was typed, where who asked can mend it there.
-fn once_more(ask: &Ask, verb: Verb, refusal: Refusal, said: &ActionBody) -> Result<Response, Problem> {
-    let Refusal { problem, look } = refusal;
+fn once_more(ask: &Ask, verb: Verb, refusal: ActionRefusal, said: &ActionBody) -> Result<Response, Problem> {
+    let ActionRefusal { problem, look } = refusal;
     match look.filter(|_| problem.is_conflict() || problem.is_bad_request()) {
         None => Err(problem),
         Some(look) => {
@@ -148,31 +162,31 @@ fn once_more(ask: &Ask, verb: Verb, refusal: Refusal, said: &ActionBody) -> Resu
     }
 }
 
-fn wanted_of_slot(path: SlotPath, said: &ActionBody) -> Result<Wanted, Problem> {
+fn wanted_of_slot(path: SlotPath, said: &ActionBody) -> Result<WantedAction, Problem> {
     let Path((job, slot, action)) = path.map_err(|_| Problem::not_found())?;
     let verb = Verb::named(&action).filter(|verb| !verb.is_of_job()).ok_or_else(Problem::not_found)?;
     let named = format!("{job}@{slot}").parse();
-    let target = Target::Slot(named.map_err(|error| Problem::new(StatusCode::NOT_FOUND, "not-found", error))?);
-    Ok(Wanted { verb, target, past: said.past, until: None })
+    let target = ActionTarget::Slot(named.map_err(|error| Problem::new(StatusCode::NOT_FOUND, "not-found", error))?);
+    Ok(WantedAction { verb, target, past: said.past, until: None })
 }
 
-fn wanted_of_job(path: JobPath, uri: &Uri, said: &ActionBody) -> Result<Wanted, Problem> {
+fn wanted_of_job(path: JobPath, uri: &Uri, said: &ActionBody) -> Result<WantedAction, Problem> {
     let Path(job) = path.map_err(|_| Problem::not_found())?;
     let word = uri.path().rsplit('/').next().unwrap_or_default();
     let verb = Verb::named(word).ok_or_else(Problem::not_found)?;
     let unknown = |error: String| Problem::new(StatusCode::NOT_FOUND, "not-found", error);
     let target = if verb.is_of_job() {
-        Target::Job(JobName::new(&job).map_err(|error| unknown(error.to_string()))?)
+        ActionTarget::Job(JobName::new(&job).map_err(|error| unknown(error.to_string()))?)
     } else {
         // Its current slot.
-        Target::Slot(job.parse().map_err(unknown)?)
+        ActionTarget::Slot(job.parse().map_err(unknown)?)
     };
-    Ok(Wanted { verb, target, past: said.past, until: said.until.clone() })
+    Ok(WantedAction { verb, target, past: said.past, until: said.until.clone() })
 }
 
 /// Does it, and logs what came of it.
-async fn act(site: &Site, asking: &Asking, wanted: Wanted, said: &ActionBody) -> Result<Acted, Refusal> {
-    let operations = operations(site).map_err(Refusal::unseen)?;
+async fn act(site: &Site, asking: &Asking, wanted: WantedAction, said: &ActionBody) -> Result<Acted, ActionRefusal> {
+    let operations = operations(site).map_err(ActionRefusal::unseen)?;
     let (peer, user, verb) = (asking.peer.0, &*asking.bearer.name, wanted.verb.as_str());
     let at = site.sources.clock.now().wall;
     let actor = Actor { name: user, peer, reason: &said.reason, at };

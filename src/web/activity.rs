@@ -63,7 +63,8 @@ impl Observer for Activity {
 
 /// The word and what is said with it; none for what is worth no line.
 fn told(event: &Event) -> Option<(&'static str, String)> {
-    let attempt = event.attempt().filter(|attempt| *attempt > 0).map(|attempt| format!("#{attempt}")).unwrap_or_default();
+    let attempt =
+        event.attempt().filter(|attempt| *attempt > 0).map(|attempt| format!("#{attempt}")).unwrap_or_default();
     Some(match event {
         Event::Started { jobs } => ("started", format!("{jobs}")),
         Event::Reloaded { jobs, .. } => ("reloaded", format!("{jobs}")),

@@ -34,10 +34,10 @@ pub(super) fn check(
         return Err(unsupported("send a form: Content-Type: application/x-www-form-urlencoded"));
     }
     match origin(headers, public_url) {
-        From::Here => Ok(()),
-        From::Unknown if bearer.is_some_and(|bearer| bearer.way == Way::Token) => Ok(()),
-        From::Unknown => Err(Problem::forbidden("the browser does not say which page this comes from")),
-        From::Elsewhere => Err(Problem::forbidden("this comes from a page of another site")),
+        CameFrom::Here => Ok(()),
+        CameFrom::Unknown if bearer.is_some_and(|bearer| bearer.way == Way::Token) => Ok(()),
+        CameFrom::Unknown => Err(Problem::forbidden("the browser does not say which page this comes from")),
+        CameFrom::Elsewhere => Err(Problem::forbidden("this comes from a page of another site")),
     }
 }
 
@@ -72,23 +72,23 @@ fn content_type(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Where a request comes from.
-enum From {
+enum CameFrom {
     Here,
     Elsewhere,
     /// Nothing says so: no browser of today.
     Unknown,
 }
 
-fn origin(headers: &HeaderMap, public_url: Option<&str>) -> From {
+fn origin(headers: &HeaderMap, public_url: Option<&str>) -> CameFrom {
     if headers.contains_key(SITE) {
         let is_own = matches!(single(headers, SITE), Some("same-origin" | "none"));
-        return if is_own { From::Here } else { From::Elsewhere };
+        return if is_own { CameFrom::Here } else { CameFrom::Elsewhere };
     }
     if !headers.contains_key(ORIGIN) {
-        return From::Unknown;
+        return CameFrom::Unknown;
     }
     let is_own = single(headers, ORIGIN.as_str()).is_some_and(|origin| is_ours(origin, headers, public_url));
-    if is_own { From::Here } else { From::Elsewhere }
+    if is_own { CameFrom::Here } else { CameFrom::Elsewhere }
 }
 
 /// Whether an origin is the one that was asked, whose host is known by now; or the public one.

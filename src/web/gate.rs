@@ -33,7 +33,7 @@ impl Gate {
     /// # Errors
     /// The file cannot be used: it, the line, what to do.
     pub fn open(http: &HttpConfig) -> Result<Self, String> {
-        let tokens = http.tokens_file.as_deref().map(Tokens::read).transpose()?;
+        let tokens = http.tokens_file.as_deref().map(Tokens::read).transpose().map_err(|fault| fault.to_string())?;
         if tokens.as_ref().is_some_and(Tokens::is_open) {
             tracing::warn!(
                 file = ?http.tokens_file,
@@ -55,7 +55,7 @@ impl Gate {
     /// As for [`Gate::open`]. The old ones stay.
     pub fn reread(&self) -> Result<Option<usize>, String> {
         let Some(path) = &self.tokens_file else { return Ok(None) };
-        let tokens = Arc::new(Tokens::read(path)?);
+        let tokens = Arc::new(Tokens::read(path).map_err(|fault| fault.to_string())?);
         let count = tokens.count();
         *self.tokens.write().unwrap_or_else(PoisonError::into_inner) = Some(tokens);
         Ok(Some(count))

@@ -67,7 +67,7 @@ fn query(name: &str, value: &str) -> String {
 
 /// A path below the base, and nothing that a browser could take for an address elsewhere: `//host`, `/\host`, `https:…`, and what it drops
 /// from within them.
-fn own_path(base: &str, next: &str) -> Option<String> {
+pub(super) fn own_path(base: &str, next: &str) -> Option<String> {
     let plain = next.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     let rest = if base == "/" { Some(next) } else { next.strip_prefix(base) };
     let below = rest.is_some_and(|rest| base != "/" && rest.is_empty() || rest.starts_with(['/', '?']));

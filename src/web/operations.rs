@@ -22,9 +22,9 @@ use crate::node::{Command, TriggerRefusal, TriggerRequest};
 use crate::observe::Observer;
 use crate::slot::{Audit, Slot, SlotRecord};
 use crate::store::{Intervention, Store};
-use crate::web::look::{Look, Target, Wanted, Work};
 use crate::web::problem::Problem;
-use crate::web::refusal::{self, Refusal};
+use crate::web::prospect::{ActionTarget, Doer, Prospect, WantedAction};
+use crate::web::refusal::{self, ActionRefusal};
 
 /// The jobs that the node has in its file now.
 #[derive(Debug, Default)]
@@ -39,6 +39,11 @@ impl Observer for PlannedJobs {
 }
 
 impl PlannedJobs {
+    /// All of them.
+    pub(crate) fn all(&self) -> Vec<Arc<JobSpec>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn find(&self, name: &JobName) -> Option<Arc<JobSpec>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).iter().find(|spec| spec.name == *name).cloned()
     }
@@ -84,16 +89,16 @@ pub(super) struct Acted {
 impl Operations {
     /// What would be done, for whoever is asked whether to go on.
     #[allow(dead_code, reason = "the form of a page shows it")]
-    pub(super) async fn look(&self, wanted: &Wanted) -> Result<Look, Problem> {
+    pub(super) async fn look(&self, wanted: &WantedAction) -> Result<Prospect, Problem> {
         let (session, look) = self.seen(wanted).await?;
         drop(session);
         Ok(look)
     }
 
-    async fn seen(&self, wanted: &Wanted) -> Result<(AdminSession, Look), Problem> {
+    async fn seen(&self, wanted: &WantedAction) -> Result<(AdminSession, Prospect), Problem> {
         let name = match &wanted.target {
-            Target::Slot(slot) => &slot.job,
-            Target::Job(job) => job,
+            ActionTarget::Slot(slot) => &slot.job,
+            ActionTarget::Job(job) => job,
         };
         let begun = AdminSession::begin(Arc::clone(&self.store), None, self.line.command("jobs")).await;
         let mut session = begun.map_err(refusal::of_admin)?;
@@ -101,13 +106,18 @@ impl Operations {
             session.catalog.declare(&spec).map_err(refusal::of_admin)?;
         }
         let look = match &wanted.target {
-            Target::Slot(slot) => self.look_at_slot(&session, wanted, slot).await?,
-            Target::Job(job) => self.look_at_job(&session, wanted, job).await?,
+            ActionTarget::Slot(slot) => self.look_at_slot(&session, wanted, slot).await?,
+            ActionTarget::Job(job) => self.look_at_job(&session, wanted, job).await?,
         };
         Ok((session, look))
     }
 
-    async fn look_at_job(&self, session: &AdminSession, wanted: &Wanted, job: &JobName) -> Result<Look, Problem> {
+    async fn look_at_job(
+        &self,
+        session: &AdminSession,
+        wanted: &WantedAction,
+        job: &JobName,
+    ) -> Result<Prospect, Problem> {
         let line = self.line.clone();
         let proposal = match wanted.verb {
             Verb::Pause => {
@@ -119,33 +129,38 @@ impl Operations {
             _ => return Err(Problem::not_found()),
         };
         let (proposal, job) = (proposal.map_err(refusal::of_admin)?, job.clone());
-        let (needs_reason, work) = (false, Work::Store);
-        Ok(Look { job, record: None, max_attempts: 0, now: session.now, proposal, needs_reason, work })
+        let (needs_reason, doer) = (false, Doer::Store);
+        Ok(Prospect { job, record: None, max_attempts: 0, now: session.now, proposal, needs_reason, doer })
     }
 
-    async fn look_at_slot(&self, session: &AdminSession, wanted: &Wanted, slot: &SlotRef) -> Result<Look, Problem> {
+    async fn look_at_slot(
+        &self,
+        session: &AdminSession,
+        wanted: &WantedAction,
+        slot: &SlotRef,
+    ) -> Result<Prospect, Problem> {
         let (job, record) = lookup::find(session, slot).await.map_err(refusal::of_admin)?;
         let (line, now, is_over) = (self.line.clone(), session.now, record.slot.end() <= session.now);
-        let (proposal, work) = match wanted.verb {
-            Verb::Reset => (actions::reset(job, &record, now, line), Work::Store),
-            Verb::Retry if !is_over => (actions::reset(job, &record, now, line), Work::Store),
-            Verb::Unlock => (actions::unlock(&record, line), Work::Store),
-            Verb::MarkDone => (actions::mark_done(job, &record, line), Work::Store),
+        let (proposal, doer) = match wanted.verb {
+            Verb::Reset => (actions::reset(job, &record, now, line), Doer::Store),
+            Verb::Retry if !is_over => (actions::reset(job, &record, now, line), Doer::Store),
+            Verb::Unlock => (actions::unlock(&record, line), Doer::Store),
+            Verb::MarkDone => (actions::mark_done(job, &record, line), Doer::Store),
             Verb::Trigger => {
-                let work = Work::Node { past: wanted.past, resets: None };
-                (actions::trigger(&record.slot, now, RunPlace::On(&self.node), line), work)
+                let doer = Doer::Node { past: wanted.past, resets: None };
+                (actions::trigger(&record.slot, now, RunPlace::On(&self.node), line), doer)
             }
             Verb::Retry => self.run_again(job, &record, now),
             Verb::Pause | Verb::Resume => return Err(Problem::not_found()),
         };
-        let runs_past = is_over && matches!(work, Work::Node { .. });
+        let runs_past = is_over && matches!(doer, Doer::Node { .. });
         let needs_reason = wanted.verb.needs_reason(runs_past);
         let (job, max_attempts) = (job.entry.name.clone(), job.entry.max_attempts);
-        Ok(Look { job, record: Some(record), max_attempts, now, proposal, needs_reason, work })
+        Ok(Prospect { job, record: Some(record), max_attempts, now, proposal, needs_reason, doer })
     }
 
     /// A slot that has ended is opened first where its attempts are used up.
-    fn run_again(&self, job: &KnownJob, record: &SlotRecord, now: DateTime<Utc>) -> (Proposal, Work) {
+    fn run_again(&self, job: &KnownJob, record: &SlotRecord, now: DateTime<Utc>) -> (Proposal, Doer) {
         let mut proposal = actions::trigger(&record.slot, now, RunPlace::On(&self.node), self.line.clone());
         let exhausted = record.used() >= job.entry.max_attempts;
         let resets = exhausted.then(|| actions::reset(job, record, now, self.line.clone()));
@@ -153,32 +168,37 @@ impl Operations {
             proposal.change.effect = format!("the attempts no longer count; {}", proposal.change.effect);
             proposal.command = format!("{} && {}", reset.command, proposal.command);
         }
-        (proposal, Work::Node { past: true, resets })
+        (proposal, Doer::Node { past: true, resets: resets.map(Box::new) })
     }
 
     /// Does it, if things are still as `expect` says.
-    pub(super) async fn act(&self, wanted: &Wanted, expect: Option<&str>, actor: Actor<'_>) -> Result<Acted, Refusal> {
-        let (session, look) = self.seen(wanted).await.map_err(Refusal::unseen)?;
+    pub(super) async fn act(
+        &self,
+        wanted: &WantedAction,
+        expect: Option<&str>,
+        actor: Actor<'_>,
+    ) -> Result<Acted, ActionRefusal> {
+        let (session, look) = self.seen(wanted).await.map_err(ActionRefusal::unseen)?;
         let objection = match expect.filter(|expect| !expect.is_empty()) {
             Some(expect) if look.state() != Some(expect) => Some(refusal::not_as_expected(&look, expect)),
             Some(_) | None if look.needs_reason && actor.reason.trim().is_empty() => Some(refusal::no_reason()),
             Some(_) | None => self.objection(&session, wanted, &look).await,
         };
         if let Some(problem) = objection {
-            return Err(Refusal::after(look, problem));
+            return Err(ActionRefusal::after(look, problem));
         }
         match self.carry_out(&session, &look, actor).await {
             Ok(changed) => Ok(self.acted(&look, changed)),
-            Err(problem) => Err(Refusal::after(look, problem)),
+            Err(problem) => Err(ActionRefusal::after(look, problem)),
         }
     }
 
-    async fn objection(&self, session: &AdminSession, wanted: &Wanted, look: &Look) -> Option<Problem> {
+    async fn objection(&self, session: &AdminSession, wanted: &WantedAction, look: &Prospect) -> Option<Problem> {
         let record = look.record.as_ref()?;
-        match &look.work {
-            Work::Store if wanted.verb == Verb::Retry => refusal::of_retry(record, look),
-            Work::Store => None,
-            Work::Node { past, resets } => {
+        match &look.doer {
+            Doer::Store if wanted.verb == Verb::Retry => refusal::of_retry(record, look),
+            Doer::Store => None,
+            Doer::Node { past, resets } => {
                 let paused = match session.store.pauses().await {
                     Ok(pauses) => {
                         pauses.iter().any(|(job, pause)| *job == look.job && pause.remaining(look.now).is_some())
@@ -191,9 +211,9 @@ impl Operations {
     }
 
     /// Answers whether anything was changed.
-    async fn carry_out(&self, session: &AdminSession, look: &Look, actor: Actor<'_>) -> Result<bool, Problem> {
-        match (&look.work, &look.record) {
-            (Work::Node { past, resets }, Some(record)) => {
+    async fn carry_out(&self, session: &AdminSession, look: &Prospect, actor: Actor<'_>) -> Result<bool, Problem> {
+        match (&look.doer, &look.record) {
+            (Doer::Node { past, resets }, Some(record)) => {
                 if let Some(reset) = resets {
                     self.step(reset, actor).await?;
                 }
@@ -253,11 +273,11 @@ impl Operations {
         }
     }
 
-    fn acted(&self, look: &Look, changed: bool) -> Acted {
+    fn acted(&self, look: &Prospect, changed: bool) -> Acted {
         // Texts and truths alone: nothing in it can fail to be written.
         let view = serde_json::to_value(look.proposal.change.view(changed, Vec::new())).unwrap_or_default();
         let slot = look.record.as_ref().map(|record| record.slot.clone());
-        let goes_on = matches!(look.work, Work::Node { .. });
+        let goes_on = matches!(look.doer, Doer::Node { .. });
         Acted { job: look.job.clone(), slot, changed, goes_on, view }
     }
 }

@@ -80,13 +80,15 @@ pub(super) const TABLE: [Route; 33] = [
 ];
 
 /// What changes something, with POST. Where a role is needed, the file has to allow it, too; and each is refused to pages of other sites.
-pub(super) const WRITES: [Route; 10] = [
+pub(super) const WRITES: [Route; 12] = [
     Route { path: "/login", need: Need::Nothing, handler: || post(login::enter) },
     Route { path: "/logout", need: Need::Nothing, handler: || post(login::leave) },
     Route { path: "/api/v1/slots/{job}/{slot}/{action}", need: OPERATOR, handler: || post(actions::of_slot) },
     Route { path: "/api/v1/jobs/{job}/trigger", need: OPERATOR, handler: || post(actions::of_job) },
     Route { path: "/api/v1/jobs/{job}/pause", need: OPERATOR, handler: || post(actions::of_job) },
     Route { path: "/api/v1/jobs/{job}/resume", need: OPERATOR, handler: || post(actions::of_job) },
+    Route { path: "/api/v1/store/examine", need: OPERATOR, handler: || post(actions::of_store) },
+    Route { path: "/store", need: OPERATOR, handler: || post(pages::examine) },
     Route { path: "/jobs/{job}/{slot}/{action}", need: OPERATOR, handler: || post(actions::slot_form) },
     Route { path: "/jobs/{job}/trigger", need: OPERATOR, handler: || post(actions::job_form) },
     Route { path: "/jobs/{job}/pause", need: OPERATOR, handler: || post(actions::job_form) },

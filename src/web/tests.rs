@@ -122,6 +122,7 @@ impl Stand {
             activity: Arc::new(Activity::new(Arc::new(clock.clone()))),
             node: NodeName::new("a").unwrap(),
             operations: Some(Arc::new(operations)),
+            examination: None,
             store: kept,
             expositions: vec![Arc::new(OneFigure)],
         };
@@ -198,7 +199,8 @@ async fn claimed(store: &MemoryStore) {
 fn example(path: &str) -> String {
     let asset = crate::web::pages::stylesheet();
     let filled = [("{job}", "push"), ("{slot}", "2026-11-21T15Z"), ("{attempt}", "1"), ("{name}", asset)];
-    let filled = filled.iter().fold(path.replace("{action}", "mark-done"), |path, (place, value)| path.replace(place, value));
+    let filled =
+        filled.iter().fold(path.replace("{action}", "mark-done"), |path, (place, value)| path.replace(place, value));
     if filled == "/go" { "/go?at=push".to_owned() } else { filled }
 }
 

@@ -50,6 +50,29 @@ impl Bearer {
     }
 }
 
+/// What is wrong with a file of tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokensFault {
+    /// The file.
+    pub file: String,
+    /// The line, counted from 1; none where the file itself cannot be used.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub what: String,
+    /// What to do.
+    pub fix: String,
+}
+
+impl std::fmt::Display for TokensFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { file, line, what, fix } = self;
+        match line {
+            Some(line) => write!(f, "tokens_file {file}:{line}: {what}; {fix}"),
+            None => write!(f, "tokens_file {file} {what}; {fix}"),
+        }
+    }
+}
+
 /// One line.
 #[derive(Clone, PartialEq, Eq)]
 struct Listed {
@@ -79,8 +102,9 @@ impl Tokens {
     ///
     /// # Errors
     /// What is wrong with it: the file, the line, what to do.
-    pub fn read(path: &Path) -> Result<Self, String> {
+    pub fn read(path: &Path) -> Result<Self, TokensFault> {
         let shown = path.display();
+        let fault = |line, what, fix: &str| TokensFault { file: shown.to_string(), line, what, fix: fix.to_owned() };
         let read = || {
             let file = file::open(path)?;
             let mode = file.metadata().map_or(0, |data| data.mode());
@@ -90,10 +114,8 @@ impl Tokens {
             let text = String::from_utf8(file::read(file, LARGEST)?);
             Ok((text.map_err(|_| "is not UTF-8: save it as that".to_owned())?, mode & 0o004 != 0))
         };
-        let (text, is_open) =
-            read().map_err(|error| format!("tokens_file {shown} {error}; name one that this user can read"))?;
-        let tokens =
-            Self::parse(&text).map_err(|(line, what)| format!("tokens_file {shown}:{line}: {what}; {FORM}"))?;
+        let (text, is_open) = read().map_err(|error| fault(None, error, "name one that this user can read"))?;
+        let tokens = Self::parse(&text).map_err(|(line, what)| fault(Some(line), what, FORM))?;
         Ok(Self { is_open, ..tokens })
     }
 
@@ -320,10 +342,10 @@ mod tests {
             assert_eq!(Tokens::read(&path).unwrap().is_open(), is_open, "{mode:o}");
         }
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o646)).unwrap();
-        assert!(Tokens::read(&path).unwrap_err().contains("chmod o-w"));
+        assert!(Tokens::read(&path).unwrap_err().to_string().contains("chmod o-w"));
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
         std::fs::write(&path, "viewer\n").unwrap();
-        let told = Tokens::read(&path).unwrap_err();
+        let told = Tokens::read(&path).unwrap_err().to_string();
         assert!(told.contains("tokens:1: ") && told.contains("write `viewer|operator NAME"), "{told}");
     }
 }

@@ -101,7 +101,8 @@ impl Ask {
 
     /// The page as an answer.
     pub(super) fn page(&self, page: &impl Template) -> Result<Response, Problem> {
-        let unwritten = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the page could not be written");
+        let unwritten =
+            |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the page could not be written");
         let html = page.render().map_err(unwritten)?;
         let mut response = ([(CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response();
         for cookie in self.reader.cookies(&self.setting.base) {

@@ -65,7 +65,8 @@ pub(super) fn of(
         limit,
         title: format!("{name} {}", tell.fine_span(seconds)),
     };
-    let mut lines: Vec<Level> = levels.iter().flat_map(|(p50, p95)| [level("p50", *p50, false), level("p95", *p95, false)]).collect();
+    let mut lines: Vec<Level> =
+        levels.iter().flat_map(|(p50, p95)| [level("p50", *p50, false), level("p95", *p95, false)]).collect();
     let limit = timeout.map(|span| span.as_secs_f64()).filter(|seconds| *seconds <= most * 1.05);
     lines.extend(limit.map(|seconds| level(t.timeout, seconds, true)));
     Some(Chart { title: (t.chart)(slots.len()), bars, lines })

@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
+use axum::body::Bytes;
 use axum::extract::Path;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode};
@@ -19,11 +21,14 @@ use crate::job::JobName;
 use crate::observe::view::{LockView, SlotView, TickView};
 use crate::schedule::Timetable;
 use crate::slot::{Slot, SlotKey, SlotRecord};
+use crate::store::Finding;
+use crate::web::asking::Asking;
 use crate::web::pages::ask::Ask;
 use crate::web::pages::cluster::{LocksPage, StorePage};
 use crate::web::pages::job::{JobMaterial, JobPage};
 use crate::web::pages::slot::{RunPage, SlotMaterial, SlotPage};
 use crate::web::problem::Problem;
+use crate::web::{csrf, form};
 
 /// Slots on the page of a job.
 const SLOTS: usize = 60;
@@ -70,7 +75,8 @@ pub(in crate::web) async fn slot(ask: Ask, Path((job, slot)): Path<(String, Stri
     let wanted = reference(&format!("{job}@{slot}"))?;
     let shown = ask.site.sources.board.look(0);
     let look = ask.site.reads.begin(&ask.site.sources.store).await?;
-    let line = ask.site.sources.operations.as_ref().map_or_else(CommandLine::default, |operations| operations.line.clone());
+    let line =
+        ask.site.sources.operations.as_ref().map_or_else(CommandLine::default, |operations| operations.line.clone());
     let mut facts = why::facts(&look.session, &wanted, line).await?;
     look.session.read_outputs(&mut facts.record).await?;
     let known = look.session.catalog.find(facts.record.slot.job())?;
@@ -117,7 +123,8 @@ fn raw(record: &SlotRecord, attempt: u32) -> Result<Response, Problem> {
     let run = record.runs.iter().find(|run| run.attempt == attempt).ok_or_else(Problem::not_found)?;
     let text = run.output.as_ref().map(|output| output.text.clone()).unwrap_or_default();
     // Names and keys have no character that a header has to have quoted.
-    let file = format!("inline; filename=\"{}-{}-{attempt}.txt\"", record.slot.job(), record.slot.key()).replace(':', "");
+    let file =
+        format!("inline; filename=\"{}-{}-{attempt}.txt\"", record.slot.job(), record.slot.key()).replace(':', "");
     let file = HeaderValue::try_from(file).map_err(|_| Problem::not_found())?;
     let mut response = ([(CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response();
     response.headers_mut().insert(CONTENT_DISPOSITION, file);
@@ -167,9 +174,29 @@ pub(in crate::web) async fn locks(ask: Ask) -> Result<Response, Problem> {
 
 /// `/store`.
 pub(in crate::web) async fn store(ask: Ask) -> Result<Response, Problem> {
+    store_page(&ask, None).await
+}
+
+/// `POST /store`: what `cronward doctor` finds. It writes trial records and removes them.
+pub(in crate::web) async fn examine(
+    ask: Ask,
+    Extension(asking): Extension<Asking>,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    let [token] = form::fields(&body, ["token"]);
+    csrf::check_form(&asking.bearer, &token)?;
+    let examiner = ask.site.examiner.as_ref().ok_or_else(Problem::not_found)?;
+    let (peer, user) = (asking.peer.0, &*asking.bearer.name);
+    tracing::info!(%peer, user, "an operator asked over HTTP for the store to be examined");
+    let found = examiner.examine().await?;
+    store_page(&ask, Some(found.findings)).await
+}
+
+async fn store_page(ask: &Ask, findings: Option<Vec<Finding>>) -> Result<Response, Problem> {
     let shown = ask.site.sources.board.read(0).await;
     let frame = ask.frame(&shown, "store", ask.reader.t.frame.store);
-    ask.page(&StorePage::of(frame, &shown, None, false, &ask.tell(&shown)))
+    let may = ask.acts() && ask.site.examiner.is_some();
+    ask.page(&StorePage::of(frame, &shown, findings, may, &ask.tell(&shown)))
 }
 
 fn named(job: &str) -> Result<JobName, Problem> {

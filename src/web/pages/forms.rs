@@ -7,12 +7,12 @@ use axum::response::{IntoResponse, Response};
 
 use crate::admin::actions::{Undo, Verb};
 use crate::job::JobName;
-use crate::web::look::{Look, Target, Wanted, Work};
 use crate::web::pages::ask::Ask;
 use crate::web::pages::plain::ActPage;
 use crate::web::pages::slot::sentence;
 use crate::web::pages::state::Shown;
 use crate::web::problem::Problem;
+use crate::web::prospect::{ActionTarget, Doer, Prospect, WantedAction};
 
 /// What somebody typed that was not taken.
 pub(in crate::web) struct Typed<'a> {
@@ -31,7 +31,7 @@ pub(in crate::web) async fn of_slot(
 ) -> Result<Response, Problem> {
     let verb = Verb::named(&action).filter(|verb| !verb.is_of_job()).ok_or_else(Problem::not_found)?;
     let named = format!("{job}@{slot}").parse();
-    let target = Target::Slot(named.map_err(|error| Problem::new(StatusCode::NOT_FOUND, "not-found", error))?);
+    let target = ActionTarget::Slot(named.map_err(|error| Problem::new(StatusCode::NOT_FOUND, "not-found", error))?);
     form(&ask, verb, target).await
 }
 
@@ -41,27 +41,27 @@ pub(in crate::web) async fn of_job(ask: Ask, Path(job): Path<String>, uri: Uri) 
     let verb = Verb::named(word).ok_or_else(Problem::not_found)?;
     let unknown = |error: String| Problem::new(StatusCode::NOT_FOUND, "not-found", error);
     let target = if verb.is_of_job() {
-        Target::Job(JobName::new(&job).map_err(|error| unknown(error.to_string()))?)
+        ActionTarget::Job(JobName::new(&job).map_err(|error| unknown(error.to_string()))?)
     } else {
-        Target::Slot(job.parse().map_err(unknown)?)
+        ActionTarget::Slot(job.parse().map_err(unknown)?)
     };
     form(&ask, verb, target).await
 }
 
-async fn form(ask: &Ask, verb: Verb, target: Target) -> Result<Response, Problem> {
+async fn form(ask: &Ask, verb: Verb, target: ActionTarget) -> Result<Response, Problem> {
     let operations = ask.site.sources.operations.as_deref().ok_or_else(Problem::not_found)?;
-    let look = operations.look(&Wanted { verb, target, past: true, until: None }).await?;
+    let look = operations.look(&WantedAction { verb, target, past: true, until: None }).await?;
     ask.page(&page(ask, verb, &look, None))
 }
 
 /// The form once more, with what was typed and why that was not taken.
-pub(in crate::web) fn again(ask: &Ask, verb: Verb, look: &Look, typed: &Typed<'_>) -> Result<Response, Problem> {
+pub(in crate::web) fn again(ask: &Ask, verb: Verb, look: &Prospect, typed: &Typed<'_>) -> Result<Response, Problem> {
     let mut response = ask.page(&page(ask, verb, look, Some(typed)))?;
     *response.status_mut() = if typed.changed { StatusCode::CONFLICT } else { StatusCode::BAD_REQUEST };
     Ok(response.into_response())
 }
 
-fn page(ask: &Ask, verb: Verb, look: &Look, typed: Option<&Typed<'_>>) -> ActPage {
+fn page(ask: &Ask, verb: Verb, look: &Prospect, typed: Option<&Typed<'_>>) -> ActPage {
     let (t, word) = (ask.reader.t, verb.as_str());
     let shown = ask.site.sources.board.look(0);
     let tell = ask.tell(&shown);
@@ -70,7 +70,7 @@ fn page(ask: &Ask, verb: Verb, look: &Look, typed: Option<&Typed<'_>>) -> ActPag
     let path = slot.as_ref().map_or_else(|| format!("/jobs/{}", look.job), |key| format!("/jobs/{}/{key}", look.job));
     let what = slot.map_or_else(|| look.job.to_string(), |key| format!("{}@{key}", look.job));
     let change = &look.proposal.change;
-    let needless = look.proposal.is_needless() && matches!(look.work, Work::Store);
+    let needless = look.proposal.is_needless() && matches!(look.doer, Doer::Store);
     let (undo, undo_words) = match &change.undo {
         Undo::By(command) => (Some(command.clone()), None),
         Undo::Not(why) => (None, Some(why.clone())),

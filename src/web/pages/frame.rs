@@ -145,6 +145,11 @@ impl Frame {
         ]
     }
 
+    /// What a form has to carry.
+    pub(super) fn form_token(&self) -> Option<&str> {
+        self.who.as_ref()?.form_token.as_deref()
+    }
+
     pub(super) fn switch_language(&self) -> String {
         let sign = if self.here.contains('?') { '&' } else { '?' };
         format!("{}{}{sign}lang={}", self.base, self.here, self.t.other.0)

@@ -100,11 +100,10 @@ impl JobPage {
             chart: chart::of(&slots, durations, timeout, tell),
             slots: slots.iter().map(|slot| line(slot, tell)).collect(),
             older,
-            ticks: ticks.into_iter().map(|tick| TickLine {
-                at: tell.coming(tick.tick),
-                apart: tell.apart(tick.tick),
-                notes: tick.notes,
-            }).collect(),
+            ticks: ticks
+                .into_iter()
+                .map(|tick| TickLine { at: tell.coming(tick.tick), apart: tell.apart(tick.tick), notes: tick.notes })
+                .collect(),
             frame,
             job,
         }
@@ -190,6 +189,8 @@ fn latest(latest: &LatestView, tell: &Teller) -> Vec<(&'static str, String)> {
     let t = &tell.t.job;
     let success = latest.success.as_ref().map_or_else(|| t.never.to_owned(), |done| tell.exact(done.at));
     let failing = latest.failing.as_ref();
-    let failing = failing.map(|failing| (t.failing_since, format!("{} ({})", failing.since, (tell.t.needs.failed_slots)(failing.slots))));
+    let failing = failing.map(|failing| {
+        (t.failing_since, format!("{} ({})", failing.since, (tell.t.needs.failed_slots)(failing.slots)))
+    });
     [(t.last_success, success)].into_iter().chain(failing).collect()
 }

@@ -161,7 +161,10 @@ mod tests {
     #[test]
     fn an_address_says_which_rows_and_a_link_says_the_same() {
         let listing = Listing::of("q=owner%3Aerp+billing&sort=state&page=3&hours=48&lang=zh");
-        assert_eq!((&*listing.query, listing.sort, listing.hours, listing.page), ("owner:erp billing", Sort::State, 48, 3));
+        assert_eq!(
+            (&*listing.query, listing.sort, listing.hours, listing.page),
+            ("owner:erp billing", Sort::State, 48, 3)
+        );
         assert_eq!(listing.link(1), "?q=owner%3Aerp+billing&sort=state&hours=48");
         assert_eq!(Listing::of("").link(2), "?page=2");
         assert_eq!(Listing::of("hours=9999&page=x&sort=y").hours, 168);

@@ -34,11 +34,11 @@ mod texts;
 mod views;
 
 pub(super) use ask::Ask;
-pub(super) use assets::{icon, serve as asset};
-pub(super) use details::{go, job, locks, run, slot, store};
-pub(super) use forms::{Typed, again, of_job as job_form, of_slot as slot_form};
-pub(super) use views::{activity, help, home, login, nodes};
 #[cfg(test)]
 pub(super) use assets::stylesheet;
+pub(super) use assets::{icon, serve as asset};
+pub(super) use details::{examine, go, job, locks, run, slot, store};
+pub(super) use forms::{Typed, again, of_job as job_form, of_slot as slot_form};
 #[cfg(test)]
 pub(super) use tests::snapshot as shown;
+pub(super) use views::{activity, help, home, login, nodes};

@@ -110,7 +110,9 @@ fn of_cluster(kind: &ConcernKind, tell: &Teller) -> Need {
             (node(name), (t.clock)(&format!("{offset_s:+.1} s")), "/nodes")
         }
         ConcernKind::FilesDiffer { node: name, jobs } => (node(name), (t.files)(&few(jobs)), "/nodes"),
-        ConcernKind::VersionsDiffer { versions } => (frame.nodes.to_owned(), (t.versions)(&versions.join(", ")), "/nodes"),
+        ConcernKind::VersionsDiffer { versions } => {
+            (frame.nodes.to_owned(), (t.versions)(&versions.join(", ")), "/nodes")
+        }
         other => (frame.nodes.to_owned(), format!("{other:?}"), "/nodes"),
     };
     Need {

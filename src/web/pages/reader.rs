@@ -74,8 +74,9 @@ impl Reader {
     /// The headers that keep the choices of the address.
     pub(super) fn cookies(&self, base: &str) -> Vec<String> {
         let path = if base.is_empty() { "/" } else { base };
-        let cookie =
-            |(name, value): &(&str, String)| format!("cronward-{name}={value}; Path={path}; Max-Age={KEPT_FOR}; SameSite=Strict");
+        let cookie = |(name, value): &(&str, String)| {
+            format!("cronward-{name}={value}; Path={path}; Max-Age={KEPT_FOR}; SameSite=Strict")
+        };
         self.kept.iter().map(cookie).collect()
     }
 }

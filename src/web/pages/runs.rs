@@ -117,14 +117,20 @@ pub(super) fn lanes(slot: &SlotView, tell: &Teller) -> Vec<Lane> {
         let title = format!("{}: {}, {}", run.attempt, ending(run, tell), facts(slot, run, tell));
         let (start, end) = (place(run.started, from, to), place(last(run).max(run.started), from, to));
         let width = end.saturating_sub(start).max(NARROWEST);
-        let bar =
-            Bar { state: glyph(run.outcome), x: start.min(1_000 - NARROWEST), width: width.min(1_000), title: title.clone() };
+        let bar = Bar {
+            state: glyph(run.outcome),
+            x: start.min(1_000 - NARROWEST),
+            width: width.min(1_000),
+            title: title.clone(),
+        };
         match lanes.iter_mut().find(|lane| lane.node == run.node.as_str()) {
             Some(lane) => {
                 lane.bars.push(bar);
                 lane.title = format!("{}; {title}", lane.title);
             }
-            None => lanes.push(Lane { node: run.node.to_string(), title: format!("{} {title}", run.node), bars: vec![bar] }),
+            None => {
+                lanes.push(Lane { node: run.node.to_string(), title: format!("{} {title}", run.node), bars: vec![bar] })
+            }
         }
     }
     lanes

@@ -69,7 +69,11 @@ impl SlotPage {
             sentence: sentence(&view, tell),
             apart: settled(&view).map(|at| tell.apart(at)),
             span: (t.slot.from_to)(&tell.exact(view.start), &tell.exact(view.end)),
-            about: spec.and_then(|spec| spec.owner.clone()).into_iter().map(|owner| format!("{}: {owner}", t.job.owner)).collect(),
+            about: spec
+                .and_then(|spec| spec.owner.clone())
+                .into_iter()
+                .map(|owner| format!("{}: {owner}", t.job.owner))
+                .collect(),
             runbook: spec.and_then(|spec| spec.runbook.clone()),
             did: did.map(|verb| recorded(&verb, t)),
             acts: acts.into_iter().map(act).collect(),
@@ -81,10 +85,14 @@ impl SlotPage {
             runs: view.runs.iter().rev().map(|run| runs::line(&view, run, false, tell)).collect(),
             has_log: !facts.pages.is_empty(),
             decisions: why::timeline(facts).iter().map(|entry| decision(entry, tell)).collect(),
-            audit: view.audit.iter().map(|entry| {
-                let who = format!("{} ({})", harmless(&entry.who), harmless(&entry.host));
-                (tell.moment(entry.at), (t.words.verb)(&entry.verb), who, harmless(&entry.why).into_owned())
-            }).collect(),
+            audit: view
+                .audit
+                .iter()
+                .map(|entry| {
+                    let who = format!("{} ({})", harmless(&entry.who), harmless(&entry.host));
+                    (tell.moment(entry.at), (t.words.verb)(&entry.verb), who, harmless(&entry.why).into_owned())
+                })
+                .collect(),
             keys: ["show", "why", "logs"].map(|verb| facts.store.command(format_args!("{verb} {job}@{key}"))).to_vec(),
             frame,
             job,
@@ -104,7 +112,9 @@ fn decision(entry: &DecisionView, tell: &Teller) -> (Moment, String, String) {
 fn settled(view: &SlotView) -> Option<DateTime<Utc>> {
     match view.state {
         SlotState::Done => view.done.as_ref().map(|done| done.at).or_else(|| view.verdict.as_ref().map(|told| told.at)),
-        SlotState::Failed => view.runs.last().and_then(|run| run.ended).or_else(|| view.verdict.as_ref().map(|told| told.at)),
+        SlotState::Failed => {
+            view.runs.last().and_then(|run| run.ended).or_else(|| view.verdict.as_ref().map(|told| told.at))
+        }
         SlotState::Missed => Some(view.end),
         SlotState::Running => view.runs.last().map(|run| run.started),
         SlotState::Retrying => view.runs.last().and_then(|run| run.ended),
@@ -114,7 +124,11 @@ fn settled(view: &SlotView) -> Option<DateTime<Utc>> {
 
 /// What was done, after an action.
 pub(super) fn recorded(verb: &str, t: &Texts) -> String {
-    if verb == "nothing" { t.slot.did_nothing.to_owned() } else { (t.slot.did)(&(t.words.verb)(&crate::text::message(verb, 20))) }
+    if verb == "nothing" {
+        t.slot.did_nothing.to_owned()
+    } else {
+        (t.slot.did)(&(t.words.verb)(&crate::text::message(verb, 20)))
+    }
 }
 
 /// The state in a sentence.
@@ -137,7 +151,9 @@ pub(super) fn sentence(view: &SlotView, tell: &Teller) -> String {
         }
         SlotState::Retrying => {
             let used = (t.retrying)(view.attempts, view.max_attempts);
-            let next = view.retry_in_s.map(|seconds| (t.retry_at)(&tell.span(Duration::from_secs_f64(seconds.clamp(1.0, 1e9).ceil()))));
+            let next = view
+                .retry_in_s
+                .map(|seconds| (t.retry_at)(&tell.span(Duration::from_secs_f64(seconds.clamp(1.0, 1e9).ceil()))));
             let next = next.unwrap_or_else(|| tell.t.needs.retry_soon.to_owned());
             format!("{used}{}{next}", if tell.t.tag == "en" { ", " } else { "，" })
         }

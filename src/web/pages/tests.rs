@@ -211,7 +211,13 @@ fn the_same_is_said_in_chinese() {
     let page = home(&snapshot(), "?lang=zh", true);
     assert!(page.contains("<html lang=\"zh-CN\""), "{page}");
     let page = text_of(&page);
-    for text in ["需要处理 3", "失败：3 次尝试已用 3 次，退出码 1", "节点 b 配置与其他节点不同：billing", "8 个作业中 6 个正常", "运行中，2 次尝试"] {
+    for text in [
+        "需要处理 3",
+        "失败：3 次尝试已用 3 次，退出码 1",
+        "节点 b 配置与其他节点不同：billing",
+        "8 个作业中 6 个正常",
+        "运行中，2 次尝试",
+    ] {
         assert!(page.contains(text), "{text}: {page}");
     }
 }
@@ -221,7 +227,8 @@ fn who_may_not_act_sees_no_action() {
     for acts in [false, true] {
         assert_eq!(home(&snapshot(), "", acts).contains("Run again"), acts);
     }
-    let away = Snapshot { store: StoreStanding { error: Some("refused".to_owned()), ..snapshot().store }, ..snapshot() };
+    let away =
+        Snapshot { store: StoreStanding { error: Some("refused".to_owned()), ..snapshot().store }, ..snapshot() };
     assert!(!home(&away, "", true).contains("Run again"), "nor while the store is away");
 }
 
@@ -259,8 +266,13 @@ fn each_link_is_below_the_base() {
     for page in [home(&snapshot(), "", true), slot("")] {
         for part in page.split("href=\"").chain(page.split("action=\"")).chain(page.split("src=\"")).skip(1) {
             let address = part.split('"').next().unwrap_or_default();
-            let own = address.starts_with("/ops/cron/") || address.starts_with("https://runbooks") || address.starts_with('#');
-            assert!(own || !part.contains('"') || address.starts_with('<') || address.is_empty() || address == "/ops/cron", "{address}");
+            let own = address.starts_with("/ops/cron/")
+                || address.starts_with("https://runbooks")
+                || address.starts_with('#');
+            assert!(
+                own || !part.contains('"') || address.starts_with('<') || address.is_empty() || address == "/ops/cron",
+                "{address}"
+            );
         }
     }
 }
@@ -270,7 +282,11 @@ fn every_empty_and_every_broken_state_says_so() {
     let shown = snapshot();
     let text = |shown: &Snapshot, query: &str| text_of(&home(shown, query, false));
     let calm = Snapshot { concerns: Arc::default(), ..shown.clone() };
-    assert!(text(&calm, "").contains("Nothing needs you. Looked at 14:11:59 UTC; 8 jobs, no failure known."), "{}", text(&calm, ""));
+    assert!(
+        text(&calm, "").contains("Nothing needs you. Looked at 14:11:59 UTC; 8 jobs, no failure known."),
+        "{}",
+        text(&calm, "")
+    );
     let empty = Snapshot { rows: Vec::new(), concerns: Arc::default(), ..shown.clone() };
     assert!(text(&empty, "").contains("[jobs.hello]") && text(&empty, "").contains("cronward exec --job hello"));
     assert!(text(&shown, "?q=nothing").contains("No job matches nothing. Show all jobs"));

@@ -1,8 +1,8 @@
 //! The pages in Simplified Chinese.
 
 use super::{
-    ActTexts, ClusterTexts, FrameTexts, HomeTexts, JobTexts, LiveTexts, NeedTexts, SlotTexts, Texts,
-    TimeTexts, Words, plain,
+    ActTexts, ClusterTexts, FrameTexts, HomeTexts, JobTexts, LiveTexts, NeedTexts, SlotTexts, Texts, TimeTexts, Words,
+    plain,
 };
 use crate::web::pages::state::Shown;
 

@@ -1,8 +1,8 @@
 //! The pages in English.
 
 use super::{
-    ActTexts, ClusterTexts, FrameTexts, HomeTexts, JobTexts, LiveTexts, NeedTexts, SlotTexts, Texts,
-    TimeTexts, Words, plain,
+    ActTexts, ClusterTexts, FrameTexts, HomeTexts, JobTexts, LiveTexts, NeedTexts, SlotTexts, Texts, TimeTexts, Words,
+    plain,
 };
 use crate::web::pages::state::Shown;
 
@@ -85,7 +85,9 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         data_age: |age| format!("data {age} old"),
         reading: "reading the store",
         draining: "This node is leaving. The page will reconnect to another one.",
-        away_since: |since| format!("The store has been unreachable since {since}. This page shows what was known then."),
+        away_since: |since| {
+            format!("The store has been unreachable since {since}. This page shows what was known then.")
+        },
         away_since_unknown: "The store is unreachable. Nothing is known yet.",
         away_why: |error| format!("Last error: {error}"),
     },

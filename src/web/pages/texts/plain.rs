@@ -32,7 +32,10 @@ pub(super) const ENGLISH: OtherTexts = OtherTexts {
         ("owner:erp", "the owner is this"),
         ("tag:daily", "one of the tags is this"),
         ("node:c", "runs, or ran last, on this node"),
-        ("state:failed", "stands like this: failing, late, failed, missed, running, retrying, pending, done, skipped, paused, disabled, orphaned"),
+        (
+            "state:failed",
+            "stands like this: failing, late, failed, missed, running, retrying, pending, done, skipped, paused, disabled, orphaned",
+        ),
         ("owner:erp -state:done", "both; a - asks for the opposite"),
     ],
     addresses_title: "Addresses",
@@ -99,7 +102,10 @@ pub(super) const CHINESE: OtherTexts = OtherTexts {
         ("owner:erp", "负责人为此"),
         ("tag:daily", "带有此标签"),
         ("node:c", "正在或最近在此节点上运行"),
-        ("state:failed", "当前状态：failing、late、failed、missed、running、retrying、pending、done、skipped、paused、disabled、orphaned"),
+        (
+            "state:failed",
+            "当前状态：failing、late、failed、missed、running、retrying、pending、done、skipped、paused、disabled、orphaned",
+        ),
         ("owner:erp -state:done", "同时满足；- 表示取反"),
     ],
     addresses_title: "网址",

@@ -10,9 +10,9 @@ use crate::slot::SlotRecord;
 
 /// What is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct WantedAction {
     pub(super) verb: Verb,
-    pub(super) target: Target,
+    pub(super) target: ActionTarget,
     /// Also a slot that has ended.
     pub(super) past: bool,
     /// The end of a pause, as it was written.
@@ -21,13 +21,13 @@ pub(super) struct Wanted {
 
 /// Of what.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum ActionTarget {
     Slot(SlotRef),
     Job(JobName),
 }
 
 /// What would be done, as things stand.
-pub(super) struct Look {
+pub(super) struct Prospect {
     pub(super) job: JobName,
     /// Of a slot.
     pub(super) record: Option<SlotRecord>,
@@ -37,18 +37,18 @@ pub(super) struct Look {
     pub(super) proposal: Proposal,
     /// Whether it is done with a reason alone.
     pub(super) needs_reason: bool,
-    pub(super) work: Work,
+    pub(super) doer: Doer,
 }
 
 /// Who does it.
-pub(super) enum Work {
+pub(super) enum Doer {
     /// The store, in a step.
     Store,
     /// This node, once the attempts do not count any more where they were used up.
-    Node { past: bool, resets: Option<Proposal> },
+    Node { past: bool, resets: Option<Box<Proposal>> },
 }
 
-impl Look {
+impl Prospect {
     /// The slot for programs.
     pub(super) fn slot_view(&self) -> Option<SlotView> {
         self.record.as_ref().map(|record| SlotView::of(record, self.now, self.max_attempts))

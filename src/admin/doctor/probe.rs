@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 
-use crate::cli::doctor::lock_probe::{LockProbe, LocksSeen};
+use crate::admin::doctor::lock_probe::{LockProbe, LocksSeen};
 use crate::clock::{Clock, offset_ms};
 use crate::drive::Entropy;
 use crate::job::{JobName, LockName, NameError, NodeName};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::cli::doctor::probe::{Left, Observed};
+use crate::admin::doctor::probe::{Left, Observed};
 use crate::clock::CLOCK_OFF;
 use crate::store::{Capability, Finding, Op, Reach, StoreClock, StoreError};
 
@@ -214,8 +214,8 @@ fn hints(observed: &Observed, capability: Capability) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::doctor::lock_probe::LocksSeen;
-    use crate::cli::doctor::probe::AtServer;
+    use crate::admin::doctor::lock_probe::LocksSeen;
+    use crate::admin::doctor::probe::AtServer;
     use crate::store::{Applied, ErrorKind, Reach, Severity};
 
     const LIMITS: Thresholds =
