@@ -14,7 +14,9 @@ use crate::config::Config;
 use crate::drive::Entropy;
 use crate::exec::Launcher;
 use crate::job::NodeName;
-use crate::notify::{Figures, LEASE, NoticeEar, Notifier, Receivers, Setup, use_ring};
+#[cfg(feature = "http")]
+use crate::notify::Figures;
+use crate::notify::{LEASE, NoticeEar, Notifier, Receivers, Setup, use_ring};
 use crate::store::Store;
 
 /// Its last messages have five seconds; whoever is slower is not waited for.

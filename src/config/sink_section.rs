@@ -332,8 +332,11 @@ pub(super) fn names(ctx: &Context<'_>, drafts: &[Draft], sinks: &Section<'_>) {
     }
 }
 
-/// A sink that no job names says nothing of any job.
+/// A sink that no job names says nothing of any job. Beside an error it may be what that is about.
 pub(super) fn unused(drafts: &[Draft], section: &Section<'_>, sinks: &Sinks) {
+    if section.ctx.errors() > 0 {
+        return;
+    }
     for (key, sink) in section.children() {
         let name = key.get_ref().as_ref();
         let of_nodes = |config: &SinkConfig| {

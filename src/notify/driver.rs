@@ -60,6 +60,8 @@ pub struct Setup {
 struct OpenSinks {
     sinks: BTreeMap<String, Arc<Sink>>,
     page: Option<String>,
+    /// None before the first sinks are there.
+    ways: Option<Arc<Ways>>,
 }
 
 /// Changes what a notifier sends to.
@@ -67,6 +69,8 @@ struct OpenSinks {
 pub struct Receivers {
     opened: Arc<Mutex<Arc<OpenSinks>>>,
     changed: mpsc::UnboundedSender<()>,
+    launcher: Launcher,
+    namespace: Namespace,
 }
 
 impl Receivers {
@@ -76,8 +80,11 @@ impl Receivers {
     /// A secret that cannot be read; then nothing has changed.
     pub fn set(&self, sinks: &Sinks, page: Option<String>) -> Result<(), String> {
         let open = |(name, config): (&String, _)| Ok((name.clone(), Arc::new(Sink::open(name, Clone::clone(config))?)));
-        let sinks = sinks.iter().map(open).collect::<Result<_, String>>()?;
-        *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(OpenSinks { sinks, page });
+        let sinks = sinks.iter().map(open).collect::<Result<BTreeMap<String, Arc<Sink>>, String>>()?;
+        let secrets = sinks.values().flat_map(|sink| sink.secrets());
+        let launcher = secrets.fold(self.launcher.clone(), |launcher, secret| launcher.hiding(secret));
+        let ways = Some(Arc::new(Ways::new(launcher, self.namespace.to_string())));
+        *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(OpenSinks { sinks, page, ways });
         // Nobody listens once the node leaves.
         let _ = self.changed.send(());
         Ok(())
@@ -97,7 +104,6 @@ impl Receivers {
 #[derive(Debug)]
 pub struct Notifier {
     setup: Setup,
-    ways: Arc<Ways>,
     desk: Dispatch,
     ear: Arc<NoticeEar>,
     words: mpsc::Receiver<Word>,
@@ -123,12 +129,12 @@ impl Notifier {
     pub fn new(setup: Setup) -> Self {
         let (ear, words) = NoticeEar::new();
         let (changing, changed) = mpsc::unbounded_channel();
-        let receivers = Receivers { opened: Arc::default(), changed: changing };
+        let (launcher, namespace) = (setup.launcher.clone(), setup.namespace.clone());
+        let receivers = Receivers { opened: Arc::default(), changed: changing, launcher, namespace };
         let asks = setup.store.capability().messages;
-        let ways = Arc::new(Ways::new(setup.launcher.clone(), setup.namespace.to_string()));
         let desk = Dispatch::new(setup.node.clone(), asks, setup.token);
         let (figures, tasks) = (Arc::default(), JoinSet::new());
-        Self { setup, ways, desk, ear, words, receivers, changed, figures, tasks, looks: 0, next_look: None }
+        Self { setup, desk, ear, words, receivers, changed, figures, tasks, looks: 0, next_look: None }
     }
 
     /// What is to hear of everything that happens on the node.
@@ -255,15 +261,14 @@ impl Notifier {
 
     fn send(&mut self, sink: String, notices: Vec<(MessageKey, Notice)>, digest: bool) {
         let opened = self.receivers.get();
-        let Some(to) = opened.sinks.get(&sink).cloned() else { return };
+        let (Some(to), Some(ways)) = (opened.sinks.get(&sink).cloned(), opened.ways.clone()) else { return };
         let items: Vec<LetterItem> = notices.into_iter().map(|(key, notice)| self.item(key, notice)).collect();
         let sender = Sender {
             namespace: self.setup.namespace.clone(),
             node: self.setup.node.clone(),
             page: opened.page.clone(),
         };
-        let (store, clock, ways) =
-            (Arc::clone(&self.setup.store), Arc::clone(&self.setup.clock), Arc::clone(&self.ways));
+        let (store, clock) = (Arc::clone(&self.setup.store), Arc::clone(&self.setup.clock));
         self.tasks.spawn(async move {
             let items = with_records(&*store, items, digest).await;
             let now = clock.now().wall;

@@ -19,6 +19,7 @@ struct OfSink {
     gave_up: u64,
     dropped: u64,
     /// Since when the oldest message waits.
+    #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "shown on the port alone"))]
     oldest: Option<Mono>,
 }
 

@@ -197,7 +197,7 @@ impl Watched {
     /// The store says that slots failed. What ended long ago was told then, unless nobody was there.
     fn fails(&mut self, job: &JobName, failing: &Failing, now: DateTime<Utc>) -> Option<Notice> {
         self.failed(failing.since, failing.last);
-        let is_news = self.looked || self.ended_lately(failing.last, now);
+        let is_news = self.ended_lately(failing.last, now);
         let notice = |kind| Notice {
             slots: failing.slots,
             first: Some(failing.since),
@@ -209,7 +209,7 @@ impl Watched {
         }
         // While verdicts of a long outage are recorded, more follow: the sum is told once it stands still.
         let stands = self.missed.replace(failing.last) == Some(failing.last);
-        (stands && self.ended_lately(failing.last, now)).then(|| notice(NoticeKind::Missed))
+        (stands && is_news).then(|| notice(NoticeKind::Missed))
     }
 
     fn ended_lately(&self, slot: SlotKey, now: DateTime<Utc>) -> bool {

@@ -95,7 +95,9 @@ fn slots_that_nobody_ran_while_all_nodes_were_down_are_told_once_their_sum_stand
 fn a_node_that_starts_does_not_tell_of_what_failed_days_ago() {
     let mut old = lookout(|_| {});
     let days_later = at(13, 0) + chrono::TimeDelta::days(3);
-    assert!(old.know(&job(), &failing(12, 13, Verdict::Failed), days_later).is_empty());
+    for _ in 0..3 {
+        assert!(old.know(&job(), &failing(12, 13, Verdict::Failed), days_later).is_empty());
+    }
     let mut fresh = lookout(|_| {});
     assert_eq!(fresh.know(&job(), &failing(12, 13, Verdict::Failed), at(15, 0)).len(), 1);
 }

@@ -87,10 +87,12 @@ impl Courier {
 
     /// The node leaves: nothing waits for its turn any more.
     pub(super) fn hurry(&mut self, now: Now) {
-        for entry in self.entries.values_mut().filter(|entry| entry.stage == MessageStage::Waiting && entry.tries == 0)
-        {
-            entry.due = entry.due.min(now.mono);
-        }
+        let is_own = |entry: &&mut PendingMessage| {
+            entry.stage == MessageStage::Waiting
+                && entry.tries == 0
+                && entry.theirs.is_none_or(|until| until <= now.mono)
+        };
+        self.entries.values_mut().filter(is_own).for_each(|entry| entry.due = entry.due.min(now.mono));
         self.sinks.values_mut().for_each(|sink| sink.next_digest = now.mono);
     }
 

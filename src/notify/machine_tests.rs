@@ -324,6 +324,19 @@ fn a_node_that_leaves_sends_at_once_what_waited_for_its_turn() {
 }
 
 #[test]
+fn a_node_that_leaves_waits_for_no_other_to_send() {
+    let mut world = World::new(2);
+    world.all_learn(&failed("billing"));
+    world.dies_before_recording = Some(0);
+    world.seconds_until_sent();
+    world.run(1);
+    let now = world.clock.now();
+    let courier = world.nodes[1].as_mut().unwrap();
+    courier.hurry(now);
+    assert!(courier.poll_timeout().unwrap() > now.mono, "its turn comes when the claim of the dead one has lapsed");
+}
+
+#[test]
 fn what_waits_for_a_sink_that_is_gone_is_dropped() {
     let mut world = World::new(1);
     world.learn(0, &failed("billing"));

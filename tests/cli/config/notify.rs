@@ -60,7 +60,7 @@ fn mail_needs_a_server_a_sender_and_recipients_and_protects_what_it_sends() {
     assert_eq!(mail.tls, MailTls::Tls);
     config(&of("127.0.0.1:25", "tls = \"none\""));
     tells(&of("mail.example:25", "tls = \"none\""), "6:7 plain-mail: tls may be \"none\" on loopback only");
-    tells(&of("mail.example", "user = \"u\""), "1:2 half-login: user and secret_file go together");
+    tells(&of("mail.example", "user = \"u\""), "1:9 half-login: user and secret_file go together");
     tells(&of("mail.example:x", ""), "3:8 bad-address: smtp cannot be \"mail.example:x\"");
 }
 
