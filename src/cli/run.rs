@@ -33,7 +33,7 @@ pub(crate) struct RunArgs {
     /// Do not listen for HTTP, whatever the file says
     #[arg(long)]
     pub(crate) no_http: bool,
-    /// The format of the log; auto is journald under systemd, text on a terminal, JSON elsewhere
+    /// The format of the log; auto is journald under systemd, pretty on a terminal, json elsewhere
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
     pub(crate) log_format: LogFormat,
     /// Die with this process, the one that starts the node

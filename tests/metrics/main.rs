@@ -1,5 +1,6 @@
 //! The metrics of a node: their text and the page that tells of them, judged by Prometheus' own `promtool`; what real nodes show of
-//! runs, takeovers and a store that is away; alerts and dashboard, whose expressions have to be about numbers that there are.
+//! runs, takeovers and a store that is away; alerts and dashboard, whose expressions have to be about numbers that there are; and a real
+//! Prometheus that scrapes and alerts.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -16,4 +17,7 @@ mod deployed;
 mod node;
 mod page;
 mod promtool;
+mod scraped;
+#[path = "../support/mod.rs"]
+mod support;
 mod text;
