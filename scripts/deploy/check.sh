@@ -152,11 +152,20 @@ end() {
     wait "${running[$1]}" || status=$?
     unset "running[$1]"
     echo "deploy-check: $1 ended with $status ($(date -u +%H:%M:%S))"
-    sed 's/^/    /' "$work/$1.said"
-    [ $status = 0 ] || failed+=("$1")
+    if [ $status = 0 ]; then
+        tail -n 3 "$work/$1.said" | sed 's/^/    /'
+    else
+        sed 's/^/    /' "$work/$1.said"
+        failed+=("$1")
+    fi
 }
 
 failed=()
+# A minute of downloads, before somebody needs it.
+if [[ " ${wanted[*]} " == *" images "* ]]; then
+    scripts/deploy/rootfs.sh "$tools" >"$work/rootfs.said" 2>&1 &
+    running[rootfs]=$!
+fi
 for check in "${wanted[@]}"; do
     [[ " ${all[*]} " == *" $check "* ]] || fail "there is no check $check, only ${all[*]}"
     [[ " ${waiting[*]} " != *" $check "* ]] || begin "$check"
