@@ -66,10 +66,15 @@ pub mod lock;
 #[doc(hidden)]
 pub mod machine;
 #[doc(hidden)]
+pub mod message;
+#[doc(hidden)]
 #[cfg(feature = "http")]
 pub mod metrics;
 #[doc(hidden)]
 pub mod node;
+#[doc(hidden)]
+#[cfg(feature = "notify")]
+pub mod notify;
 #[doc(hidden)]
 pub mod observe;
 #[doc(hidden)]

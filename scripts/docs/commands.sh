@@ -7,6 +7,9 @@ cronward=${CRONWARD:-target/debug/cronward}
 export LC_ALL=C
 pages=$(mktemp -d)
 trap 'rm -rf "$pages"' EXIT
+# The help says the name by which the program was called.
+ln -s "$(realpath "$cronward")" "$pages/cronward"
+cronward=$pages/cronward
 "$cronward" man --out "$pages" 2>/dev/null
 
 {

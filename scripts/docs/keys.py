@@ -9,7 +9,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 def listed(file, name):
     text = (ROOT / "src/config" / file).read_text()
-    found = re.search(rf"const {name}: &\[&str\] =\s*&\[(.*?)\];", text, re.S)
+    found = re.search(rf"const {name}: (?:&\[&str\]|\[&str; \d+\]) =\s*&?\[(.*?)\];", text, re.S)
     if not found:
         sys.exit(f"docs: src/config/{file} has no list {name}")
     return set(re.findall(r'"(\w+)"', found.group(1)))
@@ -22,6 +22,7 @@ READ = {
     "[http]": listed("sections.rs", "HTTP"),
     "[http.auth]": listed("http_section.rs", "AUTH"),
     "[http.auth.proxy]": listed("http_section.rs", "PROXY"),
+    "[notify.NAME]": set().union(*(listed("sink_section.rs", name) for name in ("COMMON", "WEB", "SIGNED", "MAIL", "EXEC"))),
     "[defaults] and [jobs.NAME]": listed("settings.rs", "KEYS") | listed("jobs.rs", "OWN_KEYS"),
 }
 page = (ROOT / "docs/jobs-toml.md").read_text()

@@ -16,7 +16,7 @@ PARTS = {
     "Start": ["README.md", "docs/getting-started.md", "docs/jobs-toml.md", "docs/commands.md", "docs/faq.md"],
     "中文": ["README.zh-CN.md", "docs/zh/getting-started.md"],
     "Move": ["docs/migrate/crontab.md", "docs/migrate/setnx.md", "docs/migrate/shedlock.md", "docs/migrate/kubernetes-cronjob.md"],
-    "Run": ["docs/operations.md", "docs/stores.md", "docs/metrics.md", "docs/telemetry.md", "docs/journal.md", "deploy/packages/README.md",
+    "Run": ["docs/operations.md", "docs/stores.md", "docs/metrics.md", "docs/notifications.md", "docs/http.md", "docs/telemetry.md", "docs/journal.md", "deploy/packages/README.md",
             "deploy/systemd/README.md", "deploy/docker/README.md", "deploy/compose/README.md", "deploy/kubernetes/README.md",
             "deploy/helm/cronward/README.md", "deploy/proxy/README.md"],
     "Build on": ["docs/library.md", "docs/locks.md", "docs/json.md"],

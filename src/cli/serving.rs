@@ -1,27 +1,30 @@
 //! The daemon's port: what it shows is what the listings print, read with the daemon's own store.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Serialize;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
+use crate::admin::command_line::CommandLine;
 use crate::admin::{self, AdminError, AdminSession};
 use crate::cli::failure::Failure;
 use crate::cli::store_args::StoreAddress;
 use crate::clock::Clock;
-use crate::config::HttpConfig;
-use crate::metrics::{Metrics, Setting};
-use crate::node::Health;
-use crate::observe::Journal;
+use crate::config::{Config, HttpConfig};
+use crate::metrics::{Metrics, Notifications, Setting};
+use crate::node::{Command, Health};
 use crate::observe::view::NodeView;
+use crate::observe::{FanOut, Journal, Observer};
 use crate::store::Store;
-use crate::web::{self, Away, Gate, Listening, Listings, Site, Sources};
+use crate::web::{self, Away, Gate, Listening, Listings, Operations, PlannedJobs, Site, Sources};
 
 /// What is needed to serve the port, looked at before anything is started.
 pub(crate) struct Serving {
     http: HttpConfig,
     gate: Arc<Gate>,
+    planned: Arc<PlannedJobs>,
 }
 
 impl Serving {
@@ -31,7 +34,7 @@ impl Serving {
             return Err(Failure::Configuration(format!("listen {}; {}", objection.what, objection.hint)));
         }
         let gate = Gate::open(&http).map_err(Failure::Configuration)?;
-        Ok(Self { http, gate: Arc::new(gate) })
+        Ok(Self { http, gate: Arc::new(gate), planned: Arc::default() })
     }
 
     /// Reads the tokens anew, and tells how that went.
@@ -51,6 +54,7 @@ impl Serving {
         health: &watch::Receiver<Health>,
         journal: Option<&Arc<Journal>>,
         address: &StoreAddress,
+        notifications: Option<Arc<dyn Notifications>>,
     ) -> Arc<Metrics> {
         Metrics::new(Setting {
             namespace: address.options.namespace.clone(),
@@ -58,7 +62,32 @@ impl Serving {
             clock: Arc::clone(clock),
             health: health.clone(),
             journal: journal.cloned(),
+            notifications,
         })
+    }
+
+    /// Hears what happens, for what is served.
+    pub(crate) fn hearing(&self, metrics: Arc<Metrics>) -> Arc<dyn Observer> {
+        Arc::new(FanOut(vec![metrics, Arc::<PlannedJobs>::clone(&self.planned)]))
+    }
+
+    /// What operators may do through the port.
+    pub(crate) fn operations(
+        &self,
+        store: Arc<dyn Store>,
+        commands: &mpsc::Sender<Command>,
+        (path, file): (&Path, &Config),
+        address: &StoreAddress,
+    ) -> Operations {
+        let namespace = Some(&address.options.namespace).filter(|named| **named != file.store.namespace);
+        // Commands that are told go to the store of this daemon.
+        let line = CommandLine {
+            config: Some(path.to_string_lossy().into_owned()),
+            store: address.from_command_line.then(|| address.url.clone()),
+            namespace: namespace.cloned(),
+        };
+        let (jobs, commands, node) = (Arc::clone(&self.planned), commands.clone(), file.node.name.clone());
+        Operations { store, jobs, commands, node, line }
     }
 
     /// Serves.
@@ -69,10 +98,12 @@ impl Serving {
         health: watch::Receiver<Health>,
         store: Arc<dyn Store>,
         address: &StoreAddress,
+        operations: Option<Operations>,
     ) -> Listening {
         let namespace = address.options.namespace.to_string();
         let listings: Arc<dyn Listings> = Arc::new(StoreListings { store });
-        let sources = Sources { clock, health, namespace, listings, expositions: vec![metrics] };
+        let operations = operations.map(Arc::new);
+        let sources = Sources { clock, health, namespace, listings, operations, expositions: vec![metrics] };
         web::listen(Arc::new(Site::new(self.http, self.gate, sources)))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream as StdUnixStream;
@@ -56,30 +56,45 @@ enum Occasion {
     Run(Box<RunContext>),
     /// Something else, by the name that `ps` shows of its shim. It is told what its own `env` says, and its words are as they are.
     Other(String),
+    /// The same, and this is all that it reads on its standard input.
+    #[cfg_attr(not(feature = "notify"), allow(dead_code, reason = "only messages feed their commands"))]
+    Fed(String, Vec<u8>),
 }
 
 impl Occasion {
     fn label(&self) -> String {
         match self {
             Self::Run(run) => run.slot.to_string(),
-            Self::Other(label) => label.clone(),
+            Self::Other(label) | Self::Fed(label, _) => label.clone(),
         }
     }
 
     fn variables(&self) -> Vec<(&'static str, String)> {
         match self {
             Self::Run(run) => environment::variables(run),
-            Self::Other(_) => Vec::new(),
+            Self::Other(_) | Self::Fed(..) => Vec::new(),
         }
     }
 
     fn word(&self, word: &str) -> Result<String, PlaceholderError> {
         match self {
             Self::Run(run) => environment::fill_placeholders(word, run),
-            Self::Other(_) => Ok(word.to_owned()),
+            Self::Other(_) | Self::Fed(..) => Ok(word.to_owned()),
         }
     }
+
+    /// What it reads, as the end of a pipe that holds all of it.
+    fn input(&self) -> io::Result<Option<io::PipeReader>> {
+        let Self::Fed(_, input) = self else { return Ok(None) };
+        let (reader, mut writer) = io::pipe()?;
+        // Within what a pipe holds, a write waits for nobody.
+        writer.write_all(input.get(..input.len().min(LARGEST_INPUT)).unwrap_or_default())?;
+        Ok(Some(reader))
+    }
 }
+
+/// What a command is fed: a pipe holds as much.
+const LARGEST_INPUT: usize = 60 * 1024;
 
 /// What ties a run to its owner.
 struct Ties {
@@ -132,6 +147,18 @@ impl Launcher {
         self.begin(command, Occasion::Other(label), lease).await
     }
 
+    /// The same for one that reads `input` on its standard input, at most 60 KiB of it.
+    #[cfg(feature = "notify")]
+    pub(crate) async fn launch_fed(
+        &self,
+        command: &CommandSpec,
+        label: String,
+        input: Vec<u8>,
+        lease: Renewals,
+    ) -> Running {
+        self.begin(command, Occasion::Fed(label, input), lease).await
+    }
+
     async fn begin(&self, command: &CommandSpec, occasion: Occasion, lease: Renewals) -> Running {
         let (sender, requests) = mpsc::unbounded_channel();
         let begun = CancellationToken::new();
@@ -181,10 +208,11 @@ impl Launcher {
         let plan = self.plan(command, occasion, variables)?;
         let (path, output, inherited) = (self.shim.clone(), self.output, self.inherited.clone());
         let label = occasion.label();
-        // Reading the binary may take the disk's time.
-        let started = tokio::task::spawn_blocking(move || start(&path, &label, output, inherited));
         let in_shim =
             |error| Refusal::cannot_run(format_args!("the shim {} cannot be started: {error}", self.shim.display()));
+        let input = occasion.input().map_err(in_shim)?;
+        // Reading the binary may take the disk's time.
+        let started = tokio::task::spawn_blocking(move || start(&path, &label, output, inherited, input));
         let started = started.await.map_err(io::Error::other).flatten().map_err(in_shim)?;
         self.attendant(started, plan, ties, command).map_err(in_shim)
     }
@@ -285,12 +313,19 @@ fn are_one_file(one: &impl AsFd, other: &impl AsFd) -> bool {
 }
 
 /// Starts the shim. The socket and the pipes are closed on exec from birth, so that no other command gets hold of them.
-fn start(path: &Path, label: &str, output: Output, inherited: Environment) -> io::Result<Started> {
+fn start(
+    path: &Path,
+    label: &str,
+    output: Output,
+    inherited: Environment,
+    input: Option<io::PipeReader>,
+) -> io::Result<Started> {
     let (socket, theirs) = StdUnixStream::pair()?;
     let (pipes, stdout, stderr) = pipes(output)?;
     let stdin = io::stdin();
     let passed = output != Output::Capture && !io::IsTerminal::is_terminal(&stdin);
-    shim::send_greeting(&socket, passed.then_some(stdin.as_fd()))?;
+    let own = passed.then_some(stdin.as_fd());
+    shim::send_greeting(&socket, input.as_ref().map(AsFd::as_fd).or(own))?;
     let mut command = Command::new(path);
     command.arg0("cronward").args([shim::ARGUMENT, shim::VERSION, label]);
     command.env_clear().envs(inherited.into_variables());

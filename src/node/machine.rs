@@ -19,12 +19,13 @@ use chrono::{DateTime, Utc};
 use crate::clock::{Mono, Now, jumped};
 use crate::drive::Message;
 use crate::event::{self, Event};
-use crate::job::{Concurrency, JobName};
+use crate::job::{Concurrency, JobName, JobSpec};
 use crate::machine::End;
 use crate::node::action::{Action, DriveId, Outbox, Question, Report, Start};
 use crate::node::active::ActiveSlots;
 use crate::node::membership::{Context, Membership};
 use crate::node::plan::{Entry, Health, Identity, Plan, Upkeep};
+use crate::node::request::{TriggerRefusal, TriggerRequest};
 use crate::node::resets::Resets;
 use crate::schedule::{Planner, ScheduleError, Tick};
 use crate::slot::{Decision, Slot, SlotRecord, Trigger};
@@ -274,6 +275,20 @@ impl NodeMachine {
         self.out.push_back(Action::TellAll(Message::GiveUp));
     }
 
+    /// An operator wants a slot to be run here now.
+    pub fn handle_trigger(&mut self, now: Now, request: TriggerRequest) -> Result<(), TriggerRefusal> {
+        if self.leave_by.is_some() {
+            return Err(TriggerRefusal::Leaving);
+        }
+        let spec = request.judge(&self.plan, &self.identity.labels, now.wall)?;
+        if !self.active.make_room(&request.slot) {
+            return Err(TriggerRefusal::Driven);
+        }
+        let start = self.enrol(spec, request.slot, now.wall, Trigger::Manual);
+        self.out.push_back(Action::Start(Start { past: request.past, audit: Some(request.audit), ..start }));
+        Ok(())
+    }
+
     /// Takes other jobs. A plan that cannot be used leaves the old one in force.
     pub fn handle_reload(&mut self, now: Now, plan: Plan) {
         if self.leave_by.is_some() {
@@ -339,6 +354,11 @@ impl NodeMachine {
         }
         let Some(entry) = self.entries.get(job) else { return };
         let spec = Arc::clone(&entry.spec);
+        let start = self.enrol(spec, slot, scheduled_at, trigger);
+        self.out.push_back(Action::Start(start));
+    }
+
+    fn enrol(&mut self, spec: Arc<JobSpec>, slot: Slot, scheduled_at: DateTime<Utc>, trigger: Trigger) -> Start {
         if spec.policy.concurrency == Concurrency::Replace {
             self.active.tell_older(&slot, &Message::Replace, &mut self.out);
         }
@@ -346,7 +366,7 @@ impl NodeMachine {
             self.out.push_back(Action::Note(slot.clone(), Decision::Ticked { tick: scheduled_at }));
         }
         let (id, holding) = self.active.enrol(slot.clone());
-        self.out.push_back(Action::Start(Start { id, spec, slot, scheduled_at, trigger, holding }));
+        Start { id, spec, slot, scheduled_at, trigger, past: false, audit: None, holding }
     }
 
     /// Drives a slot by the job's present entry, if the job still has that slot and is this node's to run.
@@ -380,7 +400,7 @@ mod tests {
     use super::*;
     use chrono::TimeDelta;
 
-    use crate::job::{JobSpec, NodeName, Program};
+    use crate::job::{NodeName, Program};
     use crate::slot::Audit;
     use crate::store::{Applied, ErrorKind, Op};
 

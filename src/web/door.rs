@@ -12,9 +12,10 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 
+use crate::web::asking::Peer;
 use crate::web::headers::secure;
 use crate::web::problem::{Problem, wants_page, written};
-use crate::web::routes::{Matched, Peer, router};
+use crate::web::routes::{Matched, router};
 use crate::web::site::Site;
 
 /// Bytes of an address.

@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Why a request was not answered as it wished. Holds nothing that the request itself said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,16 +14,48 @@ pub(super) struct Problem {
     word: &'static str,
     detail: String,
     retry_after: Option<u64>,
+    /// What else it has for programs.
+    member: Option<(&'static str, Value)>,
 }
 
 impl Problem {
     pub(super) fn new(status: StatusCode, word: &'static str, detail: impl Into<String>) -> Self {
-        Self { status, word, detail: detail.into(), retry_after: None }
+        Self { status, word, detail: detail.into(), retry_after: None, member: None }
     }
 
     /// With the number of seconds after which it may be tried again.
     pub(super) fn retry_after(self, seconds: u64) -> Self {
         Self { retry_after: Some(seconds), ..self }
+    }
+
+    /// With something more for programs.
+    pub(super) fn with(self, name: &'static str, value: Value) -> Self {
+        Self { member: Some((name, value)), ..self }
+    }
+
+    /// Whether a login may help.
+    pub(super) fn is_unauthorized(&self) -> bool {
+        self.status == StatusCode::UNAUTHORIZED
+    }
+
+    /// Whether things are not as the request takes them to be.
+    pub(super) fn is_conflict(&self) -> bool {
+        self.status == StatusCode::CONFLICT
+    }
+
+    /// What is wrong, in words.
+    pub(super) fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// Something in the request is not as it has to be.
+    pub(super) fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad-request", detail)
+    }
+
+    /// Things are not as the request takes them to be.
+    pub(super) fn conflict(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, "conflict", detail)
     }
 
     pub(super) fn not_found() -> Self {
@@ -40,7 +72,12 @@ impl Problem {
 
     fn json(&self) -> String {
         let title = self.status.canonical_reason().unwrap_or("Error");
-        json!({ "type": self.word, "title": title, "status": self.status.as_u16(), "detail": self.detail }).to_string()
+        let mut told =
+            json!({ "type": self.word, "title": title, "status": self.status.as_u16(), "detail": self.detail });
+        if let (Some((name, value)), Some(members)) = (&self.member, told.as_object_mut()) {
+            members.insert((*name).to_owned(), value.clone());
+        }
+        told.to_string()
     }
 
     fn page(&self) -> String {

@@ -12,6 +12,7 @@ use crate::web::exposition::{Exposition, Requests};
 use crate::web::gate::Gate;
 use crate::web::hosts::KnownHosts;
 use crate::web::listings::{Cached, Listings};
+use crate::web::operations::Operations;
 
 /// A planner that has not beaten for so long stands still. It beats every second.
 const STILL: Duration = Duration::from_secs(5);
@@ -27,6 +28,8 @@ pub struct Sources {
     pub namespace: String,
     /// What is in the store.
     pub listings: Arc<dyn Listings>,
+    /// What operators may do; none where that is not served.
+    pub operations: Option<Arc<Operations>>,
     /// Figures of others.
     pub expositions: Vec<Arc<dyn Exposition>>,
 }
@@ -50,6 +53,11 @@ impl Site {
         let (jobs, nodes) = (cached(), cached());
         let hosts = KnownHosts::new(http.public_url.as_deref());
         Self { http, gate, hosts, requests: Requests::default(), jobs, nodes, sources }
+    }
+
+    /// A path as browsers know it: what stands in front may serve other things beside it.
+    pub(super) fn below_base(&self, path: &str) -> String {
+        if self.http.base_path == "/" { path.to_owned() } else { format!("{}{path}", self.http.base_path) }
     }
 
     /// Whether the planner beats.

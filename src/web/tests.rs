@@ -90,6 +90,7 @@ impl Stand {
             health: watched,
             namespace: "prod".to_owned(),
             listings: Arc::<FakeStore>::clone(&store),
+            operations: None,
             expositions: vec![Arc::new(OneFigure)],
         };
         let door = Door::of(Arc::new(Site::new(http, Arc::clone(&gate), sources)));

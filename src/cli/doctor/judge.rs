@@ -183,6 +183,7 @@ const fn effect_of(op: Op) -> &'static str {
         Op::Close => "missed slots are not reported",
         Op::Note | Op::Notes => "cronward why has no decision log",
         Op::Jobs | Op::Nodes | Op::Pauses | Op::Latest => "listings are incomplete",
+        Op::Tell | Op::Told | Op::Untold => "no node can claim a notification: none is sent",
         Op::Acquire | Op::RenewLock | Op::Release => {
             "locks cannot be taken or kept: a job that names one does not start"
         }
@@ -229,6 +230,8 @@ mod tests {
         durable: false,
         expires_records: true,
         locks: true,
+        tells_changes: true,
+        messages: true,
     };
 
     fn healthy() -> Observed {

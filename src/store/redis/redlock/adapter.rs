@@ -14,12 +14,14 @@ use super::masters::{Heard, Masters};
 use crate::clock::between;
 use crate::error::Reply;
 use crate::job::{JobName, NodeName};
+use crate::message::{Delivery, DeliveryReply, MessageKey, Telling, Topic, UntoldMessage};
 use crate::slot::{
     Attempt, Audit, JobLatest, Lease, Mark, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token, Verdict,
     VerdictRecord,
 };
 use crate::store::backend::Opened;
 use crate::store::hints::Hints;
+use crate::store::messages;
 use crate::store::redis::RedisStore;
 use crate::store::redlock::{lease, median, records};
 use crate::store::{
@@ -37,6 +39,8 @@ pub(in crate::store) const CAPABILITY: Capability = Capability {
     clock: StoreClock::Servers,
     poll: POLL,
     locks: false,
+    tells_changes: false,
+    messages: false,
     ..crate::store::redis::adapter::CAPABILITY
 };
 
@@ -165,6 +169,14 @@ impl Store for RedlockStore {
         self.all_pauses().await
     }
 
+    async fn pause_of(&self, job: &JobName) -> Reply<(DateTime<Utc>, Option<Pause>)> {
+        let heard = self.masters.ask(call!(job.clone(), |master, job| master.pause_of(&job))).await;
+        let now = median(heard.answers().map(|(now, _)| *now)).filter(|_| self.is_enough(&heard));
+        let pauses = heard.answers().filter_map(|(_, pause)| pause.as_ref());
+        let last = pauses.max_by_key(|pause| pause.last().at).cloned();
+        self.settled(Op::Pauses, heard, now.map(|now| (now, last)))
+    }
+
     async fn register(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
         let heard = self.masters.ask(call!(jobs.to_vec(), |master, jobs| master.register(&jobs))).await;
         let answer = self.is_enough(&heard).then(|| records::jobs(&heard.said));
@@ -211,6 +223,18 @@ impl Store for RedlockStore {
         let heard = self.masters.ask(call!(jobs.to_vec(), |master, jobs| master.latest(&jobs))).await;
         let answer = self.is_enough(&heard).then(|| records::latest(jobs.len(), &heard.said));
         self.settled(Op::Latest, heard, answer)
+    }
+
+    async fn tell(&self, _: &MessageKey, _: &NodeName, _: Token, _: Duration) -> Reply<Telling> {
+        messages::unkept(Op::Tell, &self.location)
+    }
+
+    async fn told(&self, _: &MessageKey, _: Token, _: &Delivery) -> Reply<DeliveryReply> {
+        messages::unkept(Op::Told, &self.location)
+    }
+
+    async fn untold(&self, _: &[Topic]) -> Reply<(DateTime<Utc>, Vec<UntoldMessage>)> {
+        messages::unkept(Op::Untold, &self.location)
     }
 
     fn subscribe(&self) -> Wakeups {
@@ -326,11 +350,11 @@ impl RedlockStore {
         if let Mark::Leased { by, remaining, .. } = &record.mark {
             return Ok(Closing::Running { by: by.clone(), remaining: *remaining });
         }
-        let pause = if record.attempts == 0 { self.pause_of(slot).await.map_err(reading)? } else { None };
+        let pause = if record.attempts == 0 { self.last_pause(slot).await.map_err(reading)? } else { None };
         self.conclude(slot, verdict(&record, max_attempts, pause.as_ref()), by).await
     }
 
-    async fn pause_of(&self, slot: &Slot) -> Reply<Option<Pause>> {
+    async fn last_pause(&self, slot: &Slot) -> Reply<Option<Pause>> {
         let pauses = self.all_pauses().await?;
         Ok(pauses.into_iter().find(|(job, _)| job == slot.job()).map(|(_, pause)| pause))
     }

@@ -1,5 +1,4 @@
-//! The store, and the frame of every call: a connection, a step that is tried again while others come first, one limit. What
-//! is written is in the `statements.sql`.
+//! The store, and the frame of every call: a connection, a step that is tried again while others come first, one limit; see `statements.sql`.
 
 use std::future::Future;
 use std::time::Duration;
@@ -26,8 +25,7 @@ use crate::store::{
     NodeReport, Op, OpenError, Pause, StoreError, StoreOptions, Trial, Wake, Wakeups,
 };
 
-/// How often a call begins anew because others came first. Each time somebody else's change was written, so that many
-/// nodes at one slot get on; the time limit ends it earlier on a slow server.
+/// How often a call begins anew because others came first: each time somebody else's change was written. The time limit may end it earlier.
 pub(super) const TRIES: u32 = 100;
 
 /// Making tables waits for others who do the same.
@@ -332,6 +330,10 @@ impl<D: Dialect> Ruled for ServerStore<D> {
 
     async fn pauses_known(&self) -> Reply<Vec<(JobName, Pause)>> {
         transaction!(self, Op::Pauses, Snapshot, |tx| registry::pauses(tx, &self.scope))
+    }
+
+    async fn pause_known(&self, job: &JobName) -> Reply<(DateTime<Utc>, Option<Pause>)> {
+        transaction!(self, Op::Pauses, Snapshot, |tx| registry::pause_known(tx, &self.scope, job))
     }
 
     async fn register_jobs(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {

@@ -17,6 +17,7 @@ mod fault;
 mod file;
 mod lane;
 mod locks;
+mod messages;
 mod turn;
 
 use std::future::Future;
@@ -65,6 +66,8 @@ pub(in crate::store) const CAPABILITY: Capability = Capability {
     durable: true,
     expires_records: false,
     locks: true,
+    tells_changes: false,
+    messages: true,
 };
 
 /// Opening may have to recover the log of a process that was killed, and to wait for others that open the file.
@@ -281,6 +284,10 @@ impl Ruled for SqliteStore {
 
     async fn pauses_known(&self) -> Reply<Vec<(JobName, Pause)>> {
         transaction!(self, Op::Pauses, reader.read, |tx| registry::pauses(&mut tx, &self.shared.scope))
+    }
+
+    async fn pause_known(&self, job: &JobName) -> Reply<(DateTime<Utc>, Option<Pause>)> {
+        transaction!(self, Op::Pauses, reader.read, |tx| registry::pause_known(&mut tx, &self.shared.scope, job))
     }
 
     async fn register_jobs(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
