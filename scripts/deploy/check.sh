@@ -10,7 +10,15 @@ export CRONWARD
 tools=$(scripts/install-deploy-tools.sh)
 export PATH=$tools/bin:$PATH:/usr/sbin
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+declare -A running
+# By number: what was started here and has not ended.
+leave() {
+    kill "${running[@]}" 2>/dev/null || true
+    wait
+    rm -rf "$work"
+}
+trap leave EXIT
+trap 'exit 143' TERM
 
 fail() {
     echo "deploy-check: $1" >&2
@@ -44,6 +52,20 @@ images() {
 packages() {
     mkdir "$work/packages"
     unshare --mount scripts/deploy/installed.sh "$(scripts/deploy/rootfs.sh "$tools")" "$work/packages"
+}
+
+# A release, of the program that is there: its packages are another check's, so this is what else is in it.
+release() {
+    python3 scripts/deploy/sbom.py "$(sed -n 's/^ARG FEATURES=//p' deploy/docker/Dockerfile)" >"$work/sbom.json"
+    python3 - "$work/sbom.json" <<'END'
+import json, sys
+told = json.load(open(sys.argv[1]))
+names = {part["name"] for part in told["components"]}
+assert {"tokio", "redis", "sqlx", "tonic"} <= names, "crates are missing"
+assert not {"proptest", "insta", "stateright"} & names, "crates of the tests are in it"
+assert all(part.get("licenses") and part.get("hashes") for part in told["components"]), "a crate without licence or checksum"
+print(f"CycloneDX: {len(names)} crates")
+END
 }
 
 rotation() {
@@ -88,11 +110,71 @@ proxy() {
     scripts/deploy/proxy.sh "$work/proxy"
 }
 
-checks=(yaml scripts prometheus kubernetes images packages rotation exposure compose proxy)
-for check in "${@:-${checks[@]}}"; do
-    [[ " ${checks[*]} " == *" $check "* ]] || fail "there is no check $check, only ${checks[*]}"
-    echo "deploy-check: $check ($(date -u +%H:%M:%S))"
-    "$check" >"$work/said" 2>&1 || { cat "$work/said" >&2; fail "$check failed"; }
-    sed 's/^/    /' "$work/said"
+# Each command of these pages is run, and what they promise happens. They mostly wait, and each has a Redis of its own.
+page_readme() { python3 scripts/docs/run.py "$CRONWARD" README.md; }
+page_start() { python3 scripts/docs/run.py "$CRONWARD" docs/getting-started.md; }
+page_readme_zh() { python3 scripts/docs/run.py "$CRONWARD" README.zh-CN.md; }
+page_start_zh() { python3 scripts/docs/run.py "$CRONWARD" docs/zh/getting-started.md; }
+
+migrate() {
+    mkdir "$work/migrate"
+    scripts/docs/migrate.sh "$work/migrate"
+}
+
+reference() {
+    python3 scripts/docs/keys.py
+    scripts/docs/commands.sh "$work/commands.md"
+    diff docs/commands.md "$work/commands.md" || fail "docs/commands.md is not what the program prints: run scripts/docs/commands.sh"
+    python3 scripts/docs/man5.py docs/jobs-toml.md jobs.toml 5 "the jobs of cronward" >"$work/jobs.toml.5"
+    echo "commands.md: $(grep -c '^### ' docs/commands.md) commands"
+}
+
+site() {
+    mkdir "$work/site"
+    python3 scripts/docs/site.py "$work/site" "${SITE:-$work/site/html}"
+}
+
+# These mostly wait, so they run beside the others, which compute.
+waiting=(page_readme page_start page_readme_zh page_start_zh migrate compose)
+computing=(yaml scripts prometheus kubernetes images packages release rotation exposure proxy reference site)
+all=("${waiting[@]}" "${computing[@]}")
+wanted=("$@")
+[ $# -gt 0 ] || wanted=("${all[@]}")
+
+begin() {
+    # In a shell of its own, and not in a condition: there every error counts.
+    "$1" >"$work/$1.said" 2>&1 &
+    running[$1]=$!
+}
+
+end() {
+    local status=0
+    wait "${running[$1]}" || status=$?
+    unset "running[$1]"
+    echo "deploy-check: $1 ended with $status ($(date -u +%H:%M:%S))"
+    if [ $status = 0 ]; then
+        tail -n 3 "$work/$1.said" | sed 's/^/    /'
+    else
+        sed 's/^/    /' "$work/$1.said"
+        failed+=("$1")
+    fi
+}
+
+failed=()
+# A minute of downloads, before somebody needs it.
+if [[ " ${wanted[*]} " == *" images "* ]]; then
+    scripts/deploy/rootfs.sh "$tools" >"$work/rootfs.said" 2>&1 &
+    running[rootfs]=$!
+fi
+for check in "${wanted[@]}"; do
+    [[ " ${all[*]} " == *" $check "* ]] || fail "there is no check $check, only ${all[*]}"
+    [[ " ${waiting[*]} " != *" $check "* ]] || begin "$check"
 done
+for check in "${wanted[@]}"; do
+    [[ " ${computing[*]} " != *" $check "* ]] || { begin "$check"; end "$check"; }
+done
+for check in "${wanted[@]}"; do
+    [[ " ${waiting[*]} " != *" $check "* ]] || end "$check"
+done
+[ ${#failed[@]} = 0 ] || fail "failed: ${failed[*]}"
 echo "deploy-check: all well ($(date -u +%H:%M:%S))"

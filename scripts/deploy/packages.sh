@@ -37,6 +37,9 @@ export STAGE COMPRESSION VERSION LICENSE HOMEPAGE GLIBC MAINTAINER ARCH SOURCE_D
 strip -o "$STAGE/cronward" "$program"
 sed 's#/usr/local/bin/cronward#/usr/bin/cronward#' deploy/systemd/cronward.service >"$STAGE/cronward.service"
 "$program" man --out "$STAGE/man"
+mkdir "$STAGE/man5"
+python3 scripts/docs/man5.py docs/jobs-toml.md jobs.toml 5 "the jobs of cronward" >"$STAGE/man5/jobs.toml.5"
+gzip -9n "$STAGE/man5/jobs.toml.5"
 find "$STAGE/man" -name '*.1' -exec gzip -9n {} +
 for shell in bash fish zsh; do
     "$program" completions "$shell" >"$STAGE/cronward.$shell"

@@ -4,8 +4,15 @@
 set -euo pipefail
 
 tar=$1/debian-12.tar
+# Of two who ask at once one makes it.
+exec 9>"$tar.lock"
+flock 9
 if [ ! -e "$tar" ]; then
-    mmdebstrap --quiet --mode=root --variant=minbase --include=ca-certificates,tzdata bookworm "$tar.part" >&2
-    mv "$tar.part" "$tar"
+    # A mirror may be busy for a moment.
+    for wait_s in 5 20 0; do
+        mmdebstrap --quiet --mode=root --variant=minbase --include=ca-certificates,tzdata bookworm "${tar%.tar}.part.tar" >&2 && break
+        sleep "$wait_s"
+    done
+    mv "${tar%.tar}.part.tar" "$tar"
 fi
 echo "$tar"
