@@ -76,6 +76,9 @@ pub mod metrics;
 #[doc(hidden)]
 pub mod node;
 #[doc(hidden)]
+#[cfg(feature = "notify")]
+pub mod notify;
+#[doc(hidden)]
 pub mod observe;
 #[doc(hidden)]
 pub mod reply;

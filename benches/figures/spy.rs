@@ -157,6 +157,10 @@ impl Store for Spy {
         self.inner.pauses().await
     }
 
+    async fn pause_of(&self, job: &JobName) -> Reply<(DateTime<Utc>, Option<Pause>)> {
+        self.inner.pause_of(job).await
+    }
+
     async fn register(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
         self.inner.register(jobs).await
     }

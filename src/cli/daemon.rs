@@ -12,20 +12,28 @@ use tokio::task::{JoinError, JoinHandle};
 #[cfg(feature = "http")]
 use crate::board::Board;
 use crate::cli::failure::Failure;
+use crate::cli::launching::launcher;
 use crate::cli::locks::kept_for;
+use crate::cli::rereading::read;
 #[cfg(feature = "http")]
 use crate::cli::serving::{Serving, Shows};
 use crate::cli::session::connect_for_long;
 use crate::cli::store_args::StoreAddress;
+#[cfg(feature = "notify")]
+use crate::cli::telling::Messenger;
 use crate::clock::{Clock, SystemClock};
-use crate::config::{self, Config, LoadError, NodeConfig, StoreConfig};
+use crate::config::{Config, NodeConfig, StoreConfig};
 use crate::drive::Entropy;
 use crate::event::Event;
-use crate::exec::{Launcher, Output};
+use crate::exec::Orphanage;
+#[cfg(feature = "http")]
+use crate::metrics::Notifications;
 use crate::node::{Command, Health, Identity, Node, Plan, Ports};
 use crate::observe::{FanOut, Journal, NodeLog, Observer};
 use crate::store::layer::Rotation;
-use crate::store::{self, JobEntry, Store};
+use crate::store::{JobEntry, Store};
+#[cfg(feature = "http")]
+use crate::web::Activity;
 
 /// The loop, its timers and its sockets need little; a second thread keeps renewals going while the first is busy.
 const THREADS: usize = 2;
@@ -78,19 +86,33 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     );
     let journal = journal(config.node.journal.as_deref(), &clock, &identity)?;
     let (health, watched) = watch::channel(Health::default());
+    #[cfg(feature = "notify")]
+    let telling = Messenger::prepare(&config, (&store, &clock, &entropy), &identity.name, &address)?;
+    #[cfg(all(feature = "http", feature = "notify"))]
+    let counts: Option<Arc<dyn Notifications>> = Some(telling.figures());
+    #[cfg(all(feature = "http", not(feature = "notify")))]
+    let counts: Option<Arc<dyn Notifications>> = None;
     #[cfg(feature = "http")]
-    let metrics = settings.port.as_ref().map(|port| port.metrics(&clock, &watched, journal.as_ref(), &address));
+    let metrics = settings.port.as_ref().map(|port| port.metrics(&clock, &watched, journal.as_ref(), &address, counts));
+    #[cfg(feature = "http")]
+    let activity = Arc::new(Activity::new(Arc::clone(&clock)));
     #[cfg(feature = "http")]
     let board = Serving::board(&clock, &identity.instance, &address);
     #[cfg(feature = "http")]
-    let counting = metrics.clone().map(|metrics| {
-        let both: [Arc<dyn Observer>; 2] = [metrics, Arc::<Board>::clone(&board)];
-        Arc::new(FanOut(both.into())) as Arc<dyn Observer>
+    let counting = settings.port.as_ref().zip(metrics.clone()).map(|(port, metrics)| {
+        let also: [Arc<dyn Observer>; 3] = [metrics, Arc::<Board>::clone(&board), Arc::<Activity>::clone(&activity)];
+        port.hearing(also.into())
     });
+    #[cfg(feature = "http")]
+    let name = identity.name.clone();
     #[cfg(not(feature = "http"))]
     let counting = None;
     let observer = observer(journal.as_ref(), counting);
+    #[cfg(feature = "notify")]
+    let observer: Arc<dyn Observer> = Arc::new(FanOut(vec![observer, telling.ear()]));
     let (launcher, entropy) = (launcher(&address), Arc::new(entropy));
+    #[cfg(feature = "notify")]
+    let launcher = telling.hiding(launcher);
     #[cfg(feature = "http")]
     let (shown, time) = (Arc::clone(&store), Arc::clone(&clock));
     #[cfg(feature = "http")]
@@ -98,24 +120,39 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     let ports = Ports { store, clock, entropy, launcher, observer: Arc::clone(&observer) };
     let node = Node::new(identity, ports, plan).map_err(|error| Failure::Configuration(error.to_string()))?;
     let (commands, inbox) = mpsc::channel(8);
+    #[cfg(feature = "http")]
+    let operations =
+        settings.port.as_ref().map(|port| port.operations(Arc::clone(&shown), &commands, (&path, &config), &address));
     let signals = Signals::listen()?;
+    if let Some(orphanage) = Orphanage::of_first_process().map_err(no_signals)? {
+        tokio::spawn(orphanage.tend());
+    }
     let rotation = (!address.from_command_line).then_some(rotation);
     #[cfg(feature = "http")]
     let also: Option<Also> = settings.port.as_ref().map(|port| Arc::new(port.reread()) as Also);
     #[cfg(not(feature = "http"))]
     let also = None;
     let (health_of, journal_of) = (watched.clone(), journal.clone());
-    let reloader = Reloader { path, rotation, file: config, observer, health: health_of, journal: journal_of, also };
+    #[cfg(feature = "notify")]
+    let taking: Option<Taking> = Some(Arc::new(telling.taking()) as Taking);
+    #[cfg(not(feature = "notify"))]
+    let taking = None;
+    let reloader =
+        Reloader { path, rotation, file: config, observer, health: health_of, journal: journal_of, also, taking };
     #[cfg(feature = "http")]
     let listening = settings.port.zip(metrics).map(|(port, metrics)| {
-        let shows = Shows { metrics, board, store: shown };
+        let shows = Shows { metrics, board, activity, node: name, store: shown, operations };
         shows.follow();
         port.start(shows, time, watched.clone(), &address)
     });
     tokio::spawn(signals.obey(commands, reloader));
     tokio::spawn(tell_service_manager(watched));
+    #[cfg(feature = "notify")]
+    let telling = telling.start();
     let ended = node.run(inbox, health).await.map_err(|error| Failure::Internal(error.to_string()));
     tell(&[NotifyState::Stopping]);
+    #[cfg(feature = "notify")]
+    telling.stop().await;
     #[cfg(feature = "http")]
     if let Some(listening) = listening {
         listening.stop().await;
@@ -166,12 +203,6 @@ fn identity(node: &NodeConfig, entropy: &Entropy, clock: &dyn Clock) -> Identity
     }
 }
 
-/// The keeper of each command is this very program, also after an upgrade has put another in its place on the disk.
-fn launcher(address: &StoreAddress) -> Launcher {
-    let launcher = Launcher::new(PathBuf::from("/proc/self/exe"), Output::Capture);
-    store::secrets(&address.url).iter().fold(launcher, |launcher, secret| launcher.hiding(secret))
-}
-
 /// The signals that a daemon answers.
 struct Signals {
     terminate: Signal,
@@ -191,7 +222,12 @@ struct Reloader {
     journal: Option<Arc<Journal>>,
     /// What else is read anew, beside the file and whatever is wrong with that.
     also: Option<Also>,
+    /// Who takes more of the file than its jobs, or refuses it.
+    taking: Option<Taking>,
 }
+
+/// Takes what it needs of a file that can be used; else why that cannot be.
+type Taking = Arc<dyn Fn(&Config) -> Result<(), String> + Send + Sync>;
 
 /// Reads something anew, and tells how that went.
 type Also = Arc<dyn Fn() + Send + Sync>;
@@ -204,9 +240,13 @@ fn fixed(file: &Config) -> impl PartialEq {
     (kept, store.url_file.clone(), store.namespace.clone(), store.op_timeout, store.retention)
 }
 
+fn no_signals(error: std::io::Error) -> Failure {
+    Failure::Internal(format!("cannot take signals: {error}"))
+}
+
 impl Signals {
     fn listen() -> Result<Self, Failure> {
-        let listen = |kind| signal(kind).map_err(|error| Failure::Internal(format!("cannot take signals: {error}")));
+        let listen = |kind| signal(kind).map_err(no_signals);
         Ok(Self {
             terminate: listen(SignalKind::terminate())?,
             interrupt: listen(SignalKind::interrupt())?,
@@ -299,12 +339,13 @@ impl Reloader {
         if let Some(journal) = &self.journal {
             journal.reopen();
         }
-        let (path, also) = (self.path.clone(), self.also.clone());
+        let (path, also, taking) = (self.path.clone(), self.also.clone(), self.taking.clone());
         let reading = tokio::task::spawn_blocking(move || {
             if let Some(also) = also {
                 also();
             }
             let mut config = read(&path)?;
+            taking.map_or(Ok(()), |take| take(&config))?;
             let plan = plan(&mut config);
             Ok((config, plan))
         });
@@ -341,20 +382,6 @@ impl Reloader {
                 self.observer.event(None, &Event::ReloadRefused { error });
                 None
             }
-        }
-    }
-}
-
-fn read(path: &Path) -> Result<Config, String> {
-    let environment = config::Environment::of_process(SystemClock.now().wall);
-    match config::load(path, &environment) {
-        Ok((config, _warnings)) => Ok(config),
-        Err(error @ LoadError::File { .. }) => Err(error.to_string()),
-        Err(LoadError::Invalid(report)) => {
-            let first = report.findings.iter().find(|finding| finding.severity == config::Severity::Error);
-            let place = first.map(|finding| (report.position(finding.span.start), finding.message.as_str()));
-            let told = place.map(|((line, column), message)| format!("{}:{line}:{column}: {message}", report.path));
-            Err(format!("{}; run cronward check", told.unwrap_or_else(|| report.summary())))
         }
     }
 }

@@ -20,9 +20,13 @@ mod healthcheck;
 mod help;
 pub(crate) mod import;
 mod jobs;
+mod launching;
 mod locks;
 mod next;
 mod nodes;
+#[cfg(feature = "notify")]
+mod notify;
+mod rereading;
 mod run;
 #[cfg(feature = "http")]
 mod serving;
@@ -30,6 +34,8 @@ mod session;
 mod setup;
 mod show;
 mod store_args;
+#[cfg(feature = "notify")]
+mod telling;
 #[cfg(feature = "http")]
 mod token;
 mod value_parsers;

@@ -54,6 +54,10 @@ pub(crate) fn run(args: &RunArgs, console: &mut Console) -> Result<(), Failure> 
     if settings.config.http.is_some() && !args.no_http {
         console.warn("this cronward was built without the feature http: nothing listens, whatever [http] says");
     }
+    #[cfg(not(feature = "notify"))]
+    if !settings.config.notify.is_empty() {
+        console.warn("this cronward was built without the feature notify: nothing is sent, whatever [notify] says");
+    }
     let _log = logging::init(args.log_format).map_err(no_log)?;
     for finding in report.findings.iter().filter(|finding| finding.severity == Severity::Warning) {
         let (line, hint) = (report.position(finding.span.start).0, finding.hint.as_deref());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::config::context::Context;
 use crate::config::jobs::Draft;
-use crate::config::lock_timetable;
+use crate::config::lock_timetable::{self, MOST_TOLD, some_of};
 use crate::config::notation::format_duration;
 use crate::config::{Diagnostic, Severity, StoreConfig};
 use crate::job::{Concurrency, LockName, OnStoreError};
@@ -68,12 +68,18 @@ pub(super) fn check(ctx: &Context<'_>, drafts: &[Draft]) {
 fn limits(ctx: &Context<'_>, lock: &LockName, users: &[(&Draft, u32)]) {
     let pools = || users.iter().filter(|(_, of)| *of > 1 && *of < UNLIMITED);
     let Some((least_of, least)) = pools().min_by_key(|(_, of)| *of) else { return };
-    for (draft, of) in pools().filter(|(_, of)| of > least) {
+    let larger = || pools().filter(|(_, of)| of > least);
+    for (draft, of) in larger().take(MOST_TOLD) {
         let message = format!(
             "{lock} is limited to {of} here and to {least} in job {}: the smaller limit counts while its holder is there",
             least_of.spec.name
         );
         ctx.warn("lock-limits", draft.place_or_name("locks"), message, format!("write of = {least} in both"));
+    }
+    let rest: Vec<&Draft> = larger().skip(MOST_TOLD).map(|(draft, _)| *draft).collect();
+    if let Some(first) = rest.first() {
+        let message = format!("{lock} is limited to more than {least} in {} more jobs: {}", rest.len(), some_of(&rest));
+        ctx.warn("lock-limits", first.place_or_name("locks"), message, format!("write of = {least} in all"));
     }
 }
 
@@ -94,11 +100,22 @@ fn without_end(ctx: &Context<'_>, lock: &LockName, users: &[(&Draft, u32)]) {
     if users.len() < 2 {
         return;
     }
-    for (draft, _) in users.iter().filter(|(draft, _)| draft.spec.policy.timeout.is_none()) {
-        let message = format!("job {} may hold {lock} without end: timeout is none", draft.spec.name);
+    let endless = users.iter().filter(|(draft, _)| draft.spec.policy.timeout.is_none()).map(|(draft, _)| *draft);
+    let endless: Vec<&Draft> = endless.collect();
+    let tell = |draft: &Draft, message: String| {
         let hint = Some(format!("write timeout = \"{}\" or another limit", format_duration(THREE_QUARTERS)));
         let span = draft.place_or_name("locks");
         ctx.add(Diagnostic { severity: Severity::Note, code: "no-timeout", message, span, hint });
+    };
+    for draft in endless.iter().take(MOST_TOLD) {
+        tell(draft, format!("job {} may hold {lock} without end: timeout is none", draft.spec.name));
+    }
+    let rest = endless.get(MOST_TOLD..).unwrap_or_default();
+    if let Some(first) = rest.first() {
+        tell(
+            first,
+            format!("{} more jobs may hold {lock} without end: {}: timeout is none", rest.len(), some_of(rest)),
+        );
     }
 }
 

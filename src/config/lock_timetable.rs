@@ -19,6 +19,8 @@ const AHEAD: TimeDelta = TimeDelta::days(8);
 const MOST_OF_A_JOB: usize = 400;
 /// Slots that are looked at in all.
 const MOST: usize = 20_000;
+/// Findings of one kind about one lock; the jobs beyond are told in one more, however many they are.
+pub(super) const MOST_TOLD: usize = 3;
 /// Jobs that are named in one line.
 const MOST_NAMED: usize = 4;
 
@@ -132,6 +134,8 @@ pub(super) fn check(ctx: &Context<'_>, drafts: &[&Draft]) {
         drafts.iter().enumerate().flat_map(|(job, draft)| planned(job, draft, (now, until), each)).collect();
     uses.sort_by_key(|one| (one.at, drafts.get(one.job).map(|draft| &draft.spec.name)));
     let mut told = vec![false; drafts.len()];
+    let mut of_lock: BTreeMap<&LockName, Vec<&Draft>> = BTreeMap::new();
+    let hint = "shorten the timeouts, move a schedule, or give it a longer slot (one attempt each was counted)";
     for missed in fit(&uses) {
         let (Some(draft), Some(told)) = (drafts.get(missed.job), told.get_mut(missed.job)) else { continue };
         // Of a job that holds itself up its timeout and its slot are told.
@@ -139,9 +143,31 @@ pub(super) fn check(ctx: &Context<'_>, drafts: &[&Draft]) {
             continue;
         }
         *told = true;
-        let hint = "shorten the timeouts, move a schedule, or give it a longer slot (one attempt each was counted)";
-        ctx.warn("locks-do-not-fit", draft.place_or_name("locks"), words(drafts, draft, &missed), hint);
+        let of_lock = of_lock.entry(missed.lock).or_default();
+        of_lock.push(draft);
+        if of_lock.len() <= MOST_TOLD {
+            ctx.warn("locks-do-not-fit", draft.place_or_name("locks"), words(drafts, draft, &missed), hint);
+        }
     }
+    for (lock, missed) in of_lock {
+        let rest = missed.get(MOST_TOLD..).unwrap_or_default();
+        if let Some(first) = rest.first() {
+            let plural = if rest.len() == 1 { "job that names" } else { "jobs that name" };
+            let message = format!(
+                "{} more {plural} {lock} may not begin before the end of the slot either: {}",
+                rest.len(),
+                some_of(rest)
+            );
+            ctx.warn("locks-do-not-fit", first.place_or_name("locks"), message, hint);
+        }
+    }
+}
+
+/// The names of some jobs, and how many more there are.
+pub(super) fn some_of(drafts: &[&Draft]) -> String {
+    let more = drafts.len().saturating_sub(MOST_NAMED);
+    let names = drafts.iter().take(MOST_NAMED).map(|draft| draft.spec.name.to_string());
+    listed(names.chain((more > 0).then(|| format!("{more} more"))).collect())
 }
 
 /// The runs of a job within a span; none of one that may last for ever.

@@ -23,6 +23,8 @@ mod reader;
 mod secrets;
 mod sections;
 mod settings;
+mod sink;
+mod sink_section;
 mod value;
 
 pub use context::Environment;
@@ -34,4 +36,6 @@ pub use network::Network;
 pub use notation::{DurationError, format_duration, parse_duration};
 pub use parse::{Parsed, lint, parse, parse_job};
 pub use sections::read_url_file;
+pub use sink::{Lang, MailConfig, MailTls, SPREAD, SecretText, SinkConfig, SinkTarget, Sinks, WebForm};
+pub use sink_section::usable;
 pub(crate) use value::nearest_zone;

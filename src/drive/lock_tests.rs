@@ -137,11 +137,17 @@ struct Errands {
 }
 
 impl Floor {
-    #[allow(clippy::disallowed_methods, reason = "the clock of these tests")]
     fn new(limits: Limits) -> Self {
-        let clock: Arc<dyn Clock> = Arc::new(RuntimeClock::at(noon()));
+        Self::with_clocks(limits, noon(), noon())
+    }
+
+    /// The store's clock shows one time, and the node's another.
+    #[allow(clippy::disallowed_methods, reason = "the clocks of these tests")]
+    fn with_clocks(limits: Limits, of_store: DateTime<Utc>, of_node: DateTime<Utc>) -> Self {
+        let clock: Arc<dyn Clock> = Arc::new(RuntimeClock::at(of_node));
         let (toll, diary) = (Toll::default(), Arc::new(Diary::default()));
-        let memory: Arc<dyn Store> = Arc::new(MemoryStore::new(StoreOptions::default(), Arc::clone(&clock)));
+        let of_store = Arc::new(RuntimeClock::at(of_store));
+        let memory: Arc<dyn Store> = Arc::new(MemoryStore::new(StoreOptions::default(), of_store));
         let tools = Arc::new(Tools {
             store: Arc::new(Layered::new(memory, toll.clone())),
             clock,
@@ -247,6 +253,11 @@ impl Errands {
     fn contexts(&self) -> Vec<RunContext> {
         self.work.runs.lock().unwrap().iter().map(|(_, run)| run.clone()).collect()
     }
+}
+
+fn audit(verb: &str) -> Audit {
+    let [who, host] = ["alice", "ops"].map(str::to_owned);
+    Audit { verb: verb.to_owned(), who, host, why: String::new(), at: noon() }
 }
 
 fn named(lock: &str) -> Demands {
@@ -466,13 +477,6 @@ async fn the_slot_of_a_job_that_is_paused_leaves_the_queue_and_is_back_in_it_aft
     let a = floor.drive(hour("a"), locking("x"), MINUTE, &[]);
     pass(MINUTE).await;
     assert_eq!(floor.queue("x").await.entries.len(), 2);
-    let audit = |verb: &str| Audit {
-        verb: verb.to_owned(),
-        who: "alice".to_owned(),
-        host: "ops".to_owned(),
-        why: String::new(),
-        at: noon(),
-    };
     let job = hour("a").job().clone();
     floor.tools.store.pause(&job, None, &audit("pause")).await.unwrap();
     // Nobody tells this drive of it.
@@ -490,22 +494,51 @@ async fn the_slot_of_a_job_that_is_paused_leaves_the_queue_and_is_back_in_it_aft
 }
 
 #[tokio::test(start_paused = true)]
+async fn whether_a_pause_is_over_is_said_by_the_stores_clock_and_not_by_the_nodes() {
+    let at = |minutes| later(noon(), MINUTE * minutes);
+    // The pause is over at ten past: by the store's clock, or by that of the node alone.
+    for (of_store, of_node, is_paused) in [(at(5), at(20), true), (at(20), at(5), false)] {
+        let mut floor = Floor::with_clocks(many(), of_store, of_node);
+        floor.hold("x", MINUTE * 30).await;
+        let a = floor.drive(hour("a"), locking("x"), MINUTE, &[]);
+        pass(Duration::from_secs(1)).await;
+        assert_eq!(floor.queue("x").await.entries.len(), 2);
+        let others = (0..20).map(|job| format!("other{job}").parse().unwrap());
+        for job in others.chain([hour("a").job().clone()]) {
+            floor.tools.store.pause(&job, Some(at(10)), &audit("pause")).await.unwrap();
+        }
+        pass(MINUTE).await;
+        let (entries, forgiven) = (floor.queue("x").await.entries.len(), floor.record(&hour("a")).await.forgiven);
+        assert_eq!((entries, forgiven), if is_paused { (1, 1) } else { (2, 0) }, "the store at {of_store}");
+        a.task.abort();
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_a_dead_attempt_still_holds_of_two_locks_costs_its_successor_no_attempt() {
-    let mut floor = Floor::new(many());
-    let store = Arc::clone(&floor.tools.store).lock_store().unwrap();
-    let token = Token::from_bits(98);
-    let dead = AcquireRequest::new(token, NodeName::new("dead").unwrap(), token, MINUTE, named("x"));
-    let dead = AcquireRequest { owner: OwnerId::of_text(&hour("a").to_string()), ..dead };
-    assert!(matches!(store.acquire(&dead).await.unwrap(), Acquired::Held { .. }));
-    floor.hold("y", MINUTE * 3).await;
-    let both = Demands::new(vec!["x".parse().unwrap(), "y".parse().unwrap()]).unwrap();
-    let a = floor.drive(hour("a"), Policy { locks: Some(both), ..Policy::default() }, MINUTE, &[]);
-    pass(MINUTE * 10).await;
-    assert!(a.task.is_finished());
-    let start = a.starts()[0];
-    assert!(start >= MINUTE * 3 && start < MINUTE * 3 + Duration::from_secs(1), "{start:?}");
-    let record = floor.record(&hour("a")).await;
-    assert_eq!((record.attempts, record.forgiven), (1, 0));
+    let look = Policy::default().lease_ttl / 3;
+    // While the dead one's entry stands its successor is beside it, in front of the stranger; after that, behind the stranger.
+    for (of_y, earliest, late) in [(MINUTE / 2, MINUTE / 2, look), (MINUTE * 3, MINUTE * 5, Duration::ZERO)] {
+        let mut floor = Floor::new(many());
+        let store = Arc::clone(&floor.tools.store).lock_store().unwrap();
+        let ask = |name: &str, bits, span| {
+            let token = Token::from_bits(bits);
+            AcquireRequest::new(token, NodeName::new(name).unwrap(), token, span, named("x"))
+        };
+        let dead = AcquireRequest { owner: OwnerId::of_text(&hour("a").to_string()), ..ask("dead", 98, MINUTE) };
+        assert!(matches!(store.acquire(&dead).await.unwrap(), Acquired::Held { .. }));
+        floor.hold("y", of_y).await;
+        let behind = store.acquire(&ask("stranger", 97, MINUTE * 5)).await.unwrap();
+        assert!(matches!(behind, Acquired::Waiting { .. }));
+        let both = Demands::new(vec!["x".parse().unwrap(), "y".parse().unwrap()]).unwrap();
+        let a = floor.drive(hour("a"), Policy { locks: Some(both), ..Policy::default() }, MINUTE, &[]);
+        pass(MINUTE * 10).await;
+        assert!(a.task.is_finished());
+        let start = a.starts()[0];
+        assert!(start >= earliest && start < earliest + late + Duration::from_secs(1), "{start:?}");
+        let record = floor.record(&hour("a")).await;
+        assert_eq!((record.attempts, record.forgiven), (1, 0));
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::clock::Clock;
 use crate::job::JobName;
 #[cfg(any(feature = "daemon", test))]
 use crate::machine::LockPort;
@@ -30,11 +29,10 @@ pub(crate) async fn ask(store: Arc<dyn LockStore>, action: LockAction) -> LockRe
     }
 }
 
-/// Whether a job is paused now.
-pub(super) async fn is_paused(store: &dyn Store, job: &JobName, clock: &dyn Clock) -> Result<bool, StoreError> {
-    let pauses = store.pauses().await?;
-    let now = clock.now().wall;
-    Ok(pauses.iter().any(|(of, pause)| of == job && pause.remaining(now).is_some()))
+/// Whether a job is paused now, by the store's clock: a claim is judged by that one, too.
+pub(super) async fn is_paused(store: &dyn Store, job: &JobName) -> Result<bool, StoreError> {
+    let (now, pause) = store.pause_of(job).await?;
+    Ok(pause.is_some_and(|pause| pause.remaining(now).is_some()))
 }
 
 /// The next hint; none ever comes once the store has no more.

@@ -267,9 +267,9 @@ impl Drive {
                 Action::Lock(order) => self.ask_for_locks(order, pending, turns),
                 Action::AskPause => {
                     let (tools, job) = (Arc::clone(&self.tools), self.machine.slot().job().clone());
-                    pending.push(Box::pin(async move {
-                        ActionOutcome::Pause(locks::is_paused(&*tools.store, &job, &*tools.clock).await)
-                    }));
+                    pending.push(Box::pin(
+                        async move { ActionOutcome::Pause(locks::is_paused(&*tools.store, &job).await) },
+                    ));
                 }
                 Action::GiveBack { lease, run } => {
                     let store = Arc::clone(&self.tools.store);

@@ -187,6 +187,10 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// Every job's last pause, also those that are over.
     async fn pauses(&self) -> Result<Vec<(JobName, Pause)>, StoreError>;
 
+    /// The last pause of one job, also one that is over, with the store's clock at the time of reading, which alone says whether the
+    /// pause lasts. One call, however many jobs are paused.
+    async fn pause_of(&self, job: &JobName) -> Result<(DateTime<Utc>, Option<Pause>), StoreError>;
+
     /// Makes the registry know these jobs; answers all that it knows. `first_seen` of a known name is kept, and so is the whole
     /// of an entry that a file's daemon made where the new one comes from elsewhere ([`JobEntry::yields_to`]): such a caller
     /// knows no more than its own command line, and the daemon may have spoken since it looked.
@@ -289,6 +293,7 @@ macro_rules! operations {
                 Pause pause as set_pause(job: &JobName, until: Option<DateTime<Utc>>, audit: &Audit) -> Intervention;
                 Resume resume as end_pause(job: &JobName, audit: &Audit) -> Intervention;
                 Pauses pauses as pauses_known() -> Vec<(JobName, Pause)>;
+                Pauses pause_of as pause_known(job: &JobName) -> (DateTime<Utc>, Option<Pause>);
                 Register register as register_jobs(jobs: &[JobEntry]) -> Vec<JobEntry>;
                 Jobs jobs as jobs_known() -> Vec<JobEntry>;
                 Heartbeat heartbeat as beat(report: &NodeReport) -> HeartbeatReply;

@@ -119,6 +119,11 @@ impl Onlookers {
     }
 }
 
+/// What a store answers that tells nobody of changes: closed at once.
+pub(super) fn no_changes() -> Changes {
+    broadcast::Sender::new(1).subscribe()
+}
+
 /// Those who look on, and the task that hears for them: for the first of them it is begun, and with the last it ends.
 #[derive(Debug, Default)]
 pub(super) struct ChangeTeller {
@@ -197,5 +202,94 @@ impl Reconnection {
     #[allow(clippy::disallowed_methods, reason = "the wait before a connection is made again; the file owns it")]
     pub(super) async fn wait(&self) {
         tokio::time::sleep(self.wait).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::job::JobName;
+
+    /// Counts who listens, and tells of nothing.
+    struct Listening(Arc<AtomicUsize>);
+
+    impl Listening {
+        fn begin(count: &Arc<AtomicUsize>) -> Self {
+            count.fetch_add(1, Ordering::Relaxed);
+            Self(Arc::clone(count))
+        }
+    }
+
+    impl Drop for Listening {
+        fn drop(&mut self) {
+            self.0.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    async fn comes_to(count: &Arc<AtomicUsize>, wanted: usize) {
+        while count.load(Ordering::Relaxed) != wanted {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn listen(
+        count: &Arc<AtomicUsize>,
+    ) -> impl FnOnce(Onlookers) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+        let count = Arc::clone(count);
+        move |onlookers| {
+            Box::pin(async move {
+                let _listening = Listening::begin(&count);
+                onlookers.tell(ChangeHint::Resync);
+                std::future::pending().await
+            })
+        }
+    }
+
+    #[tokio::test]
+    async fn the_store_is_listened_to_as_long_as_somebody_looks_on() {
+        let (teller, count) = (ChangeTeller::default(), Arc::default());
+        let mut first = teller.subscribe(listen(&count));
+        assert_eq!(first.recv().await.ok(), Some(ChangeHint::Resync));
+        let second = teller.subscribe(listen(&count));
+        drop(first);
+        tokio::task::yield_now().await;
+        assert_eq!(count.load(Ordering::Relaxed), 1, "one task for all");
+        drop(second);
+        comes_to(&count, 0).await;
+    }
+
+    #[tokio::test]
+    async fn who_comes_as_the_last_one_leaves_is_told_all_the_same() {
+        let (teller, count) = (ChangeTeller::default(), Arc::default());
+        for _ in 0..100 {
+            let mut onlooker = teller.subscribe(listen(&count));
+            assert_eq!(onlooker.recv().await.ok(), Some(ChangeHint::Resync));
+            // The task has not had its turn since.
+            drop(onlooker);
+        }
+        comes_to(&count, 0).await;
+        let _onlooker = teller.subscribe(listen(&count));
+        comes_to(&count, 1).await;
+        drop(teller);
+        comes_to(&count, 0).await;
+    }
+
+    #[tokio::test]
+    async fn a_listening_begun_anew_says_that_hints_may_be_lost_and_none_is_begun_for_nobody() {
+        let (teller, count) = (ChangeTeller::default(), Arc::default());
+        teller.listen_anew(listen(&count));
+        tokio::task::yield_now().await;
+        assert_eq!(count.load(Ordering::Relaxed), 0);
+        let mut onlooker = teller.subscribe(|_| std::future::pending());
+        let other = ChangeTeller::default();
+        let job = ChangeHint::Job(JobName::new("a").unwrap());
+        let from = other.subscribe(|_| std::future::pending());
+        teller.listen_anew(|onlookers| onlookers.pass_on(from));
+        assert_eq!(onlooker.recv().await.ok(), Some(ChangeHint::Resync));
+        other.onlookers.tell(job.clone());
+        assert_eq!(onlooker.recv().await.ok(), Some(job));
     }
 }

@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::job::JobName;
 use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
 use crate::store::contract::operations;
+use crate::store::hints::no_changes;
 use crate::store::locks::LockRuled;
 use crate::store::messages::MessageRuled;
 use crate::store::ruled::{Reply, Ruled};
@@ -163,7 +164,10 @@ pub(in crate::store) trait Keyed: Records + Registry + Notes {
 
     fn subscribe(&self) -> Wakeups;
 
-    fn changes(&self) -> Changes;
+    /// A store that tells of none leaves it so.
+    fn changes(&self) -> Changes {
+        no_changes()
+    }
 }
 
 /// The other steps of an adapter, each of one call, and [`Ruled`] by them: each in the call's frame.

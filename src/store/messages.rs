@@ -55,6 +55,13 @@ pub(super) async fn told(
     store.on_topic(Op::Told, message.topic(), move |step| step.told(&own, token, &delivery)).await
 }
 
+/// The answer of a store that does not keep which messages were told.
+#[cfg(feature = "redis-redlock")]
+pub(super) fn unkept<T>(op: Op, place: &str) -> Reply<T> {
+    let message = "this store does not keep which messages were told";
+    Err(StoreError::new(ErrorKind::Unsupported, Applied::No, op, place, message))
+}
+
 /// Documents of topics as they were read, each with its version. One that nobody has told anything of is not there.
 #[derive(Debug)]
 pub(super) struct LoadedTopics<V> {
@@ -74,7 +81,30 @@ pub(super) struct TopicWrite<'w, V> {
     pub(super) read: Option<V>,
 }
 
-/// What a store that keeps documents does by itself.
+impl<V: Clone> LoadedTopics<V> {
+    /// For a rule to decide.
+    pub(super) fn step(&self, topic: &Topic, retention: Duration) -> MessageStep {
+        let at = Moment { now: self.now, retention };
+        self.stored
+            .get(topic)
+            .map_or_else(|| MessageStep::new(&TopicState::default(), at), |(stored, _)| MessageStep::new(stored, at))
+    }
+
+    /// What the rule has made of it; none where nothing is to be written.
+    pub(super) fn write<'w>(&self, topic: &'w Topic, step: &'w MessageStep) -> Option<TopicWrite<'w, V>> {
+        let read = self.stored.get(topic).map(|(_, version)| version.clone());
+        step.is_changed().then_some(TopicWrite { topic, state: &step.state, now: self.now, read })
+    }
+
+    /// What was begun and is not told, with the clock.
+    pub(super) fn untold(&self, topics: &[Topic], retention: Duration) -> (DateTime<Utc>, Vec<UntoldMessage>) {
+        let at = Moment { now: self.now, retention };
+        let of_topic = |topic: &Topic| self.stored.get(topic).map(|(state, _)| state.untold(topic, at));
+        (self.now, topics.iter().filter_map(of_topic).flatten().collect())
+    }
+}
+
+/// What a store that reads and writes documents one by one does by itself.
 pub(super) trait MessageShelf: Debug + Send + Sync + 'static {
     type Version: Clone + Send + Sync + 'static;
 
@@ -91,12 +121,6 @@ pub(super) trait MessageShelf: Debug + Send + Sync + 'static {
     fn save_topic(&self, op: Op, write: TopicWrite<'_, Self::Version>) -> impl Future<Output = Reply<bool>> + Send;
 }
 
-/// The answer of a store that does not keep which messages were told.
-pub(super) fn unkept<T>(op: Op, place: &str) -> Reply<T> {
-    let message = "this store does not keep which messages were told";
-    Err(StoreError::new(ErrorKind::Unsupported, Applied::No, op, place, message))
-}
-
 /// How often a step is tried anew when others change the same topic meanwhile. Each time one of them has got through.
 const MOST_TRIES: usize = 100;
 
@@ -110,25 +134,19 @@ impl<S: MessageShelf> MessageRuled for S {
         for _ in 0..MOST_TRIES {
             let loaded = self.load_topics(op, std::slice::from_ref(topic)).await;
             // Nothing was written yet.
-            let mut loaded = loaded.map_err(|error| StoreError { applied: Applied::No, ..error })?;
-            let (stored, read) = loaded.stored.remove(topic).unzip();
-            let at = Moment { now: loaded.now, retention: self.kept_for() };
-            let mut step = MessageStep::new(&stored.unwrap_or_default(), at);
-            let before = step.state.clone();
+            let loaded = loaded.map_err(|error| StoreError { applied: Applied::No, ..error })?;
+            let mut step = loaded.step(topic, self.kept_for());
             let answer = rule(&mut step);
-            let write = TopicWrite { topic, state: &step.state, now: loaded.now, read };
-            if step.state == before || self.save_topic(op, write).await? {
+            let Some(write) = loaded.write(topic, &step) else { return Ok(answer) };
+            if self.save_topic(op, write).await? {
                 return Ok(answer);
             }
         }
-        let message = format!("others changed the messages of {topic} each time before this could");
+        let message = format!("others changed the messages about {topic} each time before this could");
         Err(StoreError::new(ErrorKind::Overloaded, Applied::No, op, self.place(), message))
     }
 
     async fn untold_known(&self, topics: &[Topic]) -> Reply<(DateTime<Utc>, Vec<UntoldMessage>)> {
-        let loaded = self.load_topics(Op::Untold, topics).await?;
-        let at = Moment { now: loaded.now, retention: self.kept_for() };
-        let of_topic = |topic: &Topic| loaded.stored.get(topic).map(|(state, _)| state.untold(topic, at));
-        Ok((loaded.now, topics.iter().filter_map(of_topic).flatten().collect()))
+        Ok(self.load_topics(Op::Untold, topics).await?.untold(topics, self.kept_for()))
     }
 }

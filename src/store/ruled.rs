@@ -15,6 +15,7 @@ use crate::job::{JobName, NodeName};
 use crate::message::{Delivery, DeliveryReply, MessageKey, Telling, Topic, UntoldMessage};
 use crate::slot::{Attempt, Audit, JobLatest, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::contract::operations;
+use crate::store::hints::no_changes;
 use crate::store::locks::LockRuled;
 use crate::store::messages::{self, MessageRuled};
 use crate::store::{
@@ -59,8 +60,10 @@ macro_rules! ruled {
             /// [`Store::subscribe`].
             fn hints(&self) -> Wakeups;
 
-            /// [`Store::changes`].
-            fn change_hints(&self) -> Changes;
+            /// [`Store::changes`]. A store that tells of none leaves it so.
+            fn change_hints(&self) -> Changes {
+                no_changes()
+            }
         }
 
         #[async_trait]

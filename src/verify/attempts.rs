@@ -26,16 +26,20 @@ impl Story {
         (told, runs.filter(|run| run.instance.is_none()).count())
     }
 
-    /// Attempts that were given back, which the store may have taken or not: another one had taken their place.
+    /// Attempts that were given back, which the store may have taken or not: another one had taken their place, or their lease may have
+    /// lapsed before.
     pub(super) fn refunds_in_doubt(&self) -> usize {
-        self.refunded.intersection(&self.overtaken).count()
+        let late = |of: &&(usize, Attempt)| self.overtaken.contains(of) || self.locks.may_have_lapsed(**of);
+        self.refunded.iter().filter(late).count()
     }
 
     /// Attempts that count as made, and that the store may have taken back without anybody's word: the answer was lost.
     pub(super) fn refunds_untold(&self) -> usize {
         let ran = |of: &(usize, Attempt)| self.runs.iter().any(|run| (run.instance, run.attempt) == (Some(of.0), of.1));
         let late = self.granted_late.iter().filter(|grant| !ran(grant));
-        let ordered: BTreeSet<_> = self.refund_ordered.iter().chain(late).collect();
-        ordered.into_iter().filter(|grant| !self.refunded.contains(grant)).count()
+        // Whose node died in the queues may have sent it back in that instant.
+        let waiting = self.locks.never_left();
+        let ordered: BTreeSet<_> = self.refund_ordered.iter().chain(late).copied().chain(waiting).collect();
+        ordered.difference(&self.refunded).count()
     }
 }

@@ -102,12 +102,10 @@ impl History {
             (assignment, later(at, late(assignment)))
         };
         let fired: Vec<_> = plans.map(fires).collect();
-        let (start, end) = (story.slot.start(), story.slot.end());
-        let near = |assignment: &Assignment| assignment.from <= end && start <= assignment.to;
-        let files = || {
-            fired.iter().filter(|(assignment, _)| near(assignment)).map(|(assignment, _)| assignment.plan.max_attempts)
-        };
-        let files_differ = files().min() != files().max();
+        // Whoever closed it may have read its file after the slot's end.
+        let closed = story.verdicts.first().map_or(story.slot.end(), |(at, _, _)| story.slot.end().max(*at));
+        let files = self.attempts_planned(story, closed);
+        let files_differ = files.clone().min() != files.max();
         Question { history: self, story, service, everybody, fired, files_differ }
     }
 

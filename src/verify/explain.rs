@@ -182,9 +182,17 @@ fn missed(history: &History, story: &Story) -> Option<String> {
         return Some(format!("all attempts were made, and the store lost count of them: {}", fault.words()));
     }
     // Who closed it had counted fewer than were made: it is forgotten, or there were more by some file.
-    let (_, most) = history.attempts_allowed(story).unwrap_or((0, usize::MAX));
+    let (fewest, most) = history.attempts_allowed(story).unwrap_or((usize::MAX, usize::MAX));
     let made = story.attempts_made().saturating_sub(story.refunds_untold());
-    if made >= most { None } else { kept_from_it(history, story) }
+    if made >= most {
+        return None;
+    }
+    let why = kept_from_it(history, story)?;
+    Some(if made >= fewest {
+        format!("all {fewest} attempts of one file were made, of {most} of another; {why}")
+    } else {
+        why
+    })
 }
 
 /// Nobody had the time for it: after the last run, and up to the end of the slot, no node could have claimed it for as long

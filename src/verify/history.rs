@@ -310,11 +310,17 @@ impl History {
     /// the fewest is the first to call it failed.
     pub(super) fn attempts_allowed(&self, story: &Story) -> Option<(usize, usize)> {
         let told = story.verdicts.first().map_or(story.slot.end(), |(at, _, _)| *at);
-        let plans = self.assignments.iter().filter(|assignment| assignment.table.job() == story.slot.job());
-        let near = plans.filter(|assignment| assignment.from <= told && story.slot.start() <= assignment.to);
-        let allowed = || near.clone().map(|assignment| assignment.plan.max_attempts).chain(story.max_attempts());
+        let planned = self.attempts_planned(story, told);
+        let allowed = || planned.clone().chain(story.max_attempts());
         let count = |attempts| usize::try_from(attempts).ok();
         Some((count(allowed().min()?)?, count(allowed().max()?)?))
+    }
+
+    /// How many attempts each plan of the job allowed that was in force between the slot's start and an instant.
+    pub(super) fn attempts_planned(&self, story: &Story, until: DateTime<Utc>) -> impl Iterator<Item = u32> + Clone {
+        let plans = self.assignments.iter().filter(|assignment| assignment.table.job() == story.slot.job());
+        let near = plans.filter(move |assignment| assignment.from <= until && story.slot.start() <= assignment.to);
+        near.map(|assignment| assignment.plan.max_attempts)
     }
 
     /// Whether lines of a span are known to be missing in some journal.

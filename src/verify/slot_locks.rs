@@ -209,6 +209,17 @@ impl SlotLocks {
         })
     }
 
+    /// Whether the lease of an attempt may have lapsed before its node, which stood still, left the queues.
+    pub(super) fn may_have_lapsed(&self, (instance, attempt): (usize, Attempt)) -> bool {
+        let of = |it: &&QueuedAttempt| (it.instance, it.attempt) == (instance, attempt);
+        self.queued.iter().filter(of).any(|it| it.over.is_some_and(|over| it.leased < over))
+    }
+
+    /// Attempts that stood in the queues when their node was last heard of.
+    pub(super) fn never_left(&self) -> impl Iterator<Item = (usize, Attempt)> + '_ {
+        self.queued.iter().filter(|it| it.over.is_none()).map(|it| (it.instance, it.attempt))
+    }
+
     /// Every instant at which that may change.
     pub(super) fn cuts(&self) -> impl Iterator<Item = DateTime<Utc>> + '_ {
         self.queued.iter().flat_map(|it| [it.from, it.until(), it.back()])

@@ -127,6 +127,10 @@ impl Story {
                 self.start_deadline_passed = self.start_deadline_passed.or(Some(heard.at));
             }
             Event::Shed => self.shed_by = Some(heard.told.line.node.clone()),
+            // It is given back with that word; the answer may be lost, or come when the node is gone.
+            Event::Unstarted { attempt, .. } => {
+                self.refund_ordered.insert((heard.instance, *attempt));
+            }
             event => self.of_a_run(heard, event),
         }
         if self.lines.len() < MOST_LINES {

@@ -12,10 +12,12 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 
+use crate::web::asking::Peer;
 use crate::web::gzip;
 use crate::web::headers::secure;
+use crate::web::pages::Ask;
 use crate::web::problem::{Problem, wants_page, written};
-use crate::web::routes::{Matched, Peer, router};
+use crate::web::routes::{Matched, router};
 use crate::web::site::Site;
 
 /// Bytes of an address.
@@ -53,7 +55,9 @@ impl Door {
         B: HttpBody<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let (page, small) = (wants_page(request.headers()), gzip::is_read(request.headers()));
+        let uri = below(&self.site.http.base_path, request.uri()).unwrap_or_default();
+        let reads_pages = wants_page(request.headers()).then(|| Ask::of(&self.site, &uri, request.headers(), None));
+        let small = gzip::is_read(request.headers());
         let answered = tokio::time::timeout(LONGEST, self.pass(ends, request)).await;
         let late = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timeout", "it took longer than 10 s");
         let mut response = match answered {
@@ -63,7 +67,8 @@ impl Door {
         };
         let route = response.extensions_mut().remove::<Matched>().map_or(NOWHERE, |matched| matched.0);
         self.site.requests.count(route, response.status().as_u16());
-        response = gzip::packed(written(response, page), small).await;
+        response = written(response, |status, detail| reads_pages.as_ref()?.problem(status, detail));
+        response = gzip::packed(response, small).await;
         secure(response.headers_mut(), self.site.http.behind_tls_proxy);
         response
     }

@@ -62,6 +62,7 @@ impl From<AdminError> for Problem {
                 tracing::debug!(%error, "the store was not read for a request");
                 Self::store_away()
             }
+            AdminError::Passed(what) => Self::conflict(what),
             AdminError::Unusable(what) | AdminError::Internal(what) => {
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", what)
             }

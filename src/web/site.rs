@@ -9,12 +9,16 @@ use tokio_util::sync::CancellationToken;
 use crate::board::Board;
 use crate::clock::Clock;
 use crate::config::HttpConfig;
+use crate::job::NodeName;
 use crate::node::Health;
 use crate::store::Store;
+use crate::web::activity::Activity;
 use crate::web::answers::Answers;
+use crate::web::examination::{Examination, Examiner};
 use crate::web::exposition::{Exposition, Requests};
 use crate::web::gate::Gate;
 use crate::web::hosts::KnownHosts;
+use crate::web::operations::Operations;
 use crate::web::reads::Reads;
 use crate::web::streams::Streams;
 
@@ -30,10 +34,18 @@ pub struct Sources {
     pub health: watch::Receiver<Health>,
     /// Whose keys.
     pub namespace: String,
+    /// What operators may do; none where that is not served.
+    pub operations: Option<Arc<Operations>>,
+    /// Tries the store; none where that is not served.
+    pub examination: Option<Arc<dyn Examination>>,
     /// What is shown of the cluster.
     pub board: Arc<Board>,
     /// The store, for what the board does not keep.
     pub store: Arc<dyn Store>,
+    /// What happened on this node.
+    pub activity: Arc<Activity>,
+    /// This node.
+    pub node: NodeName,
     /// Figures of others.
     pub expositions: Vec<Arc<dyn Exposition>>,
 }
@@ -51,6 +63,7 @@ pub struct Site {
     pub(super) streams: Streams,
     /// Fires when the node leaves: nobody is told anything more.
     pub(super) leaving: CancellationToken,
+    pub(super) examiner: Option<Examiner>,
 }
 
 impl Site {
@@ -60,7 +73,8 @@ impl Site {
         let reads = Reads::new(Arc::clone(&sources.clock), Arc::clone(&sources.board));
         let hosts = KnownHosts::new(http.public_url.as_deref());
         let (requests, streams, leaving) = (Requests::default(), Streams::default(), CancellationToken::new());
-        Self { http, gate, hosts, requests, reads, answers, streams, leaving, sources }
+        let examiner = sources.examination.clone().map(Examiner::new);
+        Self { http, gate, hosts, requests, reads, answers, streams, leaving, examiner, sources }
     }
 
     /// The address of a path, as it is seen from outside.

@@ -23,6 +23,11 @@ fn lock(place: &Place, before: &[&str], command: &[&str]) -> Ended {
     place.run(&words(before, command))
 }
 
+/// The same with a script of the shell.
+fn lock_of(place: &Place, before: &[&str], script: &str) -> Ended {
+    lock(place, before, &["/bin/sh", "-c", script])
+}
+
 /// A command under locks that says `up` once it runs, and is left running.
 fn running(place: &Place, before: &[&str], script: &str) -> (Killed, BufReader<ChildStdout>) {
     let script = format!("echo up; {script}");
@@ -472,4 +477,39 @@ fn exec_within_its_own_slot_runs_under_the_locks_that_are_held() {
     let other = within("b", "z");
     assert_eq!((other.code, &*other.stdout), (64, ""), "{other:?}");
     assert!(other.stderr.contains("--lock z: this runs within a run of b@"), "{other:?}");
+}
+
+#[test]
+fn a_guard_that_would_wait_for_a_lock_that_is_held_around_it_is_refused_before_it_claims() {
+    let place = Place::new();
+    let inner =
+        |job: &str, lock: &str| format!("{CRONWARD} exec --job {job} --lock {lock} --store {STORE} -- /bin/echo ran");
+    let under = |held: &str, job: &str, lock: &str| lock_of(&place, &[held], &inner(job, lock));
+    let told = under("x", "a", "x");
+    assert_eq!((told.code, &*told.stdout, told.stderr.lines().count()), (69, "", 1), "{told:?}");
+    assert!(told.stderr.contains("so it would wait for itself: take x in one of the two only"), "{told:?}");
+    let known = place.run(&["attempts", "--all", "--job", "a", "--json", "--store", STORE]);
+    assert!(!known.stdout.contains("\"attempts\": 1"), "nothing was claimed: {known:?}");
+    // The run of another job around it is no other thing.
+    let told = exec(&place, "b", &["--lock", "x"], &inner("c", "x:shared"));
+    assert_eq!((told.code, &*told.stdout), (69, ""), "{told:?}");
+    // What can be held beside the outer one waits for nobody.
+    for (held, job, lock) in [("x:shared", "d", "x:shared"), ("x:1/2", "e", "x:1/2"), ("x", "f", "y")] {
+        let told = under(held, job, lock);
+        assert_eq!((told.code, &*told.stdout, &*told.stderr), (0, "ran\n", ""), "{held} and {lock}");
+    }
+    let full = under("x:2/2", "g", "x:1/2");
+    assert_eq!(full.code, 69, "{full:?}");
+}
+
+#[test]
+fn an_owner_that_is_empty_is_none_and_one_that_is_wrong_is_told_with_the_way_out() {
+    let place = Place::new();
+    let nested = format!("CRONWARD_LOCK_OWNER= {CRONWARD} lock x --try --store {STORE} -- /bin/echo ran");
+    let told = lock_of(&place, &["x"], &nested);
+    assert_eq!((told.code, &*told.stdout), (1, ""), "another owner: {told:?}");
+    let nested = format!("CRONWARD_LOCK_OWNER=me {CRONWARD} lock x --store {STORE} -- /bin/echo ran");
+    let told = lock_of(&place, &["x"], &nested);
+    assert_eq!((told.code, &*told.stdout), (64, ""), "{told:?}");
+    assert!(told.stderr.contains("CRONWARD_LOCK_OWNER in the environment is no owner of locks: unset it"), "{told:?}");
 }

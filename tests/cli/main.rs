@@ -24,6 +24,8 @@ mod explained;
 mod files;
 #[cfg(feature = "sqlite")]
 mod filled;
+#[cfg(feature = "sqlite")]
+mod first_process;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod guarding;
 mod importing;

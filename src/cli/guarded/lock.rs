@@ -130,8 +130,9 @@ pub(crate) async fn lock(args: &LockArgs, console: &mut Console) -> Result<(), F
 
 /// The owner under whose locks this process runs, as its environment says it.
 fn outer_owner() -> Result<Option<OwnerId>, Failure> {
-    let Ok(text) = std::env::var(OWNER) else { return Ok(None) };
-    let wrong = |_| Failure::Usage(format!("{OWNER} in the environment is no owner of locks: leave it out"));
+    // An empty one is how a shell leaves it out for one command.
+    let Some(text) = std::env::var(OWNER).ok().filter(|text| !text.is_empty()) else { return Ok(None) };
+    let wrong = |_| Failure::Usage(format!("{OWNER} in the environment is no owner of locks: unset it"));
     text.parse().map(Some).map_err(wrong)
 }
 

@@ -8,6 +8,7 @@
 //! Where nothing goes wrong `exec` writes nothing of its own: cron mails every word. `trigger` is an operator's verb: it asks,
 //! leaves its audit in the store with the grant, and tells how far it can be taken back.
 
+mod around;
 mod forward;
 mod lock;
 mod run;

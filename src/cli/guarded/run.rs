@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
+use crate::cli::guarded::around::waits_for_itself;
 use crate::cli::guarded::forward::{Forwarded, Signals};
 use crate::cli::guarded::task::{ExecArgs, Task};
 use crate::cli::guarded::told::{HOLDS, HOLDS_KEY, OF_LOCKS, handed_down};
@@ -63,15 +64,7 @@ pub(crate) async fn exec(args: &ExecArgs, console: &mut Console) -> Result<(), F
             args.are_held(&guarded.task.slot, |name| std::env::var(name).ok())?;
             guarded.within(&outer).await?
         }
-        Ok(None) => {
-            let (signals, store) = (guarded.signals.clone(), Arc::clone(&guarded.store));
-            let (account, unwritten) = guarded.run().await?;
-            let verdict = judge(&account, args.skip_exit_code, signals.ended_by()).with_unwritten(unwritten);
-            let interrupted = signals.ended_by().is_some();
-            let verdict =
-                if is_outside(&account) && !interrupted { refused(&account, verdict, &*store).await } else { verdict };
-            (account, verdict)
-        }
+        Ok(None) => guarded.outermost(args.skip_exit_code).await?,
         Err(error) => {
             let unknown = Some((error.kind, error.to_string()));
             let account = Account { store_error: unknown, ..Account::new(guarded.task.slot.clone()) };
@@ -157,6 +150,20 @@ impl Guarded {
         };
         let account = once.until_noted(traces, self.signals.ended.clone()).await;
         Ok((account, work.passed_on().await))
+    }
+
+    /// The same for a run that stands in no other one of its slot; `skipped` is the code for a command that was not started.
+    async fn outermost(self, skipped: u8) -> Result<(Account, Verdict), Failure> {
+        if let Some(verdict) = waits_for_itself(&self.task, &self.store, |name| std::env::var(name).ok()).await {
+            return Ok((Account::new(self.task.slot), verdict));
+        }
+        let (signals, store) = (self.signals.clone(), Arc::clone(&self.store));
+        let (account, unwritten) = self.run().await?;
+        let verdict = judge(&account, skipped, signals.ended_by()).with_unwritten(unwritten);
+        let interrupted = signals.ended_by().is_some();
+        let verdict =
+            if is_outside(&account) && !interrupted { refused(&account, verdict, &*store).await } else { verdict };
+        Ok((account, verdict))
     }
 
     fn work(&self, mut command: CommandSpec) -> Arc<Forwarded> {

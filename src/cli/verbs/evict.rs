@@ -1,11 +1,11 @@
 //! `cronward unlock --lock`: takes somebody out of the queue of a lock, whether they hold it or wait for it.
 
+use crate::admin::actions::{Change, RequestEnd, RequestView, Undo};
 use crate::admin::words::harmless;
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::cli::locks::LockSession;
-use crate::cli::verbs::confirm::{RequestEnd, RequestView};
-use crate::cli::verbs::{Change, Undo, UnlockArgs};
+use crate::cli::verbs::UnlockArgs;
 use crate::job::LockName;
 use crate::resource::{LockEntry, LockRecord};
 use crate::store::{Applied, Intervention, StoreError};
@@ -47,7 +47,7 @@ fn change(args: &UnlockArgs, lock: &LockName, chosen: &[&LockEntry], needless: S
         effect: effect_of_eviction(chosen),
         needless,
         undo: Undo::Not(undo_of_eviction(chosen)),
-        store: args.store.clone(),
+        line: args.store.command_line(),
     }
 }
 
@@ -96,7 +96,7 @@ fn tell(args: &UnlockArgs, lock: &LockName, ends: Ends<'_>, console: &mut Consol
     }
     if args.output.json {
         let requests = each.iter().map(|(entry, end)| RequestView::of(entry, *end)).collect();
-        done.json(!removed.is_empty(), requests, console)?;
+        console.json(&done.view(!removed.is_empty(), requests))?;
     } else if !removed.is_empty() || error.is_none() {
         let answer = if removed.is_empty() { Intervention::Unchanged } else { Intervention::Applied };
         done.tell(answer, args.output, console)?;

@@ -7,9 +7,9 @@ use chrono::DateTime;
 
 use crate::clock::later;
 use crate::slot::{Decision, MOST_PAGES, NotePage, Slot, SlotRecord};
-use crate::store::conformance::bench::{audit, case, is_recent, job_name, node_name, record};
+use crate::store::conformance::bench::{case, is_recent, job_name, node_name, record};
 use crate::store::conformance::{Bench, Case, CaseOutcome, Failure};
-use crate::store::{Claim, Intervention, JobEntry, JobOrigin, NodeReport, Store};
+use crate::store::{Claim, JobEntry, JobOrigin, NodeReport, Store};
 
 pub(super) const CASES: &[Case] = &[
     case!("registry", an_empty_registry_knows_nothing),
@@ -19,10 +19,6 @@ pub(super) const CASES: &[Case] = &[
     case!("registry", a_node_is_known_by_its_last_report),
     case!("registry", a_heartbeat_tells_the_stores_clock),
     case!("registry", a_restarted_node_takes_the_place_of_its_earlier_instance),
-    case!("registry", a_pause_is_known_to_all),
-    case!("registry", a_pause_replaces_the_earlier_one),
-    case!("registry", a_resume_ends_the_pause_and_keeps_who_began_it),
-    case!("registry", resuming_what_is_not_paused_changes_nothing),
     case!("registry", an_inspection_answers_in_the_order_asked),
     case!("registry", the_stores_clock_does_not_go_back, I6),
     case!("notes", a_slot_that_nobody_noted_on_has_none),
@@ -157,61 +153,6 @@ async fn a_restarted_node_takes_the_place_of_its_earlier_instance(bench: &Bench)
     let (_, nodes) = bench.store.nodes().await?;
     let shown: Vec<_> = nodes.iter().map(|entry| entry.report.instance.as_str()).collect();
     ensure_eq!(shown, vec!["a2"]);
-    Ok(())
-}
-
-async fn a_pause_is_known_to_all(bench: &Bench) -> CaseOutcome {
-    let name = job_name("push")?;
-    let until = Some(bench.at(600));
-    ensure_eq!(bench.store.pause(&name, until, &audit("pause")).await?, Intervention::Applied);
-    let pauses = bench.another().await?.pauses().await?;
-    let (job, pause) = take!(pauses.as_slice(), [pause] => pause);
-    ensure_eq!((job, pause.until), (&name, until));
-    ensure!(is_recent(bench, pause.since), "since {}", pause.since);
-    ensure!(is_recent(bench, pause.audit.at), "at {}", pause.audit.at);
-    ensure_eq!((pause.audit.who.as_str(), pause.audit.why.as_str()), ("alice", "the suite asks"));
-    Ok(())
-}
-
-async fn a_pause_replaces_the_earlier_one(bench: &Bench) -> CaseOutcome {
-    let (name, other) = (job_name("push")?, job_name("backup")?);
-    bench.store.pause(&name, Some(bench.at(600)), &audit("pause")).await?;
-    bench.store.pause(&other, None, &audit("pause")).await?;
-    bench.store.pause(&name, None, &audit("pause")).await?;
-    let pauses = bench.store.pauses().await?;
-    let shown: Vec<_> = pauses.iter().map(|(job, pause)| (job.as_str(), pause.until)).collect();
-    ensure_eq!(shown, vec![("backup", None), ("push", None)]);
-    Ok(())
-}
-
-async fn a_resume_ends_the_pause_and_keeps_who_began_it(bench: &Bench) -> CaseOutcome {
-    let name = job_name("push")?;
-    let odd = crate::slot::Audit { why: "the {suite} \"asks\"}".to_owned(), ..audit("pause") };
-    bench.store.pause(&name, Some(bench.at(600)), &odd).await?;
-    ensure_eq!(bench.another().await?.resume(&name, &audit("resume")).await?, Intervention::Applied);
-    let pauses = bench.store.pauses().await?;
-    let (_, pause) = take!(pauses.as_slice(), [pause] => pause);
-    let until = take!(pause.until, Some(until) => until);
-    ensure!(is_recent(bench, until) && until >= pause.since, "from {} to {until}", pause.since);
-    let ended = take!(&pause.ended, Some(ended) => ended);
-    ensure_eq!((pause.audit.verb.as_str(), pause.audit.why.as_str()), ("pause", "the {suite} \"asks\"}"));
-    ensure_eq!((ended.verb.as_str(), ended.who.as_str(), ended.why.as_str()), ("resume", "alice", "the suite asks"));
-    ensure_eq!(ended.at, until);
-    bench.store.pause(&name, None, &audit("pause")).await?;
-    let pauses = bench.store.pauses().await?;
-    let (_, pause) = take!(pauses.as_slice(), [pause] => pause);
-    ensure_eq!((pause.until, &pause.ended), (None, &None));
-    Ok(())
-}
-
-async fn resuming_what_is_not_paused_changes_nothing(bench: &Bench) -> CaseOutcome {
-    let name = job_name("push")?;
-    ensure_eq!(bench.store.resume(&name, &audit("resume")).await?, Intervention::Unchanged);
-    ensure_eq!(bench.store.pauses().await?, Vec::new());
-    bench.store.pause(&name, Some(bench.at(-1)), &audit("pause")).await?;
-    let before = bench.store.pauses().await?;
-    ensure_eq!(bench.store.resume(&name, &audit("resume")).await?, Intervention::Unchanged);
-    ensure_eq!(bench.store.pauses().await?, before);
     Ok(())
 }
 

@@ -95,6 +95,12 @@ impl Registry for EtcdStore {
         known.iter().map(read).collect()
     }
 
+    async fn pause_known(&self, _call: &Call, job: &JobName) -> Result<(DateTime<Utc>, Option<Pause>), Fault> {
+        let found = self.range(RangeRequest::key(&self.keys.pause(job))).await?;
+        let pause = found.first().map(|kv| Ok::<_, Fault>(read_json::<PauseText>(kv)?.pause())).transpose()?;
+        Ok((self.moment().now, pause))
+    }
+
     async fn set_pause(
         &self,
         call: &Call,
@@ -172,6 +178,7 @@ impl EtcdStore {
     pub(super) async fn purge_slots(&self, call: &Call) -> Result<u64, Fault> {
         self.remove_old_notes(call).await?;
         self.remove_old_latest(call).await?;
+        self.remove_old_messages(call).await?;
         self.purge_idle(call).await?;
         let oldest = RangeRequest {
             limit: PURGE_AT_ONCE,

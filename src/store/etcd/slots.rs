@@ -83,7 +83,7 @@ impl Keyed for EtcdStore {
     }
 
     fn changes(&self) -> Changes {
-        tokio::sync::broadcast::Sender::new(1).subscribe()
+        self.onlookers.subscribe()
     }
 }
 
@@ -325,23 +325,5 @@ mod tests {
         let seconds = |millis| whole_seconds(Duration::from_millis(millis));
         assert_eq!([seconds(0), seconds(1), seconds(1_000), seconds(1_001), seconds(59_999)], [1, 1, 1, 2, 60]);
         assert_eq!(whole_seconds(Duration::MAX), LONGEST);
-    }
-}
-
-impl crate::store::messages::MessageRuled for EtcdStore {
-    async fn on_topic<T: Send + 'static>(
-        &self,
-        op: Op,
-        _topic: &crate::store::Topic,
-        _rule: impl Fn(&mut crate::store::rules::MessageStep) -> T + Send + Sync + 'static,
-    ) -> crate::error::Reply<T> {
-        crate::store::messages::unkept(op, "")
-    }
-
-    async fn untold_known(
-        &self,
-        _topics: &[crate::store::Topic],
-    ) -> crate::error::Reply<(DateTime<Utc>, Vec<crate::store::UntoldMessage>)> {
-        crate::store::messages::unkept(Op::Untold, "")
     }
 }

@@ -124,9 +124,11 @@ impl Ledger {
         *self = Self::new(self.retention);
     }
 
-    /// The hints to publish for what was done since the last call, in order.
+    /// The hints to publish for what was done since the last call, in order. Those for whoever looks on are dropped with them: who
+    /// wants these takes them first.
     #[must_use]
     pub fn take_wakes(&mut self) -> Vec<Wake> {
+        self.changes.clear();
         std::mem::take(&mut self.wakes)
     }
 
@@ -342,6 +344,11 @@ impl Ledger {
     /// Every job's last pause, by name ([`crate::store::Store::pauses`]).
     pub fn pauses(&self) -> Vec<(JobName, Pause)> {
         self.pauses.iter().map(|(job, pause)| (job.clone(), pause.clone())).collect()
+    }
+
+    /// The last pause of one job ([`crate::store::Store::pause_of`]).
+    pub fn pause_of(&self, job: &JobName) -> Option<Pause> {
+        self.pauses.get(job).cloned()
     }
 }
 

@@ -85,11 +85,11 @@ impl MemoryStore {
     pub fn with_ledger<T>(&self, work: impl FnOnce(&mut Ledger, DateTime<Utc>) -> T) -> T {
         self.enter(|room, now| {
             let answer = work(&mut room.ledger, now);
-            for wake in room.ledger.take_wakes() {
-                room.wakes.tell(wake);
-            }
             for change in room.ledger.take_changes() {
                 room.onlookers.tell(change);
+            }
+            for wake in room.ledger.take_wakes() {
+                room.wakes.tell(wake);
             }
             room.lock_hints.tell(room.ledger.take_lock_wakes());
             answer
@@ -155,6 +155,10 @@ impl Ruled for MemoryStore {
 
     async fn pauses_known(&self) -> Reply<Vec<(JobName, Pause)>> {
         Ok(self.with_ledger(|ledger, _| ledger.pauses()))
+    }
+
+    async fn pause_known(&self, job: &JobName) -> Reply<(DateTime<Utc>, Option<Pause>)> {
+        Ok(self.with_ledger(|ledger, now| (now, ledger.pause_of(job))))
     }
 
     async fn register_jobs(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {

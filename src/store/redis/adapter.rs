@@ -20,10 +20,11 @@ use crate::message::{Delivery, DeliveryReply, MessageKey, Telling, Topic, Untold
 use crate::slot::{
     Attempt, Audit, JobLatest, Lease, MOST_PAGES, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token,
 };
-use crate::store::messages;
+use crate::store::messages::{self, MessageRuled as _};
 use crate::store::{
-    Applied, Capability, Claim, ClaimRequest, Closing, ErrorKind, HeartbeatReply, Intervention, JobEntry, LockStore,
-    NodeEntry, NodeReport, Op, Pause, Reach, Release, Renewal, Settlement, Store, StoreClock, StoreError, Wakeups,
+    Applied, Capability, Changes, Claim, ClaimRequest, Closing, ErrorKind, HeartbeatReply, Intervention, JobEntry,
+    LockStore, NodeEntry, NodeReport, Op, Pause, Reach, Release, Renewal, Settlement, Store, StoreClock, StoreError,
+    Wakeups,
 };
 
 /// Slots that one `inspect` script reads: bounds how long the server is kept from others.
@@ -46,14 +47,15 @@ pub(in crate::store) const CAPABILITY: Capability = Capability {
     durable: false,
     expires_records: true,
     locks: true,
-    tells_changes: false,
-    messages: false,
+    tells_changes: true,
+    messages: true,
 };
 
 #[async_trait]
 impl Store for RedisStore {
     fn capability(&self) -> Capability {
-        Capability { name: self.name, push: self.listener.is_allowed(), ..CAPABILITY }
+        let (push, tells_changes) = (self.listener.is_allowed(), self.onlookers.is_allowed());
+        Capability { name: self.name, push, tells_changes, ..CAPABILITY }
     }
 
     fn location(&self) -> &str {
@@ -164,8 +166,14 @@ impl Store for RedisStore {
     async fn pauses(&self) -> Reply<Vec<(JobName, Pause)>> {
         let key = self.keys.pauses();
         let jobs = self.table((Op::Pauses, &key), |reply| records::paused_jobs(reply, &key)).await?;
-        let pauses = try_join_all(jobs.into_iter().map(async |job| self.pause_of(job).await)).await?;
+        let pauses = try_join_all(jobs.into_iter().map(async |job| self.own_pause(job).await)).await?;
         Ok(pauses.into_iter().flatten().collect())
+    }
+
+    async fn pause_of(&self, job: &JobName) -> Reply<(DateTime<Utc>, Option<Pause>)> {
+        let key = self.keys.pause(job);
+        let read = |reply: &_| records::pause_at(reply, &key);
+        self.ask((Op::Pauses, &key), &script::PAUSE_OF, &Args::keys([key.clone()]), read).await
     }
 
     async fn register(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
@@ -216,20 +224,24 @@ impl Store for RedisStore {
         try_join_all(jobs.iter().map(async |job| self.latest_of(job).await)).await
     }
 
-    async fn tell(&self, _: &MessageKey, _: &NodeName, _: Token, _: Duration) -> Reply<Telling> {
-        messages::unkept(Op::Tell, &self.location)
+    async fn tell(&self, message: &MessageKey, by: &NodeName, token: Token, lease: Duration) -> Reply<Telling> {
+        messages::tell(self, message, by, token, lease).await
     }
 
-    async fn told(&self, _: &MessageKey, _: Token, _: &Delivery) -> Reply<DeliveryReply> {
-        messages::unkept(Op::Told, &self.location)
+    async fn told(&self, message: &MessageKey, token: Token, delivery: &Delivery) -> Reply<DeliveryReply> {
+        messages::told(self, message, token, delivery).await
     }
 
-    async fn untold(&self, _: &[Topic]) -> Reply<(DateTime<Utc>, Vec<UntoldMessage>)> {
-        messages::unkept(Op::Untold, &self.location)
+    async fn untold(&self, topics: &[Topic]) -> Reply<(DateTime<Utc>, Vec<UntoldMessage>)> {
+        self.untold_known(topics).await
     }
 
     fn subscribe(&self) -> Wakeups {
         self.listener.subscribe()
+    }
+
+    fn changes(&self) -> Changes {
+        self.onlookers.subscribe()
     }
 
     fn lock_store(self: Arc<Self>) -> Option<Arc<dyn LockStore>> {
@@ -280,7 +292,7 @@ impl RedisStore {
         self.call((Op::Latest, &key), redis::cmd("GET").arg(&key), |reply| records::latest(reply, &key)).await
     }
 
-    async fn pause_of(&self, job: JobName) -> Reply<Option<(JobName, Pause)>> {
+    async fn own_pause(&self, job: JobName) -> Reply<Option<(JobName, Pause)>> {
         let key = self.keys.pause(&job);
         let pause =
             self.call((Op::Pauses, &key), redis::cmd("GET").arg(&key), |reply| records::pause(reply, &key)).await?;

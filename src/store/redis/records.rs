@@ -172,6 +172,12 @@ pub(super) fn pause(reply: &Value, key: &str) -> Result<Option<Pause>, Corrupt> 
     Ok(Some(Pause { since, until, audit, ended }))
 }
 
+/// The answer of `pause_of`: the clock, then GET of the job's pause.
+pub(super) fn pause_at(reply: &Value, key: &str) -> Result<(DateTime<Utc>, Option<Pause>), Corrupt> {
+    let [now, stored] = list(reply)? else { return Err(Corrupt::at(key, "its answer has another form")) };
+    Ok((instant(integer(now)?)?, pause(stored, key)?))
+}
+
 /// GET of what a job has come to lately.
 pub(super) fn latest(reply: &Value, key: &str) -> Result<JobLatest, Corrupt> {
     let Some(reply) = present(reply) else { return Ok(JobLatest::default()) };
@@ -284,6 +290,7 @@ mod tests {
             let _ = pause(&reply, "pause");
             let _ = latest(&reply, "last");
             let _ = nodes(&reply, "nodes", Duration::MAX);
+            let _ = pause_at(&reply, "pause");
             let _ = heartbeat(&reply);
         }
 

@@ -122,13 +122,21 @@ impl TopicState {
 pub(in crate::store) struct MessageStep {
     /// The store's clock.
     now: DateTime<Utc>,
-    /// What counts of the topic at that instant.
+    /// What counts of the topic at that instant, as it was read.
+    read: TopicState,
+    /// The same as the step leaves it.
     pub(in crate::store) state: TopicState,
 }
 
 impl MessageStep {
     pub(in crate::store) fn new(stored: &TopicState, at: Moment) -> Self {
-        Self { now: at.now, state: stored.current(at) }
+        let read = stored.current(at);
+        Self { now: at.now, state: read.clone(), read }
+    }
+
+    /// Whether there is something to be written.
+    pub(in crate::store) fn is_changed(&self) -> bool {
+        self.state != self.read
     }
 
     fn known(&mut self, key: &MessageKey) -> Option<&mut StoredMessage> {
@@ -402,5 +410,96 @@ mod tests {
         }
         let text = serde_json::to_string(&desk.state).unwrap();
         assert!(text.len() < 128 * 1_024, "{} bytes", text.len());
+    }
+
+    /// What happens next: time passes, a sender asks, sends and says so, dies, or its word is lost.
+    #[derive(Clone, Copy, Debug)]
+    enum Turn {
+        Wait(u16),
+        /// Asks; once more where the answer is lost.
+        Ask {
+            node: usize,
+            is_lost: bool,
+        },
+        /// Sends, where the node was told to; what it says of it may not arrive, or arrive twice.
+        Send {
+            node: usize,
+            arrives: u8,
+            fails: bool,
+        },
+        Die {
+            node: usize,
+        },
+    }
+
+    fn turns() -> impl proptest::strategy::Strategy<Value = Vec<Turn>> {
+        use proptest::prelude::*;
+        let turn = prop_oneof![
+            (0..90_u16).prop_map(Turn::Wait),
+            (0..3_usize, any::<bool>()).prop_map(|(node, is_lost)| Turn::Ask { node, is_lost }),
+            (0..3_usize, 0..3_u8, any::<bool>()).prop_map(|(node, arrives, fails)| Turn::Send { node, arrives, fails }),
+            (0..3_usize).prop_map(|node| Turn::Die { node }),
+        ];
+        proptest::collection::vec(turn, 0..40)
+    }
+
+    /// Three nodes, each with the claim that it believes to have.
+    #[derive(Debug)]
+    struct Senders {
+        desk: Desk,
+        claims: [Option<(u128, DateTime<Utc>)>; 3],
+        last_token: u128,
+        sent: u32,
+        /// What was said of something sent did not arrive in time, or its claim had lapsed when it was sent.
+        excuses: u32,
+    }
+
+    impl Senders {
+        fn ask(&mut self, key: &MessageKey, node: usize, is_lost: bool) {
+            self.last_token += 1;
+            let token = self.last_token;
+            for _ in 0..=u8::from(is_lost) {
+                let until = later(self.desk.now, LEASE);
+                let telling = self.desk.tell(key, token);
+                self.claims[node] = matches!(telling, Telling::Yours { .. }).then_some((token, until));
+            }
+        }
+
+        /// A node sends only while it may trust its claim, as it trusts a lease.
+        fn send(&mut self, key: &MessageKey, node: usize, arrives: u8, fails: bool) {
+            let Some((token, _)) = self.claims[node].take().filter(|(_, until)| *until > self.desk.now) else { return };
+            let delivery = if fails { again(LEASE) } else { Delivery::Delivered };
+            self.sent += u32::from(!fails);
+            self.excuses += u32::from(!fails && arrives == 0);
+            for _ in 0..arrives {
+                self.desk.told(key, token, &delivery);
+            }
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_message_is_told_and_twice_only_after_a_word_that_was_lost(turns in turns()) {
+            let key = key("x failed");
+            let mut senders =
+                Senders { desk: Desk::new(), claims: [None; 3], last_token: 0, sent: 0, excuses: 0 };
+            for turn in turns {
+                match turn {
+                    Turn::Wait(seconds) => senders.desk.wait(Duration::from_secs(seconds.into())),
+                    Turn::Ask { node, is_lost } => senders.ask(&key, node, is_lost),
+                    Turn::Send { node, arrives, fails } => senders.send(&key, node, arrives, fails),
+                    Turn::Die { node } => senders.claims[node] = None,
+                }
+            }
+            assert!(senders.sent <= 1 + senders.excuses, "{senders:?}");
+            // Whatever came before: somebody who goes on asking gets it told.
+            for _ in 0..3 {
+                senders.desk.wait(LEASE * 2);
+                senders.ask(&key, 0, false);
+                senders.send(&key, 0, 1, false);
+            }
+            assert!((1..=1 + senders.excuses).contains(&senders.sent), "{senders:?}");
+            assert!(senders.desk.untold().is_empty());
+        }
     }
 }

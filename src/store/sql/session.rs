@@ -200,6 +200,7 @@ statements! {
         output_read,
         latest_read,
         pause_get,
+        pause_read,
         pause_set,
         pauses,
         jobs_register,
@@ -216,6 +217,10 @@ statements! {
         locks_read,
         locks_all,
         locks_purge,
+        messages_read,
+        messages_insert,
+        messages_update,
+        messages_purge,
         trial_jobs,
         trial_nodes,
         trial_pauses,
@@ -223,6 +228,7 @@ statements! {
         trial_notes,
         trial_latest,
         trial_locks,
+        trial_messages,
     }
 }
 

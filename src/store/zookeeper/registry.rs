@@ -90,6 +90,13 @@ impl Registry for ZookeeperStore {
         Ok(pauses.into_iter().map(|(job, text)| (job, text.pause())).collect())
     }
 
+    async fn pause_known(&self, _call: &Call, job: &JobName) -> Result<(DateTime<Utc>, Option<Pause>), Fault> {
+        let session = self.link.session().await?;
+        let (mut pauses, _) = self.pauses_read(&session).await?.unwrap_or_default();
+        let now = self.moment(&session, false).await?.now;
+        Ok((now, pauses.remove(job).map(PauseText::pause)))
+    }
+
     async fn set_pause(
         &self,
         call: &Call,

@@ -16,7 +16,7 @@ use crate::store::codec::{LatestText, MarkText, PauseText};
 use crate::store::keyed::{Call, Keyed, Records, json};
 use crate::store::rules::{Change, MarkChange, SlotStep};
 use crate::store::state::{Moment, SlotQuery, SlotState};
-use crate::store::{Capability, Changes, Pause, StoreError, Wakeups};
+use crate::store::{Capability, Pause, StoreError, Wakeups};
 
 /// How often a step is tried anew when others change the same slot meanwhile. Each time one of them has got through.
 const MOST_TRIES: usize = 200;
@@ -97,10 +97,6 @@ impl Keyed for ZookeeperStore {
 
     fn subscribe(&self) -> Wakeups {
         self.listener.subscribe()
-    }
-
-    fn changes(&self) -> Changes {
-        tokio::sync::broadcast::Sender::new(1).subscribe()
     }
 }
 
@@ -335,23 +331,5 @@ fn mark_after(loaded: &LoadedSlot, change: &MarkChange) -> Option<MarkText> {
         MarkChange::Keep => loaded.text.mark.clone().filter(stands),
         MarkChange::Remove => None,
         MarkChange::Prolong(mark) | MarkChange::Put(mark) => Some(MarkText::of(mark)),
-    }
-}
-
-impl crate::store::messages::MessageRuled for ZookeeperStore {
-    async fn on_topic<T: Send + 'static>(
-        &self,
-        op: crate::store::Op,
-        _topic: &crate::store::Topic,
-        _rule: impl Fn(&mut crate::store::rules::MessageStep) -> T + Send + Sync + 'static,
-    ) -> crate::error::Reply<T> {
-        crate::store::messages::unkept(op, "")
-    }
-
-    async fn untold_known(
-        &self,
-        _topics: &[crate::store::Topic],
-    ) -> crate::error::Reply<(DateTime<Utc>, Vec<crate::store::UntoldMessage>)> {
-        crate::store::messages::unkept(crate::store::Op::Untold, "")
     }
 }

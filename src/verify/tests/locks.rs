@@ -113,6 +113,15 @@ impl Book {
         self
     }
 
+    /// By each node's file there is one.
+    fn only_one_attempt(mut self) -> Self {
+        let digits = |text: &str| text.chars().take_while(char::is_ascii_digit).count();
+        let mut parts = self.journals.split("\"max_attempts\":");
+        let first = parts.next().unwrap_or_default().to_owned();
+        self.journals = parts.fold(first, |all, part| format!("{all}\"max_attempts\":1{}", &part[digits(part)..]));
+        self
+    }
+
     #[track_caller]
     fn is_clean(&self) {
         let report = self.report();
@@ -482,4 +491,27 @@ fn a_run_that_began_as_the_file_changed_holds_what_both_files_ask_for() {
     }
     assert_eq!(reloaded("", DB, 0.2).faulted(), ["run-without-locks"]);
     assert_eq!(reloaded(DB, "", 1.8).faulted(), ["run-without-locks"]);
+}
+
+#[test]
+fn an_attempt_that_was_not_started_is_given_back_though_nobody_heard_the_answer() {
+    let unstarted =
+        format!(r#""event":"unstarted","attempt":1,"why":"the slot ended while it waited for db","locks":[{DB}]"#);
+    let waits = planned().granted("a", 0.1, 1).waits("a", 0.2, 1).renews("a", 2.0, 600.0);
+    let told = waits.slot("a", 600.0, &unstarted).closed("b", 602.0, "missed").later().only_one_attempt();
+    told.is_clean_and(Class::Lost);
+    let ran = Book::new().granted("a", 0.1, 1).starts("a", 0.2, 1).ends("a", 599.0, 1, "failure");
+    let missed = ran.settles("a", 599.1, 1, "failure").closed("b", 602.0, "missed").later().only_one_attempt();
+    assert_eq!(missed.faulted(), ["lost"], "one that ran counts: the slot has failed");
+}
+
+#[test]
+fn an_attempt_that_was_given_back_after_its_lease_had_lapsed_may_count_and_one_that_was_in_time_does_not() {
+    let given_back = |renewed: f64| {
+        let one = planned().granted("a", 0.1, 1).waits("a", 0.2, 1).renews("a", 2.0, renewed);
+        let left = one.leaves_for("a", 599.0, 1, "it waited for db (lock_wait)");
+        left.closed("b", 602.0, "failed").later().only_one_attempt()
+    };
+    given_back(500.0).is_clean_and(Class::Lost);
+    assert_eq!(given_back(598.0).faulted(), ["lost"], "its lease stood: the store took it back");
 }

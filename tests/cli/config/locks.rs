@@ -223,3 +223,31 @@ fn of_many_jobs_a_few_are_named_and_one_without_a_timeout_has_a_note_of_its_own(
     );
     tells(&at_two(&[BACKUP, ("export", "timeout = \"none\"")]), "9:9 no-timeout: ");
 }
+
+#[test]
+fn however_many_jobs_share_a_lock_the_findings_about_it_are_few() {
+    let many = |lines: &str| {
+        let names: Vec<String> = (10..90).map(|number| format!("j{number}")).collect();
+        at_two(&names.iter().map(|name| (name.as_str(), lines)).collect::<Vec<_>>())
+    };
+    let found = told(&many("timeout = \"30m\""));
+    assert_eq!(found.len(), 4, "{found:#?}");
+    let rest = "75 more jobs that name db-heavy may not begin before the end of the slot either: j15, j16, j17, j18 and 71 more";
+    assert!(found.iter().any(|line| line.contains(rest)), "{found:#?}");
+    let found = told(&many("timeout = \"none\""));
+    assert_eq!(found.len(), 4, "{found:#?}");
+    let rest = "77 more jobs may hold db-heavy without end: j13, j14, j15, j16 and 73 more: timeout is none";
+    assert!(found.iter().any(|line| line.contains(rest)), "{found:#?}");
+    let sizes = |number: usize| format!("{{ name = \"gpu\", of = {} }}", if number == 10 { 2 } else { 4 });
+    let pools: String = (10..90)
+        .map(|number| {
+            many("").split_inclusive("\n\n").nth(number - 10).unwrap().replace("\"db-heavy\"", &sizes(number))
+        })
+        .collect();
+    let found: Vec<String> = told(&pools).into_iter().filter(|line| line.contains("lock-limits")).collect();
+    assert_eq!(found.len(), 4, "{found:#?}");
+    assert!(
+        found[3].contains("gpu is limited to more than 2 in 76 more jobs: j14, j15, j16, j17 and 72 more"),
+        "{found:#?}"
+    );
+}

@@ -98,6 +98,29 @@ pub trait Flaw: Debug + Send + Sync + 'static {
         ledger.resume(job, audit, now)
     }
 
+    /// `tell`.
+    fn tell(
+        &self,
+        ledger: &mut Ledger,
+        key: &MessageKey,
+        by: (&NodeName, Token),
+        lease: Duration,
+        now: DateTime<Utc>,
+    ) -> Telling {
+        ledger.tell(key, by, lease, now)
+    }
+
+    /// `told`.
+    fn told(
+        &self,
+        ledger: &mut Ledger,
+        (key, token): (&MessageKey, Token),
+        delivery: &Delivery,
+        now: DateTime<Utc>,
+    ) -> DeliveryReply {
+        ledger.told(key, token, delivery, now)
+    }
+
     /// Whether nobody is told of anything.
     fn is_silent(&self) -> bool {
         false
@@ -152,6 +175,7 @@ impl Broken {
         self.right.with_ledger(|ledger, now| {
             let answer = work(&*self.flaw, ledger, now);
             if self.flaw.is_silent() {
+                // And with them what is for whoever looks on.
                 drop(ledger.take_wakes());
             }
             answer
@@ -235,6 +259,10 @@ impl Store for Broken {
         self.right.pauses().await
     }
 
+    async fn pause_of(&self, job: &JobName) -> Reply<(DateTime<Utc>, Option<Pause>)> {
+        self.right.pause_of(job).await
+    }
+
     async fn register(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
         Ok(self.apply(|flaw, ledger, now| flaw.register(ledger, jobs, now)))
     }
@@ -269,11 +297,11 @@ impl Store for Broken {
     }
 
     async fn tell(&self, message: &MessageKey, by: &NodeName, token: Token, lease: Duration) -> Reply<Telling> {
-        self.right.tell(message, by, token, lease).await
+        Ok(self.apply(|flaw, ledger, now| flaw.tell(ledger, message, (by, token), lease, now)))
     }
 
     async fn told(&self, message: &MessageKey, token: Token, delivery: &Delivery) -> Reply<DeliveryReply> {
-        self.right.told(message, token, delivery).await
+        Ok(self.apply(|flaw, ledger, now| flaw.told(ledger, (message, token), delivery, now)))
     }
 
     async fn untold(&self, topics: &[Topic]) -> Reply<(DateTime<Utc>, Vec<UntoldMessage>)> {

@@ -14,6 +14,7 @@ const LAYERS: [&[&str]; 10] = [
     &["drive"],
     &["node", "service", "lock", "verify", SIMULATOR],
     &["config", "metrics"],
+    &["notify"],
     &["admin"],
     &["board"],
     &["web"],
@@ -70,8 +71,17 @@ const PURE_PARTS: &[(&str, &str)] = &[
     ("node", "machine"),
     ("node", "membership"),
     ("node", "plan"),
+    ("node", "request"),
     ("node", "resets"),
     ("node", "verdicts"),
+    ("notify", "desk"),
+    ("notify", "entry"),
+    ("notify", "letter"),
+    ("notify", "lookout"),
+    ("notify", "machine"),
+    ("notify", "notice"),
+    ("notify", "pace"),
+    ("notify", "texts"),
 ];
 
 /// What pure code never says.

@@ -12,6 +12,7 @@
 )]
 
 mod access;
+mod changes;
 #[cfg(feature = "daemon")]
 mod doctor;
 mod keys;

@@ -164,6 +164,10 @@ const MENDED: &[(u64, &str)] = &[
 const MENDED_BY_JOURNALS: &[(u64, &str)] = &[
     (336, "an attempt was given back without an answer, and may count or not"),
     (880, "a node died with the only attempt that the files of the others allow, and its own allowed more"),
+    (2000000000425, "whoever closed the slot had read a file since its end that allows more attempts"),
+    (2000000000689, "an attempt that waited for its locks was given back, and nobody was left to hear the answer"),
+    (2000000001286, "a node that stood still gave its attempt back after the lease had lapsed, so it counted"),
+    (2000000001470, "a node died in the instant in which it gave its attempt back that waited for its locks"),
 ];
 
 #[test]

@@ -46,7 +46,14 @@ local function pause()
   local now = text(now_ms())
   redis.call('SET', KEYS[1], '{"since_ms":' .. now .. ',"until_ms":' .. ARGV[3] .. ',"audit":' .. ARGV[4] .. now .. '}}')
   publish(ARGV[2], 'job ' .. ARGV[1])
+  tell_change(ARGV[2], 'job ' .. ARGV[1])
   return { 'applied' }
+end
+
+-- A job's last pause, with the clock.
+-- KEYS 1 the job's pause
+local function pause_of()
+  return { now_ms(), redis.call('GET', KEYS[1]) }
 end
 
 -- Operator: ends the pause now. The record then names who ended it, too.
@@ -64,5 +71,6 @@ local function resume()
   redis.call('SET', KEYS[1], '{"since_ms":' .. text(since) .. ',"until_ms":' .. text(now) .. ',' .. begun .. ',"ended":'
     .. ARGV[3] .. text(now) .. '}}')
   publish(ARGV[2], 'job ' .. ARGV[1])
+  tell_change(ARGV[2], 'job ' .. ARGV[1])
   return { 'applied' }
 end

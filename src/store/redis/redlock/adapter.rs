@@ -169,6 +169,14 @@ impl Store for RedlockStore {
         self.all_pauses().await
     }
 
+    async fn pause_of(&self, job: &JobName) -> Reply<(DateTime<Utc>, Option<Pause>)> {
+        let heard = self.masters.ask(call!(job.clone(), |master, job| master.pause_of(&job))).await;
+        let now = median(heard.answers().map(|(now, _)| *now)).filter(|_| self.is_enough(&heard));
+        let pauses = heard.answers().filter_map(|(_, pause)| pause.as_ref());
+        let last = pauses.max_by_key(|pause| pause.last().at).cloned();
+        self.settled(Op::Pauses, heard, now.map(|now| (now, last)))
+    }
+
     async fn register(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
         let heard = self.masters.ask(call!(jobs.to_vec(), |master, jobs| master.register(&jobs))).await;
         let answer = self.is_enough(&heard).then(|| records::jobs(&heard.said));
@@ -342,11 +350,11 @@ impl RedlockStore {
         if let Mark::Leased { by, remaining, .. } = &record.mark {
             return Ok(Closing::Running { by: by.clone(), remaining: *remaining });
         }
-        let pause = if record.attempts == 0 { self.pause_of(slot).await.map_err(reading)? } else { None };
+        let pause = if record.attempts == 0 { self.last_pause(slot).await.map_err(reading)? } else { None };
         self.conclude(slot, verdict(&record, max_attempts, pause.as_ref()), by).await
     }
 
-    async fn pause_of(&self, slot: &Slot) -> Reply<Option<Pause>> {
+    async fn last_pause(&self, slot: &Slot) -> Reply<Option<Pause>> {
         let pauses = self.all_pauses().await?;
         Ok(pauses.into_iter().find(|(job, _)| job == slot.job()).map(|(_, pause)| pause))
     }

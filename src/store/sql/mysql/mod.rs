@@ -102,7 +102,7 @@ impl Dialect for MySql {
         expires_records: false,
         locks: true,
         tells_changes: false,
-        messages: false,
+        messages: true,
     };
 
     const FORM: &'static str = "write mysql://user:password@host:3306/database, special characters percent-encoded";

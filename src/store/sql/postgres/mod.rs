@@ -90,7 +90,7 @@ impl Dialect for Postgres {
         expires_records: false,
         locks: true,
         tells_changes: false,
-        messages: false,
+        messages: true,
     };
 
     const FORM: &'static str = "write postgres://user:password@host:5432/database, special characters percent-encoded";

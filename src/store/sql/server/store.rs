@@ -1,5 +1,4 @@
-//! The store, and the frame of every call: a connection, a step that is tried again while others come first, one limit. What
-//! is written is in the `statements.sql`.
+//! The store, and the frame of every call: a connection, a step that is tried again while others come first, one limit; see `statements.sql`.
 
 use std::future::Future;
 use std::time::Duration;
@@ -26,8 +25,7 @@ use crate::store::{
     NodeReport, Op, OpenError, Pause, StoreError, StoreOptions, Trial, Wake, Wakeups,
 };
 
-/// How often a call begins anew because others came first. Each time somebody else's change was written, so that many
-/// nodes at one slot get on; the time limit ends it earlier on a slow server.
+/// How often a call begins anew because others came first: each time somebody else's change was written. The time limit may end it earlier.
 pub(super) const TRIES: u32 = 100;
 
 /// Making tables waits for others who do the same.
@@ -334,6 +332,10 @@ impl<D: Dialect> Ruled for ServerStore<D> {
         transaction!(self, Op::Pauses, Snapshot, |tx| registry::pauses(tx, &self.scope))
     }
 
+    async fn pause_known(&self, job: &JobName) -> Reply<(DateTime<Utc>, Option<Pause>)> {
+        transaction!(self, Op::Pauses, Snapshot, |tx| registry::pause_known(tx, &self.scope, job))
+    }
+
     async fn register_jobs(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
         transaction!(self, Op::Register, Committed, |tx| registry::register(tx, &self.scope, jobs))
     }
@@ -375,10 +377,6 @@ impl<D: Dialect> Ruled for ServerStore<D> {
     fn hints(&self) -> Wakeups {
         self.dialect.subscribe()
     }
-
-    fn change_hints(&self) -> crate::store::Changes {
-        tokio::sync::broadcast::Sender::new(1).subscribe()
-    }
 }
 
 #[async_trait]
@@ -398,23 +396,5 @@ impl<D: Dialect> Opened for ServerStore<D> {
 
     async fn forget(&self, trial: &Trial) -> Reply<()> {
         transaction!(self, Op::Purge, Committed, |tx| registry::forget(tx, &self.scope, trial))
-    }
-}
-
-impl<D: Dialect> crate::store::messages::MessageRuled for ServerStore<D> {
-    async fn on_topic<T: Send + 'static>(
-        &self,
-        op: Op,
-        _topic: &crate::store::Topic,
-        _rule: impl Fn(&mut crate::store::rules::MessageStep) -> T + Send + Sync + 'static,
-    ) -> crate::error::Reply<T> {
-        crate::store::messages::unkept(op, "")
-    }
-
-    async fn untold_known(
-        &self,
-        _topics: &[crate::store::Topic],
-    ) -> crate::error::Reply<(DateTime<Utc>, Vec<crate::store::UntoldMessage>)> {
-        crate::store::messages::unkept(Op::Untold, "")
     }
 }

@@ -17,6 +17,7 @@ mod fault;
 mod file;
 mod lane;
 mod locks;
+mod messages;
 mod turn;
 
 use std::future::Future;
@@ -66,7 +67,7 @@ pub(in crate::store) const CAPABILITY: Capability = Capability {
     expires_records: false,
     locks: true,
     tells_changes: false,
-    messages: false,
+    messages: true,
 };
 
 /// Opening may have to recover the log of a process that was killed, and to wait for others that open the file.
@@ -285,6 +286,10 @@ impl Ruled for SqliteStore {
         transaction!(self, Op::Pauses, reader.read, |tx| registry::pauses(&mut tx, &self.shared.scope))
     }
 
+    async fn pause_known(&self, job: &JobName) -> Reply<(DateTime<Utc>, Option<Pause>)> {
+        transaction!(self, Op::Pauses, reader.read, |tx| registry::pause_known(&mut tx, &self.shared.scope, job))
+    }
+
     async fn register_jobs(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
         transaction!(self, Op::Register, writer.write, |tx| registry::register(&mut tx, &self.shared.scope, jobs))
     }
@@ -326,10 +331,6 @@ impl Ruled for SqliteStore {
     fn hints(&self) -> Wakeups {
         self.shared.wakes.subscribe()
     }
-
-    fn change_hints(&self) -> crate::store::Changes {
-        tokio::sync::broadcast::Sender::new(1).subscribe()
-    }
 }
 
 #[async_trait]
@@ -348,23 +349,5 @@ impl SqliteStore {
         if *answer == Intervention::Applied {
             self.shared.wakes.tell(Wake::Job(job.clone()));
         }
-    }
-}
-
-impl crate::store::messages::MessageRuled for SqliteStore {
-    async fn on_topic<T: Send + 'static>(
-        &self,
-        op: Op,
-        _topic: &crate::store::Topic,
-        _rule: impl Fn(&mut crate::store::rules::MessageStep) -> T + Send + Sync + 'static,
-    ) -> crate::error::Reply<T> {
-        crate::store::messages::unkept(op, "")
-    }
-
-    async fn untold_known(
-        &self,
-        _topics: &[crate::store::Topic],
-    ) -> crate::error::Reply<(DateTime<Utc>, Vec<crate::store::UntoldMessage>)> {
-        crate::store::messages::unkept(Op::Untold, "")
     }
 }

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 
-use crate::cli::doctor::lock_probe::{LockProbe, LocksSeen};
+use crate::admin::doctor::lock_probe::{LockProbe, LocksSeen};
 use crate::clock::{Clock, offset_ms};
 use crate::drive::Entropy;
 use crate::job::{JobName, LockName, NameError, NodeName};
 use crate::slot::{Audit, Decision, Lease, NotePage, Outcome, OutputTail, RunRecord, Slot, SlotError, Trigger};
 use crate::store::{
-    Claim, ClaimRequest, JobEntry, JobOrigin, LockStore, NodeReport, Op, Station, Store, StoreError, Trial, Wake,
-    WakeKind, Wakeups,
+    Claim, ClaimRequest, Delivery, JobEntry, JobOrigin, LockStore, MessageKey, NodeReport, Op, Station, Store,
+    StoreError, Topic, Trial, Wake, WakeKind, Wakeups,
 };
 
 /// How often the way to the store is measured, after a first call that connects.
@@ -280,12 +280,24 @@ impl Probe<'_> {
         tried.push((Op::Resume, store.resume(job, &scratch.audit).await.err()));
         tried.push((Op::Pauses, store.pauses().await.err()));
         tried.push((Op::Latest, store.latest(std::slice::from_ref(job)).await.err()));
+        if store.capability().messages {
+            self.try_messages(scratch, tried).await;
+        }
         tried.push((Op::Heartbeat, keeper.heartbeat(&scratch.report()).await.err()));
         tried.push((Op::Nodes, store.nodes().await.err()));
         // Where records expire by themselves it asks for nothing.
         if !keeper.capability().expires_records {
             tried.push((Op::Purge, keeper.purge().await.err()));
         }
+    }
+
+    /// Tries what is asked about messages, about the job.
+    async fn try_messages(&self, scratch: &Scratch, tried: &mut Vec<(Op, Option<StoreError>)>) {
+        let (store, token, topic) = (self.store, self.entropy.token(), Topic::from(scratch.now.job().clone()));
+        let Ok(message) = MessageKey::new(topic.clone(), "tried", "doctor") else { return };
+        tried.push((Op::Tell, store.tell(&message, &scratch.node, token, LEASE_TTL).await.err()));
+        tried.push((Op::Told, store.told(&message, token, &Delivery::Delivered).await.err()));
+        tried.push((Op::Untold, store.untold(&[topic]).await.err()));
     }
 
     /// The lease that was granted, or one that would have been.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::cli::doctor::probe::{Left, Observed};
+use crate::admin::doctor::probe::{Left, Observed};
 use crate::clock::CLOCK_OFF;
 use crate::store::{Capability, Finding, Op, Reach, StoreClock, StoreError};
 
@@ -183,6 +183,7 @@ const fn effect_of(op: Op) -> &'static str {
         Op::Close => "missed slots are not reported",
         Op::Note | Op::Notes => "cronward why has no decision log",
         Op::Jobs | Op::Nodes | Op::Pauses | Op::Latest => "listings are incomplete",
+        Op::Tell | Op::Told | Op::Untold => "no node can claim a notification: none is sent",
         Op::Acquire | Op::RenewLock | Op::Release => {
             "locks cannot be taken or kept: a job that names one does not start"
         }
@@ -213,8 +214,8 @@ fn hints(observed: &Observed, capability: Capability) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::doctor::lock_probe::LocksSeen;
-    use crate::cli::doctor::probe::AtServer;
+    use crate::admin::doctor::lock_probe::LocksSeen;
+    use crate::admin::doctor::probe::AtServer;
     use crate::store::{Applied, ErrorKind, Reach, Severity};
 
     const LIMITS: Thresholds =
