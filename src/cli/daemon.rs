@@ -25,7 +25,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, NodeConfig, StoreConfig};
 use crate::drive::Entropy;
 use crate::event::Event;
-use crate::exec::{Launcher, Orphanage, Output};
+use crate::exec::Orphanage;
 #[cfg(feature = "http")]
 use crate::metrics::Notifications;
 use crate::node::{Command, Health, Identity, Node, Plan, Ports};
