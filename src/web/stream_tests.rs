@@ -14,6 +14,7 @@ use crate::config::HttpConfig;
 use crate::node::Health;
 use crate::store::StoreOptions;
 use crate::store::memory::MemoryStore;
+use crate::web::activity::Activity;
 use crate::web::{Gate, Sources};
 
 fn site() -> Arc<Site> {
@@ -24,6 +25,10 @@ fn site() -> Arc<Site> {
     let gate = Arc::new(Gate::open(&http).unwrap());
     let sources = Sources {
         store: Arc::new(MemoryStore::new(StoreOptions::default(), Arc::clone(&clock))),
+        activity: Arc::new(Activity::new(Arc::clone(&clock))),
+        node: "a".parse().unwrap(),
+        operations: None,
+        examination: None,
         clock,
         health: watch::channel(Health::default()).1,
         namespace: "prod".to_owned(),
