@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use crate::admin::catalog::Catalog;
+use crate::board::chores::Chore;
 use crate::board::handle::Board;
 use crate::board::judge::Judgement;
 use crate::board::sheet::Sheet;
@@ -18,7 +19,6 @@ use crate::board::{Snapshot, StoreStanding};
 use crate::clock::{Mono, later};
 use crate::drive::timers;
 use crate::error::{Op, Reply};
-use crate::job::JobName;
 use crate::observe::view::NodeView;
 use crate::store::{ChangeHint, Changes, NodeEntry, Store, StoreError};
 use crate::text::message;
@@ -35,21 +35,8 @@ const KEPT: Duration = Duration::from_secs(60);
 const TOGETHER: Duration = Duration::from_millis(250);
 /// After each call.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Jobs that one call asks for.
-const JOBS_AT_ONCE: usize = 250;
 /// Characters of an error.
 const LONGEST: usize = 300;
-
-/// One call that is to be made.
-#[derive(Debug)]
-enum Chore {
-    Nodes,
-    Jobs,
-    Pauses,
-    Latest(Vec<JobName>),
-    /// No call: time has passed.
-    Doubt,
-}
 
 /// What is known while somebody looks.
 struct Following<'a> {
@@ -207,7 +194,7 @@ impl<'a> Following<'a> {
         if is_due {
             self.round_at = now + if self.standing.tells { ROUND } else { SHORT_ROUND };
             self.chores.extend([Chore::Pauses, Chore::Doubt]);
-            self.chores.extend(self.sheet.names().chunks(JOBS_AT_ONCE).map(|names| Chore::Latest(names.to_vec())));
+            self.chores.extend(Chore::by_job(&self.sheet, is_long && self.store.capability().messages));
         }
     }
 
@@ -246,8 +233,7 @@ impl<'a> Following<'a> {
                 self.sheet.know(catalog, now);
                 self.sheet.take_nodes(&self.nodes, now);
                 if is_first {
-                    let names = self.sheet.names();
-                    self.chores.extend(names.chunks(JOBS_AT_ONCE).map(|names| Chore::Latest(names.to_vec())));
+                    self.chores.extend(Chore::by_job(&self.sheet, self.store.capability().messages));
                 }
                 Some(Op::Jobs)
             }
@@ -260,6 +246,11 @@ impl<'a> Following<'a> {
                 let latest = self.store.latest(&names).await?;
                 self.sheet.take_latest(&names, latest, self.now());
                 Some(Op::Latest)
+            }
+            Chore::Untold(topics) => {
+                let (now, messages) = self.store.untold(&topics).await?;
+                self.judged.take_untold(&topics, &messages, now);
+                Some(Op::Untold)
             }
             Chore::Doubt => {
                 let (now, hours) = (self.now(), self.board.hours());
@@ -369,9 +360,10 @@ impl<'a> Following<'a> {
         let now = self.mono();
         let to_hour = crate::clock::between(self.now(), self.sheet.window.end());
         let idle = self.board.looked_at().map_or(now, |at| at + KEPT).max(now + Duration::from_secs(1));
-        let due =
-            [Some(self.round_at), Some(idle), Some(now + to_hour), self.urgent_since.map(|since| since + TOGETHER)];
-        let due = due.into_iter().flatten().min();
+        // While the store is away nothing else is asked than what the next round does.
+        let urgent = self.urgent_since.filter(|_| self.answers).map(|since| since + TOGETHER);
+        let due = [Some(self.round_at), Some(idle), Some(now + to_hour), urgent].into_iter().flatten().min();
+        let due = due.map(|due| due.max(now + PAUSE));
         let told = async {
             match changes {
                 Some(changes) => changes.recv().await,

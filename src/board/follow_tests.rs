@@ -12,6 +12,7 @@ use crate::clock::{Clock, RuntimeClock};
 use crate::drive::timers;
 use crate::error::{Applied, ErrorKind, Op, Reply, StoreError};
 use crate::job::{JobName, JobSpec, NodeName, Program};
+use crate::message::{Delivery, MessageKey};
 use crate::observe::Observer;
 use crate::slot::{Audit, Outcome, OutputTail, Period, RunRecord, Slot, Token, Verdict};
 use crate::store::layer::{Call, Layer, Layered};
@@ -43,6 +44,7 @@ struct Stage {
     memory: MemoryStore,
     meter: Arc<Meter>,
     clock: Arc<RuntimeClock>,
+    specs: Vec<Arc<JobSpec>>,
 }
 
 impl Stage {
@@ -63,7 +65,7 @@ impl Stage {
         let board = Board::new(BoardSetting { clock: Arc::clone(&clock) as Arc<dyn Clock>, boot, retention });
         board.plan(&specs, "c0ffee");
         let meter = Arc::<Meter>::default();
-        let stage = Self { board, memory, meter, clock };
+        let stage = Self { board, memory, meter, clock, specs };
         stage.pass(26 * 3_600 + 600).await;
         let store = Layered::new(Arc::new(stage.memory.clone()), Arc::clone(&stage.meter));
         let followed = Arc::clone(&stage.board);
@@ -171,7 +173,9 @@ async fn the_newest_hour_is_read_first_and_no_call_asks_for_more_than_a_hundred_
     let jobs: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "0 * * * *")).collect();
     let stage = Stage::with(&jobs).await;
     let mut watching = stage.board.watch();
-    stage.filled().await;
+    stage.board.look(24);
+    stage.pass(8).await;
+    assert_eq!(stage.board.look(24).filled, 24);
     assert_eq!(stage.meter.inspected.load(Ordering::Relaxed), 2 + 23 * 2 + 2, "current; each hour; current once more");
     let mut hours = Vec::new();
     while let Ok(patch) = watching.try_recv() {
@@ -333,4 +337,20 @@ async fn one_who_comes_back_goes_on_where_it_was_or_begins_anew() {
     stage.pass(70).await;
     stage.pass(1).await;
     assert!(stage.board.watch_after(Some(&now.version)).1.is_none(), "it was forgotten meanwhile");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_was_given_up_is_a_concern() {
+    let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    stage.succeed(&slot("push", 14), 1).await;
+    let spec = JobSpec { notify: vec!["ops".to_owned()], ..(*stage.specs[0]).clone() };
+    stage.board.plan(&[Arc::new(spec)], "c0ffee");
+    let key = MessageKey::new(JobName::new("push").unwrap(), "2026-11-21T13Z missed", "ops").unwrap();
+    let node = NodeName::new("a").unwrap();
+    stage.memory.tell(&key, &node, Token::from_bits(1), Duration::from_secs(60)).await.unwrap();
+    let gave_up = Delivery::GaveUp { error: "410 Gone".to_owned() };
+    stage.memory.told(&key, Token::from_bits(1), &gave_up).await.unwrap();
+    let shown = stage.filled().await;
+    let ConcernKind::Undelivered { job, sink, error } = &shown.concerns[0].what else { panic!("{:?}", shown.concerns) };
+    assert_eq!((job.as_str(), &**sink, &**error), ("push", "ops", "410 Gone"));
 }

@@ -11,12 +11,15 @@ use crate::board::patch::{ConcernsPatch, Patches};
 use crate::board::sheet::Sheet;
 use crate::board::{BoardRow, Concern, ConcernKind, StoreStanding};
 use crate::clock::CLOCK_OFF;
+use crate::message::{Topic, UntoldMessage, UntoldStage};
 use crate::observe::view::{NodeState, NodeView};
 use crate::slot::{SlotKey, SlotState, Verdict};
 
 /// A node that was lost so long ago is no news.
 const NEWS: TimeDelta = TimeDelta::days(1);
 
+/// A message that was not delivered for so long needs somebody to look at where it goes.
+const SLOW: TimeDelta = TimeDelta::minutes(5);
 /// Concerns that a patch has.
 const TOLD: usize = 100;
 
@@ -29,6 +32,7 @@ pub(super) struct Judgement {
     pub(super) nodes: Arc<Vec<NodeView>>,
     pub(super) concerns: Arc<Vec<Concern>>,
     lasting: Lasting,
+    untold: BTreeMap<Topic, Vec<Concern>>,
 }
 
 impl Judgement {
@@ -44,10 +48,20 @@ impl Judgement {
         self.nodes = Arc::new(views);
     }
 
+    /// These messages about these topics are not told.
+    pub(super) fn take_untold(&mut self, topics: &[Topic], messages: &[UntoldMessage], now: DateTime<Utc>) {
+        topics.iter().for_each(|topic| drop(self.untold.remove(topic)));
+        for message in messages {
+            let topic = message.key.topic().clone();
+            self.untold.entry(topic).or_default().extend(undelivered(message, now));
+        }
+    }
+
     /// Weighs everything once more, and tells where something became another.
     pub(super) fn weigh(&mut self, sheet: &Sheet, store: &StoreStanding, now: DateTime<Utc>) {
         let mut concerns = nodes(&self.nodes, now, &mut self.lasting);
         concerns.extend(away(store));
+        concerns.extend(self.untold.values().flatten().cloned());
         for (line, row) in sheet.lines() {
             concerns.extend(failing(line, row, &sheet.faults));
             concerns.extend(late(line, row));
@@ -98,6 +112,16 @@ fn late(line: &Line, row: &BoardRow) -> Option<Concern> {
 fn away(store: &StoreStanding) -> Option<Concern> {
     let since = store.away_since?;
     Some(Concern { since, what: ConcernKind::StoreAway { error: store.error.clone().unwrap_or_default() } })
+}
+
+/// That a message about a job was given up, or waits for long; none where that is no news.
+fn undelivered(message: &UntoldMessage, now: DateTime<Utc>) -> Option<Concern> {
+    let Topic::Job(job) = message.key.topic() else { return None };
+    let given_up = message.stage == UntoldStage::GivenUp && now - message.changed < NEWS;
+    let waits = message.stage != UntoldStage::GivenUp && now - message.first > SLOW;
+    let (sink, error) = (message.key.sink().to_owned(), message.error.clone().unwrap_or_default());
+    let what = ConcernKind::Undelivered { job: job.clone(), sink, error };
+    (given_up || waits).then_some(Concern { since: message.first, what })
 }
 
 /// What is wrong with the nodes.

@@ -7,6 +7,7 @@
 //! - `follow` reads, for as long as somebody looks. `handle` is the board as others hold it: looking never asks the store.
 
 mod cell;
+mod chores;
 mod concern;
 mod faults;
 mod filter;

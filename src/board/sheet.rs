@@ -75,6 +75,12 @@ impl Sheet {
         self.lines.values().map(|(line, row)| (line, &**row))
     }
 
+    /// The jobs of which somebody is told.
+    pub(super) fn told_about(&self) -> impl Iterator<Item = JobName> {
+        let told = |line: &Line| line.job.spec.as_ref().is_some_and(|spec| !spec.notify.is_empty());
+        self.lines.values().filter(move |(line, _)| told(line)).map(|(line, _)| line.job.entry.name.clone())
+    }
+
     pub(super) fn names(&self) -> Vec<JobName> {
         self.lines.keys().cloned().collect()
     }

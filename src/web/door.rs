@@ -13,6 +13,7 @@ use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 
 use crate::web::asking::Peer;
+use crate::web::gzip;
 use crate::web::headers::secure;
 use crate::web::pages::Ask;
 use crate::web::problem::{Problem, wants_page, written};
@@ -56,6 +57,7 @@ impl Door {
     {
         let uri = below(&self.site.http.base_path, request.uri()).unwrap_or_default();
         let reads_pages = wants_page(request.headers()).then(|| Ask::of(&self.site, &uri, request.headers(), None));
+        let small = gzip::is_read(request.headers());
         let answered = tokio::time::timeout(LONGEST, self.pass(ends, request)).await;
         let late = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timeout", "it took longer than 10 s");
         let mut response = match answered {
@@ -66,6 +68,7 @@ impl Door {
         let route = response.extensions_mut().remove::<Matched>().map_or(NOWHERE, |matched| matched.0);
         self.site.requests.count(route, response.status().as_u16());
         response = written(response, |status, detail| reads_pages.as_ref()?.problem(status, detail));
+        response = gzip::packed(response, small).await;
         secure(response.headers_mut(), self.site.http.behind_tls_proxy);
         response
     }

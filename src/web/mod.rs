@@ -29,6 +29,7 @@ mod form;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod gate;
+mod gzip;
 mod headers;
 mod health;
 mod hosts;

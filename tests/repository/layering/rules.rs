@@ -57,6 +57,7 @@ const PURE: &[&str] = &[
 const PURE_PARTS: &[(&str, &str)] = &[
     ("store", "redlock"),
     ("board", "cell"),
+    ("board", "chores"),
     ("board", "concern"),
     ("board", "faults"),
     ("board", "filter"),
