@@ -11,11 +11,11 @@ use super::*;
 use crate::board::{Board, BoardSetting};
 use crate::clock::{Clock, RuntimeClock};
 use crate::config::HttpConfig;
-use crate::job::NodeName;
 use crate::node::Health;
 use crate::store::StoreOptions;
 use crate::store::memory::MemoryStore;
-use crate::web::{Activity, Gate, Sources};
+use crate::web::activity::Activity;
+use crate::web::{Gate, Sources};
 
 fn site() -> Arc<Site> {
     let clock: Arc<dyn Clock> = Arc::new(RuntimeClock::at("2026-11-21T15:00:00Z".parse().unwrap()));
@@ -25,14 +25,14 @@ fn site() -> Arc<Site> {
     let gate = Arc::new(Gate::open(&http).unwrap());
     let sources = Sources {
         store: Arc::new(MemoryStore::new(StoreOptions::default(), Arc::clone(&clock))),
-        clock: Arc::clone(&clock),
+        activity: Arc::new(Activity::new(Arc::clone(&clock))),
+        node: "a".parse().unwrap(),
+        operations: None,
+        examination: None,
+        clock,
         health: watch::channel(Health::default()).1,
         namespace: "prod".to_owned(),
         board: Board::new(setting),
-        activity: Arc::new(Activity::new(Arc::clone(&clock))),
-        node: NodeName::new("a").unwrap(),
-        operations: None,
-        examination: None,
         expositions: Vec::new(),
     };
     Arc::new(Site::new(http, gate, sources))

@@ -50,7 +50,7 @@ const SIGNALLED: u8 = 128;
 
 /// Plays it to its end, or until somebody interrupts: then too nothing is left behind.
 pub(crate) async fn demo(args: &DemoArgs, console: &mut Console) -> Result<(), Failure> {
-    let mut signals = Signals::listen()?;
+    let mut signals = EndSignals::listen()?;
     let entropy = Entropy::from_system().map_err(|error| Failure::Internal(format!("no random source: {error}")))?;
     // Dropped last, whatever happens: it ends what it started.
     let mut cluster = Cluster::prepare(&entropy.token().to_string(), args.keep, args.web())?;
@@ -93,12 +93,12 @@ impl DemoArgs {
 }
 
 /// The signals that end it.
-struct Signals {
+struct EndSignals {
     interrupt: Signal,
     terminate: Signal,
 }
 
-impl Signals {
+impl EndSignals {
     fn listen() -> Result<Self, Failure> {
         let listen = |kind| signal(kind).map_err(|error| Failure::Internal(format!("cannot take signals: {error}")));
         Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::observe::view::SlotView;
-use crate::web::pages::job::took;
 use crate::web::pages::moment::Teller;
+use crate::web::pages::runs::took;
 use crate::web::pages::state::Shown;
 
 /// A picture of 600 by 132.

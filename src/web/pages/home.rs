@@ -3,10 +3,10 @@
 use askama::Template;
 use chrono::{DateTime, Duration, Timelike, Utc};
 
-use crate::board::{BoardRow, CellState, HourCell, Snapshot};
+use crate::board::{BoardRow, HourCell, Snapshot};
 use crate::slot::SlotKey;
 use crate::web::pages::frame::Frame;
-use crate::web::pages::listing::{Listing, Sort};
+use crate::web::pages::listing::{Count, Listing, Sort};
 use crate::web::pages::moment::{Apart, Moment, Teller, zone_name};
 use crate::web::pages::needs::{self, Need};
 use crate::web::pages::now;
@@ -32,20 +32,11 @@ pub(super) struct Home {
     no_jobs: bool,
     grid_title: String,
     hours: Vec<Hour>,
-    rows: Vec<Row>,
+    rows: Vec<GridRow>,
     pages: (usize, usize),
     page_words: String,
     previous: Option<String>,
     following: Option<String>,
-}
-
-/// A number that is a filter.
-pub(super) struct Count {
-    pub(super) label: String,
-    pub(super) number: usize,
-    pub(super) link: String,
-    pub(super) bad: bool,
-    pub(super) current: bool,
 }
 
 /// A column.
@@ -58,7 +49,7 @@ struct Hour {
 }
 
 /// A job.
-struct Row {
+struct GridRow {
     job: String,
     title: Option<String>,
     cells: Vec<CellView>,
@@ -149,11 +140,11 @@ fn hours(starts: &[DateTime<Utc>], tell: &Teller) -> Vec<Hour> {
     starts.iter().enumerate().map(hour).collect()
 }
 
-fn view(row: &BoardRow, hours: &[Hour], tell: &Teller) -> Row {
+fn view(row: &BoardRow, hours: &[Hour], tell: &Teller) -> GridRow {
     let now = now::of(row, tell);
     let next = row.view.next_tick;
     let cells = row.cells.iter().zip(hours).enumerate();
-    Row {
+    GridRow {
         job: row.view.job.to_string(),
         title: row.spec.as_ref().and_then(|spec| spec.description.clone()),
         cells: cells.map(|(at, (cell, hour))| cell_view(cell, at > 0 && hour.day.is_some(), tell.t)).collect(),
@@ -164,24 +155,8 @@ fn view(row: &BoardRow, hours: &[Hour], tell: &Teller) -> Row {
     }
 }
 
-/// What a cell of the board is on a page.
-pub(super) const fn shown(state: CellState) -> Shown {
-    match state {
-        CellState::Failed => Shown::Failed,
-        CellState::Missed => Shown::Missed,
-        CellState::Retrying => Shown::Retrying,
-        CellState::Running => Shown::Running,
-        CellState::Pending => Shown::Pending,
-        CellState::NotRead => Shown::Loading,
-        CellState::Skipped => Shown::Skipped,
-        CellState::Done => Shown::Done,
-        CellState::Unknown => Shown::Unknown,
-        CellState::NotDue => Shown::NotDue,
-    }
-}
-
 fn cell_view(cell: &HourCell, first: bool, t: &Texts) -> CellView {
-    let state = shown(cell.state);
+    let state = Shown::from(cell.state);
     let word = (t.words.state)(state);
     let (attempts, done, due) = (u32::from(cell.attempts), u32::from(cell.done), u32::from(cell.due));
     let many = due > 1;

@@ -7,12 +7,12 @@ use crate::board::{BoardRow, Snapshot};
 use crate::job::{JobSpec, Program};
 use crate::observe::view::{LatestView, SlotView, TickView};
 use crate::schedule::Timetable;
-use crate::slot::Outcome;
 use crate::store::JobOrigin;
 use crate::web::pages::chart::{self, Chart};
 use crate::web::pages::frame::Frame;
 use crate::web::pages::moment::{Apart, Moment, Teller, zone_name};
 use crate::web::pages::now;
+use crate::web::pages::runs::took;
 use crate::web::pages::slot::recorded;
 use crate::web::pages::state::Shown;
 use crate::web::pages::texts::Texts;
@@ -108,11 +108,6 @@ impl JobPage {
             job,
         }
     }
-}
-
-/// How long the run took that settled a slot.
-pub(super) fn took(slot: &SlotView) -> Option<f64> {
-    slot.runs.iter().rev().find(|run| run.outcome != Some(Outcome::GivenBack)).and_then(|run| run.duration_s)
 }
 
 fn line(slot: &SlotView, tell: &Teller) -> SlotLine {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::board::{BoardRow, Filter, Snapshot};
-use crate::web::pages::home::Count;
 use crate::web::pages::texts::Texts;
 
 /// Rows a page.
@@ -54,8 +53,17 @@ pub(super) struct Listing {
     page: usize,
 }
 
+/// A number that is a filter.
+pub(super) struct Count {
+    pub(super) label: String,
+    pub(super) number: usize,
+    pub(super) link: String,
+    pub(super) bad: bool,
+    pub(super) current: bool,
+}
+
 /// The rows of one page.
-pub(super) struct Found<'a> {
+pub(super) struct RowsFound<'a> {
     pub(super) rows: Vec<&'a Arc<BoardRow>>,
     pub(super) page: usize,
     pub(super) pages: usize,
@@ -84,7 +92,7 @@ impl Listing {
     }
 
     /// The rows of its page.
-    pub(super) fn rows<'a>(&self, shown: &'a Snapshot) -> Found<'a> {
+    pub(super) fn rows<'a>(&self, shown: &'a Snapshot) -> RowsFound<'a> {
         let mut rows: Vec<&Arc<BoardRow>> = shown.rows.iter().filter(|row| self.filter.wants(row)).collect();
         match self.sort {
             Sort::Name => {}
@@ -94,7 +102,7 @@ impl Listing {
         let pages = rows.len().div_ceil(ROWS).max(1);
         let page = self.page.clamp(1, pages);
         let rows = rows.into_iter().skip((page - 1) * ROWS).take(ROWS).collect();
-        Found { rows, page, pages }
+        RowsFound { rows, page, pages }
     }
 
     /// The same view on another page.

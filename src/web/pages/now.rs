@@ -26,7 +26,7 @@ pub(super) fn of(row: &BoardRow, tell: &Teller) -> (Option<&'static str>, String
     let Some(slot) = &view.current else { return (None, t.not_due.to_owned()) };
     if let Some(cell) = row.cells.last().filter(|cell| cell.due > 1) {
         let since = tell.exact(tell.now.duration_trunc(TimeDelta::hours(1)).unwrap_or(slot.start));
-        return (Some(super::home::shown(cell.state).key()), (t.count_in)(cell.done.into(), cell.due.into(), &since));
+        return (Some(Shown::from(cell.state).key()), (t.count_in)(cell.done.into(), cell.due.into(), &since));
     }
     let shown = Shown::from(slot.state);
     (Some(shown.key()).filter(|_| slot.start <= tell.now), words(slot, tell))

@@ -23,7 +23,7 @@ pub(super) struct RunLine {
 }
 
 /// The attempts of one node.
-pub(super) struct Lane {
+pub(super) struct NodeLane {
     pub(super) node: String,
     pub(super) title: String,
     pub(super) bars: Vec<Bar>,
@@ -107,12 +107,17 @@ pub(super) fn glyph(outcome: Option<Outcome>) -> &'static str {
     shown.key()
 }
 
+/// How long the run took that settled a slot.
+pub(super) fn took(slot: &SlotView) -> Option<f64> {
+    slot.runs.iter().rev().find(|run| run.outcome != Some(Outcome::GivenBack)).and_then(|run| run.duration_s)
+}
+
 /// The nodes in the order in which they began, each with its attempts.
-pub(super) fn lanes(slot: &SlotView, tell: &Teller) -> Vec<Lane> {
+pub(super) fn lanes(slot: &SlotView, tell: &Teller) -> Vec<NodeLane> {
     let Some(from) = slot.runs.iter().map(|run| run.started).min() else { return Vec::new() };
     let last = |run: &RunView| run.ended.unwrap_or(if run.outcome.is_none() { tell.now } else { run.started });
     let Some(to) = slot.runs.iter().map(last).max() else { return Vec::new() };
-    let mut lanes: Vec<Lane> = Vec::new();
+    let mut lanes: Vec<NodeLane> = Vec::new();
     for run in &slot.runs {
         let title = format!("{}: {}, {}", run.attempt, ending(run, tell), facts(slot, run, tell));
         let (start, end) = (place(run.started, from, to), place(last(run).max(run.started), from, to));
@@ -128,9 +133,11 @@ pub(super) fn lanes(slot: &SlotView, tell: &Teller) -> Vec<Lane> {
                 lane.bars.push(bar);
                 lane.title = format!("{}; {title}", lane.title);
             }
-            None => {
-                lanes.push(Lane { node: run.node.to_string(), title: format!("{} {title}", run.node), bars: vec![bar] })
-            }
+            None => lanes.push(NodeLane {
+                node: run.node.to_string(),
+                title: format!("{} {title}", run.node),
+                bars: vec![bar],
+            }),
         }
     }
     lanes

@@ -12,7 +12,7 @@ use crate::observe::view::{DecisionView, SlotView};
 use crate::slot::SlotState;
 use crate::web::pages::frame::Frame;
 use crate::web::pages::moment::{Apart, Moment, Teller};
-use crate::web::pages::runs::{self, Lane, RunLine};
+use crate::web::pages::runs::{self, NodeLane, RunLine};
 use crate::web::pages::state::Shown;
 use crate::web::pages::texts::Texts;
 
@@ -36,7 +36,7 @@ pub(super) struct SlotPage {
     acts_off: Option<&'static str>,
     why: String,
     fix: Option<String>,
-    lanes: Vec<Lane>,
+    lanes: Vec<NodeLane>,
     lanes_of: String,
     runs: Vec<RunLine>,
     has_log: bool,

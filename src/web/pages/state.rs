@@ -1,6 +1,7 @@
 //! The states as pages show them: each has a word, a glyph and a colour, never a colour alone. The glyphs and colours stand in the
 //! stylesheet, by the word.
 
+use crate::board::CellState;
 use crate::slot::SlotState;
 
 /// What a cell of the grid shows.
@@ -77,6 +78,23 @@ impl From<SlotState> for Shown {
             SlotState::Failed => Self::Failed,
             SlotState::Missed => Self::Missed,
             SlotState::Skipped => Self::Skipped,
+        }
+    }
+}
+
+impl From<CellState> for Shown {
+    fn from(state: CellState) -> Self {
+        match state {
+            CellState::Failed => Self::Failed,
+            CellState::Missed => Self::Missed,
+            CellState::Retrying => Self::Retrying,
+            CellState::Running => Self::Running,
+            CellState::Pending => Self::Pending,
+            CellState::NotRead => Self::Loading,
+            CellState::Skipped => Self::Skipped,
+            CellState::Done => Self::Done,
+            CellState::Unknown => Self::Unknown,
+            CellState::NotDue => Self::NotDue,
         }
     }
 }

@@ -7,7 +7,7 @@ use super::source::{blank, mentions, paths, without_tests};
 pub(crate) const SIMULATOR: &str = "simulate";
 
 /// The layers from the ground up; a module knows what is below it, and beside it only what [`BESIDE`] lists.
-const LAYERS: [&[&str]; 10] = [
+const LAYERS: [&[&str]; 11] = [
     &["slot", "job", "resource", "clock", "reply", "error", "event", "wake", "message", "text", "file"],
     &["machine", "schedule"],
     &["store", "exec", "observe"],

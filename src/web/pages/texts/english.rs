@@ -1,8 +1,8 @@
 //! The pages in English.
 
-use super::{
+use super::plain;
+use super::sentences::{
     ActTexts, ClusterTexts, FrameTexts, HomeTexts, JobTexts, LiveTexts, NeedTexts, SlotTexts, Texts, TimeTexts, Words,
-    plain,
 };
 use crate::web::pages::state::Shown;
 

@@ -1,6 +1,6 @@
 //! The sentences of the pages that need nothing of the store, in both languages: logging in, help, what went wrong.
 
-use super::OtherTexts;
+use super::sentences::OtherTexts;
 
 /// English.
 pub(super) const ENGLISH: OtherTexts = OtherTexts {
