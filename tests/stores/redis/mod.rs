@@ -20,6 +20,7 @@ mod latest;
 mod lock_hints;
 mod locks;
 mod memory;
+mod messages;
 mod outages;
 mod outputs;
 mod scripts;
