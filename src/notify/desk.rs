@@ -17,7 +17,6 @@ use crate::notify::entry::SinkRule;
 use crate::notify::lookout::Lookout;
 use crate::notify::machine::Courier;
 use crate::notify::notice::Notice;
-
 use crate::observe::view::{NodeState, NodeView};
 use crate::slot::{JobLatest, Token};
 use crate::store::Pause;
@@ -25,11 +24,14 @@ use crate::store::Pause;
 /// A node that was lost longer ago is no news for one that starts.
 const NEWS_OF_NODES: Duration = Duration::from_secs(600);
 
+/// The pauses that the store knows of, and its clock when it said so.
+pub(super) type PausesAt = (DateTime<Utc>, Vec<(JobName, Pause)>);
+
 /// What a look at the store has found. What could not be read is not there.
 #[derive(Debug, Default)]
 pub(super) struct Sighting {
     pub(super) latest: Vec<(JobName, JobLatest)>,
-    pub(super) pauses: Option<(DateTime<Utc>, Vec<(JobName, Pause)>)>,
+    pub(super) pauses: Option<PausesAt>,
     pub(super) nodes: Option<Vec<NodeView>>,
     pub(super) untold: Vec<UntoldMessage>,
 }

@@ -12,9 +12,9 @@ use crate::clock::{Clock, Mono};
 use crate::config::Sinks;
 use crate::drive::timers;
 use crate::exec::Launcher;
-use crate::job::{JobName, Namespace, NodeName};
+use crate::job::{Namespace, NodeName};
 use crate::message::{Delivery, MessageKey, Telling, Topic};
-use crate::notify::desk::{Dispatch, LookRequest, Sighting};
+use crate::notify::desk::{Dispatch, LookRequest, PausesAt, Sighting};
 use crate::notify::ear::{NoticeEar, Word};
 use crate::notify::entry::CourierStep;
 use crate::notify::figures::Figures;
@@ -311,7 +311,7 @@ fn log(sink: &str, letter: &Letter, answer: &Receipt) {
     match answer {
         Receipt::Taken(said) => tracing::info!(sink, event, id, said, "notification sent"),
         Receipt::Again { error, .. } => {
-            tracing::warn!(sink, event, id, error, "notification not sent; it is tried again")
+            tracing::warn!(sink, event, id, error, "notification not sent; it is tried again");
         }
         Receipt::Refused(error) => {
             tracing::error!(sink, event, id, error, "notification given up; look at [notify] and at the receiver");
@@ -345,7 +345,7 @@ async fn look(store: &dyn Store, wanted: LookRequest, untold: bool) -> Sighting 
     found
 }
 
-async fn pauses(store: &dyn Store) -> Option<(chrono::DateTime<chrono::Utc>, Vec<(JobName, crate::store::Pause)>)> {
+async fn pauses(store: &dyn Store) -> Option<PausesAt> {
     let (now, _) = store.nodes().await.ok()?;
     Some((now, store.pauses().await.ok()?.into_iter().collect()))
 }

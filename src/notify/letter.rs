@@ -150,7 +150,7 @@ impl Letter {
     }
 
     /// The same, said to be a trial: for `cronward notify test --event`.
-    pub(super) fn as_trial(mut self, id: String, name: &str, sink: &SinkConfig) -> Self {
+    pub(super) fn into_trial(mut self, id: String, name: &str, sink: &SinkConfig) -> Self {
         self.lines.push(fill(texts::of(sink.lang).test, &[("sink", name)]));
         if let Some(object) = self.json.as_object_mut() {
             object.insert("id".to_owned(), json!(id));

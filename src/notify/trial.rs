@@ -44,7 +44,7 @@ pub(crate) async fn send_test(test: TestMessage<'_>, launcher: Launcher) -> Resu
     let id = format!("test-{}", test.token);
     let example = test.event.and_then(|kind| example(kind, &test));
     let letter = match example {
-        Some(item) => Letter::of(&item, &sender, test.config, test.now).as_trial(id, test.sink, test.config),
+        Some(item) => Letter::of(&item, &sender, test.config, test.now).into_trial(id, test.sink, test.config),
         None => Letter::test(test.sink, &sender, test.config, id, test.now),
     };
     Ok(sink.send(&letter, &Ways::new(launcher, test.namespace.to_string())).await)
