@@ -21,6 +21,7 @@ mod answers;
 mod api;
 mod asking;
 mod csrf;
+mod described;
 mod door;
 mod examination;
 mod exposition;

@@ -3,257 +3,15 @@
 
 use serde_json::{Map, Value, json};
 
-/// The fields of each form, with their kinds: `string`, `integer`, `number`, `boolean`, `time`, `object`, or the name of another form;
-/// `[…]` is a list, and `?` says that it may be null.
-pub(super) const FORMS: [(&str, &[(&str, &str)]); 25] = [
-    (
-        "Job",
-        &[
-            ("job", "string"),
-            ("schedule", "string"),
-            ("timezone", "string"),
-            ("period", "string"),
-            ("enabled", "boolean"),
-            ("origin", "string"),
-            ("paused", "Pause?"),
-            ("last_planned", "time?"),
-            ("orphaned", "boolean"),
-            ("next_tick", "time?"),
-            ("latest", "Latest"),
-            ("current", "Slot?"),
-        ],
-    ),
-    ("Pause", &[("since", "time"), ("until", "time?"), ("who", "string"), ("host", "string"), ("why", "string")]),
-    ("Latest", &[("success", "Success?"), ("end", "End?"), ("failing", "Failing?")]),
-    ("Success", &[("slot", "string"), ("at", "time")]),
-    ("End", &[("slot", "string"), ("at", "time"), ("outcome", "string")]),
-    ("Failing", &[("since", "string"), ("last", "string"), ("verdict", "string"), ("slots", "integer")]),
-    (
-        "Slot",
-        &[
-            ("job", "string"),
-            ("slot", "string"),
-            ("start", "time"),
-            ("end", "time"),
-            ("state", "string"),
-            ("attempts", "integer"),
-            ("max_attempts", "integer"),
-            ("forgiven", "integer"),
-            ("lease", "Lease?"),
-            ("retry_in_s", "number?"),
-            ("done", "Done?"),
-            ("verdict", "Verdict?"),
-            ("runs", "[Run]"),
-            ("audit", "[Audit]"),
-            ("latest", "Latest?"),
-        ],
-    ),
-    ("Lease", &[("node", "string"), ("attempt", "integer"), ("token", "string"), ("remaining_s", "number")]),
-    ("Done", &[("node", "string"), ("attempt", "integer"), ("at", "time")]),
-    ("Verdict", &[("verdict", "string"), ("by", "string"), ("at", "time")]),
-    (
-        "Run",
-        &[
-            ("attempt", "integer"),
-            ("node", "string"),
-            ("fence", "integer"),
-            ("trigger", "string"),
-            ("started", "time"),
-            ("ended", "time?"),
-            ("outcome", "string?"),
-            ("exit_code", "integer?"),
-            ("signal", "integer?"),
-            ("duration_s", "number?"),
-            ("message", "string?"),
-            ("output_tail", "string?"),
-            ("output_dropped_bytes", "integer"),
-        ],
-    ),
-    ("Audit", &[("verb", "string"), ("who", "string"), ("host", "string"), ("why", "string"), ("at", "time")]),
-    (
-        "Why",
-        &[
-            ("job", "string"),
-            ("slot", "string"),
-            ("start", "time"),
-            ("end", "time"),
-            ("state", "string"),
-            ("decisions", "[Decision]"),
-            ("dropped", "integer"),
-            ("sentence", "string"),
-            ("fix", "string?"),
-        ],
-    ),
-    (
-        "Decision",
-        &[
-            ("at", "time"),
-            ("until", "time?"),
-            ("times", "integer"),
-            ("node", "string?"),
-            ("attempt", "integer?"),
-            ("decision", "string"),
-            ("text", "string"),
-        ],
-    ),
-    (
-        "Node",
-        &[
-            ("node", "string"),
-            ("instance", "string"),
-            ("state", "string"),
-            ("version", "string"),
-            ("started", "time"),
-            ("seen", "time"),
-            ("clock_offset_s", "number"),
-            ("config_hash", "string"),
-            ("differs", "[string]"),
-            ("labels", "object"),
-            ("running", "[string]"),
-            ("behind", "[string]"),
-        ],
-    ),
-    (
-        "Store",
-        &[
-            ("location", "string"),
-            ("kind", "string"),
-            ("away_since", "time?"),
-            ("error", "string?"),
-            ("latency_ms", "integer?"),
-            ("tells", "boolean"),
-            ("now", "time"),
-            ("read", "time?"),
-            ("jobs", "integer"),
-            ("concerns", "[Concern]"),
-        ],
-    ),
-    ("Concern", &[("since", "time"), ("concern", "string")]),
-    (
-        "Tick",
-        &[
-            ("job", "string"),
-            ("tick", "time"),
-            ("local", "string"),
-            ("slot", "string"),
-            ("start", "time"),
-            ("end", "time"),
-            ("notes", "[string]"),
-        ],
-    ),
-    (
-        "Lock",
-        &[
-            ("lock", "string"),
-            ("held", "integer"),
-            ("limit", "integer?"),
-            ("waiting", "integer"),
-            ("oldest_wait_s", "number?"),
-            ("queue", "[LockRequest]"),
-            ("audit", "[Audit]"),
-        ],
-    ),
-    (
-        "LockRequest",
-        &[
-            ("place", "integer"),
-            ("token", "string"),
-            ("owner", "string"),
-            ("node", "string"),
-            ("label", "string"),
-            ("demand", "string"),
-            ("weight", "integer"),
-            ("of", "integer?"),
-            ("holds", "boolean"),
-            ("ahead", "integer"),
-            ("waits_for", "string?"),
-            ("fence", "integer?"),
-            ("asked", "time?"),
-            ("since", "time?"),
-            ("age_s", "number"),
-            ("remaining_s", "number"),
-        ],
-    ),
-    ("Problem", &[("type", "string"), ("title", "string"), ("status", "integer"), ("detail", "string")]),
-    // What a stream tells.
-    ("Rows", &[("at", "time"), ("rows", "[object]")]),
-    ("Cells", &[("at", "time"), ("hour", "time"), ("cells", "object"), ("filled", "integer")]),
-    ("Hours", &[("at", "time"), ("hours", "[time]")]),
-    ("Concerns", &[("at", "time"), ("count", "integer"), ("concerns", "[Concern]")]),
-];
-
-/// What can be asked for with GET.
-pub(super) struct Reading {
-    pub(super) path: &'static str,
-    summary: &'static str,
-    /// Of the query: name and kind.
-    query: &'static [(&'static str, &'static str)],
-    answer: Form,
-}
-
-/// What an answer is.
-enum Form {
-    Json(&'static str),
-    Text,
-    Events,
-    Object,
-}
-
-const fn reading(
-    path: &'static str,
-    summary: &'static str,
-    query: &'static [(&'static str, &'static str)],
-    answer: Form,
-) -> Reading {
-    Reading { path, summary, query, answer }
-}
-
-/// Every address below `/api/v1` that is read.
-pub(super) const READINGS: [Reading; 13] = [
-    reading(
-        "/api/v1/jobs",
-        "Every job that the filter q wants, a page at a time",
-        &[("q", "string"), ("page", "positive"), ("per_page", "page")],
-        Form::Json("[Job]"),
-    ),
-    reading("/api/v1/jobs/{job}", "One job", &[], Form::Json("Job")),
-    reading(
-        "/api/v1/jobs/{job}/slots",
-        "A job's slots, newest first",
-        &[("before", "string"), ("limit", "page")],
-        Form::Json("[Slot]"),
-    ),
-    reading("/api/v1/slots/{job}/{slot}", "One slot with its attempts and their outputs", &[], Form::Json("Slot")),
-    reading("/api/v1/slots/{job}/{slot}/why", "Why a slot ran or did not", &[], Form::Json("Why")),
-    reading(
-        "/api/v1/slots/{job}/{slot}/logs",
-        "What is kept of the output of an attempt, the newest where none is named",
-        &[("attempt", "count")],
-        Form::Text,
-    ),
-    reading(
-        "/api/v1/attempts",
-        "Slots that are not done, newest first",
-        &[("job", "string"), ("since", "string"), ("state", "string")],
-        Form::Json("[Slot]"),
-    ),
-    reading("/api/v1/nodes", "Every node", &[], Form::Json("[Node]")),
-    reading("/api/v1/store", "How the store is, and what needs a person", &[], Form::Json("Store")),
-    reading(
-        "/api/v1/next",
-        "The next scheduled times",
-        &[("job", "string"), ("count", "ticks"), ("from", "time")],
-        Form::Json("[Tick]"),
-    ),
-    reading("/api/v1/locks", "Every lock that somebody holds or waits for", &[], Form::Json("[Lock]")),
-    reading("/api/v1/events", "What changes, as server-sent events", &[("after", "string")], Form::Events),
-    reading("/api/v1/openapi.json", "This description", &[], Form::Object),
-];
+use crate::web::described::{FORMS, Form, READINGS, Reading, WRITINGS, Writing};
 
 /// The description. `base` is the address below which everything is.
 pub(super) fn document(base: &str) -> Value {
     let forms: Map<String, Value> = FORMS.iter().map(|(name, fields)| ((*name).to_owned(), form(fields))).collect();
-    let paths: Map<String, Value> = READINGS.iter().map(|read| (read.path.to_owned(), path(read))).collect();
+    let reads = READINGS.iter().map(|read| (read.path.to_owned(), path(read)));
+    let writes = WRITINGS.iter().map(|write| (write.path.to_owned(), post(write)));
+    // No address is both.
+    let paths: Map<String, Value> = reads.chain(writes).collect();
     json!({
         "openapi": "3.1.0",
         "info": { "title": "cronward", "version": env!("CARGO_PKG_VERSION"), "license": { "name": "MIT OR Apache-2.0" } },
@@ -291,11 +49,49 @@ fn kind(text: &str) -> Value {
     }
 }
 
-fn path(read: &Reading) -> Value {
-    let names = read.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    let of_path = names.map(|name| {
-        json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" }, "description": meaning(name) })
+/// The parts of an address that are filled in.
+fn of_path(path: &str) -> impl Iterator<Item = Value> {
+    let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    names.map(|name| {
+        let schema = match name {
+            "action" => json!({ "type": "string", "enum": ["reset", "unlock", "mark-done", "trigger", "retry"] }),
+            _ => kind("string"),
+        };
+        json!({ "name": name, "in": "path", "required": true, "schema": schema, "description": meaning(name) })
+    })
+}
+
+/// Why something was not answered.
+fn problem() -> Value {
+    let content = json!({ "application/problem+json": { "schema": kind("Problem") } });
+    json!({ "description": "why not, with a word in type", "content": content })
+}
+
+fn post(write: &Writing) -> Value {
+    let sign = json!({ "name": "X-Cronward", "in": "header", "required": true, "schema": { "type": "string", "enum": ["1"] } });
+    let parameters: Vec<Value> = of_path(write.path).chain([sign]).collect();
+    let answer = json!({ "application/json": { "schema": kind(write.answer) } });
+    let fields = json!({
+        "reason": kind("string"),
+        "past": kind("boolean"),
+        "expect": kind("string?"),
+        "until": kind("string?"),
     });
+    let taken = if write.takes { fields } else { json!({}) };
+    let body = json!({ "type": "object", "properties": taken, "additionalProperties": false });
+    json!({ "post": {
+        "summary": write.summary,
+        "parameters": parameters,
+        "requestBody": { "content": { "application/json": { "schema": body } } },
+        "responses": {
+            "200": { "description": "it is so now", "content": answer.clone() },
+            "202": { "description": "this node has begun it", "content": answer },
+            "default": problem(),
+        },
+    } })
+}
+
+fn path(read: &Reading) -> Value {
     let of_query = read.query.iter().map(|(name, of)| json!({ "name": name, "in": "query", "schema": kind(of) }));
     let content = match read.answer {
         Form::Json(of) => json!({ "application/json": { "schema": kind(of) } }),
@@ -303,15 +99,14 @@ fn path(read: &Reading) -> Value {
         Form::Text => json!({ "text/plain": { "schema": { "type": "string" } } }),
         Form::Events => json!({ "text/event-stream": { "schema": { "type": "string" } } }),
     };
-    let parameters: Vec<Value> = of_path.chain(of_query).collect();
-    let problem = json!({ "application/problem+json": { "schema": kind("Problem") } });
+    let parameters: Vec<Value> = of_path(read.path).chain(of_query).collect();
     json!({ "get": {
         "summary": read.summary,
         "parameters": parameters,
         "responses": {
             "200": { "description": "what was asked for", "content": content },
             "304": { "description": "it has not changed: If-None-Match names what there is" },
-            "default": { "description": "why not, with a word in type", "content": problem },
+            "default": problem(),
         },
     } })
 }
@@ -319,6 +114,7 @@ fn path(read: &Reading) -> Value {
 fn meaning(name: &str) -> &'static str {
     match name {
         "job" => "the job's name",
+        "action" => "what is done",
         _ => "the slot's key, its start in UTC, like 2026-11-21T14Z; or -1 for the one before the current one",
     }
 }

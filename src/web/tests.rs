@@ -29,7 +29,7 @@ use crate::store::memory::MemoryStore;
 use crate::store::{Claim, ClaimRequest, Store, StoreOptions};
 use crate::web::door::{Door, Ends};
 use crate::web::operations::{Operations, PlannedJobs};
-use crate::web::routes::{Need, TABLE};
+use crate::web::routes::{Need, TABLE, WRITES};
 use crate::web::{Activity, Exposition, Gate, Mint, Site, Sources};
 
 /// Counts the calls to the store, and lets none through while it is away or hangs.
@@ -562,7 +562,8 @@ async fn the_description_has_each_address_of_the_table_and_no_other() {
     let stand = Stand::new(HttpConfig::default());
     let document = stand.get("/api/v1/openapi.json", &[]).await.json();
     let described: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
-    let mut table: Vec<&str> = TABLE.iter().map(|route| route.path).filter(|path| path.starts_with("/api/")).collect();
+    let routes = TABLE.iter().chain(&WRITES).map(|route| route.path);
+    let mut table: Vec<&str> = routes.filter(|path| path.starts_with("/api/")).collect();
     table.sort_unstable();
     assert_eq!(described, table);
 }
