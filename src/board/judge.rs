@@ -84,7 +84,10 @@ fn failing(line: &Line, row: &BoardRow, faults: &Faults) -> Option<Concern> {
     let key = current.and_then(|slot| slot.slot.parse::<SlotKey>().ok());
     let verdict = current.and_then(|slot| match slot.state {
         SlotState::Failed => Some(Verdict::Failed),
-        SlotState::Missed => Some(Verdict::Missed),
+        // Before anybody knew the job nobody missed it.
+        SlotState::Missed if line.job.known_since.is_some_and(|since| since < slot.end) || slot.verdict.is_some() => {
+            Some(Verdict::Missed)
+        }
         _ => None,
     });
     // Its verdict comes when it is over; that nobody tries again is known now.

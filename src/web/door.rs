@@ -67,8 +67,8 @@ impl Door {
         };
         let route = response.extensions_mut().remove::<Matched>().map_or(NOWHERE, |matched| matched.0);
         self.site.requests.count(route, response.status().as_u16());
-        response = written(response, |status, detail| reads_pages.as_ref()?.problem(status, detail));
-        response = gzip::packed(response, small).await;
+        let told = written(response, |status, detail| reads_pages.as_ref()?.problem(status, detail));
+        response = gzip::packed(told, small).await;
         secure(response.headers_mut(), self.site.http.behind_tls_proxy);
         response
     }

@@ -53,7 +53,7 @@ runbook = "https://runbooks.example/billing"
 tags = ["erp"]
 max_attempts = 2
 retry_delay = "1s"
-command = "${fails(`printf '%s\\\\n' 'connecting to ledger-2' '${HARM}' '\\\\033[2J\\\\033[1;31mred'; printf '\\\\377\\\\376 not UTF-8\\\\n'; echo 'No space left on device'`, 1)}"
+command = "${fails(`printf '%s\\\\n' 'connecting to ledger-2' '${HARM}' ; printf '\\\\033[2J\\\\033[1;31mred\\\\n\\\\377\\\\376 not UTF-8\\\\n'; echo 'No space left on device'`, 1)}"
 
 [jobs.sweep]
 schedule = "0 * * * *"
@@ -66,8 +66,7 @@ output_limit = "1MiB"
 command = "head -c 1000000 /dev/zero | tr '\\\\0' x; echo; echo the end"
 
 [jobs.long]
-schedule = "0 0 1 1 *"
-slot = "day"
+schedule = "59 * * * *"
 timeout = "none"
 command = "sleep 600"
 
@@ -106,7 +105,7 @@ async function tokens(place) {
     made[role] = /cronward_[0-9a-f]{64}/.exec(said)[0];
     lines.push(said.split('\n').find((line) => line.startsWith(`${role} `)));
   }
-  await writeFile(path.join(place.folder, 'tokens'), `${lines.join('\n')}\n`);
+  await writeFile(path.join(place.folder, 'tokens'), `${lines.join('\n')}\n`, { mode: 0o600 });
   return made;
 }
 
@@ -129,7 +128,7 @@ describe('the dashboard', () => {
   /** The slot in which everything has happened. */
   let happened;
   const slot = () => happened;
-  const cell = (page, job, hour = slot()) =>
+  const cell = (page, job, hour = happened) =>
     page.evaluate(([job, hour]) => {
       const heads = [...document.querySelectorAll('#grid thead th')].map((head) => head.dataset.hour);
       return document.getElementById(`job-${job}`)?.children[heads.indexOf(hour)]?.dataset.s;
@@ -213,11 +212,12 @@ describe('the dashboard', () => {
     const elsewhere = place.start('elsewhere', process.env.CRONWARD_BIN ?? path.join(root, 'target/debug/cronward'),
       ['trigger', 'long', '--config', 'jobs.toml', '--yes']);
     const begun = Date.now();
-    await until('long is running', async () => (await cell(page, 'long')) === 'running');
+    await until('long is running', async () => (await cell(page, 'long', keyOf(Date.now()))) === 'running');
+    const of = keyOf(Date.now());
     console.log(`# a run started elsewhere was shown after ${Date.now() - begun} ms, its start included`);
     const killed = Date.now();
     elsewhere.kill('SIGKILL');
-    await until('it is no longer running', async () => (await cell(page, 'long')) !== 'running');
+    await until('it is no longer running', async () => (await cell(page, 'long', of)) !== 'running');
     console.log(`# kill -9 was shown after ${((Date.now() - killed) / 1000).toFixed(1)} s, with a lease of ${LEASE} s`);
     assert.equal(await page.evaluate(() => window.kept), true, 'nothing was loaded again');
     assert.deepEqual(page.complaints, []);
@@ -415,8 +415,12 @@ describe('the dashboard', () => {
     await login(made, 'operator', url);
     const page = await open(made, `${url}/`);
     await until('the stream is open', async () => (await page.getAttribute('#link', 'data-link')) === 'live');
-    await until('a patch comes through the buffers', async () =>
-      page.evaluate(() => document.querySelector('#job-pulse-a td.c:nth-last-child(3)')?.dataset.c > 0));
+    const from = Date.now();
+    await page.evaluate(() => new Promise((resolve) => {
+      const source = new EventSource(`${document.body.dataset.base}/api/v1/events`);
+      source.addEventListener('rows', () => resolve(source.close()));
+    }));
+    console.log(`# the first change came through nginx after ${Date.now() - from} ms`);
     await page.click('#grid tbody th a >> text=billing');
     await page.waitForURL(`${url}/jobs/billing`);
     await page.click('#recent tbody a');
