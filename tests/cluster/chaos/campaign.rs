@@ -145,7 +145,7 @@ impl Outcome {
         let times = self.by_themselves;
         let by_themselves =
             (times > 0).then(|| format!("the servers failed over {times} times though nobody struck them"));
-        by_themselves.or_else(|| self.counted_nothing())
+        by_themselves.or_else(|| self.counted_nothing()).or_else(|| self.held_nothing())
     }
 
     /// Faults that end late on a busy machine reach into the calm, and a store that is too slow for its time limit disturbs a
@@ -155,6 +155,14 @@ impl Outcome {
         (alone == 0).then(|| {
             format!("no fault came near {undisturbed} quick slots, and for each of these the store was too slow")
         })
+    }
+
+    /// A store that answers late at each slot of a job lets its wait for locks end before they can be told.
+    fn held_nothing(&self) -> Option<String> {
+        let locks = self.evidence.standing.is_some();
+        let never = if locks { contention::held_by_nobody(&self.evidence) } else { Vec::new() };
+        let excused = !never.is_empty() && never.iter().all(|job| self.evidence.is_late_at_each_slot_of(job));
+        excused.then(|| format!("at each slot of {never:?}, which never held its locks, the store was too slow"))
     }
 
     /// Whether anything was found to be wrong.

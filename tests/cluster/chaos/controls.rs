@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use super::campaign::Outcome;
+use super::contention::held_by_nobody;
 use super::judge::{Evidence, bounds, does_not_add_up};
 use super::{record, workload};
 
@@ -78,22 +79,46 @@ pub(super) fn a_run_that_shows_nothing_is_told(outcome: &mut Outcome) {
     outcome.by_themselves = 1;
     assert!(outcome.is_inconclusive().is_some_and(|why| why.contains("nobody struck them")));
     outcome.by_themselves = 0;
-    let evidence = too_slow_a_store(&outcome.evidence);
+    let quick = outcome.evidence.left_alone();
+    let evidence = too_slow_a_store(&outcome.evidence, &quick);
     assert_eq!((evidence.left_alone(), evidence.judge().complaints), (Vec::new(), Vec::new()));
     let evidence = std::mem::replace(&mut outcome.evidence, evidence);
     assert!(outcome.is_inconclusive().is_some_and(|why| why.contains("the store was too slow")));
     outcome.evidence = evidence;
 }
 
-/// The evidence of a run in which the store was too slow for its time limit at every quick slot.
-fn too_slow_a_store(evidence: &Evidence) -> Evidence {
+/// A job that never held its locks is excused by a store that was too slow at each of its slots, and by nothing less.
+pub(super) fn who_never_held_its_locks_is_excused_by_a_slow_store_alone(outcome: &mut Outcome) {
+    const JOB: &str = "lock-ab-4";
+    let whole = outcome.evidence.clone();
+    let lines = whole.recorder.split_inclusive('\n').filter(|line| !line.contains(JOB));
+    let without = Evidence { recorder: lines.collect(), ..whole.clone() };
+    assert_eq!(held_by_nobody(&without), [JOB]);
+    let slots: Vec<String> =
+        without.presence.slots(TimeDelta::zero()).into_iter().filter(|slot| slot.starts_with(JOB)).collect();
+    let mut excuse = |slots: &[String]| {
+        outcome.evidence = too_slow_a_store(&without, slots);
+        outcome.is_inconclusive()
+    };
+    assert_eq!((excuse(&[]), excuse(&slots[1..])), (None, None));
+    assert!(excuse(&slots).is_some_and(|why| why.contains("which never held its locks, the store was too slow")));
+    // Another one that held nothing either, and had a store that answered.
+    let others = without.recorder.split_inclusive('\n').filter(|line| !line.contains("lock-ba-6")).collect();
+    let without = Evidence { recorder: others, ..without.clone() };
+    outcome.evidence = too_slow_a_store(&without, &slots);
+    assert_eq!(outcome.is_inconclusive(), None);
+    outcome.evidence = whole;
+}
+
+/// The evidence of a run in which the store was too slow for its time limit at these slots: a node that tells of one says so.
+fn too_slow_a_store(evidence: &Evidence, slots: &[String]) -> Evidence {
     let mut evidence = evidence.clone();
-    let slots = evidence.left_alone();
-    let (_, journal) = &mut evidence.journals[0];
     for slot in slots {
         let (job, key) = slot.split_once('@').unwrap();
-        let of_slot = |line: &&str| line.contains(&format!("\"job\":\"{job}\",\"slot\":\"{key}\""));
-        let Some(line) = journal.lines().find(of_slot) else { continue };
+        let of_slot = format!("\"job\":\"{job}\",\"slot\":\"{key}\"");
+        let mut journals = evidence.journals.iter_mut().map(|(_, journal)| journal);
+        let journal = journals.find(|journal| journal.contains(&of_slot)).expect("a node tells of each slot");
+        let line = journal.lines().find(|line| line.contains(&of_slot)).unwrap();
         let (head, _) = line.split_once("\"event\":").unwrap();
         let failed = "\"event\":\"store_failed\",\"op\":\"claim\",\"kind\":\"timeout\",\"error\":\"x\"}";
         let failed = format!("{head}{failed}\n{line}\n");

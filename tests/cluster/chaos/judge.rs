@@ -148,6 +148,14 @@ impl Evidence {
         quick.filter(|slot| !is_near(&faults, slot)).collect()
     }
 
+    /// Whether the store was too slow at every slot that a job had, faults or not.
+    pub(super) fn is_late_at_each_slot_of(&self, job: &str) -> bool {
+        let (slow, of_job) = (self.slots_of_a_slow_store(), format!("{job}@"));
+        let mut slots = self.presence.slots(TimeDelta::zero()).into_iter().filter(|slot| slot.starts_with(&of_job));
+        // Whoever has no slot is excused by none.
+        slots.next().is_some_and(|first| slow.contains(&first) && slots.all(|slot| slow.contains(&slot)))
+    }
+
     /// A machine that lets processes wait, or a disk that syncs slowly, is nobody's fault here; a node tells of it.
     fn slots_of_a_slow_store(&self) -> BTreeSet<String> {
         let told = self.told().filter(|line| line["event"] == "store_failed" && line["kind"] == "timeout");
