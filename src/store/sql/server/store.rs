@@ -1,4 +1,4 @@
-//! The store, and the frame of every call: a connection, a step that is tried again while others come first, one limit; see `statements.sql`.
+//! The store, and the frame of every call: a connection, a step that is tried again while others come first, one limit. `statements.sql` has the texts.
 
 use std::future::Future;
 use std::time::Duration;
