@@ -21,13 +21,13 @@ pub struct Filter(Vec<Term>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Term {
     not: bool,
-    field: Field,
+    field: FilterField,
     /// In lower case.
     value: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Field {
+enum FilterField {
     Text,
     Job,
     Owner,
@@ -36,8 +36,13 @@ enum Field {
     State,
 }
 
-const FIELDS: [(&str, Field); 5] =
-    [("job", Field::Job), ("owner", Field::Owner), ("tag", Field::Tag), ("node", Field::Node), ("state", Field::State)];
+const FIELDS: [(&str, FilterField); 5] = [
+    ("job", FilterField::Job),
+    ("owner", FilterField::Owner),
+    ("tag", FilterField::Tag),
+    ("node", FilterField::Node),
+    ("state", FilterField::State),
+];
 
 /// A filter that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -103,7 +108,7 @@ fn term(word: &str) -> Result<Term, FilterError> {
     let (not, rest) = word.strip_prefix('-').map_or((false, word), |rest| (true, rest));
     let Some((name, value)) = rest.split_once(':') else {
         let empty = rest.is_empty().then(|| FilterError::Empty("-".to_owned()));
-        return empty.map_or_else(|| Ok(Term { not, field: Field::Text, value: rest.to_lowercase() }), Err);
+        return empty.map_or_else(|| Ok(Term { not, field: FilterField::Text, value: rest.to_lowercase() }), Err);
     };
     let field = FIELDS.iter().find(|(known, _)| *known == name).map(|(_, field)| *field);
     let field = field.ok_or_else(|| FilterError::Field(shown(name)))?;
@@ -111,7 +116,7 @@ fn term(word: &str) -> Result<Term, FilterError> {
     if value.is_empty() {
         return Err(FilterError::Empty(name.to_owned()));
     }
-    if field == Field::State && !STATES.contains(&&*value) {
+    if field == FilterField::State && !STATES.contains(&&*value) {
         return Err(FilterError::State(shown(&value)));
     }
     Ok(Term { not, field, value })
@@ -123,14 +128,14 @@ impl Term {
         let has = |text: &str| text.to_lowercase().contains(value);
         let spec = row.spec.as_deref();
         match self.field {
-            Field::Text => {
+            FilterField::Text => {
                 has(row.view.job.as_str()) || spec.and_then(|spec| spec.description.as_deref()).is_some_and(has)
             }
-            Field::Job => has(row.view.job.as_str()),
-            Field::Owner => spec.and_then(|spec| spec.owner.as_deref()).is_some_and(has),
-            Field::Tag => spec.is_some_and(|spec| spec.tags.iter().any(|tag| tag.to_lowercase() == value)),
-            Field::Node => row.nodes().any(|node| node.to_lowercase() == value),
-            Field::State => row.stands(value),
+            FilterField::Job => has(row.view.job.as_str()),
+            FilterField::Owner => spec.and_then(|spec| spec.owner.as_deref()).is_some_and(has),
+            FilterField::Tag => spec.is_some_and(|spec| spec.tags.iter().any(|tag| tag.to_lowercase() == value)),
+            FilterField::Node => row.nodes().any(|node| node.to_lowercase() == value),
+            FilterField::State => row.stands(value),
         }
     }
 }

@@ -55,7 +55,7 @@ pub(super) struct Line {
 
 /// Slots that are to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Span {
+pub(super) enum SlotRange {
     /// One of those that are kept one by one.
     One(SlotKey),
     /// All of an hour that are not.
@@ -64,7 +64,7 @@ pub(super) enum Span {
 
 /// When something was read, and by what it is judged.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reading<'a> {
+pub(super) struct ReadAt<'a> {
     /// The store's clock.
     pub(super) now: DateTime<Utc>,
     /// What is older may have been forgotten.
@@ -159,7 +159,7 @@ impl Line {
     }
 
     /// Takes what was read of a slot.
-    pub(super) fn take(&mut self, record: &SlotRecord, at: Reading<'_>) {
+    pub(super) fn take(&mut self, record: &SlotRecord, at: ReadAt<'_>) {
         let key = record.slot.key();
         let (state, attempts) = self.judge(record, at);
         if let Some(seen) = self.slots.get_mut(&key) {
@@ -177,7 +177,7 @@ impl Line {
     }
 
     /// Takes what was read of all the slots of an older hour.
-    pub(super) fn take_hour(&mut self, hour: DateTime<Utc>, records: &[SlotRecord], at: Reading<'_>) {
+    pub(super) fn take_hour(&mut self, hour: DateTime<Utc>, records: &[SlotRecord], at: ReadAt<'_>) {
         let mut sum = HourCell::default();
         for record in records {
             let (state, attempts) = self.judge(record, at);
@@ -186,7 +186,7 @@ impl Line {
         self.folded.insert(hour, sum);
     }
 
-    fn judge(&self, record: &SlotRecord, at: Reading<'_>) -> (CellState, u16) {
+    fn judge(&self, record: &SlotRecord, at: ReadAt<'_>) -> (CellState, u16) {
         let now = at.now;
         let slot = &record.slot;
         let attempts = u16::try_from(record.used()).unwrap_or(u16::MAX);
@@ -238,40 +238,40 @@ impl Line {
     }
 
     /// The current slots that are still to be read.
-    pub(super) fn unread_current(&self) -> impl Iterator<Item = Span> {
+    pub(super) fn unread_current(&self) -> impl Iterator<Item = SlotRange> {
         let unread = self.shown.iter().filter(|shown| shown.read.is_none());
-        unread.map(|shown| Span::One(shown.slot.key()))
+        unread.map(|shown| SlotRange::One(shown.slot.key()))
     }
 
     /// The current slots, read or not.
-    pub(super) fn current_slots(&self) -> impl Iterator<Item = Span> {
-        self.shown.iter().map(|shown| Span::One(shown.slot.key()))
+    pub(super) fn current_slots(&self) -> impl Iterator<Item = SlotRange> {
+        self.shown.iter().map(|shown| SlotRange::One(shown.slot.key()))
     }
 
     /// What is to be read of an hour that nobody has looked at.
-    pub(super) fn unread(&self, hour: DateTime<Utc>, now: DateTime<Utc>) -> Vec<Span> {
+    pub(super) fn unread(&self, hour: DateTime<Utc>, now: DateTime<Utc>) -> Vec<SlotRange> {
         let of_hour = self.slots.iter().filter(|(key, seen)| seen.hour(**key) == hour);
         let unread = of_hour.filter(|(key, seen)| seen.state == CellState::NotRead && seen.first(**key) <= now);
-        let unread = unread.map(|(key, _)| Span::One(*key));
+        let unread = unread.map(|(key, _)| SlotRange::One(*key));
         let sum = self.folded.get(&hour).filter(|cell| cell.state == CellState::NotRead);
-        unread.chain(sum.map(|_| Span::Hour(hour))).collect()
+        unread.chain(sum.map(|_| SlotRange::Hour(hour))).collect()
     }
 
     /// Slots that may have become something else without anybody saying so: due, and without a verdict. Newest first.
-    pub(super) fn unsettled(&self, now: DateTime<Utc>) -> impl Iterator<Item = Span> {
+    pub(super) fn unsettled(&self, now: DateTime<Utc>) -> impl Iterator<Item = SlotRange> {
         let due = move |key: SlotKey, seen: &Seen| seen.first(key) <= now;
         let open = |seen: &Seen| !seen.settled && !matches!(seen.state, CellState::Unknown | CellState::NotRead);
         let open = self.slots.iter().rev().filter(move |(key, seen)| due(**key, seen) && open(seen));
-        open.map(|(key, _)| Span::One(*key))
+        open.map(|(key, _)| SlotRange::One(*key))
     }
 
     /// What is to be read when something happened at the slot; nothing where it is not shown.
-    pub(super) fn span_of(&self, key: SlotKey) -> Option<Span> {
+    pub(super) fn span_of(&self, key: SlotKey) -> Option<SlotRange> {
         if self.is_kept(key) || self.shown.iter().any(|shown| shown.slot.key() == key) {
-            return Some(Span::One(key));
+            return Some(SlotRange::One(key));
         }
         let hour = hour_of(key.start());
-        self.folded.contains_key(&hour).then_some(Span::Hour(hour))
+        self.folded.contains_key(&hour).then_some(SlotRange::Hour(hour))
     }
 
     /// Whether slots of this age are kept one by one.
@@ -280,14 +280,14 @@ impl Line {
     }
 
     /// The slots of a span, newest first.
-    pub(super) fn slots_of(&self, span: Span) -> Vec<Slot> {
+    pub(super) fn slots_of(&self, span: SlotRange) -> Vec<Slot> {
         match span {
-            Span::One(key) => {
+            SlotRange::One(key) => {
                 let end = self.slots.get(&key).map(|seen| later(key.start(), Duration::from_secs(seen.lasts.into())));
                 let known = end.and_then(|end| Slot::new(self.job.entry.name.clone(), key.start(), end).ok());
                 known.or_else(|| self.job.timetable.slot_with_key(key)).into_iter().collect()
             }
-            Span::Hour(hour) => {
+            SlotRange::Hour(hour) => {
                 let (timetable, kept) = (&self.job.timetable, self.slots.first_key_value().map(|(key, _)| *key));
                 let mut at = hour + TimeDelta::hours(1);
                 let older = std::iter::from_fn(|| {

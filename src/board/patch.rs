@@ -37,12 +37,12 @@ pub(super) struct Patches(Arc<Told>);
 struct Told {
     /// Tells this process from the one before.
     boot: String,
-    kept: Mutex<Kept>,
+    kept: Mutex<PatchHistory>,
     teller: broadcast::Sender<Arc<Patch>>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct PatchHistory {
     number: u64,
     bytes: usize,
     patches: VecDeque<Arc<Patch>>,

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use crate::admin::KnownJob;
 use crate::admin::catalog::Catalog;
 use crate::board::faults::Faults;
-use crate::board::line::{Line, OF_AN_HOUR, Reading, Span};
+use crate::board::line::{Line, OF_AN_HOUR, ReadAt, SlotRange};
 use crate::board::patch::{CellsPatch, HoursPatch, JobsPatch, Patches, RowPatch, RowsPatch};
 use crate::board::window::{Window, hour_of};
 use crate::board::{BoardRow, HourCell};
@@ -27,7 +27,7 @@ const OPEN: usize = 1_000;
 const OLDER: usize = 10_000;
 
 /// Which slots of which job are to be read.
-pub(super) type Want = (JobName, Span);
+pub(super) type Want = (JobName, SlotRange);
 
 /// See [`super`].
 #[derive(Debug)]
@@ -165,7 +165,7 @@ impl Sheet {
             let current = line.current_slots().filter(|_| all).chain(line.unread_current());
             self.urgent.extend(current.map(|span| (name.clone(), span)));
             for span in line.unsettled(now) {
-                let past = matches!(span, Span::One(key) if key.start() < hour);
+                let past = matches!(span, SlotRange::One(key) if key.start() < hour);
                 open += usize::from(past);
                 if !past || open <= OPEN {
                     self.urgent.insert((name.clone(), span));
@@ -184,9 +184,9 @@ impl Sheet {
         while self.filling.is_empty() {
             let Some(hour) = self.unread.pop() else { return false };
             let budget = &mut self.budget;
-            let mut affords = |span: &Span| match span {
-                Span::One(_) => true,
-                Span::Hour(_) => {
+            let mut affords = |span: &SlotRange| match span {
+                SlotRange::One(_) => true,
+                SlotRange::Hour(_) => {
                     *budget = budget.saturating_sub(OF_AN_HOUR);
                     *budget > 0
                 }
@@ -227,18 +227,18 @@ impl Sheet {
         now: DateTime<Utc>,
         live: bool,
     ) {
-        let reading = Reading { now, retention: self.retention, window: &self.window };
+        let reading = ReadAt { now, retention: self.retention, window: &self.window };
         let mut records = records.into_iter();
         let mut touched = BTreeSet::new();
         for ((job, span), slots) in batch {
             let read: Vec<SlotRecord> = records.by_ref().take(slots.len()).collect();
             let Some((line, _)) = self.lines.get_mut(job) else { continue };
             match span {
-                Span::One(_) => read.iter().for_each(|record| {
+                SlotRange::One(_) => read.iter().for_each(|record| {
                     line.take(record, reading);
                     self.faults.take(record, line.job.entry.max_attempts, now);
                 }),
-                Span::Hour(hour) => line.take_hour(*hour, &read, reading),
+                SlotRange::Hour(hour) => line.take_hour(*hour, &read, reading),
             }
             touched.insert(job.clone());
         }
@@ -260,7 +260,7 @@ impl Sheet {
         for (name, latest) in jobs.iter().zip(latest) {
             let Some((line, _)) = self.lines.get_mut(name) else { continue };
             if let Some(failing) = latest.failing.filter(|failing| !self.faults.knows(name, failing.last)) {
-                self.urgent.insert((name.clone(), Span::One(failing.last)));
+                self.urgent.insert((name.clone(), SlotRange::One(failing.last)));
             }
             line.latest = latest;
         }

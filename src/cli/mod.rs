@@ -26,16 +26,11 @@ mod next;
 mod nodes;
 #[cfg(feature = "notify")]
 mod notify;
-mod rereading;
 mod run;
-#[cfg(feature = "http")]
-mod serving;
 mod session;
 mod setup;
 mod show;
 mod store_args;
-#[cfg(feature = "notify")]
-mod telling;
 #[cfg(feature = "http")]
 mod token;
 mod value_parsers;

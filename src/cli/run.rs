@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use crate::cli::console::Console;
+#[cfg(feature = "http")]
+use crate::cli::daemon::Serving;
 use crate::cli::daemon::{self, Settings};
 use crate::cli::failure::Failure;
-#[cfg(feature = "http")]
-use crate::cli::serving::Serving;
 use crate::cli::store_args::{self, StoreArgs};
 #[cfg(feature = "http")]
 use crate::config::HttpConfig;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use crate::clock::Now;
 use crate::metrics::Metrics;
-use crate::metrics::exposition::{Exposition, Millis, Span};
+use crate::metrics::exposition::{Exposition, Millis, Seconds};
 use crate::metrics::family::{self, Family};
 use crate::metrics::figures::Counters;
 use crate::metrics::histogram::{OF_CALLS, OF_RUNS, OF_STARTS};
@@ -91,8 +91,9 @@ impl Metrics {
                 .try_for_each(|(result, count)| page.series(&family::NOTIFICATIONS, &[&sink.sink, result], count))?;
         }
         page.head(&family::NOTIFICATIONS_PENDING)?;
-        let pending =
-            |sink: &SinkFigures| page.series(&family::NOTIFICATIONS_PENDING, &[&sink.sink], Span(sink.oldest_pending));
+        let pending = |sink: &SinkFigures| {
+            page.series(&family::NOTIFICATIONS_PENDING, &[&sink.sink], Seconds(sink.oldest_pending))
+        };
         sinks.iter().try_for_each(pending)
     }
 
@@ -178,6 +179,6 @@ fn of_jobs(page: &mut Exposition<'_>, table: &JobTable, now: Now) -> fmt::Result
     each(page, table, &family::JOB_NEXT_TICK, |job| job.figures.next_tick().map(Millis))?;
     each(page, table, &family::JOB_LAST_SUCCESS, |job| job.figures.last_success().map(Millis))?;
     each(page, table, &family::JOB_FAILING_SINCE, |job| job.figures.failing_since().map(Millis))?;
-    each(page, table, &family::JOB_ALERT_AFTER, |job| job.spec.alert_after.map(Span))?;
-    each(page, table, &family::JOB_TIMEOUT, |job| job.spec.policy.timeout.map(Span))
+    each(page, table, &family::JOB_ALERT_AFTER, |job| job.spec.alert_after.map(Seconds))?;
+    each(page, table, &family::JOB_TIMEOUT, |job| job.spec.policy.timeout.map(Seconds))
 }

@@ -34,6 +34,7 @@ mod locks;
 pub mod memory;
 mod messages;
 mod open;
+mod options;
 #[doc(hidden)]
 #[cfg(feature = "redis")]
 pub mod redis;
@@ -75,13 +76,14 @@ pub use crate::wake::{ChangeHint, Wake, WakeKind, WakeParseError};
 #[doc(hidden)]
 #[cfg(feature = "fuzzing")]
 pub use codec::fuzzing::document_texts;
-pub use contract::{Capability, Changes, LATEST_KEPT, Reach, Store, StoreClock, StoreOptions, Wakeups};
+pub use contract::{Capability, Changes, LATEST_KEPT, Reach, Store, StoreClock, Wakeups};
 #[doc(hidden)]
 pub use doctor::{Finding, Severity, Station, Trial};
 pub use locks::{LockStore, LockWakeups};
 #[doc(hidden)]
 pub use open::{capability, check_url, examine, forget, stations, where_kept};
 pub use open::{migrate, open, open_locks, open_locks_with_clock, open_with_clock};
+pub use options::StoreOptions;
 pub use registry::{HEARTBEAT, HeartbeatReply, JobEntry, JobOrigin, NodeEntry, NodeReport, Pause, SILENCE};
 #[doc(hidden)]
 #[cfg(feature = "fuzzing")]

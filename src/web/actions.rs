@@ -16,7 +16,7 @@ use crate::admin::actions::Verb;
 use crate::job::JobName;
 use crate::web::asking::Asking;
 use crate::web::operations::{Acted, Actor, Operations};
-use crate::web::pages::{self, Ask, Typed};
+use crate::web::pages::{self, PageRequest, Typed};
 use crate::web::problem::Problem;
 use crate::web::prospect::{ActionTarget, WantedAction};
 use crate::web::refusal::ActionRefusal;
@@ -109,7 +109,7 @@ pub(super) async fn of_job(
 
 /// `POST /jobs/{job}/{slot}/{action}` with a form.
 pub(super) async fn slot_form(
-    ask: Ask,
+    ask: PageRequest,
     State(site): State<Arc<Site>>,
     Extension(asking): Extension<Asking>,
     path: SlotPath,
@@ -133,7 +133,7 @@ pub(super) async fn slot_form(
 
 /// `POST /jobs/{job}/pause` with a form, and the others of a job.
 pub(super) async fn job_form(
-    ask: Ask,
+    ask: PageRequest,
     Extension(asking): Extension<Asking>,
     path: JobPath,
     uri: Uri,
@@ -150,7 +150,7 @@ pub(super) async fn job_form(
 }
 
 /// The form with what was typed, where who asked can mend it there.
-fn once_more(ask: &Ask, verb: Verb, refusal: ActionRefusal, said: &ActionBody) -> Result<Response, Problem> {
+fn once_more(ask: &PageRequest, verb: Verb, refusal: ActionRefusal, said: &ActionBody) -> Result<Response, Problem> {
     let ActionRefusal { problem, look } = refusal;
     match look.filter(|_| problem.is_conflict() || problem.is_bad_request()) {
         None => Err(problem),

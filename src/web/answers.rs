@@ -23,16 +23,16 @@ const KEPT: usize = 64;
 const LARGEST: usize = 256 * 1_024;
 
 /// What was answered.
-type Answered = Result<Bytes, Problem>;
+type CachedAnswer = Result<Bytes, Problem>;
 
 /// One answer, and who waits for it.
-type Place = Arc<tokio::sync::Mutex<Option<(Mono, Answered)>>>;
+type CacheEntry = Arc<tokio::sync::Mutex<Option<(Mono, CachedAnswer)>>>;
 
 /// Answers, as they were read last.
 #[derive(Debug)]
 pub(super) struct Answers {
     clock: Arc<dyn Clock>,
-    kept: Mutex<VecDeque<(String, Place)>>,
+    kept: Mutex<VecDeque<(String, CacheEntry)>>,
 }
 
 impl Answers {
@@ -42,7 +42,7 @@ impl Answers {
 
     /// What was answered to the same within the last second, that the store was away included; else what is read now. Whoever comes
     /// meanwhile waits for that.
-    pub(super) async fn get(&self, asked: String, read: impl Future<Output = Answered>) -> Answered {
+    pub(super) async fn get(&self, asked: String, read: impl Future<Output = CachedAnswer>) -> CachedAnswer {
         let place = self.place(asked);
         let mut kept = place.lock().await;
         if let Some((at, answer)) = &*kept
@@ -56,7 +56,7 @@ impl Answers {
         answer
     }
 
-    fn place(&self, asked: String) -> Place {
+    fn place(&self, asked: String) -> CacheEntry {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, place)) = kept.iter().find(|(known, _)| *known == asked) {
             return Arc::clone(place);
@@ -64,14 +64,14 @@ impl Answers {
         if kept.len() >= KEPT {
             kept.pop_front();
         }
-        let place = Place::default();
+        let place = CacheEntry::default();
         kept.push_back((asked, Arc::clone(&place)));
         place
     }
 }
 
 /// The JSON of something.
-pub(super) fn written(view: &impl Serialize) -> Answered {
+pub(super) fn written(view: &impl Serialize) -> CachedAnswer {
     let broken = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the answer could not be written");
     serde_json::to_vec(view).map(Bytes::from).map_err(broken)
 }

@@ -196,7 +196,7 @@ pub(super) const FORMS: [(&str, &[(&str, &str)]); 28] = [
 ];
 
 /// What can be asked for with GET.
-pub(super) struct Reading {
+pub(super) struct DescribedRead {
     pub(super) path: &'static str,
     pub(super) summary: &'static str,
     /// Of the query: name and kind.
@@ -217,12 +217,12 @@ const fn reading(
     summary: &'static str,
     query: &'static [(&'static str, &'static str)],
     answer: Form,
-) -> Reading {
-    Reading { path, summary, query, answer }
+) -> DescribedRead {
+    DescribedRead { path, summary, query, answer }
 }
 
 /// Every address below `/api/v1` that is read.
-pub(super) const READINGS: [Reading; 13] = [
+pub(super) const READINGS: [DescribedRead; 13] = [
     reading(
         "/api/v1/jobs",
         "Every job that the filter q wants, a page at a time",
@@ -264,7 +264,7 @@ pub(super) const READINGS: [Reading; 13] = [
 ];
 
 /// What changes something, with POST.
-pub(super) struct Writing {
+pub(super) struct DescribedWrite {
     pub(super) path: &'static str,
     pub(super) summary: &'static str,
     /// Whether it takes the fields of an action.
@@ -273,15 +273,25 @@ pub(super) struct Writing {
 }
 
 /// Every address below `/api/v1` that something is posted to.
-pub(super) const WRITINGS: [Writing; 5] = [
-    Writing {
+pub(super) const WRITINGS: [DescribedWrite; 5] = [
+    DescribedWrite {
         path: "/api/v1/slots/{job}/{slot}/{action}",
         summary: "Act on a slot: reset, unlock, mark-done, trigger or retry",
         takes: true,
         answer: "Change",
     },
-    Writing { path: "/api/v1/jobs/{job}/trigger", summary: "Run the current slot here", takes: true, answer: "Change" },
-    Writing { path: "/api/v1/jobs/{job}/pause", summary: "Start no slot of the job", takes: true, answer: "Change" },
-    Writing { path: "/api/v1/jobs/{job}/resume", summary: "End the pause", takes: true, answer: "Change" },
-    Writing { path: "/api/v1/store/examine", summary: "Try the store", takes: false, answer: "Diagnosis" },
+    DescribedWrite {
+        path: "/api/v1/jobs/{job}/trigger",
+        summary: "Run the current slot here",
+        takes: true,
+        answer: "Change",
+    },
+    DescribedWrite {
+        path: "/api/v1/jobs/{job}/pause",
+        summary: "Start no slot of the job",
+        takes: true,
+        answer: "Change",
+    },
+    DescribedWrite { path: "/api/v1/jobs/{job}/resume", summary: "End the pause", takes: true, answer: "Change" },
+    DescribedWrite { path: "/api/v1/store/examine", summary: "Try the store", takes: false, answer: "Diagnosis" },
 ];

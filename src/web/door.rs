@@ -15,7 +15,7 @@ use hyper_util::service::TowerToHyperService;
 use crate::web::asking::Peer;
 use crate::web::gzip;
 use crate::web::headers::secure;
-use crate::web::pages::Ask;
+use crate::web::pages::PageRequest;
 use crate::web::problem::{Problem, wants_page, written};
 use crate::web::routes::{Matched, router};
 use crate::web::site::Site;
@@ -56,7 +56,8 @@ impl Door {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let uri = below(&self.site.http.base_path, request.uri()).unwrap_or_default();
-        let reads_pages = wants_page(request.headers()).then(|| Ask::of(&self.site, &uri, request.headers(), None));
+        let reads_pages =
+            wants_page(request.headers()).then(|| PageRequest::of(&self.site, &uri, request.headers(), None));
         let small = gzip::is_read(request.headers());
         let answered = tokio::time::timeout(LONGEST, self.pass(ends, request)).await;
         let late = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timeout", "it took longer than 10 s");

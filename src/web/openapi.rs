@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::web::described::{FORMS, Form, READINGS, Reading, WRITINGS, Writing};
+use crate::web::described::{DescribedRead, DescribedWrite, FORMS, Form, READINGS, WRITINGS};
 
 /// The description. `base` is the address below which everything is.
 pub(super) fn document(base: &str) -> Value {
@@ -67,7 +67,7 @@ fn problem() -> Value {
     json!({ "description": "why not, with a word in type", "content": content })
 }
 
-fn post(write: &Writing) -> Value {
+fn post(write: &DescribedWrite) -> Value {
     let sign = json!({ "name": "X-Cronward", "in": "header", "required": true, "schema": { "type": "string", "enum": ["1"] } });
     let parameters: Vec<Value> = of_path(write.path).chain([sign]).collect();
     let answer = json!({ "application/json": { "schema": kind(write.answer) } });
@@ -91,7 +91,7 @@ fn post(write: &Writing) -> Value {
     } })
 }
 
-fn path(read: &Reading) -> Value {
+fn path(read: &DescribedRead) -> Value {
     let of_query = read.query.iter().map(|(name, of)| json!({ "name": name, "in": "query", "schema": kind(of) }));
     let content = match read.answer {
         Form::Json(of) => json!({ "application/json": { "schema": kind(of) } }),

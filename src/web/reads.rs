@@ -28,7 +28,7 @@ pub(super) struct Reads {
 }
 
 /// A look into the store, and its seat.
-pub(super) struct Look<'a> {
+pub(super) struct BoundedRead<'a> {
     pub(super) session: Arc<AdminSession>,
     _seat: SemaphorePermit<'a>,
 }
@@ -39,18 +39,18 @@ impl Reads {
     }
 
     /// Asks for the time and for the jobs, unless that was done within the last second.
-    pub(super) async fn begin(&self, store: &Arc<dyn Store>) -> Result<Look<'_>, Problem> {
+    pub(super) async fn begin(&self, store: &Arc<dyn Store>) -> Result<BoundedRead<'_>, Problem> {
         let seat = self.seats.acquire().await.map_err(|_| Problem::not_found())?;
         let mut known = self.known.lock().await;
         let is_fresh = |at: Mono| self.clock.now().mono.since(at) < FRESH;
         if let Some((_, session)) = known.as_ref().filter(|(at, _)| is_fresh(*at)) {
-            return Ok(Look { session: Arc::clone(session), _seat: seat });
+            return Ok(BoundedRead { session: Arc::clone(session), _seat: seat });
         }
         let specs = self.board.specs();
         let session = AdminSession::planned(Arc::clone(store), &specs, "cronward jobs".to_owned()).await?;
         let session = Arc::new(session);
         *known = Some((self.clock.now().mono, Arc::clone(&session)));
-        Ok(Look { session, _seat: seat })
+        Ok(BoundedRead { session, _seat: seat })
     }
 }
 

@@ -33,7 +33,7 @@ const LATER: u64 = 10;
 const LONGEST: Duration = Duration::from_secs(3_600);
 
 /// One stream, until it is dropped.
-struct Listener {
+struct SseClient {
     site: Arc<Site>,
     patches: Receiver<Arc<Patch>>,
     /// What is still to be told.
@@ -43,7 +43,7 @@ struct Listener {
     ended: bool,
 }
 
-impl Drop for Listener {
+impl Drop for SseClient {
     fn drop(&mut self) {
         self.site.streams.leave();
     }
@@ -67,7 +67,7 @@ pub(super) async fn events(
     }
     // What the browser heard last is newer than what the page was made with.
     let heard = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::to_owned).or(query.after);
-    let listener = Listener::new(site, heard.as_deref());
+    let listener = SseClient::new(site, heard.as_deref());
     let frames = stream::unfold(listener, |mut listener| async move {
         let frame = listener.next().await?;
         Some((Ok::<_, Infallible>(Bytes::from(frame)), listener))
@@ -81,7 +81,7 @@ pub(super) async fn events(
     Ok((headers, Body::from_stream(frames)).into_response())
 }
 
-impl Listener {
+impl SseClient {
     fn new(site: Arc<Site>, heard: Option<&str>) -> Self {
         let board = &site.sources.board;
         let (patches, since) = board.watch_after(heard);

@@ -18,7 +18,7 @@ use crate::text::message;
 /// How a message stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
-enum Stage {
+enum MessageStage {
     Sending {
         node: NodeName,
         #[serde(rename = "until_ms", with = "chrono::serde::ts_milliseconds")]
@@ -32,7 +32,7 @@ enum Stage {
     GivenUp,
 }
 
-impl Stage {
+impl MessageStage {
     /// What goes first where there are too many.
     const fn rank(&self) -> u8 {
         match self {
@@ -49,7 +49,7 @@ struct StoredMessage {
     subject: String,
     sink: String,
     #[serde(flatten)]
-    stage: Stage,
+    stage: MessageStage,
     /// Of the claim that was granted last, or of the one that told it.
     token: Token,
     tries: u32,
@@ -70,10 +70,10 @@ impl StoredMessage {
     /// The same for people; none where it is told.
     fn untold(&self, topic: &Topic, now: DateTime<Utc>) -> Option<UntoldMessage> {
         let stage = match &self.stage {
-            Stage::Told => return None,
-            Stage::GivenUp => UntoldStage::GivenUp,
-            Stage::Waiting { until } => UntoldStage::Waiting { remaining: between(now, *until) },
-            Stage::Sending { node, until } => {
+            MessageStage::Told => return None,
+            MessageStage::GivenUp => UntoldStage::GivenUp,
+            MessageStage::Waiting { until } => UntoldStage::Waiting { remaining: between(now, *until) },
+            MessageStage::Sending { node, until } => {
                 UntoldStage::Sending { by: node.clone(), remaining: between(now, *until) }
             }
         };
@@ -143,7 +143,7 @@ impl MessageStep {
         self.state.messages.iter_mut().find(|message| message.is_of(key))
     }
 
-    fn add(&mut self, key: &MessageKey, token: Token, stage: Stage, error: Option<String>) {
+    fn add(&mut self, key: &MessageKey, token: Token, stage: MessageStage, error: Option<String>) {
         let (subject, sink, now) = (key.subject().to_owned(), key.sink().to_owned(), self.now);
         self.state.messages.push(StoredMessage {
             subject,
@@ -161,27 +161,27 @@ impl MessageStep {
     /// Claims a message ([`crate::store::Store::tell`]).
     pub(in crate::store) fn tell(&mut self, key: &MessageKey, by: &NodeName, token: Token, lease: Duration) -> Telling {
         let (now, until) = (self.now, later(self.now, lease));
-        let sending = |until| Stage::Sending { node: by.clone(), until };
+        let sending = |until| MessageStage::Sending { node: by.clone(), until };
         let Some(known) = self.known(key) else {
             self.add(key, token, sending(until), None);
             return Telling::Yours { tries: 1, first: now };
         };
         let own = known.token == token;
         match &known.stage {
-            Stage::Told => return Telling::Told { at: known.changed },
-            Stage::GivenUp => return Telling::GivenUp { at: known.changed },
-            Stage::Waiting { until } if own || *until > now => {
+            MessageStage::Told => return Telling::Told { at: known.changed },
+            MessageStage::GivenUp => return Telling::GivenUp { at: known.changed },
+            MessageStage::Waiting { until } if own || *until > now => {
                 return Telling::Later { remaining: between(now, *until) };
             }
             // The same claim: it lasts for its lease from now on, never shorter.
-            Stage::Sending { until: lapses, .. } if own => {
+            MessageStage::Sending { until: lapses, .. } if own => {
                 let until = until.max(*lapses);
                 known.stage = sending(until);
             }
-            Stage::Sending { node, until: lapses } if *lapses > now => {
+            MessageStage::Sending { node, until: lapses } if *lapses > now => {
                 return Telling::Theirs { by: node.clone(), remaining: between(now, *lapses) };
             }
-            Stage::Sending { .. } | Stage::Waiting { .. } => {
+            MessageStage::Sending { .. } | MessageStage::Waiting { .. } => {
                 known.tries = known.tries.saturating_add(1);
                 known.stage = sending(until);
             }
@@ -195,9 +195,9 @@ impl MessageStep {
     pub(in crate::store) fn told(&mut self, key: &MessageKey, token: Token, delivery: &Delivery) -> DeliveryReply {
         let now = self.now;
         let (stage, error) = match delivery {
-            Delivery::Delivered => (Stage::Told, None),
-            Delivery::Again { after, error } => (Stage::Waiting { until: later(now, *after) }, Some(error)),
-            Delivery::GaveUp { error } => (Stage::GivenUp, Some(error)),
+            Delivery::Delivered => (MessageStage::Told, None),
+            Delivery::Again { after, error } => (MessageStage::Waiting { until: later(now, *after) }, Some(error)),
+            Delivery::GaveUp { error } => (MessageStage::GivenUp, Some(error)),
         };
         let error = error.map(|error: &String| message(error, LONGEST_REASON));
         let Some(known) = self.known(key) else {
@@ -207,11 +207,11 @@ impl MessageStep {
         };
         let own = known.token == token;
         let changes = match known.stage {
-            Stage::Told => false,
+            MessageStage::Told => false,
             // What was sent was sent, whoever has the claim by now.
-            _ if stage == Stage::Told => true,
-            Stage::Sending { .. } => own,
-            Stage::Waiting { .. } | Stage::GivenUp => false,
+            _ if stage == MessageStage::Told => true,
+            MessageStage::Sending { .. } => own,
+            MessageStage::Waiting { .. } | MessageStage::GivenUp => false,
         };
         if changes {
             (known.stage, known.error, known.token, known.changed) = (stage, error, token, now);

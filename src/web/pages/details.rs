@@ -23,9 +23,9 @@ use crate::schedule::Timetable;
 use crate::slot::{Slot, SlotKey, SlotRecord};
 use crate::store::Finding;
 use crate::web::asking::Asking;
-use crate::web::pages::ask::Ask;
 use crate::web::pages::cluster::{LocksPage, StorePage};
 use crate::web::pages::job::{JobMaterial, JobPage};
+use crate::web::pages::request::PageRequest;
 use crate::web::pages::slot::{RunPage, SlotMaterial, SlotPage};
 use crate::web::problem::Problem;
 use crate::web::{csrf, form};
@@ -39,7 +39,7 @@ const HORIZON: Duration = Duration::from_secs(5 * 366 * 86_400);
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// `/jobs/{job}`.
-pub(in crate::web) async fn job(ask: Ask, Path(job): Path<String>) -> Result<Response, Problem> {
+pub(in crate::web) async fn job(ask: PageRequest, Path(job): Path<String>) -> Result<Response, Problem> {
     let name = named(&job)?;
     let shown = ask.site.sources.board.read(0).await;
     let look = ask.site.reads.begin(&ask.site.sources.store).await?;
@@ -71,7 +71,10 @@ pub(in crate::web) async fn job(ask: Ask, Path(job): Path<String>) -> Result<Res
 }
 
 /// `/jobs/{job}/{slot}`.
-pub(in crate::web) async fn slot(ask: Ask, Path((job, slot)): Path<(String, String)>) -> Result<Response, Problem> {
+pub(in crate::web) async fn slot(
+    ask: PageRequest,
+    Path((job, slot)): Path<(String, String)>,
+) -> Result<Response, Problem> {
     let wanted = reference(&format!("{job}@{slot}"))?;
     let shown = ask.site.sources.board.look(0);
     let look = ask.site.reads.begin(&ask.site.sources.store).await?;
@@ -98,7 +101,7 @@ pub(in crate::web) async fn slot(ask: Ask, Path((job, slot)): Path<(String, Stri
 
 /// `/jobs/{job}/{slot}/runs/{attempt}`; with `?raw` the text alone.
 pub(in crate::web) async fn run(
-    ask: Ask,
+    ask: PageRequest,
     Path((job, slot, attempt)): Path<(String, String, u32)>,
 ) -> Result<Response, Problem> {
     let wanted = reference(&format!("{job}@{slot}"))?;
@@ -133,7 +136,7 @@ fn raw(record: &SlotRecord, attempt: u32) -> Result<Response, Problem> {
 }
 
 /// `/go?at=billing@-1`, as commands read it; `/go?job=J&hour=KEY`, as the grid asks.
-pub(in crate::web) async fn go(ask: Ask) -> Result<Response, Problem> {
+pub(in crate::web) async fn go(ask: PageRequest) -> Result<Response, Problem> {
     let look = ask.site.reads.begin(&ask.site.sources.store).await?;
     let path = match (ask.asked("at"), ask.asked("job"), ask.asked("hour")) {
         (Some(at), _, _) => {
@@ -155,7 +158,7 @@ pub(in crate::web) async fn go(ask: Ask) -> Result<Response, Problem> {
 }
 
 /// `/locks`.
-pub(in crate::web) async fn locks(ask: Ask) -> Result<Response, Problem> {
+pub(in crate::web) async fn locks(ask: PageRequest) -> Result<Response, Problem> {
     let shown = ask.site.sources.board.look(0);
     let tell = ask.tell(&shown);
     let look = ask.site.reads.begin(&ask.site.sources.store).await?;
@@ -173,13 +176,13 @@ pub(in crate::web) async fn locks(ask: Ask) -> Result<Response, Problem> {
 }
 
 /// `/store`.
-pub(in crate::web) async fn store(ask: Ask) -> Result<Response, Problem> {
+pub(in crate::web) async fn store(ask: PageRequest) -> Result<Response, Problem> {
     store_page(&ask, None).await
 }
 
 /// `POST /store`: what `cronward doctor` finds. It writes trial records and removes them.
 pub(in crate::web) async fn examine(
-    ask: Ask,
+    ask: PageRequest,
     Extension(asking): Extension<Asking>,
     body: Bytes,
 ) -> Result<Response, Problem> {
@@ -192,7 +195,7 @@ pub(in crate::web) async fn examine(
     store_page(&ask, Some(found.findings)).await
 }
 
-async fn store_page(ask: &Ask, findings: Option<Vec<Finding>>) -> Result<Response, Problem> {
+async fn store_page(ask: &PageRequest, findings: Option<Vec<Finding>>) -> Result<Response, Problem> {
     let shown = ask.site.sources.board.read(0).await;
     let frame = ask.frame(&shown, "store", ask.reader.t.frame.store);
     let may = ask.acts() && ask.site.examiner.is_some();

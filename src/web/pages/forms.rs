@@ -7,8 +7,8 @@ use axum::response::{IntoResponse, Response};
 
 use crate::admin::actions::{Undo, Verb};
 use crate::job::JobName;
-use crate::web::pages::ask::Ask;
 use crate::web::pages::plain::ActPage;
+use crate::web::pages::request::PageRequest;
 use crate::web::pages::slot::sentence;
 use crate::web::pages::state::Shown;
 use crate::web::problem::Problem;
@@ -26,7 +26,7 @@ pub(in crate::web) struct Typed<'a> {
 
 /// `/jobs/{job}/{slot}/{action}`.
 pub(in crate::web) async fn of_slot(
-    ask: Ask,
+    ask: PageRequest,
     Path((job, slot, action)): Path<(String, String, String)>,
 ) -> Result<Response, Problem> {
     let verb = Verb::named(&action).filter(|verb| !verb.is_of_job()).ok_or_else(Problem::not_found)?;
@@ -36,7 +36,7 @@ pub(in crate::web) async fn of_slot(
 }
 
 /// `/jobs/{job}/pause`, and the others of a job.
-pub(in crate::web) async fn of_job(ask: Ask, Path(job): Path<String>, uri: Uri) -> Result<Response, Problem> {
+pub(in crate::web) async fn of_job(ask: PageRequest, Path(job): Path<String>, uri: Uri) -> Result<Response, Problem> {
     let word = uri.path().rsplit('/').next().unwrap_or_default();
     let verb = Verb::named(word).ok_or_else(Problem::not_found)?;
     let unknown = |error: String| Problem::new(StatusCode::NOT_FOUND, "not-found", error);
@@ -48,20 +48,25 @@ pub(in crate::web) async fn of_job(ask: Ask, Path(job): Path<String>, uri: Uri) 
     form(&ask, verb, target).await
 }
 
-async fn form(ask: &Ask, verb: Verb, target: ActionTarget) -> Result<Response, Problem> {
+async fn form(ask: &PageRequest, verb: Verb, target: ActionTarget) -> Result<Response, Problem> {
     let operations = ask.site.sources.operations.as_deref().ok_or_else(Problem::not_found)?;
     let look = operations.look(&WantedAction { verb, target, past: true, until: None }).await?;
     ask.page(&page(ask, verb, &look, None))
 }
 
 /// The form once more, with what was typed and why that was not taken.
-pub(in crate::web) fn again(ask: &Ask, verb: Verb, look: &Prospect, typed: &Typed<'_>) -> Result<Response, Problem> {
+pub(in crate::web) fn again(
+    ask: &PageRequest,
+    verb: Verb,
+    look: &Prospect,
+    typed: &Typed<'_>,
+) -> Result<Response, Problem> {
     let mut response = ask.page(&page(ask, verb, look, Some(typed)))?;
     *response.status_mut() = if typed.changed { StatusCode::CONFLICT } else { StatusCode::BAD_REQUEST };
     Ok(response.into_response())
 }
 
-fn page(ask: &Ask, verb: Verb, look: &Prospect, typed: Option<&Typed<'_>>) -> ActPage {
+fn page(ask: &PageRequest, verb: Verb, look: &Prospect, typed: Option<&Typed<'_>>) -> ActPage {
     let (t, word) = (ask.reader.t, verb.as_str());
     let shown = ask.site.sources.board.look(0);
     let tell = ask.tell(&shown);

@@ -7,7 +7,6 @@
 //! - `home`, `job`, `slot`, `cluster`, `plain` are the pages as values, which `src/web/templates` writes out. They read nothing.
 //! - Nothing of a user's text reaches a page but escaped, and no page has a script or a style of its own.
 
-mod ask;
 mod assets;
 mod chart;
 mod cluster;
@@ -25,6 +24,7 @@ mod output;
 mod palette;
 mod plain;
 mod reader;
+mod request;
 mod runs;
 mod slot;
 mod state;
@@ -33,12 +33,12 @@ mod tests;
 mod texts;
 mod views;
 
-pub(super) use ask::Ask;
 #[cfg(test)]
 pub(super) use assets::stylesheet;
 pub(super) use assets::{icon, serve as asset};
 pub(super) use details::{examine, go, job, locks, run, slot, store};
 pub(super) use forms::{Typed, again, of_job as job_form, of_slot as slot_form};
+pub(super) use request::PageRequest;
 #[cfg(test)]
 pub(super) use tests::snapshot as shown;
 pub(super) use views::{activity, help, home, login, nodes};

@@ -22,14 +22,14 @@ use crate::web::tokens::{Bearer, Way};
 
 /// One request.
 #[derive(Debug)]
-pub(in crate::web) struct Ask {
+pub(in crate::web) struct PageRequest {
     pub(in crate::web) site: Arc<Site>,
     pub(super) reader: Reader,
     pub(super) setting: Setting,
     pub(super) query: Vec<(String, String)>,
 }
 
-impl FromRequestParts<Arc<Site>> for Ask {
+impl FromRequestParts<Arc<Site>> for PageRequest {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, site: &Arc<Site>) -> Result<Self, Infallible> {
@@ -37,7 +37,7 @@ impl FromRequestParts<Arc<Site>> for Ask {
     }
 }
 
-impl Ask {
+impl PageRequest {
     /// Of a request below the base.
     pub(in crate::web) fn of(site: &Arc<Site>, uri: &Uri, headers: &HeaderMap, bearer: Option<&Bearer>) -> Self {
         let reader = Reader::of(uri, headers);

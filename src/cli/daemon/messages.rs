@@ -6,18 +6,14 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::services::Surroundings;
 use crate::cli::failure::Failure;
 use crate::cli::launching::launcher;
-use crate::cli::store_args::StoreAddress;
-use crate::clock::Clock;
 use crate::config::Config;
-use crate::drive::Entropy;
 use crate::exec::Launcher;
-use crate::job::NodeName;
 #[cfg(feature = "http")]
 use crate::notify::Figures;
 use crate::notify::{LEASE, NoticeEar, Notifier, Receivers, Setup, use_ring};
-use crate::store::Store;
 
 /// Its last messages have five seconds; whoever is slower is not waited for.
 const LONGEST_STOP: Duration = Duration::from_secs(7);
@@ -36,25 +32,20 @@ pub(super) struct RunningMessenger {
 
 impl Messenger {
     /// Reads the secrets of the file's sinks.
-    pub(super) fn prepare(
-        config: &Config,
-        (store, clock, entropy): (&Arc<dyn Store>, &Arc<dyn Clock>, &Entropy),
-        node: &NodeName,
-        address: &StoreAddress,
-    ) -> Result<Self, Failure> {
+    pub(super) fn prepare(around: &Surroundings<'_>) -> Result<Self, Failure> {
         use_ring();
         let notifier = Notifier::new(Setup {
-            store: Arc::clone(store),
-            clock: Arc::clone(clock),
-            token: entropy.token(),
-            launcher: launcher(address),
-            namespace: address.options.namespace.clone(),
-            node: node.clone(),
+            store: Arc::clone(around.store),
+            clock: Arc::clone(around.clock),
+            token: around.entropy.token(),
+            launcher: launcher(around.address),
+            namespace: around.address.options.namespace.clone(),
+            node: around.identity.name.clone(),
             lease: LEASE,
         });
-        let telling = Self { receivers: notifier.receivers(), notifier };
-        telling.taking()(config).map_err(Failure::Configuration)?;
-        Ok(telling)
+        let messenger = Self { receivers: notifier.receivers(), notifier };
+        messenger.taking()(around.config).map_err(Failure::Configuration)?;
+        Ok(messenger)
     }
 
     pub(super) fn ear(&self) -> Arc<NoticeEar> {
