@@ -243,7 +243,7 @@ mod tests {
             Box::pin(async move {
                 let _listening = Listening::begin(&count);
                 onlookers.tell(ChangeHint::Resync);
-                std::future::pending().await
+                std::future::pending::<()>().await;
             })
         }
     }

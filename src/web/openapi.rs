@@ -84,7 +84,7 @@ fn post(write: &DescribedWrite) -> Value {
         "parameters": parameters,
         "requestBody": { "content": { "application/json": { "schema": body } } },
         "responses": {
-            "200": { "description": "it is so now", "content": answer.clone() },
+            "200": { "description": "it is so now", "content": answer },
             "202": { "description": "this node has begun it", "content": answer },
             "default": problem(),
         },
@@ -134,7 +134,7 @@ mod tests {
         if let Some(of) = of.strip_suffix('?') {
             return if value.is_null() {
             } else {
-                faults(value, of, path, found)
+                faults(value, of, path, found);
             };
         }
         if let Some(of) = of.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {

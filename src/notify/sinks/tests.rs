@@ -207,7 +207,7 @@ async fn what_passes_is_tried_again_and_what_does_not_is_given_up() {
         let (url, inbox) = receiver(code, headers, "no").await;
         match (send(WebForm::Webhook, &url, None).await, again) {
             (Receipt::Again { after, .. }, Some(wanted)) => {
-                assert_eq!(after.map(|after| after.as_secs()), wanted, "{code}")
+                assert_eq!(after.map(|after| after.as_secs()), wanted, "{code}");
             }
             (Receipt::Refused(error), None) => assert!(error.contains(&code.to_string()), "{error}"),
             other => panic!("{code}: {other:?}"),

@@ -174,7 +174,7 @@ fn slot(query: &str) -> String {
         acts_off: false,
     };
     let frame = Frame::of(&setting, &reader, Some(&shown), "hours", "billing@2026-11-21T12Z");
-    let tell = teller(&setting, &reader, Some(&Snapshot { store_time: facts.now, ..shown.clone() }));
+    let tell = teller(&setting, &reader, Some(&Snapshot { store_time: facts.now, ..shown }));
     SlotPage::of(frame, material, &tell).render().unwrap()
 }
 
