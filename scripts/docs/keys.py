@@ -20,6 +20,7 @@ READ = {
     "[node]": listed("sections.rs", "NODE"),
     "[store]": listed("sections.rs", "STORE"),
     "[http]": listed("sections.rs", "HTTP"),
+    "[http.tls]": listed("http_section.rs", "TLS"),
     "[http.auth]": listed("http_section.rs", "AUTH"),
     "[http.auth.proxy]": listed("http_section.rs", "PROXY"),
     "[notify.NAME]": set().union(*(listed("sink_section.rs", name) for name in ("COMMON", "WEB", "SIGNED", "MAIL", "EXEC"))),

@@ -30,7 +30,7 @@ mod value;
 pub use context::Environment;
 pub use diagnostic::{Diagnostic, Diagnostics, JsonFinding, Severity};
 pub use file::{LoadError, NotFound, find, lint_file, load, load_job};
-pub use http::{HttpConfig, Objection, ProxyConfig, Role, RoleSource, parse_listen};
+pub use http::{HttpConfig, Objection, ProxyConfig, Role, RoleSource, TlsFiles, parse_listen};
 pub use model::{Config, NodeConfig, StoreConfig};
 pub use network::Network;
 pub use notation::{DurationError, format_duration, parse_duration};

@@ -70,7 +70,7 @@ impl Door {
         self.site.requests.count(route, response.status().as_u16());
         let told = written(response, |status, detail| reads_pages.as_ref()?.problem(status, detail));
         response = gzip::packed(told, small).await;
-        secure(response.headers_mut(), self.site.http.behind_tls_proxy);
+        secure(response.headers_mut(), self.site.http.is_behind_tls());
         response
     }
 

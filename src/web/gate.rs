@@ -45,7 +45,7 @@ impl Gate {
             tokens: RwLock::new(tokens.map(Arc::new)),
             proxy: http.proxy.clone(),
             throttle: Throttle::default(),
-            tls: http.behind_tls_proxy,
+            tls: http.is_behind_tls(),
         })
     }
 

@@ -3,6 +3,7 @@
 //! - `listener` accepts connections within bounds; `door` is what every request passes, whatever it asks for: its size, its host, its
 //!   path, its time, the headers of the answer. `routes` is the one table of what there is and who may ask for it; `gate` says who asks.
 //! - `pages` is the dashboard: HTML, from the board and, for one slot or job, from `reads`; `activity` what happened on this node lately.
+//! - `tls` is the certificate that the port itself shows, where no proxy does.
 //! - `health`, `figures` and `api` answer with what they are given: the node's health, [`Exposition`], the board. `stream` tells what
 //!   changes. None of them asks the store.
 //! - `slots` asks the store for what the board does not keep, through `reads`, a few at once; what was answered is kept for a second
@@ -53,6 +54,7 @@ mod streams;
 #[cfg(test)]
 mod tests;
 mod throttle;
+mod tls;
 mod tokens;
 
 pub use activity::Activity;
@@ -62,4 +64,5 @@ pub use gate::Gate;
 pub use listener::{Listening, listen};
 pub use operations::{Operations, PlannedJobs};
 pub use site::{Site, Sources};
+pub use tls::{Certificate, client_of};
 pub use tokens::{Mint, Tokens, TokensFault};

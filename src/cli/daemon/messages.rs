@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::services::Surroundings;
+use super::surroundings::Surroundings;
 use crate::cli::failure::Failure;
 use crate::cli::launching::launcher;
 use crate::config::Config;

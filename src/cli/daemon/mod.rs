@@ -9,6 +9,7 @@ mod service_manager;
 mod services;
 mod signals;
 mod start;
+mod surroundings;
 
 #[cfg(feature = "http")]
 pub(crate) use port::Serving;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::services::Surroundings;
+use super::surroundings::Surroundings;
 use crate::admin::command_line::CommandLine;
 use crate::admin::doctor::{Needs, examine};
 use crate::board::{Board, BoardSetting};
@@ -17,12 +17,13 @@ use crate::metrics::{Metrics, Notifications, Setting};
 use crate::observe::Observer;
 use crate::observe::view::DoctorView;
 use crate::store::{Store, StoreOptions};
-use crate::web::{self, Activity, Examination, Gate, Listening, Operations, PlannedJobs, Site, Sources};
+use crate::web::{self, Activity, Certificate, Examination, Gate, Listening, Operations, PlannedJobs, Site, Sources};
 
 /// What is needed to serve the port, looked at before anything is started.
 pub(crate) struct Serving {
     http: HttpConfig,
     gate: Arc<Gate>,
+    certificate: Option<Arc<Certificate>>,
     notifications: Option<Arc<dyn Notifications>>,
 }
 
@@ -33,7 +34,9 @@ impl Serving {
             return Err(Failure::Configuration(format!("listen {}; {}", objection.what, objection.hint)));
         }
         let gate = Gate::open(&http).map_err(Failure::Configuration)?;
-        Ok(Self { http, gate: Arc::new(gate), notifications: None })
+        let certificate = http.tls.as_ref().map(Certificate::open).transpose().map_err(Failure::Configuration)?;
+        let (gate, certificate) = (Arc::new(gate), certificate.map(Arc::new));
+        Ok(Self { http, gate, certificate, notifications: None })
     }
 
     /// With figures of the messages that this node sends.
@@ -44,7 +47,7 @@ impl Serving {
 
     /// Gathers what is shown; opens no socket.
     pub(super) fn open(self, around: &Surroundings<'_>) -> Port {
-        let Self { http, gate, notifications } = self;
+        let Self { http, gate, certificate, notifications } = self;
         let (address, clock) = (around.address, around.clock);
         let metrics = Metrics::new(Setting {
             namespace: address.options.namespace.clone(),
@@ -75,7 +78,7 @@ impl Serving {
             expositions: vec![Arc::<Metrics>::clone(&metrics)],
         };
         let (store, site) = (Arc::clone(around.store), Arc::new(Site::new(http, Arc::clone(&gate), sources)));
-        Port { site, gate, planned, metrics, board, activity, store }
+        Port { site, gate, certificate, planned, metrics, board, activity, store }
     }
 }
 
@@ -101,6 +104,7 @@ fn operations(around: &Surroundings<'_>, planned: &Arc<PlannedJobs>) -> Operatio
 pub(super) struct Port {
     site: Arc<Site>,
     gate: Arc<Gate>,
+    certificate: Option<Arc<Certificate>>,
     planned: Arc<PlannedJobs>,
     metrics: Arc<Metrics>,
     board: Arc<Board>,
@@ -124,23 +128,30 @@ impl Port {
         self.metrics.around(store)
     }
 
-    /// Reads the tokens anew, and tells how that went.
+    /// Reads the tokens and the certificate anew, and tells how that went.
     pub(super) fn rereading(&self) -> impl Fn() + Send + Sync + 'static {
-        let gate = Arc::clone(&self.gate);
-        move || match gate.reread() {
-            Ok(None) => {}
-            Ok(Some(count)) => tracing::info!(count, "tokens read"),
-            Err(error) => tracing::error!(%error, "the tokens stay as they were"),
+        let (gate, certificate) = (Arc::clone(&self.gate), self.certificate.clone());
+        move || {
+            match gate.reread() {
+                Ok(None) => {}
+                Ok(Some(count)) => tracing::info!(count, "tokens read"),
+                Err(error) => tracing::error!(%error, "the tokens stay as they were"),
+            }
+            match certificate.as_ref().map(|certificate| certificate.reread()) {
+                None => {}
+                Some(Ok(())) => tracing::info!("certificate read"),
+                Some(Err(error)) => tracing::error!(%error, "the certificate stays as it was"),
+            }
         }
     }
 
     /// Opens the port, and reads for those who look.
     pub(super) fn start(self) -> Listening {
-        let Self { site, metrics, board, store, .. } = self;
+        let Self { site, certificate, metrics, board, store, .. } = self;
         let shown = Arc::clone(&store);
         tokio::spawn(async move { metrics.follow(&*store).await });
         tokio::spawn(async move { board.follow(&*shown).await });
-        web::listen(site)
+        web::listen(site, certificate)
     }
 }
 

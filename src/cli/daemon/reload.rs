@@ -9,7 +9,6 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 
 use super::service_manager::tell;
-use super::start::plan;
 use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, LoadError, StoreConfig};
 use crate::event::Event;
@@ -19,6 +18,13 @@ use crate::store::layer::Rotation;
 
 /// A file that is read for longer is not read: its disk, or the server that it is on, hangs.
 const LONGEST_READ: Duration = Duration::from_secs(30);
+
+/// The jobs are moved out of the file: ten thousand of them are not held twice.
+pub(super) fn plan(config: &mut Config) -> Plan {
+    let (config_hash, job_hashes) = (config.hash(), config.job_hashes());
+    let jobs = std::mem::take(&mut config.jobs).into_values().map(Arc::new).collect();
+    Plan { jobs, config_hash, job_hashes, max_running: config.node.max_running }
+}
 
 /// What a reload needs.
 pub(super) struct Reloader {

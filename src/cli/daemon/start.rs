@@ -9,10 +9,11 @@ use tokio::sync::{mpsc, watch};
 
 #[cfg(feature = "http")]
 use super::port::Serving;
-use super::reload::Reloader;
+use super::reload::{Reloader, plan};
 use super::service_manager::{tell, tell_of};
-use super::services::{Services, Surroundings};
+use super::services::Services;
 use super::signals::{Signals, no_signals};
+use super::surroundings::Surroundings;
 use crate::cli::failure::Failure;
 use crate::cli::launching::launcher;
 use crate::cli::locks::kept_for;
@@ -148,13 +149,6 @@ async fn check_access(store: &dyn Store, plan: &Plan) -> Result<(), Failure> {
         Err(error) if !error.is_transient() => Err(error.into()),
         Ok(_) | Err(_) => Ok(()),
     }
-}
-
-/// The jobs are moved out of the file: ten thousand of them are not held twice.
-pub(super) fn plan(config: &mut Config) -> Plan {
-    let (config_hash, job_hashes) = (config.hash(), config.job_hashes());
-    let jobs = std::mem::take(&mut config.jobs).into_values().map(Arc::new).collect();
-    Plan { jobs, config_hash, job_hashes, max_running: config.node.max_running }
 }
 
 fn identity(node: &NodeConfig, entropy: &Entropy, clock: &dyn Clock) -> Identity {

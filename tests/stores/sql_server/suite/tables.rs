@@ -15,7 +15,7 @@ async fn stores_that_start_together_make_the_tables_once() {
     for answer in answers {
         answer.unwrap();
     }
-    assert_eq!(database.number("SELECT max(version) FROM cronward_schema").await, 7);
+    assert_eq!(database.number("SELECT max(version) FROM cronward_schema").await, 8);
     assert_eq!(database.number("SELECT count(*) FROM cronward_schema").await, 1);
 }
 
