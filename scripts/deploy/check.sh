@@ -116,6 +116,12 @@ page_start() { python3 scripts/docs/run.py "$CRONWARD" docs/getting-started.md; 
 page_readme_zh() { python3 scripts/docs/run.py "$CRONWARD" README.zh-CN.md; }
 page_start_zh() { python3 scripts/docs/run.py "$CRONWARD" docs/zh/getting-started.md; }
 
+# Requests that the description allows, and those that it forbids: no answer is an error of the server, or is not described.
+api() {
+    mkdir -m 700 "$work/api"
+    scripts/deploy/api.sh "$work/api"
+}
+
 migrate() {
     mkdir "$work/migrate"
     scripts/docs/migrate.sh "$work/migrate"
@@ -136,7 +142,7 @@ site() {
 
 # These mostly wait, so they run beside the others, which compute.
 waiting=(page_readme page_start page_readme_zh page_start_zh migrate compose)
-computing=(yaml scripts prometheus kubernetes images packages release rotation exposure proxy reference site)
+computing=(yaml scripts prometheus kubernetes images packages release rotation exposure proxy api reference site)
 all=("${waiting[@]}" "${computing[@]}")
 wanted=("$@")
 [ $# -gt 0 ] || wanted=("${all[@]}")

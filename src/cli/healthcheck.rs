@@ -74,8 +74,8 @@ fn of_url(text: &str) -> Result<Port, Failure> {
         |why: &str| Failure::Usage(format!("--url {shown}: {why}; write something like http://127.0.0.1:9747/"));
     let url = Url::parse(text).ok().ok_or_else(|| wrong("is no address with http"))?;
     if url.scheme() == "https" {
-        let why = "a port with TLS is asked with --config, whose [http.tls] names the certificate to believe";
-        return Err(Failure::Usage(format!("--url {shown}: {why}")));
+        let fix = "write --config with the file whose [http.tls] names the certificate to believe";
+        return Err(Failure::Usage(format!("--url {shown}: a port with TLS is not asked by its address; {fix}")));
     }
     if url.scheme() != "http" {
         return Err(wrong("is no address with http"));

@@ -90,7 +90,7 @@ pub(super) const FORMS: [(&str, &[(&str, &str)]); 28] = [
             ("times", "integer"),
             ("node", "string?"),
             ("attempt", "integer?"),
-            ("decision", "string"),
+            ("what", "string"),
             ("text", "string"),
         ],
     ),

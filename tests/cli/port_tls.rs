@@ -53,7 +53,8 @@ fn free_port() -> u16 {
 fn ask(port: u16, files: &TlsFiles) -> Result<String, std::io::Error> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(files.ca()).unwrap()).unwrap();
-    let versions = ClientConfig::builder_with_provider(Arc::new(default_provider())).with_safe_default_protocol_versions();
+    let versions =
+        ClientConfig::builder_with_provider(Arc::new(default_provider())).with_safe_default_protocol_versions();
     let client = Arc::new(versions.unwrap().with_root_certificates(roots).with_no_client_auth());
     let address = SocketAddr::from(([127, 0, 0, 1], port));
     let session = ClientConnection::new(client, ServerName::from(address.ip())).unwrap();
@@ -72,7 +73,8 @@ fn a_port_with_a_certificate_speaks_tls_alone_and_takes_a_renewed_one_at_hup() {
     let port = free_port();
     let place = place(&first, port);
     let daemon = start(&place);
-    let answer = wait::until("it is alive", || ask(port, &first).ok().filter(|answer| answer.starts_with("HTTP/1.1 200 ")));
+    let answer =
+        wait::until("it is alive", || ask(port, &first).ok().filter(|answer| answer.starts_with("HTTP/1.1 200 ")));
     assert!(answer.contains("strict-transport-security: max-age=31536000"), "{answer}");
     assert!(ask(port, &second).is_err(), "of another authority");
     assert_eq!(place.run(&["healthcheck"]).code, 0);
@@ -137,11 +139,15 @@ fn tokens_may_cross_the_network_where_the_port_speaks_tls() {
         let place = place(&files, 0);
         place.write("tokens", "# nobody\n");
         let jobs = std::fs::read_to_string(place.path().join("jobs.toml")).unwrap();
-        let jobs = jobs.replace("127.0.0.1:0", "0.0.0.0:0").replace("[jobs.", "[http.auth]\ntokens_file = \"tokens\"\n[jobs.");
+        let jobs =
+            jobs.replace("127.0.0.1:0", "0.0.0.0:0").replace("[jobs.", "[http.auth]\ntokens_file = \"tokens\"\n[jobs.");
         place.write("jobs.toml", &if tls { jobs } else { jobs.replace(TLS, "") });
         place.run(&["check"])
     };
     let (plain, spoken) = (open(false), open(true));
-    assert!(plain.code != 0 && plain.stdout.contains("plain-token") | plain.stderr.contains("plain-token"), "{plain:?}");
+    assert!(
+        plain.code != 0 && plain.stdout.contains("plain-token") | plain.stderr.contains("plain-token"),
+        "{plain:?}"
+    );
     assert_eq!(spoken.code, 0, "{spoken:?}");
 }
