@@ -12,7 +12,7 @@ use crate::clock::{Clock, RuntimeClock};
 use crate::drive::timers;
 use crate::error::{Applied, ErrorKind, Op, Reply, StoreError};
 use crate::job::{JobName, JobSpec, NodeName, Program};
-use crate::message::{Delivery, MessageKey};
+use crate::message::{Delivery, MessageKey, Topic};
 use crate::observe::Observer;
 use crate::slot::{Audit, Outcome, OutputTail, Period, RunRecord, Slot, Token, Verdict};
 use crate::store::layer::{Call, Layer, Layered};
@@ -361,7 +361,7 @@ async fn a_message_that_was_given_up_is_a_concern() {
     stage.memory.told(&key, Token::from_bits(1), &gave_up).await.unwrap();
     let shown = stage.filled().await;
     let ConcernKind::Undelivered { job, sink, error } = &shown.concerns[0].what else { panic!("{:?}", shown.concerns) };
-    assert_eq!((job.as_str(), &**sink, &**error), ("push", "ops", "410 Gone"));
+    assert_eq!((job.as_ref().unwrap().as_str(), &**sink, &**error), ("push", "ops", "410 Gone"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -428,4 +428,21 @@ async fn a_job_with_a_slot_each_second_shows_what_those_of_this_hour_have_come_t
     stage.pass(1).await;
     let failed = of(&stage.board.look(24));
     assert_eq!((failed.state, failed.attempts), (CellState::Failed, 3), "the worst first");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_about_the_cluster_that_waits_for_long_is_a_concern_too() {
+    let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    stage.succeed(&slot("push", 14), 1).await;
+    let key = MessageKey::new(Topic::Cluster, "b silent", "ops").unwrap();
+    let node = NodeName::new("a").unwrap();
+    stage.memory.tell(&key, &node, Token::from_bits(1), Duration::from_secs(60)).await.unwrap();
+    assert!(stage.filled().await.concerns.is_empty(), "it was begun just now");
+    let mut watching = stage.board.watch();
+    stage.pass(6 * 60).await;
+    while watching.try_recv().is_ok() {}
+    let shown = stage.board.look(24);
+    let concern = serde_json::to_value(&shown.concerns[..]).unwrap();
+    assert_eq!((&concern[0]["concern"], &concern[0]["sink"]), (&Value::from("undelivered"), &Value::from("ops")));
+    assert!(concern[0]["job"].is_null(), "{concern}");
 }
