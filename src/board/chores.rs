@@ -23,7 +23,8 @@ impl Chore {
     /// What is asked by job; `messages`: also which messages were not delivered.
     pub(super) fn by_job(sheet: &Sheet, messages: bool) -> Vec<Self> {
         let latest = sheet.names().chunks(AT_ONCE).map(|names| Self::Latest(names.to_vec())).collect::<Vec<_>>();
-        let topics: Vec<Topic> = sheet.told_about().filter(|_| messages).map(Topic::from).collect();
+        let topics = sheet.told_about().map(Topic::from).chain([Topic::Cluster]);
+        let topics: Vec<Topic> = topics.filter(|_| messages).collect();
         let untold = topics.chunks(AT_ONCE).map(|topics| Self::Untold(topics.to_vec()));
         latest.into_iter().chain(untold).collect()
     }

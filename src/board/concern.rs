@@ -63,8 +63,8 @@ pub enum ConcernKind {
     },
     /// A message was not delivered.
     Undelivered {
-        /// The job that it is about.
-        job: JobName,
+        /// The job that it is about; null where it is about the cluster.
+        job: Option<JobName>,
         /// To whom.
         sink: String,
         /// Why not, as far as is known.
@@ -132,9 +132,8 @@ impl Concern {
     /// The job that it is about; none where it is the cluster.
     pub fn job(&self) -> Option<&JobName> {
         match &self.what {
-            ConcernKind::Failing { job, .. } | ConcernKind::Late { job, .. } | ConcernKind::Undelivered { job, .. } => {
-                Some(job)
-            }
+            ConcernKind::Failing { job, .. } | ConcernKind::Late { job, .. } => Some(job),
+            ConcernKind::Undelivered { job, .. } => job.as_ref(),
             _ => None,
         }
     }

@@ -94,6 +94,7 @@ impl<'a> Following<'a> {
             ..StoreStanding::default()
         };
         let sheet = Sheet::new(now.wall, board.hours(), board.setting.retention, board.patches.clone());
+        let sheet = sheet.unheard(!standing.tells);
         Self {
             board,
             store,
@@ -155,6 +156,7 @@ impl<'a> Following<'a> {
         if lost {
             self.sheet.doubt(self.now(), true);
         }
+        self.sheet.expire(self.now());
         if self.sheet.is_urgent() {
             let now = self.mono();
             self.urgent_since.get_or_insert(now);
@@ -362,7 +364,8 @@ impl<'a> Following<'a> {
         let idle = self.board.looked_at().map_or(now, |at| at + KEPT).max(now + Duration::from_secs(1));
         // While the store is away nothing else is asked than what the next round does.
         let urgent = self.urgent_since.filter(|_| self.answers).map(|since| since + TOGETHER);
-        let due = [Some(self.round_at), Some(idle), Some(now + to_hour), urgent].into_iter().flatten().min();
+        let expiry = self.sheet.next_expiry().map(|until| now + crate::clock::between(self.now(), until));
+        let due = [Some(self.round_at), Some(idle), Some(now + to_hour), urgent, expiry].into_iter().flatten().min();
         let due = due.map(|due| due.max(now + PAUSE));
         let told = async {
             match changes {

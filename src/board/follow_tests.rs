@@ -12,7 +12,7 @@ use crate::clock::{Clock, RuntimeClock};
 use crate::drive::timers;
 use crate::error::{Applied, ErrorKind, Op, Reply, StoreError};
 use crate::job::{JobName, JobSpec, NodeName, Program};
-use crate::message::{Delivery, MessageKey};
+use crate::message::{Delivery, MessageKey, Topic};
 use crate::observe::Observer;
 use crate::slot::{Audit, Outcome, OutputTail, Period, RunRecord, Slot, Token, Verdict};
 use crate::store::layer::{Call, Layer, Layered};
@@ -53,7 +53,11 @@ impl Stage {
         let clock = Arc::new(RuntimeClock::at("2026-11-20T12:00:00Z".parse().unwrap()));
         let memory = MemoryStore::new(StoreOptions::default(), Arc::clone(&clock) as Arc<dyn Clock>);
         let spec = |(name, schedule): &(&str, &str)| {
-            let period = if *schedule == "* * * * *" { Period::Minute } else { Period::Hour };
+            let period = match *schedule {
+                "* * * * * *" => Period::Tick,
+                "* * * * *" => Period::Minute,
+                _ => Period::Hour,
+            };
             let spec = JobSpec::new(JobName::new(name).unwrap(), *schedule, Program::Direct(Vec::new()));
             Arc::new(JobSpec { period, ..spec })
         };
@@ -95,8 +99,13 @@ impl Stage {
     }
 
     async fn claim(&self, slot: &Slot, token: u128) -> crate::slot::Lease {
-        let (node, ttl) = (NodeName::new("a").unwrap(), Duration::from_secs(60));
-        let request = ClaimRequest::new(slot.clone(), Token::from_bits(token), node, ttl, 3);
+        self.claim_for(slot, token, 60).await
+    }
+
+    async fn claim_for(&self, slot: &Slot, token: u128, seconds: u64) -> crate::slot::Lease {
+        let (node, ttl) = (NodeName::new("a").unwrap(), Duration::from_secs(seconds));
+        let request =
+            ClaimRequest { past: true, ..ClaimRequest::new(slot.clone(), Token::from_bits(token), node, ttl, 3) };
         match self.memory.claim(&request).await.unwrap() {
             Claim::Claimed { attempt, at, .. } => request.granted(attempt, at),
             other => panic!("{other:?}"),
@@ -352,5 +361,88 @@ async fn a_message_that_was_given_up_is_a_concern() {
     stage.memory.told(&key, Token::from_bits(1), &gave_up).await.unwrap();
     let shown = stage.filled().await;
     let ConcernKind::Undelivered { job, sink, error } = &shown.concerns[0].what else { panic!("{:?}", shown.concerns) };
-    assert_eq!((job.as_str(), &**sink, &**error), ("push", "ops", "410 Gone"));
+    assert_eq!((job.as_ref().unwrap().as_str(), &**sink, &**error), ("push", "ops", "410 Gone"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_runs_out_is_told_within_a_second_though_nobody_says_so() {
+    // One whose tick was, and one that an operator started before its own.
+    let stage = Stage::with(&[("push", "0 * * * *"), ("long", "59 * * * *")]).await;
+    stage.filled().await;
+    for (job, token) in [("push", 1), ("long", 2)] {
+        stage.claim_for(&slot(job, 14), token, 6).await;
+        stage.pass_ms(500).await;
+        assert_eq!(cell(&stage.board.look(24), job, 0), CellState::Running, "{job}");
+        stage.pass_ms(5_000).await;
+        assert_eq!(cell(&stage.board.look(24), job, 0), CellState::Running, "{job}");
+        stage.pass_ms(1_500).await;
+        assert_eq!(cell(&stage.board.look(24), job, 0), CellState::Retrying, "{job}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_renewed_costs_no_more_than_a_look_for_each_renewal() {
+    let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    stage.filled().await;
+    let lease = stage.claim_for(&slot("push", 14), 1, 6).await;
+    stage.pass(1).await;
+    let before = stage.meter.inspected.load(Ordering::Relaxed);
+    for _ in 0..15 {
+        stage.pass(2).await;
+        stage.memory.renew(&lease).await.unwrap();
+        stage.board.look(24);
+    }
+    stage.pass(1).await;
+    let looks = stage.meter.inspected.load(Ordering::Relaxed) - before;
+    assert!((1..=20).contains(&looks), "{looks} looks at 15 renewals in half a minute");
+    assert_eq!(cell(&stage.board.look(24), "push", 0), CellState::Running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_with_a_slot_each_second_shows_what_those_of_this_hour_have_come_to_the_worst_first() {
+    let stage = Stage::with(&[("tick", "* * * * * *")]).await;
+    let second = |at: i64| {
+        let start = stage.clock.now().wall + chrono::TimeDelta::seconds(at);
+        let name = JobName::new("tick").unwrap();
+        Slot::new(name, start, start + chrono::TimeDelta::seconds(1)).unwrap()
+    };
+    for back in 1..=200 {
+        stage.succeed(&second(-back), u128::from(back.unsigned_abs())).await;
+    }
+    let shown = stage.filled().await;
+    let of = |shown: &Snapshot| shown.row("tick").unwrap().cells[23];
+    let first = of(&shown);
+    assert_eq!(first.state, CellState::Missed, "since somebody looks nobody runs it: {first:?}");
+    assert!(first.done >= 100 && first.due > first.done, "{first:?}");
+    let watching = stage.board.watch();
+    stage.pass(130).await;
+    drop(watching);
+    let later = of(&stage.board.look(24));
+    assert!(later.due >= first.due + 115, "{first:?} {later:?}: those that came meanwhile count");
+    let current = stage.board.look(24).row("tick").unwrap().view.current.clone().unwrap();
+    let age = stage.clock.now().wall - current.start;
+    assert!(age.num_seconds() <= 12, "{age}");
+    for token in 1_000..1_003 {
+        stage.fail(&second(-30), token).await;
+    }
+    stage.pass(1).await;
+    let failed = of(&stage.board.look(24));
+    assert_eq!((failed.state, failed.attempts), (CellState::Failed, 3), "the worst first");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_about_the_cluster_that_waits_for_long_is_a_concern_too() {
+    let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    stage.succeed(&slot("push", 14), 1).await;
+    let key = MessageKey::new(Topic::Cluster, "b silent", "ops").unwrap();
+    let node = NodeName::new("a").unwrap();
+    stage.memory.tell(&key, &node, Token::from_bits(1), Duration::from_secs(60)).await.unwrap();
+    assert!(stage.filled().await.concerns.is_empty(), "it was begun just now");
+    let mut watching = stage.board.watch();
+    stage.pass(6 * 60).await;
+    while watching.try_recv().is_ok() {}
+    let shown = stage.board.look(24);
+    let concern = serde_json::to_value(&shown.concerns[..]).unwrap();
+    assert_eq!((&concern[0]["concern"], &concern[0]["sink"]), (&Value::from("undelivered"), &Value::from("ops")));
+    assert!(concern[0]["job"].is_null(), "{concern}");
 }

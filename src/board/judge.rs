@@ -117,13 +117,16 @@ fn away(store: &StoreStanding) -> Option<Concern> {
     Some(Concern { since, what: ConcernKind::StoreAway { error: store.error.clone().unwrap_or_default() } })
 }
 
-/// That a message about a job was given up, or waits for long; none where that is no news.
+/// That a message about a job or the cluster was given up, or waits for long; none where that is no news.
 fn undelivered(message: &UntoldMessage, now: DateTime<Utc>) -> Option<Concern> {
-    let Topic::Job(job) = message.key.topic() else { return None };
+    let job = match message.key.topic() {
+        Topic::Job(job) => Some(job.clone()),
+        Topic::Cluster => None,
+    };
     let given_up = message.stage == UntoldStage::GivenUp && now - message.changed < NEWS;
     let waits = message.stage != UntoldStage::GivenUp && now - message.first > SLOW;
     let (sink, error) = (message.key.sink().to_owned(), message.error.clone().unwrap_or_default());
-    let what = ConcernKind::Undelivered { job: job.clone(), sink, error };
+    let what = ConcernKind::Undelivered { job, sink, error };
     (given_up || waits).then_some(Concern { since: message.first, what })
 }
 

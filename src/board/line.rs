@@ -51,6 +51,8 @@ pub(super) struct Line {
     /// Hours whose slots are not kept one by one, by their start.
     folded: BTreeMap<DateTime<Utc>, HourCell>,
     shown: Vec<Shown>,
+    /// The current slot before those of now were read.
+    last_shown: Option<SlotView>,
 }
 
 /// Slots that are to be read.
@@ -79,7 +81,7 @@ fn seconds(from: DateTime<Utc>, to: DateTime<Utc>) -> u32 {
 impl Line {
     pub(super) fn new(job: KnownJob) -> Self {
         let (slots, folded) = (BTreeMap::new(), BTreeMap::new());
-        Self { job, latest: JobLatest::default(), pause: None, slots, folded, shown: Vec::new() }
+        Self { job, latest: JobLatest::default(), pause: None, slots, folded, shown: Vec::new(), last_shown: None }
     }
 
     /// Goes on from what was known of a job of the same name, as far as its slots are the same.
@@ -93,16 +95,17 @@ impl Line {
     }
 
     /// Knows which slots there are in the window, newest first, as far as it does not know them; and forgets what is before it. `all`:
-    /// also those that are older than what is known.
-    pub(super) fn plan(&mut self, window: &Window, all: bool) {
+    /// also those that are older than what is known. Answers whether it has come to what it knows, or to the window's start.
+    pub(super) fn plan(&mut self, window: &Window, now: DateTime<Utc>, all: bool) -> bool {
         let schedule = self.job.timetable.schedule().clone();
-        let mut at = window.end();
-        let mut found = 0;
+        let mut at = self.horizon(window, now);
+        let (mut found, mut met) = (0, true);
         while let Some(tick) = schedule.last_until(at - JUST_BEFORE) {
             let Some(slot) = self.job.timetable.slot_of(tick).filter(|_| tick >= window.start()) else { break };
             let first = schedule.next_after(slot.start() - JUST_BEFORE).unwrap_or(tick);
             found += 1;
-            if (!all && self.slots.contains_key(&slot.key())) || found > window.kept(KEPT) {
+            met = found <= window.kept(KEPT);
+            if (!all && self.slots.contains_key(&slot.key())) || !met {
                 break;
             }
             at = slot.start();
@@ -116,6 +119,36 @@ impl Line {
         }
         self.fold(window);
         self.fill_up(window);
+        met
+    }
+
+    /// The end of the next slot that has a tick to come: of a job with a slot each second, those of the whole hour would leave no room for
+    /// those that were.
+    fn horizon(&self, window: &Window, now: DateTime<Utc>) -> DateTime<Utc> {
+        let next = self.job.timetable.schedule().next_after(now).and_then(|tick| self.job.timetable.slot_of(tick));
+        next.map_or(window.end(), |slot| slot.end().min(window.end()))
+    }
+
+    /// Knows the slots that have come since the newest that is known. Answers which are to be read: until then they are not shown.
+    fn go_on(&mut self, window: &Window, now: DateTime<Utc>) -> Vec<SlotRange> {
+        let newest = self.slots.last_key_value().map(|(key, seen)| (*key, seen.first(*key)));
+        if newest.is_some_and(|(_, first)| first > now) {
+            return Vec::new();
+        }
+        let met = self.plan(window, now, false);
+        let mut wanted = Vec::new();
+        for (key, seen) in self.slots.iter_mut().rev() {
+            if newest.is_some_and(|(newest, _)| *key <= newest) || seen.state != CellState::NotRead {
+                break;
+            }
+            seen.state = CellState::NotDue;
+            wanted.extend((seen.first(*key) <= now).then_some(SlotRange::One(*key)));
+        }
+        // Between what was known and the oldest that is kept now there may be more, of which a sum is read.
+        let gap =
+            window.hours().iter().filter(|hour| !met && newest.is_some_and(|(key, _)| **hour >= hour_of(key.start())));
+        wanted.extend(gap.map(|hour| SlotRange::Hour(*hour)));
+        wanted
     }
 
     /// Keeps no more than it may: the oldest become sums.
@@ -151,8 +184,9 @@ impl Line {
         Some(later(done.or(self.job.known_since)?, after))
     }
 
-    /// Which slots may be the current one. Keeps what was read of those that stay.
+    /// Which slots may be the current one. Keeps what was read of those that stay, and what was shown until the others are read.
     pub(super) fn choose(&mut self, now: DateTime<Utc>) {
+        self.last_shown = self.current().cloned();
         let before = std::mem::take(&mut self.shown);
         let known = |slot: &Slot| before.iter().find(|shown| shown.slot == *slot).and_then(|shown| shown.read.clone());
         self.shown = self.job.current(now).into_iter().map(|slot| Shown { read: known(&slot), slot }).collect();
@@ -229,8 +263,11 @@ impl Line {
         cells
     }
 
-    /// The current slot, once every slot that it may be was read.
+    /// The current slot, once every slot that it may be was read; until then the one before.
     pub(super) fn current(&self) -> Option<&SlotView> {
+        if self.shown.iter().any(|shown| shown.read.is_none()) {
+            return self.last_shown.as_ref();
+        }
         let touched = self.shown.iter().find(|shown| shown.read.as_ref().is_some_and(|(_, touched)| *touched));
         let shown = touched.or(self.shown.last())?;
         let orphaned = self.job.orphaned;
@@ -243,9 +280,10 @@ impl Line {
         unread.map(|shown| SlotRange::One(shown.slot.key()))
     }
 
-    /// The current slots, read or not.
-    pub(super) fn current_slots(&self) -> impl Iterator<Item = SlotRange> {
-        self.shown.iter().map(|shown| SlotRange::One(shown.slot.key()))
+    /// The current slots, read or not; `open`: without those that have their verdict.
+    pub(super) fn current_slots(&self, open: bool) -> impl Iterator<Item = SlotRange> {
+        let settled = |shown: &&Shown| shown.read.as_ref().is_some_and(|(view, _)| view.verdict.is_some());
+        self.shown.iter().filter(move |shown| !open || !settled(shown)).map(|shown| SlotRange::One(shown.slot.key()))
     }
 
     /// What is to be read of an hour that nobody has looked at.
@@ -257,12 +295,13 @@ impl Line {
         unread.chain(sum.map(|_| SlotRange::Hour(hour))).collect()
     }
 
-    /// Slots that may have become something else without anybody saying so: due, and without a verdict. Newest first.
-    pub(super) fn unsettled(&self, now: DateTime<Utc>) -> impl Iterator<Item = SlotRange> {
-        let due = move |key: SlotKey, seen: &Seen| seen.first(key) <= now;
-        let open = |seen: &Seen| !seen.settled && !matches!(seen.state, CellState::Unknown | CellState::NotRead);
-        let open = self.slots.iter().rev().filter(move |(key, seen)| due(**key, seen) && open(seen));
-        open.map(|(key, _)| SlotRange::One(*key))
+    /// Slots that may have become something else without anybody saying so: due, or begun before, and without a verdict. Newest first.
+    pub(super) fn unsettled(&self) -> impl Iterator<Item = SlotRange> {
+        let idle = |seen: &Seen| matches!(seen.state, CellState::Unknown | CellState::NotRead | CellState::NotDue);
+        let open = self.slots.iter().rev().filter(move |(_, seen)| !seen.settled && !idle(seen));
+        let going = |sum: &HourCell| matches!(sum.state, CellState::Running | CellState::Retrying | CellState::Pending);
+        let sums = self.folded.iter().rev().filter(move |(_, sum)| going(sum));
+        open.map(|(key, _)| SlotRange::One(*key)).chain(sums.map(|(hour, _)| SlotRange::Hour(*hour)))
     }
 
     /// What is to be read when something happened at the slot; nothing where it is not shown.
@@ -301,8 +340,8 @@ impl Line {
         }
     }
 
-    /// What has become due since it was looked at is waited for from now on.
-    pub(super) fn pass(&mut self, now: DateTime<Utc>) {
+    /// What has become due since it was looked at is waited for from now on. Answers which slots have come, to be read.
+    pub(super) fn pass(&mut self, window: &Window, now: DateTime<Utc>) -> Vec<SlotRange> {
         for (key, seen) in &mut self.slots {
             if seen.state == CellState::NotDue && seen.first(*key) <= now {
                 seen.state = CellState::Pending;
@@ -310,6 +349,12 @@ impl Line {
                 seen.state = CellState::NotDue;
             }
         }
+        if self.shown.iter().all(|shown| shown.slot.end() <= now) {
+            self.choose(now);
+        }
+        let mut wanted = self.go_on(window, now);
+        wanted.extend(self.unread_current());
+        wanted
     }
 }
 

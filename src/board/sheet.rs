@@ -14,9 +14,10 @@ use crate::board::line::{Line, OF_AN_HOUR, ReadAt, SlotRange};
 use crate::board::patch::{CellsPatch, HoursPatch, JobsPatch, Patches, RowPatch, RowsPatch};
 use crate::board::window::{Window, hour_of};
 use crate::board::{BoardRow, HourCell};
+use crate::clock::later;
 use crate::job::JobName;
 use crate::observe::view::{JobView, LatestView, PauseView};
-use crate::slot::{JobLatest, Slot, SlotKey, SlotRecord};
+use crate::slot::{JobLatest, Mark, Slot, SlotKey, SlotRecord};
 use crate::store::{NodeEntry, Pause};
 
 /// Slots that one call asks for.
@@ -44,6 +45,10 @@ pub(super) struct Sheet {
     unread: Vec<DateTime<Utc>>,
     /// What may still be read of older hours with many slots.
     budget: usize,
+    /// Slots that are leased, and until when: nobody says that a lease has run out.
+    leases: BTreeMap<(JobName, SlotKey), DateTime<Utc>>,
+    /// The store tells nothing: what may begin at any time is looked at as well.
+    silent: bool,
     /// What could not be used of the registry.
     pub(super) warnings: Vec<String>,
     pub(super) patches: Patches,
@@ -62,9 +67,16 @@ impl Sheet {
             filling: BTreeSet::new(),
             unread,
             budget: OLDER,
+            leases: BTreeMap::new(),
+            silent: false,
             warnings: Vec::new(),
             patches,
         }
+    }
+
+    /// The same of a store that does not tell what changes.
+    pub(super) fn unheard(self, silent: bool) -> Self {
+        Self { silent, ..self }
     }
 
     pub(super) fn rows(&self) -> impl Iterator<Item = &Arc<BoardRow>> {
@@ -104,7 +116,7 @@ impl Sheet {
                 Some((was, row)) => (line.after(was), Some(row)),
                 None => (line, None),
             };
-            line.plan(&self.window, false);
+            line.plan(&self.window, now, false);
             line.choose(now);
             let want = |span| (name.clone(), span);
             self.urgent.extend(line.unread_current().map(want));
@@ -128,7 +140,7 @@ impl Sheet {
         let names = self.names();
         for name in &names {
             if let Some((line, _)) = self.lines.get_mut(name) {
-                line.pass(now);
+                self.urgent.extend(line.pass(&self.window, now).into_iter().map(|span| (name.clone(), span)));
             }
         }
         self.refresh(names.iter(), now);
@@ -142,7 +154,7 @@ impl Sheet {
         self.unread = new.chain(std::mem::take(&mut self.unread)).collect();
         self.window = window;
         for (name, (line, _)) in &mut self.lines {
-            line.plan(&self.window, deeper);
+            line.plan(&self.window, now, deeper);
             line.choose(now);
             self.urgent.extend(line.unread_current().map(|span| (name.clone(), span)));
         }
@@ -162,16 +174,33 @@ impl Sheet {
         let hour = hour_of(now);
         let mut open = 0;
         for (name, (line, _)) in &self.lines {
-            let current = line.current_slots().filter(|_| all).chain(line.unread_current());
+            let current = line.current_slots(!all).filter(|_| all || self.silent).chain(line.unread_current());
             self.urgent.extend(current.map(|span| (name.clone(), span)));
-            for span in line.unsettled(now) {
-                let past = matches!(span, SlotRange::One(key) if key.start() < hour);
+            for span in line.unsettled() {
+                let past = match span {
+                    SlotRange::One(key) => key.start() < hour,
+                    SlotRange::Hour(_) => true,
+                };
                 open += usize::from(past);
                 if !past || open <= OPEN {
                     self.urgent.insert((name.clone(), span));
                 }
             }
         }
+    }
+
+    /// Leases that have run out by now, where nobody has said what came of them, are looked at.
+    pub(super) fn expire(&mut self, now: DateTime<Utc>) {
+        let over = self.leases.iter().filter(|(_, until)| **until <= now).map(|(slot, _)| slot.clone());
+        for (job, key) in over.collect::<Vec<_>>() {
+            self.touch(&job, key);
+            self.leases.remove(&(job, key));
+        }
+    }
+
+    /// When the first lease runs out.
+    pub(super) fn next_expiry(&self) -> Option<DateTime<Utc>> {
+        self.leases.values().min().copied()
     }
 
     /// Whether something happened that was not looked at.
@@ -233,6 +262,13 @@ impl Sheet {
         for ((job, span), slots) in batch {
             let read: Vec<SlotRecord> = records.by_ref().take(slots.len()).collect();
             let Some((line, _)) = self.lines.get_mut(job) else { continue };
+            for record in &read {
+                let slot = (job.clone(), record.slot.key());
+                match &record.mark {
+                    Mark::Leased { remaining, .. } => drop(self.leases.insert(slot, later(now, *remaining))),
+                    _ => drop(self.leases.remove(&slot)),
+                }
+            }
             match span {
                 SlotRange::One(_) => read.iter().for_each(|record| {
                     line.take(record, reading);

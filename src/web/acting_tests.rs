@@ -108,6 +108,7 @@ impl Port {
             namespace: "prod".to_owned(),
             board: Board::standing(crate::web::pages::shown()),
             store: Arc::clone(&scene.store),
+            scheme: "memory".to_owned(),
             activity: Arc::new(Activity::new(Arc::new(scene.clock.clone()))),
             node: crate::admin::fixture::node("a"),
             operations: Some(Arc::new(operations)),

@@ -42,6 +42,8 @@ pub struct Sources {
     pub board: Arc<Board>,
     /// The store, for what the board does not keep.
     pub store: Arc<dyn Store>,
+    /// What the store's url begins with: by that it is known how the store names what it keeps.
+    pub scheme: String,
     /// What happened on this node.
     pub activity: Arc<Activity>,
     /// This node.

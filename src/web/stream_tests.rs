@@ -26,6 +26,7 @@ fn site() -> Arc<Site> {
     let sources = Sources {
         store: Arc::new(MemoryStore::new(StoreOptions::default(), Arc::clone(&clock))),
         activity: Arc::new(Activity::new(Arc::clone(&clock))),
+        scheme: "memory".to_owned(),
         node: "a".parse().unwrap(),
         operations: None,
         examination: None,

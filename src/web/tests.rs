@@ -124,6 +124,7 @@ impl Stand {
             operations: Some(Arc::new(operations)),
             examination: None,
             store: kept,
+            scheme: "redis".to_owned(),
             expositions: vec![Arc::new(OneFigure)],
         };
         let site = Arc::new(Site::new(http, Arc::clone(&gate), sources));
@@ -496,6 +497,20 @@ async fn a_store_that_is_away_is_told_of_and_why_stands_in_the_log_alone() {
     assert_eq!((jobs.status, jobs.header("retry-after")), (503, "10"));
     let store = stand.get("/api/v1/store", &[]).await;
     assert_eq!((store.status, &store.json()["error"]), (200, &Value::from("connection refused")));
+}
+
+#[tokio::test]
+async fn the_page_of_a_slot_names_the_keys_of_the_store_where_it_has_some() {
+    let stand = Stand::new(HttpConfig::default());
+    let page = stand.get("/jobs/push/2026-11-21T15Z", &[("accept", "text/html")]).await;
+    assert_eq!(page.status, 200);
+    for key in ["cronward:prod:{push@2026-11-21T15Z}", "cronward:prod:{push@2026-11-21T15Z}:attempts"] {
+        assert!(page.body.contains(&format!("<code>{key}</code>")), "{key}: {}", page.body);
+    }
+    let sources = Sources { scheme: "memory".to_owned(), ..stand.site.sources.clone() };
+    let door = Door::of(Arc::new(Site::new(HttpConfig::default(), Arc::clone(&stand.gate), sources)));
+    let page = Stand { door, ..stand }.get("/jobs/push/2026-11-21T15Z", &[("accept", "text/html")]).await;
+    assert!(page.status == 200 && !page.body.contains("Kept in the store as"), "{}", page.body);
 }
 
 #[tokio::test]

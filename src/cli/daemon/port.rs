@@ -71,6 +71,7 @@ impl Serving {
             namespace: address.options.namespace.to_string(),
             board: Arc::clone(&board),
             store: Arc::clone(around.store),
+            scheme: address.url.split(':').next().unwrap_or_default().to_owned(),
             activity: Arc::clone(&activity),
             node: around.identity.name.clone(),
             operations: Some(Arc::new(operations(around, &planned))),

@@ -17,17 +17,18 @@ use crate::admin::command_line::CommandLine;
 use crate::admin::lookup::{self, SlotRef};
 use crate::admin::{AdminError, KnownJob, ticks, why};
 use crate::clock::later;
-use crate::job::JobName;
+use crate::job::{JobName, Namespace};
 use crate::observe::view::{LockView, SlotView, TickView};
 use crate::schedule::Timetable;
 use crate::slot::{Slot, SlotKey, SlotRecord};
-use crate::store::Finding;
+use crate::store::{Finding, where_kept};
 use crate::web::asking::Asking;
 use crate::web::pages::cluster::{LocksPage, StorePage};
 use crate::web::pages::job::{JobMaterial, JobPage};
 use crate::web::pages::request::PageRequest;
 use crate::web::pages::slot::{RunPage, SlotMaterial, SlotPage};
 use crate::web::problem::Problem;
+use crate::web::site::{Site, Sources};
 use crate::web::{csrf, form};
 
 /// Slots on the page of a job.
@@ -93,10 +94,18 @@ pub(in crate::web) async fn slot(
         did: ask.asked("did").map(str::to_owned),
         acts: offered.iter().map(|verb| verb.as_str()).collect(),
         acts_off: ask.acts() && away,
+        kept: kept(&ask.site, &facts.record.slot),
         facts: &facts,
     };
     let frame = ask.frame(&shown, "hours", facts.record.slot.to_string());
     ask.page(&SlotPage::of(frame, material, &ask.tell(&shown)))
+}
+
+/// Where the store keeps what is known of a slot, as `cronward show` has it.
+fn kept(site: &Site, slot: &Slot) -> Vec<(String, &'static str)> {
+    let Sources { scheme, store, namespace, .. } = &site.sources;
+    let namespace = Namespace::new(namespace.as_str());
+    namespace.map_or_else(|_| Vec::new(), |namespace| where_kept(scheme, store.location(), &namespace, slot))
 }
 
 /// `/jobs/{job}/{slot}/runs/{attempt}`; with `?raw` the text alone.

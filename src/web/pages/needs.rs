@@ -32,9 +32,8 @@ fn line(concern: &Concern, acts: bool, tell: &Teller) -> Need {
         ConcernKind::Late { job, alert_after, .. } => {
             of_job(job, (tell.t.needs.late)(&tell.span(*alert_after)), Shown::Missed, tell)
         }
-        ConcernKind::Undelivered { job, sink, error } => {
-            let error = crate::text::message(error, 200);
-            of_job(job, format!("{}: {error}", (tell.t.needs.undelivered)(sink)), Shown::Missed, tell)
+        ConcernKind::Undelivered { job: Some(job), sink, error } => {
+            of_job(job, undelivered(sink, error, tell), Shown::Missed, tell)
         }
         other => of_cluster(other, tell),
     };
@@ -100,6 +99,12 @@ fn of_job(job: &JobName, what: String, state: Shown, tell: &Teller) -> Need {
     }
 }
 
+fn undelivered(sink: &str, error: &str, tell: &Teller) -> String {
+    let error = crate::text::message(error, 200);
+    let what = (tell.t.needs.undelivered)(sink);
+    if error.is_empty() { what } else { format!("{what}: {error}") }
+}
+
 fn of_cluster(kind: &ConcernKind, tell: &Teller) -> Need {
     let (t, frame) = (&tell.t.needs, &tell.t.frame);
     let node = |node: &NodeName| format!("{} {node}", tell.t.cluster.node);
@@ -112,6 +117,9 @@ fn of_cluster(kind: &ConcernKind, tell: &Teller) -> Need {
         ConcernKind::FilesDiffer { node: name, jobs } => (node(name), (t.files)(&few(jobs)), "/nodes"),
         ConcernKind::VersionsDiffer { versions } => {
             (frame.nodes.to_owned(), (t.versions)(&versions.join(", ")), "/nodes")
+        }
+        ConcernKind::Undelivered { sink, error, .. } => {
+            (frame.nodes.to_owned(), undelivered(sink, error, tell), "/nodes")
         }
         other => (frame.nodes.to_owned(), format!("{other:?}"), "/nodes"),
     };

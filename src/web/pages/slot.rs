@@ -43,6 +43,7 @@ pub(super) struct SlotPage {
     decisions: Vec<(Moment, String, String)>,
     audit: Vec<(Moment, String, String, String)>,
     keys: Vec<String>,
+    kept: Vec<(String, &'static str)>,
 }
 
 /// What a page of a slot is made of.
@@ -55,14 +56,16 @@ pub(super) struct SlotMaterial<'a> {
     /// What may be done: the verb and whether the slot is past.
     pub(super) acts: Vec<&'static str>,
     pub(super) acts_off: bool,
+    /// The store's names of what it keeps of the slot, and what that is.
+    pub(super) kept: Vec<(String, &'static str)>,
 }
 
 impl SlotPage {
     pub(super) fn of(frame: Frame, material: SlotMaterial<'_>, tell: &Teller) -> Self {
-        let SlotMaterial { facts, spec, previous, following, did, acts, acts_off } = material;
+        let SlotMaterial { facts, spec, previous, following, did, acts, acts_off, kept } = material;
         let view = SlotView::of(&facts.record, facts.now, facts.job.max_attempts);
         let (job, key, t) = (view.job.to_string(), view.slot.clone(), tell.t);
-        let told = why::explain(facts);
+        let told = why::explain_in(facts, &t.reasons);
         let act = |verb: &'static str| (format!("/jobs/{job}/{key}/{verb}"), (t.act.label)(verb).to_owned());
         Self {
             glyph: Shown::from(view.state).key(),
@@ -94,6 +97,7 @@ impl SlotPage {
                 })
                 .collect(),
             keys: ["show", "why", "logs"].map(|verb| facts.store.command(format_args!("{verb} {job}@{key}"))).to_vec(),
+            kept,
             frame,
             job,
             key,

@@ -8,11 +8,12 @@ use chrono::TimeDelta;
 
 use crate::admin::fixture::{self, at};
 use crate::admin::why::tests::{about, page as notes};
+use crate::admin::why::{self, Facts};
 use crate::board::{BoardRow, CellState, Concern, ConcernKind, Fault, HourCell, Snapshot, StoreStanding};
 use crate::job::{JobName, JobSpec, Program};
 use crate::observe::view::{JobView, NodeView, PauseView, SlotView};
 use crate::slot::{Decision, Outcome, SlotRecord, Verdict};
-use crate::store::NodeEntry;
+use crate::store::{JobEntry, JobOrigin, NodeEntry};
 use crate::web::pages::cluster::{ActivityPage, LocksPage, NodesPage, StorePage};
 use crate::web::pages::frame::{Frame, Setting, Who, teller};
 use crate::web::pages::home::Home;
@@ -172,6 +173,7 @@ fn slot(query: &str) -> String {
         did: None,
         acts: vec!["reset", "mark-done"],
         acts_off: false,
+        kept: vec![("cronward:prod:{billing@2026-11-21T12Z}:log".to_owned(), "each attempt, verdict, audit")],
     };
     let frame = Frame::of(&setting, &reader, Some(&shown), "hours", "billing@2026-11-21T12Z");
     let tell = teller(&setting, &reader, Some(&Snapshot { store_time: facts.now, ..shown }));
@@ -409,4 +411,83 @@ fn the_page_of_a_thousand_jobs_is_small_and_has_two_hundred() {
     assert_eq!(page.matches("<tr id=\"job-").count(), 200);
     assert!(page.contains("page 1 of 5") && page.len() < 450_000, "{}", page.len());
     assert_eq!(home(&shown, "?page=5", false).matches("<tr id=\"job-").count(), 200);
+}
+
+/// Slots of each state, with what is known of them.
+fn known() -> Vec<Facts> {
+    let (noon, over) = ("2026-11-21T12:12:00Z", "2026-11-21T15:00:00Z");
+    let tried = |decision: Decision| vec![notes("a", std::slice::from_ref(&decision)), notes("b", &[decision])];
+    let queued = Decision::LockWaiting {
+        attempt: 2,
+        locks: "erp".to_owned(),
+        ahead: 1,
+        by: fixture::node("c"),
+        label: "mail".to_owned(),
+        since: Some(at("2026-11-21T12:00:00Z")),
+    };
+    let kept = [
+        Decision::StoreAway { message: "down".to_owned() },
+        Decision::Blocked { by: None },
+        Decision::Paused,
+        Decision::TooLate,
+        Decision::Shed,
+        Decision::Early,
+        Decision::Closed,
+        Decision::NotSelected { wanted: "gpu".to_owned() },
+    ];
+    let mut known: Vec<Facts> = kept
+        .into_iter()
+        .flat_map(|decision| [noon, over].map(|now| about(fixture::untouched(), now, tried(decision.clone()))))
+        .collect();
+    for now in [noon, over] {
+        for record in [fixture::untouched(), fixture::running(), fixture::waiting(), fixture::done(), fixture::failed()]
+        {
+            let of = |origin| {
+                let facts = about(record.clone(), now, vec![notes("b", std::slice::from_ref(&queued))]);
+                Facts { job: JobEntry { origin, ..facts.job.clone() }, ..facts }
+            };
+            let [file, crontab, service] = [JobOrigin::File, JobOrigin::Crontab, JobOrigin::Service].map(of);
+            let paused = Facts { pause: Some(fixture::pause()), ..of(JobOrigin::File) };
+            let orphaned = Facts { orphaned: true, pages: Vec::new(), ..of(JobOrigin::File) };
+            let alone = Facts { alive: Vec::new(), pages: Vec::new(), ..of(JobOrigin::File) };
+            let strange = Facts { known_since: None, pages: Vec::new(), ..of(JobOrigin::File) };
+            let new = Facts { known_since: Some(at(over)), pages: Vec::new(), ..of(JobOrigin::File) };
+            let idle = Facts { tick: None, pages: Vec::new(), ..of(JobOrigin::File) };
+            known.extend([file, crontab, service, paused, orphaned, alone, strange, new, idle]);
+        }
+    }
+    known
+}
+
+#[test]
+fn why_a_slot_is_as_it_is_is_said_in_chinese_too() {
+    // Names, what people wrote, and words that are the same in each language.
+    let names = [
+        "crontab",
+        "only_on",
+        "gpu",
+        "erp",
+        "mail",
+        "alice",
+        "ops-",
+        "node",
+        "gone",
+        "cronward",
+        "mark-done",
+        "billing",
+    ];
+    let mut told = std::collections::BTreeSet::new();
+    for facts in known() {
+        let said = why::explain_in(&facts, &reader("?lang=zh").t.reasons);
+        told.insert(said.sentence.clone());
+        let fix = said.fix.clone().filter(|fix| !fix.starts_with("cronward ")).unwrap_or_default();
+        let words = format!("{} {fix}", said.sentence);
+        let words = words.split(|c: char| !(c.is_ascii_alphabetic() || c == '_' || c == '-'));
+        let left: Vec<&str> = words.filter(|word| word.len() > 2 && !names.contains(word)).collect();
+        assert!(left.is_empty(), "{left:?} in {}", said.sentence);
+        assert_eq!(said.fix.is_some(), why::explain(&facts).fix.is_some());
+    }
+    assert!(told.len() >= 30, "{told:#?}");
+    let page = text_of(&slot("?lang=zh"));
+    assert!(page.contains("时间槽失败：3 次尝试已全部用尽；节点 c 上的第 3 次尝试结束："), "{page}");
 }

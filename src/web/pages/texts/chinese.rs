@@ -1,9 +1,9 @@
 //! The pages in Simplified Chinese.
 
-use super::plain;
 use super::sentences::{
     ActTexts, ClusterTexts, FrameTexts, HomeTexts, JobTexts, LiveTexts, NeedTexts, SlotTexts, Texts, TimeTexts, Words,
 };
+use super::{plain, why_chinese};
 use crate::web::pages::state::Shown;
 
 /// Simplified Chinese.
@@ -244,6 +244,7 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         from_registry: "本节点的配置中没有此作业；以下信息来自存储的登记。",
         only_on: "仅限具有以下标签的节点",
     },
+    reasons: why_chinese::WHY,
     slot: SlotTexts {
         failed: |used, of| format!("失败：{of} 次尝试已用 {used} 次，不会再自动重试"),
         missed: "错过：时间槽已结束，没有成功的运行",
@@ -277,6 +278,7 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         audit: "运维操作",
         no_audit: "无。",
         keys: "命令与键",
+        kept: "在存储中的键",
         previous: "上一个时间槽",
         following: "下一个时间槽",
         from_to: |from, to| format!("{from} 至 {to}"),

@@ -4,6 +4,7 @@ use super::plain;
 use super::sentences::{
     ActTexts, ClusterTexts, FrameTexts, HomeTexts, JobTexts, LiveTexts, NeedTexts, SlotTexts, Texts, TimeTexts, Words,
 };
+use crate::admin::why;
 use crate::web::pages::state::Shown;
 
 /// English.
@@ -191,6 +192,7 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         from_registry: "This node's file does not have the job; this is what the store's registry knows.",
         only_on: "Only on nodes with",
     },
+    reasons: why::ENGLISH,
     slot: SlotTexts {
         failed: |used, of| format!("failed: {used} of {of} attempts used, nobody tries again"),
         missed: "missed: the slot ended, and no run had succeeded",
@@ -227,6 +229,7 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         audit: "Operators' actions",
         no_audit: "None.",
         keys: "Commands and keys",
+        kept: "Kept in the store as",
         previous: "Previous slot",
         following: "Following slot",
         from_to: |from, to| format!("{from} to {to}"),

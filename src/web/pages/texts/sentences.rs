@@ -1,5 +1,6 @@
 //! Which sentences there are: the fields that each language fills in. No sentence stands here.
 
+use crate::admin::why::WhyTexts;
 use crate::web::pages::state::Shown;
 
 /// The sentences of one language. Those with something in them are functions of it.
@@ -15,6 +16,8 @@ pub(in crate::web::pages) struct Texts {
     pub(in crate::web::pages) needs: NeedTexts,
     pub(in crate::web::pages) job: JobTexts,
     pub(in crate::web::pages) slot: SlotTexts,
+    /// Why a slot ran or did not.
+    pub(in crate::web::pages) reasons: WhyTexts,
     pub(in crate::web::pages) cluster: ClusterTexts,
     pub(in crate::web::pages) act: ActTexts,
     pub(in crate::web::pages) other_pages: OtherTexts,
@@ -223,6 +226,8 @@ pub(in crate::web::pages) struct SlotTexts {
     pub(in crate::web::pages) audit: &'static str,
     pub(in crate::web::pages) no_audit: &'static str,
     pub(in crate::web::pages) keys: &'static str,
+    /// Where the store keeps it.
+    pub(in crate::web::pages) kept: &'static str,
     pub(in crate::web::pages) previous: &'static str,
     pub(in crate::web::pages) following: &'static str,
     pub(in crate::web::pages) from_to: fn(&str, &str) -> String,
