@@ -8,6 +8,7 @@ use crate::cli::locks::LockSession;
 use crate::cli::verbs::UnlockArgs;
 use crate::job::LockName;
 use crate::resource::{LockEntry, LockRecord};
+use crate::slot::Audit;
 use crate::store::{Applied, Intervention, StoreError};
 
 /// Evicts the one holder, the request that is named, or all who hold.
@@ -70,7 +71,7 @@ async fn take_out<'a>(
     for entry in chosen {
         let end = match &ends.error {
             Some(_) => RequestEnd::Left,
-            None => match session.store.evict(lock, entry.token, &audit).await {
+            None => match session.store.evict(lock, entry.token, &naming(entry, &audit)).await {
                 Ok(Intervention::Applied) => RequestEnd::Removed,
                 Ok(Intervention::Unchanged | Intervention::Held { .. }) => RequestEnd::Absent,
                 Err(error) => {
@@ -83,6 +84,13 @@ async fn take_out<'a>(
         ends.each.push((entry, end));
     }
     ends
+}
+
+/// The entry in the lock's record: of several who were taken out each line says which one it was.
+fn naming(entry: &LockEntry, audit: &Audit) -> Audit {
+    let named = named(std::iter::once(entry));
+    let why = if audit.why.is_empty() { named } else { format!("{named}: {}", audit.why) };
+    Audit { why, ..audit.clone() }
 }
 
 /// Tells who was taken out, on stdout; and, as a failure, who was not.
@@ -201,7 +209,7 @@ mod tests {
     use crate::error::Reply;
     use crate::lock::{Held, Locks};
     use crate::resource::{AcquireRequest, Acquired, LockExit, LockHold, LockRelease, LockRenewal};
-    use crate::slot::{Audit, Token};
+    use crate::slot::Token;
     use crate::store::memory::MemoryStore;
     use crate::store::{ErrorKind, LockStore, LockWakeups, Op, StoreOptions};
 
@@ -233,10 +241,11 @@ mod tests {
     async fn the_one_holder_needs_no_name_and_its_end_is_recorded() {
         let (session, locks) = session();
         let held = locks.mutex("x").unwrap().lock().await.unwrap();
+        let token = locks.list().await.unwrap()[0].entries[0].token;
         let told = said(&session, &["--reason", "it hangs", "--yes"]).await.unwrap();
         assert!(told.starts_with("unlock x: bill on node a loses the lock\ncannot be undone; "), "{told}");
         let record = locks.list().await.unwrap().remove(0);
-        assert_eq!((record.entries.len(), record.audit[0].why.as_str()), (0, "it hangs"));
+        assert_eq!((record.entries.len(), &*record.audit[0].why), (0, &*format!("bill on node a ({token}): it hangs")));
         drop(held);
     }
 
