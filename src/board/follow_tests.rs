@@ -446,3 +446,13 @@ async fn a_message_about_the_cluster_that_waits_for_long_is_a_concern_too() {
     assert_eq!((&concern[0]["concern"], &concern[0]["sink"]), (&Value::from("undelivered"), &Value::from("ops")));
     assert!(concern[0]["job"].is_null(), "{concern}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_was_over_before_the_job_was_known_is_missed_by_nobody() {
+    // Known since noon of the day before, that is after its last tick.
+    let stage = Stage::with(&[("early", "0 6 20 11 *"), ("push", "0 * * * *")]).await;
+    stage.succeed(&slot("push", 14), 1).await;
+    let shown = stage.filled().await;
+    assert!(shown.row("early").unwrap().view.current.is_none(), "{:?}", shown.row("early"));
+    assert!(shown.row("push").unwrap().view.current.is_some() && shown.concerns.is_empty());
+}

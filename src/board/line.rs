@@ -270,8 +270,10 @@ impl Line {
         }
         let touched = self.shown.iter().find(|shown| shown.read.as_ref().is_some_and(|(_, touched)| *touched));
         let shown = touched.or(self.shown.last())?;
-        let orphaned = self.job.orphaned;
-        shown.read.as_ref().filter(|(_, touched)| *touched || !orphaned).map(|(view, _)| view)
+        // What was over before anybody knew the job nobody missed.
+        let known = |view: &SlotView| self.job.known_since.is_some_and(|since| since < view.end);
+        let counts = |view: &SlotView| !self.job.orphaned && (view.state != SlotState::Missed || known(view));
+        shown.read.as_ref().filter(|(view, touched)| *touched || counts(view)).map(|(view, _)| view)
     }
 
     /// The current slots that are still to be read.

@@ -459,10 +459,13 @@ describe('the dashboard', () => {
   /** A day that was: slots that are over are run, as an operator would. */
   const history = async () => {
     const often = ['billing', 'catalog-sync', 'dns-check', 'export-ledger', 'fx-rates', 'invoice-pdf', 'orders-replica', 'payout-batch', 'search-index', 'sweep', 'tax-report'];
-    const wanted = often.flatMap((job, at) => Array.from({ length: 23 }, (_, back) => [job, back + 1]).filter(([, back]) => (back + at) % 13));
+    // One slot of a job at a time, as the guard wants it.
+    const left = often.map((job, at) => [job, Array.from({ length: 23 }, (_, back) => back + 1).filter((back) => (back + at) % 13)]);
     const work = async () => {
-      for (let next = wanted.pop(); next; next = wanted.pop()) {
-        await cronward(place, 'trigger', `${next[0]}@${keyOf(Date.now() - next[1] * HOUR)}`, '--past', '--yes', '--config', 'jobs.toml');
+      for (let next = left.pop(); next; next = left.pop()) {
+        for (const back of next[1]) {
+          await cronward(place, 'trigger', `${next[0]}@${keyOf(Date.now() - back * HOUR)}`, '--past', '--yes', '--config', 'jobs.toml');
+        }
       }
     };
     await Promise.all([work(), work(), work()]);

@@ -43,7 +43,7 @@ pub(crate) fn explain(facts: &Facts) -> Explanation {
 
 /// The same in a language. Commands are the same in each.
 pub(crate) fn explain_in(facts: &Facts, t: &WhyTexts) -> Explanation {
-    let told = Told { facts, t };
+    let told = Reasoning { facts, t };
     match facts.record.state(facts.now, facts.job.max_attempts) {
         SlotState::Done => done(told),
         SlotState::Running => running(told),
@@ -57,12 +57,12 @@ pub(crate) fn explain_in(facts: &Facts, t: &WhyTexts) -> Explanation {
 
 /// What is known, and the language in which it is said.
 #[derive(Clone, Copy)]
-struct Told<'a> {
+struct Reasoning<'a> {
     facts: &'a Facts,
     t: &'a WhyTexts,
 }
 
-impl Deref for Told<'_> {
+impl Deref for Reasoning<'_> {
     type Target = Facts;
 
     fn deref(&self) -> &Facts {
@@ -101,7 +101,7 @@ impl Facts {
     }
 }
 
-impl<'a> Told<'a> {
+impl<'a> Reasoning<'a> {
     const fn slot(self) -> &'a SlotReasons {
         &self.t.slot
     }
@@ -142,7 +142,7 @@ impl<'a> Told<'a> {
     }
 }
 
-fn done(told: Told<'_>) -> Explanation {
+fn done(told: Reasoning<'_>) -> Explanation {
     let record = &told.record;
     let ended = match (&record.mark, &record.verdict) {
         (Mark::Done(mark), _) => Some((mark.by.node.clone(), mark.by.attempt, mark.at)),
@@ -161,7 +161,7 @@ fn done(told: Told<'_>) -> Explanation {
     Explanation::fine((told.slot().ran)(node.as_str(), &at, attempt, before, successes))
 }
 
-fn running(told: Told<'_>) -> Explanation {
+fn running(told: Reasoning<'_>) -> Explanation {
     let Mark::Leased { by, remaining, token } = &told.record.mark else {
         return Explanation::fine(told.slot().running);
     };
@@ -174,11 +174,11 @@ fn running(told: Told<'_>) -> Explanation {
 }
 
 /// How the last attempt ended, as the middle of a sentence.
-fn last(told: Told<'_>) -> String {
+fn last(told: Reasoning<'_>) -> String {
     told.record.runs.last().map_or_else(|| told.t.attempt.none.to_owned(), |run| attempt(told, run))
 }
 
-fn attempt(told: Told<'_>, run: &RunRecord) -> String {
+fn attempt(told: Reasoning<'_>, run: &RunRecord) -> String {
     let (t, node, attempt) = (&told.t.attempt, run.node.as_str(), run.attempt);
     match told.record.outcome_of(run) {
         Some(Outcome::Crashed) => {
@@ -192,7 +192,7 @@ fn attempt(told: Told<'_>, run: &RunRecord) -> String {
     }
 }
 
-fn retrying(told: Told<'_>) -> Explanation {
+fn retrying(told: Reasoning<'_>) -> Explanation {
     let (t, last, used, max) = (told.slot(), last(told), told.record.used(), told.job.max_attempts);
     match (&told.record.mark, told.starter()) {
         (Mark::Backoff { remaining, .. }, starts) => {
@@ -204,7 +204,7 @@ fn retrying(told: Told<'_>) -> Explanation {
     }
 }
 
-fn failed(told: Told<'_>) -> Explanation {
+fn failed(told: Reasoning<'_>) -> Explanation {
     let sentence = (told.slot().failed)(told.record.used(), &last(told));
     if told.is_over() {
         return Explanation::fixable(sentence, told.again());
@@ -214,7 +214,7 @@ fn failed(told: Told<'_>) -> Explanation {
     Explanation::fixable(sentence + &then.unwrap_or_default(), reset)
 }
 
-fn skipped(told: Told<'_>) -> Explanation {
+fn skipped(told: Reasoning<'_>) -> Explanation {
     let slot = &told.record.slot;
     let touching = told.pause.as_ref().filter(|pause| pause.touches(slot.start(), slot.end()));
     let sentence = match touching.filter(|pause| pause.audit.verb == "pause") {
@@ -224,7 +224,7 @@ fn skipped(told: Told<'_>) -> Explanation {
     Explanation::fixable(sentence, told.again())
 }
 
-fn pending(told: Told<'_>) -> Explanation {
+fn pending(told: Reasoning<'_>) -> Explanation {
     let t = told.slot();
     if !told.is_planned() {
         return unplanned_pending(told);
@@ -253,13 +253,13 @@ fn pending(told: Told<'_>) -> Explanation {
 }
 
 /// No live node has the job in its file.
-fn orphaned(told: Told<'_>) -> Explanation {
+fn orphaned(told: Reasoning<'_>) -> Explanation {
     let since = told.job.planned.map(|at| told.at(at));
     let sentence = (told.slot().orphaned)(told.is_over(), since.as_deref());
     Explanation::fixable(sentence, told.store.command(format_args!("forget {}", told.job.name)))
 }
 
-fn missed(told: Told<'_>) -> Explanation {
+fn missed(told: Reasoning<'_>) -> Explanation {
     let (t, others) = (told.slot(), told.obstacle());
     let sentence = if let Some(why) = locks::given_back(told.facts, told.t) {
         (t.did_not_run)(&why, others.as_deref())
@@ -274,7 +274,7 @@ fn missed(told: Told<'_>) -> Explanation {
 }
 
 /// Over, never claimed, and no decision log says why.
-fn unheard(told: Told<'_>) -> Explanation {
+fn unheard(told: Reasoning<'_>) -> Explanation {
     let t = told.slot();
     if told.orphaned {
         return orphaned(told);
@@ -299,7 +299,7 @@ fn unheard(told: Told<'_>) -> Explanation {
 }
 
 /// What runs the slot once more; in words, where that is no command of this program.
-fn run_again(told: Told<'_>) -> String {
+fn run_again(told: Reasoning<'_>) -> String {
     if told.is_over() {
         // Not a command alone: a slot that is marked without a check would hide a miss.
         return (told.t.starter.by_hand)(&told.store.command(format_args!("mark-done {}", told.record.slot)));
@@ -308,7 +308,7 @@ fn run_again(told: Told<'_>) -> String {
 }
 
 /// Of a job that no daemon plans: not over, never claimed.
-fn unplanned_pending(told: Told<'_>) -> Explanation {
+fn unplanned_pending(told: Reasoning<'_>) -> Explanation {
     let start = told.record.slot.start();
     if told.now < start {
         let wait = told.span(between(told.now, start));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DurationRound, TimeDelta};
 
-use crate::board::BoardRow;
+use crate::board::{BoardRow, CellState};
 use crate::observe::view::SlotView;
 use crate::slot::SlotState;
 use crate::web::pages::moment::Teller;
@@ -27,6 +27,11 @@ pub(super) fn of(row: &BoardRow, tell: &Teller) -> (Option<&'static str>, String
     if let Some(cell) = row.cells.last().filter(|cell| cell.due > 1) {
         let since = tell.exact(tell.now.duration_trunc(TimeDelta::hours(1)).unwrap_or(slot.start));
         return (Some(Shown::from(cell.state).key()), (t.count_in)(cell.done.into(), cell.due.into(), &since));
+    }
+    // Its tick is to come: the slot has begun, and is not due.
+    let waits = row.cells.iter().any(|cell| cell.state == CellState::Pending);
+    if slot.state == SlotState::Pending && !waits && row.cells.last().is_some_and(|c| c.state == CellState::NotDue) {
+        return (None, t.not_due.to_owned());
     }
     let shown = Shown::from(slot.state);
     (Some(shown.key()).filter(|_| slot.start <= tell.now), words(slot, tell))
