@@ -45,6 +45,8 @@ for _ in {1..100}; do
     sleep 0.1
 done
 "$CRONWARD" healthcheck --ready --config "$work/jobs.toml" || { cat "$work/node.log" >&2; exit 1; }
+# It keeps what it has tried in the folder where it is.
+cd "$work"
 # A request that is described and yet refused is the daemon's own judgement of a text: no check is made of it. A stream has no end.
 st run "http://127.0.0.1:$port/api/v1/openapi.json" --no-color \
     --header "Authorization: Bearer $(head -n 1 "$work/token")" --header "X-Cronward: 1" \
