@@ -71,6 +71,7 @@ pub(super) struct LoadedTopics<V> {
 }
 
 /// A topic's document to be written.
+#[allow(dead_code, reason = "what of it is written is each store's own matter, and the one in memory writes nothing")]
 #[derive(Debug)]
 pub(super) struct TopicWrite<'w, V> {
     pub(super) topic: &'w Topic,
