@@ -217,7 +217,7 @@ fn the_same_is_said_in_chinese() {
         "需要处理 3",
         "失败：3 次尝试已用 3 次，退出码 1",
         "节点 b 配置与其他节点不同：billing",
-        "8 个作业中 6 个正常",
+        "8 个任务中 6 个正常",
         "运行中，2 次尝试",
     ] {
         assert!(page.contains(text), "{text}: {page}");

@@ -34,8 +34,8 @@ pub(super) const WHY: WhyTexts = WhyTexts {
         kept: |nodes, what| {
             let what = match what {
                 ClaimObstacle::StoreAway => "无法连接存储",
-                ClaimObstacle::Blocked => "发现该作业的另一个时间槽仍在运行",
-                ClaimObstacle::Paused => "发现作业已暂停",
+                ClaimObstacle::Blocked => "发现该任务的另一个时间槽仍在运行",
+                ClaimObstacle::Paused => "发现任务已暂停",
                 ClaimObstacle::TooLate => "来得太晚：已过启动期限",
                 ClaimObstacle::Shed => "没有余力：命令启动之前时间槽已结束",
                 ClaimObstacle::Early => "认领时按存储的时钟时间槽尚未开始",
@@ -56,8 +56,8 @@ pub(super) const WHY: WhyTexts = WhyTexts {
         },
         after_reset: |starts| format!("；重置后，待{starts}时运行"),
         nobody: |origin| match origin {
-            JobOrigin::Service => "该作业只在服务中运行，而服务的任何进程都没有请求这个时间槽",
-            JobOrigin::File | JobOrigin::Crontab => "该作业只由 crontab 启动，而没有 crontab 在这个时间槽内启动它",
+            JobOrigin::Service => "该任务只在服务中运行，而服务的任何进程都没有请求这个时间槽",
+            JobOrigin::File | JobOrigin::Crontab => "该任务只由 crontab 启动，而没有 crontab 在这个时间槽内启动它",
         },
         by_hand: |then| format!("如果仍需要这项工作，请手动完成，然后执行 `{then}`"),
         again: |origin| match origin {
@@ -70,9 +70,9 @@ pub(super) const WHY: WhyTexts = WhyTexts {
 const SLOT: SlotReasons = SlotReasons {
     who: |person, host| format!("{person}（{host}）"),
     paused: |who, at, why, left| {
-        let until = left.map_or_else(|| "直到作业恢复".to_owned(), |left| format!("还有{left}"));
+        let until = left.map_or_else(|| "直到任务恢复".to_owned(), |left| format!("还有{left}"));
         let why = if why.is_empty() { String::new() } else { format!("（{why}）") };
-        format!("时间槽不会运行：{who}在 {at} 暂停了作业{why}，{until}")
+        format!("时间槽不会运行：{who}在 {at} 暂停了任务{why}，{until}")
     },
     done: "时间槽已完成",
     marked: |who, at| format!("时间槽视为已完成：{who} 在 {at} 将其标记为已完成，未实际运行"),
@@ -106,10 +106,10 @@ const SLOT: SlotReasons = SlotReasons {
     retry_by_nobody: |last| format!("时间槽未完成：{last}，且没有在线节点可以重试"),
     retry: |last, used, of| format!("时间槽尚未完成：{last}；{of} 次尝试已用 {used} 次"),
     failed: |used, last| format!("时间槽失败：{used} 次尝试已全部用尽；{last}"),
-    skipped_by: |who, at, why| format!("时间槽已跳过：{who}在 {at} 暂停了作业{}", reason(why)),
-    skipped: "时间槽已跳过：作业处于暂停状态",
-    is_disabled: "时间槽不会运行：最近登记的配置文件中作业未启用",
-    was_disabled: "时间槽没有运行：最近登记的配置文件中作业未启用",
+    skipped_by: |who, at, why| format!("时间槽已跳过：{who}在 {at} 暂停了任务{}", reason(why)),
+    skipped: "时间槽已跳过：任务处于暂停状态",
+    is_disabled: "时间槽不会运行：最近登记的配置文件中任务未启用",
+    was_disabled: "时间槽没有运行：最近登记的配置文件中任务未启用",
     no_tick: |schedule, over| format!("时间槽{}：调度 {schedule} 在其中没有触发", does_not_run(over)),
     scheduled: |at, wait, nobody| {
         let nobody = if nobody { "，且没有在线节点" } else { "" };
@@ -121,12 +121,12 @@ const SLOT: SlotReasons = SlotReasons {
     unclaimed: |late| format!("时间槽尚未运行：调度时间已过{late}，尚无节点认领"),
     orphaned: |over, since| {
         let since = since.map(|since| format!("自 {since} 起，")).unwrap_or_default();
-        format!("时间槽{}：{since}任何在线节点的配置文件中都没有该作业", does_not_run(over))
+        format!("时间槽{}：{since}任何在线节点的配置文件中都没有该任务", does_not_run(over))
     },
     did_not_run: |why, then| format!("时间槽没有运行：{why}{}", followed(then)),
     no_success: |last, end, then| format!("时间槽没有成功的尝试：{last}；{end} 之前没有开始其他尝试{}", followed(then)),
-    never_known: "时间槽没有运行：从未有节点运行过该作业",
-    known_later: |at| format!("时间槽没有运行：作业在 {at} 才首次登记"),
+    never_known: "时间槽没有运行：从未有节点运行过该任务",
+    known_later: |at| format!("时间槽没有运行：任务在 {at} 才首次登记"),
     unheard: |closed| {
         let by = closed.map(|(node, at)| format!("；节点 {node} 在 {at} 将其记录为错过"));
         format!("时间槽没有运行：没有在线节点，或节点过载，或节点无法写入决策日志{}", by.unwrap_or_default())
