@@ -23,7 +23,7 @@ test: test-servers ## Run every test, with real servers and the documents' examp
 	@scripts/run-tests.sh $(CARGO) test --workspace --all-features --no-fail-fast
 
 browser: ## Look at the dashboard in a real browser, before real daemons; part of `make test`
-	$(CARGO) build --all-features
+	$(CARGO) test --workspace --all-features --no-run --quiet
 	@scripts/run-browser-tests.sh
 
 lint: fmt clippy ## Formatting and lints
