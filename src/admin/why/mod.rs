@@ -15,9 +15,13 @@ mod obstacle;
 pub(crate) mod tests;
 mod texts;
 
+#[cfg(feature = "http")]
 pub(crate) use english::ENGLISH;
-pub(crate) use explain::{Explanation, explain, explain_in};
+#[cfg(feature = "http")]
+pub(crate) use explain::explain_in;
+pub(crate) use explain::{Explanation, explain};
 pub(crate) use facts::{Facts, clock, timeline};
+#[cfg(feature = "http")]
 pub(crate) use texts::{AttemptReasons, ClaimObstacle, ClaimReasons, SlotReasons, StarterReasons, WhyTexts};
 
 use crate::admin::command_line::CommandLine;
