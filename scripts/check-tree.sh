@@ -46,7 +46,7 @@ absent "mysql" redis libsqlite3-sys sqlx-postgres rsa tonic zookeeper-client cla
 absent "etcd" redis sqlx zookeeper-client clap toml tokio-cron-scheduler
 absent "zookeeper" redis sqlx tonic clap toml tokio-cron-scheduler
 absent "daemon sqlite" axum hyper reqwest lettre hmac
-absent "http sqlite" reqwest lettre hmac
+absent "http sqlite" reqwest lettre
 absent "notify sqlite" axum native-tls openssl-sys aws-lc-sys aws-lc-rs
 absent "daemon redis sqlite" sqlx-postgres sqlx-mysql tonic zookeeper-client
 
