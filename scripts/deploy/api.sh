@@ -51,4 +51,4 @@ cd "$work"
 st run "http://127.0.0.1:$port/api/v1/openapi.json" --no-color \
     --header "Authorization: Bearer $(head -n 1 "$work/token")" --header "X-Cronward: 1" \
     --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,unsupported_method \
-    --exclude-path /api/v1/events --phases coverage,fuzzing --max-examples 5 --generation-deterministic --max-time 120
+    --exclude-path /api/v1/events --phases coverage,fuzzing --max-examples 5 --generation-deterministic --max-time 60
