@@ -4,7 +4,7 @@ CARGO ?= cargo
 CARGO_DENY_VERSION = 0.20.2
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-servers model-long lint fmt clippy doc deny tree features units fuzz-check sequences-long sim sim-fresh sim-long sim-speed bench overload report chaos chaos-stores ci
+.PHONY: help test browser test-servers model-long lint fmt clippy doc deny tree features units deploy-check fuzz-check sequences-long sim sim-fresh sim-long sim-speed bench overload report chaos chaos-stores ci site dist
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -21,6 +21,10 @@ sequences-long: test-servers ## Ask Redis two million random operations, and com
 
 test: test-servers ## Run every test, with real servers and the documents' examples; ends with a table
 	@scripts/run-tests.sh $(CARGO) test --workspace --all-features --no-fail-fast
+
+browser: ## Look at the dashboard in a real browser, before real daemons; part of `make test`
+	$(CARGO) test --workspace --all-features --no-run --quiet
+	@scripts/run-browser-tests.sh
 
 lint: fmt clippy ## Formatting and lints
 
@@ -49,6 +53,16 @@ features: ## Check that the library compiles bare, with each store alone, and as
 
 units: ## Let systemd read the unit files
 	@scripts/check-units.sh
+
+deploy-check: ## Check everything in deploy/ by the programs that will read it
+	$(CARGO) test --workspace --all-features --no-run --quiet
+	@scripts/deploy/check.sh
+
+site: ## Make the site of the documents in target/site, and check its links
+	SITE=$(CURDIR)/target/site scripts/deploy/check.sh site
+
+dist: ## Build everything of a release into target/dist/release: programs, packages, what is in them, checksums; a quarter of an hour
+	@scripts/dist.sh
 
 # With the compiler that builds all else, and without libFuzzer, which is C++.
 fuzz-check: ## Check that the fuzz targets fit the library

@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 for features in "" redis redis-sentinel redis-cluster redis-redlock sqlite postgres mysql etcd zookeeper \
-    conformance daemon "daemon sqlite" "http sqlite"; do
+    conformance daemon "daemon sqlite" "http sqlite" "notify sqlite"; do
     echo "check-features: ${features:-none}"
     said=$(cargo check --locked --quiet --lib --no-default-features --features "$features" 2>&1) || { echo "$said" >&2; exit 1; }
     # Quiet, so whatever it says is a warning.

@@ -27,7 +27,7 @@ lean() {
     local features=$1 part parts
     shift
     parts=$(cargo tree --locked -e normal --prefix none --format '{p} {f}' --no-default-features --features "$features" |
-        grep '^tokio v' | tr ', ' '\n\n' | sort -u)
+        grep '^tokio v' | tr ', ' '\n' | sort -u)
     grep -qx sync <<<"$parts"
     for part in "$@"; do
         if grep -qx "$part" <<<"$parts"; then
@@ -37,7 +37,7 @@ lean() {
     done
 }
 
-absent "" axum hyper redis sqlx tonic zookeeper-client clap toml rustls nix tokio-cron-scheduler tracing-subscriber
+absent "" axum hyper reqwest lettre redis sqlx tonic zookeeper-client clap toml rustls nix tokio-cron-scheduler tracing-subscriber
 absent "redis" sqlx tonic zookeeper-client clap toml tokio-cron-scheduler
 absent "redis-redlock" sqlx tonic zookeeper-client clap toml tokio-cron-scheduler
 absent "sqlite" redis rustls sqlx-postgres sqlx-mysql tonic zookeeper-client clap toml tokio-cron-scheduler
@@ -45,7 +45,9 @@ absent "postgres" redis libsqlite3-sys sqlx-mysql tonic zookeeper-client clap to
 absent "mysql" redis libsqlite3-sys sqlx-postgres rsa tonic zookeeper-client clap toml tokio-cron-scheduler
 absent "etcd" redis sqlx zookeeper-client clap toml tokio-cron-scheduler
 absent "zookeeper" redis sqlx tonic clap toml tokio-cron-scheduler
-absent "daemon sqlite" axum hyper
+absent "daemon sqlite" axum hyper reqwest lettre hmac
+absent "http sqlite" reqwest lettre
+absent "notify sqlite" axum native-tls openssl-sys aws-lc-sys aws-lc-rs
 absent "daemon redis sqlite" sqlx-postgres sqlx-mysql tonic zookeeper-client
 
 lean "" fs io-std io-util net process rt-multi-thread signal

@@ -66,6 +66,10 @@ note $?
 limit
 "${limit[@]}" "$@" --doc >&3 2>&1 3>&-
 note $?
+# A browser before the daemons that were just built.
+limit
+"${limit[@]}" scripts/run-browser-tests.sh >&3 2>&1 3>&-
+note $?
 exec 3>&-
 for _ in {1..100}; do
     kill -0 "$tee" 2>/dev/null || break

@@ -138,6 +138,9 @@ pub enum Op {
     Note,
     Notes,
     Latest,
+    Tell,
+    Told,
+    Untold,
     Subscribe,
     Acquire,
     RenewLock,
@@ -151,7 +154,7 @@ pub enum Op {
 
 impl Op {
     /// Every operation, in the order of the traits.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 32] = [
         Self::Open,
         Self::Claim,
         Self::Renew,
@@ -175,6 +178,9 @@ impl Op {
         Self::Note,
         Self::Notes,
         Self::Latest,
+        Self::Tell,
+        Self::Told,
+        Self::Untold,
         Self::Subscribe,
         Self::Acquire,
         Self::RenewLock,
@@ -195,6 +201,7 @@ impl Op {
                 | Self::Nodes
                 | Self::Notes
                 | Self::Latest
+                | Self::Untold
                 | Self::Subscribe
                 | Self::Locks
         )
@@ -226,6 +233,9 @@ impl Op {
             Self::Note => "note",
             Self::Notes => "notes",
             Self::Latest => "latest",
+            Self::Tell => "tell",
+            Self::Told => "told",
+            Self::Untold => "untold",
             Self::Subscribe => "subscribe",
             Self::Acquire => "acquire",
             Self::RenewLock => "renew_lock",

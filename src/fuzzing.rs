@@ -16,6 +16,7 @@ pub use crate::store::lock_document;
 pub use crate::store::redis::fuzzing::redis_reply;
 pub use crate::store::sql::fuzzing::sql_row;
 pub use crate::store::zookeeper::fuzzing::zookeeper_node;
+pub use crate::web::fuzzing::http_words;
 
 use std::fmt::{Debug, Display};
 use std::path::Path;

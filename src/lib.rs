@@ -41,6 +41,9 @@
 #[cfg(feature = "daemon")]
 mod admin;
 #[doc(hidden)]
+#[cfg(feature = "http")]
+pub mod board;
+#[doc(hidden)]
 #[cfg(feature = "daemon")]
 pub mod cli;
 #[doc(hidden)]
@@ -66,10 +69,15 @@ pub mod lock;
 #[doc(hidden)]
 pub mod machine;
 #[doc(hidden)]
+pub mod message;
+#[doc(hidden)]
 #[cfg(feature = "http")]
 pub mod metrics;
 #[doc(hidden)]
 pub mod node;
+#[doc(hidden)]
+#[cfg(feature = "notify")]
+pub mod notify;
 #[doc(hidden)]
 pub mod observe;
 #[doc(hidden)]

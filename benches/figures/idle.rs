@@ -55,7 +55,7 @@ pub(crate) fn measure(table: &mut Table) {
 }
 
 /// 1,000 jobs, each once an hour, of which none is due within the next 20 minutes, nor was in this hour.
-fn jobs(url: &str) -> String {
+pub(crate) fn jobs(url: &str) -> String {
     let now = work::wall();
     let minute = (now.minute() + 25) % 60;
     let begun_is_free = minute > now.minute();
@@ -73,9 +73,20 @@ fn jobs(url: &str) -> String {
 pub(crate) struct Daemon(Child);
 
 impl Daemon {
+    /// Without a port.
     pub(crate) fn start(file: &Path) -> Self {
+        Self::run(file, &["--no-http"])
+    }
+
+    /// With the port that the file names.
+    #[cfg(feature = "http")]
+    pub(crate) fn serving(file: &Path) -> Self {
+        Self::run(file, &[])
+    }
+
+    fn run(file: &Path, more: &[&str]) -> Self {
         let mut command = Command::new(program());
-        command.args(["run", "--no-http", "--log-format", "json", "--config"]).arg(file);
+        command.args(["run", "--log-format", "json"]).args(more).arg("--config").arg(file);
         command.stdin(Stdio::null()).stdout(Stdio::null());
         Self(command.spawn().unwrap())
     }
@@ -111,7 +122,7 @@ impl Drop for Daemon {
 }
 
 /// Commands that clients sent. Those that scripts call, and our own questions, are left out.
-fn client_calls(redis: &RedisServer) -> BTreeMap<String, u64> {
+pub(crate) fn client_calls(redis: &RedisServer) -> BTreeMap<String, u64> {
     const INNER: [&str; 14] = [
         "time", "hgetall", "hset", "hget", "hdel", "get", "set", "pttl", "pexpire", "publish", "incr", "info", "hlen",
         "client",
@@ -126,7 +137,7 @@ fn client_calls(redis: &RedisServer) -> BTreeMap<String, u64> {
     counts.collect()
 }
 
-fn less(after: &BTreeMap<String, u64>, before: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+pub(crate) fn less(after: &BTreeMap<String, u64>, before: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     let since = after.iter().map(|(name, calls)| (name.clone(), calls - before.get(name).unwrap_or(&0)));
     since.filter(|(_, calls)| *calls > 0).collect()
 }

@@ -16,6 +16,8 @@
 
 mod burst;
 mod calls;
+#[cfg(feature = "http")]
+mod dashboard;
 mod files;
 mod idle;
 mod locks;
@@ -49,11 +51,13 @@ use table::Table;
 /// A group of figures: its name on the command line, and how it is measured.
 type Group = (&'static str, fn(&mut Table));
 
-const GROUPS: [Group; 9] = [
+const GROUPS: &[Group] = &[
     ("calls", calls::measure),
     ("ticks", ticks::measure),
     ("burst", burst::measure),
     ("idle", idle::measure),
+    #[cfg(feature = "http")]
+    ("dashboard", dashboard::measure),
     ("files", files::measure),
     ("side-by-side", side_by_side::measure),
     ("stores", stores::measure),
@@ -68,7 +72,7 @@ fn main() {
         return GROUPS.iter().for_each(|(name, _)| println!("{name}: benchmark"));
     }
     let mut table = Table::default();
-    for (name, measure) in GROUPS.into_iter().filter(|(name, _)| is_wanted(name)) {
+    for (name, measure) in GROUPS.iter().filter(|(name, _)| is_wanted(name)) {
         eprintln!("measuring: {name}");
         measure(&mut table);
     }

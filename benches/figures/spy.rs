@@ -13,8 +13,9 @@ use cronward::slot::{
     Attempt, Audit, DoneMark, Holder, JobLatest, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token,
 };
 use cronward::store::{
-    Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause,
-    Release, Renewal, Settlement, Store, StoreError, Wakeups,
+    Capability, Changes, Claim, ClaimRequest, Closing, Delivery, DeliveryReply, HeartbeatReply, Intervention, JobEntry,
+    MessageKey, NodeEntry, NodeReport, Pause, Release, Renewal, Settlement, Store, StoreError, Telling, Topic,
+    UntoldMessage, Wakeups,
 };
 
 use crate::work::wall;
@@ -191,6 +192,22 @@ impl Store for Spy {
 
     async fn latest(&self, jobs: &[JobName]) -> Reply<Vec<JobLatest>> {
         self.inner.latest(jobs).await
+    }
+
+    async fn tell(&self, message: &MessageKey, by: &NodeName, token: Token, lease: Duration) -> Reply<Telling> {
+        self.inner.tell(message, by, token, lease).await
+    }
+
+    async fn told(&self, message: &MessageKey, token: Token, delivery: &Delivery) -> Reply<DeliveryReply> {
+        self.inner.told(message, token, delivery).await
+    }
+
+    async fn untold(&self, topics: &[Topic]) -> Reply<(DateTime<Utc>, Vec<UntoldMessage>)> {
+        self.inner.untold(topics).await
+    }
+
+    fn changes(&self) -> Changes {
+        self.inner.changes()
     }
 
     fn subscribe(&self) -> Wakeups {

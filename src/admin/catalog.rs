@@ -59,15 +59,30 @@ impl Catalog {
         Ok(catalog)
     }
 
+    /// The same with the jobs that a node plans. One that cannot be used is left out with a warning: no node plans it.
+    #[cfg(feature = "http")]
+    pub(crate) fn planned(specs: &[Arc<JobSpec>], registry: Vec<JobEntry>) -> Self {
+        let mut catalog = Self::default();
+        for entry in registry {
+            catalog.remember(entry);
+        }
+        for spec in specs {
+            if let Err(error) = catalog.share(Arc::clone(spec)) {
+                catalog.warnings.push(error.to_string());
+            }
+        }
+        catalog
+    }
+
+    /// Every job, by name.
+    #[cfg(feature = "http")]
+    pub(crate) fn into_jobs(self) -> impl Iterator<Item = KnownJob> {
+        self.jobs.into_values()
+    }
+
     /// Which of the jobs the nodes have in their files, and had.
     pub(crate) fn planned_by(mut self, nodes: &[NodeEntry], now: DateTime<Utc>) -> Self {
-        let alive: Vec<&NodeEntry> = nodes.iter().filter(|node| node.is_alive(now)).collect();
-        for job in self.jobs.values_mut().filter(|job| job.entry.origin == JobOrigin::File) {
-            let plans = |node: &&NodeEntry| node.plans(&job.entry.name);
-            let seen = nodes.iter().filter(plans).map(|node| node.seen).max();
-            job.entry.planned = job.entry.planned.max(seen);
-            job.orphaned = !alive.is_empty() && !alive.iter().any(|node| node.plans(&job.entry.name));
-        }
+        self.jobs.values_mut().for_each(|job| job.planned_by(nodes, now));
         self
     }
 
@@ -104,13 +119,18 @@ impl Catalog {
 
     /// Takes a job as a file says it.
     pub(crate) fn declare(&mut self, spec: &JobSpec) -> Result<(), AdminError> {
+        self.share(Arc::new(spec.clone()))
+    }
+
+    fn share(&mut self, spec: Arc<JobSpec>) -> Result<(), AdminError> {
         let unusable = |error: ScheduleError| AdminError::Unusable(format!("job {}: {error}", spec.name));
-        let timetable = Timetable::of(spec).map_err(unusable)?;
+        let timetable = Timetable::of(&spec).map_err(unusable)?;
         let known_since = self.jobs.get(&spec.name).and_then(|known| known.known_since);
         let planned = self.jobs.get(&spec.name).and_then(|known| known.entry.planned);
-        let entry = JobEntry { planned, ..JobEntry::of(spec, known_since.unwrap_or(DateTime::UNIX_EPOCH)) };
-        let known = KnownJob { entry, spec: Some(Arc::new(spec.clone())), timetable, known_since, orphaned: false };
-        self.jobs.insert(spec.name.clone(), known);
+        let entry = JobEntry { planned, ..JobEntry::of(&spec, known_since.unwrap_or(DateTime::UNIX_EPOCH)) };
+        let name = spec.name.clone();
+        let known = KnownJob { entry, spec: Some(spec), timetable, known_since, orphaned: false };
+        self.jobs.insert(name, known);
         Ok(())
     }
 
@@ -147,6 +167,18 @@ impl Catalog {
 }
 
 impl KnownJob {
+    /// Which of the nodes have it in their files, and had.
+    pub(crate) fn planned_by(&mut self, nodes: &[NodeEntry], now: DateTime<Utc>) {
+        if self.entry.origin != JobOrigin::File {
+            return;
+        }
+        let name = &self.entry.name;
+        let mut alive = nodes.iter().filter(|node| node.is_alive(now)).peekable();
+        let seen = nodes.iter().filter(|node| node.plans(name)).map(|node| node.seen).max();
+        self.orphaned = alive.peek().is_some() && !alive.any(|node| node.plans(name));
+        self.entry.planned = self.entry.planned.max(seen);
+    }
+
     /// Whether nobody was to run a slot that begins then: no node had the job in its file any more.
     pub(crate) fn is_nobodys(&self, start: DateTime<Utc>) -> bool {
         self.orphaned && self.entry.planned.is_none_or(|planned| planned <= start)

@@ -11,6 +11,9 @@ pub(crate) enum AdminError {
     /// A job of the file cannot be used.
     #[error("{0}")]
     Unusable(String),
+    /// A time that was named has passed; with what the store's clock shows.
+    #[error("{0}")]
+    Passed(String),
     /// The store could not answer.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -168,7 +168,12 @@ pub(crate) struct Scene {
 impl Scene {
     /// An empty store at noon.
     pub(crate) fn at(start: &str) -> Self {
-        let clock = ManualClock::at(at(start));
+        Self::by(&ManualClock::at(at(start)))
+    }
+
+    /// An empty store that goes by this clock.
+    pub(crate) fn by(clock: &ManualClock) -> Self {
+        let clock = clock.clone();
         let store = Arc::new(MemoryStore::new(StoreOptions::default(), Arc::new(clock.clone())));
         Self { clock, store, claims: 0 }
     }

@@ -7,6 +7,8 @@ use chrono::{DateTime, Utc};
 use crate::admin::AdminError;
 use crate::admin::catalog::{Asked, Catalog};
 use crate::config::Config;
+#[cfg(feature = "http")]
+use crate::job::JobSpec;
 use crate::slot::{RunRecord, Slot, SlotRecord};
 use crate::store::Store;
 
@@ -16,6 +18,7 @@ const OUTPUTS: usize = 16;
 pub(crate) const BATCH: usize = 100;
 
 /// An open store with the jobs that are known there.
+#[derive(Debug)]
 pub(crate) struct AdminSession {
     /// The store.
     pub(crate) store: Arc<dyn Store>,
@@ -35,6 +38,19 @@ impl AdminSession {
         let (now, nodes) = store.nodes().await?;
         let asked = Asked { location: store.location().to_owned(), listing };
         let catalog = Catalog::unite(file, store.jobs().await?)?.planned_by(&nodes, now).of_store(asked);
+        Ok(Self { store, catalog, now })
+    }
+
+    /// The same with the jobs that a node plans.
+    #[cfg(feature = "http")]
+    pub(crate) async fn planned(
+        store: Arc<dyn Store>,
+        specs: &[Arc<JobSpec>],
+        listing: String,
+    ) -> Result<Self, AdminError> {
+        let (now, nodes) = store.nodes().await?;
+        let asked = Asked { location: store.location().to_owned(), listing };
+        let catalog = Catalog::planned(specs, store.jobs().await?).planned_by(&nodes, now).of_store(asked);
         Ok(Self { store, catalog, now })
     }
 

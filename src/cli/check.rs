@@ -71,11 +71,53 @@ pub fn run(
         }
     };
     let outcome = config::lint_file(&path, env);
+    let beside = outcome.as_ref().map(|(config, _)| tokens(config)).unwrap_or_default();
     match args.format {
-        Format::Pretty if !args.json => pretty(&outcome, out, err, color)?,
-        Format::Pretty | Format::Json => json(&outcome, out)?,
+        Format::Pretty if !args.json => {
+            beside.iter().try_for_each(|finding| tell(finding, out))?;
+            pretty(&outcome, out, err, color)?;
+        }
+        Format::Pretty | Format::Json => json(&outcome, beside.clone(), out)?,
     }
-    Ok(if outcome.is_ok() { USABLE } else { CONFIGURATION })
+    let is_wrong = |finding: &JsonFinding| finding.severity == config::Severity::Error.as_str();
+    Ok(if outcome.is_ok() && !beside.iter().any(is_wrong) { USABLE } else { CONFIGURATION })
+}
+
+/// What is wrong with the file of tokens that the file names. Whoever cannot read it here may not have to: the daemon has.
+#[cfg(feature = "http")]
+fn tokens(config: &Config) -> Vec<JsonFinding> {
+    use crate::web::{Tokens, TokensFault};
+    let Some(path) = config.http.as_ref().and_then(|http| http.tokens_file.as_deref()) else { return Vec::new() };
+    let finding = |line: Option<usize>, severity: config::Severity, code, message, fix| {
+        let (file, column) = (path.display().to_string(), line.map(|_| 1));
+        JsonFinding { file, line, column, severity: severity.as_str(), code, message, fix: Some(fix) }
+    };
+    match Tokens::read(path) {
+        Ok(tokens) if tokens.is_open() => {
+            let message = "every user of this machine can read the tokens file: logins are refused".to_owned();
+            vec![finding(None, config::Severity::Warning, "tokens-readable", message, "chmod o-r".to_owned())]
+        }
+        Ok(_) => Vec::new(),
+        Err(TokensFault { line: None, what, fix, .. }) => {
+            vec![finding(None, config::Severity::Warning, "unreadable-tokens", format!("tokens_file {what}"), fix)]
+        }
+        Err(TokensFault { line, what, fix, .. }) => {
+            vec![finding(line, config::Severity::Error, "bad-token", what, fix)]
+        }
+    }
+}
+
+#[cfg(not(feature = "http"))]
+const fn tokens(_config: &Config) -> Vec<JsonFinding> {
+    Vec::new()
+}
+
+/// A finding in another file, without its line: that is what logins are signed with.
+fn tell(finding: &JsonFinding, out: &mut dyn Write) -> io::Result<()> {
+    let JsonFinding { file, line, severity, code, message, fix, .. } = finding;
+    let place = line.map(|line| format!(":{line}:1")).unwrap_or_default();
+    writeln!(out, "{severity}[{code}]: {message}\n --> {file}{place}")?;
+    writeln!(out, "  = fix: {}\n", fix.as_deref().unwrap_or_default())
 }
 
 type CheckOutcome = Result<(Config, Diagnostics), LoadError>;
@@ -95,12 +137,13 @@ fn pretty(outcome: &CheckOutcome, out: &mut dyn Write, err: &mut dyn Write, colo
     }
 }
 
-fn json(outcome: &CheckOutcome, out: &mut dyn Write) -> io::Result<()> {
-    let findings = match outcome {
+fn json(outcome: &CheckOutcome, beside: Vec<JsonFinding>, out: &mut dyn Write) -> io::Result<()> {
+    let mut findings = match outcome {
         Ok((_, report)) => report.to_findings(),
         Err(LoadError::Invalid(report)) => report.to_findings(),
         Err(LoadError::File { path, message }) => vec![JsonFinding::unreadable(path, message)],
     };
+    findings.extend(beside);
     serde_json::to_writer_pretty(&mut *out, &findings)?;
     writeln!(out)
 }

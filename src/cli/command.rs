@@ -6,6 +6,8 @@ use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::cli::console::{self, Console};
 use crate::cli::failure::{ExitCode, Failure};
+#[cfg(feature = "notify")]
+use crate::cli::notify;
 use crate::cli::session::block_on;
 use crate::cli::{
     attempts, check, completions, demo, doctor, forget, guarded, help, import, jobs, locks, next, nodes, run, setup,
@@ -23,7 +25,7 @@ use crate::observe::logging;
     name = "cronward",
     version,
     before_help = "Example: cronward run --config /etc/cronward/jobs.toml",
-    after_help = "Exit codes: 0 done, 1 verify or import found something, doctor warns, locks are not free or a daemon is not well, 2 doctor found an error, 64 usage, 69 store refuses, 70 internal, 75 store unavailable (try again), 78 configuration.",
+    after_help = "Exit codes: 0 done, 1 verify or import found something, doctor warns, locks are not free, a daemon is not well or a sink takes no message, 2 doctor found an error, 64 usage, 69 store refuses, 70 internal, 75 store unavailable (try again), 78 configuration.",
     subcommand_required = true,
     arg_required_else_help = true,
     disable_help_subcommand = true,
@@ -64,6 +66,8 @@ enum Verb {
     Token(token::TokenArgs),
     #[cfg(feature = "http")]
     Healthcheck(healthcheck::HealthcheckArgs),
+    #[cfg(feature = "notify")]
+    Notify(notify::NotifyArgs),
     Import(import::ImportArgs),
     Completions(completions::CompletionsArgs),
     Man(help::ManArgs),
@@ -151,6 +155,8 @@ impl Verb {
             Self::Token(args) => token::token(args, console),
             #[cfg(feature = "http")]
             Self::Healthcheck(args) => healthcheck::healthcheck(args, console),
+            #[cfg(feature = "notify")]
+            Self::Notify(args) => block_on(notify::notify(args, console)),
             Self::Import(args) => import::import(args, console),
             Self::Completions(args) => completions::completions(args, command(), console),
             Self::Man(args) => help::man(args, command(), console),
@@ -174,6 +180,8 @@ impl Verb {
             | Self::Help(_) => false,
             #[cfg(feature = "http")]
             Self::Token(_) | Self::Healthcheck(_) => false,
+            #[cfg(feature = "notify")]
+            Self::Notify(_) => false,
             Self::Reset(args) => args.output.no_color,
             Self::Unlock(args) => args.output.no_color,
             Self::MarkDone(args) => args.output.no_color,

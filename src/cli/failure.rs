@@ -33,6 +33,10 @@ pub(crate) enum Failure {
     #[cfg(feature = "http")]
     #[error("{0}")]
     Unwell(String),
+    /// A receiver did not take a message.
+    #[cfg(feature = "notify")]
+    #[error("{0}")]
+    Unheard(String),
     /// The command that was run has told whatever there is to tell: its exit code is passed on.
     #[error("exit code {0}")]
     Child(u8),
@@ -61,6 +65,8 @@ impl Failure {
             Self::Found => ExitCode::Found,
             #[cfg(feature = "http")]
             Self::Unwell(_) => ExitCode::Found,
+            #[cfg(feature = "notify")]
+            Self::Unheard(_) => ExitCode::Found,
             Self::Faults => ExitCode::Faults,
             Self::Configuration(_) | Self::File(_) | Self::Shown => ExitCode::Configuration,
             Self::Child(_) => ExitCode::Internal,
@@ -87,6 +93,7 @@ impl From<AdminError> for Failure {
     fn from(error: AdminError) -> Self {
         match error {
             AdminError::Unknown(what) => Self::Usage(what),
+            AdminError::Passed(what) => Self::Usage(format!("--until {what}")),
             AdminError::Unusable(what) => Self::Configuration(what),
             AdminError::Store(error) => Self::Store(error),
             AdminError::Internal(what) => Self::Internal(what),
@@ -127,7 +134,7 @@ pub enum ExitCode {
     Success = 0,
     /// `verify`: something is unexplained or violated; `doctor`: there are warnings; `import`: a line cannot be read. The result
     /// says what, as with `grep` and `diff`. `lock`: the locks are not free, as with `flock`. `healthcheck`: the daemon is not
-    /// well, or does not answer.
+    /// well, or does not answer. `notify`: the receiver did not take the message.
     Found = 1,
     /// `doctor`: something can cost a slot as things stand; warnings alone are `Found`.
     Faults = 2,

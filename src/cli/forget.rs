@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use crate::admin::AdminSession;
+use crate::admin::actions::{Change, Undo};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::session;
 use crate::cli::store_args::StoreArgs;
-use crate::cli::verbs::{Change, OperatorArgs, Undo};
+use crate::cli::verbs::OperatorArgs;
 use crate::clock::SystemClock;
 use crate::job::{JobName, NodeName};
 use crate::slot::Mark;
@@ -60,7 +61,7 @@ pub(crate) async fn forget(args: &ForgetArgs, console: &mut Console) -> Result<(
         effect,
         needless: String::new(),
         undo: Undo::Not("no undo needed: a job or a node that reports again is listed again".to_owned()),
-        store: args.store.clone(),
+        line: args.store.command_line(),
     };
     if !change.confirm(&OperatorArgs { yes: args.yes, ..OperatorArgs::default() }, console)? {
         return Ok(());

@@ -10,7 +10,7 @@ use crate::admin::words::{brief, harmless, instant};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::format::{self, Grid};
-use crate::cli::session::connect_locks;
+use crate::cli::session::{connect_locks, shows_others};
 use crate::cli::store_args::StoreArgs;
 use crate::cli::value_parsers;
 use crate::cli::watch::{Picture, Row, WatchView, rest};
@@ -66,6 +66,7 @@ impl LockSession {
     pub(crate) async fn open(args: &StoreArgs, console: &mut Console) -> Result<Self, Failure> {
         let file = args.read_file(console)?;
         let address = args.address(file.as_ref(), console)?.only_looked_at();
+        shows_others(&address)?;
         let store = connect_locks(&address).await?;
         Ok(Self { store, location: redact(&address.url) })
     }

@@ -20,12 +20,13 @@ mod healthcheck;
 mod help;
 pub(crate) mod import;
 mod jobs;
+mod launching;
 mod locks;
 mod next;
 mod nodes;
+#[cfg(feature = "notify")]
+mod notify;
 mod run;
-#[cfg(feature = "http")]
-mod serving;
 mod session;
 mod setup;
 mod show;

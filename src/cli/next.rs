@@ -1,11 +1,11 @@
 //! `cronward next`: the next scheduled times and their slots. No store is needed where a file says what the jobs are.
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 
 use crate::admin::command_line::starter;
 use crate::admin::words::{instant, relative};
-use crate::admin::{Catalog, KnownJob};
+use crate::admin::{Catalog, KnownJob, ticks};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::format::{self, Grid};
@@ -51,7 +51,7 @@ pub(crate) fn list(args: &NextArgs, clock: &dyn Clock, console: &mut Console) ->
         None => catalog(args, console)?,
     };
     let jobs = wanted(args, &catalog, console)?;
-    let ticks = ticks(&jobs, args.from.unwrap_or(now), args.count.into());
+    let ticks = ticks::soonest(&jobs, args.from.unwrap_or(now), args.count.into());
     if args.output.json {
         return console.json(&ticks);
     }
@@ -102,31 +102,6 @@ fn wanted<'a>(args: &NextArgs, catalog: &'a Catalog, console: &mut Console) -> R
     Ok(vec![job])
 }
 
-/// The first `count` ticks of all the jobs together after an instant.
-fn ticks(jobs: &[&KnownJob], from: DateTime<Utc>, count: usize) -> Vec<TickView> {
-    let mut ticks: Vec<TickView> = jobs.iter().flat_map(|job| ticks_of(job, from, count)).collect();
-    ticks.sort_by(|a, b| a.tick.cmp(&b.tick).then_with(|| a.job.cmp(&b.job)));
-    ticks.truncate(count);
-    ticks
-}
-
-fn ticks_of(job: &KnownJob, from: DateTime<Utc>, count: usize) -> Vec<TickView> {
-    let zone: Tz = job.entry.timezone.parse().unwrap_or_default();
-    let view = |tick: DateTime<Utc>| {
-        let local = tick.with_timezone(&zone).to_rfc3339_opts(SecondsFormat::AutoSi, true);
-        Some(TickView::of(&job.timetable.slot_of(tick)?, tick, local, Vec::new()))
-    };
-    let mut views: Vec<TickView> = job.timetable.schedule().ticks_after(from).take(count).filter_map(view).collect();
-    // What a change of the clock does is told at the first tick that comes at or after it.
-    let last = views.last().map_or(from, |view| view.tick);
-    for note in job.timetable.dst_notes(from, last) {
-        if let Some(view) = views.iter_mut().find(|view| view.tick >= note.at) {
-            view.notes.push(note.to_string());
-        }
-    }
-    views
-}
-
 /// The table.
 fn print(ticks: &[TickView], now: DateTime<Utc>, console: &mut Console) -> Result<(), Failure> {
     let noted = ticks.iter().any(|view| !view.notes.is_empty());
@@ -159,7 +134,7 @@ mod tests {
     fn listed(jobs: &[&KnownJob], from: &str, count: usize) -> String {
         let (mut console, out, _) = Console::captured(false);
         let from = from.parse().unwrap();
-        print(&ticks(jobs, from, count), from, &mut console).unwrap();
+        print(&ticks::soonest(jobs, from, count), from, &mut console).unwrap();
         out.text()
     }
 
@@ -186,8 +161,11 @@ mod tests {
 
     #[test]
     fn ticks_are_in_utc_and_on_the_clocks_of_the_job() {
-        let view =
-            &ticks(&[&job("nightly", "30 2 * * *", "Europe/Berlin")], "2026-07-01T12:00:00Z".parse().unwrap(), 1)[0];
+        let view = &ticks::soonest(
+            &[&job("nightly", "30 2 * * *", "Europe/Berlin")],
+            "2026-07-01T12:00:00Z".parse().unwrap(),
+            1,
+        )[0];
         assert_eq!(
             (view.tick.to_rfc3339(), &*view.local),
             ("2026-07-02T00:30:00+00:00".to_owned(), "2026-07-02T02:30:00+02:00")

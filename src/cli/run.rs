@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use crate::cli::console::Console;
+#[cfg(feature = "http")]
+use crate::cli::daemon::Serving;
 use crate::cli::daemon::{self, Settings};
 use crate::cli::failure::Failure;
-#[cfg(feature = "http")]
-use crate::cli::serving::Serving;
 use crate::cli::store_args::{self, StoreArgs};
 #[cfg(feature = "http")]
 use crate::config::HttpConfig;
@@ -53,6 +53,10 @@ pub(crate) fn run(args: &RunArgs, console: &mut Console) -> Result<(), Failure> 
     #[cfg(not(feature = "http"))]
     if settings.config.http.is_some() && !args.no_http {
         console.warn("this cronward was built without the feature http: nothing listens, whatever [http] says");
+    }
+    #[cfg(not(feature = "notify"))]
+    if !settings.config.notify.is_empty() {
+        console.warn("this cronward was built without the feature notify: nothing is sent, whatever [notify] says");
     }
     let _log = logging::init(args.log_format).map_err(no_log)?;
     for finding in report.findings.iter().filter(|finding| finding.severity == Severity::Warning) {

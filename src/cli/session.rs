@@ -64,10 +64,19 @@ pub(crate) async fn connect(address: &StoreAddress) -> Result<Arc<dyn Store>, Fa
 
 /// For a command that guards its own against those of other processes: a store that none of them shares guards nothing.
 pub(crate) fn is_shared(address: &StoreAddress) -> Result<(), Failure> {
+    refuse_own(address, "guards against no other")
+}
+
+/// For a command that looks at what other processes hold: in a store that none of them shares there is nothing.
+pub(crate) fn shows_others(address: &StoreAddress) -> Result<(), Failure> {
+    refuse_own(address, "shows nothing of another")
+}
+
+fn refuse_own(address: &StoreAddress, because: &str) -> Result<(), Failure> {
     let alone = store::capability(&address.url).filter(|capability| capability.reach == Reach::Process);
     let Some(alone) = alone else { return Ok(()) };
     let name = alone.name;
-    let why = format!("store {name} is this process's own and guards against no other: name a store that others share");
+    let why = format!("store {name} is this process's own and {because}: name a store that others share");
     Err(if address.from_command_line { Failure::Usage(why) } else { Failure::Configuration(why) })
 }
 

@@ -20,6 +20,8 @@ pub struct HttpConfig {
     pub public_url: Option<String>,
     /// Whether what stands in front speaks TLS with the world.
     pub behind_tls_proxy: bool,
+    /// `[http.tls]`: what the port itself speaks TLS with.
+    pub tls: Option<TlsFiles>,
     /// Whether the figures are for everybody who reaches the port.
     pub metrics_open: bool,
     /// Of which jobs there are metrics.
@@ -28,6 +30,15 @@ pub struct HttpConfig {
     pub tokens_file: Option<PathBuf>,
     /// `[http.auth.proxy]`.
     pub proxy: Option<ProxyConfig>,
+}
+
+/// `[http.tls]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The certificate and those between it and its root, as PEM.
+    pub cert_file: PathBuf,
+    /// Its private key, as PEM.
+    pub key_file: PathBuf,
 }
 
 /// `[http.auth.proxy]`: who is believed when it says who asks.
@@ -87,6 +98,7 @@ impl Default for HttpConfig {
             base_path: "/".to_owned(),
             public_url: None,
             behind_tls_proxy: false,
+            tls: None,
             metrics_open: false,
             metrics_jobs: JobSelection::All,
             tokens_file: None,
@@ -112,6 +124,11 @@ impl HttpConfig {
         self.tokens_file.is_some() || self.proxy.is_some()
     }
 
+    /// Whether the world reaches the port through TLS alone, its own or a proxy's.
+    pub const fn is_behind_tls(&self) -> bool {
+        self.behind_tls_proxy || self.tls.is_some()
+    }
+
     /// Why the daemon refuses to listen like this, if it does. Closed by default: where others can reach it, it has to be said who may
     /// ask, and no token may cross the network in a form that others can read.
     pub fn objection(&self) -> Option<Objection> {
@@ -126,11 +143,11 @@ impl HttpConfig {
                 hint: format!("listen on 127.0.0.1:{port}, or name who may ask in [http.auth] tokens_file"),
             });
         }
-        (self.tokens_file.is_some() && !self.behind_tls_proxy).then(|| Objection {
+        (self.tokens_file.is_some() && !self.is_behind_tls()).then(|| Objection {
             code: "plain-token",
             what: format!("is {address}, and tokens would cross the network in plain HTTP"),
             hint: format!(
-                "put a proxy that speaks TLS in front and set behind_tls_proxy = true, or listen on 127.0.0.1:{port}"
+                "name a certificate in [http.tls], or set behind_tls_proxy = true for a proxy in front, or listen on 127.0.0.1:{port}"
             ),
         })
     }

@@ -1,17 +1,18 @@
-//! Reads `[http]`, `[http.auth]` and `[http.auth.proxy]`. The tokens themselves are in a file of their own, which the daemon alone reads.
+//! Reads `[http]`, `[http.tls]`, `[http.auth]` and `[http.auth.proxy]`. The tokens themselves are in a file of their own, which the daemon alone reads.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use url::Url;
 
-use crate::config::http::{HttpConfig, ProxyConfig, Role, RoleSource, parse_listen};
+use crate::config::http::{HttpConfig, ProxyConfig, Role, RoleSource, TlsFiles, parse_listen};
 use crate::config::network::Network;
 use crate::config::reader::{Section, put, put_some};
 use crate::config::sections::{HOMES, HTTP};
 use crate::job::JobSelection;
 
 const AUTH: &[&str] = &["tokens_file", "proxy"];
+const TLS: &[&str] = &["cert_file", "key_file"];
 const PROXY: &[&str] = &["user_header", "role_header", "groups_header", "groups", "from"];
 
 /// Reads `[http]`; none where the file has no such section.
@@ -25,6 +26,8 @@ pub(super) fn http(section: &Section<'_>) -> Option<HttpConfig> {
     put(&mut http.base_path, base_path(section));
     put_some(&mut http.public_url, public_url(section));
     put(&mut http.behind_tls_proxy, section.boolean("behind_tls_proxy"));
+    let tls = section.child("tls");
+    put_some(&mut http.tls, tls_files(&tls));
     put(&mut http.metrics_open, section.boolean("metrics_open"));
     put(&mut http.metrics_jobs, metrics_jobs(section));
     let auth = section.child("auth");
@@ -33,7 +36,7 @@ pub(super) fn http(section: &Section<'_>) -> Option<HttpConfig> {
     let wanted = auth.child("proxy");
     put_some(&mut http.proxy, proxy(&wanted));
     // Auth that was meant and cannot be read is told as that, not as auth that is missing.
-    let meant = auth.is_there() && !http.has_auth();
+    let meant = (auth.is_there() && !http.has_auth()) || (tls.is_there() && http.tls.is_none());
     listen(section, &mut http, meant);
     http.into()
 }
@@ -64,6 +67,19 @@ fn listen(section: &Section<'_>, http: &mut HttpConfig, auth_is_wrong: bool) {
     if let Some(objection) = http.objection().filter(|_| !auth_is_wrong) {
         entry.refuse(objection.code, &objection.what, objection.hint);
     }
+}
+
+fn tls_files(section: &Section<'_>) -> Option<TlsFiles> {
+    if !section.is_there() {
+        return None;
+    }
+    section.only(TLS, HOMES);
+    let path = |key| section.text(key, "\"/etc/cronward/tls.pem\"").map(PathBuf::from);
+    for key in TLS.iter().filter(|key| section.entry(key).is_none()) {
+        let hint = "write both: cert_file = \"/etc/cronward/tls.pem\" and key_file = \"/etc/cronward/tls.key\"";
+        section.ctx.error("missing-key", section.span.clone(), format!("[http.tls] has no {key}"), hint);
+    }
+    Some(TlsFiles { cert_file: path("cert_file")?, key_file: path("key_file")? })
 }
 
 fn metrics_jobs(section: &Section<'_>) -> Option<JobSelection> {

@@ -7,6 +7,8 @@ use std::time::Duration;
 use chrono::DateTime;
 
 use crate::config::http::HttpConfig;
+use crate::config::sink::Sinks;
+use crate::config::value::nearest;
 use crate::job::{JobName, JobSpec, Namespace, NodeName, hash};
 use crate::store::{EMBEDDED, JobEntry, StoreOptions};
 
@@ -19,6 +21,8 @@ pub struct Config {
     pub store: StoreConfig,
     /// `[http]`; none where the file has no such section.
     pub http: Option<HttpConfig>,
+    /// `[notify.*]`.
+    pub notify: Sinks,
     /// `[jobs.*]`, with `[defaults]` applied.
     pub jobs: BTreeMap<JobName, JobSpec>,
 }
@@ -34,6 +38,11 @@ impl Config {
     /// defaults, whatever the file looks like; only for comparing, not for security. See [`crate::job::hash`].
     pub fn hash(&self) -> String {
         hash::of_jobs(self.jobs.values())
+    }
+
+    /// The sink whose name is nearest to one that is not there.
+    pub fn nearest_sink(&self, name: &str) -> Option<&str> {
+        nearest(name, self.notify.keys().map(String::as_str))
     }
 
     /// A hash of each job, so that a difference can be named.

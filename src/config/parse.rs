@@ -10,7 +10,9 @@ use toml::de::{DeTable, Error};
 use crate::config::context::Context;
 use crate::config::diagnostic::{floor_boundary, position};
 use crate::config::reader::Section;
-use crate::config::{Config, Diagnostics, Environment, http_section, jobs, lock_lints, secrets, sections, settings};
+use crate::config::{
+    Config, Diagnostics, Environment, http_section, jobs, lock_lints, secrets, sections, settings, sink_section,
+};
 use crate::job::JobName;
 
 /// How much of a file is looked at.
@@ -56,23 +58,27 @@ fn read(ctx: &Context<'_>, extent: Extent<'_>) -> Config {
     let table = tables(ctx);
     ctx.end_of_syntax();
     let root = Section::root(ctx, &table);
-    root.only(&["node", "store", "defaults", "http", "jobs"], sections::HOMES);
+    root.only(&["node", "store", "defaults", "http", "notify", "jobs"], sections::HOMES);
     let node = sections::node(&root.child("node"));
     let store = sections::store(&root.child("store"));
     let port = root.child("http");
     let http = http_section::http(&port);
+    let receivers = root.child("notify");
+    let notify = sink_section::sinks(&receivers);
     let defaults = settings::defaults(&root.child("defaults"));
     let only = if let Extent::Job(job) = extent { Some(job) } else { None };
     let mut drafts = jobs::read(&root.child("jobs"), &defaults, only);
+    sink_section::names(ctx, &drafts, &receivers);
     jobs::conflicts(ctx, &mut drafts);
     lock_lints::conflicts(ctx, &mut drafts, &store);
     if extent == Extent::Lints {
         jobs::check(ctx, &drafts, &node, &store);
         http.iter().for_each(|http| http_section::check(&port, http));
         lock_lints::check(ctx, &drafts);
+        sink_section::unused(&drafts, &receivers, &notify);
     }
     let jobs = drafts.into_iter().map(|draft| (draft.spec.name.clone(), draft.spec)).collect();
-    Config { node, store, http, jobs }
+    Config { node, store, http, notify, jobs }
 }
 
 /// The text as far as it could be read; its syntax errors go to the context.

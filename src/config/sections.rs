@@ -17,8 +17,17 @@ use crate::store::{Advice, SCHEMES, UrlFault, check_url, shown_scheme};
 
 const NODE: &[&str] = &["name", "labels", "drain", "journal", "max_running"];
 /// Of `[http]`.
-pub(super) const HTTP: &[&str] =
-    &["listen", "read_only", "base_path", "public_url", "behind_tls_proxy", "metrics_open", "metrics_jobs", "auth"];
+pub(super) const HTTP: &[&str] = &[
+    "listen",
+    "read_only",
+    "base_path",
+    "public_url",
+    "behind_tls_proxy",
+    "tls",
+    "metrics_open",
+    "metrics_jobs",
+    "auth",
+];
 const STORE: &[&str] = &["url", "url_file", "namespace", "op_timeout", "retention"];
 
 /// Which section a key belongs to, for those who put it elsewhere.

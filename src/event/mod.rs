@@ -6,6 +6,7 @@
 mod about;
 pub(crate) mod json;
 mod locks;
+mod notice;
 mod plan;
 
 use std::time::Duration;
@@ -23,6 +24,7 @@ use crate::slot::{Attempt, Fence, Outcome, Trigger, Verdict};
 pub use crate::reply::{ClaimAnswer, RenewalAnswer};
 pub(crate) use locks::lock_names;
 pub use locks::{LeaveAnswer, LockGrant, LockLeave, LockLoss, LockWait};
+pub use notice::NoticeKind;
 pub use plan::Plan;
 
 /// Something that happened to the node, or at a slot ([`Event::is_of_slot`]).

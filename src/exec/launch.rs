@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream as StdUnixStream;
@@ -11,13 +11,14 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 use tokio::net::UnixStream;
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::exec::capture::Capture;
 use crate::exec::env_file::{EnvFiles, Variables};
 use crate::exec::messages::{CommandPlan, Refusal, Request};
+use crate::exec::orphans::Keeper;
 use crate::exec::passing::{Stream, Streams};
 use crate::exec::running::{Attendant, Renewals};
 use crate::exec::{Environment, PlaceholderError, Running, environment, shim};
@@ -55,30 +56,45 @@ enum Occasion {
     Run(Box<RunContext>),
     /// Something else, by the name that `ps` shows of its shim. It is told what its own `env` says, and its words are as they are.
     Other(String),
+    /// The same, and this is all that it reads on its standard input.
+    #[cfg_attr(not(feature = "notify"), allow(dead_code, reason = "only messages feed their commands"))]
+    Fed(String, Vec<u8>),
 }
 
 impl Occasion {
     fn label(&self) -> String {
         match self {
             Self::Run(run) => run.slot.to_string(),
-            Self::Other(label) => label.clone(),
+            Self::Other(label) | Self::Fed(label, _) => label.clone(),
         }
     }
 
     fn variables(&self) -> Vec<(&'static str, String)> {
         match self {
             Self::Run(run) => environment::variables(run),
-            Self::Other(_) => Vec::new(),
+            Self::Other(_) | Self::Fed(..) => Vec::new(),
         }
     }
 
     fn word(&self, word: &str) -> Result<String, PlaceholderError> {
         match self {
             Self::Run(run) => environment::fill_placeholders(word, run),
-            Self::Other(_) => Ok(word.to_owned()),
+            Self::Other(_) | Self::Fed(..) => Ok(word.to_owned()),
         }
     }
+
+    /// What it reads, as the end of a pipe that holds all of it.
+    fn input(&self) -> io::Result<Option<io::PipeReader>> {
+        let Self::Fed(_, input) = self else { return Ok(None) };
+        let (reader, mut writer) = io::pipe()?;
+        // Within what a pipe holds, a write waits for nobody.
+        writer.write_all(input.get(..input.len().min(LARGEST_INPUT)).unwrap_or_default())?;
+        Ok(Some(reader))
+    }
 }
+
+/// What a command is fed: a pipe holds as much.
+const LARGEST_INPUT: usize = 60 * 1024;
 
 /// What ties a run to its owner.
 struct Ties {
@@ -89,7 +105,7 @@ struct Ties {
 
 /// A shim that was started, and our ends of what it holds.
 struct Started {
-    shim: Child,
+    shim: Keeper,
     socket: StdUnixStream,
     pipes: Vec<(OwnedFd, Option<Stream>)>,
 }
@@ -129,6 +145,18 @@ impl Launcher {
     /// The same for a command that is no attempt at a slot. `label` is what `ps` shows of its shim.
     pub async fn launch_other(&self, command: &CommandSpec, label: String, lease: Renewals) -> Running {
         self.begin(command, Occasion::Other(label), lease).await
+    }
+
+    /// The same for one that reads `input` on its standard input, at most 60 KiB of it.
+    #[cfg(feature = "notify")]
+    pub(crate) async fn launch_fed(
+        &self,
+        command: &CommandSpec,
+        label: String,
+        input: Vec<u8>,
+        lease: Renewals,
+    ) -> Running {
+        self.begin(command, Occasion::Fed(label, input), lease).await
     }
 
     async fn begin(&self, command: &CommandSpec, occasion: Occasion, lease: Renewals) -> Running {
@@ -180,10 +208,11 @@ impl Launcher {
         let plan = self.plan(command, occasion, variables)?;
         let (path, output, inherited) = (self.shim.clone(), self.output, self.inherited.clone());
         let label = occasion.label();
-        // Reading the binary may take the disk's time.
-        let started = tokio::task::spawn_blocking(move || start(&path, &label, output, inherited));
         let in_shim =
             |error| Refusal::cannot_run(format_args!("the shim {} cannot be started: {error}", self.shim.display()));
+        let input = occasion.input().map_err(in_shim)?;
+        // Reading the binary may take the disk's time.
+        let started = tokio::task::spawn_blocking(move || start(&path, &label, output, inherited, input));
         let started = started.await.map_err(io::Error::other).flatten().map_err(in_shim)?;
         self.attendant(started, plan, ties, command).map_err(in_shim)
     }
@@ -284,12 +313,19 @@ fn are_one_file(one: &impl AsFd, other: &impl AsFd) -> bool {
 }
 
 /// Starts the shim. The socket and the pipes are closed on exec from birth, so that no other command gets hold of them.
-fn start(path: &Path, label: &str, output: Output, inherited: Environment) -> io::Result<Started> {
+fn start(
+    path: &Path,
+    label: &str,
+    output: Output,
+    inherited: Environment,
+    input: Option<io::PipeReader>,
+) -> io::Result<Started> {
     let (socket, theirs) = StdUnixStream::pair()?;
     let (pipes, stdout, stderr) = pipes(output)?;
     let stdin = io::stdin();
     let passed = output != Output::Capture && !io::IsTerminal::is_terminal(&stdin);
-    shim::send_greeting(&socket, passed.then_some(stdin.as_fd()))?;
+    let own = passed.then_some(stdin.as_fd());
+    shim::send_greeting(&socket, input.as_ref().map(AsFd::as_fd).or(own))?;
     let mut command = Command::new(path);
     command.arg0("cronward").args([shim::ARGUMENT, shim::VERSION, label]);
     command.env_clear().envs(inherited.into_variables());
@@ -297,7 +333,7 @@ fn start(path: &Path, label: &str, output: Output, inherited: Environment) -> io
     command.process_group(0);
     command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(stdout).stderr(stderr);
     // The command goes out of scope here, and with it the writing ends of the pipes.
-    Ok(Started { shim: command.spawn()?, socket, pipes })
+    Ok(Started { shim: Keeper::start(&mut command)?, socket, pipes })
 }
 
 #[cfg(test)]

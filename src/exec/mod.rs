@@ -15,7 +15,8 @@
 //! daemon reaches the command; because it is not a thread, no runtime decides when a command dies.
 //!
 //! Linux only. What it cannot stop: a process of another user when the daemon is not root (sudo), and a process that
-//! hangs in the kernel. What the shim's own kill -9 leaves: processes that had left the command's group. With
+//! hangs in the kernel. What the shim's own kill -9 leaves: processes that had left the command's group. A daemon
+//! that is process 1 reaps them when they end (`orphans`). With
 //! `kill_mode = "process"` what the command leaves behind is left alone.
 
 mod capture;
@@ -23,12 +24,15 @@ pub(crate) mod env_file;
 mod environment;
 mod launch;
 mod messages;
+mod orphans;
 mod outbox;
 mod passing;
+mod processes;
 mod running;
 
 pub mod shim;
 
 pub use environment::{Environment, OF_A_RUN, PlaceholderError, check_placeholders, fill_placeholders, rfc3339};
 pub use launch::{Launcher, Output};
+pub use orphans::Orphanage;
 pub use running::{Renewals, Running};

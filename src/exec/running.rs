@@ -22,6 +22,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::clock::Mono;
 use crate::exec::capture::Capture;
 use crate::exec::messages::{CommandPlan, Refusal, Request, ShimReport};
+use crate::exec::orphans::Keeper;
 use crate::exec::outbox::Outbox;
 use crate::slot::{Exit, ExitStatus, LeaseDeadline};
 
@@ -126,7 +127,7 @@ pub type Renewals = watch::Receiver<Option<LeaseDeadline>>;
 #[derive(Debug)]
 pub(super) struct Attendant {
     /// The shim.
-    pub(super) shim: Child,
+    pub(super) shim: Keeper,
     /// Our end of the socket.
     pub(super) socket: UnixStream,
     /// The plan.

@@ -49,7 +49,7 @@ impl Exposition<'_> {
         }
         self.name(family, "_sum")?;
         self.labels(family, labels, None)?;
-        writeln!(self.out, " {}", Span(histogram.sum()))?;
+        writeln!(self.out, " {}", Seconds(histogram.sum()))?;
         self.name(family, "_count")?;
         self.labels(family, labels, None)?;
         writeln!(self.out, " {count}")
@@ -93,9 +93,9 @@ impl Display for Escaped<'_> {
 }
 
 /// A span in seconds.
-pub(super) struct Span(pub(super) Duration);
+pub(super) struct Seconds(pub(super) Duration);
 
-impl Display for Span {
+impl Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0.as_secs_f64())
     }

@@ -79,6 +79,8 @@ families! {
     BUILD_INFO = Gauge "cronward_build_info" ["version", "revision"] "1; which build of cronward it is.";
     JOURNAL_LOST = Counter "cronward_journal_lines_lost_total" [] "Lines of the journal that were never written.";
     NOTES_REFUSED = Gauge "cronward_notes_refused" [] "1 once the store has refused what cronward why is to show.";
+    NOTIFICATIONS = Counter "cronward_notifications_total" ["sink", "result"] "Messages of this node that were sent, are to be tried again, were given up, or dropped.";
+    NOTIFICATIONS_PENDING = Gauge "cronward_notifications_oldest_pending_seconds" ["sink"] "How long the oldest message that this node knows of has not been told; 0 while there is none.";
     PROCESS_MEMORY = Gauge "process_resident_memory_bytes" [] "Resident memory of the daemon.";
     PROCESS_CPU = Counter "process_cpu_seconds_total" [] "Processor time of the daemon, of the user and of the system.";
     PROCESS_FDS = Gauge "process_open_fds" [] "Open file descriptors of the daemon.";

@@ -54,6 +54,7 @@ impl Bench {
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
             health: watch::channel(Health::default()).1,
             journal: None,
+            notifications: None,
         };
         let metrics = Metrics::new(setting);
         let job = JobSpec::new(JobName::new("push").unwrap(), "*/15 * * * *", Program::Direct(Vec::new()));

@@ -20,5 +20,5 @@ mod render;
 mod store;
 
 pub use family::{FAMILIES, Family, FamilyKind};
-pub use registry::{Metrics, Setting};
+pub use registry::{Metrics, Notifications, Setting, SinkFigures};
 pub use store::Observe;

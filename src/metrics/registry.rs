@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Mono};
 use crate::job::{JobSelection, Namespace};
 use crate::metrics::figures::{Counters, Stamp};
 use crate::metrics::histogram::Histogram;
@@ -36,6 +37,25 @@ pub struct Setting {
     pub health: watch::Receiver<Health>,
     /// Its journal.
     pub journal: Option<Arc<Journal>>,
+    /// Its messages.
+    pub notifications: Option<Arc<dyn Notifications>>,
+}
+
+/// Who counts messages.
+pub trait Notifications: std::fmt::Debug + Send + Sync {
+    /// What there is of each sink.
+    fn each(&self, now: Mono) -> Vec<SinkFigures>;
+}
+
+/// What is counted of one sink.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SinkFigures {
+    /// Its name.
+    pub sink: String,
+    /// How many messages came to what.
+    pub results: [(&'static str, u64); 4],
+    /// How long the oldest one waits.
+    pub oldest_pending: Duration,
 }
 
 /// The metrics of one node. See [`super`].

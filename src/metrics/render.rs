@@ -5,13 +5,13 @@ use std::sync::atomic::Ordering;
 
 use crate::clock::Now;
 use crate::metrics::Metrics;
-use crate::metrics::exposition::{Exposition, Millis, Span};
+use crate::metrics::exposition::{Exposition, Millis, Seconds};
 use crate::metrics::family::{self, Family};
 use crate::metrics::figures::Counters;
 use crate::metrics::histogram::{OF_CALLS, OF_RUNS, OF_STARTS};
 use crate::metrics::jobs::{JobFigures, JobTable, ListedJob};
 use crate::metrics::process::ProcessFigures;
-use crate::metrics::registry::STATES;
+use crate::metrics::registry::{STATES, SinkFigures};
 
 /// Where the jobs come from that a daemon plans: its file.
 const ORIGIN: &str = "file";
@@ -35,6 +35,7 @@ impl Metrics {
         of_jobs(page, &table, now)?;
         self.of_store(page)?;
         self.of_node(page, &table)?;
+        self.of_notifications(page, now)?;
         self.of_process(page)
     }
 
@@ -79,6 +80,21 @@ impl Metrics {
         page.series(&family::BUILD_INFO, &[env!("CARGO_PKG_VERSION"), REVISION], 1)?;
         page.alone(&family::JOURNAL_LOST, self.setting.journal.as_ref().map_or(0, |journal| journal.lines_lost()))?;
         page.alone(&family::NOTES_REFUSED, u8::from(health.notes_refused))
+    }
+
+    fn of_notifications(&self, page: &mut Exposition<'_>, now: Now) -> fmt::Result {
+        let sinks = self.setting.notifications.as_ref().map_or(Vec::new(), |counts| counts.each(now.mono));
+        page.head(&family::NOTIFICATIONS)?;
+        for sink in &sinks {
+            sink.results
+                .iter()
+                .try_for_each(|(result, count)| page.series(&family::NOTIFICATIONS, &[&sink.sink, result], count))?;
+        }
+        page.head(&family::NOTIFICATIONS_PENDING)?;
+        let pending = |sink: &SinkFigures| {
+            page.series(&family::NOTIFICATIONS_PENDING, &[&sink.sink], Seconds(sink.oldest_pending))
+        };
+        sinks.iter().try_for_each(pending)
     }
 
     fn of_process(&self, page: &mut Exposition<'_>) -> fmt::Result {
@@ -163,6 +179,6 @@ fn of_jobs(page: &mut Exposition<'_>, table: &JobTable, now: Now) -> fmt::Result
     each(page, table, &family::JOB_NEXT_TICK, |job| job.figures.next_tick().map(Millis))?;
     each(page, table, &family::JOB_LAST_SUCCESS, |job| job.figures.last_success().map(Millis))?;
     each(page, table, &family::JOB_FAILING_SINCE, |job| job.figures.failing_since().map(Millis))?;
-    each(page, table, &family::JOB_ALERT_AFTER, |job| job.spec.alert_after.map(Span))?;
-    each(page, table, &family::JOB_TIMEOUT, |job| job.spec.policy.timeout.map(Span))
+    each(page, table, &family::JOB_ALERT_AFTER, |job| job.spec.alert_after.map(Seconds))?;
+    each(page, table, &family::JOB_TIMEOUT, |job| job.spec.policy.timeout.map(Seconds))
 }

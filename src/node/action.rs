@@ -10,7 +10,7 @@ use crate::clock::Now;
 use crate::drive::Message;
 use crate::event::Event;
 use crate::job::JobSpec;
-use crate::slot::{Decision, Slot, SlotRecord, Trigger, Verdict};
+use crate::slot::{Audit, Decision, Slot, SlotRecord, Trigger, Verdict};
 use crate::store::{Closing, HeartbeatReply, JobEntry, NodeEntry, NodeReport, StoreError};
 
 /// Names the drive of a slot: a slot may be driven again after an operator opened it.
@@ -53,6 +53,10 @@ pub struct Start {
     pub slot: Slot,
     pub scheduled_at: DateTime<Utc>,
     pub trigger: Trigger,
+    /// It was asked for by name although it has ended.
+    pub past: bool,
+    /// Who asked for it; nobody where a schedule did.
+    pub audit: Option<Audit>,
     /// Where the drive shows whether it may be running its command.
     pub holding: Arc<AtomicBool>,
 }

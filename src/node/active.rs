@@ -42,6 +42,16 @@ impl ActiveSlots {
         !self.slots.contains_key(&key(slot))
     }
 
+    /// Whether the slot can be driven now, when an operator asks for that: also one that has ended here. What is driven stays.
+    pub(super) fn make_room(&mut self, slot: &Slot) -> bool {
+        let id = key(slot);
+        let is_driven = self.slots.get(&id).is_some_and(|active| active.end.is_none());
+        if !is_driven {
+            self.slots.remove(&id);
+        }
+        !is_driven
+    }
+
     /// A slot begins to be driven. Answers how its drive is called, and where that shows whether its command may run.
     pub(super) fn enrol(&mut self, slot: Slot) -> (DriveId, Arc<AtomicBool>) {
         self.last_id += 1;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -24,6 +24,8 @@ use crate::node::chores::Chores;
 use crate::node::digest::Digest;
 use crate::node::machine::NodeMachine;
 use crate::node::plan::{Health, Identity, Plan, Upkeep};
+use crate::node::releases::Releases;
+use crate::node::request::{TriggerRefusal, TriggerRequest};
 use crate::node::time::{Heart, StoreTime};
 use crate::observe::{FanOut, Notebook, Observer};
 use crate::schedule::ScheduleError;
@@ -44,6 +46,8 @@ const LAST_NOTES: Duration = Duration::from_secs(1);
 pub enum Command {
     /// Take these jobs instead.
     Reload(Plan),
+    /// Run a slot now, and answer whether it is begun.
+    Trigger(TriggerRequest, oneshot::Sender<Result<(), TriggerRefusal>>),
     /// Begin nothing more, let commands run for this long, then stop them and leave. A second one may shorten it.
     Shutdown(Duration),
 }
@@ -112,7 +116,7 @@ impl Node {
         let digest = Arc::new(Digest::default());
         let summing: Arc<dyn Observer> = Arc::<Digest>::clone(&digest);
         let (releases, released) = mpsc::unbounded_channel();
-        let releasing: Arc<dyn Observer> = Arc::new(Releases(releases));
+        let releasing: Arc<dyn Observer> = Arc::new(Releases::telling(releases));
         let tools = Arc::new(Tools {
             store: Arc::clone(&ports.store),
             clock: Arc::clone(&clock),
@@ -251,6 +255,10 @@ impl Node {
     fn obey(&mut self, now: Now, command: Option<Command>) {
         match command {
             Some(Command::Reload(plan)) => self.machine.handle_reload(now, plan),
+            Some(Command::Trigger(request, reply)) => {
+                // Whoever asked may have gone: the slot runs all the same.
+                let _ = reply.send(self.machine.handle_trigger(now, request));
+            }
             Some(Command::Shutdown(drain)) => self.machine.handle_shutdown(now, drain),
             // Whoever could command is gone: the same as being told to leave at once.
             None => self.machine.handle_shutdown(now, Duration::ZERO),
@@ -326,7 +334,7 @@ impl Node {
 
     /// Begins to drive a slot. It waits until the gate is served.
     fn start(&mut self, start: Start) {
-        let Start { id, spec, slot, scheduled_at, trigger, holding } = start;
+        let Start { id, spec, slot, scheduled_at, trigger, past, audit, holding } = start;
         let capability = self.ports.store.capability();
         let assignment = Assignment {
             slot: slot.clone(),
@@ -335,8 +343,8 @@ impl Node {
             node: self.name.clone(),
             trigger,
             scheduled_at,
-            past: false,
-            audit: None,
+            past,
+            audit,
             poll: (!capability.push).then_some(capability.poll),
             seed: self.ports.entropy.token(),
             locks: spec.policy.locks.as_ref().and_then(|_| locks::port(&self.ports.store, self.lock_instance)),
@@ -370,19 +378,6 @@ fn tell(inbox: &mpsc::UnboundedSender<Message>, message: Message) {
 struct Ended {
     scheduled_at: DateTime<Utc>,
     end: End,
-}
-
-/// Tells the loop of each slot that this node let go of: it has done it, or has given it back.
-#[derive(Debug)]
-struct Releases(mpsc::UnboundedSender<Slot>);
-
-impl Observer for Releases {
-    fn event(&self, slot: Option<&Slot>, event: &Event) {
-        if let (Some(slot), Event::Settled { .. }) = (slot, event) {
-            // The loop may have ended; then nobody waits here any more.
-            let _ = self.0.send(slot.clone());
-        }
-    }
 }
 
 /// The next hint. One that was lost is a reason to look at everything.

@@ -5,6 +5,7 @@
 //! - [`Node`] is the loop that drives it with a runtime, a clock and a store; the simulator drives it in virtual time.
 //! - Each slot is a task of its own, a [`crate::drive::Drive`]; `active` keeps which slots are driven.
 //! - `membership` is the node as the cluster sees it, `chores` asks the store what is no slot's matter.
+//! - `request` judges what an operator asks this node to run.
 //! - `digest` tells in sums what happens to many slots at once.
 //! - `time` beats every second, and shows a wall clock that was put right by the store's.
 //!
@@ -28,9 +29,14 @@ mod leaving_tests;
 mod machine;
 mod membership;
 mod plan;
+#[cfg(feature = "daemon")]
+mod releases;
+mod request;
 mod resets;
 #[cfg(feature = "daemon")]
 mod time;
+#[cfg(test)]
+mod trigger_tests;
 mod verdicts;
 
 // A machine, and what its driver says and hears, are public for the simulator (`tools/simulate`): no promise is made of them.
@@ -43,3 +49,4 @@ pub use machine::NodeMachine;
 #[doc(hidden)]
 pub use plan::Upkeep;
 pub use plan::{Health, Identity, Plan};
+pub use request::{TriggerRefusal, TriggerRequest};

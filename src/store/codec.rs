@@ -211,7 +211,7 @@ pub(super) mod fuzzing {
     use crate::reply::ClaimRequest;
     use crate::slot::{MOST_PAGES, NotePage, Outcome, Slot, Token, Verdict};
     use crate::store::Pause;
-    use crate::store::rules::{Change, SlotStep};
+    use crate::store::rules::{Change, SlotStep, TopicState};
     use crate::store::state::{Moment, SlotState, StoredMark};
 
     /// The lines are texts of whatever kind they can be; the first mark, document and pause are those of one slot. True when
@@ -225,7 +225,7 @@ pub(super) mod fuzzing {
             pause = pause.or_else(|| reads_back::<PauseText>(line));
             node = node.or_else(|| reads_back::<NodeText>(line));
             latest = latest.or_else(|| reads_back::<LatestText>(line));
-            noted |= is_noted(line);
+            noted |= is_noted(line) || reads_back::<TopicState>(line).is_some();
         }
         let taken = mark.is_some() || log.is_some() || pause.is_some() || node.is_some() || latest.is_some() || noted;
         if let Some(text) = latest {

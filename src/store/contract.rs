@@ -15,82 +15,19 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use tokio::sync::broadcast;
 
-use crate::job::{JobName, LockKey, Namespace};
+use crate::job::{JobName, NodeName};
+use crate::message::{Delivery, DeliveryReply, MessageKey, Telling, Topic, UntoldMessage};
 use crate::slot::{Attempt, Audit, JobLatest, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::{
-    Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, LockStore, NodeEntry, NodeReport, Pause,
-    Release, Renewal, Settlement, StoreError, Wake,
+    ChangeHint, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, LockStore, NodeEntry, NodeReport,
+    Pause, Release, Renewal, Settlement, StoreError, Wake,
 };
 
 /// The receiving end of wake-ups. A receiver that lags has lost hints: treat that as [`Wake::Resync`].
 pub type Wakeups = broadcast::Receiver<Wake>;
 
-/// What a store is opened with, besides its url.
-///
-/// It is made by [`StoreOptions::default`], and changed by its fields or by what begins with `with_`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct StoreOptions {
-    /// Whose keys these are (invariant I9).
-    pub namespace: Namespace,
-    /// How long records are kept.
-    pub retention: Duration,
-    /// The longest wait for one answer. Adapters bound their connections by it; `layer::Timeout` bounds every call.
-    pub op_timeout: Duration,
-    /// The key of a foreign program that locks with `SET key value NX EX`: it is held with every lease. Redis only, and not
-    /// in a cluster; other stores refuse to be opened with one.
-    pub lock_key: Option<LockKey>,
-    /// Whether a store that is a file is made where there is none. Whoever only looks would make an empty one of a path that is
-    /// mistyped, and then find nothing wrong.
-    pub create: bool,
-    /// Whether the tables of a database server are made where there are none.
-    pub migrate: bool,
-}
-
-impl StoreOptions {
-    /// In this namespace.
-    #[must_use]
-    pub fn with_namespace(self, namespace: Namespace) -> Self {
-        Self { namespace, ..self }
-    }
-
-    /// With records that are kept for so long.
-    #[must_use]
-    pub fn with_retention(self, retention: Duration) -> Self {
-        Self { retention, ..self }
-    }
-
-    /// With answers that are waited for so long.
-    #[must_use]
-    pub fn with_op_timeout(self, op_timeout: Duration) -> Self {
-        Self { op_timeout, ..self }
-    }
-
-    /// With the key of a foreign program held beside each lease; Redis only.
-    #[must_use]
-    pub fn with_lock_key(self, key: LockKey) -> Self {
-        Self { lock_key: Some(key), ..self }
-    }
-
-    /// For a connection that takes over from another one: it makes nothing and changes nothing by being opened.
-    #[must_use]
-    pub fn as_it_is(self) -> Self {
-        Self { create: false, migrate: false, ..self }
-    }
-}
-
-impl Default for StoreOptions {
-    fn default() -> Self {
-        Self {
-            namespace: Namespace::default(),
-            retention: Duration::from_secs(7 * 86_400),
-            op_timeout: Duration::from_millis(500),
-            lock_key: None,
-            create: true,
-            migrate: true,
-        }
-    }
-}
+/// The receiving end of hints for whoever looks on. A receiver that lags has lost some: treat that as [`ChangeHint::Resync`].
+pub type Changes = broadcast::Receiver<ChangeHint>;
 
 /// How long what a job has come to lately is kept after its last change.
 pub const LATEST_KEPT: Duration = Duration::from_secs(400 * 86_400);
@@ -151,7 +88,7 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// After the slot's end: records the verdict, once (L2). `done` when done; otherwise `failed` when attempts that
     /// count have reached `max_attempts`, `skipped` when none was made and a pause touched the slot, else `missed`.
     /// Checked in this order: not over (`Open`), recorded (`Already`), a lease stands (`Running`).
-    async fn close(&self, slot: &Slot, max_attempts: u32, by: &crate::job::NodeName) -> Result<Closing, StoreError>;
+    async fn close(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Result<Closing, StoreError>;
 
     /// Operator: forgives all attempts so far, ends a wait, takes back a done marker and a verdict; wakes the others.
     /// The counter is kept, so that fences go on rising. A foreign key that was kept with the marker goes with it. `Held` when a node holds the lease, with nothing changed;
@@ -220,9 +157,38 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// a yearly job has one.
     async fn latest(&self, jobs: &[JobName]) -> Result<Vec<JobLatest>, StoreError>;
 
+    /// Claims a message, so that it is told once: the first who asks is `Yours`, and sends it before the lease lapses; who asks
+    /// meanwhile is told whose it is. Once the lease has lapsed, or the next try is due, it is `Yours` for the next who asks. What was
+    /// told or given up stays so. The same token again is the same claim: `Yours`, with the same number of tries, its lease lasting
+    /// from now on and never shorter, unless another was granted or what became of it was recorded.
+    ///
+    /// Kept for the retention after its last change; of one topic the [`MOST_MESSAGES`](crate::message::MOST_MESSAGES) that go last.
+    async fn tell(
+        &self,
+        message: &MessageKey,
+        by: &NodeName,
+        token: Token,
+        lease: Duration,
+    ) -> Result<Telling, StoreError>;
+
+    /// Records what became of a try. `Delivered` is recorded whoever has the claim by now, for it was sent; the rest only while no other
+    /// claim was granted, else `Overtaken`, with nothing changed. Again with the same token: `Recorded`, and a wait is not begun anew. Of a
+    /// message that the store has lost it is recorded as of a first try.
+    async fn told(&self, message: &MessageKey, token: Token, delivery: &Delivery) -> Result<DeliveryReply, StoreError>;
+
+    /// What was begun about these topics and is not told, given up or not; topic by topic in the order asked, each in the order of
+    /// first claims. The first part is the store's clock. Reads only.
+    async fn untold(&self, topics: &[Topic]) -> Result<(DateTime<Utc>, Vec<UntoldMessage>), StoreError>;
+
     /// Hints from now on. Never fails: a store that cannot tell, or cannot be reached, stays silent, and says
     /// [`super::Wake::Resync`] when it can again.
     fn subscribe(&self) -> Wakeups;
+
+    /// Hints for whoever looks on, from now on, until the receiver is dropped: the store listens for them only while there is one.
+    /// Never fails, as [`Store::subscribe`]; where [`Capability::tells_changes`] is false it is closed at once.
+    fn changes(&self) -> Changes {
+        broadcast::Sender::new(1).subscribe()
+    }
 
     /// The same store as one that keeps locks, over the same connections; none for one that keeps none.
     fn lock_store(self: Arc<Self>) -> Option<Arc<dyn LockStore>> {
@@ -245,6 +211,11 @@ macro_rules! operations {
                 Reset reset(slot: &Slot, audit: &Audit) -> Intervention;
                 Unlock unlock(slot: &Slot, audit: &Audit) -> Intervention;
                 MarkDone mark_done(slot: &Slot, audit: &Audit, done_ttl: Duration) -> Intervention;
+            }
+            Messages {
+                Tell tell(message: &MessageKey, by: &NodeName, token: Token, lease: Duration) -> Telling;
+                Told told(message: &MessageKey, token: Token, delivery: &Delivery) -> DeliveryReply;
+                Untold untold(topics: &[Topic]) -> (DateTime<Utc>, Vec<UntoldMessage>);
             }
             Records {
                 Inspect inspect as records(slots: &[Slot]) -> (DateTime<Utc>, Vec<SlotRecord>);
@@ -293,14 +264,29 @@ pub struct Capability {
     pub expires_records: bool,
     /// True when it keeps locks besides ([`Store::lock_store`]).
     pub locks: bool,
+    /// True when it tells of changes of every node ([`Store::changes`]); otherwise whoever looks on has to look again by a timer.
+    pub tells_changes: bool,
+    /// True when it keeps which messages were told ([`Store::tell`]); otherwise each node sends its own.
+    pub messages: bool,
 }
 
 impl Capability {
     /// A store that tells of no release and is polled every second, may lose what it acknowledged, has to be purged, and keeps no
-    /// locks.
+    /// locks and no messages.
     pub const fn new(name: &'static str, reach: Reach, clock: StoreClock) -> Self {
         let poll = Duration::from_secs(1);
-        Self { name, reach, clock, push: false, poll, durable: false, expires_records: false, locks: false }
+        Self {
+            name,
+            reach,
+            clock,
+            push: false,
+            poll,
+            durable: false,
+            expires_records: false,
+            locks: false,
+            tells_changes: false,
+            messages: false,
+        }
     }
 
     /// What a cluster misses with this store, on one line; none where it misses nothing.

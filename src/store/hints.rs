@@ -8,7 +8,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::store::{Wake, Wakeups};
+use crate::store::{ChangeHint, Changes, Wake, Wakeups};
 
 /// Hints that a receiver may lag behind by before it has lost some.
 const HINTS: usize = 1_024;
@@ -86,6 +86,94 @@ impl Hints {
     }
 }
 
+/// Tells those who look on here, and nobody else.
+#[derive(Clone, Debug)]
+pub(super) struct Onlookers(broadcast::Sender<ChangeHint>);
+
+impl Default for Onlookers {
+    fn default() -> Self {
+        Self(broadcast::Sender::new(HINTS))
+    }
+}
+
+impl Onlookers {
+    pub(super) fn tell(&self, hint: ChangeHint) {
+        // Nobody may look on just now.
+        let _ = self.0.send(hint);
+    }
+
+    /// Hints from now on.
+    pub(super) fn subscribe(&self) -> Changes {
+        self.0.subscribe()
+    }
+
+    /// Passes another store's hints on, until it has no more.
+    pub(super) async fn pass_on(self, mut from: Changes) {
+        loop {
+            match from.recv().await {
+                Ok(hint) => self.tell(hint),
+                Err(RecvError::Lagged(_)) => self.tell(ChangeHint::Resync),
+                Err(RecvError::Closed) => return,
+            }
+        }
+    }
+}
+
+/// What a store answers that tells nobody of changes: closed at once.
+pub(super) fn no_changes() -> Changes {
+    broadcast::Sender::new(1).subscribe()
+}
+
+/// Those who look on, and the task that hears for them: for the first of them it is begun, and with the last it ends.
+#[derive(Debug, Default)]
+pub(super) struct ChangeTeller {
+    onlookers: Onlookers,
+    task: Mutex<Option<AbortOnDropHandle<()>>>,
+}
+
+impl ChangeTeller {
+    /// Hints from now on. Outside of a runtime there are none.
+    pub(super) fn subscribe<L>(&self, listen: impl FnOnce(Onlookers) -> L) -> Changes
+    where
+        L: Future<Output = ()> + Send + 'static,
+    {
+        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        let hints = self.onlookers.subscribe();
+        // The task of those who have left may still be about to end.
+        let is_first = self.onlookers.0.receiver_count() == 1;
+        if is_first || task.as_ref().is_none_or(AbortOnDropHandle::is_finished) {
+            *task = self.begin(listen);
+        }
+        hints
+    }
+
+    /// The task begun anew where somebody looks on: whom it listened to is gone, and hints may be lost.
+    pub(super) fn listen_anew<L>(&self, listen: impl FnOnce(Onlookers) -> L)
+    where
+        L: Future<Output = ()> + Send + 'static,
+    {
+        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.onlookers.0.receiver_count() > 0 {
+            *task = self.begin(listen);
+            self.onlookers.tell(ChangeHint::Resync);
+        }
+    }
+
+    fn begin<L>(&self, listen: impl FnOnce(Onlookers) -> L) -> Option<AbortOnDropHandle<()>>
+    where
+        L: Future<Output = ()> + Send + 'static,
+    {
+        let runtime = tokio::runtime::Handle::try_current().ok()?;
+        let (listening, onlookers) = (listen(self.onlookers.clone()), self.onlookers.clone());
+        Some(AbortOnDropHandle::new(runtime.spawn(async move {
+            tokio::select! {
+                () = listening => {}
+                () = onlookers.0.closed() => {}
+            }
+        })))
+    }
+}
+
 /// The wait before a connection is made again; it doubles up to the longest.
 const SHORTEST_WAIT: Duration = Duration::from_millis(50);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
@@ -114,5 +202,94 @@ impl Reconnection {
     #[allow(clippy::disallowed_methods, reason = "the wait before a connection is made again; the file owns it")]
     pub(super) async fn wait(&self) {
         tokio::time::sleep(self.wait).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::job::JobName;
+
+    /// Counts who listens, and tells of nothing.
+    struct Listening(Arc<AtomicUsize>);
+
+    impl Listening {
+        fn begin(count: &Arc<AtomicUsize>) -> Self {
+            count.fetch_add(1, Ordering::Relaxed);
+            Self(Arc::clone(count))
+        }
+    }
+
+    impl Drop for Listening {
+        fn drop(&mut self) {
+            self.0.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    async fn comes_to(count: &Arc<AtomicUsize>, wanted: usize) {
+        while count.load(Ordering::Relaxed) != wanted {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn listen(
+        count: &Arc<AtomicUsize>,
+    ) -> impl FnOnce(Onlookers) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+        let count = Arc::clone(count);
+        move |onlookers| {
+            Box::pin(async move {
+                let _listening = Listening::begin(&count);
+                onlookers.tell(ChangeHint::Resync);
+                std::future::pending::<()>().await;
+            })
+        }
+    }
+
+    #[tokio::test]
+    async fn the_store_is_listened_to_as_long_as_somebody_looks_on() {
+        let (teller, count) = (ChangeTeller::default(), Arc::default());
+        let mut first = teller.subscribe(listen(&count));
+        assert_eq!(first.recv().await.ok(), Some(ChangeHint::Resync));
+        let second = teller.subscribe(listen(&count));
+        drop(first);
+        tokio::task::yield_now().await;
+        assert_eq!(count.load(Ordering::Relaxed), 1, "one task for all");
+        drop(second);
+        comes_to(&count, 0).await;
+    }
+
+    #[tokio::test]
+    async fn who_comes_as_the_last_one_leaves_is_told_all_the_same() {
+        let (teller, count) = (ChangeTeller::default(), Arc::default());
+        for _ in 0..100 {
+            let mut onlooker = teller.subscribe(listen(&count));
+            assert_eq!(onlooker.recv().await.ok(), Some(ChangeHint::Resync));
+            // The task has not had its turn since.
+            drop(onlooker);
+        }
+        comes_to(&count, 0).await;
+        let _onlooker = teller.subscribe(listen(&count));
+        comes_to(&count, 1).await;
+        drop(teller);
+        comes_to(&count, 0).await;
+    }
+
+    #[tokio::test]
+    async fn a_listening_begun_anew_says_that_hints_may_be_lost_and_none_is_begun_for_nobody() {
+        let (teller, count) = (ChangeTeller::default(), Arc::default());
+        teller.listen_anew(listen(&count));
+        tokio::task::yield_now().await;
+        assert_eq!(count.load(Ordering::Relaxed), 0);
+        let mut onlooker = teller.subscribe(|_| std::future::pending());
+        let other = ChangeTeller::default();
+        let job = ChangeHint::Job(JobName::new("a").unwrap());
+        let from = other.subscribe(|_| std::future::pending());
+        teller.listen_anew(|onlookers| onlookers.pass_on(from));
+        assert_eq!(onlooker.recv().await.ok(), Some(ChangeHint::Resync));
+        other.onlookers.tell(job.clone());
+        assert_eq!(onlooker.recv().await.ok(), Some(job));
     }
 }

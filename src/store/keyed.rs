@@ -13,13 +13,15 @@ use serde::Serialize;
 use crate::job::JobName;
 use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
 use crate::store::contract::operations;
+use crate::store::hints::no_changes;
 use crate::store::locks::LockRuled;
+use crate::store::messages::MessageRuled;
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
 use crate::store::state::SlotQuery;
 use crate::store::{
-    Applied, Capability, Claim, ClaimRequest, ErrorKind, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport,
-    Op, Pause, StoreError, Wakeups,
+    Applied, Capability, Changes, Claim, ClaimRequest, ErrorKind, HeartbeatReply, Intervention, JobEntry, NodeEntry,
+    NodeReport, Op, Pause, StoreError, Wakeups,
 };
 use crate::text::message;
 
@@ -161,12 +163,18 @@ pub(in crate::store) trait Keyed: Records + Registry + Notes {
     }
 
     fn subscribe(&self) -> Wakeups;
+
+    /// A store that tells of none leaves it so.
+    fn changes(&self) -> Changes {
+        no_changes()
+    }
 }
 
 /// The other steps of an adapter, each of one call, and [`Ruled`] by them: each in the call's frame.
 macro_rules! keyed {
     (
         Decided $decided:tt
+        Messages $messages:tt
         $($part:ident { $($op:ident $name:ident as $own:ident($($arg:ident: $type:ty),*) -> $answer:ty;)* })*
     ) => {
         $(
@@ -182,7 +190,7 @@ macro_rules! keyed {
             }
         )*
 
-        impl<S: Keyed + LockRuled> Ruled for S {
+        impl<S: Keyed + LockRuled + MessageRuled> Ruled for S {
             fn capability(&self) -> Capability {
                 <S as Keyed>::capability()
             }
@@ -213,6 +221,10 @@ macro_rules! keyed {
 
             fn hints(&self) -> Wakeups {
                 Keyed::subscribe(self)
+            }
+
+            fn change_hints(&self) -> Changes {
+                Keyed::changes(self)
             }
         }
     };

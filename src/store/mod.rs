@@ -32,7 +32,9 @@ pub mod layer;
 mod locks;
 #[doc(hidden)]
 pub mod memory;
+mod messages;
 mod open;
+mod options;
 #[doc(hidden)]
 #[cfg(feature = "redis")]
 pub mod redis;
@@ -59,6 +61,10 @@ pub mod conformance;
 #[doc(inline)]
 pub use crate::error::{Applied, ErrorKind, Op, StoreError};
 #[doc(inline)]
+pub use crate::message::{
+    Delivery, DeliveryReply, MessageKey, MessageKeyError, Telling, Topic, UntoldMessage, UntoldStage,
+};
+#[doc(inline)]
 pub use crate::reply::{Claim, ClaimRequest, Closing, Intervention, Release, Renewal, Settlement};
 #[doc(inline)]
 pub use crate::resource::{
@@ -66,17 +72,18 @@ pub use crate::resource::{
     LockRefusal, LockRelease, LockRenewal, OwnerId,
 };
 #[doc(inline)]
-pub use crate::wake::{Wake, WakeKind, WakeParseError};
+pub use crate::wake::{ChangeHint, Wake, WakeKind, WakeParseError};
 #[doc(hidden)]
 #[cfg(feature = "fuzzing")]
 pub use codec::fuzzing::document_texts;
-pub use contract::{Capability, LATEST_KEPT, Reach, Store, StoreClock, StoreOptions, Wakeups};
+pub use contract::{Capability, Changes, LATEST_KEPT, Reach, Store, StoreClock, Wakeups};
 #[doc(hidden)]
 pub use doctor::{Finding, Severity, Station, Trial};
 pub use locks::{LockStore, LockWakeups};
 #[doc(hidden)]
 pub use open::{capability, check_url, examine, forget, stations, where_kept};
 pub use open::{migrate, open, open_locks, open_locks_with_clock, open_with_clock};
+pub use options::StoreOptions;
 pub use registry::{HEARTBEAT, HeartbeatReply, JobEntry, JobOrigin, NodeEntry, NodeReport, Pause, SILENCE};
 #[doc(hidden)]
 #[cfg(feature = "fuzzing")]

@@ -12,23 +12,27 @@ use super::rules::SlotStep;
 use super::state::SlotQuery;
 pub(super) use crate::error::Reply;
 use crate::job::{JobName, NodeName};
+use crate::message::{Delivery, DeliveryReply, MessageKey, Telling, Topic, UntoldMessage};
 use crate::slot::{Attempt, Audit, JobLatest, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::contract::operations;
+use crate::store::hints::no_changes;
 use crate::store::locks::LockRuled;
+use crate::store::messages::{self, MessageRuled};
 use crate::store::{
-    Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, LockStore, NodeEntry, NodeReport,
-    Op, Pause, Release, Renewal, Settlement, Store, Wakeups,
+    Capability, Changes, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, LockStore, NodeEntry,
+    NodeReport, Op, Pause, Release, Renewal, Settlement, Store, Wakeups,
 };
 
 /// What an adapter does by itself, and [`Store`] by it.
 macro_rules! ruled {
     (
         Decided $decided:tt
+        Messages $messages:tt
         $($part:ident { $($op:ident $name:ident as $own:ident($($arg:ident: $type:ty),*) -> $answer:ty;)* })*
     ) => {
         /// What an adapter does by itself. What is documented by its link alone is that method of [`Store`]. Whoever can do a rule on a
-        /// slot can do one on locks.
-        pub(super) trait Ruled: LockRuled {
+        /// slot can do one on locks and on messages.
+        pub(super) trait Ruled: LockRuled + MessageRuled {
             fn capability(&self) -> Capability;
 
             fn location(&self) -> &str;
@@ -55,6 +59,11 @@ macro_rules! ruled {
 
             /// [`Store::subscribe`].
             fn hints(&self) -> Wakeups;
+
+            /// [`Store::changes`]. A store that tells of none leaves it so.
+            fn change_hints(&self) -> Changes {
+                no_changes()
+            }
         }
 
         #[async_trait]
@@ -117,8 +126,24 @@ macro_rules! ruled {
                 }
             )*)*
 
+            async fn tell(&self, message: &MessageKey, by: &NodeName, token: Token, lease: Duration) -> Reply<Telling> {
+                messages::tell(self, message, by, token, lease).await
+            }
+
+            async fn told(&self, message: &MessageKey, token: Token, delivery: &Delivery) -> Reply<DeliveryReply> {
+                messages::told(self, message, token, delivery).await
+            }
+
+            async fn untold(&self, topics: &[Topic]) -> Reply<(DateTime<Utc>, Vec<UntoldMessage>)> {
+                self.untold_known(topics).await
+            }
+
             fn subscribe(&self) -> Wakeups {
                 self.hints()
+            }
+
+            fn changes(&self) -> Changes {
+                self.change_hints()
             }
 
             fn lock_store(self: Arc<Self>) -> Option<Arc<dyn LockStore>> {

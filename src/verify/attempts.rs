@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use chrono::{DateTime, Utc};
+
+use crate::clock::later;
 use crate::slot::Attempt;
 use crate::verify::story::Story;
 
@@ -29,17 +32,42 @@ impl Story {
     /// Attempts that were given back, which the store may have taken or not: another one had taken their place, or their lease may have
     /// lapsed before.
     pub(super) fn refunds_in_doubt(&self) -> usize {
-        let late = |of: &&(usize, Attempt)| self.overtaken.contains(of) || self.locks.may_have_lapsed(**of);
+        let late = |of: &&(usize, Attempt)| {
+            self.overtaken.contains(of) || self.locks.may_have_lapsed(**of) || self.was_heard_too_late(**of)
+        };
         self.refunded.iter().filter(late).count()
     }
 
-    /// Attempts that count as made, and that the store may have taken back without anybody's word: the answer was lost.
+    /// Whether the lease of an attempt had lapsed when its node heard of the grant: nobody had renewed it before.
+    fn was_heard_too_late(&self, (instance, attempt): (usize, Attempt)) -> bool {
+        let mut own = self.grants.iter().filter(|grant| (grant.instance, grant.attempt) == (instance, attempt));
+        own.any(|grant| later(grant.at, grant.lease_ttl) <= grant.heard)
+    }
+
+    /// When the first attempt was granted that was given back.
+    pub(super) fn first_refunded(&self) -> Option<DateTime<Utc>> {
+        let mut own = self.grants.iter().filter(|grant| self.refunded.contains(&(grant.instance, grant.attempt)));
+        own.next().map(|grant| grant.at)
+    }
+
+    /// Attempts that count as made, and that the store has taken back, or may have, without anybody's word: the answer was lost.
     pub(super) fn refunds_untold(&self) -> usize {
+        let unheard = self.refunds_unheard();
+        // By its own count at the last grant it had taken back more than that.
+        let by_count = self.grants.last().map_or(0, |last| {
+            let heard = unheard.iter().chain(&self.refunded).filter(|(_, attempt)| *attempt < last.attempt).count();
+            usize::try_from(last.attempt.saturating_sub(last.used)).unwrap_or(0).saturating_sub(heard)
+        });
+        unheard.len() + by_count
+    }
+
+    /// Those that were to be given back, without a word that they were.
+    fn refunds_unheard(&self) -> BTreeSet<(usize, Attempt)> {
         let ran = |of: &(usize, Attempt)| self.runs.iter().any(|run| (run.instance, run.attempt) == (Some(of.0), of.1));
         let late = self.granted_late.iter().filter(|grant| !ran(grant));
         // Whose node died in the queues may have sent it back in that instant.
         let waiting = self.locks.never_left();
         let ordered: BTreeSet<_> = self.refund_ordered.iter().chain(late).copied().chain(waiting).collect();
-        ordered.difference(&self.refunded).count()
+        &ordered - &self.refunded
     }
 }

@@ -109,19 +109,22 @@ impl History {
         Question { history: self, story, service, everybody, fired, files_differ }
     }
 
-    /// Whether an instance had the job, its tick had come and it was in touch with its store, an instant before it died.
+    /// Whether an instance had the job, its tick had come and it may have asked its store for the slot, an instant before it died.
     pub(super) fn can_claim_at(&self, story: &Story, instance: usize, died: DateTime<Utc>) -> bool {
-        let question = self.ask(story, Service::Claiming);
         let Some(node) = self.instances.get(instance) else { return false };
-        let mut own = question.fired.iter().filter(|(assignment, _)| assignment.instance == instance);
-        let plans = own.any(|(assignment, fired)| {
-            assignment.plan.ours
-                && assignment.from <= died
+        let mut own = self.assignments.iter().filter(|assignment| assignment.instance == instance);
+        let plans = own.any(|assignment| {
+            // One whose clock is behind may have put it right, and be no later than the others.
+            let fires = assignment.fires(&story.slot).unwrap_or_else(|| story.slot.start());
+            assignment.is_of(story.slot.job())
+                && assignment.from <= later(died, LATENESS)
                 && died <= later(assignment.to, LATENESS)
-                && *fired <= later(died, LATENESS)
+                && fires <= later(died, LATENESS)
         });
+        // Who has not told yet that it reached its store asks all the same; an answer or an error it would tell.
+        let first_claim = || node.never_reached_its_store() && story.last_word_of(instance).is_none();
         // One that died as it began had no time to say that it had reached its store.
-        let in_touch = node.in_touch((died - LATENESS, died)) || died <= later(node.first, LATENESS);
+        let in_touch = node.in_touch((died - LATENESS, died)) || died <= later(node.first, LATENESS) || first_claim();
         (plans || node.keeps_its_plan_to_itself()) && in_touch
     }
 

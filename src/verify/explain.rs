@@ -8,7 +8,7 @@ use crate::verify::availability::{Obstacle, Service, What};
 use crate::verify::history::{History, LATENESS};
 use crate::verify::inputs::InjectedFault;
 use crate::verify::node_run::NodeRun;
-use crate::verify::run::JournalRun;
+use crate::verify::run::{CLOCKS, JournalRun};
 use crate::verify::story::Story;
 
 /// A reason.
@@ -125,6 +125,9 @@ fn failed(history: &History, story: &Story) -> Option<String> {
     if let Some(made) = all_were_made(history, story) {
         return Some(format!("{made}, and it is recorded as failed"));
     }
+    if let Some(fault) = refunds_forgotten(history, story) {
+        return Some(format!("attempts that were given back count again: {}", fault.words()));
+    }
     let (start, end) = (story.slot.start(), story.slot.end());
     // What was counted was granted to somebody who was told of it, or who had no answer.
     let unanswered = |it: &Obstacle| it.what == What::StoreFailed && it.strikes((start, end), Default::default());
@@ -135,6 +138,16 @@ fn failed(history: &History, story: &Story) -> Option<String> {
         return Some("lines of a journal are missing".to_owned());
     }
     history.blame(story, (start, end), InjectedFault::allows_loss).map(InjectedFault::words)
+}
+
+/// What made the store go back to where attempts still counted that had been given back since, before it was asked for the verdict.
+fn refunds_forgotten<'a>(history: &'a History, story: &Story) -> Option<&'a InjectedFault> {
+    let (told, _, _) = story.verdicts.last()?;
+    let (fewest, _) = history.attempts_allowed(story)?;
+    let from = story.first_refunded()?;
+    let goes_back = |fault: &InjectedFault| fault.goes_back() && fault.strikes(from, *told, LATENESS);
+    let all = story.attempts_made() + story.refunded.len() >= fewest;
+    all.then(|| history.blame(story, (from, *told), goes_back))?
 }
 
 /// Attempts that no journal can tell of, at the most: of nodes that died right after they were granted one, or had asked for
@@ -274,6 +287,3 @@ pub(super) fn common(history: &History, story: &Story, a: &JournalRun, b: &Journ
     let met_that = || story.runs.iter().filter(alive).all(|run| std::ptr::eq(run, a) || std::ptr::eq(run, b));
     (b.met_another && a.end.is_none() && met_that()).then(|| "as the later one found".to_owned())
 }
-
-/// What clocks that are set right to the store's may still differ by.
-pub(super) const CLOCKS: std::time::Duration = std::time::Duration::from_millis(100);

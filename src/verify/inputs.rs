@@ -276,6 +276,11 @@ impl InjectedFault {
         DATA_LOSS.contains(&&*self.kind) || (self.is_death() && self.target == "store")
     }
 
+    /// What the store knew may be what it was some time before: a store that is empty counts no attempts.
+    pub(super) fn goes_back(&self) -> bool {
+        self.loses_data() && !["wipe", "flush"].contains(&&*self.kind)
+    }
+
     /// Another run can come of it, one after the other. Who pauses or resumes a job, or marks a slot done, starts nothing.
     pub(super) fn allows_repeat(&self) -> bool {
         !["mark_done", "pause", "resume"].contains(&&*self.kind)

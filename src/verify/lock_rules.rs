@@ -10,12 +10,12 @@ use crate::event::lock_names;
 use crate::job::LockName;
 use crate::resource::Demand;
 use crate::slot::Slot;
-use crate::verify::explain::{CLOCKS, seconds};
+use crate::verify::explain::seconds;
 use crate::verify::history::{History, LATENESS, name};
 use crate::verify::inputs::InjectedFault;
 use crate::verify::node_run::{Assignment, NodeRun};
 use crate::verify::report::{Finding, finding};
-use crate::verify::run::JournalRun;
+use crate::verify::run::{CLOCKS, JournalRun};
 use crate::verify::slot_locks::{HeldLocks, ToldLoss};
 use crate::verify::story::Story;
 

@@ -319,7 +319,10 @@ const LARGEST: TimeDelta = TimeDelta::days(8_030 * 366);
 
 /// What the lines of one instance show of its clock.
 #[derive(Default)]
-struct Signs {
+struct Signs<'a> {
+    node: Option<&'a NodeName>,
+    /// It told that it reached its store: had its clock been far off, it would have told that too.
+    reached: bool,
     /// The smallest difference between telling of a grant and the store's instant of it: that is the clock's lead and the
     /// fastest answer, so that one answer on a slow link shifts nothing where another was quicker.
     granted: Option<TimeDelta>,
@@ -329,15 +332,27 @@ struct Signs {
     behind: Option<TimeDelta>,
 }
 
+/// Clocks of one machine at different times that differ by no more were not set in between; by less nothing is set right.
+const DRIFT: TimeDelta = TimeDelta::milliseconds(500);
+
 /// How far each instance's clock is ahead of the store's, for those whose clock is off. A grant tells it best; an instance
-/// that was granted nothing may have measured it, or have been told that a slot is over that by its clock was not.
+/// that was granted nothing may have measured it, or have been told that a slot is over that by its clock was not. Whoever died
+/// before it reached its store had the clock of its machine, as its other instances show it.
 pub(super) fn offsets(told: &[Told]) -> BTreeMap<String, TimeDelta> {
-    let mut signs: BTreeMap<&str, Signs> = BTreeMap::new();
+    let mut signs: BTreeMap<&str, Signs<'_>> = BTreeMap::new();
     for Told { line, .. } in told {
         signs.entry(&line.instance).or_default().take(line);
     }
-    let known = signs.into_iter().filter_map(|(instance, signs)| Some((instance.to_owned(), signs.ahead()?)));
-    known.filter(|(_, ahead)| ahead.abs() > LATENCY).collect()
+    let known: Vec<_> = signs.values().filter_map(|signs| Some((signs.node?, signs.ahead()?))).collect();
+    let of_machine = |signs: &Signs<'_>| {
+        let own = || known.iter().filter(|(node, _)| Some(*node) == signs.node).map(|(_, ahead)| *ahead);
+        let same = |least: &TimeDelta| least.abs() > DRIFT && own().all(|ahead| ahead - *least <= DRIFT);
+        own().min().filter(|least| !signs.reached && same(least))
+    };
+    let ahead = signs
+        .iter()
+        .filter_map(|(instance, signs)| Some(((*instance).to_owned(), signs.ahead().or_else(|| of_machine(signs))?)));
+    ahead.filter(|(_, ahead)| ahead.abs() > LATENCY).collect()
 }
 
 /// What a node measured of its clock.
@@ -345,9 +360,11 @@ pub(super) fn measured(offset_ms: i64) -> Option<TimeDelta> {
     TimeDelta::try_milliseconds(offset_ms).filter(|offset| offset.abs() <= LARGEST)
 }
 
-impl Signs {
-    fn take(&mut self, line: &Line) {
+impl<'a> Signs<'a> {
+    fn take(&mut self, line: &'a Line) {
+        self.node = Some(&line.node);
         match &line.event {
+            Event::StoreReached { .. } => self.reached = true,
             Event::Granted { granted_at, .. } => {
                 let ahead = line.at - *granted_at;
                 self.granted = Some(self.granted.map_or(ahead, |least| least.min(ahead)));
@@ -363,7 +380,7 @@ impl Signs {
         }
     }
 
-    fn ahead(self) -> Option<TimeDelta> {
+    fn ahead(&self) -> Option<TimeDelta> {
         self.granted.or(self.measured).or_else(|| self.behind.map(|behind| -behind))
     }
 }

@@ -14,11 +14,11 @@ use crate::machine::own_handicap;
 use crate::reply::ClaimAnswer;
 use crate::slot::Outcome;
 use crate::verify::availability::What;
-use crate::verify::explain::{CLOCKS, seconds, time};
+use crate::verify::explain::{seconds, time};
 use crate::verify::history::{History, name};
 use crate::verify::node_run::{Assignment, FIRST_LOOK, NodeRun};
 use crate::verify::report::{Finding, Report};
-use crate::verify::run::{Grant, JournalRun};
+use crate::verify::run::{CLOCKS, Grant, JournalRun};
 use crate::verify::slot_locks::QueuedAttempt;
 use crate::verify::story::Story;
 

@@ -143,8 +143,9 @@ fn is_owed_later(history: &History, story: &Story) -> bool {
     let long = history.aftermath(story) + TO_CLOSE;
     let Some(by) = history.has_served(story, Service::Closing, (end, history.horizon), long) else { return false };
     let gone = |instance: &NodeRun| {
-        let last = [instance.left, instance.died].into_iter().flatten().min();
-        last.is_some_and(|last| (story.slot.end()..=by).contains(&last))
+        // Who leaves goes on closing until it is gone.
+        let last = [instance.left, instance.died, instance.stopped.then_some(instance.last)];
+        last.into_iter().flatten().any(|last| (story.slot.end()..=by).contains(&last))
     };
     let forgets = |fault: &InjectedFault| fault.loses_data() || fault.is_death() || fault.kind == "reset";
     !history.instances.iter().any(gone)

@@ -18,6 +18,8 @@ pub(super) struct Grant {
     pub(super) max_attempts: u32,
     /// By the store's clock.
     pub(super) at: DateTime<Utc>,
+    /// When its node told of it.
+    pub(super) heard: DateTime<Utc>,
     pub(super) token: String,
     pub(super) lease_ttl: Duration,
     pub(super) retry_delay: Duration,
@@ -58,6 +60,9 @@ pub(super) struct JournalRun {
     pub(super) lines: Vec<String>,
 }
 
+/// What clocks that are set right to the store's may still differ by.
+pub(super) const CLOCKS: Duration = Duration::from_millis(100);
+
 /// The trouble that only the record of a run had.
 pub(super) const GIVEN_UP: &str = "settlement given up";
 
@@ -95,5 +100,24 @@ impl JournalRun {
     /// Whether it goes on until its lease is lost and longer.
     pub(super) fn is_killed_when_lost(&self) -> bool {
         self.grant.as_ref().is_some_and(|grant| grant.on_lost == OnLost::Kill)
+    }
+
+    /// Whether the store handed the slot on from this run to the other one, whatever the nodes' clocks say of which began first: the
+    /// other one was granted it under the lease of this one, which had ended by then.
+    fn was_followed_by(&self, other: &Self) -> bool {
+        let (Some(own), Some(next), Some(end)) = (&self.grant, &other.grant, self.end) else { return false };
+        own.attempt < next.attempt && next.at < later(own.at, own.lease_ttl) && end <= later(next.at, CLOCKS)
+    }
+}
+
+/// In the order in which they began: by the clocks of their nodes, unless the store knows better.
+pub(super) fn sort(runs: &mut [JournalRun]) {
+    runs.sort_by_key(|run| (run.start, run.attempt));
+    for index in 1..runs.len() {
+        let (before, rest) = runs.split_at(index);
+        let followed = rest.first().and_then(|run| before.iter().position(|other| run.was_followed_by(other)));
+        if let Some(moved) = followed.and_then(|place| runs.get_mut(place..=index)) {
+            moved.rotate_right(1);
+        }
     }
 }

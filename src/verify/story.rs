@@ -13,7 +13,7 @@ use crate::slot::{Attempt, Outcome, Slot, Verdict};
 use crate::verify::availability::Obstacle;
 use crate::verify::history::{Heard, LATENESS};
 use crate::verify::inputs::RecordedRun;
-use crate::verify::run::{GIVEN_UP, Grant, JournalRun};
+use crate::verify::run::{self, GIVEN_UP, Grant, JournalRun};
 use crate::verify::slot_locks::{LockLine, SlotLocks};
 
 /// All that is known of one slot.
@@ -199,6 +199,7 @@ impl Story {
             used: *used,
             max_attempts: *max_attempts,
             at: *granted_at,
+            heard: heard.at,
             token: token.clone(),
             lease_ttl: *lease_ttl,
             retry_delay: *retry_delay,
@@ -327,7 +328,7 @@ impl Story {
 
     /// Two orders that everything else relies on.
     pub(super) fn sort(&mut self) {
-        self.runs.sort_by_key(|run| (run.start, run.attempt));
+        run::sort(&mut self.runs);
         self.grants.sort_by_key(|grant| (grant.at, grant.attempt));
     }
 

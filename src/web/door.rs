@@ -12,9 +12,12 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 
+use crate::web::asking::Peer;
+use crate::web::gzip;
 use crate::web::headers::secure;
+use crate::web::pages::PageRequest;
 use crate::web::problem::{Problem, wants_page, written};
-use crate::web::routes::{Matched, Peer, router};
+use crate::web::routes::{Matched, router};
 use crate::web::site::Site;
 
 /// Bytes of an address.
@@ -52,7 +55,10 @@ impl Door {
         B: HttpBody<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let page = wants_page(request.headers());
+        let uri = below(&self.site.http.base_path, request.uri()).unwrap_or_default();
+        let reads_pages =
+            wants_page(request.headers()).then(|| PageRequest::of(&self.site, &uri, request.headers(), None));
+        let small = gzip::is_read(request.headers());
         let answered = tokio::time::timeout(LONGEST, self.pass(ends, request)).await;
         let late = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timeout", "it took longer than 10 s");
         let mut response = match answered {
@@ -62,8 +68,9 @@ impl Door {
         };
         let route = response.extensions_mut().remove::<Matched>().map_or(NOWHERE, |matched| matched.0);
         self.site.requests.count(route, response.status().as_u16());
-        response = written(response, page);
-        secure(response.headers_mut(), self.site.http.behind_tls_proxy);
+        let told = written(response, |status, detail| reads_pages.as_ref()?.problem(status, detail));
+        response = gzip::packed(told, small).await;
+        secure(response.headers_mut(), self.site.http.is_behind_tls());
         response
     }
 

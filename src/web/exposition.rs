@@ -33,9 +33,13 @@ impl Requests {
         *count = count.saturating_add(1);
     }
 
-    /// Writes them.
-    pub(super) fn write(&self, namespace: &str, out: &mut dyn Write) -> fmt::Result {
+    /// Writes them, and how many streams there are.
+    pub(super) fn write(&self, namespace: &str, streams: usize, out: &mut dyn Write) -> fmt::Result {
         let namespace = escaped(namespace);
+        writeln!(
+            out,
+            "# HELP cronward_http_streams Streams of events that are open.\n# TYPE cronward_http_streams gauge\ncronward_http_streams{{namespace=\"{namespace}\"}} {streams}"
+        )?;
         writeln!(
             out,
             "# HELP cronward_http_requests_total Requests answered on the port.\n# TYPE cronward_http_requests_total counter"

@@ -12,7 +12,7 @@ use crate::web::site::Site;
 
 pub(super) async fn metrics(State(site): State<Arc<Site>>) -> Result<impl IntoResponse, Problem> {
     let mut text = String::new();
-    let own = site.requests.write(&site.sources.namespace, &mut text);
+    let own = site.requests.write(&site.sources.namespace, site.streams.count(), &mut text);
     own.and_then(|()| site.sources.expositions.iter().try_for_each(|figures| figures.write(&mut text)))
         .map_err(|_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the figures could not be written"))?;
     Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text))

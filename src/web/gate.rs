@@ -1,17 +1,17 @@
-//! Who asks: by a token, by what a proxy says that is believed, or anybody where nothing is said of that.
+//! Who asks: by a token, by a login, by what a proxy says that is believed, or anybody where nothing is said of that.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use axum::http::header::AUTHORIZATION;
+use axum::http::header::{AUTHORIZATION, COOKIE};
 use axum::http::{HeaderMap, StatusCode};
 
 use crate::clock::Now;
 use crate::config::{HttpConfig, ProxyConfig, Role, RoleSource};
 use crate::web::problem::Problem;
 use crate::web::throttle::{Throttle, WINDOW};
-use crate::web::tokens::{Bearer, Tokens};
+use crate::web::tokens::{Bearer, Tokens, Way};
 
 /// The longest name of a user that a proxy may tell.
 const LONGEST: usize = 128;
@@ -23,6 +23,8 @@ pub struct Gate {
     tokens: RwLock<Option<Arc<Tokens>>>,
     proxy: Option<ProxyConfig>,
     throttle: Throttle,
+    /// Whether the world reaches the port through TLS.
+    tls: bool,
 }
 
 impl Gate {
@@ -31,12 +33,19 @@ impl Gate {
     /// # Errors
     /// The file cannot be used: it, the line, what to do.
     pub fn open(http: &HttpConfig) -> Result<Self, String> {
-        let tokens = http.tokens_file.as_deref().map(Tokens::read).transpose()?;
+        let tokens = http.tokens_file.as_deref().map(Tokens::read).transpose().map_err(|fault| fault.to_string())?;
+        if tokens.as_ref().is_some_and(Tokens::is_open) {
+            tracing::warn!(
+                file = ?http.tokens_file,
+                "every user of this machine can read the tokens: nobody can log in with a page until chmod o-r"
+            );
+        }
         Ok(Self {
             tokens_file: http.tokens_file.clone(),
             tokens: RwLock::new(tokens.map(Arc::new)),
             proxy: http.proxy.clone(),
             throttle: Throttle::default(),
+            tls: http.is_behind_tls(),
         })
     }
 
@@ -46,7 +55,7 @@ impl Gate {
     /// As for [`Gate::open`]. The old ones stay.
     pub fn reread(&self) -> Result<Option<usize>, String> {
         let Some(path) = &self.tokens_file else { return Ok(None) };
-        let tokens = Arc::new(Tokens::read(path)?);
+        let tokens = Arc::new(Tokens::read(path).map_err(|fault| fault.to_string())?);
         let count = tokens.count();
         *self.tokens.write().unwrap_or_else(PoisonError::into_inner) = Some(tokens);
         Ok(Some(count))
@@ -67,26 +76,73 @@ impl Gate {
         if let Some(proxy) = proxy.filter(|proxy| headers.contains_key(&proxy.user_header)) {
             return told(proxy, headers);
         }
-        let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner).clone();
-        match (tokens, headers.contains_key(AUTHORIZATION)) {
+        match (self.tokens(), headers.contains_key(AUTHORIZATION)) {
             (Some(tokens), true) => self.by_token(&tokens, peer, headers, now),
-            (None, _) if self.proxy.is_none() => Ok(Bearer { name: "anybody".to_owned(), role: Role::Viewer }),
-            _ => Err(Problem::unauthorized()),
+            (Some(tokens), false) => {
+                let cookie = cookie(headers, self.cookie_name());
+                cookie.and_then(|cookie| tokens.by_cookie(cookie, now.wall)).ok_or_else(Problem::unauthorized)
+            }
+            (None, _) if self.proxy.is_none() => {
+                Ok(Bearer { name: "anybody".to_owned(), role: Role::Viewer, way: Way::Anybody })
+            }
+            (None, _) => Err(Problem::unauthorized()),
         }
+    }
+
+    fn tokens(&self) -> Option<Arc<Tokens>> {
+        self.tokens.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether somebody can log in here.
+    pub(super) const fn has_login(&self) -> bool {
+        self.tokens_file.is_some()
+    }
+
+    /// The header that logs somebody in who has this token.
+    pub(super) fn log_in(&self, peer: IpAddr, token: &str, now: Now) -> Result<String, Problem> {
+        let tokens = self.tokens().ok_or_else(Problem::not_found)?;
+        if tokens.is_open() {
+            let detail =
+                "every user of the machine can read the tokens file, and could sign a login: chmod o-r the file";
+            return Err(Problem::forbidden(detail));
+        }
+        let Some((value, ends)) = tokens.log_in(token.trim(), now.wall) else { return Err(self.wrong(peer, now)) };
+        let seconds = (ends - now.wall).num_seconds().max(0);
+        Ok(self.set_cookie(&value, seconds))
+    }
+
+    /// The header that logs out.
+    pub(super) fn log_out(&self) -> String {
+        self.set_cookie("", 0)
+    }
+
+    fn set_cookie(&self, value: &str, seconds: i64) -> String {
+        let (name, secure) = (self.cookie_name(), if self.tls { "; Secure" } else { "" });
+        format!("{name}={value}; Max-Age={seconds}; Path=/; HttpOnly; SameSite=Strict{secure}")
+    }
+
+    /// A browser takes one with this beginning from this very host alone, and through TLS alone.
+    const fn cookie_name(&self) -> &'static str {
+        if self.tls { "__Host-cronward" } else { "cronward" }
     }
 
     fn by_token(&self, tokens: &Tokens, peer: IpAddr, headers: &HeaderMap, now: Now) -> Result<Bearer, Problem> {
         let text = single(headers, AUTHORIZATION.as_str()).and_then(|text| text.split_once(' '));
         let token = text.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
         if let Some(bearer) = token.and_then(|token| tokens.find(token, now.wall)) {
-            return Ok(bearer.clone());
+            return Ok(bearer);
         }
+        Err(self.wrong(peer, now))
+    }
+
+    /// The answer to a wrong token: one for the first ten of a minute, another for the others.
+    fn wrong(&self, peer: IpAddr, now: Now) -> Problem {
         if self.throttle.count(peer, now.mono) {
             tracing::warn!(%peer, "a token was refused");
-            return Err(Problem::unauthorized());
+            return Problem::unauthorized();
         }
         let detail = "too many wrong tokens came from this address";
-        Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "too-many-requests", detail).retry_after(WINDOW.as_secs()))
+        Problem::new(StatusCode::TOO_MANY_REQUESTS, "too-many-requests", detail).retry_after(WINDOW.as_secs())
     }
 }
 
@@ -96,10 +152,21 @@ fn believes(proxy: &ProxyConfig, peer: IpAddr) -> bool {
 }
 
 /// A header that is there once: of two nobody knows which is meant.
-fn single<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+pub(super) fn single<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (Some(value), None) => value.to_str().ok(),
+        _ => None,
+    }
+}
+
+/// The value of the one cookie of this name: of two nobody knows which is meant.
+fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let sent = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let pairs = sent.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let mut named = pairs.filter(|(known, _)| *known == name).map(|(_, value)| value);
+    match (named.next(), named.next()) {
+        (Some(value), None) => Some(value),
         _ => None,
     }
 }
@@ -119,7 +186,7 @@ fn told(proxy: &ProxyConfig, headers: &HeaderMap) -> Result<Bearer, Problem> {
         }
     };
     let role = role.ok_or_else(|| Problem::forbidden("the proxy tells no role of yours"))?;
-    Ok(Bearer { name: name.to_owned(), role })
+    Ok(Bearer { name: name.to_owned(), role, way: Way::Proxy })
 }
 
 #[cfg(test)]

@@ -1,14 +1,13 @@
 //! The headers that every answer has: what a browser may do with it. Nothing may be framed, sniffed, embedded elsewhere or kept, and no
 //! other origin is allowed anything: there is no CORS header at all.
 
-use axum::http::header::{CACHE_CONTROL, HeaderName};
+use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName};
 use axum::http::{HeaderMap, HeaderValue};
 
-const ALWAYS: [(&str, &str); 6] = [
-    (
-        "content-security-policy",
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'",
-    ),
+/// What a page may do; what a command wrote is served under a stricter one.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'";
+
+const ALWAYS: [(&str, &str); 5] = [
     ("x-content-type-options", "nosniff"),
     // Names of slots are in addresses.
     ("referrer-policy", "no-referrer"),
@@ -28,5 +27,6 @@ pub(super) fn secure(headers: &mut HeaderMap, tls: bool) {
     for (name, value) in ALWAYS.into_iter().chain(tls.then_some(HSTS)) {
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
+    headers.entry(CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(POLICY));
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }

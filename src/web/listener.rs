@@ -10,6 +10,7 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -17,10 +18,11 @@ use tokio_util::task::TaskTracker;
 use crate::web::door::{Door, Ends};
 use crate::web::seats::{Seat, Seats};
 use crate::web::site::Site;
+use crate::web::tls::Certificate;
 
 /// Connections at once. The next one waits, or takes the place of one that does nothing.
 const CONNECTIONS: usize = 256;
-/// For the head of a request, from when it could begin: an idle connection ends with it, too.
+/// For the head of a request, from when it could begin: an idle connection ends with it, too. For the handshake of TLS, the same.
 const HEAD: Duration = Duration::from_secs(10);
 /// Bytes of the head of a request.
 const LARGEST_HEAD: usize = 16 * 1_024;
@@ -34,28 +36,38 @@ const LAST_ANSWERS: Duration = Duration::from_secs(2);
 /// A port that is being served.
 #[derive(Debug)]
 pub struct Listening {
+    leaving: CancellationToken,
     end: CancellationToken,
     tasks: TaskTracker,
 }
 
 impl Listening {
-    /// Ends every connection: those with a request may answer it, within two seconds.
+    /// Ends every connection: those with a request may answer it, within two seconds, and streams say goodbye.
     pub async fn stop(self) {
+        self.leaving.cancel();
         self.end.cancel();
         self.tasks.close();
         let _ = tokio::time::timeout(LAST_ANSWERS, self.tasks.wait()).await;
     }
 }
 
-/// Serves a site on its address, from now on.
-pub fn listen(site: Arc<Site>) -> Listening {
+/// Serves a site on its address from now on; through TLS where there is a certificate.
+pub fn listen(site: Arc<Site>, certificate: Option<Arc<Certificate>>) -> Listening {
     let (end, tasks) = (CancellationToken::new(), TaskTracker::new());
-    let address = site.http.listen;
-    tasks.spawn(serve(Arc::new(Door::of(site)), address, end.clone(), tasks.clone()));
-    Listening { end, tasks }
+    let (address, leaving) = (site.http.listen, site.leaving.clone());
+    let serving = Serving { door: Door::of(site), certificate, end: end.clone() };
+    tasks.spawn(serve(Arc::new(serving), address, tasks.clone()));
+    Listening { leaving, end, tasks }
 }
 
-async fn serve(door: Arc<Door>, address: SocketAddr, end: CancellationToken, tasks: TaskTracker) {
+/// What each connection needs.
+struct Serving {
+    door: Door,
+    certificate: Option<Arc<Certificate>>,
+    end: CancellationToken,
+}
+
+async fn serve(serving: Arc<Serving>, address: SocketAddr, tasks: TaskTracker) {
     let served = async {
         let listener = bind(address).await;
         let (seats, mut failing) = (Seats::new(CONNECTIONS), false);
@@ -64,7 +76,8 @@ async fn serve(door: Arc<Door>, address: SocketAddr, end: CancellationToken, tas
                 Ok((stream, peer)) => {
                     failing = false;
                     let Some(seat) = seats.take().await else { return };
-                    tasks.spawn(converse(Arc::clone(&door), stream, peer, seat, end.clone()));
+                    let serving = Arc::clone(&serving);
+                    tasks.spawn(async move { serving.take(stream, peer, &seat).await });
                 }
                 Err(error) => {
                     if !std::mem::replace(&mut failing, true) {
@@ -75,7 +88,7 @@ async fn serve(door: Arc<Door>, address: SocketAddr, end: CancellationToken, tas
             }
         }
     };
-    end.run_until_cancelled(served).await;
+    serving.end.run_until_cancelled(served).await;
 }
 
 /// Listens, as soon as that can be.
@@ -103,31 +116,47 @@ async fn rest(span: Duration) {
     tokio::time::sleep(span).await;
 }
 
-/// Serves one connection until it ends, loses its place, or everything ends.
-async fn converse(door: Arc<Door>, stream: TcpStream, peer: SocketAddr, seat: Seat, end: CancellationToken) {
-    // Of a connection that is gone already.
-    let Ok(local) = stream.local_addr() else { return };
-    let ends = Ends { peer, local: local.ip() };
-    let (door, seat) = (&door, &seat);
-    let service = service_fn(move |request| async move {
-        seat.begin();
-        let response = door.answer(ends, request).await;
-        seat.done();
-        Ok::<_, Infallible>(response)
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
-        .max_buf_size(LARGEST_HEAD)
-        .serve_connection(TokioIo::new(stream), service);
-    let mut connection = pin!(connection);
-    // How a connection broke off is its client's matter.
-    tokio::select! {
-        _ = connection.as_mut() => {}
-        () = seat.end.cancelled() => {}
-        () = end.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            let _ = tokio::time::timeout(LAST_ANSWERS, connection).await;
+impl Serving {
+    /// Serves one connection until it ends, loses its place, or everything ends.
+    async fn take(&self, stream: TcpStream, peer: SocketAddr, seat: &Seat) {
+        // Of a connection that is gone already.
+        let Ok(local) = stream.local_addr() else { return };
+        let ends = Ends { peer, local: local.ip() };
+        let Some(certificate) = &self.certificate else { return self.converse(stream, ends, seat).await };
+        let handshake = tokio::time::timeout(HEAD, certificate.acceptor().accept(stream));
+        // What speaks no TLS is its client's matter.
+        let spoken = tokio::select! {
+            spoken = handshake => spoken,
+            () = seat.end.cancelled() => return,
+            () = self.end.cancelled() => return,
+        };
+        if let Ok(Ok(stream)) = spoken {
+            self.converse(stream, ends, seat).await;
+        }
+    }
+
+    async fn converse(&self, stream: impl AsyncRead + AsyncWrite + Unpin, ends: Ends, seat: &Seat) {
+        let door = &self.door;
+        let service = service_fn(move |request| async move {
+            seat.begin();
+            let response = door.answer(ends, request).await;
+            seat.done();
+            Ok::<_, Infallible>(response)
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD)
+            .max_buf_size(LARGEST_HEAD)
+            .serve_connection(TokioIo::new(stream), service);
+        let mut connection = pin!(connection);
+        // How a connection broke off is its client's matter.
+        tokio::select! {
+            _ = connection.as_mut() => {}
+            () = seat.end.cancelled() => {}
+            () = self.end.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                let _ = tokio::time::timeout(LAST_ANSWERS, connection).await;
+            }
         }
     }
 }

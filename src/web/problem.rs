@@ -5,7 +5,10 @@ use axum::body::Body;
 use axum::http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
+use serde_json::{Value, json};
+
+/// When the store may be there again, in seconds: a node looks each ten.
+const STORE_LATER: u64 = 10;
 
 /// Why a request was not answered as it wished. Holds nothing that the request itself said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,11 +17,13 @@ pub(super) struct Problem {
     word: &'static str,
     detail: String,
     retry_after: Option<u64>,
+    /// What else it has for programs.
+    member: Option<(&'static str, Value)>,
 }
 
 impl Problem {
     pub(super) fn new(status: StatusCode, word: &'static str, detail: impl Into<String>) -> Self {
-        Self { status, word, detail: detail.into(), retry_after: None }
+        Self { status, word, detail: detail.into(), retry_after: None, member: None }
     }
 
     /// With the number of seconds after which it may be tried again.
@@ -26,8 +31,48 @@ impl Problem {
         Self { retry_after: Some(seconds), ..self }
     }
 
+    /// With something more for programs.
+    pub(super) fn with(self, name: &'static str, value: Value) -> Self {
+        Self { member: Some((name, value)), ..self }
+    }
+
+    /// Whether a login may help.
+    pub(super) fn is_unauthorized(&self) -> bool {
+        self.status == StatusCode::UNAUTHORIZED
+    }
+
+    /// Whether things are not as the request takes them to be.
+    pub(super) fn is_conflict(&self) -> bool {
+        self.status == StatusCode::CONFLICT
+    }
+
+    /// Whether something in the request is not as it has to be.
+    pub(super) fn is_bad_request(&self) -> bool {
+        self.status == StatusCode::BAD_REQUEST
+    }
+
+    /// What is wrong, in words.
+    pub(super) fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// Something in the request is not as it has to be.
+    pub(super) fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad-request", detail)
+    }
+
+    /// Things are not as the request takes them to be.
+    pub(super) fn conflict(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, "conflict", detail)
+    }
+
     pub(super) fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "not-found", "there is nothing of this name")
+    }
+
+    pub(super) fn store_away() -> Self {
+        let detail = "the store does not answer; the node goes on asking it";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "store-away", detail).retry_after(STORE_LATER)
     }
 
     pub(super) fn unauthorized() -> Self {
@@ -40,14 +85,12 @@ impl Problem {
 
     fn json(&self) -> String {
         let title = self.status.canonical_reason().unwrap_or("Error");
-        json!({ "type": self.word, "title": title, "status": self.status.as_u16(), "detail": self.detail }).to_string()
-    }
-
-    fn page(&self) -> String {
-        let (status, detail) = (self.status, escaped(&self.detail));
-        format!(
-            "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>{status}</title>\n<h1>{status}</h1>\n<p>{detail}</p>\n</html>\n"
-        )
+        let mut told =
+            json!({ "type": self.word, "title": title, "status": self.status.as_u16(), "detail": self.detail });
+        if let (Some((name, value)), Some(members)) = (&self.member, told.as_object_mut()) {
+            members.insert((*name).to_owned(), value.clone());
+        }
+        told.to_string()
     }
 }
 
@@ -72,17 +115,15 @@ pub(super) fn wants_page(headers: &HeaderMap) -> bool {
     accepted.flat_map(|value| value.split(',')).any(|kind| kind.trim().starts_with("text/html"))
 }
 
-/// The answer with its problem written out, if it is one.
-pub(super) fn written(mut response: Response, page: bool) -> Response {
+/// The answer with its problem written out, if it is one: as the page that `page` makes of its status and its detail, else as JSON.
+pub(super) fn written(mut response: Response, page: impl FnOnce(StatusCode, &str) -> Option<String>) -> Response {
     let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };
-    let (kind, text) =
-        if page { ("text/html; charset=utf-8", problem.page()) } else { ("application/problem+json", problem.json()) };
+    let (kind, text) = match page(problem.status, &problem.detail) {
+        Some(page) => ("text/html; charset=utf-8", page),
+        None => ("application/problem+json", problem.json()),
+    };
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response.headers_mut().insert(axum::http::header::CONTENT_LENGTH, text.len().into());
     *response.body_mut() = Body::from(text);
     response
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -120,3 +120,42 @@ fn its_nodes_do_not_outlive_it() {
     child.wait().unwrap();
     wait::until_true("the end of its nodes", || !pids.iter().any(|pid| lives(*pid)));
 }
+
+#[test]
+fn with_web_each_node_serves_a_dashboard_until_somebody_has_seen_enough() {
+    let place = fast_place();
+    let mut command = demo(&place);
+    let mut child = command.arg("--web").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let pids = pids(&lines.next().unwrap().unwrap());
+    let mut told = Vec::new();
+    let goes_on = lines.by_ref().map(Result::unwrap).any(|line| {
+        told.push(line.clone());
+        line.contains("press Ctrl-C")
+    });
+    if goes_on {
+        let addresses = told.iter().filter_map(|line| line.strip_prefix("dashboard of node ")?.split_once(": "));
+        let shown: Vec<bool> = addresses.map(|(_, address)| page(address).contains("<title>")).collect();
+        assert_eq!(shown.len(), 3, "{told:?}");
+        assert_eq!(shown.iter().filter(|shown| **shown).count(), 2, "all but the one that was killed: {told:?}");
+        signal(child.id(), Signal::INT);
+    }
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    let ended: Ended = child.wait_with_output().unwrap().into();
+    let too_busy = ended.code == 70 && ended.stderr.contains("too busy");
+    assert_eq!(goes_on, !too_busy, "{told:?} {}", ended.stderr);
+    assert!(too_busy || rest.iter().any(|line| line.starts_with("verdict: ")), "{rest:?}");
+    nothing_is_left(place.path(), &pids);
+}
+
+/// What a node serves there; nothing where nobody listens any more.
+fn page(address: &str) -> String {
+    use std::io::{Read, Write};
+    let host = address.trim_start_matches("http://").trim_end_matches('/');
+    let Ok(mut stream) = std::net::TcpStream::connect(host) else { return String::new() };
+    let request = format!("GET / HTTP/1.1\r\nHost: {host}\r\nAccept: text/html\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}

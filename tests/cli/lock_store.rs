@@ -34,6 +34,21 @@ fn a_store_that_no_other_process_shares_guards_nothing_and_is_refused() {
     }
 }
 
+/// An empty list would say that nobody holds a lock.
+#[test]
+fn the_locks_of_a_store_that_no_other_process_shares_are_not_listed_or_taken_away() {
+    let place = Place::with_jobs("[store]\nurl = \"memory:\"\n");
+    let told = "store memory is this process's own and shows nothing of another: name a store that others share";
+    for verb in [&["locks"][..], &["locks", "x", "--json"], &["locks", "--watch"], &["unlock", "--lock", "x", "--yes"]]
+    {
+        for (store, code) in [(&["--store", "memory:"][..], 64), (&["--config", "jobs.toml"], 78)] {
+            let refused: Ended = place.run(&[verb, store].concat());
+            assert_eq!((refused.code, &*refused.stdout), (code, ""), "{refused:?}");
+            assert_eq!(refused.stderr, format!("error: {told}\n"));
+        }
+    }
+}
+
 /// A server with a user whose password is changed, and a place whose `url_file` has it.
 struct Rotated {
     server: RedisServer,

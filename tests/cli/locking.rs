@@ -380,6 +380,24 @@ fn of_several_holders_the_one_that_is_named_is_evicted_and_a_waiter_too() {
 }
 
 #[test]
+fn of_all_who_are_evicted_each_has_a_line_of_its_own_in_the_record() {
+    let place = Place::new();
+    let flags = |node| ["x:shared", "--ttl", "6s", "--node", node];
+    let (_one, _out) = running(&place, &flags("a"), "exec sleep 600");
+    let (_two, _out) = running(&place, &flags("b"), "exec sleep 600");
+    let named: Vec<String> = queue(&place, "x")
+        .iter()
+        .map(|entry| {
+            let of = |field: &str| entry[field].as_str().unwrap().to_owned();
+            format!(": sh on node {} ({}): it hangs\n", of("node"), of("token"))
+        })
+        .collect();
+    assert_eq!((unlock(&place, &["--lock", "x", "--all"]).code, named.len()), (0, 2));
+    let shown = place.run(&["locks", "x", "--store", STORE]).stdout;
+    assert!(named.iter().all(|line| shown.matches(&**line).count() == 1), "{named:?}: {shown}");
+}
+
+#[test]
 fn a_listing_tells_who_holds_and_who_waits() {
     let place = Place::new();
     let (_holder, _out) = running(&place, &["gpu:2/4", "x", "--node", "a"], "exec sleep 60");

@@ -24,6 +24,8 @@ mod explained;
 mod files;
 #[cfg(feature = "sqlite")]
 mod filled;
+#[cfg(feature = "sqlite")]
+mod first_process;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod guarding;
 mod importing;
@@ -50,6 +52,8 @@ mod outside;
 mod past;
 #[cfg(all(feature = "sqlite", feature = "http"))]
 mod port;
+#[cfg(all(feature = "sqlite", feature = "http"))]
+mod port_tls;
 mod process;
 mod program;
 #[cfg(all(feature = "sqlite", feature = "redis"))]

@@ -303,3 +303,79 @@ fn a_daemon_that_leaves_ends_its_connections_within_two_seconds() {
     assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
     assert_eq!((&*all_of(&mut silent), &*all_of(&mut slow)), ("", ""));
 }
+
+/// A place with a tokens file that no other user can read, and the operator's token.
+fn operated(jobs: &str) -> (Place, String) {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::with_jobs(&file(&format!("read_only = false\n[http.auth]\ntokens_file = \"tokens\"\n{jobs}")));
+    let minted = place.run(&["token", "new", "--role", "operator", "--name", "ana"]);
+    let (token, line) = minted.stdout.trim_end().split_once('\n').unwrap();
+    place.write("tokens", &format!("{line}\n"));
+    std::fs::set_permissions(place.path().join("tokens"), std::fs::Permissions::from_mode(0o600)).unwrap();
+    (place, token.to_owned())
+}
+
+#[test]
+fn a_run_that_is_asked_for_over_http_is_run_here_once_and_recorded_with_who_asked() {
+    let command = "command = \"echo $CRONWARD_TRIGGER >> ran\"\nenabled = false\n";
+    let (place, token) = operated(&format!("[jobs.work]\nschedule = \"0 0 * * *\"\nslot = \"day\"\n{command}"));
+    let served = Served::in_place(place).ready();
+    let post = |path: &str, body: &str| {
+        let json = "Content-Type: application/json\r\nX-Cronward: 1";
+        served.ask(&format!("POST {path} HTTP/1.1\r\nAuthorization: Bearer {token}\r\n{json}"), body)
+    };
+    let begun = post("/api/v1/jobs/work/trigger", "{\"reason\": \"the customer asks\"}");
+    assert_eq!(status(&begun), 202, "{begun}");
+    let shown = wait::until("it is done", || {
+        let shown: Value = serde_json::from_str(&served.place.run(&["show", "work", "--json"]).stdout).ok()?;
+        (shown["state"] == "done").then_some(shown)
+    });
+    let audit = &shown["audit"][0];
+    assert_eq!(
+        (&audit["verb"], &audit["who"], &audit["why"]),
+        (&"trigger".into(), &"ana".into(), &"the customer asks".into())
+    );
+    assert!(audit["host"].as_str().unwrap().ends_with(", http from 127.0.0.1"), "{audit}");
+    let again = post("/api/v1/jobs/work/trigger", "");
+    assert!(status(&again) == 409 && again.contains("is done: reset it first"), "{again}");
+    assert_eq!(std::fs::read_to_string(served.place.path().join("ran")).unwrap(), "manual\n");
+    wait::until("it is logged", || told(&served.place, "an operator asked for it over HTTP").pop());
+    wait::until("and so is the refusal", || told(&served.place, "an action was refused").pop());
+    assert!(!log_of(&served.place).contains(&token[9..]));
+}
+
+#[test]
+fn whoever_logs_in_with_a_form_looks_with_the_cookie_until_the_line_is_gone() {
+    let (place, token) = operated("");
+    let served = Served::in_place(place);
+    let form = "Content-Type: application/x-www-form-urlencoded\r\nSec-Fetch-Site: same-origin";
+    let entered = served.ask(&format!("POST /login HTTP/1.1\r\n{form}"), &format!("token={token}"));
+    assert_eq!(status(&entered), 303, "{entered}");
+    let cookie = entered.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+    let cookie = cookie.split(';').next().unwrap();
+    let look = || status(&served.ask(&format!("GET /metrics HTTP/1.1\r\nCookie: {cookie}"), ""));
+    assert_eq!((look(), status(&served.get("/metrics"))), (200, 401));
+    served.place.write("tokens", "# nobody\n");
+    served.daemon.signal(Signal::HUP);
+    wait::until_true("the login is over", || look() == 401);
+}
+
+#[test]
+fn check_finds_a_bad_line_of_the_tokens_file_at_its_place() {
+    let (place, _) = operated("");
+    assert_eq!(place.run(&["check"]).code, 0);
+    place.write("tokens", "# people\noperator ana sha256:12\n");
+    let told = place.run(&["check"]);
+    assert!(told.code == 78 && told.stdout.contains("error[bad-token]: the third word is no sha256:HEX"), "{told:?}");
+    assert!(told.stdout.contains(" --> tokens:2:1\n"), "{told:?}");
+    let found: Value = serde_json::from_str(&place.run(&["check", "--json"]).stdout).unwrap();
+    let finding = found.as_array().unwrap().last().unwrap();
+    assert_eq!((&finding["file"], &finding["line"]), (&"tokens".into(), &2.into()));
+    assert!(!found.to_string().contains("sha256:12"), "{found}");
+    std::fs::remove_file(place.path().join("tokens")).unwrap();
+    let absent = place.run(&["check"]);
+    assert!(
+        absent.code == 0 && absent.stdout.contains("warning[unreadable-tokens]"),
+        "whoever checks may not read it: {absent:?}"
+    );
+}

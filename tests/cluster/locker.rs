@@ -46,7 +46,7 @@ impl<'a> Locker<'a> {
     pub(crate) fn of(place: &'a Place, store: &'a str, words: &[&'a str]) -> Self {
         place.write("hold.sh", SCRIPT);
         // No call fails but for what the trial does.
-        place.jobs("[store]\nop_timeout = \"2s\"\n");
+        place.jobs("[store]\nop_timeout = \"5s\"\n");
         Self { place, store, words: words.to_vec(), clock: None, child: false }
     }
 

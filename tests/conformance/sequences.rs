@@ -93,16 +93,22 @@ pub(crate) fn agree(setup: Arc<dyn Setup>, runtime: &Runtime) -> Result<(), Stri
 }
 
 /// Flaws that no sequence shows: in a sequence no time passes, nobody else is there, hints are not heard, nothing is
-/// noted and no job registered.
-const UNSEEN: [&str; 8] = [
+/// noted, no job registered and no message told.
+const UNSEEN: [&str; 14] = [
     "APageTakesThePlaceOfAll",
     "ClaimLooksFirst",
     "ClaimRepeatsItsLength",
+    "ClaimsForEver",
     "ClosedBeforeItsOwnToken",
     "DoneIsRenewed",
+    "EverybodySends",
+    "NothingIsGivenUp",
     "OneNamespace",
+    "RetriesAtOnce",
     "Silent",
     "TheLastWordOnAJobCounts",
+    "TokensAreNotKnownAgain",
+    "ToldIsForgotten",
 ];
 
 /// The sequences find each of the broken stores: a generator that never makes the step that matters proves nothing.

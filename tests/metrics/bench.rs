@@ -31,7 +31,14 @@ impl Bench {
         let clock = ManualClock::at("2026-11-21T14:10:00Z".parse().unwrap());
         let (health, watched) = watch::channel(Health::default());
         let namespace = Namespace::new("prod").unwrap();
-        let setting = Setting { namespace, jobs, clock: Arc::new(clock.clone()), health: watched, journal: None };
+        let setting = Setting {
+            namespace,
+            jobs,
+            clock: Arc::new(clock.clone()),
+            health: watched,
+            journal: None,
+            notifications: None,
+        };
         Self { metrics: Metrics::new(setting), clock, health }
     }
 

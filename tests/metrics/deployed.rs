@@ -12,9 +12,6 @@ const ALERTS: &str = "deploy/prometheus/alerts.yaml";
 const TESTS: &str = "deploy/prometheus/alerts_test.yaml";
 const DASHBOARD: &str = "deploy/grafana/cronward.json";
 
-/// Told by whoever sends notifications; no series where nobody does.
-const OF_NOTIFICATIONS: [&str; 1] = ["cronward_notifications_oldest_pending_seconds"];
-
 fn path(path: &str) -> String {
     format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))
 }
@@ -32,7 +29,7 @@ fn known() -> BTreeSet<String> {
         }
         FamilyKind::Counter | FamilyKind::Gauge => vec![family.name.to_owned()],
     });
-    named.chain(OF_NOTIFICATIONS.map(str::to_owned)).collect()
+    named.collect()
 }
 
 fn unknown(text: &str) -> Vec<&str> {

@@ -68,6 +68,7 @@ impl Cluster {
             clock: Arc::new(SystemClock),
             health: watched,
             journal: None,
+            notifications: None,
         });
         let store = metrics.around(Arc::new(Layered::new(Arc::new(self.memory.clone()), outage.clone())));
         let ports = Ports {

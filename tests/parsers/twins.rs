@@ -9,7 +9,7 @@ use crate::memory::bounded;
 /// A target, and whether it accepts the bytes.
 type Body = fn(&[u8]) -> bool;
 
-const TARGETS: [(&str, Body); 14] = [
+const TARGETS: [(&str, Body); 15] = [
     ("config", fuzzing::config),
     ("cron", fuzzing::cron),
     ("slot_key", fuzzing::slot_key),
@@ -24,6 +24,7 @@ const TARGETS: [(&str, Body); 14] = [
     ("zookeeper_node", fuzzing::zookeeper_node),
     ("crontab", fuzzing::crontab),
     ("env_file", fuzzing::env_file),
+    ("http_words", fuzzing::http_words),
 ];
 
 #[test]
@@ -74,4 +75,5 @@ twins! {
     zookeeper_node 1_000;
     crontab 300;
     env_file 2_000;
+    http_words 2_000;
 }

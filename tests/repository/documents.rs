@@ -10,7 +10,7 @@ fn documents(folder: &Path) -> Vec<PathBuf> {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if path.is_dir() && name != "target" && !name.starts_with('.') {
+        if path.is_dir() && !["target", "node_modules"].contains(&&*name) && !name.starts_with('.') {
             found.extend(documents(&path));
         } else if name.ends_with(".md") {
             found.push(path);

@@ -1,4 +1,4 @@
-//! The examples of the README run, and do what they say. `cargo test` builds them before it runs this.
+//! The examples of docs/library.md run, and do what they say. `cargo test` builds them before it runs this.
 
 use std::collections::BTreeMap;
 use std::process::Command;

@@ -4,6 +4,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::admin::command_line::CommandLine;
+use crate::admin::why::english::holder;
 use crate::admin::words::ending;
 use crate::job::NodeName;
 use crate::observe::view::DecisionView;
@@ -159,10 +160,9 @@ fn by_whom(by: Option<&NodeName>) -> String {
     by.map_or_else(|| "another node".to_owned(), ToString::to_string)
 }
 
-/// Who holds: what for, on which node, since when.
-pub(super) fn holder(by: &NodeName, label: &str, since: Option<DateTime<Utc>>) -> String {
-    let since = since.map(|since| format!(" since {}", since.format("%H:%M:%S"))).unwrap_or_default();
-    if label.is_empty() { format!("node {by}{since}") } else { format!("{label} on node {by}{since}") }
+/// Since when somebody holds, as people say it.
+pub(super) fn since(since: Option<DateTime<Utc>>) -> Option<String> {
+    since.map(|since| since.format("%H:%M:%S").to_string())
 }
 
 fn told(decision: &Decision) -> (&'static str, String) {
@@ -201,8 +201,8 @@ fn told(decision: &Decision) -> (&'static str, String) {
             ("overtaken", format!("ran concurrently with {by}: the slot ran more than once"))
         }
         Decision::Unsettled { attempt } => ("unsettled", format!("could not record the outcome of attempt {attempt}")),
-        Decision::LockWaiting { locks, ahead, by, label, since, .. } => {
-            let holder = holder(by, label, *since);
+        Decision::LockWaiting { locks, ahead, by, label, since: from, .. } => {
+            let holder = holder(by.as_str(), label, since(*from).as_deref());
             ("lock_waiting", format!("waits for {locks}: {ahead} ahead; held by {holder}"))
         }
         Decision::LockHeld { locks, fence, .. } => ("lock_held", format!("got {locks} (fence {})", fence.0)),

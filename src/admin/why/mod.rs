@@ -1,19 +1,28 @@
 //! What each node decided on a slot, in order, and one sentence that says why it ran or did not.
 //!
 //! - `facts` is what is known, and puts the store's record and the nodes' decision log in one order.
-//! - `explain` makes the sentence and names the command that fixes it.
+//! - `explain` makes the sentence and names the command that fixes it; `obstacle` and `locks` make parts of it.
+//! - `texts` is which sentences there are, `english` what they say; other languages stand with the pages that show them.
 //!
-//! Both are pure: values in, values out. They work from the record alone where there is no decision log.
+//! All are pure: values in, values out. They work from the record alone where there is no decision log.
 
+mod english;
 mod explain;
 mod facts;
 mod locks;
 mod obstacle;
 #[cfg(test)]
 pub(crate) mod tests;
+mod texts;
 
+#[cfg(feature = "http")]
+pub(crate) use english::ENGLISH;
+#[cfg(feature = "http")]
+pub(crate) use explain::explain_in;
 pub(crate) use explain::{Explanation, explain};
 pub(crate) use facts::{Facts, clock, timeline};
+#[cfg(feature = "http")]
+pub(crate) use texts::{AttemptReasons, ClaimObstacle, ClaimReasons, SlotReasons, StarterReasons, WhyTexts};
 
 use crate::admin::command_line::CommandLine;
 use crate::admin::lookup::{self, SlotRef};

@@ -1,27 +1,28 @@
 //! Why no node claimed a slot, by what those that tried have noted.
 
 use crate::admin::why::facts::Facts;
+use crate::admin::why::texts::{ClaimObstacle, WhyTexts};
 use crate::job::NodeName;
 use crate::slot::Decision;
 
 /// What the nodes that tried to claim it recorded last: why none of them claimed it.
-pub(super) fn obstacle(facts: &Facts) -> Option<String> {
-    /// Whether a decision is of this kind, and what such a node did.
-    type Kind = (fn(&Decision) -> bool, &'static str);
+pub(super) fn obstacle(facts: &Facts, t: &WhyTexts) -> Option<String> {
+    /// Whether a decision is of this kind, and what it says of such a node.
+    type Kind = (fn(&Decision) -> bool, ClaimObstacle);
     let kinds: [Kind; 7] = [
-        (|it| matches!(it, Decision::StoreAway { .. }), "could not reach the store"),
-        (|it| matches!(it, Decision::Blocked { .. }), "found another slot of the job still running"),
-        (|it| matches!(it, Decision::Paused), "found the job paused"),
-        (|it| matches!(it, Decision::TooLate), "came too late: the start deadline had passed"),
-        (|it| matches!(it, Decision::Shed), "had no capacity: the slot ended before the command could start"),
-        (|it| matches!(it, Decision::Early), "claimed the slot before its start by the store's clock"),
-        (|it| matches!(it, Decision::Closed), "claimed the slot after its end by the store's clock"),
+        (|it| matches!(it, Decision::StoreAway { .. }), ClaimObstacle::StoreAway),
+        (|it| matches!(it, Decision::Blocked { .. }), ClaimObstacle::Blocked),
+        (|it| matches!(it, Decision::Paused), ClaimObstacle::Paused),
+        (|it| matches!(it, Decision::TooLate), ClaimObstacle::TooLate),
+        (|it| matches!(it, Decision::Shed), ClaimObstacle::Shed),
+        (|it| matches!(it, Decision::Early), ClaimObstacle::Early),
+        (|it| matches!(it, Decision::Closed), ClaimObstacle::Closed),
     ];
     let mut told = Vec::new();
     for (is, what) in kinds {
         let nodes = facts.who(is);
         if !nodes.is_empty() {
-            told.push(format!("{} {what}", names(&nodes)));
+            told.push((t.claim.kept)(&names(&nodes), what));
         }
     }
     let is_passed = |decision: &Decision| matches!(decision, Decision::NotSelected { .. });
@@ -32,18 +33,11 @@ pub(super) fn obstacle(facts: &Facts) -> Option<String> {
             Decision::NotSelected { wanted } => Some(wanted.as_str()),
             _ => None,
         });
-        let wanted = wanted.unwrap_or("another label");
-        let have = if passed.len() == 1 { "does" } else { "do" };
-        told.push(format!("only_on requires {wanted}, and {} {have} not have that label", names(&passed)));
+        told.push((t.claim.only_on)(wanted, &names(&passed)));
     }
-    (!told.is_empty()).then(|| told.join("; "))
+    (!told.is_empty()).then(|| told.join(t.and))
 }
 
-fn names(nodes: &[&NodeName]) -> String {
-    let names: Vec<&str> = nodes.iter().map(|node| node.as_str()).collect();
-    match names.as_slice() {
-        [] => "no node".to_owned(),
-        [one] => format!("node {one}"),
-        [first @ .., last] => format!("nodes {} and {last}", first.join(", ")),
-    }
+fn names<'a>(nodes: &[&'a NodeName]) -> Vec<&'a str> {
+    nodes.iter().map(|node| node.as_str()).collect()
 }

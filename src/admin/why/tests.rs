@@ -227,7 +227,7 @@ fn without_any_note_the_record_alone_explains() {
         told,
         format!(
             "the slot did not run: {}; node c recorded the slot as missed at 13:00:00\n{PAST}",
-            super::explain::UNKNOWN_REASON
+            super::english::UNKNOWN_REASON
         )
     );
     let young = Facts { known_since: Some(at(OVER)), ..about(fixture::untouched(), OVER, vec![]) };

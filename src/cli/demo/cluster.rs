@@ -14,6 +14,11 @@ use nix::unistd::Pid;
 use crate::cli::demo::script::NODES;
 use crate::cli::failure::Failure;
 
+/// A free port of this machine alone.
+const ANY_PORT: &str = "127.0.0.1:0";
+/// What the log says once it is known which.
+const LISTENS: &str = "listens for HTTP";
+
 /// Where Linux keeps files in memory.
 const MEMORY: &str = "/dev/shm";
 
@@ -22,6 +27,8 @@ const MEMORY: &str = "/dev/shm";
 pub(super) struct Cluster {
     folder: PathBuf,
     keep: bool,
+    /// Whether each node serves the dashboard.
+    web: bool,
     /// In the order of [`NODES`].
     pub(super) nodes: Vec<Node>,
 }
@@ -40,7 +47,7 @@ pub(super) struct Node {
 impl Cluster {
     /// Makes the folder, for its owner alone; `mark` is a word that no other folder has. It is removed in the end unless it
     /// is to be kept.
-    pub(super) fn prepare(mark: &str, keep: bool) -> Result<Self, Failure> {
+    pub(super) fn prepare(mark: &str, keep: bool, web: bool) -> Result<Self, Failure> {
         let name = format!("cronward-demo-{mark}");
         let make = |place: &Path| {
             let folder = place.join(&name);
@@ -51,7 +58,7 @@ impl Cluster {
         let place = std::env::temp_dir();
         let folder = in_memory.map_or_else(|| make(&place), Ok);
         let refused = |error| machine(&format!("{}: {error}; name another folder with TMPDIR", place.display()));
-        Ok(Self { folder: folder.map_err(refused)?, keep, nodes: Vec::new() })
+        Ok(Self { folder: folder.map_err(refused)?, keep, web, nodes: Vec::new() })
     }
 
     /// Where everything is.
@@ -70,7 +77,7 @@ impl Cluster {
         std::fs::write(self.folder.join("jobs.toml"), jobs).map_err(refused)?;
         let program = std::env::current_exe().map_err(refused)?;
         for name in NODES {
-            let node = Node::start(&program, name, &self.folder).map_err(refused)?;
+            let node = Node::start(&program, name, &self.folder, self.web).map_err(refused)?;
             self.nodes.push(node);
         }
         Ok(())
@@ -98,6 +105,17 @@ impl Cluster {
         self.nodes.iter_mut().all(Node::has_ended)
     }
 
+    /// Whether the nodes serve the dashboard.
+    pub(super) const fn serves(&self) -> bool {
+        self.web
+    }
+
+    /// Where each node that runs serves the dashboard; none until all of them do.
+    pub(super) fn addresses(&self) -> Option<Vec<(&'static str, String)>> {
+        let running = self.nodes.iter().filter(|node| !node.ended);
+        running.map(|node| Some((node.name, node.address()?))).collect()
+    }
+
     /// Why a node ended that was not to: the last word of its log.
     pub(super) fn lost(&mut self) -> Option<String> {
         let node = self.nodes.iter_mut().find_map(|node| (!node.ended && node.has_ended()).then_some(node))?;
@@ -108,10 +126,11 @@ impl Cluster {
 }
 
 impl Node {
-    fn start(program: &Path, name: &'static str, folder: &Path) -> io::Result<Self> {
+    fn start(program: &Path, name: &'static str, folder: &Path, web: bool) -> io::Result<Self> {
         let [journal, log] = ["jsonl", "log"].map(|kind| folder.join(format!("{name}.{kind}")));
         let mut command = Command::new(program);
-        command.args(["run", "--no-http", "--log-format", "pretty", "--node", name]);
+        command.args(["run", "--log-format", "pretty", "--node", name]);
+        command.args(if web { &["--listen", ANY_PORT][..] } else { &["--no-http"] });
         command.arg("--config").arg(folder.join("jobs.toml")).arg("--journal").arg(&journal);
         // Whatever becomes of the demo, its nodes do not outlive it.
         command.args(["--parent", &std::process::id().to_string()]);
@@ -124,6 +143,15 @@ impl Node {
     /// Its process.
     pub(super) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Where it serves the dashboard, by its log.
+    fn address(&self) -> Option<String> {
+        let log = std::fs::read_to_string(&self.log).ok()?;
+        let line = log.lines().find(|line| line.contains(LISTENS))?;
+        let (_, port) = line.split_once("127.0.0.1:")?;
+        let port: String = port.chars().take_while(char::is_ascii_digit).collect();
+        Some(format!("http://127.0.0.1:{port}/"))
     }
 
     fn has_ended(&mut self) -> bool {

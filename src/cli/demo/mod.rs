@@ -15,7 +15,7 @@ mod stage;
 use std::path::Path;
 use std::sync::Arc;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::console::Console;
 use crate::cli::demo::cluster::{Cluster, Node};
@@ -36,6 +36,10 @@ pub(crate) struct DemoArgs {
     /// Keep the folder with the store, the journals and the logs, and print its path
     #[arg(long)]
     pub(crate) keep: bool,
+    /// Serve the dashboard of each node, print the addresses, and go on until Ctrl-C; then comes the verdict
+    #[cfg(feature = "http")]
+    #[arg(long)]
+    pub(crate) web: bool,
     /// No colour; NO_COLOR in the environment does the same
     #[arg(long)]
     pub(crate) no_color: bool,
@@ -46,22 +50,71 @@ const SIGNALLED: u8 = 128;
 
 /// Plays it to its end, or until somebody interrupts: then too nothing is left behind.
 pub(crate) async fn demo(args: &DemoArgs, console: &mut Console) -> Result<(), Failure> {
-    let listen = |kind| signal(kind).map_err(|error| Failure::Internal(format!("cannot take signals: {error}")));
-    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    let mut signals = EndSignals::listen()?;
     let entropy = Entropy::from_system().map_err(|error| Failure::Internal(format!("no random source: {error}")))?;
     // Dropped last, whatever happens: it ends what it started.
-    let mut cluster = Cluster::prepare(&entropy.token().to_string(), args.keep)?;
+    let mut cluster = Cluster::prepare(&entropy.token().to_string(), args.keep, args.web())?;
     if args.keep {
         console.note(format_args!("everything is kept in {}", cluster.folder().display()));
     }
-    tokio::select! {
-        played = play(&mut cluster, console) => played,
-        _ = interrupt.recv() => Err(Failure::Child(SIGNALLED + 2)),
-        _ = terminate.recv() => Err(Failure::Child(SIGNALLED + 15)),
+    let mut stage = prepare(&mut cluster).await?;
+    let number = tokio::select! {
+        played = stage.play(console) => { played?; None }
+        number = signals.next() => Some(number),
+    };
+    if let Some(number) = number {
+        return Err(Failure::Child(SIGNALLED + number));
+    }
+    if args.web() && stage.has_struck() {
+        console.print("\nthe nodes go on, and so does the dashboard: press Ctrl-C for the verdict\n")?;
+        console.flush()?;
+        // Whoever looks at pages ends it, and is told the verdict all the same.
+        tokio::select! {
+            went_wrong = stage.linger(console) => went_wrong?,
+            _ = signals.next() => {}
+        }
+    }
+    let kill = tokio::select! {
+        kill = stage.finish(console) => kill?,
+        number = signals.next() => return Err(Failure::Child(SIGNALLED + number)),
+    };
+    let report = judge(&cluster.nodes, cluster.folder(), &kill)?;
+    tell(&report, console)
+}
+
+impl DemoArgs {
+    /// Whether the dashboard is served.
+    const fn web(&self) -> bool {
+        #[cfg(feature = "http")]
+        return self.web;
+        #[cfg(not(feature = "http"))]
+        false
     }
 }
 
-async fn play(cluster: &mut Cluster, console: &mut Console) -> Result<(), Failure> {
+/// The signals that end it.
+struct EndSignals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl EndSignals {
+    fn listen() -> Result<Self, Failure> {
+        let listen = |kind| signal(kind).map_err(|error| Failure::Internal(format!("cannot take signals: {error}")));
+        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+    }
+
+    /// The number of the next one.
+    async fn next(&mut self) -> u8 {
+        tokio::select! {
+            _ = self.interrupt.recv() => 2,
+            _ = self.terminate.recv() => 15,
+        }
+    }
+}
+
+/// Opens the store and starts the nodes.
+async fn prepare(cluster: &mut Cluster) -> Result<Stage<'_>, Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let url = format!("{EMBEDDED}:{}", cluster.store());
     let options = StoreOptions { op_timeout: std::time::Duration::from_secs(5), ..StoreOptions::default() };
@@ -69,9 +122,7 @@ async fn play(cluster: &mut Cluster, console: &mut Console) -> Result<(), Failur
     let store = opened.map_err(|error| Failure::opening(error, true))?;
     let script = Script::beginning(clock.now().wall)?;
     cluster.start(&script.file(&cluster.store()))?;
-    let kill = Stage::new(script, cluster, store, clock).play(console).await?;
-    let report = judge(&cluster.nodes, cluster.folder(), &kill)?;
-    tell(&report, console)
+    Ok(Stage::new(script, cluster, store, clock))
 }
 
 /// The file of faults, as `cronward verify --faults` takes it.

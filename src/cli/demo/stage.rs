@@ -41,33 +41,68 @@ pub(super) struct Stage<'a> {
     /// Who runs the job that is to be struck, in which slot, and since when.
     victim: Option<Kill>,
     kill: Option<Kill>,
+    /// The addresses of the dashboard are still to be told.
+    addresses: bool,
+    /// What was to be seen is over, and the nodes go on.
+    lingers: bool,
 }
 
 impl<'a> Stage<'a> {
     pub(super) fn new(script: Script, cluster: &'a mut Cluster, store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
-        let read = vec![0; cluster.nodes.len()];
-        Self { script, cluster, store, clock, live: Live::default(), read, victim: None, kill: None }
+        let (read, addresses) = (vec![0; cluster.nodes.len()], cluster.serves());
+        let live = Live::default();
+        Self { script, cluster, store, clock, live, read, victim: None, kill: None, addresses, lingers: false }
     }
 
-    /// Until every second slot is done; answers who was killed.
-    pub(super) async fn play(mut self, console: &mut Console) -> Result<Kill, Failure> {
+    /// Until every second slot is done.
+    pub(super) async fn play(&mut self, console: &mut Console) -> Result<(), Failure> {
         self.introduce(console)?;
         let end = self.clock.now().mono + LONGEST;
         while self.clock.now().mono < end {
-            let records = self.look(console).await?;
+            let records = self.step(console).await?;
             self.strike(&records, console)?;
-            if let Some(told) = self.cluster.lost() {
-                return Err(Failure::Internal(told));
-            }
             if self.kill.is_some() && is_over(&records, self.clock.now().wall) {
                 break;
             }
             self.wait(LOOK_EVERY).await;
         }
+        Ok(())
+    }
+
+    /// Whether a node was killed.
+    pub(super) const fn has_struck(&self) -> bool {
+        self.kill.is_some()
+    }
+
+    /// Goes on until it is dropped, or a node ends.
+    pub(super) async fn linger(&mut self, console: &mut Console) -> Result<(), Failure> {
+        self.lingers = true;
+        loop {
+            self.step(console).await?;
+            self.wait(LOOK_EVERY).await;
+        }
+    }
+
+    /// Lets the nodes leave; answers who was killed.
+    pub(super) async fn finish(mut self, console: &mut Console) -> Result<Kill, Failure> {
         self.dismiss(console).await?;
         let late =
             || format!("no node was killed and replaced within {}s: this machine is too busy", LONGEST.as_secs());
         self.kill.ok_or_else(|| Failure::Internal(late()))
+    }
+
+    async fn step(&mut self, console: &mut Console) -> Result<Vec<SlotRecord>, Failure> {
+        if let Some(addresses) = self.addresses.then(|| self.cluster.addresses()).flatten() {
+            self.addresses = false;
+            let line = |(node, address): &(&str, String)| format!("dashboard of node {node}: {address}");
+            let lines: Vec<String> = addresses.iter().map(line).chain([String::new()]).collect();
+            self.tell(&lines, console)?;
+        }
+        let records = self.look(console).await?;
+        match self.cluster.lost() {
+            Some(told) => Err(Failure::Internal(told)),
+            None => Ok(records),
+        }
     }
 
     fn introduce(&mut self, console: &mut Console) -> Result<(), Failure> {
@@ -85,7 +120,8 @@ impl<'a> Stage<'a> {
     async fn look(&mut self, console: &mut Console) -> Result<Vec<SlotRecord>, Failure> {
         self.tell_news(console)?;
         // Once the node is killed, what becomes of that slot is what is waited for.
-        let slots = self.script.slots(self.kill.as_ref().map_or(self.clock.now().wall, |kill| kill.slot.start()));
+        let awaited = self.kill.as_ref().filter(|_| !self.lingers).map(|kill| kill.slot.start());
+        let slots = self.script.slots(awaited.unwrap_or(self.clock.now().wall));
         let records = match self.store.inspect(&slots).await {
             Ok((_, records)) => records,
             // Four processes share the file: one that has to wait too long looks again.

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-
+use crate::admin::actions::{self, RunPlace};
 use crate::admin::command_line::starter;
 use crate::admin::lookup::{self, SlotRef};
 use crate::admin::{AdminSession, KnownJob};
@@ -17,14 +16,14 @@ use crate::cli::guarded::verdict::{ReportFile, Telling, Verdict, finish, judge, 
 use crate::cli::locks::kept_for;
 use crate::cli::session;
 use crate::cli::store_args::StoreArgs;
-use crate::cli::verbs::{Change, OperatorArgs, Undo};
+use crate::cli::verbs::OperatorArgs;
 use crate::cli::{ExitCode, value_parsers};
 use crate::clock::later;
 use crate::drive::{Account, Wait};
 use crate::exec::Output;
 use crate::job::NodeName;
 use crate::reply::ClaimAnswer;
-use crate::slot::{Slot, Trigger};
+use crate::slot::Trigger;
 
 /// What is told of a slot whose record may be gone.
 const FORGOTTEN: &str = "whether the slot was done before is no longer known";
@@ -86,7 +85,7 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
         let telling = Telling { report, json: args.output.json, undo: None };
         return finish(&Account::new(task.slot), &verdict, telling, console);
     }
-    let change = change(&task.slot, now, &args.store);
+    let change = actions::trigger(&task.slot, now, RunPlace::Here, args.store.command_line()).change;
     if !change.confirm(&args.operator, console)? {
         return Ok(());
     }
@@ -113,21 +112,6 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
     let verdict = refusal.unwrap_or_else(|| judge(&account, 0, ended_by)).with_unwritten(unwritten);
     let undo = (!account.runs.is_empty()).then_some(change.undo);
     finish(&account, &verdict, Telling { report, json: args.output.json, undo }, console)
-}
-
-/// What is asked before, and said after.
-fn change(slot: &Slot, now: DateTime<Utc>, store: &StoreArgs) -> Change {
-    let reset = store.command(format_args!("reset {slot}"));
-    let again = format!("cannot be undone; to run the slot again: {reset}");
-    let (effect, undo) = if slot.end() > now {
-        ("the command runs now on this machine", again)
-    } else {
-        let trigger = store.command(format_args!("trigger {slot} --past"));
-        ("the slot has ended; the command runs now on this machine", format!("{again} && {trigger}"))
-    };
-    let undo = Undo::Not(undo);
-    let (target, effect) = (slot.to_string(), effect.to_owned());
-    Change { verb: "trigger", target, effect, needless: String::new(), undo, store: store.clone() }
 }
 
 /// A job of the registry alone: whoever made it known has its command.

@@ -11,10 +11,10 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
+use crate::admin::actions::{self, Undo};
 use crate::cli::ExitCode;
 use crate::cli::console::Console;
 use crate::cli::failure::{Failure, advice};
-use crate::cli::verbs::Undo;
 use crate::config::format_duration;
 use crate::drive::{Account, RunAccount};
 use crate::error::ErrorKind;
@@ -94,11 +94,7 @@ pub(super) fn judge(account: &Account, skipped: u8, ended_by: Option<i32>) -> Ve
 
 /// A slot of the future is refused: whoever named it meant another, or has to come again. None for a slot that has begun.
 pub(super) fn not_begun(slot: &Slot, now: DateTime<Utc>) -> Option<Verdict> {
-    if slot.start() <= now {
-        return None;
-    }
-    let (job, key, start) = (slot.job(), slot.key(), to_the_second(slot.start()));
-    let why = format!("slot {key} of {job} starts at {start}; only current and past slots can be run");
+    let why = actions::not_begun(slot, now)?;
     Some(Verdict { code: ExitCode::StoreRefuses as u8, result: "early", told: vec![why] })
 }
 

@@ -1,19 +1,14 @@
-//! What every operator command does around its one step: who asks for it and why, whether to go on, what was changed, and how it
-//! is undone.
-
-use std::fmt;
+//! What every operator command does around its one step: who asks for it and why, whether to go on, and telling what was changed
+//! and how it is undone.
 
 use nix::unistd::{Uid, User, gethostname};
-use serde::Serialize;
 
-use crate::admin::words::brief;
+use crate::admin::AdminSession;
+use crate::admin::actions::{Change, LONGEST_REASON, Proposal};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
-use crate::cli::store_args::StoreArgs;
 use crate::clock::{Clock, SystemClock};
-use crate::job::NodeName;
-use crate::resource::LockEntry;
-use crate::slot::{Audit, Token};
+use crate::slot::Audit;
 use crate::store::Intervention;
 
 /// Who intervenes and why.
@@ -27,9 +22,6 @@ pub(crate) struct OperatorArgs {
     #[arg(long, short)]
     pub(crate) yes: bool,
 }
-
-/// A longer reason is cut: it is kept with the slot, and shown in one line.
-const LONGEST_REASON: usize = 500;
 
 impl OperatorArgs {
     /// The entry for the store's record. The store sets the instant by its own clock.
@@ -54,93 +46,6 @@ fn who() -> String {
     })
 }
 
-/// A verb and its object, in words.
-pub(crate) struct Change {
-    /// `reset`, `unlock`, `mark-done`, `pause`, `resume`, `trigger`.
-    pub(crate) verb: &'static str,
-    /// The slot, the job or the lock.
-    pub(crate) target: String,
-    /// What will happen, as a question's beginning: "3 attempts no longer count".
-    pub(crate) effect: String,
-    /// Said where nothing had to be changed.
-    pub(crate) needless: String,
-    /// How it is taken back.
-    pub(crate) undo: Undo,
-    /// What was typed to get here: told commands go to the same store.
-    pub(crate) store: StoreArgs,
-}
-
-/// How a change is taken back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Undo {
-    /// By this command.
-    By(String),
-    /// By none: why, and what to do instead.
-    Not(String),
-}
-
-impl Undo {
-    /// The command, or why there is none.
-    pub(crate) fn as_str(&self) -> &str {
-        match self {
-            Self::By(text) | Self::Not(text) => text,
-        }
-    }
-}
-
-impl fmt::Display for Undo {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::By(command) => write!(f, "to undo: {command}"),
-            Self::Not(why) => f.write_str(why),
-        }
-    }
-}
-
-/// What a verb did, for programs.
-#[derive(Debug, Serialize)]
-struct ChangeView<'a> {
-    /// `reset`, `unlock`, `mark-done`, `pause`, `resume`.
-    verb: &'a str,
-    /// The slot, the job or the lock.
-    target: &'a str,
-    /// False where it was so already.
-    changed: bool,
-    /// The command that takes it back, or why there is none.
-    undo: &'a str,
-    /// Of a lock: whoever was to be taken out of its queue.
-    requests: Vec<RequestView>,
-}
-
-/// What became of a request that was to be taken out of the queue of a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum RequestEnd {
-    /// It was taken out.
-    Removed,
-    /// It had gone already.
-    Absent,
-    /// The store did not answer: it may be out, or not.
-    Unknown,
-    /// It was left where it stands.
-    #[serde(rename = "not_removed")]
-    Left,
-}
-
-/// Such a request, for programs.
-#[derive(Debug, Serialize)]
-pub(super) struct RequestView {
-    token: Token,
-    node: NodeName,
-    result: RequestEnd,
-}
-
-impl RequestView {
-    pub(super) fn of(entry: &LockEntry, result: RequestEnd) -> Self {
-        Self { token: entry.token, node: entry.by.node.clone(), result }
-    }
-}
-
 impl Change {
     /// Asks, unless `--yes` was given. Answers whether to go on; without somebody to ask, says what to add.
     pub(crate) fn confirm(&self, operator: &OperatorArgs, console: &mut Console) -> Result<bool, Failure> {
@@ -159,23 +64,14 @@ impl Change {
 
     /// Tells what came of it.
     pub(crate) fn tell(&self, answer: Intervention, output: OutputArgs, console: &mut Console) -> Result<(), Failure> {
-        let Self { verb, target, effect, needless, undo, store } = self;
+        let Self { verb, target, effect, needless, undo, line: _ } = self;
         let changed = match answer {
             Intervention::Applied => true,
             Intervention::Unchanged => false,
-            Intervention::Held { by, remaining } => {
-                let unlock = store.command(format_args!("unlock {target}"));
-                return Err(Failure::Held(format!(
-                    "{target} is held by node {}, attempt {}, for another {} unless renewed: wait for it, or release the \
-                     lease with `{unlock}`",
-                    by.node,
-                    by.attempt,
-                    brief(remaining)
-                )));
-            }
+            Intervention::Held { by, remaining } => return Err(Failure::Held(self.held(&by, remaining))),
         };
         if output.json {
-            return self.json(changed, Vec::new(), console);
+            return console.json(&self.view(changed, Vec::new()));
         }
         if changed {
             console.print(&format!("{verb} {target}: {effect}\n"))?;
@@ -184,12 +80,25 @@ impl Change {
             console.print(&format!("{verb} {target}: nothing to do, {needless}\n"))
         }
     }
+}
 
-    /// Tells programs what came of it.
-    pub(super) fn json(&self, changed: bool, requests: Vec<RequestView>, console: &mut Console) -> Result<(), Failure> {
-        let Self { verb, target, effect: _, needless: _, undo, store: _ } = self;
-        console.json(&ChangeView { verb, target, changed, undo: undo.as_str(), requests })
+/// Asks whether to go on, does it, and tells what came of it. Where there is nothing to do, nobody is asked.
+pub(super) async fn agree(
+    proposal: &Proposal,
+    session: &AdminSession,
+    operator: &OperatorArgs,
+    output: OutputArgs,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let change = &proposal.change;
+    if proposal.is_needless() {
+        return change.tell(Intervention::Unchanged, output, console);
     }
+    if !change.confirm(operator, console)? {
+        return Ok(());
+    }
+    let answer = proposal.carry_out(&*session.store, &operator.audit(proposal.audited())).await?;
+    change.tell(answer, output, console)
 }
 
 #[cfg(test)]
@@ -198,6 +107,8 @@ mod tests {
 
     use std::time::Duration;
 
+    use crate::admin::actions::Undo;
+    use crate::admin::command_line::CommandLine;
     use crate::admin::fixture::node;
     use crate::slot::Holder;
 
@@ -208,7 +119,7 @@ mod tests {
             effect: "3 attempts no longer count".to_owned(),
             needless: "nothing happened in it".to_owned(),
             undo: Undo::By("cronward mark-done billing@2026-11-21T14Z".to_owned()),
-            store: StoreArgs { store: Some("redis://:secret@h/".to_owned()), ..StoreArgs::default() },
+            line: CommandLine { store: Some("redis://:secret@h/".to_owned()), ..CommandLine::default() },
         }
     }
 

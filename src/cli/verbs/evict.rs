@@ -1,13 +1,14 @@
 //! `cronward unlock --lock`: takes somebody out of the queue of a lock, whether they hold it or wait for it.
 
+use crate::admin::actions::{Change, RequestEnd, RequestView, Undo};
 use crate::admin::words::harmless;
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::cli::locks::LockSession;
-use crate::cli::verbs::confirm::{RequestEnd, RequestView};
-use crate::cli::verbs::{Change, Undo, UnlockArgs};
+use crate::cli::verbs::UnlockArgs;
 use crate::job::LockName;
 use crate::resource::{LockEntry, LockRecord};
+use crate::slot::Audit;
 use crate::store::{Applied, Intervention, StoreError};
 
 /// Evicts the one holder, the request that is named, or all who hold.
@@ -47,7 +48,7 @@ fn change(args: &UnlockArgs, lock: &LockName, chosen: &[&LockEntry], needless: S
         effect: effect_of_eviction(chosen),
         needless,
         undo: Undo::Not(undo_of_eviction(chosen)),
-        store: args.store.clone(),
+        line: args.store.command_line(),
     }
 }
 
@@ -70,7 +71,7 @@ async fn take_out<'a>(
     for entry in chosen {
         let end = match &ends.error {
             Some(_) => RequestEnd::Left,
-            None => match session.store.evict(lock, entry.token, &audit).await {
+            None => match session.store.evict(lock, entry.token, &naming(entry, &audit)).await {
                 Ok(Intervention::Applied) => RequestEnd::Removed,
                 Ok(Intervention::Unchanged | Intervention::Held { .. }) => RequestEnd::Absent,
                 Err(error) => {
@@ -85,6 +86,13 @@ async fn take_out<'a>(
     ends
 }
 
+/// The entry in the lock's record: of several who were taken out each line says which one it was.
+fn naming(entry: &LockEntry, audit: &Audit) -> Audit {
+    let named = named(std::iter::once(entry));
+    let why = if audit.why.is_empty() { named } else { format!("{named}: {}", audit.why) };
+    Audit { why, ..audit.clone() }
+}
+
 /// Tells who was taken out, on stdout; and, as a failure, who was not.
 fn tell(args: &UnlockArgs, lock: &LockName, ends: Ends<'_>, console: &mut Console) -> Result<(), Failure> {
     let Ends { each, error } = ends;
@@ -96,7 +104,7 @@ fn tell(args: &UnlockArgs, lock: &LockName, ends: Ends<'_>, console: &mut Consol
     }
     if args.output.json {
         let requests = each.iter().map(|(entry, end)| RequestView::of(entry, *end)).collect();
-        done.json(!removed.is_empty(), requests, console)?;
+        console.json(&done.view(!removed.is_empty(), requests))?;
     } else if !removed.is_empty() || error.is_none() {
         let answer = if removed.is_empty() { Intervention::Unchanged } else { Intervention::Applied };
         done.tell(answer, args.output, console)?;
@@ -201,7 +209,7 @@ mod tests {
     use crate::error::Reply;
     use crate::lock::{Held, Locks};
     use crate::resource::{AcquireRequest, Acquired, LockExit, LockHold, LockRelease, LockRenewal};
-    use crate::slot::{Audit, Token};
+    use crate::slot::Token;
     use crate::store::memory::MemoryStore;
     use crate::store::{ErrorKind, LockStore, LockWakeups, Op, StoreOptions};
 
@@ -233,10 +241,11 @@ mod tests {
     async fn the_one_holder_needs_no_name_and_its_end_is_recorded() {
         let (session, locks) = session();
         let held = locks.mutex("x").unwrap().lock().await.unwrap();
+        let token = locks.list().await.unwrap()[0].entries[0].token;
         let told = said(&session, &["--reason", "it hangs", "--yes"]).await.unwrap();
         assert!(told.starts_with("unlock x: bill on node a loses the lock\ncannot be undone; "), "{told}");
         let record = locks.list().await.unwrap().remove(0);
-        assert_eq!((record.entries.len(), record.audit[0].why.as_str()), (0, "it hangs"));
+        assert_eq!((record.entries.len(), &*record.audit[0].why), (0, &*format!("bill on node a ({token}): it hangs")));
         drop(held);
     }
 

@@ -1,15 +1,15 @@
 //! `cronward unlock` of a slot: takes the lease from the node that holds it.
 
-use crate::admin::AdminSession;
 use crate::admin::lookup::{self, SlotRef};
+use crate::admin::{AdminSession, actions};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::value_parsers;
-use crate::cli::verbs::{Change, OperatorArgs, Undo};
+use crate::cli::verbs::OperatorArgs;
+use crate::cli::verbs::confirm::agree;
 use crate::job::LockName;
-use crate::slot::{Mark, SlotRecord, Token};
-use crate::store::Intervention;
+use crate::slot::Token;
 
 /// Take the lease of a slot from the node that holds it, or a lock from whoever holds it
 ///
@@ -45,40 +45,6 @@ pub(crate) struct UnlockArgs {
 pub(super) async fn unlock_in(session: &AdminSession, args: &UnlockArgs, console: &mut Console) -> Result<(), Failure> {
     let none = || Failure::Usage("no slot: name one, or give --lock NAME".to_owned());
     let (_, record) = lookup::find(session, args.slot.as_ref().ok_or_else(none)?).await?;
-    let change = Change {
-        verb: "unlock",
-        target: record.slot.to_string(),
-        effect: effect_of_unlock(&record),
-        needless: "no node holds the lease".to_owned(),
-        undo: Undo::Not(undo_of_unlock(&record)),
-        store: args.store.clone(),
-    };
-    // The store is not asked either: nobody agreed to take a lease that begins in this moment.
-    if !matches!(record.mark, Mark::Leased { .. }) {
-        return change.tell(Intervention::Unchanged, args.output, console);
-    }
-    if !change.confirm(&args.operator, console)? {
-        return Ok(());
-    }
-    let answer = session.store.unlock(&record.slot, &args.operator.audit("unlock")).await?;
-    change.tell(answer, args.output, console)
-}
-
-/// A lease cannot be handed back: what is left to do.
-fn undo_of_unlock(record: &SlotRecord) -> String {
-    let node = match &record.mark {
-        Mark::Leased { by, .. } => format!(" on node {}", by.node),
-        Mark::Free | Mark::Backoff { .. } | Mark::Done(_) => String::new(),
-    };
-    format!("cannot be undone; if the command{node} is still running, stop it: two runs may overlap")
-}
-
-/// What the unlock does to this slot, in words.
-fn effect_of_unlock(record: &SlotRecord) -> String {
-    match &record.mark {
-        Mark::Leased { by, .. } => {
-            format!("attempt {} on node {} loses its lease, and other nodes may start the slot", by.attempt, by.node)
-        }
-        Mark::Free | Mark::Backoff { .. } | Mark::Done(_) => "no node loses a lease".to_owned(),
-    }
+    let proposal = actions::unlock(&record, args.store.command_line());
+    agree(&proposal, session, &args.operator, args.output, console).await
 }

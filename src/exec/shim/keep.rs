@@ -11,10 +11,7 @@
 //! Where it does not, because it stands still or its store is away, the command gets TERM at `stop_at` and KILL at `kill_at`,
 //! and the daemon finds out when it is there again. Moving the deadline on is too late once TERM was sent for it.
 
-use std::collections::HashMap;
-use std::fs::File;
 use std::io;
-use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
@@ -26,6 +23,7 @@ use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, 
 
 use crate::clock::{Clock, Mono, SystemClock};
 use crate::exec::messages::{Request, ShimReport};
+use crate::exec::processes::{listed, living};
 use crate::exec::shim::control::{Control, Input};
 use crate::job::KillMode;
 use crate::slot::LeaseDeadline;
@@ -329,19 +327,11 @@ impl AsFd for Alarm {
     }
 }
 
-/// What `/proc/PID/stat` says that matters here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stat {
-    pid: i32,
-    parent: i32,
-    ended: bool,
-}
-
 /// Sends a signal to every process that comes from this one, and counts those that live. A number that was read may in
 /// principle name another process by the time it is used; children of the shim itself cannot, since it has not reaped
 /// them, and grandchildren become children as soon as their parent dies.
 pub(super) fn signal(signal: Option<Signal>) -> usize {
-    let living = living(&read(), rustix::process::getpid().as_raw_nonzero().get());
+    let living = living(&listed(), rustix::process::getpid().as_raw_nonzero().get());
     if let Some(signal) = signal {
         for pid in living.iter().copied().filter_map(Pid::from_raw) {
             let _ = rustix::process::kill_process(pid, signal);
@@ -350,52 +340,9 @@ pub(super) fn signal(signal: Option<Signal>) -> usize {
     living.len()
 }
 
-fn read() -> Vec<Stat> {
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let stat = |name: std::ffi::OsString| {
-        let pid: i32 = name.to_str()?.parse().ok()?;
-        // All that matters is at the beginning, and comes in one read.
-        let mut text = [0; 256];
-        let count = File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read(&mut text)).ok()?;
-        parse(&String::from_utf8_lossy(text.get(..count)?))
-    };
-    entries.flatten().filter_map(|entry| stat(entry.file_name())).collect()
-}
-
-/// `pid (name) state parent …`; the name may hold spaces and parentheses (proc_pid_stat(5)).
-fn parse(text: &str) -> Option<Stat> {
-    let (pid, rest) = text.split_once(" (")?;
-    let (_, rest) = rest.rsplit_once(") ")?;
-    let mut fields = rest.split(' ');
-    let ended = matches!(fields.next()?, "Z" | "X" | "x");
-    Some(Stat { pid: pid.parse().ok()?, parent: fields.next()?.parse().ok()?, ended })
-}
-
-/// All that come from `root`, parents first, without those that have ended.
-fn living(stats: &[Stat], root: i32) -> Vec<i32> {
-    let mut children: HashMap<i32, Vec<Stat>> = HashMap::new();
-    for stat in stats {
-        children.entry(stat.parent).or_default().push(*stat);
-    }
-    let mut found = Vec::new();
-    let mut next = vec![root];
-    while let Some(parent) = next.pop() {
-        // Taken out, so that even a listing that was torn while numbers were used again cannot lead round in a circle.
-        for child in children.remove(&parent).unwrap_or_default() {
-            next.push(child.pid);
-            found.extend((!child.ended).then_some(child.pid));
-        }
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const fn stat(pid: i32, parent: i32) -> Stat {
-        Stat { pid, parent, ended: false }
-    }
 
     #[test]
     fn what_kill_does_not_end_is_looked_at_less_often_after_a_while() {
@@ -403,23 +350,5 @@ mod tests {
         let look = |now| Phase::Killing(end).next_look(Mono::from_nanos(now));
         assert_eq!(look(6_999_999_999), Some(AGAIN));
         assert!([7_000_000_000, u64::MAX].map(look).into_iter().all(|span| span >= Some(Duration::from_secs(1))));
-    }
-
-    #[test]
-    fn a_name_may_look_like_the_fields_after_it() {
-        assert_eq!(parse("12 (a) Z 1 (b) S 7 12 12 0"), Some(stat(12, 7)));
-        assert_eq!(parse("12 (sleep) Z 7 12"), Some(Stat { ended: true, ..stat(12, 7) }));
-        assert_eq!(parse("12 (sleep"), None);
-    }
-
-    #[test]
-    fn descendants_are_found_through_those_that_ended_and_no_others_are() {
-        let stats = [stat(1, 0), stat(5, 1), Stat { ended: true, ..stat(6, 5) }, stat(7, 6), stat(8, 7), stat(9, 1)];
-        assert_eq!(living(&stats, 5), [7, 8]);
-    }
-
-    #[test]
-    fn a_torn_listing_ends() {
-        assert_eq!(living(&[stat(6, 5), stat(5, 6)], 5), [6, 5]);
     }
 }

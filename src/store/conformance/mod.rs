@@ -13,11 +13,13 @@ mod bench;
 mod setup;
 
 mod attempts;
+mod changes;
 mod claim;
 mod idempotence;
 mod latest;
 mod leases;
 mod locks;
+mod messages;
 mod namespaces;
 mod operator;
 mod over;
@@ -33,7 +35,7 @@ use std::sync::Arc;
 pub use bench::{Bench, Case};
 pub use ensure::{CaseOutcome, Failure};
 pub use locks::{LockBench, LockCase, LockMove, agree_on_locks, lock_cases, run_lock_case};
-pub use setup::{LockProbe, MemorySetup, Probe, Scale, Setup};
+pub use setup::{LockProbe, MemorySetup, Probe, Rewrite, Scale, Setup};
 
 /// Every case, in the order in which one would want to read the first failure.
 pub fn cases() -> impl Iterator<Item = Case> {
@@ -51,6 +53,8 @@ pub fn cases() -> impl Iterator<Item = Case> {
         namespaces::CASES,
         idempotence::CASES,
         wake::CASES,
+        changes::CASES,
+        messages::CASES,
     ]
     .into_iter()
     .flatten()

@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::job::{LockName, Namespace};
 use crate::slot::{Attempt, Slot, Token};
 use crate::store::memory::MemoryStore;
-use crate::store::{LockStore, Store, StoreOptions};
+use crate::store::{LockStore, Store, StoreOptions, Topic};
 
 /// One way to run a store: a server that was started, a file, a process's memory.
 #[async_trait]
@@ -59,6 +59,9 @@ impl Default for Scale {
     }
 }
 
+/// What a text becomes.
+pub type Rewrite<'r> = &'r (dyn Fn(&str) -> String + Send + Sync);
+
 /// Raw access to one namespace's data, with the store's native means and not with the adapter's code.
 #[async_trait]
 pub trait Probe: Send + Sync {
@@ -80,6 +83,12 @@ pub trait Probe: Send + Sync {
 
     /// What was noted on the slot was changed last longer ago than any retention, and the slot has ended by then.
     async fn age_notes(&self, slot: &Slot) -> Result<(), String>;
+
+    /// The document of the topic's messages, where there is one, becomes what is made of it. False where the store keeps no text, or the
+    /// probe does not reach it.
+    async fn rewrite_messages(&self, _topic: &Topic, _rewrite: Rewrite<'_>) -> Result<bool, String> {
+        Ok(false)
+    }
 
     /// Everything of the namespace is gone, as after a restart without persistence.
     async fn wipe(&self) -> Result<(), String>;

@@ -99,6 +99,7 @@ impl Opened for EtcdStore {
     async fn forget(&self, trial: &Trial) -> Result<(), StoreError> {
         let Trial { job, node, slots, lock } = trial;
         let of_job = job.iter().flat_map(|job| [self.keys.job(job), self.keys.pause(job), self.keys.latest(job)]);
+        let of_job = of_job.chain(job.iter().map(|job| self.keys.messages(&job.clone().into())));
         let mut success: Vec<String> = of_job.chain(node.iter().map(|node| self.keys.node(node))).collect();
         success.extend(slots.iter().flat_map(|slot| self.keys.all_of(&slot.to_string()).0));
         success.extend(slots.iter().map(|slot| self.keys.lease(slot)));

@@ -1,7 +1,9 @@
 //! The names of the keys, made to be read by a person with `etcdctl get --prefix /cronward/`.
 
+use super::api::end_of;
 use crate::job::{JobName, LockName, Namespace};
 use crate::slot::{Attempt, Slot, SlotKey, Token};
+use crate::store::Topic;
 
 /// One namespace's keys.
 #[derive(Clone, Debug)]
@@ -102,6 +104,26 @@ impl Keys {
     /// The last hints on locks, beside that.
     pub(super) fn lock_wake(&self) -> String {
         format!("{}mark/lock-wake", self.root)
+    }
+
+    /// What whoever looks on watches, from and to: the pauses and the documents of slots, and no other key between them.
+    pub(super) fn seen(&self) -> (Vec<u8>, Vec<u8>) {
+        (format!("{}pause/", self.root).into_bytes(), end_of(&self.documents()))
+    }
+
+    /// The job whose pause this key is.
+    pub(super) fn paused_job_of(&self, key: &[u8]) -> Option<JobName> {
+        std::str::from_utf8(key).ok()?.strip_prefix(&self.root)?.strip_prefix("pause/")?.parse().ok()
+    }
+
+    /// What is known of a topic's messages.
+    pub(super) fn messages(&self, topic: &Topic) -> String {
+        format!("{}{topic}", self.all_messages())
+    }
+
+    /// Every topic's messages.
+    pub(super) fn all_messages(&self) -> String {
+        format!("{}message/", self.root)
     }
 
     /// A lock's queue.

@@ -17,12 +17,14 @@
 
 mod api;
 mod backend;
+mod changes;
 mod fault;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod keys;
 mod link;
 mod locks;
+mod messages;
 mod read;
 mod registry;
 mod slots;
@@ -45,6 +47,7 @@ use crate::store::keyed::{Call, Frame, Framed};
 use crate::store::state::Moment;
 use crate::store::{Capability, OpenError, Reach, StoreClock, StoreError, StoreOptions, redact};
 use api::{LeaseId, Nothing, method};
+use changes::ChangeWatch;
 use fault::Fault;
 use keys::Keys;
 use link::Link;
@@ -64,6 +67,8 @@ const CAPABILITY: Capability = Capability {
     durable: true,
     expires_records: false,
     locks: true,
+    tells_changes: true,
+    messages: true,
 };
 
 /// A store in one etcd cluster.
@@ -72,6 +77,7 @@ pub struct EtcdStore {
     keys: Keys,
     link: Arc<Link>,
     listener: WatchListener,
+    onlookers: ChangeWatch,
     options: StoreOptions,
     location: String,
     seen: SeenSlots,
@@ -89,7 +95,8 @@ impl EtcdStore {
         let keys = Keys::new(&options.namespace);
         let link = Arc::new(Link::new(Target::parse(url, options.op_timeout, Files::Read)?, options.op_timeout));
         let listener = WatchListener::new(link.another(), keys.clone());
-        Ok(Self { keys, link, listener, location: redact(url), seen: SeenSlots::default(), options, clock })
+        let onlookers = ChangeWatch::new(link.another(), keys.clone());
+        Ok(Self { keys, link, listener, onlookers, location: redact(url), seen: SeenSlots::default(), options, clock })
     }
 
     /// Now, as this node has it, in the milliseconds that are stored.

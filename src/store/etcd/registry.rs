@@ -178,6 +178,7 @@ impl EtcdStore {
     pub(super) async fn purge_slots(&self, call: &Call) -> Result<u64, Fault> {
         self.remove_old_notes(call).await?;
         self.remove_old_latest(call).await?;
+        self.remove_old_messages(call).await?;
         self.purge_idle(call).await?;
         let oldest = RangeRequest {
             limit: PURGE_AT_ONCE,

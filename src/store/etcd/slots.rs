@@ -25,7 +25,7 @@ use crate::store::codec::{LatestText, MarkText};
 use crate::store::keyed::{Call, Keyed, Records, json};
 use crate::store::rules::{Change, MarkChange, SlotStep};
 use crate::store::state::{SlotQuery, StoredMark};
-use crate::store::{Capability, Claim, ClaimRequest, Op, StoreError, Wakeups};
+use crate::store::{Capability, Changes, Claim, ClaimRequest, Op, StoreError, Wakeups};
 
 /// How often a step is tried anew when others change the same slot meanwhile. Each time one of them has got through.
 const MOST_TRIES: usize = 200;
@@ -80,6 +80,10 @@ impl Keyed for EtcdStore {
 
     fn subscribe(&self) -> Wakeups {
         self.listener.subscribe()
+    }
+
+    fn changes(&self) -> Changes {
+        self.onlookers.subscribe()
     }
 }
 

@@ -56,6 +56,19 @@ struct Watch {
     lock_hints: Arc<LockHints>,
 }
 
+/// Begins a watch.
+pub(super) async fn open_watch(link: &Link, create: WatchCreateRequest) -> Result<Streaming<WatchResponse>, Fault> {
+    let request = WatchRequest { order: Some(WatchOrder::Create(create)) };
+    // The stream of requests stays open: its end would end the watch.
+    let requests = stream::unfold(Some(request), |request| async move {
+        match request {
+            Some(request) => Some((request, None)),
+            None => std::future::pending().await,
+        }
+    });
+    link.stream(method::WATCH, requests).await
+}
+
 /// Why a watch ended.
 enum WatchEnd {
     /// The connection broke, or the member lost its leader.
@@ -97,15 +110,7 @@ impl Watch {
             // Also what is not watched is told now and then, so that the next watch need not begin long ago.
             progress_notify: true,
         };
-        let request = WatchRequest { order: Some(WatchOrder::Create(create)) };
-        // The stream of requests stays open: its end would end the watch.
-        let requests = stream::unfold(Some(request), |request| async move {
-            match request {
-                Some(request) => Some((request, None)),
-                None => std::future::pending().await,
-            }
-        });
-        self.link.stream(method::WATCH, requests).await
+        open_watch(&self.link, create).await
     }
 
     /// Passes hints on until the watch ends.

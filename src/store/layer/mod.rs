@@ -23,12 +23,13 @@ use futures_util::future::BoxFuture;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::job::{JobName, NodeName};
+use crate::message::{Delivery, DeliveryReply, MessageKey, Telling, Topic, UntoldMessage};
 use crate::slot::{Attempt, Audit, JobLatest, Lease, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::contract::operations;
-use crate::store::hints::Teller;
+use crate::store::hints::{ChangeTeller, Teller};
 use crate::store::{
-    Applied, Capability, Claim, ClaimRequest, Closing, ErrorKind, HeartbeatReply, Intervention, JobEntry, LockStore,
-    NodeEntry, NodeReport, Op, Pause, Release, Renewal, Settlement, Store, StoreError, Wakeups,
+    Applied, Capability, Changes, Claim, ClaimRequest, Closing, ErrorKind, HeartbeatReply, Intervention, JobEntry,
+    LockStore, NodeEntry, NodeReport, Op, Pause, Release, Renewal, Settlement, Store, StoreError, Wakeups,
 };
 
 /// One operation with its arguments. It may be made any number of times; each is a request of its own.
@@ -93,6 +94,10 @@ macro_rules! layered {
                 self.inner.subscribe()
             }
 
+            fn changes(&self) -> Changes {
+                self.inner.changes()
+            }
+
             fn lock_store(self: Arc<Self>) -> Option<Arc<dyn LockStore>> {
                 self.inner.store().lock_store()?;
                 Some(self)
@@ -109,6 +114,8 @@ struct Current {
     location: String,
     /// None where the store stays the same: its own hints need no relay.
     hints: Option<Teller>,
+    /// Those who look on, and the relay for them, where the store may be replaced.
+    onlookers: ChangeTeller,
     state: Mutex<InUse>,
 }
 
@@ -125,7 +132,12 @@ impl Current {
     /// One that stays.
     fn fixed(store: Arc<dyn Store>) -> Self {
         let location = store.location().to_owned();
-        Self { location, hints: None, state: Mutex::new(InUse { store, generation: 0, relay: None }) }
+        Self {
+            location,
+            hints: None,
+            onlookers: ChangeTeller::default(),
+            state: Mutex::new(InUse { store, generation: 0, relay: None }),
+        }
     }
 
     /// One that may be replaced.
@@ -151,7 +163,19 @@ impl Current {
         let mut state = self.lock();
         let relay = state.relay.is_some().then(|| self.relay(&store)).flatten();
         let generation = state.generation + 1;
+        if self.hints.is_some() {
+            self.onlookers.listen_anew(|teller| teller.pass_on(store.changes()));
+        }
         *state = InUse { store, generation, relay };
+    }
+
+    /// Hints for whoever looks on, from now on.
+    fn changes(&self) -> Changes {
+        let store = self.store();
+        if self.hints.is_none() {
+            return store.changes();
+        }
+        self.onlookers.subscribe(|teller| teller.pass_on(store.changes()))
     }
 
     /// Hints from now on. Outside of a runtime there are none.

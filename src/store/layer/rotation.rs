@@ -212,7 +212,7 @@ mod tests {
     use crate::resource::{AcquireRequest, Acquired, LockRenewal};
     use crate::slot::{Outcome, RunRecord, Slot, Token, Trigger};
     use crate::store::memory::MemoryStore;
-    use crate::store::{Claim, ClaimRequest, Renewal, StoreError, StoreOptions, Wake, WakeKind};
+    use crate::store::{ChangeHint, Claim, ClaimRequest, Renewal, StoreError, StoreOptions, Wake, WakeKind};
 
     const OLD: &str = "redis://u:old@h";
     const NEW: &str = "redis://u:new@h";
@@ -447,7 +447,7 @@ mod tests {
         let server = Server::start();
         let rotation = server.rotation();
         let store = rotation.store();
-        let mut wakeups = store.subscribe();
+        let (mut wakeups, mut changes) = (store.subscribe(), store.changes());
         server.change_password();
         rotation.offer(NEW).await;
         let lease = claimed(&*store).await;
@@ -455,5 +455,6 @@ mod tests {
         store.complete(&lease, &run, Duration::from_secs(60)).await.unwrap();
         let done = Wake::Slot { job: JobName::new("job").unwrap(), key: slot().key(), what: WakeKind::Done };
         while wakeups.recv().await.unwrap() != done {}
+        while changes.recv().await.unwrap() != ChangeHint::of(&slot()) {}
     }
 }

@@ -14,11 +14,11 @@ use crate::job::{JobName, LockName, NodeName};
 use crate::slot::{
     Attempt, Audit, JobLatest, Lease, NotePage, OutputTail, RunRecord, Slot, SlotKey, SlotRecord, Token,
 };
-use crate::store::rules::{Change, LockState, MarkChange, SlotStep};
+use crate::store::rules::{Change, LockState, MarkChange, SlotStep, TopicState};
 use crate::store::state::{Moment, SlotQuery, SlotState, StoredMark};
 use crate::store::{
-    Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, LATEST_KEPT, NodeEntry, NodeReport, Pause,
-    Release, Renewal, Settlement, Wake,
+    ChangeHint, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, LATEST_KEPT, NodeEntry,
+    NodeReport, Pause, Release, Renewal, Settlement, Topic, Wake,
 };
 
 /// The most slots that one [`Ledger::purge`] removes.
@@ -47,7 +47,9 @@ pub struct Ledger {
     notes: BTreeMap<SlotId, Noted>,
     pub(super) locks: BTreeMap<LockName, LockState>,
     pub(super) lock_wakes: Vec<(Token, Token)>,
+    pub(super) topics: BTreeMap<Topic, TopicState>,
     wakes: Vec<Wake>,
+    changes: Vec<ChangeHint>,
 }
 
 /// One slot's pages.
@@ -111,7 +113,9 @@ impl Ledger {
             notes: BTreeMap::new(),
             locks: BTreeMap::new(),
             lock_wakes: Vec::new(),
+            topics: BTreeMap::new(),
             wakes: Vec::new(),
+            changes: Vec::new(),
         }
     }
 
@@ -120,10 +124,18 @@ impl Ledger {
         *self = Self::new(self.retention);
     }
 
-    /// The hints to publish for what was done since the last call, in order.
+    /// The hints to publish for what was done since the last call, in order. Those for whoever looks on are dropped with them: who
+    /// wants these takes them first.
     #[must_use]
     pub fn take_wakes(&mut self) -> Vec<Wake> {
+        self.changes.clear();
         std::mem::take(&mut self.wakes)
+    }
+
+    /// The same for whoever looks on.
+    #[must_use]
+    pub fn take_changes(&mut self) -> Vec<ChangeHint> {
+        std::mem::take(&mut self.changes)
     }
 
     /// Asks for the slot's lease ([`crate::store::Store::claim`]).
@@ -189,6 +201,7 @@ impl Ledger {
         let (at, mut gone) = (self.at(now), 0);
         self.purge_notes(at);
         self.purge_locks(now);
+        self.purge_messages(now);
         self.latest.retain(|_, (_, changed)| later(*changed, LATEST_KEPT) > now);
         self.slots.retain(|_, kept| {
             if kept.state.mark(now).is_none() {
@@ -231,6 +244,7 @@ impl Ledger {
         if let Some(latest) = &change.latest {
             self.latest.insert(slot.job().clone(), (latest.clone(), now));
         }
+        self.changes.extend(change.hint(slot));
         self.write(id(slot), change);
         answer
     }
@@ -270,6 +284,7 @@ impl Ledger {
 
     fn tell_job(&mut self, job: &JobName) {
         self.wakes.push(Wake::Job(job.clone()));
+        self.changes.push(ChangeHint::Job(job.clone()));
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod ledger;
 mod locks;
+mod messages;
 
 pub use ledger::Ledger;
 
@@ -20,14 +21,14 @@ use crate::clock::{Clock, later};
 use crate::job::{JobName, Namespace};
 use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
 use crate::store::backend::{Backend, Opened};
-use crate::store::hints::Teller;
+use crate::store::hints::{Onlookers, Teller};
 use crate::store::locks::LockHints;
 use crate::store::ruled::{Reply, Ruled};
 use crate::store::rules::SlotStep;
 use crate::store::state::SlotQuery;
 use crate::store::{
-    Capability, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, OpenError, Pause, Reach, StoreClock,
-    StoreOptions, Wakeups,
+    Capability, Changes, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Op, OpenError, Pause, Reach,
+    StoreClock, StoreOptions, Wakeups,
 };
 use ledger::{Kept, id};
 
@@ -51,11 +52,17 @@ struct Room {
     ledger: Ledger,
     wakes: Teller,
     lock_hints: LockHints,
+    onlookers: Onlookers,
 }
 
 impl Room {
     fn new(retention: Duration) -> Self {
-        Self { ledger: Ledger::new(retention), wakes: Teller::default(), lock_hints: LockHints::default() }
+        Self {
+            ledger: Ledger::new(retention),
+            wakes: Teller::default(),
+            lock_hints: LockHints::default(),
+            onlookers: Onlookers::default(),
+        }
     }
 }
 
@@ -78,6 +85,9 @@ impl MemoryStore {
     pub fn with_ledger<T>(&self, work: impl FnOnce(&mut Ledger, DateTime<Utc>) -> T) -> T {
         self.enter(|room, now| {
             let answer = work(&mut room.ledger, now);
+            for change in room.ledger.take_changes() {
+                room.onlookers.tell(change);
+            }
             for wake in room.ledger.take_wakes() {
                 room.wakes.tell(wake);
             }
@@ -105,6 +115,8 @@ const CAPABILITY: Capability = Capability {
     durable: false,
     expires_records: false,
     locks: true,
+    tells_changes: true,
+    messages: true,
 };
 
 impl Ruled for MemoryStore {
@@ -184,6 +196,10 @@ impl Ruled for MemoryStore {
 
     fn hints(&self) -> Wakeups {
         self.enter(|room, _| room.wakes.subscribe())
+    }
+
+    fn change_hints(&self) -> Changes {
+        self.enter(|room, _| room.onlookers.subscribe())
     }
 }
 

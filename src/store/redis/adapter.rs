@@ -16,12 +16,15 @@ use super::store::{RedisStore, ttl, whole_millis};
 use super::{decode, records};
 use crate::error::Reply;
 use crate::job::{JobName, MAX_ATTEMPTS_LIMIT, NodeName};
+use crate::message::{Delivery, DeliveryReply, MessageKey, Telling, Topic, UntoldMessage};
 use crate::slot::{
     Attempt, Audit, JobLatest, Lease, MOST_PAGES, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token,
 };
+use crate::store::messages::{self, MessageRuled as _};
 use crate::store::{
-    Applied, Capability, Claim, ClaimRequest, Closing, ErrorKind, HeartbeatReply, Intervention, JobEntry, LockStore,
-    NodeEntry, NodeReport, Op, Pause, Reach, Release, Renewal, Settlement, Store, StoreClock, StoreError, Wakeups,
+    Applied, Capability, Changes, Claim, ClaimRequest, Closing, ErrorKind, HeartbeatReply, Intervention, JobEntry,
+    LockStore, NodeEntry, NodeReport, Op, Pause, Reach, Release, Renewal, Settlement, Store, StoreClock, StoreError,
+    Wakeups,
 };
 
 /// Slots that one `inspect` script reads: bounds how long the server is kept from others.
@@ -44,12 +47,15 @@ pub(in crate::store) const CAPABILITY: Capability = Capability {
     durable: false,
     expires_records: true,
     locks: true,
+    tells_changes: true,
+    messages: true,
 };
 
 #[async_trait]
 impl Store for RedisStore {
     fn capability(&self) -> Capability {
-        Capability { name: self.name, push: self.listener.is_allowed(), ..CAPABILITY }
+        let (push, tells_changes) = (self.listener.is_allowed(), self.onlookers.is_allowed());
+        Capability { name: self.name, push, tells_changes, ..CAPABILITY }
     }
 
     fn location(&self) -> &str {
@@ -218,8 +224,24 @@ impl Store for RedisStore {
         try_join_all(jobs.iter().map(async |job| self.latest_of(job).await)).await
     }
 
+    async fn tell(&self, message: &MessageKey, by: &NodeName, token: Token, lease: Duration) -> Reply<Telling> {
+        messages::tell(self, message, by, token, lease).await
+    }
+
+    async fn told(&self, message: &MessageKey, token: Token, delivery: &Delivery) -> Reply<DeliveryReply> {
+        messages::told(self, message, token, delivery).await
+    }
+
+    async fn untold(&self, topics: &[Topic]) -> Reply<(DateTime<Utc>, Vec<UntoldMessage>)> {
+        self.untold_known(topics).await
+    }
+
     fn subscribe(&self) -> Wakeups {
         self.listener.subscribe()
+    }
+
+    fn changes(&self) -> Changes {
+        self.onlookers.subscribe()
     }
 
     fn lock_store(self: Arc<Self>) -> Option<Arc<dyn LockStore>> {

@@ -211,8 +211,14 @@ impl RedisStore {
             let keys = self.keys.slot(slot);
             [keys.mark, keys.attempts, keys.log, self.keys.outputs(slot), self.keys.notes(slot)]
         });
-        let of_job =
-            trial.job.iter().flat_map(|job| [self.keys.pause(job), self.keys.running(job), self.keys.latest(job)]);
+        let of_job = trial.job.iter().flat_map(|job| {
+            [
+                self.keys.pause(job),
+                self.keys.running(job),
+                self.keys.latest(job),
+                self.keys.messages(&job.clone().into()),
+            ]
+        });
         let of_lock = trial.lock.iter().flat_map(|lock| {
             let keys = self.keys.lock(lock);
             [keys.known, keys.queue, keys.spent, keys.audit]

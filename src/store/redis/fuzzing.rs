@@ -40,6 +40,7 @@ fn decoded(reply: &Value, length: usize) -> bool {
         told(records::paused_jobs(reply, "pauses").inspect(|jobs| assert!(jobs.len() <= length))),
         told(records::pause(reply, "pause").inspect(|pause| pause.iter().for_each(ends))),
         told(records::latest(reply, "last")),
+        told(super::messages::topic(reply, "messages")),
         told(records::nodes(reply, "nodes", retention).inspect(|(_, nodes)| assert!(nodes.len() <= length))),
         told(records::output(reply, "outputs", "1")),
         told(records::heartbeat(reply)),

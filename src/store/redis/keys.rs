@@ -3,6 +3,7 @@
 
 use crate::job::{JobName, LockName, Namespace};
 use crate::slot::{Attempt, Slot, Token};
+use crate::store::Topic;
 
 /// The names of one namespace's keys (invariant I9).
 #[derive(Clone, Debug)]
@@ -84,6 +85,11 @@ impl Keys {
         format!("{}{{{job}}}:last", self.prefix)
     }
 
+    /// `cronward:<ns>:{<topic>}:messages`: what is known of messages about a job, or about the cluster.
+    pub(super) fn messages(&self, topic: &Topic) -> String {
+        format!("{}{{{topic}}}:messages", self.prefix)
+    }
+
     /// `cronward:<ns>:{<job>}:longest`: the longest lease that was asked for, in ms. Of a Redlock's masters alone.
     #[cfg(any(feature = "redis-redlock", test))]
     pub(super) fn longest(&self, job: &JobName) -> String {
@@ -139,6 +145,11 @@ impl Keys {
         format!("{}wake", self.prefix)
     }
 
+    /// The channel for whoever looks on. The scripts know what it is called beside that of wake-ups.
+    pub(super) fn events(&self) -> String {
+        format!("{}events", self.prefix)
+    }
+
     /// What the channel of each process begins with, before its instance.
     pub(super) fn wake_of_processes(&self) -> String {
         format!("{}wake:", self.prefix)
@@ -163,6 +174,9 @@ mod tests {
         assert_eq!(keys.pause(slot.job()), "cronward:prod:{billing}:pause");
         assert_eq!(keys.running(slot.job()), "cronward:prod:{billing}:running");
         assert_eq!(keys.latest(slot.job()), "cronward:prod:{billing}:last");
+        assert_eq!(keys.messages(&slot.job().clone().into()), "cronward:prod:{billing}:messages");
+        assert_eq!(keys.messages(&Topic::Cluster), "cronward:prod:{@cluster}:messages");
+        assert_eq!(keys.events(), "cronward:prod:events");
         assert_eq!(keys.longest(slot.job()), "cronward:prod:{billing}:longest");
         let in_cluster = Keys::in_cluster(&Namespace::new("prod").unwrap()).slot(&slot);
         assert_eq!(in_cluster.log, "cronward:prod:{billing}@2026-11-21T14Z:log");

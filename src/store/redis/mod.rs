@@ -12,6 +12,7 @@
 
 mod adapter;
 mod backend;
+mod changes;
 #[cfg(feature = "redis-cluster")]
 mod cluster;
 mod decode;
@@ -24,6 +25,7 @@ mod link;
 mod locks;
 #[cfg(any(feature = "redis-sentinel", feature = "redis-cluster", feature = "redis-redlock"))]
 mod members;
+mod messages;
 mod processes;
 mod records;
 #[cfg(feature = "redis-redlock")]

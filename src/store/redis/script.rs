@@ -44,6 +44,8 @@ scripts! {
     (HEARTBEAT, "prelude" "registry" => "heartbeat")
     (NODES, "prelude" "registry" => "nodes")
     (NOTE, "prelude" "note")
+    (MESSAGES_READ, "prelude" "message" => "read_messages")
+    (MESSAGES_WRITE, "prelude" "message" => "write_messages")
     (LOCK_ACQUIRE, "prelude" "lock/queue" "lock/step" "lock/acquire")
     (LOCK_RENEW, "prelude" "lock/queue" "lock/step" "lock/renew")
     (LOCK_RELEASE, "prelude" "lock/queue" "lock/step" "lock/release")

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use redis::{Cmd, Value};
 
+use super::changes::ChangeListener;
 use super::decode::Corrupt;
 use super::examine;
 use super::fault::Asker;
@@ -28,6 +29,7 @@ const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
 pub struct RedisStore {
     pub(super) keys: Keys,
     pub(super) listener: Listener,
+    pub(super) onlookers: ChangeListener,
     pub(super) options: StoreOptions,
     pub(super) location: String,
     pub(super) name: &'static str,
@@ -76,10 +78,12 @@ impl RedisStore {
                 ("redis", Route::One(Box::new(Link::new(endpoint.clone(), options.op_timeout))), endpoint)
             }
         };
+        let onlookers = ChangeListener::new(endpoint.clone(), &keys, options.op_timeout);
         let listener = Listener::new(endpoint, &keys, options.op_timeout);
         Ok(Self {
             keys,
             listener,
+            onlookers,
             location: redact(url),
             name,
             route,

@@ -1,9 +1,9 @@
 //! What a step has made of a slot, for a store to write: all of it at once, or nothing.
 
 use super::SlotStep;
-use crate::slot::{Attempt, JobLatest, RunRecord};
-use crate::store::Wake;
+use crate::slot::{Attempt, JobLatest, RunRecord, Slot};
 use crate::store::state::{Moment, SlotState, StoredMark};
+use crate::store::{ChangeHint, Wake};
 
 /// What a step has done to the mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +82,12 @@ impl Change {
     pub(in crate::store) fn is_none(&self) -> bool {
         self.mark == MarkChange::Keep && !self.log && self.latest.is_none()
     }
+
+    /// What whoever looks on is told once it is written; nothing where only a lease lasts longer.
+    pub(in crate::store) fn hint(&self, slot: &Slot) -> Option<ChangeHint> {
+        let is_moved = matches!(self.mark, MarkChange::Put(_) | MarkChange::Remove);
+        (is_moved || self.log).then(|| ChangeHint::of(slot))
+    }
 }
 
 #[cfg(test)]
@@ -91,7 +97,7 @@ mod tests {
     use super::*;
     use crate::clock::later;
     use crate::job::NodeName;
-    use crate::slot::{Audit, Lease, Outcome, OutputTail, Slot, SlotRecord, Token};
+    use crate::slot::{Audit, Lease, Outcome, OutputTail, SlotRecord, Token};
     use crate::store::ClaimRequest;
     use crate::store::state::MarkKind;
 
@@ -147,6 +153,7 @@ mod tests {
         let (stored, lease) = leased();
         let renewed = after(&stored, at(LEASE / 2), |step| step.renew(&lease));
         assert!(matches!(renewed.mark, MarkChange::Prolong(_)) && !renewed.log, "{renewed:?}");
+        assert_eq!(renewed.hint(&slot()), None, "nothing is to be seen of it");
         assert_eq!(renewed.state.touched, stored.touched);
     }
 

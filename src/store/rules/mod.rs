@@ -8,6 +8,7 @@
 mod change;
 mod claim;
 mod lock;
+mod message;
 mod settle;
 
 pub(super) use change::{Change, MarkChange};
@@ -18,6 +19,7 @@ pub(super) use lock::{EVICTED, QueueEntry};
 pub(super) use lock::{LockState, LockStep};
 #[cfg(all(test, feature = "redis"))]
 pub(super) use lock::{MOST_AUDITS, MOST_LEFT, MOST_SPENT};
+pub(super) use message::{MessageStep, TopicState};
 
 use std::time::Duration;
 

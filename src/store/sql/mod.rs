@@ -7,7 +7,7 @@
 //! | part | what it does |
 //! |---|---|
 //! | `session`, `row` | a connection, its statements and rows, as the shared code sees them |
-//! | `slots`, `queues`, `registry` | what is read and written: the same tables in every dialect, of one version |
+//! | `slots`, `queues`, `messages`, `registry` | what is read and written: the same tables in every dialect, of one version |
 //! | `sqlite` | one file, and the lock on it |
 //! | `server` | what database servers have in common: what a dialect is, urls, connections, limits, steps that others come before |
 //! | `postgres`, `mysql` | the servers' own |
@@ -16,6 +16,7 @@ mod backend;
 mod fault;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod messages;
 #[cfg(feature = "mysql")]
 pub mod mysql;
 #[cfg(feature = "postgres")]
@@ -44,7 +45,7 @@ pub use sqlite::SqliteStore;
 
 /// The version of the tables that the `schema.sql` of each database server makes. What came before it was never released.
 #[cfg(any(feature = "postgres", feature = "mysql", test))]
-const SCHEMA_VERSION: i64 = 7;
+const SCHEMA_VERSION: i64 = 8;
 
 /// The same as [`missing`], for the tables of a database server.
 #[cfg(any(feature = "postgres", feature = "mysql", test))]
@@ -77,7 +78,7 @@ mod tests {
         assert!(!tables_are_missing(SCHEMA_VERSION, "move it away").unwrap());
         for (version, part) in [
             (1, "version 1, which was never released"),
-            (SCHEMA_VERSION - 1, "makes version 7: move it away"),
+            (SCHEMA_VERSION - 1, "makes version 8: move it away"),
             (SCHEMA_VERSION + 1, "run the newer cronward"),
             (-1, "run the newer cronward"),
         ] {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 
 use super::fault::SqlFault;
+use super::messages;
 use super::row;
 use super::session::{Columns, Session, Why, values};
 use super::slots::{Scope, asked};
@@ -167,6 +168,7 @@ pub(super) async fn nodes<S: Session>(tx: &mut S, scope: &Scope) -> Result<(Date
 /// Removes a batch of what is older than the retention; answers how many slots went.
 pub(super) async fn purge<S: Session>(tx: &mut S, scope: &Scope) -> Result<u64, SqlFault> {
     purge_notes(tx, scope).await?;
+    messages::purge(tx, scope).await?;
     let values = values![scope.namespace.as_str(), scope.oldest(tx.now()), tx.now(), PURGE_AT_ONCE];
     Ok(tx.execute(tx.texts().purge, values).await?)
 }
@@ -175,7 +177,8 @@ pub(super) async fn purge<S: Session>(tx: &mut S, scope: &Scope) -> Result<u64, 
 pub(super) async fn forget<S: Session>(tx: &mut S, scope: &Scope, trial: &Trial) -> Result<(), SqlFault> {
     let (namespace, texts) = (scope.namespace.as_str(), tx.texts());
     let slots = [texts.trial_slots, texts.trial_notes].into_iter().filter(|_| !trial.slots.is_empty());
-    let texts_of_job = [texts.trial_jobs, texts.trial_pauses, texts.trial_latest].into_iter().chain(slots);
+    let of_job = [texts.trial_jobs, texts.trial_pauses, texts.trial_latest, texts.trial_messages];
+    let texts_of_job = of_job.into_iter().chain(slots);
     if let Some(job) = &trial.job {
         for text in texts_of_job {
             tx.execute(text, values![namespace, job.as_str()]).await?;

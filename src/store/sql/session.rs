@@ -217,6 +217,10 @@ statements! {
         locks_read,
         locks_all,
         locks_purge,
+        messages_read,
+        messages_insert,
+        messages_update,
+        messages_purge,
         trial_jobs,
         trial_nodes,
         trial_pauses,
@@ -224,6 +228,7 @@ statements! {
         trial_notes,
         trial_latest,
         trial_locks,
+        trial_messages,
     }
 }
 

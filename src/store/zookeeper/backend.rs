@@ -99,7 +99,10 @@ impl Opened for ZookeeperStore {
 impl ZookeeperStore {
     /// The nodes of a trial, the lower ones first.
     async fn written(&self, session: &Session, trial: &Trial) -> Result<Vec<String>, Fault> {
-        let of_job = trial.job.iter().flat_map(|job| [self.paths.job(job), self.paths.latest(job)]);
+        let of_job = trial
+            .job
+            .iter()
+            .flat_map(|job| [self.paths.job(job), self.paths.latest(job), self.paths.messages(&job.clone().into())]);
         let mut paths: Vec<String> = of_job.chain(trial.node.iter().map(|node| self.paths.node(node))).collect();
         paths.extend(trial.lock.iter().map(|lock| self.paths.lock(lock)));
         for slot in &trial.slots {
@@ -151,6 +154,7 @@ impl ZookeeperStore {
         let at = self.moment(&session, false).await?;
         self.remove_old_notes(call, &session).await?;
         self.remove_old_latest(call, &session).await?;
+        self.remove_old_messages(call, &session).await?;
         self.purge_idle(call).await?;
         let jobs = self.children(&session, self.paths.slots()).await?;
         let folders = jobs.iter().map(|job| self.paths.slots_of(job));

@@ -26,6 +26,7 @@ pub mod fuzzing;
 mod leases;
 mod link;
 mod locks;
+mod messages;
 mod nodes;
 mod registry;
 mod slots;
@@ -63,6 +64,8 @@ const CAPABILITY: Capability = Capability {
     durable: true,
     expires_records: false,
     locks: true,
+    tells_changes: false,
+    messages: true,
 };
 
 /// A store in one ZooKeeper ensemble.
@@ -79,6 +82,8 @@ pub struct ZookeeperStore {
     leader: LeaderClock,
     /// Where the next purge of locks begins, in the order of their names.
     purged_locks: AtomicUsize,
+    /// The same of topics.
+    purged_topics: AtomicUsize,
 }
 
 impl ZookeeperStore {
@@ -96,8 +101,8 @@ impl ZookeeperStore {
         let listener = Listener::new(SessionLink::new(target, paths.clone()), paths.clone());
         let leader = LeaderClock::default();
         let (location, doubted) = (redact(url), AtomicU64::default());
-        let purged_locks = AtomicUsize::default();
-        Ok(Self { paths, link, listener, location, options, doubted, clock, leader, purged_locks })
+        let (purged_locks, purged_topics) = Default::default();
+        Ok(Self { paths, link, listener, location, options, doubted, clock, leader, purged_locks, purged_topics })
     }
 
     /// Now, by the leader's clock.

@@ -9,9 +9,9 @@ use zookeeper_client::Stat;
 use super::fault::Fault;
 use crate::job::{JobName, LockName, Namespace, NodeName};
 use crate::slot::{Attempt, JobLatest, Slot, SlotKey, Token};
-use crate::store::Wake;
 use crate::store::codec::{LatestText, MarkText, PauseText};
 use crate::store::state::{SlotState, StoredMark};
+use crate::store::{Topic, Wake};
 
 /// The name of the ephemeral node below a slot whose lease is held. No output has such a name.
 const OWNER: &str = "owner";
@@ -111,6 +111,16 @@ impl Paths {
     /// A lock's queue.
     pub(super) fn lock(&self, lock: &LockName) -> String {
         format!("{}/lock/{lock}", self.root)
+    }
+
+    /// Every topic's messages.
+    pub(super) fn all_messages(&self) -> String {
+        format!("{}/message", self.root)
+    }
+
+    /// What is known of a topic's messages.
+    pub(super) fn messages(&self, topic: &Topic) -> String {
+        format!("{}/message/{topic}", self.root)
     }
 
     pub(super) fn jobs(&self) -> String {

@@ -332,3 +332,148 @@ fn what_a_job_recorded_belongs_to_the_run_of_that_number_that_began_then() {
     let report = twice.later().recorded("a", 40.01, Some(40.99), 1).report();
     assert!(report.is_clean(), "the first one could not be started, and recorded nothing: {report}");
 }
+
+/// A grant of the second attempt, by the store's clock.
+fn second_grant(granted: f64, used: u32) -> String {
+    format!(
+        r#""event":"granted","attempt":2,"used":{used},"max_attempts":3,"granted_at":"{}","token":"b2","trigger":"retry","lease_ttl_s":6.0,"retry_delay_s":0.0,"on_lost":"continue""#,
+        text(granted)
+    )
+}
+
+const SECOND_START: &str =
+    r#""event":"run_started","attempt":2,"fence":1795269600002,"trigger":"retry","guarded":true"#;
+
+#[test]
+fn a_retry_comes_after_the_run_that_failed_though_the_clock_of_its_node_is_behind() {
+    let retried = |granted: f64, from: f64, to: f64| {
+        let begun = Book::new().slot("b", from, &second_grant(granted, 2)).slot("b", from, SECOND_START);
+        begun.ends("b", to, 2, "success").settles("b", to, 2, "success").later()
+    };
+    let failed = |book: Book, from: f64, to: f64| book.starts("a", from, 1).ends("a", to, 1, "failure");
+    let well = failed(retried(0.115, 0.09, 0.098), 0.1, 0.105).settles("a", 0.11, 1, "failure");
+    let quick = |book: Book| book.with("\"retry_delay_s\":1.0", "\"retry_delay_s\":0.0");
+    quick(well).is_clean_and(Class::Repeat);
+    let on = failed(retried(0.115, 0.09, 0.098), 0.1, 0.3);
+    assert_eq!(quick(on).faulted(), ["repeat"], "it had not ended when the other one was granted the slot");
+    // Its node stood still until its lease had lapsed, and the other one had done the slot.
+    let lapsed = failed(retried(6.25, 6.22, 6.29).granted("a", 0.1, 1), 6.3, 6.32).settles("a", 6.33, 1, "failure");
+    assert!(quick(lapsed.clone()).faulted().contains(&"repeat"), "{}", lapsed.report());
+}
+
+/// One attempt is all: what it is said to have come to, by nobody who had it.
+fn used_up(book: Book, node: &str, ahead: f64) -> Book {
+    let begun = book.node(node, 8.0 + ahead, r#""event":"started","jobs":1"#);
+    let begun = begun.node(node, 8.1 + ahead, &plan("\"max_attempts\":3", "\"max_attempts\":1"));
+    let reached = begun.node(node, 8.2 + ahead, r#""event":"store_reached""#);
+    let told = reached.slot(node, 8.3 + ahead, r#""event":"claim_answered","answer":"exhausted""#);
+    told.closed(node, 602.0 + ahead, "failed").node(node, 900.0 + ahead, FILLER)
+}
+
+#[test]
+fn who_died_before_it_knew_its_clock_had_that_of_its_machine() {
+    let one = plan("\"max_attempts\":3", "\"max_attempts\":1");
+    let died = |said: &str| {
+        let begun = Book::default().node("a/1", 95.0, r#""event":"started","jobs":1"#).node("a/1", 95.0, &one);
+        let off = begun.node("a/1", 95.01, said).fault(0.02, "kill", "a");
+        used_up(off.node("a/2", 103.15, r#""event":"clock_off","offset_ms":95000"#), "a/2", 95.0)
+    };
+    died(FILLER).is_clean_and(Class::Lost);
+    let right = died(r#""event":"store_reached""#);
+    assert!(right.faulted().contains(&"lost"), "its own clock was right when it reached its store");
+    let set = died(FILLER).node("a/3", 1_500.0, r#""event":"clock_off","offset_ms":5000"#);
+    assert!(set.faulted().contains(&"lost"), "the clock was set: nobody knows when");
+}
+
+#[test]
+fn who_dies_before_it_knows_that_it_reached_its_store_may_have_had_an_attempt() {
+    let one = plan("\"max_attempts\":3", "\"max_attempts\":1");
+    let died = |told: &dyn Fn(Book) -> Book| {
+        let begun = Book::default().node("a/1", -1.0, r#""event":"started","jobs":1"#).node("a/1", -1.0, &one);
+        used_up(told(begun).fault(0.9, "kill", "a"), "a/2", 0.0)
+    };
+    died(&|book| book).is_clean_and(Class::Lost);
+    let refused =
+        |book: Book| book.slot("a/1", 0.1, r#""event":"store_failed","op":"claim","kind":"denied","error":"x""#);
+    assert!(died(&refused).faulted().contains(&"lost"), "it was told that it was not granted the slot");
+    let lost = |book: Book| {
+        let reached = book.node("a/1", -0.9, r#""event":"store_reached""#);
+        reached.node("a/1", -0.2, r#""event":"store_lost","error":"x""#)
+    };
+    assert!(died(&lost).faulted().contains(&"lost"), "it knew that its store was away");
+}
+
+#[test]
+fn a_node_that_put_its_clock_right_need_not_be_late() {
+    let died = |schedule: &str, period: &str| {
+        let one =
+            plan("\"max_attempts\":3", "\"max_attempts\":1").replace("*/10 ", schedule).replace("\"tick\"", period);
+        let begun = Book::default().node("a/1", -12.5, r#""event":"started","jobs":1"#).node("a/1", -12.5, &one);
+        let off = begun.node("a/1", -12.4, r#""event":"clock_off","offset_ms":-2500"#);
+        let dead =
+            off.node("a/1", -12.4, r#""event":"store_reached""#).node("a/1", -2.3, FILLER).fault(0.3, "kill", "a");
+        used_up(dead, "a/2", 0.0)
+    };
+    died("*/10 ", "\"tick\"").is_clean_and(Class::Lost);
+    let later = died("5-59/10 ", "\"600s\"");
+    assert!(later.faulted().contains(&"lost"), "it died before the tick");
+}
+
+#[test]
+fn an_attempt_that_its_node_heard_of_after_the_lease_may_count_though_it_was_given_back() {
+    let why = r#""event":"unstarted","attempt":2,"why":"the node was shutting down""#;
+    let book = |heard: f64| {
+        let first = Book::new().granted("a", 0.1, 1).settles("a", 0.2, 1, "given_back");
+        let second = first.slot("b", heard, &second_grant(0.3, 1)).slot("b", heard, why);
+        let back = second.settles("b", heard + 0.1, 2, "given_back").closed("a", 602.0, "failed").later();
+        // One that was answered at once shows that the clock of its node is right.
+        let quick = back.slot("b", 0.1, &second_grant(0.1, 1).replace("\"attempt\":2", "\"attempt\":1"));
+        quick.settles("b", 0.15, 1, "given_back").with("\"max_attempts\":3", "\"max_attempts\":1")
+    };
+    assert!(!book(30.0).faulted().contains(&"lost"), "{}", book(30.0).report());
+    assert!(book(0.4).faulted().contains(&"lost"), "it was given back in time");
+}
+
+#[test]
+fn an_attempt_that_was_given_back_counts_again_where_the_store_went_back() {
+    let one = plan("\"max_attempts\":3", "\"max_attempts\":1");
+    let why = r#""event":"unstarted","attempt":1,"why":"the slot ended while it waited for x""#;
+    let book = |fault: f64, kind: &str| {
+        let begun = Book::default().node("a", 585.0, r#""event":"started","jobs":1"#).node("a", 585.1, &one);
+        let reached = begun.node("a", 585.2, r#""event":"store_reached""#).granted("a", 590.0, 1);
+        let back = reached.slot("a", 599.9, why).settles("a", 600.0, 1, "given_back").fault(fault, kind, "store");
+        let failed = back.closed("a", 620.0, "failed").node("a", 900.0, FILLER);
+        failed.with("\"max_attempts\":3", "\"max_attempts\":1")
+    };
+    assert!(!book(610.0, "failover").faulted().contains(&"lost"), "{}", book(610.0, "failover").report());
+    assert!(book(610.0, "wipe").faulted().contains(&"lost"), "an empty store counts no attempts");
+    assert!(book(630.0, "failover").faulted().contains(&"lost"), "the verdict was there before");
+    assert!(book(610.0, "delay").faulted().contains(&"lost"));
+}
+
+#[test]
+fn an_attempt_that_its_node_gave_back_as_it_died_is_one_that_the_store_does_not_count() {
+    let one = plan("\"max_attempts\":3", "\"max_attempts\":1");
+    let why = r#""event":"unstarted","attempt":2,"why":"the start deadline had passed""#;
+    let book = |used: u32| {
+        let began = Book::new().node("a", -3.0, &one).node("b", -3.0, &one).starts("a", 0.1, 1).fault(2.0, "kill", "a");
+        let second = began.slot("b", 6.3, &second_grant(6.3, used)).slot("b", 6.3, why);
+        let back = second.settles("b", 6.4, 2, "given_back").deadline_passed("b", 6.5);
+        back.closed("b", 602.0, "missed").node("b", 900.0, FILLER).with("\"max_attempts\":3", "\"max_attempts\":1")
+    };
+    book(1).is_clean_and(Class::Lost);
+    assert!(book(2).faulted().contains(&"lost"), "by the store's count both were made: it would have failed");
+}
+
+#[test]
+fn who_leaves_may_have_closed_a_slot_before_it_is_gone() {
+    let plan = plan("*/10", "*/10");
+    let book = |stopped: f64| {
+        let planned = Book::new().node("a", -3.0, &plan).node("b", -3.0, &plan).run("a", 0.1, 1.0, 1, "failure");
+        let left = planned.node("b", 500.0, r#""event":"draining","running":1,"drain_s":200.0"#);
+        let gone = left.node("b", stopped, r#""event":"stopped""#).fault(590.0, "delay", "store");
+        gone.node("a", 900.0, FILLER)
+    };
+    assert!(!book(604.0).faulted().contains(&"no-verdict"), "{}", book(604.0).report());
+    assert!(book(598.0).faulted().contains(&"no-verdict"), "it was gone before there was anything to close");
+}

@@ -77,6 +77,9 @@ fn every_key_of_a_job_is_read() {
         only_on = { zone = "eu-1" }
         alert_after = "2d"
         notify = ["ops"]
+        [notify.ops]
+        type = "exec"
+        command = ["true"]
         "#,
     );
     let seconds = Duration::from_secs;

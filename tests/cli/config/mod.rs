@@ -7,6 +7,7 @@ mod hostile;
 mod jobs;
 mod lints;
 mod locks;
+mod notify;
 mod rendering;
 mod sections;
 

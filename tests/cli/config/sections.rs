@@ -54,7 +54,7 @@ fn unknown_keys_are_told_with_the_nearest_or_the_section_they_belong_to() {
         ("[node]\nlisten = \"x\"", "2:1 unknown-key: unknown key listen in [node] (listen belongs in [http])"),
         (
             "[http]\nport = 1",
-            "2:1 unknown-key: unknown key port in [http] (known here: listen, read_only, base_path, public_url, behind_tls_proxy, metrics_open, metrics_jobs, auth)",
+            "2:1 unknown-key: unknown key port in [http] (known here: listen, read_only, base_path, public_url, behind_tls_proxy, tls, metrics_open, metrics_jobs, auth)",
         ),
         (
             "[defaults]\nschedule = \"x\"",

@@ -54,6 +54,11 @@ impl Drop for Stranger<'_> {
     }
 }
 
+/// A file with these jobs. No call of a command fails because the machine is slow.
+fn file(jobs: &str) -> String {
+    jobs::file(&format!("[store]\nop_timeout = \"10s\"\n{jobs}"))
+}
+
 /// A recorded job that names `db`, with one slot.
 fn locking(name: &str, seconds: f64) -> String {
     format!("{}locks = [\"db\"]\n", jobs::recorded(name, &jobs::one_slot(wait::SOON), seconds, 0))
@@ -94,7 +99,7 @@ fn numbers(slot: &Value) -> [Option<u64>; 2] {
 }
 
 pub(super) fn two_jobs_that_name_one_lock_run_one_after_the_other(place: &Place) {
-    place.jobs(&jobs::file(&format!("{}{}", locking("one", 1.0), locking("two", 1.0))));
+    place.jobs(&file(&format!("{}{}", locking("one", 1.0), locking("two", 1.0))));
     let _nodes = place.nodes(["a", "b"], &embedded::store(place));
     let slots = ["one", "two"].map(|job| done(place, job));
     assert_eq!(slots.each_ref().map(numbers), [[Some(1), Some(0)]; 2]);
@@ -106,7 +111,7 @@ pub(super) fn two_jobs_that_name_one_lock_run_one_after_the_other(place: &Place)
 
 pub(super) fn a_slot_that_only_waited_is_missed_uses_no_attempt_and_says_why(place: &Place) {
     let job = format!("{}locks = [\"db\"]\n", jobs::recorded("work", &jobs::every(4), 0.1, 0));
-    place.jobs(&jobs::file(&job));
+    place.jobs(&file(&job));
     let stranger = Stranger::holding(place);
     let [node] = place.nodes(["a"], &embedded::store(place));
     let ended = "the slot ended while it waited for db";
@@ -124,7 +129,7 @@ pub(super) fn a_slot_that_only_waited_is_missed_uses_no_attempt_and_says_why(pla
 }
 
 pub(super) fn whoever_drains_while_it_waits_leaves_the_slot_and_its_attempt_to_another(place: &Place) {
-    place.jobs(&jobs::file(&locking("work", 0.1)));
+    place.jobs(&file(&locking("work", 0.1)));
     let stranger = Stranger::holding(place);
     let (mut leaving, other) = waiting_first(place.nodes(["a", "b"], &embedded::store(place)));
     leaving.terminate();
@@ -140,7 +145,7 @@ pub(super) fn whoever_drains_while_it_waits_leaves_the_slot_and_its_attempt_to_a
 
 pub(super) fn a_pause_and_a_changed_job_end_the_wait_and_the_slot_comes_back(place: &Place) {
     let job = locking("work", 0.1);
-    place.jobs(&jobs::file(&job));
+    place.jobs(&file(&job));
     let stranger = Stranger::holding(place);
     let store = embedded::store(place);
     let [node] = place.nodes(["a"], &store);
@@ -152,7 +157,7 @@ pub(super) fn a_pause_and_a_changed_job_end_the_wait_and_the_slot_comes_back(pla
     says_again(&node, "waiting for locks", 2);
     let changed = job.replace("\"0.1\"", "\"0.2\"");
     assert_ne!(changed, job);
-    place.jobs(&jobs::file(&changed));
+    place.jobs(&file(&changed));
     node.hang_up();
     let why = "this node gave it up while it waited for db";
     node.says_with("given back unstarted", "why", why);
@@ -165,7 +170,7 @@ pub(super) fn a_pause_and_a_changed_job_end_the_wait_and_the_slot_comes_back(pla
 }
 
 pub(super) fn the_place_of_a_node_that_dies_while_it_waits_is_another_nodes_in_a_second_attempt(place: &Place) {
-    place.jobs(&jobs::file(&locking("work", 0.1)));
+    place.jobs(&file(&locking("work", 0.1)));
     let stranger = Stranger::holding(place);
     let (mut dying, other) = waiting_first(place.nodes(["a", "b"], &embedded::store(place)));
     dying.kill();

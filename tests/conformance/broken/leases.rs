@@ -91,7 +91,10 @@ pub(super) fn controls() -> Vec<Control> {
                 "namespaces::hints_stay_in_their_namespace",
             ],
         },
-        Control { flaw: Arc::new(Silent), caught_by: &["wake::a_failure_wakes_the_others"] },
+        Control {
+            flaw: Arc::new(Silent),
+            caught_by: &["wake::a_failure_wakes_the_others", "changes::what_a_run_comes_to_is_told"],
+        },
     ]
 }
 

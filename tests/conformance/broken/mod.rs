@@ -6,6 +6,7 @@
 mod latest;
 mod leases;
 mod lost;
+mod messages;
 mod records;
 mod store;
 
@@ -19,7 +20,7 @@ use libtest_mimic::{Failed, Trial};
 
 /// Every flaw.
 pub fn controls() -> Vec<Control> {
-    [leases::controls(), lost::controls(), records::controls(), latest::controls()].concat()
+    [leases::controls(), lost::controls(), records::controls(), latest::controls(), messages::controls()].concat()
 }
 
 /// Each of them is a trial: that every broken store is caught by the cases that are there for it, that those cases exist, and that

@@ -14,8 +14,9 @@ use cronward::store::conformance::{MemorySetup, Probe, Scale, Setup};
 use cronward::store::layer::Reply;
 use cronward::store::memory::{Ledger, MemoryStore};
 use cronward::store::{
-    Capability, Claim, ClaimRequest, Closing, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport, Pause,
-    Release, Renewal, Settlement, Store, Wakeups,
+    Capability, Changes, Claim, ClaimRequest, Closing, Delivery, DeliveryReply, HeartbeatReply, Intervention, JobEntry,
+    MessageKey, NodeEntry, NodeReport, Pause, Release, Renewal, Settlement, Store, Telling, Topic, UntoldMessage,
+    Wakeups,
 };
 
 /// A flaw with the cases that must catch it.
@@ -97,6 +98,29 @@ pub trait Flaw: Debug + Send + Sync + 'static {
         ledger.resume(job, audit, now)
     }
 
+    /// `tell`.
+    fn tell(
+        &self,
+        ledger: &mut Ledger,
+        key: &MessageKey,
+        by: (&NodeName, Token),
+        lease: Duration,
+        now: DateTime<Utc>,
+    ) -> Telling {
+        ledger.tell(key, by, lease, now)
+    }
+
+    /// `told`.
+    fn told(
+        &self,
+        ledger: &mut Ledger,
+        (key, token): (&MessageKey, Token),
+        delivery: &Delivery,
+        now: DateTime<Utc>,
+    ) -> DeliveryReply {
+        ledger.told(key, token, delivery, now)
+    }
+
     /// Whether nobody is told of anything.
     fn is_silent(&self) -> bool {
         false
@@ -151,6 +175,7 @@ impl Broken {
         self.right.with_ledger(|ledger, now| {
             let answer = work(&*self.flaw, ledger, now);
             if self.flaw.is_silent() {
+                // And with them what is for whoever looks on.
                 drop(ledger.take_wakes());
             }
             answer
@@ -269,6 +294,22 @@ impl Store for Broken {
 
     async fn latest(&self, jobs: &[JobName]) -> Reply<Vec<JobLatest>> {
         self.right.latest(jobs).await
+    }
+
+    async fn tell(&self, message: &MessageKey, by: &NodeName, token: Token, lease: Duration) -> Reply<Telling> {
+        Ok(self.apply(|flaw, ledger, now| flaw.tell(ledger, message, (by, token), lease, now)))
+    }
+
+    async fn told(&self, message: &MessageKey, token: Token, delivery: &Delivery) -> Reply<DeliveryReply> {
+        Ok(self.apply(|flaw, ledger, now| flaw.told(ledger, (message, token), delivery, now)))
+    }
+
+    async fn untold(&self, topics: &[Topic]) -> Reply<(DateTime<Utc>, Vec<UntoldMessage>)> {
+        self.right.untold(topics).await
+    }
+
+    fn changes(&self) -> Changes {
+        self.right.changes()
     }
 
     fn subscribe(&self) -> Wakeups {

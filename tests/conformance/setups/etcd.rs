@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use cronward::clock::SystemClock;
 use cronward::job::{LockName, Namespace};
 use cronward::slot::{Attempt, Slot, Token};
-use cronward::store::conformance::{LockProbe, Probe, Scale, Setup};
+use cronward::store::conformance::{LockProbe, Probe, Rewrite, Scale, Setup};
 use cronward::store::etcd::EtcdStore;
-use cronward::store::{LockStore, Store, StoreOptions};
+use cronward::store::{LockStore, Store, StoreOptions, Topic};
 
 use super::Edit;
 use crate::etcd_server::EtcdServer;
@@ -123,6 +123,12 @@ impl Probe for EtcdProbe {
             self.server.set(&found.key, &text.to_string(), false);
         }
         Ok(())
+    }
+
+    async fn rewrite_messages(&self, topic: &Topic, rewrite: Rewrite<'_>) -> Result<bool, String> {
+        let Some(found) = self.server.get(&format!("{}message/{topic}", self.root)) else { return Ok(false) };
+        self.server.set(&found.key, &rewrite(&found.value), false);
+        Ok(true)
     }
 
     async fn wipe(&self) -> Result<(), String> {

@@ -7,9 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cronward::job::{LockName, Namespace};
 use cronward::slot::{Attempt, Slot, Token};
-use cronward::store::conformance::{LockProbe, Probe, Scale, Setup};
+use cronward::store::conformance::{LockProbe, Probe, Rewrite, Scale, Setup};
 use cronward::store::redis::RedisStore;
-use cronward::store::{LockStore, Store, StoreOptions};
+use cronward::store::{LockStore, Store, StoreOptions, Topic};
 
 #[cfg(feature = "redis-cluster")]
 use crate::redis_group::ClusterGroup;
@@ -189,6 +189,13 @@ impl Probe for RedisProbe {
         // Its time has run out.
         self.servers.command(&["PEXPIRE", &format!("{}:notes", self.mark(slot)), "0"]);
         Ok(())
+    }
+
+    async fn rewrite_messages(&self, topic: &Topic, rewrite: Rewrite<'_>) -> Result<bool, String> {
+        let key = format!("{}{{{topic}}}:messages", self.prefix);
+        let Some(known) = self.servers.text(&["GET", &key]) else { return Ok(false) };
+        self.servers.command(&["SET", &key, &rewrite(&known), "KEEPTTL"]);
+        Ok(true)
     }
 
     async fn wipe(&self) -> Result<(), String> {

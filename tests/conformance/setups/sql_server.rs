@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cronward::job::{LockName, Namespace};
 use cronward::slot::{Attempt, Slot, Token};
-use cronward::store::conformance::{LockProbe, Probe, Scale, Setup};
-use cronward::store::{LockStore, Store, StoreOptions, open_locks};
+use cronward::store::conformance::{LockProbe, Probe, Rewrite, Scale, Setup};
+use cronward::store::{LockStore, Store, StoreOptions, Topic, open_locks};
 use tokio::sync::Mutex;
 
 use super::super::Edit;
@@ -160,8 +160,30 @@ impl Probe for Raw {
         done.map(drop).map_err(|error| error.to_string())
     }
 
+    async fn rewrite_messages(&self, topic: &Topic, rewrite: Rewrite<'_>) -> Result<bool, String> {
+        let mut conn = self.conn.lock().await;
+        let its_topic = "namespace = ? AND topic = ?";
+        let sql = with_marks(&format!("SELECT document FROM cronward_messages WHERE {its_topic}"));
+        let known: Option<String> = sqlx::query_scalar(sqlx::AssertSqlSafe(sql))
+            .bind(self.namespace.as_str())
+            .bind(topic.as_str())
+            .fetch_optional(&mut *conn)
+            .await
+            .map_err(|error| error.to_string())?;
+        let Some(known) = known else { return Ok(false) };
+        let set = "document = ?, needed_ms = 0, version = version + 1";
+        let sql = with_marks(&format!("UPDATE cronward_messages SET {set} WHERE {its_topic}"));
+        let done = sqlx::query(sqlx::AssertSqlSafe(sql))
+            .bind(rewrite(&known))
+            .bind(self.namespace.as_str())
+            .bind(topic.as_str())
+            .execute(&mut *conn)
+            .await;
+        done.map(|_| true).map_err(|error| error.to_string())
+    }
+
     async fn wipe(&self) -> Result<(), String> {
-        for table in ["slots", "turns", "pauses", "jobs", "nodes", "notes", "locks"] {
+        for table in ["slots", "turns", "pauses", "jobs", "nodes", "notes", "locks", "messages"] {
             let sql = with_marks(&format!("DELETE FROM cronward_{table} WHERE namespace = ?"));
             let done = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(self.namespace.as_str());
             done.execute(&mut *self.conn.lock().await).await.map_err(|error| error.to_string())?;

@@ -7,9 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cronward::job::{LockName, Namespace};
 use cronward::slot::{Attempt, Slot, Token};
-use cronward::store::conformance::{LockProbe, Probe, Setup};
+use cronward::store::conformance::{LockProbe, Probe, Rewrite, Setup};
 use cronward::store::sql::SqliteStore;
-use cronward::store::{LockStore, Store, StoreOptions};
+use cronward::store::{LockStore, Store, StoreOptions, Topic};
 use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Sqlite};
 use tokio::sync::Mutex;
@@ -127,9 +127,28 @@ impl Probe for Raw {
         done.map(drop).map_err(|error| error.to_string())
     }
 
+    async fn rewrite_messages(&self, topic: &Topic, rewrite: Rewrite<'_>) -> Result<bool, String> {
+        let mut conn = self.conn.lock().await;
+        let known: Option<String> =
+            sqlx::query_scalar("SELECT document FROM messages WHERE namespace = ?1 AND topic = ?2")
+                .bind(self.namespace.as_str())
+                .bind(topic.as_str())
+                .fetch_optional(&mut *conn)
+                .await
+                .map_err(|error| error.to_string())?;
+        let Some(known) = known else { return Ok(false) };
+        let done = sqlx::query("UPDATE messages SET document = ?3, needed_ms = 0 WHERE namespace = ?1 AND topic = ?2")
+            .bind(self.namespace.as_str())
+            .bind(topic.as_str())
+            .bind(rewrite(&known))
+            .execute(&mut *conn)
+            .await;
+        done.map(|_| true).map_err(|error| error.to_string())
+    }
+
     async fn wipe(&self) -> Result<(), String> {
         let mut conn = self.conn.lock().await;
-        for table in ["slots", "latest", "pauses", "jobs", "nodes", "notes", "locks"] {
+        for table in ["slots", "latest", "pauses", "jobs", "nodes", "notes", "locks", "messages"] {
             // Outputs go with their slots.
             sqlx::query(sqlx::AssertSqlSafe(format!("DELETE FROM {table} WHERE namespace = ?1")))
                 .bind(self.namespace.as_str())

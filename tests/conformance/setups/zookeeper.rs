@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use cronward::clock::SystemClock;
 use cronward::job::{LockName, Namespace};
 use cronward::slot::{Attempt, Slot, Token};
-use cronward::store::conformance::{LockProbe, Probe, Scale, Setup};
+use cronward::store::conformance::{LockProbe, Probe, Rewrite, Scale, Setup};
 use cronward::store::zookeeper::ZookeeperStore;
-use cronward::store::{LockStore, Store, StoreOptions};
+use cronward::store::{LockStore, Store, StoreOptions, Topic};
 use serde_json::Value;
 use zookeeper_client::{Client, Error};
 
@@ -130,6 +130,14 @@ impl Probe for ZookeeperProbe {
         text["kept_from_ms"] = 0.into();
         let set = self.client.set_data(&path, text.to_string().as_bytes(), None).await;
         set.map(drop).map_err(|error| error.to_string())
+    }
+
+    async fn rewrite_messages(&self, topic: &Topic, rewrite: Rewrite<'_>) -> Result<bool, String> {
+        let path = format!("{}/message/{topic}", self.root);
+        self.client.sync("/").await.map_err(|error| error.to_string())?;
+        let (data, _) = self.client.get_data(&path).await.map_err(|error| error.to_string())?;
+        let set = self.client.set_data(&path, rewrite(&String::from_utf8_lossy(&data)).as_bytes(), None).await;
+        set.map(|_| true).map_err(|error| error.to_string())
     }
 
     async fn wipe(&self) -> Result<(), String> {

@@ -284,6 +284,8 @@ impl Ledgers {
     /// whose token a wait or a done marker has: the record of that attempt does, unless two runs of one node have one
     /// number (the store was wiped in between), and then the whole ledger is the key.
     fn keep(&mut self, mut ledger: Ledger, now: Tick) -> Id {
+        // Nobody looks on.
+        drop(ledger.take_changes());
         // What has run out is gone for good: at another tick the same key may not bring it back.
         ledger.purge(store_time(now));
         let record = ledger.inspect(std::slice::from_ref(&self.slot), store_time(now)).remove(0);

@@ -7,14 +7,16 @@ use super::source::{blank, mentions, paths, without_tests};
 pub(crate) const SIMULATOR: &str = "simulate";
 
 /// The layers from the ground up; a module knows what is below it, and beside it only what [`BESIDE`] lists.
-const LAYERS: [&[&str]; 9] = [
-    &["slot", "job", "resource", "clock", "reply", "error", "event", "wake", "text", "file"],
+const LAYERS: [&[&str]; 11] = [
+    &["slot", "job", "resource", "clock", "reply", "error", "event", "wake", "message", "text", "file"],
     &["machine", "schedule"],
     &["store", "exec", "observe"],
     &["drive"],
     &["node", "service", "lock", "verify", SIMULATOR],
     &["config", "metrics"],
+    &["notify"],
     &["admin"],
+    &["board"],
     &["web"],
     &["cli", "fuzzing"],
 ];
@@ -46,19 +48,40 @@ const ABOVE_ADAPTERS: &[&str] = &["layer", "conformance"];
 pub(crate) const ADAPTERS: &[&str] = &["redis", "sql", "etcd", "zookeeper", "memory"];
 
 /// Modules that are pure: values in, values out.
-const PURE: &[&str] =
-    &["slot", "job", "resource", "reply", "error", "event", "wake", "text", "machine", "schedule", "verify", SIMULATOR];
+const PURE: &[&str] = &[
+    "slot", "job", "resource", "reply", "error", "event", "wake", "message", "text", "machine", "schedule", "verify",
+    SIMULATOR,
+];
 
 /// The parts of other modules that are as pure.
 const PURE_PARTS: &[(&str, &str)] = &[
     ("store", "redlock"),
+    ("board", "cell"),
+    ("board", "chores"),
+    ("board", "concern"),
+    ("board", "faults"),
+    ("board", "filter"),
+    ("board", "judge"),
+    ("board", "line"),
+    ("board", "sheet"),
+    ("board", "snapshot"),
+    ("board", "window"),
     ("node", "action"),
     ("node", "active"),
     ("node", "machine"),
     ("node", "membership"),
     ("node", "plan"),
+    ("node", "request"),
     ("node", "resets"),
     ("node", "verdicts"),
+    ("notify", "desk"),
+    ("notify", "entry"),
+    ("notify", "letter"),
+    ("notify", "lookout"),
+    ("notify", "machine"),
+    ("notify", "notice"),
+    ("notify", "pace"),
+    ("notify", "texts"),
 ];
 
 /// What pure code never says.

@@ -12,6 +12,7 @@
 )]
 
 mod access;
+mod changes;
 #[cfg(feature = "daemon")]
 mod doctor;
 mod keys;
@@ -19,6 +20,7 @@ mod latest;
 mod lock_hints;
 mod locks;
 mod memory;
+mod messages;
 mod outages;
 mod outputs;
 mod scripts;

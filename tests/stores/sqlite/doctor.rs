@@ -16,9 +16,9 @@ async fn a_file_is_well_and_nothing_is_left_in_it() {
     drop(open(&place.path).await);
     let told = doctor(&url(&place.path)).await;
     assert_eq!(names(&told), [""; 0], "{:?}", told.bad);
-    assert_eq!(told.found("rights"), ["all 26 operations are allowed: each was tried"]);
+    assert_eq!(told.found("rights"), ["all 29 operations are allowed: each was tried"]);
     let mut file = raw(&place.path).await;
-    for table in ["slots", "latest", "outputs", "pauses", "jobs", "nodes", "notes", "locks"] {
+    for table in ["slots", "latest", "outputs", "pauses", "jobs", "nodes", "notes", "locks", "messages"] {
         let count = sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
         let left: i64 = sqlx::query_scalar(count).fetch_one(&mut file).await.unwrap();
         assert_eq!(left, 0, "{table}");

@@ -9,7 +9,7 @@ async fn a_server_alone_is_warned_of_and_what_another_user_made_is_a_fault() {
     let server = ZookeeperServer::start();
     let told = doctor(&server.url()).await;
     assert_eq!((told.names(), told.code), (vec!["servers warning"], 1), "{:?}", told.bad);
-    assert_eq!(told.found("rights"), ["all 26 operations are allowed: each was tried"]);
+    assert_eq!(told.found("rights"), ["all 29 operations are allowed: each was tried"]);
     lists_nothing(&store(&server).await).await;
     let client = server.connect().await;
     for folder in ["slot", "note", "job", "node", "lock"] {

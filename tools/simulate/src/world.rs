@@ -27,6 +27,9 @@ use crate::weather;
 /// Events at one moment before the world is said to be stuck.
 const MOST_AT_ONCE: u32 = 100_000;
 
+/// A node hears of the end of a command within this.
+const NOTICED: Duration = Duration::from_millis(5);
+
 /// One simulated machine. It survives its daemon.
 #[derive(Debug, Default)]
 pub(super) struct Host {
@@ -202,7 +205,10 @@ impl World {
         if host.start != process.start || host.daemon.is_none() {
             return;
         }
-        if let Some(until) = host.stopped_until.filter(|until| *until > self.nature.now) {
+        // Who stood still past its time to leave hears and tells first how its commands ended meanwhile, as in `Node::give_up`.
+        let ready = if matches!(event, Event::Leaves(_)) { NOTICED * 2 } else { Duration::ZERO };
+        let until = host.stopped_until.map(|until| until + ready);
+        if let Some(until) = until.filter(|until| *until > self.nature.now) {
             let scramble = self.nature.dice.span(Duration::ZERO, Duration::from_millis(3));
             return self.nature.queue.push(until + scramble, event);
         }
@@ -266,7 +272,7 @@ impl World {
         run.code = code.ok();
         let (by, task) = (run.by, run.task);
         self.nature.note(|_| format!("n{}: the command of task {task} ends: {code:?}", by.node + 1));
-        let noticed = self.nature.dice.span(Duration::ZERO, Duration::from_millis(5));
+        let noticed = self.nature.dice.span(Duration::ZERO, NOTICED);
         self.nature.queue.push(now + noticed, Event::Ended { by, task, run: index, code });
     }
 

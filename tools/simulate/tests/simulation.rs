@@ -166,8 +166,21 @@ const MENDED_BY_JOURNALS: &[(u64, &str)] = &[
     (880, "a node died with the only attempt that the files of the others allow, and its own allowed more"),
     (2000000000425, "whoever closed the slot had read a file since its end that allows more attempts"),
     (2000000000689, "an attempt that waited for its locks was given back, and nobody was left to hear the answer"),
+    (2000000000648, "a node that stood still past its time to leave left without a word of how its commands had ended"),
+    (2000000001079, "a node died with an attempt before it knew that it had reached its store"),
+    (2000000001104, "a node died with an attempt before anything showed how far its clock was ahead"),
+    (2000000001284, "a retry began before the run that it followed, by clocks that differ by less than they may"),
     (2000000001286, "a node that stood still gave its attempt back after the lease had lapsed, so it counted"),
     (2000000001470, "a node died in the instant in which it gave its attempt back that waited for its locks"),
+    (2000000002403, "a node that stood still heard of its grant after the lease had lapsed: given back, it counted"),
+    (2000000002513, "the node was gone when its attempt was given back: the next grant showed that it did not count"),
+    (2000000002542, "a failover forgot that an attempt was given back"),
+    (2000000002713, "a node that had begun to leave closed a slot, and was gone before it heard of that"),
+    (2000000002733, "a failover forgot that an attempt was given back, after the slot's end"),
+    (
+        2000000002748,
+        "a node whose clock is behind put it right, and died with an attempt of a tick that it was not late for",
+    ),
 ];
 
 #[test]

@@ -70,6 +70,7 @@ if again then
   write_mark('running', token, node, again, granted, ttl)
   if not slot.stored then redis.call('SET', ATTEMPTS, again) end
   keep(now)
+  tell_changed()
   return { 'claimed', again, slot.used, granted }
 end
 local attempt = slot.count + 1
@@ -81,4 +82,5 @@ write_run(attempt, token, begun(attempt, token, node, trigger, now))
 note_borrowed(token)
 if ARGV[13] ~= '' then write_audit(ARGV[13], now) end
 keep(now)
+tell_changed()
 return { 'claimed', attempt, math.max(0, attempt - slot.forgiven), now }

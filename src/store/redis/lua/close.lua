@@ -30,4 +30,5 @@ redis.call('HSET', LOG, 'verdict', recorded)
 redis.call('HDEL', RUNNING, KEY)
 change_latest(function(latest) set_closed(latest, verdict) end)
 keep(now)
+tell_changed()
 return { 'first', recorded }

@@ -37,5 +37,6 @@ change_latest(function(latest)
 end)
 keep(now)
 if mark.state ~= 'done' then publish(CHANNEL, 'done ' .. SLOT) end
+tell_changed()
 if mark.state == 'free' or mark.token == token then return meanwhile or { 'recorded' } end
 return { 'overtaken', mark.node, mark.attempt }

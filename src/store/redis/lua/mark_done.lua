@@ -14,4 +14,5 @@ write_audit(ARGV[5], now)
 change_latest(function(latest) set_done(latest, now) end)
 keep(now)
 publish(CHANNEL, 'done ' .. SLOT)
+tell_changed()
 return { 'applied' }

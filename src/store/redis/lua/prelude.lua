@@ -16,6 +16,11 @@ local function publish(channel, message)
   redis.pcall('PUBLISH', channel, message)
 end
 
+-- For whoever looks on: what to look at again. `channel` is that of wake-ups; nobody may be listening at the other.
+local function tell_change(channel, message)
+  publish(string.sub(channel, 1, -#'wake' - 1) .. 'events', message)
+end
+
 -- A stored pause: from when, and until when (for ever: math.huge). Nil when it is none of cronward's.
 local function read_pause(raw)
   local since, till = string.match(raw, '^{"since_ms":(%-?%d+),"until_ms":([%d%l-]+),')

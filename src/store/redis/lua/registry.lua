@@ -46,6 +46,7 @@ local function pause()
   local now = text(now_ms())
   redis.call('SET', KEYS[1], '{"since_ms":' .. now .. ',"until_ms":' .. ARGV[3] .. ',"audit":' .. ARGV[4] .. now .. '}}')
   publish(ARGV[2], 'job ' .. ARGV[1])
+  tell_change(ARGV[2], 'job ' .. ARGV[1])
   return { 'applied' }
 end
 
@@ -70,5 +71,6 @@ local function resume()
   redis.call('SET', KEYS[1], '{"since_ms":' .. text(since) .. ',"until_ms":' .. text(now) .. ',' .. begun .. ',"ended":'
     .. ARGV[3] .. text(now) .. '}}')
   publish(ARGV[2], 'job ' .. ARGV[1])
+  tell_change(ARGV[2], 'job ' .. ARGV[1])
   return { 'applied' }
 end

@@ -45,4 +45,5 @@ settle_borrowed(borrowed, 0)
 change_latest(function(latest) set_ended(latest, now, outcome) end)
 keep(now)
 if held then publish(CHANNEL, 'released ' .. SLOT) end
+tell_changed()
 return answer

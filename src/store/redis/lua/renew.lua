@@ -42,4 +42,5 @@ if not slot.stored or slot.count < attempt then redis.call('SET', ATTEMPTS, atte
 write_run(attempt, token, begun(attempt, token, node, trigger, at))
 note_borrowed(token)
 keep(now)
+tell_changed()
 return { 'restored' }

@@ -20,4 +20,5 @@ change_latest(function(latest) set_reopened(latest, verdict) end)
 write_audit(ARGV[5], now)
 keep(now)
 publish(CHANNEL, 'released ' .. SLOT)
+tell_changed()
 return { 'applied' }

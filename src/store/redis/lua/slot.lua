@@ -5,6 +5,11 @@ local MARK, ATTEMPTS, LOG, RUNNING = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local SLOT, ENDS, RETENTION, CHANNEL = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local KEY = string.match(SLOT, '@(.+)$')
 
+-- Told at the end of each step that has changed something to be seen.
+local function tell_changed()
+  tell_change(CHANNEL, 'slot ' .. SLOT)
+end
+
 local STATES = { running = true, backoff = true, done = true }
 
 -- What cronward wrote, and only that: the adapter reads marks by the same rule.

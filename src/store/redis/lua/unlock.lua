@@ -22,4 +22,5 @@ end
 write_audit(ARGV[5], now)
 keep(now)
 publish(CHANNEL, 'released ' .. SLOT)
+tell_changed()
 return { 'applied' }

@@ -11,21 +11,18 @@ use futures_util::future::join_all;
 
 use super::RedlockStore;
 use super::masters::{Heard, Masters};
-use crate::clock::between;
 use crate::error::Reply;
 use crate::job::{JobName, NodeName};
-use crate::slot::{
-    Attempt, Audit, JobLatest, Lease, Mark, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token, Verdict,
-    VerdictRecord,
-};
+use crate::message::{Delivery, DeliveryReply, MessageKey, Telling, Topic, UntoldMessage};
+use crate::slot::{Attempt, Audit, JobLatest, Lease, Mark, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token};
 use crate::store::backend::Opened;
 use crate::store::hints::Hints;
+use crate::store::messages;
 use crate::store::redis::RedisStore;
 use crate::store::redlock::{lease, median, records};
 use crate::store::{
-    Applied, Capability, Claim, ClaimRequest, Closing, ErrorKind, Finding, HeartbeatReply, Intervention, JobEntry,
-    NodeEntry, NodeReport, Op, Pause, Release, Renewal, Settlement, Station, Store, StoreClock, StoreError, Trial,
-    Wakeups,
+    Capability, Claim, ClaimRequest, Closing, Finding, HeartbeatReply, Intervention, JobEntry, NodeEntry, NodeReport,
+    Op, Pause, Release, Renewal, Settlement, Station, Store, StoreClock, StoreError, Trial, Wakeups,
 };
 
 /// How often somebody who waits looks again where a hint was lost.
@@ -37,6 +34,8 @@ pub(in crate::store) const CAPABILITY: Capability = Capability {
     clock: StoreClock::Servers,
     poll: POLL,
     locks: false,
+    tells_changes: false,
+    messages: false,
     ..crate::store::redis::adapter::CAPABILITY
 };
 
@@ -221,6 +220,18 @@ impl Store for RedlockStore {
         self.settled(Op::Latest, heard, answer)
     }
 
+    async fn tell(&self, _: &MessageKey, _: &NodeName, _: Token, _: Duration) -> Reply<Telling> {
+        messages::unkept(Op::Tell, &self.location)
+    }
+
+    async fn told(&self, _: &MessageKey, _: Token, _: &Delivery) -> Reply<DeliveryReply> {
+        messages::unkept(Op::Told, &self.location)
+    }
+
+    async fn untold(&self, _: &[Topic]) -> Reply<(DateTime<Utc>, Vec<UntoldMessage>)> {
+        messages::unkept(Op::Untold, &self.location)
+    }
+
     fn subscribe(&self) -> Wakeups {
         self.hints.subscribe(|hints| {
             let all = self.masters.all.iter().map(|master| hints.clone().pass_on(master.subscribe()));
@@ -321,80 +332,9 @@ impl RedlockStore {
         Ok((now, records.into_iter().next().unwrap_or_else(untouched)))
     }
 
-    pub(super) async fn close_slot(&self, slot: &Slot, max_attempts: u32, by: &NodeName) -> Reply<Closing> {
-        // Nothing has changed yet, whatever a read comes to.
-        let reading = |error: StoreError| StoreError { op: Op::Close, applied: Applied::No, ..error };
-        let (now, record) = self.inspect_one(slot).await.map_err(reading)?;
-        if now < slot.end() {
-            return Ok(Closing::Open { remaining: between(now, slot.end()) });
-        }
-        if let Some(record) = &record.verdict {
-            return Ok(Closing::Already(record.verdict));
-        }
-        if let Mark::Leased { by, remaining, .. } = &record.mark {
-            return Ok(Closing::Running { by: by.clone(), remaining: *remaining });
-        }
-        let pause = if record.attempts == 0 { self.last_pause(slot).await.map_err(reading)? } else { None };
-        self.conclude(slot, verdict(&record, max_attempts, pause.as_ref()), by).await
-    }
-
-    async fn last_pause(&self, slot: &Slot) -> Reply<Option<Pause>> {
-        let pauses = self.all_pauses().await?;
-        Ok(pauses.into_iter().find(|(job, _)| job == slot.job()).map(|(_, pause)| pause))
-    }
-
-    pub(super) async fn all_pauses(&self) -> Reply<Vec<(crate::job::JobName, Pause)>> {
+    pub(super) async fn all_pauses(&self) -> Reply<Vec<(JobName, Pause)>> {
         let heard = self.masters.ask(|master: Arc<RedisStore>| async move { master.pauses().await }).await;
         let answer = (heard.answers().count() >= self.masters.quorum.majority()).then(|| records::pauses(&heard.said));
         self.settled(Op::Pauses, heard, answer)
-    }
-
-    /// The first master that answers decides whose verdict it is, and the others are told: nodes that ask at the same time go
-    /// to the same one first, so one of them alone tells.
-    async fn conclude(&self, slot: &Slot, verdict: Verdict, by: &NodeName) -> Reply<Closing> {
-        let said = Arc::new((slot.clone(), by.clone()));
-        let call = |master: Arc<RedisStore>| {
-            let said = Arc::clone(&said);
-            async move { master.conclude(&said.0, verdict, &said.1).await }
-        };
-        for index in 0..self.masters.all.len() {
-            let (_, answer) = self.masters.send(index, &call).await;
-            match answer {
-                Ok((true, record)) => return Ok(Closing::Already(record.verdict)),
-                Ok((false, _)) => break,
-                Err(_) => {}
-            }
-        }
-        let heard = self.masters.ask(call).await;
-        self.concluded(heard, by)
-    }
-
-    fn concluded(&self, heard: Heard<(bool, VerdictRecord)>, by: &NodeName) -> Reply<Closing> {
-        let majority = self.masters.quorum.majority();
-        let (own, others): (Vec<_>, Vec<_>) = heard.answers().map(|(_, record)| record).partition(|one| one.by == *by);
-        if let Some(first) = own.first().filter(|_| own.len() >= majority) {
-            return Ok(Closing::First(first.verdict));
-        }
-        if let Some(other) = others.first().filter(|_| others.len() >= majority) {
-            return Ok(Closing::Already(other.verdict));
-        }
-        if own.len() + others.len() >= majority {
-            let message = "two nodes recorded the verdict at different masters: ask again";
-            return Err(StoreError::new(ErrorKind::Unavailable, Applied::Maybe, Op::Close, &self.location, message));
-        }
-        Err(self.masters.too_few(Op::Close, &self.location, heard))
-    }
-}
-
-/// The verdict of a slot that is over and that nobody runs, as the contract has it.
-fn verdict(record: &SlotRecord, max_attempts: u32, pause: Option<&Pause>) -> Verdict {
-    let slot = &record.slot;
-    match record.mark {
-        Mark::Done(_) => Verdict::Done,
-        _ if record.used() >= max_attempts => Verdict::Failed,
-        _ if record.attempts == 0 && pause.is_some_and(|pause| pause.touches(slot.start(), slot.end())) => {
-            Verdict::Skipped
-        }
-        _ => Verdict::Missed,
     }
 }

@@ -12,6 +12,7 @@ mod claim;
 pub(super) mod fuzzing;
 mod master;
 mod masters;
+mod verdict;
 
 pub(in crate::store) use adapter::CAPABILITY;
 

@@ -101,6 +101,8 @@ impl Dialect for MySql {
         durable: true,
         expires_records: false,
         locks: true,
+        tells_changes: false,
+        messages: true,
     };
 
     const FORM: &'static str = "write mysql://user:password@host:3306/database, special characters percent-encoded";

@@ -1,4 +1,4 @@
--- The tables, version 7. Instants are epoch milliseconds in UTC; what is JSON is as src/slot and src/store/state.rs write it. Names
+-- The tables, version 8. Instants are epoch milliseconds in UTC; what is JSON is as src/slot and src/store/state.rs write it. Names
 -- are compared byte by byte. Each statement can be run again, because the server commits after each; the version is written last.
 
 -- One row.
@@ -110,4 +110,17 @@ CREATE TABLE IF NOT EXISTS cronward_locks (
     KEY locks_by_age (namespace, needed_ms)
 ) ENGINE = InnoDB;
 
-REPLACE INTO cronward_schema (one, version) VALUES (1, 7)
+-- One row per topic that something was told of: the messages about it, in JSON, as src/store/rules/message.rs writes it, and until when
+-- something of it is needed. Each change gives the row a version that no row of the topic has had before.
+CREATE TABLE IF NOT EXISTS cronward_messages (
+    namespace VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    topic     VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    needed_ms BIGINT NOT NULL,
+    document  LONGTEXT CHARACTER SET utf8mb4 NOT NULL,
+    version   BIGINT NOT NULL,
+    PRIMARY KEY (namespace, topic),
+    -- For the purge alone.
+    KEY messages_by_age (namespace, needed_ms)
+) ENGINE = InnoDB;
+
+REPLACE INTO cronward_schema (one, version) VALUES (1, 8)

@@ -389,3 +389,35 @@ DELETE FROM cronward_locks WHERE namespace = ? AND `lock` = ?
 -- name: trial_latest
 -- Removes the turn of a job that was only tried, and what it has come to.
 DELETE FROM cronward_turns WHERE namespace = ? AND job = ?
+
+-- name: messages_read
+-- What is known of several topics' messages, as of one instant, the server's clock: a row for each, NULL where nothing was told of it.
+-- Asked are the namespace, and a JSON array of names.
+SELECT STRAIGHT_JOIN
+    asked.now_ms, m.topic, m.version, m.document
+FROM (
+    SELECT
+        timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(3)) DIV 1000 AS now_ms,
+        CONVERT(? USING ascii) COLLATE ascii_bin AS namespace, ? AS topics
+) AS asked
+JOIN json_table(asked.topics, '$[*]' COLUMNS (name VARCHAR(64) CHARACTER SET ascii PATH '$')) AS named
+LEFT JOIN cronward_messages AS m ON m.namespace = asked.namespace AND m.topic = named.name COLLATE ascii_bin
+
+-- name: messages_insert
+-- Writes what is known of a topic that had no row, unless there is one by now. What IGNORE would let pass besides, a value that does not fit,
+-- is not sent: topics are shorter than their column.
+INSERT IGNORE INTO cronward_messages (namespace, topic, needed_ms, document, version)
+VALUES (?, ?, ?, ?, ?)
+
+-- name: messages_update
+-- Writes what is known of a topic whose row still has the version that was read.
+UPDATE cronward_messages SET needed_ms = ?, document = ?, version = ?
+WHERE namespace = ? AND topic = ? AND version = ?
+
+-- name: messages_purge
+-- Removes topics of which nothing was needed after the instant; so many at most.
+DELETE FROM cronward_messages WHERE namespace = ? AND needed_ms <= ? ORDER BY needed_ms LIMIT ?
+
+-- name: trial_messages
+-- Removes messages about a job that was only tried.
+DELETE FROM cronward_messages WHERE namespace = ? AND topic = ?

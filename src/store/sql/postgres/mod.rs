@@ -89,6 +89,8 @@ impl Dialect for Postgres {
         durable: true,
         expires_records: false,
         locks: true,
+        tells_changes: false,
+        messages: true,
     };
 
     const FORM: &'static str = "write postgres://user:password@host:5432/database, special characters percent-encoded";

@@ -1,11 +1,11 @@
--- The tables, version 7. Instants are epoch milliseconds in UTC; what is JSON is as src/slot and src/store/state.rs write it. Names
+-- The tables, version 8. Instants are epoch milliseconds in UTC; what is JSON is as src/slot and src/store/state.rs write it. Names
 -- are compared byte by byte.
 
 -- One row.
 CREATE TABLE cronward_schema (
     version bigint NOT NULL
 );
-INSERT INTO cronward_schema (version) VALUES (7);
+INSERT INTO cronward_schema (version) VALUES (8);
 
 -- One row per slot that was ever touched. What stands at its key are state ('running', 'backoff', 'done' or 'none'), node, attempt,
 -- token, since_ms and until_ms; it counts only until then. attempts is the counter. All else that is recorded is in the document,
@@ -112,3 +112,17 @@ CREATE TABLE cronward_locks (
 
 -- For the purge alone.
 CREATE INDEX cronward_locks_by_age ON cronward_locks (namespace, needed_ms);
+
+-- One row per topic that something was told of: the messages about it, in JSON, as src/store/rules/message.rs writes it, and until when
+-- something of it is needed. Each change gives the row a version that no row of the topic has had before.
+CREATE TABLE cronward_messages (
+    namespace text COLLATE "C" NOT NULL,
+    topic     text COLLATE "C" NOT NULL,
+    needed_ms bigint NOT NULL,
+    document  text NOT NULL,
+    version   bigint NOT NULL,
+    PRIMARY KEY (namespace, topic)
+) WITH (fillfactor = 70);
+
+-- For the purge alone.
+CREATE INDEX cronward_messages_by_age ON cronward_messages (namespace, needed_ms);

@@ -371,3 +371,40 @@ DELETE FROM cronward_locks WHERE namespace = $1 AND lock = $2
 -- name: trial_latest
 -- Removes the turn of a job that was only tried, and what it has come to.
 DELETE FROM cronward_turns WHERE namespace = $1 AND job = $2
+
+-- name: messages_read
+-- What is known of several topics' messages, as of one instant, the server's clock: a row for each, NULL where nothing was told of it. $2
+-- is a JSON array of names.
+WITH clock AS MATERIALIZED (
+    SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms
+)
+SELECT clock.now_ms, m.topic, m.version, m.document
+FROM clock
+CROSS JOIN json_array_elements_text($2::text::json) AS asked (name)
+LEFT JOIN cronward_messages AS m ON m.namespace = $1 AND m.topic = asked.name
+
+-- name: messages_insert
+-- Writes what is known of a topic that had no row, unless there is one by now.
+INSERT INTO cronward_messages (namespace, topic, needed_ms, document, version)
+VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (namespace, topic) DO NOTHING
+
+-- name: messages_update
+-- Writes what is known of a topic whose row still has the version that was read.
+UPDATE cronward_messages SET needed_ms = $1, document = $2, version = $3
+WHERE namespace = $4 AND topic = $5 AND version = $6
+
+-- name: messages_purge
+-- Removes at most $3 topics of which nothing was needed after $2. One that somebody changes now is left alone.
+DELETE FROM cronward_messages
+WHERE (namespace, topic) IN (
+    SELECT namespace, topic FROM cronward_messages
+    WHERE namespace = $1 AND needed_ms <= $2
+    ORDER BY needed_ms
+    LIMIT $3
+    FOR UPDATE SKIP LOCKED
+)
+
+-- name: trial_messages
+-- Removes messages about a job that was only tried.
+DELETE FROM cronward_messages WHERE namespace = $1 AND topic = $2

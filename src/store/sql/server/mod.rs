@@ -15,6 +15,7 @@
 
 mod call;
 mod locks;
+mod messages;
 mod place;
 mod pool;
 mod store;

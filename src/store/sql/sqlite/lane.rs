@@ -120,7 +120,7 @@ const APPLICATION_ID: i64 = 1_129_469_764;
 const SCHEMA: &str = include_str!("schema.sql");
 
 /// The version of its tables.
-const SCHEMA_VERSION: i64 = 7;
+const SCHEMA_VERSION: i64 = 8;
 
 /// What is to be done with a file of a version that was never released.
 const WAY_OUT: &str = "stop all that use it and move the file away, or choose another path; a new one is made";

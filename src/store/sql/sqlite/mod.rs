@@ -17,6 +17,7 @@ mod fault;
 mod file;
 mod lane;
 mod locks;
+mod messages;
 mod turn;
 
 use std::future::Future;
@@ -65,6 +66,8 @@ pub(in crate::store) const CAPABILITY: Capability = Capability {
     durable: true,
     expires_records: false,
     locks: true,
+    tells_changes: false,
+    messages: true,
 };
 
 /// Opening may have to recover the log of a process that was killed, and to wait for others that open the file.

@@ -1,4 +1,4 @@
--- The tables, version 7. Instants are epoch milliseconds in UTC; what is JSON is as src/slot and src/store/state.rs write it.
+-- The tables, version 8. Instants are epoch milliseconds in UTC; what is JSON is as src/slot and src/store/state.rs write it.
 
 -- One row per slot that was ever touched. What stands at its key are state ('running', 'backoff', 'done' or 'none'), node, attempt,
 -- token, since_ms and until_ms; it counts only until then. attempts is the counter. All else that is recorded is in the document,
@@ -103,6 +103,20 @@ CREATE TABLE locks (
 -- For the purge alone.
 CREATE INDEX locks_by_age ON locks (namespace, needed_ms);
 
+-- One row per topic that something was told of: the messages about it, in JSON, as src/store/rules/message.rs writes it, and until when
+-- something of it is needed. Each change makes the version larger.
+CREATE TABLE messages (
+    namespace TEXT    NOT NULL,
+    topic     TEXT    NOT NULL,
+    needed_ms INTEGER NOT NULL,
+    document  TEXT    NOT NULL,
+    version   INTEGER NOT NULL,
+    PRIMARY KEY (namespace, topic)
+) STRICT, WITHOUT ROWID;
+
+-- For the purge alone.
+CREATE INDEX messages_by_age ON messages (namespace, needed_ms);
+
 -- "CRWD": tells this file from another program's.
 PRAGMA application_id = 1129469764;
-PRAGMA user_version = 7;
+PRAGMA user_version = 8;

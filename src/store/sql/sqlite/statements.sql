@@ -233,3 +233,31 @@ DELETE FROM locks
 WHERE (namespace, lock) IN (
     SELECT namespace, lock FROM locks WHERE namespace = ?1 AND needed_ms <= ?2 ORDER BY needed_ms LIMIT ?3
 )
+
+-- name: messages_read
+-- What is known of several topics' messages: a row for each, NULL where nothing was told of it. ?2 is a JSON array of names.
+SELECT m.topic, m.version, m.document
+FROM json_each(?2) AS asked
+LEFT JOIN messages AS m ON m.namespace = ?1 AND m.topic = asked.value
+
+-- name: messages_insert
+-- Writes what is known of a topic that had no row, unless there is one by now.
+INSERT INTO messages (namespace, topic, needed_ms, document, version)
+VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (namespace, topic) DO NOTHING
+
+-- name: messages_update
+-- Writes what is known of a topic whose row still has the version that was read.
+UPDATE messages SET needed_ms = ?1, document = ?2, version = ?3
+WHERE namespace = ?4 AND topic = ?5 AND version = ?6
+
+-- name: messages_purge
+-- Removes at most ?3 topics of which nothing was needed after ?2.
+DELETE FROM messages
+WHERE (namespace, topic) IN (
+    SELECT namespace, topic FROM messages WHERE namespace = ?1 AND needed_ms <= ?2 ORDER BY needed_ms LIMIT ?3
+)
+
+-- name: trial_messages
+-- Removes messages about a job that was only tried.
+DELETE FROM messages WHERE namespace = ?1 AND topic = ?2

@@ -14,7 +14,7 @@ async fn a_migration_that_was_cut_short_is_taken_up_again() {
     let database = Database::new().await;
     store::migrate(&database.url()).await.unwrap();
     database.sql("UPDATE cronward_schema SET version = 0; DROP TABLE cronward_nodes").await;
-    assert_eq!(store::migrate(&database.url()).await.unwrap(), Migration { from: 0, to: 7 });
+    assert_eq!(store::migrate(&database.url()).await.unwrap(), Migration { from: 0, to: 8 });
     open(&database.url()).nodes().await.unwrap();
 }
 

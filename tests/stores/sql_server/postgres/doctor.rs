@@ -14,7 +14,7 @@ async fn a_server_that_syncs_is_well_and_what_it_may_not_write_is_told() {
     let user = server.url_of("cronward", "own");
     let told = doctor(&user).await;
     assert_eq!(told.names(), [""; 0], "{:?}", told.bad);
-    assert_eq!(told.found("rights"), ["all 26 operations are allowed: each was tried"]);
+    assert_eq!(told.found("rights"), ["all 29 operations are allowed: each was tried"]);
     lists_nothing(&*open(&user)).await;
 
     server.sql("own", "REVOKE INSERT ON cronward_locks FROM cronward").await;

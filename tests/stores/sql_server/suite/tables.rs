@@ -15,15 +15,15 @@ async fn stores_that_start_together_make_the_tables_once() {
     for answer in answers {
         answer.unwrap();
     }
-    assert_eq!(database.number("SELECT max(version) FROM cronward_schema").await, 7);
+    assert_eq!(database.number("SELECT max(version) FROM cronward_schema").await, 8);
     assert_eq!(database.number("SELECT count(*) FROM cronward_schema").await, 1);
 }
 
 #[tokio::test]
 async fn a_migration_says_what_it_did() {
     let database = Database::new().await;
-    assert_eq!(store::migrate(&database.url()).await.unwrap(), Migration { from: 0, to: 7 });
-    assert_eq!(store::migrate(&database.url()).await.unwrap(), Migration { from: 7, to: 7 });
+    assert_eq!(store::migrate(&database.url()).await.unwrap(), Migration { from: 0, to: 8 });
+    assert_eq!(store::migrate(&database.url()).await.unwrap(), Migration { from: 8, to: 8 });
 }
 
 #[tokio::test]
@@ -45,12 +45,12 @@ async fn tables_that_were_never_released_are_refused_and_left_alone() {
 async fn newer_tables_are_refused_and_left_alone() {
     let database = Database::new().await;
     database.store().await;
-    database.sql("UPDATE cronward_schema SET version = 8").await;
+    database.sql("UPDATE cronward_schema SET version = 9").await;
     let error = open(&database.url()).inspect(&[]).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unsupported);
-    assert!(error.message.contains("version 8") && error.message.contains("run the newer"), "{error}");
+    assert!(error.message.contains("version 9") && error.message.contains("run the newer"), "{error}");
     assert!(store::migrate(&database.url()).await.is_err());
-    assert_eq!(database.number("SELECT version FROM cronward_schema").await, 8);
+    assert_eq!(database.number("SELECT version FROM cronward_schema").await, 9);
 }
 
 #[tokio::test]
@@ -90,6 +90,6 @@ async fn the_command_makes_the_tables_and_shows_no_password() {
         assert!(!format!("{told:?}").contains("secret@"), "{told:?}");
         String::from_utf8(told.stdout).unwrap()
     };
-    assert!(migrate().ends_with("created the tables, version 7\n"));
+    assert!(migrate().ends_with("created the tables, version 8\n"));
     assert!(migrate().ends_with("nothing to do\n"));
 }

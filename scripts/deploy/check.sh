@@ -1,0 +1,186 @@
+#!/usr/bin/env bash
+# Checks everything in deploy/: each file by the program that will read it. Needs the program `cronward`, as it was built for the tests
+# or in CRONWARD. A tool that is missing is installed, or is a failure. With names of checks only those are made.
+set -euo pipefail
+
+cd "$(dirname "$0")/../.."
+CRONWARD=$(realpath "${CRONWARD:-target/debug/cronward}")
+[ -x "$CRONWARD" ] || { echo "deploy-check: $CRONWARD is not there: cargo test --workspace --all-features --no-run builds it" >&2; exit 1; }
+export CRONWARD
+tools=$(scripts/install-deploy-tools.sh)
+export PATH=$tools/bin:$PATH:/usr/sbin
+work=$(mktemp -d)
+declare -A running
+# By number: what was started here and has not ended.
+leave() {
+    kill "${running[@]}" 2>/dev/null || true
+    wait
+    rm -rf "$work"
+}
+trap leave EXIT
+trap 'exit 143' TERM
+
+fail() {
+    echo "deploy-check: $1" >&2
+    exit 1
+}
+
+yaml() {
+    # Templates of the chart are no YAML before they are rendered.
+    find deploy -name '*.yaml' -not -path '*/templates/*' -print0 | sort -z | xargs -0 yamllint --strict -c scripts/deploy/yamllint.yaml
+}
+
+scripts() {
+    # SC2317: functions that a trap calls.
+    find scripts .ci deploy tests -type f \( -name '*.sh' -o -path '.ci/run' \) -print0 | sort -z | xargs -0 shellcheck -x -e SC2317
+}
+
+prometheus() {
+    promtool check rules deploy/prometheus/alerts.yaml
+    (cd deploy/prometheus && promtool test rules alerts_test.yaml)
+}
+
+kubernetes() {
+    python3 scripts/deploy/kubernetes.py "$CRONWARD"
+}
+
+images() {
+    mkdir "$work/images"
+    scripts/deploy/images.sh "$(scripts/deploy/rootfs.sh "$tools")" "$work/images"
+}
+
+packages() {
+    mkdir "$work/packages"
+    unshare --mount scripts/deploy/installed.sh "$(scripts/deploy/rootfs.sh "$tools")" "$work/packages"
+}
+
+# A release, of the program that is there: its packages are another check's, so this is what else is in it.
+release() {
+    python3 scripts/deploy/sbom.py "$(sed -n 's/^ARG FEATURES=//p' deploy/docker/Dockerfile)" >"$work/sbom.json"
+    python3 - "$work/sbom.json" <<'END'
+import json, sys
+told = json.load(open(sys.argv[1]))
+names = {part["name"] for part in told["components"]}
+assert {"tokio", "redis", "sqlx", "tonic"} <= names, "crates are missing"
+assert not {"proptest", "insta", "stateright"} & names, "crates of the tests are in it"
+assert all(part.get("licenses") and part.get("hashes") for part in told["components"]), "a crate without licence or checksum"
+print(f"CycloneDX: {len(names)} crates")
+END
+}
+
+rotation() {
+    # As whoever runs this: the account of the daemon need not be here. -d changes nothing.
+    sed "s/su cronward cronward/su $(id -un) $(id -gn)/" deploy/logrotate/cronward >"$work/rotation"
+    chmod 644 "$work/rotation"
+    logrotate -d "$work/rotation" 2>&1 | tee "$work/rotated"
+    if grep -i error "$work/rotated"; then
+        fail "logrotate refuses deploy/logrotate/cronward"
+    fi
+    grep -q 'after 1 days\|weekly' "$work/rotated"
+}
+
+# What the page says is what comes of it, with processes in place of containers.
+compose() {
+    check-jsonschema --builtin-schema vendor.compose-spec deploy/compose/compose.yaml
+    mkdir "$work/compose"
+    cp deploy/compose/prometheus.yaml deploy/prometheus/alerts.yaml "$work/compose"
+    promtool check config "$work/compose/prometheus.yaml"
+    deploy/compose/walk.sh --local
+}
+
+# What systemd says of the unit with its drop-ins, as deploy/systemd/README.md tells it.
+exposure() {
+    local folder=$work/exposure drop_ins
+    mkdir -p "$folder/etc/systemd/system/cronward.service.d"
+    cp deploy/systemd/cronward.service "$folder/etc/systemd/system"
+    drop_ins=$folder/etc/systemd/system/cronward.service.d
+    # Ten times the number that it shows.
+    for bound in hardened:67 port-only:19; do
+        cp "deploy/systemd/cronward.service.d/${bound%:*}.conf" "$drop_ins"
+        systemd-analyze security --offline=yes --root="$folder" --threshold="${bound#*:}" cronward.service >"$work/exposed" 2>&1 ||
+            { cat "$work/exposed"; fail "${bound%:*}.conf leaves more open than it should"; }
+        echo "${bound%:*}.conf: $(tail -n 1 "$work/exposed")"
+        rm "$drop_ins"/*
+    done
+}
+
+proxy() {
+    mkdir -m 755 "$work/proxy"
+    chmod 755 "$work"
+    scripts/deploy/proxy.sh "$work/proxy"
+}
+
+# Each command of these pages is run, and what they promise happens. They mostly wait, and each has a Redis of its own.
+page_readme() { python3 scripts/docs/run.py "$CRONWARD" README.md; }
+page_start() { python3 scripts/docs/run.py "$CRONWARD" docs/getting-started.md; }
+page_readme_zh() { python3 scripts/docs/run.py "$CRONWARD" README.zh-CN.md; }
+page_start_zh() { python3 scripts/docs/run.py "$CRONWARD" docs/zh/getting-started.md; }
+
+# Requests that the description allows, and those that it forbids: no answer is an error of the server, or is not described.
+api() {
+    mkdir -m 700 "$work/api"
+    scripts/deploy/api.sh "$work/api"
+}
+
+migrate() {
+    mkdir "$work/migrate"
+    scripts/docs/migrate.sh "$work/migrate"
+}
+
+reference() {
+    python3 scripts/docs/keys.py
+    scripts/docs/commands.sh "$work/commands.md"
+    diff docs/commands.md "$work/commands.md" || fail "docs/commands.md is not what the program prints: run scripts/docs/commands.sh"
+    python3 scripts/docs/man5.py docs/jobs-toml.md jobs.toml 5 "the jobs of cronward" >"$work/jobs.toml.5"
+    echo "commands.md: $(grep -c '^### ' docs/commands.md) commands"
+}
+
+site() {
+    mkdir "$work/site"
+    python3 scripts/docs/site.py "$work/site" "${SITE:-$work/site/html}"
+}
+
+# These mostly wait, so they run beside the others, which compute.
+waiting=(page_readme page_start page_readme_zh page_start_zh migrate compose)
+computing=(yaml scripts prometheus kubernetes images packages release rotation exposure proxy api reference site)
+all=("${waiting[@]}" "${computing[@]}")
+wanted=("$@")
+[ $# -gt 0 ] || wanted=("${all[@]}")
+
+begin() {
+    # In a shell of its own, and not in a condition: there every error counts.
+    "$1" >"$work/$1.said" 2>&1 &
+    running[$1]=$!
+}
+
+end() {
+    local status=0
+    wait "${running[$1]}" || status=$?
+    unset "running[$1]"
+    echo "deploy-check: $1 ended with $status ($(date -u +%H:%M:%S))"
+    if [ $status = 0 ]; then
+        tail -n 3 "$work/$1.said" | sed 's/^/    /'
+    else
+        sed 's/^/    /' "$work/$1.said"
+        failed+=("$1")
+    fi
+}
+
+failed=()
+# A minute of downloads, before somebody needs it.
+if [[ " ${wanted[*]} " == *" images "* ]]; then
+    scripts/deploy/rootfs.sh "$tools" >"$work/rootfs.said" 2>&1 &
+    running[rootfs]=$!
+fi
+for check in "${wanted[@]}"; do
+    [[ " ${all[*]} " == *" $check "* ]] || fail "there is no check $check, only ${all[*]}"
+    [[ " ${waiting[*]} " != *" $check "* ]] || begin "$check"
+done
+for check in "${wanted[@]}"; do
+    [[ " ${computing[*]} " != *" $check "* ]] || { begin "$check"; end "$check"; }
+done
+for check in "${wanted[@]}"; do
+    [[ " ${waiting[*]} " != *" $check "* ]] || end "$check"
+done
+[ ${#failed[@]} = 0 ] || fail "failed: ${failed[*]}"
+echo "deploy-check: all well ($(date -u +%H:%M:%S))"

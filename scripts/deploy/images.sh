@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Builds both images of deploy/docker/Dockerfile without a daemon, and runs cronward in them. No registry is asked: Debian's packages
+# make the base of `slim`, and instead of the stage `build` the program comes that CRONWARD names. The arguments: that Debian, as a tar, and
+# a folder to work in.
+set -euo pipefail
+
+cd "$(dirname "$0")/../.."
+debian=$1 work=$2
+# Layers of an overlay are many times as fast as whole copies, which work everywhere.
+driver=vfs
+mkdir -p "$work"/probe/{lower,upper,work,merged}
+if mount -t overlay overlay -o "lowerdir=$work/probe/lower,upperdir=$work/probe/upper,workdir=$work/probe/work" "$work/probe/merged" 2>/dev/null; then
+    umount "$work/probe/merged"
+    driver=overlay
+fi
+b=(buildah --root "$work/store" --runroot "$work/run" --storage-driver "$driver")
+
+fail() {
+    echo "images: $1" >&2
+    exit 1
+}
+
+# What is mounted below the folder cannot be removed with it.
+leave() {
+    findmnt -rn -o TARGET | grep -F "$work/" | tac | xargs -r umount
+}
+trap leave EXIT
+
+# An image with only a folder, or a tar, in it.
+plain() {
+    local container
+    container=$("${b[@]}" from scratch)
+    "${b[@]}" add --quiet "$container" "$2" / >/dev/null
+    "${b[@]}" commit --quiet "$container" "$1" >/dev/null
+    "${b[@]}" rm "$container" >/dev/null
+}
+
+# What a build takes is in the context.
+context() {
+    local folder=$work/context file
+    mkdir "$folder"
+    grep '^!' .dockerignore | sed 's/^!//' | xargs tar -cf - | tar -xf - -C "$folder"
+    (cd "$folder" && cargo metadata --offline --locked --no-deps --format-version 1 >/dev/null)
+    grep -rhoE 'include_(str|bytes)!\("[^"]+"' src --include=*.rs --with-filename | sed 's/:include[^"]*"/ /; s/"$//' |
+        while read -r source file; do
+            [ -e "$folder/$(dirname "$source")/$file" ] || fail ".dockerignore leaves out $file, which $source includes"
+        done
+}
+
+# The stage `build` needs a registry and ten minutes.
+without_build() {
+    awk '/^FROM \$\{RUST_IMAGE\}/ { print "FROM localhost/built AS build"; skip = 1 } /^FROM scratch/ { skip = 0 } !skip' \
+        deploy/docker/Dockerfile
+}
+
+# Inside the image, as its user, with the folder /jobs.
+inside() {
+    "${b[@]}" run --isolation chroot --volume "$work/jobs:/jobs" "$container" -- "$@"
+}
+
+hadolint deploy/docker/Dockerfile
+context
+built=$work/built
+mkdir -p "$built"/out/{static,state} "$built/etc/ssl/certs" "$work/jobs"
+strip -o "$built/out/cronward" "$CRONWARD"
+scripts/deploy/static.sh "$built/out/static/cronward"
+touch "$built/etc/ssl/certs/ca-certificates.crt"
+chmod 700 "$built/out/state"
+plain localhost/debian:12-slim "$debian"
+plain localhost/built "$built"
+without_build >"$work/Dockerfile"
+cat >"$work/jobs/jobs.toml" <<'END'
+[store]
+url = "sqlite"
+
+[jobs.who]
+schedule = "@hourly"
+command = ["/usr/local/bin/cronward", "--version"]
+END
+chmod -R a+rX "$work/jobs"
+chmod a+x "$work"
+for image in static slim; do
+    "${b[@]}" bud --quiet --format docker --isolation chroot --target "$image" --tag "cronward:$image" \
+        --build-arg SLIM_IMAGE=localhost/debian:12-slim --file "$work/Dockerfile" "$work/context" >/dev/null
+    container=$("${b[@]}" from "localhost/cronward:$image")
+    [ "$(inside /usr/local/bin/cronward --version)" = "$("$CRONWARD" --version)" ] || fail "$image has another version"
+    # The keeper, the embedded store and the folder for it, as a user that is not root.
+    said=$(inside /usr/local/bin/cronward trigger who --yes --config /jobs/jobs.toml 2>&1) || fail "$image: trigger: $said"
+    config=$("${b[@]}" inspect --type image --format '{{.Docker.Config.User}} {{.Docker.Config.Healthcheck}} {{.Docker.Config.Cmd}}' \
+        "localhost/cronward:$image")
+    [[ $config == "65532:65532 "*"/usr/local/bin/cronward healthcheck"*"[run]" ]] || fail "$image: $config"
+    echo "image $image: $config"
+done
+# shellcheck disable=SC2016
+inside /bin/sh -c 'test "$(id -u)" = 65532 && test -w "$STATE_DIRECTORY" && test ! -w /usr/local/bin'

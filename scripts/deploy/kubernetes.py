@@ -1,0 +1,157 @@
+"""Checks deploy/kubernetes and deploy/helm: every resource that comes of them, in strict mode, and the files of cronward inside.
+
+Asks no cluster. Called by scripts/deploy/check.sh, with the program `cronward` as the only argument. Ends with 1 at the first fault.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import helm_python
+import helm_python.chart as helm
+import jsonschema
+import kubernetes_validate
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CRONWARD = sys.argv[1]
+# The oldest that the chart takes, and the newest whose schemas are here.
+RELEASES = ("1.27", "1.37")
+# Resources of the Prometheus operator, of which kubernetes-validate has no schema.
+OPERATED = {"ServiceMonitor": "servicemonitor.json", "PrometheusRule": "prometheusrule.json"}
+
+
+def fail(why):
+    sys.exit(f"deploy-check: kubernetes: {why}")
+
+
+def validate(resource):
+    """Against the schemas of Kubernetes, where a key too many is a fault."""
+    schema = OPERATED.get(resource["kind"])
+    name = f"{resource['kind']}/{resource['metadata']['name']}"
+    try:
+        if schema:
+            text = (ROOT / "scripts/deploy/schemas" / schema).read_text()
+            jsonschema.validate(resource, json.loads(text))
+        else:
+            for release in RELEASES:
+                kubernetes_validate.validate(resource, release, strict=True)
+    except (jsonschema.ValidationError, kubernetes_validate.ValidationError) as error:
+        fail(f"{name}: {error.message}")
+    return name
+
+
+def check_file(text):
+    """Lets cronward read a jobs.toml as a pod has it."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "url").write_text("redis://redis.example:6379\n")
+        (folder / "jobs.toml").write_text(text.replace("/run/secrets/cronward/url", str(folder / "url")))
+        environment = dict(os.environ, HOSTNAME="cronward-0")
+        said = subprocess.run([CRONWARD, "check", "--config", folder / "jobs.toml"], env=environment, capture_output=True, text=True)
+        if said.returncode:
+            fail(f"cronward check ends with {said.returncode}:\n{said.stderr}{said.stdout}\n{text}")
+
+
+def seconds(text):
+    return int(text[:-1]) * {"s": 1, "m": 60, "h": 3600}[text[-1]]
+
+
+def check_grace(resources):
+    """The pod lives for drain + kill_after + 6 s after TERM."""
+    for resource in resources:
+        if resource["kind"] not in ("Deployment", "DaemonSet"):
+            continue
+        spec = resource["spec"]["template"]["spec"]
+        wanted = [volume["configMap"]["name"] for volume in spec["volumes"] if "configMap" in volume]
+        files = [other["data"]["jobs.toml"] for other in resources if other["kind"] == "ConfigMap" and other["metadata"]["name"] in wanted]
+        for text in files:
+            told = dict(line.split(" = ", 1) for line in text.splitlines() if " = " in line and not line.startswith("#"))
+            drain = seconds(told["drain"].strip('"'))
+            kill_after = seconds(told.get("kill_after", '"10s"').strip('"'))
+            if spec["terminationGracePeriodSeconds"] != drain + kill_after + 6:
+                fail(f"terminationGracePeriodSeconds is not {drain} + {kill_after} + 6")
+        container = spec["containers"][0]
+        if not container["securityContext"]["readOnlyRootFilesystem"] or not spec["securityContext"]["runAsNonRoot"]:
+            fail("a pod is not restricted")
+
+
+def check(what, text):
+    resources = [resource for resource in yaml.safe_load_all(text) if resource]
+    names = [validate(resource) for resource in resources]
+    for resource in resources:
+        if resource["kind"] == "ConfigMap":
+            check_file(resource["data"]["jobs.toml"])
+    check_grace(resources)
+    print(f"{what}: {len(names)} resources: {', '.join(names)}")
+    return resources
+
+
+def kustomize():
+    for folder in ("base", "overlays/daemonset", "cronjob"):
+        check(f"kubectl kustomize {folder}", rendered(ROOT / "deploy/kubernetes" / folder))
+    with tempfile.TemporaryDirectory(dir=ROOT / "deploy/kubernetes") as folder:
+        file = pathlib.Path(folder, "kustomization.yaml")
+        file.write_text("namespace: here\nresources: [../base]\ncomponents: [../components/monitoring]\n")
+        check("kubectl kustomize base with components/monitoring", rendered(folder))
+    rules = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yaml").read_text())
+    rule = yaml.safe_load((ROOT / "deploy/kubernetes/components/monitoring/prometheusrule.yaml").read_text())
+    if rule["spec"] != rules:
+        fail("components/monitoring/prometheusrule.yaml is not deploy/prometheus/alerts.yaml: run scripts/deploy/rules.sh")
+
+
+def rendered(folder):
+    said = subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True)
+    if said.returncode or said.stderr:
+        fail(f"kubectl kustomize {folder}: {said.stderr}")
+    return said.stdout
+
+
+def chart():
+    folder = ROOT / "deploy/helm/cronward"
+    if (folder / "files/alerts.yaml").read_bytes() != (ROOT / "deploy/prometheus/alerts.yaml").read_bytes():
+        fail("deploy/helm/cronward/files/alerts.yaml is not deploy/prometheus/alerts.yaml: run scripts/deploy/rules.sh")
+    sets = {"defaults": {}, **{path.name: yaml.safe_load(path.read_text()) for path in sorted((folder / "ci").glob("*.yaml"))}}
+    if len(sets) < 3:
+        fail("fewer than three sets of values")
+    with helm_python.Chart.load(folder) as loaded:
+        version = loaded.metadata["appVersion"]
+        for name, values in sets.items():
+            report = helm.lint(folder, values, strict=True)
+            faults = [message for message in report["messages"] if message["severity"] > 1] + report["errors"]
+            if faults:
+                fail(f"helm lint with {name}: {faults}")
+            loaded.validate_schema(values)
+            manifests = loaded.render(values, name="cronward", namespace="here")
+            text = "\n---\n".join(text for path, text in sorted(manifests.items()) if not path.endswith("NOTES.txt"))
+            resources = check(f"helm template with {name}", text)
+            for resource in resources:
+                if resource["kind"] == "PrometheusRule" and resource["spec"] != yaml.safe_load((folder / "files/alerts.yaml").read_text()):
+                    fail("the chart changes the alerts")
+        for wrong in WRONG:
+            try:
+                loaded.validate_schema(wrong)
+            except helm_python.HelmError as error:
+                print(f"refused: {wrong}: {str(error).splitlines()[-1].strip()}")
+            else:
+                fail(f"the schema takes {wrong}")
+    package = [line for line in (ROOT / "Cargo.toml").read_text().splitlines() if line.startswith("version = ")][0]
+    if f'version = "{version}"' != package:
+        fail(f"the chart's appVersion {version} is not that of Cargo.toml, {package}")
+
+
+WRONG = [
+    {"replica": 3},
+    {"kind": "StatefulSet"},
+    {"replicas": 0},
+    {"store": {"existingSecret": "", "key": "url", "namespace": "default"}},
+    {"store": {"url": "redis://:secret@h/", "existingSecret": "s", "key": "url", "namespace": "default"}},
+    {"http": {"tokens": ["cw_a-token-and-no-hash"]}},
+    {"ingress": {"path": "ops"}},
+]
+
+kustomize()
+chart()

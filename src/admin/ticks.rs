@@ -1,0 +1,32 @@
+//! The ticks to come of some jobs, the soonest first.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use chrono_tz::Tz;
+
+use crate::admin::KnownJob;
+use crate::observe::view::TickView;
+
+/// The first `count` ticks of all the jobs together after an instant.
+pub(crate) fn soonest(jobs: &[&KnownJob], from: DateTime<Utc>, count: usize) -> Vec<TickView> {
+    let mut ticks: Vec<TickView> = jobs.iter().flat_map(|job| ticks_of(job, from, count)).collect();
+    ticks.sort_by(|a, b| a.tick.cmp(&b.tick).then_with(|| a.job.cmp(&b.job)));
+    ticks.truncate(count);
+    ticks
+}
+
+fn ticks_of(job: &KnownJob, from: DateTime<Utc>, count: usize) -> Vec<TickView> {
+    let zone: Tz = job.entry.timezone.parse().unwrap_or_default();
+    let view = |tick: DateTime<Utc>| {
+        let local = tick.with_timezone(&zone).to_rfc3339_opts(SecondsFormat::AutoSi, true);
+        Some(TickView::of(&job.timetable.slot_of(tick)?, tick, local, Vec::new()))
+    };
+    let mut views: Vec<TickView> = job.timetable.schedule().ticks_after(from).take(count).filter_map(view).collect();
+    // What a change of the clock does is told at the first tick that comes at or after it.
+    let last = views.last().map_or(from, |view| view.tick);
+    for note in job.timetable.dst_notes(from, last) {
+        if let Some(view) = views.iter_mut().find(|view| view.tick >= note.at) {
+            view.notes.push(note.to_string());
+        }
+    }
+    views
+}

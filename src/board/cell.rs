@@ -1,0 +1,93 @@
+//! One hour of one job, as the grid shows it. Nothing is read here.
+
+use serde::Serialize;
+
+/// What an hour of a job has come to. The order is that of what needs a person: of a job with several slots in an hour the first of
+/// these counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CellState {
+    /// The attempts are used up and none succeeded.
+    Failed,
+    /// It is over and was not done.
+    Missed,
+    /// An attempt did not succeed and there are attempts left.
+    Retrying,
+    /// A node holds its lease.
+    Running,
+    /// It is due, and nobody has begun.
+    Pending,
+    /// Nobody has looked yet.
+    NotRead,
+    /// The job was paused.
+    Skipped,
+    /// A run succeeded.
+    Done,
+    /// It is older than what is kept, or than the job, or nobody was to run it.
+    Unknown,
+    /// There is no tick in this hour, or none yet.
+    NotDue,
+}
+
+impl CellState {
+    /// The word used on screens and in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Missed => "missed",
+            Self::Retrying => "retrying",
+            Self::Running => "running",
+            Self::Pending => "pending",
+            Self::NotRead => "not_read",
+            Self::Skipped => "skipped",
+            Self::Done => "done",
+            Self::Unknown => "unknown",
+            Self::NotDue => "not_due",
+        }
+    }
+
+    /// Whether the slot was to be done by now, as far as is known.
+    const fn is_due(self) -> bool {
+        !matches!(self, Self::NotDue | Self::Unknown)
+    }
+}
+
+/// One hour of one job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct HourCell {
+    /// The worst of its slots.
+    pub state: CellState,
+    /// Attempts that count, of the slot that the state is of.
+    pub attempts: u16,
+    /// Slots that are done.
+    pub done: u16,
+    /// Slots that are due, or were.
+    pub due: u16,
+}
+
+impl Default for HourCell {
+    /// An hour without a tick.
+    fn default() -> Self {
+        Self { state: CellState::NotDue, attempts: 0, done: 0, due: 0 }
+    }
+}
+
+impl HourCell {
+    /// With one slot more.
+    pub(super) fn add(&mut self, state: CellState, attempts: u16) {
+        if (state, self.attempts) < (self.state, attempts) {
+            (self.state, self.attempts) = (state, attempts);
+        }
+        self.done = self.done.saturating_add(u16::from(state == CellState::Done));
+        self.due = self.due.saturating_add(u16::from(state.is_due()));
+    }
+
+    /// With all the slots of another.
+    pub(super) fn join(&mut self, other: &Self) {
+        if other.state < self.state {
+            (self.state, self.attempts) = (other.state, other.attempts);
+        }
+        self.done = self.done.saturating_add(other.done);
+        self.due = self.due.saturating_add(other.due);
+    }
+}

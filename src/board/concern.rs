@@ -1,0 +1,144 @@
+//! What needs a person, and since when. Nothing is decided here of what to do about it.
+
+use std::cmp::Reverse;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde::{Serialize, Serializer};
+
+use crate::job::{JobName, NodeName};
+use crate::slot::{Outcome, SlotKey, Verdict};
+
+/// Something that needs a person.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Concern {
+    /// Since when, by the store's clock.
+    pub since: DateTime<Utc>,
+    /// What.
+    #[serde(flatten)]
+    pub what: ConcernKind,
+}
+
+/// What needs a person. In JSON its word stands in `concern`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "concern", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ConcernKind {
+    /// The store does not answer this node.
+    StoreAway {
+        /// In one line, without secrets.
+        error: String,
+    },
+    /// Slots of a job ended without success and no newer one is done, or the attempts of one are used up.
+    Failing {
+        /// The job.
+        job: JobName,
+        /// The newest of these slots.
+        slot: SlotKey,
+        /// Its verdict: failed or missed.
+        verdict: Verdict,
+        /// How many slots they are.
+        slots: u32,
+        /// How the newest ended, where that was read.
+        fault: Option<Fault>,
+        /// A later slot is being run or tried: perhaps it mends itself.
+        trying: bool,
+    },
+    /// The last success of a job is older than its `alert_after`.
+    Late {
+        /// The job.
+        job: JobName,
+        /// When it was done last; null where it never was.
+        last_success: Option<DateTime<Utc>>,
+        /// How old that may be.
+        #[serde(rename = "alert_after_s", serialize_with = "seconds")]
+        alert_after: Duration,
+    },
+    /// A node is not heard of any more, and was not stopped.
+    NodeLost {
+        /// The node.
+        node: NodeName,
+        /// What it ran, as `job@slot`.
+        running: Vec<String>,
+    },
+    /// A message was not delivered.
+    Undelivered {
+        /// The job that it is about; null where it is about the cluster.
+        job: Option<JobName>,
+        /// To whom.
+        sink: String,
+        /// Why not, as far as is known.
+        error: String,
+    },
+    /// A node's clock and the store's differ by more than two seconds.
+    ClockOff {
+        /// The node.
+        node: NodeName,
+        /// The node's minus the store's.
+        offset_s: f64,
+    },
+    /// A node runs another file than most do.
+    FilesDiffer {
+        /// The node.
+        node: NodeName,
+        /// The jobs that it has in another form, or does not have, or alone has.
+        jobs: Vec<JobName>,
+    },
+    /// Nodes run different versions.
+    VersionsDiffer {
+        /// Each version that is run.
+        versions: Vec<String>,
+    },
+}
+
+/// How the newest attempt of a slot ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    /// Attempts that counted.
+    pub attempts: u32,
+    /// Attempts in all.
+    pub max_attempts: u32,
+    /// The node of the last; null where there was none.
+    pub node: Option<NodeName>,
+    /// How the last ended.
+    pub outcome: Option<Outcome>,
+    /// Its exit code.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// When it ended.
+    pub ended: Option<DateTime<Utc>>,
+    /// The last line of its output, made fit to be shown; null where none was read.
+    pub last_line: Option<String>,
+}
+
+impl Concern {
+    /// The order in which they are shown: what nobody but a person mends comes first, and of the same kind the newest.
+    pub(super) fn rank(&self) -> (u8, Reverse<DateTime<Utc>>) {
+        let rank = match &self.what {
+            ConcernKind::StoreAway { .. } => 0,
+            ConcernKind::Failing { trying: false, .. } => 1,
+            ConcernKind::Failing { trying: true, .. } => 2,
+            ConcernKind::Late { .. } => 3,
+            ConcernKind::NodeLost { .. } => 4,
+            ConcernKind::Undelivered { .. } => 5,
+            ConcernKind::ClockOff { .. } => 6,
+            ConcernKind::FilesDiffer { .. } => 7,
+            ConcernKind::VersionsDiffer { .. } => 8,
+        };
+        (rank, Reverse(self.since))
+    }
+
+    /// The job that it is about; none where it is the cluster.
+    pub fn job(&self) -> Option<&JobName> {
+        match &self.what {
+            ConcernKind::Failing { job, .. } | ConcernKind::Late { job, .. } => Some(job),
+            ConcernKind::Undelivered { job, .. } => job.as_ref(),
+            _ => None,
+        }
+    }
+}
+
+fn seconds<S: Serializer>(span: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(span.as_secs_f64())
+}

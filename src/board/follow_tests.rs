@@ -1,0 +1,458 @@
+//! When the store is read for those who look, and what they are shown.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use crate::board::{Board, BoardSetting, CellState, ConcernKind, Patch, Snapshot};
+use crate::clock::{Clock, RuntimeClock};
+use crate::drive::timers;
+use crate::error::{Applied, ErrorKind, Op, Reply, StoreError};
+use crate::job::{JobName, JobSpec, NodeName, Program};
+use crate::message::{Delivery, MessageKey, Topic};
+use crate::observe::Observer;
+use crate::slot::{Audit, Outcome, OutputTail, Period, RunRecord, Slot, Token, Verdict};
+use crate::store::layer::{Call, Layer, Layered};
+use crate::store::memory::MemoryStore;
+use crate::store::{Claim, ClaimRequest, JobEntry, NodeReport, Store, StoreOptions};
+
+/// Counts the calls, and lets none through while it is down.
+#[derive(Debug, Default)]
+struct Meter {
+    calls: AtomicU64,
+    inspected: AtomicU64,
+    down: AtomicBool,
+}
+
+#[async_trait]
+impl Layer for Arc<Meter> {
+    async fn around<'a, T: Send + 'a>(&'a self, op: Op, location: &'a str, call: Call<'a, T>) -> Reply<T> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.inspected.fetch_add(u64::from(op == Op::Inspect), Ordering::Relaxed);
+        if self.down.load(Ordering::Relaxed) {
+            return Err(StoreError::new(ErrorKind::Unavailable, Applied::No, op, location, "down"));
+        }
+        call().await
+    }
+}
+
+struct Stage {
+    board: Arc<Board>,
+    memory: MemoryStore,
+    meter: Arc<Meter>,
+    clock: Arc<RuntimeClock>,
+    specs: Vec<Arc<JobSpec>>,
+}
+
+impl Stage {
+    /// With jobs of these names and schedules, known for long, and a board that is driven; at 14:10.
+    async fn with(jobs: &[(&str, &str)]) -> Self {
+        let clock = Arc::new(RuntimeClock::at("2026-11-20T12:00:00Z".parse().unwrap()));
+        let memory = MemoryStore::new(StoreOptions::default(), Arc::clone(&clock) as Arc<dyn Clock>);
+        let spec = |(name, schedule): &(&str, &str)| {
+            let period = match *schedule {
+                "* * * * * *" => Period::Tick,
+                "* * * * *" => Period::Minute,
+                _ => Period::Hour,
+            };
+            let spec = JobSpec::new(JobName::new(name).unwrap(), *schedule, Program::Direct(Vec::new()));
+            Arc::new(JobSpec { period, ..spec })
+        };
+        let specs: Vec<Arc<JobSpec>> = jobs.iter().map(spec).collect();
+        let entries: Vec<JobEntry> = specs.iter().map(|spec| JobEntry::of(spec, clock.now().wall)).collect();
+        memory.register(&entries).await.unwrap();
+        let boot = "boot".to_owned();
+        let retention = Duration::from_secs(7 * 86_400);
+        let board = Board::new(BoardSetting { clock: Arc::clone(&clock) as Arc<dyn Clock>, boot, retention });
+        board.plan(&specs, "c0ffee");
+        let meter = Arc::<Meter>::default();
+        let stage = Self { board, memory, meter, clock, specs };
+        stage.pass(26 * 3_600 + 600).await;
+        let store = Layered::new(Arc::new(stage.memory.clone()), Arc::clone(&stage.meter));
+        let followed = Arc::clone(&stage.board);
+        tokio::spawn(async move { followed.follow(&store).await });
+        stage
+    }
+
+    async fn pass(&self, seconds: u64) {
+        self.pass_ms(seconds * 1_000).await;
+    }
+
+    async fn pass_ms(&self, millis: u64) {
+        timers::until(&*self.clock, Some(self.clock.now().mono + Duration::from_millis(millis))).await;
+    }
+
+    fn calls(&self) -> u64 {
+        self.meter.calls.load(Ordering::Relaxed)
+    }
+
+    /// What is shown once everything was read.
+    async fn filled(&self) -> Arc<Snapshot> {
+        self.board.look(24);
+        self.pass(12).await;
+        let shown = self.board.look(24);
+        assert_eq!(shown.filled, shown.hours.len());
+        shown
+    }
+
+    async fn claim(&self, slot: &Slot, token: u128) -> crate::slot::Lease {
+        self.claim_for(slot, token, 60).await
+    }
+
+    async fn claim_for(&self, slot: &Slot, token: u128, seconds: u64) -> crate::slot::Lease {
+        let (node, ttl) = (NodeName::new("a").unwrap(), Duration::from_secs(seconds));
+        let request =
+            ClaimRequest { past: true, ..ClaimRequest::new(slot.clone(), Token::from_bits(token), node, ttl, 3) };
+        match self.memory.claim(&request).await.unwrap() {
+            Claim::Claimed { attempt, at, .. } => request.granted(attempt, at),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn succeed(&self, slot: &Slot, token: u128) {
+        let lease = self.claim(slot, token).await;
+        let run = RunRecord::ended(&lease, Outcome::Success);
+        self.memory.complete(&lease, &run, Duration::from_secs(86_400)).await.unwrap();
+    }
+
+    async fn fail(&self, slot: &Slot, token: u128) {
+        let lease = self.claim(slot, token).await;
+        let output = OutputTail { text: "tried\nNo space left on device \u{1b}[2J\n\n".to_owned(), dropped_bytes: 0 };
+        let run = RunRecord { exit_code: Some(1), output: Some(output), ..RunRecord::ended(&lease, Outcome::Failure) };
+        self.memory.fail(&lease, &run, Duration::ZERO).await.unwrap();
+    }
+}
+
+fn slot(job: &str, hour: u32) -> Slot {
+    Slot::parse(job, &format!("2026-11-21T{hour:02}Z"), &format!("2026-11-21T{:02}Z", hour + 1)).unwrap()
+}
+
+fn cell(shown: &Snapshot, job: &str, back: usize) -> CellState {
+    shown.row(job).unwrap().cells[shown.hours.len() - 1 - back].state
+}
+
+fn audit() -> Audit {
+    let [verb, who, host, why] = [(); 4].map(|()| String::new());
+    Audit { verb, who, host, why, at: chrono::DateTime::UNIX_EPOCH }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_board_that_nobody_looks_at_asks_nothing_and_is_forgotten_a_minute_after_the_last_look() {
+    let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    stage.pass(3_600).await;
+    assert_eq!(stage.calls(), 0);
+    let first = stage.board.look(24);
+    assert!(!first.is_read() && first.rows.is_empty());
+    stage.pass(30).await;
+    assert!(stage.board.look(24).is_read());
+    stage.pass(70).await;
+    let calls = stage.calls();
+    stage.pass(3_600).await;
+    assert_eq!(stage.calls(), calls, "nobody has looked for a minute");
+    assert!(!stage.board.look(24).is_read(), "what was known then is not shown");
+}
+
+#[tokio::test(start_paused = true)]
+async fn fifty_viewers_cost_the_store_what_one_costs() {
+    let mut counts = Vec::new();
+    for viewers in [1, 50] {
+        let stage = Stage::with(&[("push", "0 * * * *"), ("mail", "30 * * * *")]).await;
+        stage.filled().await;
+        let before = stage.calls();
+        let watching: Vec<_> = (0..viewers).map(|_| stage.board.watch()).collect();
+        for _ in 0..60 {
+            (0..viewers).for_each(|_| {
+                stage.board.look(24);
+            });
+            stage.pass(1).await;
+        }
+        drop(watching);
+        counts.push(stage.calls() - before);
+    }
+    assert_eq!(counts[0], counts[1]);
+    assert!(counts[0] <= 30, "{counts:?} calls in a quiet minute");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_newest_hour_is_read_first_and_no_call_asks_for_more_than_a_hundred_slots() {
+    let names: Vec<String> = (0..150).map(|place| format!("job-{place:03}")).collect();
+    let jobs: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "0 * * * *")).collect();
+    let stage = Stage::with(&jobs).await;
+    let mut watching = stage.board.watch();
+    stage.board.look(24);
+    stage.pass(8).await;
+    assert_eq!(stage.board.look(24).filled, 24);
+    assert_eq!(stage.meter.inspected.load(Ordering::Relaxed), 2 + 23 * 2 + 2, "current; each hour; current once more");
+    let mut hours = Vec::new();
+    while let Ok(patch) = watching.try_recv() {
+        if patch.event == "cells" {
+            let data: Value = serde_json::from_str(&patch.data).unwrap();
+            hours.push(data["hour"].as_str().unwrap().to_owned());
+        }
+    }
+    assert!(hours.windows(2).all(|pair| pair[0] >= pair[1]), "{hours:?}");
+    assert!(hours.len() >= 23, "{hours:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_slot_has_come_to_stands_in_its_hour() {
+    let stage = Stage::with(&[("push", "0 * * * *"), ("daily", "0 3 * * *")]).await;
+    stage.succeed(&slot("push", 14), 1).await;
+    for token in 2..5 {
+        stage.fail(&slot("daily", 14), token).await;
+    }
+    let missed = slot("push", 13);
+    stage.memory.close(&missed, 3, &NodeName::new("a").unwrap()).await.unwrap();
+    let shown = stage.filled().await;
+    assert_eq!(
+        [0, 1, 2].map(|back| cell(&shown, "push", back)),
+        [CellState::Done, CellState::Missed, CellState::Missed]
+    );
+    assert_eq!(cell(&shown, "daily", 11), CellState::Missed, "03:00, which nobody ran");
+    assert_eq!(cell(&shown, "daily", 0), CellState::Failed, "a slot without a tick that somebody ran");
+    assert_eq!(cell(&shown, "daily", 5), CellState::NotDue);
+    let row = shown.row("push").unwrap();
+    assert_eq!(row.view.current.as_ref().unwrap().slot, "2026-11-21T14Z");
+    let oldest = shown.row("push").unwrap().cells[0];
+    assert_eq!(oldest.state, CellState::Missed, "the job was known by then");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_happens_is_shown_within_half_a_second_and_read_in_one_call() {
+    let names: Vec<String> = (0..20).map(|place| format!("job-{place:03}")).collect();
+    let jobs: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "0 * * * *")).collect();
+    let stage = Stage::with(&jobs).await;
+    stage.filled().await;
+    stage.pass_ms(300).await;
+    let before = stage.meter.inspected.load(Ordering::Relaxed);
+    let mut watching = stage.board.watch();
+    for (token, name) in (1..).zip(&names) {
+        stage.succeed(&slot(name, 14), token).await;
+    }
+    stage.pass_ms(450).await;
+    assert_eq!(stage.meter.inspected.load(Ordering::Relaxed), before + 1);
+    assert!(names.iter().all(|name| cell(&stage.board.look(24), name, 0) == CellState::Done));
+    let patch: Arc<Patch> = watching.recv().await.unwrap();
+    let data: Value = serde_json::from_str(&patch.data).unwrap();
+    assert_eq!((patch.event, data["rows"].as_array().unwrap().len()), ("rows", 20));
+    assert_eq!(data["rows"][0]["cells"][0]["state"], "done");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_away_leaves_what_was_known_with_its_age_and_comes_back() {
+    let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    let known = stage.filled().await;
+    stage.meter.down.store(true, Ordering::Relaxed);
+    stage.pass(12).await;
+    let away = stage.board.look(24);
+    assert!(away.store.error.as_ref().unwrap().contains("down"));
+    assert!(matches!(away.concerns[0].what, ConcernKind::StoreAway { .. }));
+    assert_eq!(away.rows.len(), known.rows.len());
+    assert!(away.age().unwrap() >= Duration::from_secs(2), "{:?}", away.age());
+    let calls = stage.calls();
+    stage.pass(20).await;
+    stage.board.look(24);
+    assert!(stage.calls() - calls <= 5, "a store that is away is not pressed");
+    stage.succeed(&slot("push", 14), 1).await;
+    stage.meter.down.store(false, Ordering::Relaxed);
+    stage.pass(7).await;
+    let back = stage.board.look(24);
+    assert_eq!((back.store.error.as_deref(), cell(&back, "push", 0)), (None, CellState::Done));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_is_a_concern_with_how_it_ended_until_it_is_mended() {
+    let stage = Stage::with(&[("push", "0 * * * *"), ("mail", "0 * * * *")]).await;
+    stage.succeed(&slot("mail", 14), 9).await;
+    for token in 1..4 {
+        stage.fail(&slot("push", 14), token).await;
+    }
+    let shown = stage.filled().await;
+    assert_eq!(shown.concerns.len(), 1, "{:?}", shown.concerns);
+    let ConcernKind::Failing { job, slot: key, verdict, fault, trying, .. } = &shown.concerns[0].what else {
+        panic!("{:?}", shown.concerns)
+    };
+    assert_eq!(
+        (job.as_str(), &*key.to_string(), *verdict, *trying),
+        ("push", "2026-11-21T14Z", Verdict::Failed, false)
+    );
+    let fault = fault.as_ref().unwrap();
+    assert_eq!((fault.attempts, fault.exit_code), (3, Some(1)));
+    assert_eq!(fault.last_line.as_deref(), Some("No space left on device \\x1b[2J"), "fit to be shown");
+    stage.memory.reset(&slot("push", 14), &audit()).await.unwrap();
+    stage.succeed(&slot("push", 14), 7).await;
+    stage.pass(11).await;
+    assert!(stage.board.look(24).concerns.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_that_are_lost_or_differ_are_concerns_and_one_that_was_stopped_is_none() {
+    let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    stage.succeed(&slot("push", 14), 1).await;
+    let report = |name: &str, version: &str| NodeReport {
+        version: version.to_owned(),
+        ..NodeReport::new(NodeName::new(name).unwrap(), "i", stage.clock.now().wall)
+    };
+    stage.memory.heartbeat(&report("lost", "0.1.0")).await.unwrap();
+    stage.memory.heartbeat(&NodeReport { stopped: true, ..report("stopped", "0.1.0") }).await.unwrap();
+    stage.board.look(24);
+    stage.pass(25).await;
+    let off = NodeReport { clock_offset_ms: -3_000, ..report("b", "0.2.0") };
+    for report in [report("a", "0.1.0"), off] {
+        stage.memory.heartbeat(&report).await.unwrap();
+    }
+    stage.pass(11).await;
+    let shown = stage.board.look(24);
+    let words: Vec<Value> = shown.concerns.iter().map(|concern| serde_json::to_value(concern).unwrap()).collect();
+    let words: Vec<&str> = words.iter().map(|concern| concern["concern"].as_str().unwrap()).collect();
+    assert_eq!(words, ["node_lost", "clock_off", "versions_differ"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_hour_moves_the_columns_and_a_job_with_many_slots_an_hour_counts_them() {
+    let stage = Stage::with(&[("tick", "* * * * *"), ("push", "0 * * * *")]).await;
+    let done = Slot::parse("tick", "2026-11-21T14:10Z", "2026-11-21T14:11Z").unwrap();
+    stage.succeed(&done, 1).await;
+    let shown = stage.filled().await;
+    let cells = &shown.row("tick").unwrap().cells;
+    assert_eq!((cells[23].done, cells[23].due, cells[23].state), (1, 11, CellState::Missed));
+    assert!(cells[..23].iter().all(|cell| (cell.state, cell.due) == (CellState::Missed, 60)), "{cells:?}");
+    let first = shown.hours[0];
+    stage.pass(50 * 60).await;
+    let next = stage.filled().await;
+    assert_eq!((next.hours.len(), next.hours[0]), (24, first + chrono::TimeDelta::hours(1)));
+    assert_eq!(cell(&next, "push", 0), CellState::Pending);
+    let cells = &next.row("tick").unwrap().cells;
+    assert_eq!((cells[22].done, cells[22].due), (1, 60));
+    assert!(cells[23].due <= 1, "{cells:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_who_comes_back_goes_on_where_it_was_or_begins_anew() {
+    let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    let shown = stage.filled().await;
+    stage.succeed(&slot("push", 14), 1).await;
+    stage.pass(1).await;
+    let (_, since) = stage.board.watch_after(Some(&shown.version));
+    assert!(since.unwrap().iter().any(|patch| patch.event == "rows"));
+    for unknown in ["other-1", "boot-9999999", "boot-x", ""] {
+        assert!(stage.board.watch_after(Some(unknown)).1.is_none(), "{unknown}");
+    }
+    let now = stage.board.look(24);
+    assert_eq!(stage.board.watch_after(Some(&now.version)).1.map(|patches| patches.len()), Some(0));
+    stage.pass(70).await;
+    stage.pass(1).await;
+    assert!(stage.board.watch_after(Some(&now.version)).1.is_none(), "it was forgotten meanwhile");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_was_given_up_is_a_concern() {
+    let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    stage.succeed(&slot("push", 14), 1).await;
+    let spec = JobSpec { notify: vec!["ops".to_owned()], ..(*stage.specs[0]).clone() };
+    stage.board.plan(&[Arc::new(spec)], "c0ffee");
+    let key = MessageKey::new(JobName::new("push").unwrap(), "2026-11-21T13Z missed", "ops").unwrap();
+    let node = NodeName::new("a").unwrap();
+    stage.memory.tell(&key, &node, Token::from_bits(1), Duration::from_secs(60)).await.unwrap();
+    let gave_up = Delivery::GaveUp { error: "410 Gone".to_owned() };
+    stage.memory.told(&key, Token::from_bits(1), &gave_up).await.unwrap();
+    let shown = stage.filled().await;
+    let ConcernKind::Undelivered { job, sink, error } = &shown.concerns[0].what else { panic!("{:?}", shown.concerns) };
+    assert_eq!((job.as_ref().unwrap().as_str(), &**sink, &**error), ("push", "ops", "410 Gone"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_runs_out_is_told_within_a_second_though_nobody_says_so() {
+    // One whose tick was, and one that an operator started before its own.
+    let stage = Stage::with(&[("push", "0 * * * *"), ("long", "59 * * * *")]).await;
+    stage.filled().await;
+    for (job, token) in [("push", 1), ("long", 2)] {
+        stage.claim_for(&slot(job, 14), token, 6).await;
+        stage.pass_ms(500).await;
+        assert_eq!(cell(&stage.board.look(24), job, 0), CellState::Running, "{job}");
+        stage.pass_ms(5_000).await;
+        assert_eq!(cell(&stage.board.look(24), job, 0), CellState::Running, "{job}");
+        stage.pass_ms(1_500).await;
+        assert_eq!(cell(&stage.board.look(24), job, 0), CellState::Retrying, "{job}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_renewed_costs_no_more_than_a_look_for_each_renewal() {
+    let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    stage.filled().await;
+    let lease = stage.claim_for(&slot("push", 14), 1, 6).await;
+    stage.pass(1).await;
+    let before = stage.meter.inspected.load(Ordering::Relaxed);
+    for _ in 0..15 {
+        stage.pass(2).await;
+        stage.memory.renew(&lease).await.unwrap();
+        stage.board.look(24);
+    }
+    stage.pass(1).await;
+    let looks = stage.meter.inspected.load(Ordering::Relaxed) - before;
+    assert!((1..=20).contains(&looks), "{looks} looks at 15 renewals in half a minute");
+    assert_eq!(cell(&stage.board.look(24), "push", 0), CellState::Running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_with_a_slot_each_second_shows_what_those_of_this_hour_have_come_to_the_worst_first() {
+    let stage = Stage::with(&[("tick", "* * * * * *")]).await;
+    let second = |at: i64| {
+        let start = stage.clock.now().wall + chrono::TimeDelta::seconds(at);
+        let name = JobName::new("tick").unwrap();
+        Slot::new(name, start, start + chrono::TimeDelta::seconds(1)).unwrap()
+    };
+    for back in 1..=200 {
+        stage.succeed(&second(-back), u128::from(back.unsigned_abs())).await;
+    }
+    let shown = stage.filled().await;
+    let of = |shown: &Snapshot| shown.row("tick").unwrap().cells[23];
+    let first = of(&shown);
+    assert_eq!(first.state, CellState::Missed, "since somebody looks nobody runs it: {first:?}");
+    assert!(first.done >= 100 && first.due > first.done, "{first:?}");
+    let watching = stage.board.watch();
+    stage.pass(130).await;
+    drop(watching);
+    let later = of(&stage.board.look(24));
+    assert!(later.due >= first.due + 115, "{first:?} {later:?}: those that came meanwhile count");
+    let current = stage.board.look(24).row("tick").unwrap().view.current.clone().unwrap();
+    let age = stage.clock.now().wall - current.start;
+    assert!(age.num_seconds() <= 12, "{age}");
+    for token in 1_000..1_003 {
+        stage.fail(&second(-30), token).await;
+    }
+    stage.pass(1).await;
+    let failed = of(&stage.board.look(24));
+    assert_eq!((failed.state, failed.attempts), (CellState::Failed, 3), "the worst first");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_about_the_cluster_that_waits_for_long_is_a_concern_too() {
+    let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    stage.succeed(&slot("push", 14), 1).await;
+    let key = MessageKey::new(Topic::Cluster, "b silent", "ops").unwrap();
+    let node = NodeName::new("a").unwrap();
+    stage.memory.tell(&key, &node, Token::from_bits(1), Duration::from_secs(60)).await.unwrap();
+    assert!(stage.filled().await.concerns.is_empty(), "it was begun just now");
+    let mut watching = stage.board.watch();
+    stage.pass(6 * 60).await;
+    while watching.try_recv().is_ok() {}
+    let shown = stage.board.look(24);
+    let concern = serde_json::to_value(&shown.concerns[..]).unwrap();
+    assert_eq!((&concern[0]["concern"], &concern[0]["sink"]), (&Value::from("undelivered"), &Value::from("ops")));
+    assert!(concern[0]["job"].is_null(), "{concern}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_over_before_the_job_was_known_is_missed_by_nobody() {
+    // Known since noon of the day before, that is after its last tick.
+    let stage = Stage::with(&[("early", "0 6 20 11 *"), ("push", "0 * * * *")]).await;
+    stage.succeed(&slot("push", 14), 1).await;
+    let shown = stage.filled().await;
+    assert!(shown.row("early").unwrap().view.current.is_none(), "{:?}", shown.row("early"));
+    assert!(shown.row("push").unwrap().view.current.is_some() && shown.concerns.is_empty());
+}

@@ -1,0 +1,372 @@
+//! One job of the board: its newest slots one by one, its older hours as sums, its current slot. Told what was read and what time it is;
+//! reads nothing.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::admin::KnownJob;
+use crate::admin::lookup::is_touched;
+use crate::board::window::{Window, hour_of};
+use crate::board::{CellState, HourCell};
+use crate::clock::later;
+use crate::observe::view::SlotView;
+use crate::slot::{JobLatest, Slot, SlotKey, SlotRecord, SlotState};
+use crate::store::Pause;
+
+/// Slots that are kept one by one, where there are more of them than hours.
+const KEPT: usize = 120;
+/// Slots of one older hour that are looked at, the newest ones.
+pub(super) const OF_AN_HOUR: usize = 60;
+/// Instants are whole seconds.
+const JUST_BEFORE: TimeDelta = TimeDelta::nanoseconds(1);
+
+/// One slot, as it was read.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    state: CellState,
+    attempts: u16,
+    /// It has its verdict: nobody but an operator changes it.
+    settled: bool,
+    /// Seconds from its start to its end, and to its first tick.
+    lasts: u32,
+    tick: u32,
+}
+
+/// A slot that may be the current one.
+#[derive(Clone, Debug)]
+struct Shown {
+    slot: Slot,
+    read: Option<(SlotView, bool)>,
+}
+
+/// One job. See [`super`].
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    pub(super) job: KnownJob,
+    pub(super) latest: JobLatest,
+    pub(super) pause: Option<Pause>,
+    slots: BTreeMap<SlotKey, Seen>,
+    /// Hours whose slots are not kept one by one, by their start.
+    folded: BTreeMap<DateTime<Utc>, HourCell>,
+    shown: Vec<Shown>,
+    /// The current slot before those of now were read.
+    last_shown: Option<SlotView>,
+}
+
+/// Slots that are to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum SlotRange {
+    /// One of those that are kept one by one.
+    One(SlotKey),
+    /// All of an hour that are not.
+    Hour(DateTime<Utc>),
+}
+
+/// When something was read, and by what it is judged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReadAt<'a> {
+    /// The store's clock.
+    pub(super) now: DateTime<Utc>,
+    /// What is older may have been forgotten.
+    pub(super) retention: Duration,
+    pub(super) window: &'a Window,
+}
+
+fn seconds(from: DateTime<Utc>, to: DateTime<Utc>) -> u32 {
+    u32::try_from((to - from).num_seconds()).unwrap_or(0)
+}
+
+impl Line {
+    pub(super) fn new(job: KnownJob) -> Self {
+        let (slots, folded) = (BTreeMap::new(), BTreeMap::new());
+        Self { job, latest: JobLatest::default(), pause: None, slots, folded, shown: Vec::new(), last_shown: None }
+    }
+
+    /// Goes on from what was known of a job of the same name, as far as its slots are the same.
+    pub(super) fn after(self, before: Self) -> Self {
+        let same = |a: &KnownJob, b: &KnownJob| {
+            (&a.entry.schedule, &a.entry.timezone, &a.entry.period)
+                == (&b.entry.schedule, &b.entry.timezone, &b.entry.period)
+        };
+        let kept = Self { latest: before.latest.clone(), pause: before.pause.clone(), ..self };
+        if same(&kept.job, &before.job) { Self { job: kept.job, ..before } } else { kept }
+    }
+
+    /// Knows which slots there are in the window, newest first, as far as it does not know them; and forgets what is before it. `all`:
+    /// also those that are older than what is known. Answers whether it has come to what it knows, or to the window's start.
+    pub(super) fn plan(&mut self, window: &Window, now: DateTime<Utc>, all: bool) -> bool {
+        let schedule = self.job.timetable.schedule().clone();
+        let mut at = self.horizon(window, now);
+        let (mut found, mut met) = (0, true);
+        while let Some(tick) = schedule.last_until(at - JUST_BEFORE) {
+            let Some(slot) = self.job.timetable.slot_of(tick).filter(|_| tick >= window.start()) else { break };
+            let first = schedule.next_after(slot.start() - JUST_BEFORE).unwrap_or(tick);
+            found += 1;
+            met = found <= window.kept(KEPT);
+            if (!all && self.slots.contains_key(&slot.key())) || !met {
+                break;
+            }
+            at = slot.start();
+            self.slots.entry(slot.key()).or_insert(Seen {
+                state: CellState::NotRead,
+                attempts: 0,
+                settled: false,
+                lasts: seconds(slot.start(), slot.end()),
+                tick: seconds(slot.start(), first),
+            });
+        }
+        self.fold(window);
+        self.fill_up(window);
+        met
+    }
+
+    /// The end of the next slot that has a tick to come: of a job with a slot each second, those of the whole hour would leave no room for
+    /// those that were.
+    fn horizon(&self, window: &Window, now: DateTime<Utc>) -> DateTime<Utc> {
+        let next = self.job.timetable.schedule().next_after(now).and_then(|tick| self.job.timetable.slot_of(tick));
+        next.map_or(window.end(), |slot| slot.end().min(window.end()))
+    }
+
+    /// Knows the slots that have come since the newest that is known. Answers which are to be read: until then they are not shown.
+    fn go_on(&mut self, window: &Window, now: DateTime<Utc>) -> Vec<SlotRange> {
+        let newest = self.slots.last_key_value().map(|(key, seen)| (*key, seen.first(*key)));
+        if newest.is_some_and(|(_, first)| first > now) {
+            return Vec::new();
+        }
+        let met = self.plan(window, now, false);
+        let mut wanted = Vec::new();
+        for (key, seen) in self.slots.iter_mut().rev() {
+            if newest.is_some_and(|(newest, _)| *key <= newest) || seen.state != CellState::NotRead {
+                break;
+            }
+            seen.state = CellState::NotDue;
+            wanted.extend((seen.first(*key) <= now).then_some(SlotRange::One(*key)));
+        }
+        // Between what was known and the oldest that is kept now there may be more, of which a sum is read.
+        let gap =
+            window.hours().iter().filter(|hour| !met && newest.is_some_and(|(key, _)| **hour >= hour_of(key.start())));
+        wanted.extend(gap.map(|hour| SlotRange::Hour(*hour)));
+        wanted
+    }
+
+    /// Keeps no more than it may: the oldest become sums.
+    fn fold(&mut self, window: &Window) {
+        let most = window.kept(KEPT);
+        while self.slots.len() > most {
+            let Some((key, seen)) = self.slots.pop_first() else { break };
+            self.folded.entry(seen.hour(key)).or_default().add(seen.state, seen.attempts);
+        }
+        self.slots.retain(|key, seen| later(key.start(), Duration::from_secs(seen.tick.into())) >= window.start());
+        self.folded = self.folded.split_off(&window.start());
+    }
+
+    /// What is before the slots that are kept: whether there is something to be read in each hour.
+    fn fill_up(&mut self, window: &Window) {
+        let Some((key, seen)) = self.slots.first_key_value() else { return };
+        if self.slots.len() < window.kept(KEPT) {
+            return;
+        }
+        let oldest = seen.first(*key);
+        for hour in window.hours().iter().filter(|hour| **hour < oldest) {
+            let end = oldest.min(*hour + TimeDelta::hours(1));
+            let ticks = self.job.timetable.schedule().next_after(*hour - JUST_BEFORE).is_some_and(|tick| tick < end);
+            let unread = HourCell { state: CellState::NotRead, ..HourCell::default() };
+            self.folded.entry(*hour).or_insert(if ticks { unread } else { HourCell::default() });
+        }
+    }
+
+    /// When it is late, or was: its last success, or when it was first known, and `alert_after`.
+    pub(super) fn late_since(&self) -> Option<DateTime<Utc>> {
+        let after = self.job.spec.as_ref()?.alert_after?;
+        let done = self.latest.success.map(|success| success.at);
+        Some(later(done.or(self.job.known_since)?, after))
+    }
+
+    /// Which slots may be the current one. Keeps what was read of those that stay, and what was shown until the others are read.
+    pub(super) fn choose(&mut self, now: DateTime<Utc>) {
+        self.last_shown = self.current().cloned();
+        let before = std::mem::take(&mut self.shown);
+        let known = |slot: &Slot| before.iter().find(|shown| shown.slot == *slot).and_then(|shown| shown.read.clone());
+        self.shown = self.job.current(now).into_iter().map(|slot| Shown { read: known(&slot), slot }).collect();
+    }
+
+    /// Takes what was read of a slot.
+    pub(super) fn take(&mut self, record: &SlotRecord, at: ReadAt<'_>) {
+        let key = record.slot.key();
+        let (state, attempts) = self.judge(record, at);
+        if let Some(seen) = self.slots.get_mut(&key) {
+            (seen.state, seen.attempts) = (state, attempts);
+            seen.settled = record.verdict.is_some();
+        } else if is_touched(record) && self.is_kept(key) && at.window.place(hour_of(key.start())).is_some() {
+            // Somebody ran a slot that has no tick.
+            let lasts = seconds(record.slot.start(), record.slot.end());
+            self.slots.insert(key, Seen { state, attempts, settled: record.verdict.is_some(), lasts, tick: 0 });
+        }
+        let max_attempts = self.job.entry.max_attempts;
+        if let Some(shown) = self.shown.iter_mut().find(|shown| shown.slot.key() == key) {
+            shown.read = Some((SlotView::of(record, at.now, max_attempts), is_touched(record)));
+        }
+    }
+
+    /// Takes what was read of all the slots of an older hour.
+    pub(super) fn take_hour(&mut self, hour: DateTime<Utc>, records: &[SlotRecord], at: ReadAt<'_>) {
+        let mut sum = HourCell::default();
+        for record in records {
+            let (state, attempts) = self.judge(record, at);
+            sum.add(state, attempts);
+        }
+        self.folded.insert(hour, sum);
+    }
+
+    fn judge(&self, record: &SlotRecord, at: ReadAt<'_>) -> (CellState, u16) {
+        let now = at.now;
+        let slot = &record.slot;
+        let attempts = u16::try_from(record.used()).unwrap_or(u16::MAX);
+        if !is_touched(record) {
+            let tick = self.job.timetable.schedule().next_after(slot.start() - JUST_BEFORE);
+            if tick.is_some_and(|tick| tick > now && tick < slot.end()) {
+                return (CellState::NotDue, 0);
+            }
+            let known = self.job.known_since.is_some_and(|since| since < slot.end());
+            let nobodys = !self.job.entry.enabled || self.job.is_nobodys(slot.start());
+            if !known || nobodys || later(slot.end(), at.retention) < now {
+                return (CellState::Unknown, 0);
+            }
+        }
+        let state = match record.state(now, self.job.entry.max_attempts) {
+            SlotState::Pending => CellState::Pending,
+            SlotState::Running => CellState::Running,
+            SlotState::Retrying => CellState::Retrying,
+            SlotState::Done => CellState::Done,
+            SlotState::Failed => CellState::Failed,
+            SlotState::Missed => CellState::Missed,
+            SlotState::Skipped => CellState::Skipped,
+        };
+        (state, attempts)
+    }
+
+    /// One for each hour of the window.
+    pub(super) fn cells(&self, window: &Window) -> Vec<HourCell> {
+        let mut cells = vec![HourCell::default(); window.hours().len()];
+        for (hour, sum) in &self.folded {
+            if let Some(cell) = window.place(*hour).and_then(|place| cells.get_mut(place)) {
+                cell.join(sum);
+            }
+        }
+        for (key, seen) in &self.slots {
+            if let Some(cell) = window.place(seen.hour(*key)).and_then(|place| cells.get_mut(place)) {
+                cell.add(seen.state, seen.attempts);
+            }
+        }
+        cells
+    }
+
+    /// The current slot, once every slot that it may be was read; until then the one before.
+    pub(super) fn current(&self) -> Option<&SlotView> {
+        if self.shown.iter().any(|shown| shown.read.is_none()) {
+            return self.last_shown.as_ref();
+        }
+        let touched = self.shown.iter().find(|shown| shown.read.as_ref().is_some_and(|(_, touched)| *touched));
+        let shown = touched.or(self.shown.last())?;
+        // What was over before anybody knew the job nobody missed.
+        let known = |view: &SlotView| self.job.known_since.is_some_and(|since| since < view.end);
+        let counts = |view: &SlotView| !self.job.orphaned && (view.state != SlotState::Missed || known(view));
+        shown.read.as_ref().filter(|(view, touched)| *touched || counts(view)).map(|(view, _)| view)
+    }
+
+    /// The current slots that are still to be read.
+    pub(super) fn unread_current(&self) -> impl Iterator<Item = SlotRange> {
+        let unread = self.shown.iter().filter(|shown| shown.read.is_none());
+        unread.map(|shown| SlotRange::One(shown.slot.key()))
+    }
+
+    /// The current slots, read or not; `open`: without those that have their verdict.
+    pub(super) fn current_slots(&self, open: bool) -> impl Iterator<Item = SlotRange> {
+        let settled = |shown: &&Shown| shown.read.as_ref().is_some_and(|(view, _)| view.verdict.is_some());
+        self.shown.iter().filter(move |shown| !open || !settled(shown)).map(|shown| SlotRange::One(shown.slot.key()))
+    }
+
+    /// What is to be read of an hour that nobody has looked at.
+    pub(super) fn unread(&self, hour: DateTime<Utc>, now: DateTime<Utc>) -> Vec<SlotRange> {
+        let of_hour = self.slots.iter().filter(|(key, seen)| seen.hour(**key) == hour);
+        let unread = of_hour.filter(|(key, seen)| seen.state == CellState::NotRead && seen.first(**key) <= now);
+        let unread = unread.map(|(key, _)| SlotRange::One(*key));
+        let sum = self.folded.get(&hour).filter(|cell| cell.state == CellState::NotRead);
+        unread.chain(sum.map(|_| SlotRange::Hour(hour))).collect()
+    }
+
+    /// Slots that may have become something else without anybody saying so: due, or begun before, and without a verdict. Newest first.
+    pub(super) fn unsettled(&self) -> impl Iterator<Item = SlotRange> {
+        let idle = |seen: &Seen| matches!(seen.state, CellState::Unknown | CellState::NotRead | CellState::NotDue);
+        let open = self.slots.iter().rev().filter(move |(_, seen)| !seen.settled && !idle(seen));
+        let going = |sum: &HourCell| matches!(sum.state, CellState::Running | CellState::Retrying | CellState::Pending);
+        let sums = self.folded.iter().rev().filter(move |(_, sum)| going(sum));
+        open.map(|(key, _)| SlotRange::One(*key)).chain(sums.map(|(hour, _)| SlotRange::Hour(*hour)))
+    }
+
+    /// What is to be read when something happened at the slot; nothing where it is not shown.
+    pub(super) fn span_of(&self, key: SlotKey) -> Option<SlotRange> {
+        if self.is_kept(key) || self.shown.iter().any(|shown| shown.slot.key() == key) {
+            return Some(SlotRange::One(key));
+        }
+        let hour = hour_of(key.start());
+        self.folded.contains_key(&hour).then_some(SlotRange::Hour(hour))
+    }
+
+    /// Whether slots of this age are kept one by one.
+    fn is_kept(&self, key: SlotKey) -> bool {
+        self.folded.is_empty() || self.slots.first_key_value().is_none_or(|(oldest, _)| *oldest <= key)
+    }
+
+    /// The slots of a span, newest first.
+    pub(super) fn slots_of(&self, span: SlotRange) -> Vec<Slot> {
+        match span {
+            SlotRange::One(key) => {
+                let end = self.slots.get(&key).map(|seen| later(key.start(), Duration::from_secs(seen.lasts.into())));
+                let known = end.and_then(|end| Slot::new(self.job.entry.name.clone(), key.start(), end).ok());
+                known.or_else(|| self.job.timetable.slot_with_key(key)).into_iter().collect()
+            }
+            SlotRange::Hour(hour) => {
+                let (timetable, kept) = (&self.job.timetable, self.slots.first_key_value().map(|(key, _)| *key));
+                let mut at = hour + TimeDelta::hours(1);
+                let older = std::iter::from_fn(|| {
+                    let tick = timetable.schedule().last_until(at - JUST_BEFORE).filter(|tick| *tick >= hour)?;
+                    let slot = timetable.slot_of(tick)?;
+                    at = slot.start();
+                    Some(slot)
+                });
+                older.filter(|slot| kept.is_none_or(|kept| slot.key() < kept)).take(OF_AN_HOUR).collect()
+            }
+        }
+    }
+
+    /// What has become due since it was looked at is waited for from now on. Answers which slots have come, to be read.
+    pub(super) fn pass(&mut self, window: &Window, now: DateTime<Utc>) -> Vec<SlotRange> {
+        for (key, seen) in &mut self.slots {
+            if seen.state == CellState::NotDue && seen.first(*key) <= now {
+                seen.state = CellState::Pending;
+            } else if seen.state == CellState::NotRead && seen.first(*key) > now {
+                seen.state = CellState::NotDue;
+            }
+        }
+        if self.shown.iter().all(|shown| shown.slot.end() <= now) {
+            self.choose(now);
+        }
+        let mut wanted = self.go_on(window, now);
+        wanted.extend(self.unread_current());
+        wanted
+    }
+}
+
+impl Seen {
+    fn first(&self, key: SlotKey) -> DateTime<Utc> {
+        later(key.start(), Duration::from_secs(self.tick.into()))
+    }
+
+    /// The hour in which it is shown: that of its first tick.
+    fn hour(&self, key: SlotKey) -> DateTime<Utc> {
+        hour_of(self.first(key))
+    }
+}

@@ -1,0 +1,16 @@
+//! `cronward run` at work: a node, what runs beside it, and what people and programs tell it.
+
+#[cfg(feature = "notify")]
+mod messages;
+#[cfg(feature = "http")]
+mod port;
+mod reload;
+mod service_manager;
+mod services;
+mod signals;
+mod start;
+mod surroundings;
+
+#[cfg(feature = "http")]
+pub(crate) use port::Serving;
+pub(crate) use start::{Settings, start};

@@ -1,0 +1,128 @@
+//! What a node does when an operator asks it to run a slot now.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::{Clock, ManualClock, Now};
+use crate::job::{JobSpec, Program};
+use crate::machine::End;
+use crate::node::action::{Action, Start};
+use crate::node::machine::NodeMachine;
+use crate::node::plan::{Identity, Plan, Upkeep};
+use crate::node::{TriggerRefusal, TriggerRequest};
+use crate::slot::{Audit, Period, Slot, Trigger};
+
+fn now() -> Now {
+    ManualClock::at("2026-11-21T14:10:00Z".parse().unwrap()).now()
+}
+
+/// An hourly job that was changed so.
+fn job(name: &str, change: impl FnOnce(&mut JobSpec)) -> JobSpec {
+    let mut spec = JobSpec::new(name.parse().unwrap(), "30 * * * *", Program::Direct(vec!["true".to_owned()]));
+    change(&mut spec);
+    spec
+}
+
+/// A node in zone x that has this job in its file.
+fn node(spec: JobSpec) -> NodeMachine {
+    let identity = Identity {
+        name: "a".parse().unwrap(),
+        instance: "i1".to_owned(),
+        labels: BTreeMap::from([("zone".to_owned(), "x".to_owned())]),
+        started_at: now().wall,
+    };
+    let upkeep = Upkeep { heartbeat: Duration::from_secs(10), purges: false, hints: true };
+    let plan = Plan { jobs: vec![Arc::new(spec)], ..Plan::default() };
+    let mut machine = NodeMachine::new(identity, upkeep, plan, now()).unwrap();
+    starts(&mut machine);
+    machine
+}
+
+fn hourly() -> NodeMachine {
+    node(job("a", |_| ()))
+}
+
+fn in_zone(zone: &str) -> impl FnOnce(&mut JobSpec) {
+    move |spec| drop(spec.only_on.insert("zone".to_owned(), zone.to_owned()))
+}
+
+fn slot(key: &str, end: &str) -> Slot {
+    Slot::parse("a", key, end).unwrap()
+}
+
+fn current() -> Slot {
+    slot("2026-11-21T14Z", "2026-11-21T15Z")
+}
+
+fn previous() -> Slot {
+    slot("2026-11-21T13Z", "2026-11-21T14Z")
+}
+
+fn audit() -> Audit {
+    let text = |text: &str| text.to_owned();
+    Audit { verb: text("trigger"), who: text("ana"), host: text("a, http from ::1"), why: text("now"), at: now().wall }
+}
+
+fn starts(machine: &mut NodeMachine) -> Vec<Start> {
+    let actions = std::iter::from_fn(|| machine.poll_action());
+    actions.filter_map(|action| if let Action::Start(start) = action { Some(start) } else { None }).collect()
+}
+
+fn ask(machine: &mut NodeMachine, slot: Slot, past: bool) -> Result<Vec<Start>, TriggerRefusal> {
+    machine.handle_trigger(now(), TriggerRequest { slot, past, audit: audit() })?;
+    Ok(starts(machine))
+}
+
+#[test]
+fn a_slot_that_is_asked_for_is_driven_at_once_with_who_asked() {
+    let mut machine = hourly();
+    let start = ask(&mut machine, current(), false).unwrap().pop().unwrap();
+    assert_eq!((&start.slot, start.trigger, start.past), (&current(), Trigger::Manual, false));
+    assert_eq!((start.scheduled_at, start.audit), (now().wall, Some(audit())));
+}
+
+#[test]
+fn a_slot_that_has_ended_is_run_only_where_that_was_asked_for() {
+    let mut machine = hourly();
+    assert_eq!(ask(&mut machine, previous(), false).unwrap_err(), TriggerRefusal::Over);
+    let start = ask(&mut machine, previous(), true).unwrap().pop().unwrap();
+    assert_eq!((start.slot, start.past), (previous(), true));
+    let next = slot("2026-11-21T15Z", "2026-11-21T16Z");
+    assert_eq!(ask(&mut machine, next, true).unwrap_err(), TriggerRefusal::Early);
+}
+
+#[test]
+fn a_node_that_may_not_run_the_slot_says_so_and_that_another_may() {
+    for (spec, wanted) in [
+        (job("b", |_| ()), TriggerRefusal::NotInFile),
+        (job("a", in_zone("y")), TriggerRefusal::OtherNodes),
+        (job("a", |spec| spec.period = Period::Day), TriggerRefusal::NoSuchSlot),
+    ] {
+        let refusal = ask(&mut node(spec), current(), false).unwrap_err();
+        assert!(refusal == wanted && refusal.is_of_this_node(), "{refusal:?}");
+    }
+    assert!(ask(&mut node(job("a", in_zone("x"))), current(), false).is_ok());
+}
+
+#[test]
+fn a_job_that_is_disabled_runs_when_it_is_asked_for() {
+    let mut machine = node(job("a", |spec| spec.enabled = false));
+    assert_eq!(ask(&mut machine, current(), false).unwrap().len(), 1);
+}
+
+#[test]
+fn a_slot_that_is_driven_is_not_driven_twice_and_one_that_has_ended_here_is_driven_again() {
+    let mut machine = hourly();
+    let start = ask(&mut machine, current(), false).unwrap().pop().unwrap();
+    assert_eq!(ask(&mut machine, current(), false).unwrap_err(), TriggerRefusal::Driven);
+    machine.handle_end(now(), start.slot, start.id, start.scheduled_at, End::Exhausted);
+    assert_eq!(ask(&mut machine, current(), false).unwrap().len(), 1);
+}
+
+#[test]
+fn a_node_that_leaves_begins_nothing_that_is_asked_for() {
+    let mut machine = hourly();
+    machine.handle_shutdown(now(), Duration::from_secs(60));
+    assert_eq!(ask(&mut machine, current(), false).unwrap_err(), TriggerRefusal::Leaving);
+}

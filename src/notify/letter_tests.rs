@@ -1,0 +1,175 @@
+//! What people read, in both languages, and what programs get.
+
+use std::time::Duration;
+
+use super::*;
+use crate::config::{Lang, SPREAD, SecretText, SinkTarget, WebForm};
+use crate::job::Program;
+use crate::slot::{Mark, Outcome, Slot, SlotKey, Token, Trigger};
+
+fn job() -> JobName {
+    JobName::new("billing").unwrap()
+}
+
+fn slot() -> Slot {
+    Slot::parse("billing", "2026-11-21T14Z", "2026-11-21T15Z").unwrap()
+}
+
+fn now() -> DateTime<Utc> {
+    "2026-11-21T14:05:00Z".parse().unwrap()
+}
+
+fn sender() -> Sender {
+    Sender {
+        namespace: Namespace::new("prod").unwrap(),
+        node: NodeName::new("a").unwrap(),
+        page: Some("https://cron.example/ops/".to_owned()),
+    }
+}
+
+fn sink(lang: Lang) -> SinkConfig {
+    SinkConfig {
+        target: SinkTarget::Web { form: WebForm::Slack, url: SecretText::Here(String::new()), secret_file: None },
+        lang,
+        events: NoticeKind::USUAL.into(),
+        remind_after: None,
+        output: true,
+        title: None,
+        footer: None,
+        spread: SPREAD,
+    }
+}
+
+fn run(attempt: u32, node: &str) -> RunRecord {
+    RunRecord {
+        attempt,
+        token: Token::from_bits(u128::from(attempt)),
+        node: NodeName::new(node).unwrap(),
+        trigger: Trigger::Schedule,
+        claimed_at: now(),
+        started_at: Some(now()),
+        ended_at: Some(now()),
+        duration_ms: Some(5),
+        outcome: Some(Outcome::Failure),
+        exit_code: Some(1),
+        signal: None,
+        message: None,
+        output: None,
+    }
+}
+
+fn item(kind: NoticeKind) -> LetterItem {
+    let mut spec = JobSpec::new(job(), "0 * * * *", Program::Direct(vec!["true".to_owned()]));
+    (spec.owner, spec.runbook) = (Some("billing team".to_owned()), Some("https://wiki.example/billing".to_owned()));
+    spec.alert_after = Some(Duration::from_secs(3 * 3_600));
+    let notice = Notice::of_slot(kind, &job(), slot().key());
+    let mut record = SlotRecord::untouched(slot());
+    (record.attempts, record.runs) = (3, vec![run(1, "a"), run(2, "b"), run(3, "c")]);
+    let text = "one\ntwo\nthree\nfour\n\x1b[2Jfive\n\nsix\n".to_owned();
+    let output = Some(OutputTail { text, dropped_bytes: 0 });
+    let known = Particulars { spec: Some(Arc::new(spec)), record: Some(record), output };
+    LetterItem { key: notice.key("ops").unwrap(), notice, known }
+}
+
+fn letter(kind: NoticeKind, lang: Lang) -> Letter {
+    Letter::of(&item(kind), &sender(), &sink(lang), now())
+}
+
+#[test]
+fn the_sentence_comes_first_then_the_output_whose_it_is_and_what_mends_it() {
+    let text = letter(NoticeKind::Failed, Lang::En).text();
+    assert_eq!(
+        text,
+        "billing@2026-11-21T14Z failed: 3 of 3 attempts on a, b, c; exit 1\n\
+         Last lines of the output:\n  two\n  three\n  four\n  \\x1b[2Jfive\n  six\n\
+         Owner: billing team\nRunbook: https://wiki.example/billing\n\
+         Page: https://cron.example/ops/jobs/billing/2026-11-21T14Z\n\
+         To run it again: cronward reset billing@2026-11-21T14Z"
+    );
+}
+
+#[test]
+fn it_is_said_in_chinese_too() {
+    let letter = letter(NoticeKind::Failed, Lang::Zh);
+    assert_eq!(letter.title, "billing@2026-11-21T14Z 失败\u{ff1a}在 a, b, c 上用完 3/3 次尝试\u{ff1b}退出码 1");
+    assert!(letter.lines.contains(&"负责人\u{ff1a}billing team".to_owned()), "{:?}", letter.lines);
+}
+
+#[test]
+fn every_kind_has_a_sentence_in_which_nothing_is_left_open() {
+    for lang in [Lang::En, Lang::Zh] {
+        for (word, kind) in NoticeKind::ALL {
+            let mut item = item(kind);
+            (item.notice.number, item.notice.stamp) = (Some(2), Some(now()));
+            item.notice.about = Some(NodeName::new("b").unwrap());
+            let title = Letter::of(&item, &sender(), &sink(lang), now()).title;
+            assert!(
+                !title.contains(['{', '}', '?']) && !title.contains("  ") && !title.ends_with(' '),
+                "{word}: {title}"
+            );
+        }
+    }
+}
+
+#[test]
+fn of_a_store_that_does_not_answer_the_failure_is_told_all_the_same() {
+    let mut item = item(NoticeKind::Failed);
+    (item.known.record, item.known.output) = (None, None);
+    let letter = Letter::of(&item, &sender(), &sink(Lang::En), now());
+    assert_eq!(letter.title, "billing@2026-11-21T14Z failed: no attempt is left");
+}
+
+#[test]
+fn without_output_nothing_of_it_is_in_the_text_nor_in_the_json() {
+    let quiet = SinkConfig { output: false, ..sink(Lang::En) };
+    let letter = Letter::of(&item(NoticeKind::Failed), &sender(), &quiet, now());
+    assert!(!letter.text().contains("three") && !letter.json.to_string().contains("three"), "{letter:?}");
+    assert!(letter.ping.unwrap().output.is_empty());
+}
+
+#[test]
+fn slots_that_were_missed_in_a_row_are_one_sentence() {
+    let mut item = item(NoticeKind::Missed);
+    (item.notice.slots, item.notice.first) = (5, "2026-11-21T10Z".parse::<SlotKey>().ok());
+    let letter = Letter::of(&item, &sender(), &sink(Lang::En), now());
+    assert!(
+        letter.title.starts_with("billing: 5 slots from 2026-11-21T10Z to 2026-11-21T14Z were missed"),
+        "{}",
+        letter.title
+    );
+}
+
+#[test]
+fn a_digest_says_how_many_of_what_and_names_twenty() {
+    let items: Vec<LetterItem> =
+        std::iter::repeat_n(item(NoticeKind::Failed), 24).chain([item(NoticeKind::Missed)]).collect();
+    let named =
+        SinkConfig { title: Some("[prod]".to_owned()), footer: Some("on call: ana".to_owned()), ..sink(Lang::En) };
+    let letter = Letter::digest(&items, &sender(), &named, now());
+    assert_eq!(letter.title, "[prod] 25 events: 24 failed, 1 missed");
+    assert_eq!((letter.lines.len(), &*letter.lines[20]), (23, "and 5 more"));
+    assert_eq!(letter.lines.last().unwrap(), "on call: ana");
+    assert_eq!(letter.json["data"]["events"].as_array().unwrap().len(), 25);
+}
+
+#[test]
+fn programs_get_the_event_the_slot_and_the_links_and_no_token_of_a_lease() {
+    let mut item = item(NoticeKind::Overlap);
+    let record = item.known.record.as_mut().unwrap();
+    let by = crate::slot::Holder { node: NodeName::new("c").unwrap(), attempt: 3 };
+    record.mark = Mark::Leased { by, token: Token::from_bits(0xfeed), remaining: Duration::from_secs(9) };
+    let json = Letter::of(&item, &sender(), &sink(Lang::En), now()).json;
+    assert_eq!((json["type"].as_str(), json["timestamp"].as_str()), (Some("overlap"), Some("2026-11-21T14:05:00Z")));
+    let data = &json["data"];
+    assert_eq!((data["job"].as_str(), data["slot"].as_str()), (Some("billing"), Some("2026-11-21T14Z")));
+    assert_eq!(data["url"], "https://cron.example/ops/jobs/billing/2026-11-21T14Z");
+    assert_eq!((&data["state"]["state"], &data["state"]["lease"]["node"]), (&json!("running"), &json!("c")));
+    assert!(!json.to_string().contains("feed"), "{json}");
+}
+
+#[test]
+fn a_text_is_cut_between_characters() {
+    assert_eq!(shortened("错错错", 9), "错错错");
+    assert_eq!(shortened("错错错错", 9), "错错…");
+    assert_eq!(shortened("错错", 3), "…");
+}

@@ -1,0 +1,335 @@
+//! What each receiver gets, byte by byte where it is signed, and what each of its answers means. The receivers are real: axum on
+//! loopback, and sockets that hang or break.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpListener;
+
+use std::time::Duration;
+
+use super::*;
+use crate::config::{Lang, MailConfig, MailTls, SecretText};
+use crate::event::NoticeKind;
+use crate::exec::Output;
+use crate::job::{JobName, Program};
+use crate::notify::letter::Ping;
+use crate::notify::sinks::secrets::{signature, webhook_key};
+use crate::notify::trial::use_ring;
+
+/// What a receiver got.
+#[derive(Clone, Debug)]
+struct Got {
+    uri: String,
+    headers: HeaderMap,
+    body: String,
+}
+
+type Inbox = Arc<Mutex<Vec<Got>>>;
+
+/// A receiver that answers like this: its address, and what it gets.
+async fn receiver(code: u16, headers: &'static [(&'static str, &'static str)], body: &'static str) -> (String, Inbox) {
+    let inbox = Inbox::default();
+    let take = move |State(inbox): State<Inbox>, uri: Uri, got: HeaderMap, text: Bytes| async move {
+        let body_got = String::from_utf8_lossy(&text).into_owned();
+        inbox.lock().unwrap().push(Got { uri: uri.to_string(), headers: got, body: body_got });
+        let mut response: Response = (StatusCode::from_u16(code).unwrap(), body).into_response();
+        for (name, value) in headers {
+            response.headers_mut().insert(*name, value.parse().unwrap());
+        }
+        response
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let app = Router::new().fallback(take).with_state(Arc::clone(&inbox));
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    (format!("http://{address}/robot/hunter2-key"), inbox)
+}
+
+fn letter() -> Letter {
+    Letter {
+        id: "0123456789abcdef0123456789abcdef".to_owned(),
+        at: "2026-11-21T14:05:00Z".parse().unwrap(),
+        kind: "failed",
+        title: "billing@2026-11-21T14Z failed".to_owned(),
+        lines: vec!["<b> & disk full".to_owned()],
+        json: json!({ "type": "failed" }),
+        ping: None,
+        job: Some(JobName::new("billing").unwrap()),
+        slot: Some("2026-11-21T14Z".to_owned()),
+    }
+}
+
+fn config(target: SinkTarget) -> SinkConfig {
+    SinkConfig {
+        target,
+        lang: Lang::En,
+        events: BTreeSet::new(),
+        remind_after: None,
+        output: true,
+        title: None,
+        footer: None,
+        spread: Duration::ZERO,
+    }
+}
+
+fn web(form: WebForm, url: &str, secret: Option<&str>) -> Sink {
+    let config = config(SinkTarget::Web { form, url: SecretText::Here(url.to_owned()), secret_file: None });
+    let access = SinkAccess::of(url, secret.map(str::to_owned)).unwrap();
+    Sink { name: "ops".to_owned(), config, access }
+}
+
+fn ways() -> Ways {
+    use_ring();
+    Ways::new(Launcher::new("/proc/self/exe".into(), Output::Capture), "prod".to_owned())
+}
+
+async fn send(form: WebForm, url: &str, secret: Option<&str>) -> Receipt {
+    web(form, url, secret).send(&letter(), &ways()).await
+}
+
+fn only(inbox: &Inbox) -> Got {
+    let got = inbox.lock().unwrap().clone();
+    assert_eq!(got.len(), 1, "{got:?}");
+    got[0].clone()
+}
+
+fn body(got: &Got) -> Value {
+    serde_json::from_str(&got.body).unwrap()
+}
+
+#[test]
+fn the_signature_is_that_of_the_standards_own_example() {
+    // The example of the Standard Webhooks specification; python3's hmac gives the same.
+    let key = webhook_key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
+    let signed = b"msg_p5jXN8AQM9LWM0D4loKWxJek.1614265330.{\"test\": 2432232314}";
+    assert_eq!(signature(&key, signed).unwrap(), "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+    assert_eq!(webhook_key("plain").unwrap(), b"plain");
+    assert!(!webhook_key("whsec_hunter2!").unwrap_err().contains("hunter2"));
+}
+
+#[tokio::test]
+async fn a_webhook_has_its_identity_its_time_and_a_signature_of_both_and_the_body() {
+    let (url, inbox) = receiver(204, &[], "").await;
+    assert_eq!(send(WebForm::Webhook, &url, Some("secret")).await, Receipt::Taken("204 No Content".to_owned()));
+    let got = only(&inbox);
+    let header = |name: &str| got.headers[name].to_str().unwrap().to_owned();
+    assert_eq!((header("webhook-id"), header("webhook-timestamp")), (letter().id, "1795269900".to_owned()));
+    let signed = format!("{}.1795269900.{}", letter().id, got.body);
+    assert_eq!(header("webhook-signature"), format!("v1,{}", signature(b"secret", signed.as_bytes()).unwrap()));
+    assert_eq!((header("content-type").as_str(), body(&got)), ("application/json", json!({ "type": "failed" })));
+}
+
+#[tokio::test]
+async fn slack_gets_text_in_which_nothing_is_a_link_or_a_mention() {
+    let (url, inbox) = receiver(200, &[], "ok").await;
+    assert_eq!(send(WebForm::Slack, &url, None).await, Receipt::Taken("200 OK: ok".to_owned()));
+    let text = "billing@2026-11-21T14Z failed\n&lt;b&gt; &amp; disk full";
+    assert_eq!(body(&only(&inbox)), json!({ "text": text }));
+}
+
+#[tokio::test]
+async fn dingtalk_is_signed_in_its_url_with_the_secret_as_the_key() {
+    let (url, inbox) = receiver(200, &[], "{\"errcode\":0,\"errmsg\":\"ok\"}").await;
+    let url = format!("{url}?access_token=abc");
+    assert!(matches!(send(WebForm::DingTalk, &url, Some("SECx")).await, Receipt::Taken(_)));
+    let got = only(&inbox);
+    // python3: base64.b64encode(hmac.new(b"SECx", b"1795269900000\nSECx", hashlib.sha256).digest())
+    let sign: String = url::form_urlencoded::byte_serialize(b"p40aaTkj07IrBG4f9XCdyWNp6c2VHl8XGZEgBU6XMNM=").collect();
+    let query = format!("access_token=abc&timestamp=1795269900000&sign={sign}");
+    assert_eq!(got.uri.split_once('?').unwrap().1, query);
+    assert_eq!(body(&got)["text"]["content"], letter().text());
+}
+
+#[tokio::test]
+async fn feishu_is_signed_in_its_body_with_time_and_secret_as_the_key_of_nothing() {
+    let (url, inbox) = receiver(200, &[], "{\"code\":0,\"msg\":\"success\"}").await;
+    assert!(matches!(send(WebForm::Feishu, &url, Some("SECx")).await, Receipt::Taken(_)));
+    let body = body(&only(&inbox));
+    // python3: base64.b64encode(hmac.new(b"1795269900\nSECx", b"", hashlib.sha256).digest())
+    let wanted = json!({
+        "timestamp": "1795269900", "sign": "KPdUNfGqfpq8HqBT8fkUsSFf32D9wP7N6RMGV7XKcdo=", "msg_type": "text", "content": { "text": letter().text() },
+    });
+    assert_eq!(body, wanted);
+}
+
+#[tokio::test]
+async fn wecom_gets_no_more_bytes_than_it_takes_cut_between_characters() {
+    let (url, inbox) = receiver(200, &[], "{\"errcode\":0}").await;
+    let long = Letter { lines: vec!["错".repeat(3_000)], ..letter() };
+    let answer = web(WebForm::WeCom, &url, None).send(&long, &ways()).await;
+    assert!(matches!(answer, Receipt::Taken(_)));
+    let content = body(&only(&inbox))["text"]["content"].as_str().unwrap().to_owned();
+    assert!(content.len() <= 2_048 && content.len() > 2_040 && content.ends_with("错…"), "{}", content.len());
+}
+
+#[tokio::test]
+async fn a_robot_that_answers_200_with_a_code_has_taken_nothing() {
+    for (form, answer, after) in [
+        (WebForm::DingTalk, "{\"errcode\":130101,\"errmsg\":\"too fast\"}", Some(600)),
+        (WebForm::DingTalk, "{\"errcode\":310000,\"errmsg\":\"sign not match\"}", None),
+        (WebForm::Feishu, "{\"code\":11232,\"msg\":\"frequency limited\"}", Some(60)),
+        (WebForm::Feishu, "{\"code\":19021,\"msg\":\"sign match fail\"}", None),
+        (WebForm::WeCom, "{\"errcode\":45009,\"errmsg\":\"limit\"}", Some(60)),
+        (WebForm::WeCom, "{\"errcode\":93000,\"errmsg\":\"invalid\"}", None),
+        (WebForm::WeCom, "<html>", None),
+    ] {
+        let (url, _inbox) = receiver(200, &[], answer).await;
+        match (send(form, &url, None).await, after) {
+            (Receipt::Again { after: Some(wait), .. }, Some(seconds)) => assert_eq!(wait.as_secs(), seconds),
+            (Receipt::Refused(error), None) => assert!(error.contains("answered"), "{error}"),
+            other => panic!("{answer}: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_passes_is_tried_again_and_what_does_not_is_given_up() {
+    type Headers = &'static [(&'static str, &'static str)];
+    let cases: [(u16, Headers, Option<Option<u64>>); 8] = [
+        (500, &[], Some(None)),
+        (503, &[("retry-after", "120")], Some(Some(120))),
+        (429, &[("retry-after", "7")], Some(Some(7))),
+        (429, &[("retry-after", "99999999")], Some(Some(6 * 3_600))),
+        (408, &[], Some(None)),
+        (404, &[], None),
+        (401, &[], None),
+        (302, &[("location", "http://127.0.0.1:1/elsewhere")], None),
+    ];
+    for (code, headers, again) in cases {
+        let (url, inbox) = receiver(code, headers, "no").await;
+        match (send(WebForm::Webhook, &url, None).await, again) {
+            (Receipt::Again { after, .. }, Some(wanted)) => {
+                assert_eq!(after.map(|after| after.as_secs()), wanted, "{code}");
+            }
+            (Receipt::Refused(error), None) => assert!(error.contains(&code.to_string()), "{error}"),
+            other => panic!("{code}: {other:?}"),
+        }
+        only(&inbox);
+    }
+}
+
+#[tokio::test]
+async fn a_receiver_that_breaks_off_or_is_not_there_is_asked_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let breaking = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let _ = socket.read(&mut [0; 64]).await;
+    });
+    let url = format!("http://{address}/hunter2-key");
+    for _ in 0..2 {
+        let Receipt::Again { after: None, error } = send(WebForm::Webhook, &url, None).await else {
+            panic!("is to be tried again")
+        };
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+    breaking.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_receiver_that_hangs_is_left_after_ten_seconds() {
+    let answer = in_time(std::future::pending()).await;
+    assert_eq!(answer, Receipt::again("no answer within 10 s"));
+}
+
+#[tokio::test]
+async fn no_answer_brings_the_url_back_into_a_text() {
+    let (url, _inbox) = receiver(404, &[], "no such robot: /robot/hunter2-key, hunter2-key").await;
+    let Receipt::Refused(error) = send(WebForm::Slack, &url, None).await else { panic!("refused") };
+    assert!(!error.contains("hunter2"), "{error}");
+    assert!(!format!("{:?}", web(WebForm::Slack, &url, Some("hunter2"))).contains("hunter2"));
+}
+
+#[tokio::test]
+async fn a_check_gets_a_signal_for_each_step_of_a_run_with_the_same_identity() {
+    let (url, inbox) = receiver(200, &[], "OK").await;
+    let url = url.replace("hunter2-key", "{job}");
+    let sink = web(WebForm::Healthchecks, &url, None);
+    let run = "0189f7a0-0000-8000-8000-000000000001";
+    for kind in
+        [NoticeKind::Started, NoticeKind::AttemptFailed, NoticeKind::Succeeded, NoticeKind::Failed, NoticeKind::Late]
+    {
+        let ping =
+            Ping { kind, job: JobName::new("billing").unwrap(), run: run.to_owned(), output: "disk full".to_owned() };
+        let answer = sink.send(&Letter { ping: Some(ping), ..letter() }, &ways()).await;
+        assert!(matches!(answer, Receipt::Taken(_)), "{answer:?}");
+    }
+    let got: Vec<(String, String)> =
+        inbox.lock().unwrap().iter().map(|got| (got.uri.clone(), got.body.clone())).collect();
+    let wanted = ["/start", "/log", "", "/fail"]
+        .map(|signal| (format!("/robot/billing{signal}?rid={run}"), "disk full".to_owned()));
+    assert_eq!(got, wanted);
+}
+
+#[test]
+fn a_mail_says_that_a_program_wrote_it_and_has_the_messages_identity() {
+    let config = MailConfig {
+        host: "127.0.0.1".to_owned(),
+        port: 25,
+        tls: MailTls::None,
+        user: None,
+        secret_file: None,
+        from: "cronward@example.com".to_owned(),
+        to: vec!["a@example.com".to_owned(), "b@example.com".to_owned()],
+    };
+    let letter = Letter { title: "billing 失败\r\nBcc: x@example.com".to_owned(), ..letter() };
+    let mail = String::from_utf8(email::message(&config, &letter, "prod").unwrap().formatted()).unwrap();
+    assert!(mail.contains("Auto-Submitted: auto-generated\r\n"), "{mail}");
+    assert!(mail.contains("Message-ID: <0123456789abcdef0123456789abcdef@prod.cronward>\r\n"), "{mail}");
+    assert!(mail.contains("To: a@example.com, b@example.com\r\n"), "{mail}");
+    assert!(mail.contains("Content-Type: text/plain; charset=utf-8\r\n"), "{mail}");
+    assert!(!mail.split("\r\n\r\n").next().unwrap().contains("\r\nBcc:"), "{mail}");
+    let bad = MailConfig { to: vec!["nobody".to_owned()], ..config };
+    assert!(email::message(&bad, &letter, "prod").is_err());
+}
+
+#[tokio::test]
+async fn a_mail_server_that_is_not_there_is_asked_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let mail = MailConfig {
+        host: "127.0.0.1".to_owned(),
+        port,
+        tls: MailTls::None,
+        user: None,
+        secret_file: None,
+        from: "cronward@example.com".to_owned(),
+        to: vec!["a@example.com".to_owned()],
+    };
+    let sink = Sink::open("ops", config(SinkTarget::Mail(mail))).unwrap();
+    let answer = sink.send(&letter(), &ways()).await;
+    assert!(matches!(&answer, Receipt::Again { error, .. } if error.contains("refused")), "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_command_that_cannot_be_started_is_tried_again() {
+    let launcher = Launcher::new("/nowhere/cronward".into(), Output::Capture);
+    let sink = Sink::open("ops", config(SinkTarget::Exec(Program::Direct(vec!["true".to_owned()])))).unwrap();
+    let answer = sink.send(&letter(), &Ways::new(launcher, "prod".to_owned())).await;
+    assert!(matches!(&answer, Receipt::Again { error, .. } if error.contains("/nowhere/cronward")), "{answer:?}");
+}
+
+#[test]
+fn a_secret_that_cannot_be_read_is_told_by_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("url");
+    let open = || {
+        let url = SecretText::File(path.clone());
+        Sink::open("ops", config(SinkTarget::Web { form: WebForm::Slack, url, secret_file: None })).map(|_| ())
+    };
+    assert!(open().unwrap_err().starts_with("[notify.ops] url_file"));
+    std::fs::write(&path, "hunter2\n").unwrap();
+    let error = open().unwrap_err();
+    assert!(error.contains("https://") && !error.contains("hunter2"), "{error}");
+    std::fs::write(&path, "https://hooks.example/x\n").unwrap();
+    assert_eq!(open(), Ok(()));
+}

@@ -1,0 +1,611 @@
+//! Requests that change something, without a socket: who may, what is done, and what a page of another site cannot do.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use axum::body::Body;
+use axum::http::{HeaderMap, Request};
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, watch};
+
+use crate::admin::command_line::CommandLine;
+use crate::admin::fixture::Scene;
+use crate::board::Board;
+use crate::clock::Clock;
+use crate::config::{HttpConfig, ProxyConfig, Role, RoleSource};
+use crate::job::{JobSpec, Program};
+use crate::node::{Command, Health, TriggerRefusal, TriggerRequest};
+use crate::observe::Observer;
+use crate::observe::view::DoctorView;
+use crate::slot::{Slot, SlotRecord, SlotState};
+use crate::web::door::{Door, Ends};
+use crate::web::operations::{Operations, PlannedJobs};
+use crate::web::routes::{Need, TABLE, WRITES};
+use crate::web::{Activity, Examination, Gate, Mint, Site, Sources};
+
+/// The store is well.
+#[derive(Debug)]
+struct Found;
+
+#[async_trait]
+impl Examination for Found {
+    async fn examine(&self) -> Result<DoctorView, String> {
+        Ok(DoctorView::new("memory".to_owned(), "memory", Vec::new()))
+    }
+}
+
+/// A port over a store in memory, with an hourly job and a node that is told what to run.
+struct Port {
+    door: Door,
+    scene: Scene,
+    gate: Arc<Gate>,
+    commands: mpsc::Receiver<Command>,
+    tokens: PathBuf,
+    viewer: Mint,
+    operator: Mint,
+    _folder: tempfile::TempDir,
+}
+
+struct Answer {
+    status: u16,
+    headers: HeaderMap,
+    body: String,
+}
+
+impl Answer {
+    fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{} {:?}", self.status, self.body))
+    }
+
+    fn word(&self) -> String {
+        self.json()["type"].as_str().unwrap().to_owned()
+    }
+
+    fn detail(&self) -> String {
+        self.json()["detail"].as_str().unwrap().to_owned()
+    }
+
+    /// The cookie that it sets, as it is sent back.
+    fn cookie(&self) -> String {
+        self.header("set-cookie").split(';').next().unwrap().to_owned()
+    }
+}
+
+impl Port {
+    async fn new() -> Self {
+        Self::with(|_| ()).await
+    }
+
+    async fn with(change: impl FnOnce(&mut HttpConfig)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mint = |bits, role, name| Mint::new([bits; 32], role, name, None).unwrap();
+        let (viewer, operator) = (mint(1, Role::Viewer, "vic"), mint(2, Role::Operator, "ana"));
+        let tokens = folder.path().join("tokens");
+        write_private(&tokens, &format!("{}\n{}\n", viewer.line, operator.line));
+        let mut http = HttpConfig { tokens_file: Some(tokens.clone()), read_only: false, ..HttpConfig::default() };
+        change(&mut http);
+        let scene = Scene::at("2026-11-21T14:10:00Z");
+        scene.register("billing", "0 * * * *").await;
+        let jobs = Arc::new(PlannedJobs::default());
+        let spec = JobSpec::new("billing".parse().unwrap(), "0 * * * *", Program::Direct(vec!["true".to_owned()]));
+        jobs.plan(&[Arc::new(spec)], "c0ffee");
+        let (sender, commands) = mpsc::channel(8);
+        let line = CommandLine { config: Some("jobs.toml".to_owned()), ..CommandLine::default() };
+        let (store, node) = (Arc::clone(&scene.store), "a".parse().unwrap());
+        let operations = Operations { store, jobs, commands: sender, node, line };
+        let gate = Arc::new(Gate::open(&http).unwrap());
+        let sources = Sources {
+            clock: Arc::new(scene.clock.clone()),
+            health: watch::channel(Health::default()).1,
+            namespace: "prod".to_owned(),
+            board: Board::standing(crate::web::pages::shown()),
+            store: Arc::clone(&scene.store),
+            scheme: "memory".to_owned(),
+            activity: Arc::new(Activity::new(Arc::new(scene.clock.clone()))),
+            node: crate::admin::fixture::node("a"),
+            operations: Some(Arc::new(operations)),
+            examination: Some(Arc::new(Found)),
+            expositions: Vec::new(),
+        };
+        let door = Door::of(Arc::new(Site::new(http, Arc::clone(&gate), sources)));
+        Self { door, scene, gate, commands, tokens, viewer, operator, _folder: folder }
+    }
+
+    async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let request = Request::builder().method(method).uri(path).header("host", "localhost:9747");
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        let peer = SocketAddr::new("10.0.0.5".parse().unwrap(), 50_000);
+        let ends = Ends { peer, local: "127.0.0.1".parse().unwrap() };
+        let answered = self.door.answer(ends, request.body(Body::from(body.to_owned())).unwrap()).await;
+        let (head, body) = answered.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        Answer { status: head.status.as_u16(), headers: head.headers, body: String::from_utf8(body.to_vec()).unwrap() }
+    }
+
+    /// As a program of an operator asks.
+    async fn ask(&self, path: &str, body: &Value) -> Answer {
+        let token = format!("Bearer {}", self.operator.token);
+        let headers = [("authorization", &*token), ("content-type", "application/json"), ("x-cronward", "1")];
+        self.send("POST", &format!("/api/v1{path}"), &headers, &body.to_string()).await
+    }
+
+    async fn log_in(&self, token: &str, next: &str) -> Answer {
+        let next = url::form_urlencoded::byte_serialize(next.as_bytes()).collect::<String>();
+        let headers = [("content-type", FORM), ("sec-fetch-site", "same-origin")];
+        self.send("POST", "/login", &headers, &format!("token={token}&next={next}")).await
+    }
+
+    /// A form of a page, with this cookie.
+    async fn form(&self, path: &str, cookie: &str, body: &str) -> Answer {
+        let headers = [("content-type", FORM), ("sec-fetch-site", "same-origin"), ("cookie", cookie)];
+        self.send("POST", path, &headers, body).await
+    }
+
+    /// The operator's cookie, and what its forms carry.
+    async fn logged_in(&self) -> (String, String) {
+        let cookie = self.log_in(&self.operator.token, "").await.cookie();
+        let form_token = self.form_token(&cookie);
+        (cookie, form_token)
+    }
+
+    fn form_token(&self, cookie: &str) -> String {
+        let headers = HeaderMap::from_iter([(axum::http::header::COOKIE, cookie.parse().unwrap())]);
+        let bearer = self.gate.bearer("10.0.0.5".parse().unwrap(), &headers, self.scene.clock.now()).unwrap();
+        bearer.form_token().unwrap().to_owned()
+    }
+
+    async fn record(&self, key: &str, end: &str) -> SlotRecord {
+        let slot = Slot::parse("billing", key, end).unwrap();
+        self.scene.store.inspect(&[slot]).await.unwrap().1.pop().unwrap()
+    }
+
+    async fn current(&self) -> SlotRecord {
+        self.record("2026-11-21T14Z", "2026-11-21T15Z").await
+    }
+
+    /// Answers the next command as a node would, and tells what was asked.
+    fn node_answers(&mut self, reply: Result<(), TriggerRefusal>) -> tokio::task::JoinHandle<TriggerRequest> {
+        let mut commands = std::mem::replace(&mut self.commands, mpsc::channel(1).1);
+        tokio::spawn(async move {
+            let Some(Command::Trigger(request, answer)) = commands.recv().await else { panic!("no trigger") };
+            answer.send(reply).unwrap();
+            request
+        })
+    }
+}
+
+const FORM: &str = "application/x-www-form-urlencoded";
+const SLOT: &str = "/slots/billing/2026-11-21T14Z";
+
+fn write_private(path: &std::path::Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+/// A path of the table with something in each of its places.
+fn filled(path: &str) -> String {
+    path.replace("{job}", "billing").replace("{slot}", "2026-11-21T14Z").replace("{action}", "mark-done")
+}
+
+#[tokio::test]
+async fn every_action_is_for_operators_where_the_file_allows_it_and_for_nobody_else() {
+    let (port, closed) = (Port::new().await, Port::with(|http| http.read_only = true).await);
+    let open = Port::with(|http| http.tokens_file = None).await;
+    for route in WRITES.iter().filter(|route| route.need != Need::Nothing) {
+        assert_eq!(route.need, Need::Role(Role::Operator), "{}", route.path);
+        let kind = if route.path.starts_with("/api/") { "application/json" } else { FORM };
+        let common = [("content-type", kind), ("x-cronward", "1"), ("sec-fetch-site", "same-origin")];
+        let path = filled(route.path);
+        assert_eq!(port.send("POST", &path, &common, "").await.status, 401, "{path}");
+        let as_viewer = format!("Bearer {}", port.viewer.token);
+        let viewer = port.send("POST", &path, &[&common[..], &[("authorization", &as_viewer)]].concat(), "").await;
+        assert_eq!((viewer.status, viewer.word().as_str()), (403, "forbidden"), "{path}");
+        let anybody = open.send("POST", &path, &common, "").await;
+        assert_eq!(anybody.status, 403, "{path}");
+        assert!(anybody.detail().contains("actions need a token"), "{}", anybody.body);
+        let as_operator = format!("Bearer {}", closed.operator.token);
+        let operator =
+            closed.send("POST", &path, &[&common[..], &[("authorization", &as_operator)]].concat(), "").await;
+        assert_eq!((operator.status, operator.word().as_str()), (403, "read-only"), "{path}");
+    }
+    for port in [port, closed, open] {
+        assert!(port.current().await.audit.is_empty(), "nothing was done");
+    }
+}
+
+#[tokio::test]
+async fn a_reset_over_http_is_the_commands_and_is_recorded_with_who_asked_from_where() {
+    let mut port = Port::new().await;
+    for _ in 0..3 {
+        port.scene.fail("billing", "b").await;
+    }
+    let done = port.ask(&format!("{SLOT}/reset"), &json!({"reason": "disk is free", "expect": "failed"})).await;
+    let undo = "cannot be undone; to keep nodes from running the slot: cronward mark-done billing@2026-11-21T14Z --config jobs.toml";
+    let wanted =
+        json!({"verb": "reset", "target": "billing@2026-11-21T14Z", "changed": true, "undo": undo, "requests": []});
+    assert_eq!((done.status, done.json()), (200, wanted));
+    let audit = port.current().await.audit.pop().unwrap();
+    assert_eq!((&*audit.verb, &*audit.who, &*audit.host), ("reset", "ana", "a, http from 10.0.0.5"));
+    assert_eq!(audit.why, "disk is free");
+}
+
+#[tokio::test]
+async fn a_slot_that_is_not_as_expected_is_left_alone_and_shown_as_it_is() {
+    let mut port = Port::new().await;
+    port.scene.fail("billing", "b").await;
+    let refused = port.ask(&format!("{SLOT}/reset"), &json!({"expect": "failed"})).await;
+    assert_eq!((refused.status, &*refused.word()), (409, "conflict"));
+    assert_eq!(refused.detail(), "billing@2026-11-21T14Z is retrying, not failed");
+    assert_eq!(refused.json()["slot"]["state"], "retrying");
+    assert_eq!(port.current().await.used(), 1);
+}
+
+#[tokio::test]
+async fn what_may_overlap_or_is_said_to_be_done_needs_a_reason() {
+    let mut port = Port::new().await;
+    let lease = port.scene.claim("billing", "b").await;
+    for body in [json!({}), json!({"reason": " "})] {
+        let refused = port.ask(&format!("{SLOT}/unlock"), &body).await;
+        assert_eq!((refused.status, &*refused.word()), (400, "bad-request"));
+    }
+    let held = port.ask(&format!("{SLOT}/mark-done"), &json!({"reason": "by hand"})).await;
+    assert_eq!(held.status, 409);
+    assert!(held.detail().contains("is held by node b, attempt 1"), "{}", held.body);
+    let done = port.ask(&format!("{SLOT}/unlock"), &json!({"reason": "b is gone", "expect": "running"})).await;
+    assert_eq!((done.status, &done.json()["changed"]), (200, &json!(true)));
+    assert!(matches!(port.scene.store.renew(&lease).await.unwrap(), crate::store::Renewal::Lost { .. }));
+    let again = port.ask(&format!("{SLOT}/unlock"), &json!({"reason": "b is gone"})).await;
+    assert_eq!((again.status, &again.json()["changed"]), (200, &json!(false)));
+    let past = port.ask("/slots/billing/2026-11-21T13Z/trigger", &json!({"past": true})).await;
+    assert_eq!((past.status, &*past.word()), (400, "bad-request"));
+}
+
+#[tokio::test]
+async fn a_job_is_paused_until_a_time_and_resumed() {
+    let port = Port::new().await;
+    let done = port.ask("/jobs/billing/pause", &json!({"until": "2h", "reason": "upgrade"})).await;
+    assert_eq!((done.status, &done.json()["undo"]), (200, &json!("cronward resume billing --config jobs.toml")));
+    let pause = port.scene.store.pauses().await.unwrap().pop().unwrap().1;
+    assert_eq!(
+        (pause.until.unwrap().to_rfc3339(), pause.audit.who),
+        ("2026-11-21T16:10:00+00:00".to_owned(), "ana".to_owned())
+    );
+    let refused = port.ask("/jobs/billing/trigger", &json!({})).await;
+    assert_eq!((refused.status, refused.detail()), (409, "billing is paused: resume the job first".to_owned()));
+    let over = port.ask("/jobs/billing/pause", &json!({"until": "2026-11-21T14:00:00Z"})).await;
+    assert!(over.status == 400 && over.detail().contains("has passed"), "{}", over.body);
+    assert_eq!(port.ask("/jobs/billing/pause", &json!({"until": "soon"})).await.status, 400);
+    assert_eq!(port.ask("/jobs/billing/resume", &json!({})).await.json()["changed"], json!(true));
+    assert_eq!(port.ask("/jobs/billing/resume", &json!({})).await.json()["changed"], json!(false));
+}
+
+#[tokio::test]
+async fn a_trigger_is_run_by_the_node_that_was_asked_and_carries_who_asked() {
+    let mut port = Port::new().await;
+    let node = port.node_answers(Ok(()));
+    let begun = port.ask("/jobs/billing/trigger", &json!({"reason": "the customer asks"})).await;
+    assert_eq!((begun.status, &begun.json()["verb"]), (202, &json!("trigger")));
+    let request = node.await.unwrap();
+    assert_eq!((request.slot.to_string(), request.past), ("billing@2026-11-21T14Z".to_owned(), false));
+    assert_eq!((&*request.audit.who, &*request.audit.why), ("ana", "the customer asks"));
+}
+
+#[tokio::test]
+async fn a_trigger_of_a_slot_that_cannot_run_reaches_no_node_and_says_why() {
+    let mut port = Port::new().await;
+    let refused = async |port: &Port, path: &str, body: Value| {
+        let refused = port.ask(path, &body).await;
+        assert_eq!(refused.status, 409, "{}", refused.body);
+        refused.detail()
+    };
+    let trigger = format!("{SLOT}/trigger");
+    let over = refused(&port, "/slots/billing/2026-11-21T13Z/trigger", json!({"reason": "x"})).await;
+    assert!(over.contains("has ended"), "{over}");
+    let early = refused(&port, "/slots/billing/2026-11-21T15Z/trigger", json!({})).await;
+    assert!(early.contains("only current and past slots"), "{early}");
+    port.scene.fail("billing", "b").await;
+    port.scene.claim("billing", "b").await;
+    assert!(refused(&port, &trigger, json!({})).await.contains("is held by node b"));
+    port.scene.pass(2);
+    port.scene.fail("billing", "b").await;
+    assert!(refused(&port, &trigger, json!({})).await.contains("no attempts left"));
+    port.ask(&format!("{SLOT}/mark-done"), &json!({"reason": "x"})).await;
+    assert!(refused(&port, &trigger, json!({})).await.contains("is done"));
+    assert!(port.commands.try_recv().is_err(), "no node was asked");
+}
+
+#[tokio::test]
+async fn a_node_that_cannot_run_the_job_names_one_that_can() {
+    let mut port = Port::new().await;
+    port.scene.node("a", &["billing"]).await;
+    port.scene.node("c", &["billing"]).await;
+    port.scene.node("d", &["mail"]).await;
+    let node = port.node_answers(Err(TriggerRefusal::OtherNodes));
+    let refused = port.ask("/jobs/billing/trigger", &json!({})).await;
+    node.await.unwrap();
+    assert_eq!(refused.status, 409);
+    assert!(refused.detail().ends_with("these nodes can run the job, ask one of them: c"), "{}", refused.body);
+    // The node's loop has ended.
+    let gone = port.ask("/jobs/billing/trigger", &json!({})).await;
+    assert!(gone.status == 409 && gone.detail().contains("shutting down"), "{}", gone.body);
+}
+
+#[tokio::test]
+async fn an_operator_has_the_store_examined_as_doctor_does() {
+    let port = Port::new().await;
+    let found = port.ask("/store/examine", &json!({})).await;
+    assert_eq!(
+        (found.status, found.json()),
+        (200, json!({"store": "memory", "kind": "memory", "severity": "ok", "findings": []}))
+    );
+}
+
+#[tokio::test]
+async fn a_retry_is_a_reset_while_the_slot_lasts_and_a_run_of_it_after_that() {
+    let mut port = Port::new().await;
+    for _ in 0..3 {
+        port.scene.fail("billing", "b").await;
+    }
+    let retry = format!("{SLOT}/retry");
+    let done = port.ask(&retry, &json!({})).await;
+    assert_eq!((done.status, &done.json()["verb"]), (200, &json!("reset")));
+    assert_eq!(port.current().await.used(), 0);
+    for _ in 0..3 {
+        port.scene.fail("billing", "b").await;
+    }
+    port.scene.pass(60);
+    assert_eq!(port.ask(&retry, &json!({})).await.status, 400, "old work is done again for a reason alone");
+    let node = port.node_answers(Ok(()));
+    let begun = port.ask(&retry, &json!({"reason": "disk is free"})).await;
+    assert_eq!((begun.status, &begun.json()["verb"]), (202, &json!("trigger")));
+    let request = node.await.unwrap();
+    assert_eq!((request.slot.key().to_string(), request.past), ("2026-11-21T14Z".to_owned(), true));
+    assert_eq!(port.current().await.used(), 0, "its attempts were used up");
+    port.ask(&format!("{SLOT}/mark-done"), &json!({"reason": "x"})).await;
+    assert_eq!(port.ask(&retry, &json!({"reason": "x"})).await.status, 409, "and what is done is not");
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_understood_changes_nothing() {
+    let port = Port::new().await;
+    let token = format!("Bearer {}", port.operator.token);
+    let headers =
+        [("authorization", &*token), ("content-type", "application/json; charset=utf-8"), ("x-cronward", "1")];
+    for body in ["{", "[]", "{\"force\":true}", "{\"reason\":1}", "{\"past\":\"yes\"}", "null", "\u{0}"] {
+        let refused = port.send("POST", &format!("/api/v1{SLOT}/reset"), &headers, body).await;
+        assert_eq!((refused.status, &*refused.word()), (400, "bad-request"), "{body}");
+    }
+    for path in
+        ["/slots/billing/2026-11-21T14Z/forget", "/slots/billing/nonsense/reset", "/slots/biling/2026-11-21T14Z/reset"]
+    {
+        assert_eq!(port.ask(path, &json!({})).await.status, 404, "{path}");
+    }
+    assert_eq!(port.ask("/slots/billing/2026-11-21T14:30Z/reset", &json!({})).await.status, 404);
+    assert!(port.current().await.audit.is_empty());
+}
+
+#[tokio::test]
+async fn a_write_of_a_program_needs_what_no_form_of_another_site_can_send() {
+    let port = Port::new().await;
+    let (cookie, _) = port.logged_in().await;
+    let path = format!("/api/v1{SLOT}/reset");
+    let json = [("content-type", "application/json"), ("x-cronward", "1")];
+    let as_operator = format!("Bearer {}", port.operator.token);
+    let own = ("sec-fetch-site", "same-origin");
+    let cases = [
+        (vec![("cookie", &*cookie), own, json[0], json[1]], 200, "its own page"),
+        (vec![("authorization", &*as_operator), json[0], json[1]], 200, "a program"),
+        (vec![("cookie", &*cookie), ("origin", "http://localhost:9747"), json[0], json[1]], 200, "an older browser"),
+        (vec![("cookie", &*cookie), own, json[0]], 403, "no own header"),
+        (vec![("cookie", &*cookie), own, ("content-type", "text/plain"), json[1]], 415, "a plain body"),
+        (vec![("cookie", &*cookie), own, json[1]], 415, "no content type"),
+        (vec![("cookie", &*cookie), ("sec-fetch-site", "cross-site"), json[0], json[1]], 403, "another site"),
+        (vec![("cookie", &*cookie), ("sec-fetch-site", "same-site"), json[0], json[1]], 403, "a neighbour"),
+        (vec![("cookie", &*cookie), own, ("sec-fetch-site", "cross-site"), json[0], json[1]], 403, "two words"),
+        (vec![("cookie", &*cookie), json[0], json[1]], 403, "nothing says where it comes from"),
+        (vec![("cookie", &*cookie), ("origin", "null"), json[0], json[1]], 403, "a page of nowhere"),
+        (vec![("cookie", &*cookie), ("origin", "https://evil.example"), json[0], json[1]], 403, "another origin"),
+        (vec![("cookie", &*cookie), ("origin", "http://localhost:9748"), json[0], json[1]], 403, "another port"),
+        (vec![("authorization", &*as_operator), ("sec-fetch-site", "cross-site"), json[0], json[1]], 403, "a script"),
+    ];
+    // All at once: what else breaks with one of them is seen, too.
+    let (mut met, mut wanted) = (Vec::new(), Vec::new());
+    for (headers, status, why) in cases {
+        let before = port.current().await.audit.len();
+        let answered = port.send("POST", &path, &headers, "{}").await.status;
+        met.push((why, answered, port.current().await.audit.len() > before));
+        wanted.push((why, status, status == 200));
+    }
+    assert_eq!(met, wanted);
+    let read = port.send("GET", &path, &[("cookie", &cookie), own, json[1]], "").await;
+    assert_eq!((read.status, read.header("allow")), (405, "POST"), "a link changes nothing");
+}
+
+#[tokio::test]
+async fn behind_a_proxy_the_public_origin_is_its_own_one() {
+    let port = Port::with(|http| http.public_url = Some("https://cron.example/ops/".to_owned())).await;
+    let (cookie, _) = port.logged_in().await;
+    let from = async |origin: &str| {
+        let json =
+            [("content-type", "application/json"), ("x-cronward", "1"), ("cookie", &*cookie), ("origin", origin)];
+        port.send("POST", &format!("/api/v1{SLOT}/reset"), &json, "{}").await.status
+    };
+    assert_eq!(from("https://cron.example").await, 200);
+    for other in ["http://cron.example", "https://cron.example:8443", "https://x.cron.example"] {
+        assert_eq!(from(other).await, 403, "{other}");
+    }
+}
+
+#[tokio::test]
+async fn a_login_is_a_cookie_that_scripts_cannot_read_and_other_sites_cannot_send() {
+    let port = Port::new().await;
+    let entered = port.log_in(&port.operator.token, "/jobs/billing?zone=UTC").await;
+    assert_eq!((entered.status, entered.header("location")), (303, "/jobs/billing?zone=UTC"));
+    let cookie = entered.header("set-cookie");
+    assert!(cookie.starts_with("cronward=") && !cookie.contains(&port.operator.token), "{cookie}");
+    assert!(cookie.ends_with("; Max-Age=43200; Path=/; HttpOnly; SameSite=Strict"), "{cookie}");
+    for (next, location) in
+        [("", "/"), ("//evil.example", "/"), ("https://evil.example/", "/"), ("/\\evil.example", "/")]
+    {
+        assert_eq!(port.log_in(&port.operator.token, next).await.header("location"), location, "{next}");
+    }
+    let tls = Port::with(|http| (http.behind_tls_proxy, http.base_path) = (true, "/ops/cron".to_owned())).await;
+    let headers = [("content-type", FORM), ("sec-fetch-site", "same-origin")];
+    let entered = tls.send("POST", "/ops/cron/login", &headers, &format!("token={}", tls.operator.token)).await;
+    assert_eq!((entered.status, entered.header("location")), (303, "/ops/cron/"));
+    let cookie = entered.header("set-cookie");
+    assert!(
+        cookie.starts_with("__Host-cronward=") && cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict; Secure"),
+        "{cookie}"
+    );
+    let left = port.form("/logout", &port.logged_in().await.0, "").await;
+    assert_eq!((left.status, left.header("location")), (303, "/login"));
+    assert!(left.header("set-cookie").starts_with("cronward=; Max-Age=0; "), "{}", left.header("set-cookie"));
+}
+
+#[tokio::test]
+async fn a_page_without_a_login_is_sent_to_it_and_a_program_is_told_what_to_send() {
+    let port = Port::with(|http| http.base_path = "/ops/cron".to_owned()).await;
+    let page = ("accept", "text/html,*/*;q=0.8");
+    // Whoever has no page to log in with is told as a program is.
+    let is_sent = TABLE.iter().any(|route| route.path == "/login");
+    let asked = port.send("GET", "/ops/cron/metrics?zone=UTC&q=a%20b", &[page], "").await;
+    let wanted = (303, "/ops/cron/login?next=%2Fops%2Fcron%2Fmetrics%3Fzone%3DUTC%26q%3Da%2520b");
+    assert_eq!((asked.status, asked.header("location")), if is_sent { wanted } else { (401, "") });
+    for headers in [vec![], vec![page, ("authorization", "Bearer x")]] {
+        assert_eq!(port.send("GET", "/ops/cron/metrics", &headers, "").await.status, 401, "{headers:?}");
+    }
+    let write = [page, ("content-type", FORM), ("sec-fetch-site", "same-origin")];
+    assert_eq!(port.send("POST", "/ops/cron/jobs/billing/pause", &write, "").await.status, 401);
+}
+
+#[tokio::test]
+async fn a_wrong_token_is_sent_back_to_the_form_and_the_eleventh_a_minute_has_to_wait() {
+    let port = Port::new().await;
+    for wrong in ["", "x", "cronward_"] {
+        let refused = port.log_in(wrong, "/jobs/billing").await;
+        assert_eq!((refused.status, refused.header("location")), (303, "/login?wrong=1&next=%2Fjobs%2Fbilling"));
+        assert!(refused.header("set-cookie").is_empty());
+    }
+    for _ in 3..10 {
+        assert_eq!(port.log_in("x", "").await.header("location"), "/login?wrong=1");
+    }
+    let told = port.log_in("x", "").await;
+    assert_eq!((told.status, &*told.word()), (429, "too-many-requests"));
+    assert_eq!(port.log_in(&port.operator.token, "").await.status, 303, "nobody can lock others out");
+    for headers in [
+        vec![("content-type", FORM), ("sec-fetch-site", "cross-site")],
+        vec![("content-type", FORM)],
+        vec![("content-type", "text/plain"), ("sec-fetch-site", "same-origin")],
+    ] {
+        let body = format!("token={}", port.operator.token);
+        let refused = port.send("POST", "/login", &headers, &body).await;
+        assert!(matches!(refused.status, 403 | 415) && refused.header("set-cookie").is_empty(), "{headers:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_cookie_lets_its_owner_in_until_it_ends_or_the_line_is_removed_and_a_forged_one_nobody() {
+    let port = Port::new().await;
+    let (cookie, token) = port.logged_in().await;
+    let act = async |cookie: &str| {
+        port.form("/jobs/billing/2026-11-21T14Z/reset", cookie, &format!("token={token}")).await.status
+    };
+    assert_eq!(act(&cookie).await, 303);
+    let viewer = port.log_in(&port.viewer.token, "").await.cookie();
+    assert_eq!(act(&viewer).await, 403);
+    let (value, signature) = cookie.rsplit_once('.').unwrap();
+    let forged = format!("{value}.{}", signature.replace(|c: char| c.is_ascii_digit(), "a"));
+    for other in
+        [&*forged, "cronward=", "cronward=1.ana.00", &format!("{cookie}; {viewer}"), &cookie.replace("cronward=", "x=")]
+    {
+        assert_eq!(act(other).await, 401, "{other}");
+    }
+    port.scene.pass(12 * 60 - 1);
+    assert_eq!(act(&cookie).await, 303);
+    let text = std::fs::read_to_string(&port.tokens).unwrap();
+    write_private(&port.tokens, text.lines().next().unwrap());
+    port.gate.reread().unwrap();
+    assert_eq!(act(&cookie).await, 401, "the line is gone");
+    write_private(&port.tokens, &text);
+    port.gate.reread().unwrap();
+    assert_eq!(act(&cookie).await, 303, "any node with that line takes it");
+    port.scene.pass(1);
+    assert_eq!(act(&cookie).await, 401, "twelve hours are over");
+}
+
+#[tokio::test]
+async fn a_form_carries_the_token_of_its_login_and_unlock_the_name_of_the_job() {
+    let mut port = Port::new().await;
+    let (cookie, token) = port.logged_in().await;
+    port.scene.pass(1);
+    let (other_cookie, other) = port.logged_in().await;
+    assert_ne!(token, other);
+    let path = "/jobs/billing/2026-11-21T14Z/mark-done";
+    for sent in ["", "token=", "token=x", &format!("token={other}")] {
+        assert_eq!(port.form(path, &cookie, &format!("{sent}&reason=x")).await.status, 403, "{sent}");
+    }
+    let done = port.form(path, &cookie, &format!("token={token}&reason=by+hand&expect=pending")).await;
+    assert_eq!((done.status, done.header("location")), (303, "/jobs/billing/2026-11-21T14Z?did=mark-done"));
+    assert_eq!(port.current().await.audit.pop().unwrap().why, "by hand");
+    let again = port.form(path, &other_cookie, &format!("token={other}&reason=by+hand")).await;
+    assert_eq!(again.header("location"), "/jobs/billing/2026-11-21T14Z?did=nothing");
+    port.scene.pass(60);
+    port.scene.claim("billing", "b").await;
+    let unlock = "/jobs/billing/2026-11-21T15Z/unlock";
+    for typed in ["", "mail", "Billing"] {
+        let body = format!("token={token}&reason=gone&confirm={typed}");
+        assert_eq!(port.form(unlock, &cookie, &body).await.status, 400, "{typed}");
+    }
+    let done = port.form(unlock, &cookie, &format!("token={token}&reason=gone&confirm=billing")).await;
+    assert_eq!((done.status, done.header("location")), (303, "/jobs/billing/2026-11-21T15Z?did=unlock"));
+    let paused = port.form("/jobs/billing/pause", &cookie, &format!("token={token}&until=2h")).await;
+    assert_eq!((paused.status, paused.header("location")), (303, "/jobs/billing?did=pause"));
+}
+
+#[tokio::test]
+async fn who_a_proxy_names_acts_under_that_name_and_only_from_its_own_pages() {
+    let port = Port::with(|http| {
+        let from = vec!["10.0.0.5/32".parse().unwrap()];
+        let roles = RoleSource::Named("x-role".to_owned());
+        http.proxy = Some(ProxyConfig { user_header: "x-forwarded-user".to_owned(), roles, from });
+    })
+    .await;
+    let said = [("x-forwarded-user", "eve@example.org"), ("x-role", "operator"), ("content-type", FORM)];
+    let path = "/jobs/billing/2026-11-21T14Z/reset";
+    assert_eq!(port.send("POST", path, &said, "").await.status, 403, "the proxy's cookie is sent from any page");
+    let own = [&said[..], &[("sec-fetch-site", "same-origin")]].concat();
+    assert_eq!(port.send("POST", path, &own, "").await.status, 303);
+    assert_eq!(port.current().await.audit.pop().unwrap().who, "eve@example.org");
+}
+
+#[tokio::test]
+async fn where_every_user_can_read_the_tokens_nobody_logs_in_with_a_page() {
+    use std::os::unix::fs::PermissionsExt;
+    let port = Port::new().await;
+    let (cookie, token) = port.logged_in().await;
+    std::fs::set_permissions(&port.tokens, std::fs::Permissions::from_mode(0o644)).unwrap();
+    port.gate.reread().unwrap();
+    let refused = port.log_in(&port.operator.token, "").await;
+    assert!(refused.status == 403 && refused.detail().contains("chmod o-r"), "{}", refused.body);
+    let path = "/jobs/billing/2026-11-21T14Z/reset";
+    assert_eq!(port.form(path, &cookie, &format!("token={token}")).await.status, 401);
+    assert_eq!(port.ask(&format!("{SLOT}/reset"), &json!({})).await.status, 200, "a token in a header works");
+}
+
+#[tokio::test]
+async fn a_slots_state_after_an_action_is_that_of_the_store() {
+    let port = Port::new().await;
+    port.ask(&format!("{SLOT}/mark-done"), &json!({"reason": "x"})).await;
+    let record = port.current().await;
+    assert_eq!(record.state(port.scene.clock.now().wall + Duration::from_secs(1), 3), SlotState::Done);
+}

@@ -1,0 +1,252 @@
+//! The pages of one job, one slot, one run, of the locks and of the store itself: each asks the store for what the board does not keep,
+//! a few at once, with what a page shows as the bound.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::body::Bytes;
+use axum::extract::Path;
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Redirect, Response};
+use chrono::{DateTime, Utc};
+
+use crate::admin::actions::Verb;
+use crate::admin::command_line::CommandLine;
+use crate::admin::lookup::{self, SlotRef};
+use crate::admin::{AdminError, KnownJob, ticks, why};
+use crate::clock::later;
+use crate::job::{JobName, Namespace};
+use crate::observe::view::{LockView, SlotView, TickView};
+use crate::schedule::Timetable;
+use crate::slot::{Slot, SlotKey, SlotRecord};
+use crate::store::{Finding, where_kept};
+use crate::web::asking::Asking;
+use crate::web::pages::cluster::{LocksPage, StorePage};
+use crate::web::pages::job::{JobMaterial, JobPage};
+use crate::web::pages::request::PageRequest;
+use crate::web::pages::slot::{RunPage, SlotMaterial, SlotPage};
+use crate::web::problem::Problem;
+use crate::web::site::{Site, Sources};
+use crate::web::{csrf, form};
+
+/// Slots on the page of a job.
+const SLOTS: usize = 60;
+/// Scheduled times to come on it.
+const TICKS: usize = 5;
+/// How far back a slot is looked for.
+const HORIZON: Duration = Duration::from_secs(5 * 366 * 86_400);
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// `/jobs/{job}`.
+pub(in crate::web) async fn job(ask: PageRequest, Path(job): Path<String>) -> Result<Response, Problem> {
+    let name = named(&job)?;
+    let shown = ask.site.sources.board.read(0).await;
+    let look = ask.site.reads.begin(&ask.site.sources.store).await?;
+    let known = look.session.catalog.find(&name)?;
+    let hour = ask.asked("hour").and_then(|key| key.parse::<SlotKey>().ok()).map(SlotKey::start);
+    let slots = match (hour, ask.asked("before").and_then(|key| key.parse::<SlotKey>().ok())) {
+        (Some(hour), _) => of_hour(&known.timetable, hour),
+        (None, Some(before)) => known.timetable.slot_with_key(before).map_or_else(Vec::new, |slot| older(known, &slot)),
+        (None, None) => newest(known, look.session.now),
+    };
+    let more = hour.is_none() && slots.len() == SLOTS;
+    let last = slots.last().filter(|_| more).map(|slot| format!("/jobs/{name}?before={}", slot.key()));
+    let records = look.session.inspect(&slots).await?;
+    let most = known.entry.max_attempts;
+    let views = records.iter().map(|record| SlotView::of(record, look.session.now, most)).collect();
+    let row = shown.row(name.as_str()).ok_or_else(Problem::not_found)?;
+    let material = JobMaterial {
+        row,
+        timetable: &known.timetable,
+        slots: views,
+        ticks: ahead(known, look.session.now),
+        hour,
+        older: last,
+        did: ask.asked("did").map(str::to_owned),
+        acts: ask.acts() && shown.store.error.is_none(),
+    };
+    let frame = ask.frame(&shown, "hours", name.as_str());
+    ask.page(&JobPage::of(frame, &shown, material, &ask.tell(&shown)))
+}
+
+/// `/jobs/{job}/{slot}`.
+pub(in crate::web) async fn slot(
+    ask: PageRequest,
+    Path((job, slot)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    let wanted = reference(&format!("{job}@{slot}"))?;
+    let shown = ask.site.sources.board.look(0);
+    let look = ask.site.reads.begin(&ask.site.sources.store).await?;
+    let line =
+        ask.site.sources.operations.as_ref().map_or_else(CommandLine::default, |operations| operations.line.clone());
+    let mut facts = why::facts(&look.session, &wanted, line).await?;
+    look.session.read_outputs(&mut facts.record).await?;
+    let known = look.session.catalog.find(facts.record.slot.job())?;
+    let spec = shown.row(facts.record.slot.job().as_str()).and_then(|row| row.spec.clone());
+    let away = shown.store.error.is_some();
+    let offered = if ask.acts() && !away { Verb::offered(&facts.record, facts.now) } else { &[] };
+    let material = SlotMaterial {
+        spec: spec.as_deref(),
+        previous: known.timetable.older(&facts.record.slot, HORIZON, 1).pop().map(|slot| slot.key().to_string()),
+        following: following(known, &facts.record.slot, facts.now).map(|slot| slot.key().to_string()),
+        did: ask.asked("did").map(str::to_owned),
+        acts: offered.iter().map(|verb| verb.as_str()).collect(),
+        acts_off: ask.acts() && away,
+        kept: kept(&ask.site, &facts.record.slot),
+        facts: &facts,
+    };
+    let frame = ask.frame(&shown, "hours", facts.record.slot.to_string());
+    ask.page(&SlotPage::of(frame, material, &ask.tell(&shown)))
+}
+
+/// Where the store keeps what is known of a slot, as `cronward show` has it.
+fn kept(site: &Site, slot: &Slot) -> Vec<(String, &'static str)> {
+    let Sources { scheme, store, namespace, .. } = &site.sources;
+    let namespace = Namespace::new(namespace.as_str());
+    namespace.map_or_else(|_| Vec::new(), |namespace| where_kept(scheme, store.location(), &namespace, slot))
+}
+
+/// `/jobs/{job}/{slot}/runs/{attempt}`; with `?raw` the text alone.
+pub(in crate::web) async fn run(
+    ask: PageRequest,
+    Path((job, slot, attempt)): Path<(String, String, u32)>,
+) -> Result<Response, Problem> {
+    let wanted = reference(&format!("{job}@{slot}"))?;
+    let shown = ask.site.sources.board.look(0);
+    let look = ask.site.reads.begin(&ask.site.sources.store).await?;
+    let (known, mut record) = lookup::find(&look.session, &wanted).await?;
+    let of_slot = record.slot.clone();
+    for run in record.runs.iter_mut().filter(|run| run.attempt == attempt) {
+        look.session.read_output(&of_slot, run).await?;
+    }
+    if ask.asked("raw").is_some() {
+        return raw(&record, attempt);
+    }
+    let view = SlotView::of(&record, look.session.now, known.entry.max_attempts);
+    let frame = ask.frame(&shown, "hours", format!("{of_slot} #{attempt}"));
+    let page = RunPage::of(frame, &view, attempt, &ask.tell(&shown)).ok_or_else(Problem::not_found)?;
+    ask.page(&page)
+}
+
+/// What a command wrote, byte for byte as it was kept, in a document that may do nothing.
+fn raw(record: &SlotRecord, attempt: u32) -> Result<Response, Problem> {
+    let run = record.runs.iter().find(|run| run.attempt == attempt).ok_or_else(Problem::not_found)?;
+    let text = run.output.as_ref().map(|output| output.text.clone()).unwrap_or_default();
+    // Names and keys have no character that a header has to have quoted.
+    let file =
+        format!("inline; filename=\"{}-{}-{attempt}.txt\"", record.slot.job(), record.slot.key()).replace(':', "");
+    let file = HeaderValue::try_from(file).map_err(|_| Problem::not_found())?;
+    let mut response = ([(CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response();
+    response.headers_mut().insert(CONTENT_DISPOSITION, file);
+    response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
+    Ok(response)
+}
+
+/// `/go?at=billing@-1`, as commands read it; `/go?job=J&hour=KEY`, as the grid asks.
+pub(in crate::web) async fn go(ask: PageRequest) -> Result<Response, Problem> {
+    let look = ask.site.reads.begin(&ask.site.sources.store).await?;
+    let path = match (ask.asked("at"), ask.asked("job"), ask.asked("hour")) {
+        (Some(at), _, _) => {
+            let (_, record) = lookup::find(&look.session, &reference(at)?).await?;
+            path(&record.slot)
+        }
+        (None, Some(job), Some(hour)) => {
+            let known = look.session.catalog.find(&named(job)?)?;
+            let key: SlotKey = hour.parse().map_err(|_| Problem::not_found())?;
+            match &*of_hour(&known.timetable, key.start()) {
+                [one] => path(one),
+                [] => known.timetable.slot_at(key.start()).map_or_else(|| format!("/jobs/{job}"), |slot| path(&slot)),
+                _ => format!("/jobs/{job}?hour={key}"),
+            }
+        }
+        _ => return Err(Problem::new(StatusCode::BAD_REQUEST, "bad-request", "write /go?at=JOB, or /go?at=JOB@SLOT")),
+    };
+    Ok(Redirect::to(&format!("{}{path}", ask.setting.base)).into_response())
+}
+
+/// `/locks`.
+pub(in crate::web) async fn locks(ask: PageRequest) -> Result<Response, Problem> {
+    let shown = ask.site.sources.board.look(0);
+    let tell = ask.tell(&shown);
+    let look = ask.site.reads.begin(&ask.site.sources.store).await?;
+    let kept = Arc::clone(&look.session.store).lock_store();
+    let views = match &kept {
+        None => None,
+        Some(locks) => {
+            let (now, records) = locks.locks(&[]).await.map_err(AdminError::from)?;
+            let held = records.iter().filter(|record| !record.entries.is_empty());
+            Some(held.map(|record| LockView::of(record, now)).collect::<Vec<_>>())
+        }
+    };
+    let frame = ask.frame(&shown, "locks", ask.reader.t.frame.locks);
+    ask.page(&LocksPage::of(frame, views.as_deref(), &tell))
+}
+
+/// `/store`.
+pub(in crate::web) async fn store(ask: PageRequest) -> Result<Response, Problem> {
+    store_page(&ask, None).await
+}
+
+/// `POST /store`: what `cronward doctor` finds. It writes trial records and removes them.
+pub(in crate::web) async fn examine(
+    ask: PageRequest,
+    Extension(asking): Extension<Asking>,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    let [token] = form::fields(&body, ["token"]);
+    csrf::check_form(&asking.bearer, &token)?;
+    let examiner = ask.site.examiner.as_ref().ok_or_else(Problem::not_found)?;
+    let (peer, user) = (asking.peer.0, &*asking.bearer.name);
+    tracing::info!(%peer, user, "an operator asked over HTTP for the store to be examined");
+    let found = examiner.examine().await?;
+    store_page(&ask, Some(found.findings)).await
+}
+
+async fn store_page(ask: &PageRequest, findings: Option<Vec<Finding>>) -> Result<Response, Problem> {
+    let shown = ask.site.sources.board.read(0).await;
+    let frame = ask.frame(&shown, "store", ask.reader.t.frame.store);
+    let may = ask.acts() && ask.site.examiner.is_some();
+    ask.page(&StorePage::of(frame, &shown, findings, may, &ask.tell(&shown)))
+}
+
+fn named(job: &str) -> Result<JobName, Problem> {
+    JobName::new(job).map_err(|error| Problem::new(StatusCode::NOT_FOUND, "not-found", error.to_string()))
+}
+
+fn reference(text: &str) -> Result<SlotRef, Problem> {
+    text.parse().map_err(|error: String| Problem::new(StatusCode::NOT_FOUND, "not-found", error))
+}
+
+fn path(slot: &Slot) -> String {
+    format!("/jobs/{}/{}", slot.job(), slot.key())
+}
+
+fn of_hour(timetable: &Timetable, hour: DateTime<Utc>) -> Vec<Slot> {
+    let mut slots: Vec<Slot> = timetable.slots(hour, later(hour, HOUR)).map(|(slot, _)| slot).take(SLOTS).collect();
+    slots.reverse();
+    slots
+}
+
+/// The current slot and those before it.
+fn newest(job: &KnownJob, now: DateTime<Utc>) -> Vec<Slot> {
+    let Some(newest) = job.current(now).into_iter().next() else { return Vec::new() };
+    let before = job.timetable.older(&newest, HORIZON, SLOTS - 1);
+    std::iter::once(newest).chain(before).collect()
+}
+
+fn older(job: &KnownJob, slot: &Slot) -> Vec<Slot> {
+    job.timetable.older(slot, HORIZON, SLOTS)
+}
+
+/// The next slot, once it has begun.
+fn following(job: &KnownJob, slot: &Slot, now: DateTime<Utc>) -> Option<Slot> {
+    let tick = job.timetable.schedule().next_after(crate::clock::earlier(slot.end(), Duration::from_nanos(1)))?;
+    job.timetable.slot_of(tick).filter(|next| next.start() <= now && next.start() > slot.start())
+}
+
+/// The next scheduled times, each with what a change of the clock does there.
+fn ahead(job: &KnownJob, now: DateTime<Utc>) -> Vec<TickView> {
+    if job.entry.enabled && !job.orphaned { ticks::soonest(&[job], now, TICKS) } else { Vec::new() }
+}

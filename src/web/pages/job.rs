@@ -1,0 +1,191 @@
+//! `/jobs/J`: when it runs, what it has come to lately and how long it took, whose it is.
+
+use askama::Template;
+use chrono::{DateTime, Utc};
+
+use crate::board::{BoardRow, Snapshot};
+use crate::job::{JobSpec, Program};
+use crate::observe::view::{LatestView, SlotView, TickView};
+use crate::schedule::Timetable;
+use crate::store::JobOrigin;
+use crate::web::pages::chart::{self, Chart};
+use crate::web::pages::frame::Frame;
+use crate::web::pages::moment::{Apart, Moment, Teller, zone_name};
+use crate::web::pages::now;
+use crate::web::pages::runs::took;
+use crate::web::pages::slot::recorded;
+use crate::web::pages::state::Shown;
+use crate::web::pages::texts::Texts;
+
+/// The page.
+#[derive(Template)]
+#[template(path = "job.html")]
+pub(super) struct JobPage {
+    pub(super) frame: Frame,
+    job: String,
+    glyph: &'static str,
+    sentence: String,
+    description: Option<String>,
+    did: Option<String>,
+    notes: Vec<String>,
+    acts: Vec<(String, String)>,
+    facts: Vec<(&'static str, String)>,
+    runbook: Option<String>,
+    recent: String,
+    durations: String,
+    chart: Option<Chart>,
+    slots: Vec<SlotLine>,
+    older: Option<String>,
+    ticks: Vec<TickLine>,
+}
+
+/// A slot of it.
+struct SlotLine {
+    key: String,
+    local: Option<String>,
+    glyph: &'static str,
+    state: String,
+    took: String,
+    nodes: String,
+}
+
+/// A scheduled time to come.
+struct TickLine {
+    at: Moment,
+    apart: Apart,
+    notes: Vec<String>,
+}
+
+/// What the page is made of besides the board's row.
+pub(super) struct JobMaterial<'a> {
+    pub(super) row: &'a BoardRow,
+    pub(super) timetable: &'a Timetable,
+    /// Newest first.
+    pub(super) slots: Vec<SlotView>,
+    pub(super) ticks: Vec<TickView>,
+    pub(super) hour: Option<DateTime<Utc>>,
+    pub(super) older: Option<String>,
+    pub(super) did: Option<String>,
+    pub(super) acts: bool,
+}
+
+impl JobPage {
+    pub(super) fn of(frame: Frame, shown: &Snapshot, material: JobMaterial<'_>, tell: &Teller) -> Self {
+        let JobMaterial { row, timetable, slots, ticks, hour, older, did, acts } = material;
+        let (t, view, spec) = (tell.t, &row.view, row.spec.as_deref());
+        let job = view.job.to_string();
+        let (glyph, sentence) = now::of(row, tell);
+        let verb = if view.paused.is_some() { "resume" } else { "pause" };
+        let act = |verb: &str| (format!("/jobs/{job}/{verb}"), (t.act.label)(verb).to_owned());
+        let took = slots.iter().filter_map(took);
+        let durations = chart::percentiles(took.collect());
+        let timeout = spec.and_then(|spec| spec.policy.timeout);
+        Self {
+            glyph: glyph.unwrap_or(Shown::NotDue.key()),
+            sentence,
+            description: spec.and_then(|spec| spec.description.clone()),
+            did: did.map(|verb| recorded(&verb, t)),
+            notes: notes(shown, row, t),
+            acts: if acts { vec![act("trigger"), act(verb)] } else { Vec::new() },
+            facts: facts(row, timetable, tell),
+            runbook: spec.and_then(|spec| spec.runbook.clone()),
+            recent: match hour {
+                Some(hour) => (t.job.recent_hour)(&tell.exact(hour)),
+                None => (t.job.recent)(slots.len()),
+            },
+            durations: durations.map_or_else(
+                || t.job.no_durations.to_owned(),
+                |(p50, p95)| (t.job.durations)(&tell.fine_span(p50), &tell.fine_span(p95)),
+            ),
+            chart: chart::of(&slots, durations, timeout, tell),
+            slots: slots.iter().map(|slot| line(slot, tell)).collect(),
+            older,
+            ticks: ticks
+                .into_iter()
+                .map(|tick| TickLine { at: tell.coming(tick.tick), apart: tell.apart(tick.tick), notes: tick.notes })
+                .collect(),
+            frame,
+            job,
+        }
+    }
+}
+
+fn line(slot: &SlotView, tell: &Teller) -> SlotLine {
+    let shown = Shown::from(slot.state);
+    let word = (tell.t.words.state)(shown);
+    let many = shown.shows(slot.attempts);
+    let mut nodes: Vec<&str> = slot.runs.iter().map(|run| run.node.as_str()).collect();
+    nodes.dedup();
+    SlotLine {
+        key: slot.slot.clone(),
+        local: (tell.zone != chrono_tz::Tz::UTC).then(|| tell.exact(slot.start)),
+        glyph: shown.key(),
+        state: if many { (tell.t.home.cell_attempts)(word, slot.attempts) } else { word.to_owned() },
+        took: took(slot).map_or_else(|| tell.t.words.none.to_owned(), |seconds| tell.fine_span(seconds)),
+        nodes: if nodes.is_empty() { tell.t.words.none.to_owned() } else { nodes.join(", ") },
+    }
+}
+
+fn notes(shown: &Snapshot, row: &BoardRow, t: &Texts) -> Vec<String> {
+    let differs: Vec<&str> =
+        shown.nodes.iter().filter(|node| node.differs.contains(&row.view.job)).map(|node| node.node.as_str()).collect();
+    let differs = (!differs.is_empty()).then(|| (t.job.differs)(&differs.join(", ")));
+    let registry = row.spec.is_none().then(|| t.job.from_registry.to_owned());
+    differs.into_iter().chain(registry).collect()
+}
+
+fn facts(row: &BoardRow, timetable: &Timetable, tell: &Teller) -> Vec<(&'static str, String)> {
+    let (t, view) = (&tell.t.job, &row.view);
+    let zone: chrono_tz::Tz = view.timezone.parse().unwrap_or_default();
+    let mut facts = vec![
+        (t.schedule, format!("{} · {}", view.schedule, timetable.schedule().describe())),
+        (t.zone, zone_name(zone)),
+        (t.slot_spans, view.period.clone()),
+    ];
+    facts.extend(row.spec.iter().flat_map(|spec| of_spec(spec, tell)));
+    facts.push((t.origin, origin(view.origin).to_owned()));
+    facts.extend(latest(&view.latest, tell));
+    facts
+}
+
+/// Where its definition is.
+const fn origin(origin: JobOrigin) -> &'static str {
+    match origin {
+        JobOrigin::File => "jobs.toml",
+        JobOrigin::Crontab => "crontab (cronward exec)",
+        JobOrigin::Service => "service",
+    }
+}
+
+fn of_spec(spec: &JobSpec, tell: &Teller) -> Vec<(&'static str, String)> {
+    let t = &tell.t.job;
+    let mut facts: Vec<(&'static str, String)> = spec.owner.iter().map(|owner| (t.owner, owner.clone())).collect();
+    if !spec.tags.is_empty() {
+        facts.push((t.tags, spec.tags.join(", ")));
+    }
+    facts.push((t.attempts, spec.policy.max_attempts.to_string()));
+    facts.push((t.timeout, spec.policy.timeout.map_or_else(|| t.no_timeout.to_owned(), |span| tell.span(span))));
+    if !spec.only_on.is_empty() {
+        let labels: Vec<String> = spec.only_on.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        facts.push((t.only_on, labels.join(", ")));
+    }
+    // Its first word alone: arguments may hold what is not for everybody who looks.
+    if let Program::Direct(words) = &spec.command.program
+        && let Some(program) = words.first()
+    {
+        facts.push((t.defined, format!("jobs.toml, [jobs.{}], {program}", spec.name)));
+    } else {
+        facts.push((t.defined, format!("jobs.toml, [jobs.{}]", spec.name)));
+    }
+    facts
+}
+
+fn latest(latest: &LatestView, tell: &Teller) -> Vec<(&'static str, String)> {
+    let t = &tell.t.job;
+    let success = latest.success.as_ref().map_or_else(|| t.never.to_owned(), |done| tell.exact(done.at));
+    let failing = latest.failing.as_ref();
+    let failing = failing.map(|failing| {
+        (t.failing_since, format!("{} ({})", failing.since, (tell.t.needs.failed_slots)(failing.slots)))
+    });
+    [(t.last_success, success)].into_iter().chain(failing).collect()
+}

@@ -1,0 +1,64 @@
+//! `/login`, `/help`, what went wrong, and the form of an action: pages that need nothing of the store.
+
+use askama::Template;
+
+use crate::web::pages::frame::Frame;
+
+/// `/login`.
+#[derive(Template)]
+#[template(path = "login.html")]
+pub(super) struct LoginPage {
+    pub(super) frame: Frame,
+    pub(super) wrong: bool,
+    pub(super) next: Option<String>,
+}
+
+/// `/help`.
+#[derive(Template)]
+#[template(path = "help.html")]
+pub(super) struct HelpPage {
+    pub(super) frame: Frame,
+}
+
+/// Why a request was not answered as it wished.
+#[derive(Template)]
+#[template(path = "problem.html")]
+pub(super) struct ProblemPage {
+    pub(super) frame: Frame,
+    pub(super) heading: &'static str,
+    pub(super) status: String,
+    pub(super) advice: &'static str,
+    pub(super) detail: String,
+    pub(super) login: bool,
+}
+
+/// The form of an action.
+#[derive(Template)]
+#[template(path = "act.html")]
+pub(super) struct ActPage {
+    pub(super) frame: Frame,
+    pub(super) back: String,
+    pub(super) heading: String,
+    pub(super) glyph: &'static str,
+    pub(super) sentence: Option<String>,
+    pub(super) changed: bool,
+    pub(super) objection: Option<String>,
+    pub(super) action: String,
+    /// Why there is nothing to do.
+    pub(super) needless: Option<String>,
+    pub(super) effect: String,
+    pub(super) undo: Option<String>,
+    /// Where no command takes it back.
+    pub(super) undo_words: Option<String>,
+    pub(super) command: Option<String>,
+    pub(super) token: Option<String>,
+    pub(super) expect: Option<String>,
+    pub(super) past: bool,
+    pub(super) has_until: bool,
+    pub(super) until: String,
+    pub(super) confirm: Option<String>,
+    pub(super) required: bool,
+    pub(super) reason: String,
+    pub(super) audited: String,
+    pub(super) submit: String,
+}

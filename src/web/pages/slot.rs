@@ -1,0 +1,191 @@
+//! `/jobs/J/S` and `/jobs/J/S/runs/N`: what became of one slot, why, and what may be done.
+
+use std::time::Duration;
+
+use askama::Template;
+use chrono::{DateTime, Utc};
+
+use crate::admin::why::{self, Facts};
+use crate::admin::words::harmless;
+use crate::job::JobSpec;
+use crate::observe::view::{DecisionView, SlotView};
+use crate::slot::SlotState;
+use crate::web::pages::frame::Frame;
+use crate::web::pages::moment::{Apart, Moment, Teller};
+use crate::web::pages::runs::{self, NodeLane, RunLine};
+use crate::web::pages::state::Shown;
+use crate::web::pages::texts::Texts;
+
+/// The page of a slot.
+#[derive(Template)]
+#[template(path = "slot.html")]
+pub(super) struct SlotPage {
+    pub(super) frame: Frame,
+    job: String,
+    key: String,
+    previous: Option<String>,
+    following: Option<String>,
+    glyph: &'static str,
+    sentence: String,
+    apart: Option<Apart>,
+    span: String,
+    about: Vec<String>,
+    runbook: Option<String>,
+    did: Option<String>,
+    acts: Vec<(String, String)>,
+    acts_off: Option<&'static str>,
+    why: String,
+    fix: Option<String>,
+    lanes: Vec<NodeLane>,
+    lanes_of: String,
+    runs: Vec<RunLine>,
+    has_log: bool,
+    decisions: Vec<(Moment, String, String)>,
+    audit: Vec<(Moment, String, String, String)>,
+    keys: Vec<String>,
+    kept: Vec<(String, &'static str)>,
+}
+
+/// What a page of a slot is made of.
+pub(super) struct SlotMaterial<'a> {
+    pub(super) facts: &'a Facts,
+    pub(super) spec: Option<&'a JobSpec>,
+    pub(super) previous: Option<String>,
+    pub(super) following: Option<String>,
+    pub(super) did: Option<String>,
+    /// What may be done: the verb and whether the slot is past.
+    pub(super) acts: Vec<&'static str>,
+    pub(super) acts_off: bool,
+    /// The store's names of what it keeps of the slot, and what that is.
+    pub(super) kept: Vec<(String, &'static str)>,
+}
+
+impl SlotPage {
+    pub(super) fn of(frame: Frame, material: SlotMaterial<'_>, tell: &Teller) -> Self {
+        let SlotMaterial { facts, spec, previous, following, did, acts, acts_off, kept } = material;
+        let view = SlotView::of(&facts.record, facts.now, facts.job.max_attempts);
+        let (job, key, t) = (view.job.to_string(), view.slot.clone(), tell.t);
+        let told = why::explain_in(facts, &t.reasons);
+        let act = |verb: &'static str| (format!("/jobs/{job}/{key}/{verb}"), (t.act.label)(verb).to_owned());
+        Self {
+            glyph: Shown::from(view.state).key(),
+            sentence: sentence(&view, tell),
+            apart: settled(&view).map(|at| tell.apart(at)),
+            span: (t.slot.from_to)(&tell.exact(view.start), &tell.exact(view.end)),
+            about: spec
+                .and_then(|spec| spec.owner.clone())
+                .into_iter()
+                .map(|owner| format!("{}: {owner}", t.job.owner))
+                .collect(),
+            runbook: spec.and_then(|spec| spec.runbook.clone()),
+            did: did.map(|verb| recorded(&verb, t)),
+            acts: acts.into_iter().map(act).collect(),
+            acts_off: acts_off.then_some(t.act.off_away),
+            why: harmless(&told.sentence).into_owned(),
+            fix: told.fix,
+            lanes: runs::lanes(&view, tell),
+            lanes_of: (t.slot.timeline_of)(view.runs.len()),
+            runs: view.runs.iter().rev().map(|run| runs::line(&view, run, false, tell)).collect(),
+            has_log: !facts.pages.is_empty(),
+            decisions: why::timeline(facts).iter().map(|entry| decision(entry, tell)).collect(),
+            audit: view
+                .audit
+                .iter()
+                .map(|entry| {
+                    let who = format!("{} ({})", harmless(&entry.who), harmless(&entry.host));
+                    (tell.moment(entry.at), (t.words.verb)(&entry.verb), who, harmless(&entry.why).into_owned())
+                })
+                .collect(),
+            keys: ["show", "why", "logs"].map(|verb| facts.store.command(format_args!("{verb} {job}@{key}"))).to_vec(),
+            kept,
+            frame,
+            job,
+            key,
+            previous,
+            following,
+        }
+    }
+}
+
+fn decision(entry: &DecisionView, tell: &Teller) -> (Moment, String, String) {
+    let node = entry.node.as_ref().map(ToString::to_string).unwrap_or_default();
+    (tell.moment(entry.at), node, harmless(&entry.text).into_owned())
+}
+
+/// When it came to what it is.
+fn settled(view: &SlotView) -> Option<DateTime<Utc>> {
+    match view.state {
+        SlotState::Done => view.done.as_ref().map(|done| done.at).or_else(|| view.verdict.as_ref().map(|told| told.at)),
+        SlotState::Failed => {
+            view.runs.last().and_then(|run| run.ended).or_else(|| view.verdict.as_ref().map(|told| told.at))
+        }
+        SlotState::Missed => Some(view.end),
+        SlotState::Running => view.runs.last().map(|run| run.started),
+        SlotState::Retrying => view.runs.last().and_then(|run| run.ended),
+        SlotState::Pending | SlotState::Skipped => None,
+    }
+}
+
+/// What was done, after an action.
+pub(super) fn recorded(verb: &str, t: &Texts) -> String {
+    if verb == "nothing" {
+        t.slot.did_nothing.to_owned()
+    } else {
+        (t.slot.did)(&(t.words.verb)(&crate::text::message(verb, 20)))
+    }
+}
+
+/// The state in a sentence.
+pub(super) fn sentence(view: &SlotView, tell: &Teller) -> String {
+    let t = &tell.t.slot;
+    match view.state {
+        SlotState::Done => match (&view.done, &view.verdict) {
+            (Some(done), _) if done.attempt > 0 => (t.done)(done.node.as_str(), done.attempt),
+            (Some(done), _) => (t.done_by_hand)(done.node.as_str()),
+            (None, Some(told)) => match view.runs.last() {
+                Some(run) => (t.done)(run.node.as_str(), run.attempt),
+                None => (t.done_by_hand)(told.by.as_str()),
+            },
+            (None, None) => (tell.t.words.state)(Shown::Done).to_owned(),
+        },
+        SlotState::Running => {
+            let holder = view.lease.as_ref().map(|lease| (lease.node.to_string(), lease.attempt));
+            let (node, attempt) = holder.unwrap_or_default();
+            (t.running)(&node, attempt, view.max_attempts.saturating_add(view.forgiven))
+        }
+        SlotState::Retrying => {
+            let used = (t.retrying)(view.attempts, view.max_attempts);
+            let next = view
+                .retry_in_s
+                .map(|seconds| (t.retry_at)(&tell.span(Duration::from_secs_f64(seconds.clamp(1.0, 1e9).ceil()))));
+            let next = next.unwrap_or_else(|| tell.t.needs.retry_soon.to_owned());
+            format!("{used}{}{next}", if tell.t.tag == "en" { ", " } else { "，" })
+        }
+        SlotState::Failed => (t.failed)(view.attempts, view.max_attempts),
+        SlotState::Missed => t.missed.to_owned(),
+        SlotState::Skipped => t.skipped.to_owned(),
+        SlotState::Pending if view.start > tell.now => {
+            (t.not_begun)(&tell.span(crate::clock::between(tell.now, view.start)))
+        }
+        SlotState::Pending => t.pending.to_owned(),
+    }
+}
+
+/// The page of one attempt's output.
+#[derive(Template)]
+#[template(path = "run.html")]
+pub(super) struct RunPage {
+    pub(super) frame: Frame,
+    job: String,
+    key: String,
+    run: RunLine,
+}
+
+impl RunPage {
+    /// None where there is no such attempt.
+    pub(super) fn of(frame: Frame, view: &SlotView, attempt: u32, tell: &Teller) -> Option<Self> {
+        let run = view.runs.iter().find(|run| run.attempt == attempt)?;
+        let line = runs::line(view, run, true, tell);
+        Some(Self { frame, job: view.job.to_string(), key: view.slot.clone(), run: line })
+    }
+}

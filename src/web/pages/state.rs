@@ -1,0 +1,100 @@
+//! The states as pages show them: each has a word, a glyph and a colour, never a colour alone. The glyphs and colours stand in the
+//! stylesheet, by the word.
+
+use crate::board::CellState;
+use crate::slot::SlotState;
+
+/// What a cell of the grid shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Shown {
+    Failed,
+    Missed,
+    Retrying,
+    Running,
+    Pending,
+    Skipped,
+    Done,
+    NotDue,
+    Unknown,
+    Loading,
+}
+
+impl Shown {
+    /// Each, in the order of the legend.
+    pub(super) const ALL: [Self; 10] = [
+        Self::Done,
+        Self::Running,
+        Self::Retrying,
+        Self::Failed,
+        Self::Missed,
+        Self::Skipped,
+        Self::Pending,
+        Self::NotDue,
+        Self::Unknown,
+        Self::Loading,
+    ];
+
+    /// The English word. The one of JSON, where JSON has it.
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Missed => "missed",
+            Self::Retrying => "retrying",
+            Self::Running => "running",
+            Self::Pending => "pending",
+            Self::Skipped => "skipped",
+            Self::Done => "done",
+            Self::NotDue => "not due",
+            Self::Unknown => "unknown",
+            Self::Loading => "loading",
+        }
+    }
+
+    /// As the stylesheet names it.
+    pub(super) const fn key(self) -> &'static str {
+        match self {
+            Self::NotDue => "none",
+            other => other.word(),
+        }
+    }
+
+    /// Whether the number of attempts is worth showing: of a slot that is done, only where it took more than one.
+    pub(super) const fn shows(self, attempts: u32) -> bool {
+        match self {
+            Self::Done | Self::Running => attempts > 1,
+            Self::Retrying | Self::Failed => attempts > 0,
+            _ => false,
+        }
+    }
+}
+
+impl From<SlotState> for Shown {
+    fn from(state: SlotState) -> Self {
+        match state {
+            SlotState::Pending => Self::Pending,
+            SlotState::Running => Self::Running,
+            SlotState::Retrying => Self::Retrying,
+            SlotState::Done => Self::Done,
+            SlotState::Failed => Self::Failed,
+            SlotState::Missed => Self::Missed,
+            SlotState::Skipped => Self::Skipped,
+        }
+    }
+}
+
+impl From<CellState> for Shown {
+    fn from(state: CellState) -> Self {
+        match state {
+            CellState::Failed => Self::Failed,
+            CellState::Missed => Self::Missed,
+            CellState::Retrying => Self::Retrying,
+            CellState::Running => Self::Running,
+            CellState::Pending => Self::Pending,
+            CellState::NotRead => Self::Loading,
+            CellState::Skipped => Self::Skipped,
+            CellState::Done => Self::Done,
+            CellState::Unknown => Self::Unknown,
+            CellState::NotDue => Self::NotDue,
+        }
+    }
+}

@@ -1,0 +1,493 @@
+//! The pages over a cluster made by hand: what each says, in both languages, and that nothing of a user's text is more than text.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::http::HeaderMap;
+use chrono::TimeDelta;
+
+use crate::admin::fixture::{self, at};
+use crate::admin::why::tests::{about, page as notes};
+use crate::admin::why::{self, Facts};
+use crate::board::{BoardRow, CellState, Concern, ConcernKind, Fault, HourCell, Snapshot, StoreStanding};
+use crate::job::{JobName, JobSpec, Program};
+use crate::observe::view::{JobView, NodeView, PauseView, SlotView};
+use crate::slot::{Decision, Outcome, SlotRecord, Verdict};
+use crate::store::{JobEntry, JobOrigin, NodeEntry};
+use crate::web::pages::cluster::{ActivityPage, LocksPage, NodesPage, StorePage};
+use crate::web::pages::frame::{Frame, Setting, Who, teller};
+use crate::web::pages::home::Home;
+use crate::web::pages::listing::Listing;
+use crate::web::pages::plain::{ActPage, HelpPage, LoginPage, ProblemPage};
+use crate::web::pages::reader::Reader;
+use crate::web::pages::slot::{RunPage, SlotMaterial, SlotPage};
+
+const NOW: &str = "2026-11-21T14:12:00Z";
+
+fn name(text: &str) -> JobName {
+    JobName::new(text).unwrap()
+}
+
+fn cell(state: CellState, attempts: u16) -> HourCell {
+    let due = u16::from(!matches!(state, CellState::NotDue | CellState::Unknown));
+    HourCell { state, attempts, done: u16::from(state == CellState::Done), due }
+}
+
+/// A row whose last cells are these.
+fn row(job: &str, current: Option<SlotRecord>, cells: &[HourCell]) -> Arc<BoardRow> {
+    let mut hours = vec![cell(CellState::Done, 1); 24 - cells.len()];
+    hours.extend(cells);
+    let entry = fixture::entry(job);
+    let spec = JobSpec {
+        description: Some(format!("what {job} does")),
+        owner: Some("team-billing".to_owned()),
+        runbook: Some("https://runbooks.example/billing".to_owned()),
+        tags: vec!["erp".to_owned(), "nightly".to_owned()],
+        ..JobSpec::new(name(job), "0 * * * *", Program::Direct(vec!["/bin/true".to_owned()]))
+    };
+    let view = JobView {
+        current: current.map(|record| SlotView::of(&record, at(NOW), 3)),
+        ..JobView::of(&entry, Some(at("2026-11-21T15:00:00Z")))
+    };
+    Arc::new(BoardRow { view, spec: Some(Arc::new(spec)), cells: hours, late: false })
+}
+
+fn paused(row: &BoardRow) -> Arc<BoardRow> {
+    let mut row = row.clone();
+    row.view.paused = PauseView::of(&fixture::pause(), at(NOW));
+    Arc::new(row)
+}
+
+pub(in crate::web) fn snapshot() -> Snapshot {
+    use CellState::{Done, Failed, Missed, NotDue, NotRead, Pending, Retrying, Running, Skipped, Unknown};
+    let one = |state| cell(state, 1);
+    let sub = |done| HourCell { state: Done, attempts: 1, done, due: 60 };
+    let rows = vec![
+        row("billing", Some(fixture::failed()), &[cell(Done, 2), one(Done), one(Done), cell(Failed, 3)]),
+        row("cache-warm", Some(fixture::done()), &[sub(60), sub(60), sub(58), HourCell { state: Running, ..sub(11) }]),
+        row("export-ledger", Some(fixture::running()), &[one(Done), one(Done), one(Missed), cell(Running, 2)]),
+        paused(&row("mail-digest", Some(fixture::done()), &[one(Skipped), one(Skipped), one(Skipped), one(Skipped)])),
+        row("new-job", None, &[one(Unknown), one(Unknown), one(NotDue), one(NotRead)]),
+        row("retry-me", Some(fixture::waiting()), &[one(Done), one(Done), one(Done), one(Retrying)]),
+        row("sweep", Some(fixture::untouched()), &[one(Done), one(Missed), one(Done), one(Pending)]),
+        row("weekly-report", Some(fixture::done()), &[one(NotDue); 24]),
+    ];
+    let fault = Fault {
+        attempts: 3,
+        max_attempts: 3,
+        node: Some(fixture::node("c")),
+        outcome: Some(Outcome::Failure),
+        exit_code: Some(1),
+        signal: None,
+        ended: Some(at("2026-11-21T14:01:53Z")),
+        last_line: Some("<img src=x onerror=alert(1)> No space left on device".to_owned()),
+    };
+    let failing = ConcernKind::Failing {
+        job: name("billing"),
+        slot: "2026-11-21T14Z".parse().unwrap(),
+        verdict: Verdict::Failed,
+        slots: 1,
+        fault: Some(fault),
+        trying: false,
+    };
+    let missed = ConcernKind::Failing {
+        job: name("sweep"),
+        slot: "2026-11-21T12Z".parse().unwrap(),
+        verdict: Verdict::Missed,
+        slots: 1,
+        fault: None,
+        trying: false,
+    };
+    let files = ConcernKind::FilesDiffer { node: fixture::node("b"), jobs: vec![name("billing"), name("mail-digest")] };
+    let since = |text: &str, what| Concern { since: at(text), what };
+    let nodes: Vec<NodeEntry> = ["a", "b", "c"].map(|node| entry(node, if node == "b" { "2" } else { "1" })).to_vec();
+    Snapshot {
+        version: "boot-1".to_owned(),
+        store_time: at(NOW),
+        read_at: Some(at("2026-11-21T14:11:59Z")),
+        store: StoreStanding {
+            location: "redis://store.example:6379".to_owned(),
+            kind: "redis",
+            latency_ms: Some(1),
+            tells: true,
+            ..StoreStanding::default()
+        },
+        hours: (0..24).map(|hour| at("2026-11-20T15:00:00Z") + TimeDelta::hours(hour)).collect(),
+        filled: 24,
+        rows,
+        nodes: NodeView::all(&nodes, at(NOW)).into(),
+        concerns: Arc::new(vec![
+            since("2026-11-21T14:01:53Z", failing),
+            since("2026-11-21T13:00:00Z", missed),
+            since("2026-11-21T14:00:00Z", files),
+        ]),
+        warnings: Vec::new(),
+    }
+}
+
+fn entry(node: &str, hash: &str) -> NodeEntry {
+    let mut report = fixture::report(node, at("2026-11-20T09:00:00Z"));
+    report.job_hashes = [(name("billing"), hash.to_owned())].into();
+    report.config_hash = format!("7f3c91{hash}aa");
+    report.running = vec!["export-ledger@2026-11-21T14Z".to_owned()];
+    NodeEntry { report, seen: at("2026-11-21T14:11:55Z") }
+}
+
+/// A reader of this address.
+fn reader(query: &str) -> Reader {
+    Reader::of(&format!("/{query}").parse().unwrap(), &HeaderMap::new())
+}
+
+fn setting(acts: bool) -> Setting {
+    let who = Who { name: "ana".to_owned(), role: "operator", named: true, acts, form_token: None };
+    Setting {
+        base: "/ops/cron".to_owned(),
+        namespace: "prod".to_owned(),
+        has_login: true,
+        draining: false,
+        who: Some(who),
+        clock: at(NOW),
+    }
+}
+
+fn home(shown: &Snapshot, query: &str, acts: bool) -> String {
+    let (setting, reader) = (setting(acts), reader(query));
+    let frame = Frame::of(&setting, &reader, Some(shown), "hours", reader.t.home.title);
+    let listing = Listing::of(query.trim_start_matches('?'));
+    Home::of(frame, shown, &listing, acts, &teller(&setting, &reader, Some(shown))).render().unwrap()
+}
+
+/// The slot of three attempts, with output that would do harm.
+fn slot(query: &str) -> String {
+    let (shown, setting, reader) = (snapshot(), setting(true), reader(query));
+    let mut record = fixture::failed();
+    record.runs[2].message = Some("stopped <script>alert(1)</script>".to_owned());
+    record.runs[2].output.as_mut().unwrap().text =
+        "<script>alert(1)</script>\n\u{1b}[2J<img src=x onerror=alert(1)>\nNo space left on device\n".to_owned();
+    let facts = about(record, "2026-11-21T12:12:00Z", vec![notes("a", &[Decision::Claimed { attempt: 1 }])]);
+    let material = SlotMaterial {
+        facts: &facts,
+        spec: None,
+        previous: Some("2026-11-21T11Z".to_owned()),
+        following: None,
+        did: None,
+        acts: vec!["reset", "mark-done"],
+        acts_off: false,
+        kept: vec![("cronward:prod:{billing@2026-11-21T12Z}:log".to_owned(), "each attempt, verdict, audit")],
+    };
+    let frame = Frame::of(&setting, &reader, Some(&shown), "hours", "billing@2026-11-21T12Z");
+    let tell = teller(&setting, &reader, Some(&Snapshot { store_time: facts.now, ..shown }));
+    SlotPage::of(frame, material, &tell).render().unwrap()
+}
+
+fn text_of(html: &str) -> String {
+    let mut text = String::new();
+    let mut inside = false;
+    for c in html.chars() {
+        match c {
+            '<' => inside = true,
+            '>' => {
+                inside = false;
+                text.push(' ');
+            }
+            c if !inside => text.push(c),
+            _ => {}
+        }
+    }
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn what_needs_somebody_comes_first_with_its_hour_its_reason_and_the_one_action() {
+    let page = text_of(&home(&snapshot(), "", true));
+    let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}: {page}"));
+    assert!(place("Needs you 3") < place("failed: 3 of 3 attempts used, exit 1 on c, nobody tries again"));
+    assert!(place("No space left on device") < place("since 14:01:53 UTC · 10 min ago"));
+    assert!(place("Run again…") < place("missed: no run succeeded before the slot ended"));
+    assert!(place("Node b has a different file: billing, mail-digest") < place("Filter"));
+    assert!(page.contains("6 of 8 jobs are well"), "{page}");
+}
+
+#[test]
+fn the_same_is_said_in_chinese() {
+    let page = home(&snapshot(), "?lang=zh", true);
+    assert!(page.contains("<html lang=\"zh-CN\""), "{page}");
+    let page = text_of(&page);
+    for text in [
+        "需要处理 3",
+        "失败：3 次尝试已用 3 次，退出码 1",
+        "节点 b 配置与其他节点不同：billing",
+        "8 个任务中 6 个正常",
+        "运行中，2 次尝试",
+    ] {
+        assert!(page.contains(text), "{text}: {page}");
+    }
+}
+
+#[test]
+fn who_may_not_act_sees_no_action() {
+    for acts in [false, true] {
+        assert_eq!(home(&snapshot(), "", acts).contains("Run again"), acts);
+    }
+    let away =
+        Snapshot { store: StoreStanding { error: Some("refused".to_owned()), ..snapshot().store }, ..snapshot() };
+    assert!(!home(&away, "", true).contains("Run again"), "nor while the store is away");
+}
+
+#[test]
+fn every_cell_has_its_word_and_its_number_beside_its_colour() {
+    let page = home(&snapshot(), "", false);
+    for cell in [
+        "<td class=\"c\" data-s=\"failed\" data-n=\"3\"><i>failed, 3 attempts</i></td>",
+        "<td class=\"c\" data-s=\"done\" data-n=\"2\"><i>done, 2 attempts</i></td>",
+        "<td class=\"c\" data-s=\"done\"><i>done</i></td>",
+        "<td class=\"c\" data-s=\"done\" data-c=\"58\"><i>done, 58 of 60 done</i></td>",
+        "<td class=\"c\" data-s=\"none\"><i>not due</i></td>",
+        "<td class=\"c\" data-s=\"loading\"><i>loading</i></td>",
+    ] {
+        assert!(page.contains(cell), "{cell}: {page}");
+    }
+    for now in ["running on b since", "12:00 UTC missed", "paused", "11 of 60 done since 14:00 UTC"] {
+        assert!(text_of(&page).contains(now), "{now}: {}", text_of(&page));
+    }
+}
+
+#[test]
+fn nothing_that_a_user_wrote_is_more_than_text() {
+    for page in [home(&snapshot(), "?q=%3Cscript%3E%22%27", true), slot("")] {
+        for harm in ["<img src=x", "<script>alert", "\u{1b}", "value=\"<script", "style="] {
+            assert!(!page.contains(harm), "{harm}: {page}");
+        }
+        assert_eq!(page.matches("<script").count(), 1, "the one of the page");
+    }
+    assert!(slot("").contains("&#60;script&#62;alert(1)&#60;/script&#62;\n\\x1b[2J&#60;img src=x"), "{}", slot(""));
+}
+
+#[test]
+fn each_link_is_below_the_base() {
+    for page in [home(&snapshot(), "", true), slot("")] {
+        for part in page.split("href=\"").chain(page.split("action=\"")).chain(page.split("src=\"")).skip(1) {
+            let address = part.split('"').next().unwrap_or_default();
+            let own = address.starts_with("/ops/cron/")
+                || address.starts_with("https://runbooks")
+                || address.starts_with('#');
+            assert!(
+                own || !part.contains('"') || address.starts_with('<') || address.is_empty() || address == "/ops/cron",
+                "{address}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_empty_and_every_broken_state_says_so() {
+    let shown = snapshot();
+    let text = |shown: &Snapshot, query: &str| text_of(&home(shown, query, false));
+    let calm = Snapshot { concerns: Arc::default(), ..shown.clone() };
+    assert!(
+        text(&calm, "").contains("Nothing needs you. Looked at 14:11:59 UTC; 8 jobs, no failure known."),
+        "{}",
+        text(&calm, "")
+    );
+    let empty = Snapshot { rows: Vec::new(), concerns: Arc::default(), ..shown.clone() };
+    assert!(text(&empty, "").contains("[jobs.hello]") && text(&empty, "").contains("cronward exec --job hello"));
+    assert!(text(&shown, "?q=nothing").contains("No job matches nothing. Show all jobs"));
+    assert!(text(&shown, "?q=colour:red").contains("colour"), "{}", text(&shown, "?q=colour:red"));
+    let filling = Snapshot { filled: 9, ..shown.clone() };
+    assert!(text(&filling, "").contains("Read 9 of 24 hours, newest first."));
+    let unread = Snapshot { read_at: None, rows: Vec::new(), concerns: Arc::default(), ..shown.clone() };
+    assert!(text(&unread, "").contains("reading the store") && !text(&unread, "").contains("Nothing needs you"));
+    let store = StoreStanding {
+        away_since: Some(at("2026-11-21T14:02:11Z")),
+        error: Some("connection refused".to_owned()),
+        ..shown.store.clone()
+    };
+    let away = Snapshot { store, ..shown };
+    let page = text(&away, "");
+    assert!(page.contains("The store has been unreachable since 14:02:11 UTC"), "{page}");
+    assert!(page.contains("Last error: connection refused") && page.contains("store unreachable"), "{page}");
+}
+
+#[test]
+fn a_slot_says_its_state_its_reason_and_what_mends_it() {
+    let page = text_of(&slot(""));
+    for text in [
+        "failed: 3 of 3 attempts used, nobody tries again",
+        "cronward reset billing@2026-11-21T12Z",
+        "Attempt 3 · c · timeout",
+        "Attempt 1 · a · exit 1",
+        "4096 bytes came before and were not kept",
+        "unlock alice (ops-1) node b is\\ngone",
+        "cronward logs billing@2026-11-21T12Z",
+    ] {
+        assert!(page.contains(text), "{text}: {page}");
+    }
+}
+
+#[test]
+fn the_hours_are_labelled_in_the_readers_zone() {
+    let page = text_of(&home(&snapshot(), "?zone=Asia/Kolkata", false));
+    assert!(page.contains("hours in Kolkata (:30)"), "{page}");
+    assert!(page.contains("since 19:31:53 Kolkata"), "{page}");
+    let page = text_of(&home(&snapshot(), "?zone=Asia/Shanghai", false));
+    assert!(page.contains("hours in Shanghai") && page.contains("since 22:01:53 Shanghai"), "{page}");
+}
+
+/// Every page, for a person to look at and for the checker of HTML: `CRONWARD_PAGES=FOLDER`.
+#[test]
+fn every_page_can_be_written() {
+    let shown = snapshot();
+    let mut pages = Vec::new();
+    for language in ["en", "zh"] {
+        let query = format!("?lang={language}");
+        let (setting, reader) = (setting(true), reader(&query));
+        let tell = teller(&setting, &reader, Some(&shown));
+        let frame = |current| Frame::of(&setting, &reader, Some(&shown), current, "page");
+        let view = SlotView::of(&fixture::failed(), at(NOW), 3);
+        let run = RunPage::of(frame("hours"), &view, 3, &tell).unwrap();
+        let act = ActPage {
+            frame: frame("hours"),
+            back: "/jobs/billing/2026-11-21T12Z".to_owned(),
+            heading: (reader.t.act.heading)("unlock", "billing@2026-11-21T12Z"),
+            glyph: "failed",
+            sentence: Some("failed".to_owned()),
+            changed: true,
+            objection: Some("billing@2026-11-21T12Z is done, not failed".to_owned()),
+            needless: None,
+            undo_words: None,
+            until: String::new(),
+            action: "/jobs/billing/2026-11-21T12Z/unlock".to_owned(),
+            effect: "3 attempts no longer count".to_owned(),
+            undo: Some("cronward unlock".to_owned()),
+            command: Some("cronward reset billing@2026-11-21T12Z".to_owned()),
+            token: Some("t".to_owned()),
+            expect: Some("failed".to_owned()),
+            past: true,
+            has_until: true,
+            confirm: Some((reader.t.act.confirm)("billing")),
+            required: true,
+            reason: String::new(),
+            audited: (reader.t.act.audited)("ana"),
+            submit: (reader.t.act.label)("unlock").to_owned(),
+        };
+        let problem = ProblemPage {
+            frame: frame(""),
+            heading: (reader.t.other_pages.problem)(404),
+            status: "404 Not Found".to_owned(),
+            advice: (reader.t.other_pages.problem_do)(404),
+            detail: "no job <b>".to_owned(),
+            login: true,
+        };
+        let all = [
+            ("home", home(&shown, &query, true)),
+            ("slot", slot(&query)),
+            ("run", run.render().unwrap()),
+            ("act", act.render().unwrap()),
+            ("problem", problem.render().unwrap()),
+            ("help", HelpPage { frame: frame("help") }.render().unwrap()),
+            ("login", LoginPage { frame: frame("login"), wrong: true, next: Some("/".to_owned()) }.render().unwrap()),
+            ("nodes", NodesPage::of(frame("nodes"), &shown, &tell).render().unwrap()),
+            ("store", StorePage::of(frame("store"), &shown, None, true, &tell).render().unwrap()),
+            ("locks", LocksPage::of(frame("locks"), Some(&[]), &tell).render().unwrap()),
+            ("activity", ActivityPage::of(frame("activity"), "a", Vec::new(), &tell).render().unwrap()),
+        ];
+        pages.extend(all.map(|(page, html)| (format!("{page}-{language}.html"), html)));
+    }
+    for (page, html) in &pages {
+        assert!(html.starts_with("<!doctype html>\n<html lang="), "{page}: {html}");
+    }
+    if let Some(folder) = std::env::var_os("CRONWARD_PAGES") {
+        for (page, html) in &pages {
+            std::fs::write(std::path::Path::new(&folder).join(page), html).unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_page_of_a_thousand_jobs_is_small_and_has_two_hundred() {
+    let mut shown = snapshot();
+    shown.rows = (0..1_000).map(|job| row(&format!("job-{job:04}"), Some(fixture::done()), &[])).collect();
+    let page = home(&shown, "", false);
+    assert_eq!(page.matches("<tr id=\"job-").count(), 200);
+    assert!(page.contains("page 1 of 5") && page.len() < 450_000, "{}", page.len());
+    assert_eq!(home(&shown, "?page=5", false).matches("<tr id=\"job-").count(), 200);
+}
+
+/// Slots of each state, with what is known of them.
+fn known() -> Vec<Facts> {
+    let (noon, over) = ("2026-11-21T12:12:00Z", "2026-11-21T15:00:00Z");
+    let tried = |decision: Decision| vec![notes("a", std::slice::from_ref(&decision)), notes("b", &[decision])];
+    let queued = Decision::LockWaiting {
+        attempt: 2,
+        locks: "erp".to_owned(),
+        ahead: 1,
+        by: fixture::node("c"),
+        label: "mail".to_owned(),
+        since: Some(at("2026-11-21T12:00:00Z")),
+    };
+    let kept = [
+        Decision::StoreAway { message: "down".to_owned() },
+        Decision::Blocked { by: None },
+        Decision::Paused,
+        Decision::TooLate,
+        Decision::Shed,
+        Decision::Early,
+        Decision::Closed,
+        Decision::NotSelected { wanted: "gpu".to_owned() },
+    ];
+    let mut known: Vec<Facts> = kept
+        .into_iter()
+        .flat_map(|decision| [noon, over].map(|now| about(fixture::untouched(), now, tried(decision.clone()))))
+        .collect();
+    for now in [noon, over] {
+        for record in [fixture::untouched(), fixture::running(), fixture::waiting(), fixture::done(), fixture::failed()]
+        {
+            let of = |origin| {
+                let facts = about(record.clone(), now, vec![notes("b", std::slice::from_ref(&queued))]);
+                Facts { job: JobEntry { origin, ..facts.job.clone() }, ..facts }
+            };
+            let [file, crontab, service] = [JobOrigin::File, JobOrigin::Crontab, JobOrigin::Service].map(of);
+            let paused = Facts { pause: Some(fixture::pause()), ..of(JobOrigin::File) };
+            let orphaned = Facts { orphaned: true, pages: Vec::new(), ..of(JobOrigin::File) };
+            let alone = Facts { alive: Vec::new(), pages: Vec::new(), ..of(JobOrigin::File) };
+            let strange = Facts { known_since: None, pages: Vec::new(), ..of(JobOrigin::File) };
+            let new = Facts { known_since: Some(at(over)), pages: Vec::new(), ..of(JobOrigin::File) };
+            let idle = Facts { tick: None, pages: Vec::new(), ..of(JobOrigin::File) };
+            known.extend([file, crontab, service, paused, orphaned, alone, strange, new, idle]);
+        }
+    }
+    known
+}
+
+#[test]
+fn why_a_slot_is_as_it_is_is_said_in_chinese_too() {
+    // Names, what people wrote, and words that are the same in each language.
+    let names = [
+        "crontab",
+        "only_on",
+        "gpu",
+        "erp",
+        "mail",
+        "alice",
+        "ops-",
+        "node",
+        "gone",
+        "cronward",
+        "mark-done",
+        "billing",
+    ];
+    let mut told = std::collections::BTreeSet::new();
+    for facts in known() {
+        let said = why::explain_in(&facts, &reader("?lang=zh").t.reasons);
+        told.insert(said.sentence.clone());
+        let fix = said.fix.clone().filter(|fix| !fix.starts_with("cronward ")).unwrap_or_default();
+        let words = format!("{} {fix}", said.sentence);
+        let words = words.split(|c: char| !(c.is_ascii_alphabetic() || c == '_' || c == '-'));
+        let left: Vec<&str> = words.filter(|word| word.len() > 2 && !names.contains(word)).collect();
+        assert!(left.is_empty(), "{left:?} in {}", said.sentence);
+        assert_eq!(said.fix.is_some(), why::explain(&facts).fix.is_some());
+    }
+    assert!(told.len() >= 30, "{told:#?}");
+    let page = text_of(&slot("?lang=zh"));
+    assert!(page.contains("时间槽失败：3 次尝试已全部用尽；节点 c 上的第 3 次尝试结束："), "{page}");
+}
