@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cronward::job::{LockName, OnLost};
-use cronward::resource::{Acquired, Demand, LockRenewal};
+use cronward::resource::{Acquired, Demand, LockRelease, LockRenewal};
 use cronward::slot::{Slot, Token};
 
 use crate::backend::SlotId;
@@ -54,6 +54,10 @@ impl World {
             (Ask::RenewLock(hold), Some(Answer::LockRenewal(LockRenewal::Renewed | LockRenewal::Restored))) => {
                 self.nature.needs.get_mut(&hold.token).into_iter().for_each(|need| need.set_at = now);
             }
+            (Ask::Release(exit), Some(Answer::LockRelease(LockRelease::Released))) if !exit.unsure => {
+                let need = self.nature.needs.get_mut(&exit.token);
+                need.into_iter().for_each(|need| need.released_at = Some(now));
+            }
             _ => {}
         }
     }
@@ -80,7 +84,8 @@ impl World {
         let lives = host.is_some_and(|host| host.start == need.by.start && host.daemon.is_some());
         let well = self.nature.good_since.get(need.by.node).is_some_and(|good| *good <= over);
         // A copy that came late may have set it again, and a replica may have it still.
-        let again = need.set_at > bound || self.nature.losses.iter().any(|lost| *lost >= over);
+        let again = need.set_at > bound || need.released_at.is_some_and(|released| need.set_at > released);
+        let again = again || self.nature.losses.iter().any(|lost| *lost >= over);
         lives && well && !again && self.nature.now > bound
     }
 

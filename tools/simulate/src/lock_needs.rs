@@ -34,6 +34,8 @@ pub(super) struct LockNeed {
     pub(super) held_at: Option<Time>,
     /// When the store last made its entries last.
     pub(super) set_at: Time,
+    /// When the store took them out for a node that had had an answer to all that it had asked: it remembers nothing of them.
+    pub(super) released_at: Option<Time>,
     /// Since then nobody needs it: its command is over, or will not be started.
     pub(super) over: Option<Time>,
 }
@@ -57,6 +59,7 @@ impl LockNeed {
             is_told: false,
             held_at: None,
             set_at: Time::ZERO,
+            released_at: None,
             over: None,
         }
     }

@@ -158,6 +158,10 @@ const MENDED: &[(u64, &str)] = &[
         "a node that began before any heartbeat had arrived said it owed no verdict, and hid what an older one owed that died",
     ),
     (2000100000889, "the judge took a job for idle whose command was about to be started, as its locks had come free"),
+    (
+        2025240415336,
+        "a copy of a request that came right after its release stood in a queue, and the law blamed the node",
+    ),
 ];
 
 /// The same of the checker of journals.
