@@ -1,10 +1,10 @@
 //! Drives the desk with a runtime: asks the store, writes letters, sends them. No run waits for it, and it decides nothing.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -67,8 +67,7 @@ struct OpenSinks {
 /// Changes what a notifier sends to.
 #[derive(Clone, Debug)]
 pub struct Receivers {
-    opened: Arc<Mutex<Arc<OpenSinks>>>,
-    changed: mpsc::UnboundedSender<()>,
+    opened: watch::Sender<Arc<OpenSinks>>,
     launcher: Launcher,
     namespace: Namespace,
 }
@@ -84,9 +83,7 @@ impl Receivers {
         let secrets = sinks.values().flat_map(|sink| sink.secrets());
         let launcher = secrets.fold(self.launcher.clone(), |launcher, secret| launcher.hiding(secret));
         let ways = Some(Arc::new(Ways::new(launcher, self.namespace.to_string())));
-        *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(OpenSinks { sinks, page, ways });
-        // Nobody listens once the node leaves.
-        let _ = self.changed.send(());
+        self.opened.send_replace(Arc::new(OpenSinks { sinks, page, ways }));
         Ok(())
     }
 
@@ -96,7 +93,7 @@ impl Receivers {
     }
 
     fn get(&self) -> Arc<OpenSinks> {
-        Arc::clone(&self.opened.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.opened.borrow())
     }
 }
 
@@ -108,7 +105,7 @@ pub struct Notifier {
     ear: Arc<NoticeEar>,
     words: mpsc::Receiver<Word>,
     receivers: Receivers,
-    changed: mpsc::UnboundedReceiver<()>,
+    changed: watch::Receiver<Arc<OpenSinks>>,
     figures: Arc<Figures>,
     tasks: JoinSet<Done>,
     looks: u32,
@@ -128,9 +125,9 @@ impl Notifier {
     /// Of no sink yet.
     pub fn new(setup: Setup) -> Self {
         let (ear, words) = NoticeEar::new();
-        let (changing, changed) = mpsc::unbounded_channel();
+        let (opened, changed) = watch::channel(Arc::default());
         let (launcher, namespace) = (setup.launcher.clone(), setup.namespace.clone());
-        let receivers = Receivers { opened: Arc::default(), changed: changing, launcher, namespace };
+        let receivers = Receivers { opened, launcher, namespace };
         let asks = setup.store.capability().messages;
         let desk = Dispatch::new(setup.node.clone(), asks, setup.token);
         let (figures, tasks) = (Arc::default(), JoinSet::new());
@@ -169,7 +166,7 @@ impl Notifier {
                     end = Some(clock.now().mono + LAST_WORDS);
                     self.hurry();
                 }
-                Some(()) = self.changed.recv() => self.set_sinks(),
+                Ok(()) = self.changed.changed() => self.set_sinks(),
                 Some(done) = self.tasks.join_next() => self.take(done.ok()),
                 Some(word) = self.words.recv() => self.hear(word),
                 () = timers::until(&*clock, wait) => self.look(),
