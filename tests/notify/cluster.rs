@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cronward::clock::SystemClock;
+use cronward::clock::{Clock, SystemClock};
 use cronward::config::{Environment, parse};
 use cronward::event::Event;
 use cronward::exec::{Launcher, Output};
 use cronward::job::{JobSpec, Namespace, NodeName};
-use cronward::notify::{NoticeEar, Notifier, Setup};
+use cronward::metrics::Notifications;
+use cronward::notify::{Figures, NoticeEar, Notifier, Setup};
 use cronward::observe::Observer;
 use cronward::schedule::Timetable;
 use cronward::slot::{Slot, Token};
@@ -25,11 +26,22 @@ use crate::until;
 
 /// Short, so that the death of a sender is soon noticed.
 const LEASE: Duration = Duration::from_secs(4);
+/// Within which a node claims what it has to tell.
+const SPREAD: Duration = Duration::from_secs(4);
 
 /// The notifier of one node.
 struct Notifying {
     ear: Arc<NoticeEar>,
+    figures: Arc<Figures>,
     running: JoinHandle<()>,
+}
+
+impl Notifying {
+    /// How long the oldest message has waited that this node may still tell.
+    fn oldest(&self) -> Duration {
+        let sinks = self.figures.each(SystemClock.now().mono);
+        sinks.into_iter().map(|sink| sink.oldest_pending).max().unwrap_or_default()
+    }
 }
 
 struct Cluster {
@@ -41,7 +53,8 @@ struct Cluster {
 }
 
 fn file(url: &str, jobs: usize) -> String {
-    let sink = format!("[notify.hook]\ntype = \"webhook\"\nurl = \"{url}\"\nspread = \"4s\"\n");
+    let spread = SPREAD.as_secs();
+    let sink = format!("[notify.hook]\ntype = \"webhook\"\nurl = \"{url}\"\nspread = \"{spread}s\"\n");
     let job =
         |number| format!("[jobs.j{number}]\nschedule = \"0 * * * *\"\ncommand = [\"false\"]\nnotify = [\"hook\"]\n");
     sink + &(0..jobs).map(job).collect::<String>()
@@ -72,10 +85,10 @@ impl Cluster {
             lease: LEASE,
         });
         notifier.receivers().set(&config.notify, None).unwrap();
-        let ear = notifier.ear();
+        let (ear, figures) = (notifier.ear(), notifier.figures());
         ear.plan(&self.jobs, "hash");
         let running = self.runtime.spawn(notifier.run(CancellationToken::new()));
-        self.nodes.push(Some(Notifying { ear, running }));
+        self.nodes.push(Some(Notifying { ear, figures, running }));
     }
 
     /// The slots' last attempts have failed: every node is answered so.
@@ -86,6 +99,11 @@ impl Cluster {
                 node.ear.event(Some(&slot), &Event::AttemptsUsedUp { used: 3 });
             }
         }
+    }
+
+    /// No node has anything left that it may tell.
+    fn has_told_all(&self) -> Option<()> {
+        self.nodes.iter().flatten().all(|node| node.oldest().is_zero()).then_some(())
     }
 
     fn kill(&mut self, node: &str) {
@@ -110,8 +128,7 @@ fn of_three_nodes_one_tells_and_where_that_dies_before_it_has_recorded_it_anothe
     let third = until("the message of another node", || receiver.got().get(2).cloned());
     assert_eq!(third["id"], second["id"], "it says that it is the same");
     assert_ne!(third["data"]["node"], second["data"]["node"]);
-    // Whoever has not told would have by now: the claim of a dead node lapses after four seconds.
-    std::thread::sleep(LEASE * 3);
+    until("nobody has anything left to tell", || cluster.has_told_all());
     assert_eq!(receiver.events(), ["j0 failed", "j1 failed", "j1 failed"]);
 }
 
@@ -144,10 +161,11 @@ fn a_store_that_is_away_meanwhile_loses_no_message() {
     let cluster = Cluster::start(&receiver.url, 1);
     cluster.redis.pause();
     cluster.fail(0..1);
-    std::thread::sleep(Duration::from_secs(6));
+    let is_overdue = |node: &Notifying| node.oldest() > SPREAD * 3 / 2;
+    until("every node has tried", || cluster.nodes.iter().flatten().all(is_overdue).then_some(()));
     assert!(receiver.got().is_empty(), "nobody knows whether another node has told");
     cluster.redis.unpause();
     until("the message", || (receiver.events() == ["j0 failed"]).then_some(()));
-    std::thread::sleep(LEASE * 2);
+    until("nobody has anything left to tell", || cluster.has_told_all());
     assert_eq!(receiver.events().len(), 1);
 }

@@ -1,6 +1,8 @@
 //! Real daemons, whose jobs fail: one digest of a flood, and the kill of whoever sends.
 
 use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
@@ -20,8 +22,30 @@ impl Drop for Daemon {
     }
 }
 
+const NODES: [&str; 3] = ["n1", "n2", "n3"];
+
+/// As a node says that it has nothing to tell.
+const NONE_PENDING: &str = "cronward_notifications_oldest_pending_seconds{namespace=\"default\",sink=\"hook\"} 0\n";
+
+/// Where a node serves its figures, once its log says so.
+fn address(log: &str) -> Option<String> {
+    let line = log.lines().find(|line| line.contains("listens for HTTP"))?;
+    let told: Value = serde_json::from_str(line).ok()?;
+    Some(told["fields"]["address"].as_str().or(told["address"].as_str())?.to_owned())
+}
+
+/// What it serves; nothing where it does not answer.
+fn figures(address: &str) -> String {
+    let mut answer = String::new();
+    if let Ok(mut stream) = TcpStream::connect(address) {
+        let _ = write!(stream, "GET /metrics HTTP/1.0\r\nHost: {address}\r\n\r\n");
+        let _ = stream.read_to_string(&mut answer);
+    }
+    answer
+}
+
 struct Cluster {
-    _redis: RedisServer,
+    redis: RedisServer,
     folder: TempDir,
     daemons: Vec<Option<Daemon>>,
 }
@@ -32,20 +56,48 @@ impl Cluster {
         std::fs::write(folder.path().join("jobs.toml"), file).unwrap();
         let start = |name: &&str| {
             let mut command = Command::new(env!("CARGO_BIN_EXE_cronward"));
-            command.args(["run", "--log-format", "json", "--no-http", "--node", name, "--store", &redis.url()]);
+            command.args(["run", "--log-format", "json", "--listen", "127.0.0.1:0", "--node", name]);
+            command.args(["--store", &redis.url()]);
             command.current_dir(folder.path()).stdin(Stdio::null()).stdout(Stdio::null());
             command.env_clear().env("PATH", std::env::var_os("PATH").unwrap());
             command.stderr(File::create(folder.path().join(format!("{name}.log"))).unwrap());
             Some(Daemon(command.spawn().unwrap()))
         };
-        let daemons = ["n1", "n2", "n3"].iter().map(start).collect();
-        Self { _redis: redis, folder, daemons }
+        let daemons = NODES.iter().map(start).collect();
+        Self { redis, folder, daemons }
+    }
+
+    fn log(&self, name: &str) -> String {
+        std::fs::read_to_string(self.folder.path().join(format!("{name}.log"))).unwrap_or_default()
     }
 
     fn logs(&self) -> String {
-        let read =
-            |name: &str| std::fs::read_to_string(self.folder.path().join(format!("{name}.log"))).unwrap_or_default();
-        ["n1", "n2", "n3"].map(read).concat()
+        NODES.map(|name| self.log(name)).concat()
+    }
+
+    /// All nodes hear what the store tells, so that each learns at once of whatever another one does.
+    fn hears(&self) -> Option<()> {
+        let listeners = self.redis.text(&["CLIENT", "LIST", "TYPE", "pubsub"]).unwrap_or_default();
+        let reached = NODES.iter().all(|name| self.log(name).contains("store reached"));
+        (reached && listeners.lines().count() >= NODES.len()).then_some(())
+    }
+
+    /// Gives all nodes another file.
+    fn reload(&self, file: &str) {
+        std::fs::write(self.folder.path().join("jobs.toml"), file).unwrap();
+        for daemon in self.daemons.iter().flatten() {
+            let pid = daemon.0.id().to_string();
+            assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
+        }
+    }
+
+    /// No node has anything left that it may tell, by its own figures.
+    fn has_told_all(&self) -> Option<()> {
+        let none_is_pending = |name: &&str| {
+            let figures = address(&self.log(name)).map(|address| figures(&address)).unwrap_or_default();
+            figures.contains(NONE_PENDING)
+        };
+        NODES.iter().all(none_is_pending).then_some(())
     }
 }
 
@@ -59,18 +111,20 @@ fn job(name: &str) -> String {
 }
 
 fn sink(url: &str) -> String {
-    format!("[notify.hook]\ntype = \"webhook\"\nurl = \"{url}\"\nspread = \"12s\"\n")
+    format!("[notify.hook]\ntype = \"webhook\"\nurl = \"{url}\"\nspread = \"24s\"\n")
 }
 
 #[test]
 fn twelve_slots_that_fail_at_once_are_one_message() {
     let receiver = Receiver::start();
+    let cluster = Cluster::start(&sink(&receiver.url));
+    until("all nodes hear", || cluster.hears());
     let jobs: String = (0..12).map(|number| job(&format!("j{number}"))).collect();
-    let cluster = Cluster::start(&(sink(&receiver.url) + &jobs));
+    cluster.reload(&(sink(&receiver.url) + &jobs));
     until("the message", || (!receiver.got().is_empty()).then_some(()));
     let body: Value = receiver.got()[0].clone();
     assert_eq!((body["type"].as_str(), receiver.events().len()), (Some("digest"), 12), "{body}\n{}", cluster.logs());
-    std::thread::sleep(std::time::Duration::from_secs(15));
+    until("nobody has anything left to tell", || cluster.has_told_all());
     assert_eq!(receiver.got().len(), 1, "{}", cluster.logs());
 }
 
