@@ -181,7 +181,13 @@ impl Outcome {
             found(format!("by the servers' own account nothing came of {idle:?}: see {place}"));
         }
         if !complaints.is_empty() {
-            found(format!("{} complaints, see {place}\n{}\n{said}\n{report}", complaints.len(), self.in_short()));
+            // Where the folder is gone with its machine, this is all that is left to find the reason by.
+            let near = self.evidence.near(complaints);
+            found(format!(
+                "{} complaints, see {place}\n{}\n{report}\n{near}\n{said}",
+                complaints.len(),
+                self.in_short()
+            ));
         }
         if let Some(why) = self.is_inconclusive() {
             inconclusive(&format!("{why}: see {place}"));

@@ -49,6 +49,8 @@ pub(super) fn evidence_that_was_tampered_with_is_seen_through(evidence: &Evidenc
     let added = Evidence { recorder: format!("{}{again}", evidence.recorder), ..evidence.clone() };
     complains(&added, &slot, "untold-run");
     complains(&added, &slot, "it began 2 times");
+    let near = added.near(&added.judge().complaints);
+    assert!(near.contains(&format!("near {slot}:\n")) && near.contains("\"event\":\"run_ended\""), "{near}");
 
     let without = evidence.recorder.lines().filter(|line| !own.contains(line)).map(|line| format!("{line}\n"));
     let removed = Evidence { recorder: without.collect(), ..evidence.clone() };

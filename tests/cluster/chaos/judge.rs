@@ -40,6 +40,9 @@ pub(super) const AFTERMATH: TimeDelta = TimeDelta::seconds(6);
 /// From the end of a slot until it has to be judged: its lease and its closing (docs/journal.md), and what clocks differ by.
 const TO_BE_JUDGED: TimeDelta = TimeDelta::seconds(13);
 
+/// Slots of which a failed trial shows what was near.
+const SLOTS_SHOWN: usize = 3;
+
 /// The kinds of faults after which a store may have forgotten what it acknowledged.
 pub(super) const LOSSES: &[&str] = &["restart", "flush", "failover", "evict"];
 
@@ -170,6 +173,38 @@ impl Evidence {
     /// What came of each process of the outsiders, as this program noted it.
     pub(super) fn outsiders(&self) -> Vec<Value> {
         self.outsiders.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The faults near the first slots that complaints name, and what nodes told of themselves and of these slots then.
+    pub(super) fn near(&self, complaints: &[String]) -> String {
+        let named = |complaint: &String| complaint.split_once(": ").map(|(slot, _)| slot.to_owned());
+        let slots: BTreeSet<String> =
+            complaints.iter().filter_map(named).filter(|slot| slot.contains('@')).take(SLOTS_SHOWN).collect();
+        slots.iter().map(|slot| self.near_slot(slot)).collect()
+    }
+
+    fn near_slot(&self, slot: &str) -> String {
+        let ((start, end), (job, key)) = (bounds(slot), slot.split_once('@').unwrap_or_default());
+        let span = start - AFTERMATH..end + AFTERMATH;
+        let mut text = format!("near {slot}:\n");
+        for line in self.faults.lines() {
+            let is_near = |fault: InjectedFault| fault.at < span.end && fault.until.unwrap_or(span.end) > span.start;
+            if serde_json::from_str(line).is_ok_and(is_near) {
+                text += &format!("  fault {line}\n");
+            }
+        }
+        for (file, journal) in &self.journals {
+            for line in journal.lines() {
+                let Ok(told) = serde_json::from_str::<Value>(line) else { continue };
+                let at = told["at"].as_str().and_then(|at| at.parse::<DateTime<Utc>>().ok());
+                let of_node = told["job"].is_null() || (told["job"] == *job && told["slot"] == *key);
+                let is_plan = told["event"] == "planned" && told["job"] == *job;
+                if at.is_some_and(|at| span.contains(&at)) && (of_node || is_plan) {
+                    text += &format!("  {file}: {line}\n");
+                }
+            }
+        }
+        text
     }
 
     pub(super) fn told(&self) -> impl Iterator<Item = Value> {
