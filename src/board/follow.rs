@@ -12,7 +12,7 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use crate::admin::catalog::Catalog;
 use crate::board::chores::Chore;
-use crate::board::handle::Board;
+use crate::board::handle::{Board, LONGEST};
 use crate::board::judge::Judgement;
 use crate::board::sheet::Sheet;
 use crate::board::{Snapshot, StoreStanding};
@@ -35,8 +35,6 @@ const KEPT: Duration = Duration::from_secs(60);
 const TOGETHER: Duration = Duration::from_millis(250);
 /// After each call.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Characters of an error.
-const LONGEST: usize = 300;
 
 /// What is known while somebody looks.
 struct Following<'a> {
@@ -60,6 +58,8 @@ struct Following<'a> {
     /// Since then the store has answered something else: what failed may be tried.
     answers: bool,
     plans: u64,
+    /// Since when the node cannot use its store, and why, as it is shown.
+    refused: Option<(DateTime<Utc>, String)>,
 }
 
 impl Board {
@@ -111,6 +111,7 @@ impl<'a> Following<'a> {
             failed: None,
             answers: true,
             plans: 0,
+            refused: board.refused(),
         }
     }
 
@@ -141,6 +142,10 @@ impl<'a> Following<'a> {
 
     /// What was told since the last time, here and by the store.
     fn hear(&mut self, changes: Option<&mut Changes>) {
+        let refused = self.board.refused();
+        if std::mem::replace(&mut self.refused, refused) != self.refused {
+            self.publish();
+        }
         let touched = self.board.take_touched();
         touched.slots.iter().for_each(|(job, key)| self.sheet.touch(job, *key));
         let mut lost = touched.lost;
@@ -341,7 +346,7 @@ impl<'a> Following<'a> {
     /// Shows what is known now.
     fn publish(&mut self) {
         let now = self.now();
-        self.judged.weigh(&self.sheet, &self.standing, now);
+        self.judged.weigh(&self.sheet, &self.standing, self.refused.clone(), now);
         let snapshot = Snapshot {
             version: self.board.moment(self.sheet.patches.last()),
             store_time: now,

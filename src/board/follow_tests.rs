@@ -7,10 +7,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::Value;
 
-use crate::board::{Board, BoardSetting, CellState, ConcernKind, Patch, Snapshot};
+use crate::board::{Board, BoardSetting, CellState, Concern, ConcernKind, Patch, Snapshot};
 use crate::clock::{Clock, RuntimeClock};
 use crate::drive::timers;
 use crate::error::{Applied, ErrorKind, Op, Reply, StoreError};
+use crate::event::Event;
 use crate::job::{JobName, JobSpec, NodeName, Program};
 use crate::message::{Delivery, MessageKey, Topic};
 use crate::observe::Observer;
@@ -261,6 +262,31 @@ async fn a_store_that_is_away_leaves_what_was_known_with_its_age_and_comes_back(
     stage.pass(7).await;
     let back = stage.board.look(24);
     assert_eq!((back.store.error.as_deref(), cell(&back, "push", 0)), (None, CellState::Done));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_answers_and_that_the_node_cannot_use_is_a_concern_until_it_can() {
+    let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    // Nobody looks yet.
+    let full = Event::StoreLost { error: "OOM command not allowed when used memory > 'maxmemory'".to_owned() };
+    stage.board.event(None, &full);
+    let shown = stage.filled().await;
+    assert_eq!(shown.store.away_since, None);
+    let ConcernKind::StoreUnusable { error } = &shown.concerns[0].what else { panic!("{:?}", shown.concerns) };
+    assert!(error.contains("OOM"), "{error}");
+    stage.pass(12).await;
+    assert_eq!(stage.board.look(24).concerns, shown.concerns, "since then, not since now");
+    // Away is worse.
+    stage.meter.down.store(true, Ordering::Relaxed);
+    stage.pass(12).await;
+    let away = stage.board.look(24);
+    assert!(matches!(away.concerns[..], [Concern { what: ConcernKind::StoreAway { .. }, .. }]), "{:?}", away.concerns);
+    stage.meter.down.store(false, Ordering::Relaxed);
+    stage.pass(7).await;
+    assert_eq!(stage.board.look(24).concerns, shown.concerns);
+    stage.board.event(None, &Event::StoreReached { away: Some(Duration::from_secs(31)) });
+    stage.pass(1).await;
+    assert_eq!(stage.board.look(24).concerns.len(), 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use tokio::sync::{Notify, broadcast, watch};
 
 use crate::board::patch::Patches;
@@ -16,11 +17,15 @@ use crate::event::Event;
 use crate::job::{JobName, JobSpec};
 use crate::observe::Observer;
 use crate::slot::{Slot, SlotKey};
+use crate::text::message;
 
 /// Slots that something happened at here and that nobody has looked at yet. Beyond that, all are looked at.
 const TOUCHED: usize = 4_096;
 /// For what is known of the store at the first look.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Characters of an error that are kept.
+pub(super) const LONGEST: usize = 300;
 
 /// What a board is made of.
 #[derive(Debug)]
@@ -49,6 +54,8 @@ pub struct Board {
     /// Somebody looks, or something happened here.
     pub(super) asked: Notify,
     touched: Mutex<Touched>,
+    /// Since when the node cannot use its store, and why: it tells so whether anybody looks or not.
+    refused: Mutex<Option<(DateTime<Utc>, String)>>,
     specs: Mutex<Arc<[Arc<JobSpec>]>>,
     /// Counts plans.
     pub(super) plans: AtomicU64,
@@ -75,6 +82,7 @@ impl Board {
             live: AtomicBool::new(false),
             asked: Notify::new(),
             touched: Mutex::default(),
+            refused: Mutex::default(),
             specs: Mutex::new(Arc::from([])),
             plans: AtomicU64::new(0),
         })
@@ -188,6 +196,21 @@ impl Board {
         std::mem::take(&mut *self.touched.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Since when the node cannot use its store, and why.
+    pub(super) fn refused(&self) -> Option<(DateTime<Utc>, String)> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn hear_of_store(&self, event: &Event) {
+        let refused = match event {
+            Event::StoreLost { error } => Some((self.setting.clock.now().wall, message(error, LONGEST))),
+            Event::StoreReached { .. } => None,
+            _ => return,
+        };
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refused;
+        self.asked.notify_one();
+    }
+
     /// The jobs that the node has in its file now.
     pub(crate) fn specs(&self) -> Arc<[Arc<JobSpec>]> {
         Arc::clone(&self.specs.lock().unwrap_or_else(PoisonError::into_inner))
@@ -196,6 +219,7 @@ impl Board {
 
 impl Observer for Board {
     fn event(&self, slot: Option<&Slot>, event: &Event) {
+        self.hear_of_store(event);
         let Some(slot) = slot.filter(|_| self.live.load(Ordering::Relaxed)) else { return };
         // What is asked of the store changes nothing by itself.
         if matches!(event, Event::ClaimAnswered { .. } | Event::RenewalAnswered { .. }) {

@@ -58,9 +58,15 @@ impl Judgement {
     }
 
     /// Weighs everything once more, and tells where something became another.
-    pub(super) fn weigh(&mut self, sheet: &Sheet, store: &StoreStanding, now: DateTime<Utc>) {
+    pub(super) fn weigh(
+        &mut self,
+        sheet: &Sheet,
+        store: &StoreStanding,
+        refused: Option<(DateTime<Utc>, String)>,
+        now: DateTime<Utc>,
+    ) {
         let mut concerns = nodes(&self.nodes, now, &mut self.lasting);
-        concerns.extend(away(store));
+        concerns.extend(away(store).or_else(|| unusable(refused)));
         concerns.extend(self.untold.values().flatten().cloned());
         for (line, row) in sheet.lines() {
             concerns.extend(failing(line, row, &sheet.faults));
@@ -115,6 +121,12 @@ fn late(line: &Line, row: &BoardRow) -> Option<Concern> {
 fn away(store: &StoreStanding) -> Option<Concern> {
     let since = store.away_since?;
     Some(Concern { since, what: ConcernKind::StoreAway { error: store.error.clone().unwrap_or_default() } })
+}
+
+/// That the node cannot use the store, though it answers.
+fn unusable(refused: Option<(DateTime<Utc>, String)>) -> Option<Concern> {
+    let (since, error) = refused?;
+    Some(Concern { since, what: ConcernKind::StoreUnusable { error } })
 }
 
 /// That a message about a job or the cluster was given up, or waits for long; none where that is no news.

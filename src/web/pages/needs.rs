@@ -110,6 +110,9 @@ fn of_cluster(kind: &ConcernKind, tell: &Teller) -> Need {
     let node = |node: &NodeName| format!("{} {node}", tell.t.cluster.node);
     let (subject, what, link) = match kind {
         ConcernKind::StoreAway { error } => (frame.store.to_owned(), format!("{}: {error}", t.store_away), "/store"),
+        ConcernKind::StoreUnusable { error } => {
+            (frame.store.to_owned(), format!("{}: {error}", t.store_unusable), "/store")
+        }
         ConcernKind::NodeLost { node: name, .. } => (node(name), t.node_lost.to_owned(), "/nodes"),
         ConcernKind::ClockOff { node: name, offset_s } => {
             (node(name), (t.clock)(&format!("{offset_s:+.1} s")), "/nodes")

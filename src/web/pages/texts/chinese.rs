@@ -191,6 +191,7 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         clock: |offset| format!("时钟偏差 {offset}"),
         node_lost: "失联：没有心跳",
         store_away: "存储不可达",
+        store_unusable: "存储有响应，但本节点无法使用",
         undelivered: |sink| format!("发往 {sink} 的通知未送达"),
         since: |since| format!("自 {since}"),
         exit: |code| format!("退出码 {code}"),

@@ -139,6 +139,7 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         clock: |offset| format!("the clock is off by {offset}"),
         node_lost: "lost: no heartbeat",
         store_away: "the store is unreachable",
+        store_unusable: "this node cannot use the store, though it answers",
         undelivered: |sink| format!("a notification to {sink} was not delivered"),
         since: |since| format!("since {since}"),
         exit: |code| format!("exit {code}"),

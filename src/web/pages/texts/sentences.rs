@@ -136,6 +136,7 @@ pub(in crate::web::pages) struct NeedTexts {
     pub(in crate::web::pages) clock: fn(&str) -> String,
     pub(in crate::web::pages) node_lost: &'static str,
     pub(in crate::web::pages) store_away: &'static str,
+    pub(in crate::web::pages) store_unusable: &'static str,
     pub(in crate::web::pages) undelivered: fn(&str) -> String,
     pub(in crate::web::pages) since: fn(&str) -> String,
     pub(in crate::web::pages) exit: fn(i32) -> String,
