@@ -1,6 +1,6 @@
 //! How long this machine lets a ready process wait. A bound on a node's reaction is only fair with that on top: a thread
 //! that sleeps a little at a time notes how much later than asked it wakes, and another one how long it takes to start a
-//! process, which on a busy machine waits far longer than one that has slept.
+//! process that appends to a file, which on a busy machine waits far longer than one that has slept: for a core, and for the disk.
 
 use std::collections::VecDeque;
 use std::process::{Command, Stdio};
@@ -33,10 +33,16 @@ pub(crate) fn watch() {
         }
     });
     std::thread::spawn(|| {
+        // Where commands of jobs record themselves, and as they do.
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("recorded");
         loop {
             let before = Instant::now();
-            let _ = Command::new("/bin/sh").args(["-c", ":"]).stdin(Stdio::null()).status();
+            let append = ["-c", "echo >>\"$0\""];
+            let _ = Command::new("/bin/sh").args(append).arg(&file).stdin(Stdio::null()).status();
             note(&SLOW_STARTS, before, before.elapsed());
+            // The next one makes it anew.
+            let _ = std::fs::remove_file(&file);
             std::thread::sleep(BETWEEN_STARTS);
         }
     });
