@@ -52,6 +52,10 @@ done
 # Another list is another folder, so that nothing of an old one is left in it.
 lists=(scripts/deploy/requirements.txt scripts/deploy/binaries.txt)
 folder=${XDG_CACHE_HOME:-$HOME/.cache}/cronward/deploy-$(cat "${lists[@]}" | sha256sum | cut -c1-12)
+# Of two that are called at once, one waits.
+mkdir -p "${folder%/*}"
+exec 9>"$folder.lock"
+flock 9
 if [ ! -e "$folder/complete" ]; then
     rm -rf "$folder"
     python3 -m venv "$folder" >&2

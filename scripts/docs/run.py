@@ -63,6 +63,9 @@ BEFORE = [
 INSTEAD = {"kill -9 %2": "kill_holder", "kill %1 %3": "kill_others"}
 ENDS = {"cronward doctor": "1", "kill %1 %3": "0"}
 
+# A busy machine may take longer for a connection than a store may by default.
+PATIENT = '[store]\nop_timeout = "1500ms"\n'
+
 
 def commands(page):
     """Each command of the page with whether it is about installing."""
@@ -101,7 +104,7 @@ def script(page, port):
         shown = command.splitlines()[0].replace("'", "'\\''")
         out += [wait for pattern, wait in BEFORE if re.fullmatch(pattern, command)]
         out.append(f"echo '$ {shown}'")
-        out.append(INSTEAD.get(command, command).replace(":6379", f":{port}"))
+        out.append(INSTEAD.get(command, command).replace(":6379", f":{port}").replace("[store]\n", PATIENT))
         if not command.endswith("&"):
             right = ENDS.get(command, "0")
             out.append(f"case $? in [{right}]) ;; *) fail 'it ends with '$?': {shown}' ;; esac")

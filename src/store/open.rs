@@ -177,6 +177,12 @@ pub fn where_kept(url: &str, location: &str, namespace: &Namespace, slot: &Slot)
     row(url).map_or_else(Vec::new, |backend| backend.where_kept(location, namespace, slot))
 }
 
+/// The line by which a person at a shell asks the store, with its own client, whether a slot is leased or done; none where it takes more
+/// than a line. A password is not in it.
+pub fn client_line(url: &str, location: &str, namespace: &Namespace, slot: &Slot) -> Option<String> {
+    row(url)?.client_line(location, namespace, slot)
+}
+
 /// The cargo feature that a scheme needs.
 fn feature(url: &str) -> Option<&'static str> {
     SCHEMES.iter().find(|(known, _)| *known == scheme(url)).map(|(_, feature)| *feature)
@@ -226,6 +232,18 @@ mod tests {
         "etcd://u:p@a,b:1,[::1]",
         "zookeeper://u:p@a,b:1/ops",
     ];
+
+    #[test]
+    #[cfg(feature = "redis")]
+    fn one_redis_server_is_asked_about_a_slot_in_a_line_and_no_other_store() {
+        let slot = Slot::parse("push", "2026-11-21T14Z", "2026-11-21T15Z").unwrap();
+        let line = |url: &str, location: &str| client_line(url, location, &Namespace::default(), &slot);
+        let asked = "redis-cli -u rediss://h:6379/1 GET 'cronward:default:{push@2026-11-21T14Z}'";
+        assert_eq!(line("rediss://u:hunter2@h/1", "rediss://h:6379/1").as_deref(), Some(asked));
+        for url in ["redis+unix:///s", "redis+sentinel://a,b/m", "redis+cluster://a", "sqlite:/x/a.db", "etcd://a"] {
+            assert_eq!(line(url, url), None, "{url}");
+        }
+    }
 
     /// Urls that no store takes as they are written.
     const REFUSED: &[&str] = &[

@@ -82,6 +82,12 @@ impl Backend for RedisBackend {
     fn where_kept(&self, _location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)> {
         names(&(self.keys)(namespace), slot)
     }
+
+    fn client_line(&self, location: &str, namespace: &Namespace, slot: &Slot) -> Option<String> {
+        // What `-u` takes: no socket, and not several servers.
+        let is_url = ["redis", "rediss"].contains(&scheme(location)) && self.name == CAPABILITY.name;
+        is_url.then(|| format!("redis-cli -u {location} GET '{}'", (self.keys)(namespace).slot(slot).mark))
+    }
 }
 
 /// Several masters that know nothing of each other; on each of them alike.

@@ -21,7 +21,7 @@ use crate::job::{JobName, Namespace};
 use crate::observe::view::{LockView, SlotView, TickView};
 use crate::schedule::Timetable;
 use crate::slot::{Slot, SlotKey, SlotRecord};
-use crate::store::{Finding, where_kept};
+use crate::store::{Finding, client_line, where_kept};
 use crate::web::asking::Asking;
 use crate::web::pages::cluster::{LocksPage, StorePage};
 use crate::web::pages::job::{JobMaterial, JobPage};
@@ -94,18 +94,19 @@ pub(in crate::web) async fn slot(
         did: ask.asked("did").map(str::to_owned),
         acts: offered.iter().map(|verb| verb.as_str()).collect(),
         acts_off: ask.acts() && away,
-        kept: kept(&ask.site, &facts.record.slot),
+        kept: at_store(&ask.site, &facts.record.slot, where_kept).unwrap_or_default(),
+        client_line: at_store(&ask.site, &facts.record.slot, client_line).flatten(),
         facts: &facts,
     };
     let frame = ask.frame(&shown, "hours", facts.record.slot.to_string());
     ask.page(&SlotPage::of(frame, material, &ask.tell(&shown)))
 }
 
-/// Where the store keeps what is known of a slot, as `cronward show` has it.
-fn kept(site: &Site, slot: &Slot) -> Vec<(String, &'static str)> {
+/// What a person with the store's own client has to know of a slot.
+fn at_store<T>(site: &Site, slot: &Slot, what: fn(&str, &str, &Namespace, &Slot) -> T) -> Option<T> {
     let Sources { scheme, store, namespace, .. } = &site.sources;
-    let namespace = Namespace::new(namespace.as_str());
-    namespace.map_or_else(|_| Vec::new(), |namespace| where_kept(scheme, store.location(), &namespace, slot))
+    let namespace = Namespace::new(namespace.as_str()).ok()?;
+    Some(what(scheme, store.location(), &namespace, slot))
 }
 
 /// `/jobs/{job}/{slot}/runs/{attempt}`; with `?raw` the text alone.

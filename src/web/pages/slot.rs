@@ -58,11 +58,13 @@ pub(super) struct SlotMaterial<'a> {
     pub(super) acts_off: bool,
     /// The store's names of what it keeps of the slot, and what that is.
     pub(super) kept: Vec<(String, &'static str)>,
+    /// How one asks the store itself, with its own client.
+    pub(super) client_line: Option<String>,
 }
 
 impl SlotPage {
     pub(super) fn of(frame: Frame, material: SlotMaterial<'_>, tell: &Teller) -> Self {
-        let SlotMaterial { facts, spec, previous, following, did, acts, acts_off, kept } = material;
+        let SlotMaterial { facts, spec, previous, following, did, acts, acts_off, kept, client_line } = material;
         let view = SlotView::of(&facts.record, facts.now, facts.job.max_attempts);
         let (job, key, t) = (view.job.to_string(), view.slot.clone(), tell.t);
         let told = why::explain_in(facts, &t.reasons);
@@ -96,7 +98,11 @@ impl SlotPage {
                     (tell.moment(entry.at), (t.words.verb)(&entry.verb), who, harmless(&entry.why).into_owned())
                 })
                 .collect(),
-            keys: ["show", "why", "logs"].map(|verb| facts.store.command(format_args!("{verb} {job}@{key}"))).to_vec(),
+            keys: ["show", "why", "logs"]
+                .map(|verb| facts.store.command(format_args!("{verb} {job}@{key}")))
+                .into_iter()
+                .chain(client_line)
+                .collect(),
             kept,
             frame,
             job,

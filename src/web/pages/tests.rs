@@ -174,6 +174,9 @@ fn slot(query: &str) -> String {
         acts: vec!["reset", "mark-done"],
         acts_off: false,
         kept: vec![("cronward:prod:{billing@2026-11-21T12Z}:log".to_owned(), "each attempt, verdict, audit")],
+        client_line: Some(
+            "redis-cli -u redis://127.0.0.1:6379 GET 'cronward:prod:{billing@2026-11-21T12Z}'".to_owned(),
+        ),
     };
     let frame = Frame::of(&setting, &reader, Some(&shown), "hours", "billing@2026-11-21T12Z");
     let tell = teller(&setting, &reader, Some(&Snapshot { store_time: facts.now, ..shown }));
@@ -319,6 +322,7 @@ fn a_slot_says_its_state_its_reason_and_what_mends_it() {
         "4096 bytes came before and were not kept",
         "unlock alice (ops-1) node b is\\ngone",
         "cronward logs billing@2026-11-21T12Z",
+        "redis-cli -u redis://127.0.0.1:6379 GET",
     ] {
         assert!(page.contains(text), "{text}: {page}");
     }
