@@ -1,5 +1,7 @@
 //! Each job with the state of its current slot.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 
 use crate::admin::lookup::{choose, is_touched};
@@ -23,7 +25,7 @@ pub(crate) async fn views(session: &AdminSession) -> Result<Vec<JobView>, AdminE
             paused: pause.and_then(|(_, pause)| PauseView::of(pause, session.now)),
             current: current
                 .filter(|record| !job.orphaned || is_touched(record))
-                .map(|record| SlotView::of(&record, session.now, job.entry.max_attempts)),
+                .map(|record| Arc::new(SlotView::of(&record, session.now, job.entry.max_attempts))),
             orphaned: job.orphaned,
             latest: LatestView::of(latest),
             ..JobView::of(&job.entry, next_tick(job, session.now))

@@ -190,7 +190,7 @@ mod tests {
             ..JobSpec::new(JobName::new("billing").unwrap(), "0 * * * *", Program::Direct(Vec::new()))
         };
         let now = fixture::at(fixture::NOON);
-        let current = record.map(|record| SlotView::of(&record, now, 3));
+        let current = record.map(|record| Arc::new(SlotView::of(&record, now, 3)));
         let view = JobView { current, ..JobView::of(&JobEntry::of(&spec, now), None) };
         BoardRow { view, spec: Some(Arc::new(spec)), cells: Vec::new(), late: false }
     }

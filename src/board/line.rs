@@ -2,6 +2,7 @@
 //! reads nothing.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -38,7 +39,7 @@ struct Seen {
 #[derive(Clone, Debug)]
 struct Shown {
     slot: Slot,
-    read: Option<(SlotView, bool)>,
+    read: Option<(Arc<SlotView>, bool)>,
 }
 
 /// One job. See [`super`].
@@ -52,7 +53,7 @@ pub(super) struct Line {
     folded: BTreeMap<DateTime<Utc>, HourCell>,
     shown: Vec<Shown>,
     /// The current slot before those of now were read.
-    last_shown: Option<SlotView>,
+    last_shown: Option<Arc<SlotView>>,
 }
 
 /// Slots that are to be read.
@@ -206,7 +207,8 @@ impl Line {
         }
         let max_attempts = self.job.entry.max_attempts;
         if let Some(shown) = self.shown.iter_mut().find(|shown| shown.slot.key() == key) {
-            shown.read = Some((SlotView::of(record, at.now, max_attempts), is_touched(record)));
+            let view = Arc::new(SlotView::of(record, at.now, max_attempts));
+            shown.read = Some((view, is_touched(record)));
         }
     }
 
@@ -264,7 +266,7 @@ impl Line {
     }
 
     /// The current slot, once every slot that it may be was read; until then the one before.
-    pub(super) fn current(&self) -> Option<&SlotView> {
+    pub(super) fn current(&self) -> Option<&Arc<SlotView>> {
         if self.shown.iter().any(|shown| shown.read.is_none()) {
             return self.last_shown.as_ref();
         }

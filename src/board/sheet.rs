@@ -337,6 +337,9 @@ impl Sheet {
             for (hour, (cell, _)) in cells.filter(|(_, (cell, was))| cell != was) {
                 changed.entry(*hour).or_default().insert(name.clone(), *cell);
             }
+            if row.view == was.view && row.cells == was.cells && row.late == was.late {
+                continue;
+            }
             self.lines.entry(name.clone()).and_modify(|(_, old)| *old = Arc::new(row));
         }
         for (hour, cells) in changed {

@@ -113,13 +113,18 @@ fn next(view: &JobView, now: DateTime<Utc>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::admin::fixture::{self, NOON, Scene};
     use crate::observe::view::{FailingView, LatestView, PauseView, SlotView};
     use crate::slot::Verdict;
 
     fn view(name: &str, current: Option<SlotView>) -> JobView {
-        JobView { current, ..JobView::of(&fixture::entry(name), Some("2026-11-21T13:00:00Z".parse().unwrap())) }
+        JobView {
+            current: current.map(Arc::new),
+            ..JobView::of(&fixture::entry(name), Some("2026-11-21T13:00:00Z".parse().unwrap()))
+        }
     }
 
     fn shown(views: &[JobView]) -> String {

@@ -193,7 +193,7 @@ mod tests {
             let slot = SlotView { latest: Some(latest.clone()), ..SlotView::of(&record, now, 3) };
             check(&slot, "Slot");
             let job = JobView {
-                current: Some(slot),
+                current: Some(std::sync::Arc::new(slot)),
                 paused: PauseView::of(&fixture::pause(), now),
                 latest: latest.clone(),
                 ..JobView::of(&fixture::entry("billing"), Some(now))

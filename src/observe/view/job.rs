@@ -1,7 +1,9 @@
 //! Jobs and their coming ticks, as a program reads them.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::job::JobName;
 use crate::observe::view::{LatestView, SlotView};
@@ -35,7 +37,13 @@ pub struct JobView {
     pub latest: LatestView,
     /// The current slot: the one of now if it has a tick or anything happened in it, else the last one that had a
     /// tick. Null when there was none yet.
-    pub current: Option<SlotView>,
+    #[serde(serialize_with = "shared")]
+    pub current: Option<Arc<SlotView>>,
+}
+
+/// The slot itself: whoever keeps many jobs keeps it once.
+fn shared<S: Serializer>(slot: &Option<Arc<SlotView>>, serializer: S) -> Result<S::Ok, S::Error> {
+    slot.as_deref().serialize(serializer)
 }
 
 /// A pause that is in force.

@@ -46,7 +46,7 @@ fn row(job: &str, current: Option<SlotRecord>, cells: &[HourCell]) -> Arc<BoardR
         ..JobSpec::new(name(job), "0 * * * *", Program::Direct(vec!["/bin/true".to_owned()]))
     };
     let view = JobView {
-        current: current.map(|record| SlotView::of(&record, at(NOW), 3)),
+        current: current.map(|record| Arc::new(SlotView::of(&record, at(NOW), 3))),
         ..JobView::of(&entry, Some(at("2026-11-21T15:00:00Z")))
     };
     Arc::new(BoardRow { view, spec: Some(Arc::new(spec)), cells: hours, late: false })
