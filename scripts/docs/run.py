@@ -33,10 +33,11 @@ import json, sys
 job = json.load(sys.stdin)[0]["current"]
 print(job["state"] if job else "none", job["attempts"] if job else 0, job["slot"] if job else "-", (job["lease"] or {}).get("node", "-") if job else "-")'; }
 three_nodes() { [ "$(cronward nodes --json | python3 -c 'import json, sys; print(sum(n["state"] == "alive" for n in json.load(sys.stdin)))')" = 3 ]; }
-# Early in the minute, so that the other node has its time within the slot.
+# Early in the slot's own minute, so that the other node has its time within the slot.
 first_attempt_runs() {
     read -r state attempts slot holder < <(field)
-    [ "$state" = running ] && [ "$attempts" = 1 ] && [ "$(date +%-S)" -lt 30 ]
+    read -r minute second < <(date -u '+%Y-%m-%dT%H:%MZ %-S')
+    [ "$state" = running ] && [ "$attempts" = 1 ] && [ "$slot" = "$minute" ] && [ "$second" -lt 30 ]
 }
 done_by_another() { cronward show "billing@$slot" --json | grep -q '"state":"done"' || cronward show "billing@$slot" | grep -q '  done$'; }
 the_slot_is_over() { read -r _ _ now _ < <(field); [ "$now" != "$slot" ] && [ "$now" != - ]; }
