@@ -5,7 +5,15 @@ set -euo pipefail
 
 cd "$(dirname "$0")/../.."
 work=$1
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+free() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+port=$(free)
+# A store that waits for no disk: on a busy one a file answers too late, and then 503 is the right answer.
+redis=$(free)
+redis-server --port "$redis" --bind 127.0.0.1 --save '' --dir "$work" >"$work/redis.log" &
+store=$!
+node=
+# By number: they were started here.
+trap 'kill $node $store 2>/dev/null || true' EXIT
 "$CRONWARD" token new --role operator --name probe >"$work/token" 2>/dev/null
 tail -n 1 "$work/token" >"$work/tokens"
 chmod 600 "$work/tokens"
@@ -14,7 +22,7 @@ cat >"$work/jobs.toml" <<END
 journal = "$work/journal"
 
 [store]
-url = "sqlite:$work/store.db"
+url = "redis://127.0.0.1:$redis"
 op_timeout = "10s"
 
 [http]
@@ -38,8 +46,6 @@ command = "false"
 END
 "$CRONWARD" run --config "$work/jobs.toml" 2>"$work/node.log" &
 node=$!
-# By number: it was started here.
-trap 'kill $node 2>/dev/null || true' EXIT
 for _ in {1..100}; do
     ! "$CRONWARD" healthcheck --ready --config "$work/jobs.toml" 2>/dev/null || break
     sleep 0.1
@@ -47,16 +53,8 @@ done
 "$CRONWARD" healthcheck --ready --config "$work/jobs.toml" || { cat "$work/node.log" >&2; exit 1; }
 # It keeps what it has tried in the folder where it is.
 cd "$work"
-# On a busy machine the store may answer too late, and 503 says so: in a form that is described, which is looked at as that of all others.
-printf '[checks.not_a_server_error]\nexpected-statuses = ["2xx", "3xx", "4xx", "503"]\n' >schemathesis.toml
 # A request that is described and yet refused is the daemon's own judgement of a text: no check is made of it. A stream has no end.
 st run "http://127.0.0.1:$port/api/v1/openapi.json" --no-color \
     --header "Authorization: Bearer $(head -n 1 "$work/token")" --header "X-Cronward: 1" \
     --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,unsupported_method \
     --exclude-path /api/v1/events --phases coverage,fuzzing --max-examples 5 --generation-deterministic --max-time 60
-# And it answers all the same.
-for _ in {1..100}; do
-    ! "$CRONWARD" healthcheck --ready --config jobs.toml 2>/dev/null || exit 0
-    sleep 0.1
-done
-"$CRONWARD" healthcheck --ready --config jobs.toml

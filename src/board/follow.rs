@@ -15,6 +15,7 @@ use crate::board::chores::Chore;
 use crate::board::handle::{Board, LONGEST};
 use crate::board::judge::Judgement;
 use crate::board::sheet::Sheet;
+use crate::board::store_loss::StoreLoss;
 use crate::board::{Snapshot, StoreStanding};
 use crate::clock::{Mono, later};
 use crate::drive::timers;
@@ -58,8 +59,10 @@ struct Following<'a> {
     /// Since then the store has answered something else: what failed may be tried.
     answers: bool,
     plans: u64,
-    /// Since when the node cannot use its store, and why, as it is shown.
-    refused: Option<(DateTime<Utc>, String)>,
+    /// When a call failed last.
+    failed_at: Option<Mono>,
+    /// That the node cannot use its store, as it is shown.
+    loss: Option<StoreLoss>,
 }
 
 impl Board {
@@ -85,14 +88,7 @@ impl Board {
 
 impl<'a> Following<'a> {
     fn new(board: &'a Board, store: &'a dyn Store) -> Self {
-        let now = board.setting.clock.now();
-        let capability = store.capability();
-        let standing = StoreStanding {
-            location: store.location().to_owned(),
-            kind: capability.name,
-            tells: capability.tells_changes,
-            ..StoreStanding::default()
-        };
+        let (now, standing) = (board.setting.clock.now(), StoreStanding::of(store));
         let sheet = Sheet::new(now.wall, board.hours(), board.setting.retention, board.patches.clone());
         let sheet = sheet.unheard(!standing.tells);
         Self {
@@ -111,7 +107,8 @@ impl<'a> Following<'a> {
             failed: None,
             answers: true,
             plans: 0,
-            refused: board.refused(),
+            failed_at: None,
+            loss: None,
         }
     }
 
@@ -142,8 +139,9 @@ impl<'a> Following<'a> {
 
     /// What was told since the last time, here and by the store.
     fn hear(&mut self, changes: Option<&mut Changes>) {
-        let refused = self.board.refused();
-        if std::mem::replace(&mut self.refused, refused) != self.refused {
+        let (loss, now) = (self.board.loss(), self.mono());
+        let known = loss.filter(|loss| loss.known_at(self.failed_at) <= now);
+        if std::mem::replace(&mut self.loss, known) != self.loss {
             self.publish();
         }
         let touched = self.board.take_touched();
@@ -330,7 +328,7 @@ impl<'a> Following<'a> {
         // The rest would fail as well.
         self.chores.clear();
         (self.urgent_since, self.round_at) = (None, now + SHORT_ROUND);
-        (self.failed, self.answers) = (Some(error.op), false);
+        (self.failed, self.failed_at, self.answers) = (Some(error.op), Some(now), false);
         if self.read_at.is_none() || error.op == Op::Jobs {
             self.long_at = now;
         }
@@ -346,7 +344,7 @@ impl<'a> Following<'a> {
     /// Shows what is known now.
     fn publish(&mut self) {
         let now = self.now();
-        self.judged.weigh(&self.sheet, &self.standing, self.refused.clone(), now);
+        self.judged.weigh(&self.sheet, &self.standing, self.loss.as_ref(), now);
         let snapshot = Snapshot {
             version: self.board.moment(self.sheet.patches.last()),
             store_time: now,
@@ -370,7 +368,9 @@ impl<'a> Following<'a> {
         // While the store is away nothing else is asked than what the next round does.
         let urgent = self.urgent_since.filter(|_| self.answers).map(|since| since + TOGETHER);
         let expiry = self.sheet.next_expiry().map(|until| now + crate::clock::between(self.now(), until));
-        let due = [Some(self.round_at), Some(idle), Some(now + to_hour), urgent, expiry].into_iter().flatten().min();
+        let known = self.board.loss().filter(|_| self.loss.is_none()).map(|loss| loss.known_at(self.failed_at));
+        let due =
+            [Some(self.round_at), Some(idle), Some(now + to_hour), urgent, expiry, known].into_iter().flatten().min();
         let due = due.map(|due| due.max(now + PAUSE));
         let told = async {
             match changes {

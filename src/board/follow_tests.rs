@@ -270,6 +270,7 @@ async fn a_store_that_answers_and_that_the_node_cannot_use_is_a_concern_until_it
     // Nobody looks yet.
     let full = Event::StoreLost { error: "OOM command not allowed when used memory > 'maxmemory'".to_owned() };
     stage.board.event(None, &full);
+    stage.pass(30).await;
     let shown = stage.filled().await;
     assert_eq!(shown.store.away_since, None);
     let ConcernKind::StoreUnusable { error } = &shown.concerns[0].what else { panic!("{:?}", shown.concerns) };
@@ -283,10 +284,27 @@ async fn a_store_that_answers_and_that_the_node_cannot_use_is_a_concern_until_it
     assert!(matches!(away.concerns[..], [Concern { what: ConcernKind::StoreAway { .. }, .. }]), "{:?}", away.concerns);
     stage.meter.down.store(false, Ordering::Relaxed);
     stage.pass(7).await;
+    assert_eq!(stage.board.look(24).concerns.len(), 0, "the node may not have tried it again");
+    stage.pass(12).await;
     assert_eq!(stage.board.look(24).concerns, shown.concerns);
     stage.board.event(None, &Event::StoreReached { away: Some(Duration::from_secs(31)) });
     stage.pass(1).await;
     assert_eq!(stage.board.look(24).concerns.len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_away_is_not_said_to_answer_though_the_node_knows_first() {
+    let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    stage.filled().await;
+    stage.meter.down.store(true, Ordering::Relaxed);
+    stage.board.event(None, &Event::StoreLost { error: "down".to_owned() });
+    for _ in 0..30 {
+        stage.pass(1).await;
+        let concerns = Arc::clone(&stage.board.look(24).concerns);
+        let is_away = |concern: &Concern| matches!(concern.what, ConcernKind::StoreAway { .. });
+        assert!(concerns.iter().all(is_away), "{concerns:?}");
+    }
+    assert_eq!(stage.board.look(24).concerns.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

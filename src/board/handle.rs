@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use tokio::sync::{Notify, broadcast, watch};
 
 use crate::board::patch::Patches;
+use crate::board::store_loss::StoreLoss;
 use crate::board::window::{FEWEST, MOST, Window};
 use crate::board::{Patch, Snapshot, StoreStanding};
 use crate::clock::{Clock, ManualClock, Mono, later};
@@ -54,8 +54,8 @@ pub struct Board {
     /// Somebody looks, or something happened here.
     pub(super) asked: Notify,
     touched: Mutex<Touched>,
-    /// Since when the node cannot use its store, and why: it tells so whether anybody looks or not.
-    refused: Mutex<Option<(DateTime<Utc>, String)>>,
+    /// The node tells so whether anybody looks or not.
+    loss: Mutex<Option<StoreLoss>>,
     specs: Mutex<Arc<[Arc<JobSpec>]>>,
     /// Counts plans.
     pub(super) plans: AtomicU64,
@@ -82,7 +82,7 @@ impl Board {
             live: AtomicBool::new(false),
             asked: Notify::new(),
             touched: Mutex::default(),
-            refused: Mutex::default(),
+            loss: Mutex::default(),
             specs: Mutex::new(Arc::from([])),
             plans: AtomicU64::new(0),
         })
@@ -196,18 +196,21 @@ impl Board {
         std::mem::take(&mut *self.touched.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Since when the node cannot use its store, and why.
-    pub(super) fn refused(&self) -> Option<(DateTime<Utc>, String)> {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// That the node has lost its store.
+    pub(super) fn loss(&self) -> Option<StoreLoss> {
+        self.loss.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn hear_of_store(&self, event: &Event) {
-        let refused = match event {
-            Event::StoreLost { error } => Some((self.setting.clock.now().wall, message(error, LONGEST))),
+        let loss = match event {
+            Event::StoreLost { error } => {
+                let now = self.setting.clock.now();
+                Some(StoreLoss { at: now.mono, since: now.wall, error: message(error, LONGEST) })
+            }
             Event::StoreReached { .. } => None,
             _ => return,
         };
-        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refused;
+        *self.loss.lock().unwrap_or_else(PoisonError::into_inner) = loss;
         self.asked.notify_one();
     }
 

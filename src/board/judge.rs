@@ -9,6 +9,7 @@ use crate::board::faults::Faults;
 use crate::board::line::Line;
 use crate::board::patch::{ConcernsPatch, Patches};
 use crate::board::sheet::Sheet;
+use crate::board::store_loss::StoreLoss;
 use crate::board::{BoardRow, Concern, ConcernKind, StoreStanding};
 use crate::clock::CLOCK_OFF;
 use crate::message::{Topic, UntoldMessage, UntoldStage};
@@ -58,15 +59,9 @@ impl Judgement {
     }
 
     /// Weighs everything once more, and tells where something became another.
-    pub(super) fn weigh(
-        &mut self,
-        sheet: &Sheet,
-        store: &StoreStanding,
-        refused: Option<(DateTime<Utc>, String)>,
-        now: DateTime<Utc>,
-    ) {
+    pub(super) fn weigh(&mut self, sheet: &Sheet, store: &StoreStanding, loss: Option<&StoreLoss>, now: DateTime<Utc>) {
         let mut concerns = nodes(&self.nodes, now, &mut self.lasting);
-        concerns.extend(away(store).or_else(|| unusable(refused)));
+        concerns.extend(away(store).or_else(|| unusable(loss)));
         concerns.extend(self.untold.values().flatten().cloned());
         for (line, row) in sheet.lines() {
             concerns.extend(failing(line, row, &sheet.faults));
@@ -124,9 +119,9 @@ fn away(store: &StoreStanding) -> Option<Concern> {
 }
 
 /// That the node cannot use the store, though it answers.
-fn unusable(refused: Option<(DateTime<Utc>, String)>) -> Option<Concern> {
-    let (since, error) = refused?;
-    Some(Concern { since, what: ConcernKind::StoreUnusable { error } })
+fn unusable(loss: Option<&StoreLoss>) -> Option<Concern> {
+    let StoreLoss { since, error, .. } = loss?;
+    Some(Concern { since: *since, what: ConcernKind::StoreUnusable { error: error.clone() } })
 }
 
 /// That a message about a job or the cluster was given up, or waits for long; none where that is no news.

@@ -4,6 +4,7 @@
 //! - `snapshot` is what is shown: a row for each job, with a cell for each hour; `concern` what needs a person.
 //! - `patch` is what changed; `filter` the language that rows are asked for in.
 //! - `line` is what is known of one job, `sheet` of all of them, and what is to be read next: told what was read, they read nothing.
+//! - `store_loss` is when it may be said that the node cannot use a store that answers.
 //! - `follow` reads, for as long as somebody looks. `handle` is the board as others hold it: looking never asks the store.
 
 mod cell;
@@ -20,6 +21,7 @@ mod line;
 mod patch;
 mod sheet;
 mod snapshot;
+mod store_loss;
 mod window;
 
 pub use cell::{CellState, HourCell};

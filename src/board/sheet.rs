@@ -316,7 +316,7 @@ impl Sheet {
         for name in names {
             let Some((line, was)) = self.lines.get(name) else { continue };
             let row = self.row(line, now);
-            if row.view == was.view && row.cells == was.cells && row.late == was.late {
+            if row.shows_the_same(was) {
                 continue;
             }
             rows.extend(RowPatch::between(was, &row, self.window.hours()));
@@ -337,7 +337,7 @@ impl Sheet {
             for (hour, (cell, _)) in cells.filter(|(_, (cell, was))| cell != was) {
                 changed.entry(*hour).or_default().insert(name.clone(), *cell);
             }
-            if row.view == was.view && row.cells == was.cells && row.late == was.late {
+            if row.shows_the_same(was) {
                 continue;
             }
             self.lines.entry(name.clone()).and_modify(|(_, old)| *old = Arc::new(row));

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::board::{Concern, HourCell};
 use crate::job::JobSpec;
 use crate::observe::view::{JobView, NodeView};
+use crate::store::Store;
 
 /// Everything that is known at one moment.
 #[derive(Clone, Debug)]
@@ -48,6 +49,13 @@ pub struct BoardRow {
     pub late: bool,
 }
 
+impl BoardRow {
+    /// Whether nobody who looks would see a difference.
+    pub(super) fn shows_the_same(&self, other: &Self) -> bool {
+        self.view == other.view && self.cells == other.cells && self.late == other.late
+    }
+}
+
 /// How the store is, as this node sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StoreStanding {
@@ -63,6 +71,15 @@ pub struct StoreStanding {
     pub latency_ms: Option<u32>,
     /// True when it tells what changes; otherwise it is looked at every five seconds.
     pub tells: bool,
+}
+
+impl StoreStanding {
+    /// Of a store that was not asked yet.
+    pub(super) fn of(store: &dyn Store) -> Self {
+        let capability = store.capability();
+        let (location, kind, tells) = (store.location().to_owned(), capability.name, capability.tells_changes);
+        Self { location, kind, tells, ..Self::default() }
+    }
 }
 
 impl Snapshot {

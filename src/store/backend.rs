@@ -65,9 +65,9 @@ pub(super) trait Backend: Sync {
     /// Where the store at this location keeps a slot, each name with what it is; for a person with the store's own client at hand.
     fn where_kept(&self, location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)>;
 
-    /// The line by which that person asks whether the slot is leased or done; none where it takes more than a line.
-    fn client_line(&self, _location: &str, _namespace: &Namespace, _slot: &Slot) -> Option<String> {
-        None
+    /// The words of the command by which that person asks whether the slot is leased or done; none where one command does not do.
+    fn client_command(&self, _location: &str, _namespace: &Namespace, _slot: &Slot) -> Vec<String> {
+        Vec::new()
     }
 }
 

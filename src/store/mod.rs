@@ -81,7 +81,7 @@ pub use contract::{Capability, Changes, LATEST_KEPT, Reach, Store, StoreClock, W
 pub use doctor::{Finding, Severity, Station, Trial};
 pub use locks::{LockStore, LockWakeups};
 #[doc(hidden)]
-pub use open::{capability, check_url, client_line, examine, forget, stations, where_kept};
+pub use open::{capability, check_url, client_command, examine, forget, stations, where_kept};
 pub use open::{migrate, open, open_locks, open_locks_with_clock, open_with_clock};
 pub use options::StoreOptions;
 pub use registry::{HEARTBEAT, HeartbeatReply, JobEntry, JobOrigin, NodeEntry, NodeReport, Pause, SILENCE};

@@ -177,10 +177,10 @@ pub fn where_kept(url: &str, location: &str, namespace: &Namespace, slot: &Slot)
     row(url).map_or_else(Vec::new, |backend| backend.where_kept(location, namespace, slot))
 }
 
-/// The line by which a person at a shell asks the store, with its own client, whether a slot is leased or done; none where it takes more
-/// than a line. A password is not in it.
-pub fn client_line(url: &str, location: &str, namespace: &Namespace, slot: &Slot) -> Option<String> {
-    row(url)?.client_line(location, namespace, slot)
+/// The words of the command by which a person asks that store, with its own client, whether a slot is leased or done; none where one
+/// command does not do. A password is not among them.
+pub fn client_command(url: &str, location: &str, namespace: &Namespace, slot: &Slot) -> Vec<String> {
+    row(url).map_or_else(Vec::new, |backend| backend.client_command(location, namespace, slot))
 }
 
 /// The cargo feature that a scheme needs.
@@ -235,13 +235,13 @@ mod tests {
 
     #[test]
     #[cfg(feature = "redis")]
-    fn one_redis_server_is_asked_about_a_slot_in_a_line_and_no_other_store() {
+    fn one_redis_server_is_asked_about_a_slot_by_one_command_and_no_other_store() {
         let slot = Slot::parse("push", "2026-11-21T14Z", "2026-11-21T15Z").unwrap();
-        let line = |url: &str, location: &str| client_line(url, location, &Namespace::default(), &slot);
-        let asked = "redis-cli -u rediss://h:6379/1 GET 'cronward:default:{push@2026-11-21T14Z}'";
-        assert_eq!(line("rediss://u:hunter2@h/1", "rediss://h:6379/1").as_deref(), Some(asked));
+        let words = |url: &str, location: &str| client_command(url, location, &Namespace::default(), &slot);
+        let asked = ["redis-cli", "-u", "rediss://h:6379/1", "GET", "cronward:default:{push@2026-11-21T14Z}"];
+        assert_eq!(words("rediss://u:hunter2@h/1", "rediss://h:6379/1"), asked);
         for url in ["redis+unix:///s", "redis+sentinel://a,b/m", "redis+cluster://a", "sqlite:/x/a.db", "etcd://a"] {
-            assert_eq!(line(url, url), None, "{url}");
+            assert_eq!(words(url, url), Vec::<String>::new(), "{url}");
         }
     }
 

@@ -26,6 +26,23 @@ use tempfile::TempDir;
 use super::ports;
 use super::server_process::{ServerProcess, started};
 
+/// What members write, many at a time, has room there.
+const ROOM_KIB: u64 = 4 * 1_024 * 1_024;
+
+/// A temporary folder, in memory where there is room: a member answers when it has synced, and a disk that others write to lets it wait
+/// for longer than a store may take. A member that is killed leaves its files there as well.
+fn folder() -> TempDir {
+    let shared = Path::new("/dev/shm");
+    let asked = Command::new("df").args(["--output=avail", "-k"]).arg(shared).output();
+    let free: Option<u64> =
+        asked.ok().and_then(|told| String::from_utf8(told.stdout).ok()?.lines().nth(1)?.trim().parse().ok());
+    let made = match free {
+        Some(free) if free > ROOM_KIB => TempDir::with_prefix_in("cronward-etcd-", shared),
+        _ => TempDir::with_prefix("cronward-etcd-"),
+    };
+    made.expect("a temporary folder")
+}
+
 /// A cluster may take so long to answer first, on a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
@@ -101,7 +118,7 @@ impl EtcdServer {
     }
 
     fn spawned(name: &str, ports: Ports, cluster: &str, arguments: &[String]) -> Self {
-        let dir = TempDir::with_prefix("cronward-etcd-").expect("a temporary folder");
+        let dir = folder();
         let (client, peer) = (format!("http://127.0.0.1:{}", ports.client), format!("http://127.0.0.1:{}", ports.peer));
         let listens = if arguments.iter().any(|argument| argument == "--cert-file") {
             format!("{client},https://127.0.0.1:{}", ports.tls)

@@ -83,10 +83,13 @@ impl Backend for RedisBackend {
         names(&(self.keys)(namespace), slot)
     }
 
-    fn client_line(&self, location: &str, namespace: &Namespace, slot: &Slot) -> Option<String> {
+    fn client_command(&self, location: &str, namespace: &Namespace, slot: &Slot) -> Vec<String> {
         // What `-u` takes: no socket, and not several servers.
-        let is_url = ["redis", "rediss"].contains(&scheme(location)) && self.name == CAPABILITY.name;
-        is_url.then(|| format!("redis-cli -u {location} GET '{}'", (self.keys)(namespace).slot(slot).mark))
+        if !["redis", "rediss"].contains(&scheme(location)) {
+            return Vec::new();
+        }
+        let mark = (self.keys)(namespace).slot(slot).mark;
+        ["redis-cli", "-u", location, "GET", &mark].map(str::to_owned).to_vec()
     }
 }
 

@@ -21,7 +21,7 @@ use crate::job::{JobName, Namespace};
 use crate::observe::view::{LockView, SlotView, TickView};
 use crate::schedule::Timetable;
 use crate::slot::{Slot, SlotKey, SlotRecord};
-use crate::store::{Finding, client_line, where_kept};
+use crate::store::{Finding, client_command, where_kept};
 use crate::web::asking::Asking;
 use crate::web::pages::cluster::{LocksPage, StorePage};
 use crate::web::pages::job::{JobMaterial, JobPage};
@@ -95,7 +95,7 @@ pub(in crate::web) async fn slot(
         acts: offered.iter().map(|verb| verb.as_str()).collect(),
         acts_off: ask.acts() && away,
         kept: at_store(&ask.site, &facts.record.slot, where_kept).unwrap_or_default(),
-        client_line: at_store(&ask.site, &facts.record.slot, client_line).flatten(),
+        client_command: at_store(&ask.site, &facts.record.slot, client_command).unwrap_or_default(),
         facts: &facts,
     };
     let frame = ask.frame(&shown, "hours", facts.record.slot.to_string());

@@ -124,7 +124,8 @@ fn of_cluster(kind: &ConcernKind, tell: &Teller) -> Need {
         ConcernKind::Undelivered { sink, error, .. } => {
             (frame.nodes.to_owned(), undelivered(sink, error, tell), "/nodes")
         }
-        other => (frame.nodes.to_owned(), format!("{other:?}"), "/nodes"),
+        // What is about a job is said with the job.
+        ConcernKind::Failing { job, .. } | ConcernKind::Late { job, .. } => (job.to_string(), String::new(), "/"),
     };
     Need {
         glyph: "warning",

@@ -5,6 +5,7 @@ use std::time::Duration;
 use askama::Template;
 use chrono::{DateTime, Utc};
 
+use crate::admin::command_line::quoted;
 use crate::admin::why::{self, Facts};
 use crate::admin::words::harmless;
 use crate::job::JobSpec;
@@ -58,13 +59,13 @@ pub(super) struct SlotMaterial<'a> {
     pub(super) acts_off: bool,
     /// The store's names of what it keeps of the slot, and what that is.
     pub(super) kept: Vec<(String, &'static str)>,
-    /// How one asks the store itself, with its own client.
-    pub(super) client_line: Option<String>,
+    /// The words of the command by which one asks the store itself, with its own client.
+    pub(super) client_command: Vec<String>,
 }
 
 impl SlotPage {
     pub(super) fn of(frame: Frame, material: SlotMaterial<'_>, tell: &Teller) -> Self {
-        let SlotMaterial { facts, spec, previous, following, did, acts, acts_off, kept, client_line } = material;
+        let SlotMaterial { facts, spec, previous, following, did, acts, acts_off, kept, client_command } = material;
         let view = SlotView::of(&facts.record, facts.now, facts.job.max_attempts);
         let (job, key, t) = (view.job.to_string(), view.slot.clone(), tell.t);
         let told = why::explain_in(facts, &t.reasons);
@@ -101,7 +102,7 @@ impl SlotPage {
             keys: ["show", "why", "logs"]
                 .map(|verb| facts.store.command(format_args!("{verb} {job}@{key}")))
                 .into_iter()
-                .chain(client_line)
+                .chain((!client_command.is_empty()).then(|| line_of(&client_command)))
                 .collect(),
             kept,
             frame,
@@ -111,6 +112,11 @@ impl SlotPage {
             following,
         }
     }
+}
+
+/// As a shell takes it.
+fn line_of(words: &[String]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 fn decision(entry: &DecisionView, tell: &Teller) -> (Moment, String, String) {

@@ -174,9 +174,15 @@ fn slot(query: &str) -> String {
         acts: vec!["reset", "mark-done"],
         acts_off: false,
         kept: vec![("cronward:prod:{billing@2026-11-21T12Z}:log".to_owned(), "each attempt, verdict, audit")],
-        client_line: Some(
-            "redis-cli -u redis://127.0.0.1:6379 GET 'cronward:prod:{billing@2026-11-21T12Z}'".to_owned(),
-        ),
+        client_command: [
+            "redis-cli",
+            "-u",
+            "redis://h:6379/0?a=1&b=2",
+            "GET",
+            "cronward:prod:{billing@2026-11-21T12Z}",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
     };
     let frame = Frame::of(&setting, &reader, Some(&shown), "hours", "billing@2026-11-21T12Z");
     let tell = teller(&setting, &reader, Some(&Snapshot { store_time: facts.now, ..shown }));
@@ -322,7 +328,7 @@ fn a_slot_says_its_state_its_reason_and_what_mends_it() {
         "4096 bytes came before and were not kept",
         "unlock alice (ops-1) node b is\\ngone",
         "cronward logs billing@2026-11-21T12Z",
-        "redis-cli -u redis://127.0.0.1:6379 GET",
+        "redis-cli -u &#39;redis://h:6379/0?a=1&#38;b=2&#39; GET &#39;cronward:prod:{billing@2026-11-21T12Z}&#39;",
     ] {
         assert!(page.contains(text), "{text}: {page}");
     }

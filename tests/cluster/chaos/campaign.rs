@@ -142,11 +142,6 @@ impl Outcome {
                 "{allowance:.1?} had to be allowed for processes that waited, more than a lease of {most:?}"
             ));
         }
-        let too_slow = &self.judgement.too_slow;
-        if !too_slow.is_empty() {
-            let near = self.evidence.near(too_slow);
-            return Some(format!("the store was too slow for every node at {}: {near}", too_slow.join("; ")));
-        }
         let times = self.by_themselves;
         let by_themselves =
             (times > 0).then(|| format!("the servers failed over {times} times though nobody struck them"));
@@ -178,7 +173,7 @@ impl Outcome {
     /// Fails when anything is wrong; the folder stays then. Where nothing was found and nothing can be concluded, the trial has
     /// neither passed nor failed.
     pub(super) fn is_clean(&self) {
-        let Judgement { report, complaints, .. } = &self.judgement;
+        let Judgement { report, complaints } = &self.judgement;
         let place = self.folder.path().display();
         let said = complaints.join("\n");
         let idle = &self.without_effect;

@@ -87,40 +87,6 @@ pub(super) fn a_run_that_shows_nothing_is_told(outcome: &mut Outcome) {
     let evidence = std::mem::replace(&mut outcome.evidence, evidence);
     assert!(outcome.is_inconclusive().is_some_and(|why| why.contains("the store was too slow")));
     outcome.evidence = evidence;
-    outcome.judgement.too_slow.push(format!("{}: lost", quick[0]));
-    assert!(outcome.is_inconclusive().is_some_and(|why| why.contains(&format!("near {}:\n", quick[0]))));
-    outcome.judgement.too_slow.clear();
-}
-
-/// A slot is beyond reach where each node was told so as it began, and none was answered: no later, and no fewer.
-pub(super) fn a_slot_is_beyond_reach_where_the_store_was_too_slow_for_every_node(whole: &Evidence) {
-    let slot = whole.left_alone().into_iter().next().expect("a slot that nothing disturbed");
-    let (job, key) = slot.split_once('@').unwrap();
-    let is_of_slot = |line: &str| line.contains(&format!("\"job\":\"{job}\",\"slot\":\"{key}\""));
-    let told_after = |millis: [Option<i64>; 3]| {
-        let mut evidence = whole.clone();
-        for ((_, journal), millis) in evidence.journals.iter_mut().zip(millis) {
-            let node = record_of(journal, "node");
-            *journal = journal.split_inclusive('\n').filter(|line| !is_of_slot(line)).collect();
-            let Some(millis) = millis else { continue };
-            let at = (bounds(&slot).0 + TimeDelta::milliseconds(millis)).to_rfc3339();
-            *journal += &format!(
-                "{{\"at\":\"{at}\",\"node\":\"{node}\",\"job\":\"{job}\",\"slot\":\"{key}\",\
-                 \"event\":\"store_failed\",\"op\":\"claim\",\"kind\":\"timeout\",\"error\":\"x\"}}\n"
-            );
-        }
-        evidence.slots_beyond_reach().contains(&slot)
-    };
-    assert!(told_after([Some(550), Some(600), Some(760)]));
-    assert!(!told_after([Some(550), None, Some(760)]), "one node has said nothing");
-    assert!(!told_after([Some(550), Some(2_100), Some(760)]), "one node had two seconds");
-    assert!(!whole.slots_beyond_reach().contains(&slot), "it was done");
-}
-
-/// A field of the first line of a journal.
-fn record_of(journal: &str, field: &str) -> String {
-    let first: serde_json::Value = serde_json::from_str(journal.lines().next().unwrap()).unwrap();
-    first[field].as_str().unwrap().to_owned()
 }
 
 /// A job that never held its locks is excused by a store that was too slow at each of its slots, and by nothing less.

@@ -32,8 +32,6 @@ pub(super) struct Evidence {
 pub(super) struct Judgement {
     pub(super) report: Report,
     pub(super) complaints: Vec<String>,
-    /// Slots that were lost for which the store was too slow, for every node: the machine's doing, as far as can be told.
-    pub(super) too_slow: Vec<String>,
 }
 
 /// Nothing that a fault sets off lasts longer: a lease and its third, a retry, noticing; and the start of a node.
@@ -41,9 +39,6 @@ pub(super) const AFTERMATH: TimeDelta = TimeDelta::seconds(6);
 
 /// From the end of a slot until it has to be judged: its lease and its closing (docs/journal.md), and what clocks differ by.
 const TO_BE_JUDGED: TimeDelta = TimeDelta::seconds(13);
-
-/// Within this a node asks for a slot that begins, and is told that the store took too long.
-const AT_ONCE: TimeDelta = TimeDelta::seconds(2);
 
 /// Slots of which a failed trial shows what was near.
 const SLOTS_SHOWN: usize = 3;
@@ -84,17 +79,13 @@ impl Evidence {
 
     pub(super) fn judge(&self) -> Judgement {
         let report = self.report();
-        let beyond_reach = self.slots_beyond_reach();
-        let is_slow = |found: &&Finding| found.rule == Class::Lost.as_str() && beyond_reach.contains(&found.slot);
-        let (too_slow, unexplained): (Vec<&Finding>, Vec<&Finding>) = report.unexplained.iter().partition(is_slow);
-        let too_slow = too_slow.into_iter().map(words).collect();
-        let mut complaints: Vec<String> = unexplained.into_iter().chain(&report.violations).map(words).collect();
+        let mut complaints: Vec<String> = report.unexplained.iter().chain(&report.violations).map(words).collect();
         complaints.extend(does_not_add_up(&report));
         complaints.extend(self.slots_that_were_not_judged(&report));
         complaints.extend(self.successes_without_work());
         complaints.extend(self.quick_slots_that_were_not_done_once(&report));
         complaints.extend(contention::complaints(self));
-        Judgement { report, complaints, too_slow }
+        Judgement { report, complaints }
     }
 
     /// Every slot that fell due by the clock and is long over has been judged, whatever the journals say. Where the store did not
@@ -173,27 +164,6 @@ impl Evidence {
         let told = self.told().filter(|line| line["event"] == "store_failed" && line["kind"] == "timeout");
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         told.map(|line| format!("{}@{}", text(&line["job"]), text(&line["slot"]))).collect()
-    }
-
-    /// Slots at whose beginning each node has told that the store took too long, and for which none was ever answered.
-    pub(super) fn slots_beyond_reach(&self) -> BTreeSet<String> {
-        let (mut late, mut answered) = (BTreeMap::<String, BTreeSet<String>>::new(), BTreeSet::new());
-        for told in self.told() {
-            let (Some(job), Some(key)) = (told["job"].as_str(), told["slot"].as_str()) else { continue };
-            let slot = format!("{job}@{key}");
-            let at = told["at"].as_str().and_then(|at| at.parse::<DateTime<Utc>>().ok());
-            match told["event"].as_str() {
-                Some("store_failed")
-                    if told["kind"] == "timeout" && at.is_some_and(|at| at < bounds(&slot).0 + AT_ONCE) =>
-                {
-                    late.entry(slot).or_default().insert(told["node"].to_string());
-                }
-                Some("claim_answered" | "granted" | "run_started") => drop(answered.insert(slot)),
-                _ => {}
-            }
-        }
-        late.retain(|slot, nodes| nodes.len() == self.journals.len() && !answered.contains(slot));
-        late.into_keys().collect()
     }
 
     pub(super) fn faults(&self) -> Vec<InjectedFault> {

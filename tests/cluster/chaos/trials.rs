@@ -195,7 +195,6 @@ pub(crate) fn a_wiped_store_costs_each_slot_one_repeat_at_most_and_the_judge_can
     controls::each_wipe_costs_a_slot_one_repeat_at_most(&outcome);
     controls::evidence_that_was_tampered_with_is_seen_through(&outcome.evidence);
     lock_controls::evidence_that_was_tampered_with_is_seen_through(&outcome.evidence);
-    controls::a_slot_is_beyond_reach_where_the_store_was_too_slow_for_every_node(&outcome.evidence);
     controls::a_run_that_shows_nothing_is_told(&mut outcome);
     controls::who_never_held_its_locks_is_excused_by_a_slow_store_alone(&mut outcome);
     outcome.folder.is_not_needed();
