@@ -11,6 +11,9 @@ use crate::job::LockName;
 use crate::store::StoreOptions;
 use crate::store::memory::MemoryStore;
 
+/// A loss is told by a renewal, after a third of it: before it is in doubt, also on a machine that stands still for seconds.
+const BRIEF: Duration = Duration::from_secs(6);
+
 fn store() -> Arc<MemoryStore> {
     Arc::new(MemoryStore::new(StoreOptions::default(), Arc::new(SystemClock)))
 }
@@ -224,7 +227,7 @@ async fn downgrade() {
 #[tokio::test]
 async fn what_is_taken_away_is_told() {
     let store = store();
-    let locks = Locks::builder(store.clone(), "a").ttl(Duration::from_millis(500)).build().unwrap();
+    let locks = Locks::builder(store.clone(), "a").ttl(BRIEF).build().unwrap();
     let held = locks.mutex("x").unwrap().lock().await.unwrap();
     let token = held.token();
     store.with_ledger(|ledger, _| ledger.forget_lock(&LockName::new("x").unwrap()));
@@ -342,7 +345,7 @@ mod away {
 #[tokio::test]
 async fn what_is_held_is_believed_in_until_its_loss_is_known() {
     let store = store();
-    let locks = Locks::builder(store.clone(), "a").ttl(Duration::from_millis(500)).build().unwrap();
+    let locks = Locks::builder(store.clone(), "a").ttl(BRIEF).build().unwrap();
     let held = locks.mutex("x").unwrap().lock().await.unwrap();
     let mut trust = held.trust();
     let first = trust.borrow_and_update().unwrap();

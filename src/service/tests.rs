@@ -20,6 +20,9 @@ use crate::store::{JobEntry, JobOrigin, Store, StoreOptions};
 
 type Answer = Result<RunOutcome<u32, io::Error>, GuardError>;
 
+/// A loss is told by a renewal, after a third of it: before it is in doubt, also on a machine that stands still for seconds.
+const BRIEF: Duration = Duration::from_secs(6);
+
 /// The machine's clock, so that timers fire; the slot is a day around its start, so that it does not end meanwhile.
 #[derive(Debug)]
 struct Noon(Now);
@@ -329,7 +332,7 @@ async fn dropping_the_future_drops_the_work_and_gives_the_attempt_back() {
 #[tokio::test]
 async fn a_work_that_goes_on_is_told_that_its_lease_is_lost() {
     let bench = Bench::new();
-    let guard = bench.builder("a").lease_ttl(Duration::from_millis(500)).build().unwrap();
+    let guard = bench.builder("a").lease_ttl(BRIEF).build().unwrap();
     let slot = guard.current_slot().unwrap();
     let answer = guard.run(slot.clone(), |hold| {
         let (bench, slot) = (&bench, &slot);
@@ -347,7 +350,7 @@ async fn a_work_that_goes_on_is_told_that_its_lease_is_lost() {
 #[tokio::test]
 async fn with_kill_a_work_is_dropped_when_its_lease_is_lost() {
     let bench = Bench::new();
-    let guard = bench.builder("a").lease_ttl(Duration::from_millis(500)).on_lost(OnLost::Kill).build().unwrap();
+    let guard = bench.builder("a").lease_ttl(BRIEF).on_lost(OnLost::Kill).build().unwrap();
     let slot = guard.current_slot().unwrap();
     let answer: Answer = guard
         .run(slot.clone(), |_| {

@@ -65,7 +65,8 @@ fn why_tells_of_nodes_that_were_not_selected_and_of_those_with_another_file() {
 #[test]
 fn a_job_is_known_while_its_first_command_runs_and_after_its_guard_was_killed() {
     let place = Place::new();
-    let (mut guard, _out) = running(&place, &["--lease-ttl", "2s"], "exec sleep 60");
+    // The lease outlives its holder until it is unlocked.
+    let (mut guard, _out) = running(&place, &["--lease-ttl", "10m"], "exec sleep 60");
     let ask = |verb: &str| place.run(&[verb, "push", "--store", STORE]);
     wait::until("the job", || (ask("show").code == 0).then_some(()));
     let why = ask("why");

@@ -11,11 +11,16 @@ use crate::process::{Killed, signal};
 use crate::program::Place;
 use crate::wait;
 
-/// A command that leaves a process behind in a session of its own, where the end of its keeper does not reach it.
+/// A command that leaves a process behind in a session of its own, where the end of its keeper does not reach it. Its lease outlasts
+/// what a busy machine makes a renewal wait: a run whose lease has lapsed is told as crashed by the next slot's.
 const JOBS: &str = r#"
+[store]
+op_timeout = "10s"
+
 [jobs.leaves]
 schedule = "* * * * * *"
 slot = "tick"
+lease_ttl = "1m"
 max_attempts = 1
 concurrency = "forbid"
 command = "setsid sleep 7 & sleep 600 & sleep 600"

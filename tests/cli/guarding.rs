@@ -152,7 +152,8 @@ fn braces_in_a_command_are_its_own() {
 #[test]
 fn a_held_slot_is_left_alone_only_if_that_is_asked_for_and_is_taken_over_otherwise() {
     let place = Place::new();
-    let (mut holder, _out) = running(&place, &["--lease-ttl", "2s"], "exec sleep 60");
+    // The lease outlasts what a busy machine makes a renewal wait, and is waited for when its holder is dead.
+    let (mut holder, _out) = running(&place, &["--lease-ttl", "6s"], "exec sleep 60");
     let held = exec(&place, &["--no-wait", "--report", "report.json"], &["/bin/echo", "never"]);
     assert_eq!((held.code, &*held.stdout, &*held.stderr), (0, "", ""));
     assert_eq!(report(&place)["result"], "held");
@@ -231,7 +232,8 @@ fn an_older_slot_that_runs_is_waited_for_during_one_lease_so_that_one_whose_mach
     let jobs = JOBS
         .replace("ZONE", &zone())
         .replace("echo $CRONWARD_TRIGGER $CRONWARD_ATTEMPT; exit 1", "echo up; exec sleep 60");
-    let place = Place::with_jobs(&format!("{jobs}lease_ttl = \"2s\"\n"));
+    // Longer than a busy machine makes a renewal wait.
+    let place = Place::with_jobs(&format!("{jobs}lease_ttl = \"6s\"\n"));
     let mut older = place.command(&["trigger", "push@-1", "--past", "--yes", "--node", "a"]);
     let mut older = older.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut line = String::new();
@@ -451,7 +453,7 @@ fn a_success_whose_output_cannot_be_written_is_a_failure_and_the_slot_is_not_don
 fn lost_output_is_a_failure_also_where_its_exit_code_is_the_commands_own_success() {
     let job = "[jobs.push]\nschedule = \"0 0 * * *\"\nslot = \"day\"\ncommand = \"echo lost; exit 74\"\n";
     let place = Place::with_jobs(&format!(
-        "[store]\nurl = \"{STORE}\"\n{job}success_codes = [0, 74]\ntimezone = \"{}\"\n",
+        "[store]\nurl = \"{STORE}\"\nop_timeout = \"10s\"\n{job}success_codes = [0, 74]\ntimezone = \"{}\"\n",
         zone()
     ));
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
@@ -469,7 +471,8 @@ fn lost_output_is_a_failure_also_where_its_exit_code_is_the_commands_own_success
 #[test]
 fn a_command_that_ignores_term_is_killed_after_its_grace() {
     let job = "[jobs.push]\nschedule = \"0 0 * * *\"\nslot = \"day\"\ncommand = \"true\"\n";
-    let limits = "timeout = \"2s\"\nkill_after = \"2s\"\n";
+    // A busy machine takes its time to start the shell, and to let it tell of TERM.
+    let limits = "timeout = \"6s\"\nkill_after = \"6s\"\n";
     let place = Place::with_jobs(&format!("[store]\nurl = \"{STORE}\"\n{job}{limits}timezone = \"{}\"\n", zone()));
     let script = "trap 'echo ignored' TERM; echo up; while :; do sleep 0.05; done";
     let told = place.run(&["exec", "--job", "push", "--", "/bin/sh", "-c", script]);
@@ -491,6 +494,7 @@ fn a_job_that_only_a_crontab_knows_is_listed_and_never_told_as_missed() {
 const JOBS: &str = r#"
 [store]
 url = "sqlite:store.db"
+op_timeout = "10s"
 
 [jobs.push]
 schedule = "0 0 * * *"

@@ -338,7 +338,7 @@ fn a_loss_is_told_while_nobody_reads_the_output_which_is_given_up_then() {
 #[test]
 fn who_may_go_on_after_a_loss_ends_as_it_would_and_says_so() {
     let place = Place::new();
-    let flags = ["x", "--ttl", "1s", "--on-lost", "continue"];
+    let flags = ["x", "--ttl", "6s", "--on-lost", "continue"];
     let (mut holder, _out) = running(&place, &flags, &format!("{UNTIL_END}; exit 5"));
     assert_eq!(unlock(&place, &["--lock", "x"]).code, 0);
     let next = lock(&place, &["x", "--node", "b"], &["/bin/sh", "-c", "touch end"]);
@@ -447,7 +447,7 @@ fn on_a_terminal_the_queue_of_a_lock_is_drawn_in_its_place() {
     let place = Place::new();
     let (_holder, _out) = running(&place, &["x", "--node", "a"], "exec sleep 60");
     let command = place.command(&["locks", "x", "--watch", "--interval", "100ms", "--store", STORE]);
-    let shown = String::from_utf8(terminal::script(&command, "timeout 2", &[]).output().unwrap().stdout).unwrap();
+    let shown = terminal::until(&command, |shown| shown.contains("nobody waits  at "));
     assert!(shown.contains("polled every 100ms; Ctrl-C ends"), "{shown}");
     assert!(shown.contains("x  1/1 held, nobody waits  at "), "{shown}");
 }

@@ -14,6 +14,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use crate::process::Killed;
 use crate::program::Place;
+use crate::support::ports::free_port;
 use crate::support::tls_files::TlsFiles;
 use crate::wait;
 
@@ -42,11 +43,6 @@ fn start(place: &Place) -> Killed {
     let log = File::create(place.path().join("log")).unwrap();
     let mut command = place.command(&["run", "--log-format", "json"]);
     Killed(command.stdout(Stdio::null()).stderr(log).spawn().unwrap())
-}
-
-/// A port that nobody has at this moment.
-fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// What a client is answered that believes this authority alone.

@@ -32,7 +32,7 @@ fn a_holder_that_is_to_be_killed_ends_with_76_and_another_takes_the_next_attempt
         let (holder, mut out) = running_at(
             url,
             place,
-            &["--on-lost", "kill", "--lease-ttl", "3s", "--report", "report.json"],
+            &["--on-lost", "kill", "--lease-ttl", "9s", "--report", "report.json"],
             "exec sleep 60",
         );
         let unlocked = unlock(place, url);
@@ -57,7 +57,7 @@ fn a_holder_that_is_to_be_killed_ends_with_76_and_another_takes_the_next_attempt
 fn a_holder_that_may_go_on_ends_as_it_would_and_says_that_another_may_have_run() {
     on_each_store(|url, place| {
         let script = "while ! test -e end; do sleep 0.05; done; exit 5";
-        let (holder, _out) = running_at(url, place, &["--lease-ttl", "3s"], script);
+        let (holder, _out) = running_at(url, place, &["--lease-ttl", "9s"], script);
         assert_eq!(unlock(place, url).code, 0);
         let next = exec_at(url, place, &["--node", "other"], &["/bin/sh", "-c", "echo $CRONWARD_ATTEMPT; touch end"]);
         assert_eq!((next.code, &*next.stdout), (0, "2\n"), "{next:?}");

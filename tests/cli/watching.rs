@@ -62,9 +62,9 @@ fn it_ends_when_nobody_reads_it_any_more() {
 fn on_a_terminal_it_is_drawn_in_its_place() {
     let store = Filled::new();
     let command = store.command(&["jobs", "--watch", "--interval", "100ms"]);
-    let shown = String::from_utf8(terminal::script(&command, "timeout 2", &[]).output().unwrap().stdout).unwrap();
-    assert!(shown.contains("polled every 100ms; Ctrl-C ends"), "{shown}");
     // A head, an empty line, the names of the columns, and four jobs.
+    let shown = terminal::until(&command, |shown| shown.matches("\u{1b}[7F").count() > 2);
+    assert!(shown.contains("polled every 100ms; Ctrl-C ends"), "{shown}");
     assert!(shown.contains("\u{1b}[7F"), "{shown:?}");
     for frame in shown.split("\u{1b}[7F").skip(1).filter(|frame| frame.contains("\u{1b}[?7h")) {
         assert!(frame.contains("JOB") && frame.contains("quiet"), "each frame is whole: {frame:?}");

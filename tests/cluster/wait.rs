@@ -37,6 +37,11 @@ pub(crate) fn let_pass(span: Duration) {
     std::thread::sleep(span);
 }
 
+/// Waits for the first tenth of a slot of this length: what begins then has a whole slot before it.
+pub(crate) fn early_in_a_slot(length_ms: i64) {
+    until_true("a slot's first moment", || now_ms() % length_ms < length_ms / 10);
+}
+
 /// Milliseconds since the Unix epoch, as the recorder counts.
 pub(crate) fn now_ms() -> i64 {
     i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()

@@ -163,6 +163,8 @@ async fn runs_and_verdicts_of_a_real_node_are_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_takes_over_tells_so_and_so_does_one_whose_lease_is_taken() {
     let mut long = job("long", &["sleep", "60"], LONG);
+    // Both nodes live in this process: where that stands still for a lease, the second takes over from one that is alive.
+    long.policy.lease_ttl = Duration::from_secs(8);
     long.policy.max_attempts = 3;
     long.policy.on_lost = cronward::OnLost::Kill;
     let cluster = Cluster::of(vec![long.clone()]);

@@ -126,11 +126,12 @@ fn an_alert_fires_for_the_job_that_fails_alone_and_ends_when_it_has_succeeded() 
     scraped.becomes("the failing job is told, and no other", |all| all.firing() == Some(vec![failing()]));
     let runs = |job: &str, result: &str| {
         let labels = format!("job_name=\"{job}\",result=\"{result}\"");
-        scraped.value(&format!("sum(cronward_runs_total{{{labels}}})"))
+        // The last that was scraped: a scrape that a busy machine lets fail leaves a node out for a moment.
+        scraped.value(&format!("sum(last_over_time(cronward_runs_total{{{labels}}}[10m]))"))
     };
     assert!(runs("flaky", "failure") > Some(0.0) && runs("steady", "success") > Some(0.0));
     assert_eq!((runs("flaky", "success"), runs("steady", "failure")), (Some(0.0), Some(0.0)));
     File::create(scraped.folder.path().join("mended")).unwrap();
+    scraped.becomes("the mended job has succeeded", |_| runs("flaky", "success") > Some(0.0));
     scraped.becomes("nothing is told any more", |all| all.firing() == Some(vec![]));
-    assert!(runs("flaky", "success") > Some(0.0));
 }

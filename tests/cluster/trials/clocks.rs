@@ -19,9 +19,12 @@ pub(super) fn a_node_an_hour_behind_runs_nothing_late_and_does_its_share_in_the_
 fn wrong_clock(place: &Place, offset: &str) {
     let server = RedisServer::start();
     place.jobs(&jobs::file(&job()));
+    // A slot that is claimed just before its end has its command a little after it: nodes come early in a slot.
+    wait::early_in_a_slot(SLOT_MS);
     let wrong = place.node("wrong", &server.url()).clock(offset).start();
     wrong.is_in_touch();
     wrong.says("this node's clock and the store's differ");
+    wait::early_in_a_slot(SLOT_MS);
     let right = place.nodes(["a", "b"], &server.url());
     let together = place.runs().len() + 4;
     let last = place.end_of_run(together);

@@ -48,9 +48,11 @@ pub(super) fn a_node_whose_store_is_silent_leaves_when_its_lease_would_have_laps
     let job = jobs::recorded("work", &jobs::one_slot(wait::SOON), 0.1, 0);
     place.jobs(&jobs::file(&format!("{job}\n[node]\ndrain = \"10m\"\n")));
     let [mut node] = place.nodes(["a"], &link.url());
+    // A node has more to ask and to tell after the first contact, and the claim is to meet the silence.
+    wait::until_true("its jobs are known", || server.number(&["HEXISTS", "cronward:default:jobs", "work"]) == 1);
     link.set(Mode::BlackHole);
     // The claim may have arrived: the node cannot know.
-    assert_eq!(node.says("store failed")["op"], "claim");
+    node.says_with("store failed", "op", "claim");
     let asked = Instant::now();
     node.terminate();
     assert_eq!(node.exits().code(), Some(0));

@@ -113,6 +113,8 @@ pub(super) fn a_slot_that_only_waited_is_missed_uses_no_attempt_and_says_why(pla
     let job = format!("{}locks = [\"db\"]\n", jobs::recorded("work", &jobs::every(4), 0.1, 0));
     place.jobs(&file(&job));
     let stranger = Stranger::holding(place);
+    // A slot that is claimed just before its end is over before it has asked for its lock.
+    wait::early_in_a_slot(4_000);
     let [node] = place.nodes(["a"], &embedded::store(place));
     let ended = "the slot ended while it waited for db";
     let slot = node.says_with("given back unstarted", "why", ended)["slot"].as_str().unwrap().to_owned();

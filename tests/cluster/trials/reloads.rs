@@ -78,9 +78,9 @@ pub(super) fn nodes_with_different_files_each_run_what_they_know_and_the_differe
     nodes.iter().for_each(crate::daemon::Daemon::is_in_touch);
     wait::until_true("four slots", || place.runs_of("only-b").len() >= 4 && place.runs_of("both").len() >= 4);
     assert!(place.runs_of("only-b").iter().all(|run| run.node == "b"));
-    let mut slots: Vec<_> = place.runs_of("both").into_iter().map(|run| run.slot).collect();
-    slots.dedup();
-    assert_eq!(slots.len(), place.runs_of("both").len(), "each slot once");
+    // One look: the next run may begin before another.
+    let slots: Vec<_> = place.runs_of("both").into_iter().map(|run| run.slot).collect();
+    assert!(slots.windows(2).all(|pair| pair[0] != pair[1]), "each slot once: {slots:?}");
     let hash = |node: &str| {
         let report = server.text(&["HGET", "cronward:default:nodes", node]).expect("the node is known");
         serde_json::from_str::<serde_json::Value>(&report).unwrap()["config_hash"].as_str().unwrap().to_owned()
