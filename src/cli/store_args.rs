@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::admin::command_line::CommandLine;
 use crate::cli::console::Console;
@@ -10,6 +11,9 @@ use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, Diagnostics, Environment, LoadError};
 use crate::job::{JobName, Namespace};
 use crate::store::{OpenError, StoreOptions, secret_ranges};
+
+/// A command that a person waits for gives the store at least so long for each answer.
+const PERSONS_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Which file, which store, whose keys.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -41,8 +45,17 @@ pub(crate) struct StoreAddress {
 
 impl StoreAddress {
     /// For a command that makes no store.
-    pub(crate) fn only_looked_at(self) -> Self {
+    pub(crate) fn not_made(self) -> Self {
         Self { options: StoreOptions { create: false, ..self.options }, ..self }
+    }
+
+    /// The same for a command that a person waits for. A daemon that gets no answer soon asks again; a person gets an error.
+    pub(crate) fn only_looked_at(self) -> Self {
+        Self {
+            options: StoreOptions { op_timeout: self.options.op_timeout.max(PERSONS_PATIENCE), ..self.options },
+            ..self
+        }
+        .not_made()
     }
 
     /// Why it could not be opened, with what to change.

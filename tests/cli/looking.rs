@@ -1,6 +1,11 @@
 //! Commands that only look at a store, and an operator's verbs: none makes one of a path that is mistyped.
 
+use std::time::Duration;
+
+use crate::link::Link;
 use crate::program::Place;
+use crate::proxy::Mode;
+use crate::redis_server::RedisServer;
 
 /// Each with a job that no store knows.
 const LOOKING: &[&[&str]] = &[
@@ -60,4 +65,19 @@ fn what_is_guarded_makes_the_store_with_its_directories_and_then_it_is_looked_at
     let made = place.run(&["migrate", "--store", "sqlite:f/g.db"]);
     assert!(made.code == 0 && made.stdout.contains("created the tables"), "{made:?}");
     assert_eq!(place.run(&["jobs", "--store", "sqlite:f/g.db"]).code, 0);
+}
+
+#[test]
+fn a_store_that_answers_late_is_waited_for_by_a_person_longer_than_by_a_daemon() {
+    let (place, server) = (Place::new(), RedisServer::start());
+    let known = place.run(&["exec", "--store", &server.url(), "--job", "push", "--", "/bin/true"]);
+    assert_eq!(known.code, 0, "{known:?}");
+    // An answer takes 400 ms. A daemon has by default 250 ms for a connection.
+    let link = Link::to(server.port());
+    link.set(Mode::Delay(Duration::from_millis(200)));
+    let words: &[&[&str]] = &[&["jobs"], &["nodes"], &["why", "push"], &["locks"], &["pause", "push", "--yes"]];
+    for words in words {
+        let told = place.run(&[words, &["--store", &link.url()][..]].concat());
+        assert_eq!(told.code, 0, "{words:?}: {told:?}");
+    }
 }

@@ -35,7 +35,7 @@ pub(crate) struct DoctorArgs {
 /// Looks at the store.
 pub(crate) async fn doctor(args: &DoctorArgs, console: &mut Console) -> Result<(), Failure> {
     let file = args.store.read_file(console)?;
-    let address = args.store.address(file.as_ref(), console)?.only_looked_at();
+    let address = args.store.address(file.as_ref(), console)?.not_made();
     let entropy = Entropy::from_system().map_err(|error| Failure::Internal(format!("no random source: {error}")))?;
     let view = look(&address, file.as_ref(), &entropy).await?;
     if args.output.json {
