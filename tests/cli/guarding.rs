@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::process::signal;
 use crate::program::{Ended, Place};
 use crate::redis_server::RedisServer;
+use crate::terminal;
 
 pub(crate) const STORE: &str = "sqlite:store.db";
 
@@ -529,4 +530,12 @@ fn exec_shares_the_ledger_of_the_files_job() {
     let told = place.run(&["exec", "--job", "push", "--", "/bin/echo", "never"]);
     assert_eq!((told.code, &*told.stdout, &*told.stderr), (0, "", ""), "the file's max_attempts is 1");
     assert_eq!(place.run(&["exec", "--job", "push", "--max-attempts", "2", "--", "/bin/echo", "ran"]).stdout, "ran\n");
+}
+
+#[test]
+fn a_person_at_a_terminal_is_told_that_the_store_is_waited_for() {
+    let place = Place::new();
+    let words = ["exec", "--store", "redis://127.0.0.1:1", "--job", "push", "--", "/bin/true"];
+    let shown = terminal::until(&place.command(&words), |shown| shown.contains("waiting for the store: "));
+    assert!(shown.contains("waiting for the store: redis://127.0.0.1:1: claim: cannot connect"), "{shown}");
 }

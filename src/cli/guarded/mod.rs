@@ -16,6 +16,7 @@ mod task;
 mod told;
 mod trigger;
 mod verdict;
+mod waiting;
 
 pub(crate) use lock::{LockArgs, lock};
 pub(crate) use run::exec;

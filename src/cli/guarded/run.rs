@@ -17,6 +17,7 @@ use crate::cli::guarded::forward::{Forwarded, Signals};
 use crate::cli::guarded::task::{ExecArgs, Task};
 use crate::cli::guarded::told::{HOLDS, HOLDS_KEY, OF_LOCKS, handed_down};
 use crate::cli::guarded::verdict::{ReportFile, Telling, Verdict, finish, is_outside, judge, not_begun, not_opened};
+use crate::cli::guarded::waiting::observers;
 use crate::cli::locks::kept_for;
 use crate::cli::session::{connect, is_shared};
 use crate::cli::store_args::StoreAddress;
@@ -145,7 +146,7 @@ impl Guarded {
             work: Arc::<Forwarded>::clone(&work),
             store: Arc::clone(&self.store),
             clock: Arc::new(SystemClock),
-            observer: Arc::new(FanOut(Vec::new())),
+            observer: Arc::new(FanOut(observers())),
             patience: self.patience(),
         };
         let account = once.until_noted(traces, self.signals.ended.clone()).await;
