@@ -6,17 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures_util::StreamExt;
-use redis::RedisError;
-use redis::aio::{PubSubSink, PubSubStream};
-
 use super::keys::Keys;
 use super::link::Endpoint;
+use super::subscription::Subscription;
 use crate::store::hints::{ChangeTeller, Onlookers, Reconnection};
 use crate::store::{ChangeHint, Changes};
-
-/// A link that was silent for so long is asked whether it still stands.
-const SILENCE: Duration = Duration::from_secs(5);
 
 /// The channel, and those who look on.
 #[derive(Debug)]
@@ -65,13 +59,13 @@ impl Eyes {
         let mut again = Reconnection::default();
         loop {
             let version = self.endpoint.version();
-            match self.connect().await {
-                Ok((sink, messages)) => {
+            match Subscription::open(&self.endpoint, &self.channel, self.limit).await {
+                Ok(subscription) => {
                     again.connected();
                     self.refused.store(false, Ordering::Relaxed);
                     self.onlookers.tell(ChangeHint::Resync);
                     tokio::select! {
-                        () = self.relay(sink, messages) => {}
+                        () = self.relay(subscription) => {}
                         // What is published at the old master is heard by nobody.
                         () = self.endpoint.moved(version) => {}
                     }
@@ -88,31 +82,11 @@ impl Eyes {
         }
     }
 
-    async fn connect(&self) -> Result<(PubSubSink, PubSubStream), RedisError> {
-        let subscribed = async {
-            let target = self.endpoint.target(self.limit).await?;
-            let (mut sink, messages) = target.listener.get_async_pubsub().await?.split();
-            sink.subscribe(&self.channel).await?;
-            Ok((sink, messages))
-        };
-        let silent = || RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut));
-        tokio::time::timeout(self.limit, subscribed).await.unwrap_or_else(|_| Err(silent()))
-    }
-
-    /// Passes hints on until the connection is gone, or silent also when asked. What somebody else publishes there is no hint.
-    async fn relay(&self, mut sink: PubSubSink, mut messages: PubSubStream) {
-        loop {
-            match tokio::time::timeout(SILENCE, messages.next()).await {
-                Ok(None) => return,
-                Ok(Some(message)) => {
-                    if let Ok(hint) = String::from_utf8_lossy(message.get_payload_bytes()).parse() {
-                        self.onlookers.tell(hint);
-                    }
-                }
-                Err(_) => match tokio::time::timeout(self.limit, sink.ping::<redis::Value>()).await {
-                    Ok(Ok(_)) => {}
-                    _ => return,
-                },
+    /// Passes hints on until the connection is gone. What somebody else publishes there is no hint.
+    async fn relay(&self, mut subscription: Subscription) {
+        while let Some(message) = subscription.next().await {
+            if let Ok(hint) = String::from_utf8_lossy(message.get_payload_bytes()).parse() {
+                self.onlookers.tell(hint);
             }
         }
     }

@@ -37,6 +37,7 @@ mod script;
 #[cfg(feature = "redis-sentinel")]
 mod sentinel;
 mod store;
+mod subscription;
 mod target;
 mod wake;
 

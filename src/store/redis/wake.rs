@@ -7,20 +7,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures_util::StreamExt;
-use redis::aio::{PubSubSink, PubSubStream};
 use redis::{Msg, RedisError};
 
 use super::keys::Keys;
 use super::link::Endpoint;
 use super::processes::Processes;
+use super::subscription::Subscription;
 use crate::slot::Token;
 use crate::store::hints::{Hints, Reconnection, Teller};
 use crate::store::locks::LockWakeups;
 use crate::store::{Wake, Wakeups};
-
-/// A link that was silent for so long is asked whether it still stands.
-const SILENCE: Duration = Duration::from_secs(5);
 
 /// The channel and those who listen.
 #[derive(Debug)]
@@ -108,13 +104,13 @@ impl Ears {
         let mut again = Reconnection::default();
         loop {
             let version = self.endpoint.version();
-            match self.connect().await {
-                Ok((sink, messages)) => {
+            match Subscription::open(&self.endpoint, &self.channels.slots, self.limit).await {
+                Ok(subscription) => {
                     again.connected();
                     self.refused.store(false, Ordering::Relaxed);
                     self.hints.tell(Wake::Resync);
                     tokio::select! {
-                        () = self.relay(sink, messages) => {}
+                        () = self.relay(subscription) => {}
                         // What is published at the old master is heard by nobody.
                         () = self.endpoint.moved(version) => {}
                     }
@@ -147,35 +143,17 @@ impl Ears {
         }
     }
 
-    async fn connect(&self) -> Result<(PubSubSink, PubSubStream), RedisError> {
-        let subscribed = async {
-            let target = self.endpoint.target(self.limit).await?;
-            let (mut sink, messages) = target.listener.get_async_pubsub().await?.split();
-            sink.subscribe(&self.channels.slots).await?;
-            Ok((sink, messages))
-        };
-        tokio::time::timeout(self.limit, subscribed).await.unwrap_or_else(|_| Err(silent()))
-    }
-
-    /// Passes hints on until the connection is gone, or silent also when asked.
-    async fn relay(&self, mut sink: PubSubSink, mut messages: PubSubStream) {
+    /// Passes hints on until the connection is gone.
+    async fn relay(&self, mut subscription: Subscription) {
         self.processes.connected();
-        if self.hear_for_processes(&mut sink).await.is_err() {
-            return;
-        }
-        loop {
+        let mut heard = self.hear_for_processes(&mut subscription).await;
+        while heard.is_ok() {
             tokio::select! {
-                message = tokio::time::timeout(SILENCE, messages.next()) => match message {
-                    Ok(None) => return,
-                    Ok(Some(message)) => self.pass_on(&message),
-                    Err(_) => match tokio::time::timeout(self.limit, sink.ping::<redis::Value>()).await {
-                        Ok(Ok(_)) => {}
-                        _ => return,
-                    },
+                message = subscription.next() => match message {
+                    None => return,
+                    Some(message) => self.pass_on(&message),
                 },
-                () = self.processes.joined() => if self.hear_for_processes(&mut sink).await.is_err() {
-                    return;
-                },
+                () = self.processes.joined() => heard = self.hear_for_processes(&mut subscription).await,
             }
         }
     }
@@ -193,17 +171,16 @@ impl Ears {
     }
 
     /// Subscribes to the channels of those who listen. A user who may not do that hears of slots all the same.
-    async fn hear_for_processes(&self, sink: &mut PubSubSink) -> Result<(), RedisError> {
+    async fn hear_for_processes(&self, subscription: &mut Subscription) -> Result<(), RedisError> {
         for instance in self.processes.unheard() {
-            let subscribed = sink.subscribe(self.channels.of(instance));
-            match tokio::time::timeout(self.limit, subscribed).await.unwrap_or_else(|_| Err(silent())) {
+            match subscription.add(&self.channels.of(instance)).await {
                 Ok(()) => self.processes.add(instance),
                 Err(error) if error.code() == Some("NOPERM") => self.refused_to_process(),
                 Err(error) => return Err(error),
             }
         }
         for instance in self.processes.idle() {
-            sink.unsubscribe(self.channels.of(instance)).await?;
+            subscription.remove(&self.channels.of(instance)).await?;
             self.processes.remove(instance);
         }
         Ok(())
@@ -216,8 +193,4 @@ impl Ears {
         }
         self.processes.in_vain(true);
     }
-}
-
-fn silent() -> RedisError {
-    RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut))
 }
