@@ -19,6 +19,8 @@ mod calls;
 #[cfg(feature = "http")]
 mod dashboard;
 mod files;
+#[cfg(feature = "http")]
+mod filling;
 mod idle;
 mod locks;
 mod machine;
@@ -58,6 +60,8 @@ const GROUPS: &[Group] = &[
     ("idle", idle::measure),
     #[cfg(feature = "http")]
     ("dashboard", dashboard::measure),
+    #[cfg(feature = "http")]
+    ("filling", filling::measure),
     ("files", files::measure),
     ("side-by-side", side_by_side::measure),
     ("stores", stores::measure),

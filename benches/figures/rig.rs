@@ -31,6 +31,16 @@ pub(crate) struct Rig {
 impl Rig {
     /// Starts a node and waits until it has reached the store.
     pub(crate) async fn start(name: &str, store: Arc<dyn Store>, jobs: Vec<JobSpec>) -> Self {
+        Self::heard_by(Arc::new(Quiet), name, store, jobs).await
+    }
+
+    /// The same of a node whose events somebody hears.
+    pub(crate) async fn heard_by(
+        observer: Arc<dyn Observer>,
+        name: &str,
+        store: Arc<dyn Store>,
+        jobs: Vec<JobSpec>,
+    ) -> Self {
         let identity = Identity {
             name: NodeName::new(name).unwrap(),
             instance: name.to_owned(),
@@ -42,7 +52,7 @@ impl Rig {
             clock: Arc::new(SystemClock),
             entropy: Arc::new(Entropy::from_system().unwrap()),
             launcher: Launcher::new(program(), Output::Capture),
-            observer: Arc::new(Quiet),
+            observer,
         };
         let plan = Plan { jobs: jobs.into_iter().map(Arc::new).collect(), ..Plan::default() };
         let node = Node::new(identity, ports, plan).unwrap();

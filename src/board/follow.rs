@@ -36,6 +36,10 @@ const KEPT: Duration = Duration::from_secs(60);
 const TOGETHER: Duration = Duration::from_millis(250);
 /// After each call.
 const PAUSE: Duration = Duration::from_millis(20);
+/// So many events at slots of this node within a pause: it is its full hour.
+const BUSY: u64 = 20;
+/// How long the node goes first before a call, at the most.
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
 /// What is known while somebody looks.
 struct Following<'a> {
@@ -120,9 +124,21 @@ impl<'a> Following<'a> {
             self.begin_round();
             if self.step().await {
                 self.publish();
-                timers::until(&*self.board.setting.clock, Some(self.mono() + PAUSE)).await;
+                self.pause().await;
             } else {
                 self.wait(changes.as_mut()).await;
+            }
+        }
+    }
+
+    /// A moment; a longer one while the node claims many slots: who looks can wait, and jobs are not to.
+    async fn pause(&self) {
+        let until = self.mono() + LONGEST_PAUSE;
+        loop {
+            let before = self.board.happened();
+            timers::until(&*self.board.setting.clock, Some(self.mono() + PAUSE)).await;
+            if self.board.happened() - before < BUSY || self.mono() >= until {
+                return;
             }
         }
     }

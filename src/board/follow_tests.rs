@@ -178,6 +178,20 @@ async fn fifty_viewers_cost_the_store_what_one_costs() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_that_claims_many_slots_goes_first_before_each_call_and_not_for_ever() {
+    let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    stage.board.look(24);
+    for _ in 0..100 {
+        (0..15).for_each(|_| stage.board.event(Some(&slot("push", 14)), &Event::Shed));
+        stage.pass_ms(10).await;
+    }
+    let busy = stage.calls();
+    assert!((3..=5).contains(&busy), "{busy} calls in a busy second");
+    stage.pass(1).await;
+    assert!(stage.calls() > busy + 10, "{} calls in a quiet second", stage.calls() - busy);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_newest_hour_is_read_first_and_no_call_asks_for_more_than_a_hundred_slots() {
     let names: Vec<String> = (0..150).map(|place| format!("job-{place:03}")).collect();
     let jobs: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "0 * * * *")).collect();

@@ -54,6 +54,8 @@ pub struct Board {
     /// Somebody looks, or something happened here.
     pub(super) asked: Notify,
     touched: Mutex<Touched>,
+    /// Events at slots here.
+    happened: AtomicU64,
     /// The node tells so whether anybody looks or not.
     loss: Mutex<Option<StoreLoss>>,
     specs: Mutex<Arc<[Arc<JobSpec>]>>,
@@ -82,6 +84,7 @@ impl Board {
             live: AtomicBool::new(false),
             asked: Notify::new(),
             touched: Mutex::default(),
+            happened: AtomicU64::new(0),
             loss: Mutex::default(),
             specs: Mutex::new(Arc::from([])),
             plans: AtomicU64::new(0),
@@ -192,6 +195,11 @@ impl Board {
         self.take_touched();
     }
 
+    /// How many events there were at slots of this node.
+    pub(super) fn happened(&self) -> u64 {
+        self.happened.load(Ordering::Relaxed)
+    }
+
     pub(super) fn take_touched(&self) -> Touched {
         std::mem::take(&mut *self.touched.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -223,6 +231,7 @@ impl Board {
 impl Observer for Board {
     fn event(&self, slot: Option<&Slot>, event: &Event) {
         self.hear_of_store(event);
+        self.happened.fetch_add(u64::from(slot.is_some()), Ordering::Relaxed);
         let Some(slot) = slot.filter(|_| self.live.load(Ordering::Relaxed)) else { return };
         // What is asked of the store changes nothing by itself.
         if matches!(event, Event::ClaimAnswered { .. } | Event::RenewalAnswered { .. }) {
