@@ -164,6 +164,17 @@ fn the_port_tells_what_the_listings_tell_and_healthcheck_whether_it_is_well() {
 }
 
 #[test]
+fn what_others_do_in_a_store_that_tells_nothing_is_shown_to_who_looks() {
+    let served = Served::new("").ready();
+    let shown = || serde_json::from_str::<Value>(body(&served.get("/api/v1/jobs/quiet"))).unwrap_or_default();
+    // The one slot of the year: nobody knew the job then, and no node runs it any more.
+    wait::until_true("the job, without a slot", || shown()["job"] == "quiet" && shown()["current"].is_null());
+    let marked = served.place.run(&["mark-done", "quiet@2026-01-01", "--yes"]);
+    assert_eq!(marked.code, 0, "{marked:?}");
+    wait::until_true("what was done", || shown()["current"]["state"] == "done");
+}
+
+#[test]
 fn nothing_listens_unless_it_is_asked_for_and_a_flag_wins_over_the_file() {
     let place = Place::with_jobs(&file("base_path = \"/ops/cron/\"").replace("127.0.0.1:0", "127.0.0.1:1"));
     let silent = start(&place, &["--no-http"]);

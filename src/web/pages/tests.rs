@@ -12,12 +12,13 @@ use crate::admin::why::{self, Facts};
 use crate::board::{BoardRow, CellState, Concern, ConcernKind, Fault, HourCell, Snapshot, StoreStanding};
 use crate::job::{JobName, JobSpec, Program};
 use crate::observe::view::{JobView, NodeView, PauseView, SlotView};
-use crate::slot::{Decision, Outcome, SlotRecord, Verdict};
+use crate::slot::{Decision, Outcome, Slot, SlotRecord, Verdict};
 use crate::store::{JobEntry, JobOrigin, NodeEntry};
 use crate::web::pages::cluster::{ActivityPage, LocksPage, NodesPage, StorePage};
 use crate::web::pages::frame::{Frame, Setting, Who, teller};
 use crate::web::pages::home::Home;
 use crate::web::pages::listing::Listing;
+use crate::web::pages::now;
 use crate::web::pages::plain::{ActPage, HelpPage, LoginPage, ProblemPage};
 use crate::web::pages::reader::Reader;
 use crate::web::pages::slot::{RunPage, SlotMaterial, SlotPage};
@@ -259,6 +260,24 @@ fn every_cell_has_its_word_and_its_number_beside_its_colour() {
     for now in ["running on b since", "12:00 UTC missed", "paused", "11 of 60 done since 14:00 UTC"] {
         assert!(text_of(&page).contains(now), "{now}: {}", text_of(&page));
     }
+}
+
+#[test]
+fn a_slot_that_nobody_has_claimed_is_due_from_its_tick_on_and_not_from_its_start() {
+    use CellState::{Done, NotDue, Pending};
+    let (setting, reader, shown) = (setting(false), reader(""), snapshot());
+    let tell = teller(&setting, &reader, Some(&shown));
+    let now = |start: &str, end: &str, cells: &[CellState]| {
+        let slot = SlotRecord::untouched(Slot::parse("sweep", start, end).unwrap());
+        let cells: Vec<_> = cells.iter().map(|state| cell(*state, 0)).collect();
+        now::of(&row("sweep", Some(slot), &cells), &tell)
+    };
+    let is = |key, text: &str| (key, text.to_owned());
+    let (not_due, due) = (is(None, "not due"), is(Some("pending"), "due, not claimed yet"));
+    assert_eq!(now("2026-11-21T14Z", "2026-11-21T15Z", &[Done, NotDue]), not_due, "its tick is to come");
+    assert_eq!(now("2026-11-21T14Z", "2026-11-21T15Z", &[Done, Pending]), due, "its tick has come");
+    assert_eq!(now("2026-11-21T00Z", "2026-11-22T00Z", &[Pending, NotDue]), due, "its tick was in an hour before");
+    assert_eq!(now("2026-11-21T15Z", "2026-11-21T16Z", &[Done, NotDue]), not_due, "it has not begun");
 }
 
 #[test]
