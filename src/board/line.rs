@@ -9,6 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::admin::KnownJob;
 use crate::admin::lookup::is_touched;
+use crate::board::seen::{Seen, SeenSlots};
 use crate::board::window::{Window, hour_of};
 use crate::board::{CellState, HourCell};
 use crate::clock::later;
@@ -23,23 +24,22 @@ pub(super) const OF_AN_HOUR: usize = 60;
 /// Instants are whole seconds.
 const JUST_BEFORE: TimeDelta = TimeDelta::nanoseconds(1);
 
-/// One slot, as it was read.
-#[derive(Clone, Copy, Debug)]
-struct Seen {
-    state: CellState,
-    attempts: u16,
-    /// It has its verdict: nobody but an operator changes it.
-    settled: bool,
-    /// Seconds from its start to its end, and to its first tick.
-    lasts: u32,
-    tick: u32,
-}
-
 /// A slot that may be the current one.
 #[derive(Clone, Debug)]
 struct Shown {
     slot: Slot,
-    read: Option<(Arc<SlotView>, bool)>,
+    read: Option<ShownRead>,
+}
+
+/// What was read of it.
+#[derive(Clone, Debug)]
+struct ShownRead {
+    /// Anything happened in it.
+    touched: bool,
+    /// It has its verdict.
+    settled: bool,
+    /// None where it is not the current one, whatever the others are: a board of a thousand jobs has two for each.
+    view: Option<Arc<SlotView>>,
 }
 
 /// One job. See [`super`].
@@ -48,7 +48,7 @@ pub(super) struct Line {
     pub(super) job: KnownJob,
     pub(super) latest: JobLatest,
     pub(super) pause: Option<Pause>,
-    slots: BTreeMap<SlotKey, Seen>,
+    slots: SeenSlots,
     /// Hours whose slots are not kept one by one, by their start.
     folded: BTreeMap<DateTime<Utc>, HourCell>,
     shown: Vec<Shown>,
@@ -81,7 +81,7 @@ fn seconds(from: DateTime<Utc>, to: DateTime<Utc>) -> u32 {
 
 impl Line {
     pub(super) fn new(job: KnownJob) -> Self {
-        let (slots, folded) = (BTreeMap::new(), BTreeMap::new());
+        let (slots, folded) = (SeenSlots::default(), BTreeMap::new());
         Self { job, latest: JobLatest::default(), pause: None, slots, folded, shown: Vec::new(), last_shown: None }
     }
 
@@ -106,11 +106,12 @@ impl Line {
             let first = schedule.next_after(slot.start() - JUST_BEFORE).unwrap_or(tick);
             found += 1;
             met = found <= window.kept(KEPT);
-            if (!all && self.slots.contains_key(&slot.key())) || !met {
+            if (!all && self.slots.get(slot.key()).is_some()) || !met {
                 break;
             }
             at = slot.start();
-            self.slots.entry(slot.key()).or_insert(Seen {
+            self.slots.add(Seen {
+                key: slot.key(),
                 state: CellState::NotRead,
                 attempts: 0,
                 settled: false,
@@ -132,44 +133,41 @@ impl Line {
 
     /// Knows the slots that have come since the newest that is known. Answers which are to be read: until then they are not shown.
     fn go_on(&mut self, window: &Window, now: DateTime<Utc>) -> Vec<SlotRange> {
-        let newest = self.slots.last_key_value().map(|(key, seen)| (*key, seen.first(*key)));
-        if newest.is_some_and(|(_, first)| first > now) {
+        let newest = self.slots.newest().copied();
+        if newest.is_some_and(|newest| newest.first() > now) {
             return Vec::new();
         }
         let met = self.plan(window, now, false);
         let mut wanted = Vec::new();
-        for (key, seen) in self.slots.iter_mut().rev() {
-            if newest.is_some_and(|(newest, _)| *key <= newest) || seen.state != CellState::NotRead {
+        for seen in self.slots.iter_mut().rev() {
+            if newest.is_some_and(|newest| seen.key <= newest.key) || seen.state != CellState::NotRead {
                 break;
             }
             seen.state = CellState::NotDue;
-            wanted.extend((seen.first(*key) <= now).then_some(SlotRange::One(*key)));
+            wanted.extend((seen.first() <= now).then_some(SlotRange::One(seen.key)));
         }
         // Between what was known and the oldest that is kept now there may be more, of which a sum is read.
-        let gap =
-            window.hours().iter().filter(|hour| !met && newest.is_some_and(|(key, _)| **hour >= hour_of(key.start())));
+        let since = newest.map(|newest| hour_of(newest.key.start()));
+        let gap = window.hours().iter().filter(|hour| !met && since.is_some_and(|since| **hour >= since));
         wanted.extend(gap.map(|hour| SlotRange::Hour(*hour)));
         wanted
     }
 
     /// Keeps no more than it may: the oldest become sums.
     fn fold(&mut self, window: &Window) {
-        let most = window.kept(KEPT);
-        while self.slots.len() > most {
-            let Some((key, seen)) = self.slots.pop_first() else { break };
-            self.folded.entry(seen.hour(key)).or_default().add(seen.state, seen.attempts);
+        for seen in self.slots.cut(window.kept(KEPT)) {
+            self.folded.entry(seen.hour()).or_default().add(seen.state, seen.attempts);
         }
-        self.slots.retain(|key, seen| later(key.start(), Duration::from_secs(seen.tick.into())) >= window.start());
+        self.slots.keep(|seen| seen.first() >= window.start());
         self.folded = self.folded.split_off(&window.start());
     }
 
     /// What is before the slots that are kept: whether there is something to be read in each hour.
     fn fill_up(&mut self, window: &Window) {
-        let Some((key, seen)) = self.slots.first_key_value() else { return };
+        let Some(oldest) = self.slots.oldest().map(Seen::first) else { return };
         if self.slots.len() < window.kept(KEPT) {
             return;
         }
-        let oldest = seen.first(*key);
         for hour in window.hours().iter().filter(|hour| **hour < oldest) {
             let end = oldest.min(*hour + TimeDelta::hours(1));
             let ticks = self.job.timetable.schedule().next_after(*hour - JUST_BEFORE).is_some_and(|tick| tick < end);
@@ -191,24 +189,30 @@ impl Line {
         let before = std::mem::take(&mut self.shown);
         let known = |slot: &Slot| before.iter().find(|shown| shown.slot == *slot).and_then(|shown| shown.read.clone());
         self.shown = self.job.current(now).into_iter().map(|slot| Shown { read: known(&slot), slot }).collect();
+        // The last one may be the current one though nothing happened in it.
+        if let Some(last) = self.shown.last_mut() {
+            last.read = last.read.take().filter(|read| read.view.is_some());
+        }
     }
 
     /// Takes what was read of a slot.
     pub(super) fn take(&mut self, record: &SlotRecord, at: ReadAt<'_>) {
         let key = record.slot.key();
         let (state, attempts) = self.judge(record, at);
-        if let Some(seen) = self.slots.get_mut(&key) {
+        if let Some(seen) = self.slots.get_mut(key) {
             (seen.state, seen.attempts) = (state, attempts);
             seen.settled = record.verdict.is_some();
         } else if is_touched(record) && self.is_kept(key) && at.window.place(hour_of(key.start())).is_some() {
             // Somebody ran a slot that has no tick.
             let lasts = seconds(record.slot.start(), record.slot.end());
-            self.slots.insert(key, Seen { state, attempts, settled: record.verdict.is_some(), lasts, tick: 0 });
+            self.slots.add(Seen { key, state, attempts, settled: record.verdict.is_some(), lasts, tick: 0 });
         }
         let max_attempts = self.job.entry.max_attempts;
+        let last = self.shown.last().map(|shown| shown.slot.key());
         if let Some(shown) = self.shown.iter_mut().find(|shown| shown.slot.key() == key) {
-            let view = Arc::new(SlotView::of(record, at.now, max_attempts));
-            shown.read = Some((view, is_touched(record)));
+            let touched = is_touched(record);
+            let view = (touched || last == Some(key)).then(|| Arc::new(SlotView::of(record, at.now, max_attempts)));
+            shown.read = Some(ShownRead { touched, settled: record.verdict.is_some(), view });
         }
     }
 
@@ -257,8 +261,8 @@ impl Line {
                 cell.join(sum);
             }
         }
-        for (key, seen) in &self.slots {
-            if let Some(cell) = window.place(seen.hour(*key)).and_then(|place| cells.get_mut(place)) {
+        for seen in self.slots.iter() {
+            if let Some(cell) = window.place(seen.hour()).and_then(|place| cells.get_mut(place)) {
                 cell.add(seen.state, seen.attempts);
             }
         }
@@ -270,12 +274,12 @@ impl Line {
         if self.shown.iter().any(|shown| shown.read.is_none()) {
             return self.last_shown.as_ref();
         }
-        let touched = self.shown.iter().find(|shown| shown.read.as_ref().is_some_and(|(_, touched)| *touched));
-        let shown = touched.or(self.shown.last())?;
+        let mut read = self.shown.iter().filter_map(|shown| shown.read.as_ref());
+        let shown = read.clone().find(|read| read.touched).or(read.next_back())?;
         // What was over before anybody knew the job nobody missed.
         let known = |view: &SlotView| self.job.known_since.is_some_and(|since| since < view.end);
         let counts = |view: &SlotView| !self.job.orphaned && (view.state != SlotState::Missed || known(view));
-        shown.read.as_ref().filter(|(view, touched)| *touched || counts(view)).map(|(view, _)| view)
+        shown.view.as_ref().filter(|view| shown.touched || counts(view))
     }
 
     /// The current slots that are still to be read.
@@ -286,15 +290,15 @@ impl Line {
 
     /// The current slots, read or not; `open`: without those that have their verdict.
     pub(super) fn current_slots(&self, open: bool) -> impl Iterator<Item = SlotRange> {
-        let settled = |shown: &&Shown| shown.read.as_ref().is_some_and(|(view, _)| view.verdict.is_some());
+        let settled = |shown: &&Shown| shown.read.as_ref().is_some_and(|read| read.settled);
         self.shown.iter().filter(move |shown| !open || !settled(shown)).map(|shown| SlotRange::One(shown.slot.key()))
     }
 
     /// What is to be read of an hour that nobody has looked at.
     pub(super) fn unread(&self, hour: DateTime<Utc>, now: DateTime<Utc>) -> Vec<SlotRange> {
-        let of_hour = self.slots.iter().filter(|(key, seen)| seen.hour(**key) == hour);
-        let unread = of_hour.filter(|(key, seen)| seen.state == CellState::NotRead && seen.first(**key) <= now);
-        let unread = unread.map(|(key, _)| SlotRange::One(*key));
+        let of_hour = self.slots.iter().filter(|seen| seen.hour() == hour);
+        let unread = of_hour.filter(|seen| seen.state == CellState::NotRead && seen.first() <= now);
+        let unread = unread.map(|seen| SlotRange::One(seen.key));
         let sum = self.folded.get(&hour).filter(|cell| cell.state == CellState::NotRead);
         unread.chain(sum.map(|_| SlotRange::Hour(hour))).collect()
     }
@@ -302,10 +306,10 @@ impl Line {
     /// Slots that may have become something else without anybody saying so: due, or begun before, and without a verdict. Newest first.
     pub(super) fn unsettled(&self) -> impl Iterator<Item = SlotRange> {
         let idle = |seen: &Seen| matches!(seen.state, CellState::Unknown | CellState::NotRead | CellState::NotDue);
-        let open = self.slots.iter().rev().filter(move |(_, seen)| !seen.settled && !idle(seen));
+        let open = self.slots.iter().rev().filter(move |seen| !seen.settled && !idle(seen));
         let going = |sum: &HourCell| matches!(sum.state, CellState::Running | CellState::Retrying | CellState::Pending);
         let sums = self.folded.iter().rev().filter(move |(_, sum)| going(sum));
-        open.map(|(key, _)| SlotRange::One(*key)).chain(sums.map(|(hour, _)| SlotRange::Hour(*hour)))
+        open.map(|seen| SlotRange::One(seen.key)).chain(sums.map(|(hour, _)| SlotRange::Hour(*hour)))
     }
 
     /// What is to be read when something happened at the slot; nothing where it is not shown.
@@ -319,19 +323,19 @@ impl Line {
 
     /// Whether slots of this age are kept one by one.
     fn is_kept(&self, key: SlotKey) -> bool {
-        self.folded.is_empty() || self.slots.first_key_value().is_none_or(|(oldest, _)| *oldest <= key)
+        self.folded.is_empty() || self.slots.oldest().is_none_or(|oldest| oldest.key <= key)
     }
 
     /// The slots of a span, newest first.
     pub(super) fn slots_of(&self, span: SlotRange) -> Vec<Slot> {
         match span {
             SlotRange::One(key) => {
-                let end = self.slots.get(&key).map(|seen| later(key.start(), Duration::from_secs(seen.lasts.into())));
+                let end = self.slots.get(key).map(Seen::end);
                 let known = end.and_then(|end| Slot::new(self.job.entry.name.clone(), key.start(), end).ok());
                 known.or_else(|| self.job.timetable.slot_with_key(key)).into_iter().collect()
             }
             SlotRange::Hour(hour) => {
-                let (timetable, kept) = (&self.job.timetable, self.slots.first_key_value().map(|(key, _)| *key));
+                let (timetable, kept) = (&self.job.timetable, self.slots.oldest().map(|oldest| oldest.key));
                 let mut at = hour + TimeDelta::hours(1);
                 let older = std::iter::from_fn(|| {
                     let tick = timetable.schedule().last_until(at - JUST_BEFORE).filter(|tick| *tick >= hour)?;
@@ -346,10 +350,10 @@ impl Line {
 
     /// What has become due since it was looked at is waited for from now on. Answers which slots have come, to be read.
     pub(super) fn pass(&mut self, window: &Window, now: DateTime<Utc>) -> Vec<SlotRange> {
-        for (key, seen) in &mut self.slots {
-            if seen.state == CellState::NotDue && seen.first(*key) <= now {
+        for seen in self.slots.iter_mut() {
+            if seen.state == CellState::NotDue && seen.first() <= now {
                 seen.state = CellState::Pending;
-            } else if seen.state == CellState::NotRead && seen.first(*key) > now {
+            } else if seen.state == CellState::NotRead && seen.first() > now {
                 seen.state = CellState::NotDue;
             }
         }
@@ -359,16 +363,5 @@ impl Line {
         let mut wanted = self.go_on(window, now);
         wanted.extend(self.unread_current());
         wanted
-    }
-}
-
-impl Seen {
-    fn first(&self, key: SlotKey) -> DateTime<Utc> {
-        later(key.start(), Duration::from_secs(self.tick.into()))
-    }
-
-    /// The hour in which it is shown: that of its first tick.
-    fn hour(&self, key: SlotKey) -> DateTime<Utc> {
-        hour_of(self.first(key))
     }
 }

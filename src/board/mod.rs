@@ -19,6 +19,7 @@ mod handle;
 mod judge;
 mod line;
 mod patch;
+mod seen;
 mod sheet;
 mod snapshot;
 mod store_loss;

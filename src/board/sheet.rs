@@ -35,7 +35,8 @@ pub(super) type Want = (JobName, SlotRange);
 pub(super) struct Sheet {
     pub(super) window: Window,
     retention: Duration,
-    lines: BTreeMap<JobName, (Line, Arc<BoardRow>)>,
+    /// Boxed: a tree is half empty, and lines are large.
+    lines: BTreeMap<JobName, (Box<Line>, Arc<BoardRow>)>,
     pub(super) faults: Faults,
     /// What something happened at.
     urgent: BTreeSet<Want>,
@@ -84,7 +85,7 @@ impl Sheet {
     }
 
     pub(super) fn lines(&self) -> impl Iterator<Item = (&Line, &BoardRow)> {
-        self.lines.values().map(|(line, row)| (line, &**row))
+        self.lines.values().map(|(line, row)| (&**line, &**row))
     }
 
     /// The jobs of which somebody is told.
@@ -113,7 +114,7 @@ impl Sheet {
             let was = before.remove(&name);
             let is_new = was.is_none();
             let (mut line, row) = match was {
-                Some((was, row)) => (line.after(was), Some(row)),
+                Some((was, row)) => (line.after(*was), Some(row)),
                 None => (line, None),
             };
             line.plan(&self.window, now, false);
@@ -124,7 +125,7 @@ impl Sheet {
                 self.urgent.extend(self.window.hours().iter().flat_map(|hour| line.unread(*hour, now)).map(want));
             }
             let row = row.unwrap_or_else(|| Arc::new(self.row(&line, now)));
-            self.lines.insert(name, (line, row));
+            self.lines.insert(name, (Box::new(line), row));
         }
         if !before.is_empty() || count != self.lines.len() {
             self.patches.push("jobs", &JobsPatch { at: now, jobs: self.lines.len() });

@@ -46,6 +46,7 @@ pub(crate) fn run(args: &RunArgs, console: &mut Console) -> Result<(), Failure> 
     if let Some(parent) = args.parent {
         tie_to(parent)?;
     }
+    daemon::keep_small();
     // The jobs are in the file: `--store` alone cannot replace it here.
     let path = store_args::find(args.store.config.as_deref())?;
     let (config, report) = store_args::read(&path, console, store_args::surroundings(), config::lint_file)?;
@@ -63,6 +64,8 @@ pub(crate) fn run(args: &RunArgs, console: &mut Console) -> Result<(), Failure> 
         let (line, hint) = (report.position(finding.span.start).0, finding.hint.as_deref());
         tracing::warn!(file = report.path, line, code = finding.code, hint, "{}", finding.message);
     }
+    // The daemon lives for months, and the text of the file is in there.
+    drop(report);
     daemon::start(settings)
 }
 

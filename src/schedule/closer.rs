@@ -40,7 +40,7 @@ impl Closer {
     /// Takes the jobs of a (re)loaded file. A job that is new begins with the slot that is current at `now`.
     pub fn set(&mut self, timetables: Vec<Timetable>, now: Now) {
         let mut old = std::mem::take(&mut self.jobs);
-        for timetable in timetables {
+        let places = timetables.into_iter().map(|timetable| {
             let job = timetable.job().clone();
             let place = match old.remove(&job) {
                 Some(place) if place.timetable == timetable => place,
@@ -55,8 +55,10 @@ impl Closer {
                     Place::new(timetable, from, Some(now))
                 }
             };
-            self.jobs.insert(job, place);
-        }
+            (job, place)
+        });
+        // A tree that is made of all of them is full; one that they are put into in their order is half empty.
+        self.jobs = places.collect();
     }
 
     /// Nobody was alive since `from`: the slots of the job that ended since then are looked at too. Those before closed what ended

@@ -1,7 +1,7 @@
 //! Wake-ups at an adapter: those who listen, the task that hears for them, and how long that waits before it connects again.
 
 use std::future::Future;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::broadcast;
@@ -13,9 +13,43 @@ use crate::store::{ChangeHint, Changes, Wake, Wakeups};
 /// Hints that a receiver may lag behind by before it has lost some.
 const HINTS: usize = 1_024;
 
+/// A channel that is made for the first who listens: most stores, and each layer around one, have a few that nobody ever listens to.
+#[derive(Debug)]
+struct Channel<T> {
+    sender: Arc<OnceLock<broadcast::Sender<T>>>,
+    /// Hints that a receiver may lag behind by.
+    bound: usize,
+}
+
+// Not derived: the hints need not be clonable for that.
+impl<T> Clone for Channel<T> {
+    fn clone(&self) -> Self {
+        Self { sender: Arc::clone(&self.sender), bound: self.bound }
+    }
+}
+
+impl<T: Clone> Channel<T> {
+    fn of(bound: usize) -> Self {
+        Self { sender: Arc::default(), bound }
+    }
+
+    fn sender(&self) -> &broadcast::Sender<T> {
+        self.sender.get_or_init(|| broadcast::Sender::new(self.bound))
+    }
+
+    fn tell(&self, hint: T) {
+        // Nobody may be listening just now, or ever have been.
+        let _ = self.sender.get().map(|sender| sender.send(hint));
+    }
+
+    fn receivers(&self) -> usize {
+        self.sender.get().map_or(0, broadcast::Sender::receiver_count)
+    }
+}
+
 /// Tells those who listen here, and nobody else.
 #[derive(Clone, Debug)]
-pub(super) struct Teller(broadcast::Sender<Wake>);
+pub(super) struct Teller(Channel<Wake>);
 
 impl Default for Teller {
     fn default() -> Self {
@@ -26,17 +60,16 @@ impl Default for Teller {
 impl Teller {
     /// One whose receivers may lag behind by so many hints.
     fn of(hints: usize) -> Self {
-        Self(broadcast::Sender::new(hints))
+        Self(Channel::of(hints))
     }
 
     pub(super) fn tell(&self, wake: Wake) {
-        // Nobody may be listening just now.
-        let _ = self.0.send(wake);
+        self.0.tell(wake);
     }
 
     /// Hints from now on.
     pub(super) fn subscribe(&self) -> Wakeups {
-        self.0.subscribe()
+        self.0.sender().subscribe()
     }
 
     /// Passes one connection's hints on, until it has no more.
@@ -88,23 +121,22 @@ impl Hints {
 
 /// Tells those who look on here, and nobody else.
 #[derive(Clone, Debug)]
-pub(super) struct Onlookers(broadcast::Sender<ChangeHint>);
+pub(super) struct Onlookers(Channel<ChangeHint>);
 
 impl Default for Onlookers {
     fn default() -> Self {
-        Self(broadcast::Sender::new(HINTS))
+        Self(Channel::of(HINTS))
     }
 }
 
 impl Onlookers {
     pub(super) fn tell(&self, hint: ChangeHint) {
-        // Nobody may look on just now.
-        let _ = self.0.send(hint);
+        self.0.tell(hint);
     }
 
     /// Hints from now on.
     pub(super) fn subscribe(&self) -> Changes {
-        self.0.subscribe()
+        self.0.sender().subscribe()
     }
 
     /// Passes another store's hints on, until it has no more.
@@ -140,7 +172,7 @@ impl ChangeTeller {
         let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
         let hints = self.onlookers.subscribe();
         // The task of those who have left may still be about to end.
-        let is_first = self.onlookers.0.receiver_count() == 1;
+        let is_first = self.onlookers.0.receivers() == 1;
         if is_first || task.as_ref().is_none_or(AbortOnDropHandle::is_finished) {
             *task = self.begin(listen);
         }
@@ -153,7 +185,7 @@ impl ChangeTeller {
         L: Future<Output = ()> + Send + 'static,
     {
         let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.onlookers.0.receiver_count() > 0 {
+        if self.onlookers.0.receivers() > 0 {
             *task = self.begin(listen);
             self.onlookers.tell(ChangeHint::Resync);
         }
@@ -168,7 +200,7 @@ impl ChangeTeller {
         Some(AbortOnDropHandle::new(runtime.spawn(async move {
             tokio::select! {
                 () = listening => {}
-                () = onlookers.0.closed() => {}
+                () = onlookers.0.sender().closed() => {}
             }
         })))
     }
@@ -207,7 +239,6 @@ impl Reconnection {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;

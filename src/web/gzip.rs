@@ -40,9 +40,7 @@ pub(super) async fn packed(mut response: Response, read: bool) -> Response {
         return response;
     }
     let (mut head, body) = response.into_parts();
-    let Ok(whole) = body.collect().await else { return Response::from_parts(head, Body::empty()) };
-    let whole = whole.to_bytes();
-    let Some(small) = pack(&whole) else { return Response::from_parts(head, Body::from(whole)) };
+    let Some(small) = pack(body, length).await else { return Response::from_parts(head, Body::empty()) };
     head.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     head.headers.insert(CONTENT_LENGTH, small.len().into());
     let weak = head.headers.get(ETAG).and_then(|tag| tag.to_str().ok()).filter(|tag| !tag.starts_with("W/"));
@@ -59,9 +57,15 @@ fn is_text(headers: &HeaderMap) -> bool {
     TEXTS.contains(&kind)
 }
 
-fn pack(whole: &[u8]) -> Option<Bytes> {
-    let mut encoder = GzEncoder::new(Vec::with_capacity(whole.len() / 8), Compression::fast());
-    encoder.write_all(whole).ok()?;
+/// Piece by piece; none where the text broke off.
+async fn pack(mut text: Body, length: u64) -> Option<Bytes> {
+    let expected = usize::try_from(length / 8).unwrap_or_default();
+    let mut encoder = GzEncoder::new(Vec::with_capacity(expected), Compression::fast());
+    while let Some(frame) = text.frame().await {
+        if let Some(piece) = frame.ok()?.data_ref() {
+            encoder.write_all(piece).ok()?;
+        }
+    }
     encoder.finish().ok().map(Bytes::from)
 }
 

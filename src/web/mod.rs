@@ -40,6 +40,7 @@ mod login;
 mod openapi;
 mod operations;
 mod pages;
+mod pieces;
 mod problem;
 mod prospect;
 mod reads;

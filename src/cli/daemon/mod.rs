@@ -1,5 +1,6 @@
 //! `cronward run` at work: a node, what runs beside it, and what people and programs tell it.
 
+mod heap;
 #[cfg(feature = "notify")]
 mod messages;
 #[cfg(feature = "http")]
@@ -11,6 +12,7 @@ mod signals;
 mod start;
 mod surroundings;
 
+pub(crate) use heap::keep_small;
 #[cfg(feature = "http")]
 pub(crate) use port::Serving;
 pub(crate) use start::{Settings, start};

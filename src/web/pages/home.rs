@@ -1,5 +1,7 @@
 //! `/`: what needs somebody, then each job in each of the last hours. Made of one snapshot; asks nobody.
 
+use std::sync::Arc;
+
 use askama::Template;
 use chrono::{DateTime, Duration, Timelike, Utc};
 
@@ -32,7 +34,8 @@ pub(super) struct Home {
     no_jobs: bool,
     grid_title: String,
     hours: Vec<Hour>,
-    rows: Vec<GridRow>,
+    rows: Vec<Arc<BoardRow>>,
+    tell: Teller,
     pages: (usize, usize),
     page_words: String,
     previous: Option<String>,
@@ -76,7 +79,7 @@ impl Home {
         let needs = needs::lines(shown, acts, tell);
         let hours = hours(&shown.hours, tell);
         let found = listing.rows(shown);
-        let rows = found.rows.iter().map(|row| view(row, &hours, tell)).collect();
+        let rows = found.rows.iter().map(|row| Arc::clone(row)).collect();
         let all = shown.rows.len();
         let concerned: std::collections::BTreeSet<_> =
             shown.concerns.iter().filter_map(|concern| concern.job()).collect();
@@ -103,7 +106,13 @@ impl Home {
             needs,
             hours,
             rows,
+            tell: *tell,
         }
+    }
+
+    /// Each is made as it is written: all of them at once are half as large as the page.
+    fn grid(&self) -> impl Iterator<Item = GridRow> {
+        self.rows.iter().map(|row| view(row, &self.hours, &self.tell))
     }
 }
 

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use askama::Template;
+use axum::body::Body;
 use axum::extract::FromRequestParts;
 use axum::http::header::{CONTENT_TYPE, SET_COOKIE};
 use axum::http::request::Parts;
@@ -16,6 +17,7 @@ use crate::web::pages::frame::{self, Frame, Setting, Who};
 use crate::web::pages::moment::Teller;
 use crate::web::pages::plain::ProblemPage;
 use crate::web::pages::reader::Reader;
+use crate::web::pieces::Pieces;
 use crate::web::problem::Problem;
 use crate::web::site::Site;
 use crate::web::tokens::{Bearer, Way};
@@ -103,8 +105,9 @@ impl PageRequest {
     pub(super) fn page(&self, page: &impl Template) -> Result<Response, Problem> {
         let unwritten =
             |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the page could not be written");
-        let html = page.render().map_err(unwritten)?;
-        let mut response = ([(CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response();
+        let mut html = Pieces::default();
+        page.render_into(&mut html).map_err(unwritten)?;
+        let mut response = ([(CONTENT_TYPE, "text/html; charset=utf-8")], Body::from(html)).into_response();
         for cookie in self.reader.cookies(&self.setting.base) {
             if let Ok(value) = HeaderValue::try_from(cookie) {
                 response.headers_mut().append(SET_COOKIE, value);
