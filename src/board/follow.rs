@@ -38,8 +38,8 @@ const TOGETHER: Duration = Duration::from_millis(250);
 const PAUSE: Duration = Duration::from_millis(20);
 /// So many events at slots of this node within a pause: it is its full hour.
 const BUSY: u64 = 20;
-/// How long the node goes first before a call, at the most.
-const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+/// How long the node goes first then, at the most. One that is always busy keeps nobody from looking.
+const GIVES_WAY: Duration = Duration::from_secs(1);
 
 /// What is known while somebody looks.
 struct Following<'a> {
@@ -58,6 +58,8 @@ struct Following<'a> {
     long_at: Mono,
     /// What happened first that was not looked at.
     urgent_since: Option<Mono>,
+    /// Since when the node has had many slots to claim.
+    busy_since: Option<Mono>,
     /// What failed last, while the store is away.
     failed: Option<Op>,
     /// Since then the store has answered something else: what failed may be tried.
@@ -108,6 +110,7 @@ impl<'a> Following<'a> {
             round_at: now.mono,
             long_at: now.mono,
             urgent_since: None,
+            busy_since: None,
             failed: None,
             answers: true,
             plans: 0,
@@ -124,7 +127,7 @@ impl<'a> Following<'a> {
             self.begin_round();
             if self.step().await {
                 self.publish();
-                self.pause().await;
+                self.pause(changes.as_mut()).await;
             } else {
                 self.wait(changes.as_mut()).await;
             }
@@ -132,14 +135,19 @@ impl<'a> Following<'a> {
     }
 
     /// A moment; a longer one while the node claims many slots: who looks can wait, and jobs are not to.
-    async fn pause(&self) {
-        let until = self.mono() + LONGEST_PAUSE;
+    async fn pause(&mut self, mut changes: Option<&mut Changes>) {
         loop {
             let before = self.board.happened();
             timers::until(&*self.board.setting.clock, Some(self.mono() + PAUSE)).await;
-            if self.board.happened() - before < BUSY || self.mono() >= until {
+            if self.board.happened() - before < BUSY {
+                self.busy_since = None;
                 return;
             }
+            let now = self.mono();
+            if now.since(*self.busy_since.get_or_insert(now)) >= GIVES_WAY {
+                return;
+            }
+            self.hear(changes.as_deref_mut());
         }
     }
 

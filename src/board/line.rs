@@ -38,7 +38,7 @@ struct ShownRead {
     touched: bool,
     /// It has its verdict.
     settled: bool,
-    /// None where it is not the current one, whatever the others are: a board of a thousand jobs has two for each.
+    /// None of a slot in which nothing happened and that is not the last: it cannot be the one that is shown.
     view: Option<Arc<SlotView>>,
 }
 

@@ -51,6 +51,11 @@ pub(crate) async fn told_within(lines: Vec<String>, span: Duration) -> bool {
     }
 }
 
+/// The same for one line that nobody waits for.
+pub(crate) fn tell_aside(line: String) {
+    drop(tokio::task::spawn_blocking(move || writeln!(io::stderr(), "{line}")));
+}
+
 /// The two streams, and what is known of the first.
 pub(crate) struct Console {
     out: Box<dyn Write>,

@@ -65,7 +65,7 @@ impl LockSession {
     /// Opens the store. One that is not there is not made.
     pub(crate) async fn open(args: &StoreArgs, console: &mut Console) -> Result<Self, Failure> {
         let file = args.read_file(console)?;
-        let address = args.address(file.as_ref(), console)?.only_looked_at();
+        let address = args.address(file.as_ref(), console)?.for_a_person();
         shows_others(&address)?;
         let store = connect_locks(&address).await?;
         Ok(Self { store, location: redact(&address.url) })

@@ -23,7 +23,7 @@ pub(crate) async fn open(args: &StoreArgs, console: &mut Console) -> Result<Admi
 /// The same with how the store was opened.
 pub(crate) async fn open_at(args: &StoreArgs, console: &mut Console) -> Result<(AdminSession, StoreAddress), Failure> {
     let file = args.read_file(console)?;
-    let address = args.address(file.as_ref(), console)?.only_looked_at();
+    let address = args.address(file.as_ref(), console)?.for_a_person();
     let store = connect(&address).await?;
     Ok((begin(store, args, file.as_ref(), console).await?, address))
 }
@@ -35,7 +35,7 @@ pub(crate) async fn open_to_run(
 ) -> Result<(AdminSession, StoreAddress), Failure> {
     let file = args.read_file(console)?;
     let address = args.address(file.as_ref(), console)?;
-    let address = if file.is_some() { address } else { address.only_looked_at() };
+    let address = if file.is_some() { address } else { address.for_a_person() };
     let store = connect(&address).await?;
     Ok((begin(store, args, file.as_ref(), console).await?, address))
 }

@@ -50,7 +50,7 @@ impl StoreAddress {
     }
 
     /// The same for a command that a person waits for. A daemon that gets no answer soon asks again; a person gets an error.
-    pub(crate) fn only_looked_at(self) -> Self {
+    pub(crate) fn for_a_person(self) -> Self {
         Self {
             options: StoreOptions { op_timeout: self.options.op_timeout.max(PERSONS_PATIENCE), ..self.options },
             ..self

@@ -26,7 +26,7 @@ const TOGETHER: Duration = Duration::from_millis(100);
 /// Shows the jobs until it is interrupted, or until nobody reads it any more.
 pub(crate) async fn watch(args: &JobsArgs, console: &mut Console) -> Result<(), Failure> {
     let file = args.store.read_file(console)?;
-    let address = args.store.address(file.as_ref(), console)?.only_looked_at();
+    let address = args.store.address(file.as_ref(), console)?.for_a_person();
     let store = connect(&address).await?;
     let mut hints = store.subscribe();
     let mut session = session::begin(store, &args.store, file.as_ref(), console).await?;

@@ -169,7 +169,7 @@ fn what_others_do_in_a_store_that_tells_nothing_is_shown_to_who_looks() {
     let shown = || serde_json::from_str::<Value>(body(&served.get("/api/v1/jobs/quiet"))).unwrap_or_default();
     // The one slot of the year: nobody knew the job then, and no node runs it any more.
     wait::until_true("the job, without a slot", || shown()["job"] == "quiet" && shown()["current"].is_null());
-    let marked = served.place.run(&["mark-done", "quiet@2026-01-01", "--yes"]);
+    let marked = served.place.run(&["mark-done", "quiet@2026-01-01T00Z", "--yes"]);
     assert_eq!(marked.code, 0, "{marked:?}");
     wait::until_true("what was done", || shown()["current"]["state"] == "done");
 }

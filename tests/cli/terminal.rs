@@ -13,7 +13,7 @@ pub(crate) fn run(command: &Command, env: &[(&str, &str)]) -> Ended {
 
 /// What it has written once that is enough; then the terminal is gone.
 pub(crate) fn until(command: &Command, is_enough: impl Fn(&str) -> bool) -> String {
-    let mut terminal = Killed(script(command, "timeout 45", &[]).stdout(Stdio::piped()).spawn().unwrap());
+    let mut terminal = Killed(script(command, "timeout --foreground 45", &[]).stdout(Stdio::piped()).spawn().unwrap());
     let (mut out, mut shown, mut part) = (terminal.0.stdout.take().unwrap(), Vec::new(), [0; 4_096]);
     loop {
         let length = out.read(&mut part).unwrap();

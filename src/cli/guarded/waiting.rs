@@ -1,14 +1,15 @@
 //! What a person at a terminal is told while a guarded command waits. cron mails every word: it is told of the end alone.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::cli::console::tell_aside;
 use crate::event::Event;
 use crate::observe::Observer;
 use crate::slot::Slot;
 
-/// Says once that the store is waited for, which can take a minute.
+/// Says once that the store is waited for, which can take a minute. Nothing waits for the terminal: a lease is renewed meanwhile.
 #[derive(Debug, Default)]
 struct StoreWait {
     told: AtomicBool,
@@ -16,10 +17,10 @@ struct StoreWait {
 
 impl Observer for StoreWait {
     fn event(&self, _: Option<&Slot>, event: &Event) {
-        let Event::StoreFailed { error, .. } = event else { return };
-        if !self.told.swap(true, Ordering::Relaxed) {
-            // A terminal that is gone reads nothing.
-            let _ = writeln!(io::stderr(), "waiting for the store: {error}");
+        let Event::StoreFailed { kind, error, .. } = event else { return };
+        // One that refuses is not waited for.
+        if kind.is_transient() && !self.told.swap(true, Ordering::Relaxed) {
+            tell_aside(format!("waiting for the store: {error}"));
         }
     }
 }

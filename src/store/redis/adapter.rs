@@ -30,9 +30,6 @@ use crate::store::{
 /// Slots that one `inspect` script reads: bounds how long the server is kept from others.
 const SLOTS_AT_ONCE: usize = 200;
 
-/// Jobs that one `register` script takes.
-const JOBS_AT_ONCE: usize = 200;
-
 /// How often a verb is sent that is answered with the name of a foreign key: once without, once with it, and once more should
 /// the slot have been claimed with another in between.
 const KEYS_ASKED_FOR: usize = 3;
@@ -180,9 +177,12 @@ impl Store for RedisStore {
     }
 
     async fn register(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
-        // All at once, each a request of its own: a connection's buffer keeps the size of the largest that was sent.
-        let parts = if jobs.is_empty() { vec![jobs] } else { jobs.chunks(JOBS_AT_ONCE).collect() };
-        Ok(try_join_all(parts.into_iter().map(|part| self.register_part(part))).await?.concat())
+        let key = self.keys.jobs();
+        let mut args = Args::keys([key.clone()]);
+        for job in jobs {
+            args = args.arg(&job.name).arg(cut_json(job, "first_seen_ms"));
+        }
+        self.ask((Op::Register, &key), &script::REGISTER, &args, |reply| records::jobs(reply, &key)).await
     }
 
     async fn jobs(&self) -> Reply<Vec<JobEntry>> {
@@ -285,15 +285,6 @@ impl RedisStore {
         let about = asked.first().map_or("", |(_, keys)| keys.mark.as_str());
         let read = |reply: &_| records::slots(reply, &asked);
         self.ask((Op::Inspect, about), &script::INSPECT, &args, read).await
-    }
-
-    async fn register_part(&self, part: &[JobEntry]) -> Reply<Vec<JobEntry>> {
-        let key = self.keys.jobs();
-        let mut args = Args::keys([key.clone()]);
-        for job in part {
-            args = args.arg(&job.name).arg(cut_json(job, "first_seen_ms"));
-        }
-        self.ask((Op::Register, &key), &script::REGISTER, &args, |reply| records::jobs(reply, &key)).await
     }
 
     async fn latest_of(&self, job: &JobName) -> Reply<JobLatest> {
