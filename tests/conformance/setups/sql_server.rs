@@ -86,7 +86,7 @@ impl Setup for Database {
 
 /// The contests want every answer, also from a busy machine.
 fn patient(namespace: &Namespace) -> StoreOptions {
-    StoreOptions::default().with_namespace(namespace.clone()).with_op_timeout(Duration::from_secs(20))
+    StoreOptions::default().with_namespace(namespace.clone()).with_op_timeout(Duration::from_secs(60))
 }
 
 impl Database {
