@@ -14,6 +14,7 @@ use crate::admin::catalog::Catalog;
 use crate::board::chores::Chore;
 use crate::board::handle::{Board, LONGEST};
 use crate::board::judge::Judgement;
+use crate::board::pace::{KEPT, LONG_ROUND, PAUSE, Pace, ROUND, SHORT_ROUND, TOGETHER};
 use crate::board::sheet::Sheet;
 use crate::board::store_loss::StoreLoss;
 use crate::board::{Snapshot, StoreStanding};
@@ -23,23 +24,6 @@ use crate::error::{Op, Reply};
 use crate::observe::view::NodeView;
 use crate::store::{ChangeHint, Changes, NodeEntry, Store, StoreError};
 use crate::text::message;
-
-/// Between two looks at what may have changed.
-const ROUND: Duration = Duration::from_secs(10);
-/// The same where the store does not tell what changes, and while it is away.
-const SHORT_ROUND: Duration = Duration::from_secs(5);
-/// Between two looks at everything, also at what has its verdict.
-const LONG_ROUND: Duration = Duration::from_secs(60);
-/// So long after the last look the board is forgotten.
-const KEPT: Duration = Duration::from_secs(60);
-/// What happens within this is looked at in one.
-const TOGETHER: Duration = Duration::from_millis(250);
-/// After each call.
-const PAUSE: Duration = Duration::from_millis(20);
-/// So many events at slots of this node within a pause: it is its full hour.
-const BUSY: u64 = 20;
-/// How long the node goes first then, at the most. One that is always busy keeps nobody from looking.
-const GIVES_WAY: Duration = Duration::from_secs(1);
 
 /// What is known while somebody looks.
 struct Following<'a> {
@@ -58,8 +42,7 @@ struct Following<'a> {
     long_at: Mono,
     /// What happened first that was not looked at.
     urgent_since: Option<Mono>,
-    /// Since when the node has had many slots to claim.
-    busy_since: Option<Mono>,
+    pace: Pace,
     /// What failed last, while the store is away.
     failed: Option<Op>,
     /// Since then the store has answered something else: what failed may be tried.
@@ -110,7 +93,7 @@ impl<'a> Following<'a> {
             round_at: now.mono,
             long_at: now.mono,
             urgent_since: None,
-            busy_since: None,
+            pace: Pace::default(),
             failed: None,
             answers: true,
             plans: 0,
@@ -134,17 +117,12 @@ impl<'a> Following<'a> {
         }
     }
 
-    /// A moment; a longer one while the node claims many slots: who looks can wait, and jobs are not to.
+    /// A moment; a longer one while the node goes first.
     async fn pause(&mut self, mut changes: Option<&mut Changes>) {
         loop {
             let before = self.board.happened();
             timers::until(&*self.board.setting.clock, Some(self.mono() + PAUSE)).await;
-            if self.board.happened() - before < BUSY {
-                self.busy_since = None;
-                return;
-            }
-            let now = self.mono();
-            if now.since(*self.busy_since.get_or_insert(now)) >= GIVES_WAY {
+            if !self.pace.gives_way(self.board.happened() - before, self.mono()) {
                 return;
             }
             self.hear(changes.as_deref_mut());
@@ -357,10 +335,7 @@ impl<'a> Following<'a> {
             self.long_at = now;
         }
         let told = message(&error.to_string(), LONGEST);
-        if self.standing.error.as_deref() != Some(&told) {
-            let since = self.now();
-            self.standing.away_since.get_or_insert(since);
-            self.standing.error = Some(told);
+        if self.standing.fails(told, self.now()) {
             self.sheet.patches.push("store", &self.standing);
         }
     }

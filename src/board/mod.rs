@@ -18,6 +18,7 @@ mod follow_tests;
 mod handle;
 mod judge;
 mod line;
+mod pace;
 mod patch;
 mod seen;
 mod sheet;

@@ -80,6 +80,12 @@ impl StoreStanding {
         let (location, kind, tells) = (store.location().to_owned(), capability.name, capability.tells_changes);
         Self { location, kind, tells, ..Self::default() }
     }
+
+    /// It does not answer. Answers whether that is news.
+    pub(super) fn fails(&mut self, error: String, now: DateTime<Utc>) -> bool {
+        self.away_since.get_or_insert(now);
+        self.error.replace(error) != self.error
+    }
 }
 
 impl Snapshot {
