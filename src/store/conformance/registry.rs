@@ -14,6 +14,7 @@ use crate::store::{Claim, JobEntry, JobOrigin, NodeReport, Store};
 pub(super) const CASES: &[Case] = &[
     case!("registry", an_empty_registry_knows_nothing),
     case!("registry", a_registered_job_is_known_to_all_by_name),
+    case!("registry", many_jobs_are_registered_at_once_and_each_is_answered_once),
     case!("registry", a_job_registered_again_keeps_when_it_was_first_seen),
     case!("registry", what_a_file_said_of_a_job_is_replaced_by_a_file_alone),
     case!("registry", a_node_is_known_by_its_last_report),
@@ -81,6 +82,18 @@ async fn a_registered_job_is_known_to_all_by_name(bench: &Bench) -> CaseOutcome 
     let all = other.register(&[job("clean", "@daily")?]).await?;
     let names: Vec<&str> = all.iter().map(|entry| entry.name.as_str()).collect();
     ensure_eq!(names, vec!["backup", "clean", "push"], "what others registered is answered too");
+    Ok(())
+}
+
+/// A file of hundreds of jobs is one request, however a store carries it out.
+async fn many_jobs_are_registered_at_once_and_each_is_answered_once(bench: &Bench) -> CaseOutcome {
+    let names: Vec<String> = (0..450).map(|number| format!("job-{number:03}")).collect();
+    let jobs: Vec<JobEntry> = names.iter().map(|name| job(name, "0 * * * *")).collect::<Result<_, _>>()?;
+    for _ in 0..2 {
+        let known = bench.store.register(&jobs).await?;
+        ensure_eq!(known.iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>(), names);
+    }
+    ensure_eq!(bench.another().await?.jobs().await?.len(), names.len());
     Ok(())
 }
 
