@@ -539,3 +539,17 @@ fn a_person_at_a_terminal_is_told_that_the_store_is_waited_for() {
     let shown = terminal::until(&place.command(&words), |shown| shown.contains("claim: "));
     assert!(shown.contains("waiting for the store: redis://127.0.0.1:1: claim: "), "{shown}");
 }
+
+#[test]
+fn a_guard_in_the_background_of_a_terminal_is_not_stopped_for_a_word_about_its_store() {
+    let place = Place::new();
+    let guard = place.command(&["exec", "--store", "redis://127.0.0.1:1", "--job", "push", "--", "/bin/true"]);
+    let words = std::iter::once(guard.get_program()).chain(guard.get_args());
+    let words: Vec<String> = words.map(|word| format!("'{}'", word.to_str().unwrap())).collect();
+    let line = format!("stty tostop; set -m; {} & sleep 2; jobs; kill -9 %1", words.join(" "));
+    let mut script = std::process::Command::new("script");
+    script.args(["-qec", &line, "/dev/null"]).stdin(Stdio::null()).current_dir(place.path());
+    let shown = script.env_clear().env("PATH", "/usr/bin:/bin").output().unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("Running") && !shown.contains("Stopped"), "{shown}");
+}

@@ -17,7 +17,7 @@ use crate::cli::guarded::forward::{Forwarded, Signals};
 use crate::cli::guarded::task::{ExecArgs, Task};
 use crate::cli::guarded::told::{HOLDS, HOLDS_KEY, OF_LOCKS, handed_down};
 use crate::cli::guarded::verdict::{ReportFile, Telling, Verdict, finish, is_outside, judge, not_begun, not_opened};
-use crate::cli::guarded::waiting::observers;
+use crate::cli::guarded::waiting::StoreWait;
 use crate::cli::locks::kept_for;
 use crate::cli::session::{connect, is_shared};
 use crate::cli::store_args::StoreAddress;
@@ -27,7 +27,6 @@ use crate::drive::{Account, Entropy, Once, Patience, Started, Traces, Wait, Work
 use crate::exec::Output;
 use crate::job::{CommandSpec, LockKey, NodeName, Policy};
 use crate::machine::Assignment;
-use crate::observe::FanOut;
 use crate::reply::ClaimAnswer;
 use crate::slot::{Attempt, Audit, Exit, Mark, RunContext, Slot, Token, Trigger};
 use crate::store::{Store, StoreError};
@@ -146,7 +145,7 @@ impl Guarded {
             work: Arc::<Forwarded>::clone(&work),
             store: Arc::clone(&self.store),
             clock: Arc::new(SystemClock),
-            observer: Arc::new(FanOut(observers())),
+            observer: Arc::new(StoreWait::default()),
             patience: self.patience(),
         };
         let account = once.until_noted(traces, self.signals.ended.clone()).await;
