@@ -123,8 +123,11 @@ impl History {
         });
         // Who has not told yet that it reached its store asks all the same; an answer or an error it would tell.
         let first_claim = || node.never_reached_its_store() && story.last_word_of(instance).is_none();
-        // One that died as it began had no time to say that it had reached its store.
-        let in_touch = node.in_touch((died - LATENESS, died)) || died <= later(node.first, LATENESS) || first_claim();
+        // One that died as it began had no time to say that it had reached its store. One that had been out of touch asks as it is back.
+        let is_in_touch = |at| node.in_touch((at, at));
+        let in_touch = [died - LATENESS, died].into_iter().any(is_in_touch)
+            || died <= later(node.first, LATENESS)
+            || first_claim();
         (plans || node.keeps_its_plan_to_itself()) && in_touch
     }
 

@@ -129,10 +129,11 @@ fn failed(history: &History, story: &Story) -> Option<String> {
         return Some(format!("attempts that were given back count again: {}", fault.words()));
     }
     let (start, end) = (story.slot.start(), story.slot.end());
-    // What was counted was granted to somebody who was told of it, or who had no answer.
+    // What was counted was granted to somebody who was told of it, who had no answer, or who did not live to tell.
     let unanswered = |it: &Obstacle| it.what == What::StoreFailed && it.strikes((start, end), Default::default());
     if story.grants.is_empty() && !story.obstacles.iter().any(unanswered) {
-        return None;
+        let why = (attempts_untold(history, story) > 0).then(|| kept_from_it(history, story))?;
+        return why.map(|why| format!("a node died that can have had an attempt, and it is recorded as failed; {why}"));
     }
     if history.lines_are_missing(start, later(end, history.aftermath(story))) {
         return Some("lines of a journal are missing".to_owned());

@@ -157,6 +157,24 @@ fn who_dies_right_after_a_grant_may_have_had_an_attempt_and_tells_of_none() {
 }
 
 #[test]
+fn who_was_the_last_to_die_may_have_had_an_attempt_and_left_nobody_to_make_the_next() {
+    let died = |seconds: f64| {
+        let three = plan("x", "x");
+        let book = Book::new().node("a", -3.0, &three).node("b", -3.0, &three);
+        let gone = book.fault(-1.9, "kill", "a").fault(seconds, "kill", "b");
+        let back = gone.node("c", 700.0, r#""event":"started","jobs":1"#).node("c", 700.1, &three);
+        back.closed("c", 702.0, "failed").node("c", 900.0, FILLER)
+    };
+    let report = died(0.1).is_clean_and(Class::Lost);
+    let why = &report.explained[0].why[0];
+    assert!(why.contains("a node died that can have had an attempt") && why.contains("no node was there"), "{why}");
+    assert_eq!(died(-1.9).faulted(), ["lost"], "nobody was left to ask for it");
+    let away = died(0.4).node("b", -1.0, r#""event":"store_lost","error":"x""#);
+    assert_eq!(away.faulted(), ["lost"], "it could not ask for it");
+    away.node("b", 0.3, r#""event":"store_reached""#).is_clean_and(Class::Lost);
+}
+
+#[test]
 fn who_died_under_an_attempt_that_it_told_of_had_none_beside() {
     let two = plan("\"max_attempts\":3", "\"max_attempts\":2");
     let book = Book::new().node("a", -3.0, &two).node("b", -3.0, &two).starts("a", 0.1, 1).fault(300.0, "kill", "a");

@@ -165,7 +165,10 @@ impl World {
         match weather {
             Weather::Crash(node, after) => {
                 self.nature.strike(Fault::Crash);
-                self.nature.enter_node("kill", node, now);
+                // Nobody kills what is gone, and the checker believes when it is told that somebody was.
+                if self.hosts.get(node).is_some_and(|host| host.daemon.is_some()) {
+                    self.nature.enter_node("kill", node, now);
+                }
                 self.die(node, Some(after));
             }
             Weather::Boot(node) => self.boot(node),

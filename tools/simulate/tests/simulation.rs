@@ -168,6 +168,10 @@ const MENDED: &[(u64, &str)] = &[
 const MENDED_BY_JOURNALS: &[(u64, &str)] = &[
     (336, "an attempt was given back without an answer, and may count or not"),
     (880, "a node died with the only attempt that the files of the others allow, and its own allowed more"),
+    (
+        2000000000295,
+        "the only node left was back in touch with its store, and died with an attempt that it had no time to hear of",
+    ),
     (2000000000425, "whoever closed the slot had read a file since its end that allows more attempts"),
     (2000000000689, "an attempt that waited for its locks was given back, and nobody was left to hear the answer"),
     (2000000000648, "a node that stood still past its time to leave left without a word of how its commands had ended"),
