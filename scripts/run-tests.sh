@@ -99,7 +99,7 @@ awk -v faults_file="${TEST_FAULTS:-}" '
         begin(name in passed ? program ": " name : name)
         next
     }
-    /^ +Doc-tests / { begin("doc-tests"); next }
+    /^ +Doc-tests / { begin("doc-tests" in passed ? "doc-tests: " $2 : "doc-tests"); next }
     !count { next }
     # "---- trial ----", or "---- trial stdout ----", and what it said.
     /^---- .* ----$/ { saying = suite "\t" $2; next }

@@ -183,16 +183,13 @@ impl Line {
         Some(later(done.or(self.job.known_since)?, after))
     }
 
-    /// Which slots may be the current one. Keeps what was read of those that stay, and what was shown until the others are read.
+    /// Which slots may be the current one. Keeps what was read of those that stay, and what was shown until the others are read. One without
+    /// a tick never becomes the last, of which alone the view of a slot is needed in which nothing happened.
     pub(super) fn choose(&mut self, now: DateTime<Utc>) {
         self.last_shown = self.current().cloned();
         let before = std::mem::take(&mut self.shown);
         let known = |slot: &Slot| before.iter().find(|shown| shown.slot == *slot).and_then(|shown| shown.read.clone());
         self.shown = self.job.current(now).into_iter().map(|slot| Shown { read: known(&slot), slot }).collect();
-        // The last one may be the current one though nothing happened in it.
-        if let Some(last) = self.shown.last_mut() {
-            last.read = last.read.take().filter(|read| read.view.is_some());
-        }
     }
 
     /// Takes what was read of a slot.
