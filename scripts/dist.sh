@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
 # Everything of a release, in target/dist/release: the program for glibc and, where the target is installed, for musl, both packages, the list of
 # what is in them (CycloneDX), and SHA256SUMS. Takes a quarter of an hour on two processors. With the path of a program as argument that
-# one is packed, and nothing is built.
+# one is packed, and nothing is built; with that of a folder behind it, into that one.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
 tools=$(scripts/install-deploy-tools.sh)
 export PATH=$tools/bin:$PATH
-out=target/dist/release
+out=${2:-target/dist/release}
 # Every store, as in the images.
 features=$(sed -n 's/^ARG FEATURES=//p' deploy/docker/Dockerfile)
 machine=$(uname -m)
 rm -rf "$out"
 mkdir -p "$out"
 
-if [ $# = 1 ]; then
+if [ $# -gt 0 ]; then
     program=$1
 else
     cargo build --locked --profile dist --no-default-features --features "$features"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds both images of deploy/docker/Dockerfile without a daemon, and runs cronward in them. No registry is asked: Debian's packages
-# make the base of `slim`, and instead of the stage `build` the program comes that CRONWARD names. The arguments: that Debian, as a tar, and
-# a folder to work in.
+# make the base of `slim`, and instead of the stage `build` the program comes that CRONWARD names; for `static` the one that CRONWARD_STATIC
+# names, if any, or the former linked once more as one static file. The arguments: that Debian, as a tar, and a folder to work in.
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."
@@ -63,7 +63,11 @@ context
 built=$work/built
 mkdir -p "$built"/out/{static,state} "$built/etc/ssl/certs" "$work/jobs"
 strip -o "$built/out/cronward" "$CRONWARD"
-scripts/deploy/static.sh "$built/out/static/cronward"
+if [ -n "${CRONWARD_STATIC:-}" ]; then
+    install -m 755 "$CRONWARD_STATIC" "$built/out/static/cronward"
+else
+    scripts/deploy/static.sh "$built/out/static/cronward"
+fi
 touch "$built/etc/ssl/certs/ca-certificates.crt"
 chmod 700 "$built/out/state"
 plain localhost/debian:12-slim "$debian"

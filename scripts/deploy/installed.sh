@@ -38,7 +38,14 @@ check_installed() {
         >"$work/unit/cronward.service"
     said=$(SYSTEMD_UNIT_PATH="$work/unit:" systemd-analyze verify --man=no "$work/unit/cronward.service" 2>&1 | grep -F cronward) || true
     [ -z "$said" ] || fail "the installed unit is not right: $said"
-    gzip -dc "$root/usr/share/man/man1/cronward-run.1.gz" | grep -q '^.TH' || fail "no manual page"
+    for page in man1/cronward-run.1 man5/jobs.toml.5; do
+        gzip -dc "$root/usr/share/man/$page.gz" | grep -q '^.TH' || fail "no manual page $page"
+    done
+    for file in usr/lib/sysusers.d/cronward.conf usr/share/bash-completion/completions/cronward usr/share/fish/vendor_completions.d/cronward.fish; do
+        [ -s "$root/$file" ] || fail "no /$file"
+    done
+    [ -n "$(find "$root"/usr/share/zsh/vendor-completions/_cronward "$root"/usr/share/zsh/site-functions/_cronward -size +0 2>/dev/null)" ] ||
+        fail "no completions for zsh"
 }
 
 fresh() {

@@ -16,13 +16,17 @@ PARTS = {
     "Start": ["README.md", "docs/getting-started.md", "docs/jobs-toml.md", "docs/commands.md", "docs/faq.md"],
     "中文": ["README.zh-CN.md", "docs/zh/getting-started.md"],
     "Move": ["docs/migrate/crontab.md", "docs/migrate/setnx.md", "docs/migrate/shedlock.md", "docs/migrate/kubernetes-cronjob.md"],
-    "Run": ["docs/operations.md", "docs/stores.md", "docs/metrics.md", "docs/notifications.md", "docs/http.md", "docs/telemetry.md", "docs/journal.md", "deploy/packages/README.md",
+    "Run": ["docs/operations.md", "docs/stores.md", "docs/dashboard.md", "docs/metrics.md", "docs/notifications.md", "docs/http.md", "docs/api.md", "docs/telemetry.md", "docs/journal.md", "deploy/packages/README.md",
             "deploy/systemd/README.md", "deploy/docker/README.md", "deploy/compose/README.md", "deploy/kubernetes/README.md",
             "deploy/helm/cronward/README.md", "deploy/proxy/README.md"],
     "Build on": ["docs/library.md", "docs/locks.md", "docs/json.md"],
     "Trust": ["docs/reliability-in-short.md", "docs/reliability.md", "docs/PROTOCOL.md", "docs/redlock.md", "ARCHITECTURE.md", "docs/adr/README.md",
               "SECURITY.md", "CHANGELOG.md", "docs/glossary.md", "CONTRIBUTING.md"],
 }
+
+PICTURES = (".png", ".svg")
+# Those that a page names.
+pictures = set()
 
 
 def pages():
@@ -36,7 +40,7 @@ def placed(path):
 
 
 def rewritten(text, page, known):
-    """Links to pages lead to where they are placed; of what is no page only the words stay."""
+    """Links to pages lead to where they are placed, and pictures stay; of any other file only the words do."""
     folder = pathlib.PurePosixPath(page).parent
 
     def link(found):
@@ -47,9 +51,12 @@ def rewritten(text, page, known):
         full = posixpath.normpath(posixpath.join(folder, path))
         if full + "/README.md" in known:
             full += "/README.md"
+        up = "../" * (len(folder.parts))
+        if full.endswith(PICTURES) and (ROOT / full).exists():
+            pictures.add(full)
+            return f"[{words}]({up}{full})"
         if full not in known:
             return words if (ROOT / full).exists() else sys.exit(f"site: {page}: {target} leads nowhere")
-        up = "../" * (len(folder.parts))
         return f"[{words}]({up}{placed(full)}{'#' + place if place else ''})"
 
     # Whatever comes first: a block of code, a link, code within a line.
@@ -78,6 +85,9 @@ def build():
         file = source / placed(page)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(rewritten(texts[page], page, told))
+    for picture in pictures:
+        (source / picture).parent.mkdir(parents=True, exist_ok=True)
+        (source / picture).write_bytes((ROOT / picture).read_bytes())
     (source / "SUMMARY.md").write_text("\n".join(summary) + "\n")
     (work / "book.toml").write_text(
         f'[book]\ntitle = "cronward"\nlanguage = "en"\nsrc = "source"\n[build]\nbuild-dir = "{site}"\ncreate-missing = false\n'
@@ -90,11 +100,11 @@ def build():
 
 
 def check():
-    """Each link and each place that a page names is there."""
+    """Each link, each picture and each place that a page names is there."""
     places = {}
     for file in site.rglob("*.html"):
         text = file.read_text()
-        places[file] = (set(re.findall(r'\bid="([^"]+)"', text)), re.findall(r'<a [^>]*?href="([^"]+)"', text))
+        places[file] = (set(re.findall(r'\bid="([^"]+)"', text)), re.findall(r'<(?:a [^>]*?href|img [^>]*?src)="([^"]+)"', text))
     dead, seen = [], 0
     for file, (_, links) in places.items():
         if file.name in ("print.html", "toc.html", "404.html"):
@@ -110,6 +120,8 @@ def check():
                 dead.append(f"{file.relative_to(site)}: {link}")
     if dead:
         sys.exit("site: links that lead nowhere:\n" + "\n".join(sorted(set(dead))))
+    if not pictures or not all((site / picture).exists() for picture in pictures):
+        sys.exit("site: pictures are missing")
     if not list(site.glob("searchindex*")):
         sys.exit("site: there is no search")
     return seen

@@ -191,7 +191,7 @@ let failed = false;
 function show() {
   const place = byId('link');
   if (!place) return;
-  const lost = fill(words.lost, new Date(heard).toLocaleTimeString());
+  const lost = fill(words.lost, new Date(heard).toLocaleTimeString(document.documentElement.lang, { timeZoneName: 'short' }));
   const text = mode === 'off' ? words.off : failed ? lost : stream?.readyState === 1 ? words.live : words.polling;
   place.hidden = false;
   place.className = failed ? 'alarm' : 'quiet';
