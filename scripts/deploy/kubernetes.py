@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import tomllib
 
 import helm_python
 import helm_python.chart as helm
@@ -18,6 +19,7 @@ import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CRONWARD = sys.argv[1]
+VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text())["package"]["version"]
 # The oldest that the chart takes, and the newest whose schemas are here.
 RELEASES = ("1.27", "1.37")
 # Resources of the Prometheus operator, of which kubernetes-validate has no schema.
@@ -74,9 +76,46 @@ def check_grace(resources):
             kill_after = seconds(told.get("kill_after", '"10s"').strip('"'))
             if spec["terminationGracePeriodSeconds"] != drain + kill_after + 6:
                 fail(f"terminationGracePeriodSeconds is not {drain} + {kill_after} + 6")
-        container = spec["containers"][0]
-        if not container["securityContext"]["readOnlyRootFilesystem"] or not spec["securityContext"]["runAsNonRoot"]:
-            fail("a pod is not restricted")
+
+
+def pods(resources):
+    """The specification of each pod that comes of them."""
+    for resource in resources:
+        kind, spec = resource["kind"], resource.get("spec", {})
+        if kind == "CronJob":
+            spec = spec["jobTemplate"]["spec"]
+        if kind in ("Deployment", "DaemonSet", "CronJob"):
+            spec = spec["template"]["spec"]
+        elif kind != "Pod":
+            continue
+        yield kind, resource["metadata"]["name"], spec
+
+
+def check_pods(resources):
+    """Each pod keeps to the profile "restricted", is of this version, and is probed where it goes on running."""
+    for kind, name, spec in pods(resources):
+        security = spec["securityContext"]
+        if not security["runAsNonRoot"] or security["seccompProfile"]["type"] != "RuntimeDefault":
+            fail(f"{kind} {name} is not restricted: {security}")
+        for container in spec["containers"]:
+            security = container["securityContext"]
+            if security["allowPrivilegeEscalation"] or not security["readOnlyRootFilesystem"] or security["capabilities"] != {"drop": ["ALL"]}:
+                fail(f"{kind} {name} is not restricted: {security}")
+            if kind in ("Deployment", "DaemonSet") and not {"livenessProbe", "readinessProbe"} <= container.keys():
+                fail(f"{kind} {name} is not probed")
+            name_of_image, _, tag = container["image"].rpartition(":")
+            if name_of_image == "cronward" and tag != VERSION:
+                fail(f"{kind} {name}: {container['image']} is not of version {VERSION}")
+
+
+def check_base(resources):
+    """Three nodes, apart from each other, of which one at a time may be taken away, and whom only those who have to may reach."""
+    kinds = {resource["kind"]: resource for resource in resources}
+    nodes = kinds["Deployment"]["spec"]
+    if nodes["replicas"] != 3 or not nodes["template"]["spec"].get("topologySpreadConstraints"):
+        fail("the base has not three nodes that are apart")
+    if missing := {"PodDisruptionBudget", "NetworkPolicy"} - kinds.keys():
+        fail(f"the base has no {', '.join(sorted(missing))}")
 
 
 def check(what, text):
@@ -86,13 +125,16 @@ def check(what, text):
         if resource["kind"] == "ConfigMap":
             check_file(resource["data"]["jobs.toml"])
     check_grace(resources)
+    check_pods(resources)
     print(f"{what}: {len(names)} resources: {', '.join(names)}")
     return resources
 
 
 def kustomize():
     for folder in ("base", "overlays/daemonset", "cronjob"):
-        check(f"kubectl kustomize {folder}", rendered(ROOT / "deploy/kubernetes" / folder))
+        resources = check(f"kubectl kustomize {folder}", rendered(ROOT / "deploy/kubernetes" / folder))
+        if folder == "base":
+            check_base(resources)
     with tempfile.TemporaryDirectory(dir=ROOT / "deploy/kubernetes") as folder:
         file = pathlib.Path(folder, "kustomization.yaml")
         file.write_text("namespace: here\nresources: [../base]\ncomponents: [../components/monitoring]\n")
