@@ -35,6 +35,13 @@
 //! held.release().await?;
 //! assert!(ledger.lock().await?.fence() > first);
 //!
+//! // Work that ends where the lock is lost, and leaves it when it is done.
+//! let held = ledger.lock().await?;
+//! tokio::select! {
+//!     standing = held.lost() => eprintln!("the work is dropped: {standing:?}"),
+//!     () = async { /* the work */ } => { held.release().await?; }
+//! }
+//!
 //! // Several at once: a report shares the schema, and takes one of four slots.
 //! let both = locks.request().shared("schema")?.permits("reports", 1, 4)?.lock().await?;
 //! drop(both);

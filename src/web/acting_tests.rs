@@ -573,6 +573,27 @@ async fn a_form_carries_the_token_of_its_login_and_unlock_the_name_of_the_job() 
 }
 
 #[tokio::test]
+async fn a_form_that_is_not_taken_comes_back_with_what_was_typed_and_why() {
+    let mut port = Port::new().await;
+    let (cookie, token) = port.logged_in().await;
+    port.scene.fail("billing", "b").await;
+    let typed = |more: &str| format!("token={token}&reason=the+disk+is+%3Cfull%3E&{more}");
+    let changed = port.form("/jobs/billing/2026-11-21T14Z/reset", &cookie, &typed("expect=failed")).await;
+    assert_eq!(changed.status, 409);
+    port.scene.claim("billing", "b").await;
+    let misspelt = port.form("/jobs/billing/2026-11-21T14Z/unlock", &cookie, &typed("confirm=biling")).await;
+    assert_eq!(misspelt.status, 400);
+    for (page, why) in [(&changed, "is retrying, not failed"), (&misspelt, "type the job")] {
+        assert!(
+            page.body.contains(">the disk is &#60;full&#62;</textarea>") && page.body.contains(why),
+            "{}",
+            page.body
+        );
+    }
+    assert_eq!(port.current().await.audit, []);
+}
+
+#[tokio::test]
 async fn who_a_proxy_names_acts_under_that_name_and_only_from_its_own_pages() {
     let port = Port::with(|http| {
         let from = vec!["10.0.0.5/32".parse().unwrap()];

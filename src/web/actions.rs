@@ -122,7 +122,9 @@ pub(super) async fn slot_form(
         && wanted.verb.needs_name()
         && confirm.trim() != slot.job.as_str()
     {
-        return Err(Problem::bad_request("type the job's name to confirm"));
+        let look = operations(&site)?.look(&wanted).await?;
+        let refusal = ActionRefusal::after(look, Problem::bad_request("type the job's name to confirm"));
+        return once_more(&ask, wanted.verb, refusal, &said);
     }
     let verb = wanted.verb;
     match act(&site, &asking, wanted, &said).await {

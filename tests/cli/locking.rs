@@ -135,10 +135,22 @@ fn what_cannot_be_asked_for_is_a_usage_error_of_one_line() {
 
 #[test]
 fn a_store_that_keeps_no_locks_is_refused_before_anything_runs() {
-    let place = Place::with_jobs("[store]\nurl = \"redlock://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3\"\n");
-    let refused = place.run(&["lock", "x", "--", "/bin/echo", "never"]);
-    assert_eq!((refused.code, &*refused.stdout), (78, ""), "{refused:?}");
-    assert_eq!(refused.stderr, "error: redlock keeps no locks: docs/locks.md says which stores do\n");
+    let url = "redlock://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3";
+    let place = Place::with_jobs(&format!("[store]\nurl = \"{url}\"\n"));
+    let store = ["--store", url];
+    let never = ["--", "/bin/echo", "never"];
+    let none = "error: redlock keeps no locks: docs/locks.md says which stores do\n";
+    let of_job = "error: store redlock keeps no locks, and job j names some: use another store, or remove locks\n";
+    for (words, code, why) in [
+        ([&["lock", "x"][..], &never].concat(), 78, none),
+        ([&["lock", "x"][..], &store, &never].concat(), 64, none),
+        ([&["locks"][..], &store].concat(), 64, none),
+        ([&["unlock", "--lock", "x", "--yes"][..], &store].concat(), 64, none),
+        ([&["exec", "--job", "j", "--lock", "x"][..], &store, &never].concat(), 78, of_job),
+    ] {
+        let refused = place.run(&words);
+        assert_eq!((refused.code, &*refused.stdout, &*refused.stderr), (code, "", why), "{words:?}");
+    }
 }
 
 #[test]

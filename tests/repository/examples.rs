@@ -31,3 +31,17 @@ fn a_late_write_is_refused_by_its_fence() {
     let said = example("fenced_write");
     assert!(said.contains("refused: fence ") && said.ends_with("the report says \"right\"\n"), "{said}");
 }
+
+#[test]
+fn a_holder_that_stood_still_is_refused_by_the_resource_and_nobody_holds_beside_another() {
+    let said = example("locks");
+    for line in [
+        "beside two readers: busy: web",
+        "one of two permits: busy: web",
+        "locks of a migration: busy: deploy",
+        "web is back, and InDoubt",
+    ] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    assert!(said.contains("the write of web is refused: fence "), "{said}");
+}

@@ -26,9 +26,13 @@ impl Bench {
     }
 
     fn asking(queue: bool, poll: Option<Duration>) -> Self {
+        Self::of(Token::from_bits(7), queue, poll)
+    }
+
+    fn of(token: Token, queue: bool, poll: Option<Duration>) -> Self {
         let now = Now { wall: "2026-11-21T14:00:00Z".parse().unwrap(), mono: Mono::from_origin(TTL * 100) };
         let demands = Demands::from(Demand::exclusive(LockName::new("a").unwrap()));
-        let (token, node) = (Token::from_bits(7), NodeName::new("n").unwrap());
+        let node = NodeName::new("n").unwrap();
         let request = AcquireRequest { queue, ..AcquireRequest::new(token, node, token, TTL, demands) };
         Self { machine: LockMachine::new(request, PATIENCE, poll, now), now }
     }
@@ -224,6 +228,21 @@ fn hint_is_only_a_hint() {
     }
     bench.machine.handle_hint(bench.now, LockHint::Resync);
     bench.renewed(Ok(LockRenewal::Renewed));
+}
+
+#[test]
+fn those_who_wait_do_not_all_look_at_once_when_hints_were_lost() {
+    let due = |token| {
+        let mut bench = Bench::of(Token::from_bits(token), true, None);
+        bench.waiting(TTL);
+        bench.machine.handle_hint(bench.now, LockHint::Resync);
+        bench.due()
+    };
+    let mut spans: Vec<Duration> = (1..=100).map(due).collect();
+    spans.sort();
+    let (first, last) = (spans[0], spans[99]);
+    assert!(first < Duration::from_millis(100) && last > Duration::from_millis(900), "{first:?} to {last:?}");
+    assert!(last < Duration::from_secs(1));
 }
 
 #[test]

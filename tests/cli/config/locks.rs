@@ -64,6 +64,10 @@ fn what_is_no_lock_is_refused_with_what_to_write() {
         "4:10 missing-of: locks[0] says how many permits it takes and not of how",
     );
     refuses(
+        "[{ name = \"a\", permits = 0, of = 4 }]",
+        "4:34 out-of-range: locks[0].permits is 0, which is out of range (from 1 to 1000000)",
+    );
+    refuses(
         "[{ name = \"a\", of = 0 }]",
         "4:29 out-of-range: locks[0].of is 0, which is out of range (from 1 to 1000000)",
     );
