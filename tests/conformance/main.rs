@@ -1,7 +1,7 @@
 //! Runs the suite of `cronward::store::conformance` against each store: one trial per setup and case.
 //!
 //! A setup that cannot be started makes every one of its trials fail; nothing is ever skipped. A new store adds one file
-//! under `setups/` and one line to [`setups::all`].
+//! under `setups/` and one line to [`setups::all`]. Which case of locks has which number is said in `docs/locks.md`, "What is tried".
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -79,9 +79,15 @@ fn main() -> ExitCode {
         .map(Arc::new)
         .collect();
     let hunter = Arc::clone(&runtime);
-    let mut trials = vec![Trial::test("broken::sequences_find_every_flaw", move || {
-        sequences::find_every_flaw(&hunter).map_err(Failed::from)
-    })];
+    let hunter_of_locks = Arc::clone(&runtime);
+    let mut trials = vec![
+        Trial::test("broken::sequences_find_every_flaw", move || {
+            sequences::find_every_flaw(&hunter).map_err(Failed::from)
+        }),
+        Trial::test("broken::locks::sequences_find_every_flaw", move || {
+            sequences::find_every_flaw_of_locks(&hunter_of_locks).map_err(Failed::from)
+        }),
+    ];
     trials.extend(broken::trials());
     // In turn: of those that run side by side each has a store of its own, whose connections are few.
     let mut of_each: Vec<_> = subjects.iter().map(|subject| trials_of(subject, &runtime).into_iter()).collect();

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use crate::broken::{BrokenSetup, controls};
+use crate::broken::{BrokenLocks, BrokenSetup, controls, lock_controls};
 use cronward::clock::SystemClock;
 use cronward::store::conformance::sequence::{Step, agree as agree_on};
 use cronward::store::conformance::{LockMove, Setup, agree_on_locks};
@@ -141,19 +141,48 @@ fn lock_move() -> impl Strategy<Value = LockMove> {
     ]
 }
 
-/// A setup that keeps locks answers every sequence as the rules do.
-pub(crate) fn agree_about_locks(setup: Arc<dyn Setup>, runtime: &Runtime) -> Result<(), String> {
-    let mut config = config();
-    if std::env::var_os("PROPTEST_CASES").is_none() {
-        config.cases = setup.scale().operations.min(MOST_MOVES).div_ceil(MOVES);
-    }
+/// The shortest sequence found that a setup answers otherwise than the rules of locks do, if any is found.
+fn difference_about_locks(setup: &Arc<dyn Setup>, runtime: &Runtime, config: Config) -> Result<(), String> {
     let mut runner = TestRunner::new(config);
     let outcome = runner.run(&proptest::collection::vec(lock_move(), STEPS), |moves| {
-        let agreed = runtime.block_on(agree_on_locks(Arc::clone(&setup), "lock-sequence", &moves));
+        let agreed = runtime.block_on(agree_on_locks(Arc::clone(setup), "lock-sequence", &moves));
         agreed.map(drop).map_err(TestCaseError::fail)
     });
     outcome.map_err(|error| match error {
         TestError::Fail(reason, moves) => format!("{reason}\nthe shortest sequence that shows it: {moves:#?}"),
         TestError::Abort(reason) => reason.to_string(),
     })
+}
+
+/// A setup that keeps locks answers every sequence as the rules do.
+pub(crate) fn agree_about_locks(setup: Arc<dyn Setup>, runtime: &Runtime) -> Result<(), String> {
+    let mut config = config();
+    if std::env::var_os("PROPTEST_CASES").is_none() {
+        config.cases = setup.scale().operations.min(MOST_MOVES).div_ceil(MOVES);
+    }
+    difference_about_locks(&setup, runtime, config)
+}
+
+/// Flaws of locks that no sequence shows: in a sequence no time passes, nobody else's namespace is there, no request names more than two locks,
+/// no queue is full, the list of all locks is not read, and what an operator did is not.
+const UNSEEN_OF_LOCKS: [&str; 6] =
+    ["AuditIsDatedByWhoAsks", "FourLocksAtMost", "ListsTheLastFirst", "OneNamespace", "OneTtlForAll", "Unbounded"];
+
+/// The sequences about locks find each of the stores whose locks are broken.
+pub(crate) fn find_every_flaw_of_locks(runtime: &Runtime) -> Result<(), String> {
+    let mut escaped = Vec::new();
+    for control in lock_controls() {
+        let name = format!("{:?}", control.flaw).split('(').next().unwrap_or_default().to_owned();
+        let setup: Arc<dyn Setup> = Arc::new(BrokenLocks::new(control.flaw, Arc::new(SystemClock)));
+        let cases = if UNSEEN_OF_LOCKS.contains(&name.as_str()) { 50 } else { 500 };
+        if difference_about_locks(&setup, runtime, Config { cases, max_shrink_iters: 0, ..config() }).is_ok() {
+            escaped.push(name);
+        }
+    }
+    escaped.sort();
+    if escaped == UNSEEN_OF_LOCKS {
+        Ok(())
+    } else {
+        Err(format!("no sequence shows {escaped:?}, expected {UNSEEN_OF_LOCKS:?}"))
+    }
 }

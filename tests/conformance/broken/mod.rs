@@ -5,11 +5,13 @@
 
 mod latest;
 mod leases;
+mod locks;
 mod lost;
 mod messages;
 mod records;
 mod store;
 
+pub use locks::{BrokenLocks, lock_controls};
 pub use store::{BrokenSetup, Control, Flaw};
 
 use std::sync::Arc;
@@ -26,7 +28,7 @@ pub fn controls() -> Vec<Control> {
 /// Each of them is a trial: that every broken store is caught by the cases that are there for it, that those cases exist, and that
 /// without a flaw nothing is caught.
 pub fn trials() -> Vec<Trial> {
-    vec![
+    let mut trials = vec![
         Trial::test("broken::every_broken_store_is_caught_by_the_cases_that_are_there_for_it", every_one_is_caught),
         Trial::test("broken::a_store_without_a_flaw_passes_every_case", || {
             let caught = caught_by(Arc::new(Right));
@@ -38,7 +40,9 @@ pub fn trials() -> Vec<Trial> {
             let unknown: Vec<_> = named.filter(|name| !known.contains(name)).collect();
             if unknown.is_empty() { Ok(()) } else { Err(format!("there is no case {unknown:?}").into()) }
         }),
-    ]
+    ];
+    trials.extend(locks::trials());
+    trials
 }
 
 #[derive(Debug)]

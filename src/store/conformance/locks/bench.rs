@@ -146,6 +146,12 @@ impl LockBench {
         Ok(records.pop().map(|record| record.entries).unwrap_or_default())
     }
 
+    /// The entry of a request in a lock.
+    pub async fn entry(&self, lock: &str, request: &AcquireRequest) -> Result<LockEntry, Failure> {
+        let own = self.entries(lock).await?.into_iter().find(|entry| entry.token == request.token);
+        own.ok_or_else(|| Failure::from(format!("{} has no entry in {lock}", request.node)))
+    }
+
     /// The nodes of those who hold, and of those who wait.
     pub async fn nodes(&self, lock: &str) -> Result<(String, String), Failure> {
         let entries = self.entries(lock).await?;

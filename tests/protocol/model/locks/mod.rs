@@ -6,7 +6,8 @@
 //! `machine::LockMachine` does (`world`), in whole ticks, each call one step. `laws` says what must hold.
 //!
 //! **What is left out**: the machine itself, whose timers these clients replace by asking at any moment; evictions, `Full`, several losses
-//! of data. A copy is under way until one TTL after its client has left, at most. The worlds here are small enough for every run; larger ones take minutes.
+//! of data, a second namespace (K10) and what a client makes of an error (K11), which the suite and the machine's tests ask. A copy is under way
+//! until one TTL after its client has left, at most. The worlds here are small enough for every run; larger ones take minutes.
 
 mod flawed;
 mod laws;
@@ -193,6 +194,8 @@ fn each_bug_breaks_what_it_should() {
     breaks(Bug::LeaksOnCancel, mutex(NONE), is::GONE);
     let readers = World { horizon: 3, ttl: 2, ..world(one_each(&[read("a"), read("a")]), NONE) };
     breaks(Bug::RenewsOthers, readers, is::UNTOUCHED);
+    let upgrade = vec![Client::new(vec![read("a")]), Client { after: Some(0), ..Client::new(vec![write("a")]) }];
+    breaks(Bug::OwnersAreStrangers, world(upgrade, NONE), is::ITSELF);
     let pair = |a, b| Client::new(vec![write(a), write(b)]);
     breaks(Bug::PlacesThatDiffer, world(vec![pair("a", "b"), pair("b", "a")], NONE), is::PROGRESS);
 }

@@ -283,8 +283,9 @@ impl World {
     fn acquire(&self, state: &mut State, client: usize, late: bool) -> Option<Acquired> {
         let mut ledger = (*state.store.ledger).clone();
         let now = clock(state.now);
-        let whole = self.whole(client);
+        let mut whole = self.whole(client);
         match self.bug {
+            Some(Bug::OwnersAreStrangers) => whole.owner = OwnerId::new(whole.token),
             Some(Bug::PlacesThatDiffer) => return self.acquire_one_by_one(state, client),
             Some(Bug::PromotionLost) if self.waits(state, client) => return None,
             _ => {}
@@ -360,6 +361,7 @@ impl World {
             }
             Acquired::Waiting { .. } => {
                 state.facts.add(Fact::Waited);
+                self.check_waits_for_others(state, client);
                 state.nodes[client].phase = Phase::Waiting;
             }
             Acquired::Refused(LockRefusal::WaitsForItself) => {
@@ -379,6 +381,18 @@ impl World {
         };
         if !self.clients[client].demands.iter().all(holds) {
             state.facts.add(Fact::HeldInPart);
+        }
+    }
+
+    /// Whoever is told to wait does not wait for a request of its own owner. Whose is whose is said by the world, not by the store.
+    fn check_waits_for_others(&self, state: &mut State, client: usize) {
+        let records = self.records(state);
+        let wanted =
+            |record: &&LockRecord| self.clients[client].demands.iter().any(|demand| *demand.lock() == record.lock);
+        let mut holders =
+            records.iter().filter(wanted).flat_map(LockRecord::holders).map(|entry| client_of(entry.token));
+        if holders.any(|other| other != client && self.owner(other) == self.owner(client)) {
+            state.facts.add(Fact::WaitsForItself);
         }
     }
 
