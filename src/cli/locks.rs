@@ -11,7 +11,7 @@ use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::format::{self, Grid};
 use crate::cli::session::{connect_locks, shows_others};
-use crate::cli::store_args::StoreArgs;
+use crate::cli::store_args::{StoreAddress, StoreArgs};
 use crate::cli::value_parsers;
 use crate::cli::watch::{Picture, Row, WatchView, rest};
 use crate::job::{JobSpec, LockName};
@@ -43,14 +43,13 @@ pub(crate) struct LocksArgs {
 }
 
 /// Refuses a job that names locks where the store that is really opened keeps none: the job could never run.
-pub(crate) fn kept_for(job: &JobSpec, store: &Arc<dyn Store>) -> Result<(), Failure> {
+pub(crate) fn kept_for(job: &JobSpec, store: &Arc<dyn Store>, address: &StoreAddress) -> Result<(), Failure> {
     if job.policy.locks.is_none() || store.capability().locks {
         return Ok(());
     }
     let (store, job) = (store.capability().name, &job.name);
-    Err(Failure::Configuration(format!(
-        "store {store} keeps no locks, and job {job} names some: use another store, or remove locks"
-    )))
+    let why = format!("store {store} keeps no locks, and job {job} names some: use another store, or remove locks");
+    Err(if address.from_command_line { Failure::Usage(why) } else { Failure::Configuration(why) })
 }
 
 /// An open store of locks that is only looked at.

@@ -99,7 +99,7 @@ async fn watchdog_ends_with_the_guard() {
     let locks = locks(&store, "a");
     let mutex = locks.mutex("x").unwrap();
     let before = tokio::runtime::Handle::current().metrics().num_alive_tasks();
-    for round in 0..300 {
+    for round in 0..10_000 {
         let mut asked = Box::pin(mutex.lock());
         let polled = asked.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         assert!(polled.is_pending());
@@ -222,6 +222,43 @@ async fn downgrade() {
     assert!(!writer.is_finished() && is_busy(lock.try_read().await));
     drop(reading);
     drop(writer.await.unwrap());
+}
+
+#[tokio::test]
+async fn whoever_is_dropped_while_it_downgrades_or_releases_holds_nothing() {
+    let store = store();
+    let locks = locks(&store, "a");
+    let lock = locks.rw_lock("x").unwrap();
+    // Dropped after so many turns, one more each time, until the turns suffice.
+    for downgrades in [true, false] {
+        let mut turns = 0;
+        loop {
+            let held = lock.write().await.unwrap();
+            let ends = async {
+                if downgrades {
+                    drop(held.downgrade().await.unwrap());
+                } else {
+                    assert_eq!(held.release().await.unwrap(), LockRelease::Released);
+                }
+            };
+            let mut ends = Box::pin(ends);
+            let mut is_over = false;
+            for _ in 0..turns {
+                is_over = ends.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+                if is_over {
+                    break;
+                }
+                tokio::task::yield_now().await;
+            }
+            drop(ends);
+            until_queued(&locks, "x", 0).await;
+            if is_over {
+                break;
+            }
+            turns += 1;
+        }
+        assert!(turns > 1, "it was dropped midway");
+    }
 }
 
 #[tokio::test]

@@ -146,7 +146,8 @@ fn a_store_that_keeps_no_locks_is_refused_before_anything_runs() {
         ([&["lock", "x"][..], &store, &never].concat(), 64, none),
         ([&["locks"][..], &store].concat(), 64, none),
         ([&["unlock", "--lock", "x", "--yes"][..], &store].concat(), 64, none),
-        ([&["exec", "--job", "j", "--lock", "x"][..], &store, &never].concat(), 78, of_job),
+        ([&["exec", "--job", "j", "--lock", "x"][..], &store, &never].concat(), 64, of_job),
+        ([&["exec", "--job", "j", "--lock", "x"][..], &never].concat(), 78, of_job),
     ] {
         let refused = place.run(&words);
         assert_eq!((refused.code, &*refused.stdout, &*refused.stderr), (code, "", why), "{words:?}");

@@ -61,7 +61,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     let rotation = connect_for_long(&address).await?;
     let store = rotation.store();
     let plan = plan(&mut config);
-    plan.jobs.iter().try_for_each(|job| kept_for(job, &store))?;
+    plan.jobs.iter().try_for_each(|job| kept_for(job, &store, &address))?;
     check_access(&*store, &plan).await?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let entropy = Entropy::from_system().map_err(|error| Failure::Internal(format!("no random source: {error}")))?;

@@ -51,7 +51,7 @@ pub(crate) async fn exec(args: &ExecArgs, console: &mut Console) -> Result<(), F
         Ok(store) => store,
         Err(failure) => return Err(not_opened(task.slot, failure, telling, console)),
     };
-    if let Err(failure) = is_shared(&address).and_then(|()| kept_for(&task.spec, &store)) {
+    if let Err(failure) = is_shared(&address).and_then(|()| kept_for(&task.spec, &store, &address)) {
         return Err(not_opened(task.slot, failure, telling, console));
     }
     let (output, trigger) = (Output::PassThrough, Trigger::Exec);

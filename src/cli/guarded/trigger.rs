@@ -71,7 +71,7 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
     let Some(spec) = &job.spec else { return Err(no_command(job)) };
     let task = Task::of_file(spec, record.slot.clone())?;
     let AdminSession { store, now, .. } = session;
-    kept_for(&task.spec, &store)?;
+    kept_for(&task.spec, &store, &address)?;
     if args.past && later(task.slot.end(), address.options.retention) <= now {
         console
             .note(format_args!("cronward: {} is older than the records that the store keeps: {FORGOTTEN}", task.slot));
