@@ -8,7 +8,8 @@ use chrono::{DateTime, Utc};
 use cronward::clock::later;
 use cronward::job::{LockName, NodeName};
 use cronward::resource::{
-    AcquireRequest, Acquired, Demand, Demands, LockHold, LockRecord, LockRefusal, LockRelease, LockRenewal, OwnerId,
+    AcquireRequest, Acquired, Demand, Demands, LockEntry, LockHold, LockRecord, LockRefusal, LockRelease, LockRenewal,
+    OwnerId,
 };
 use cronward::slot::{Fence, Token};
 use cronward::store::memory::Ledger;
@@ -415,8 +416,10 @@ impl World {
         }
         state.keep(ledger);
         if matches!(answer, LockRenewal::Renewed | LockRenewal::Restored) {
-            let told: Vec<u64> = state.granted.iter().filter(|(other, _)| *other == client).map(|(_, f)| *f).collect();
-            if told.iter().any(|other| *other > fence) {
+            let records = self.records(state);
+            let own = |entry: &&LockEntry| client_of(entry.token) == client;
+            let mut entries = records.iter().flat_map(|record| &record.entries).filter(own);
+            if entries.any(|entry| entry.by.fence != Some(Fence(fence))) {
                 state.facts.add(Fact::RenewedAnother);
             }
         }
