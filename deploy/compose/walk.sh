@@ -1,75 +1,138 @@
 #!/usr/bin/env bash
-# Walks through README.md beside this file: starts three nodes, lets a job fail once, kills the node that runs the long one, and asks
-# why the other node ran it. Ends with 1 when a step does not show what the page says.
+# Walks through README.md beside this file: starts three nodes and Prometheus, lets a job fail once, kills the node that runs the long one, and
+# asks why the other node ran it. Ends with 1 when a step does not show what the page says, or when the page has a command that is not here.
 #
 #   walk.sh            with containers, by `docker compose`; leaves them running
-#   walk.sh --local    the same three nodes as processes, on a Redis of their own; needs redis-server, and cronward in CRONWARD or in PATH
+#   walk.sh --local    the same as processes, each on a free port of the loopback; needs redis-server, prometheus, curl, and cronward in
+#                      CRONWARD or in PATH
 set -euo pipefail
 
 cd "$(dirname "$0")"
+folder=$(mktemp -d)
+pids=()
+# By number, and each of them was started here.
+trap 'kill "${pids[@]}" 2>/dev/null || true; wait; rm -rf "$folder"' EXIT
+
+fail() {
+    echo "walk: $1" >&2
+    tail -n 3 "$folder"/*.log >&2 2>/dev/null || true
+    exit 1
+}
+
+# What a log says of the address that was taken, once that is said.
+address() {
+    local found n
+    for ((n = 0; n < 300; n++)); do
+        found=$(sed -n "s/.*$2\([0-9.]*:[0-9]*\).*/\1/p" "$1" | tail -n 1)
+        [ -z "$found" ] || break
+        sleep 0.2
+    done
+    echo "${found:?"$1 names no address"}"
+}
 
 if [ "${1:-}" = --local ]; then
     cronward=${CRONWARD:-cronward}
-    folder=$(mktemp -d)
-    pids=()
-    # By number, and each of them was started here.
-    trap 'kill "${pids[@]}" 2>/dev/null || true; wait; rm -rf "$folder"' EXIT
     # A socket instead of a port: nobody else can have it.
     export STORE="redis+unix://$folder/redis.sock" TOKENS=$PWD/tokens
+    # The options of the container, from the one file that has them.
+    read -ra options <<<"$(sed -n 's/^ *command: \[redis-server, \(.*\)\]$/\1/p' compose.yaml | tr -d ',"')"
+    [ ${#options[@]} -gt 0 ] || fail "compose.yaml does not say how Redis is started"
+    start_node() {
+        HOSTNAME=$1 "$cronward" run --config jobs.toml --listen "${2:-127.0.0.1:0}" 2>"$folder/$1.log" &
+        pids+=($!)
+        eval "pid_$1=$!"
+    }
     up() {
-        redis-server --port 0 --unixsocket "$folder/redis.sock" --dir "$folder" --appendonly yes --maxmemory-policy noeviction \
-            >"$folder/redis.log" &
+        redis-server --port 0 --unixsocket "$folder/redis.sock" --dir "$folder" "${options[@]}" >"$folder/redis.log" &
         pids+=($!)
         until redis-cli -s "$folder/redis.sock" ping >/dev/null 2>&1; do sleep 0.2; done
+        local node nodes=()
         for node in a b c; do
-            HOSTNAME=$node "$cronward" run --config jobs.toml --no-http 2>"$folder/$node.log" &
-            pids+=($!)
-            eval "pid_$node=$!"
+            start_node $node
+            nodes+=("$(address "$folder/$node.log" '"listens for HTTP","address":"')")
+            eval "port_$node=${nodes[-1]}"
         done
-    }
-    ask() { HOSTNAME=operator "$cronward" "$@" --config jobs.toml; }
-    kill_node() { eval "kill -KILL \$pid_$1"; }
-    start_node() {
-        HOSTNAME=$1 "$cronward" run --config jobs.toml --no-http 2>"$folder/$1.log" &
+        # Here no name server knows the nodes; all else is the file's.
+        sed '/dns_sd_configs:/,$d' prometheus.yaml >"$folder/prometheus.yaml"
+        printf '    static_configs:\n      - targets: [%s]\n' "$(IFS=,; echo "${nodes[*]}")" >>"$folder/prometheus.yaml"
+        cp ../prometheus/alerts.yaml "$folder"
+        prometheus --config.file="$folder/prometheus.yaml" --storage.tsdb.path="$folder/series" --web.listen-address=127.0.0.1:0 \
+            2>"$folder/prometheus.log" &
         pids+=($!)
+        prometheus=http://$(address "$folder/prometheus.log" 'msg="Listening on" address=')
     }
+    line() { command=(env HOSTNAME=operator "$cronward" "$@" --config jobs.toml); }
+    kill_node() { eval "kill -KILL \$pid_$1"; }
+    back() { eval "start_node $1 \$port_$1"; }
 else
+    prometheus=http://127.0.0.1:9090
     up() { docker compose up --build --detach; }
     # Of a container that is up.
-    ask() { docker compose exec -T "$asked" cronward "$@"; }
+    line() { command=(docker compose exec -T "$asked" cronward "$@"); }
     kill_node() { docker compose kill "$1"; }
-    start_node() { docker compose start "$1"; }
+    back() { docker compose start "$1"; }
 fi
 asked=a
 
 step() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 
-fail() {
-    echo "walk: $1" >&2
-    exit 1
+ask() {
+    line "$@"
+    "${command[@]}"
 }
 
-# Asks until a line of the answer fits, for a minute and a half.
-wait_for() {
-    local pattern=$1 deadline=$((SECONDS + 90))
-    shift
-    until said=$(ask "$@" 2>&1) && grep -qE "$pattern" <<<"$said"; do
-        ((SECONDS < deadline)) || fail "cronward $*: nothing fits '$pattern' in: $said"
-        sleep 1
-    done
-    echo "\$ cronward $*"
+shown() {
+    echo "\$ cronward $1" | tee -a "$folder/shown"
     echo "$said"
 }
 
+# Until a line of what a command says fits, for a minute and a half.
+until_fits() {
+    local pattern=$1 deadline=$((SECONDS + 90))
+    shift
+    until said=$("$@" 2>&1) && grep -qE "$pattern" <<<"$said"; do
+        ((SECONDS < deadline)) || fail "$*: nothing fits '$pattern' in: $said"
+        sleep 1
+    done
+}
+
+wait_for() {
+    local pattern=$1
+    shift
+    until_fits "$pattern" ask "$@"
+    shown "$*"
+}
+
+# The same of a command that goes on.
+watch_for() {
+    local pattern=$1 watching
+    shift
+    line "$@"
+    "${command[@]}" >"$folder/watched" 2>&1 &
+    watching=$!
+    pids+=("$watching")
+    until_fits "$pattern" cat "$folder/watched"
+    kill "$watching"
+    shown "$*"
+}
+
+# Until Prometheus has this value of an expression.
+measured() {
+    until_fits "\"value\":\[[0-9.]+,\"$2\"\]" curl --silent --get --data-urlencode "query=$1" "$prometheus/api/v1/query"
+    echo "$1 = $2"
+}
+
 # The job of the day would change at midnight UTC.
-if [ "$(date -u +%H%M)" -ge 2356 ]; then
-    sleep 240
+if [ "$(date -u +%H%M)" -ge 2355 ]; then
+    sleep 300
 fi
 
 step "1. Three nodes, one Redis"
 up
 wait_for 'a .*alive' nodes
 wait_for 'c .*alive' nodes
+# It ends with 1 for a warning as well.
+wait_for 'replicas +0' doctor
 
 step "2. A job that fails once is tried again, and done"
 wait_for 'done +2/3' jobs
@@ -85,7 +148,7 @@ echo "\$ kill -9 $node"
 kill_node "$node"
 
 step "4. Another node takes over when the lease of 10 s has ended, and the work is done"
-wait_for 'report.*(running|done) +2/3' jobs
+watch_for 'report.*running +2/3' jobs --watch
 wait_for 'report.*done +2/3' jobs
 
 step "5. Why"
@@ -94,6 +157,19 @@ wait_for "attempt 2" why report
 grep -q "$node" <<<"$said" || fail "why does not name $node"
 wait_for "$node .*(lost|silent|stopped)" nodes
 
-step "6. The node comes back"
-start_node "$node"
+step "6. Prometheus has asked the other two, and has the alerts"
+measured 'sum(up{job="cronward"})' 2
+# Of the node that took over; of a first walk of the day there may be one more.
+measured 'sum(cronward_runs_total{job_name="report",result="success"}) >= bool 1' 1
+until_fits '"name":"CronwardJobFailing"' curl --silent "$prometheus/api/v1/rules"
+
+step "7. The node comes back"
+back "$node"
 wait_for "$node .*alive" nodes
+measured 'sum(up{job="cronward"})' 3
+
+# What the page says is what was walked.
+grep -oE 'docker compose exec a cronward [^`]+' README.md | sed 's/docker compose exec a/$/' | sort -u >"$folder/told"
+if comm -23 "$folder/told" <(sort -u "$folder/shown") | grep .; then
+    fail "these commands of README.md are not walked through"
+fi
