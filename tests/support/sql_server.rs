@@ -90,3 +90,11 @@ pub fn documented_grants(section: &str, making_a_user: &str) -> Vec<String> {
     let grants = section.lines().filter(|line| line.starts_with("GRANT ") || line.starts_with(making_a_user));
     grants.map(|line| line.trim_end_matches(';').to_owned()).collect()
 }
+
+/// The block of a page below `<!-- file: NAME -->`.
+pub fn documented_block(page: &str, name: &str) -> String {
+    let text = std::fs::read_to_string(format!("{}/{page}", env!("CARGO_MANIFEST_DIR"))).expect(page);
+    let block =
+        text.split(&format!("<!-- file: {name} -->\n```sql\n")).nth(1).and_then(|rest| rest.split("```").next());
+    block.unwrap_or_else(|| panic!("{page} has no block {name}")).to_owned()
+}

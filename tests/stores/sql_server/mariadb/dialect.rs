@@ -59,6 +59,16 @@ pub(crate) const SEVERAL_LOCKS: u128 = 4;
 /// Whoever may not write to one of these cannot claim.
 pub(crate) const WRITTEN_BY_A_CLAIM: &[&str] = &["cronward_slots"];
 
+/// What ShedLock's documentation makes, and its statements for this server.
+pub(crate) const SHEDLOCK_TABLE: &str = "CREATE TABLE shedlock (name VARCHAR(64) NOT NULL PRIMARY KEY,
+    lock_until TIMESTAMP(3) NOT NULL, locked_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3), locked_by VARCHAR(255) NOT NULL)";
+pub(crate) const SHEDLOCK_INSERT: &str =
+    "INSERT IGNORE INTO shedlock (name, lock_until, locked_at, locked_by) VALUES (ROW)";
+pub(crate) const SHEDLOCK_NOW: &str = "utc_timestamp(3)";
+pub(crate) const SHEDLOCK_UNTIL: &str = "timestampadd(microsecond, 600000000, utc_timestamp(3))";
+/// The block of the page for users of ShedLock.
+pub(crate) const CLOSE_SHEDLOCK: &str = "close-mysql.sql";
+
 /// The part of a url before the path of an authority's certificate, so that the server's is checked.
 pub(crate) const CHECKED_BY: &str = "ssl-mode=verify_identity&ssl-ca";
 pub(crate) const CA_OPTION: &str = "ssl-ca";

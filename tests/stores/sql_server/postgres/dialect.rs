@@ -56,6 +56,16 @@ pub(crate) const SEVERAL_LOCKS: u128 = 2;
 /// Whoever may not write to one of these cannot claim.
 pub(crate) const WRITTEN_BY_A_CLAIM: &[&str] = &["cronward_slots", "cronward_outputs"];
 
+/// What ShedLock's documentation makes, and its statements for this server.
+pub(crate) const SHEDLOCK_TABLE: &str = "CREATE TABLE shedlock (name VARCHAR(64) NOT NULL PRIMARY KEY,
+    lock_until TIMESTAMP NOT NULL, locked_at TIMESTAMP NOT NULL, locked_by VARCHAR(255) NOT NULL)";
+pub(crate) const SHEDLOCK_INSERT: &str =
+    "INSERT INTO shedlock (name, lock_until, locked_at, locked_by) VALUES (ROW) ON CONFLICT (name) DO NOTHING";
+pub(crate) const SHEDLOCK_NOW: &str = "timezone('utc', current_timestamp)";
+pub(crate) const SHEDLOCK_UNTIL: &str = "timezone('utc', current_timestamp) + make_interval(secs => 600)";
+/// The block of the page for users of ShedLock.
+pub(crate) const CLOSE_SHEDLOCK: &str = "close-postgres.sql";
+
 /// The part of a url before the path of an authority's certificate, so that the server's is checked.
 pub(crate) const CHECKED_BY: &str = "sslmode=verify-full&sslrootcert";
 pub(crate) const CA_OPTION: &str = "sslrootcert";

@@ -12,4 +12,5 @@ mod outages;
 #[cfg(feature = "daemon")]
 mod rights;
 mod rows;
+mod shedlock;
 mod tables;
