@@ -13,6 +13,8 @@ mod documents;
 mod examples;
 mod layering;
 mod report;
+#[cfg(feature = "daemon")]
+mod units;
 
 // The program that writes the page finds its parts at the root of its crate.
 use report::{evidence, names, render, servers, simulated};
