@@ -9,6 +9,8 @@
     reason = "a test says what it expects"
 )]
 
+#[cfg(feature = "daemon")]
+mod defaults;
 mod documents;
 mod examples;
 mod layering;
