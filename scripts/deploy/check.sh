@@ -61,6 +61,18 @@ release() {
     COMPRESSION=gzip scripts/dist.sh "$work/program" "$work/release"
     (cd "$work/release" && sha256sum --check SHA256SUMS)
     [ "$(grep -cE '\.deb$|\.rpm$|-linux-gnu$' "$work/release/SHA256SUMS")" = 3 ]
+    # What people are told to install is what was built, and needs no newer system than they are told.
+    local page name needs bound
+    for page in README.md README.zh-CN.md deploy/packages/README.md; do
+        while read -r name; do
+            [ -e "$work/release/$name" ] || fail "$page names $name, and there is $(cd "$work/release" && echo *)"
+        done < <(grep -oE 'cronward[-_][0-9][^ )`]*\.(deb|rpm)' "$page")
+    done
+    needs=$(dpkg-deb -f "$work"/release/*.deb Depends | sed -n 's/.*libc6 (>= \([0-9.]*\)).*/\1/p')
+    bound=$(sed -n 's/.*glibc \([0-9.]*\) or newer.*/\1/p' deploy/packages/README.md)
+    [ "$(printf '%s\n' "$needs" "${bound:?no bound in deploy/packages/README.md}" | sort -V | tail -n 1)" = "$bound" ] ||
+        fail "the package needs glibc $needs, and deploy/packages/README.md promises $bound"
+    echo "packages: glibc $needs, as promised from $bound on"
     python3 - "$work/release/cronward.cdx.json" <<'END'
 import json, sys
 told = json.load(open(sys.argv[1]))
@@ -136,6 +148,8 @@ reference() {
     scripts/docs/commands.sh "$work/commands.md"
     diff docs/commands.md "$work/commands.md" || fail "docs/commands.md is not what the program prints: run scripts/docs/commands.sh"
     python3 scripts/docs/man5.py docs/jobs-toml.md jobs.toml 5 "the jobs of cronward" >"$work/jobs.toml.5"
+    # The page's defaults are compared with the parser's by tests/repository: here, that the manual has each of them.
+    [ "$(grep -c '(default: .' "$work/jobs.toml.5")" = "$(grep -c '^| `' docs/jobs-toml.md)" ] || fail "jobs.toml(5) lacks a key or a default"
     echo "commands.md: $(grep -c '^### ' docs/commands.md) commands"
 }
 
