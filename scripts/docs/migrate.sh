@@ -10,7 +10,8 @@ ln -sf "$CRONWARD" "$work/bin/cronward"
 export PATH=$work/bin:$PATH
 pids=()
 # By number, and each of them was started here.
-trap 'kill "${pids[@]}" 2>/dev/null || true' EXIT
+trap 'kill "${pids[@]}" 2>/dev/null || true; wait' EXIT
+trap 'exit 143' TERM
 
 fail() {
     echo "migrate: $1" >&2
@@ -30,7 +31,7 @@ until redis-cli -p "$port" ping >/dev/null 2>&1; do sleep 0.1; done
 printf '#!/bin/sh\nexec %s -p %s "$@"\n' "$(command -v redis-cli)" "$port" >"$work/bin/redis-cli"
 # shellcheck disable=SC2016
 # The work: one line, with the minute it is done for, and who did it.
-printf '#!/bin/sh\nm=$(date -u +%%H:%%M)\nsleep 1\necho "$m $WHO" >>%s/done\n' "$work" >"$work/bin/bill"
+printf '#!/bin/sh\nm=$(date -u +%%H:%%M)\nsleep 1\necho "$m $WHO" >>"${DONE:-%s/done}"\n' "$work" >"$work/bin/bill"
 chmod +x "$work/bin/redis-cli" "$work/bin/bill"
 hash -r
 export REDIS_URL=redis://127.0.0.1:$port SLOT=minute LOCK_SECONDS=50
@@ -89,7 +90,6 @@ setnx() {
 shedlock() {
     local new key=job-lock:default:billing
     block shedlock "file: shedlock.sh" >"$work/shedlock.sh"
-    redis-cli FLUSHALL >/dev/null
     : >"$work/done"
     next_minute
     [ "$(redis-cli SET $key "ADDED:now@host" NX PX 60000)" = OK ]
@@ -132,7 +132,165 @@ END
     echo "two clusters, one run: $(cat "$work/cronjob/1" "$work/cronjob/2")"
 }
 
+# For five minutes, until a command succeeds.
+until_it() {
+    local deadline=$((SECONDS + 300))
+    until "$@" >/dev/null 2>&1; do
+        ((SECONDS < deadline)) || fail "never: $*"
+        sleep 0.2
+    done
+}
+
+# The steps by which a job moves from an old scheduler, which fires each minute, to two nodes: while it moves and after that each minute's work is
+# done once. The argument: crontab or cronjob. For a shell of its own, beside the others: this mostly waits.
+move() {
+    kind=$1 folder=$work/move-$1
+    mkdir "$folder"
+    cd "$folder"
+    trap 'kill "${nodes[@]}" ${old:-} 2>/dev/null || true; wait' EXIT
+    export DONE=$folder/done
+    : >"$DONE"
+    # A busy machine may take longer for an answer than a store may by default.
+    printf '[store]\nurl = "%s"\nnamespace = "%s"\nop_timeout = "1500ms"\n' "$REDIS_URL" "$kind" >store.toml
+    cp store.toml jobs.toml
+    start
+    "begin_$kind"
+    old_scheduler "$kind" &
+    old=$!
+    # 1. The job, which is not enabled.
+    { cat store.toml job.toml; echo 'enabled = false'; } >jobs.toml
+    "apply_$kind"
+    until_it fired_in_this_minute
+    # 2. The old scheduler stops.
+    "stop_$kind"
+    # 3. The work of this slot is done.
+    bash -c "$(grep -o 'cronward mark-done [^`]*' "$root/$page")"
+    # 4. The job is enabled.
+    { cat store.toml job.toml; } >jobs.toml
+    "apply_$kind"
+    until_it twice_by_a_node
+    python3 - "$DONE" <<'END'
+import sys
+lines = [line.split() for line in open(sys.argv[1])]
+minutes = [int(at[:2]) * 60 + int(at[3:]) for at, _ in lines]
+names = [who for _, who in lines]
+assert all((later - earlier) % 1440 == 1 for earlier, later in zip(minutes, minutes[1:])), f"not each minute once: {lines}"
+assert names == sorted(names, reverse=True) and {"old", "new"} == set(names), f"not the one after the other: {lines}"
+END
+    echo "moved from a $kind, each minute once: $(tr '\n' ',' <"$DONE")"
+}
+
+# And so much of the minute is left that the steps fit into it.
+fired_in_this_minute() { [ "$(tail -n 1 "$DONE")" = "$(date -u +%H:%M) old" ] && [ "$(date +%-S)" -lt 20 ]; }
+twice_by_a_node() { [ "$(grep -c new "$DONE")" -ge 2 ]; }
+both_alive() { [ "$(cronward nodes | grep -c ' alive ')" = 2 ]; }
+reloaded() { [ "$(cat ./*.log | grep -c '"message":"reloaded')" = "$1" ]; }
+
+# Both nodes, and that they have begun.
+start() {
+    nodes=()
+    local node
+    for node in a b; do
+        WHO=new cronward run --node $node --log-format json 2>>$node.log &
+        nodes+=($!)
+    done
+    until_it both_alive
+}
+
+old_scheduler() {
+    local now last=''
+    while :; do
+        now=$(date -u +%H:%M)
+        # None in the minute in which it begins: that may be nearly over.
+        [ "$now" = "${last:-$now}" ] || ! "fires_$1" || WHO=old bill &
+        last=$now
+        sleep 0.2
+    done
+}
+
+begin_crontab() {
+    page=docs/migrate/crontab.md
+    printf 'PATH=%s\n* * * * * bill\n' "$PATH" >tab
+    cronward import crontab --personal tab >job.toml
+}
+fires_crontab() { grep -q bill tab; }
+stop_crontab() { sed -i '/bill/d' tab; }
+# systemctl reload.
+apply_crontab() {
+    local before node
+    before=$(cat ./*.log | grep -c '"message":"reloaded' || true)
+    for node in "${nodes[@]}"; do kill -HUP "$node"; done
+    until_it reloaded $((before + 2))
+}
+
+# By the table of the page.
+begin_cronjob() {
+    page=docs/migrate/kubernetes-cronjob.md
+    cat >cronjob.yaml <<'END'
+apiVersion: batch/v1
+kind: CronJob
+metadata:
+  name: billing
+spec:
+  schedule: "* * * * *"
+  timeZone: Etc/UTC
+  concurrencyPolicy: Forbid
+  startingDeadlineSeconds: 50
+  jobTemplate:
+    spec:
+      backoffLimit: 2
+      activeDeadlineSeconds: 40
+      template:
+        spec:
+          restartPolicy: Never
+          containers:
+            - name: billing
+              image: bill
+              args: [bill]
+END
+    python3 - "$root/$page" <<'END' >job.toml
+import json, sys, yaml
+job = yaml.safe_load(open("cronjob.yaml"))
+spec, pod = job["spec"], job["spec"]["jobTemplate"]["spec"]
+rows = [line.split(" | ") for line in open(sys.argv[1]) if line.startswith("| ")]
+def told(theirs, ours):
+    assert any(f"`{theirs}" in row[0] and f"`{ours}" in row[1] for row in rows), f"the page has no row of {theirs} and {ours}"
+    return ours
+keys = {told("schedule", "schedule"): spec["schedule"], told("timeZone", "timezone"): spec["timeZone"], told("concurrencyPolicy", "concurrency"): spec["concurrencyPolicy"].lower(),
+        told("startingDeadlineSeconds", "start_deadline"): f'{spec["startingDeadlineSeconds"]}s',
+        told("backoffLimit", "max_attempts"): pod["backoffLimit"] + 1, told("activeDeadlineSeconds", "timeout"): f'{pod["activeDeadlineSeconds"]}s',
+        "command": pod["template"]["spec"]["containers"][0]["args"]}
+assert any("more often than once an hour" in row[0] and '`slot = "tick"`' in row[1] for row in rows)
+keys["slot"] = "tick"
+print(f'[jobs.{job["metadata"]["name"]}]')
+for key, value in keys.items():
+    print(f"{key} = {json.dumps(value)}")
+END
+    cat store.toml job.toml >whole.toml
+    cronward check --config whole.toml
+}
+fires_cronjob() { ! grep -q 'suspend: true' cronjob.yaml; }
+stop_cronjob() {
+    local said
+    said=$(grep -o 'kubectl patch cronjob billing [^`]*' "$root/$page")
+    bash -c "${said/cronjob billing/--local -f cronjob.yaml -o yaml}" >patched.yaml
+    mv patched.yaml cronjob.yaml
+}
+# A rollout.
+apply_cronjob() {
+    kill "${nodes[@]}"
+    wait "${nodes[@]}" || true
+    start
+}
+
+moving=()
+for from in crontab cronjob; do
+    move $from &
+    moving+=($!)
+    pids+=($!)
+done
 crontab
 setnx
 shedlock
 cronjob
+for one in "${moving[@]}"; do wait "$one" || fail "a job did not move as the pages say"; done
