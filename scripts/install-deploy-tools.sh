@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 declare -A package_of=(
     [yamllint]=yamllint [shellcheck]=shellcheck [buildah]=buildah [mmdebstrap]=mmdebstrap [lintian]=lintian
     [rpm]=rpm [logrotate]=logrotate [nginx]=nginx-light [promtool]=prometheus [systemd-analyze]=systemd [dpkg-deb]=dpkg
-    [python3]=python3 [openssl]=openssl [curl]=curl [redis-server]=redis-server [redis-cli]=redis-tools
+    [python3]=python3 [openssl]=openssl [curl]=curl [redis-server]=redis-server [redis-cli]=redis-tools [node]=nodejs
 )
 PATH=$PATH:/usr/sbin
 

@@ -1,6 +1,8 @@
 """Makes the site of the documents with mdbook, and checks each link of it: to a page, to a place in a page, to a file. The arguments: a folder to
-work in, and where to write the site. Every Markdown file of the repository is a page. Ends with 1 when a link leads nowhere."""
+work in, and where to write the site. Every Markdown file of the repository is a page. Ends with 1 when a link leads nowhere, or when a heading of a
+Chinese page is not found by the site's search."""
 
+import json
 import pathlib
 import posixpath
 import re
@@ -89,9 +91,10 @@ def build():
         (source / picture).parent.mkdir(parents=True, exist_ok=True)
         (source / picture).write_bytes((ROOT / picture).read_bytes())
     (source / "SUMMARY.md").write_text("\n".join(summary) + "\n")
+    (work / "chinese.js").write_bytes((ROOT / "scripts/docs/chinese.js").read_bytes())
     (work / "book.toml").write_text(
         f'[book]\ntitle = "cronward"\nlanguage = "en"\nsrc = "source"\n[build]\nbuild-dir = "{site}"\ncreate-missing = false\n'
-        "[output.html]\nno-section-label = true\n[output.html.search]\nlimit-results = 20\n"
+        "[output.html]\nno-section-label = true\nadditional-js = [\"chinese.js\"]\n[output.html.search]\nlimit-results = 20\n"
     )
     made = subprocess.run(["mdbook", "build", work], capture_output=True, text=True)
     if made.returncode or "WARN" in made.stderr or "ERROR" in made.stderr:
@@ -122,10 +125,29 @@ def check():
         sys.exit("site: links that lead nowhere:\n" + "\n".join(sorted(set(dead))))
     if not pictures or not all((site / picture).exists() for picture in pictures):
         sys.exit("site: pictures are missing")
-    if not list(site.glob("searchindex*")):
-        sys.exit("site: there is no search")
     return seen
 
 
+def found(queries):
+    """The pages that the site's search finds, the best first, for each of these."""
+    asked = subprocess.run(["node", ROOT / "scripts/docs/search.cjs", site, *queries], capture_output=True, text=True)
+    if asked.returncode:
+        sys.exit(f"site: the search does not work: {asked.stderr}")
+    return [[url.partition("#")[0] for url in urls] for urls in json.loads(asked.stdout)]
+
+
+def check_search():
+    """The words of each heading of a Chinese page lead to that page, and English ones go on to be found."""
+    wanted = [("lease", "docs/glossary.html"), ("max_attempts", "docs/jobs-toml.html")]
+    for page in PARTS["中文"] + ["docs/glossary.md"]:
+        headings = re.findall(r"^#+ (.+)$", (ROOT / page).read_text(), re.M)
+        words = [word for heading in headings for word in re.findall(r"[\u4e00-\u9fff]{2,}", heading)]
+        wanted += [(word, re.sub(r"\.md$", ".html", placed(page))) for word in words]
+    for (word, page), pages in zip(wanted, found([word for word, _ in wanted])):
+        if page not in pages:
+            sys.exit(f"site: a search for {word} does not find {page}, but {sorted(set(pages))}")
+    return len(wanted)
+
+
 count = build()
-print(f"site: {count} pages, {check()} links")
+print(f"site: {count} pages, {check()} links, {check_search()} searches")
