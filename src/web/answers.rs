@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LINK};
+use axum::http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH, LINK};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -92,7 +92,6 @@ pub(super) fn tagged(json: Bytes, asked: &HeaderMap, next: Option<String>) -> Re
         ([(CONTENT_TYPE, "application/json")], json).into_response()
     };
     let headers = response.headers_mut();
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     if let Ok(tag) = HeaderValue::try_from(tag) {
         headers.insert(ETAG, tag);
     }

@@ -107,7 +107,7 @@ pub(super) fn router(site: &Arc<Site>) -> Router {
 }
 
 /// Routes behind the table: each is looked up there before its handler is asked.
-fn guarded(routes: Router<Arc<Site>>, site: &Arc<Site>) -> Router {
+pub(super) fn guarded(routes: Router<Arc<Site>>, site: &Arc<Site>) -> Router {
     let no_method =
         || async { Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", "this cannot be done with it") };
     routes

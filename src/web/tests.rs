@@ -1,5 +1,6 @@
 //! Requests to a site, without a socket: who may what, and what every answer has.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -8,11 +9,16 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request};
+use axum::routing::any;
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
+use hyper::service::Service;
+use hyper_util::service::TowerToHyperService;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 
 use crate::admin::command_line::CommandLine;
@@ -27,6 +33,7 @@ use crate::slot::{Outcome, OutputTail, RunRecord, Slot, Token};
 use crate::store::layer::{Call, Layer, Layered};
 use crate::store::memory::MemoryStore;
 use crate::store::{Claim, ClaimRequest, Store, StoreOptions};
+use crate::web::asking::Peer;
 use crate::web::door::{Door, Ends};
 use crate::web::operations::{Operations, PlannedJobs};
 use crate::web::routes::{Need, TABLE, WRITES};
@@ -325,6 +332,29 @@ async fn what_a_proxy_says_counts_from_its_address_and_is_nothing_from_another()
     assert_eq!(stand.send("10.0.0.5", request("GET", "/metrics", &[], "")).await.status, 401, "who says nothing");
 }
 
+/// What a page may do, and what a document may do that is what a command wrote.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+                      form-action 'self'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'";
+const OF_OUTPUT: &str = "sandbox; default-src 'none'";
+
+/// An answer has the headers that bind a browser, and none that opens it to other sites.
+fn is_bound(answer: &Answer, policy: &str, tls: bool, what: &str) {
+    assert_eq!(answer.header("content-security-policy"), policy, "{what}");
+    assert_eq!(answer.header("x-content-type-options"), "nosniff", "{what}");
+    assert_eq!(answer.header("referrer-policy"), "no-referrer", "{what}");
+    assert_eq!(answer.header("cross-origin-opener-policy"), "same-origin", "{what}");
+    assert_eq!(answer.header("cross-origin-resource-policy"), "same-origin", "{what}");
+    assert!(answer.header("permissions-policy").starts_with("clipboard-write=(self), "), "{what}");
+    let kept = answer.header("content-type");
+    let is_asset = kept.starts_with("text/css") || kept.starts_with("image/");
+    assert!(is_asset || answer.header("cache-control") == "no-store", "{what}: {kept}");
+    let hsts = if tls { "max-age=31536000; includeSubDomains" } else { "" };
+    assert_eq!(answer.header("strict-transport-security"), hsts, "{what}");
+    let opening = answer.headers.keys().find(|name| name.as_str().starts_with("access-control"));
+    assert_eq!(opening, None, "{what}");
+    assert!(answer.header("server").is_empty(), "nor what serves it: {what}");
+}
+
 /// Every kind of answer: each route, and each way of being refused.
 async fn all_answers(stand: &Stand) -> Vec<Answer> {
     let mut answers = Vec::new();
@@ -344,30 +374,131 @@ async fn all_answers(stand: &Stand) -> Vec<Answer> {
 #[tokio::test]
 async fn every_answer_has_the_headers_that_bind_a_browser_and_none_that_opens_it_to_other_sites() {
     let given = given();
-    let csp = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
-               form-action 'self'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'";
     for tls in [false, true] {
         let stand = Stand::new(HttpConfig { behind_tls_proxy: tls, ..guarded(&given) });
         let answers = all_answers(&stand).await;
         let statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
         assert!(statuses.starts_with(&[200, 200, 401, 401, 401]), "{statuses:?}");
         assert!(statuses.ends_with(&[200, 404, 421, 414, 405, 413, 401]), "{statuses:?}");
-        for answer in answers {
-            assert_eq!(answer.header("content-security-policy"), csp);
-            assert_eq!(answer.header("x-content-type-options"), "nosniff");
-            assert_eq!(answer.header("referrer-policy"), "no-referrer");
-            assert_eq!(answer.header("cross-origin-opener-policy"), "same-origin");
-            assert_eq!(answer.header("cross-origin-resource-policy"), "same-origin");
-            assert!(answer.header("permissions-policy").starts_with("clipboard-write=(self), "));
-            let kept = answer.header("content-type");
-            let is_asset = kept.starts_with("text/css") || kept.starts_with("image/");
-            assert!(is_asset || answer.header("cache-control") == "no-store", "{kept}");
-            let hsts = if tls { "max-age=31536000; includeSubDomains" } else { "" };
-            assert_eq!(answer.header("strict-transport-security"), hsts);
-            let opening = answer.headers.keys().find(|name| name.as_str().starts_with("access-control"));
-            assert_eq!(opening, None);
-            assert!(answer.header("server").is_empty(), "nor what serves it");
+        answers.iter().for_each(|answer| is_bound(answer, POLICY, tls, &answer.body));
+    }
+}
+
+/// What a write of a program has, and what a form has.
+fn meant(path: &str) -> [(&'static str, &'static str); 3] {
+    let kind = if path.starts_with("/api/") { "application/json" } else { "application/x-www-form-urlencoded" };
+    [("content-type", kind), ("x-cronward", "1"), ("sec-fetch-site", "same-origin")]
+}
+
+#[tokio::test]
+async fn what_a_token_opens_is_bound_as_well_and_what_a_command_wrote_may_do_nothing_at_all() {
+    let given = given();
+    let bearer = format!("Bearer {}", given.operator);
+    for tls in [false, true] {
+        let stand = Stand::new(HttpConfig { behind_tls_proxy: tls, read_only: false, ..guarded(&given) });
+        for route in &TABLE {
+            let answer = stand.with(&example(route.path), &given.operator).await;
+            assert_eq!(met(&answer), 200, "{}", route.path);
+            let policy = if route.path.ends_with("/logs") { OF_OUTPUT } else { POLICY };
+            is_bound(&answer, policy, tls, route.path);
         }
+        for route in &WRITES {
+            let path = example(route.path);
+            let headers = [&meant(&path)[..], &[("authorization", &bearer)]].concat();
+            let answer = stand.send("127.0.0.1", request("POST", &path, &headers, "")).await;
+            let is_done = !matches!(answer.status, 401 | 403 | 405 | 415);
+            assert!(is_done || route.need == Need::Nothing, "{path}: {} {}", answer.status, answer.body);
+            is_bound(&answer, POLICY, tls, &path);
+        }
+        is_bound(&stand.with("/jobs/push/2026-11-21T15Z/runs/1?raw", &given.operator).await, OF_OUTPUT, tls, "raw");
+    }
+}
+
+#[tokio::test]
+async fn what_a_command_wrote_is_text_in_the_page_and_by_itself() {
+    let stand = Stand::new(HttpConfig::default());
+    let page = stand.get("/jobs/push/2026-11-21T15Z/runs/1", &[("accept", "text/html")]).await;
+    assert!(page.body.contains("<pre class=\"output all\" lang=\"\">&#60;script&#62;alert(1)&#60;/script&#62;</pre>"));
+    assert!(page.body.contains("<a href=\"/jobs/push/2026-11-21T15Z/runs/1?raw\">"), "{}", page.body);
+    let raw = stand.get("/jobs/push/2026-11-21T15Z/runs/1?raw", &[("accept", "text/html")]).await;
+    assert_eq!((raw.status, &*raw.body), (200, "<script>alert(1)</script>\n"));
+    let log = stand.get("/api/v1/slots/push/2026-11-21T15Z/logs", &[("accept", "text/html")]).await;
+    assert_eq!(log.body, raw.body);
+    for answer in [&raw, &log] {
+        assert_eq!(answer.header("content-type"), "text/plain; charset=utf-8");
+    }
+    assert_eq!(raw.header("content-disposition"), "inline; filename=\"push-2026-11-21T15Z-1.txt\"");
+    let none = stand.get("/jobs/push/2026-11-21T15Z/runs/2?raw", &[]).await;
+    assert_eq!((none.status, none.header("content-disposition")), (404, ""));
+}
+
+#[tokio::test]
+async fn an_asset_is_kept_for_ever_under_the_hash_of_its_content_and_any_other_name_is_nothing() {
+    let stand = Stand::new(HttpConfig { base_path: "/ops".to_owned(), ..HttpConfig::default() });
+    let page = stand.get("/ops/help", &[]).await.body;
+    let named: BTreeSet<&str> = page.split('"').filter(|text| text.starts_with("/ops/assets/")).collect();
+    assert_eq!(named.len(), 3, "a stylesheet, a script and an icon: {named:?}");
+    for address in named {
+        let asset = stand.get(address, &[]).await;
+        let kept = "public, max-age=31536000, immutable";
+        assert_eq!((asset.status, asset.header("cache-control")), (200, kept), "{address}");
+        let hash: String = Sha256::digest(&asset.body).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert!(address.starts_with(&format!("/ops/assets/cronward-{}.", &hash[..12])), "{address}: {hash}");
+        let other = stand.get(&address.replace(&hash[..12], "000000000000"), &[]).await;
+        assert_eq!((other.status, other.header("cache-control")), (404, "no-store"), "{address}");
+    }
+    assert_eq!(stand.get("/ops/assets/../routes.rs", &[]).await.status, 404);
+    assert_eq!(stand.get("/ops/favicon.ico", &[]).await.header("cache-control"), "public, max-age=86400");
+}
+
+#[tokio::test]
+async fn what_is_not_in_the_table_is_for_nobody_even_where_something_would_answer() {
+    let given = given();
+    let stand = Stand::new(HttpConfig { read_only: false, ..guarded(&given) });
+    let reached = Arc::new(AtomicUsize::new(0));
+    let answering = || {
+        let reached = Arc::clone(&reached);
+        any(async move || reached.fetch_add(1, Ordering::Relaxed).to_string())
+    };
+    let more = Router::new().route("/secrets", answering()).route("/healthz/{more}", answering());
+    let routes = TowerToHyperService::new(crate::web::routes::guarded(more, &stand.site));
+    for bearer in [None, Some(&given.viewer), Some(&given.operator)] {
+        for (method, path) in [("GET", "/secrets"), ("HEAD", "/secrets"), ("POST", "/secrets"), ("GET", "/healthz/x")] {
+            let token = bearer.map(|token| format!("Bearer {token}"));
+            let headers = token.iter().map(|token| ("authorization", &**token)).chain(meant(path));
+            let mut asked = request(method, path, &headers.collect::<Vec<_>>(), "");
+            asked.extensions_mut().insert(Peer("127.0.0.1".parse().unwrap()));
+            let answer = routes.call(asked).await.unwrap();
+            assert_eq!(answer.status(), 403, "{method} {path} {bearer:?}");
+        }
+    }
+    assert_eq!(reached.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn a_method_that_the_table_does_not_have_does_nothing_for_anybody() {
+    let given = given();
+    let stand = Stand::new(HttpConfig { read_only: false, ..guarded(&given) });
+    let paths: BTreeSet<&str> = TABLE.iter().chain(&WRITES).map(|route| route.path).collect();
+    for path in paths {
+        let (read, write) = (TABLE.iter().find(|r| r.path == path), WRITES.iter().find(|r| r.path == path));
+        let needs: Vec<Need> = read.iter().chain(&write).map(|route| route.need).collect();
+        let absent = [read.is_none().then_some("GET"), write.is_none().then_some("POST")].into_iter().flatten();
+        for method in ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"].into_iter().chain(absent) {
+            let mut met = Vec::new();
+            for token in [None, Some(&given.viewer), Some(&given.operator)] {
+                let token = token.map(|token| format!("Bearer {token}"));
+                let headers = token.iter().map(|token| ("authorization", &**token)).chain(meant(path));
+                let asked = request(method, &example(path), &headers.collect::<Vec<_>>(), "");
+                met.push(stand.send("127.0.0.1", asked).await.status);
+            }
+            let nobody = if needs.contains(&Need::Nothing) { 405 } else { 401 };
+            let viewer = if needs.contains(&Need::Role(Role::Operator)) { 403 } else { 405 };
+            assert_eq!(met, [nobody, viewer, 405], "{method} {path}");
+        }
+    }
+    for token in [&given.viewer, &given.operator] {
+        assert_eq!(stand.with("/nowhere", token).await.status, 404);
     }
 }
 
@@ -497,6 +628,40 @@ async fn a_store_that_is_away_is_told_of_and_why_stands_in_the_log_alone() {
     assert_eq!((jobs.status, jobs.header("retry-after")), (503, "10"));
     let store = stand.get("/api/v1/store", &[]).await;
     assert_eq!((store.status, &store.json()["error"]), (200, &Value::from("connection refused")));
+}
+
+#[tokio::test]
+async fn a_page_that_needs_a_store_that_is_away_says_so_and_the_others_show_what_was_known() {
+    let stand = Stand::new(HttpConfig::default());
+    let clock: Arc<dyn Clock> = Arc::new(stand.clock.clone());
+    let sources = Sources { board: shown(Some("connection refused")), clock, ..stand.site.sources.clone() };
+    let door = Door::of(Arc::new(Site::new(HttpConfig::default(), Arc::clone(&stand.gate), sources)));
+    let stand = Stand { door, ..stand };
+    stand.store.away.store(true, Ordering::Relaxed);
+    let page = [("accept", "text/html")];
+    for path in ["/jobs/push", "/jobs/push/2026-11-21T15Z", "/jobs/push/2026-11-21T15Z/runs/1", "/locks", "/go?at=push"]
+    {
+        let away = stand.get(path, &page).await;
+        assert_eq!((away.status, away.header("retry-after")), (503, "10"), "{path}");
+        assert_eq!(away.header("content-type"), "text/html; charset=utf-8", "{path}");
+        for said in [
+            "<h1>Not available now<small>503 Service Unavailable</small></h1>",
+            "Try again in some seconds. Jobs run on as they can.",
+            "the store does not answer; the node goes on asking it",
+            "<a href=\"/nodes\">Nodes</a>",
+        ] {
+            assert!(away.body.contains(said), "{path}: {said}: {}", away.body);
+        }
+        assert_eq!(stand.get(path, &[]).await.json()["type"], "store-away", "{path}, to a program");
+    }
+    for path in ["/", "/nodes", "/store", "/activity"] {
+        let known = stand.get(path, &page).await;
+        assert_eq!(known.status, 200, "{path}");
+        let strip = "The store has been unreachable since 15:00 UTC. This page shows what was known then.";
+        assert!(known.body.contains(strip) && known.body.contains("Last error: connection refused"), "{path}");
+    }
+    stand.store.away.store(false, Ordering::Relaxed);
+    assert_eq!(stand.get("/jobs/push", &page).await.status, 200, "once it is back");
 }
 
 #[tokio::test]
