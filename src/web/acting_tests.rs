@@ -22,19 +22,20 @@ use crate::node::{Command, Health, TriggerRefusal, TriggerRequest};
 use crate::observe::Observer;
 use crate::observe::view::DoctorView;
 use crate::slot::{Slot, SlotRecord, SlotState};
+use crate::store::Finding;
 use crate::web::door::{Door, Ends};
 use crate::web::operations::{Operations, PlannedJobs};
 use crate::web::routes::{Need, TABLE, WRITES};
 use crate::web::{Activity, Examination, Gate, Mint, Site, Sources};
 
-/// The store is well.
+/// What is found of the store.
 #[derive(Debug)]
-struct Found;
+struct Found(Vec<Finding>);
 
 #[async_trait]
 impl Examination for Found {
     async fn examine(&self) -> Result<DoctorView, String> {
-        Ok(DoctorView::new("memory".to_owned(), "memory", Vec::new()))
+        Ok(DoctorView::new("memory".to_owned(), "memory", self.0.clone()))
     }
 }
 
@@ -85,6 +86,11 @@ impl Port {
     }
 
     async fn with(change: impl FnOnce(&mut HttpConfig)) -> Self {
+        Self::over(change, Vec::new()).await
+    }
+
+    /// Over a store of which this is found.
+    async fn over(change: impl FnOnce(&mut HttpConfig), found: Vec<Finding>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mint = |bits, role, name| Mint::new([bits; 32], role, name, None).unwrap();
         let (viewer, operator) = (mint(1, Role::Viewer, "vic"), mint(2, Role::Operator, "ana"));
@@ -112,7 +118,7 @@ impl Port {
             activity: Arc::new(Activity::new(Arc::new(scene.clock.clone()))),
             node: crate::admin::fixture::node("a"),
             operations: Some(Arc::new(operations)),
-            examination: Some(Arc::new(Found)),
+            examination: Some(Arc::new(Found(found))),
             expositions: Vec::new(),
         };
         let door = Door::of(Arc::new(Site::new(http, Arc::clone(&gate), sources)));
@@ -347,6 +353,49 @@ async fn an_operator_has_the_store_examined_as_doctor_does() {
         (found.status, found.json()),
         (200, json!({"store": "memory", "kind": "memory", "severity": "ok", "findings": []}))
     );
+}
+
+#[tokio::test]
+async fn the_page_of_the_store_asks_before_it_is_examined_and_then_tells_an_operator_what_was_found() {
+    let found = vec![
+        Finding::ok("version", "Redis 7.2.4"),
+        Finding::warning(
+            "policy",
+            "allkeys-lru <b>",
+            "a slot can be run twice",
+            "CONFIG SET maxmemory-policy noeviction",
+        ),
+        Finding::fault("rights", "no SET\u{1b}[2J", "no slot is run", "grant SET"),
+    ];
+    let port = Port::over(|_| (), found).await;
+    let (cookie, token) = port.logged_in().await;
+    let asked = port.send("GET", "/store", &[("cookie", &cookie)], "").await;
+    let form = format!(
+        "<form method=\"post\" action=\"/store\"><input type=\"hidden\" name=\"token\" value=\"{token}\">\
+         <button type=\"submit\">Check the store</button></form>"
+    );
+    assert!(asked.status == 200 && asked.body.contains(&form), "{}", asked.body);
+    assert!(
+        asked.body.contains("The check writes trial records and removes them again") && !asked.body.contains("7.2.4")
+    );
+    let told = port.form("/store", &cookie, &format!("token={token}")).await;
+    assert_eq!(told.status, 200);
+    for row in [
+        "<th scope=\"row\" lang=\"en\">version</th><td><span class=\"tag\"><span class=\"g\" data-s=\"done\"></span>ok\
+         </span></td><td lang=\"en\">Redis 7.2.4</td>",
+        "policy</th><td><span class=\"tag\"><span class=\"g\" data-s=\"warning\"></span>warning</span></td><td lang=\"en\">\
+         allkeys-lru &#60;b&#62;<br>a slot can be run twice<br><b>CONFIG SET maxmemory-policy noeviction</b></td>",
+        "rights</th><td><span class=\"tag\"><span class=\"g\" data-s=\"failed\"></span>error</span></td><td lang=\"en\">\
+         no SET\\x1b[2J<br>no slot is run<br><b>grant SET</b></td>",
+    ] {
+        assert!(told.body.contains(row), "{row}: {}", told.body);
+    }
+    assert_eq!(port.form("/store", &cookie, "token=x").await.status, 403, "a form of another login");
+    let viewer = port.log_in(&port.viewer.token, "").await.cookie();
+    let looked = port.send("GET", "/store", &[("cookie", &viewer)], "").await;
+    assert!(looked.body.contains("Only operators can run the check here."), "{}", looked.body);
+    assert!(!looked.body.contains("<form method=\"post\" action=\"/store\">"), "{}", looked.body);
+    assert_eq!(port.form("/store", &viewer, "").await.status, 403);
 }
 
 #[tokio::test]

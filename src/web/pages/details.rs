@@ -251,3 +251,17 @@ fn following(job: &KnownJob, slot: &Slot, now: DateTime<Utc>) -> Option<Slot> {
 fn ahead(job: &KnownJob, now: DateTime<Utc>) -> Vec<TickView> {
     if job.entry.enabled && !job.orphaned { ticks::soonest(&[job], now, TICKS) } else { Vec::new() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admin::fixture;
+
+    #[test]
+    fn a_file_of_output_is_named_by_its_slot_without_what_no_file_can_be_named() {
+        let slot = Slot::parse("billing", "2026-11-21T12:30Z", "2026-11-21T12:31Z").unwrap();
+        let told = raw(&SlotRecord { slot, ..fixture::failed() }, 3).unwrap();
+        let file = told.headers()[CONTENT_DISPOSITION].to_str().unwrap();
+        assert_eq!(file, "inline; filename=\"billing-2026-11-21T1230Z-3.txt\"");
+    }
+}

@@ -10,13 +10,16 @@ use crate::admin::fixture::{self, at};
 use crate::admin::why::tests::{about, page as notes};
 use crate::admin::why::{self, Facts};
 use crate::board::{BoardRow, CellState, Concern, ConcernKind, Fault, HourCell, Snapshot, StoreStanding};
-use crate::job::{JobName, JobSpec, Program};
-use crate::observe::view::{JobView, NodeView, PauseView, SlotView};
+use crate::job::{JobName, JobSpec, LockName, Program};
+use crate::observe::view::{JobView, LockEntryView, LockView, NodeView, PauseView, SlotView, SuccessView, TickView};
+use crate::resource::OwnerId;
+use crate::schedule::Timetable;
 use crate::slot::{Decision, Outcome, Slot, SlotRecord, Verdict};
 use crate::store::{JobEntry, JobOrigin, NodeEntry};
 use crate::web::pages::cluster::{ActivityPage, LocksPage, NodesPage, StorePage};
 use crate::web::pages::frame::{Frame, Setting, Who, teller};
 use crate::web::pages::home::Home;
+use crate::web::pages::job::{JobMaterial, JobPage};
 use crate::web::pages::listing::Listing;
 use crate::web::pages::now;
 use crate::web::pages::plain::{ActPage, HelpPage, LoginPage, ProblemPage};
@@ -360,6 +363,221 @@ fn the_hours_are_labelled_in_the_readers_zone() {
     assert!(page.contains("since 19:31:53 Kolkata"), "{page}");
     let page = text_of(&home(&snapshot(), "?zone=Asia/Shanghai", false));
     assert!(page.contains("hours in Shanghai") && page.contains("since 22:01:53 Shanghai"), "{page}");
+}
+
+#[test]
+fn a_job_that_is_late_says_for_how_long_nothing_succeeded_and_leads_to_its_page() {
+    let late = ConcernKind::Late {
+        job: name("sweep"),
+        last_success: Some(at("2026-11-21T08:00:00Z")),
+        alert_after: std::time::Duration::from_secs(2 * 3_600),
+    };
+    let concern = Concern { since: at("2026-11-21T10:00:00Z"), what: late };
+    let shown = Snapshot { concerns: Arc::new(vec![concern]), ..snapshot() };
+    let page = home(&shown, "", true);
+    let text = text_of(&page);
+    assert!(text.contains("missed sweep late: no success for more than 2 h · since 10:00 UTC · 4 h ago"), "{text}");
+    assert!(page.contains("href=\"/ops/cron/jobs/sweep\""), "{page}");
+    let page = text_of(&home(&shown, "?lang=zh", true));
+    assert!(page.contains("延迟：超过 2 小时 没有成功"), "{page}");
+}
+
+/// The job of the slots above: the newest failed, one is missed, one is done.
+fn job(query: &str, acts: bool) -> String {
+    let (mut shown, setting, reader) = (snapshot(), setting(acts), reader(query));
+    let mut billing = (*shown.rows[0]).clone();
+    let mut spec = (*billing.spec.unwrap()).clone();
+    spec.policy.timeout = Some(std::time::Duration::from_secs(1));
+    spec.command.program = Program::Direct(vec!["/opt/bill".to_owned(), "--password=hunter2".to_owned()]);
+    billing.spec = Some(Arc::new(spec));
+    billing.view.latest.success =
+        Some(SuccessView { slot: "2026-11-21T10Z".to_owned(), at: at("2026-11-21T10:00:02Z") });
+    shown.rows[0] = Arc::new(billing.clone());
+    let hour = |record: SlotRecord, start: &str, end: &str| {
+        SlotView::of(&SlotRecord { slot: Slot::parse("billing", start, end).unwrap(), ..record }, at(NOW), 3)
+    };
+    let missed = hour(fixture::untouched(), "2026-11-21T11Z", "2026-11-21T12Z");
+    let done = hour(fixture::done(), "2026-11-21T10Z", "2026-11-21T11Z");
+    let slots = vec![SlotView::of(&fixture::failed(), at(NOW), 3), missed, done];
+    let timetable = Timetable::parse(name("billing"), "0 * * * *", "UTC", "hour").unwrap();
+    let tick = |at_: &str, notes: &[&str]| {
+        let slot = timetable.slot_at(at(at_)).unwrap();
+        TickView::of(&slot, at(at_), at_.to_owned(), notes.iter().map(|note| (*note).to_owned()).collect())
+    };
+    let ticks = vec![tick("2026-11-21T15:00:00Z", &[]), tick("2026-11-23T06:00:00Z", &["the hour is skipped here"])];
+    let material = JobMaterial {
+        row: &billing,
+        timetable: &timetable,
+        slots,
+        ticks,
+        hour: None,
+        older: Some("/jobs/billing?before=2026-11-21T10Z".to_owned()),
+        did: Some("pause".to_owned()),
+        acts,
+    };
+    let frame = Frame::of(&setting, &reader, Some(&shown), "hours", "billing");
+    JobPage::of(frame, &shown, material, &teller(&setting, &reader, Some(&shown))).render().unwrap()
+}
+
+#[test]
+fn a_job_says_when_it_runs_whose_it_is_what_it_came_to_lately_and_what_comes() {
+    let page = job("", true);
+    let text = text_of(&page);
+    for said in [
+        "billing nobody tries again what billing does",
+        "Recorded: pause.",
+        "Nodes with a different definition: b",
+        "Run now… Pause…",
+        "Schedule 0 * * * * · ",
+        "Time zone UTC Slot hour",
+        "Owner team-billing Tags erp, nightly Attempts per slot 3 Timeout 1 s",
+        "Defined in jobs.toml, [jobs.billing], /opt/bill Known from jobs.toml",
+        "Last success 10:00:02 UTC",
+        "Runbook https://runbooks.example/billing",
+        "Last 3 slots median 1.5 s, 95 % within 1.5 s",
+        "2026-11-21T12Z failed, 3 attempts 1.5 s a, b, c",
+        "2026-11-21T11Z missed – –",
+        "2026-11-21T10Z done 1.5 s a",
+        "Older slots",
+        "Next scheduled times 15:00 UTC in 48 min Mon 06:00 UTC in 39 h the hour is skipped here",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    assert!(!page.contains("hunter2"), "arguments are not for all who look: {text}");
+    for part in [
+        "<a href=\"/ops/cron/jobs/billing/2026-11-21T12Z\">2026-11-21T12Z</a>",
+        "<a href=\"/ops/cron/jobs/billing?before=2026-11-21T10Z\">",
+        "<a class=\"button\" href=\"/ops/cron/jobs/billing/trigger\">",
+        "<a href=\"https://runbooks.example/billing\" rel=\"noreferrer noopener\">",
+        "aria-label=\"How long the last 3 slots ran, oldest on the left\"",
+        "<title>2026-11-21T12Z: failed, 1.5 s</title>",
+        "<rect data-s=\"missed\" class=\"hollow\"",
+        "<line class=\"limit\" x1=\"0\" x2=\"600\" y1=\"43\" y2=\"43\"><title>Timeout 1.0 s</title>",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(page.find("2026-11-21T10Z: done").unwrap() < page.find("2026-11-21T12Z: failed").unwrap());
+    assert!(!text_of(&job("", false)).contains("Run now…"), "who may not act sees no action");
+    let local = text_of(&job("?zone=Asia/Kolkata", false));
+    assert!(local.contains("2026-11-21T12Z 17:30 Kolkata failed"), "{local}");
+}
+
+#[test]
+fn the_attempts_of_a_slot_lie_on_the_lanes_of_their_nodes_as_they_came() {
+    let page = slot("");
+    let lanes: Vec<&str> = page.split("<li><span>").skip(1).collect();
+    let names: Vec<&str> = lanes.iter().filter_map(|lane| lane.split('<').next()).collect();
+    assert_eq!(names, ["a", "b", "c"]);
+    assert!(page.contains("3 attempts on their nodes, from left to right"), "{page}");
+    // From 12:00:00.020 to 12:02:01.520: a failed at once, b began a minute later and is not heard of, c ran out of time at last.
+    let bars: Vec<Vec<&str>> = lanes.iter().map(|lane| lane.split("<rect ").skip(1).collect()).collect();
+    assert!(bars.iter().all(|bars| bars.len() == 1), "{bars:?}");
+    for (lane, state, from, to) in [(0, "failed", 0, 20), (1, "missed", 480, 500), (2, "failed", 980, 1_000)] {
+        let bar = bars[lane][0];
+        let number = |name: &str| -> u32 {
+            let text = bar.split(&format!(" {name}=\"")).nth(1).unwrap();
+            text.split('"').next().unwrap().parse().unwrap()
+        };
+        assert!(bar.contains(&format!("data-s=\"{state}")), "{bar}");
+        assert!(number("x") >= from && number("x") + number("width") <= to, "{bar}");
+    }
+    for title in ["1: exit 1, 12:00 UTC to 12:00:01 UTC", "2: crashed, 12:01 UTC", "3: timeout, 12:02 UTC to"] {
+        assert!(page.contains(&format!("<title>{title}")), "{title}: {page}");
+    }
+}
+
+/// A lock of two places that two hold, and for which two wait.
+fn lock() -> LockView {
+    let entry = |place: u64, node: &str, label: &str, holds: bool, age_s: f64| LockEntryView {
+        place,
+        token: fixture::token(1),
+        owner: OwnerId::of_text(label),
+        node: fixture::node(node),
+        label: label.to_owned(),
+        demand: "gpu:1/2".to_owned(),
+        weight: 1,
+        of: Some(2),
+        holds,
+        ahead: 0,
+        waits_for: None,
+        fence: None,
+        asked: None,
+        since: None,
+        age_s,
+        remaining_s: 30.0,
+    };
+    let queue = vec![
+        entry(1, "a", "train@2026-11-21T14Z", true, 75.0),
+        entry(2, "b", "<b>\u{1b}[2J", true, 9.5),
+        entry(3, "c", "eval@2026-11-21T14Z", false, 3.0),
+        entry(4, "a", "", false, 1.0),
+    ];
+    let lock = LockName::new("gpu").unwrap();
+    LockView { lock, held: 2, limit: Some(2), waiting: 2, oldest_wait_s: Some(3.0), queue, audit: Vec::new() }
+}
+
+#[test]
+fn a_lock_says_who_holds_it_and_who_waits_in_the_order_of_the_queue() {
+    let (shown, setting, reader) = (snapshot(), setting(false), reader(""));
+    let tell = teller(&setting, &reader, Some(&shown));
+    let of = |locks: Option<&[LockView]>| {
+        let frame = Frame::of(&setting, &reader, Some(&shown), "locks", "Locks");
+        LocksPage::of(frame, locks, &tell).render().unwrap()
+    };
+    let page = of(Some(&[lock(), LockView { queue: lock().queue[..1].to_vec(), limit: None, held: 1, ..lock() }]));
+    let text = text_of(&page);
+    for said in [
+        "Lock Held Held by Waiting gpu 2/2 \
+         a · train@2026-11-21T14Z · gpu:1/2 · 75 s b · &#60;b&#62;\\x1b[2J · gpu:1/2 · 9.5 s \
+         c · eval@2026-11-21T14Z · gpu:1/2 · 3.0 s a · gpu:1/2 · 1.0 s",
+        "gpu 1/unlimited a · train@2026-11-21T14Z · gpu:1/2 · 75 s –",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    assert!(text_of(&of(Some(&[]))).contains("No lock is held or waited for."));
+    assert!(text_of(&of(None)).contains("This store keeps no locks."));
+}
+
+#[test]
+fn the_nodes_are_told_with_their_state_their_clock_their_file_and_what_they_run() {
+    let (mut shown, setting, reader) = (snapshot(), setting(false), reader(""));
+    let mut nodes: Vec<NodeEntry> = ["a", "b", "c", "d", "e"].map(|node| entry(node, "1")).to_vec();
+    nodes[0].report.labels = [("gpu".to_owned(), "yes".to_owned())].into();
+    nodes[1].report.job_hashes = [(name("billing"), "2".to_owned())].into();
+    nodes[1].report.clock_offset_ms = -2_500;
+    nodes[2].report.draining = true;
+    nodes[2].report.running = Vec::new();
+    nodes[3].report.stopped = true;
+    (nodes[3].seen, nodes[4].seen) = (at("2026-11-21T13:00:00Z"), at("2026-11-21T14:10:00Z"));
+    shown.nodes = NodeView::all(&nodes, at(NOW)).into();
+    let tell = teller(&setting, &reader, Some(&shown));
+    let of = |shown: &Snapshot| {
+        let frame = Frame::of(&setting, &reader, Some(shown), "nodes", "Nodes");
+        NodesPage::of(frame, shown, &tell).render().unwrap()
+    };
+    let page = of(&shown);
+    let text = text_of(&page);
+    for said in [
+        "a alive 5 s ago 2026-11-20 09:00 UTC 0.1.0 +0.000 s 7f3c911a export-ledger@2026-11-21T14Z gpu=yes",
+        "b alive 5 s ago 2026-11-20 09:00 UTC 0.1.0 -2.500 s 7f3c911a Differs in: billing",
+        "c draining: begins no more runs 5 s ago 2026-11-20 09:00 UTC 0.1.0 +0.000 s 7f3c911a – –",
+        "d stopped cleanly 72 min ago",
+        "e lost: no heartbeat 2 min ago",
+        // The lost one counts, the stopped one does not.
+        "nodes 3/4",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    for part in [
+        "<td data-h=\"Clock offset\" class=\"warn\">-2.500 s</td>",
+        "<td data-h=\"Clock offset\">+0.000 s</td>",
+        "<a href=\"/ops/cron/jobs/export-ledger/2026-11-21T14Z\">export-ledger@2026-11-21T14Z</a>",
+        "<span class=\"g\" data-s=\"failed\"></span>lost",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    shown.nodes = Arc::default();
+    assert!(text_of(&of(&shown)).contains("No heartbeat in what the store keeps. Start a node with: cronward run"));
 }
 
 /// Every page, for a person to look at and for the checker of HTML: `CRONWARD_PAGES=FOLDER`.
