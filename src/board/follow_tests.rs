@@ -520,3 +520,74 @@ async fn what_was_over_before_the_job_was_known_is_missed_by_nobody() {
     assert!(shown.row("early").unwrap().view.current.is_none(), "{:?}", shown.row("early"));
     assert!(shown.row("push").unwrap().view.current.is_some() && shown.concerns.is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_job_is_late_from_alert_after_its_last_success_on_until_the_next_one_and_not_while_it_is_paused() {
+    let stage = Stage::with(&[("push", "0 * * * *"), ("never", "0 * * * *"), ("mail", "0 * * * *")]).await;
+    let alert_after = Some(Duration::from_secs(2 * 3_600));
+    let watched = |spec: &Arc<JobSpec>| Arc::new(JobSpec { alert_after, ..(**spec).clone() });
+    let specs = [watched(&stage.specs[0]), watched(&stage.specs[1]), Arc::clone(&stage.specs[2])];
+    stage.board.plan(&specs, "c0ffee");
+    stage.succeed(&slot("push", 14), 1).await;
+    let _watching = stage.board.watch();
+    let late = || {
+        let shown = stage.board.look(24);
+        let is_late = |concern: &&Concern| matches!(concern.what, ConcernKind::Late { .. });
+        let told: Vec<Concern> = shown.concerns.iter().filter(is_late).cloned().collect();
+        let rows: Vec<&str> = shown.rows.iter().filter(|row| row.late).map(|row| row.view.job.as_str()).collect();
+        let names: Vec<&str> = told.iter().filter_map(|concern| concern.job().map(JobName::as_str)).collect();
+        assert_eq!(names.iter().rev().copied().collect::<Vec<_>>(), rows, "and the filter finds them");
+        serde_json::to_value(told).unwrap()
+    };
+    let never = serde_json::json!({
+        // Known since noon of the day before.
+        "since": "2026-11-20T14:00:00Z", "concern": "late", "job": "never", "last_success": null, "alert_after_s": 7200.0,
+    });
+    stage.filled().await;
+    stage.pass(2 * 3_600 - 30).await;
+    assert_eq!(late(), serde_json::json!([never]), "two hours are not over for the other");
+    stage.pass(30).await;
+    let push = serde_json::json!({
+        "since": "2026-11-21T16:10:00Z", "concern": "late", "job": "push", "last_success": "2026-11-21T14:10:00Z",
+        "alert_after_s": 7200.0,
+    });
+    assert_eq!(late(), serde_json::json!([push, never]), "of a job without alert_after nothing is said");
+    stage.memory.pause(&stage.specs[1].name, None, &audit()).await.unwrap();
+    stage.succeed(&slot("push", 16), 2).await;
+    stage.pass(11).await;
+    assert_eq!(late(), serde_json::json!([]));
+    stage.memory.resume(&stage.specs[1].name, &audit()).await.unwrap();
+    stage.pass(11).await;
+    assert_eq!(late(), serde_json::json!([never]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_with_another_file_is_a_concern_with_its_jobs_since_that_was_seen_and_until_it_has_the_others() {
+    let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    stage.succeed(&slot("push", 14), 1).await;
+    let beat = async |of_b: &[(&str, &str)]| {
+        for (name, jobs) in [("a", &[("push", "1")][..]), ("b", of_b), ("c", &[("push", "1")])] {
+            let hash = |(job, hash): &(&str, &str)| (JobName::new(job).unwrap(), (*hash).to_owned());
+            let report = NodeReport {
+                job_hashes: jobs.iter().map(hash).collect(),
+                ..NodeReport::new(NodeName::new(name).unwrap(), "i", stage.clock.now().wall)
+            };
+            stage.memory.heartbeat(&report).await.unwrap();
+        }
+    };
+    beat(&[("push", "1")]).await;
+    assert_eq!(stage.filled().await.concerns.len(), 0);
+    let before = stage.clock.now().wall;
+    beat(&[("push", "2"), ("own", "1")]).await;
+    stage.pass(11).await;
+    let found = stage.board.look(24).concerns.to_vec();
+    let [Concern { since, what: ConcernKind::FilesDiffer { node, jobs } }] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((node.as_str(), jobs.iter().map(JobName::as_str).collect::<Vec<_>>()), ("b", vec!["own", "push"]));
+    assert!(*since > before && *since <= stage.clock.now().wall, "{since}");
+    beat(&[("push", "2"), ("own", "1")]).await;
+    stage.pass(11).await;
+    assert_eq!(*stage.board.look(24).concerns, found, "since then, not since now");
+    beat(&[("push", "1")]).await;
+    stage.pass(11).await;
+    assert_eq!(stage.board.look(24).concerns.len(), 0);
+}
