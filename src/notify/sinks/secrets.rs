@@ -12,6 +12,11 @@ use url::Url;
 use crate::config::{MailConfig, SecretText, SinkTarget, read_url_file, usable};
 use crate::notify::sinks::answer::Receipt;
 
+/// What stands where a text was cut.
+const CUT: char = '…';
+/// Less of the beginning of a secret tells nothing.
+const TELLING: usize = 4;
+
 /// Secrets of one sink. Never shown.
 #[derive(Clone, Default)]
 pub(super) struct SinkAccess {
@@ -64,12 +69,22 @@ impl SinkAccess {
         self.secret.as_deref()
     }
 
-    /// The text without secrets.
+    /// The text without secrets, and without the beginning of one where the text was cut within it.
     pub(super) fn redact(&self, text: &str) -> String {
-        self.written
-            .iter()
-            .filter(|secret| !secret.is_empty())
-            .fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
+        let secrets = self.written.iter().filter(|secret| !secret.is_empty());
+        let whole = secrets.fold(text.to_owned(), |text, secret| text.replace(secret, "***"));
+        let mut pieces = whole.split(CUT);
+        let last = pieces.next_back().unwrap_or_default();
+        pieces.map(|piece| format!("{}{CUT}", self.without_beginning(piece))).chain([last.to_owned()]).collect()
+    }
+
+    fn without_beginning(&self, text: &str) -> String {
+        let begins = |at: &usize| {
+            let end = text.get(*at..).unwrap_or_default();
+            end.len() >= TELLING && self.written.iter().any(|secret| secret.starts_with(end))
+        };
+        let cut = text.char_indices().map(|(at, _)| at).find(begins);
+        cut.map_or_else(|| text.to_owned(), |at| format!("{}***", text.get(..at).unwrap_or_default()))
     }
 
     pub(super) fn redacted(&self, answer: Receipt) -> Receipt {

@@ -9,8 +9,9 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
 use serde_json::{Value, json};
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 
 use std::time::Duration;
@@ -249,6 +250,18 @@ async fn no_answer_brings_the_url_back_into_a_text() {
 }
 
 #[tokio::test]
+async fn an_answer_that_is_cut_within_the_secret_shows_no_part_of_it() {
+    for before in 130..165 {
+        let body: &'static str = format!("{}/robot/hunter2-key", "x".repeat(before)).leak();
+        for (code, form) in [(404, WebForm::Slack), (200, WebForm::WeCom)] {
+            let (url, _inbox) = receiver(code, &[], body).await;
+            let Receipt::Refused(error) = send(form, &url, None).await else { panic!("refused") };
+            assert!(!error.contains("hunt") && error.contains("xxx"), "{before}: {error}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_check_gets_a_signal_for_each_step_of_a_run_with_the_same_identity() {
     let (url, inbox) = receiver(200, &[], "OK").await;
     let url = url.replace("hunter2-key", "{job}");
@@ -271,15 +284,7 @@ async fn a_check_gets_a_signal_for_each_step_of_a_run_with_the_same_identity() {
 
 #[test]
 fn a_mail_says_that_a_program_wrote_it_and_has_the_messages_identity() {
-    let config = MailConfig {
-        host: "127.0.0.1".to_owned(),
-        port: 25,
-        tls: MailTls::None,
-        user: None,
-        secret_file: None,
-        from: "cronward@example.com".to_owned(),
-        to: vec!["a@example.com".to_owned(), "b@example.com".to_owned()],
-    };
+    let config = MailConfig { to: vec!["a@example.com".to_owned(), "b@example.com".to_owned()], ..mail_to(25) };
     let letter = Letter { title: "billing 失败\r\nBcc: x@example.com".to_owned(), ..letter() };
     let mail = String::from_utf8(email::message(&config, &letter, "prod").unwrap().formatted()).unwrap();
     assert!(mail.contains("Auto-Submitted: auto-generated\r\n"), "{mail}");
@@ -291,12 +296,8 @@ fn a_mail_says_that_a_program_wrote_it_and_has_the_messages_identity() {
     assert!(email::message(&bad, &letter, "prod").is_err());
 }
 
-#[tokio::test]
-async fn a_mail_server_that_is_not_there_is_asked_again() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
-    let mail = MailConfig {
+fn mail_to(port: u16) -> MailConfig {
+    MailConfig {
         host: "127.0.0.1".to_owned(),
         port,
         tls: MailTls::None,
@@ -304,10 +305,112 @@ async fn a_mail_server_that_is_not_there_is_asked_again() {
         secret_file: None,
         from: "cronward@example.com".to_owned(),
         to: vec!["a@example.com".to_owned()],
-    };
-    let sink = Sink::open("ops", config(SinkTarget::Mail(mail))).unwrap();
-    let answer = sink.send(&letter(), &ways()).await;
+    }
+}
+
+async fn send_mail(mail: MailConfig) -> Receipt {
+    Sink::open("ops", config(SinkTarget::Mail(mail))).unwrap().send(&letter(), &ways()).await
+}
+
+#[tokio::test]
+async fn a_mail_server_that_is_not_there_is_asked_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let answer = send_mail(mail_to(port)).await;
     assert!(matches!(&answer, Receipt::Again { error, .. } if error.contains("refused")), "{answer:?}");
+}
+
+/// A mail server that says this at one of its words, and elsewhere what lets the mail through: its port, and what it heard.
+async fn mail_server(word: &'static str, says: &'static str) -> (u16, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (port, heard) = (listener.local_addr().unwrap().port(), Arc::<Mutex<Vec<String>>>::default());
+    let ear = Arc::clone(&heard);
+    tokio::spawn(async move {
+        while let Ok((socket, _)) = listener.accept().await {
+            let (read, mut write) = socket.into_split();
+            let mut lines = BufReader::new(read).lines();
+            let (mut line, mut is_text) = ("GREETING".to_owned(), false);
+            loop {
+                let usual = match line.split(' ').next().unwrap() {
+                    _ if is_text && line != "." => "",
+                    "GREETING" => "220 mail.example",
+                    "EHLO" => "250-mail.example\r\n250 AUTH PLAIN LOGIN",
+                    "AUTH" => "235 welcome",
+                    "DATA" => "354 go on",
+                    "QUIT" => "221 bye",
+                    _ => "250 ok",
+                };
+                let said = if line.starts_with(word) && !usual.is_empty() { says } else { usual };
+                is_text = (is_text && line != ".") || said.starts_with("354");
+                if !said.is_empty() && write.write_all(format!("{said}\r\n").as_bytes()).await.is_err() {
+                    break;
+                }
+                let Ok(Some(next)) = lines.next_line().await else { break };
+                ear.lock().unwrap().push(next.clone());
+                line = next;
+            }
+        }
+    });
+    (port, heard)
+}
+
+#[tokio::test]
+async fn a_mail_that_is_refused_for_now_is_sent_again_and_one_that_is_refused_for_good_is_given_up() {
+    for (word, says, again) in [
+        ("GREETING", "421 too many connections", true),
+        ("GREETING", "554 nobody sends from there", false),
+        ("MAIL", "451 try later", true),
+        ("MAIL", "553 no such sender", false),
+        ("RCPT", "450 greylisted", true),
+        ("RCPT", "550 no such user", false),
+        ("DATA", "452 the disk is full", true),
+        ("DATA", "554 no valid recipients", false),
+        (".", "451 cannot be scanned now", true),
+        (".", "552 too large", false),
+    ] {
+        let (port, heard) = mail_server(word, says).await;
+        let error = match (send_mail(mail_to(port)).await, again) {
+            (Receipt::Again { after: None, error }, true) | (Receipt::Refused(error), false) => error,
+            other => panic!("{word} {says}: {other:?}"),
+        };
+        let (code, why) = says.split_once(' ').unwrap();
+        assert!(error.contains(code) && error.contains(why), "{says}: {error}");
+        let whole = heard.lock().unwrap().iter().any(|line| line == ".");
+        assert_eq!(whole, word == ".", "{word}: nothing of the mail is sent after a refusal");
+    }
+    let (port, heard) = mail_server(".", "250 queued as 7").await;
+    assert_eq!(send_mail(mail_to(port)).await, Receipt::Taken("250: queued as 7".to_owned()));
+    assert!(heard.lock().unwrap().contains(&"RCPT TO:<a@example.com>".to_owned()), "{heard:?}");
+}
+
+#[tokio::test]
+async fn who_has_a_password_logs_in_before_the_mail_and_only_where_nobody_else_can_read_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("password");
+    std::fs::write(&secret, "hunter2-mail\n").unwrap();
+    let known =
+        |port| MailConfig { user: Some("cronward".to_owned()), secret_file: Some(secret.clone()), ..mail_to(port) };
+    let (port, heard) = mail_server("AUTH", "235 welcome").await;
+    assert_eq!(send_mail(known(port)).await, Receipt::Taken("250: ok".to_owned()));
+    let words: Vec<String> = heard.lock().unwrap().iter().take(3).cloned().collect();
+    let login = base64::engine::general_purpose::STANDARD.encode("\0cronward\0hunter2-mail");
+    assert_eq!(words[1], format!("AUTH PLAIN {login}"));
+    assert!(words[0].starts_with("EHLO ") && words[2].starts_with("MAIL FROM:<cronward@example.com>"), "{words:?}");
+    for (says, again) in [("454 the directory is away", true), ("535 hunter2-mail is wrong", false)] {
+        let (port, heard) = mail_server("AUTH", says).await;
+        let answer = send_mail(known(port)).await;
+        assert_eq!(matches!(answer, Receipt::Again { .. }), again, "{answer:?}");
+        assert_eq!(matches!(answer, Receipt::Refused(_)), !again, "{answer:?}");
+        assert!(format!("{answer:?}").contains(&says[..3]) && !format!("{answer:?}").contains("hunter2"), "{answer:?}");
+        assert!(!heard.lock().unwrap().iter().any(|line| line.starts_with("MAIL")), "{heard:?}");
+    }
+    // It offers no STARTTLS.
+    let (port, heard) = mail_server("AUTH", "235 welcome").await;
+    let answer = send_mail(MailConfig { tls: MailTls::StartTls, ..known(port) }).await;
+    assert!(matches!(answer, Receipt::Again { .. }), "{answer:?}");
+    let told = |line: &String| line.starts_with("AUTH") || line.starts_with("MAIL");
+    assert!(!heard.lock().unwrap().iter().any(told), "{heard:?}");
 }
 
 #[tokio::test]
