@@ -1,8 +1,10 @@
 //! Real daemons, whose jobs fail: one digest of a flood, and the kill of whoever sends.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
@@ -24,8 +26,10 @@ impl Drop for Daemon {
 
 const NODES: [&str; 3] = ["n1", "n2", "n3"];
 
-/// As a node says that it has nothing to tell.
-const NONE_PENDING: &str = "cronward_notifications_oldest_pending_seconds{namespace=\"default\",sink=\"hook\"} 0\n";
+/// As a node says that it has nothing to tell a sink.
+fn none_pending(sink: &str) -> String {
+    format!("cronward_notifications_oldest_pending_seconds{{namespace=\"default\",sink=\"{sink}\"}} 0\n")
+}
 
 /// Where a node serves its figures, once its log says so.
 fn address(log: &str) -> Option<String> {
@@ -44,30 +48,50 @@ fn figures(address: &str) -> String {
     answer
 }
 
-struct Cluster {
-    redis: RedisServer,
+/// Daemons over one Redis, each with a file of its own.
+pub(crate) struct Cluster {
+    pub(crate) redis: RedisServer,
     folder: TempDir,
-    daemons: Vec<Option<Daemon>>,
+    daemons: BTreeMap<String, Daemon>,
 }
 
 impl Cluster {
-    fn start(file: &str) -> Self {
-        let (redis, folder) = (RedisServer::start(), tempfile::tempdir().unwrap());
-        std::fs::write(folder.path().join("jobs.toml"), file).unwrap();
-        let start = |name: &&str| {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_cronward"));
-            command.args(["run", "--log-format", "json", "--listen", "127.0.0.1:0", "--node", name]);
-            command.args(["--store", &redis.url()]);
-            command.current_dir(folder.path()).stdin(Stdio::null()).stdout(Stdio::null());
-            command.env_clear().env("PATH", std::env::var_os("PATH").unwrap());
-            command.stderr(File::create(folder.path().join(format!("{name}.log"))).unwrap());
-            Some(Daemon(command.spawn().unwrap()))
-        };
-        let daemons = NODES.iter().map(start).collect();
-        Self { redis, folder, daemons }
+    pub(crate) fn empty() -> Self {
+        Self { redis: RedisServer::start(), folder: tempfile::tempdir().unwrap(), daemons: BTreeMap::new() }
     }
 
-    fn log(&self, name: &str) -> String {
+    fn start(file: &str) -> Self {
+        let mut cluster = Self::empty();
+        NODES.iter().for_each(|name| cluster.join(name, file));
+        cluster
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(format!("{name}.toml"))
+    }
+
+    pub(crate) fn join(&mut self, name: &str, file: &str) {
+        std::fs::write(self.file(name), file).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cronward"));
+        command.args(["run", "--log-format", "json", "--listen", "127.0.0.1:0", "--node", name]);
+        command.args(["--store", &self.redis.url()]).arg("--config").arg(self.file(name));
+        command.current_dir(self.folder.path()).stdin(Stdio::null()).stdout(Stdio::null());
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap());
+        command.stderr(File::create(self.folder.path().join(format!("{name}.log"))).unwrap());
+        self.daemons.insert(name.to_owned(), Daemon(command.spawn().unwrap()));
+    }
+
+    /// At once, as `kill -9`.
+    pub(crate) fn kill(&mut self, name: &str) {
+        drop(self.daemons.remove(name).unwrap());
+    }
+
+    /// Those that live.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.daemons.keys().cloned().collect()
+    }
+
+    pub(crate) fn log(&self, name: &str) -> String {
         std::fs::read_to_string(self.folder.path().join(format!("{name}.log"))).unwrap_or_default()
     }
 
@@ -84,29 +108,29 @@ impl Cluster {
 
     /// Gives all nodes another file.
     fn reload(&self, file: &str) {
-        std::fs::write(self.folder.path().join("jobs.toml"), file).unwrap();
-        for daemon in self.daemons.iter().flatten() {
+        for (name, daemon) in &self.daemons {
+            std::fs::write(self.file(name), file).unwrap();
             let pid = daemon.0.id().to_string();
             assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
         }
     }
 
-    /// No node has anything left that it may tell, by its own figures.
-    fn has_told_all(&self) -> Option<()> {
-        let none_is_pending = |name: &&str| {
+    /// No node has anything left that it may tell these sinks, by its own figures.
+    pub(crate) fn has_told_all(&self, sinks: &[&str]) -> Option<()> {
+        let none_is_pending = |name: &String| {
             let figures = address(&self.log(name)).map(|address| figures(&address)).unwrap_or_default();
-            figures.contains(NONE_PENDING)
+            sinks.iter().all(|sink| figures.contains(&none_pending(sink)))
         };
-        NODES.iter().all(none_is_pending).then_some(())
+        self.daemons.keys().all(none_is_pending).then_some(())
     }
 }
 
 /// One that fires once a year, an hour ago for the last time: its slot is run as soon as a daemon is up, and none follows.
-fn job(name: &str) -> String {
+pub(crate) fn job(name: &str, sinks: &[&str]) -> String {
     let schedule = (chrono::Utc::now() - chrono::TimeDelta::hours(1)).format("0 %M %H %d %m *");
     format!(
         "[jobs.{name}]\nschedule = \"{schedule}\"\nslot = \"tick\"\ncommand = \"echo no space left; false\"\n\
-         max_attempts = 1\nnotify = [\"hook\"]\n"
+         max_attempts = 1\nnotify = {sinks:?}\n"
     )
 }
 
@@ -119,12 +143,12 @@ fn twelve_slots_that_fail_at_once_are_one_message() {
     let receiver = Receiver::start();
     let cluster = Cluster::start(&sink(&receiver.url));
     until("all nodes hear", || cluster.hears());
-    let jobs: String = (0..12).map(|number| job(&format!("j{number}"))).collect();
+    let jobs: String = (0..12).map(|number| job(&format!("j{number}"), &["hook"])).collect();
     cluster.reload(&(sink(&receiver.url) + &jobs));
     until("the message", || (!receiver.got().is_empty()).then_some(()));
     let body: Value = receiver.got()[0].clone();
     assert_eq!((body["type"].as_str(), receiver.events().len()), (Some("digest"), 12), "{body}\n{}", cluster.logs());
-    until("nobody has anything left to tell", || cluster.has_told_all());
+    until("nobody has anything left to tell", || cluster.has_told_all(&["hook"]));
     assert_eq!(receiver.got().len(), 1, "{}", cluster.logs());
 }
 
@@ -132,11 +156,10 @@ fn twelve_slots_that_fail_at_once_are_one_message() {
 fn when_the_daemon_that_sends_is_killed_another_sends_within_a_minute() {
     let receiver = Receiver::start();
     receiver.hang(true);
-    let mut cluster = Cluster::start(&(sink(&receiver.url) + &job("a")));
+    let mut cluster = Cluster::start(&(sink(&receiver.url) + &job("a", &["hook"])));
     let first = until("the first message", || receiver.got().first().cloned());
     let sender = first["data"]["node"].as_str().unwrap();
-    let number: usize = sender.trim_start_matches('n').parse().unwrap();
-    drop(cluster.daemons[number - 1].take());
+    cluster.kill(sender);
     receiver.hang(false);
     let second = until("the message of another", || receiver.got().get(1).cloned());
     assert_eq!(second["id"], first["id"]);

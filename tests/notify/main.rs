@@ -13,7 +13,12 @@
 mod cluster;
 mod command;
 mod daemons;
+mod hanging;
+#[path = "../cluster/chaos/random.rs"]
+#[allow(dead_code, reason = "not all of it is needed here")]
+mod random;
 mod receiver;
+mod storm;
 
 #[path = "../support/mod.rs"]
 mod support;
