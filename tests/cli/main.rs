@@ -52,6 +52,8 @@ mod outside;
 mod past;
 #[cfg(all(feature = "sqlite", feature = "http"))]
 mod port;
+#[cfg(all(feature = "sqlite", feature = "redis", feature = "http"))]
+mod port_secret;
 #[cfg(all(feature = "sqlite", feature = "http"))]
 mod port_tls;
 mod process;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -17,13 +17,13 @@ use crate::wait;
 const QUIET: &str = "[jobs.quiet]\nschedule = \"0 0 1 1 *\"\ncommand = [\"true\"]\nslot = \"day\"\n";
 
 /// A daemon with a port, in a folder of its own.
-struct Served {
-    place: Place,
-    daemon: Killed,
+pub(crate) struct Served {
+    pub(crate) place: Place,
+    pub(crate) daemon: Killed,
     address: SocketAddr,
 }
 
-fn log_of(place: &Place) -> String {
+pub(crate) fn log_of(place: &Place) -> String {
     std::fs::read_to_string(place.path().join("log")).unwrap_or_default()
 }
 
@@ -35,7 +35,10 @@ fn told(place: &Place, message: &str) -> Vec<Value> {
 }
 
 fn start(place: &Place, more: &[&str]) -> Killed {
-    let mut command = place.command(&[&["run", "--log-format", "json"], more].concat());
+    launch(place, place.command(&[&["run", "--log-format", "json"], more].concat()))
+}
+
+pub(crate) fn launch(place: &Place, mut command: Command) -> Killed {
     let log = File::create(place.path().join("log")).unwrap();
     Killed(command.stdout(Stdio::null()).stderr(log).spawn().unwrap())
 }
@@ -65,8 +68,11 @@ impl Served {
         Self::in_place(Place::with_jobs(&file(http)))
     }
 
-    fn in_place(place: Place) -> Self {
-        let daemon = start(&place, &[]);
+    pub(crate) fn in_place(place: Place) -> Self {
+        Self::started(start(&place, &[]), place)
+    }
+
+    pub(crate) fn started(daemon: Killed, place: Place) -> Self {
         let address = listens(&place);
         Self { place, daemon, address }.alive("/healthz")
     }
@@ -77,13 +83,13 @@ impl Served {
         self
     }
 
-    fn connect(&self) -> TcpStream {
+    pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(wait::LIMIT)).unwrap();
         stream
     }
 
-    fn ask(&self, head: &str, body: &str) -> String {
+    pub(crate) fn ask(&self, head: &str, body: &str) -> String {
         let mut stream = self.connect();
         let length = body.len();
         let more = format!("Host: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}");
@@ -95,12 +101,12 @@ impl Served {
         self.ask(&format!("GET {path} HTTP/1.1"), "")
     }
 
-    fn with(&self, path: &str, token: &str) -> String {
+    pub(crate) fn with(&self, path: &str, token: &str) -> String {
         self.ask(&format!("GET {path} HTTP/1.1\r\nAuthorization: Bearer {token}"), "")
     }
 
     /// Until the node has reached its store.
-    fn ready(self) -> Self {
+    pub(crate) fn ready(self) -> Self {
         wait::until_true("it is ready", || status(&self.get("/readyz")) == 200);
         self
     }
@@ -113,17 +119,17 @@ fn file(http: &str) -> String {
 }
 
 /// What is read until the connection ends, however it does.
-fn all_of(stream: &mut TcpStream) -> String {
+pub(crate) fn all_of(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
     String::from_utf8(bytes).unwrap()
 }
 
-fn status(answer: &str) -> u16 {
+pub(crate) fn status(answer: &str) -> u16 {
     answer.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0)
 }
 
-fn body(answer: &str) -> &str {
+pub(crate) fn body(answer: &str) -> &str {
     answer.split_once("\r\n\r\n").map_or("", |(_, body)| body)
 }
 
@@ -316,7 +322,7 @@ fn a_daemon_that_leaves_ends_its_connections_within_two_seconds() {
 }
 
 /// A place with a tokens file that no other user can read, and the operator's token.
-fn operated(jobs: &str) -> (Place, String) {
+pub(crate) fn operated(jobs: &str) -> (Place, String) {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::with_jobs(&file(&format!("read_only = false\n[http.auth]\ntokens_file = \"tokens\"\n{jobs}")));
     let minted = place.run(&["token", "new", "--role", "operator", "--name", "ana"]);
