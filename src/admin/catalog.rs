@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use crate::admin::AdminError;
+use crate::admin::{AdminError, UnknownTarget};
 use crate::config::Config;
 use crate::job::{JobName, JobSpec};
 use crate::schedule::{ScheduleError, Timetable};
@@ -146,23 +146,22 @@ impl Catalog {
 
     /// A job by its name, or the nearest name there is.
     pub(crate) fn find(&self, name: &JobName) -> Result<&KnownJob, AdminError> {
-        self.jobs.get(name).ok_or_else(|| AdminError::Unknown(self.unknown(name)))
+        self.jobs.get(name).ok_or_else(|| AdminError::Unknown(self.unknown(name.clone())))
     }
 
-    fn unknown(&self, name: &JobName) -> String {
-        let (at, listing) = match &self.asked {
-            Some(Asked { location, listing }) => (format!(" at {location}"), listing.as_str()),
-            None => (String::new(), "cronward jobs"),
-        };
+    fn unknown(&self, job: JobName) -> UnknownTarget {
+        let asked = self.asked.as_ref();
+        let location = asked.map(|asked| asked.location.clone());
         if self.is_empty() {
-            return format!("no job {name}{at}: no other is known there either; name a file of jobs with --config");
+            return UnknownTarget::OnlyJob { job, location };
         }
-        let likeness = |known: &JobName| strsim::jaro_winkler(known.as_str(), name.as_str());
+        let likeness = |known: &JobName| strsim::jaro_winkler(known.as_str(), job.as_str());
         let nearest = self.jobs.keys().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-        match nearest.filter(|known| likeness(known) > 0.7) {
-            Some(nearest) => format!("no job {name}: did you mean {nearest}?"),
-            None => format!("no job {name}{at}: `{listing}` lists those there are"),
+        if let Some(nearest) = nearest.filter(|known| likeness(known) > 0.7) {
+            return UnknownTarget::MisspeltJob { nearest: nearest.clone(), job };
         }
+        let listing = asked.map_or_else(|| "cronward jobs".to_owned(), |asked| asked.listing.clone());
+        UnknownTarget::Job { job, location, listing }
     }
 }
 

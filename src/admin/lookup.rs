@@ -4,12 +4,12 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::admin::{AdminError, AdminSession, KnownJob};
-use crate::job::JobName;
-use crate::slot::{Mark, Slot, SlotKey, SlotRecord};
+use crate::admin::{AdminError, AdminSession, KnownJob, UnknownTarget};
+use crate::job::{JobName, NameError};
+use crate::slot::{Mark, Slot, SlotKey, SlotKeyError, SlotRecord};
 
 /// The farthest that `J@-n` goes back; beyond it a key is clearer.
-const FARTHEST: usize = 1_000;
+pub(crate) const FARTHEST: usize = 1_000;
 
 /// A slot as it was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,28 +31,37 @@ enum Which {
     Key(SlotKey),
 }
 
-impl FromStr for SlotRef {
-    type Err = String;
+/// A text that names no slot.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SlotRefError {
+    /// The name of the job breaks its rule.
+    #[error(transparent)]
+    Job(#[from] NameError),
+    /// What follows the @ is no key.
+    #[error("{0}, or @-1 for the previous slot")]
+    Key(#[from] SlotKeyError),
+    /// What follows the @ is no distance.
+    #[error("{0:?} is not a slot: write @-1 for the previous slot, up to @-{FARTHEST}")]
+    Distance(String),
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for SlotRef {
+    type Err = SlotRefError;
+
+    fn from_str(text: &str) -> Result<Self, SlotRefError> {
         let (job, which) = match text.split_once('@') {
             None => (text, Which::Current),
             Some((job, which)) => (job, which_of(which)?),
         };
-        Ok(Self { job: JobName::new(job).map_err(|error| error.to_string())?, which })
+        Ok(Self { job: JobName::new(job)?, which })
     }
 }
 
-fn which_of(text: &str) -> Result<Which, String> {
-    let Some(back) = text.strip_prefix('-') else {
-        return text
-            .parse()
-            .map(Which::Key)
-            .map_err(|error: crate::slot::SlotKeyError| format!("{error}, or @-1 for the previous slot"));
-    };
+fn which_of(text: &str) -> Result<Which, SlotRefError> {
+    let Some(back) = text.strip_prefix('-') else { return Ok(Which::Key(text.parse()?)) };
     match back.parse() {
         Ok(steps @ 1..=FARTHEST) if back.bytes().all(|byte| byte.is_ascii_digit()) => Ok(Which::Back(steps)),
-        _ => Err(format!("{text:?} is not a slot: write @-1 for the previous slot, up to @-{FARTHEST}")),
+        _ => Err(SlotRefError::Distance(text.to_owned())),
     }
 }
 
@@ -79,9 +88,7 @@ pub(crate) async fn find<'a>(
 /// The record of a job's current slot.
 async fn current(session: &AdminSession, job: &KnownJob) -> Result<SlotRecord, AdminError> {
     let records = session.inspect(&job.current(session.now)).await?;
-    choose(records).ok_or_else(|| {
-        AdminError::Unknown(format!("job {} has no slot yet: its schedule has not fired yet", job.entry.name))
-    })
+    choose(records).ok_or_else(|| UnknownTarget::FirstSlot(job.entry.name.clone()).into())
 }
 
 /// Which of the records of [`KnownJob::current`] is the current slot's: the first that anything happened in, else the
@@ -110,21 +117,15 @@ fn with_key(job: &KnownJob, key: SlotKey) -> Result<Slot, AdminError> {
     if let Some(slot) = job.timetable.slot_with_key(key) {
         return Ok(slot);
     }
-    let name = &job.entry.name;
-    Err(AdminError::Unknown(match job.timetable.slot_at(key.start()) {
-        Some(slot) => format!("no slot of {name} starts at {key}: that time lies in {slot}"),
-        None => format!("no slot of {name} starts at {key}, and none contains it"),
-    }))
+    let (job, within) = (job.entry.name.clone(), job.timetable.slot_at(key.start()));
+    Err(UnknownTarget::Slot { job, key, within }.into())
 }
 
 fn back(job: &KnownJob, newest: &Slot, steps: usize) -> Result<Slot, AdminError> {
     let mut older = job.timetable.older(newest, HORIZON, steps);
     let found = older.len();
     older.pop().filter(|_| found == steps).ok_or_else(|| {
-        AdminError::Unknown(format!(
-            "{}@-{steps} is not a slot: only {found} slots come before {newest}",
-            job.entry.name
-        ))
+        UnknownTarget::OldSlot { job: job.entry.name.clone(), steps, found, newest: newest.clone() }.into()
     })
 }
 
@@ -134,7 +135,7 @@ mod tests {
 
     use crate::admin::fixture::Scene;
 
-    fn which(text: &str) -> Result<Which, String> {
+    fn which(text: &str) -> Result<Which, SlotRefError> {
         text.parse::<SlotRef>().map(|slot| slot.which)
     }
 
@@ -161,7 +162,7 @@ mod tests {
             ("billing@-1001", "@-1"),
             ("billing@2026-11-21T14Z@", "2026-11-21T14Z"),
         ] {
-            let error = which(text).unwrap_err();
+            let error = which(text).unwrap_err().to_string();
             assert!(error.contains(hint), "{text}: {error}");
         }
     }

@@ -23,5 +23,5 @@ pub(crate) mod why;
 pub(crate) mod words;
 
 pub(crate) use catalog::{Catalog, KnownJob};
-pub(crate) use error::AdminError;
+pub(crate) use error::{AdminError, PauseEndError, UnknownTarget};
 pub(crate) use session::{AdminSession, BATCH};

@@ -5,16 +5,25 @@ use chrono_tz::Tz;
 
 use crate::admin::KnownJob;
 use crate::observe::view::TickView;
+use crate::schedule::DstNote;
 
-/// The first `count` ticks of all the jobs together after an instant.
+/// How a language says what a change of the clock does to ticks.
+pub(crate) type NoteText = fn(&DstNote) -> String;
+
+/// The first `count` ticks of all the jobs together after an instant, as commands tell them.
 pub(crate) fn soonest(jobs: &[&KnownJob], from: DateTime<Utc>, count: usize) -> Vec<TickView> {
-    let mut ticks: Vec<TickView> = jobs.iter().flat_map(|job| ticks_of(job, from, count)).collect();
+    soonest_in(jobs, from, count, DstNote::to_string)
+}
+
+/// The same in a language.
+pub(crate) fn soonest_in(jobs: &[&KnownJob], from: DateTime<Utc>, count: usize, note: NoteText) -> Vec<TickView> {
+    let mut ticks: Vec<TickView> = jobs.iter().flat_map(|job| ticks_of(job, from, count, note)).collect();
     ticks.sort_by(|a, b| a.tick.cmp(&b.tick).then_with(|| a.job.cmp(&b.job)));
     ticks.truncate(count);
     ticks
 }
 
-fn ticks_of(job: &KnownJob, from: DateTime<Utc>, count: usize) -> Vec<TickView> {
+fn ticks_of(job: &KnownJob, from: DateTime<Utc>, count: usize, text: NoteText) -> Vec<TickView> {
     let zone: Tz = job.entry.timezone.parse().unwrap_or_default();
     let view = |tick: DateTime<Utc>| {
         let local = tick.with_timezone(&zone).to_rfc3339_opts(SecondsFormat::AutoSi, true);
@@ -25,7 +34,7 @@ fn ticks_of(job: &KnownJob, from: DateTime<Utc>, count: usize) -> Vec<TickView> 
     let last = views.last().map_or(from, |view| view.tick);
     for note in job.timetable.dst_notes(from, last) {
         if let Some(view) = views.iter_mut().find(|view| view.tick >= note.at) {
-            view.notes.push(note.to_string());
+            view.notes.push(text(&note));
         }
     }
     views

@@ -14,6 +14,11 @@ const STATES: [&str; 12] = [
     "orphaned",
 ];
 
+/// What `state:` takes, in a row.
+pub fn known_states(between: &str) -> String {
+    STATES.join(between)
+}
+
 /// Which rows are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter(Vec<Term>);
@@ -57,7 +62,7 @@ pub enum FilterError {
     #[error("{0:?} is nothing to filter by: write job:, owner:, tag:, node: or state:, or a word of the name")]
     Field(String),
     /// There is no such state.
-    #[error("{0:?} is no state: write one of {known}", known = STATES.join(", "))]
+    #[error("{0:?} is no state: write one of {known}", known = known_states(", "))]
     State(String),
     /// Nothing stands behind the colon.
     #[error("nothing stands behind {0}: in the filter")]

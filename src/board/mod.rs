@@ -28,7 +28,7 @@ mod window;
 
 pub use cell::{CellState, HourCell};
 pub use concern::{Concern, ConcernKind, Fault};
-pub use filter::{Filter, FilterError};
+pub use filter::{Filter, FilterError, known_states};
 pub use handle::{Board, BoardSetting};
 pub use patch::Patch;
 pub use snapshot::{BoardRow, Snapshot, StoreStanding};

@@ -92,8 +92,8 @@ impl Failure {
 impl From<AdminError> for Failure {
     fn from(error: AdminError) -> Self {
         match error {
-            AdminError::Unknown(what) => Self::Usage(what),
-            AdminError::Passed(what) => Self::Usage(format!("--until {what}")),
+            AdminError::Unknown(what) => Self::Usage(what.to_string()),
+            AdminError::PauseEnd(end) => Self::Usage(format!("--until {end}")),
             AdminError::Unusable(what) => Self::Configuration(what),
             AdminError::Store(error) => Self::Store(error),
             AdminError::Internal(what) => Self::Internal(what),

@@ -54,7 +54,7 @@ struct Page<'a> {
     job: &'a JobEntry,
     latest: &'a JobLatest,
     now: DateTime<Utc>,
-    keys: Vec<(String, &'static str)>,
+    keys: Vec<(String, store::KeptPart)>,
     store: &'a StoreArgs,
 }
 
@@ -153,8 +153,8 @@ impl Page<'_> {
         if !self.keys.is_empty() {
             page.push_str("\nkept at\n");
         }
-        for (name, what) in &self.keys {
-            let _ = writeln!(page, "  {name}  ({what})");
+        for (name, part) in &self.keys {
+            let _ = writeln!(page, "  {name}  ({})", part.as_str());
         }
     }
 }
@@ -197,7 +197,7 @@ mod tests {
     use crate::admin::fixture::{self, NOON};
 
     fn page(record: &SlotRecord) -> String {
-        let keys = vec![("cronward:default:{billing@2026-11-21T12Z}".to_owned(), "lease, wait or done marker")];
+        let keys = vec![("cronward:default:{billing@2026-11-21T12Z}".to_owned(), store::KeptPart::Mark)];
         let (job, latest, store) = (fixture::entry("billing"), JobLatest::default(), StoreArgs::default());
         Page { record, job: &job, latest: &latest, now: fixture::at(NOON), keys, store: &store }.render()
     }

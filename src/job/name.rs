@@ -30,6 +30,11 @@ impl NameError {
         let shown = name.chars().take(80).collect();
         Self { what, name: shown, rule }
     }
+
+    /// The name, cut where it is long.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
 }
 
 fn follows_rule(name: &str, longest: usize, allowed: fn(u8) -> bool) -> bool {

@@ -30,6 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use chrono_tz::Tz;
+use croner::describe::{English, Language};
 
 use super::syntax::{Compiled, SyntaxError, compile};
 use crate::schedule::pattern::Pattern;
@@ -103,7 +104,12 @@ impl Schedule {
 
     /// The expression in words, in English.
     pub fn describe(&self) -> String {
-        self.compiled.words()
+        self.describe_in(English)
+    }
+
+    /// The same in another language. Its sentence ends with a full stop, and its parts are apart by commas.
+    pub fn describe_in(&self, language: impl Language) -> String {
+        self.compiled.words(language)
     }
 
     /// The time zone in which it is read.

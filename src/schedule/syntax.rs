@@ -5,6 +5,7 @@
 //! list item, a seventh field.
 
 use chrono::{DateTime, TimeDelta};
+use croner::describe::Language;
 use croner::parser::CronParser;
 
 use super::pattern::{Pattern, Set};
@@ -38,13 +39,13 @@ pub(super) struct Compiled {
 impl Compiled {
     /// The expression in words. croner takes a step for what is written and not for what fits: it says "every 7 minutes" of
     /// `*/7`, which ticks at minute 56 and then at 0. So it is given the values, and a step only where that is regular.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn words(&self, language: impl Language) -> String {
         let [_, _, _, day, _, weekday] = self.fields();
         let Pattern { seconds, minutes, hours, months, .. } = &self.pattern;
         let (seconds, minutes, hours) = (regular(*seconds, 60), regular(*minutes, 60), regular(*hours, 24));
         let months = if months.len() == 12 { "*".to_owned() } else { list(*months) };
         let spelled = format!("{seconds} {minutes} {hours} {day} {months} {weekday}");
-        CronParser::new().parse(&spelled).map_or(spelled, |cron| cron.describe())
+        CronParser::new().parse(&spelled).map_or(spelled, |cron| cron.describe_lang(language))
     }
 
     /// Second, minute, hour, day of month, month, day of week.

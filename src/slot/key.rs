@@ -22,6 +22,13 @@ pub struct SlotKeyError {
     fix: &'static str,
 }
 
+impl SlotKeyError {
+    /// The text, cut where it is long.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
 impl SlotKey {
     /// The first that there is, `1970-01-01T00Z`.
     pub const FIRST: Self = Self(DateTime::UNIX_EPOCH);

@@ -12,6 +12,55 @@ use crate::store::{
     Advice, Capability, Finding, Migration, OpenError, Station, Store, StoreError, StoreOptions, Trial,
 };
 
+/// What a store keeps of a slot under one name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeptPart {
+    /// The lease, the wait or the done marker.
+    Mark,
+    /// The attempt counter.
+    Attempts,
+    /// Each attempt, the verdict, the audit.
+    Log,
+    /// The end of each attempt's output.
+    Outputs,
+    /// The outputs, by their prefix.
+    OutputsBelow,
+    /// The decision log.
+    Decisions,
+    /// The decision log, by its prefix.
+    DecisionsBelow,
+    /// The latest success and failures of the job.
+    Latest,
+    /// The pause of every job.
+    Pauses,
+    /// All but the outputs, which are below it.
+    AllButOutputs,
+    /// The database with its tables.
+    Tables,
+    /// The rows in them.
+    Rows,
+}
+
+impl KeptPart {
+    /// In words.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Mark => "lease, wait or done marker",
+            Self::Attempts => "attempt counter",
+            Self::Log => "each attempt, verdict, audit",
+            Self::Outputs => "the end of each attempt's output",
+            Self::OutputsBelow => "the outputs, by their prefix",
+            Self::Decisions => "the decision log",
+            Self::DecisionsBelow => "the decision log, by its prefix",
+            Self::Latest => "the job's latest success and failures",
+            Self::Pauses => "every job's pause",
+            Self::AllButOutputs => "all but the outputs, which are below it",
+            Self::Tables => "the tables slots, outputs and notes",
+            Self::Rows => "the rows",
+        }
+    }
+}
+
 /// How far a url is read.
 #[cfg(any(feature = "redis", feature = "etcd"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +112,7 @@ pub(super) trait Backend: Sync {
     }
 
     /// Where the store at this location keeps a slot, each name with what it is; for a person with the store's own client at hand.
-    fn where_kept(&self, location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)>;
+    fn where_kept(&self, location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, KeptPart)>;
 
     /// The words of the command by which that person asks whether the slot is leased or done; none where one command does not do.
     fn client_command(&self, _location: &str, _namespace: &Namespace, _slot: &Slot) -> Vec<String> {

@@ -74,6 +74,8 @@ pub use crate::resource::{
 #[doc(inline)]
 pub use crate::wake::{ChangeHint, Wake, WakeKind, WakeParseError};
 #[doc(hidden)]
+pub use backend::KeptPart;
+#[doc(hidden)]
 #[cfg(feature = "fuzzing")]
 pub use codec::fuzzing::document_texts;
 pub use contract::{Capability, Changes, LATEST_KEPT, Reach, Store, StoreClock, Wakeups};

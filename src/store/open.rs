@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::clock::{Clock, SystemClock};
 use crate::job::Namespace;
 use crate::slot::Slot;
-use crate::store::backend::{Backend, Opened};
+use crate::store::backend::{Backend, KeptPart, Opened};
 use crate::store::layer::{Layered, Timeout};
 use crate::store::memory::MemoryBackend;
 use crate::store::url::{scheme, without_secrets};
@@ -173,7 +173,7 @@ pub fn check_url(url: &str) -> Result<Option<Advice>, UrlFault> {
 
 /// Where the store at `url`, which calls itself by `location`, keeps a slot; each name with what it is. For a person with
 /// `redis-cli`, `etcdctl` or `sqlite3` at hand: nothing is read.
-pub fn where_kept(url: &str, location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)> {
+pub fn where_kept(url: &str, location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, KeptPart)> {
     row(url).map_or_else(Vec::new, |backend| backend.where_kept(location, namespace, slot))
 }
 

@@ -22,9 +22,10 @@ use crate::node::{Command, Health, TriggerRefusal, TriggerRequest};
 use crate::observe::Observer;
 use crate::observe::view::DoctorView;
 use crate::slot::{Slot, SlotRecord, SlotState};
-use crate::store::Finding;
+use crate::store::{Finding, JobEntry, JobOrigin};
 use crate::web::door::{Door, Ends};
 use crate::web::operations::{Operations, PlannedJobs};
+use crate::web::pages::is_chinese;
 use crate::web::routes::{Need, TABLE, WRITES};
 use crate::web::{Activity, Examination, Gate, Mint, Site, Sources};
 
@@ -153,6 +154,14 @@ impl Port {
     async fn form(&self, path: &str, cookie: &str, body: &str) -> Answer {
         let headers = [("content-type", FORM), ("sec-fetch-site", "same-origin"), ("cookie", cookie)];
         self.send("POST", path, &headers, body).await
+    }
+
+    /// A page in Chinese, or with `body` the answer to its form.
+    async fn chinese(&self, path: &str, cookie: &str, body: Option<&str>) -> Answer {
+        let cookie = format!("{cookie}; cronward-lang=zh");
+        let headers =
+            [("accept", "text/html"), ("cookie", &*cookie), ("content-type", FORM), ("sec-fetch-site", "same-origin")];
+        self.send(if body.is_some() { "POST" } else { "GET" }, path, &headers, body.unwrap_or_default()).await
     }
 
     /// The operator's cookie, and what its forms carry.
@@ -678,4 +687,195 @@ async fn a_slots_state_after_an_action_is_that_of_the_store() {
     port.ask(&format!("{SLOT}/mark-done"), &json!({"reason": "x"})).await;
     let record = port.current().await;
     assert_eq!(record.state(port.scene.clock.now().wall + Duration::from_secs(1), 3), SlotState::Done);
+}
+
+/// What is shown besides: where somebody paused a job from, and how an end is written.
+const WRITTEN: [&str; 4] = ["ana", "http", "from", "past"];
+
+#[tokio::test]
+async fn the_form_of_each_action_is_chinese_for_whoever_reads_chinese() {
+    let mut port = Port::new().await;
+    let (cookie, _) = port.logged_in().await;
+    let mut told = std::collections::BTreeSet::new();
+    let slot = ["reset", "unlock", "mark-done", "trigger", "retry"];
+    let job = ["trigger", "pause", "resume"];
+    for state in ["untouched", "failed", "held", "exhausted", "done", "paused", "over"] {
+        match state {
+            "failed" => port.scene.fail("billing", "b").await,
+            "held" => drop(port.scene.claim("billing", "b").await),
+            "exhausted" => {
+                port.scene.pass(2);
+                port.scene.fail("billing", "b").await;
+            }
+            "done" => {
+                port.ask(&format!("{SLOT}/mark-done"), &json!({"reason": "x"})).await;
+            }
+            "paused" => {
+                port.ask("/jobs/billing/pause", &json!({"until": "2h"})).await;
+            }
+            "over" => {
+                port.ask(&format!("{SLOT}/reset"), &json!({})).await;
+                port.scene.pass(60);
+            }
+            _ => {}
+        }
+        let slots = slot.map(|verb| format!("/jobs/billing/2026-11-21T14Z/{verb}"));
+        for path in slots.into_iter().chain(job.map(|verb| format!("/jobs/billing/{verb}"))) {
+            let page = port.chinese(&path, &cookie, None).await;
+            assert_eq!(page.status, 200, "{path} {state}: {}", page.body);
+            told.insert(is_chinese(&page.body, &WRITTEN));
+        }
+    }
+    for (part, sentence) in [
+        ("effect", "2 次尝试不再计数；节点会立即再次运行该时间槽"),
+        ("effect", "时间槽不再是已完成状态"),
+        ("effect", "节点 b 上的第 2 次尝试将失去租约，其他节点可以启动该时间槽"),
+        ("effect", "时间槽视为已完成，不再有节点运行它"),
+        ("effect", "命令将立即在节点 a 上运行"),
+        ("effect", "时间槽已结束；命令将立即在节点 a 上运行"),
+        ("effect", "恢复任务之前，不会启动该任务的任何时间槽；这将取代 ana（a, http from 10.0.0.5）设置的暂停"),
+        ("effect", "该任务的时间槽会重新启动"),
+        ("needless", "没有节点持有租约"),
+        ("undo", "如需阻止节点运行该时间槽，请执行：cronward mark-done billing@2026-11-21T14Z"),
+        ("undo", "如果节点 b 上的命令仍在运行，请将其停止：两次运行可能重叠"),
+        ("undo", "无法撤销；如需再次运行该时间槽，请执行：cronward reset billing@2026-11-21T14Z"),
+    ] {
+        assert!(told.iter().any(|said| said.contains(sentence)), "{part}: {sentence} in {told:#?}");
+    }
+}
+
+#[tokio::test]
+async fn a_job_of_a_crontab_is_reset_in_chinese_too() {
+    let mut port = Port::new().await;
+    let (cookie, _) = port.logged_in().await;
+    let entry = JobEntry { origin: JobOrigin::Crontab, enabled: false, ..crate::admin::fixture::entry("mail") };
+    port.scene.store.register(&[entry]).await.unwrap();
+    port.scene.fail("mail", "b").await;
+    for (slot, sentence) in [("14Z", "待 crontab 再次启动它时，该时间槽才会运行"), ("13Z", "不会再有任何运行")]
+    {
+        let page = port.chinese(&format!("/jobs/mail/2026-11-21T{slot}/reset"), &cookie, None).await;
+        let said = is_chinese(&page.body, &["mail", "crontab", "ana"]);
+        assert!(said.contains(sentence), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn why_an_action_is_refused_is_chinese_for_whoever_reads_chinese_and_english_for_programs() {
+    let mut port = Port::new().await;
+    let (cookie, token) = port.logged_in().await;
+    let refused = async |port: &Port, path: &str, body: &str, (status, why): (u16, &str)| {
+        let answer =
+            port.chinese(&format!("/jobs/billing{path}"), &cookie, Some(&format!("token={token}&{body}"))).await;
+        assert_eq!(answer.status, status, "{path} {body}: {}", answer.body);
+        let said = is_chinese(&answer.body, &["ana", "soon", "only_on"]);
+        assert!(said.contains(why), "{why} in {said}");
+    };
+    let slot = |verb: &str| format!("/2026-11-21T14Z/{verb}");
+    refused(&port, "/pause", "until=soon", (400, "既不是时长也不是时间")).await;
+    refused(&port, "/pause", "until=2026-11-21T14:00:00Z", (400, "已过：存储的时钟为 2026-11-21T14:10:00Z")).await;
+    refused(&port, "/2026-11-21T13Z/trigger", "reason=x", (409, "billing@2026-11-21T13Z 已结束")).await;
+    refused(&port, "/2026-11-21T15Z/trigger", "", (409, "只能运行当前和过去的时间槽")).await;
+    port.scene.fail("billing", "b").await;
+    refused(&port, &slot("reset"), "expect=failed", (409, "的状态是“重试中”，而不是“失败”")).await;
+    let as_program = [("accept-language", "zh"), ("accept", "application/json")];
+    let write = [("authorization", &*format!("Bearer {}", port.operator.token)), ("content-type", "application/json")];
+    let headers = [&as_program[..], &write, &[("x-cronward", "1")]].concat();
+    let told = port.send("POST", &format!("/api/v1{SLOT}/reset"), &headers, "{\"expect\":\"failed\"}").await;
+    assert_eq!(told.detail(), "billing@2026-11-21T14Z is retrying, not failed");
+    port.scene.claim("billing", "b").await;
+    refused(&port, &slot("unlock"), "reason=x&confirm=mail", (400, "请输入任务名称以确认")).await;
+    refused(&port, &slot("unlock"), "confirm=billing", (400, "此操作需要填写原因")).await;
+    for verb in ["mark-done", "reset", "trigger"] {
+        refused(&port, &slot(verb), "reason=x", (409, "由节点 b 以第 2 次尝试持有")).await;
+    }
+    port.scene.pass(2);
+    port.scene.fail("billing", "b").await;
+    refused(&port, &slot("trigger"), "", (409, "的尝试次数已用完：请先重置")).await;
+    port.ask(&format!("{SLOT}/mark-done"), &json!({"reason": "x"})).await;
+    refused(&port, &slot("trigger"), "", (409, "已完成：如需再次运行，请先重置")).await;
+    refused(&port, &slot("retry"), "", (409, "已完成：如需再次运行，请重置")).await;
+    port.ask(&format!("{SLOT}/reset"), &json!({})).await;
+    let node = port.node_answers(Err(TriggerRefusal::OtherNodes));
+    refused(&port, &slot("trigger"), "", (409, "任务不在该节点上运行：only_on 指定了其他标签；没有其他在线节点")).await;
+    node.await.unwrap();
+    port.ask("/jobs/billing/pause", &json!({})).await;
+    refused(&port, "/trigger", "", (409, "billing 已暂停：请先恢复任务")).await;
+    let other = port.chinese("/jobs/billing/pause", &cookie, Some("token=x")).await;
+    assert!(is_chinese(&other.body, &[]).contains("表单不属于当前登录"), "{}", other.body);
+}
+
+#[tokio::test]
+async fn a_page_that_cannot_be_shown_says_why_in_chinese_and_the_interface_in_english() {
+    let port = Port::new().await;
+    let (cookie, _) = port.logged_in().await;
+    let viewer = port.log_in(&port.viewer.token, "").await.cookie();
+    for (cookie, path, status, why) in [
+        (&cookie, "/nowhere", 404, "没有这个名称的内容"),
+        (&cookie, "/jobs/Billing", 404, "不允许使用任务名称"),
+        (&cookie, "/jobs/biling", 404, "没有任务 biling：是否指 billing？"),
+        (&cookie, "/jobs/zzz/2026-11-21T14Z", 404, "列出已有的任务"),
+        (&cookie, "/jobs/billing/noon", 404, "不是时间槽"),
+        (&cookie, "/jobs/billing/2026-11-21T14:30Z", 404, "该时间属于 billing@2026-11-21T14Z"),
+        (&cookie, "/jobs/billing/2026-11-21T14Z/forget", 404, "没有这个名称的内容"),
+        (&cookie, "/go", 400, "请使用 /go?at="),
+        (&viewer, "/jobs/billing/pause", 403, "您的角色不能执行此操作"),
+        (&cookie, "/api/v1/jobs?q=colour%3Ared", 400, "不能按"),
+        (&cookie, "/api/v1/next?count=0", 400, "count 为 1 至 1000"),
+    ] {
+        let page = port.chinese(path, cookie, None).await;
+        assert_eq!(page.status, status, "{path}: {}", page.body);
+        let names = ["Billing", "biling", "a-z", "zzz", "noon", "memory", "colour"];
+        let fields = ["count", "job", "owner", "tag", "node", "state"];
+        let said = is_chinese(&page.body, &[&names[..], &fields].concat());
+        assert!(said.contains(why), "{why} in {said}");
+        let told = port.send("GET", path, &[("cookie", cookie), ("accept-language", "zh")], "").await;
+        assert!(told.status == status && told.detail().is_ascii(), "{}", told.body);
+    }
+    let closed = Port::with(|http| http.read_only = true).await;
+    let (cookie, token) = closed.logged_in().await;
+    let refused = closed.chinese("/jobs/billing/pause", &cookie, Some(&format!("token={token}"))).await;
+    let said = is_chinese(&refused.body, &["http", "read_only", "false"]);
+    assert!(refused.status == 403 && said.contains("此端口为只读"), "{said}");
+}
+
+#[tokio::test]
+async fn what_a_change_of_the_clock_does_is_said_on_the_page_of_a_job_in_the_readers_language() {
+    let port = Port::new().await;
+    let (cookie, _) = port.logged_in().await;
+    for (job, schedule, english, chinese) in [
+        (
+            "sweep",
+            "30 2 28 3 *",
+            "2027-03-28 02:30:00 does not exist (the clock goes forward): fires at 03:00:00 instead",
+            "2027-03-28 02:30:00 不存在（时钟拨快）：改在 03:00:00 触发",
+        ),
+        (
+            "new-job",
+            "*/30 2-3 28 3 *",
+            "2027-03-28 02:00:00 does not exist (the clock goes forward): does not fire",
+            "2027-03-28 02:00:00 不存在（时钟拨快）：不会触发",
+        ),
+        (
+            "retry-me",
+            "*/30 2 31 10 *",
+            "2027-10-31 02:00:00 comes twice (the clock goes back to 02:00:00): fires twice",
+            "2027-10-31 02:00:00 会出现两次（时钟拨回 02:00:00）：触发两次",
+        ),
+    ] {
+        let entry = JobEntry {
+            schedule: schedule.to_owned(),
+            timezone: "Europe/Berlin".to_owned(),
+            ..crate::admin::fixture::entry(job)
+        };
+        port.scene.store.register(&[entry]).await.unwrap();
+        // What is known of the jobs may be a second old.
+        port.scene.pass(1);
+        let page = port.send("GET", &format!("/jobs/{job}"), &[("accept", "text/html"), ("cookie", &cookie)], "").await;
+        assert!(page.body.contains(&format!("<span class=\"warn\">{english}</span>")), "{}", page.body);
+        let page = port.chinese(&format!("/jobs/{job}"), &cookie, None).await;
+        let written =
+            ["what", "does", "team-billing", "erp", "nightly", "bin", "true", "https", "runbooks", "example", "Berlin"];
+        let said = is_chinese(&page.body, &[&written[..], &[job, "hour"]].concat());
+        assert!(said.contains(chinese), "{chinese} in {said}");
+    }
 }

@@ -12,9 +12,11 @@ use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use crate::admin::actions::Verb;
+use crate::admin::actions::{ActionTexts, ENGLISH, Verb};
+use crate::admin::lookup::SlotRefError;
 use crate::job::JobName;
 use crate::web::asking::Asking;
+use crate::web::detail::ProblemDetail;
 use crate::web::operations::{Acted, Actor, Operations};
 use crate::web::pages::{self, PageRequest, Typed};
 use crate::web::problem::Problem;
@@ -41,14 +43,11 @@ impl ActionBody {
         }
         // A list would be read as the fields in their order.
         if !body.trim_ascii_start().starts_with(b"{") {
-            return Err(Problem::bad_request("the body is not as it has to be: write an object"));
+            return Err(Problem::bad_request(ProblemDetail::NoObject));
         }
         serde_json::from_slice(body).map_err(|error| {
             // Line and column, and of what was written at most a name that is unknown.
-            Problem::bad_request(format!(
-                "the body is not as it has to be: {}",
-                crate::text::message(&error.to_string(), 200)
-            ))
+            Problem::bad_request(ProblemDetail::Body(crate::text::message(&error.to_string(), 200)))
         })
     }
 
@@ -89,7 +88,8 @@ pub(super) async fn of_slot(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let said = ActionBody::parse(&body)?;
-    let acted = act(&site, &asking, wanted_of_slot(path, &said)?, &said).await.map_err(|refusal| refusal.problem)?;
+    let wanted = wanted_of_slot(path, &said)?;
+    let acted = act(&site, &asking, wanted, &said, &ENGLISH).await.map_err(|refusal| refusal.problem)?;
     Ok(written(acted))
 }
 
@@ -103,7 +103,7 @@ pub(super) async fn of_job(
 ) -> Result<Response, Problem> {
     let said = ActionBody::parse(&body)?;
     let wanted = wanted_of_job(path, &uri, &said)?;
-    let acted = act(&site, &asking, wanted, &said).await.map_err(|refusal| refusal.problem)?;
+    let acted = act(&site, &asking, wanted, &said, &ENGLISH).await.map_err(|refusal| refusal.problem)?;
     Ok(written(acted))
 }
 
@@ -122,12 +122,12 @@ pub(super) async fn slot_form(
         && wanted.verb.needs_name()
         && confirm.trim() != slot.job.as_str()
     {
-        let look = operations(&site)?.look(&wanted).await?;
-        let refusal = ActionRefusal::after(look, Problem::bad_request("type the job's name to confirm"));
+        let look = operations(&site)?.look(&wanted, ask.actions()).await?;
+        let refusal = ActionRefusal::after(look, Problem::bad_request(ProblemDetail::NotConfirmed));
         return once_more(&ask, wanted.verb, refusal, &said);
     }
     let verb = wanted.verb;
-    match act(&site, &asking, wanted, &said).await {
+    match act(&site, &asking, wanted, &said, ask.actions()).await {
         Ok(acted) => done(&site, verb, &acted),
         Err(refusal) => once_more(&ask, verb, refusal, &said),
     }
@@ -145,7 +145,7 @@ pub(super) async fn job_form(
     csrf::check_form(&asking.bearer, &token)?;
     let wanted = wanted_of_job(path, &uri, &said)?;
     let verb = wanted.verb;
-    match act(&ask.site, &asking, wanted, &said).await {
+    match act(&ask.site, &asking, wanted, &said, ask.actions()).await {
         Ok(acted) => done(&ask.site, verb, &acted),
         Err(refusal) => once_more(&ask, verb, refusal, &said),
     }
@@ -168,7 +168,7 @@ fn wanted_of_slot(path: SlotPath, said: &ActionBody) -> Result<WantedAction, Pro
     let Path((job, slot, action)) = path.map_err(|_| Problem::not_found())?;
     let verb = Verb::named(&action).filter(|verb| !verb.is_of_job()).ok_or_else(Problem::not_found)?;
     let named = format!("{job}@{slot}").parse();
-    let target = ActionTarget::Slot(named.map_err(|error| Problem::new(StatusCode::NOT_FOUND, "not-found", error))?);
+    let target = ActionTarget::Slot(named.map_err(|error: SlotRefError| Problem::unknown(error))?);
     Ok(WantedAction { verb, target, past: said.past, until: None })
 }
 
@@ -176,29 +176,34 @@ fn wanted_of_job(path: JobPath, uri: &Uri, said: &ActionBody) -> Result<WantedAc
     let Path(job) = path.map_err(|_| Problem::not_found())?;
     let word = uri.path().rsplit('/').next().unwrap_or_default();
     let verb = Verb::named(word).ok_or_else(Problem::not_found)?;
-    let unknown = |error: String| Problem::new(StatusCode::NOT_FOUND, "not-found", error);
     let target = if verb.is_of_job() {
-        ActionTarget::Job(JobName::new(&job).map_err(|error| unknown(error.to_string()))?)
+        ActionTarget::Job(JobName::new(&job).map_err(Problem::unknown)?)
     } else {
         // Its current slot.
-        ActionTarget::Slot(job.parse().map_err(unknown)?)
+        ActionTarget::Slot(job.parse().map_err(|error: SlotRefError| Problem::unknown(error))?)
     };
     Ok(WantedAction { verb, target, past: said.past, until: said.until.clone() })
 }
 
 /// Does it, and logs what came of it.
-async fn act(site: &Site, asking: &Asking, wanted: WantedAction, said: &ActionBody) -> Result<Acted, ActionRefusal> {
+async fn act(
+    site: &Site,
+    asking: &Asking,
+    wanted: WantedAction,
+    said: &ActionBody,
+    t: &ActionTexts,
+) -> Result<Acted, ActionRefusal> {
     let operations = operations(site).map_err(ActionRefusal::unseen)?;
     let (peer, user, verb) = (asking.peer.0, &*asking.bearer.name, wanted.verb.as_str());
     let at = site.sources.clock.now().wall;
     let actor = Actor { name: user, peer, reason: &said.reason, at };
-    let acted = operations.act(&wanted, said.expect.as_deref(), actor).await;
+    let acted = operations.act(&wanted, said.expect.as_deref(), actor, t).await;
     match &acted {
         Ok(Acted { job, slot, changed, .. }) => {
             let target = slot.as_ref().map_or_else(|| job.to_string(), ToString::to_string);
             tracing::info!(%peer, user, verb, target, changed, "an operator asked for it over HTTP");
         }
-        Err(refusal) => tracing::warn!(%peer, user, verb, why = refusal.problem.detail(), "an action was refused"),
+        Err(refusal) => tracing::warn!(%peer, user, verb, why = %refusal.problem.detail(), "an action was refused"),
     }
     acted
 }

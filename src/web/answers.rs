@@ -13,6 +13,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::clock::{Clock, Mono};
+use crate::web::detail::ProblemDetail;
 use crate::web::problem::Problem;
 
 /// How old an answer may be.
@@ -72,7 +73,7 @@ impl Answers {
 
 /// The JSON of something.
 pub(super) fn written(view: &impl Serialize) -> CachedAnswer {
-    let broken = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the answer could not be written");
+    let broken = |_| Problem::internal(ProblemDetail::AnswerUnwritten);
     serde_json::to_vec(view).map(Bytes::from).map_err(broken)
 }
 
@@ -116,7 +117,7 @@ mod tests {
             let read = async {
                 tokio::task::yield_now().await;
                 let count = asked.fetch_add(1, Ordering::Relaxed);
-                if count == 1 { Err(Problem::store_away()) } else { Ok(Bytes::from_static(b"0")) }
+                if count == 1 { Err(Problem::store_away(false)) } else { Ok(Bytes::from_static(b"0")) }
             };
             answers.get(what.to_owned(), read)
         };

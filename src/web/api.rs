@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
+use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,7 @@ use crate::board::{Concern, Filter, Snapshot, StoreStanding};
 use crate::job::JobName;
 use crate::observe::view::JobView;
 use crate::web::answers::{tagged, written};
+use crate::web::detail::ProblemDetail;
 use crate::web::openapi;
 use crate::web::problem::Problem;
 use crate::web::site::Site;
@@ -44,7 +45,7 @@ pub(super) struct StoreView<'a> {
 
 /// What a query says, or what is wrong with it.
 pub(super) fn queried<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, Problem> {
-    query.map(|Query(query)| query).map_err(|error| Problem::bad_request(error.body_text()))
+    query.map(|Query(query)| query).map_err(|error| Problem::bad_request(ProblemDetail::Query(error.body_text())))
 }
 
 /// What a path says; a name that none may have is the name of nothing.
@@ -54,13 +55,13 @@ pub(super) fn named<T>(path: Result<Path<T>, PathRejection>) -> Result<T, Proble
 
 /// A job's name, from an address.
 pub(super) fn job_name(text: &str) -> Result<JobName, Problem> {
-    JobName::new(text).map_err(|error| Problem::new(StatusCode::NOT_FOUND, "not-found", error.to_string()))
+    JobName::new(text).map_err(Problem::unknown)
 }
 
 /// What is known, unless the store is away: who wants to see what was known then opens the page.
 async fn known(site: &Site) -> Result<Arc<Snapshot>, Problem> {
     let shown = site.sources.board.read(0).await;
-    if shown.is_read() && shown.store.away_since.is_none() { Ok(shown) } else { Err(Problem::store_away()) }
+    if shown.is_read() && shown.store.away_since.is_none() { Ok(shown) } else { Err(Problem::store_away(false)) }
 }
 
 pub(super) async fn jobs(
@@ -70,10 +71,10 @@ pub(super) async fn jobs(
 ) -> Result<Response, Problem> {
     let query = queried(query)?;
     let filter = Filter::parse(query.q.as_deref().unwrap_or_default());
-    let filter = filter.map_err(|error| Problem::bad_request(format!("q: {error}")))?;
+    let filter = filter.map_err(|error| Problem::bad_request(ProblemDetail::Filter(error)))?;
     let (page, size) = (query.page.unwrap_or(1), query.per_page.unwrap_or(PAGE));
     if page == 0 || size == 0 || size > PAGE {
-        return Err(Problem::bad_request("page begins with 1, and per_page is 1 to 500"));
+        return Err(Problem::bad_request(ProblemDetail::PageRange));
     }
     let shown = known(&site).await?;
     let wanted: Vec<&JobView> = shown.rows.iter().filter(|row| filter.wants(row)).map(|row| &row.view).collect();
@@ -95,7 +96,7 @@ pub(super) async fn job(
 ) -> Result<Response, Problem> {
     let name = job_name(&named(path)?)?;
     let shown = known(&site).await?;
-    let missing = || Problem::new(StatusCode::NOT_FOUND, "not-found", format!("no job {name} is known"));
+    let missing = || Problem::unknown(ProblemDetail::NoJob(name.clone()));
     let row = shown.row(name.as_str()).ok_or_else(missing)?;
     Ok(tagged(written(&row.view)?, &headers, None))
 }

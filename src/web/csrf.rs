@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, StatusCode};
 use subtle::ConstantTimeEq;
 use url::Url;
 
+use crate::web::detail::ProblemDetail;
 use crate::web::gate::single;
 use crate::web::problem::Problem;
 use crate::web::tokens::{Bearer, Way};
@@ -31,13 +32,13 @@ pub(super) fn check(
     if path.starts_with("/api/") {
         as_a_program(headers)?;
     } else if content_type(headers) != Some("application/x-www-form-urlencoded") {
-        return Err(unsupported("send a form: Content-Type: application/x-www-form-urlencoded"));
+        return Err(unsupported(ProblemDetail::NoForm));
     }
     match origin(headers, public_url) {
         CameFrom::Here => Ok(()),
         CameFrom::Unknown if bearer.is_some_and(|bearer| bearer.way == Way::Token) => Ok(()),
-        CameFrom::Unknown => Err(Problem::forbidden("the browser does not say which page this comes from")),
-        CameFrom::Elsewhere => Err(Problem::forbidden("this comes from a page of another site")),
+        CameFrom::Unknown => Err(Problem::forbidden(ProblemDetail::UnknownOrigin)),
+        CameFrom::Elsewhere => Err(Problem::forbidden(ProblemDetail::OtherOrigin)),
     }
 }
 
@@ -45,7 +46,7 @@ pub(super) fn check(
 pub(super) fn check_form(bearer: &Bearer, sent: &str) -> Result<(), Problem> {
     match bearer.form_token() {
         Some(own) if !bool::from(own.as_bytes().ct_eq(sent.as_bytes())) => {
-            Err(Problem::forbidden("the form is not of this login: open it again"))
+            Err(Problem::forbidden(ProblemDetail::OtherLogin))
         }
         Some(_) | None => Ok(()),
     }
@@ -53,16 +54,16 @@ pub(super) fn check_form(bearer: &Bearer, sent: &str) -> Result<(), Problem> {
 
 fn as_a_program(headers: &HeaderMap) -> Result<(), Problem> {
     if content_type(headers) != Some("application/json") {
-        return Err(unsupported("send JSON: Content-Type: application/json"));
+        return Err(unsupported(ProblemDetail::NoJson));
     }
     let (name, value) = OWN_HEADER;
     if single(headers, name) != Some(value) {
-        return Err(Problem::forbidden("send the header X-Cronward: 1, which no page of another site can send"));
+        return Err(Problem::forbidden(ProblemDetail::NoOwnHeader));
     }
     Ok(())
 }
 
-fn unsupported(detail: &str) -> Problem {
+fn unsupported(detail: ProblemDetail) -> Problem {
     Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", detail)
 }
 

@@ -13,6 +13,7 @@ use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 
 use crate::web::asking::Peer;
+use crate::web::detail::ProblemDetail;
 use crate::web::gzip;
 use crate::web::headers::secure;
 use crate::web::pages::PageRequest;
@@ -60,7 +61,7 @@ impl Door {
             wants_page(request.headers()).then(|| PageRequest::of(&self.site, &uri, request.headers(), None));
         let small = gzip::is_read(request.headers());
         let answered = tokio::time::timeout(LONGEST, self.pass(ends, request)).await;
-        let late = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timeout", "it took longer than 10 s");
+        let late = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timeout", ProblemDetail::Late);
         let mut response = match answered {
             Ok(Ok(response)) => response,
             Ok(Err(problem)) => problem.into_response(),
@@ -82,10 +83,10 @@ impl Door {
         let (mut head, body) = request.into_parts();
         let length = head.uri.path_and_query().map_or(0, |path| path.as_str().len());
         if length > LONGEST_URL {
-            return Err(Problem::new(StatusCode::URI_TOO_LONG, "too-long", "an address has 2048 bytes at the most"));
+            return Err(Problem::new(StatusCode::URI_TOO_LONG, "too-long", ProblemDetail::LongAddress));
         }
         if !self.site.hosts.knows(&head.uri, &head.headers, ends.local) {
-            let detail = "this machine is not known by that name; [http] public_url adds one";
+            let detail = ProblemDetail::UnknownHost;
             return Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, "unknown-host", detail));
         }
         head.uri = below(&self.site.http.base_path, &head.uri).ok_or_else(Problem::not_found)?;
@@ -117,7 +118,7 @@ where
     B: HttpBody<Data = Bytes> + Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let too_large = || Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", "a body has 16 KiB at the most");
+    let too_large = || Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", ProblemDetail::LargeBody);
     // What is announced need not be read to be refused.
     if body.size_hint().lower() > LARGEST_BODY as u64 {
         return Err(too_large());
@@ -125,6 +126,6 @@ where
     match Limited::new(body, LARGEST_BODY).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
-        Err(_) => Err(Problem::new(StatusCode::BAD_REQUEST, "bad-request", "the body broke off")),
+        Err(_) => Err(Problem::bad_request(ProblemDetail::BrokenBody)),
     }
 }

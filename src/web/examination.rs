@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use tokio::sync::Mutex;
 
 use crate::observe::view::DoctorView;
+use crate::web::detail::ProblemDetail;
 use crate::web::problem::Problem;
 
 /// Tries the store. It writes trial records and removes them.
@@ -34,11 +35,11 @@ impl Examiner {
     /// What is found now.
     pub(super) async fn examine(&self) -> Result<DoctorView, Problem> {
         let Ok(_turn) = self.turn.try_lock() else {
-            return Err(Problem::conflict("the store is being examined for somebody else: try again in some seconds"));
+            return Err(Problem::conflict(ProblemDetail::Examining));
         };
         self.examination.examine().await.map_err(|error| {
             tracing::warn!(error, "the store was not examined");
-            Problem::new(axum::http::StatusCode::INTERNAL_SERVER_ERROR, "internal", error)
+            Problem::internal(ProblemDetail::Internal(error))
         })
     }
 }

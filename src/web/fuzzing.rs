@@ -23,7 +23,7 @@ pub fn http_words(bytes: &[u8]) -> bool {
     // Each byte that is no UTF-8 becomes three.
     assert!(fields.iter().all(|field| field.len() <= bytes.len() * 3), "a field is larger than its form");
     if let Err(problem) = ActionBody::parse(bytes) {
-        let told = problem.detail();
+        let told = problem.detail().to_string();
         assert!(!told.chars().any(crate::text::is_harmful) && told.len() <= TOLD, "{told:?}");
     }
     tokens(&text)

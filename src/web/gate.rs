@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, StatusCode};
 
 use crate::clock::Now;
 use crate::config::{HttpConfig, ProxyConfig, Role, RoleSource};
+use crate::web::detail::ProblemDetail;
 use crate::web::problem::Problem;
 use crate::web::throttle::{Throttle, WINDOW};
 use crate::web::tokens::{Bearer, Tokens, Way};
@@ -102,9 +103,7 @@ impl Gate {
     pub(super) fn log_in(&self, peer: IpAddr, token: &str, now: Now) -> Result<String, Problem> {
         let tokens = self.tokens().ok_or_else(Problem::not_found)?;
         if tokens.is_open() {
-            let detail =
-                "every user of the machine can read the tokens file, and could sign a login: chmod o-r the file";
-            return Err(Problem::forbidden(detail));
+            return Err(Problem::forbidden(ProblemDetail::OpenTokens));
         }
         let Some((value, ends)) = tokens.log_in(token.trim(), now.wall) else { return Err(self.wrong(peer, now)) };
         let seconds = (ends - now.wall).num_seconds().max(0);
@@ -141,7 +140,7 @@ impl Gate {
             tracing::warn!(%peer, "a token was refused");
             return Problem::unauthorized();
         }
-        let detail = "too many wrong tokens came from this address";
+        let detail = ProblemDetail::WrongTokens;
         Problem::new(StatusCode::TOO_MANY_REQUESTS, "too-many-requests", detail).retry_after(WINDOW.as_secs())
     }
 }
@@ -185,7 +184,7 @@ fn told(proxy: &ProxyConfig, headers: &HeaderMap) -> Result<Bearer, Problem> {
             groups.filter_map(|group| roles.get(group).copied()).max()
         }
     };
-    let role = role.ok_or_else(|| Problem::forbidden("the proxy tells no role of yours"))?;
+    let role = role.ok_or_else(|| Problem::forbidden(ProblemDetail::NoRole))?;
     Ok(Bearer { name: name.to_owned(), role, way: Way::Proxy })
 }
 

@@ -8,6 +8,7 @@
 //!   changes. None of them asks the store.
 //! - `slots` asks the store for what the board does not keep, through `reads`, a few at once; what was answered is kept for a second
 //!   (`answers`). `openapi` describes the interface.
+//! - `detail` is why a request was not answered as it wished, `problem` what such an answer looks like.
 //! - `actions` takes what changes something, `operations` judges and does it, `refusal` says why not; `csrf` keeps pages of other sites
 //!   from asking for it. `login` gives a cookie for a token, `session` is what that cookie is.
 //! - Nothing here knows the command line.
@@ -23,6 +24,7 @@ mod api;
 mod asking;
 mod csrf;
 mod described;
+mod detail;
 mod door;
 mod examination;
 mod exposition;

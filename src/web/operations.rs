@@ -12,7 +12,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::admin::actions::{self, Proposal, RunPlace, Verb};
+use crate::admin::actions::{self, ActionTexts, Proposal, RunPlace, Verb};
 use crate::admin::command_line::CommandLine;
 use crate::admin::lookup::{self, SlotRef};
 use crate::admin::{AdminSession, KnownJob};
@@ -22,6 +22,7 @@ use crate::node::{Command, TriggerRefusal, TriggerRequest};
 use crate::observe::Observer;
 use crate::slot::{Audit, Slot, SlotRecord};
 use crate::store::{Intervention, Store};
+use crate::web::detail::ProblemDetail;
 use crate::web::problem::Problem;
 use crate::web::prospect::{ActionTarget, Doer, Prospect, WantedAction};
 use crate::web::refusal::{self, ActionRefusal};
@@ -88,14 +89,13 @@ pub(super) struct Acted {
 
 impl Operations {
     /// What would be done, for whoever is asked whether to go on.
-    #[allow(dead_code, reason = "the form of a page shows it")]
-    pub(super) async fn look(&self, wanted: &WantedAction) -> Result<Prospect, Problem> {
-        let (session, look) = self.seen(wanted).await?;
+    pub(super) async fn look(&self, wanted: &WantedAction, t: &ActionTexts) -> Result<Prospect, Problem> {
+        let (session, look) = self.seen(wanted, t).await?;
         drop(session);
         Ok(look)
     }
 
-    async fn seen(&self, wanted: &WantedAction) -> Result<(AdminSession, Prospect), Problem> {
+    async fn seen(&self, wanted: &WantedAction, t: &ActionTexts) -> Result<(AdminSession, Prospect), Problem> {
         let name = match &wanted.target {
             ActionTarget::Slot(slot) => &slot.job,
             ActionTarget::Job(job) => job,
@@ -106,8 +106,8 @@ impl Operations {
             session.catalog.declare(&spec).map_err(refusal::of_admin)?;
         }
         let look = match &wanted.target {
-            ActionTarget::Slot(slot) => self.look_at_slot(&session, wanted, slot).await?,
-            ActionTarget::Job(job) => self.look_at_job(&session, wanted, job).await?,
+            ActionTarget::Slot(slot) => self.look_at_slot(&session, wanted, slot, t).await?,
+            ActionTarget::Job(job) => self.look_at_job(&session, wanted, job, t).await?,
         };
         Ok((session, look))
     }
@@ -117,15 +117,15 @@ impl Operations {
         session: &AdminSession,
         wanted: &WantedAction,
         job: &JobName,
+        t: &ActionTexts,
     ) -> Result<Prospect, Problem> {
         let line = self.line.clone();
         let proposal = match wanted.verb {
             Verb::Pause => {
                 let until = wanted.until.as_deref().map(|until| actions::until(until, session.now)).transpose();
-                let until = until.map_err(|error| Problem::bad_request(format!("until: {error}")))?;
-                actions::pause(session, job, until, line).await
+                actions::pause(session, job, until.map_err(Problem::bad_request)?, line, t).await
             }
-            Verb::Resume => actions::resume(session, job, line).await,
+            Verb::Resume => actions::resume(session, job, line, t).await,
             _ => return Err(Problem::not_found()),
         };
         let (proposal, job) = (proposal.map_err(refusal::of_admin)?, job.clone());
@@ -138,19 +138,20 @@ impl Operations {
         session: &AdminSession,
         wanted: &WantedAction,
         slot: &SlotRef,
+        t: &ActionTexts,
     ) -> Result<Prospect, Problem> {
         let (job, record) = lookup::find(session, slot).await.map_err(refusal::of_admin)?;
         let (line, now, is_over) = (self.line.clone(), session.now, record.slot.end() <= session.now);
         let (proposal, doer) = match wanted.verb {
-            Verb::Reset => (actions::reset(job, &record, now, line), Doer::Store),
-            Verb::Retry if !is_over => (actions::reset(job, &record, now, line), Doer::Store),
-            Verb::Unlock => (actions::unlock(&record, line), Doer::Store),
-            Verb::MarkDone => (actions::mark_done(job, &record, line), Doer::Store),
+            Verb::Reset => (actions::reset(job, &record, now, line, t), Doer::Store),
+            Verb::Retry if !is_over => (actions::reset(job, &record, now, line, t), Doer::Store),
+            Verb::Unlock => (actions::unlock(&record, line, t), Doer::Store),
+            Verb::MarkDone => (actions::mark_done(job, &record, line, t), Doer::Store),
             Verb::Trigger => {
                 let doer = Doer::Node { past: wanted.past, resets: None };
-                (actions::trigger(&record.slot, now, RunPlace::On(&self.node), line), doer)
+                (actions::trigger(&record.slot, now, RunPlace::On(&self.node), line, t), doer)
             }
-            Verb::Retry => self.run_again(job, &record, now),
+            Verb::Retry => self.run_again(job, &record, now, t),
             Verb::Pause | Verb::Resume => return Err(Problem::not_found()),
         };
         let runs_past = is_over && matches!(doer, Doer::Node { .. });
@@ -160,12 +161,12 @@ impl Operations {
     }
 
     /// A slot that has ended is opened first where its attempts are used up.
-    fn run_again(&self, job: &KnownJob, record: &SlotRecord, now: DateTime<Utc>) -> (Proposal, Doer) {
-        let mut proposal = actions::trigger(&record.slot, now, RunPlace::On(&self.node), self.line.clone());
+    fn run_again(&self, job: &KnownJob, record: &SlotRecord, now: DateTime<Utc>, t: &ActionTexts) -> (Proposal, Doer) {
+        let mut proposal = actions::trigger(&record.slot, now, RunPlace::On(&self.node), self.line.clone(), t);
         let exhausted = record.used() >= job.entry.max_attempts;
-        let resets = exhausted.then(|| actions::reset(job, record, now, self.line.clone()));
+        let resets = exhausted.then(|| actions::reset(job, record, now, self.line.clone(), t));
         if let Some(reset) = &resets {
-            proposal.change.effect = format!("the attempts no longer count; {}", proposal.change.effect);
+            proposal.change.effect = (t.trigger.after_reset)(&proposal.change.effect);
             proposal.command = format!("{} && {}", reset.command, proposal.command);
         }
         (proposal, Doer::Node { past: true, resets: resets.map(Box::new) })
@@ -177,8 +178,9 @@ impl Operations {
         wanted: &WantedAction,
         expect: Option<&str>,
         actor: Actor<'_>,
+        t: &ActionTexts,
     ) -> Result<Acted, ActionRefusal> {
-        let (session, look) = self.seen(wanted).await.map_err(ActionRefusal::unseen)?;
+        let (session, look) = self.seen(wanted, t).await.map_err(ActionRefusal::unseen)?;
         let objection = match expect.filter(|expect| !expect.is_empty()) {
             Some(expect) if look.state() != Some(expect) => Some(refusal::not_as_expected(&look, expect)),
             Some(_) | None if look.needs_reason && actor.reason.trim().is_empty() => Some(refusal::no_reason()),
@@ -229,7 +231,9 @@ impl Operations {
         match answer.map_err(|error| refusal::of_store(&error))? {
             Intervention::Applied => Ok(true),
             Intervention::Unchanged => Ok(false),
-            Intervention::Held { by, remaining } => Err(Problem::conflict(proposal.change.held(&by, remaining))),
+            Intervention::Held { by, remaining } => {
+                Err(Problem::conflict(ProblemDetail::Held(proposal.change.held(&by, remaining))))
+            }
         }
     }
 
@@ -239,28 +243,24 @@ impl Operations {
         let (reply, answer) = oneshot::channel();
         // Its loop may have ended.
         let _ = self.commands.send(Command::Trigger(request, reply)).await;
-        let refused = match answer.await {
+        let why = match answer.await {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(refused)) => refused,
             Err(_) => TriggerRefusal::Leaving,
         };
-        let others = if refused.is_of_this_node() { self.others(session, &job).await } else { String::new() };
-        Err(Problem::conflict(format!("{}: {refused}{others}", self.node)))
+        let others = if why.is_of_this_node() { self.others(session, &job).await } else { None };
+        Err(Problem::conflict(ProblemDetail::NodeRefuses { node: self.node.clone(), why, others }))
     }
 
-    /// Which nodes could run the job instead.
-    async fn others(&self, session: &AdminSession, job: &JobName) -> String {
-        let Ok((now, nodes)) = session.store.nodes().await else { return String::new() };
+    /// Which nodes could run the job instead; none where the store does not say.
+    async fn others(&self, session: &AdminSession, job: &JobName) -> Option<Vec<NodeName>> {
+        let (now, nodes) = session.store.nodes().await.ok()?;
         let wanted = self.jobs.find(job).map(|spec| spec.only_on.clone()).unwrap_or_default();
         let fits =
             |labels: &BTreeMap<String, String>| wanted.iter().all(|(label, value)| labels.get(label) == Some(value));
         let able = nodes.iter().filter(|node| node.is_alive(now) && node.plans(job) && !node.report.draining);
         let able = able.filter(|node| node.report.name != self.node && fits(&node.report.labels));
-        let names: Vec<String> = able.take(5).map(|node| node.report.name.to_string()).collect();
-        if names.is_empty() {
-            return "; no other node that is alive can run the job".to_owned();
-        }
-        format!("; these nodes can run the job, ask one of them: {}", names.join(", "))
+        Some(able.take(5).map(|node| node.report.name.clone()).collect())
     }
 
     fn audit(&self, verb: &str, actor: Actor<'_>) -> Audit {

@@ -7,6 +7,8 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
+use crate::web::detail::ProblemDetail;
+
 /// When the store may be there again, in seconds: a node looks each ten.
 const STORE_LATER: u64 = 10;
 
@@ -15,14 +17,14 @@ const STORE_LATER: u64 = 10;
 pub(super) struct Problem {
     status: StatusCode,
     word: &'static str,
-    detail: String,
+    detail: ProblemDetail,
     retry_after: Option<u64>,
     /// What else it has for programs.
     member: Option<(&'static str, Value)>,
 }
 
 impl Problem {
-    pub(super) fn new(status: StatusCode, word: &'static str, detail: impl Into<String>) -> Self {
+    pub(super) fn new(status: StatusCode, word: &'static str, detail: impl Into<ProblemDetail>) -> Self {
         Self { status, word, detail: detail.into(), retry_after: None, member: None }
     }
 
@@ -51,42 +53,53 @@ impl Problem {
         self.status == StatusCode::BAD_REQUEST
     }
 
-    /// What is wrong, in words.
-    pub(super) fn detail(&self) -> &str {
+    /// What is wrong.
+    pub(super) const fn detail(&self) -> &ProblemDetail {
         &self.detail
     }
 
     /// Something in the request is not as it has to be.
-    pub(super) fn bad_request(detail: impl Into<String>) -> Self {
+    pub(super) fn bad_request(detail: impl Into<ProblemDetail>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "bad-request", detail)
     }
 
     /// Things are not as the request takes them to be.
-    pub(super) fn conflict(detail: impl Into<String>) -> Self {
+    pub(super) fn conflict(detail: ProblemDetail) -> Self {
         Self::new(StatusCode::CONFLICT, "conflict", detail)
     }
 
-    pub(super) fn not_found() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not-found", "there is nothing of this name")
+    /// There is no such thing.
+    pub(super) fn unknown(detail: impl Into<ProblemDetail>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not-found", detail)
     }
 
-    pub(super) fn store_away() -> Self {
-        let detail = "the store does not answer; the node goes on asking it";
+    pub(super) fn not_found() -> Self {
+        Self::unknown(ProblemDetail::NotFound)
+    }
+
+    /// `maybe`: an action may have been done.
+    pub(super) fn store_away(maybe: bool) -> Self {
+        let detail = ProblemDetail::StoreAway { maybe };
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "store-away", detail).retry_after(STORE_LATER)
     }
 
-    pub(super) fn unauthorized() -> Self {
-        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "send a token: Authorization: Bearer …")
+    /// Nobody can mend it from outside.
+    pub(super) fn internal(detail: ProblemDetail) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
     }
 
-    pub(super) fn forbidden(detail: &str) -> Self {
+    pub(super) fn unauthorized() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", ProblemDetail::NoToken)
+    }
+
+    pub(super) fn forbidden(detail: ProblemDetail) -> Self {
         Self::new(StatusCode::FORBIDDEN, "forbidden", detail)
     }
 
     fn json(&self) -> String {
         let title = self.status.canonical_reason().unwrap_or("Error");
-        let mut told =
-            json!({ "type": self.word, "title": title, "status": self.status.as_u16(), "detail": self.detail });
+        let detail = self.detail.to_string();
+        let mut told = json!({ "type": self.word, "title": title, "status": self.status.as_u16(), "detail": detail });
         if let (Some((name, value)), Some(members)) = (&self.member, told.as_object_mut()) {
             members.insert((*name).to_owned(), value.clone());
         }
@@ -116,7 +129,10 @@ pub(super) fn wants_page(headers: &HeaderMap) -> bool {
 }
 
 /// The answer with its problem written out, if it is one: as the page that `page` makes of its status and its detail, else as JSON.
-pub(super) fn written(mut response: Response, page: impl FnOnce(StatusCode, &str) -> Option<String>) -> Response {
+pub(super) fn written(
+    mut response: Response,
+    page: impl FnOnce(StatusCode, &ProblemDetail) -> Option<String>,
+) -> Response {
     let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };
     let (kind, text) = match page(problem.status, &problem.detail) {
         Some(page) => ("text/html; charset=utf-8", page),

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::StatusCode;
 use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 
 use crate::admin::{AdminError, AdminSession};
 use crate::board::Board;
 use crate::clock::{Clock, Mono};
 use crate::store::Store;
+use crate::web::detail::ProblemDetail;
 use crate::web::problem::Problem;
 
 /// Such looks at once; the next one waits, and a request waits for ten seconds at the most.
@@ -57,15 +57,13 @@ impl Reads {
 impl From<AdminError> for Problem {
     fn from(error: AdminError) -> Self {
         match error {
-            AdminError::Unknown(what) => Self::new(StatusCode::NOT_FOUND, "not-found", what),
+            AdminError::Unknown(what) => Self::unknown(what),
             AdminError::Store(error) => {
                 tracing::debug!(%error, "the store was not read for a request");
-                Self::store_away()
+                Self::store_away(false)
             }
-            AdminError::Passed(what) => Self::conflict(what),
-            AdminError::Unusable(what) | AdminError::Internal(what) => {
-                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", what)
-            }
+            AdminError::PauseEnd(end) => Self::bad_request(end),
+            AdminError::Unusable(what) | AdminError::Internal(what) => Self::internal(ProblemDetail::Internal(what)),
         }
     }
 }

@@ -13,6 +13,7 @@ use axum::routing::{MethodRouter, get, post};
 
 use crate::config::Role;
 use crate::web::asking::{Asking, Peer};
+use crate::web::detail::ProblemDetail;
 use crate::web::problem::{Problem, wants_page};
 use crate::web::site::Site;
 use crate::web::tokens::{Bearer, Way};
@@ -109,7 +110,7 @@ pub(super) fn router(site: &Arc<Site>) -> Router {
 /// Routes behind the table: each is looked up there before its handler is asked.
 pub(super) fn guarded(routes: Router<Arc<Site>>, site: &Arc<Site>) -> Router {
     let no_method =
-        || async { Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", "this cannot be done with it") };
+        || async { Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", ProblemDetail::WrongMethod) };
     routes
         .method_not_allowed_fallback(no_method)
         .route_layer(from_fn_with_state(Arc::clone(site), admit))
@@ -121,7 +122,7 @@ pub(super) fn guarded(routes: Router<Arc<Site>>, site: &Arc<Site>) -> Router {
 async fn admit(State(site): State<Arc<Site>>, matched: MatchedPath, mut request: Request, next: Next) -> Response {
     let found = of(request.method(), matched.as_str());
     let permitted = match found {
-        None => Err(Problem::forbidden("nobody may ask for this")),
+        None => Err(Problem::forbidden(ProblemDetail::ForNobody)),
         Some((route, writes)) => permit(&site, route, writes, &request),
     };
     let mut response = match permitted {
@@ -172,7 +173,7 @@ fn permit(site: &Site, route: &Route, writes: bool, request: &Request) -> Result
     if writes {
         meant(site, route, request, bearer.as_ref()).inspect_err(|problem| {
             let user = bearer.as_ref().map_or("", |bearer| bearer.name.as_str());
-            tracing::warn!(%peer, user, route = route.path, why = problem.detail(), "a write was refused");
+            tracing::warn!(%peer, user, route = route.path, why = %problem.detail(), "a write was refused");
         })?;
     }
     Ok(bearer)
@@ -186,16 +187,15 @@ fn with_role(site: &Site, route: &Route, role: Role, request: &Request, peer: Ip
     let (user, needed) = (&*bearer.name, role.as_str());
     tracing::warn!(%peer, user, needed, route = route.path, "a request was refused");
     Err(Problem::forbidden(match bearer.way {
-        Way::Anybody => "actions need a token: name who may ask in [http.auth] tokens_file",
-        Way::Token | Way::Proxy | Way::Login { .. } => "your role may not do this",
+        Way::Anybody => ProblemDetail::TokenForActions,
+        Way::Token | Way::Proxy | Way::Login { .. } => ProblemDetail::SmallRole,
     }))
 }
 
 /// Whether a write may be done here, and was meant.
 fn meant(site: &Site, route: &Route, request: &Request, bearer: Option<&Bearer>) -> Result<(), Problem> {
     if site.http.read_only && route.need != Need::Nothing {
-        let detail = "this port is read-only: [http] read_only = false allows actions";
-        return Err(Problem::new(StatusCode::FORBIDDEN, "read-only", detail));
+        return Err(Problem::new(StatusCode::FORBIDDEN, "read-only", ProblemDetail::ReadOnly));
     }
     csrf::check(request.uri().path(), request.headers(), site.http.public_url.as_deref(), bearer)
 }

@@ -7,14 +7,14 @@ use std::time::Duration;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 
 use crate::admin::attempts::{self, Listed};
 use crate::admin::command_line::CommandLine;
-use crate::admin::lookup::{self, SlotRef};
+use crate::admin::lookup::{self, SlotRef, SlotRefError};
 use crate::admin::{AdminError, AdminSession, KnownJob, ticks, why};
 use crate::clock::earlier;
 use crate::observe::view::{LatestView, LockView, SlotView};
@@ -22,6 +22,7 @@ use crate::slot::{Slot, SlotKey, SlotState};
 use crate::store::StoreError;
 use crate::web::answers::{tagged, written};
 use crate::web::api::{job_name, named, queried};
+use crate::web::detail::ProblemDetail;
 use crate::web::problem::Problem;
 use crate::web::site::Site;
 
@@ -69,7 +70,7 @@ type SlotPath = Result<Path<(String, String)>, PathRejection>;
 fn slot_ref(path: SlotPath) -> Result<SlotRef, Problem> {
     let (job, slot) = named(path)?;
     let text = format!("{job}@{slot}");
-    text.parse().map_err(|error: String| Problem::new(StatusCode::NOT_FOUND, "not-found", error))
+    text.parse().map_err(|error: SlotRefError| Problem::unknown(error))
 }
 
 fn store_error(error: StoreError) -> Problem {
@@ -87,7 +88,7 @@ pub(super) async fn of_job(
     let (name, query) = (job_name(&named(path)?)?, queried(query)?);
     let limit = query.limit.unwrap_or(PAGE);
     if limit == 0 || limit > LARGEST_PAGE {
-        return Err(Problem::bad_request("limit is 1 to 500"));
+        return Err(Problem::bad_request(ProblemDetail::LimitRange));
     }
     let before: Option<SlotKey> = query.before.map(|key| key.parse()).transpose().map_err(unreadable("before"))?;
     let mut next = None;
@@ -117,7 +118,7 @@ struct LastKey {
 /// The current slot and those before it, or those before another.
 fn newest(job: &KnownJob, before: Option<SlotKey>, limit: usize, now: DateTime<Utc>) -> Result<Vec<Slot>, Problem> {
     if let Some(key) = before {
-        let none = || Problem::bad_request("before: no slot of the job contains that time");
+        let none = || Problem::bad_request(ProblemDetail::NoSlotBefore);
         let slot = job.timetable.slot_at(key.start()).ok_or_else(none)?;
         return Ok(job.timetable.older(&slot, HORIZON, limit));
     }
@@ -127,7 +128,7 @@ fn newest(job: &KnownJob, before: Option<SlotKey>, limit: usize, now: DateTime<U
 }
 
 fn unreadable<E: std::fmt::Display>(name: &'static str) -> impl FnOnce(E) -> Problem {
-    move |error| Problem::bad_request(format!("{name}: {error}"))
+    move |error| Problem::bad_request(ProblemDetail::Unreadable(name, error.to_string()))
 }
 
 /// `/slots/{job}/{slot}`: as `cronward show --json`.
@@ -180,7 +181,7 @@ pub(super) async fn logs(
         let (_, mut record) = lookup::find(&look.session, &wanted).await?;
         let attempt = query.attempt.or(record.runs.last().map(|run| run.attempt));
         let slot = record.slot.clone();
-        let none = || Problem::new(StatusCode::NOT_FOUND, "not-found", format!("{slot} has no such attempt"));
+        let none = || Problem::unknown(ProblemDetail::NoAttempt(slot.clone()));
         let run = record.runs.iter_mut().find(|run| Some(run.attempt) == attempt).ok_or_else(none)?;
         look.session.read_output(&slot, run).await?;
         Ok(run.output.take().map(|output| output.text).unwrap_or_default().into())
@@ -214,14 +215,11 @@ fn wanted(query: AttemptsQuery) -> Result<attempts::Wanted, Problem> {
     let words = query.state.as_deref().unwrap_or_default().split(',').filter(|word| !word.is_empty() && *word != "all");
     let state = |word: &str| serde_json::from_value::<SlotState>(word.into()).map_err(|_| word.to_owned());
     let states = words.map(state).collect::<Result<Vec<_>, _>>();
-    let states = states.map_err(|word| {
-        let known = "pending, running, retrying, done, failed, missed, skipped, or all";
-        Problem::bad_request(format!("state: {word:?} is none of {known}"))
-    })?;
+    let states = states.map_err(|word| Problem::bad_request(ProblemDetail::State(word)))?;
     let since = query.since.as_deref().map(crate::config::parse_duration).transpose().map_err(unreadable("since"))?;
     let since = since.unwrap_or(SINCE);
     if since > LONGEST_SINCE {
-        return Err(Problem::bad_request("since goes back 31d at the most"));
+        return Err(Problem::bad_request(ProblemDetail::LongSince));
     }
     let jobs = query.job.as_deref().map(job_name).into_iter().collect::<Result<Vec<_>, _>>()?;
     Ok(attempts::Wanted { jobs, since, all: query.state.as_deref() == Some("all"), states })
@@ -233,8 +231,7 @@ async fn listed(session: &AdminSession, wanted: &attempts::Wanted) -> Result<Vec
     let jobs = session.catalog.iter().filter(|job| wanted.jobs.is_empty() || wanted.jobs.contains(&job.entry.name));
     let count = jobs.flat_map(|job| job.timetable.slots(from, session.now)).take(MOST + 1).count();
     if count > MOST {
-        let detail = "more than 2400 slots would have to be looked at: name a job, or a shorter time with since";
-        return Err(Problem::bad_request(detail));
+        return Err(Problem::bad_request(ProblemDetail::ManySlots));
     }
     Ok(attempts::collect(session, wanted).await?)
 }
@@ -248,7 +245,7 @@ pub(super) async fn next(
     let query = queried(query)?;
     let count = query.count.unwrap_or(TICKS);
     if count == 0 || count > MOST_TICKS {
-        return Err(Problem::bad_request("count is 1 to 1000"));
+        return Err(Problem::bad_request(ProblemDetail::CountRange));
     }
     let name = query.job.as_deref().map(job_name).transpose()?;
     let look = site.reads.begin(&site.sources.store).await?;
@@ -264,7 +261,7 @@ pub(super) async fn next(
 pub(super) async fn locks(State(site): State<Arc<Site>>, asked: Uri, headers: HeaderMap) -> Result<Response, Problem> {
     let read = async {
         let look = site.reads.begin(&site.sources.store).await?;
-        let none = || Problem::new(StatusCode::NOT_FOUND, "not-found", "this store keeps no locks");
+        let none = || Problem::unknown(ProblemDetail::NoLocks);
         let kept = Arc::clone(&look.session.store).lock_store().ok_or_else(none)?;
         let (now, records) = kept.locks(&[]).await.map_err(store_error)?;
         let held = records.iter().filter(|record| !record.entries.is_empty());

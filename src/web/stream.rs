@@ -22,6 +22,7 @@ use crate::board::Patch;
 use crate::clock::Mono;
 use crate::drive::timers;
 use crate::web::api::queried;
+use crate::web::detail::ProblemDetail;
 use crate::web::problem::Problem;
 use crate::web::site::Site;
 
@@ -62,7 +63,7 @@ pub(super) async fn events(
 ) -> Result<Response, Problem> {
     let query = queried(query)?;
     if !site.streams.take() {
-        let detail = "there are 64 streams already: ask for /api/v1/jobs every ten seconds instead";
+        let detail = ProblemDetail::ManyStreams;
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too-many-streams", detail).retry_after(LATER));
     }
     // What the browser heard last is newer than what the page was made with.

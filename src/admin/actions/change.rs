@@ -55,18 +55,36 @@ impl fmt::Display for Undo {
     }
 }
 
+/// A node holds the slot: nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HeldSlot {
+    /// The slot.
+    pub(crate) target: String,
+    pub(crate) by: Holder,
+    /// How long, unless it renews the lease.
+    pub(crate) remaining: Duration,
+    /// The command that takes the lease.
+    pub(crate) unlock: String,
+}
+
+impl fmt::Display for HeldSlot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { target, by, remaining, unlock } = self;
+        let (node, attempt, remaining) = (&by.node, by.attempt, brief(*remaining));
+        write!(
+            f,
+            "{target} is held by node {node}, attempt {attempt}, for another {remaining} unless renewed: wait for it, or \
+             release the lease with `{unlock}`"
+        )
+    }
+}
+
 impl Change {
     /// Why nothing was changed while a node holds the slot, with both ways out.
-    pub(crate) fn held(&self, by: &Holder, remaining: Duration) -> String {
-        let target = &self.target;
+    pub(crate) fn held(&self, by: &Holder, remaining: Duration) -> HeldSlot {
+        let target = self.target.clone();
         let unlock = self.line.command(format_args!("unlock {target}"));
-        format!(
-            "{target} is held by node {}, attempt {}, for another {} unless renewed: wait for it, or release the lease with \
-             `{unlock}`",
-            by.node,
-            by.attempt,
-            brief(remaining)
-        )
+        HeldSlot { target, by: by.clone(), remaining, unlock }
     }
 
     /// What came of it, for programs.

@@ -3,24 +3,24 @@
 use chrono::{DateTime, Utc};
 
 use crate::admin::actions::proposal::StoreStep;
+use crate::admin::actions::texts::ActionTexts;
 use crate::admin::actions::{Change, Proposal, Undo};
 use crate::admin::command_line::{CommandLine, quoted};
-use crate::admin::words::{harmless, instant, relative};
-use crate::admin::{AdminError, AdminSession};
+use crate::admin::words::{harmless, instant};
+use crate::admin::{AdminError, AdminSession, PauseEndError};
+use crate::clock::between;
 use crate::job::JobName;
 use crate::store::{Pause, StoreError};
 
 /// The end of a pause as a person writes it: a duration from now, or a time.
 #[cfg(feature = "http")]
-pub(crate) fn until(text: &str, now: DateTime<Utc>) -> Result<DateTime<Utc>, String> {
+pub(crate) fn until(text: &str, now: DateTime<Utc>) -> Result<DateTime<Utc>, PauseEndError> {
     let text = text.trim();
     let span = crate::config::parse_duration(text).ok().filter(|span| !span.is_zero());
     let at = || DateTime::parse_from_rfc3339(text).map(|at| at.to_utc()).ok();
     let slot = || text.parse::<crate::slot::SlotKey>().map(crate::slot::SlotKey::start).ok();
-    span.map(|span| crate::clock::later(now, span)).or_else(at).or_else(slot).ok_or_else(|| {
-        let shown = crate::text::message(text, 40);
-        format!("{shown:?} is neither a duration nor a time: write one like 2h, or like 2026-11-21T14:00:00Z")
-    })
+    let end = span.map(|span| crate::clock::later(now, span)).or_else(at).or_else(slot);
+    end.ok_or_else(|| PauseEndError::Unreadable(crate::text::message(text, 40)))
 }
 
 /// None of its slots starts until then, or until it is resumed.
@@ -29,28 +29,23 @@ pub(crate) async fn pause(
     name: &JobName,
     until: Option<DateTime<Utc>>,
     line: CommandLine,
+    t: &ActionTexts,
 ) -> Result<Proposal, AdminError> {
     let job = &session.catalog.find(name)?.entry.name;
-    if let Some(past) = until.filter(|until| *until <= session.now) {
-        let (past, now) = (instant(past), instant(session.now));
-        return Err(AdminError::Passed(format!(
-            "{past} has passed: the store's clock shows {now}; write a later time"
-        )));
+    let now = session.now;
+    if let Some(end) = until.filter(|until| *until <= now) {
+        return Err(PauseEndError::Passed { end, now }.into());
     }
     let before = in_force(session, job).await?;
-    let replaced = before
-        .as_ref()
-        .map(|pause| format!("; this replaces the pause by {} on {}", pause.audit.who, pause.audit.host));
-    let effect = match until {
-        Some(until) => format!("no slot of the job starts until {} ({})", instant(until), relative(session.now, until)),
-        None => "no slot of the job starts until the job is resumed".to_owned(),
-    };
+    let written = until.map(|until| (instant(until), between(now, until)));
+    let paused = (t.pause.effect)(written.as_ref().map(|(until, left)| (until.as_str(), *left)));
+    let replaced = before.as_ref().map(|pause| (t.pause.replaces)(&pause.audit.who, &pause.audit.host));
     let command = line.command(format_args!("pause {job}{}", flag(until)));
     let change = Change {
         verb: "pause",
         target: job.to_string(),
-        effect: effect + &replaced.unwrap_or_default(),
-        needless: "the job is already paused like this".to_owned(),
+        effect: [paused].into_iter().chain(replaced).collect::<Vec<_>>().join(t.and),
+        needless: t.pause.needless.to_owned(),
         undo: Undo::By(line.command(before.map_or_else(|| format!("resume {job}"), |pause| again(job, &pause)))),
         line,
     };
@@ -58,15 +53,20 @@ pub(crate) async fn pause(
 }
 
 /// Its slots start again.
-pub(crate) async fn resume(session: &AdminSession, name: &JobName, line: CommandLine) -> Result<Proposal, AdminError> {
+pub(crate) async fn resume(
+    session: &AdminSession,
+    name: &JobName,
+    line: CommandLine,
+    t: &ActionTexts,
+) -> Result<Proposal, AdminError> {
     let job = &session.catalog.find(name)?.entry.name;
     let before = in_force(session, job).await?;
     let command = line.command(format_args!("resume {job}"));
     let change = Change {
         verb: "resume",
         target: job.to_string(),
-        effect: "the slots of the job start again".to_owned(),
-        needless: "the job is not paused".to_owned(),
+        effect: t.resume.effect.to_owned(),
+        needless: t.resume.needless.to_owned(),
         undo: Undo::By(line.command(before.map_or_else(|| format!("pause {job}"), |pause| again(job, &pause)))),
         line,
     };

@@ -63,7 +63,6 @@ impl Verb {
     }
 
     /// What makes sense for a slot that stands like this, the most likely one first. A page offers these; none is forbidden by it.
-    #[allow(dead_code, reason = "a page offers it")]
     pub(crate) fn offered(record: &SlotRecord, now: DateTime<Utc>) -> &'static [Self] {
         if record.slot.start() > now {
             return &[Self::MarkDone];

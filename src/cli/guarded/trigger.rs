@@ -85,7 +85,7 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
         let telling = Telling { report, json: args.output.json, undo: None };
         return finish(&Account::new(task.slot), &verdict, telling, console);
     }
-    let change = actions::trigger(&task.slot, now, RunPlace::Here, args.store.command_line()).change;
+    let change = actions::trigger(&task.slot, now, RunPlace::Here, args.store.command_line(), &actions::ENGLISH).change;
     if !change.confirm(&args.operator, console)? {
         return Ok(());
     }

@@ -95,7 +95,7 @@ pub(super) fn judge(account: &Account, skipped: u8, ended_by: Option<i32>) -> Ve
 /// A slot of the future is refused: whoever named it meant another, or has to come again. None for a slot that has begun.
 pub(super) fn not_begun(slot: &Slot, now: DateTime<Utc>) -> Option<Verdict> {
     let why = actions::not_begun(slot, now)?;
-    Some(Verdict { code: ExitCode::StoreRefuses as u8, result: "early", told: vec![why] })
+    Some(Verdict { code: ExitCode::StoreRefuses as u8, result: "early", told: vec![why.to_string()] })
 }
 
 fn to_the_second(instant: DateTime<Utc>) -> impl std::fmt::Display {

@@ -68,7 +68,7 @@ impl Change {
         let changed = match answer {
             Intervention::Applied => true,
             Intervention::Unchanged => false,
-            Intervention::Held { by, remaining } => return Err(Failure::Held(self.held(&by, remaining))),
+            Intervention::Held { by, remaining } => return Err(Failure::Held(self.held(&by, remaining).to_string())),
         };
         if output.json {
             return console.json(&self.view(changed, Vec::new()));

@@ -20,7 +20,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::admin::lookup::{self, SlotRef};
-use crate::admin::{AdminSession, actions};
+use crate::admin::{AdminSession, PauseEndError, actions};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::session;
@@ -68,11 +68,9 @@ pub(crate) enum Until {
     At(DateTime<Utc>),
 }
 
-fn until(text: &str) -> Result<Until, String> {
+fn until(text: &str) -> Result<Until, PauseEndError> {
     value_parsers::span(text).map(Until::After).or_else(|_| {
-        value_parsers::instant(text).map(Until::At).map_err(|_| {
-            format!("{text:?} is neither a duration nor a time: write one like 2h, or like 2026-11-21T14:00:00Z")
-        })
+        value_parsers::instant(text).map(Until::At).map_err(|_| PauseEndError::Unreadable(text.to_owned()))
     })
 }
 
@@ -87,7 +85,7 @@ async fn pause_in(session: &AdminSession, args: &PauseArgs, console: &mut Consol
         Until::After(span) => later(session.now, span),
         Until::At(instant) => instant,
     });
-    let proposal = actions::pause(session, &args.job, until, args.store.command_line()).await?;
+    let proposal = actions::pause(session, &args.job, until, args.store.command_line(), &actions::ENGLISH).await?;
     agree(&proposal, session, &args.operator, args.output, console).await
 }
 
@@ -113,7 +111,7 @@ pub(crate) async fn resume(args: &ResumeArgs, console: &mut Console) -> Result<(
 }
 
 async fn resume_in(session: &AdminSession, args: &ResumeArgs, console: &mut Console) -> Result<(), Failure> {
-    let proposal = actions::resume(session, &args.job, args.store.command_line()).await?;
+    let proposal = actions::resume(session, &args.job, args.store.command_line(), &actions::ENGLISH).await?;
     agree(&proposal, session, &args.operator, args.output, console).await
 }
 
@@ -143,7 +141,7 @@ pub(crate) async fn reset(args: &ResetArgs, console: &mut Console) -> Result<(),
 
 async fn reset_in(session: &AdminSession, args: &ResetArgs, console: &mut Console) -> Result<(), Failure> {
     let (job, record) = lookup::find(session, &args.slot).await?;
-    let proposal = actions::reset(job, &record, session.now, args.store.command_line());
+    let proposal = actions::reset(job, &record, session.now, args.store.command_line(), &actions::ENGLISH);
     agree(&proposal, session, &args.operator, args.output, console).await
 }
 
@@ -172,6 +170,6 @@ pub(crate) async fn mark_done(args: &MarkDoneArgs, console: &mut Console) -> Res
 
 async fn mark_done_in(session: &AdminSession, args: &MarkDoneArgs, console: &mut Console) -> Result<(), Failure> {
     let (job, record) = lookup::find(session, &args.slot).await?;
-    let proposal = actions::mark_done(job, &record, args.store.command_line());
+    let proposal = actions::mark_done(job, &record, args.store.command_line(), &actions::ENGLISH);
     agree(&proposal, session, &args.operator, args.output, console).await
 }

@@ -16,7 +16,7 @@ use super::{CAPABILITY, EtcdStore};
 use crate::clock::Clock;
 use crate::job::Namespace;
 use crate::slot::Slot;
-use crate::store::backend::{Backend, Files, Opened};
+use crate::store::backend::{Backend, Files, KeptPart, Opened};
 use crate::store::keyed::Call;
 use crate::store::{Advice, Capability, Finding, Op, OpenError, StoreError, StoreOptions, Trial};
 
@@ -54,14 +54,14 @@ impl Backend for EtcdBackend {
         Ok(Arc::new(EtcdStore::open(url, options, clock).await?))
     }
 
-    fn where_kept(&self, _location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)> {
+    fn where_kept(&self, _location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, KeptPart)> {
         let keys = Keys::new(namespace);
         vec![
-            (keys.mark(slot), "lease, wait or done marker"),
-            (keys.attempts(slot), "attempt counter"),
-            (keys.document(slot), "each attempt, verdict, audit"),
-            (keys.outputs(slot), "the outputs, by their prefix"),
-            (keys.notes(slot), "the decision log, by its prefix"),
+            (keys.mark(slot), KeptPart::Mark),
+            (keys.attempts(slot), KeptPart::Attempts),
+            (keys.document(slot), KeptPart::Log),
+            (keys.outputs(slot), KeptPart::OutputsBelow),
+            (keys.notes(slot), KeptPart::DecisionsBelow),
         ]
     }
 }

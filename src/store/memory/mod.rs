@@ -20,7 +20,7 @@ use chrono::{DateTime, SubsecRound, Utc};
 use crate::clock::{Clock, later};
 use crate::job::{JobName, Namespace};
 use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
-use crate::store::backend::{Backend, Opened};
+use crate::store::backend::{Backend, KeptPart, Opened};
 use crate::store::hints::{Onlookers, Teller};
 use crate::store::locks::LockHints;
 use crate::store::ruled::{Reply, Ruled};
@@ -218,7 +218,7 @@ impl Backend for MemoryBackend {
         Ok(Arc::new(MemoryStore::new(options, clock)))
     }
 
-    fn where_kept(&self, _location: &str, _namespace: &Namespace, _slot: &Slot) -> Vec<(String, &'static str)> {
+    fn where_kept(&self, _location: &str, _namespace: &Namespace, _slot: &Slot) -> Vec<(String, KeptPart)> {
         Vec::new()
     }
 }

@@ -15,7 +15,7 @@ use crate::job::Namespace;
 use crate::slot::Slot;
 #[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
 use crate::store::backend::Files;
-use crate::store::backend::{Backend, Opened};
+use crate::store::backend::{Backend, KeptPart, Opened};
 use crate::store::redis::RedisStore;
 use crate::store::redis::adapter::CAPABILITY;
 use crate::store::redis::keys::Keys;
@@ -79,7 +79,7 @@ impl Backend for RedisBackend {
         Ok(Arc::new(RedisStore::open(url, options).await?))
     }
 
-    fn where_kept(&self, _location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)> {
+    fn where_kept(&self, _location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, KeptPart)> {
         names(&(self.keys)(namespace), slot)
     }
 
@@ -133,21 +133,21 @@ impl Backend for RedlockBackend {
         Ok(Arc::new(super::RedlockStore::open(url, options, clock).await?))
     }
 
-    fn where_kept(&self, _location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)> {
+    fn where_kept(&self, _location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, KeptPart)> {
         names(&Keys::new(namespace), slot)
     }
 }
 
 /// The names that `docs/PROTOCOL.md` promises ("Keys in Redis").
-fn names(keys: &Keys, slot: &Slot) -> Vec<(String, &'static str)> {
+fn names(keys: &Keys, slot: &Slot) -> Vec<(String, KeptPart)> {
     let of_slot = keys.slot(slot);
     vec![
-        (of_slot.mark, "lease, wait or done marker"),
-        (of_slot.attempts, "attempt counter"),
-        (of_slot.log, "each attempt, verdict, audit"),
-        (keys.outputs(slot), "the end of each attempt's output"),
-        (keys.notes(slot), "the decision log"),
-        (keys.latest(slot.job()), "the job's latest success and failures"),
+        (of_slot.mark, KeptPart::Mark),
+        (of_slot.attempts, KeptPart::Attempts),
+        (of_slot.log, KeptPart::Log),
+        (keys.outputs(slot), KeptPart::Outputs),
+        (keys.notes(slot), KeptPart::Decisions),
+        (keys.latest(slot.job()), KeptPart::Latest),
     ]
 }
 

@@ -13,13 +13,13 @@ use super::sqlite;
 use crate::clock::Clock;
 use crate::job::Namespace;
 use crate::slot::Slot;
-use crate::store::backend::{Backend, Opened};
+use crate::store::backend::{Backend, KeptPart, Opened};
 use crate::store::{Capability, Migration, OpenError, StoreOptions};
 
 /// The database, and what finds a slot's rows there.
-fn rows(location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)> {
+fn rows(location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, KeptPart)> {
     let row = format!("namespace = '{namespace}' AND job = '{}' AND slot = '{}'", slot.job(), slot.key());
-    vec![(location.to_owned(), "the tables slots, outputs and notes"), (row, "the rows")]
+    vec![(location.to_owned(), KeptPart::Tables), (row, KeptPart::Rows)]
 }
 
 /// SQLite.
@@ -60,7 +60,7 @@ impl Backend for SqliteBackend {
         sqlite::SqliteStore::migrate(url).await.map(Some)
     }
 
-    fn where_kept(&self, location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)> {
+    fn where_kept(&self, location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, KeptPart)> {
         rows(location, namespace, slot)
     }
 }
@@ -92,7 +92,7 @@ impl<D: Dialect> Backend for ServerBackend<D> {
         ServerStore::<D>::migrate(url).await.map(Some)
     }
 
-    fn where_kept(&self, location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)> {
+    fn where_kept(&self, location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, KeptPart)> {
         rows(location, namespace, slot)
     }
 }

@@ -16,7 +16,7 @@ use super::{CAPABILITY, ZookeeperStore};
 use crate::clock::{Clock, earlier};
 use crate::job::Namespace;
 use crate::slot::Slot;
-use crate::store::backend::{Backend, Opened};
+use crate::store::backend::{Backend, KeptPart, Opened};
 use crate::store::keyed::Call;
 use crate::store::shelf::LockShelf as _;
 use crate::store::state::Moment;
@@ -48,15 +48,15 @@ impl Backend for ZookeeperBackend {
         Ok(Arc::new(ZookeeperStore::open(url, options, clock).await?))
     }
 
-    fn where_kept(&self, location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, &'static str)> {
+    fn where_kept(&self, location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, KeptPart)> {
         // What follows the servers in the url is above everything.
         let (_, servers) = location.split_once("://").unwrap_or(("", location));
         let chroot = servers.find('/').and_then(|slash| servers.get(slash..)).unwrap_or("").trim_end_matches('/');
         let paths = Paths::new(chroot, namespace);
         vec![
-            (paths.slot(slot), "all but the outputs, which are below it"),
-            (paths.note(slot), "the decision log"),
-            (paths.pauses(), "every job's pause"),
+            (paths.slot(slot), KeptPart::AllButOutputs),
+            (paths.note(slot), KeptPart::Decisions),
+            (paths.pauses(), KeptPart::Pauses),
         ]
     }
 }

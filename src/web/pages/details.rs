@@ -7,15 +7,16 @@ use std::time::Duration;
 use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::Path;
+use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
-use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use chrono::{DateTime, Utc};
 
 use crate::admin::actions::Verb;
 use crate::admin::command_line::CommandLine;
-use crate::admin::lookup::{self, SlotRef};
-use crate::admin::{AdminError, KnownJob, ticks, why};
+use crate::admin::lookup::{self, SlotRef, SlotRefError};
+use crate::admin::ticks::{self, NoteText};
+use crate::admin::{AdminError, KnownJob, why};
 use crate::clock::later;
 use crate::job::{JobName, Namespace};
 use crate::observe::view::{LockView, SlotView, TickView};
@@ -23,6 +24,7 @@ use crate::schedule::Timetable;
 use crate::slot::{Slot, SlotKey, SlotRecord};
 use crate::store::{Finding, client_command, where_kept};
 use crate::web::asking::Asking;
+use crate::web::detail::ProblemDetail;
 use crate::web::pages::cluster::{LocksPage, StorePage};
 use crate::web::pages::job::{JobMaterial, JobPage};
 use crate::web::pages::request::PageRequest;
@@ -61,7 +63,7 @@ pub(in crate::web) async fn job(ask: PageRequest, Path(job): Path<String>) -> Re
         row,
         timetable: &known.timetable,
         slots: views,
-        ticks: ahead(known, look.session.now),
+        ticks: ahead(known, look.session.now, ask.reader.t.job.clock_change),
         hour,
         older: last,
         did: ask.asked("did").map(str::to_owned),
@@ -162,7 +164,7 @@ pub(in crate::web) async fn go(ask: PageRequest) -> Result<Response, Problem> {
                 _ => format!("/jobs/{job}?hour={key}"),
             }
         }
-        _ => return Err(Problem::new(StatusCode::BAD_REQUEST, "bad-request", "write /go?at=JOB, or /go?at=JOB@SLOT")),
+        _ => return Err(Problem::bad_request(ProblemDetail::GoWhere)),
     };
     Ok(Redirect::to(&format!("{}{path}", ask.setting.base)).into_response())
 }
@@ -213,11 +215,11 @@ async fn store_page(ask: &PageRequest, findings: Option<Vec<Finding>>) -> Result
 }
 
 fn named(job: &str) -> Result<JobName, Problem> {
-    JobName::new(job).map_err(|error| Problem::new(StatusCode::NOT_FOUND, "not-found", error.to_string()))
+    JobName::new(job).map_err(Problem::unknown)
 }
 
 fn reference(text: &str) -> Result<SlotRef, Problem> {
-    text.parse().map_err(|error: String| Problem::new(StatusCode::NOT_FOUND, "not-found", error))
+    text.parse().map_err(|error: SlotRefError| Problem::unknown(error))
 }
 
 fn path(slot: &Slot) -> String {
@@ -248,8 +250,8 @@ fn following(job: &KnownJob, slot: &Slot, now: DateTime<Utc>) -> Option<Slot> {
 }
 
 /// The next scheduled times, each with what a change of the clock does there.
-fn ahead(job: &KnownJob, now: DateTime<Utc>) -> Vec<TickView> {
-    if job.entry.enabled && !job.orphaned { ticks::soonest(&[job], now, TICKS) } else { Vec::new() }
+fn ahead(job: &KnownJob, now: DateTime<Utc>, note: NoteText) -> Vec<TickView> {
+    if job.entry.enabled && !job.orphaned { ticks::soonest_in(&[job], now, TICKS, note) } else { Vec::new() }
 }
 
 #[cfg(test)]

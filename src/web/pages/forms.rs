@@ -6,7 +6,9 @@ use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 
 use crate::admin::actions::{Undo, Verb};
+use crate::admin::lookup::SlotRefError;
 use crate::job::JobName;
+use crate::web::detail::ProblemDetail;
 use crate::web::pages::plain::ActPage;
 use crate::web::pages::request::PageRequest;
 use crate::web::pages::slot::sentence;
@@ -19,7 +21,7 @@ pub(in crate::web) struct Typed<'a> {
     pub(in crate::web) reason: &'a str,
     pub(in crate::web) until: &'a str,
     /// Why it was not taken.
-    pub(in crate::web) objection: &'a str,
+    pub(in crate::web) objection: &'a ProblemDetail,
     /// Things were not as the form had said.
     pub(in crate::web) changed: bool,
 }
@@ -31,7 +33,7 @@ pub(in crate::web) async fn of_slot(
 ) -> Result<Response, Problem> {
     let verb = Verb::named(&action).filter(|verb| !verb.is_of_job()).ok_or_else(Problem::not_found)?;
     let named = format!("{job}@{slot}").parse();
-    let target = ActionTarget::Slot(named.map_err(|error| Problem::new(StatusCode::NOT_FOUND, "not-found", error))?);
+    let target = ActionTarget::Slot(named.map_err(|error: SlotRefError| Problem::unknown(error))?);
     form(&ask, verb, target).await
 }
 
@@ -39,18 +41,17 @@ pub(in crate::web) async fn of_slot(
 pub(in crate::web) async fn of_job(ask: PageRequest, Path(job): Path<String>, uri: Uri) -> Result<Response, Problem> {
     let word = uri.path().rsplit('/').next().unwrap_or_default();
     let verb = Verb::named(word).ok_or_else(Problem::not_found)?;
-    let unknown = |error: String| Problem::new(StatusCode::NOT_FOUND, "not-found", error);
     let target = if verb.is_of_job() {
-        ActionTarget::Job(JobName::new(&job).map_err(|error| unknown(error.to_string()))?)
+        ActionTarget::Job(JobName::new(&job).map_err(Problem::unknown)?)
     } else {
-        ActionTarget::Slot(job.parse().map_err(unknown)?)
+        ActionTarget::Slot(job.parse().map_err(|error: SlotRefError| Problem::unknown(error))?)
     };
     form(&ask, verb, target).await
 }
 
 async fn form(ask: &PageRequest, verb: Verb, target: ActionTarget) -> Result<Response, Problem> {
     let operations = ask.site.sources.operations.as_deref().ok_or_else(Problem::not_found)?;
-    let look = operations.look(&WantedAction { verb, target, past: true, until: None }).await?;
+    let look = operations.look(&WantedAction { verb, target, past: true, until: None }, ask.actions()).await?;
     ask.page(&page(ask, verb, &look, None))
 }
 
@@ -87,7 +88,7 @@ fn page(ask: &PageRequest, verb: Verb, look: &Prospect, typed: Option<&Typed<'_>
         glyph: view.as_ref().map_or(Shown::NotDue, |view| Shown::from(view.state)).key(),
         sentence: view.as_ref().map(|view| sentence(view, &tell)),
         changed: typed.is_some_and(|typed| typed.changed),
-        objection: typed.map(|typed| typed.objection.to_owned()),
+        objection: typed.map(|typed| (t.said)(typed.objection)),
         action: format!("{path}/{word}"),
         needless: needless.then(|| change.needless.clone()),
         effect: change.effect.clone(),

@@ -92,7 +92,7 @@ impl Home {
             hours_in: (t.time.hours_in)(&zone_in_hours(tell)),
             filled: (shown.filled < shown.hours.len()).then(|| (t.home.filled)(shown.filled, shown.hours.len())),
             query: listing.query.clone(),
-            query_error: listing.error.clone(),
+            query_error: listing.error.as_ref().map(t.home.filter_error),
             sorts: Sort::ALL.map(|sort| (sort.as_str(), sort.label(t), sort == listing.sort)),
             counts: listing.counts(shown, t),
             no_match: (all > 0 && !listing.query.is_empty()).then(|| (t.home.no_match)(&listing.query)),

@@ -7,7 +7,6 @@ use crate::board::{BoardRow, Snapshot};
 use crate::job::{JobSpec, Program};
 use crate::observe::view::{LatestView, SlotView, TickView};
 use crate::schedule::Timetable;
-use crate::store::JobOrigin;
 use crate::web::pages::chart::{self, Chart};
 use crate::web::pages::frame::Frame;
 use crate::web::pages::moment::{Apart, Moment, Teller, zone_name};
@@ -138,23 +137,14 @@ fn facts(row: &BoardRow, timetable: &Timetable, tell: &Teller) -> Vec<(&'static 
     let (t, view) = (&tell.t.job, &row.view);
     let zone: chrono_tz::Tz = view.timezone.parse().unwrap_or_default();
     let mut facts = vec![
-        (t.schedule, format!("{} · {}", view.schedule, timetable.schedule().describe())),
+        (t.schedule, format!("{} · {}", view.schedule, (t.in_words)(timetable.schedule()))),
         (t.zone, zone_name(zone)),
         (t.slot_spans, view.period.clone()),
     ];
     facts.extend(row.spec.iter().flat_map(|spec| of_spec(spec, tell)));
-    facts.push((t.origin, origin(view.origin).to_owned()));
+    facts.push((t.origin, (t.where_)(view.origin).to_owned()));
     facts.extend(latest(&view.latest, tell));
     facts
-}
-
-/// Where its definition is.
-const fn origin(origin: JobOrigin) -> &'static str {
-    match origin {
-        JobOrigin::File => "jobs.toml",
-        JobOrigin::Crontab => "crontab (cronward exec)",
-        JobOrigin::Service => "service",
-    }
 }
 
 fn of_spec(spec: &JobSpec, tell: &Teller) -> Vec<(&'static str, String)> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::board::{BoardRow, Filter, Snapshot};
+use crate::board::{BoardRow, Filter, FilterError, Snapshot};
 use crate::web::pages::texts::Texts;
 
 /// Rows a page.
@@ -46,7 +46,7 @@ impl Sort {
 pub(super) struct Listing {
     pub(super) query: String,
     /// Why the query could not be read; every row is shown then.
-    pub(super) error: Option<String>,
+    pub(super) error: Option<FilterError>,
     pub(super) sort: Sort,
     pub(super) hours: usize,
     filter: Filter,
@@ -86,7 +86,7 @@ impl Listing {
         }
         match Filter::parse(&listing.query) {
             Ok(filter) => listing.filter = filter,
-            Err(error) => listing.error = Some(error.to_string()),
+            Err(error) => listing.error = Some(error),
         }
         listing
     }
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn a_query_that_cannot_be_read_is_told_and_hides_nothing() {
         let listing = Listing::of("q=colour%3Ared");
-        assert!(listing.error.as_ref().is_some_and(|error| error.contains("colour")), "{:?}", listing.error);
+        assert!(matches!(&listing.error, Some(FilterError::Field(field)) if field == "colour"), "{:?}", listing.error);
         assert!(listing.filter.is_empty());
     }
 }

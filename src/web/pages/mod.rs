@@ -40,5 +40,5 @@ pub(super) use details::{examine, go, job, locks, run, slot, store};
 pub(super) use forms::{Typed, again, of_job as job_form, of_slot as slot_form};
 pub(super) use request::PageRequest;
 #[cfg(test)]
-pub(super) use tests::snapshot as shown;
+pub(super) use tests::{is_chinese, snapshot as shown};
 pub(super) use views::{activity, help, home, login, nodes};

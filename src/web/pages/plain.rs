@@ -26,7 +26,7 @@ pub(super) struct HelpPage {
 pub(super) struct ProblemPage {
     pub(super) frame: Frame,
     pub(super) heading: &'static str,
-    pub(super) status: String,
+    pub(super) status: u16,
     pub(super) advice: &'static str,
     pub(super) detail: String,
     pub(super) login: bool,

@@ -11,8 +11,10 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 
+use crate::admin::actions::ActionTexts;
 use crate::board::Snapshot;
 use crate::config::Role;
+use crate::web::detail::ProblemDetail;
 use crate::web::pages::frame::{self, Frame, Setting, Who};
 use crate::web::pages::moment::Teller;
 use crate::web::pages::plain::ProblemPage;
@@ -72,6 +74,11 @@ impl PageRequest {
         self.setting.who.as_ref().is_some_and(|who| who.acts)
     }
 
+    /// How actions are told.
+    pub(in crate::web) fn actions(&self) -> &'static ActionTexts {
+        &self.reader.t.actions
+    }
+
     /// What surrounds a page with what the store said.
     pub(super) fn frame(&self, shown: &Snapshot, current: &'static str, title: impl Into<String>) -> Frame {
         Frame::of(&self.setting, &self.reader, Some(shown), current, title)
@@ -88,14 +95,14 @@ impl PageRequest {
     }
 
     /// The page that says what went wrong.
-    pub(in crate::web) fn problem(&self, status: StatusCode, detail: &str) -> Option<String> {
-        let t = &self.reader.t.other_pages;
+    pub(in crate::web) fn problem(&self, status: StatusCode, detail: &ProblemDetail) -> Option<String> {
+        let (said, t) = (self.reader.t.said, &self.reader.t.other_pages);
         let page = ProblemPage {
             frame: self.bare("", (t.problem)(status.as_u16())),
             heading: (t.problem)(status.as_u16()),
-            status: status.to_string(),
+            status: status.as_u16(),
             advice: (t.problem_do)(status.as_u16()),
-            detail: detail.to_owned(),
+            detail: said(detail),
             login: status == StatusCode::UNAUTHORIZED && self.setting.has_login,
         };
         page.render().ok()
@@ -103,8 +110,7 @@ impl PageRequest {
 
     /// The page as an answer.
     pub(super) fn page(&self, page: &impl Template) -> Result<Response, Problem> {
-        let unwritten =
-            |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the page could not be written");
+        let unwritten = |_| Problem::internal(ProblemDetail::PageUnwritten);
         let mut html = Pieces::default();
         page.render_into(&mut html).map_err(unwritten)?;
         let mut response = ([(CONTENT_TYPE, "text/html; charset=utf-8")], Body::from(html)).into_response();

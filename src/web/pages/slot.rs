@@ -11,6 +11,7 @@ use crate::admin::words::harmless;
 use crate::job::JobSpec;
 use crate::observe::view::{DecisionView, SlotView};
 use crate::slot::SlotState;
+use crate::store::KeptPart;
 use crate::web::pages::frame::Frame;
 use crate::web::pages::moment::{Apart, Moment, Teller};
 use crate::web::pages::runs::{self, NodeLane, RunLine};
@@ -58,7 +59,7 @@ pub(super) struct SlotMaterial<'a> {
     pub(super) acts: Vec<&'static str>,
     pub(super) acts_off: bool,
     /// The store's names of what it keeps of the slot, and what that is.
-    pub(super) kept: Vec<(String, &'static str)>,
+    pub(super) kept: Vec<(String, KeptPart)>,
     /// The words of the command by which one asks the store itself, with its own client.
     pub(super) client_command: Vec<String>,
 }
@@ -104,7 +105,7 @@ impl SlotPage {
                 .into_iter()
                 .chain((!client_command.is_empty()).then(|| line_of(&client_command)))
                 .collect(),
-            kept,
+            kept: kept.into_iter().map(|(name, part)| (name, (t.slot.kept_part)(part))).collect(),
             frame,
             job,
             key,

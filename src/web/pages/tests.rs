@@ -6,16 +6,21 @@ use askama::Template;
 use axum::http::HeaderMap;
 use chrono::TimeDelta;
 
+use crate::admin::actions::{HeldSlot, NotBegun};
 use crate::admin::fixture::{self, at};
+use crate::admin::lookup::SlotRef;
 use crate::admin::why::tests::{about, page as notes};
 use crate::admin::why::{self, Facts};
-use crate::board::{BoardRow, CellState, Concern, ConcernKind, Fault, HourCell, Snapshot, StoreStanding};
+use crate::admin::{PauseEndError, UnknownTarget};
+use crate::board::{BoardRow, CellState, Concern, ConcernKind, Fault, Filter, HourCell, Snapshot, StoreStanding};
 use crate::job::{JobName, JobSpec, LockName, Program};
+use crate::node::TriggerRefusal;
 use crate::observe::view::{JobView, LockEntryView, LockView, NodeView, PauseView, SlotView, SuccessView, TickView};
 use crate::resource::OwnerId;
 use crate::schedule::Timetable;
-use crate::slot::{Decision, Outcome, Slot, SlotRecord, Verdict};
-use crate::store::{JobEntry, JobOrigin, NodeEntry};
+use crate::slot::{Decision, Holder, Outcome, Slot, SlotKey, SlotRecord, Verdict};
+use crate::store::{JobEntry, JobOrigin, KeptPart, NodeEntry};
+use crate::web::detail::ProblemDetail;
 use crate::web::pages::cluster::{ActivityPage, LocksPage, NodesPage, StorePage};
 use crate::web::pages::frame::{Frame, Setting, Who, teller};
 use crate::web::pages::home::Home;
@@ -25,6 +30,7 @@ use crate::web::pages::now;
 use crate::web::pages::plain::{ActPage, HelpPage, LoginPage, ProblemPage};
 use crate::web::pages::reader::Reader;
 use crate::web::pages::slot::{RunPage, SlotMaterial, SlotPage};
+use crate::web::pages::state::Shown;
 
 const NOW: &str = "2026-11-21T14:12:00Z";
 
@@ -177,7 +183,7 @@ fn slot(query: &str) -> String {
         did: None,
         acts: vec!["reset", "mark-done"],
         acts_off: false,
-        kept: vec![("cronward:prod:{billing@2026-11-21T12Z}:log".to_owned(), "each attempt, verdict, audit")],
+        kept: vec![("cronward:prod:{billing@2026-11-21T12Z}:log".to_owned(), KeptPart::Log)],
         client_command: [
             "redis-cli",
             "-u",
@@ -208,6 +214,37 @@ fn text_of(html: &str) -> String {
         }
     }
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The words of a text that are not Chinese, but for these.
+fn english_words<'a>(text: &'a str, names: &[&str]) -> Vec<&'a str> {
+    let words = text
+        .split(|c: char| !(c.is_ascii_alphabetic() || c == '_' || c == '-'))
+        .map(|word| word.trim_start_matches('-'));
+    words.filter(|word| word.len() > 2 && !names.contains(word)).collect()
+}
+
+/// What a page says by itself: without what surrounds it, and without lines of commands.
+pub(in crate::web) fn said_by(page: &str) -> String {
+    let main = page.split_once("<main id=\"main\">").and_then(|(_, rest)| rest.split_once("</main>"));
+    let (main, _) = main.unwrap_or_else(|| panic!("{page}"));
+    let mut parts = main.split("<code");
+    let first = parts.next().unwrap_or_default().to_owned();
+    text_of(&parts.fold(first, |said, part| said + part.split_once("</code>").unwrap().1))
+}
+
+/// Holds that a page has no English sentence but in names, and in words of commands and of the interface. Answers what it says.
+pub(in crate::web) fn is_chinese(page: &str, names: &[&str]) -> String {
+    let said = said_by(page);
+    let usual =
+        ["cronward", "config", "jobs", "toml", "reset", "unlock", "mark-done", "trigger", "past", "UTC", "billing"];
+    let left = english_words(&said, &[&usual, names].concat());
+    assert!(left.is_empty() && said.chars().any(is_han), "{left:?} in {said}");
+    said
+}
+
+fn is_han(c: char) -> bool {
+    ('\u{4e00}'..='\u{9fff}').contains(&c)
 }
 
 #[test]
@@ -350,6 +387,7 @@ fn a_slot_says_its_state_its_reason_and_what_mends_it() {
         "4096 bytes came before and were not kept",
         "unlock alice (ops-1) node b is\\ngone",
         "cronward logs billing@2026-11-21T12Z",
+        "{billing@2026-11-21T12Z}:log each attempt, verdict, audit",
         "redis-cli -u &#39;redis://h:6379/0?a=1&#38;b=2&#39; GET &#39;cronward:prod:{billing@2026-11-21T12Z}&#39;",
     ] {
         assert!(page.contains(text), "{text}: {page}");
@@ -620,7 +658,7 @@ fn every_page_can_be_written() {
         let problem = ProblemPage {
             frame: frame(""),
             heading: (reader.t.other_pages.problem)(404),
-            status: "404 Not Found".to_owned(),
+            status: 404,
             advice: (reader.t.other_pages.problem_do)(404),
             detail: "no job <b>".to_owned(),
             login: true,
@@ -729,12 +767,168 @@ fn why_a_slot_is_as_it_is_is_said_in_chinese_too() {
         told.insert(said.sentence.clone());
         let fix = said.fix.clone().filter(|fix| !fix.starts_with("cronward ")).unwrap_or_default();
         let words = format!("{} {fix}", said.sentence);
-        let words = words.split(|c: char| !(c.is_ascii_alphabetic() || c == '_' || c == '-'));
-        let left: Vec<&str> = words.filter(|word| word.len() > 2 && !names.contains(word)).collect();
+        let left = english_words(&words, &names);
         assert!(left.is_empty(), "{left:?} in {}", said.sentence);
         assert_eq!(said.fix.is_some(), why::explain(&facts).fix.is_some());
     }
     assert!(told.len() >= 30, "{told:#?}");
-    let page = text_of(&slot("?lang=zh"));
+    let page = slot("?lang=zh");
+    assert!(page.contains(":log</code><span class=\"quiet\">每次尝试、结论、运维操作</span>"), "{page}");
+    let page = text_of(&page);
     assert!(page.contains("时间槽失败：3 次尝试已全部用尽；节点 c 上的第 3 次尝试结束："), "{page}");
+}
+
+/// The alert of the page of the hours for this filter.
+fn alert(filter: &str, lang: &str) -> String {
+    let query = url::form_urlencoded::Serializer::new(String::new())
+        .append_pair("q", filter)
+        .append_pair("lang", lang)
+        .finish();
+    let page = home(&snapshot(), &format!("?{query}"), false);
+    let (_, rest) = page.split_once("<p class=\"alarm\" role=\"alert\">").unwrap_or_else(|| panic!("{page}"));
+    rest.split_once("</p>").unwrap().0.replace("&#34;", "\"")
+}
+
+#[test]
+fn a_filter_that_cannot_be_read_is_told_in_the_readers_language() {
+    let names = ["colour", "red", "job", "owner", "tag", "node", "state"];
+    let states = Shown::ALL.map(Shown::word);
+    let others = ["failing", "late", "paused", "disabled", "orphaned"];
+    for (filter, english, chinese) in [
+        ("colour:red", "\"colour\" is nothing to filter by", "不能按 \"colour\" 筛选"),
+        ("state:red", "write one of pending, running,", "请使用 pending、running、"),
+        ("owner:", "nothing stands behind owner:", "owner: 之后没有内容"),
+        ("\"a", "has no end", "引号没有结束"),
+        (&*"a".repeat(513), "512 bytes and 16 terms", "512 字节"),
+    ] {
+        let told = [alert(filter, "en"), alert(filter, "zh")];
+        assert!(told[0].contains(english) && told[1].contains(chinese), "{told:?}");
+        let left = english_words(&told[1], &[&names[..], &states, &others].concat());
+        assert!(left.is_empty(), "{left:?} in {}", told[1]);
+        assert_eq!(Filter::parse(filter).unwrap_err().to_string(), told[0], "as the interface says it");
+    }
+}
+
+/// One problem of each kind, with what of it is the same in each language.
+fn problems() -> Vec<(ProblemDetail, &'static [&'static str])> {
+    use ProblemDetail as Detail;
+    let slot = || Slot::parse("billing", "2026-11-21T14Z", "2026-11-21T15Z").unwrap();
+    let (job, at_store) = (|| name("billing"), || Some("memory".to_owned()));
+    let key = || "2026-11-21T14Z".parse::<SlotKey>().unwrap();
+    let text = str::to_owned;
+    let slot_ref = |text: &str| Detail::SlotRef(text.parse::<SlotRef>().unwrap_err());
+    let by = Holder { node: fixture::node("b"), attempt: 2 };
+    let refused = |why, others| Detail::NodeRefuses { node: fixture::node("a"), why, others };
+    let maybe = |maybe| Detail::StoreRefuses { error: text("denied"), maybe };
+    let states = &["pending", "running", "retrying", "done", "failed", "missed", "skipped", "all", "state", "red"];
+    vec![
+        (Detail::NotFound, &[]),
+        (Detail::NoJob(job()), &[]),
+        (Detail::Unknown(UnknownTarget::OnlyJob { job: job(), location: at_store() }), &["memory", "config"]),
+        (Detail::Unknown(UnknownTarget::OnlyJob { job: job(), location: None }), &["config"]),
+        (Detail::Unknown(UnknownTarget::MisspeltJob { job: job(), nearest: name("mail") }), &["mail"]),
+        (
+            Detail::Unknown(UnknownTarget::Job { job: job(), location: at_store(), listing: text("cronward jobs") }),
+            &["memory", "cronward", "jobs"],
+        ),
+        (Detail::Unknown(UnknownTarget::FirstSlot(job())), &[]),
+        (Detail::Unknown(UnknownTarget::Slot { job: job(), key: key(), within: Some(slot()) }), &[]),
+        (Detail::Unknown(UnknownTarget::Slot { job: job(), key: key(), within: None }), &[]),
+        (Detail::Unknown(UnknownTarget::OldSlot { job: job(), steps: 9, found: 2, newest: slot() }), &[]),
+        (Detail::JobName(JobName::new("Billing").unwrap_err()), &["Billing", "a-z"]),
+        (slot_ref("Billing@-1"), &["Billing", "a-z"]),
+        (slot_ref("billing@noon"), &["noon"]),
+        (slot_ref("billing@2026-11-21T14:00Z"), &[]),
+        (slot_ref("billing@-0"), &[]),
+        (Detail::NoAttempt(slot()), &[]),
+        (Detail::NoLocks, &[]),
+        (Detail::StoreAway { maybe: false }, &[]),
+        (Detail::StoreAway { maybe: true }, &[]),
+        (maybe(false), &["denied"]),
+        (maybe(true), &["denied"]),
+        (Detail::PlannerStands, &["plan"]),
+        (Detail::NotReady(text("store, plan, draining")), &["store", "plan", "draining"]),
+        (Detail::Internal(text("odd")), &["odd"]),
+        (Detail::AnswerUnwritten, &[]),
+        (Detail::FiguresUnwritten, &[]),
+        (Detail::PageUnwritten, &[]),
+        (Detail::Late, &[]),
+        (Detail::LongAddress, &[]),
+        (Detail::UnknownHost, &["http", "public_url"]),
+        (Detail::LargeBody, &["KiB"]),
+        (Detail::BrokenBody, &[]),
+        (Detail::WrongMethod, &[]),
+        (Detail::ForNobody, &[]),
+        (Detail::NoToken, &["Authorization", "Bearer"]),
+        (Detail::WrongTokens, &[]),
+        (Detail::OpenTokens, &["chmod", "o-r"]),
+        (Detail::NoRole, &[]),
+        (Detail::SmallRole, &[]),
+        (Detail::TokenForActions, &["http", "auth", "tokens_file"]),
+        (Detail::ReadOnly, &["http", "read_only", "false"]),
+        (Detail::NoForm, &["Content-Type", "application", "x-www-form-urlencoded"]),
+        (Detail::NoJson, &["Content-Type", "application", "json", "JSON"]),
+        (Detail::NoOwnHeader, &["X-Cronward"]),
+        (Detail::UnknownOrigin, &[]),
+        (Detail::OtherOrigin, &[]),
+        (Detail::OtherLogin, &[]),
+        (Detail::Examining, &[]),
+        (Detail::ManyStreams, &["api", "jobs"]),
+        (Detail::Query(text("odd")), &["odd"]),
+        (Detail::NoObject, &["JSON"]),
+        (Detail::Body(text("odd")), &["odd"]),
+        (Detail::Filter(Filter::parse("-").unwrap_err()), &[]),
+        (Detail::PageRange, &["page", "per_page"]),
+        (Detail::LimitRange, &["limit"]),
+        (Detail::CountRange, &["count"]),
+        (Detail::NoSlotBefore, &["before"]),
+        (Detail::Unreadable("before", text("odd")), &["before"]),
+        (Detail::Unreadable("since", text("odd")), &["since"]),
+        (Detail::State(text("red")), states),
+        (Detail::LongSince, &["since"]),
+        (Detail::ManySlots, &["since"]),
+        (Detail::GoWhere, &[]),
+        (Detail::NoReason, &[]),
+        (Detail::NotConfirmed, &[]),
+        (Detail::PauseEnd(PauseEndError::Unreadable(text("soon"))), &["soon"]),
+        (Detail::PauseEnd(PauseEndError::Passed { end: at(NOW), now: at(NOW) }), &[]),
+        (Detail::NotAsExpected { target: text("billing"), is: Some("failed"), expected: text("done") }, &[]),
+        (Detail::NotAsExpected { target: text("billing"), is: Some("failed"), expected: text("red") }, &["red"]),
+        (Detail::NotAsExpected { target: text("billing"), is: None, expected: text("done") }, &[]),
+        (
+            Detail::Held(HeldSlot {
+                target: slot().to_string(),
+                by,
+                remaining: std::time::Duration::from_secs(41),
+                unlock: text("cronward unlock billing"),
+            }),
+            &["cronward", "unlock"],
+        ),
+        (Detail::NotBegun(NotBegun(slot())), &["UTC"]),
+        (Detail::Paused(job()), &[]),
+        (Detail::RetryOfDone(slot()), &[]),
+        (Detail::RunOfDone(slot()), &[]),
+        (Detail::NoAttemptsLeft(slot()), &[]),
+        (Detail::Ended(slot()), &["past"]),
+        (Detail::JustFailed(slot()), &[]),
+        (refused(TriggerRefusal::Leaving, Some(Vec::new())), &[]),
+        (refused(TriggerRefusal::NotInFile, Some(vec![fixture::node("c"), fixture::node("d")])), &[]),
+        (refused(TriggerRefusal::OtherNodes, None), &["only_on"]),
+        (refused(TriggerRefusal::NoSuchSlot, None), &[]),
+        (refused(TriggerRefusal::Early, None), &[]),
+        (refused(TriggerRefusal::Over, None), &[]),
+        (refused(TriggerRefusal::Driven, None), &[]),
+    ]
+}
+
+#[test]
+fn each_problem_is_told_in_chinese_too() {
+    let [english, chinese] = ["?lang=en", "?lang=zh"].map(|query| reader(query).t.said);
+    for (problem, names) in problems() {
+        let told = chinese(&problem);
+        let left = english_words(&told, &[names, &["billing", "UTC"]].concat());
+        assert!(left.is_empty() && told.chars().any(is_han), "{left:?} in {told}");
+        let said = english(&problem);
+        assert!(!said.chars().any(is_han) && said == problem.to_string(), "{said}");
+    }
 }

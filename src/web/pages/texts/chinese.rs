@@ -3,7 +3,7 @@
 use super::sentences::{
     ActTexts, ClusterTexts, FrameTexts, HomeTexts, JobTexts, LiveTexts, NeedTexts, SlotTexts, Texts, TimeTexts, Words,
 };
-use super::{plain, why_chinese};
+use super::{act_chinese, plain, problem_chinese, schedule_chinese, why_chinese, words_chinese};
 use crate::web::pages::state::Shown;
 
 /// Simplified Chinese.
@@ -11,18 +11,7 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
     tag: "zh-CN",
     other: ("en", "en", "English"),
     words: Words {
-        state: |state| match state {
-            Shown::Done => "已完成",
-            Shown::Running => "运行中",
-            Shown::Retrying => "重试中",
-            Shown::Failed => "失败",
-            Shown::Missed => "错过",
-            Shown::Skipped => "已跳过",
-            Shown::Pending => "待执行",
-            Shown::NotDue => "无调度",
-            Shown::Unknown => "未知",
-            Shown::Loading => "读取中",
-        },
+        state: words_chinese::state,
         meaning: |state| match state {
             Shown::Done => "某次运行成功；数字表示第几次尝试",
             Shown::Running => "某个节点持有租约，正在执行命令",
@@ -161,6 +150,7 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         filter: "筛选",
         filter_hint: "billing owner:erp tag:daily node:c state:failed",
         filter_do: "筛选",
+        filter_error: problem_chinese::filter,
         sort: "排序",
         sorts: ["名称", "下次运行", "状态"],
         all: "全部",
@@ -244,8 +234,13 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         older: "更早的时间槽",
         from_registry: "本节点的配置中没有此任务；以下信息来自存储的登记。",
         only_on: "仅限具有以下标签的节点",
+        where_: words_chinese::origin,
+        in_words: schedule_chinese::words,
+        clock_change: words_chinese::clock_change,
     },
     reasons: why_chinese::WHY,
+    actions: act_chinese::ACTIONS,
+    said: problem_chinese::said,
     slot: SlotTexts {
         failed: |used, of| format!("失败：{of} 次尝试已用 {used} 次，不会再自动重试"),
         missed: "错过：时间槽已结束，没有成功的运行",
@@ -280,6 +275,7 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         no_audit: "无。",
         keys: "命令与键",
         kept: "在存储中的键",
+        kept_part: words_chinese::kept_part,
         previous: "上一个时间槽",
         following: "下一个时间槽",
         from_to: |from, to| format!("{from} 至 {to}"),

@@ -4,7 +4,11 @@ use super::plain;
 use super::sentences::{
     ActTexts, ClusterTexts, FrameTexts, HomeTexts, JobTexts, LiveTexts, NeedTexts, SlotTexts, Texts, TimeTexts, Words,
 };
-use crate::admin::why;
+use crate::admin::{actions, why};
+use crate::board::FilterError;
+use crate::schedule::{DstNote, Schedule};
+use crate::store::{JobOrigin, KeptPart};
+use crate::web::detail::ProblemDetail;
 use crate::web::pages::state::Shown;
 
 /// English.
@@ -106,6 +110,7 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         filter: "Filter",
         filter_hint: "billing owner:erp tag:daily node:c state:failed",
         filter_do: "Filter",
+        filter_error: FilterError::to_string,
         sort: "Sort",
         sorts: ["name", "next run", "state"],
         all: "all",
@@ -192,8 +197,17 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         older: "Older slots",
         from_registry: "This node's file does not have the job; this is what the store's registry knows.",
         only_on: "Only on nodes with",
+        where_: |origin| match origin {
+            JobOrigin::File => "jobs.toml",
+            JobOrigin::Crontab => "crontab (cronward exec)",
+            JobOrigin::Service => "service",
+        },
+        in_words: Schedule::describe,
+        clock_change: DstNote::to_string,
     },
     reasons: why::ENGLISH,
+    actions: actions::ENGLISH,
+    said: ProblemDetail::to_string,
     slot: SlotTexts {
         failed: |used, of| format!("failed: {used} of {of} attempts used, nobody tries again"),
         missed: "missed: the slot ended, and no run had succeeded",
@@ -231,6 +245,7 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         no_audit: "None.",
         keys: "Commands and keys",
         kept: "Kept in the store as",
+        kept_part: KeptPart::as_str,
         previous: "Previous slot",
         following: "Following slot",
         from_to: |from, to| format!("{from} to {to}"),

@@ -1,6 +1,12 @@
 //! Which sentences there are: the fields that each language fills in. No sentence stands here.
 
+use crate::admin::actions::ActionTexts;
+use crate::admin::ticks::NoteText;
 use crate::admin::why::WhyTexts;
+use crate::board::FilterError;
+use crate::schedule::Schedule;
+use crate::store::{JobOrigin, KeptPart};
+use crate::web::detail::ProblemDetail;
 use crate::web::pages::state::Shown;
 
 /// The sentences of one language. Those with something in them are functions of it.
@@ -18,6 +24,10 @@ pub(in crate::web::pages) struct Texts {
     pub(in crate::web::pages) slot: SlotTexts,
     /// Why a slot ran or did not.
     pub(in crate::web::pages) reasons: WhyTexts,
+    /// What an action does, and how it is undone.
+    pub(in crate::web::pages) actions: ActionTexts,
+    /// Why a request was not answered as it wished.
+    pub(in crate::web::pages) said: fn(&ProblemDetail) -> String,
     pub(in crate::web::pages) cluster: ClusterTexts,
     pub(in crate::web::pages) act: ActTexts,
     pub(in crate::web::pages) other_pages: OtherTexts,
@@ -104,6 +114,8 @@ pub(in crate::web::pages) struct HomeTexts {
     pub(in crate::web::pages) filter: &'static str,
     pub(in crate::web::pages) filter_hint: &'static str,
     pub(in crate::web::pages) filter_do: &'static str,
+    /// Why the filter cannot be read.
+    pub(in crate::web::pages) filter_error: fn(&FilterError) -> String,
     pub(in crate::web::pages) sort: &'static str,
     pub(in crate::web::pages) sorts: [&'static str; 3],
     pub(in crate::web::pages) all: &'static str,
@@ -191,6 +203,12 @@ pub(in crate::web::pages) struct JobTexts {
     pub(in crate::web::pages) older: &'static str,
     pub(in crate::web::pages) from_registry: &'static str,
     pub(in crate::web::pages) only_on: &'static str,
+    /// Where its definition is.
+    pub(in crate::web::pages) where_: fn(JobOrigin) -> &'static str,
+    /// The schedule in words.
+    pub(in crate::web::pages) in_words: fn(&Schedule) -> String,
+    /// What a change of the clock does to scheduled times.
+    pub(in crate::web::pages) clock_change: NoteText,
 }
 
 /// `/jobs/J/S` and its outputs.
@@ -229,6 +247,8 @@ pub(in crate::web::pages) struct SlotTexts {
     pub(in crate::web::pages) keys: &'static str,
     /// Where the store keeps it.
     pub(in crate::web::pages) kept: &'static str,
+    /// What it keeps there.
+    pub(in crate::web::pages) kept_part: fn(KeptPart) -> &'static str,
     pub(in crate::web::pages) previous: &'static str,
     pub(in crate::web::pages) following: &'static str,
     pub(in crate::web::pages) from_to: fn(&str, &str) -> String,

@@ -49,11 +49,7 @@ pub(super) const WHY: WhyTexts = WhyTexts {
         },
     },
     starter: StarterReasons {
-        who: |origin| match origin {
-            JobOrigin::File => None,
-            JobOrigin::Crontab => Some("crontab 再次启动它"),
-            JobOrigin::Service => Some("服务再次请求它"),
-        },
+        who: starter,
         after_reset: |starts| format!("；重置后，待{starts}时运行"),
         nobody: |origin| match origin {
             JobOrigin::Service => "该任务只在服务中运行，而服务的任何进程都没有请求这个时间槽",
@@ -133,8 +129,18 @@ const SLOT: SlotReasons = SlotReasons {
     },
 };
 
+/// Who starts a job that no daemon plans, as the middle of a sentence, with a space where that is Chinese before a Latin word; none for a
+/// job of a file.
+pub(super) const fn starter(origin: JobOrigin) -> Option<&'static str> {
+    match origin {
+        JobOrigin::File => None,
+        JobOrigin::Crontab => Some(" crontab 再次启动它"),
+        JobOrigin::Service => Some("服务再次请求它"),
+    }
+}
+
 /// With a space before the number: what stands before it is Chinese.
-fn span(span: Duration) -> String {
+pub(super) fn span(span: Duration) -> String {
     let seconds = span.as_secs();
     match seconds {
         0..=119 => format!(" {seconds} 秒"),

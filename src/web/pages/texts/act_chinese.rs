@@ -1,0 +1,56 @@
+//! What an action does and how it is undone, in Simplified Chinese. Commands and what people wrote stay as they are.
+
+use super::why_chinese::{span, starter};
+use crate::admin::actions::{
+    ActionTexts, MarkDoneTexts, PauseTexts, ResetTexts, ResumeTexts, TriggerTexts, UnlockTexts,
+};
+
+/// Simplified Chinese.
+pub(super) const ACTIONS: ActionTexts = ActionTexts {
+    and: "；",
+    reset: ResetTexts {
+        counts: |used| match used {
+            0 => "时间槽没有任何尝试".to_owned(),
+            used => format!("{used} 次尝试不再计数"),
+        },
+        no_longer_done: "时间槽不再是已完成状态",
+        at_once: "节点会立即再次运行该时间槽",
+        by_command: |end, trigger| format!("时间槽已于 {end} 结束；如需现在运行，请执行：{trigger}"),
+        starter,
+        when: |starts| format!("待{starts}时，该时间槽才会运行"),
+        by_nobody: |end| format!("时间槽已于 {end} 结束，不会再有任何运行"),
+        needless: "该时间槽还没有任何记录",
+        undo: |mark| format!("无法撤销；如需阻止节点运行该时间槽，请执行：{mark}"),
+    },
+    unlock: UnlockTexts {
+        effect: |attempt, node| format!("节点 {node} 上的第 {attempt} 次尝试将失去租约，其他节点可以启动该时间槽"),
+        no_effect: "没有节点会失去租约",
+        needless: "没有节点持有租约",
+        undo: |node| {
+            let node = node.map(|node| format!("节点 {node} 上的")).unwrap_or_default();
+            format!("无法撤销；如果{node}命令仍在运行，请将其停止：两次运行可能重叠")
+        },
+    },
+    mark_done: MarkDoneTexts {
+        effect: "时间槽视为已完成，不再有节点运行它", needless: "时间槽已经完成"
+    },
+    trigger: TriggerTexts {
+        here: "在本机上",
+        on: |node| format!("在节点 {node} 上"),
+        effect: |place, is_past| {
+            let over = if is_past { "时间槽已结束；" } else { "" };
+            format!("{over}命令将立即{place}运行")
+        },
+        after_reset: |effect| format!("已用的尝试不再计数；{effect}"),
+        undo: |again| format!("无法撤销；如需再次运行该时间槽，请执行：{again}"),
+    },
+    pause: PauseTexts {
+        effect: |until| match until {
+            Some((until, left)) => format!("{until} 之前（还有{}）不会启动该任务的任何时间槽", span(left)),
+            None => "恢复任务之前，不会启动该任务的任何时间槽".to_owned(),
+        },
+        replaces: |who, host| format!("这将取代 {who}（{host}）设置的暂停"),
+        needless: "任务已经这样暂停",
+    },
+    resume: ResumeTexts { effect: "该任务的时间槽会重新启动", needless: "任务没有暂停" },
+};

@@ -1,0 +1,58 @@
+//! Words and short notes in Simplified Chinese that several texts are made of.
+
+use crate::schedule::{DstEffect, DstNote};
+use crate::store::{JobOrigin, KeptPart};
+use crate::web::pages::state::Shown;
+
+/// A state.
+pub(super) const fn state(state: Shown) -> &'static str {
+    match state {
+        Shown::Done => "已完成",
+        Shown::Running => "运行中",
+        Shown::Retrying => "重试中",
+        Shown::Failed => "失败",
+        Shown::Missed => "错过",
+        Shown::Skipped => "已跳过",
+        Shown::Pending => "待执行",
+        Shown::NotDue => "无调度",
+        Shown::Unknown => "未知",
+        Shown::Loading => "读取中",
+    }
+}
+
+/// What a change of the clock does to scheduled times.
+pub(super) fn clock_change(note: &DstNote) -> String {
+    let (wall, shown) = (note.wall.format("%Y-%m-%d %H:%M:%S"), note.shown.format("%H:%M:%S"));
+    match note.effect {
+        DstEffect::Shifted => format!("{wall} 不存在（时钟拨快）：改在 {shown} 触发"),
+        DstEffect::Skipped => format!("{wall} 不存在（时钟拨快）：不会触发"),
+        DstEffect::Repeated => format!("{wall} 会出现两次（时钟拨回 {shown}）：触发两次"),
+    }
+}
+
+/// Where the definition of a job is.
+pub(super) const fn origin(origin: JobOrigin) -> &'static str {
+    match origin {
+        JobOrigin::File => "jobs.toml",
+        JobOrigin::Crontab => "crontab（cronward exec）",
+        JobOrigin::Service => "服务",
+    }
+}
+
+/// What a store keeps of a slot under one name.
+pub(super) const fn kept_part(part: KeptPart) -> &'static str {
+    match part {
+        KeptPart::Mark => "租约、等待或完成标记",
+        KeptPart::Attempts => "尝试计数",
+        KeptPart::Log => "每次尝试、结论、运维操作",
+        KeptPart::Outputs => "每次尝试的输出末尾",
+        KeptPart::OutputsBelow => "输出，按前缀查找",
+        KeptPart::Decisions => "决策日志",
+        KeptPart::DecisionsBelow => "决策日志，按前缀查找",
+        KeptPart::Latest => "任务最近的成功与失败",
+        KeptPart::Pauses => "所有任务的暂停",
+        KeptPart::AllButOutputs => "除输出以外的全部内容，输出在其下",
+        KeptPart::Tables => "表 slots、outputs 和 notes",
+        KeptPart::Rows => "行",
+    }
+}
