@@ -27,6 +27,8 @@ pub(super) struct Happened {
     /// The event's word.
     pub(super) word: &'static str,
     pub(super) detail: String,
+    /// The word of how a run or a slot ended, and the exit code where that is none of a success.
+    pub(super) result: Option<(&'static str, Option<i32>)>,
 }
 
 /// The newest lines of a node.
@@ -52,7 +54,8 @@ impl Observer for Activity {
     fn event(&self, slot: Option<&Slot>, event: &Event) {
         let Some((word, detail)) = told(event) else { return };
         let slot = slot.map(|slot| (slot.job().to_string(), slot.key()));
-        let line = Happened { at: self.clock.now().wall, slot, word, detail: message(&detail, LONGEST) };
+        let (at, detail) = (self.clock.now().wall, message(&detail, LONGEST));
+        let line = Happened { at, slot, word, detail, result: result(event) };
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == MOST {
             lines.pop_front();
@@ -80,17 +83,23 @@ fn told(event: &Event) -> Option<(&'static str, String)> {
         Event::Stopped => ("stopped", String::new()),
         Event::Fault { error } => ("fault", error.clone()),
         Event::RunStarted { .. } => ("run_started", attempt),
-        Event::RunEnded { outcome, exit_code, .. } => {
-            let code = exit_code.filter(|code| *code != 0).map(|code| format!(" ({code})")).unwrap_or_default();
-            ("run_ended", format!("{attempt} {}{code}", outcome.as_str()))
-        }
+        Event::RunEnded { .. } => ("run_ended", attempt),
         Event::RunTimedOut { .. } => ("run_timed_out", attempt),
         Event::LeaseLost { .. } => ("lease_lost", attempt),
         Event::Overtaken { by, .. } => ("overtaken", format!("{attempt} {by}")),
         Event::AttemptsUsedUp { used } => ("attempts_used_up", format!("{used}")),
-        Event::Closed { verdict } => ("closed", verdict.as_str().to_owned()),
+        Event::Closed { .. } => ("closed", String::new()),
         _ => return None,
     })
+}
+
+const fn result(event: &Event) -> Option<(&'static str, Option<i32>)> {
+    match event {
+        Event::RunEnded { outcome, exit_code: Some(0), .. } => Some((outcome.as_str(), None)),
+        Event::RunEnded { outcome, exit_code, .. } => Some((outcome.as_str(), *exit_code)),
+        Event::Closed { verdict } => Some((verdict.as_str(), None)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use crate::resource::OwnerId;
 use crate::schedule::Timetable;
 use crate::slot::{Decision, Holder, Outcome, Slot, SlotKey, SlotRecord, Verdict};
 use crate::store::{JobEntry, JobOrigin, KeptPart, NodeEntry};
+use crate::web::activity::Happened;
 use crate::web::detail::ProblemDetail;
 use crate::web::pages::cluster::{ActivityPage, LocksPage, NodesPage, StorePage};
 use crate::web::pages::frame::{Frame, Setting, Who, teller};
@@ -31,6 +32,7 @@ use crate::web::pages::plain::{ActPage, HelpPage, LoginPage, ProblemPage};
 use crate::web::pages::reader::Reader;
 use crate::web::pages::slot::{RunPage, SlotMaterial, SlotPage};
 use crate::web::pages::state::Shown;
+use crate::web::pages::views::what;
 
 const NOW: &str = "2026-11-21T14:12:00Z";
 
@@ -931,4 +933,28 @@ fn each_problem_is_told_in_chinese_too() {
         let said = english(&problem);
         assert!(!said.chars().any(is_han) && said == problem.to_string(), "{said}");
     }
+}
+
+#[test]
+fn what_happened_on_a_node_is_told_with_how_a_run_or_a_slot_ended() {
+    let told = |word, detail: &str, result| {
+        let happened = Happened { at: at(NOW), slot: None, word, detail: detail.to_owned(), result };
+        ["?lang=en", "?lang=zh"].map(|query| what(&happened, &reader(query).t.words))
+    };
+    assert_eq!(
+        told("run_ended", "#1", Some(("lost_lease", Some(143)))),
+        ["run ended #1 lost lease (143)", "运行结束 #1 租约丢失 (143)"]
+    );
+    assert_eq!(told("run_ended", "#2", Some(("success", None))), ["run ended #2 success", "运行结束 #2 成功"]);
+    let verdicts = [
+        (Verdict::Done, "done", "已完成"),
+        (Verdict::Failed, "failed", "失败"),
+        (Verdict::Missed, "missed", "错过"),
+        (Verdict::Skipped, "skipped", "已跳过"),
+    ];
+    for (verdict, english, chinese) in verdicts {
+        let lines = told("closed", "", Some((verdict.as_str(), None)));
+        assert_eq!(lines, [format!("closed {english}"), format!("时间槽结束 {chinese}")]);
+    }
+    assert_eq!(told("started", "7", None), ["started 7", "节点启动，任务数 7"]);
 }

@@ -3,11 +3,13 @@
 use axum::response::Response;
 
 use crate::slot::SlotKey;
+use crate::web::activity::Happened;
 use crate::web::pages::cluster::{ActivityLine, ActivityPage, NodesPage};
 use crate::web::pages::home::Home;
 use crate::web::pages::listing::Listing;
 use crate::web::pages::plain::{HelpPage, LoginPage};
 use crate::web::pages::request::PageRequest;
+use crate::web::pages::texts::Words;
 use crate::web::problem::Problem;
 
 /// `/`.
@@ -33,14 +35,24 @@ pub(in crate::web) async fn activity(ask: PageRequest) -> Result<Response, Probl
     let shown = ask.site.sources.board.look(0);
     let tell = ask.tell(&shown);
     let link = |(job, key): (String, SlotKey)| (format!("/jobs/{job}/{key}"), format!("{job}@{key}"));
-    let line = |happened: crate::web::activity::Happened| ActivityLine {
+    let line = |happened: Happened| ActivityLine {
         at: tell.moment(happened.at),
+        what: what(&happened, &tell.t.words),
         slot: happened.slot.map(link),
-        what: format!("{} {}", (tell.t.words.event)(happened.word), happened.detail),
     };
     let lines = ask.site.sources.activity.newest().into_iter().map(line).collect();
     let frame = ask.frame(&shown, "activity", ask.reader.t.frame.activity);
     ask.page(&ActivityPage::of(frame, ask.site.sources.node.as_str(), lines, &tell))
+}
+
+/// The event, what is said with it, and how a run or a slot ended.
+pub(super) fn what(happened: &Happened, words: &Words) -> String {
+    let result = happened.result.map(|(word, code)| {
+        let code = code.map(|code| format!(" ({code})")).unwrap_or_default();
+        format!("{}{code}", (words.outcome)(word))
+    });
+    let parts = [(words.event)(happened.word), happened.detail.clone(), result.unwrap_or_default()];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// `/help`.

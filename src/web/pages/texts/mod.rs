@@ -15,4 +15,4 @@ mod words_chinese;
 
 pub(super) use chinese::CHINESE;
 pub(super) use english::ENGLISH;
-pub(super) use sentences::Texts;
+pub(super) use sentences::{Texts, Words};
