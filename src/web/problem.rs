@@ -17,7 +17,8 @@ const STORE_LATER: u64 = 10;
 pub(super) struct Problem {
     status: StatusCode,
     word: &'static str,
-    detail: ProblemDetail,
+    /// Boxed: what it is of is larger than most answers.
+    detail: Box<ProblemDetail>,
     retry_after: Option<u64>,
     /// What else it has for programs.
     member: Option<(&'static str, Value)>,
@@ -25,7 +26,7 @@ pub(super) struct Problem {
 
 impl Problem {
     pub(super) fn new(status: StatusCode, word: &'static str, detail: impl Into<ProblemDetail>) -> Self {
-        Self { status, word, detail: detail.into(), retry_after: None, member: None }
+        Self { status, word, detail: Box::new(detail.into()), retry_after: None, member: None }
     }
 
     /// With the number of seconds after which it may be tried again.
@@ -54,7 +55,7 @@ impl Problem {
     }
 
     /// What is wrong.
-    pub(super) const fn detail(&self) -> &ProblemDetail {
+    pub(super) fn detail(&self) -> &ProblemDetail {
         &self.detail
     }
 
