@@ -16,16 +16,17 @@ use crate::job::{JobName, JobSpec, NodeName, Program};
 use crate::message::{Delivery, MessageKey, Topic};
 use crate::observe::Observer;
 use crate::slot::{Audit, Outcome, OutputTail, Period, RunRecord, Slot, Token, Verdict};
-use crate::store::layer::{Call, Layer, Layered};
+use crate::store::layer::{Call, Layer, Layered, Timeout};
 use crate::store::memory::MemoryStore;
 use crate::store::{Claim, ClaimRequest, JobEntry, NodeReport, Store, StoreOptions};
 
-/// Counts the calls, and lets none through while it is down.
+/// Counts the calls, and lets none through while it is down, and answers none while it hangs.
 #[derive(Debug, Default)]
 struct Meter {
     calls: AtomicU64,
     inspected: AtomicU64,
     down: AtomicBool,
+    hangs: AtomicBool,
 }
 
 #[async_trait]
@@ -33,12 +34,18 @@ impl Layer for Arc<Meter> {
     async fn around<'a, T: Send + 'a>(&'a self, op: Op, location: &'a str, call: Call<'a, T>) -> Reply<T> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.inspected.fetch_add(u64::from(op == Op::Inspect), Ordering::Relaxed);
+        if self.hangs.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
         if self.down.load(Ordering::Relaxed) {
             return Err(StoreError::new(ErrorKind::Unavailable, Applied::No, op, location, "down"));
         }
         call().await
     }
 }
+
+/// How long a call may take.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 struct Stage {
     board: Arc<Board>,
@@ -73,6 +80,7 @@ impl Stage {
         let stage = Self { board, memory, meter, clock, specs };
         stage.pass(26 * 3_600 + 600).await;
         let store = Layered::new(Arc::new(stage.memory.clone()), Arc::clone(&stage.meter));
+        let store = Layered::new(Arc::new(store), Timeout::after(PATIENCE));
         let followed = Arc::clone(&stage.board);
         tokio::spawn(async move { followed.follow(&store).await });
         stage
@@ -282,6 +290,24 @@ async fn a_store_that_is_away_leaves_what_was_known_with_its_age_and_comes_back(
     stage.pass(7).await;
     let back = stage.board.look(24);
     assert_eq!((back.store.error.as_deref(), cell(&back, "push", 0)), (None, CellState::Done));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_goes_away_is_told_within_twelve_seconds_with_the_age_of_what_is_shown() {
+    for (phase, hangs) in (0..10).flat_map(|phase| [(phase, false), (phase, true)]) {
+        let stage = Stage::with(&[("push", "0 * * * *")]).await;
+        stage.filled().await;
+        stage.pass(phase).await;
+        if hangs { &stage.meter.hangs } else { &stage.meter.down }.store(true, Ordering::Relaxed);
+        stage.pass(12).await;
+        let away = stage.board.look(24);
+        assert!(
+            away.store.error.is_some() && away.store.away_since.is_some(),
+            "{phase} s after a look, hangs: {hangs}"
+        );
+        assert!(matches!(away.concerns[0].what, ConcernKind::StoreAway { .. }), "{:?}", away.concerns);
+        assert!((12..=22).contains(&away.age().unwrap().as_secs()), "{phase}, {hangs}: {:?}", away.age());
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -96,8 +96,8 @@ export async function cronward(place, ...words) {
   }
 }
 
-export async function daemon(place, name, file = 'jobs.toml') {
-  const child = place.start(name, program, ['run', '--config', file, '--node', name, '--listen', '127.0.0.1:0', '--log-format', 'json']);
+export async function daemon(place, name, file = 'jobs.toml', listen = '127.0.0.1:0') {
+  const child = place.start(name, program, ['run', '--config', file, '--node', name, '--listen', listen, '--log-format', 'json']);
   const line = await until(`${name} listens`, () => {
     if (child.exitCode !== null) throw new Error(place.log(name));
     return place.log(name).split('\n').find((line) => line.includes('listens for HTTP'));
@@ -106,8 +106,8 @@ export async function daemon(place, name, file = 'jobs.toml') {
   return { child, address, url: `http://${address}` };
 }
 
-/** nginx as Debian has it, with its buffering on, in front of a node below /ops/cron/. */
-export async function proxy(place, address) {
+/** nginx as Debian has it, with its buffering on, in front of nodes below /ops/cron/. */
+export async function proxy(place, ...addresses) {
   const port = await freePort();
   await mkdir(path.join(place.folder, 'nginx'), { recursive: true });
   const file = path.join(place.folder, 'nginx.conf');
@@ -115,8 +115,9 @@ export async function proxy(place, address) {
   await writeFile(file, `daemon off; error_log stderr; pid ${place.folder}/nginx.pid; worker_processes 1;
 events { worker_connections 256; }
 http { access_log off; ${kinds.join(' ')}
+  upstream nodes { ${addresses.map((address) => `server ${address};`).join(' ')} }
   server { listen 127.0.0.1:${port};
-    location /ops/cron/ { proxy_pass http://${address}; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $http_host; }
+    location /ops/cron/ { proxy_pass http://nodes; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $http_host; }
   } }\n`);
   place.start('nginx', '/usr/sbin/nginx', ['-e', 'stderr', '-c', file]);
   const url = `http://127.0.0.1:${port}/ops/cron`;

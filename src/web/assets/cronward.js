@@ -4,7 +4,7 @@
 
 /**
  * @typedef {{ units: string[], ago: string, ahead: string, age: string, live: string, polling: string, off: string, lost: string,
- *   moved: string, changed: string, zone: string, attempts: string, attempt: string, count: string, copied: string,
+ *   moved: string, zone: string, attempts: string, attempt: string, count: string, copied: string,
  *   states: Record<string, string>, attempted: string[] }} Words
  * @typedef {{ state: string, attempts: number, done: number, due: number }} Cell
  * @typedef {{ rows: { job: string, cells: (Cell & { hour: string })[] }[] }} RowsChange
@@ -49,6 +49,16 @@ function span(milliseconds) {
     seconds < 120 ? [seconds, 0] : seconds < 7200 ? [Math.floor(seconds / 60), 1]
       : seconds < 172800 ? [Math.floor(seconds / 3600), 2] : [Math.floor(seconds / 86400), 3];
   return fill(words.units[unit] ?? '{}', number);
+}
+
+/** What stands beside a time, as the server names it. @param {string} zone */
+const cityOf = (zone) => zone.split('/').at(-1)?.replaceAll('_', ' ') ?? zone;
+
+/** An instant as the page writes its times: in the zone that was chosen. @param {number} at */
+function exact(at) {
+  const chosen = document.querySelector('select[name=zone] option[selected]');
+  const timeZone = chosen instanceof HTMLOptionElement ? chosen.value : 'UTC';
+  return `${new Date(at).toLocaleTimeString('en', { timeZone, hourCycle: 'h23' })} ${cityOf(timeZone)}`;
 }
 
 /** @param {Element} element @param {string} text */
@@ -112,7 +122,11 @@ function patchRow(row, wanted, quietly) {
         flash(cell);
         say(`${row.dataset.job}: ${cell.textContent}`);
       }
-    } else if (cell.innerHTML !== next.innerHTML && !isHeld(cell)) cell.innerHTML = next.innerHTML;
+    } else {
+      const [name, renamed] = [cell.querySelector('a'), next.querySelector('a')];
+      if (name && renamed) renamed.tabIndex = name.tabIndex;
+      if (cell.innerHTML !== next.innerHTML && !isHeld(cell)) cell.innerHTML = next.innerHTML;
+    }
   });
 }
 
@@ -147,9 +161,11 @@ function sort() {
   const kept = new Map([...rows.rows].map((row) => [row.id, row]));
   rows.replaceChildren(...[...wanted.rows].map((row) => kept.get(row.id) ?? document.importNode(row, true)));
   sorted = null;
-  const notice = byId('moved');
-  if (notice) notice.hidden = true;
   roam(own);
+  const notice = byId('moved');
+  // The button that was pressed goes away: whoever goes on by keys is led to the rows.
+  if (notice?.contains(document.activeElement)) all('[tabindex="0"]', own)[0]?.focus();
+  if (notice) notice.hidden = true;
 }
 
 /** @param {Document} page */
@@ -184,15 +200,14 @@ let soon;
 let due = 0;
 /** @type {number | undefined} */
 let later;
-/** When the server was heard last. */
-let heard = Date.now();
+/** When the server was heard last, by the store's clock. */
+let heard = storeNow();
 let failed = false;
 
 function show() {
   const place = byId('link');
   if (!place) return;
-  const lost = fill(words.lost, new Date(heard).toLocaleTimeString(document.documentElement.lang, { timeZoneName: 'short' }));
-  const text = mode === 'off' ? words.off : failed ? lost : stream?.readyState === 1 ? words.live : words.polling;
+  const text = mode === 'off' ? words.off : failed ? fill(words.lost, exact(heard)) : stream?.readyState === 1 ? words.live : words.polling;
   place.hidden = false;
   place.className = failed ? 'alarm' : 'quiet';
   place.dataset.link = mode === 'off' ? 'off' : failed ? 'lost' : stream?.readyState === 1 ? 'live' : 'polling';
@@ -213,7 +228,7 @@ async function look() {
     if (!answer.ok) throw new Error(String(answer.status));
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
     failed = false;
-    heard = Date.now();
+    heard = storeNow();
     patch(page);
   } catch {
     failed = true;
@@ -280,7 +295,7 @@ function connect() {
   stream = source;
   source.onopen = () => {
     failed = false;
-    heard = Date.now();
+    heard = storeNow();
     show();
   };
   source.onerror = () => {
@@ -292,13 +307,13 @@ function connect() {
     show();
   };
   source.addEventListener('rows', (event) => {
-    heard = Date.now();
+    heard = storeNow();
     const { rows } = /** @type {RowsChange} */ (JSON.parse(event.data));
     for (const row of rows) for (const cell of row.cells) patchNow(row.job, cell.hour, cell);
     lookIn(TOGETHER);
   });
   source.addEventListener('cells', (event) => {
-    heard = Date.now();
+    heard = storeNow();
     const { hour, cells } = /** @type {CellsChange} */ (JSON.parse(event.data));
     for (const [job, cell] of Object.entries(cells)) patchNow(job, hour, cell);
     lookIn(TOGETHER);
@@ -330,6 +345,10 @@ function seen() {
 function switchMode(next) {
   mode = next;
   document.cookie = `cronward-updates=${mode}; Path=${base || '/'}; Max-Age=31536000; SameSite=Strict`;
+  // An older choice in the address would come before the cookie.
+  const url = new URL(location.href);
+  url.searchParams.delete('updates');
+  history.replaceState(history.state, '', url);
   disconnect();
   seen();
   show();
@@ -354,48 +373,53 @@ function addressOf(cell) {
   return `${base}/go?job=${encodeURIComponent(row.dataset.job ?? '')}&hour=${encodeURIComponent(head?.dataset.hour ?? '')}`;
 }
 
+/** What the arrows move to: the name of a job, and its hours that are shown. */
+const STOPS = 'tbody th a, td.c';
+
 /** @param {HTMLElement} table */
 function roam(table) {
   table.setAttribute('role', 'grid');
-  for (const cell of all('td.c', table)) {
-    cell.setAttribute('role', 'gridcell');
-    cell.tabIndex = -1;
+  for (const cell of all('td.c', table)) cell.setAttribute('role', 'gridcell');
+  const stops = all(STOPS, table);
+  const stop = stops.find((one) => one.getAttribute('tabindex') === '0') ?? all('tbody tr:first-child td.c', table).at(-1);
+  for (const one of stops) one.tabIndex = one === stop ? 0 : -1;
+}
+
+/** What has the focus is where the tab key comes back to. @param {Event} event */
+function stay(event) {
+  const stop = event.target instanceof HTMLElement && event.target.matches(STOPS) ? event.target : null;
+  const table = stop?.closest('#grid');
+  if (!stop || !table) return;
+  for (const other of all('[tabindex="0"]', table)) other.tabIndex = -1;
+  stop.tabIndex = 0;
+}
+
+/** @param {HTMLElement} stop @param {string} key */
+function neighbour(stop, key) {
+  const row = /** @type {HTMLTableRowElement} */ (stop.closest('tr'));
+  const within = (/** @type {Element | null} */ of) => (of ? all('th a, td.c', of).filter((one) => one.offsetParent !== null) : []);
+  const own = within(row);
+  const at = own.indexOf(stop);
+  switch (key) {
+    case 'ArrowLeft': return own[at - 1];
+    case 'ArrowRight': return own[at + 1];
+    case 'Home': return own[0];
+    case 'End': return own.at(-1);
+    case 'ArrowUp': return within(row.previousElementSibling)[at];
+    default: return within(row.nextElementSibling)[at];
   }
-  const first = all('tbody tr:first-child td.c', table).at(-1);
-  if (first) first.tabIndex = 0;
-}
-
-/** @param {HTMLElement} cell */
-function moveTo(cell) {
-  for (const other of all('#grid td.c[tabindex="0"]')) other.tabIndex = -1;
-  cell.tabIndex = 0;
-  cell.focus();
-}
-
-/** @param {HTMLElement} cell @param {string} key */
-function neighbour(cell, key) {
-  const row = /** @type {HTMLTableRowElement} */ (cell.parentElement);
-  const at = [...row.children].indexOf(cell);
-  const seen = (/** @type {Element | null | undefined} */ next) =>
-    next instanceof HTMLElement && next.classList.contains('c') && next.offsetParent !== null ? next : null;
-  if (key === 'ArrowLeft') return seen(cell.previousElementSibling);
-  if (key === 'ArrowRight') return seen(cell.nextElementSibling);
-  if (key === 'Home') return all('td.c', row).find((other) => other.offsetParent !== null) ?? null;
-  if (key === 'End') return all('td.c', row).at(-1) ?? null;
-  return seen((key === 'ArrowUp' ? row.previousElementSibling : row.nextElementSibling)?.children[at]);
 }
 
 /** @param {KeyboardEvent} event */
 function keyInGrid(event) {
-  const cell = event.target instanceof HTMLElement ? event.target.closest('td.c') : null;
-  if (!(cell instanceof HTMLElement)) return false;
-  if (event.key === 'Enter') {
-    location.assign(addressOf(cell));
+  const stop = event.target instanceof HTMLElement && event.target.closest('#grid') && event.target.closest(STOPS);
+  if (!(stop instanceof HTMLElement)) return false;
+  if (event.key === 'Enter' && stop.matches('td')) {
+    location.assign(addressOf(stop));
     return true;
   }
   if (!['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End'].includes(event.key)) return false;
-  const next = neighbour(cell, event.key);
-  if (next) moveTo(next);
+  neighbour(stop, event.key)?.focus();
   return true;
 }
 
@@ -487,7 +511,7 @@ function settings() {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const select = /** @type {HTMLSelectElement | null} */ (document.querySelector('select[name=zone]'));
   if (select && zone && ![...select.options].some((option) => option.value === zone)) {
-    select.add(new Option(fill(words.zone, zone.split('/').at(-1)?.replaceAll('_', ' ') ?? zone), zone), 1);
+    select.add(new Option(fill(words.zone, cityOf(zone)), zone), 1);
   }
   const label = byId('letters');
   const box = label?.querySelector('input');
@@ -517,6 +541,7 @@ document.addEventListener('click', (event) => {
 });
 document.addEventListener('mouseover', titled);
 document.addEventListener('focusin', titled);
+document.addEventListener('focusin', stay);
 document.addEventListener('visibilitychange', seen);
 window.addEventListener('pagehide', disconnect);
 window.addEventListener('pageshow', (event) => event.persisted && seen());

@@ -250,7 +250,7 @@ fn words(t: &Texts) -> String {
     json!({
         "units": t.time.units, "ago": t.time.ago, "ahead": t.time.ahead, "age": t.live.data_age,
         "live": t.live.live, "polling": t.live.polling, "off": t.live.off, "lost": t.live.lost,
-        "moved": t.live.moved, "changed": t.live.changed, "zone": t.live.browser_zone, "copied": t.slot.copied,
+        "moved": t.live.moved, "zone": t.live.browser_zone, "copied": t.slot.copied,
         "attempts": many, "attempt": one, "count": count, "states": states, "attempted": attempted,
     })
     .to_string()

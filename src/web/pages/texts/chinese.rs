@@ -368,7 +368,6 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         lost: "自 {} 起未连接",
         moved: "{} 个任务的位置已改变",
         sort: "重新排序",
-        changed: "{} 已更新",
         data_age: "数据为 {}前",
         browser_zone: "浏览器：{}",
     },

@@ -335,7 +335,6 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         lost: "not connected since {}",
         moved: "{} jobs changed place",
         sort: "sort",
-        changed: "{} changed",
         data_age: "data {} old",
         browser_zone: "browser: {}",
     },

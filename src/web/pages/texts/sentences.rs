@@ -342,7 +342,6 @@ pub(in crate::web::pages) struct LiveTexts {
     pub(in crate::web::pages) lost: &'static str,
     pub(in crate::web::pages) moved: &'static str,
     pub(in crate::web::pages) sort: &'static str,
-    pub(in crate::web::pages) changed: &'static str,
     pub(in crate::web::pages) data_age: &'static str,
     pub(in crate::web::pages) browser_zone: &'static str,
 }
