@@ -109,12 +109,22 @@ describe('a page that is looked at', () => {
     return number * unit[of];
   };
 
-  /** Each time that the page asks for itself. */
-  const looksOf = (page) => {
-    const looks = [];
-    page.on('request', (request) => request.resourceType() === 'fetch' && looks.push(request.url()));
-    return looks;
+  /** A page whose timers come when the test says so, which counts how often it asks for itself. */
+  const counting = async (made, url) => {
+    await made.clock.install();
+    const page = await open(made);
+    await page.addInitScript(() => {
+      const ask = window.fetch;
+      window.looks = 0;
+      window.fetch = (...words) => {
+        window.looks += 1;
+        return ask(...words);
+      };
+    });
+    await page.goto(url);
+    return page;
   };
+  const looks = (page) => page.evaluate(() => window.looks);
 
   test('a page that gets no stream looks every ten seconds until it gets one', async () => {
     const places = new AbortController();
@@ -122,25 +132,25 @@ describe('a page that is looked at', () => {
     const all = Array.from({ length: 64 }, () => fetch(`${nodes.c.url}/api/v1/events`, { headers, signal: places.signal }));
     for (const one of await Promise.all(all)) assert.equal(one.status, 200);
     const made = await cluster.visitor('viewer');
-    await made.clock.install();
-    const page = await open(made, `${nodes.c.url}/?q=pulse`);
+    const page = await counting(made, `${nodes.c.url}/?q=pulse`);
     await renewed(page, 'polling');
     assert.equal(await page.textContent('#link'), 'not live: looking every 10 s');
-    const looks = looksOf(page);
     await stopClock(made, page);
-    let shown = await pulse(page);
+    let [shown, begun] = [await pulse(page), await looks(page)];
     await moved(page, shown);
-    await until('the first look', async () => {
+    await until('a first look', async () => {
       await made.clock.runFor(1_000);
-      return (await pulse(page)) !== shown;
+      return (await looks(page)) > begun;
     });
+    await until('what it found is shown', async () => (await pulse(page)) !== shown);
     for (const look of [1, 2]) {
-      shown = await pulse(page);
+      [shown, begun] = [await pulse(page), await looks(page)];
       await moved(page, shown);
-      looks.length = 0;
-      await made.clock.runFor(10_000);
+      await made.clock.runFor(8_000);
+      assert.equal((await looks(page)) - begun, 0, `too early, look ${look}`);
+      await made.clock.runFor(2_000);
+      assert.equal((await looks(page)) - begun, 1, `look ${look}`);
       await until('a change is shown', async () => (await pulse(page)) !== shown);
-      assert.equal(looks.length, 1, `look ${look}`);
     }
     places.abort();
     await until('there is a place', async () => (await streams(nodes.c.url)) === 0);
@@ -240,8 +250,7 @@ describe('a page that is looked at', () => {
 
   test('updates are switched off and to every ten seconds and on again', async () => {
     const made = await cluster.visitor('viewer');
-    await made.clock.install();
-    const page = await open(made, `${nodes.b.url}/?q=pulse`);
+    const page = await counting(made, `${nodes.b.url}/?q=pulse`);
     await renewed(page, 'live');
     const choose = async (updates) => {
       await page.click('.set summary');
@@ -253,14 +262,13 @@ describe('a page that is looked at', () => {
     await renewed(page, 'off');
     assert.equal(await page.textContent('#link'), 'updates are off');
     await until('no stream', async () => (await streams(nodes.b.url)) === 0);
-    const looks = looksOf(page);
     await made.clock.runFor(60_000);
-    assert.deepEqual(looks, [], 'nobody asks');
+    assert.equal(await looks(page), 0, 'nobody asks');
     await choose('10s');
     await renewed(page, 'polling');
     await until('it looks', async () => {
       await made.clock.runFor(1_000);
-      return looks.length > 0;
+      return (await looks(page)) > 0;
     });
     assert.equal(await streams(nodes.b.url), 0);
     await page.keyboard.press('r');
