@@ -645,7 +645,7 @@ async fn a_page_that_needs_a_store_that_is_away_says_so_and_the_others_show_what
         assert_eq!((away.status, away.header("retry-after")), (503, "10"), "{path}");
         assert_eq!(away.header("content-type"), "text/html; charset=utf-8", "{path}");
         for said in [
-            "<h1>Not available now<small>503 Service Unavailable</small></h1>",
+            "<h1>Not available now<small>503</small></h1>",
             "Try again in some seconds. Jobs run on as they can.",
             "the store does not answer; the node goes on asking it",
             "<a href=\"/nodes\">Nodes</a>",
