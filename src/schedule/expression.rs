@@ -108,7 +108,7 @@ impl Schedule {
     }
 
     /// The same in another language. Its sentence ends with a full stop, and its parts are apart by commas.
-    pub fn describe_in(&self, language: impl Language) -> String {
+    pub(crate) fn describe_in(&self, language: impl Language) -> String {
         self.compiled.words(language)
     }
 
