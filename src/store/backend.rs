@@ -35,8 +35,10 @@ pub enum KeptPart {
     Pauses,
     /// All but the outputs, which are below it.
     AllButOutputs,
-    /// The database with its tables.
+    /// The database, with tables of its own names.
     Tables,
+    /// The database, with tables that begin with `cronward_`.
+    PrefixedTables,
     /// The rows in them.
     Rows,
 }
@@ -56,6 +58,7 @@ impl KeptPart {
             Self::Pauses => "every job's pause",
             Self::AllButOutputs => "all but the outputs, which are below it",
             Self::Tables => "the tables slots, outputs and notes",
+            Self::PrefixedTables => "the tables cronward_slots, cronward_outputs and cronward_notes",
             Self::Rows => "the rows",
         }
     }

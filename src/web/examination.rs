@@ -43,3 +43,40 @@ impl Examiner {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use axum::response::IntoResponse;
+    use tokio::sync::Semaphore;
+
+    use super::*;
+
+    /// Ends once it has a permit.
+    #[derive(Debug)]
+    struct Slow(Arc<Semaphore>);
+
+    #[async_trait]
+    impl Examination for Slow {
+        async fn examine(&self) -> Result<DoctorView, String> {
+            self.0.acquire().await.map_err(|error| error.to_string())?.forget();
+            Ok(DoctorView::new("memory".to_owned(), "memory", Vec::new()))
+        }
+    }
+
+    #[tokio::test]
+    async fn who_asks_while_the_store_is_examined_is_told_to_come_again_and_the_next_one_is_served() {
+        let ends = Arc::new(Semaphore::new(0));
+        let examiner = Examiner::new(Arc::new(Slow(Arc::clone(&ends))));
+        let mut first = pin!(examiner.examine());
+        assert!(matches!(first.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending));
+        let refused = examiner.examine().await.map(drop).map_err(|problem| problem.into_response().status());
+        assert_eq!(refused, Err(axum::http::StatusCode::CONFLICT));
+        ends.add_permits(2);
+        assert!(first.await.is_ok());
+        assert!(examiner.examine().await.is_ok());
+    }
+}

@@ -84,7 +84,7 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "store-away", detail).retry_after(STORE_LATER)
     }
 
-    /// Nobody can mend it from outside.
+    /// Nobody can fix it from outside.
     pub(super) fn internal(detail: ProblemDetail) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
     }

@@ -55,7 +55,7 @@ pub struct Scale {
 
 impl Default for Scale {
     fn default() -> Self {
-        Self { claimers: 64, slots: 10_000, in_flight: 32, patience: Duration::from_secs(10), operations: 600 }
+        Self { claimers: 64, slots: 10_000, in_flight: 32, patience: Duration::from_secs(30), operations: 600 }
     }
 }
 

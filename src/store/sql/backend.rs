@@ -17,9 +17,9 @@ use crate::store::backend::{Backend, KeptPart, Opened};
 use crate::store::{Capability, Migration, OpenError, StoreOptions};
 
 /// The database, and what finds a slot's rows there.
-fn rows(location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, KeptPart)> {
+fn rows(location: &str, tables: KeptPart, namespace: &Namespace, slot: &Slot) -> Vec<(String, KeptPart)> {
     let row = format!("namespace = '{namespace}' AND job = '{}' AND slot = '{}'", slot.job(), slot.key());
-    vec![(location.to_owned(), KeptPart::Tables), (row, KeptPart::Rows)]
+    vec![(location.to_owned(), tables), (row, KeptPart::Rows)]
 }
 
 /// SQLite.
@@ -61,7 +61,7 @@ impl Backend for SqliteBackend {
     }
 
     fn where_kept(&self, location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, KeptPart)> {
-        rows(location, namespace, slot)
+        rows(location, KeptPart::Tables, namespace, slot)
     }
 }
 
@@ -93,7 +93,7 @@ impl<D: Dialect> Backend for ServerBackend<D> {
     }
 
     fn where_kept(&self, location: &str, namespace: &Namespace, slot: &Slot) -> Vec<(String, KeptPart)> {
-        rows(location, namespace, slot)
+        rows(location, KeptPart::PrefixedTables, namespace, slot)
     }
 }
 
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_database_is_named_with_its_row() {
         let slot = Slot::parse("billing", "2026-11-21T14Z", "2026-11-21T15Z").unwrap();
-        let kept = rows("sqlite:/var/lib/cronward.sqlite", &Namespace::new("prod").unwrap(), &slot);
+        let kept = rows("sqlite:/var/lib/cronward.sqlite", KeptPart::Tables, &Namespace::new("prod").unwrap(), &slot);
         let names: Vec<&str> = kept.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(
             names,

@@ -57,8 +57,14 @@ const cityOf = (zone) => zone.split('/').at(-1)?.replaceAll('_', ' ') ?? zone;
 /** An instant as the page writes its times: in the zone that was chosen. @param {number} at */
 function exact(at) {
   const chosen = document.querySelector('select[name=zone] option[selected]');
-  const timeZone = chosen instanceof HTMLOptionElement ? chosen.value : 'UTC';
-  return `${new Date(at).toLocaleTimeString('en', { timeZone, hourCycle: 'h23' })} ${cityOf(timeZone)}`;
+  const told = (/** @type {string} */ timeZone) =>
+    `${new Date(at).toLocaleTimeString('en', { timeZone, hourCycle: 'h23' })} ${cityOf(timeZone)}`;
+  try {
+    return told(chosen instanceof HTMLOptionElement ? chosen.value : 'UTC');
+  } catch {
+    // A zone that this browser does not know.
+    return told('UTC');
+  }
 }
 
 /** @param {Element} element @param {string} text */

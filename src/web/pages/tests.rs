@@ -419,7 +419,7 @@ fn a_job_that_is_late_says_for_how_long_nothing_succeeded_and_leads_to_its_page(
     assert!(text.contains("missed sweep late: no success for more than 2 h · since 10:00 UTC · 4 h ago"), "{text}");
     assert!(page.contains("href=\"/ops/cron/jobs/sweep\""), "{page}");
     let page = text_of(&home(&shown, "?lang=zh", true));
-    assert!(page.contains("延迟：超过 2 小时 没有成功"), "{page}");
+    assert!(page.contains("延迟：超过 2 小时没有成功"), "{page}");
 }
 
 /// The job of the slots above: the newest failed, one is missed, one is done.

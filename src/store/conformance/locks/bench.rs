@@ -164,7 +164,7 @@ impl LockBench {
 }
 
 /// Every hint that has come by now; of a store that answers before it publishes, within the setup's patience.
-pub(super) async fn heard(wakeups: &mut LockWakeups, at_least: usize) -> Vec<Token> {
+pub(super) async fn heard(bench: &LockBench, wakeups: &mut LockWakeups, at_least: usize) -> Vec<Token> {
     let mut told = Vec::new();
     let listening = async {
         while told.len() < at_least {
@@ -175,7 +175,7 @@ pub(super) async fn heard(wakeups: &mut LockWakeups, at_least: usize) -> Vec<Tok
             }
         }
     };
-    let _ = tokio::time::timeout(Duration::from_secs(5), listening).await;
+    let _ = tokio::time::timeout(bench.setup.scale().patience, listening).await;
     while let Ok(hint) = wakeups.try_recv() {
         if let LockHint::Ready(token) = hint {
             told.push(token);

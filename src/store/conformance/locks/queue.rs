@@ -144,8 +144,8 @@ async fn one_release_one_wake(bench: &LockBench) -> CaseOutcome {
     let exit = held.exit(false);
     bench.store.release(&exit).await?;
     bench.store.release(&exit).await?;
-    ensure_eq!(heard(&mut own, 1).await, [waiting.token]);
-    ensure_eq!(heard(&mut others, 0).await, Vec::<Token>::new());
+    ensure_eq!(heard(bench, &mut own, 1).await, [waiting.token]);
+    ensure_eq!(heard(bench, &mut others, 0).await, Vec::<Token>::new());
     // As many readers as fit are told, and nobody behind them.
     let held = bench.hold(&waiting).await?;
     let mut own = listening(bench, Token::from_bits(9)).await?;
@@ -158,7 +158,7 @@ async fn one_release_one_wake(bench: &LockBench) -> CaseOutcome {
     }
     readers.pop();
     bench.release(&writer).await?;
-    let mut told = heard(&mut own, 2).await;
+    let mut told = heard(bench, &mut own, 2).await;
     told.sort_unstable();
     readers.sort_unstable();
     ensure_eq!(told, readers);
@@ -178,7 +178,7 @@ async fn each_of_many_who_may_hold_is_told(bench: &LockBench) -> CaseOutcome {
         readers.push(reader.token);
     }
     bench.release(&writer).await?;
-    let mut told = heard(&mut own, readers.len()).await;
+    let mut told = heard(bench, &mut own, readers.len()).await;
     told.sort_unstable();
     readers.sort_unstable();
     ensure_eq!(told, readers);
@@ -199,7 +199,7 @@ async fn a_departure_from_two_locks_wakes_whom_it_lets_hold(bench: &LockBench) -
     // What is told too much comes before what is told next.
     for request in waiting.iter().take(3) {
         bench.release(&held).await?;
-        ensure_eq!(heard(&mut own, 1).await, [request.token]);
+        ensure_eq!(heard(bench, &mut own, 1).await, [request.token]);
         held = bench.hold(request).await?;
     }
     // Somebody in the middle of the queue lets nobody hold.
@@ -209,9 +209,9 @@ async fn a_departure_from_two_locks_wakes_whom_it_lets_hold(bench: &LockBench) -
         bench.probe.expire(&name(lock)?, Some(held.token)).await?;
     }
     bench.wait(last).await?;
-    ensure_eq!(heard(&mut own, 1).await, [next.token]);
+    ensure_eq!(heard(bench, &mut own, 1).await, [next.token]);
     bench.hold(next).await?;
-    ensure_eq!(heard(&mut own, 0).await, Vec::<Token>::new());
+    ensure_eq!(heard(bench, &mut own, 0).await, Vec::<Token>::new());
     Ok(())
 }
 
@@ -222,10 +222,10 @@ async fn the_lock_that_comes_free_last_wakes(bench: &LockBench) -> CaseOutcome {
     bench.wait(&both).await?;
     bench.release(&first).await?;
     // Who leaves x knows nothing of y.
-    ensure_eq!(heard(&mut own, 1).await, [both.token]);
+    ensure_eq!(heard(bench, &mut own, 1).await, [both.token]);
     bench.wait(&both).await?;
     bench.release(&last).await?;
-    ensure_eq!(heard(&mut own, 1).await, [both.token]);
+    ensure_eq!(heard(bench, &mut own, 1).await, [both.token]);
     bench.hold(&both).await?;
     Ok(())
 }

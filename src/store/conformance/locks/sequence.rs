@@ -236,7 +236,7 @@ impl Pair {
     /// Each that this step asks for, once. What was told too much comes before those of the next one.
     async fn same_hints(&mut self) -> Result<(), Failure> {
         let mut wanted: Vec<Token> = self.ledger.take_lock_wakes().into_iter().map(|(_, token)| token).collect();
-        let mut told = heard(&mut self.hints, wanted.len()).await;
+        let mut told = heard(&self.bench, &mut self.hints, wanted.len()).await;
         wanted.sort_unstable();
         told.sort_unstable();
         ensure_eq!(told, wanted, "who is hinted");

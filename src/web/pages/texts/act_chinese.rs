@@ -50,7 +50,7 @@ pub(super) const ACTIONS: ActionTexts = ActionTexts {
             None => "恢复任务之前，不会启动该任务的任何时间槽".to_owned(),
         },
         replaces: |who, host| format!("这将取代 {who}（{host}）设置的暂停"),
-        needless: "任务已经这样暂停",
+        needless: "任务已按此方式暂停",
     },
     resume: ResumeTexts { effect: "该任务的时间槽会重新启动", needless: "任务没有暂停" },
 };

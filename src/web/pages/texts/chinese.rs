@@ -138,7 +138,7 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         files_differ: "配置不一致",
         data_age: |age| format!("数据为 {age}前"),
         reading: "正在读取存储",
-        draining: "本节点正在退出，页面会自动连接到其他节点。",
+        draining: "本节点正在退出，页面会自动重新连接；前面有代理时会连到其他节点。",
         away_since: |since| format!("自 {since} 起存储不可达，本页显示的是当时的数据。"),
         away_since_unknown: "存储不可达，暂无任何数据。",
         away_why: |error| format!("最近一次错误：{error}"),
@@ -179,7 +179,7 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
     needs: NeedTexts {
         failed: |used, of| format!("失败：{of} 次尝试已用 {used} 次"),
         missed: "错过：时间槽结束前没有成功的运行",
-        late: |after| format!("延迟：超过 {after} 没有成功"),
+        late: |after| format!("延迟：超过 {after}没有成功"),
         files: |jobs| format!("配置与其他节点不同：{jobs}"),
         versions: |versions| format!("各节点版本不同：{versions}"),
         clock: |offset| format!("时钟偏差 {offset}"),

@@ -89,7 +89,7 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         files_differ: "files differ",
         data_age: |age| format!("data {age} old"),
         reading: "reading the store",
-        draining: "This node is leaving. The page will reconnect to another one.",
+        draining: "This node is leaving. The page reconnects, behind a proxy to another node.",
         away_since: |since| {
             format!("The store has been unreachable since {since}. This page shows what was known then.")
         },

@@ -14,11 +14,26 @@ pub(super) fn words(schedule: &Schedule) -> String {
         words.push_str(match part.chars().next() {
             Some('和') => " ",
             Some(c) if c.is_ascii_digit() || c == '周' => "、",
+            // A day of the month that is no number.
+            _ if part.starts_with("每月") || part.starts_with("最接近") => "、",
             _ => "，",
         });
         words.push_str(part);
     }
-    words.replace(" 和 周", "和周").replace("月 和 ", "月和 ").replace(" 或 ", "或")
+    closed(&words).replace(" 或 ", "或")
+}
+
+/// Beside the word for "and" stands a space where a number does, and else none.
+fn closed(words: &str) -> String {
+    let mut parts = words.split(" 和 ");
+    let mut closed = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let space = |is_number: bool| if is_number { " " } else { "" };
+        let before = space(closed.ends_with(|c: char| c.is_ascii_digit()));
+        let after = space(part.starts_with(|c: char| c.is_ascii_digit()));
+        closed.push_str(&format!("{before}和{after}{part}"));
+    }
+    closed
 }
 
 struct Chinese;
@@ -51,7 +66,7 @@ impl Language for Chinese {
     }
 
     fn every_minute_of_every_x_hours(&self, step: u16) -> String {
-        format!("每 {step} 小时中的每分钟")
+        format!("每 {step} 小时中第一个小时内每分钟")
     }
 
     fn at_time(&self, time: &str) -> String {
@@ -59,7 +74,7 @@ impl Language for Chinese {
     }
 
     fn at_time_and_every_x_seconds(&self, time: &str, step: u16) -> String {
-        format!("{time} 起每 {step} 秒")
+        format!("{time} 这一分钟内每 {step} 秒")
     }
 
     fn at_time_at_second(&self, time: &str, second: &str) -> String {
@@ -154,7 +169,7 @@ impl Language for Chinese {
     fn every_past_phrase(&self, every: &str, hours: &str) -> String {
         // Of each so many hours it is the first.
         if hours.starts_with('每') {
-            format!("{hours}取一小时，其间{every}")
+            format!("{hours}中第一个小时内{every}")
         } else {
             format!("{hours}内{every}")
         }
@@ -162,14 +177,6 @@ impl Language for Chinese {
 
     fn past_hour_phrase(&self, hours: &str) -> String {
         format!("{hours} 时")
-    }
-
-    fn every_x_months(&self, step: u16) -> String {
-        format!("每 {step} 个月")
-    }
-
-    fn every_x_years(&self, step: u16) -> String {
-        format!("每 {step} 年")
     }
 }
 
@@ -186,12 +193,15 @@ mod tests {
             ("5,20,50 * * * *", "每小时第 5、20 和 50 分"),
             ("0 14 * * *", "14:00"),
             ("0 9-17 * * 1-5", "第 0 分，逢 9-17 时，逢周一、周二、周三、周四和周五"),
-            ("* 0,12 * * *", "每 12 小时取一小时，其间每分钟"),
+            ("* 0,12 * * *", "每 12 小时中第一个小时内每分钟"),
             ("* 1,5 * * *", "1 和 5 时内每分钟"),
             ("0 */2 * * *", "第 0 分，每 2 小时"),
             ("30 2 1,15 3,9 *", "02:30，逢 1 和 15 日，逢 3 月和 9 月"),
             ("0 3 L * *", "03:00，逢每月最后一天"),
             ("0 3 * * 5#2", "03:00，逢每月第 2 个周五"),
+            ("0 3 * * 1#1,1#3", "03:00，逢每月第 1 个周一和每月第 3 个周一"),
+            ("0 3 1,L * *", "03:00，逢 1 日和每月最后一天"),
+            ("*/20 0 14 * * *", "14:00 这一分钟内每 20 秒"),
             ("0 3 1 * 1", "03:00，逢 1 日或周一"),
             ("*/10 * * * * *", "每 10 秒"),
         ] {

@@ -53,6 +53,7 @@ pub(super) const fn kept_part(part: KeptPart) -> &'static str {
         KeptPart::Pauses => "所有任务的暂停",
         KeptPart::AllButOutputs => "除输出以外的全部内容，输出在其下",
         KeptPart::Tables => "表 slots、outputs 和 notes",
+        KeptPart::PrefixedTables => "表 cronward_slots、cronward_outputs 和 cronward_notes",
         KeptPart::Rows => "行",
     }
 }

@@ -114,8 +114,9 @@ impl Setup for BrokenLocks {
         self.right.lock_probe(namespace).await
     }
 
+    /// Impatient: a hint that does not come from memory at once does not come.
     fn scale(&self) -> Scale {
-        Scale { patience: Duration::from_millis(800), ..Scale::default() }
+        Scale { patience: Duration::from_secs(2), ..Scale::default() }
     }
 }
 
