@@ -793,7 +793,7 @@ async fn why_an_action_is_refused_is_chinese_for_whoever_reads_chinese_and_engli
     refused(&port, &slot("trigger"), "", (409, "的尝试次数已用完：请先重置")).await;
     port.ask(&format!("{SLOT}/mark-done"), &json!({"reason": "x"})).await;
     refused(&port, &slot("trigger"), "", (409, "已完成：如需再次运行，请先重置")).await;
-    refused(&port, &slot("retry"), "", (409, "已完成：如需再次运行，请重置")).await;
+    refused(&port, &slot("retry"), "", (409, "已完成：如需再次运行，请先重置")).await;
     port.ask(&format!("{SLOT}/reset"), &json!({})).await;
     let node = port.node_answers(Err(TriggerRefusal::OtherNodes));
     refused(&port, &slot("trigger"), "", (409, "任务不在该节点上运行：only_on 指定了其他标签；没有其他在线节点")).await;

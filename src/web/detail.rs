@@ -133,10 +133,8 @@ pub(super) enum ProblemDetail {
     NotBegun(NotBegun),
     #[error("{0} is paused: resume the job first")]
     Paused(JobName),
-    #[error("{0} is done: reset it to run it again")]
-    RetryOfDone(Slot),
     #[error("{0} is done: reset it first to run it again")]
-    RunOfDone(Slot),
+    Done(Slot),
     #[error("{0} has no attempts left: reset it first")]
     NoAttemptsLeft(Slot),
     #[error("{0} has ended: ask for past to run it all the same")]

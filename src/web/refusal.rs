@@ -64,7 +64,7 @@ pub(super) fn paused(look: &Prospect) -> Problem {
 /// Why a slot is not to be tried again by a reset.
 pub(super) fn of_retry(record: &SlotRecord, look: &Prospect) -> Option<Problem> {
     let is_done = record.state(look.now, look.max_attempts) == SlotState::Done;
-    is_done.then(|| Problem::conflict(ProblemDetail::RetryOfDone(record.slot.clone())))
+    is_done.then(|| Problem::conflict(ProblemDetail::Done(record.slot.clone())))
 }
 
 /// Why a slot cannot be run now, as far as its record says: the store's answer to the claim may say more.
@@ -77,7 +77,7 @@ pub(super) fn of_run(record: &SlotRecord, look: &Prospect, past: bool, resets: b
         return Some(Problem::conflict(ProblemDetail::Held(look.proposal.change.held(by, *remaining))));
     }
     let why = if record.state(look.now, look.max_attempts) == SlotState::Done {
-        ProblemDetail::RunOfDone
+        ProblemDetail::Done
     } else if record.used() >= look.max_attempts && !resets {
         ProblemDetail::NoAttemptsLeft
     } else if slot.end() <= look.now && !past {

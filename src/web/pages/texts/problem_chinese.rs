@@ -93,8 +93,7 @@ pub(super) fn said(detail: &ProblemDetail) -> String {
             return format!("{job} 的时间槽 {key} 将于 {start} 开始；只能运行当前和过去的时间槽");
         }
         ProblemDetail::Paused(job) => return format!("{job} 已暂停：请先恢复任务"),
-        ProblemDetail::RetryOfDone(slot) => return format!("{slot} 已完成：如需再次运行，请重置"),
-        ProblemDetail::RunOfDone(slot) => return format!("{slot} 已完成：如需再次运行，请先重置"),
+        ProblemDetail::Done(slot) => return format!("{slot} 已完成：如需再次运行，请先重置"),
         ProblemDetail::NoAttemptsLeft(slot) => return format!("{slot} 的尝试次数已用完：请先重置"),
         ProblemDetail::Ended(slot) => return format!("{slot} 已结束：如仍要运行，请使用 past"),
         ProblemDetail::JustFailed(slot) => return format!("{slot} 刚刚失败，正在等待重试：如需结束等待，请重置"),
