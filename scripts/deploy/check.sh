@@ -32,7 +32,7 @@ yaml() {
 
 scripts() {
     # SC2317: functions that a trap calls.
-    find scripts .ci deploy tests -type f \( -name '*.sh' -o -path '.ci/run' \) -print0 | sort -z | xargs -0 shellcheck -x -e SC2317
+    find scripts .ci deploy tests -type f \( -name '*.sh' -o -path '.ci/run' -o -path 'deploy/packages/p*' -not -name '*.*' \) -print0 | sort -z | xargs -0 shellcheck -x -e SC2317
 }
 
 prometheus() {
@@ -63,7 +63,8 @@ release() {
     [ "$(grep -cE '\.deb$|\.rpm$|-linux-gnu$' "$work/release/SHA256SUMS")" = 3 ]
     # What people are told to install is what was built, and needs no newer system than they are told.
     local page name needs bound
-    for page in README.md README.zh-CN.md deploy/packages/README.md; do
+    for page in README.md README.zh-CN.md docs/getting-started.md docs/zh/getting-started.md deploy/packages/README.md; do
+        grep -qE 'cronward[-_][0-9]' "$page" || fail "$page names no package"
         while read -r name; do
             [ -e "$work/release/$name" ] || fail "$page names $name, and there is $(cd "$work/release" && echo *)"
         done < <(grep -oE 'cronward[-_][0-9][^ )`]*\.(deb|rpm)' "$page")

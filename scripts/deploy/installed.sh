@@ -74,6 +74,7 @@ rpm -K --nosignature "$rpm"
 root=$work/deb
 fresh "$root"
 listed "$root" >"$work/before"
+cp "$root/etc/passwd" "$root/etc/group" "$work/"
 cp "$deb" "$root/tmp/cronward.deb"
 chroot "$root" dpkg --install /tmp/cronward.deb
 check_installed "$root"
@@ -82,6 +83,10 @@ chroot "$root" dpkg --remove cronward
 [ -d "$root/var/lib/cronward" ] || fail "removal took the state"
 chroot "$root" dpkg --purge cronward
 listed "$root" | diff "$work/before" - || fail "the deb left something"
+# The account stays, as Debian has it, and nothing else of these files changes.
+for file in passwd group; do
+    [ "$(diff "$work/$file" "$root/etc/$file" | grep '^[<>]' | cut -d: -f1)" = "> cronward" ] || fail "the deb changed /etc/$file by more than its account"
+done
 end "$root"
 
 root=$work/rpm

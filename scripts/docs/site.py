@@ -99,6 +99,13 @@ def build():
     made = subprocess.run(["mdbook", "build", work], capture_output=True, text=True)
     if made.returncode or "WARN" in made.stderr or "ERROR" in made.stderr:
         sys.exit(f"site: {made.stdout}{made.stderr}")
+    # mdBook knows one language for all of a book.
+    chinese = [(site / placed(page)).with_suffix(".html") for page in PARTS["中文"]]
+    for page in chinese:
+        text = page.read_text()
+        if text.count('<html lang="en"') != 1:
+            sys.exit(f"site: {page} does not say its language as expected")
+        page.write_text(text.replace('<html lang="en"', '<html lang="zh-Hans"'))
     return len(told)
 
 

@@ -225,6 +225,11 @@ impl<'a> Following<'a> {
             Ok(op) => self.reached(op),
             Err(error) => self.lost(&error),
         }
+        // The first time that is once it is known, too, how each job fares, and which are paused.
+        let is_all = self.chores.is_empty() && !self.sheet.is_urgent();
+        if self.read_at.is_none() && self.answers && self.heard.is_some() && is_all {
+            self.read_at = Some(self.now());
+        }
         true
     }
 
@@ -239,9 +244,12 @@ impl<'a> Following<'a> {
                 let (is_first, now) = (self.sheet.rows().next().is_none(), self.now());
                 self.sheet.know(catalog, now);
                 self.sheet.take_nodes(&self.nodes, now);
-                if is_first {
-                    self.chores.extend(Chore::by_job(&self.sheet, self.store.capability().messages));
-                }
+                // Of a new job the next round is not waited for.
+                self.chores.extend(if is_first {
+                    Chore::by_job(&self.sheet, self.store.capability().messages)
+                } else {
+                    Chore::latest_of(&self.sheet.unread())
+                });
                 Some(Op::Jobs)
             }
             Chore::Pauses => {
@@ -263,7 +271,7 @@ impl<'a> Following<'a> {
                 let (now, hours) = (self.now(), self.board.hours());
                 self.sheet.pass(now, hours);
                 self.sheet.doubt(now, false);
-                if !self.sheet.is_urgent() && self.answers {
+                if !self.sheet.is_urgent() && self.answers && self.read_at.is_some() {
                     self.read_at = Some(now);
                 }
                 None
@@ -298,7 +306,7 @@ impl<'a> Following<'a> {
         }
         if live && !self.sheet.is_urgent() {
             self.urgent_since = None;
-            self.read_at = Some(self.now());
+            self.read_at = self.read_at.map(|_| self.now());
         }
         Ok((!slots.is_empty()).then_some(Op::Inspect))
     }

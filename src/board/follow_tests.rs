@@ -379,6 +379,30 @@ async fn a_failure_is_a_concern_with_how_it_ended_until_it_is_mended() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_first_look_tells_how_each_job_fares_and_so_does_the_first_after_a_minute_in_which_nobody_looked() {
+    let stage = Stage::with(&[("mail", "0 * * * *"), ("push", "0 * * * *")]).await;
+    let alert_after = Some(Duration::from_secs(2 * 3_600));
+    let specs = [Arc::clone(&stage.specs[0]), Arc::new(JobSpec { alert_after, ..(*stage.specs[1]).clone() })];
+    stage.board.plan(&specs, "c0ffee");
+    // One fails hour after hour, and is running once more; the other did well this very hour, and runs no more.
+    let last_hour = slot("mail", 13);
+    stage.fail(&last_hour, 1).await;
+    stage.memory.close(&last_hour, 1, &NodeName::new("a").unwrap()).await.unwrap();
+    stage.claim(&slot("mail", 14), 2).await;
+    stage.succeed(&slot("push", 14), 3).await;
+    for look in ["the first", "the first after a minute"] {
+        let shown = stage.board.read(24).await;
+        assert!(shown.is_read(), "{look}");
+        let told: Vec<_> = shown.concerns.iter().filter_map(Concern::job).map(JobName::as_str).collect();
+        assert_eq!(told, ["mail"], "{look}: {:?}", shown.concerns);
+        let latest = |job| shown.row(job).unwrap().view.latest.clone();
+        assert_eq!(latest("mail").failing.unwrap().last.to_string(), "2026-11-21T13Z", "{look}");
+        assert!(latest("push").success.is_some() && !shown.row("push").unwrap().late, "{look}");
+        stage.pass(90).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn nodes_that_are_lost_or_differ_are_concerns_and_one_that_was_stopped_is_none() {
     let stage = Stage::with(&[("push", "0 * * * *")]).await;
     stage.succeed(&slot("push", 14), 1).await;

@@ -78,7 +78,7 @@ impl Judgement {
 
 /// How a job fails; none where it does not.
 fn failing(line: &Line, row: &BoardRow, faults: &Faults) -> Option<Concern> {
-    if line.job.orphaned || !line.job.entry.enabled {
+    if line.job.orphaned || !line.job.entry.enabled || !line.is_latest_read {
         return None;
     }
     let (known, current) = (line.latest.failing, row.view.current.as_ref());

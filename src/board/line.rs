@@ -47,6 +47,8 @@ struct ShownRead {
 pub(super) struct Line {
     pub(super) job: KnownJob,
     pub(super) latest: JobLatest,
+    /// It was read: before that nothing is said of how the job fares.
+    pub(super) is_latest_read: bool,
     pub(super) pause: Option<Pause>,
     slots: SeenSlots,
     /// Hours whose slots are not kept one by one, by their start.
@@ -82,7 +84,8 @@ fn seconds(from: DateTime<Utc>, to: DateTime<Utc>) -> u32 {
 impl Line {
     pub(super) fn new(job: KnownJob) -> Self {
         let (slots, folded) = (SeenSlots::default(), BTreeMap::new());
-        Self { job, latest: JobLatest::default(), pause: None, slots, folded, shown: Vec::new(), last_shown: None }
+        let (latest, is_latest_read, pause) = (JobLatest::default(), false, None);
+        Self { job, latest, is_latest_read, pause, slots, folded, shown: Vec::new(), last_shown: None }
     }
 
     /// Goes on from what was known of a job of the same name, as far as its slots are the same.
@@ -91,7 +94,8 @@ impl Line {
             (&a.entry.schedule, &a.entry.timezone, &a.entry.period)
                 == (&b.entry.schedule, &b.entry.timezone, &b.entry.period)
         };
-        let kept = Self { latest: before.latest.clone(), pause: before.pause.clone(), ..self };
+        let (latest, is_latest_read, pause) = (before.latest.clone(), before.is_latest_read, before.pause.clone());
+        let kept = Self { latest, is_latest_read, pause, ..self };
         if same(&kept.job, &before.job) { Self { job: kept.job, ..before } } else { kept }
     }
 
@@ -176,9 +180,9 @@ impl Line {
         }
     }
 
-    /// When it is late, or was: its last success, or when it was first known, and `alert_after`.
+    /// When it is late, or was: its last success, or when it was first known, and `alert_after`. None before that success was read.
     pub(super) fn late_since(&self) -> Option<DateTime<Utc>> {
-        let after = self.job.spec.as_ref()?.alert_after?;
+        let after = self.job.spec.as_ref()?.alert_after.filter(|_| self.is_latest_read)?;
         let done = self.latest.success.map(|success| success.at);
         Some(later(done.or(self.job.known_since)?, after))
     }

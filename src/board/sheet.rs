@@ -299,9 +299,15 @@ impl Sheet {
             if let Some(failing) = latest.failing.filter(|failing| !self.faults.knows(name, failing.last)) {
                 self.urgent.insert((name.clone(), SlotRange::One(failing.last)));
             }
-            line.latest = latest;
+            (line.latest, line.is_latest_read) = (latest, true);
         }
         self.refresh(jobs.iter(), now);
+    }
+
+    /// Jobs of which it was not read how they fare.
+    pub(super) fn unread(&self) -> Vec<JobName> {
+        let unread = self.lines.iter().filter(|(_, (line, _))| !line.is_latest_read);
+        unread.map(|(name, _)| name.clone()).collect()
     }
 
     /// What nodes have in their files changes who runs a job.

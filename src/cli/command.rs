@@ -222,7 +222,7 @@ fn finish(result: Result<(), Failure>, console: &mut Console) -> u8 {
 /// Shows what clap has to say: help and version on stdout with 0, a wrong command line on stderr with 64.
 fn explain_usage_error(told: &clap::Error, commands: &Command, console: &mut Console) -> ExitCode {
     if told.use_stderr() && told.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        let verb = std::env::args().nth(1).and_then(|verb| commands.find_subcommand(verb));
+        let verb = std::env::args_os().nth(1).and_then(|verb| commands.find_subcommand(verb));
         console.note(one_line(told, verb));
         return ExitCode::Usage;
     }

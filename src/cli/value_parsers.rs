@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use clap::ValueEnum;
 
-use crate::config::{nearest_zone, parse_duration};
+use crate::config::{LEASE_TTL, format_duration, nearest_zone, parse_duration};
 use crate::resource::{Demand, DemandTextError};
 use crate::slot::{SlotKey, SlotState, Token};
 
@@ -27,6 +27,16 @@ pub(crate) fn number<N: Display + FromStr + PartialOrd + Clone>(
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
     let span = parse_duration(text).map_err(|error| error.to_string())?;
     if span.is_zero() { Err("a duration of zero: write one like 30m, 24h or 7d".to_owned()) } else { Ok(span) }
+}
+
+/// How long a lease lasts, as the file takes it: 500 ms to a day.
+pub(crate) fn lease_ttl(text: &str) -> Result<Duration, String> {
+    let ttl = span(text)?;
+    if !LEASE_TTL.contains(&ttl) {
+        let (least, most) = (format_duration(*LEASE_TTL.start()), format_duration(*LEASE_TTL.end()));
+        return Err(format!("a lease lasts {least} to {most}"));
+    }
+    Ok(ttl)
 }
 
 /// What is asked of a lock: `ledger`, `schema:shared`, `gpu:2/4`.

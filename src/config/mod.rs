@@ -36,6 +36,7 @@ pub use network::Network;
 pub use notation::{DurationError, format_duration, parse_duration};
 pub use parse::{Parsed, lint, parse, parse_job};
 pub use sections::read_url_file;
+pub(crate) use settings::LEASE_TTL;
 pub use sink::{Lang, MailConfig, MailTls, SPREAD, SecretText, SinkConfig, SinkTarget, Sinks, WebForm};
 pub use sink_section::usable;
 pub(crate) use value::nearest_zone;

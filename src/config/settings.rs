@@ -174,7 +174,7 @@ const fn seconds(number: u64) -> Duration {
 }
 
 /// One longer than a day is no lease.
-const LEASE_TTL: RangeInclusive<Duration> = SHORTEST_LEASE_TTL..=seconds(86_400);
+pub(crate) const LEASE_TTL: RangeInclusive<Duration> = SHORTEST_LEASE_TTL..=seconds(86_400);
 const DONE_TTL: RangeInclusive<Duration> = seconds(1)..=LONGEST;
 const RETRY: RangeInclusive<Duration> = Duration::ZERO..=seconds(7 * 86_400);
 const KILL_AFTER: RangeInclusive<Duration> = Duration::ZERO..=seconds(3_600);

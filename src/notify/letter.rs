@@ -254,6 +254,7 @@ fn how(run: &RunRecord, texts: &Texts) -> String {
 fn lines(item: &LetterItem, sender: &Sender, texts: &Texts, output: bool, now: DateTime<Utc>) -> Vec<String> {
     let LetterItem { notice, known, .. } = item;
     let mut lines = Vec::new();
+    lines.extend(notice.beside.as_ref().map(|node| fill(texts.beside, &[("node", node.as_str())])));
     lines.extend(notice.words.as_ref().map(|words| text::message(words, LONGEST_LINE)));
     let message = run_of(item).and_then(|run| run.message.as_ref()).filter(|_| output && is_trouble(notice.kind));
     lines.extend(message.map(|words| text::message(words, LONGEST_LINE)));

@@ -96,6 +96,16 @@ fn it_is_said_in_chinese_too() {
 }
 
 #[test]
+fn the_node_of_the_other_run_is_told_in_the_readers_language() {
+    for (lang, told) in [(Lang::En, "the other run was on node c"), (Lang::Zh, "另一次运行在节点 c 上")] {
+        let mut item = item(NoticeKind::Overlap);
+        item.notice.beside = Some(NodeName::new("c").unwrap());
+        let letter = Letter::of(&item, &sender(), &sink(lang), now());
+        assert_eq!(letter.lines.first().map(String::as_str), Some(told));
+    }
+}
+
+#[test]
 fn every_kind_has_a_sentence_in_which_nothing_is_left_open() {
     for lang in [Lang::En, Lang::Zh] {
         for (word, kind) in NoticeKind::ALL {

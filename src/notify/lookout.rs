@@ -122,10 +122,7 @@ impl Lookout {
             // The last one is told as the failure of the slot.
             SlotNews::AttemptFailed(attempt) if attempt >= watched.spec.policy.max_attempts => Vec::new(),
             SlotNews::AttemptFailed(attempt) => vec![notice(NoticeKind::AttemptFailed).numbered(attempt)],
-            SlotNews::Overlapped(with) => {
-                let words = with.map(|node| format!("the other run was on node {node}"));
-                vec![Notice { words, ..notice(NoticeKind::Overlap) }]
-            }
+            SlotNews::Overlapped(beside) => vec![Notice { beside, ..notice(NoticeKind::Overlap) }],
         }
     }
 

@@ -57,6 +57,16 @@ fn a_slot_without_attempts_left_has_failed_whoever_made_the_last_one() {
 }
 
 #[test]
+fn two_runs_of_a_slot_that_may_have_overlapped_are_told_with_the_node_of_the_other() {
+    let mut lookout = lookout(|_| {});
+    let other = Some(crate::job::NodeName::new("b").unwrap());
+    let told = lookout.hear(&job(), key(12), SlotNews::Overlapped(other.clone()), at(12, 5));
+    assert_eq!(told.first().map(|notice| (notice.kind, notice.beside.clone())), Some((NoticeKind::Overlap, other)));
+    let unknown = hear(&mut lookout, 12, SlotNews::Overlapped(None));
+    assert_eq!(unknown, subjects(told), "one message, whichever of the two nodes tells it");
+}
+
+#[test]
 fn the_first_success_after_failures_is_a_recovery_since_the_first_of_them() {
     let mut lookout = lookout(|_| {});
     assert!(hear(&mut lookout, 11, SlotNews::Done { ours: false }).is_empty());

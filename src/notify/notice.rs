@@ -25,6 +25,8 @@ pub(super) struct Notice {
     pub(super) slots: u32,
     /// The first of them.
     pub(super) first: Option<SlotKey>,
+    /// The node of the other run, of `overlap`, where that is known.
+    pub(super) beside: Option<NodeName>,
     /// More about it, in somebody's words: of unknown origin.
     pub(super) words: Option<String>,
 }
@@ -46,6 +48,7 @@ impl Notice {
             stamp: None,
             slots: 1,
             first: None,
+            beside: None,
             words: None,
         }
     }
@@ -61,6 +64,7 @@ impl Notice {
             stamp: Some(stamp),
             slots: 1,
             first: None,
+            beside: None,
             words: None,
         }
     }

@@ -344,6 +344,7 @@ describe('a page that is looked at', () => {
     assert.match(await page.textContent('#pulse'), /data \d+ (s|min) old/);
     assert.match(await page.textContent('#grid'), /billing/, 'what was known is still shown');
     await until('actions are off', async () => (await acting.$$('.needs a[href$="/retry"]')).length === 0);
+    assert.match(await acting.textContent('.strip.away'), /Actions are off while the store is unreachable/);
     for (const at of ['/', `/jobs/billing/${slot}`, '/nodes']) {
       await acting.setViewportSize({ width: 1440, height: 900 });
       await acting.goto(nodes.a.url + at);

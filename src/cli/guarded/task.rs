@@ -57,8 +57,8 @@ pub(crate) struct ExecArgs {
     /// Total attempts over all machines [default: the file's, or 3]
     #[arg(long, value_name = "N", value_parser = value_parsers::number(1..=MAX_ATTEMPTS_LIMIT))]
     pub(crate) max_attempts: Option<u32>,
-    /// How long a lease lasts without renewal [default: the file's, or 60s]
-    #[arg(long, value_name = "DURATION", value_parser = value_parsers::span)]
+    /// How long a lease lasts without renewal, 500ms to 1d [default: the file's, or 60s]
+    #[arg(long, value_name = "DURATION", value_parser = value_parsers::lease_ttl)]
     pub(crate) lease_ttl: Option<Duration>,
     /// How long the done marker lasts, at least until the slot's end [default: the file's, or 2h]
     #[arg(long, value_name = "DURATION", value_parser = value_parsers::span)]

@@ -9,6 +9,7 @@ pub(super) const TEXTS: Texts = Texts {
     late: "{job} is late: the last success was slot {slot}, and alert_after is {after}",
     late_never: "{job} is late: no success is known, and alert_after is {after}",
     overlap: "{job}@{slot}: two runs may have overlapped",
+    beside: "the other run was on node {node}",
     recovered: "{job} works again; it had failed since slot {slot}",
     reminder: "{job} still fails, since slot {slot}",
     started: "{job}@{slot} started: attempt {number} on {node}",

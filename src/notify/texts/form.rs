@@ -11,6 +11,7 @@ pub(in crate::notify) struct Texts {
     pub(in crate::notify) late: &'static str,
     pub(in crate::notify) late_never: &'static str,
     pub(in crate::notify) overlap: &'static str,
+    pub(in crate::notify) beside: &'static str,
     pub(in crate::notify) recovered: &'static str,
     pub(in crate::notify) reminder: &'static str,
     pub(in crate::notify) started: &'static str,

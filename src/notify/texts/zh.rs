@@ -9,6 +9,7 @@ pub(super) const TEXTS: Texts = Texts {
     late: "{job} 逾期：上次成功的时间槽是 {slot}，alert_after 为 {after}",
     late_never: "{job} 逾期：没有任何成功记录，alert_after 为 {after}",
     overlap: "{job}@{slot}：两次运行可能重叠",
+    beside: "另一次运行在节点 {node} 上",
     recovered: "{job} 已恢复；自时间槽 {slot} 起曾失败",
     reminder: "{job} 仍在失败，自时间槽 {slot} 起",
     started: "{job}@{slot} 已启动：第 {number} 次尝试，节点 {node}",

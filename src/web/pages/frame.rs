@@ -235,7 +235,9 @@ fn strips(setting: &Setting, shown: Option<&Snapshot>, tell: &Teller) -> Vec<Str
     let Some(error) = shown.store.error.as_ref() else { return strips };
     let since = shown.store.away_since.filter(|_| shown.is_read());
     let head = since.map_or_else(|| t.away_since_unknown.to_owned(), |since| (t.away_since)(&tell.exact(since)));
-    strips.push(Strip { kind: "away", lines: vec![head, (t.away_why)(error)] });
+    let acts = setting.who.as_ref().is_some_and(|who| who.acts);
+    let off = acts.then(|| tell.t.act.off_away.to_owned());
+    strips.push(Strip { kind: "away", lines: [head, (t.away_why)(error)].into_iter().chain(off).collect() });
     strips
 }
 
