@@ -20,17 +20,12 @@ pub(super) enum Chore {
 }
 
 impl Chore {
-    /// What is asked by job; `messages`: also which messages were not delivered.
-    pub(super) fn by_job(sheet: &Sheet, messages: bool) -> Vec<Self> {
-        let latest = Self::latest_of(&sheet.names());
+    /// How these jobs fare; `messages`: also which messages, of all jobs, were not delivered.
+    pub(super) fn by_job(sheet: &Sheet, names: &[JobName], messages: bool) -> Vec<Self> {
+        let latest = names.chunks(AT_ONCE).map(|names| Self::Latest(names.to_vec())).collect::<Vec<_>>();
         let topics = sheet.told_about().map(Topic::from).chain([Topic::Cluster]);
         let topics: Vec<Topic> = topics.filter(|_| messages).collect();
         let untold = topics.chunks(AT_ONCE).map(|topics| Self::Untold(topics.to_vec()));
         latest.into_iter().chain(untold).collect()
-    }
-
-    /// How these jobs fare.
-    pub(super) fn latest_of(names: &[JobName]) -> Vec<Self> {
-        names.chunks(AT_ONCE).map(|names| Self::Latest(names.to_vec())).collect()
     }
 }

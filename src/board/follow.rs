@@ -189,19 +189,17 @@ impl<'a> Following<'a> {
         if turned {
             self.sheet.pass(self.now(), hours);
         }
+        self.chores.extend(is_due.then_some(Chore::Nodes));
+        self.chores.extend((is_long || planned).then_some(Chore::Jobs));
         if is_long {
             self.long_at = now + LONG_ROUND;
-            self.chores.extend([Chore::Nodes, Chore::Jobs]);
             self.sheet.doubt(self.now(), true);
-        } else if is_due {
-            self.chores.push_back(Chore::Nodes);
-        } else if planned {
-            self.chores.push_back(Chore::Jobs);
         }
         if is_due {
             self.round_at = now + if self.standing.tells { ROUND } else { SHORT_ROUND };
             self.chores.extend([Chore::Pauses, Chore::Doubt]);
-            self.chores.extend(Chore::by_job(&self.sheet, is_long && self.store.capability().messages));
+            let messages = is_long && self.store.capability().messages;
+            self.chores.extend(Chore::by_job(&self.sheet, &self.sheet.names(), messages));
         }
     }
 
@@ -226,10 +224,8 @@ impl<'a> Following<'a> {
             Err(error) => self.lost(&error),
         }
         // The first time that is once it is known, too, how each job fares, and which are paused.
-        let is_all = self.chores.is_empty() && !self.sheet.is_urgent();
-        if self.read_at.is_none() && self.answers && self.heard.is_some() && is_all {
-            self.read_at = Some(self.now());
-        }
+        let is_all = self.answers && self.heard.is_some() && self.chores.is_empty() && !self.sheet.is_urgent();
+        self.read_at = self.read_at.or_else(|| is_all.then(|| self.now()));
         true
     }
 
@@ -244,12 +240,8 @@ impl<'a> Following<'a> {
                 let (is_first, now) = (self.sheet.rows().next().is_none(), self.now());
                 self.sheet.know(catalog, now);
                 self.sheet.take_nodes(&self.nodes, now);
-                // Of a new job the next round is not waited for.
-                self.chores.extend(if is_first {
-                    Chore::by_job(&self.sheet, self.store.capability().messages)
-                } else {
-                    Chore::latest_of(&self.sheet.unread())
-                });
+                let messages = is_first && self.store.capability().messages;
+                self.chores.extend(Chore::by_job(&self.sheet, &self.sheet.unread(), messages));
                 Some(Op::Jobs)
             }
             Chore::Pauses => {
@@ -271,8 +263,8 @@ impl<'a> Following<'a> {
                 let (now, hours) = (self.now(), self.board.hours());
                 self.sheet.pass(now, hours);
                 self.sheet.doubt(now, false);
-                if !self.sheet.is_urgent() && self.answers && self.read_at.is_some() {
-                    self.read_at = Some(now);
+                if !self.sheet.is_urgent() && self.answers {
+                    self.read_at = self.read_at.map(|_| now);
                 }
                 None
             }
