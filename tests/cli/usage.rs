@@ -1,5 +1,7 @@
 //! A command line that cannot be used ends with 64, says why on stderr, and does nothing.
 
+use std::os::unix::ffi::OsStrExt as _;
+
 use crate::program::cronward;
 
 const VERBS: [&str; 11] =
@@ -62,10 +64,23 @@ fn values_that_cannot_be_used_are_usage_errors_with_an_example() {
         (&["jobs", "--namespace", "Prod"], "a-z"),
         (&["jobs", "--store", "mysqk://h"], "known are"),
         (&["jobs", "--interval", "5s"], "--watch"),
+        (&["exec", "--job", "j", "--lease-ttl", "499ms", "--", "true"], "500ms to 1d"),
+        (&["exec", "--job", "j", "--lease-ttl", "86401s", "--", "true"], "500ms to 1d"),
     ] {
         let told = cronward(args);
         assert_eq!((told.code, &*told.stdout), (64, ""), "{args:?}: {}", told.stderr);
         assert!(told.stderr.starts_with("error: ") && told.stderr.contains(hint), "{args:?}: {}", told.stderr);
         assert_eq!(told.stderr.lines().count(), 1, "{args:?}: {}", told.stderr);
+    }
+}
+
+#[test]
+fn an_argument_that_is_not_utf_8_is_a_usage_error_wherever_it_stands() {
+    let strange = std::ffi::OsStr::from_bytes(b"\xff");
+    for before in [&[][..], &["lock"], &["exec", "--job"]] {
+        let output =
+            std::process::Command::new(env!("CARGO_BIN_EXE_cronward")).args(before).arg(strange).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), told.lines().count()), (Some(64), 1), "{before:?}: {told}");
     }
 }
