@@ -93,11 +93,17 @@ impl MariadbServer {
         connect(self.dir.path(), database).await.expect("the server accepts a connection")
     }
 
-    /// Runs SQL as the superuser.
+    /// Runs SQL as the superuser. A statement that the server gives up for others that run beside it is repeated, as the server asks.
     pub async fn sql(&self, database: &str, sql: &str) {
         let mut connection = self.connect(database).await;
-        let done = sqlx::raw_sql(sqlx::AssertSqlSafe(sql.to_owned())).execute(&mut connection).await;
-        done.unwrap_or_else(|error| panic!("{sql}: {error}"));
+        for left in (0..100).rev() {
+            let done = sqlx::raw_sql(sqlx::AssertSqlSafe(sql.to_owned())).execute(&mut connection).await;
+            match done {
+                Ok(_) => break,
+                Err(error) if left > 0 && is_deadlock(&error) => {}
+                Err(error) => panic!("{sql}: {error}"),
+            }
+        }
         let _ = connection.close().await;
     }
 
@@ -178,4 +184,8 @@ fn spawn(dir: &Path, port: u16, options: &[String]) -> ServerProcess {
     command.env("TMPDIR", dir);
     let log = std::fs::File::create(dir.join("log")).expect("the folder can be written");
     ServerProcess::spawn_with_log(&mut command, PROGRAMS.package, log)
+}
+
+fn is_deadlock(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(|error| error.code()).is_some_and(|state| state == "40001")
 }
