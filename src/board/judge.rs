@@ -78,10 +78,10 @@ impl Judgement {
 
 /// How a job fails; none where it does not.
 fn failing(line: &Line, row: &BoardRow, faults: &Faults) -> Option<Concern> {
-    if line.job.orphaned || !line.job.entry.enabled || !line.is_latest_read {
+    if line.job.orphaned || !line.job.entry.enabled {
         return None;
     }
-    let (known, current) = (line.latest.failing, row.view.current.as_ref());
+    let (known, current) = (line.latest.as_ref()?.failing, row.view.current.as_ref());
     let key = current.and_then(|slot| slot.slot.parse::<SlotKey>().ok());
     let verdict = current.and_then(|slot| match slot.state {
         SlotState::Failed => Some(Verdict::Failed),
@@ -107,7 +107,7 @@ fn failing(line: &Line, row: &BoardRow, faults: &Faults) -> Option<Concern> {
 /// How a job is late; none where it is not.
 fn late(line: &Line, row: &BoardRow) -> Option<Concern> {
     let since = line.late_since().filter(|_| row.late)?;
-    let last_success = line.latest.success.map(|success| success.at);
+    let last_success = line.latest.as_ref()?.success.map(|success| success.at);
     let alert_after = line.job.spec.as_ref()?.alert_after?;
     Some(Concern { since, what: ConcernKind::Late { job: line.job.entry.name.clone(), last_success, alert_after } })
 }

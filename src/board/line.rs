@@ -46,9 +46,8 @@ struct ShownRead {
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     pub(super) job: KnownJob,
-    pub(super) latest: JobLatest,
-    /// It was read: before that nothing is said of how the job fares.
-    pub(super) is_latest_read: bool,
+    /// None before it was read: nothing is said then of how the job fares.
+    pub(super) latest: Option<JobLatest>,
     pub(super) pause: Option<Pause>,
     slots: SeenSlots,
     /// Hours whose slots are not kept one by one, by their start.
@@ -84,8 +83,7 @@ fn seconds(from: DateTime<Utc>, to: DateTime<Utc>) -> u32 {
 impl Line {
     pub(super) fn new(job: KnownJob) -> Self {
         let (slots, folded) = (SeenSlots::default(), BTreeMap::new());
-        let (latest, is_latest_read, pause) = (JobLatest::default(), false, None);
-        Self { job, latest, is_latest_read, pause, slots, folded, shown: Vec::new(), last_shown: None }
+        Self { job, latest: None, pause: None, slots, folded, shown: Vec::new(), last_shown: None }
     }
 
     /// Goes on from what was known of a job of the same name, as far as its slots are the same.
@@ -94,8 +92,7 @@ impl Line {
             (&a.entry.schedule, &a.entry.timezone, &a.entry.period)
                 == (&b.entry.schedule, &b.entry.timezone, &b.entry.period)
         };
-        let (latest, is_latest_read, pause) = (before.latest.clone(), before.is_latest_read, before.pause.clone());
-        let kept = Self { latest, is_latest_read, pause, ..self };
+        let kept = Self { latest: before.latest.clone(), pause: before.pause.clone(), ..self };
         if same(&kept.job, &before.job) { Self { job: kept.job, ..before } } else { kept }
     }
 
@@ -182,8 +179,8 @@ impl Line {
 
     /// When it is late, or was: its last success, or when it was first known, and `alert_after`. None before that success was read.
     pub(super) fn late_since(&self) -> Option<DateTime<Utc>> {
-        let after = self.job.spec.as_ref()?.alert_after.filter(|_| self.is_latest_read)?;
-        let done = self.latest.success.map(|success| success.at);
+        let after = self.job.spec.as_ref()?.alert_after?;
+        let done = self.latest.as_ref()?.success.map(|success| success.at);
         Some(later(done.or(self.job.known_since)?, after))
     }
 

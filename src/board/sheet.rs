@@ -299,14 +299,14 @@ impl Sheet {
             if let Some(failing) = latest.failing.filter(|failing| !self.faults.knows(name, failing.last)) {
                 self.urgent.insert((name.clone(), SlotRange::One(failing.last)));
             }
-            (line.latest, line.is_latest_read) = (latest, true);
+            line.latest = Some(latest);
         }
         self.refresh(jobs.iter(), now);
     }
 
     /// Jobs of which it was not read how they fare.
     pub(super) fn unread(&self) -> Vec<JobName> {
-        let unread = self.lines.iter().filter(|(_, (line, _))| !line.is_latest_read);
+        let unread = self.lines.iter().filter(|(_, (line, _))| line.latest.is_none());
         unread.map(|(name, _)| name.clone()).collect()
     }
 
@@ -361,7 +361,7 @@ impl Sheet {
             paused: line.pause.as_ref().and_then(|pause| PauseView::of(pause, now)),
             current: line.current().cloned(),
             orphaned: *orphaned,
-            latest: LatestView::of(&line.latest),
+            latest: line.latest.as_ref().map(LatestView::of).unwrap_or_default(),
             ..JobView::of(entry, plans.then(|| line.job.timetable.schedule().next_after(now)).flatten())
         };
         let late = plans && view.paused.is_none() && line.late_since().is_some_and(|since| since <= now);

@@ -95,3 +95,28 @@ fn heard(event: &Event) -> Option<SlotNews> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::NodeName;
+
+    #[test]
+    fn a_run_that_another_may_have_overlapped_is_news_and_one_that_was_never_started_is_none() {
+        let node = NodeName::new("b").unwrap();
+        let lost = |unstarted| Event::LeaseLost {
+            attempt: 1,
+            to: Some(node.clone()),
+            to_attempt: Some(2),
+            killing: false,
+            unstarted,
+        };
+        let overtaken = |unstarted| Event::Overtaken { attempt: 1, by: node.clone(), by_attempt: 2, unstarted };
+        for event in [lost(false), overtaken(false)] {
+            assert_eq!(heard(&event), Some(SlotNews::Overlapped(Some(node.clone()))), "{event:?}");
+        }
+        for event in [lost(true), overtaken(true)] {
+            assert_eq!(heard(&event), None, "{event:?}");
+        }
+    }
+}

@@ -11,6 +11,7 @@ use url::Url;
 
 use crate::config::{MailConfig, SecretText, SinkTarget, read_url_file, usable};
 use crate::notify::sinks::answer::Receipt;
+use crate::store::secrets;
 
 /// What stands where a text was cut.
 const CUT: char = '…';
@@ -39,9 +40,14 @@ impl SinkAccess {
                 let secret = secret_file.as_deref().map(secret).transpose()?;
                 Self::of(&text_of(url)?, secret)
             }
-            SinkTarget::Mail(MailConfig { secret_file, .. }) => {
+            SinkTarget::Mail(MailConfig { user, secret_file, .. }) => {
                 let secret = secret_file.as_deref().map(secret).transpose()?;
-                Ok(Self { url: None, written: secret.iter().cloned().collect(), secret })
+                let login =
+                    secret.as_deref().map(|secret| format!("\0{}\0{secret}", user.as_deref().unwrap_or_default()));
+                let mut written: Vec<String> = secret.iter().cloned().collect();
+                // As servers repeat what they refuse: AUTH LOGIN and AUTH PLAIN.
+                written.extend(secret.iter().chain(&login).map(|text| STANDARD.encode(text)));
+                Ok(Self { url: None, written, secret })
             }
             SinkTarget::Exec(_) => Ok(Self::default()),
         }
@@ -52,10 +58,17 @@ impl SinkAccess {
         let parsed = usable(url).map_err(|hint| format!("the url is no address that takes messages: {hint}"))?;
         let mut written = vec![url.to_owned(), parsed.to_string()];
         written.extend(secret.clone());
+        written.extend(secret.as_deref().and_then(|secret| secret.strip_prefix("whsec_")).map(str::to_owned));
+        // A password in the url, which goes to the receiver as `Authorization: Basic`.
+        let named = secrets(url);
+        written.extend(named.iter().map(|secret| STANDARD.encode(format!("{}:{secret}", parsed.username()))));
+        written.extend(named.into_iter().filter(|secret| secret.len() >= TELLING));
         // Receivers and errors may repeat the part that lets one in.
         let path = parsed.path().trim_matches('/');
         written.extend(path.split('/').chain(parsed.query()).filter(|part| part.len() >= 8).map(str::to_owned));
-        written.extend(parsed.query_pairs().map(|(_, value)| value.into_owned()).filter(|value| value.len() >= 8));
+        let values = parsed.query_pairs().map(|(_, value)| value.into_owned());
+        let raw = parsed.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+        written.extend(values.chain(raw.map(|(_, value)| value.to_owned())).filter(|value| value.len() >= 8));
         Ok(Self { url: Some(parsed), written, secret })
     }
 
@@ -69,13 +82,12 @@ impl SinkAccess {
         self.secret.as_deref()
     }
 
-    /// The text without secrets, and without the beginning of one where the text was cut within it.
+    /// The text without secrets, and without the beginning of one where the text ends or was cut within it.
     pub(super) fn redact(&self, text: &str) -> String {
         let secrets = self.written.iter().filter(|secret| !secret.is_empty());
         let whole = secrets.fold(text.to_owned(), |text, secret| text.replace(secret, "***"));
-        let mut pieces = whole.split(CUT);
-        let last = pieces.next_back().unwrap_or_default();
-        pieces.map(|piece| format!("{}{CUT}", self.without_beginning(piece))).chain([last.to_owned()]).collect()
+        let pieces: Vec<String> = whole.split(CUT).map(|piece| self.without_beginning(piece)).collect();
+        pieces.join(&CUT.to_string())
     }
 
     fn without_beginning(&self, text: &str) -> String {

@@ -261,6 +261,35 @@ async fn an_answer_that_is_cut_within_the_secret_shows_no_part_of_it() {
     }
 }
 
+#[test]
+fn a_secret_that_a_receiver_repeats_in_another_form_is_not_shown() {
+    let of = |url: &str, secret: Option<&str>| SinkAccess::of(url, secret.map(str::to_owned)).unwrap();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "MyMailPassword123").unwrap();
+    let mail = MailConfig { user: Some("bob".to_owned()), secret_file: Some(file.path().to_owned()), ..mail_to(25) };
+    let mail = SinkAccess::read(&SinkTarget::Mail(mail)).unwrap();
+    let login = of("https://bob:p%40ssw0rd@chat.example/hook", None);
+    for (access, said) in [
+        // What base64 makes of it: python3 -c 'import base64; print(base64.b64encode(b"bob:p@ssw0rd"))' and so on.
+        (&login, "Authorization: Basic Ym9iOnBAc3N3MHJk"),
+        (&login, "no user bob with p@ssw0rd, or p%40ssw0rd"),
+        (&mail, "535 rejected: AUTH PLAIN AGJvYgBNeU1haWxQYXNzd29yZDEyMw=="),
+        (&mail, "535 rejected: TXlNYWlsUGFzc3dvcmQxMjM="),
+        (&of("https://chat.example/hook", Some("whsec_c2VjcmV0LXNlY3JldA==")), "no key c2VjcmV0LXNlY3JldA== here"),
+        (
+            &of("https://chat.example/hook?key=SEC%2BRET%2BKEY", None),
+            "no such key=SEC%2BRET%2BKEY, that is SEC+RET+KEY",
+        ),
+        // It broke off.
+        (&of("https://chat.example/hook", Some("c2VjcmV0LXNlY3JldA")), "no signature with c2VjcmV0LX"),
+    ] {
+        let shown = access.redact(said);
+        let parts = ["Ym9i", "ssw0rd", "AGJv", "TXlN", "c2Vj", "SEC"];
+        assert!(shown.contains("***") && parts.iter().all(|part| !shown.contains(part)), "{shown}");
+        assert!(shown.starts_with(&said[..6]), "{shown}");
+    }
+}
+
 #[tokio::test]
 async fn a_check_gets_a_signal_for_each_step_of_a_run_with_the_same_identity() {
     let (url, inbox) = receiver(200, &[], "OK").await;

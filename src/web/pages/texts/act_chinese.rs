@@ -1,6 +1,6 @@
 //! What an action does and how it is undone, in Simplified Chinese. Commands and what people wrote stay as they are.
 
-use super::why_chinese::{span, starter};
+use super::words_chinese::{span, starter};
 use crate::admin::actions::{
     ActionTexts, MarkDoneTexts, PauseTexts, ResetTexts, ResumeTexts, TriggerTexts, UnlockTexts,
 };

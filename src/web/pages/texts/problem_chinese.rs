@@ -1,8 +1,7 @@
 //! Why a request was not answered as it wished, in Simplified Chinese. Commands, settings, and what a store, a library or a person wrote
 //! stay as they are.
 
-use super::why_chinese::span;
-use super::words_chinese;
+use super::words_chinese::{self, span};
 use crate::admin::lookup::{FARTHEST, SlotRefError};
 use crate::admin::words::instant;
 use crate::admin::{PauseEndError, UnknownTarget};

@@ -1,7 +1,6 @@
 //! Why a slot ran or did not, in Simplified Chinese. Commands and what people wrote stay as they are.
 
-use std::time::Duration;
-
+use super::words_chinese::{span, starter};
 use crate::admin::why::{AttemptReasons, ClaimObstacle, ClaimReasons, SlotReasons, StarterReasons, WhyTexts};
 use crate::slot::Outcome;
 use crate::store::JobOrigin;
@@ -128,27 +127,6 @@ const SLOT: SlotReasons = SlotReasons {
         format!("时间槽没有运行：没有在线节点，或节点过载，或节点无法写入决策日志{}", by.unwrap_or_default())
     },
 };
-
-/// Who starts a job that no daemon plans, as the middle of a sentence, with a space where that is Chinese before a Latin word; none for a
-/// job of a file.
-pub(super) const fn starter(origin: JobOrigin) -> Option<&'static str> {
-    match origin {
-        JobOrigin::File => None,
-        JobOrigin::Crontab => Some(" crontab 再次启动它"),
-        JobOrigin::Service => Some("服务再次请求它"),
-    }
-}
-
-/// With a space before the number: what stands before it is Chinese.
-pub(super) fn span(span: Duration) -> String {
-    let seconds = span.as_secs();
-    match seconds {
-        0..=119 => format!(" {seconds} 秒"),
-        120..=7_199 => format!(" {} 分钟", seconds / 60),
-        7_200..=172_799 => format!(" {} 小时", seconds / 3_600),
-        _ => format!(" {} 天", seconds / 86_400),
-    }
-}
 
 const fn ended(outcome: Outcome) -> &'static str {
     match outcome {

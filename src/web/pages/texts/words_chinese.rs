@@ -1,4 +1,6 @@
-//! Words and short notes in Simplified Chinese that several texts are made of.
+//! What several texts in Simplified Chinese have in common: spans of time, states, who starts a job, what a store keeps. No sentence of a page.
+
+use std::time::Duration;
 
 use crate::schedule::{DstEffect, DstNote};
 use crate::store::{JobOrigin, KeptPart};
@@ -55,5 +57,26 @@ pub(super) const fn kept_part(part: KeptPart) -> &'static str {
         KeptPart::Tables => "表 slots、outputs 和 notes",
         KeptPart::PrefixedTables => "表 cronward_slots、cronward_outputs 和 cronward_notes",
         KeptPart::Rows => "行",
+    }
+}
+
+/// Who starts a job that no daemon plans, as the middle of a sentence, with a space where that is Chinese before a Latin word; none for a
+/// job of a file.
+pub(super) const fn starter(origin: JobOrigin) -> Option<&'static str> {
+    match origin {
+        JobOrigin::File => None,
+        JobOrigin::Crontab => Some(" crontab 再次启动它"),
+        JobOrigin::Service => Some("服务再次请求它"),
+    }
+}
+
+/// With a space before the number: what stands before it is Chinese.
+pub(super) fn span(span: Duration) -> String {
+    let seconds = span.as_secs();
+    match seconds {
+        0..=119 => format!(" {seconds} 秒"),
+        120..=7_199 => format!(" {} 分钟", seconds / 60),
+        7_200..=172_799 => format!(" {} 小时", seconds / 3_600),
+        _ => format!(" {} 天", seconds / 86_400),
     }
 }
