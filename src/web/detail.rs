@@ -146,6 +146,20 @@ pub(super) enum ProblemDetail {
     NodeRefuses { node: NodeName, why: TriggerRefusal, others: Option<Vec<NodeName>> },
 }
 
+impl ProblemDetail {
+    /// What of it a store, a library or the node's own check said, which is English in every language.
+    pub(super) fn quoted(&self) -> Option<&str> {
+        match self {
+            Self::StoreRefuses { error: said, .. }
+            | Self::NotReady(said)
+            | Self::Internal(said)
+            | Self::Query(said) => Some(said),
+            Self::Body(said) | Self::Unreadable(_, said) => Some(said),
+            _ => None,
+        }
+    }
+}
+
 const fn perhaps_done(maybe: bool) -> &'static str {
     if maybe { "; it may have been done all the same: look before you ask again" } else { "" }
 }

@@ -28,8 +28,19 @@ pub(super) struct ProblemPage {
     pub(super) heading: &'static str,
     pub(super) status: u16,
     pub(super) advice: &'static str,
-    pub(super) detail: String,
+    /// What the server said, and what of it is a quotation in English, between the two.
+    pub(super) detail: (String, Option<String>, String),
     pub(super) login: bool,
+}
+
+impl ProblemPage {
+    /// The sentence, with what is quoted in it apart.
+    pub(super) fn detail(sentence: String, quoted: Option<&str>) -> (String, Option<String>, String) {
+        match quoted.and_then(|quoted| Some((sentence.split_once(quoted)?, quoted))) {
+            Some(((before, after), quoted)) => (before.to_owned(), Some(quoted.to_owned()), after.to_owned()),
+            None => (sentence, None, String::new()),
+        }
+    }
 }
 
 /// The form of an action.

@@ -102,7 +102,7 @@ impl PageRequest {
             heading: (t.problem)(status.as_u16()),
             status: status.as_u16(),
             advice: (t.problem_do)(status.as_u16()),
-            detail: said(detail),
+            detail: ProblemPage::detail(said(detail), detail.quoted()),
             login: status == StatusCode::UNAUTHORIZED && self.setting.has_login,
         };
         page.render().ok()

@@ -662,7 +662,7 @@ fn every_page_can_be_written() {
             heading: (reader.t.other_pages.problem)(404),
             status: 404,
             advice: (reader.t.other_pages.problem_do)(404),
-            detail: "no job <b>".to_owned(),
+            detail: ProblemPage::detail("no job <b>: denied by <b>".to_owned(), Some("denied by <b>")),
             login: true,
         };
         let all = [
@@ -682,6 +682,8 @@ fn every_page_can_be_written() {
     }
     for (page, html) in &pages {
         assert!(html.starts_with("<!doctype html>\n<html lang="), "{page}: {html}");
+        let quotes = html.contains("no job &#60;b&#62;: <span lang=\"en\">denied by &#60;b&#62;</span></p>");
+        assert_eq!(quotes, page.starts_with("problem"), "{page}: {html}");
     }
     if let Some(folder) = std::env::var_os("CRONWARD_PAGES") {
         for (page, html) in &pages {
@@ -920,6 +922,25 @@ fn problems() -> Vec<(ProblemDetail, &'static [&'static str])> {
         (refused(TriggerRefusal::Over, None), &[]),
         (refused(TriggerRefusal::Driven, None), &[]),
     ]
+}
+
+#[test]
+fn what_a_problem_quotes_is_marked_as_english() {
+    let mut marked = 0;
+    for (problem, _) in problems() {
+        let Some(quoted) = problem.quoted() else { continue };
+        for query in ["?lang=en", "?lang=zh"] {
+            let said = (reader(query).t.said)(&problem);
+            let (before, part, after) = ProblemPage::detail(said.clone(), Some(quoted));
+            // Some Chinese sentences say it in their own words.
+            assert_eq!(part.is_some(), said.contains(quoted), "{said}");
+            assert_eq!(before + part.as_deref().unwrap_or_default() + &after, said);
+            marked += usize::from(part.is_some());
+        }
+    }
+    assert!(marked >= 10, "{marked}");
+    let page = ProblemPage::detail("存储拒绝：denied".to_owned(), Some("denied"));
+    assert_eq!(page, ("存储拒绝：".to_owned(), Some("denied".to_owned()), String::new()));
 }
 
 #[test]
