@@ -151,7 +151,8 @@ pub trait Store: Debug + Send + Sync + 'static {
     async fn notes(&self, slot: &Slot) -> Result<Vec<NotePage>, StoreError>;
 
     /// What each job has come to lately, in the order asked; nothing of a name that nothing is known of. Reads only. It is written
-    /// with the steps that change it, at no call more: the newest slot that is done by [`Store::complete`] and [`Store::mark_done`];
+    /// with the steps that change it, at no call more: the newest slot that is done by [`Store::complete`], and by [`Store::mark_done`]
+    /// where it has begun by then;
     /// the last end of a run by [`Store::complete`], [`Store::fail`] and [`Store::give_back`], where they change that run's record;
     /// what failed by [`Store::close`], and taken back by [`Store::reset`]. Kept for [`LATEST_KEPT`] after its last change, so that
     /// a yearly job has one.

@@ -24,6 +24,7 @@ pub(super) const CASES: &[Case] = &[
     case!("latest", a_verdict_on_an_older_slot_than_the_last_success_counts_nothing),
     case!("latest", a_reset_takes_a_failure_back),
     case!("latest", a_slot_that_is_marked_done_counts_as_one_that_is),
+    case!("latest", a_slot_that_is_skipped_in_advance_hides_no_failure_before_it, L2),
     case!("latest", many_jobs_are_answered_in_the_order_asked),
     case!("latest", what_a_job_has_come_to_stays_in_its_namespace, I9),
     case!("latest", slots_of_one_job_that_end_at_the_same_time_lose_nothing),
@@ -243,6 +244,19 @@ async fn a_slot_that_is_marked_done_counts_as_one_that_is(bench: &Bench) -> Case
     bench.after(at).await?;
     ensure_eq!(bench.store.mark_done(&slot, &audit("mark_done"), DONE).await?, Intervention::Unchanged);
     ensure_eq!(latest(bench).await?, known);
+    Ok(())
+}
+
+async fn a_slot_that_is_skipped_in_advance_hides_no_failure_before_it(bench: &Bench) -> CaseOutcome {
+    let (older, newer, ahead) = (over(bench, 2)?, over(bench, 1)?, bench.span("job", 86_400, 90_000)?);
+    missed(bench, &older).await?;
+    ensure_eq!(bench.store.mark_done(&ahead, &audit("mark_done"), DONE).await?, Intervention::Applied);
+    missed(bench, &newer).await?;
+    let known = latest(bench).await?;
+    let both = Some((older.key(), newer.key(), Verdict::Missed, 2));
+    ensure_eq!((known.success, failing(&known)), (None, both), "nothing was done, and all that failed is counted");
+    bench.store.reset(&ahead, &audit("reset")).await?;
+    ensure_eq!(failing(&latest(bench).await?), both, "nor does taking it back change that");
     Ok(())
 }
 

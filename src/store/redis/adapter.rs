@@ -142,8 +142,12 @@ impl Store for RedisStore {
 
     async fn mark_done(&self, slot: &Slot, audit: &Audit, done_ttl: Duration) -> Reply<Intervention> {
         let by = NodeName::nearest(&audit.who);
-        let args =
-            self.about(slot, [self.keys.latest(slot.job())]).arg(cut_json(audit, "at_ms")).arg(by).arg(ttl(done_ttl));
+        let args = self
+            .about(slot, [self.keys.latest(slot.job())])
+            .arg(cut_json(audit, "at_ms"))
+            .arg(by)
+            .arg(ttl(done_ttl))
+            .arg(slot.start().timestamp_millis());
         self.ask((Op::MarkDone, &self.keys.mark(slot)), &script::MARK_DONE, &args, decode::intervention).await
     }
 

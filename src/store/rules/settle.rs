@@ -189,7 +189,10 @@ impl SlotStep {
         }
         let by = Holder { node: NodeName::nearest(&audit.who), attempt: 0 };
         self.state.record_done(&by, self.now);
-        self.latest.done(self.slot.key(), self.now);
+        // A slot that is skipped in advance says nothing about how the job fares: what fails until it begins has to be seen.
+        if self.slot.start() <= self.now {
+            self.latest.done(self.slot.key(), self.now);
+        }
         self.record_audit(audit);
         let until = later(self.now, done_ttl);
         self.place(MarkKind::Done(None), by, self.now, until);

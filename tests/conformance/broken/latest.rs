@@ -7,9 +7,9 @@ use chrono::{DateTime, Utc};
 
 use crate::broken::{Control, Flaw};
 use cronward::job::NodeName;
-use cronward::slot::{JobLatest, LastSuccess, Lease, RunRecord, Slot};
+use cronward::slot::{Audit, JobLatest, LastSuccess, Lease, RunRecord, Slot};
 use cronward::store::memory::Ledger;
-use cronward::store::{Closing, Release, Settlement};
+use cronward::store::{Closing, Intervention, Release, Settlement};
 
 pub(super) fn controls() -> Vec<Control> {
     vec![
@@ -29,6 +29,10 @@ pub(super) fn controls() -> Vec<Control> {
         Control {
             flaw: Arc::new(EachTellerCounts),
             caught_by: &["latest::a_verdict_is_counted_by_whoever_tells_it_and_never_under_a_run"],
+        },
+        Control {
+            flaw: Arc::new(SkippedInAdvanceIsSuccess),
+            caught_by: &["latest::a_slot_that_is_skipped_in_advance_hides_no_failure_before_it"],
         },
     ]
 }
@@ -98,6 +102,27 @@ impl Flaw for TheLastSuccessToldIsTheNewest {
         let success = Some(LastSuccess { slot: lease.slot.key(), at: now });
         let told = JobLatest { success, end: latest(ledger, &lease.slot).end, failing: None };
         ledger.set_latest(lease.slot.job(), told, now);
+        answer
+    }
+}
+
+/// A mistyped year silences the job until then.
+#[derive(Debug)]
+struct SkippedInAdvanceIsSuccess;
+
+impl Flaw for SkippedInAdvanceIsSuccess {
+    fn mark_done(
+        &self,
+        ledger: &mut Ledger,
+        (slot, audit): (&Slot, &Audit),
+        done_ttl: Duration,
+        now: DateTime<Utc>,
+    ) -> Intervention {
+        let answer = ledger.mark_done(slot, audit, done_ttl, now);
+        if now < slot.start() {
+            let success = Some(LastSuccess { slot: slot.key(), at: now });
+            ledger.set_latest(slot.job(), JobLatest { success, failing: None, ..latest(ledger, slot) }, now);
+        }
         answer
     }
 }

@@ -78,6 +78,17 @@ pub trait Flaw: Debug + Send + Sync + 'static {
         ledger.close(slot, max_attempts, by, now)
     }
 
+    /// `mark_done`.
+    fn mark_done(
+        &self,
+        ledger: &mut Ledger,
+        (slot, audit): (&Slot, &Audit),
+        done_ttl: Duration,
+        now: DateTime<Utc>,
+    ) -> Intervention {
+        ledger.mark_done(slot, audit, done_ttl, now)
+    }
+
     /// Whether a claim looks first and writes later, with others in between.
     fn looks_before_it_writes(&self) -> bool {
         false
@@ -244,7 +255,7 @@ impl Store for Broken {
     }
 
     async fn mark_done(&self, slot: &Slot, audit: &Audit, done_ttl: Duration) -> Reply<Intervention> {
-        Ok(self.apply(|_, ledger, now| ledger.mark_done(slot, audit, done_ttl, now)))
+        Ok(self.apply(|flaw, ledger, now| flaw.mark_done(ledger, (slot, audit), done_ttl, now)))
     }
 
     async fn pause(&self, job: &JobName, until: Option<DateTime<Utc>>, audit: &Audit) -> Reply<Intervention> {

@@ -151,6 +151,7 @@ impl RedisStore {
         let record = run.as_ref().and_then(|run| serde_json::to_string(run).ok()).unwrap_or_default();
         let args: Args = self
             .about(slot, [self.keys.latest(slot.job())])
+            .arg(slot.start().timestamp_millis())
             .arg(token)
             .arg(&mark.by.node)
             .arg(mark.by.attempt)
