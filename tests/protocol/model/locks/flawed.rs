@@ -33,6 +33,8 @@ pub(crate) enum Bug {
     ReleasedByName,
     /// A client that waits no longer does not tell the store.
     LeaksOnCancel,
+    /// An eviction is a lapse: nothing is remembered of it.
+    EvictedAsLapsed,
     /// A renewal prolongs everybody who holds.
     RenewsOthers,
     /// A client believes that it holds until it is told otherwise.

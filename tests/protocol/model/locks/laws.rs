@@ -18,6 +18,7 @@ pub(crate) const HINTED_ALONE: &str = "L5 nobody else is hinted";
 pub(crate) const WHOLE: &str = "K5 held in all locks or told nothing";
 pub(crate) const RISING: &str = "K6 a later grant that excludes an earlier one has the larger fence";
 pub(crate) const GONE: &str = "K7 what was left never comes back";
+pub(crate) const RETURNED: &str = "K7 who was taken out never stands there again";
 pub(crate) const NUMBERED: &str = "K3 a renewal renews its own grant alone";
 pub(crate) const UNFOLLOWED: &str = "K8 set again only where nobody who excludes it was granted since";
 pub(crate) const ITSELF: &str = "K9 nobody is told to wait for a lock that its own owner holds";
@@ -30,6 +31,7 @@ pub(crate) const RESTORED: &str = "a holder sets its entry again";
 pub(crate) const OVERTAKEN: &str = "a release tells of another";
 pub(crate) const SPENT: &str = "a late copy is refused";
 pub(crate) const REFUSED: &str = "an owner would wait for itself";
+pub(crate) const TAKEN_OUT: &str = "a waiter that was taken out is refused";
 pub(crate) const TAKEN_OVER: &str = "a grant after a death";
 
 /// What the last step was.
@@ -53,6 +55,7 @@ pub(crate) enum Fact {
     Unhinted = 1 << 14,
     HintedInVain = 1 << 15,
     WaitsForItself = 1 << 16,
+    TakenOut = 1 << 17,
 }
 
 /// Several of them.
@@ -94,6 +97,7 @@ pub(crate) fn of() -> Vec<Property<World>> {
         never!(WHOLE, HeldInPart),
         never!(RISING, FenceFell),
         Property::always(GONE, |world: &World, state: &State| state.flushed || gone(world, state)),
+        Property::always(RETURNED, |world: &World, state: &State| state.flushed || stays_out(world, state)),
         never!(NUMBERED, RenewedAnother),
         never!(UNFOLLOWED, RestoredAfterAnother),
         never!(ITSELF, WaitsForItself),
@@ -106,6 +110,7 @@ pub(crate) fn of() -> Vec<Property<World>> {
         possible!(SPENT, Spent),
         possible!(REFUSED, Refused),
         possible!(TAKEN_OVER, TakenOver),
+        possible!(TAKEN_OUT, TakenOut),
     ]
 }
 
@@ -113,7 +118,9 @@ pub(crate) fn of() -> Vec<Property<World>> {
 fn believed_fits(world: &World, state: &State) -> bool {
     world.locks().iter().all(|lock| {
         let (mut weights, mut limit) = (BTreeMap::new(), u64::MAX);
-        for client in (0..world.clients.len()).filter(|client| world.believes(state, *client)) {
+        // Whom an operator took out finds that out at its next renewal, and may overlap until then.
+        let believes = |client: &usize| world.believes(state, *client) && !world.was_evicted(state, *client, lock);
+        for client in (0..world.clients.len()).filter(believes) {
             for demand in world.clients[client].demands.iter().filter(|demand| demand.lock() == lock) {
                 let weight: &mut u64 = weights.entry(world.owner(client)).or_default();
                 *weight = u64::from(demand.weight()).max(*weight);
@@ -151,6 +158,12 @@ fn gone(world: &World, state: &State) -> bool {
     world.records(state).iter().flat_map(|record| &record.entries).all(|entry| !left(client_of(entry.token)))
 }
 
+/// Nobody stands in a queue that an operator took it out of.
+fn stays_out(world: &World, state: &State) -> bool {
+    let returned = |record: &LockRecord, token| world.was_evicted(state, client_of(token), &record.lock);
+    world.records(state).iter().all(|record| !record.entries.iter().any(|entry| returned(record, entry.token)))
+}
+
 /// Where anybody stands in a queue, somebody holds wherever they stand: those leave, or lapse, and the next ones hold.
 fn progress(world: &World, state: &State) -> bool {
     let records = world.records(state);
@@ -164,7 +177,8 @@ fn progress(world: &World, state: &State) -> bool {
         let there = records.iter().flat_map(|record| &record.entries).filter(|entry| entry.token == *token).count();
         let named = world.clients[client_of(*token)].demands.len();
         // A store that has lost a part has the request join anew: it waits for nobody until then.
-        there == named || state.flushed
+        // So does one that an operator took out of a part, until its next look, at which it leaves.
+        there == named || state.flushed || world.is_evicted(state, client_of(*token))
     };
     parts.is_empty() || parts.iter().any(|(token, holds)| *holds && whole(token))
 }

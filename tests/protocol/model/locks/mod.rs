@@ -5,7 +5,7 @@
 //! What decides is the real code: the rules that the store in memory runs. What is modelled is the world around them: clients that do what
 //! `machine::LockMachine` does (`world`), in whole ticks, each call one step. `laws` says what must hold.
 //!
-//! **What is left out**: the machine itself, whose timers these clients replace by asking at any moment; evictions, `Full`, several losses
+//! **What is left out**: the machine itself, whose timers these clients replace by asking at any moment; `Full`, several losses
 //! of data, a second namespace (K10) and what a client makes of an error (K11), which the suite and the machine's tests ask. A copy is under way
 //! until one TTL after its client has left, at most. The worlds here are small enough for every run; larger ones take minutes.
 
@@ -89,7 +89,7 @@ fn breaks(bug: Bug, world: World, law: &'static str) {
     assert!(found.contains_key(law), "{bug:?} does not break: {law}");
 }
 
-const NONE: Faults = Faults { losses: 0, late: 0, crashes: 0, flushes: 0 };
+const NONE: Faults = Faults { losses: 0, late: 0, crashes: 0, flushes: 0, evictions: 0 };
 
 fn world(clients: Vec<Client>, faults: Faults) -> World {
     World { clients, horizon: 2, ttl: 1, faults, bug: None }
@@ -175,6 +175,28 @@ fn a_store_that_loses_all_it_knows() {
 }
 
 #[test]
+fn an_operator_who_takes_somebody_out() {
+    let one = Faults { evictions: 1, late: 1, ..NONE };
+    let mutex = one_each(&[write("a"), write("a")]);
+    holds("mutex, an eviction", world(mutex.clone(), one), &[is::LOST, is::TAKEN_OUT, is::SPENT]);
+    let twice = Faults { evictions: 2, losses: 1, ..NONE };
+    holds("mutex, two evictions", world(mutex, twice), &[is::LOST, is::TAKEN_OUT]);
+    let readers = one_each(&[read("a"), write("a"), read("a")]);
+    let alone = Faults { evictions: 1, ..NONE };
+    holds("readers and a writer, an eviction", world(readers, alone), &[is::LOST, is::TAKEN_OUT, is::SHARED]);
+    let pair = |a, b| Client::new(vec![write(a), write(b)]);
+    let opposite = vec![pair("a", "b"), pair("b", "a"), Client::new(vec![write("a")])];
+    holds("opposite order, an eviction", world(opposite, alone), &[is::LOST, is::TAKEN_OUT]);
+    let again = vec![
+        Client::new(vec![write("a")]),
+        Client { after: Some(0), ..Client::new(vec![read("a")]) },
+        Client::new(vec![write("a")]),
+    ];
+    holds("a downgrade, an eviction", world(again, alone), &[is::LOST, is::SHARED]);
+    breaks(Bug::EvictedAsLapsed, world(one_each(&[write("a"), write("a")]), alone), is::RETURNED);
+}
+
+#[test]
 fn each_bug_breaks_what_it_should() {
     let mutex = |faults| world(one_each(&[write("a"), write("a")]), faults);
     let late = Faults { late: 1, ..NONE };
@@ -210,7 +232,7 @@ fn larger_worlds_of_locks() {
     holds("long: opposite order", world(opposite, late), &[is::WAITED]);
     let permits = one_each(&[some("a", 2, 3), some("a", 1, 3), some("a", 1, 2)]);
     holds("long: permits", world(permits, late), &[is::WAITED, is::SHARED]);
-    let all = Faults { losses: 1, late: 1, crashes: 1, flushes: 0 };
+    let all = Faults { losses: 1, late: 1, crashes: 1, ..NONE };
     let three = |demand: fn() -> Demand| one_each(&[demand(), demand(), demand()]);
     holds("long: mutex", world(three(|| write("a")), all), &[is::SPENT, is::LOST, is::TAKEN_OVER]);
     let readers = one_each(&[read("a"), read("a"), write("a")]);

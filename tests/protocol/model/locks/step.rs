@@ -2,14 +2,20 @@
 
 use std::collections::BTreeSet;
 
+use cronward::job::LockName;
 use cronward::resource::{LockEntry, LockRecord};
 use cronward::slot::Token;
 
 use super::laws::{Fact, Facts};
 use super::world::{State, World, client_of};
 
-/// Judges the step of this client.
-pub(super) fn judge(world: &World, client: usize, from: &State, to: &State, hinted: &[Token]) -> Facts {
+/// Judges the step of this client, which named these locks.
+pub(super) fn judge(
+    world: &World,
+    (client, names): (usize, &[LockName]),
+    (from, to): (&State, &State),
+    hinted: &[Token],
+) -> Facts {
     let mut facts = to.facts;
     let (before, after) = (world.records(from), world.records(to));
     let pairs = || before.iter().zip(after.iter());
@@ -37,16 +43,15 @@ pub(super) fn judge(world: &World, client: usize, from: &State, to: &State, hint
     if !(by_departure && by_lapse) {
         facts.add(Fact::Unhinted);
     }
-    if !hinted.iter().all(|token| was_let_in(world, client, from, to, *token)) {
+    if !hinted.iter().all(|token| was_let_in(world, names, (from, to), *token)) {
         facts.add(Fact::HintedInVain);
     }
     facts
 }
 
-/// Of the locks that this client's call named it came to hold one, and now holds every one in which it stands.
-fn was_let_in(world: &World, client: usize, from: &State, to: &State, token: Token) -> bool {
-    let names: Vec<_> = world.clients[client].demands.iter().map(|demand| demand.lock().clone()).collect();
-    let (before, after) = (world.stored(from, &names), world.stored(to, &names));
+/// Of the locks that the call named it came to hold one, and now holds every one in which it stands.
+fn was_let_in(world: &World, names: &[LockName], (from, to): (&State, &State), token: Token) -> bool {
+    let (before, after) = (world.stored(from, names), world.stored(to, names));
     let holds = |record: &LockRecord| record.entries.iter().find(|entry| entry.token == token).map(|entry| entry.holds);
     let came =
         before.iter().zip(&after).any(|(before, after)| holds(before) == Some(false) && holds(after) == Some(true));

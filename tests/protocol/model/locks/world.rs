@@ -11,7 +11,7 @@ use cronward::resource::{
     AcquireRequest, Acquired, Demand, Demands, LockEntry, LockHold, LockRecord, LockRefusal, LockRelease, LockRenewal,
     OwnerId,
 };
-use cronward::slot::{Fence, Token};
+use cronward::slot::{Audit, Fence, Token};
 use cronward::store::memory::Ledger;
 use stateright::{Model, Property};
 
@@ -49,6 +49,8 @@ pub(crate) struct Faults {
     pub(crate) crashes: u8,
     /// The store forgets everything.
     pub(crate) flushes: u8,
+    /// An operator takes a client out of one queue.
+    pub(crate) evictions: u8,
 }
 
 /// The model.
@@ -88,6 +90,8 @@ pub(crate) struct Node {
     unsure: bool,
     /// Locks that it has entered, where each is entered by itself.
     entered: u8,
+    /// The locks that an operator took it out of: a bit for each of [`World::locks`].
+    evicted: u8,
 }
 
 /// A request that nobody waits for and that may still arrive.
@@ -185,6 +189,8 @@ pub(crate) enum Happening {
     Crash(usize),
     Arrive(usize),
     Flush,
+    /// Of a client, and which of [`World::locks`].
+    Evict(usize, usize),
 }
 
 pub(crate) fn clock(now: Tick) -> DateTime<Utc> {
@@ -257,6 +263,17 @@ impl World {
     /// As they are stored: also what has lapsed while nobody noticed.
     pub(super) fn stored(&self, state: &State, locks: &[LockName]) -> Vec<LockRecord> {
         state.store.ledger.lock_records(locks, clock(0))
+    }
+
+    /// Whether an operator took the client out of this lock.
+    pub(crate) fn was_evicted(&self, state: &State, client: usize, lock: &LockName) -> bool {
+        let at = self.locks().iter().position(|name| name == lock);
+        at.is_some_and(|at| state.nodes[client].evicted & (1 << at) != 0)
+    }
+
+    /// Whether an operator took the client out of any lock.
+    pub(crate) fn is_evicted(&self, state: &State, client: usize) -> bool {
+        state.nodes[client].evicted != 0
     }
 
     /// Whether a client believes now that it holds.
@@ -369,7 +386,12 @@ impl World {
                 state.facts.add(Fact::Refused);
                 self.leave(state, client, Fate::Answered);
             }
-            Acquired::Refused(_) | Acquired::Busy { .. } => self.leave(state, client, Fate::Answered),
+            Acquired::Refused(_) | Acquired::Busy { .. } => {
+                if state.nodes[client].evicted != 0 {
+                    state.facts.add(Fact::TakenOut);
+                }
+                self.leave(state, client, Fate::Answered);
+            }
         }
     }
 
@@ -491,6 +513,20 @@ impl World {
         state.nodes[client].phase = Phase::Left(state.now);
     }
 
+    fn evict(&self, state: &mut State, client: usize, lock: usize) {
+        let mut ledger = (*state.store.ledger).clone();
+        let name = &self.locks()[lock];
+        if self.bug == Some(Bug::EvictedAsLapsed) {
+            ledger.expire_lock(name, Some(token(client)), clock(state.now));
+        } else {
+            let (verb, none, at) = ("unlock".to_owned(), String::new(), clock(state.now));
+            let audit = Audit { verb, who: "ana".to_owned(), host: none.clone(), why: none, at };
+            ledger.evict(name, token(client), &audit, at);
+        }
+        state.keep(ledger);
+        state.nodes[client].evicted |= 1 << lock;
+    }
+
     fn arrive(&self, state: &mut State, stray: &Stray) {
         if let Some((fence, places)) = &stray.renews {
             self.renewal(state, stray.client, *fence, places);
@@ -505,7 +541,7 @@ impl Model for World {
     type Action = Happening;
 
     fn init_states(&self) -> Vec<State> {
-        let node = Node { phase: Phase::Idle, unsure: false, entered: 0 };
+        let node = Node { phase: Phase::Idle, unsure: false, entered: 0, evicted: 0 };
         vec![State {
             now: 0,
             store: Kept::new(Ledger::new(TICK * 100)),
@@ -527,6 +563,14 @@ impl Model for World {
         // What forgets everything has restarted, and that takes time: its clock is past the numbers that it gave.
         if state.left.flushes > 0 && state.now < self.horizon {
             actions.push(Happening::Flush);
+        }
+        if state.left.evictions > 0 {
+            let locks = self.records(state);
+            let there = locks
+                .iter()
+                .enumerate()
+                .flat_map(|(lock, record)| record.entries.iter().map(move |entry| (lock, entry)));
+            actions.extend(there.map(|(lock, entry)| Happening::Evict(client_of(entry.token), lock)));
         }
         let mut fates = vec![Fate::Answered];
         fates.extend((state.left.losses > 0).then_some(Fate::Unheard));
@@ -571,7 +615,14 @@ impl Model for World {
         let caller = match &happening {
             Happening::Ask(client, _) | Happening::Renew(client, _) | Happening::Leave(client, _) => Some(*client),
             Happening::Arrive(index) => Some(state.strays[*index].client),
+            Happening::Evict(client, _) => Some(*client),
             _ => None,
+        };
+        // An operator takes somebody out of one lock; a client's call names all of its own.
+        let named: Vec<LockName> = match (&happening, caller) {
+            (Happening::Evict(_, lock), _) => vec![self.locks()[*lock].clone()],
+            (_, Some(caller)) => self.clients[caller].demands.iter().map(|demand| demand.lock().clone()).collect(),
+            _ => Vec::new(),
         };
         match happening {
             Happening::Tick => next.now += 1,
@@ -586,6 +637,10 @@ impl Model for World {
                 let stray = next.strays.remove(index);
                 self.arrive(&mut next, &stray);
             }
+            Happening::Evict(client, lock) => {
+                next.left.evictions -= 1;
+                self.evict(&mut next, client, lock);
+            }
             Happening::Flush => {
                 next.left.flushes -= 1;
                 next.flushed = true;
@@ -599,7 +654,7 @@ impl Model for World {
         next.strays.sort();
         let hinted = std::mem::take(&mut next.hinted);
         if let Some(caller) = caller {
-            next.facts = step::judge(self, caller, state, &next, &hinted);
+            next.facts = step::judge(self, (caller, &named), (state, &next), &hinted);
         }
         Some(next)
     }
